@@ -253,7 +253,7 @@ export class SimProcess {
       due: (limit) => far(false, () => store.due(limit)),
       nextDue: () => far(false, () => store.nextDue()),
       list: (filter) => store.list(filter),
-      blob: (hash) => far(false, () => store.blob(hash)),
+      blob: (hash, of) => far(false, () => store.blob(hash, of)),
       account: (id) => store.account(id),
       announce: (worker, address, ttlMs) => store.announce(worker, address, ttlMs),
       address: (session) => store.address(session),

@@ -21,8 +21,9 @@ import { headOf, heldText } from './riders/children/tree.ts'
 import { Feed, replyBefore } from './sessions/stream.ts'
 import { readersOf } from './sessions/stream-text.ts'
 import { sentBefore } from './sessions/log-follower.ts'
+import { blobFor } from './view/blobs.ts'
 import { BUDGET, isStopped } from './view/calls.ts'
-import type { Input } from './sessions/input.ts'
+import { checkOwnBlobs, type Input } from './sessions/input.ts'
 import type { SessionState } from './sessions/look.ts'
 import { given, shown } from './options.ts'
 import { descriptionIn, readOrigin } from './sessions/origin.ts'
@@ -79,6 +80,7 @@ export class SessionHandle implements Verbs {
     this.#check()
     const { store, random, redactor } = this.#services
     const said = commandsOf(commands, random)
+    for (const each of said) await checkOwnBlobs(store, this.id, each)
     const words = said.filter(({ event }) => event.type === 'user.message').length
     if (words > 0) await this.#checkRoom(words)
     const events = said.map(({ event }) => redactor.body(event))
@@ -90,6 +92,7 @@ export class SessionHandle implements Verbs {
   async #enter(input: Input, options: SendOptions): Promise<SentReceipt> {
     options.signal?.throwIfAborted()
     const said = messageOf(input, options, this.#services.random)
+    await checkOwnBlobs(this.#services.store, this.id, said)
     if (said.event.options !== undefined) await this.#checkChoice(said, options, null)
     if (options.when !== 'idle') return this.#queue(said, options)
     try {
@@ -180,7 +183,7 @@ export class SessionHandle implements Verbs {
 
   async blob(ref: Pick<BlobRef, 'hash'>): Promise<Blob | null> {
     this.#check()
-    return this.#services.store.blob(checkBlob(ref))
+    return blobFor(this.#services.store, this.id, checkBlob(ref))
   }
 
   async state(): Promise<SessionState> {
@@ -323,6 +326,7 @@ export class SessionHandle implements Verbs {
     const { store, random, redactor } = this.#services
     options.signal?.throwIfAborted()
     const said = messageOf(input, options, random)
+    await checkOwnBlobs(store, this.id, said)
     if (said.event.options !== undefined) await this.#checkChoice(said, options, beginning.agent)
     const { event, blobs } = said
     const message = { session: this.id, lane: 'inbox', events: [redactor.body(event)], blobs } as const

@@ -88,7 +88,7 @@ describe('the package', () => {
     expect(run('files.mjs')).toMatchObject({ stdout: 'And lavender. 4 messages\n', stderr: '' })
   })
 
-  it('B-COMPRESS-26: the program of the guide on context runs as written', () => {
+  it('B-COMPRESS-26: the programs of the guide on context run as written', () => {
     writeFileSync(join(folder, 'context.mjs'), exampleOf('## What a large result becomes', 'docs/guide/context.md'))
     const printed = [
       '36 lines, the failed order among them: true',
@@ -96,6 +96,9 @@ describe('the package', () => {
       'json true true\n',
     ]
     expect(run('context.mjs')).toMatchObject({ stdout: printed.join('\n'), stderr: '' })
+    writeFileSync(join(folder, 'way.mjs'), exampleOf('## The way of a fresh result', 'docs/guide/context.md'))
+    const told = ['Read 26400 characters.', 'A long report. Case 4711 is open.', '26400 true\n']
+    expect(run('way.mjs')).toMatchObject({ stdout: told.join('\n'), stderr: '' })
   })
 
   it('B-UI-19: the programs of the guide on user interfaces run as written', () => {

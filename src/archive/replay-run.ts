@@ -15,6 +15,7 @@ import { compareRuns, isLoss, renamed, type Rerun } from './replay-compare.ts'
 import { isInbox } from './replay-decide.ts'
 import { readLog } from './replay.ts'
 import { sleep } from '../engine/sleep.ts'
+import { findText } from '../engine/wiring.ts'
 import { CallLog } from '../view/calls.ts'
 
 type Result = Extract<Event, { type: 'agent.tool_result' }>
@@ -73,15 +74,19 @@ function handlerOf(tool: Tool, results: NonNullable<RerunOptions['results']>, ta
     const recorded = tape?.result(tool.name, context.call) ?? null
     if (tape && recorded) await tapes.sendUpTo(tape, recorded)
     if (results === 'live') return tool.execute(args, context)
-    return results === 'recorded' ? repeated(recorded, context) : results({ tool: tool.name, args, recorded }, context)
+    return results === 'recorded'
+      ? repeated(recorded, tape?.to?.store)
+      : results({ tool: tool.name, args, recorded }, context)
   }
 }
 
-async function repeated(recorded: Result | null, context: ToolContext): Promise<unknown> {
+/** The session that was recorded is another one: its texts are read from the store itself. */
+async function repeated(recorded: Result | null, store: Store | undefined): Promise<unknown> {
   if (!recorded) throw new ToolFailure('NotFound', 'The recording has no result for this call.')
   const { content: stored, status, retryKind, failure, metadata, parts = [] } = recorded
-  const content = typeof stored === 'string' ? stored : await context.recall(stored.hash)
-  if (content === null) throw new ToolFailure('NotFound', 'The recorded result of this call is not in this store.')
+  const content = typeof stored === 'string' ? stored : store && (await findText(store, stored.hash))
+  if (content === null || content === undefined)
+    throw new ToolFailure('NotFound', 'The recorded result of this call is not in this store.')
   const beside = isMetadata(metadata) ? metadata : {}
   if (retryKind !== undefined) throw new ModelRetry(content, beside)
   if (failure && failure.kind !== 'Failed' && status !== 'ok') throw new ToolFailure(failure.kind, content, beside)

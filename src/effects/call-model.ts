@@ -21,7 +21,9 @@ import type { Window } from '../riders/guard/guard.ts'
 import type { Allowances } from '../riders/money/allowance.ts'
 import { costed } from '../riders/money/usage-estimate.ts'
 import { type Admitting, admitted, type Settled } from './admit-reply.ts'
+import { RETRIEVE } from '../context/juice/marker.ts'
 import type { Compacting, Fullness } from './compact.ts'
+import { isLongAnswer } from '../view/history.ts'
 import { ModelContext } from './contexts.ts'
 import type { FrozenRun, FrozenRuns } from './frozen-run.ts'
 import type { FailedCall } from './model-failure.ts'
@@ -54,7 +56,7 @@ export class ModelCaller {
     const transcript = cache.shown ?? (await cache.transcript())
     assert(cache.started, 'a model call without model.started')
     let request = project(cache.id, frame, transcript, cache.started)
-    if (transcript.hasBlobs) request = { ...request, messages: await resolved(this.#services.store, request.messages) }
+    if (transcript.hasBlobs) request = { ...request, messages: await this.#readable(request.messages, frame) }
     if (agent.output?.asked) request = { ...request, output: agent.output.asked }
     // After a restart they are asked for anew, and before the model is: its answer is of no use without them.
     const tools = agent.tools.seen ?? (await agent.tools.open(flight).catch(awayOf))
@@ -68,6 +70,14 @@ export class ModelCaller {
     if (agent.planner !== null || surelyFits(this.#services, agent.model, cache.guard.fill))
       return this.#ask(asked, transcript, context)
     return this.#fitted(asked, transcript, context)
+  }
+
+  /** With what lives beside the log, and no answer from outside that would fill a context by itself. */
+  async #readable(messages: Request['messages'], { definitions }: FrozenRun): Promise<Request['messages']> {
+    const whole = await resolved(this.#services.store, messages)
+    if (!whole.some(isLongAnswer)) return whole
+    const { boundedAnswers } = await import('./long-answers.ts')
+    return boundedAnswers(whole, definitions.has(RETRIEVE))
   }
 
   async #ask(asked: Asked, transcript: Transcript, context: ModelContext): Promise<Landing> {

@@ -8,7 +8,7 @@ import { type Cut, cutOf, isChangeNote, isPinned, materialOf, SUMMARIZER, summar
 import { COMPACT_AT, type Compacted, FAILURES_MAX, type Fill, FULL_AT } from '../context/window.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
-import { type Agent, resolved, type Services } from '../engine/wiring.ts'
+import { type Agent, resolved, type Services, summarizerOf } from '../engine/wiring.ts'
 import { looksLikeCall } from '../models/protocols/leaked.ts'
 import type { Allowances } from '../riders/money/allowance.ts'
 import { holdsUnder } from '../riders/money/charges.ts'
@@ -139,7 +139,7 @@ export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried
 
 /** The model of the route, if there is one, and what it takes; else the session's own. */
 async function summarizing({ services, agent, window }: Compacting) {
-  const summarizer = services.route?.('summarization') ?? agent.model
+  const summarizer = summarizerOf(services, agent)
   return { summarizer, window: summarizer === agent.model ? window : await findWindow(services, summarizer) }
 }
 

@@ -1,14 +1,12 @@
-// The content router in the way of a fresh result: after the hooks and the redaction, before the clip. The original is kept beside the
-// log in the same commit, and the metadata of the result says what was done. Loaded by the first result of an agent that has it on.
+// The content router in the way of a fresh result. The metadata of the result says what was done.
 import type { Json } from '../kernel/content.ts'
 import type { Call } from '../kernel/ledger.ts'
-import type { Blob } from '../ports/store.ts'
 import { compressContent } from '../context/juice/compress.ts'
 import type { Hint, Profile } from '../context/juice/kind.ts'
-import { tokenOf } from '../context/juice/marker.ts'
-import { type Compression, textBlob } from '../engine/wiring.ts'
+import type { Compression } from '../engine/wiring.ts'
 import type { Output } from '../tools/core/output.ts'
 import { isObject } from '../view/json.ts'
+import type { KeptOriginal } from './kept-original.ts'
 import type { Tools } from './toolbox.ts'
 
 type Fresh = {
@@ -18,33 +16,24 @@ type Fresh = {
   readonly compression: Compression
   readonly tools: Tools
   readonly signal: AbortSignal
+  readonly kept: KeptOriginal
 }
 
 /** A router that fails leaves the result as it is, and its metadata says so. */
-export async function compressedResult(
-  fresh: Fresh,
-): Promise<{ readonly output: Output; readonly original: Blob | null }> {
-  const { call, compression, tools, signal } = fresh
-  const { compressed: _notOurs, ...metadata } = fresh.output.metadata
-  const output = 'compressed' in fresh.output.metadata ? { ...fresh.output, metadata } : fresh.output
-  // A tool that reads an original, or lines of a file, returns exactly what was asked for.
-  if (tools.get(call.proposal.tool)?.readsKept) return { output, original: null }
-  let original: Blob | null = null
-  const keep = (text: string): string => {
-    original = textBlob(text, 'text/plain')
-    return tokenOf(Number.parseInt(call.key, 10), original.hash)
-  }
+export async function compressedResult({ call, output, compression, tools, signal, kept }: Fresh): Promise<Output> {
+  const { metadata } = output
   try {
     const profile = profileFor(compression, tools)
+    const keep = (): string => kept.keep().token
     const made = await compressContent(output.content, hintOf(call), { profile, keep, signal })
-    if (!made.changed || original === null) return { output, original: null }
-    const { kind, bytesBefore, bytesAfter, lossy, token = '' } = made
-    const { hash: blob } = original as Blob
+    if (!made.changed) return output
+    const { kind, bytesBefore, bytesAfter, lossy, content } = made
+    const { token, blob } = kept.about()
     const compressed = { kind, bytes: bytesBefore, shown: bytesAfter, lossy, token, blob }
-    return { output: { ...output, content: made.content, metadata: { ...metadata, compressed } }, original }
+    return { ...output, content, metadata: { ...metadata, compressed } }
   } catch (error) {
     const why = error instanceof Error ? error.message.slice(0, 200) : 'it failed'
-    return { output: { ...output, metadata: { ...metadata, compression_error: why } }, original: null }
+    return { ...output, metadata: { ...metadata, compression_error: why } }
   }
 }
 

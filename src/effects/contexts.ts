@@ -17,7 +17,8 @@ import { sleep } from '../engine/sleep.ts'
 import { callSpanIdOf, spanIdOf } from '../tracing/span.ts'
 import { traceparentIn } from './trace-context.ts'
 import { readerIn, type Tools } from './toolbox.ts'
-import { agentFor, cleanBlob, findText, modelNamed, refOf, type Services } from '../engine/wiring.ts'
+import { agentFor, cleanBlob, modelNamed, refOf, type Services } from '../engine/wiring.ts'
+import { blobFor } from '../view/blobs.ts'
 
 /** What a model sees of its flight. A class, because one is made for every call. */
 export class ModelContext implements CallContext {
@@ -186,7 +187,10 @@ export class ToolRunContext implements ToolContext {
   }
 
   get recall(): ToolContext['recall'] {
-    return (hash) => findText(this.#services.store, hash)
+    return async (hash) => {
+      const blob = await blobFor(this.#services.store, this.session, hash)
+      return blob && Buffer.from(blob.data).toString()
+    }
   }
 
   get reader(): string | undefined {

@@ -11,7 +11,7 @@ import type { Tool } from '../tools/core/tool.ts'
 import { type Done, execute, reconcile } from '../tools/core/run.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
-import { type Agent, agentFor, type Compression, type Services } from '../engine/wiring.ts'
+import { type Agent, agentFor, type Services, type Shortening } from '../engine/wiring.ts'
 import { HookFailed, type Hooks } from '../riders/hooks/hooks.ts'
 import type { Allowances } from '../riders/money/allowance.ts'
 import type { Admitting } from './admit-reply.ts'
@@ -179,20 +179,22 @@ export class CallRunner {
   }
 
   /** A promise only if results are made shorter. */
-  #result(cache: SessionCache, call: Call, { done, context, flight }: Ran<Ended>): Landing | Promise<Landing> {
+  #result(cache: SessionCache, call: Call, ran: Ran<Ended>): Landing | Promise<Landing> {
     const { redactor } = this.#services
-    const { compression } = agentFor(this.#services, cache)
-    if (compression === undefined) return resultOf(call, done, context.kept, { redactor, context })
-    return this.#compressed(compression, call, { done, context, flight })
+    const { done, context } = ran
+    const agent = agentFor(this.#services, cache)
+    if (agent.shortening === undefined) return resultOf(call, done, context.kept, { redactor, context })
+    return this.#shorter(cache, agent, agent.shortening, call, ran)
   }
 
-  async #compressed(compression: Compression, call: Call, { done, context, flight }: Ran<Ended>): Promise<Landing> {
-    const { compressedResult } = await import('./compressed-result.ts')
-    const { redactor } = this.#services
+  async #shorter(cache: SessionCache, agent: Agent, by: Shortening, call: Call, ran: Ran<Ended>): Promise<Landing> {
+    const { shorterResult } = await import('./shorter-result.ts')
+    const services = this.#services
+    const { redactor } = services
+    const { done, context, flight } = ran
     const redacted = { ...done.output, content: redactor.text(done.output.content) }
-    const tools = context.tools ?? new Map<string, Tool>()
-    const { signal } = flight
-    const { output, original } = await compressedResult({ call, output: redacted, compression, tools, signal })
+    const fresh = { services, cache, agent, call, output: redacted, context, flight }
+    const { output, original } = await shorterResult(fresh, by)
     const kept = original === null ? context.kept : [...context.kept, original]
     return resultOf(call, { ...done, output }, kept, { redactor, context })
   }

@@ -32,6 +32,15 @@ export type Planner = {
 /** How far results are made shorter: `light` only reformats, `full` also leaves out, `auto` is `light` for agents that write code. */
 export type Compression = 'auto' | 'full' | 'light'
 
+/** What makes fresh results shorter, in this order. What is absent is off. */
+export type Shortening = {
+  readonly compression?: Compression
+  /** A model summarises results from so many tokens up to so many. */
+  readonly summarize?: { readonly fromTokens: number; readonly toTokens: number }
+  /** No result has more bytes than this. */
+  readonly bytes?: number
+}
+
 export type Agent = {
   readonly name: string
   readonly model: Model
@@ -55,7 +64,7 @@ export type Agent = {
   readonly unknownTool?: UnknownTool | undefined
   readonly toolErrors?: 'return' | 'fail' | undefined
   /** Absent: results are as their tools return them. */
-  readonly compression?: Compression
+  readonly shortening?: Shortening
   /** Absent: `keep`. */
   readonly prefix?: 'keep' | 'follow' | undefined
 }
@@ -115,6 +124,11 @@ export function modelNamed(services: Services, name: string, own: Model | null):
   const model = services.route?.(workload) ?? own
   if (model === null) throw noRoute(workload)
   return model
+}
+
+/** The model that writes summaries for an agent: that of the route, or its own. */
+export function summarizerOf({ route }: Services, { model }: Agent): Model {
+  return route?.('summarization') ?? model
 }
 
 /** The id of a message is its caller's own: another session may have the same. */

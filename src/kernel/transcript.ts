@@ -28,7 +28,7 @@ export class Transcript {
   /** Those that come from the log this one was forked from. */
   readonly inherited = new WeakSet<Message>()
   seq = 0
-  /** Some content lives beside the log and must be put back before a model can read it. */
+  /** Some content cannot be shown as it is: it lives beside the log, or an answer from outside is very long. */
   hasBlobs = false
   /** Facts of the log that no request has shown yet, by seq. */
   readonly #held = new Map<number, Message>()
@@ -118,7 +118,7 @@ export class Transcript {
     const { content } = answer ?? e
     const { id, tool } = call
     const shown = { role: 'tool', seq: e.seq, call: e.call, id, tool, ok: e.status === 'ok', content } as const
-    this.hasBlobs ||= typeof content !== 'string' || e.parts !== undefined
+    this.hasBlobs ||= typeof content !== 'string' || content.length > 200_000 || e.parts !== undefined
     const told = e.parts ? { ...shown, parts: e.parts } : shown
     this.#held.set(e.seq, shown.ok ? told : { ...told, status: e.status, kind: e.failure?.kind ?? typeOf(answer) })
   }

@@ -133,7 +133,8 @@ export interface Store {
   /** When the next session becomes due, or null. */
   nextDue(): Promise<number | null>
   list(filter: CardFilter): Promise<readonly Card[]> // by id, from `after` on; or the roots, `newest` last event first, or the last `made` in this store
-  blob(hash: string): Promise<Blob | null>
+  /** With `of`, only one that this session or another of its tree refers to: in a commit with it, or in a message. */
+  blob(hash: string, of?: string): Promise<Blob | null>
   account(id: string): Promise<AccountRow | null>
   /** Where other processes reach this worker's live deltas, and where this session's owner is reached. */
   announce(worker: string, address: string, ttlMs: number): Promise<void>

@@ -10,7 +10,19 @@ import { isPriced } from '../models/http/hosted.ts'
 import { FINAL_RESULT, type OutputMode, type OutputPlan, planOutput } from '../models/output.ts'
 import { resolveModel } from '../models/resolve.ts'
 import { hintIn, noRoute, type RouteTable } from '../models/router.ts'
-import { type Check, type Checks, filled, flag, listOf, needed, oneOf, optionsOf, text, within } from '../options.ts'
+import {
+  type Check,
+  type Checks,
+  count,
+  filled,
+  flag,
+  listOf,
+  needed,
+  oneOf,
+  optionsOf,
+  text,
+  within,
+} from '../options.ts'
 import { anyJsonSchema } from '../tools/core/json-schema.ts'
 import type { UnknownTool } from '../tools/core/admit.ts'
 import { parsePolicy, type Policy } from '../tools/policy/policy.ts'
@@ -53,6 +65,13 @@ export type AgentOptions<
    * also leaves out and keeps the original, `auto` is `light` for agents that write code. Default `off`.
    */
   readonly compression?: Compression | 'off'
+  /**
+   * Results that are still long after `compression` are summarised by the agent's model, and the original is kept. Only for sessions
+   * that are no children. Default false; `true`: from 4,000 tokens (characters / 4) up to 2,000,000.
+   */
+  readonly summarize?: boolean | { readonly fromTokens?: number; readonly toTokens?: number }
+  /** Results with more bytes are cut after that, and the original is kept. Default false; `true`: 16,384 bytes. */
+  readonly resultBudget?: boolean | { readonly bytes?: number }
   /**
    * Instructions and tools of a session are made for its first run, and shown byte for byte to later ones, so that providers read them
    * from their caches. Default `keep`: what changed since is told in a note, and counts in full with another model or after a
@@ -118,6 +137,20 @@ export const modelCheck: Check = (value) =>
   typeof value === 'string' || typeof (value as Partial<Model> | null)?.call === 'function'
     ? null
     : `is no model. ${MODEL_HINT}`.replace(/\.$/, '')
+/** Tokens that a result has at least, and at most, to be summarised. */
+const SUMMARIZED_FROM = 4_000
+const SUMMARIZED_TO = 2_000_000
+const BUDGET_BYTES = 16 * 1024
+/** With less there is hardly room beside the marker. */
+const BUDGET_BYTES_MIN = 1_024
+
+type Tokens = Exclude<AgentOptions['summarize'], boolean | undefined>
+type Bytes = Exclude<AgentOptions['resultBudget'], boolean | undefined>
+/** On, off, or on with numbers of one's own. */
+function switched<T>(checks: Checks<T>): Check {
+  const numbers = within<T>(checks)
+  return (value, name, of) => (typeof value === 'boolean' ? null : numbers(value, name, of))
+}
 const OPTIONS = {
   model: modelCheck,
   tools: listOf(toolCheck),
@@ -128,6 +161,8 @@ const OPTIONS = {
   unknownTool: unknownCheck,
   toolErrors: errorCheck,
   compression: oneOf<Compression | 'off'>({ auto: true, full: true, light: true, off: true }),
+  summarize: switched<Tokens>({ fromTokens: count(1), toTokens: count(1) }),
+  resultBudget: switched<Bytes>({ bytes: count(BUDGET_BYTES_MIN) }),
   prefix: oneOf<NonNullable<AgentOptions['prefix']>>({ keep: true, follow: true }),
   profile: oneOf<NonNullable<ToolLists['profile']>>({ all: true, read: true, none: true }),
   allow: listOf(filled),
@@ -206,15 +241,15 @@ type Placed = Shared & { readonly own: readonly Tool[]; readonly children: reado
 function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed): Agent {
   const model = modelOf(options.model, shared.table ?? null, 'above' in options ? options.above : null)
   const output = options.output ? outputOf(options.output, model) : null
-  const { compression = 'off' } = options
+  const shortening = shorteningOf(options)
   const lists = 'lists' in options ? options.lists : [options]
-  if (compression !== 'off') checkRetrieve(lists, name)
+  if (shortening) checkRetrieve(lists, name)
   const tools = new Toolbox({
     tools: options.tools ?? [],
     plan: options.plan ?? false,
     clock: shared.clock,
-    reserved: [...(output ? [FINAL_RESULT] : []), ...(compression === 'off' ? [] : [RETRIEVE])],
-    own: compression === 'off' ? shared.own : [...shared.own, retrieveTool(shared.store)],
+    reserved: [...(output ? [FINAL_RESULT] : []), ...(shortening ? [RETRIEVE] : [])],
+    own: shortening ? [...shared.own, retrieveTool(shared.store)] : shared.own,
     lists,
     ...(shared.warn ? { warn: shared.warn } : {}),
   })
@@ -237,7 +272,24 @@ function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed
     ...(options.output ? { outputFor: (other: Model) => outputOf(options.output as HarnessOutput, other) } : {}),
     children: shared.children,
     planner: null,
+    ...(shortening ? { shortening } : {}),
+  }
+}
+
+/** Null: results are as their tools return them. */
+function shorteningOf({ compression = 'off', summarize = false, resultBudget = false }: AgentOptions) {
+  if (compression === 'off' && !summarize && !resultBudget) return null
+  const { fromTokens = SUMMARIZED_FROM, toTokens = SUMMARIZED_TO } = summarize === true ? {} : summarize || {}
+  if (fromTokens > toTokens)
+    throw new Fault(
+      'invalid_config',
+      `"summarize" is from ${fromTokens} to ${toTokens} tokens: nothing. Give a larger toTokens.`,
+    )
+  const { bytes = BUDGET_BYTES } = resultBudget === true ? {} : resultBudget || {}
+  return {
     ...(compression === 'off' ? {} : { compression }),
+    ...(summarize ? { summarize: { fromTokens, toTokens } } : {}),
+    ...(resultBudget ? { bytes } : {}),
   }
 }
 
@@ -255,7 +307,7 @@ type Given = AgentOptions['model']
 /** What is left out must stay within reach. */
 function checkRetrieve(lists: readonly ToolLists[], agent: string): void {
   if (!lists.some(({ deny }) => deny?.includes(RETRIEVE))) return
-  const what = `Agent "${agent}" denies the tool "${RETRIEVE}" and has compression. Allow the tool, or set compression: "off".`
+  const what = `Agent "${agent}" denies the tool "${RETRIEVE}", which reads what "compression", "summarize" and "resultBudget" leave out. Allow the tool, or switch those off.`
   throw new Fault('invalid_config', what)
 }
 

@@ -17,7 +17,8 @@ export function describeAgents(agents: ReadonlyMap<string, Agent>): Json {
 
 function describeAgent(agent: Agent): Json {
   const { model, instructions, limits, approvalMs, policy, environment, budget, output, children, planner } = agent
-  const { unknownTool = 'return', toolErrors = 'return', prefix = 'keep', compression } = agent
+  const { unknownTool = 'return', toolErrors = 'return', prefix = 'keep', shortening = {} } = agent
+  const { compression, summarize, bytes } = shortening
   const ways = { unknownTool, toolErrors, prefix }
   const setup = { limits, approvalMs, policy, environment, budget, ...ways, children: [...children] }
   return plain({
@@ -29,6 +30,8 @@ function describeAgent(agent: Agent): Json {
     output: output?.asked ?? (output ? 'prompted' : null),
     ...setup,
     ...(compression ? { compression } : {}),
+    ...(summarize ? { summarize } : {}),
+    ...(bytes ? { resultBudget: { bytes } } : {}),
   })
 }
 

@@ -1,10 +1,12 @@
 // What a caller sends: text, pictures, sounds and files, or where a provider finds them. Bytes go beside the log, by hash; the message holds the reference.
-import type { Json, Part } from '../kernel/content.ts'
+import type { BlobRef, Json, Part } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
-import type { Blob } from '../ports/store.ts'
-import { filled, needed, optionsOf, text } from '../options.ts'
+import type { InboxBody } from '../kernel/event.ts'
+import type { Blob, Store } from '../ports/store.ts'
+import { count, filled, needed, optionsOf, text } from '../options.ts'
 import { bytesOf, checkFile, type FilePart, isMedia } from '../tools/core/file-part.ts'
 import { bytesBlob, refOf } from '../engine/wiring.ts'
+import { blobFor } from '../view/blobs.ts'
 
 export type { FilePart }
 
@@ -26,6 +28,12 @@ const checkFileId = optionsOf<Extract<RemotePart, { type: 'file_id' }>>('a file 
   type: needed(text),
   provider: needed(filled),
   id: needed(text),
+})
+const checkKept = optionsOf<BlobRef>('a blob', {
+  ...remote,
+  type: needed(text),
+  hash: needed(text),
+  bytes: needed(count()),
 })
 const URL_CHARS_MAX = 8_192
 
@@ -57,7 +65,7 @@ export function readInput(input: Input): { readonly parts: readonly Part[]; read
 
 function partOf(part: InputParts[number], blobs: Blob[]): Part {
   if (part?.type === 'text' && typeof part.text === 'string') return { type: 'text', text: part.text }
-  if (part?.type === 'blob' && typeof part.hash === 'string') return { ...part }
+  if (part?.type === 'blob') return keptOf(part)
   if (part?.type === 'url' || part?.type === 'file_id') return remoteOf(part)
   if (part?.type !== 'image' && part?.type !== 'file')
     throw new Fault(
@@ -68,6 +76,26 @@ function partOf(part: InputParts[number], blobs: Blob[]): Part {
   const blob = blobOf(part)
   blobs.push(blob)
   return { ...refOf(blob), ...(part.name === undefined ? {} : { name: part.name }) }
+}
+
+/** Whether the session has it is found out by `checkOwnBlobs`. */
+function keptOf(part: BlobRef): BlobRef {
+  checkKept(part)
+  const { type, hash, bytes, media, name } = part
+  if (!isMedia(media))
+    throw new Fault('invalid_input', `"${media}" is no media type of a blob. Write one such as image/png.`)
+  return { type, hash, bytes, media, ...(name === undefined ? {} : { name }) }
+}
+
+type Sent = { readonly event: InboxBody; readonly blobs: readonly Blob[] }
+
+/** A message may name blobs of its session and its tree only: with the hash alone it could read those of others. */
+export async function checkOwnBlobs(store: Store, session: string, { event, blobs }: Sent): Promise<void> {
+  for (const part of event.type === 'user.message' ? event.parts : []) {
+    if (part.type !== 'blob' || blobs.some(({ hash }) => hash === part.hash)) continue
+    if ((await blobFor(store, session, part.hash)) !== null) continue
+    throw new Fault('invalid_input', `Session ${session} has no blob ${part.hash}. Send the file itself.`)
+  }
 }
 
 /** Nothing is fetched here: whether it is there is found out by the provider. */

@@ -6,6 +6,7 @@ import type { Session } from '../sessions/verbs.ts'
 import { refusal } from './http.ts'
 
 const PAGE = 1_000
+const MEDIA = /^[\w.+-]+\/[\w.+-]+$/
 /** What a browser only shows. Everything else is saved. */
 const SHOWN = /^image\/(png|jpeg|gif|webp)$/
 
@@ -14,7 +15,8 @@ export async function fileResponse(session: Session, hash: string): Promise<Resp
   const blob = ref && (await session.blob(ref))
   if (!blob) return refusal(404, 'not_found', 'This session has no such file.')
   const headers = {
-    'content-type': ref.media,
+    // A log may come from elsewhere, and a page must not break on what it calls a file.
+    'content-type': MEDIA.test(ref.media) ? ref.media : 'application/octet-stream',
     'content-disposition': SHOWN.test(ref.media) ? 'inline' : 'attachment',
     'content-security-policy': "default-src 'none'; sandbox",
     'x-content-type-options': 'nosniff',

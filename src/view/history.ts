@@ -105,7 +105,7 @@ export function charsOf(event: Event): number {
     case 'agent.tool_result':
       return sizeOfContent(event)
     case 'user.custom_tool_result':
-      return event.content.length
+      return shownChars(event.content)
     case 'note.added':
       return event.text.length
     case 'model.failed':
@@ -126,7 +126,19 @@ export function sizeOfMessage(message: Message): number {
 }
 
 function sizeOfContent({ content, parts = [] }: Pick<Extract<Message, { role: 'tool' }>, 'content' | 'parts'>): number {
-  return (typeof content === 'string' ? content.length : content.bytes) + sizeOf(parts)
+  return (typeof content === 'string' ? shownChars(content) : content.bytes) + sizeOf(parts)
+}
+
+/** An answer of a person or a child with more characters than this is shown in part: effects/long-answers.ts. */
+export const ANSWER_CHARS_MAX = 256 * 1024
+export const ANSWER_CHARS_SHOWN = 50_000
+
+export function isLongAnswer(message: Message): boolean {
+  return message.role === 'tool' && typeof message.content === 'string' && message.content.length > ANSWER_CHARS_MAX
+}
+
+function shownChars({ length }: string): number {
+  return length > ANSWER_CHARS_MAX ? ANSWER_CHARS_SHOWN : length
 }
 
 /** As events estimate it. */

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { compressedResult } from '../../src/effects/compressed-result.ts'
+import { KeptOriginal } from '../../src/effects/kept-original.ts'
 import {
   defineTool,
   type Event,
@@ -329,7 +330,9 @@ describe('a router that fails', () => {
     >[0]['call']
     const fresh = { ok: true, content, metadata: { a: 1 } }
     const signal = AbortSignal.abort(new Error('stopped'))
-    const made = await compressedResult({ call, output: fresh, compression: 'full', tools: new Map(), signal })
-    expect(made).toEqual({ output: { ...fresh, metadata: { a: 1, compression_error: 'stopped' } }, original: null })
+    const kept = new KeptOriginal(call, content)
+    const made = await compressedResult({ call, output: fresh, compression: 'full', tools: new Map(), signal, kept })
+    expect(made).toEqual({ ...fresh, metadata: { a: 1, compression_error: 'stopped' } })
+    expect(kept.blob).toBeNull()
   })
 })

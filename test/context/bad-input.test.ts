@@ -84,4 +84,26 @@ describe('bad input', () => {
     },
     120_000,
   )
+
+  it('B-COMPRESS-27: a long diff leaves turns to others, ends at a stop, and is the same as its parts', async () => {
+    const file = (i: number): string => {
+      const same = ' an unchanged line of this file\n'.repeat(12)
+      return `diff --git a/f${i}.ts b/f${i}.ts\n--- a/f${i}.ts\n+++ b/f${i}.ts\n@@ -1,25 +1,25 @@\n${same}-old\n+new\n${same}`
+    }
+    const text = Array.from({ length: 12_000 }, (_, i) => file(i)).join('')
+    let turns = 0
+    const timer = setInterval(() => {
+      turns += 1
+    }, 0)
+    const keep = () => '0'.repeat(32)
+    const { content, kind } = await compressContent(text, {}, { keep })
+    clearInterval(timer)
+    expect([kind, turns >= 3]).toEqual(['diff', true])
+    expect(content.match(/unchanged lines/g)).toHaveLength(24_000)
+    const one = await compressContent(file(7), {}, { keep, minBytes: 1 })
+    expect(content).toContain(one.content.split('\n').slice(0, -2).join('\n'))
+    const stop = new AbortController()
+    setImmediate(() => stop.abort(new Error('stopped')))
+    await expect(compressContent(text, {}, { keep, signal: stop.signal })).rejects.toThrow('stopped')
+  })
 })

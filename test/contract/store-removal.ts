@@ -91,6 +91,24 @@ export function describeRemoval(make: MakeFixture): void {
       expect(await store.blob('attached')).not.toBeNull()
     })
 
+    it('B-STORE-168: asked for a session, gives only what this session or another of its tree refers to', async () => {
+      const { store } = await make()
+      const owner = await begin(store, 's')
+      await write(store, owner, [note('x')], { blobs: [blob('h', 1)], release: true })
+      const below = { ...card('s~1'), root: 's' }
+      const created = { seq: 1, at: START, epoch: 0, type: 'session.created', agent: 'a', planner: 'model' } as const
+      const parent = { session: 's', call: '1.0', root: 's', depth: 1 }
+      const born = { session: 's~1', lane: 'owner', epoch: 0, expectedSeq: 0, card: below } as const
+      await store.commit([{ ...born, events: [{ ...created, parent }], blobs: [blob('k', 2)] }])
+      await begin(store, 'other')
+      const seen = async (of: string) =>
+        [await store.blob('h', of), await store.blob('k', of)].map((each) => each !== null)
+      expect(await seen('s')).toEqual([true, true])
+      expect(await seen('s~1')).toEqual([true, true])
+      expect(await seen('other')).toEqual([false, false])
+      expect(await seen('nowhere')).toEqual([false, false])
+    })
+
     it('B-STORE-131: what came with one log of an import stays as long as any of its logs', async () => {
       const { store } = await make()
       const log = (session: string, over: object) => {

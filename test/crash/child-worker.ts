@@ -83,7 +83,7 @@ function marked(inner: Store, marks: Appender<MarkLine>): Store {
     due: (limit) => inner.due(limit),
     nextDue: () => inner.nextDue(),
     list: (filter) => inner.list(filter),
-    blob: (hash) => inner.blob(hash),
+    blob: (hash, of) => inner.blob(hash, of),
     account: (id) => inner.account(id),
     announce: (id, address, ttlMs) => inner.announce(id, address, ttlMs),
     address: (session) => inner.address(session),

@@ -2,8 +2,17 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { ChaosRequest, Dialect } from '../../src/testing/index.ts'
-import { Fault, type Input } from '../../src/index.ts'
-import { conversation, DIALECTS, eventsOf, ofType, stage, STORAGES } from '../models/hosted-stage.ts'
+import { Fault, type Input, scripted } from '../../src/index.ts'
+import {
+  conversation,
+  DIALECTS,
+  eventsOf,
+  harnessOf,
+  ofType,
+  stage,
+  STORAGES,
+  storeOf,
+} from '../models/hosted-stage.ts'
 
 const PNG = Buffer.from('iVBORw0KGgo=', 'base64')
 const PDF = Buffer.from('%PDF-1.7 nothing')
@@ -227,5 +236,64 @@ describe('input', () => {
     const { sessionId } = await harness.run([{ ...png, data: ' iVBO\nRw0K\r\nGgo ' }])
     const [message] = ofType(await eventsOf(store, sessionId), 'user.message')
     expect(message?.parts).toMatchObject([{ type: 'blob', hash: sha256(PNG) }])
+  })
+})
+
+describe.each(STORAGES)('blobs of other sessions, on %s', (storage) => {
+  const secret = Buffer.from('what only the first session may know')
+  const ref = { type: 'blob', hash: sha256(secret), bytes: secret.length, media: 'text/plain' } as const
+  const play = async () => {
+    const store = storeOf(storage)
+    const seen: string[] = []
+    const model = scripted(({ messages }) => {
+      const last = messages.at(-1)
+      if (last?.role === 'tool' && typeof last.content === 'string') seen.push(last.content)
+      const [part] = last?.role === 'user' ? last.parts : []
+      const asks = part?.type === 'text' && part.text.startsWith('Read')
+      return asks ? { calls: [{ tool: 'retrieve_original', args: { token: `blob:${ref.hash}` } }] } : 'Done.'
+    })
+    const harness = harnessOf({ model, store, compression: 'full' })
+    const owner = await harness.open()
+    await owner.run([
+      { type: 'text', text: 'See.' },
+      { type: 'file', media: 'text/plain', data: secret },
+    ])
+    return { harness, owner, seen }
+  }
+
+  it('B-INPUT-8: neither a message, nor `session.blob`, nor a tool reads what another session keeps', async () => {
+    const { harness, seen } = await play()
+    const other = await harness.open()
+    await expect(other.run([ref])).rejects.toMatchObject({
+      code: 'invalid_input',
+      message: `Session ${other.id} has no blob ${ref.hash}. Send the file itself.`,
+    })
+    await expect(other.steer([{ type: 'message', input: [ref] }])).rejects.toMatchObject({ code: 'invalid_input' })
+    await expect(harness.run([ref])).rejects.toMatchObject({ code: 'invalid_input' })
+    // Naming the hash in a text changes nothing.
+    await other.run(`Read blob:${ref.hash}`)
+    expect(seen[0]).toMatch(/^This session has no original/)
+    expect(await other.blob(ref)).toBeNull()
+  })
+
+  it('B-INPUT-8: the session itself and its forks read it, by each of these', async () => {
+    const { owner, seen } = await play()
+    const fork = await owner.fork()
+    for (const session of [owner, fork]) {
+      expect(await session.run([{ type: 'text', text: 'Look.' }, ref])).toMatchObject({ status: 'completed' })
+      await session.run('Read it.')
+      expect(Buffer.from((await session.blob(ref))?.data ?? [])).toEqual(secret)
+    }
+    expect(seen).toEqual([secret.toString(), secret.toString()])
+  })
+
+  it('B-INPUT-9: a blob part without a media type, with an odd one, or with more in it is refused', async () => {
+    const { owner } = await play()
+    const { media: _media, ...bare } = ref
+    const odd = [bare, { ...ref, media: 'a\nb' }, { ...ref, bytes: -1 }, { ...ref, more: 1 }, { ...ref, hash: 7 }]
+    for (const part of odd)
+      await expect(owner.send([part] as unknown as Input)).rejects.toMatchObject({
+        code: expect.stringMatching(/^invalid_/) as string,
+      })
   })
 })

@@ -268,6 +268,23 @@ describe('rerun', () => {
     expect(ran).toEqual([])
   })
 
+  it('B-REPLAY-19: a recorded result that lies beside the log is repeated, and one that the store does not have is named', async () => {
+    const store = memory()
+    const long = 'long '.repeat(20_000)
+    const tool = (text: string) =>
+      defineTool({ name: 'tell', description: 'tells', input: z.object({}), effect: 'read', execute: () => text })
+    const model = scripted([{ calls: [{ tool: 'tell', args: {} }] }, 'Done.'])
+    await (await harnessOf({ model, tools: [tool(long)], store }).open({ id: 'told' })).run('Go.')
+    const events = await readLog(store, 'told')
+    const recording = recordingOf(events, { tools: [tool('')], results: 'recorded' })
+    const harness = harnessOf({ model: recording.model, tools: recording.tools, store })
+    expect(await recording.run(await harness.open(), store)).toMatchObject({ sameResults: true, divergence: null })
+    const elsewhere = await again(events, { tools: [tool('')], results: 'recorded' })
+    expect(elsewhere.divergence).toMatchObject({
+      found: { content: expect.stringContaining('not in this store') as string },
+    })
+  })
+
   it('B-PART-12: a recorded result is repeated with its files, and other files are a difference', async () => {
     const store = memory()
     const shot = (byte: number) => {

@@ -88,6 +88,21 @@ describe('files on a page', () => {
     expect(await status(sessionId, '..%2f..%2fetc')).toBe(404)
   })
 
+  it('B-UI-29: a file with an odd media type in its log is served as bytes to save', async () => {
+    const store = memory()
+    const harness = make(scripted(['Done.']), { store })
+    const url = await chatServer(harness)
+    await harness.open({ id: 'old' })
+    const part = { type: 'blob', hash: 'a'.repeat(64), bytes: 2, media: 'text/plain\r\nx: y' } as const
+    const event = { type: 'user.message', id: 'm', parts: [part], when: 'after' } as const
+    const blobs = [{ hash: part.hash, media: part.media, data: Buffer.from('hi') }]
+    await store.commit([{ session: 'old', lane: 'inbox', events: [event], blobs }])
+    const response = await fetch(`${url}/old/files/${part.hash}`)
+    expect([response.status, await response.text()]).toEqual([200, 'hi'])
+    expect(response.headers.get('content-type')).toBe('application/octet-stream')
+    expect(response.headers.get('content-disposition')).toBe('attachment')
+  })
+
   it('B-UI-28: without an address a file is its reference, and an AG-UI client gets it as a custom event', async () => {
     const harness = make(drawing(), { tools: [shoot], store: memory() })
     const agent = new HttpAgent({ url: await agUiServer(harness), threadId: 'c2' })

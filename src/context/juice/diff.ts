@@ -10,78 +10,135 @@ const HUNK = /^@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@/
 const GENERATED =
   /(?:^|\/)(?:package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lockb?|Cargo\.lock|poetry\.lock|uv\.lock|Pipfile\.lock|Gemfile\.lock|composer\.lock|go\.sum|flake\.lock)$|\.(?:min\.(?:js|css)|map|snap)$/
 
-export const shortenDiff: Shorten = (text, { lossless }) => {
+/** So many characters are read in one stretch: then others have their turn. */
+const STRETCH_CHARS = 1024 * 1024
+
+export const shortenDiff: Shorten = async (text, { lossless, signal }) => {
   if (lossless) return null
-  return { text: sectionsOf(text.split('\n')).flatMap(shortened).join('\n'), lossy: true }
+  const diff = new ShortDiff()
+  let pause = STRETCH_CHARS
+  for (let at = 0; at <= text.length; ) {
+    const newline = text.indexOf('\n', at)
+    const end = newline < 0 ? text.length : newline
+    diff.take(text.slice(at, end), text.startsWith('+++ ', end + 1) ? lineAt(text, end + 1) : null)
+    at = end + 1
+    if (at < pause) continue
+    pause = at + STRETCH_CHARS
+    diff.pack()
+    await new Promise((resolve) => setImmediate(resolve))
+    signal.throwIfAborted()
+  }
+  return { text: diff.end(), lossy: true }
 }
 
-type Section = { readonly path: string; readonly head: string[]; readonly hunks: Hunk[] }
-type Hunk = { readonly title: string; readonly lines: string[] }
+function lineAt(text: string, at: number): string {
+  const newline = text.indexOf('\n', at)
+  return text.slice(at, newline < 0 ? text.length : newline)
+}
 
-/** By files. The counts of a hunk say which lines are its own: a removed `-- x` looks like a header. */
-function sectionsOf(lines: readonly string[]): readonly Section[] {
-  const sections: Section[] = []
-  let [before, after] = [0, 0]
-  let section: Section = { path: '', head: [], hunks: [] }
-  const begin = (path: string): void => {
-    section = { path, head: [], hunks: [] }
-    sections.push(section)
+/** Line by line and file by file: each line is looked at once. */
+class ShortDiff {
+  readonly #done: string[] = []
+  /** Null until the first file begins. */
+  #path: string | null = null
+  #generated = false
+  #deleted = false
+  #shown: string[] = []
+  #packed: string[] = []
+  #plus = 0
+  #minus = 0
+  #hunks = 0
+  /** Lines of the open hunk that are still to come. They say which lines are its own: a removed `-- x` looks like a header. */
+  #before = 0
+  #after = 0
+  /** Unchanged lines that follow each other; `opens` if they begin a hunk. */
+  #run: string[] = []
+  #opens = false
+
+  /** `named`: the next line, if it is the second of a header. */
+  take(line: string, named: string | null): void {
+    if (this.#hunks > 0 && (this.#before > 0 || this.#after > 0 || line.startsWith('\\'))) return this.#inHunk(line)
+    this.#endRun(true)
+    const counts = this.#path === null ? null : HUNK.exec(line)
+    if (counts !== null) return this.#openHunk(line, Number(counts[1] ?? 1), Number(counts[2] ?? 1))
+    const bare = line.startsWith('--- ') && named !== null
+    if (line.startsWith('diff --git ')) this.#begin(pathIn(line))
+    else if (this.#path === null || (bare && this.#hunks > 0)) this.#begin(bare ? pathIn(named ?? '') : '')
+    this.#deleted ||= line.startsWith('deleted file ')
+    if (!/^index [0-9a-f]/.test(line)) this.#shown.push(cutLine(line, LINE_CHARS_MAX))
   }
-  for (const [i, line] of lines.entries()) {
-    const hunk = section.hunks.at(-1)
-    if (hunk !== undefined && (before > 0 || after > 0 || line.startsWith('\\'))) {
-      hunk.lines.push(line)
-      if (!line.startsWith('+') && !line.startsWith('\\')) before -= 1
-      if (!line.startsWith('-') && !line.startsWith('\\')) after -= 1
-      continue
-    }
-    const counts = HUNK.exec(line)
-    if (counts !== null) {
-      ;[before, after] = [Number(counts[1] ?? 1), Number(counts[2] ?? 1)]
-      section.hunks.push({ title: line, lines: [] })
-      continue
-    }
-    const bare = line.startsWith('--- ') && lines[i + 1]?.startsWith('+++ ') === true
-    if (line.startsWith('diff --git ')) begin(pathIn(line))
-    else if (sections.length === 0 || (bare && section.hunks.length > 0)) begin(bare ? pathIn(lines[i + 1] ?? '') : '')
-    section.head.push(line)
+
+  end(): string {
+    this.#endRun(true)
+    this.#close()
+    return this.#done.join('\n')
   }
-  return sections
+
+  /** What is shown so far becomes one text: to join a million lines at the end would take long. */
+  pack(): void {
+    if (this.#generated || this.#deleted || this.#shown.length === 0) return
+    this.#packed.push(this.#shown.join('\n'))
+    this.#shown = []
+  }
+
+  #openHunk(title: string, before: number, after: number): void {
+    this.#before = before
+    this.#after = after
+    this.#hunks += 1
+    this.#opens = true
+    this.#shown.push(title)
+  }
+
+  #inHunk(line: string): void {
+    const sign = line[0]
+    if (sign === '+') this.#plus += 1
+    if (sign === '-') this.#minus += 1
+    if (sign !== '+' && sign !== '\\') this.#before -= 1
+    if (sign !== '-' && sign !== '\\') this.#after -= 1
+    // Of these only the size is told.
+    if (this.#generated || this.#deleted) return
+    if (sign !== '+' && sign !== '-') return void this.#run.push(line)
+    this.#endRun(false)
+    this.#opens = false
+    this.#shown.push(cutLine(line, LINE_CHARS_MAX))
+  }
+
+  /** Of a long run of unchanged lines, those next to a change. */
+  #endRun(last: boolean): void {
+    const run = this.#run
+    if (run.length === 0) return
+    const [head, tail] = [this.#opens ? 0 : CONTEXT, last ? 0 : CONTEXT]
+    const left = run.length > RUN_MAX ? run.length - head - tail : 0
+    for (const [i, line] of run.entries()) {
+      if (i === head && left > 0) this.#shown.push(`[… ${left} unchanged lines …]`)
+      if (left === 0 || i < head || i >= head + left) this.#shown.push(line)
+    }
+    this.#run = []
+  }
+
+  #begin(path: string): void {
+    this.#close()
+    this.#path = path
+    this.#generated = GENERATED.test(path)
+    this.#deleted = false
+    this.#shown = []
+    this.#plus = 0
+    this.#minus = 0
+    this.#hunks = 0
+  }
+
+  #close(): void {
+    if (this.#path === null) return
+    const [plus, minus] = [this.#plus, this.#minus]
+    if (this.#generated) this.#done.push(`${this.#path}: generated, +${plus} -${minus} lines left out`)
+    else if (this.#deleted) this.#done.push(this.#shown[0] ?? this.#path, `deleted, ${minus} lines left out`)
+    else for (const lines of [this.#packed, this.#shown]) for (const line of lines) this.#done.push(line)
+    this.#packed = []
+  }
 }
 
 /** The last path that a header names, without the letter before it. */
 function pathIn(header: string): string {
   const path = header.slice(header.lastIndexOf(' ') + 1)
   return /^[abciw]\//.test(path) ? path.slice(2) : path
-}
-
-function shortened({ path, head, hunks }: Section): readonly string[] {
-  const changed = hunks.flatMap(({ lines }) => lines)
-  const [plus, minus] = ['+', '-'].map((sign) => changed.filter((line) => line.startsWith(sign)).length)
-  if (GENERATED.test(path)) return [`${path}: generated, +${plus} -${minus} lines left out`]
-  const titles = head.filter((line) => !/^index [0-9a-f]/.test(line)).map((line) => cutLine(line, LINE_CHARS_MAX))
-  if (head.some((line) => line.startsWith('deleted file ')))
-    return [titles[0] ?? path, `deleted, ${minus} lines left out`]
-  return [...titles, ...hunks.flatMap(({ title, lines }) => [title, ...collapsed(lines)])]
-}
-
-/** Of a long run of unchanged lines, those next to a change. */
-function collapsed(lines: readonly string[]): readonly string[] {
-  const shown: string[] = []
-  for (let from = 0; from < lines.length; ) {
-    let to = from
-    while (to < lines.length && !isChange(lines[to] ?? '')) to += 1
-    const [first, last] = [from === 0, to === lines.length]
-    if (to - from > RUN_MAX) {
-      const [head, tail] = [first ? from : from + CONTEXT, last ? to : to - CONTEXT]
-      shown.push(...lines.slice(from, head), `[… ${tail - head} unchanged lines …]`, ...lines.slice(tail, to))
-    } else shown.push(...lines.slice(from, to))
-    for (from = to; from < lines.length && isChange(lines[from] ?? ''); from++)
-      shown.push(cutLine(lines[from] ?? '', LINE_CHARS_MAX))
-  }
-  return shown
-}
-
-function isChange(line: string): boolean {
-  return line.startsWith('+') || line.startsWith('-')
 }

@@ -1,12 +1,15 @@
 // Originals that the content router kept: found by the token that the log of the session has, or that of the session it was forked
 // from, and read in part. A token of another session is not found.
+import { hash as sha256 } from 'node:crypto'
 import type { Event } from '../../kernel/event.ts'
 import type { Store } from '../../ports/store.ts'
 import { blobHash } from '../../tools/core/bound.ts'
 import { type Output, output, ToolFailure } from '../../tools/core/output.ts'
 import type { ToolContext } from '../../tools/core/tool.ts'
+import { blobFor } from '../../view/blobs.ts'
 import { isObject } from '../../view/json.ts'
-import { seqOf, tokenIn } from './marker.ts'
+import { ANSWER_CHARS_MAX } from '../../view/history.ts'
+import { seqOf, tokenIn, tokenOf } from './marker.ts'
 
 const PAGE = 100
 /** What one call shows at most. */
@@ -51,9 +54,9 @@ async function findOriginal(store: Store, session: string, token: string): Promi
   let [log, upTo] = [session, Number.POSITIVE_INFINITY]
   while (!seen.has(log)) {
     seen.add(log)
-    const hash = await hashIn(store, log, token, upTo)
-    const blob = hash === null ? null : await store.blob(hash)
-    if (blob !== null) return Buffer.from(blob.data)
+    const kept = await keptIn(store, log, token, upTo)
+    const found = kept && ('text' in kept ? kept.text : (await blobFor(store, session, kept.hash))?.data)
+    if (found) return Buffer.from(found)
     const [created] = (await store.read(log, 0, 1)).events
     if (created?.type !== 'session.created' || created.fork === undefined) return null
     ;[log, upTo] = [created.fork.session, Math.min(created.fork.seq, upTo)]
@@ -62,25 +65,34 @@ async function findOriginal(store: Store, session: string, token: string): Promi
 }
 
 /** The results of a reply stand between it and the next reply: no more is read. */
-async function hashIn(store: Store, log: string, token: string, upTo: number): Promise<string | null> {
+async function keptIn(store: Store, log: string, token: string, upTo: number): Promise<Kept | null> {
   const reply = seqOf(token)
   for (let after = Math.max(0, reply - 1); ; ) {
     const { events } = await store.read(log, after, PAGE)
     if (events.length === 0) return null
     for (const event of events) {
       if (event.seq > upTo || (event.type === 'agent.message') !== (event.seq === reply)) return null
-      const hash = keptBy(event, token)
-      if (hash !== null) return hash
+      const kept = keptBy(event, token)
+      if (kept !== null) return kept
       after = event.seq
     }
   }
 }
 
-function keptBy(event: Event, token: string): string | null {
+/** Beside the log, or an answer from outside that the event itself has. */
+type Kept = { readonly hash: string } | { readonly text: string }
+
+function keptBy(event: Event, token: string): Kept | null {
+  if (event.type === 'user.custom_tool_result' && event.content.length > ANSWER_CHARS_MAX) {
+    const { call, content: text } = event
+    return tokenOf(Number.parseInt(call, 10), sha256('sha256', text)) === token ? { text } : null
+  }
   if (event.type !== 'agent.tool_result') return null
-  const compressed = isObject(event.metadata) ? event.metadata['compressed'] : null
-  if (!isObject(compressed) || compressed['token'] !== token) return null
-  return typeof compressed['blob'] === 'string' ? compressed['blob'] : null
+  const { compressed, summarized, budgeted } = isObject(event.metadata) ? event.metadata : {}
+  for (const stage of [compressed, summarized, budgeted]) {
+    if (isObject(stage) && stage['token'] === token && typeof stage['blob'] === 'string') return { hash: stage['blob'] }
+  }
+  return null
 }
 
 type Range = { readonly from: number; readonly to: number }

@@ -272,8 +272,9 @@ class MemoryStore implements Store {
     return found
   }
 
-  async blob(hash: string): Promise<Blob | null> {
+  async blob(hash: string, of?: string): Promise<Blob | null> {
     this.#check()
+    if (of !== undefined && !this.#refers(of, hash)) return null
     const blob = this.#blobs.get(hash)
     return blob ? { ...blob, data: blob.data.slice() } : null
   }
@@ -460,6 +461,14 @@ class MemoryStore implements Store {
       this.#refer(session, blob.hash)
     }
     for (const { session, hash } of plan.refs) this.#refer(session, hash)
+  }
+
+  /** Also for another session of the same tree. */
+  #refers(session: string, hash: string): boolean {
+    const log = this.#logs.get(session)
+    if (log === undefined || log.blobs?.has(hash)) return log !== undefined
+    const { root } = log.card
+    return this.#list.some(({ card, blobs }) => card.root === root && blobs?.has(hash))
   }
 
   #refer(session: string, hash: string): void {

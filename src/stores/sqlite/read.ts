@@ -255,7 +255,8 @@ export function readAccount(sql: Statements, id: string): AccountRow | null {
   return { id, limit, held, spent, assumed }
 }
 
-export function readBlob(sql: Statements, hash: string): Blob | null {
+export function readBlob(sql: Statements, hash: string, of?: string): Blob | null {
+  if (of !== undefined && !sql.refersToBlob.get(hash, of)) return null
   const row = sql.blob.get(hash) as { media: string; sum: number; data: Uint8Array } | undefined
   if (!row) return null
   if ((crc32(row.data) | 0) === row.sum) return { hash, media: row.media, data: row.data }

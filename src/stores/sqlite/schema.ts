@@ -254,6 +254,8 @@ export const SQL = {
   dropHold: 'DELETE FROM holds WHERE key = ?',
   // Blobs and snapshots.
   blob: 'SELECT media, sum, data FROM blobs WHERE hash = ?',
+  refersToBlob: `SELECT 1 FROM blob_refs r JOIN sessions s ON s.n = r.session
+    WHERE r.hash = ? AND s.root = (SELECT root FROM sessions WHERE id = ?)`,
   keepBlob: 'INSERT INTO blobs (hash, media, sum, data) VALUES (?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING',
   referBlob: 'INSERT INTO blob_refs (hash, session) VALUES (?, ?) ON CONFLICT DO NOTHING',
   snapshot: `SELECT p.seq, p.version, p.sum, p.body FROM sessions s JOIN heads h ON h.n = s.n

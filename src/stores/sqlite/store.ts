@@ -183,8 +183,8 @@ export class SqliteStore implements Store {
     return this.#read((sql, { readList }) => readList(sql, filter))
   }
 
-  blob(hash: string): Promise<Blob | null> {
-    return this.#read((sql, { readBlob }) => readBlob(sql, hash))
+  blob(hash: string, of?: string): Promise<Blob | null> {
+    return this.#read((sql, { readBlob }) => readBlob(sql, hash, of))
   }
 
   account(id: string): Promise<AccountRow | null> {

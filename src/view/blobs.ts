@@ -1,0 +1,21 @@
+// Which blobs a session may read: those that it, another session of its tree, or a log it was forked from refers to. A store keeps the
+// blobs of all its sessions under their hashes, so a hash alone is no permission.
+import type { Blob, Store } from '../ports/store.ts'
+
+/** Null: there is none, or it belongs to others. */
+export async function blobFor(store: Store, session: string, hash: string): Promise<Blob | null> {
+  const seen = new Set<string>()
+  for (let log: string | null = session; log !== null && !seen.has(log); log = await originOf(store, log)) {
+    seen.add(log)
+    const blob = await store.blob(hash, log)
+    if (blob !== null) return blob
+  }
+  return null
+}
+
+/** A child reads what the origin of its root has. */
+async function originOf(store: Store, log: string): Promise<string | null> {
+  const card = await store.card(log)
+  const [created] = card === null ? [] : (await store.read(card.root, 0, 1)).events
+  return created?.type === 'session.created' ? (created.fork?.session ?? null) : null
+}
