@@ -8,8 +8,7 @@ import type { Sample } from './corpus.ts'
 const FOLDER = 'test/context/outputs'
 
 function output(file: string, kind: ContentKind, hint: ContentHint): Sample {
-  const id = file.replace(/\.\w+$/, (ending) => (ending === '.txt' ? '' : `-${ending.slice(1)}`)).replaceAll('-', '_')
-  return { id, name: file, kind, hint, text: readFileSync(`${FOLDER}/${file}`, 'utf8') }
+  return { id: `real_${file.replace(/\W/g, '_')}`, name: file, kind, hint, text: readFileSync(`${FOLDER}/${file}`, 'utf8') }
 }
 
 export const OUTPUTS: readonly Sample[] = [
