@@ -2,6 +2,7 @@
 import { due } from './due.ts'
 import { bytes, durable } from './durable.ts'
 import { cli } from './cli.ts'
+import { context } from './context.ts'
 import type { Family } from './family.ts'
 import { fanout } from './fanout.ts'
 import { group } from './group.ts'
@@ -35,4 +36,5 @@ export const families: readonly Family[] = [
   idle,
   latency,
   router,
+  context,
 ]
