@@ -1,40 +1,38 @@
-// The table of benches, in the order they are printed. A new bench is a file with a Family and a line here.
-import { due } from './due.ts'
-import { bytes, durable } from './durable.ts'
-import { cli } from './cli.ts'
-import { context } from './context.ts'
+// The table of benches, in the order they are printed. A new bench is a file with a Family and a line here, by its first figure.
+// A case loads its own family alone: what another one prepares when it is loaded would be in its figures.
 import type { Family } from './family.ts'
-import { fanout } from './fanout.ts'
-import { group } from './group.ts'
-import { http } from './http.ts'
-import { importing } from './import.ts'
-import { install } from './install.ts'
-import { loop } from './loop.ts'
-import { many, parking } from './many.ts'
-import { open } from './open.ts'
-import { resume } from './resume.ts'
-import { router } from './router.ts'
-import { stream } from './stream.ts'
-import { idle, latency } from './watch.ts'
 
-export const families: readonly Family[] = [
-  loop,
-  fanout,
-  many,
-  parking,
-  stream,
-  http,
-  durable,
-  bytes,
-  group,
-  resume,
-  open,
-  due,
-  importing,
-  install,
-  cli,
-  idle,
-  latency,
-  router,
-  context,
-]
+const FAMILIES: ReadonlyMap<string, () => Promise<Family>> = new Map([
+  ['loop', async () => (await import('./loop.ts')).loop],
+  ['fanout', async () => (await import('./fanout.ts')).fanout],
+  ['many', async () => (await import('./many.ts')).many],
+  ['parked', async () => (await import('./many.ts')).parking],
+  ['stream', async () => (await import('./stream.ts')).stream],
+  ['http', async () => (await import('./http.ts')).http],
+  ['durable', async () => (await import('./durable.ts')).durable],
+  ['durable.bytes', async () => (await import('./durable.ts')).bytes],
+  ['durable.group', async () => (await import('./group.ts')).group],
+  ['resume', async () => (await import('./resume.ts')).resume],
+  ['open', async () => (await import('./open.ts')).open],
+  ['due', async () => (await import('./due.ts')).due],
+  ['import', async () => (await import('./import.ts')).importing],
+  ['install', async () => (await import('./install.ts')).install],
+  ['cli', async () => (await import('./cli.ts')).cli],
+  ['watch', async () => (await import('./watch.ts')).idle],
+  ['watch.latency', async () => (await import('./watch.ts')).latency],
+  ['router', async () => (await import('./router.ts')).router],
+  ['context', async () => (await import('./context.ts')).context],
+])
+
+export async function peerFamily(): Promise<Family> {
+  return (await import('./peers.ts')).peers
+}
+
+export async function allFamilies(): Promise<readonly Family[]> {
+  return Promise.all([...FAMILIES.values()].map((load) => load()))
+}
+
+/** By the name of its first figure. */
+export async function familyOf(name: string): Promise<Family> {
+  return (FAMILIES.get(name) ?? peerFamily)()
+}

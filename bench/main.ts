@@ -6,8 +6,7 @@
 //   --peers           beside what others publish, which is installed for it (peers.ts)
 import { fileURLToPath } from 'node:url'
 import { argumentsOf, refuse, wholeNumber } from '../sim/arguments.ts'
-import { families } from './families.ts'
-import { peers } from './peers.ts'
+import { allFamilies, familyOf, peerFamily } from './families.ts'
 import type { Family, Figure } from './family.ts'
 import { measure, runCase } from './measure.ts'
 import { headLine, jsonLine, machineLine, tableLine } from './report.ts'
@@ -62,11 +61,11 @@ const { values, positionals } = argumentsOf('bench', {
   allowPositionals: true,
 })
 
-if (values.case !== undefined) await runCase([...families, peers], values.case, positionals[0] ?? '')
+if (values.case !== undefined) await runCase(familyOf, values.case, positionals[0] ?? '')
 else {
   if (positionals.length > 0)
     refuse(`"${positionals[0]}" is not an option. One figure is measured with: --only ${positionals[0]}`)
   const only = values.only.flatMap((names) => names.split(',')).filter((name) => name !== '')
   const repetitions = values.repetitions === undefined ? null : wholeNumber(values.repetitions, 'repetitions', 1)
-  await bench(values.peers ? [peers] : families, { json: values.json, only, repetitions })
+  await bench(values.peers ? [await peerFamily()] : await allFamilies(), { json: values.json, only, repetitions })
 }

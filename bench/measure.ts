@@ -78,10 +78,14 @@ async function spawn(script: string, name: string, folder: string): Promise<Samp
 }
 
 /** In the fresh process: runs one case of one family, and prints what it measured as one line. */
-export async function runCase(families: readonly Family[], name: string, folder: string): Promise<void> {
-  const family = families.find(({ figures }) => name.startsWith(`${figures[0]?.name ?? ''}:`))
-  const wanted = name.slice(name.indexOf(':') + 1)
-  const found = wanted === 'fixture' ? family?.fixture : (family?.cases[wanted] ?? family?.parts?.[wanted])
+export async function runCase(
+  familyOf: (name: string) => Promise<Family>,
+  name: string,
+  folder: string,
+): Promise<void> {
+  const [of = '', wanted = ''] = name.split(':')
+  const family = await familyOf(of)
+  const found = wanted === 'fixture' ? family.fixture : (family.cases[wanted] ?? family.parts?.[wanted])
   if (!found) throw new Error(`there is no case ${name}`)
   console.log(JSON.stringify(await found(folder)))
 }

@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { families } from '../bench/families.ts'
+import { allFamilies, familyOf } from '../bench/families.ts'
 import { medianOf } from '../bench/family.ts'
 
 const script = join(import.meta.dirname, '..', '.build', 'bench', 'main.js')
@@ -14,8 +14,12 @@ function bench(...args: readonly string[]) {
 }
 
 describe('the bench', () => {
-  it('keeps the names and units that others compare with', () => {
-    const figures = families.flatMap((family) => family.figures)
+  it('finds each family by its first figure', async () => {
+    for (const family of await allFamilies()) expect(await familyOf(family.figures[0]?.name ?? '')).toBe(family)
+  })
+
+  it('keeps the names and units that others compare with', async () => {
+    const figures = (await allFamilies()).flatMap((family) => family.figures)
     const known = new Map(figures.map(({ name, unit }) => [name, unit]))
     expect(known.size).toBe(figures.length)
     expect(Object.fromEntries(known)).toMatchObject({

@@ -11,7 +11,7 @@ import { isPriced, type Priced } from '../models/http/hosted.ts'
 import { judgeOutput } from '../models/output.ts'
 import { admit, type Asking } from '../tools/core/admit.ts'
 import { CHECK_LATE, checkedInTime } from '../tools/core/check-time.ts'
-import { hourAccount, hourCharges, withinBudget } from '../tools/core/budget.ts'
+import { hourAccounts, hourCharges, withinBudget } from '../tools/core/budget.ts'
 import { isPassing } from '../engine/backoff.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
@@ -236,19 +236,19 @@ export class ModelCaller {
     const now = store.now()
     const budgets = (['asks', 'actions'] as const).flatMap((of) => {
       const perHour = of === 'asks' ? policy.asksPerHour : policy.actionsPerHour
-      const place = { account: hourAccount(of, agent, now), key: `${eventId(cache.id, seq)}:${of}` }
+      const place = { accounts: hourAccounts(of, agent, now), key: `${eventId(cache.id, seq)}:${of}` }
       return perHour === undefined ? [] : [{ of, perHour, ...place }]
     })
     const count = async (before: number): Promise<Landing | null> => {
       let { calls } = message
       const charges: Charge[] = []
       let spent = 0
-      for (const { of, perHour, account, key } of budgets) {
-        const used = (await store.account(account))?.spent ?? 0
-        const within = withinBudget(of, calls, perHour - used, perHour)
+      for (const { of, perHour, accounts, key } of budgets) {
+        const spents = await Promise.all(accounts.map(async (name) => (await store.account(name))?.spent ?? 0))
+        const within = withinBudget(of, calls, perHour - Math.max(...spents), perHour)
         calls = within.calls
         spent += within.spent
-        if (within.spent > 0) charges.push(...hourCharges(account, perHour, key, within.spent))
+        if (within.spent > 0) charges.push(...hourCharges(accounts, perHour, key, within.spent))
       }
       // What was counted stays so: an account that is in the way now is another one.
       if (spent >= before) return null

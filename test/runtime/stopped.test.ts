@@ -145,13 +145,15 @@ describe('an answer that comes after its stop', () => {
 
   it('B-DRIVE-16: it is settled at its cost, and counts no action of the hour', async () => {
     const store = memory()
-    const { session } = await scene(async () => ({ ...unwantedReply, delayMs: 60_000, onAbort: 'answer' }), {
-      store,
-      budget: { sessionUsd: 1 },
-      policy: { rules: [], actionsPerHour: 1 },
-    })
+    const began = moment()
+    const late = async (): Promise<Step> => {
+      began.come()
+      return { ...unwantedReply, delayMs: 60_000, onAbort: 'answer' }
+    }
+    const policy = { rules: [], actionsPerHour: 1 }
+    const { session } = await scene(late, { store, budget: { sessionUsd: 1 }, policy })
     const running = session.run('Remove it.')
-    await wait(30)
+    await began.here
     await session.send('Do NOT.', { when: 'now' })
     await running
     expect(await store.account(`session:${session.id}`)).toMatchObject({ held: 0 })
@@ -208,8 +210,13 @@ describe('what was cut by a person', () => {
   it.each([['stop'], ['now']] as const)(
     'B-DRIVE-18: the half of an answer that was shown before a %s stays in the log and in the next request, marked as cut',
     async (how) => {
-      const { session, asked } = await scene(async () => ({ stall: true, deltas: ['Half ', 'an answer'] }))
+      const began = moment()
+      const { session, asked } = await scene(async () => {
+        began.come()
+        return { stall: true, deltas: ['Half ', 'an answer'] }
+      })
       const running = session.run('Tell me.')
+      await began.here
       await wait(30)
       if (how === 'stop') await session.interrupt()
       else await session.send('Shorter.', { when: 'now' })
@@ -224,16 +231,18 @@ describe('what was cut by a person', () => {
   )
 
   it('B-DRIVE-18: a model that ignores its abort to the end of its grace has its half kept too', async () => {
+    const began = moment()
     const model: Model = {
       name: 'deaf',
       call: (_request, { emit }) => {
         emit({ kind: 'text', part: 0, text: 'Half' })
+        began.come()
         return new Promise(() => {})
       },
     }
     const session = await make(model, { worker: { graceMs: 20 } }).open()
     const running = session.run('Tell me.')
-    await wait(30)
+    await began.here
     await session.interrupt()
     await running
     expect(await failuresOf(session)).toMatchObject([{ class: 'interrupted', partial: 'Half', assumed: true }])

@@ -58,15 +58,22 @@ describe('actions an hour', () => {
     expect(ran.filter((each) => each === 'read')).toHaveLength(2)
   })
 
-  it('B-POLICY-15: a new hour has a new budget, and a budget of none refuses every action', async () => {
-    let ahead = 0
+  it('B-POLICY-15: no hour has more than its budget, wherever it begins, and a budget of none refuses every action', async () => {
+    // As if it were a minute before a full hour.
+    const start = 3_540_000 - (systemClock.now() % 3_600_000)
+    let ahead = start
     const clock: Clock = { now: () => systemClock.now() + ahead, timer: (ms, fire) => systemClock.timer(ms, fire) }
     const ran: string[] = []
     const harness = counting(ran, memory({ clock }), { rules: [], actionsPerHour: 3 })
     await harness.run('go')
     await harness.run('go')
     expect(ran.filter((each) => each === 'once')).toHaveLength(3)
-    ahead = 3_600_000
+    for (const minutes of [2, 30, 58]) {
+      ahead = start + minutes * 60_000
+      await harness.run('go')
+      expect(ran.filter((each) => each === 'once')).toHaveLength(3)
+    }
+    ahead = start + 65 * 60_000
     await harness.run('go')
     expect(ran.filter((each) => each === 'once')).toHaveLength(6)
     await harness.close()

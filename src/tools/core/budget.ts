@@ -40,19 +40,31 @@ function counts(of: HourBudget, { gate, effect }: Proposal): boolean {
 function overText(of: HourBudget, tool: string, perHour: number): string {
   if (of === 'asks')
     return `People were asked ${perHour} times within an hour, and may not be asked more, so "${tool}" was not run. Finish without it.`
-  return `The budget of ${perHour} actions an hour is used up, so "${tool}" was not run. Finish without it, or go on in the next hour.`
+  return `The budget of ${perHour} actions an hour is used up, so "${tool}" was not run. Finish without it, or go on later.`
 }
 
-/** One account for each hour of the store's clock: all sessions and workers of a store share it, and it survives them. */
-export function hourAccount(of: HourBudget, agent: string, now: number): string {
-  return `${of}:${agent}:${Math.floor(now / 3_600_000)}`
+const STEP_MS = 300_000
+const STEPS = 3_600_000 / STEP_MS
+
+/**
+ * An account for each stretch of an hour and a step that this moment is in: one begins with each step, so every hour lies within one
+ * of them. All sessions and workers of a store share them, and they survive them.
+ */
+export function hourAccounts(of: HourBudget, agent: string, now: number): readonly string[] {
+  const step = Math.floor(now / STEP_MS)
+  return Array.from({ length: STEPS + 1 }, (_, i) => `${of}:${agent}:${step - i}`)
 }
 
-/** The store itself holds the limit: of several that count at the same moment, those that would go over are refused. */
-export function hourCharges(account: string, perHour: number, key: string, amount: number): readonly Charge[] {
+/** The store itself holds the limits: of several that count at the same moment, those that would go over are refused. */
+export function hourCharges(
+  accounts: readonly string[],
+  perHour: number,
+  key: string,
+  amount: number,
+): readonly Charge[] {
   return [
-    { type: 'limit', account, limit: perHour },
-    { type: 'hold', key, accounts: [account], amount },
+    ...accounts.map((account): Charge => ({ type: 'limit', account, limit: perHour })),
+    { type: 'hold', key, accounts, amount },
     { type: 'settle', key, amount },
   ]
 }
