@@ -8,7 +8,9 @@ import { refused, unknown } from '../kernel/result.ts'
 import { digestOf, placeOf } from '../tools/core/admit.ts'
 import { judge, type Judgement } from '../tools/policy/policy.ts'
 import type { Tool } from '../tools/core/tool.ts'
+import type { Output } from '../tools/core/output.ts'
 import { type Done, execute, reconcile } from '../tools/core/run.ts'
+import { ROUTED_BYTES_MIN } from '../context/juice/marker.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
 import { type Agent, agentFor, type Compression, type Services } from '../engine/wiring.ts'
@@ -178,11 +180,12 @@ export class CallRunner {
     return this.#seen(cache, call, { done, context, flight }, hooks)
   }
 
-  /** A promise only if results are made shorter. */
+  /** A promise only if this result may be made shorter. */
   #result(cache: SessionCache, call: Call, { done, context, flight }: Ran<Ended>): Landing | Promise<Landing> {
     const { redactor } = this.#services
     const { compression } = agentFor(this.#services, cache)
-    if (compression === undefined) return resultOf(call, done, context.kept, { redactor, context })
+    if (compression === undefined || isSmall(done.output))
+      return resultOf(call, done, context.kept, { redactor, context })
     return this.#compressed(compression, call, { done, context, flight })
   }
 
@@ -216,6 +219,11 @@ export class CallRunner {
       return { events: events.map((event) => ({ ...event, ends: error.message }) as OwnerBody) }
     }
   }
+}
+
+/** Too small for the content router, which is then not loaded. What only the router may say of a result is taken out by it. */
+function isSmall({ content, metadata }: Output): boolean {
+  return Buffer.byteLength(content) < ROUTED_BYTES_MIN && !('compressed' in metadata)
 }
 
 /** It was approved for another place than it would act in now: that was no yes to this. */
