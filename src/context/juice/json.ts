@@ -15,11 +15,13 @@ const CELL_CHARS_MAX = 240
 const COLUMNS_MAX = 200
 /** A table with fewer filled cells than this share is longer than what it replaces. */
 const FILLED_SHARE = 0.4
+/** Below this share of a text, it need not be compared with the text without blanks. */
+const MUCH_SHORTER = 0.25
 const LEVELS_MAX = 24
 /** In an object of more fields than this, no tables are looked for. */
 const FIELDS_MAX = 1_000
 /** A whole number with more digits than a number holds. */
-const UNSAFE_NUMBER = /[[:,]\s?-?\d{16}/
+const UNSAFE_NUMBER = /[[:,]\s*-?\d{16}/
 
 /** Reading JSON stops everything else in the process: what is longer stays as it is, and is clipped like any text. */
 const JSON_CHARS_MAX = 4_000_000
@@ -28,22 +30,40 @@ export const shortenJson: Shorten = (text, { lossless }) => {
   if (text.length > JSON_CHARS_MAX) return null
   const value = parsed(text)
   if (value === undefined) return shortenRows(text, lossless)
-  const dense = withoutBlanks(text)
-  const state: State = { lossless, lossy: false, tables: [] }
-  // Shown as a number that it is not, an id would mislead.
-  if (UNSAFE_NUMBER.test(dense)) return { text: dense, lossy: false }
-  const plain: Shorter = { text: dense, lossy: false }
-  if (isObject(value) && Object.keys(value).length > FIELDS_MAX) return plain
+  const made = isObject(value) && Object.keys(value).length > FIELDS_MAX ? null : shortenValue(text, value, lossless)
+  return made ?? { text: withoutBlanks(text), lossy: false }
+}
+
+/** Null: its tables are no shorter than the same JSON without blanks, or would not say the same. */
+function shortenValue(text: string, value: Json, lossless: boolean): Shorter | null {
   try {
-    const shown = [rendered(value, state, 0), ...state.tables].join('\n')
-    if (shown.length >= dense.length) return plain
-    const lossy = state.lossy || JSON.stringify(value) !== dense
-    return lossless && lossy ? plain : { text: shown, lossy }
+    const state: State = { lossless, lossy: false, tables: [], holders: new Set() }
+    findTables(value, state, 0)
+    const shown = [rendered(value, state), ...state.tables].join('\n')
+    const exact = !state.lossy && isExact(text, value)
+    // Shown as a number that it is not, an id would mislead.
+    if (!exact && (lossless || UNSAFE_NUMBER.test(text))) return null
+    const lossy = state.lossy || !exact
+    if (shown.length < text.length * MUCH_SHORTER) return { text: shown, lossy }
+    const dense = JSON.stringify(value)
+    if (shown.length < dense.length) return { text: shown, lossy }
+    return exact ? { text: dense, lossy: false } : null
   } catch (error) {
     // It is nested too deeply to be written.
-    if (error instanceof RangeError) return plain
+    if (error instanceof RangeError) return null
     throw error
   }
+}
+
+/**
+ * Whether a JSON text is what its value is written as, but for blanks: then no number, key or escape was read as another. First in the
+ * two ways that most programs write it, which V8 compares much faster.
+ */
+function isExact(text: string, value: Json): boolean {
+  const [, indent] = /^[{[]\n( {1,8}|\t)/.exec(text.slice(0, 20)) ?? []
+  const body = text.endsWith('\n') ? text.slice(0, -1) : text
+  if (JSON.stringify(value, null, indent) === body) return true
+  return withoutBlanks(text) === JSON.stringify(value)
 }
 
 /** One JSON value in each line. */
@@ -55,21 +75,40 @@ function shortenRows(text: string, lossless: boolean): Shorter | null {
     if (row === undefined) return null
     rows.push(row)
   }
-  const state: State = { lossless, lossy: false, tables: [] }
+  const state: State = { lossless, lossy: false, tables: [], holders: new Set() }
   const table = tableOf(rows, state)
   if (table === null) return null
-  const lossy = state.lossy || !rows.every((row, i) => JSON.stringify(row) === withoutBlanks(lines[i] ?? ''))
+  const lossy = state.lossy || !rows.every((row, i) => isExact(lines[i] ?? '', row))
   return lossless && lossy ? null : { text: table, lossy }
 }
 
-/**
- * `tables` are what is shown below the value, in their order. A table is exact if the value, written again, is the text it was read
- * from: then no number, key or escape was read as another.
- */
-type State = { readonly lossless: boolean; lossy: boolean; readonly tables: string[] }
+/** `tables` are what is shown below the value, in their order. `holders` are lists and objects in which something is shortened. */
+type State = {
+  readonly lossless: boolean
+  lossy: boolean
+  readonly tables: string[]
+  readonly holders: Set<Json>
+}
 
-function rendered(value: Json, state: State, level: number): string {
-  if (level > LEVELS_MAX) return JSON.stringify(value)
+/** Finds the lists that may become shorter, and all that holds them: the rest is written by V8 at once, which is much faster. */
+function findTables(value: Json, state: State, level: number): boolean {
+  if (typeof value !== 'object' || value === null || level > LEVELS_MAX) return false
+  let found = false
+  if (Array.isArray(value)) {
+    const list = value as readonly Json[]
+    found = list.length > ROWS_MAX || (list.length >= ROWS_MIN && list.every(isObject))
+    for (const item of list) if (findTables(item, state, level + 1)) found = true
+  } else {
+    const keys = Object.keys(value)
+    if (keys.length > FIELDS_MAX) return false
+    for (const key of keys) if (findTables((value as JsonObject)[key] ?? null, state, level + 1)) found = true
+  }
+  if (found) state.holders.add(value)
+  return found
+}
+
+function rendered(value: Json, state: State, level = 0): string {
+  if (!state.holders.has(value)) return JSON.stringify(value)
   if (Array.isArray(value)) {
     const list = value as readonly Json[]
     const table = tableOf(list, state)
@@ -80,11 +119,9 @@ function rendered(value: Json, state: State, level: number): string {
     }
     return `[${listed(list, state, (item) => rendered(item, state, level + 1))}]`
   }
-  if (!isObject(value)) return JSON.stringify(value)
-  const keys = Object.keys(value)
-  if (keys.length > FIELDS_MAX) return JSON.stringify(value)
-  const field = (key: string): string => `${JSON.stringify(key)}:${rendered(value[key] ?? null, state, level + 1)}`
-  return `{${keys.map(field).join(',')}}`
+  const fields = value as JsonObject
+  const field = (key: string): string => `${JSON.stringify(key)}:${rendered(fields[key] ?? null, state, level + 1)}`
+  return `{${Object.keys(fields).map(field).join(',')}}`
 }
 
 /** Of a long list, the beginning and the end. */
@@ -150,6 +187,7 @@ function headOf(column: string): string {
 function cellOf(row: JsonObject, column: string, state: State): string {
   if (!Object.hasOwn(row, column)) return ''
   const value = row[column] ?? null
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   const cell = typeof value === 'string' && isPlain(value) ? value : JSON.stringify(value)
   if (state.lossless || cell.length <= CELL_CHARS_MAX) return cell
   state.lossy = true
