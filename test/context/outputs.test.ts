@@ -131,8 +131,8 @@ function matchesIn(body: string): string[] {
 
 /** A value in one line, with `<table 1>` where a table below it belongs; or one table. */
 function valueIn(body: string): unknown {
-  if (/^\d+ rows, columns/.test(body)) return rowsIn(body)
-  const [value = '', ...tables] = body.split(/\ntable \d+: (?=\d+ rows, columns)/)
+  if (/^\d+ rows(?: by key)?, columns/.test(body)) return rowsIn(body)
+  const [value = '', ...tables] = body.split(/\ntable \d+: (?=\d+ rows(?: by key)?, columns)/)
   const named = value.replace(/"(?:[^"\\]|\\.)*"|<table (\d+)>/g, (all, n?: string) =>
     n === undefined ? all : JSON.stringify({ $table: Number(n) }),
   )
@@ -143,11 +143,17 @@ function valueIn(body: string): unknown {
 }
 
 function rowsIn(table: string): unknown {
-  const [, head = '', ...lines] = table.split('\n')
+  const [title = '', head = '', ...lines] = table.split('\n')
   const columns = head.split('\t').map(cellIn)
-  return lines.map((line): unknown =>
-    Object.fromEntries(line.split('\t').flatMap((cell, i) => (cell === '' ? [] : [[columns[i], cellIn(cell)]]))),
-  )
+  const byKey = title.includes(' by key, ')
+  const cellsOf = (line: string) =>
+    line.split('\t').map((cell, i) => [columns[i], cell === '' ? null : cellIn(cell), cell])
+  const rows = lines.map((line) => {
+    const [key, ...cells] = byKey ? cellsOf(line) : [null, ...cellsOf(line)]
+    const row: unknown = Object.fromEntries(cells.flatMap((cell) => (cell?.[2] === '' ? [] : [[cell?.[0], cell?.[1]]])))
+    return [key?.[1], row]
+  })
+  return byKey ? Object.fromEntries(rows) : rows.map(([, row]) => row)
 }
 
 function cellIn(cell: string): unknown {

@@ -8,7 +8,13 @@ import type { Sample } from './corpus.ts'
 const FOLDER = 'test/context/outputs'
 
 function output(file: string, kind: ContentKind, hint: ContentHint): Sample {
-  return { id: `real_${file.replace(/\W/g, '_')}`, name: file, kind, hint, text: readFileSync(`${FOLDER}/${file}`, 'utf8') }
+  return {
+    id: `real_${file.replace(/\W/g, '_')}`,
+    name: file,
+    kind,
+    hint,
+    text: readFileSync(`${FOLDER}/${file}`, 'utf8'),
+  }
 }
 
 export const OUTPUTS: readonly Sample[] = [

@@ -1,4 +1,4 @@
-// JSON: rows of objects become a table that names each key once; everything else loses its blanks. With loss, a long table shows its
+// JSON: rows of objects, in a list or by their names, become a table that names each key once; everything else loses its blanks. With loss, a long table shows its
 // beginning, its end, the rows that report an error and those that stand out by a number.
 import type { Json } from '../../kernel/content.ts'
 import { clip } from '../../tools/core/bound.ts'
@@ -9,12 +9,14 @@ import { notableRows } from './rows.ts'
 
 const ROWS_MIN = 3
 const ROWS_MAX = 40
+/** Fewer objects by their names may be the parts of one thing, with the rows inside of them. */
+const COLLECTION_MIN = 10
 const HEAD_ROWS = 20
 const TAIL_ROWS = 10
 const CELL_CHARS_MAX = 240
 const COLUMNS_MAX = 200
 /** A table with fewer filled cells than this share is longer than what it replaces. */
-const FILLED_SHARE = 0.4
+const FILLED_SHARE = 0.2
 /** Below this share of a text, it need not be compared with the text without blanks. */
 const MUCH_SHORTER = 0.25
 const LEVELS_MAX = 24
@@ -105,9 +107,10 @@ function findTables(value: Json, state: State, level: number): boolean {
     found = list.length > ROWS_MAX || (list.length >= ROWS_MIN && list.every(isObject))
     for (const item of list) if (findTables(item, state, level + 1)) found = true
   } else {
-    const keys = Object.keys(value)
-    if (keys.length > FIELDS_MAX) return false
-    for (const key of keys) if (findTables((value as JsonObject)[key] ?? null, state, level + 1)) found = true
+    const values = Object.values(value as JsonObject)
+    if (values.length > FIELDS_MAX) return false
+    for (const item of values) if (findTables(item, state, level + 1)) found = true
+    found ||= values.length >= ROWS_MIN && values.every(isObject)
   }
   if (found) state.holders.add(value)
   return found
@@ -115,19 +118,28 @@ function findTables(value: Json, state: State, level: number): boolean {
 
 function rendered(value: Json, state: State, level = 0): string {
   if (!state.holders.has(value)) return JSON.stringify(value)
-  if (Array.isArray(value)) {
-    const list = value as readonly Json[]
-    const table = tableOf(list, state)
-    if (table !== null && level === 0) return table
-    if (table !== null) {
-      state.tables.push(`table ${state.tables.length + 1}: ${table}`)
-      return `<table ${state.tables.length}>`
-    }
-    return `[${listed(list, state, (item) => rendered(item, state, level + 1))}]`
+  const table = Array.isArray(value) ? tableOf(value as readonly Json[], state) : tableByKey(value as JsonObject, state)
+  if (table !== null && level === 0) return table
+  if (table !== null) {
+    state.tables.push(`table ${state.tables.length + 1}: ${table}`)
+    return `<table ${state.tables.length}>`
   }
+  if (Array.isArray(value))
+    return `[${listed(value as readonly Json[], state, (item) => rendered(item, state, level + 1))}]`
   const fields = value as JsonObject
   const field = (key: string): string => `${JSON.stringify(key)}:${rendered(fields[key] ?? null, state, level + 1)}`
   return `{${Object.keys(fields).map(field).join(',')}}`
+}
+
+/** Objects by their names are rows as those of a list are. Null for a few that have tables inside, and where it gets no shorter. */
+function tableByKey(fields: JsonObject, state: State): string | null {
+  const rows = Object.values(fields)
+  if (rows.length < COLLECTION_MIN && rows.some((row) => state.holders.has(row))) return null
+  const { lossy } = state
+  const table = tableOf(rows, state, Object.keys(fields))
+  if (table !== null && table.length < JSON.stringify(fields).length) return table
+  state.lossy = lossy
+  return null
 }
 
 /** Of a long list, the beginning and the end. */
@@ -139,12 +151,15 @@ function listed(list: readonly Json[], state: State, show: (item: Json) => strin
   return `${head.map(show).join(',')},… ${left} more …,${tail.map(show).join(',')}`
 }
 
-/** Null for what is no list of similar objects. */
-function tableOf(list: readonly Json[], state: State): string | null {
+/** Null for what is no list of similar objects. With `keys`, each row begins with its own. */
+function tableOf(list: readonly Json[], state: State, keys?: readonly string[]): string | null {
   if (list.length < ROWS_MIN || !list.every(isObject)) return null
   const columns = columnsOf(list)
   if (columns === null) return null
-  const lines = [`${list.length} rows, columns separated by tabs`, columns.map(headOf).join('\t')]
+  const lines = [
+    `${list.length} rows${keys ? ' by key' : ''}, columns separated by tabs`,
+    [...(keys ? ['key'] : []), ...columns.map(headOf)].join('\t'),
+  ]
   const wanted = state.lossless || list.length <= ROWS_MAX ? null : rowsOf(list, columns)
   let left = 0
   const gap = (next: number): void => {
@@ -158,7 +173,8 @@ function tableOf(list: readonly Json[], state: State): string | null {
       continue
     }
     gap(i)
-    lines.push(columns.map((column) => cellOf(row, column, state)).join('\t'))
+    const cells = columns.map((column) => cellOf(row, column, state)).join('\t')
+    lines.push(keys ? `${headOf(keys[i] ?? '')}\t${cells}` : cells)
   }
   gap(list.length)
   return lines.join('\n')
