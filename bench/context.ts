@@ -15,8 +15,9 @@ const TURNS = 300
 const [PROVIDER, MODEL] = ['openai', 'gpt-4.1'] as const
 const BYTES_A_TOKEN = 4
 const WINDOW_TOKENS = 128_000
-/** Of the results that were made shorter, each tenth is asked for whole. */
+/** Of each tenth result that was made shorter, so many lines are asked for. */
 const RETRIEVED_EACH = 10
+const RETRIEVED_LINES = 60
 
 /** Counts what is sent, as the JSON of what a request holds, and how much of it is the beginning of the request before. */
 class Sent {
@@ -63,7 +64,7 @@ async function longRun(options: Partial<HarnessOptions>): Promise<Sample> {
     const result = last?.role === 'tool' && typeof last.content === 'string' ? last.content : ''
     const token = /PARTIAL view.*⟦tj:([0-9a-f]{32})⟧\]$/.exec(result.slice(-300))?.[1]
     if (token !== undefined && ++shortened % RETRIEVED_EACH === 0)
-      return { calls: [{ tool: 'retrieve_original', args: { token } }] }
+      return { calls: [{ tool: 'retrieve_original', args: { token, line_from: 1, line_to: RETRIEVED_LINES } }] }
     const next = script[turn++]
     return next === undefined ? { text: 'Done.' } : { calls: [{ tool: next.tool, args: next.args }] }
   }

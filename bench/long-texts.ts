@@ -9,8 +9,7 @@ import { OUTPUTS } from '../test/context/outputs.ts'
 export type Look = { readonly tool: string; readonly args: Json; readonly text: string; readonly hint: ContentHint }
 
 const FILE_BYTES_MIN = 2_000
-const FILE_BYTES_MAX = 24_000
-const LOCK_PAGE = 25
+const FILE_BYTES_MAX = 40_000
 
 /** In each ten turns: three outputs of commands, two files of code, two searches, two of JSON, and one page, diff or text. */
 export function looks(count: number): readonly Look[] {
@@ -32,7 +31,7 @@ function outputsOf(...kinds: readonly string[]) {
 }
 
 function runOutputs(): readonly Look[] {
-  return outputsOf('log').map(({ name, hint, text }) => run(hint.command ?? `cat ${name}`, text))
+  return outputsOf('log').map(({ hint, text }) => run(hint.command ?? 'tail -n 110 dpkg.log', text))
 }
 
 function diffs(): readonly Look[] {
@@ -59,18 +58,12 @@ function webPages(): readonly Look[] {
   return outputsOf('html').map(({ name, text }) => show(name, text))
 }
 
-/** Answers as services give them, files of events, and pages of the lockfile's list of packages. */
+/** Answers as services and programs give them, files of events, and the lockfile. */
 function jsonTexts(): readonly Look[] {
-  const files = [...filesIn('test/golden', '.json'), ...filesIn('test/golden', '.jsonl')]
-  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as { packages: Record<string, Json> }
-  const rows = Object.entries(packages).map(([path, fields]) => ({ path, ...(fields as Record<string, Json>) }))
-  const pages = Array.from({ length: Math.ceil(rows.length / LOCK_PAGE) }, (_, page) =>
-    show(`packages-${page}.json`, JSON.stringify(rows.slice(page * LOCK_PAGE, (page + 1) * LOCK_PAGE), null, 2)),
-  )
+  const files = [...filesIn('test/golden', '.json'), ...filesIn('test/golden', '.jsonl'), 'package-lock.json']
   return [
     ...outputsOf('json').map(({ name, text }) => show(name, text)),
     ...files.map((path) => show(path, readFileSync(path, 'utf8'))),
-    ...pages,
   ]
 }
 
