@@ -100,16 +100,16 @@ function signalsIn(text: string, lines: Lines): { readonly errors: number[]; rea
   return { errors, warnings }
 }
 
+/** Numbers, with the hex digits after them, and hashes that begin with a letter. */
+const NUMBERS = /\d[\da-fA-Fx]*|\b[a-fA-F][\da-fA-F]{7,}/g
+
 /** The first line of each kind, where numbers and hashes make no other kind. `counts` gets how many there are of it. */
 function templatesOf(lines: Lines, found: readonly number[], counts: Map<number, number>): readonly number[] {
   const first = new Map<string, number>()
   const looked =
     found.length <= FIRST_ERRORS + LAST_ERRORS ? found : [...found.slice(0, FIRST_ERRORS), ...found.slice(-LAST_ERRORS)]
   for (const line of looked) {
-    const template = lines
-      .at(line)
-      .slice(0, TEMPLATE_CHARS)
-      .replace(/0x[0-9a-f]+|[0-9a-f]{8,}|\d+/gi, '#')
+    const template = lines.at(line).slice(0, TEMPLATE_CHARS).replace(NUMBERS, '#')
     const known = first.get(template) ?? line
     first.set(template, known)
     counts.set(known, (counts.get(known) ?? 0) + 1)
