@@ -21,6 +21,7 @@ const FAMILIES: ReadonlyMap<string, () => Promise<Family>> = new Map([
   ['watch', async () => (await import('./watch.ts')).idle],
   ['watch.latency', async () => (await import('./watch.ts')).latency],
   ['router', async () => (await import('./router.ts')).router],
+  ['context', async () => (await import('./context.ts')).context],
 ])
 
 export async function peerFamily(): Promise<Family> {

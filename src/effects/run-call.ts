@@ -8,7 +8,9 @@ import { refused, unknown } from '../kernel/result.ts'
 import { digestOf, placeOf } from '../tools/core/admit.ts'
 import { judge, type Judgement } from '../tools/policy/policy.ts'
 import type { Tool } from '../tools/core/tool.ts'
+import type { Output } from '../tools/core/output.ts'
 import { type Done, execute, reconcile } from '../tools/core/run.ts'
+import { ROUTED_BYTES_MIN, STAGES } from '../context/juice/marker.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
 import { type Agent, agentFor, type Services, type Shortening } from '../engine/wiring.ts'
@@ -178,12 +180,13 @@ export class CallRunner {
     return this.#seen(cache, call, { done, context, flight }, hooks)
   }
 
-  /** A promise only if results are made shorter. */
+  /** A promise only if this result may be made shorter. */
   #result(cache: SessionCache, call: Call, ran: Ran<Ended>): Landing | Promise<Landing> {
     const { redactor } = this.#services
     const { done, context } = ran
     const agent = agentFor(this.#services, cache)
-    if (agent.shortening === undefined) return resultOf(call, done, context.kept, { redactor, context })
+    if (agent.shortening === undefined || isSmall(done.output))
+      return resultOf(call, done, context.kept, { redactor, context })
     return this.#shorter(cache, agent, agent.shortening, call, ran)
   }
 
@@ -218,6 +221,11 @@ export class CallRunner {
       return { events: events.map((event) => ({ ...event, ends: error.message }) as OwnerBody) }
     }
   }
+}
+
+/** Too small for all that makes results shorter, which is then not loaded. What only they may say of a result, they take out. */
+function isSmall({ content, metadata }: Output): boolean {
+  return Buffer.byteLength(content) < ROUTED_BYTES_MIN && !STAGES.some((stage) => stage in metadata)
 }
 
 /** It was approved for another place than it would act in now: that was no yes to this. */

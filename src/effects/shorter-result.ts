@@ -3,7 +3,7 @@
 // The metadata of the result says what each did. Loaded by the first result of an agent that has one of them on.
 import type { Call } from '../kernel/ledger.ts'
 import type { Blob } from '../ports/store.ts'
-import { RETRIEVE } from '../context/juice/marker.ts'
+import { RETRIEVE, STAGES } from '../context/juice/marker.ts'
 import { withinBytes } from '../context/payload.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
 import type { Agent, Services, Shortening } from '../engine/wiring.ts'
@@ -47,11 +47,8 @@ export async function shorterResult(fresh: Fresh, shortening: Shortening): Promi
   return { output, original: kept.blob }
 }
 
-/** What these stages say of a result, and nothing else may. */
-const OURS = ['compressed', 'summarized', 'budgeted'] as const
-
 function withoutOurs(metadata: Metadata): Metadata {
-  if (!OURS.some((name) => name in metadata)) return metadata
+  if (!STAGES.some((name) => name in metadata)) return metadata
   const { compressed: _compressed, summarized: _summarized, budgeted: _budgeted, ...rest } = metadata
   return rest
 }

@@ -4,7 +4,7 @@ import { Fault } from '../kernel/failure.ts'
 import type { Model } from '../ports/model.ts'
 import type { Store } from '../ports/store.ts'
 import type { Clock } from '../ports/system.ts'
-import { RETRIEVE } from '../context/juice/marker.ts'
+import { RETRIEVE, ROUTED_BYTES_MIN } from '../context/juice/marker.ts'
 import { retrieveTool } from '../context/juice/retrieve.ts'
 import { isPriced } from '../models/http/hosted.ts'
 import { FINAL_RESULT, type OutputMode, type OutputPlan, planOutput } from '../models/output.ts'
@@ -26,6 +26,7 @@ import {
 import { anyJsonSchema } from '../tools/core/json-schema.ts'
 import type { UnknownTool } from '../tools/core/admit.ts'
 import { parsePolicy, type Policy } from '../tools/policy/policy.ts'
+import { CHARS_A_TOKEN } from '../view/history.ts'
 import { LIKE_PARENT, type SubagentTool, subagentTool } from '../tools/agents/subagent.ts'
 import { errorCheck, schemaCheck, type StandardSchema, type Tool, toolCheck } from '../tools/core/tool.ts'
 import type { AnySchema, AsJson, MadeBy, ToolList } from '../tools/core/typed.ts'
@@ -139,6 +140,7 @@ export const modelCheck: Check = (value) =>
     : `is no model. ${MODEL_HINT}`.replace(/\.$/, '')
 /** Tokens that a result has at least, and at most, to be summarised. */
 const SUMMARIZED_FROM = 4_000
+const SUMMARIZED_FROM_MIN = ROUTED_BYTES_MIN / CHARS_A_TOKEN
 const SUMMARIZED_TO = 2_000_000
 const BUDGET_BYTES = 16 * 1024
 /** With less there is hardly room beside the marker. */
@@ -161,7 +163,7 @@ const OPTIONS = {
   unknownTool: unknownCheck,
   toolErrors: errorCheck,
   compression: oneOf<Compression | 'off'>({ auto: true, full: true, light: true, off: true }),
-  summarize: switched<Tokens>({ fromTokens: count(1), toTokens: count(1) }),
+  summarize: switched<Tokens>({ fromTokens: count(SUMMARIZED_FROM_MIN), toTokens: count(1) }),
   resultBudget: switched<Bytes>({ bytes: count(BUDGET_BYTES_MIN) }),
   prefix: oneOf<NonNullable<AgentOptions['prefix']>>({ keep: true, follow: true }),
   profile: oneOf<NonNullable<ToolLists['profile']>>({ all: true, read: true, none: true }),

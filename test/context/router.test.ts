@@ -116,6 +116,24 @@ describe('JSON', () => {
     const inside = await light(JSON.stringify({ total: 30, page: { items: rows } }))
     expect(inside.content).toContain('{"total":30,"page":{"items":<table 1>}}\ntable 1: 90 rows')
   })
+
+  it('B-COMPRESS-2: objects by their names are rows too, with the name first; a few with rows inside are not', async () => {
+    const pods = Array.from({ length: 90 }, (_, i): [string, unknown] => [
+      `pod-${i}`,
+      { node: `node-${i % 3}`, error: i === 57 ? 'out of memory' : null, restarts: 0 },
+    ])
+    const byName = JSON.stringify({ kind: 'list', pods: Object.fromEntries(pods) }, null, 2)
+    const made = await full(byName)
+    expect(made).toMatchObject({ kind: 'json', changed: true, lossy: true })
+    expect(made.content).toContain('{"kind":"list","pods":<table 1>}\ntable 1: 90 rows by key')
+    expect(made.content).toContain('key\tnode\terror\trestarts\npod-0\tnode-0\tnull\t0\n')
+    expect(made.content).toContain('pod-57\tnode-0\tout of memory\t0')
+    const rows = Array.from({ length: 60 }, (_, id) => ({ id, name: `the name of row ${id}` }))
+    const parts = JSON.stringify({ a: { rows }, b: { rows }, c: { rows } })
+    expect((await light(parts)).content).toContain(
+      '{"a":{"rows":<table 1>},"b":{"rows":<table 2>},"c":{"rows":<table 3>}}',
+    )
+  })
 })
 
 function valueOf(cell: string): unknown {

@@ -102,8 +102,8 @@ describe('a long result that a model summarises', () => {
       { summarize: false, chars: 20_000, asked: 0 },
       { summarize: true, chars: 15_999, asked: 0 },
       { summarize: true, chars: 16_000, asked: 1 },
-      { summarize: { fromTokens: 100 }, chars: 400, asked: 1 },
-      { summarize: { fromTokens: 100, toTokens: 200 }, chars: 801, asked: 0 },
+      { summarize: { fromTokens: 128 }, chars: 512, asked: 1 },
+      { summarize: { fromTokens: 128, toTokens: 200 }, chars: 801, asked: 0 },
     ] as const
     for (const { summarize, chars, asked } of rows) {
       const play = summarizing(['Short.'])
@@ -113,9 +113,12 @@ describe('a long result that a model summarises', () => {
       expect([chars, play.asked.length]).toEqual([chars, asked])
     }
     const model = scripted(['x'])
+    expect(() => new Harness({ model, summarize: { fromTokens: 127 } })).toThrow('128')
     const wrong = { model, summarize: { fromToken: 1 } } as unknown as HarnessOptions
     expect(() => new Harness(wrong)).toThrow('fromToken')
-    expect(() => new Harness({ model, summarize: { fromTokens: 9, toTokens: 8 } })).toThrow('Give a larger toTokens.')
+    expect(() => new Harness({ model, summarize: { fromTokens: 900, toTokens: 800 } })).toThrow(
+      'Give a larger toTokens.',
+    )
     expect(() => new Harness({ model, summarize: true, deny: ['retrieve_original'] })).toThrow('denies the tool')
   })
 

@@ -78,9 +78,9 @@ await harness.close()`,
     }
   })
 
-  it('B-COMPRESS-15: a run without compression loads nothing of the router, and one with it loads the kinds it needs', async () => {
-    const run = (options: string): string => `import { defineTool, Harness, scripted } from 'ENTRY'
-const rows = Array.from({ length: 200 }, (_, id) => ({ id, name: 'a name' }))
+  it('B-COMPRESS-15: a run without compression or with small results loads nothing of the router, and one with large ones loads the kinds it needs', async () => {
+    const run = (options: string, count = 200): string => `import { defineTool, Harness, scripted } from 'ENTRY'
+const rows = Array.from({ length: ${count} }, (_, id) => ({ id, name: 'a name' }))
 const list = defineTool({ name: 'list', description: 'd', input: { type: 'object' }, effect: 'read', execute: () => rows })
 const harness = new Harness({ model: scripted([{ calls: [{ tool: 'list' }] }, 'Hello.']), tools: [list], secrets: {}${options} })
 if ((await harness.run('go')).status !== 'completed') throw new Error('not completed')
@@ -88,6 +88,7 @@ await harness.close()`
     const small = ['context/juice/marker.js', 'context/juice/retrieve.js']
     const router = (files: readonly string[]) => files.filter((file) => file.startsWith('context/juice/')).toSorted()
     expect(router(await loaded(built, run('')))).toEqual(small)
+    expect(router(await loaded(built, run(", compression: 'full'", 10)))).toEqual(small)
     const used = await loaded(built, run(", compression: 'full'"))
     expect(used).toEqual(expect.arrayContaining(['context/juice/compress.js', 'context/juice/json.js']))
     expect(router(used)).not.toContain('context/juice/log.js')

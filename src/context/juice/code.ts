@@ -68,10 +68,16 @@ function blockEnd(lines: readonly string[], from: number, indent: number): numbe
   for (let line = from; line < lines.length; line++) {
     const text = lines[line] ?? ''
     if (!quoted && text.trim() !== '' && indentOf(text) <= indent) return end
-    if ((text.split('"""').length + text.split("'''").length) % 2 === 1) quoted = !quoted
+    if ((times(text, '"""') + times(text, "'''")) % 2 === 1) quoted = !quoted
     if (text.trim() !== '') end = line + 1
   }
   return end
+}
+
+function times(text: string, part: string): number {
+  let count = 0
+  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) count += 1
+  return count
 }
 
 function indentOf(line: string): number {
@@ -80,7 +86,7 @@ function indentOf(line: string): number {
 
 const [NEWLINE, OPENED, CLOSED, SEMICOLON, BEGIN, END] = Array.from('\n();{}', (sign) => sign.charCodeAt(0))
 /** All else says nothing of where a body begins or ends. */
-const NOTED = new Set(Array.from('\n();{}/`"\'', (sign) => sign.charCodeAt(0)))
+const NOTED = /[\n();{}/`"']/g
 
 type Brace = { readonly line: number; readonly body: boolean }
 
@@ -89,13 +95,14 @@ function braceBodies(text: string): readonly Body[] | null {
   const open: Brace[] = []
   const bodies: Body[] = []
   let [line, head, parens, inside] = [0, 0, 0, 0]
-  for (let at = 0; at < text.length; at++) {
+  NOTED.lastIndex = 0
+  for (let found = NOTED.exec(text); found !== null; found = NOTED.exec(text)) {
+    const at = found.index
     const sign = text.charCodeAt(at)
-    if (!NOTED.has(sign)) continue
     const end = skipped(text, at)
     if (end > at) {
-      for (let inner = at; inner < end; inner++) if (text.charCodeAt(inner) === NEWLINE) line += 1
-      at = end - 1
+      line += times(text.slice(at, end), '\n')
+      NOTED.lastIndex = end
     } else if (sign === NEWLINE) line += 1
     else if (sign === OPENED) parens += 1
     else if (sign === CLOSED) parens = Math.max(0, parens - 1)

@@ -3,12 +3,11 @@
 import { optionsOf, callable, count, filled, oneOf, type Check, having, text as textCheck } from '../../options.ts'
 import { isObject, parsed } from '../../view/json.ts'
 import { detect } from './detect.ts'
-import { footer, type Original, RETRIEVE } from './marker.ts'
+import { footer, type Original, RETRIEVE, ROUTED_BYTES_MIN } from './marker.ts'
 import type { Hint, How, Kind, Profile, Shorten, Shorter } from './kind.ts'
 
-/** Smaller texts are left as they are. */
+/** Smaller texts are left as they are; of logs and what commands print, those below ROUTED_BYTES_MIN. */
 const BYTES_MIN = 2_048
-const LOG_BYTES_MIN = 512
 /** Longer ones too: the clip is for these. */
 const CHARS_MAX = 32 * 1024 * 1024
 /** Something may be left out of an original with this many tokens, or with a quarter of them if half of it goes. */
@@ -72,7 +71,7 @@ export async function compressContent(
   }
   if (profile === 'off' || !isReadable(content)) return unchanged('plain')
   const kind = detect(content, hint)
-  const least = minBytes ?? (kind === 'log' || hint.command !== undefined ? LOG_BYTES_MIN : BYTES_MIN)
+  const least = minBytes ?? (kind === 'log' || hint.command !== undefined ? ROUTED_BYTES_MIN : BYTES_MIN)
   if (bytesBefore < least) return unchanged(kind)
   const how = { hint, signal }
   const lossless = profile === 'light' || keep === undefined
@@ -145,7 +144,7 @@ async function shortenStreams(streams: Streams, how: How): Promise<Shorter | nul
   let lossy = false
   for (const name of ['stdout', 'stderr']) {
     const text = streams[name]
-    if (typeof text !== 'string' || Buffer.byteLength(text) < LOG_BYTES_MIN) continue
+    if (typeof text !== 'string' || Buffer.byteLength(text) < ROUTED_BYTES_MIN) continue
     const shorter = await shortened(text, detect(text, how.hint), how)
     if (shorter === null || shorter.text.length >= text.length) continue
     made[name] = shorter.text

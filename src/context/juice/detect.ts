@@ -18,10 +18,10 @@ export function detect(text: string, hint: Hint): Kind {
   const said = hint.kind ?? byMime(hint.mime) ?? byExtension(hint.path)
   if (said !== null && said !== undefined) return said
   if (isSearch(hint)) return 'search'
-  const seen = byStructure(text, lines)
-  if (hint.command === undefined) return seen
+  if (isJson(text)) return 'json'
+  if (isHtml(text)) return 'html'
   // A command prints a log, unless its output is clearly something else.
-  return seen === 'json' || seen === 'html' ? seen : (byExtension(shownFile(hint.command)) ?? 'log')
+  return hint.command === undefined ? byLines(lines) : (byExtension(shownFile(hint.command)) ?? 'log')
 }
 
 /** The language of a text of code, as its file's extension; empty if that is not known. */
@@ -30,9 +30,7 @@ export function languageOf({ path, command }: Hint): string {
   return extensionOf(file)
 }
 
-function byStructure(text: string, lines: readonly string[]): Kind {
-  if (isJson(text)) return 'json'
-  if (isHtml(text)) return 'html'
+function byLines(lines: readonly string[]): Kind {
   const filled = lines.filter((line) => line.trim() !== '')
   if (filled.length === 0) return 'plain'
   const share = (test: (line: string) => boolean): number => filled.filter(test).length / filled.length

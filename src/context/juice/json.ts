@@ -1,4 +1,4 @@
-// JSON: rows of objects become a table that names each key once; everything else loses its blanks. With loss, a long table shows its
+// JSON: rows of objects, in a list or by their names, become a table that names each key once; everything else loses its blanks. With loss, a long table shows its
 // beginning, its end, the rows that report an error and those that stand out by a number.
 import type { Json } from '../../kernel/content.ts'
 import { clip } from '../../tools/core/bound.ts'
@@ -9,17 +9,22 @@ import { notableRows } from './rows.ts'
 
 const ROWS_MIN = 3
 const ROWS_MAX = 40
+/** Fewer objects by their names may be the parts of one thing, with the rows inside of them. */
+const COLLECTION_MIN = 10
 const HEAD_ROWS = 20
 const TAIL_ROWS = 10
 const CELL_CHARS_MAX = 240
 const COLUMNS_MAX = 200
 /** A table with fewer filled cells than this share is longer than what it replaces. */
-const FILLED_SHARE = 0.4
+const FILLED_SHARE = 0.2
+/** Below this share of a text, it need not be compared with the text without blanks. */
+const MUCH_SHORTER = 0.25
 const LEVELS_MAX = 24
 /** In an object of more fields than this, no tables are looked for. */
 const FIELDS_MAX = 1_000
 /** A whole number with more digits than a number holds. */
-const UNSAFE_NUMBER = /[[:,]\s?-?\d{16}/
+const UNSAFE_NUMBER = /[[:,]\s*-?\d{16}/
+const MANY_DIGITS = /\d{16}/
 
 /** Reading JSON stops everything else in the process: what is longer stays as it is, and is clipped like any text. */
 const JSON_CHARS_MAX = 4_000_000
@@ -28,22 +33,45 @@ export const shortenJson: Shorten = (text, { lossless }) => {
   if (text.length > JSON_CHARS_MAX) return null
   const value = parsed(text)
   if (value === undefined) return shortenRows(text, lossless)
-  const dense = withoutBlanks(text)
-  const state: State = { lossless, lossy: false, tables: [] }
-  // Shown as a number that it is not, an id would mislead.
-  if (UNSAFE_NUMBER.test(dense)) return { text: dense, lossy: false }
-  const plain: Shorter = { text: dense, lossy: false }
-  if (isObject(value) && Object.keys(value).length > FIELDS_MAX) return plain
+  const made = isObject(value) && Object.keys(value).length > FIELDS_MAX ? null : shortenValue(text, value, lossless)
+  return made ?? { text: withoutBlanks(text), lossy: false }
+}
+
+/** Null: its tables are no shorter than the same JSON without blanks, or would not say the same. */
+function shortenValue(text: string, value: Json, lossless: boolean): Shorter | null {
   try {
-    const shown = [rendered(value, state, 0), ...state.tables].join('\n')
-    if (shown.length >= dense.length) return plain
-    const lossy = state.lossy || JSON.stringify(value) !== dense
-    return lossless && lossy ? plain : { text: shown, lossy }
+    const state: State = { lossless, lossy: false, tables: [], holders: new Set() }
+    findTables(value, state, 0)
+    const shown = [rendered(value, state), ...state.tables].join('\n')
+    const exact = !state.lossy && isExact(text, value)
+    // Shown as a number that it is not, an id would mislead.
+    if (!exact && (lossless || hasUnsafeNumber(text))) return null
+    const lossy = state.lossy || !exact
+    if (shown.length < text.length * MUCH_SHORTER) return { text: shown, lossy }
+    const dense = JSON.stringify(value)
+    if (shown.length < dense.length) return { text: shown, lossy }
+    return exact ? { text: dense, lossy: false } : null
   } catch (error) {
     // It is nested too deeply to be written.
-    if (error instanceof RangeError) return plain
+    if (error instanceof RangeError) return null
     throw error
   }
+}
+
+/**
+ * Whether a JSON text is what its value is written as, but for blanks: then no number, key or escape was read as another. First in the
+ * two ways that most programs write it, which V8 compares much faster.
+ */
+function isExact(text: string, value: Json): boolean {
+  const [, indent] = /^[{[]\n( {1,8}|\t)/.exec(text.slice(0, 20)) ?? []
+  const body = text.endsWith('\n') ? text.slice(0, -1) : text
+  if (JSON.stringify(value, null, indent) === body) return true
+  return withoutBlanks(text) === JSON.stringify(value)
+}
+
+/** Most texts have no such digits at all, which is found out much faster. */
+function hasUnsafeNumber(text: string): boolean {
+  return MANY_DIGITS.test(text) && UNSAFE_NUMBER.test(text)
 }
 
 /** One JSON value in each line. */
@@ -51,40 +79,67 @@ function shortenRows(text: string, lossless: boolean): Shorter | null {
   const lines = text.split('\n').filter((line) => line.trim() !== '')
   const rows: Json[] = []
   for (const line of lines) {
-    const row = line.trimStart().startsWith('{') && !UNSAFE_NUMBER.test(line) ? parsed(line) : undefined
+    const row = line.trimStart().startsWith('{') && !hasUnsafeNumber(line) ? parsed(line) : undefined
     if (row === undefined) return null
     rows.push(row)
   }
-  const state: State = { lossless, lossy: false, tables: [] }
+  const state: State = { lossless, lossy: false, tables: [], holders: new Set() }
   const table = tableOf(rows, state)
   if (table === null) return null
-  const lossy = state.lossy || !rows.every((row, i) => JSON.stringify(row) === withoutBlanks(lines[i] ?? ''))
+  const lossy = state.lossy || !rows.every((row, i) => isExact(lines[i] ?? '', row))
   return lossless && lossy ? null : { text: table, lossy }
 }
 
-/**
- * `tables` are what is shown below the value, in their order. A table is exact if the value, written again, is the text it was read
- * from: then no number, key or escape was read as another.
- */
-type State = { readonly lossless: boolean; lossy: boolean; readonly tables: string[] }
+/** `tables` are what is shown below the value, in their order. `holders` are lists and objects in which something is shortened. */
+type State = {
+  readonly lossless: boolean
+  lossy: boolean
+  readonly tables: string[]
+  readonly holders: Set<Json>
+}
 
-function rendered(value: Json, state: State, level: number): string {
-  if (level > LEVELS_MAX) return JSON.stringify(value)
+/** Finds the lists that may become shorter, and all that holds them: the rest is written by V8 at once, which is much faster. */
+function findTables(value: Json, state: State, level: number): boolean {
+  if (typeof value !== 'object' || value === null || level > LEVELS_MAX) return false
+  let found = false
   if (Array.isArray(value)) {
     const list = value as readonly Json[]
-    const table = tableOf(list, state)
-    if (table !== null && level === 0) return table
-    if (table !== null) {
-      state.tables.push(`table ${state.tables.length + 1}: ${table}`)
-      return `<table ${state.tables.length}>`
-    }
-    return `[${listed(list, state, (item) => rendered(item, state, level + 1))}]`
+    found = list.length > ROWS_MAX || (list.length >= ROWS_MIN && list.every(isObject))
+    for (const item of list) if (findTables(item, state, level + 1)) found = true
+  } else {
+    const values = Object.values(value as JsonObject)
+    if (values.length > FIELDS_MAX) return false
+    for (const item of values) if (findTables(item, state, level + 1)) found = true
+    found ||= values.length >= ROWS_MIN && values.every(isObject)
   }
-  if (!isObject(value)) return JSON.stringify(value)
-  const keys = Object.keys(value)
-  if (keys.length > FIELDS_MAX) return JSON.stringify(value)
-  const field = (key: string): string => `${JSON.stringify(key)}:${rendered(value[key] ?? null, state, level + 1)}`
-  return `{${keys.map(field).join(',')}}`
+  if (found) state.holders.add(value)
+  return found
+}
+
+function rendered(value: Json, state: State, level = 0): string {
+  if (!state.holders.has(value)) return JSON.stringify(value)
+  const table = Array.isArray(value) ? tableOf(value as readonly Json[], state) : tableByKey(value as JsonObject, state)
+  if (table !== null && level === 0) return table
+  if (table !== null) {
+    state.tables.push(`table ${state.tables.length + 1}: ${table}`)
+    return `<table ${state.tables.length}>`
+  }
+  if (Array.isArray(value))
+    return `[${listed(value as readonly Json[], state, (item) => rendered(item, state, level + 1))}]`
+  const fields = value as JsonObject
+  const field = (key: string): string => `${JSON.stringify(key)}:${rendered(fields[key] ?? null, state, level + 1)}`
+  return `{${Object.keys(fields).map(field).join(',')}}`
+}
+
+/** Objects by their names are rows as those of a list are. Null for a few that have tables inside, and where it gets no shorter. */
+function tableByKey(fields: JsonObject, state: State): string | null {
+  const rows = Object.values(fields)
+  if (rows.length < COLLECTION_MIN && rows.some((row) => state.holders.has(row))) return null
+  const { lossy } = state
+  const table = tableOf(rows, state, Object.keys(fields))
+  if (table !== null && table.length < JSON.stringify(fields).length) return table
+  state.lossy = lossy
+  return null
 }
 
 /** Of a long list, the beginning and the end. */
@@ -96,12 +151,15 @@ function listed(list: readonly Json[], state: State, show: (item: Json) => strin
   return `${head.map(show).join(',')},… ${left} more …,${tail.map(show).join(',')}`
 }
 
-/** Null for what is no list of similar objects. */
-function tableOf(list: readonly Json[], state: State): string | null {
+/** Null for what is no list of similar objects. With `keys`, each row begins with its own. */
+function tableOf(list: readonly Json[], state: State, keys?: readonly string[]): string | null {
   if (list.length < ROWS_MIN || !list.every(isObject)) return null
   const columns = columnsOf(list)
   if (columns === null) return null
-  const lines = [`${list.length} rows, columns separated by tabs`, columns.map(headOf).join('\t')]
+  const lines = [
+    `${list.length} rows${keys ? ' by key' : ''}, columns separated by tabs`,
+    [...(keys ? ['key'] : []), ...columns.map(headOf)].join('\t'),
+  ]
   const wanted = state.lossless || list.length <= ROWS_MAX ? null : rowsOf(list, columns)
   let left = 0
   const gap = (next: number): void => {
@@ -115,7 +173,8 @@ function tableOf(list: readonly Json[], state: State): string | null {
       continue
     }
     gap(i)
-    lines.push(columns.map((column) => cellOf(row, column, state)).join('\t'))
+    const cells = columns.map((column) => cellOf(row, column, state)).join('\t')
+    lines.push(keys ? `${headOf(keys[i] ?? '')}\t${cells}` : cells)
   }
   gap(list.length)
   return lines.join('\n')
@@ -150,6 +209,7 @@ function headOf(column: string): string {
 function cellOf(row: JsonObject, column: string, state: State): string {
   if (!Object.hasOwn(row, column)) return ''
   const value = row[column] ?? null
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   const cell = typeof value === 'string' && isPlain(value) ? value : JSON.stringify(value)
   if (state.lossless || cell.length <= CELL_CHARS_MAX) return cell
   state.lossy = true

@@ -36,7 +36,8 @@ const NONE_OF_IT =
   /\b(?:0|no) (?:errors?|failures?|failed|warnings?)\b|\b(?:errors?|failures?|failed|warnings?)[:=] ?0\b/i
 /** What a tool left out itself, and says how to get. */
 const GAP = /^\[.{1,60} left out\b/
-const STACK = /^(?:\s+\S|Caused by|Traceback|\S{1,80}Error\b)/
+/** Lines that belong to the error above them: indented, a line of source that a compiler quotes, or the cause. */
+const STACK = /^(?:\s+\S|\d{1,7} +\||Caused by|Traceback|\S{1,80}Error\b)/
 // oxlint-disable-next-line no-control-regex -- they are what it is about
 const ANSI = /\u001B\[[0-9;?]{0,24}[A-Za-z]/g
 
@@ -66,7 +67,8 @@ function chosen(text: string, lines: Lines, numbered: boolean): string {
   for (let i = 1; i <= TAIL_LINES; i++) choice.take(lines.count - i)
   for (let i = 0; i < HEAD_LINES; i++) choice.take(i)
   const kinds = templatesOf(lines, errors, counts)
-  for (const line of kinds.slice(0, STACKS_MAX)) takeStack(lines, line, choice)
+  let stacks = 0
+  for (const line of kinds.slice(0, ERRORS_MAX)) if (stacks < STACKS_MAX && takeStack(lines, line, choice)) stacks += 1
   for (const line of kinds.slice(0, ERRORS_MAX)) choice.take(line)
   for (const line of templatesOf(lines, warnings, counts).slice(0, WARNINGS_MAX)) choice.take(line)
   fill(lines.count, choice)
@@ -98,16 +100,16 @@ function signalsIn(text: string, lines: Lines): { readonly errors: number[]; rea
   return { errors, warnings }
 }
 
+/** Numbers, with the hex digits after them, and hashes that begin with a letter. */
+const NUMBERS = /\d[\da-fA-Fx]*|\b[a-fA-F][\da-fA-F]{7,}/g
+
 /** The first line of each kind, where numbers and hashes make no other kind. `counts` gets how many there are of it. */
 function templatesOf(lines: Lines, found: readonly number[], counts: Map<number, number>): readonly number[] {
   const first = new Map<string, number>()
   const looked =
     found.length <= FIRST_ERRORS + LAST_ERRORS ? found : [...found.slice(0, FIRST_ERRORS), ...found.slice(-LAST_ERRORS)]
   for (const line of looked) {
-    const template = lines
-      .at(line)
-      .slice(0, TEMPLATE_CHARS)
-      .replace(/0x[0-9a-f]+|[0-9a-f]{8,}|\d+/gi, '#')
+    const template = lines.at(line).slice(0, TEMPLATE_CHARS).replace(NUMBERS, '#')
     const known = first.get(template) ?? line
     first.set(template, known)
     counts.set(known, (counts.get(known) ?? 0) + 1)
@@ -122,13 +124,12 @@ function takeGaps(text: string, lines: Lines, choice: Choice): void {
   }
 }
 
-/** What follows an error and belongs to it. */
-function takeStack(lines: Lines, error: number, choice: Choice): void {
-  if (!choice.take(error) && !choice.has(error)) return
-  for (let line = error + 1; line < Math.min(lines.count, error + STACK_LINES_MAX); line++) {
-    if (!STACK.test(lines.at(line).slice(0, LINE_CHARS_MAX))) return
-    choice.take(line)
-  }
+/** Takes an error and what follows and belongs to it. False: nothing does, and nothing is taken. */
+function takeStack(lines: Lines, error: number, choice: Choice): boolean {
+  const isStack = (line: number): boolean => line < lines.count && STACK.test(lines.at(line).slice(0, LINE_CHARS_MAX))
+  if (!isStack(error + 1) || (!choice.take(error) && !choice.has(error))) return false
+  for (let line = error + 1; line < error + STACK_LINES_MAX && isStack(line); line++) choice.take(line)
+  return true
 }
 
 /** Few lines are shown whole. Of more, the beginning and the end in turn where there is room: two thirds for the beginning. */

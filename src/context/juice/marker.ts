@@ -4,6 +4,10 @@
 /** The tool that gives originals back. */
 export const RETRIEVE = 'retrieve_original'
 const TOKEN_CHARS = 32
+/** No text with fewer bytes is made shorter, whatever its kind: for these nothing of the router need be loaded. */
+export const ROUTED_BYTES_MIN = 512
+/** What the stages that make a result shorter say of it in its metadata, and nothing else may. */
+export const STAGES = ['compressed', 'summarized', 'budgeted'] as const
 
 const MARKER = /^(?:⟦tj:)?([0-9a-f]{32})⟧?$/
 

@@ -37,10 +37,14 @@ function parse(text: string): Parsed {
   const other: string[] = []
   let above: string | null = null
   let [count, lines] = [0, 0]
+  let last: Found = { path: '', matches: [] }
   const add = (path: string, match: Match): void => {
-    const found = files.get(path) ?? { path, matches: [] }
-    files.set(path, found)
-    found.matches.push(match)
+    // Most matches follow one of the same file.
+    if (path !== last.path || count === 0) {
+      last = files.get(path) ?? { path, matches: [] }
+      files.set(path, last)
+    }
+    last.matches.push(match)
     count += 1
   }
   for (const line of text.split('\n')) {
@@ -61,8 +65,12 @@ function shown({ at, text }: Match): string {
 }
 
 function best({ files, other, count }: Parsed, words: readonly string[]): string {
+  const fits = files.reduce((sum, { matches }) => sum + Math.min(matches.length, PER_FILE) + 2, 1) < LINES_MAX
   const ranked = files.map((file) => {
-    const scored = file.matches.map((match, i) => ({ match, i, score: scoreOf(match, file.path, words) }))
+    // Where all of it is shown, nothing has to be ranked.
+    const all = fits && file.matches.length <= PER_FILE
+    const away = all || !AWAY.test(file.path) ? 0 : 2
+    const scored = file.matches.map((match, i) => ({ match, i, score: all ? 0 : scoreOf(match, words) - away }))
     const top = scored.toSorted((a, b) => b.score - a.score || a.i - b.i).slice(0, PER_FILE)
     return { file, top: top.toSorted((a, b) => a.i - b.i), score: top[0]?.score ?? 0 }
   })
@@ -103,11 +111,11 @@ const AWAY =
   /(?:^|[/\\])(?:node_modules|vendor|dist|build|target|\.git|tests?|__tests__|fixtures)[/\\]|\.(?:min|snap|lock|map)\b/
 
 /** Definitions and what names the words exactly come first; comments, imports, tests and generated files last. */
-function scoreOf({ text }: Match, path: string, words: readonly string[]): number {
+function scoreOf({ text }: Match, words: readonly string[]): number {
   const line = text.slice(0, SCORED_CHARS)
   const named = words.filter((word) => line.includes(word)).length
   const long = text.length > LINE_CHARS_MAX ? 1 : 0
   const defined = DEFINES.exec(line)?.[1] ?? ''
   const plus = 2 * named + (words.includes(defined) ? 4 : 0) + (TROUBLE.test(line) ? 1 : 0)
-  return plus - (ASIDE.test(line) ? 2 : 0) - (AWAY.test(path) ? 2 : 0) - long
+  return plus - (ASIDE.test(line) ? 2 : 0) - long
 }
