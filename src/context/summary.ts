@@ -1,8 +1,12 @@
 // The summary that stands for the older part of a conversation: what is cut, what the summarizer reads, and which of its answers counts.
 // Pure: who asks, pays and writes is effects/compact.ts.
 import type { Reply } from '../ports/model.ts'
-import type { Message, Transcript } from '../kernel/transcript.ts'
+import type { CallKey } from '../kernel/content.ts'
+import type { Message, ShownCall, Transcript } from '../kernel/transcript.ts'
+import { CHARS_A_TOKEN } from '../view/history.ts'
 import { shortened, textOf } from '../view/text.ts'
+import { RETRIEVE } from './juice/marker.ts'
+import { INDEX, nameOf, resultLine } from './results.ts'
 
 /** The last messages stay as they are. */
 const MESSAGES_KEPT = 8
@@ -138,6 +142,35 @@ const KEYS = [
 /** What only the harness writes. */
 const OWN_TAGS = /<(?=\/?(?:conversation-summary|harness_notice|hook_context))/gi
 
+/** At most so much of a summary tells where the results are that it stands for, and of the window. */
+const KEPT_CHARS = 2_000
+const KEPT_SHARE = 0.05
+
+/**
+ * Where the results of the part that is cut can be read again: the newest by name, and the list that has all. Made here, never by the
+ * summarizer. Empty if no result was ever cut.
+ */
+export function keptResults({ old }: Cut, { inherited }: Pick<Transcript, 'inherited'>, windowTokens: number): string {
+  if (!old.some((message) => message.role === 'tool' || isSummary(message))) return ''
+  const args = new Map<Message, ShownCall>()
+  const called = new Map<CallKey, ShownCall>()
+  for (const message of old) {
+    if (message.role === 'assistant') for (const call of message.calls) called.set(call.key, call)
+    const call = message.role === 'tool' && called.get(message.call)
+    if (call && call.tool !== RETRIEVE) args.set(message, call)
+  }
+  let left = Math.min(KEPT_CHARS, windowTokens * CHARS_A_TOKEN * KEPT_SHARE)
+  const lines: string[] = []
+  for (const [message, call] of [...args].reverse()) {
+    const line = cleaned(resultLine(nameOf(call.key, inherited.get(message) ?? 0), call.tool, call.args))
+    left -= line.length + 1
+    if (left < 0) break
+    lines.unshift(line)
+  }
+  const newest = lines.length === 0 ? '' : ` With one of these tokens it gives that result:\n${lines.join('\n')}`
+  return `\n\nThe tool results of that part are kept as they were. ${RETRIEVE} with the token "${INDEX}" lists all of them.${newest}`
+}
+
 export type Summary = { readonly summary: string } | { readonly failed: string }
 
 /** The answer as it is recorded, or why it does not count. `chars`: how long the part is that it stands for. */
@@ -147,7 +180,10 @@ export function summaryOf({ parts, calls, finish }: Reply, chars: number): Summa
     return { failed: finish === 'length' ? 'the summary was cut off' : 'the summarizer refused' }
   const said = textOf(parts).trim()
   if (said === '') return { failed: 'the summary was empty' }
-  const clean = KEYS.reduce((text, key) => text.replace(key, '[secret left out]'), said).replace(OWN_TAGS, '&lt;')
-  const summary = `${LABEL}\n\n${clean}`
+  const summary = `${LABEL}\n\n${cleaned(said)}`
   return summary.length < chars ? { summary } : { failed: 'the summary was longer than what it stands for' }
+}
+
+function cleaned(text: string): string {
+  return KEYS.reduce((clean, key) => clean.replace(key, '[secret left out]'), text).replace(OWN_TAGS, '&lt;')
 }

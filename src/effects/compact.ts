@@ -4,7 +4,17 @@ import type { Mutable } from '../kernel/content.ts'
 import type { OwnerBody } from '../kernel/event.ts'
 import type { Message, Transcript } from '../kernel/transcript.ts'
 import type { ModelFailure, Request } from '../ports/model.ts'
-import { type Cut, cutOf, isChangeNote, isPinned, materialOf, SUMMARIZER, summaryOf } from '../context/summary.ts'
+import { RETRIEVE } from '../context/juice/marker.ts'
+import {
+  type Cut,
+  cutOf,
+  isChangeNote,
+  isPinned,
+  keptResults,
+  materialOf,
+  SUMMARIZER,
+  summaryOf,
+} from '../context/summary.ts'
 import { COMPACT_AT, type Compacted, FAILURES_MAX, type Fill, FULL_AT } from '../context/window.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
@@ -17,6 +27,7 @@ import { charsIn, type Spent } from '../riders/money/usage-estimate.ts'
 import { CHARS_A_TOKEN, sizeOfMessage } from '../view/history.ts'
 import type { Window } from '../riders/guard/guard.ts'
 import { lastStart } from './last-start.ts'
+import type { Tools } from './toolbox.ts'
 import { shortened, textOf } from '../view/text.ts'
 
 export type Compacting = {
@@ -25,6 +36,8 @@ export type Compacting = {
   readonly agent: Agent
   readonly transcript: Transcript
   readonly request: Request
+  /** Those that the model can call now. */
+  readonly tools: Tools | null
   readonly flight: FlightContext
   readonly allowances: Allowances
   readonly window: Window
@@ -124,11 +137,12 @@ export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried
   )
   const said = leaked ? { failed: 'the summarizer wrote calls instead of a summary' } : summaryOf(answer, chars)
   if ('failed' in said) return { body: { type: 'context.compacted', ...said, ...spent }, failure: null }
+  const { transcript, tools, window } = compacting
+  const summary = said.summary + (tools?.has(RETRIEVE) ? keptResults(cut, transcript, window.tokens) : '')
   const before = Math.max(compacting.fill.tokens, 1)
   const whole = charsIn(request)
-  const after = Math.ceil((before * Math.max(0, whole - chars + said.summary.length)) / Math.max(1, whole))
-  const body: Mutable<Compacted> = { type: 'context.compacted', cut: cut.cut, ...said, before, after, ...spent }
-  const { transcript } = compacting
+  const after = Math.ceil((before * Math.max(0, whole - chars + summary.length)) / Math.max(1, whole))
+  const body: Mutable<Compacted> = { type: 'context.compacted', cut: cut.cut, summary, before, after, ...spent }
   const stays = await staying(compacting)
   const pins = [...stays].filter((message) => transcript.placeOf(message) > 0).map(({ seq }) => seq)
   if (pins.length > 0 || transcript.messages.some(isPinned)) body.pins = pins

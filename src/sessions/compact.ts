@@ -89,7 +89,10 @@ async function summarised(services: Services, id: string, { focus }: CompactOpti
   const allowances = new Allowances(services, new FrozenRuns(store))
   const flight = stoppable()
   const wish = focus === undefined ? {} : { focus: services.redactor.text(focus) }
-  const parts: Compacting = { services, cache, agent, transcript, request, flight, allowances, window, fill, ...wish }
+  // Sources that are away say nothing about the harness's own tools, but the summary must not name one that is not there.
+  const tools = agent.tools.seen ?? (await agent.tools.open(flight).catch(() => null))
+  const doing = { services, cache, agent, transcript, request, tools, flight, allowances, window, fill }
+  const parts: Compacting = { ...doing, ...wish }
   const cancel = services.clock.timer(agent.limits.modelMs, () => flight.stop())
   const { body, failure } = await inTime(compacted(parts, cut), flight, LATE).finally(cancel)
   if (failure !== null) throw new Fault('io_error', `The model could not be asked: ${failure.message}`)

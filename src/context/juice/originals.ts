@@ -6,6 +6,7 @@ import { blobHash } from '../../tools/core/bound.ts'
 import { type Output, output, ToolFailure } from '../../tools/core/output.ts'
 import type { ToolContext } from '../../tools/core/tool.ts'
 import { isObject } from '../../view/json.ts'
+import { resultNamed } from '../results.ts'
 import { seqOf, tokenIn } from './marker.ts'
 
 const PAGE = 100
@@ -39,6 +40,8 @@ async function originalOf(store: Store, written: string, { session, recall }: To
   const hash = blobHash(written.trim())
   const kept = hash !== null && /^[0-9a-f]{64}$/.test(hash) ? await recall(hash) : null
   if (kept !== null) return Buffer.from(kept)
+  const named = await resultNamed(store, session, written.trim())
+  if (named !== null) return Buffer.from(named)
   const what = written.length > 80 ? `${written.slice(0, 80)}…` : written
   throw new ToolFailure(
     'NotFound',

@@ -1,0 +1,169 @@
+// What a compaction takes out of a request can be had again: in the request, in a pin, or by a token that the request shows. The
+// summarizer here forgets everything.
+import { afterEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { SUMMARIZER } from '../../src/context/summary.ts'
+import { defineTool, type Event, Harness, type HarnessOptions, memory, scripted } from '../../src/index.ts'
+import { CLEARED } from '../../src/kernel/transcript.ts'
+import type { Request } from '../../src/ports/model.ts'
+import { charsIn } from '../../src/riders/money/usage-estimate.ts'
+import { textOf } from '../../src/view/text.ts'
+
+const open: Harness[] = []
+afterEach(async () => {
+  for (const harness of open.splice(0)) await harness.close()
+})
+
+const FACTS = 200
+const factOf = (n: number): string => `fact-${n}-${(n * 7919).toString(36)}`
+
+/** Results of three kinds: one the router leaves out most of, one it leaves alone, and one that failed. */
+function contentOf(n: number): string {
+  const fact = factOf(n)
+  if (n % 3 === 0) {
+    const rows = Array.from({ length: 120 }, (_, i) => ({ id: i, name: i === 60 ? fact : `row ${i}`, state: 'fine' }))
+    return JSON.stringify(rows)
+  }
+  return `${'Words that say little. '.repeat(60)}${fact}${' And more of them.'.repeat(10)}`
+}
+
+const look = defineTool({
+  name: 'look',
+  description: 'look',
+  input: z.object({ n: z.number() }),
+  effect: 'read',
+  execute: ({ n }) => {
+    if (n % 10 === 7) throw new Error(contentOf(n))
+    return contentOf(n)
+  },
+})
+
+type Asked = Pick<Request, 'messages' | 'instructions' | 'tools'>
+
+function said({ messages }: Asked): string {
+  return messages
+    .map((m) => (m.role === 'tool' ? (typeof m.content === 'string' ? m.content : '') : textOf(m.parts)))
+    .join('\n')
+}
+
+type Turn = (
+  request: Request,
+  asked: number,
+) => ReturnType<Extract<Parameters<typeof scripted>[0], (...a: never) => unknown>>
+
+function make(turn: Turn, options: Partial<HarnessOptions> = {}) {
+  const store = options.store ?? memory()
+  const asked: Asked[] = []
+  const model = scripted((request) => {
+    const usage = { inputTokens: Math.ceil(charsIn(request) / 4), outputTokens: 10 }
+    if (request.instructions === SUMMARIZER) return { text: 'Nothing comes to mind.', usage }
+    const { messages, instructions, tools } = request
+    const step = turn(request, asked.push({ messages: [...messages], instructions, tools }) - 1)
+    return typeof step === 'object' && !('error' in step) && !('stall' in step) ? { usage, ...step } : step
+  })
+  const harness = new Harness({
+    model,
+    tools: [look],
+    breaker: false,
+    compaction: { windowTokens: 10_000 },
+    limits: { modelRequests: 1_000, toolCalls: 2_000 },
+    ...options,
+    store,
+  })
+  open.push(harness)
+  return { harness, asked, store }
+}
+
+/** Three looks a turn until there is no more, then the tokens of `reads`, one a turn, then an answer. */
+function looking(reads: (first: Asked) => readonly string[], from = 0, to = FACTS): Turn {
+  let next = from
+  let tokens: readonly string[] | null = null
+  return (request) => {
+    if (next < to) {
+      const calls = Array.from({ length: Math.min(3, to - next) }, () => ({ tool: 'look', args: { n: next++ } }))
+      return { text: 'I look on. '.repeat(250), calls }
+    }
+    tokens ??= reads(request)
+    const [token, ...rest] = tokens
+    tokens = rest
+    return token === undefined ? { text: 'done' } : { calls: [{ tool: 'retrieve_original', args: { token } }] }
+  }
+}
+
+async function eventsOf(harness: Harness, id: string): Promise<readonly Event[]> {
+  return (await harness.session(id).read()).events
+}
+
+function resultsIn(events: readonly Event[]) {
+  return events.filter((event) => event.type === 'agent.tool_result')
+}
+
+/** What the calls of `retrieve_original` gave, by their token. */
+function retrieved(events: readonly Event[]): ReadonlyMap<string, string> {
+  const calls = new Map<string, string>()
+  const found = new Map<string, string>()
+  for (const event of events) {
+    if (event.type === 'agent.message')
+      event.calls.forEach(({ tool, args }, i) => {
+        const { token } = args as { readonly token?: string }
+        if (tool === 'retrieve_original' && token !== undefined) calls.set(`${event.seq}.${i}`, token)
+      })
+    const token = event.type === 'agent.tool_result' ? calls.get(event.call) : undefined
+    if (event.type === 'agent.tool_result' && token !== undefined && event.status === 'ok')
+      found.set(token, typeof event.content === 'string' ? event.content : '')
+  }
+  return found
+}
+
+const cutsIn = (events: readonly Event[]) =>
+  events.filter((event) => event.type === 'context.compacted' && event.cut !== undefined)
+
+describe('nothing is lost by a compaction', () => {
+  it('B-COMPACT-23: of 200 facts in results, after five compactions each is in the request, or had by a token the request shows', async () => {
+    const { harness, asked, store } = make(
+      looking(() => ['call:index']),
+      { compression: 'full' },
+    )
+    const session = await harness.open()
+    await session.run('Look at everything.')
+    const events = await eventsOf(harness, session.id)
+    expect(cutsIn(events).length).toBeGreaterThanOrEqual(5)
+    const next = asked.at(-1) as Asked
+    const text = said(next)
+    const list = retrieved(events).get('call:index') ?? ''
+    const missing = Array.from({ length: FACTS }, (_, n) => n).filter((n) => !text.includes(factOf(n)))
+    expect(missing.length).toBeGreaterThan(150)
+    // The request says where the rest is: by name, or by the list that it names.
+    expect(text).toContain('"call:index"')
+    const tokenOf = (n: number): string => new RegExp(`(call:\\S+) look {"n":${n}} `).exec(list)?.[1] ?? ''
+    const tokens = missing.map(tokenOf)
+    const reader = make(
+      looking(() => tokens, 0, 0),
+      { compression: 'full', store, compaction: { windowTokens: 1_000_000 } },
+    )
+    await reader.harness.session(session.id).run('Read them all.')
+    const found = retrieved(await eventsOf(harness, session.id))
+    const lost = missing.filter((n) => !(found.get(tokenOf(n)) ?? '').includes(factOf(n)))
+    expect(lost).toEqual([])
+    // Byte for byte, also where the router showed a part.
+    for (const n of missing.filter((each) => each % 10 !== 7)) expect(found.get(tokenOf(n))).toBe(contentOf(n))
+  })
+
+  it('B-COMPACT-23: a cleared result and a summary name their calls, and the names stay few however many there were', async () => {
+    const { harness, asked } = make(looking(() => []))
+    const session = await harness.open()
+    await session.run('Look at everything.')
+    const cleared = asked.flatMap(({ messages }) => messages.flatMap((m) => (m.role === 'tool' ? [m] : [])))
+    const wiped = cleared.filter(({ content }) => typeof content === 'string' && content.startsWith(CLEARED))
+    expect(wiped.length).toBeGreaterThan(0)
+    for (const { content, call } of wiped) expect(content).toBe(`${CLEARED} call:${call}`)
+    const summaries = cutsIn(await eventsOf(harness, session.id)).map(
+      (event) => ('summary' in event && event.summary) || '',
+    )
+    expect(summaries.length).toBeGreaterThanOrEqual(5)
+    for (const summary of summaries) {
+      expect(summary).toMatch(/call:\d+\.\d look {"n":\d+}/)
+      expect(summary.length).toBeLessThan(3_000)
+    }
+  })
+})
