@@ -42,7 +42,15 @@ import {
   type RunOptions,
   type StreamOptions,
 } from './sessions/verb-options.ts'
-import type { CompactedTo, CompactOptions, Pinned, RunStream, SentReceipt, Session as Verbs } from './sessions/verbs.ts'
+import type {
+  CompactedTo,
+  CompactOptions,
+  Pin,
+  Pinned,
+  RunStream,
+  SentReceipt,
+  Session as Verbs,
+} from './sessions/verbs.ts'
 import type { Reader, Worker } from './engine/worker.ts'
 import { schemaKey, SCHEMAS_KEPT, type Services } from './engine/wiring.ts'
 import { checkCount } from './stores/plan/count.ts'
@@ -260,9 +268,23 @@ export class SessionHandle implements Verbs {
     await this.#asOwner(unpinning(this.#services, this.id, seq))
   }
 
+  async pins(): Promise<readonly Pin[]> {
+    this.#check()
+    const { pinsOf } = await import('./sessions/pin.ts')
+    return pinsOf(this.#services, this.id)
+  }
+
   async compact(options: CompactOptions = {}): Promise<CompactedTo | null> {
+    this.#check()
     const { compacting } = await import('./sessions/compact.ts')
-    return (await this.#asOwner(compacting(this.#services, this.id, options))).value
+    const stop = new AbortController()
+    const reader = this.#worker.attend()
+    reader.wake = () => stop.abort()
+    try {
+      return (await this.#asOwner(compacting(this.#services, this.id, options, stop.signal))).value
+    } finally {
+      this.#worker.leave(reader)
+    }
   }
 
   async fork(options: ForkOptions = {}): Promise<Verbs> {

@@ -3,7 +3,7 @@
 import type { Reply } from '../ports/model.ts'
 import type { CallKey } from '../kernel/content.ts'
 import type { Message, ShownCall, Transcript } from '../kernel/transcript.ts'
-import { CHARS_A_TOKEN } from '../view/history.ts'
+import { CHARS_A_TOKEN, sizeOfMessage } from '../view/history.ts'
 import { shortened, textOf } from '../view/text.ts'
 import { RETRIEVE } from './juice/marker.ts'
 import { INDEX, nameOf, resultLine } from './results.ts'
@@ -52,6 +52,8 @@ export function isChangeNote(message: Message): boolean {
   )
 }
 
+type UserMessage = Extract<Message, { role: 'user' }>
+
 /** What a cut takes away, and where it is. */
 export type Cut = { readonly cut: number; readonly old: readonly Message[]; readonly kept: readonly Message[] }
 
@@ -79,6 +81,59 @@ function isSummary(message: Message): boolean {
 
 export function isPinned(message: Message): boolean {
   return message.role === 'user' && message.pin === true
+}
+
+/** The words of a pin. Those of `session.pin` stand in a notice of the harness. */
+export function pinText(message: UserMessage): string {
+  const text = textOf(message.parts)
+  return /^<harness_notice kind="pin">\n([\s\S]*)\n<\/harness_notice>$/.exec(text)?.[1] ?? text
+}
+
+const RULE = /\b(?:never|always|must not|mustn['’]t|do not|don['’]t)\b/i
+/** A longer message is not pinned as a whole: only its lines are. */
+const RULE_CHARS = 2_000
+const RULE_LINE_CHARS = 500
+/** Of the window: pins that were found take no more than this, with those that are there. */
+const RULES_SHARE = 0.1
+const RULES_CHARS_MAX = 20_000
+
+type Shown = Pick<Transcript, 'messages' | 'placeOf'>
+
+/** Messages of users that set a rule and become pins. What a user has unpinned is left alone. */
+export function rulesIn(transcript: Shown, windowTokens: number): readonly Message[] {
+  let left = roomForRules(transcript.messages.filter(isPinned), windowTokens)
+  return transcript.messages.filter((message) => {
+    const chars = sizeOfMessage(message)
+    if (!isRule(message) || transcript.placeOf(message) === 0 || chars > RULE_CHARS) return false
+    left -= chars
+    return left >= 0
+  })
+}
+
+/** The rules in what is cut: of messages that are too long to be pinned, and of those that a fork inherited. */
+export function ruleLines(
+  old: readonly Message[],
+  stays: ReadonlySet<Message>,
+  windowTokens: number,
+): readonly string[] {
+  let left = Math.min(RULE_CHARS, roomForRules([...stays], windowTokens))
+  const lines = old.flatMap((message) => (isRule(message) ? textOf(message.parts).split('\n') : []))
+  const rules = lines.filter((line) => RULE.test(line)).map((line) => shortened(line.trim(), RULE_LINE_CHARS))
+  return rules.filter((line) => {
+    left -= line.length
+    return left >= 0
+  })
+}
+
+function isRule(message: Message): message is UserMessage {
+  if (message.role !== 'user' || message.pin !== undefined) return false
+  const text = textOf(message.parts)
+  return RULE.test(text) && !/^<(?:conversation-summary|harness_notice|hook_context)/.test(text)
+}
+
+function roomForRules(pins: readonly Message[], windowTokens: number): number {
+  const pinned = pins.reduce((sum, message) => sum + sizeOfMessage(message), 0)
+  return Math.min(RULES_CHARS_MAX, windowTokens * CHARS_A_TOKEN * RULES_SHARE) - pinned
 }
 
 /** Of the messages here, by seq. What a fork inherited stays as it is. */

@@ -12,6 +12,8 @@ import {
   isPinned,
   keptResults,
   materialOf,
+  ruleLines,
+  rulesIn,
   SUMMARIZER,
   summaryOf,
 } from '../context/summary.ts'
@@ -79,12 +81,22 @@ export async function whenFull(compacting: Compacting): Promise<Fullness> {
  * Messages that no cut takes away: pins, and notes of what changed since the instructions and tools were made that this run shows.
  * Without those it would go by what does not hold any more. A new epoch shows what there is, and they go.
  */
-export async function staying({ services, cache, transcript }: Pick<Compacting, 'services' | 'cache' | 'transcript'>) {
+export async function staying({
+  services,
+  cache,
+  transcript,
+  window,
+}: Pick<Compacting, 'services' | 'cache' | 'transcript' | 'window'>): Promise<ReadonlySet<Message>> {
   const last = await lastStart(services.store, cache)
   const since = last?.since ?? last?.seq ?? 0
   const stays = (message: Message): boolean =>
     isChangeNote(message) ? message.seq > since && transcript.placeOf(message) > 0 : isPinned(message)
-  return new Set(transcript.messages.filter(stays))
+  const rules = detects(services) ? rulesIn(transcript, window.tokens) : []
+  return new Set([...transcript.messages.filter(stays), ...rules])
+}
+
+function detects({ compaction }: Services): boolean {
+  return compaction !== false && compaction?.detectPins === true
 }
 
 function charsOf({ old }: Cut): number {
@@ -103,17 +115,26 @@ export async function afterOverflow(compacting: Compacting): Promise<Fullness | 
 
 async function shorter(compacting: Compacting, cut: Cut): Promise<Fullness> {
   const { cache, request, flight } = compacting
-  const { body, failure } = await compacted(compacting, cut)
+  const { failure, over, rules = [], ...tried } = await compacted(compacting, cut)
+  // The request itself may still be within the budget.
+  const body = over ? null : tried.body
   if (failure !== null || body?.cut === undefined) {
     // What could not be settled while it was asked for is settled with this.
     const charges = [{ type: 'lost', key: holdsUnder(cache.id, `${request.seq}.0`) }] as const
     const stopped = failure && flight.reason !== null ? { ...failure, unasked: true as const } : failure
     return { failure: stopped, beside: { events: body === null ? [] : [body], charges } }
   }
-  return { landing: { events: [heldBackAs('The context was nearly full, and was compacted.'), body] } }
+  const events = [heldBackAs('The context was nearly full, and was compacted.'), body, ...rules]
+  return { landing: { events } }
 }
 
-type Tried = { readonly body: Compacted | null; readonly failure: ModelFailure | null }
+/** `over`: there was no money for it. `rules`: what the user forbade, in words of what is cut. */
+type Tried = {
+  readonly body: Compacted | null
+  readonly failure: ModelFailure | null
+  readonly over?: boolean
+  readonly rules?: readonly OwnerBody[]
+}
 
 /** Asks for the summary. What it cost is in the body, whatever became of it; a failure that may pass is told beside it. */
 export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried> {
@@ -128,6 +149,7 @@ export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried
     return {
       body: { type: 'context.compacted', failed: shortened(answer.message, REASON_CHARS), ...spent },
       failure: null,
+      over: model.over,
     }
   }
   const chars = charsOf(cut)
@@ -146,7 +168,10 @@ export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried
   const stays = await staying(compacting)
   const pins = [...stays].filter((message) => transcript.placeOf(message) > 0).map(({ seq }) => seq)
   if (pins.length > 0 || transcript.messages.some(isPinned)) body.pins = pins
-  return { body, failure: null }
+  const lines = detects(compacting.services) ? ruleLines(cut.old, stays, window.tokens) : []
+  if (lines.length === 0) return { body, failure: null }
+  const text = ['The user said in what is summarised now:', ...lines].join('\n')
+  return { body, failure: null, rules: [{ type: 'note.added', kind: 'pin', text }] }
 }
 
 async function summaryRequest({ services, request, window, focus, fill }: Compacting, cut: Cut): Promise<Request> {

@@ -94,10 +94,6 @@ async function eventsOf(harness: Harness, id: string): Promise<readonly Event[]>
   return (await harness.session(id).read()).events
 }
 
-function resultsIn(events: readonly Event[]) {
-  return events.filter((event) => event.type === 'agent.tool_result')
-}
-
 /** What the calls of `retrieve_original` gave, by their token. */
 function retrieved(events: readonly Event[]): ReadonlyMap<string, string> {
   const calls = new Map<string, string>()
@@ -165,5 +161,59 @@ describe('nothing is lost by a compaction', () => {
       expect(summary).toMatch(/call:\d+\.\d look {"n":\d+}/)
       expect(summary.length).toBeLessThan(3_000)
     }
+  })
+
+  it('B-COMPACT-24: a result from before a fork is named and read as such, also where the fork has a call with the same key', async () => {
+    const store = memory()
+    const first = make(
+      looking(() => [], 0, 6),
+      { store },
+    )
+    const source = await first.harness.open()
+    await source.run('Look.')
+    const fork = await source.fork()
+    const own = make(
+      looking(() => ['call:index'], 30, 60),
+      { store },
+    )
+    await own.harness.session(fork.id).run('Look on.')
+    const list = retrieved(await eventsOf(own.harness, fork.id)).get('call:index') ?? ''
+    const inherited = /(call:\^\S+) look {"n":1} /.exec(list)?.[1] ?? ''
+    const same = list.split('\n').find((line) => line.startsWith(`${inherited.replace('^', '')} `))
+    expect(same).toMatch(/look {"n":3\d} /)
+    const reader = make(
+      looking(() => [inherited, inherited.replace('^', ''), 'call:^^5.0', 'call:999.0', 'call:5.9'], 0, 0),
+      { store, compaction: { windowTokens: 1_000_000 } },
+    )
+    await reader.harness.session(fork.id).run('Read.')
+    const found = retrieved(await eventsOf(reader.harness, fork.id))
+    expect(found.get(inherited)).toBe(contentOf(1))
+    expect(found.get(inherited.replace('^', ''))).toMatch(/fact-3\d/)
+    expect(found.has('call:^^5.0') || found.has('call:999.0') || found.has('call:5.9')).toBe(false)
+    // So does the summary that cut it.
+    expect(JSON.stringify(cutsIn(await eventsOf(own.harness, fork.id)))).toContain(`${inherited} look`)
+  })
+
+  it('B-COMPACT-25: retrieve_original is offered where compression or compaction is set to an agent with tools, and no summary names it otherwise', async () => {
+    const named = async (options: Partial<HarnessOptions>): Promise<readonly string[]> => {
+      const { harness, asked } = make(() => ({ text: 'done' }), options)
+      await harness.run('Hi.')
+      return (asked[0] as Asked).tools.map(({ name }) => name)
+    }
+    const both = ['look', 'retrieve_original']
+    expect(await named({})).toEqual(both)
+    expect(await named({ compaction: {} })).toEqual(both)
+    expect(await named({ tools: [] })).toEqual([])
+    expect(await named({ allow: ['look'] })).toEqual(['look'])
+    expect(await named({ compaction: false })).toEqual(['look'])
+    expect(await named({ compaction: false, compression: 'full', allow: ['look'] })).toEqual(both)
+    const { harness } = make(
+      looking(() => []),
+      { deny: ['retrieve_original'] },
+    )
+    const { sessionId } = await harness.run('Look at everything.')
+    const cuts = cutsIn(await eventsOf(harness, sessionId))
+    expect(cuts.length).toBeGreaterThan(0)
+    expect(JSON.stringify(cuts)).not.toContain('retrieve_original')
   })
 })
