@@ -22,7 +22,7 @@ export async function resultNamed(store: Store, session: string, written: string
   const [, ago = '', key] = NAMED.exec(written) ?? []
   if (key === undefined) return null
   const log = (await logsOf(store, session, ago.length))[ago.length]
-  const result = log && (await resultIn(store, log, key as CallKey))
+  const result = log && (await resultIn(store, log, key))
   return log && result ? bytesOf(store, log.id, result) : null
 }
 

@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { SUMMARIZER } from '../../src/context/summary.ts'
-import { defineTool, type Event, Harness, type HarnessOptions, memory, scripted } from '../../src/index.ts'
+import { defineTool, type Event, Harness, type HarnessOptions, type Json, memory, scripted } from '../../src/index.ts'
 import { CLEARED } from '../../src/kernel/transcript.ts'
 import type { Request } from '../../src/ports/model.ts'
 import { charsIn } from '../../src/riders/money/usage-estimate.ts'
@@ -46,10 +46,8 @@ function said({ messages }: Asked): string {
     .join('\n')
 }
 
-type Turn = (
-  request: Request,
-  asked: number,
-) => ReturnType<Extract<Parameters<typeof scripted>[0], (...a: never) => unknown>>
+type Step = { readonly text?: string; readonly calls?: readonly { readonly tool: string; readonly args: Json }[] }
+type Turn = (request: Request, asked: number) => Step
 
 function make(turn: Turn, options: Partial<HarnessOptions> = {}) {
   const store = options.store ?? memory()
@@ -59,7 +57,7 @@ function make(turn: Turn, options: Partial<HarnessOptions> = {}) {
     if (request.instructions === SUMMARIZER) return { text: 'Nothing comes to mind.', usage }
     const { messages, instructions, tools } = request
     const step = turn(request, asked.push({ messages: [...messages], instructions, tools }) - 1)
-    return typeof step === 'object' && !('error' in step) && !('stall' in step) ? { usage, ...step } : step
+    return { usage, ...step }
   })
   const harness = new Harness({
     model,
