@@ -12,6 +12,7 @@ import { FrozenRuns } from '../effects/frozen-run.ts'
 import { recallOptions } from '../effects/run-options.ts'
 import { findWindow } from '../effects/window.ts'
 import type { Owned } from '../engine/owner.ts'
+import type { Reader } from '../engine/worker.ts'
 import { SessionCache } from '../engine/session-cache.ts'
 import { agentFor, type Services } from '../engine/wiring.ts'
 import { filled, optionsOf } from '../options.ts'
@@ -30,13 +31,12 @@ export function compacting(
   services: Services,
   id: string,
   options: CompactOptions,
-  stop: AbortSignal,
-): (session: Session) => Promise<Owned<CompactedTo | null>> {
+): (session: Session, reader: Reader) => Promise<Owned<CompactedTo | null>> {
   checkCompact(options)
   let made: ReturnType<typeof summarised> | null = null
-  return async (session) => {
+  return async (session, reader) => {
     // What was asked for is paid once, however often the session has grown meanwhile.
-    made ??= summarised(services, id, session.seq, options, stop)
+    made ??= summarised(services, id, session.seq, options, reader)
     const { body, rules = [] } = await made
     if (body === null) return { value: null, events: [] }
     const charges = [{ type: 'lost', key: holdsUnder(id, `${NO_REQUEST}.0`) }] as const
@@ -79,7 +79,7 @@ async function summarised(
   id: string,
   from: number,
   { focus }: CompactOptions,
-  closing: AbortSignal,
+  reader: Reader,
 ): Promise<Made> {
   const { store } = services
   const cache = new SessionCache(id, store, () => new Guard({ breaker: false, fills: () => true }))
@@ -105,7 +105,7 @@ async function summarised(
   const doing = { services, cache, agent, transcript, request, tools, flight, allowances, window, fill }
   const parts: Compacting = { ...doing, ...wish }
   const cancel = services.clock.timer(agent.limits.modelMs, () => flight.stop('timeout'))
-  const unwatch = whenStopped(services, id, from, closing, () => flight.stop('interrupted'))
+  const unwatch = whenStopped(services, id, from, reader, () => flight.stop('interrupted'))
   const done = await inTime(compacted(parts, cut), flight, null).finally(() => {
     cancel()
     unwatch()
@@ -117,16 +117,11 @@ async function summarised(
 }
 
 /** Its harness closes, or somebody stops or pauses the session, in this process or another. */
-function whenStopped(services: Services, id: string, from: number, closing: AbortSignal, stop: () => void): () => void {
+function whenStopped({ store }: Services, id: string, from: number, reader: Reader, stop: () => void): () => void {
   const look = async (): Promise<void> => {
-    const { events } = await services.store.read(id, from)
+    const { events } = await store.read(id, from)
     if (events.some((event) => event.type === 'user.interrupt' && event.mode !== 'resume')) stop()
   }
-  const unwatch = services.store.watch(id, () => void look().catch(() => {}))
-  if (closing.aborted) stop()
-  closing.addEventListener('abort', stop, { once: true })
-  return () => {
-    unwatch()
-    closing.removeEventListener('abort', stop)
-  }
+  reader.wake = stop
+  return store.watch(id, () => void look().catch(() => {}))
 }
