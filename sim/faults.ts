@@ -443,4 +443,10 @@ export const FAULTS: readonly Planted[] = [
     find: 'if (fill.failures >= FAILURES_MAX) return full',
     replace: 'if (fill.failures < 0) return full',
   },
+  {
+    name: 'a call starts beside a sibling that is asked about again',
+    file: 'src/engine/commit.ts',
+    find: ' && !waitsForSibling(s, landing)',
+    replace: '',
+  },
 ]
