@@ -9,6 +9,7 @@ import { LIKE_PARENT, subagentTool } from '../src/tools/agents/subagent.ts'
 import { defineTool, type StandardSchema, type Tool, type ToolSource } from '../src/tools/core/tool.ts'
 import { type Cast, COST_MAX, GRACE_MS, INSTRUCTIONS, type Role } from './cast.ts'
 import { SUMMARIZER } from '../src/context/summary.ts'
+import { charsIn } from '../src/riders/money/usage-estimate.ts'
 import { requestBytes } from './bytes.ts'
 import type { Oracle } from './oracle.ts'
 import type { SimProcess } from './process.ts'
@@ -33,7 +34,7 @@ function simAgent(name: string, cast: Cast, tools: readonly Tool[], process: Sim
   const role = cast.roles.get(name) as Role
   const { limits, approvalMs, children } = role
   const own = children.length > 0 ? [subagentTool([{ name: 'clerk', description: 'clerk' }], LIKE_PARENT)] : []
-  const model = simModel(role, cast.window !== null, process, oracle)
+  const model = simModel(role, cast, process, oracle)
   return {
     name,
     model: cast.budget === null ? model : { ...model, ...PRICED },
@@ -174,11 +175,11 @@ async function work(
   return `done ${context.call}`
 }
 
-function simModel(role: Role, filling: boolean, process: SimProcess, oracle: Oracle): Model {
+function simModel(role: Role, { window, forgetful }: Cast, process: SimProcess, oracle: Oracle): Model {
   return {
     name: 'simulated',
     async call(request, context) {
-      if (request.instructions === SUMMARIZER) return summary(process, oracle, request)
+      if (request.instructions === SUMMARIZER) return summary(process, oracle, request, forgetful)
       oracle.ask(request)
       if (context.signal.aborted)
         oracle.violations.push(`O8 ${request.session} asks a model for what is stopped already`)
@@ -203,19 +204,28 @@ function simModel(role: Role, filling: boolean, process: SimProcess, oracle: Ora
       }
       if (chance.yes(0.06)) return failure(chance)
       const calls = role.stubborn ? [callOf(request, 0, 'broken', '{"n":1}')] : callsOf(request, chance)
-      return said(request, calls, chance, filling)
+      return said(request, calls, chance, window !== null)
     },
   }
 }
 
-/** What the older part of a full context becomes: mostly a summary, now and then nothing of use. */
-async function summary(process: SimProcess, oracle: Oracle, request: Request): Promise<Reply | ModelFailure> {
+/** What the older part of a full context becomes: mostly a summary, often a long one, now and then nothing of use. */
+async function summary(
+  process: SimProcess,
+  oracle: Oracle,
+  request: Request,
+  forgetful: boolean,
+): Promise<Reply | ModelFailure> {
   const { chance } = process
   oracle.summaries += 1
   await process.sleep(chance.between(0, 20))
+  if (process.falters()) await process.sleep(0)
   const drawn = chance.fraction()
   if (drawn < 0.1) return failure(chance)
-  const text = drawn < 0.35 ? '' : drawn < 0.4 ? 'long '.repeat(20_000) : `Summed up at ${request.seq}.`
+  // Hardly shorter than what it stands for: the context stays full.
+  const long = `Summed up at ${request.seq} `.padEnd(0.7 * charsIn(request) - SUMMARIZER.length, 'and on ')
+  const useless = forgetful || drawn < 0.3 ? '' : 'long '.repeat(20_000)
+  const text = forgetful || drawn < 0.35 ? useless : drawn < 0.7 ? long : `Summed up at ${request.seq}.`
   const usage = { inputTokens: chance.between(50, 300), outputTokens: chance.between(10, 200) }
   const parts = [{ type: 'text', text }] as const
   return { type: 'reply', parts, calls: [], finish: 'stop', usage, cost: chance.between(100, COST_MAX) }

@@ -46,6 +46,8 @@ export type Cast = {
   readonly tells: boolean
   /** How many tokens its model takes, if that is so few that contexts fill up. */
   readonly window: number | null
+  /** Its summaries say nothing. */
+  readonly forgetful: boolean
 }
 
 /** What a request of the simulated model costs at most, and what is held for one at most, in millionths of a dollar. */
@@ -96,7 +98,20 @@ export function drawCast(chance: Chance, sessions: readonly string[]): Cast {
   const policy: Policy = { rules: chance.yes(0.15) ? [asks] : [] }
   const clocks = chance.yes(0.5)
   const window = chance.yes(0.3) ? WINDOW : null
-  return { roles, allowances, budget, hooks, breaker, policy, outage, clocks, tells: chance.yes(0.6), window }
+  const forgetful = window !== null && chance.yes(0.25)
+  return {
+    roles,
+    allowances,
+    budget,
+    hooks,
+    breaker,
+    policy,
+    outage,
+    clocks,
+    tells: chance.yes(0.6),
+    window,
+    forgetful,
+  }
 }
 
 function drawBudget(chance: Chance): Budget {

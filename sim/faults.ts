@@ -431,4 +431,22 @@ export const FAULTS: readonly Planted[] = [
     find: '    this.#clearable = 0\n    if (cut === undefined) return\n',
     replace: '    if (cut === undefined) return\n',
   },
+  {
+    name: 'a context is cut again without a reply between',
+    file: 'src/effects/compact.ts',
+    find: 'const cut = fill.cut ? null : cutOf(',
+    replace: 'const cut = cutOf(',
+  },
+  {
+    name: 'a context is compacted whatever failed before',
+    file: 'src/effects/compact.ts',
+    find: 'if (fill.failures >= FAILURES_MAX) return full',
+    replace: 'if (fill.failures < 0) return full',
+  },
+  {
+    name: 'a call starts beside a sibling that is asked about again',
+    file: 'src/engine/commit.ts',
+    find: ' && !waitsForSibling(s, landing)',
+    replace: '',
+  },
 ]

@@ -4,7 +4,7 @@ import { clockOf } from '../src/kernel/clock.ts'
 import { createHash } from 'node:crypto'
 import type { Usage } from '../src/kernel/content.ts'
 import type { Event } from '../src/kernel/event.ts'
-import { type OpenSession, take } from '../src/kernel/fold.ts'
+import { take } from '../src/kernel/fold.ts'
 import { next } from '../src/kernel/next.ts'
 import { FAILURES_MAX } from '../src/context/window.ts'
 import { textOf } from '../src/view/text.ts'
@@ -74,7 +74,7 @@ export class Invariants {
     this.verdicts = new Verdicts({ cast, leases: this.leases, sessions: this.#sessions, oracle, complain })
   }
 
-  sessions(): ReadonlyMap<string, { readonly fold: OpenSession }> {
+  sessions(): ReadonlyMap<string, Readonly<Pick<Watched, 'fold' | 'cutAt' | 'repliedAt' | 'full'>>> {
     return this.#sessions
   }
 
@@ -273,6 +273,7 @@ export class Invariants {
   /** Failures of the provider, counted again: how long they last, and how many of its answers were cut. */
   #failed(session: string, w: Watched, e: Of<'model.failed'>, fail: Fail): void {
     spent(w, e.usage)
+    w.full = e.class === 'overflow'
     if (e.class === 'superseded' || e.class === 'interrupted') this.seen.stopped += 1
     if (e.class === 'superseded' || e.class === 'interrupted' || e.class === 'lost') return
     if (w.failedAt === 0) w.failedAt = e.at

@@ -6,8 +6,8 @@ import type { Store } from '../src/ports/store.ts'
 import { type Cast, HOLD_MAX } from './cast.ts'
 import type { Fail } from './watched.ts'
 
-/** `shortAt` is when it last had no room for the dearest call. */
-type Account = { held: number; spent: number; shortAt: number }
+/** `shortAt` is when it last had no room for the dearest call. `unseen`: what summaries may have held whose process died. */
+type Account = { held: number; spent: number; shortAt: number; unseen: number }
 type Payer = { agent: string; root: string; run: number; runAt: number; open: Hold | null }
 type Hold = { readonly amount: number; readonly accounts: readonly string[] }
 
@@ -36,15 +36,19 @@ export class Money {
       payer.run = e.seq
       payer.runAt = this.#events
     } else if (e.type === 'model.started') this.#hold(session, payer, e)
-    else if (e.type === 'agent.message' || e.type === 'model.failed') this.#close(payer, costOf(e), fail)
-    else if (e.type === 'context.compacted' && this.#cast.budget !== null) {
+    else if (e.type === 'agent.message' || e.type === 'model.failed') {
+      const lost = e.type === 'model.failed' && e.class === 'lost' && this.#cast.window !== null
+      for (const id of (lost && payer.open?.accounts) || []) this.#account(id).unseen += HOLD_MAX
+      this.#close(payer, costOf(e), fail)
+    } else if (e.type === 'context.compacted' && this.#cast.budget !== null) {
       // Like what a tool asks of a model, a summary is paid under a budget only.
       for (const id of this.#accountsOf(session, payer, clockOf(e))) this.#account(id).spent += e.cost ?? 0
     } else if (e.type === 'run.settled' && e.outcome.type === 'limit' && e.outcome.limit === 'usd') {
       const accounts = this.#accountsOf(session, payer, clockOf(e))
       // Another session may have given back what was missing just then.
       const short = (id: string): boolean =>
-        this.#room(id) < HOLD_MAX || (this.#accounts.get(id)?.shortAt ?? 0) >= payer.runAt
+        this.#room(id) - (this.#accounts.get(id)?.unseen ?? 0) < HOLD_MAX ||
+        (this.#accounts.get(id)?.shortAt ?? 0) >= payer.runAt
       if (!accounts.some(short)) fail('M3 a run ends for money that is there')
     }
   }
@@ -100,7 +104,7 @@ export class Money {
   }
 
   #account(id: string): Account {
-    const account = this.#accounts.get(id) ?? { held: 0, spent: 0, shortAt: 0 }
+    const account = this.#accounts.get(id) ?? { held: 0, spent: 0, shortAt: 0, unseen: 0 }
     this.#accounts.set(id, account)
     this.#touched.add(id)
     return account

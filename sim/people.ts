@@ -61,13 +61,21 @@ export class People {
     this.busy -= 1
   }
 
-  /** An impatient user: interrupts just when lost work is being looked into, and asks for something else at once. */
+  /**
+   * An impatient user: interrupts just when lost work is being looked into, and asks for something else at once; and writes while a
+   * context that was cut is asked about again.
+   */
   async meddler(): Promise<void> {
     const { scheduler, invariants, over } = this.#stage
     let n = 0
     while (!over() && scheduler.elapsed() < 2_000) {
       await scheduler.sleep(this.#chance.between(10, 60))
-      for (const [session, { fold }] of invariants.sessions()) {
+      for (const [session, { fold, cutAt, repliedAt }] of invariants.sessions()) {
+        if (fold.run !== null && cutAt > repliedAt && session !== 's0' && this.#chance.yes(0.7)) {
+          n += 1
+          for (const word of ['and', 'now'])
+            await this.say(session, messageOf(`${word}${n}`, `${session} ${word} this`.padEnd(200, '.'), 'now'))
+        }
         const epoch = invariants.leases.get(session)?.epoch ?? 0
         const lost = fold.run?.turn?.open.some((c) => c.state.type === 'running' && c.state.epoch < epoch)
         if (!lost || session === 's0' || this.#chance.yes(0.5)) continue
@@ -80,7 +88,7 @@ export class People {
 
   /**
    * An operator: resumes the sessions that were left alone after too many lost workers, and stops those that wait for a child
-   * without money, since there is none.
+   * without money, since there is none. Those whose context is full are stopped, or tried once more.
    */
   async caretaker(): Promise<void> {
     const { scheduler, store, invariants, over } = this.#stage
@@ -92,6 +100,12 @@ export class People {
         const above = parent && broke ? invariants.sessions().get(parent.session)?.fold.run : null
         if (!parent || !above?.turn?.open.some(({ key }) => key === parent.call)) continue
         await this.say(parent.session, { type: 'user.interrupt', id: `broke${n}:${parent.call}`, mode: 'stop' })
+      }
+      for (const [session, { fold, full }] of invariants.sessions()) {
+        if (!full || !fold.paused) continue
+        this.cared += 1
+        const mode = this.#chance.yes(0.6) ? 'stop' : 'resume'
+        await this.say(session, { type: 'user.interrupt', id: `full${n}`, mode })
       }
       for (const { session, trouble } of await store.list({ limit: 1_000 })) {
         if (trouble?.until !== null) continue

@@ -11,6 +11,8 @@ export type Faults = {
   readonly crashAfter: number
   readonly crashInside: number
   readonly stall: number
+  /** A commit that takes so long that several effects land meanwhile. */
+  readonly slow: number
   readonly diskFull: number
   readonly clockSet: number
   /** A living process is taken for a dead one. */
@@ -201,6 +203,11 @@ export class SimProcess {
     const { store, tally, disk, scheduler } = this.#shared
     await this.#hop(true)
     const faults = this.#shared.faults()
+    // Money that was short when a run had to end for it may be there a slow commit later: no rule could tell.
+    const owned = writes.filter(({ lane }) => lane === 'owner')
+    const ends = owned.some(({ events }) => events.some(({ type }) => type === 'run.settled'))
+    if (faults && owned.length > 0 && !ends && this.chance.yes(faults.slow))
+      await this.sleep(this.chance.between(10, 60))
     if (faults && this.chance.yes(faults.diskFull)) disk.fullUntil = scheduler.now() + this.chance.between(20, 400)
     this.#needsRoom()
     this.committing = true

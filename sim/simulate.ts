@@ -45,6 +45,7 @@ const FAULTS: Faults = {
   crashAfter: 0.02,
   crashInside: 0.02,
   stall: 0.005,
+  slow: 0.05,
   diskFull: 0.008,
   clockSet: 0.006,
   misjudge: 0.02,

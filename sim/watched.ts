@@ -65,6 +65,8 @@ export type Watched = {
   repliedAt: number
   cleared: number
   compactFailures: number
+  /** It waits for a person because its context is full. */
+  full: boolean
   paused: boolean
   epoch: number
   broken: boolean
@@ -98,6 +100,7 @@ export function fresh(): Watched {
     repliedAt: 0,
     cleared: 0,
     compactFailures: 0,
+    full: false,
     paused: false,
     epoch: 0,
     broken: false,

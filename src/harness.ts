@@ -131,6 +131,7 @@ export type HarnessOptions<
   /**
    * What happens when the context of a session gets full: old results are cleared, then all but the last messages is summarised by the
    * session's own model. `false`: the run ends instead. `windowTokens`: the models take no more than this; without it, what is known of them counts.
+   * With an object, agents with tools also get `retrieve_original`, which reads cleared and cut results again.
    */
   readonly compaction?: Compaction | false
   /** Makes spans of runs that settled: `tracing` of `terret/tracing`. It is closed with the harness. */
@@ -213,7 +214,7 @@ const checkOptions = optionsOf<HarnessOptions>('new Harness', {
   strictHooks: flag,
   breaker: (value, name, of) => (value === false ? null : record(value, name, of)),
   compaction: (value, name, of) =>
-    value === false ? null : within<Compaction>({ windowTokens: count(1) })(value, name, of),
+    value === false ? null : within<Compaction>({ windowTokens: count(1), detectPins: flag })(value, name, of),
   tracing: callable,
   watchdogMs: () => null,
   onError: callable,

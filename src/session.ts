@@ -1,6 +1,6 @@
 // The verbs of a session in this process. What each promises is said in sessions/verbs.ts; callers know no more than that.
 import type { BlobRef, CallKey } from './kernel/content.ts'
-import { type Description, eventId, type InboxBody } from './kernel/event.ts'
+import { eventId, type InboxBody } from './kernel/event.ts'
 import { Fault } from './kernel/failure.ts'
 import { type Call, outsideOf } from './kernel/ledger.ts'
 import type { Blob, Page, Receipt } from './ports/store.ts'
@@ -25,8 +25,6 @@ import { blobFor } from './view/blobs.ts'
 import { BUDGET, isStopped } from './view/calls.ts'
 import { checkOwnBlobs, type Input } from './sessions/input.ts'
 import type { SessionState } from './sessions/look.ts'
-import { given, shown } from './options.ts'
-import { descriptionIn, readOrigin } from './sessions/origin.ts'
 import { asOwner, type Beginning, creation, type Owned } from './engine/owner.ts'
 import { attended, follow, type Followed, followedBy, type Place, whenBegun } from './sessions/await-run.ts'
 import type { Result } from './sessions/result.ts'
@@ -44,7 +42,15 @@ import {
   type RunOptions,
   type StreamOptions,
 } from './sessions/verb-options.ts'
-import type { CompactedTo, CompactOptions, Pinned, RunStream, SentReceipt, Session as Verbs } from './sessions/verbs.ts'
+import type {
+  CompactedTo,
+  CompactOptions,
+  Pin,
+  Pinned,
+  RunStream,
+  SentReceipt,
+  Session as Verbs,
+} from './sessions/verbs.ts'
 import type { Reader, Worker } from './engine/worker.ts'
 import { schemaKey, SCHEMAS_KEPT, type Services } from './engine/wiring.ts'
 import { checkCount } from './stores/plan/count.ts'
@@ -269,6 +275,11 @@ export class SessionHandle implements Verbs {
     await this.#asOwner(unpinning(this.#services, this.id, seq))
   }
 
+  async pins(): Promise<readonly Pin[]> {
+    const { pinsOf } = await import('./sessions/pin.ts')
+    return pinsOf(this.#services, this.id)
+  }
+
   async compact(options: CompactOptions = {}): Promise<CompactedTo | null> {
     const { compacting } = await import('./sessions/compact.ts')
     return (await this.#asOwner(compacting(this.#services, this.id, options))).value
@@ -277,21 +288,10 @@ export class SessionHandle implements Verbs {
   async fork(options: ForkOptions = {}): Promise<Verbs> {
     this.#check()
     checkFork(options)
-    const { seq, agent, folder, metadata, labels } = await headOf(this.#services.store, this.id)
-    const at = options.at ?? seq
-    if (!(Number.isInteger(at) && at >= 1 && at <= seq))
-      throw new Fault(
-        'invalid_input',
-        `Session ${this.id} has events 1 to ${seq}; it cannot be forked at ${shown(at)}.`,
-      )
+    const { beginningOf } = await import('./sessions/fork.ts')
+    const beginning = await beginningOf(this.#services, this.id, options)
     const forked = new SessionHandle(options.id ?? this.#services.random.id(), this.#services, this.#worker)
-    const said = descriptionIn(given({ folder: options.folder ?? folder, metadata, labels }) as Description)
-    const origin = { ...(await readOrigin(this.#services.store, this.id)), ...said }
-    // A workflow plans again what it has no result of.
-    const planned = this.#services.agent(agent).planner !== null
-    const { forkedAt } = await import('./sessions/fork.ts')
-    const taken = planned ? { seq: at, events: [] } : await forkedAt(this.#services.store, this.id, at)
-    await forked.create({ agent, ...origin, fork: { session: this.id, seq: taken.seq }, events: taken.events })
+    await forked.create(beginning)
     return forked
   }
 
@@ -306,11 +306,15 @@ export class SessionHandle implements Verbs {
   }
 
   /** What only the owner may do, outside of any run. Looks that were asked for meanwhile could not happen, so one is made after it. */
-  async #asOwner<T>(act: (session: Session) => Promise<Owned<T>>): Promise<{ value: T; sent: Receipt | null }> {
+  async #asOwner<T>(
+    act: (session: Session, reader: Reader) => Promise<Owned<T>>,
+  ): Promise<{ value: T; sent: Receipt | null }> {
     this.#check()
+    const reader = this.#worker.attend()
     try {
-      return await asOwner(this.#services, this.id, act)
+      return await asOwner(this.#services, this.id, (session) => act(session, reader))
     } finally {
+      this.#worker.leave(reader)
       const { due = null } = (await this.#services.store.card(this.id)) ?? {}
       if (due !== null) this.#kick()
     }

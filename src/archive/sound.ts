@@ -29,6 +29,7 @@ export function soundLog({ session, events }: PortableLog, blobs: Blobs): Sessio
       if (ids.has(event.id)) throw invalid(`${where} has the id of an earlier event.`)
       ids.add(event.id)
     } else if (event.epoch < state.epoch) throw invalid(`${where} has an older epoch than the event before it.`)
+    if (event.type === 'context.compacted') checkCompacted(event, where)
     try {
       take(state, event)
     } catch (error) {
@@ -40,6 +41,15 @@ export function soundLog({ session, events }: PortableLog, blobs: Blobs): Sessio
   }
   checkDigests({ session, events }, blobs)
   return state
+}
+
+/** It can only speak of what stands before it, and what is cut needs a summary in its place. */
+function checkCompacted(event: Extract<Event, { type: 'context.compacted' }>, where: string): void {
+  const { seq, cut, cleared, summary, pins = [] } = event
+  if (cut !== undefined && summary === undefined) throw invalid(`${where} cuts without a summary.`)
+  if (cut === undefined && summary !== undefined) throw invalid(`${where} has a summary and cuts nothing.`)
+  const later = [cut, cleared, ...pins].find((place) => place !== undefined && place > seq)
+  if (later !== undefined) throw invalid(`${where} speaks of event ${later}, which comes after it.`)
 }
 
 /** What an event cannot do without. */

@@ -1,8 +1,12 @@
 // The summary that stands for the older part of a conversation: what is cut, what the summarizer reads, and which of its answers counts.
 // Pure: who asks, pays and writes is effects/compact.ts.
 import type { Reply } from '../ports/model.ts'
-import type { Message, Transcript } from '../kernel/transcript.ts'
+import type { CallKey } from '../kernel/content.ts'
+import type { Message, ShownCall, Transcript } from '../kernel/transcript.ts'
+import { CHARS_A_TOKEN, sizeOfMessage } from '../view/history.ts'
 import { shortened, textOf } from '../view/text.ts'
+import { RETRIEVE } from './juice/marker.ts'
+import { INDEX, nameOf, resultLine } from './results.ts'
 
 /** The last messages stay as they are. */
 const MESSAGES_KEPT = 8
@@ -48,6 +52,8 @@ export function isChangeNote(message: Message): boolean {
   )
 }
 
+type UserMessage = Extract<Message, { role: 'user' }>
+
 /** What a cut takes away, and where it is. */
 export type Cut = { readonly cut: number; readonly old: readonly Message[]; readonly kept: readonly Message[] }
 
@@ -75,6 +81,59 @@ function isSummary(message: Message): boolean {
 
 export function isPinned(message: Message): boolean {
   return message.role === 'user' && message.pin === true
+}
+
+/** The words of a pin. Those of `session.pin` stand in a notice of the harness. */
+export function pinText(message: UserMessage): string {
+  const text = textOf(message.parts)
+  return /^<harness_notice kind="pin">\n([\s\S]*)\n<\/harness_notice>$/.exec(text)?.[1] ?? text
+}
+
+const RULE = /\b(?:never|always|must not|mustn['’]t|do not|don['’]t)\b/i
+/** A longer message is not pinned as a whole: only its lines are. */
+const RULE_CHARS = 2_000
+const RULE_LINE_CHARS = 500
+/** Of the window: pins that were found take no more than this, with those that are there. */
+const RULES_SHARE = 0.1
+const RULES_CHARS_MAX = 20_000
+
+type Shown = Pick<Transcript, 'messages' | 'placeOf'>
+
+/** Messages of users that set a rule and become pins. What a user has unpinned is left alone. */
+export function rulesIn(transcript: Shown, windowTokens: number): readonly Message[] {
+  let left = roomForRules(transcript.messages.filter(isPinned), windowTokens)
+  return transcript.messages.filter((message) => {
+    const chars = sizeOfMessage(message)
+    if (!isRule(message) || transcript.placeOf(message) === 0 || chars > RULE_CHARS) return false
+    left -= chars
+    return left >= 0
+  })
+}
+
+/** The rules in what is cut: of messages that are too long to be pinned, and of those that a fork inherited. */
+export function ruleLines(
+  old: readonly Message[],
+  stays: ReadonlySet<Message>,
+  windowTokens: number,
+): readonly string[] {
+  let left = Math.min(RULE_CHARS, roomForRules([...stays], windowTokens))
+  const lines = old.flatMap((message) => (isRule(message) ? textOf(message.parts).split('\n') : []))
+  const rules = lines.filter((line) => RULE.test(line)).map((line) => shortened(line.trim(), RULE_LINE_CHARS))
+  return rules.filter((line) => {
+    left -= line.length
+    return left >= 0
+  })
+}
+
+function isRule(message: Message): message is UserMessage {
+  if (message.role !== 'user' || message.pin !== undefined) return false
+  const text = textOf(message.parts)
+  return RULE.test(text) && !/^<(?:conversation-summary|harness_notice|hook_context)/.test(text)
+}
+
+function roomForRules(pins: readonly Message[], windowTokens: number): number {
+  const pinned = pins.reduce((sum, message) => sum + sizeOfMessage(message), 0)
+  return Math.min(RULES_CHARS_MAX, windowTokens * CHARS_A_TOKEN * RULES_SHARE) - pinned
 }
 
 /** Of the messages here, by seq. What a fork inherited stays as it is. */
@@ -138,6 +197,35 @@ const KEYS = [
 /** What only the harness writes. */
 const OWN_TAGS = /<(?=\/?(?:conversation-summary|harness_notice|hook_context))/gi
 
+/** At most so much of a summary tells where the results are that it stands for, and of the window. */
+const KEPT_CHARS = 2_000
+const KEPT_SHARE = 0.05
+
+/**
+ * Where the results of the part that is cut can be read again: the newest by name, and the list that has all. Made here, never by the
+ * summarizer. Empty if no result was ever cut.
+ */
+export function keptResults({ old }: Cut, { inherited }: Pick<Transcript, 'inherited'>, windowTokens: number): string {
+  if (!old.some((message) => message.role === 'tool' || isSummary(message))) return ''
+  const args = new Map<Message, ShownCall>()
+  const called = new Map<CallKey, ShownCall>()
+  for (const message of old) {
+    if (message.role === 'assistant') for (const call of message.calls) called.set(call.key, call)
+    const call = message.role === 'tool' && called.get(message.call)
+    if (call && call.tool !== RETRIEVE) args.set(message, call)
+  }
+  let left = Math.min(KEPT_CHARS, windowTokens * CHARS_A_TOKEN * KEPT_SHARE)
+  const lines: string[] = []
+  for (const [message, call] of [...args].reverse()) {
+    const line = cleaned(resultLine(nameOf(call.key, inherited.get(message) ?? 0), call.tool, call.args))
+    left -= line.length + 1
+    if (left < 0) break
+    lines.unshift(line)
+  }
+  const newest = lines.length === 0 ? '' : ` With one of these tokens it gives that result:\n${lines.join('\n')}`
+  return `\n\nThe tool results of that part are kept as they were. ${RETRIEVE} with the token "${INDEX}" lists all of them.${newest}`
+}
+
 export type Summary = { readonly summary: string } | { readonly failed: string }
 
 /** The answer as it is recorded, or why it does not count. `chars`: how long the part is that it stands for. */
@@ -147,7 +235,10 @@ export function summaryOf({ parts, calls, finish }: Reply, chars: number): Summa
     return { failed: finish === 'length' ? 'the summary was cut off' : 'the summarizer refused' }
   const said = textOf(parts).trim()
   if (said === '') return { failed: 'the summary was empty' }
-  const clean = KEYS.reduce((text, key) => text.replace(key, '[secret left out]'), said).replace(OWN_TAGS, '&lt;')
-  const summary = `${LABEL}\n\n${clean}`
+  const summary = `${LABEL}\n\n${cleaned(said)}`
   return summary.length < chars ? { summary } : { failed: 'the summary was longer than what it stands for' }
+}
+
+function cleaned(text: string): string {
+  return KEYS.reduce((clean, key) => clean.replace(key, '[secret left out]'), text).replace(OWN_TAGS, '&lt;')
 }

@@ -19,7 +19,7 @@ import { type Agent, agentFor, resolved, type Services } from '../engine/wiring.
 import { rootAgentOf } from '../riders/children/tree.ts'
 import type { Window } from '../riders/guard/guard.ts'
 import type { Allowances } from '../riders/money/allowance.ts'
-import { costed } from '../riders/money/usage-estimate.ts'
+import { costed, soundly } from '../riders/money/usage-estimate.ts'
 import { type Admitting, admitted, type Settled } from './admit-reply.ts'
 import { RETRIEVE } from '../context/juice/marker.ts'
 import type { Compacting, Fullness } from './compact.ts'
@@ -84,7 +84,7 @@ export class ModelCaller {
     const { cache, agent, request, flight } = asked
     let said: Reply | ModelFailure
     try {
-      said = await agent.model.call(request, context)
+      said = soundly(await agent.model.call(request, context))
     } catch (error) {
       said = { type: 'failure', class: 'other', message: messageIn(error), retryable: false }
     }

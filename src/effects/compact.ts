@@ -4,7 +4,19 @@ import type { Mutable, Routed } from '../kernel/content.ts'
 import type { OwnerBody } from '../kernel/event.ts'
 import type { Message, Transcript } from '../kernel/transcript.ts'
 import type { ModelFailure, Reply, Request } from '../ports/model.ts'
-import { type Cut, cutOf, isChangeNote, isPinned, materialOf, SUMMARIZER, summaryOf } from '../context/summary.ts'
+import { RETRIEVE } from '../context/juice/marker.ts'
+import {
+  type Cut,
+  cutOf,
+  isChangeNote,
+  isPinned,
+  keptResults,
+  materialOf,
+  ruleLines,
+  rulesIn,
+  SUMMARIZER,
+  summaryOf,
+} from '../context/summary.ts'
 import { COMPACT_AT, type Compacted, FAILURES_MAX, type Fill, FULL_AT } from '../context/window.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
@@ -18,6 +30,7 @@ import { CHARS_A_TOKEN, sizeOfMessage } from '../view/history.ts'
 import type { Window } from '../riders/guard/guard.ts'
 import { findWindow } from './window.ts'
 import { lastStart } from './last-start.ts'
+import type { Tools } from './toolbox.ts'
 import { shortened, textOf } from '../view/text.ts'
 
 export type Compacting = {
@@ -26,6 +39,8 @@ export type Compacting = {
   readonly agent: Agent
   readonly transcript: Transcript
   readonly request: Request
+  /** Those that the model can call now. */
+  readonly tools: Tools | null
   readonly flight: FlightContext
   readonly allowances: Allowances
   readonly window: Window
@@ -67,12 +82,22 @@ export async function whenFull(compacting: Compacting): Promise<Fullness> {
  * Messages that no cut takes away: pins, and notes of what changed since the instructions and tools were made that this run shows.
  * Without those it would go by what does not hold any more. A new epoch shows what there is, and they go.
  */
-export async function staying({ services, cache, transcript }: Pick<Compacting, 'services' | 'cache' | 'transcript'>) {
+export async function staying({
+  services,
+  cache,
+  transcript,
+  window,
+}: Pick<Compacting, 'services' | 'cache' | 'transcript' | 'window'>): Promise<ReadonlySet<Message>> {
   const last = await lastStart(services.store, cache)
   const since = last?.since ?? last?.seq ?? 0
   const stays = (message: Message): boolean =>
     isChangeNote(message) ? message.seq > since && transcript.placeOf(message) > 0 : isPinned(message)
-  return new Set(transcript.messages.filter(stays))
+  const rules = detects(services) ? rulesIn(transcript, window.tokens) : []
+  return new Set([...transcript.messages.filter(stays), ...rules])
+}
+
+function detects({ compaction }: Services): boolean {
+  return compaction !== false && compaction?.detectPins === true
 }
 
 function charsOf({ old }: Cut): number {
@@ -91,24 +116,33 @@ export async function afterOverflow(compacting: Compacting): Promise<Fullness | 
 
 async function shorter(compacting: Compacting, cut: Cut): Promise<Fullness> {
   const { cache, request, flight } = compacting
-  const { body, failure } = await compacted(compacting, cut)
+  const { failure, over, rules = [], ...tried } = await compacted(compacting, cut)
+  // The request itself may still be within the budget.
+  const body = over ? null : tried.body
   if (failure !== null || body?.cut === undefined) {
     // What could not be settled while it was asked for is settled with this.
     const charges = [{ type: 'lost', key: holdsUnder(cache.id, `${request.seq}.0`) }] as const
     const stopped = failure && flight.reason !== null ? { ...failure, unasked: true as const } : failure
     return { failure: stopped, beside: { events: body === null ? [] : [body], charges } }
   }
-  return { landing: { events: [heldBackAs('The context was nearly full, and was compacted.'), body] } }
+  const events = [heldBackAs('The context was nearly full, and was compacted.'), body, ...rules]
+  return { landing: { events } }
 }
 
-type Tried = { readonly body: Compacted | null; readonly failure: ModelFailure | null }
+/** `over`: there was no money for it. `rules`: what the user forbade, in words of what is cut. */
+type Tried = {
+  readonly body: Compacted | null
+  readonly failure: ModelFailure | null
+  readonly over?: boolean
+  readonly rules?: readonly OwnerBody[]
+}
 
 /** Asks for the summary. What it cost is in the body, whatever became of it; a failure that may pass is told beside it. */
 export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried> {
   const { agent, request, flight } = compacting
   const model = new BudgetedModel(compacting, `${request.seq}.0`, compacting.allowances)
-  const { summarizer, window } = await summarizing(compacting)
-  const answer = await model.ask(summarizer, await summaryRequest({ ...compacting, window }, cut))
+  const { summarizer, takes } = await summarizing(compacting)
+  const answer = await model.ask(summarizer, await summaryRequest({ ...compacting, window: takes }, cut))
   const spent: Spent & Routed = { ...model.spent, ...(summarizer === agent.model ? {} : routedIn(answer)) }
   if (answer.type === 'failure') {
     // Trouble that may pass says nothing about the summary.
@@ -117,6 +151,7 @@ export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried
     return {
       body: { type: 'context.compacted', failed: shortened(answer.message, REASON_CHARS), ...spent },
       failure: null,
+      over: model.over,
     }
   }
   const chars = charsOf(cut)
@@ -126,21 +161,25 @@ export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried
   )
   const said = leaked ? { failed: 'the summarizer wrote calls instead of a summary' } : summaryOf(answer, chars)
   if ('failed' in said) return { body: { type: 'context.compacted', ...said, ...spent }, failure: null }
+  const { transcript, tools, window } = compacting
+  const summary = said.summary + (tools?.has(RETRIEVE) ? keptResults(cut, transcript, window.tokens) : '')
   const before = Math.max(compacting.fill.tokens, 1)
   const whole = charsIn(request)
-  const after = Math.ceil((before * Math.max(0, whole - chars + said.summary.length)) / Math.max(1, whole))
-  const body: Mutable<Compacted> = { type: 'context.compacted', cut: cut.cut, ...said, before, after, ...spent }
-  const { transcript } = compacting
+  const after = Math.ceil((before * Math.max(0, whole - chars + summary.length)) / Math.max(1, whole))
+  const body: Mutable<Compacted> = { type: 'context.compacted', cut: cut.cut, summary, before, after, ...spent }
   const stays = await staying(compacting)
   const pins = [...stays].filter((message) => transcript.placeOf(message) > 0).map(({ seq }) => seq)
   if (pins.length > 0 || transcript.messages.some(isPinned)) body.pins = pins
-  return { body, failure: null }
+  const lines = detects(compacting.services) ? ruleLines(cut.old, stays, window.tokens) : []
+  if (lines.length === 0) return { body, failure: null }
+  const text = ['The user said in what is summarised now:', ...lines].join('\n')
+  return { body, failure: null, rules: [{ type: 'note.added', kind: 'pin', text }] }
 }
 
 /** The model of the route, if there is one, and what it takes; else the session's own. */
 async function summarizing({ services, agent, window }: Compacting) {
   const summarizer = summarizerOf(services, agent)
-  return { summarizer, window: summarizer === agent.model ? window : await findWindow(services, summarizer) }
+  return { summarizer, takes: summarizer === agent.model ? window : await findWindow(services, summarizer) }
 }
 
 function routedIn(answer: Reply | ModelFailure): Routed {

@@ -20,6 +20,8 @@ type Fresh = { readonly setup: Setup; readonly blobs: readonly Blob[] }
 type Doors = { readonly services: Services; readonly runs: FrozenRuns }
 
 const decoder = new TextDecoder()
+const TAKEN_BACK =
+  'Your instructions and tools are shown anew, as they are now. Notes before this one that say what changed count no longer.'
 const NOTHING_KEPT: Kept = { prefix: {}, note: null }
 
 export async function keptPrefix(doors: Doors, cache: SessionCache, chosen: Chosen, fresh: Fresh): Promise<Kept> {
@@ -31,9 +33,9 @@ export async function keptPrefix(doors: Doors, cache: SessionCache, chosen: Chos
   const last = await lastStart(store, cache)
   const epoch = last && (await epochOf(doors, cache.id, last))
   if (own) return { prefix: epoch ? { since: epoch.seq, ...(last.now ? { now: last.now } : {}) } : {}, note: null }
-  if (!epoch || !fits(epoch, agent) || (cache.session.cut ?? 0) > epoch.seq) return begun(agent)
+  if (!epoch || !fits(epoch, agent) || (cache.session.cut ?? 0) > epoch.seq) return begun(agent, last, now)
   const same = isSame(epoch, now)
-  if (!same && (agent.prefix === 'follow' || (await holdsSecret(doors, epoch)))) return begun(agent)
+  if (!same && (agent.prefix === 'follow' || (await holdsSecret(doors, epoch)))) return begun(agent, last, now)
   const told = last.now ?? epoch
   const note = isSame(told, now) ? null : await noted(doors, told, fresh)
   if (same) return { prefix: { since: epoch.seq }, note }
@@ -53,8 +55,10 @@ function fits(epoch: Started, { model, tools }: Agent): boolean {
   return epoch.model === model.name && (epoch.plan ?? false) === tools.plan
 }
 
-function begun({ model, tools }: Agent): Kept {
-  return { prefix: { model: model.name, ...(tools.plan ? { plan: true } : {}) }, note: null }
+/** Notes of the epoch before may say what holds no longer: then they are taken back. */
+function begun({ model, tools }: Agent, last: Started | null, now: Made): Kept {
+  const stale = last?.now !== undefined && !isSame(last.now, now)
+  return { prefix: { model: model.name, ...(tools.plan ? { plan: true } : {}) }, note: stale ? TAKEN_BACK : null }
 }
 
 function madeOf({ toolset, instructions }: Made): Made {

@@ -69,8 +69,11 @@ export type Agent = {
   readonly prefix?: 'keep' | 'follow' | undefined
 }
 
-/** `windowTokens`: a model takes no more than this, whatever is known of it. */
-export type Compaction = { readonly windowTokens?: number }
+/**
+ * `windowTokens`: a model takes no more than this, whatever is known of it. `detectPins`: a message of the user with a line that says
+ * never, always, must not or do not is pinned when it would be cut.
+ */
+export type Compaction = { readonly windowTokens?: number; readonly detectPins?: boolean }
 
 /** Where the last run began, and where the one began that these events settle, if they settle one. */
 export type RunSeqs = { readonly began: number; readonly ended: number | null }

@@ -92,9 +92,10 @@ type Details = { cachedTokens?: number; cacheWriteTokens?: number; reasoningToke
 /** Input counts what was read from and written to a cache, output what was spent on reasoning. `webSearches` are of the provider. */
 export type Usage = Frozen<{ inputTokens: number; outputTokens: number } & Details>
 
-/** Of the messages shown so far `pins` are pinned; about how many tokens a request has; what a summary cost, or why it `failed`. */
-export type Compacted = { pins?: readonly Whole[]; before?: Whole; after?: Whole; failed?: string } & Spent & Routed
 export type Routed = { route?: string; fallback_from?: Name }
+/** Of the messages shown so far `pins` are pinned; `turned`: an inherited or not yet shown one is, or is no longer; why it `failed`. */
+export type Compacted = { pins?: Seqs; turned?: Seqs; before?: Whole; after?: Whole; failed?: string } & Spent & Routed
+type Seqs = readonly Whole[]
 /** `assumed`: the provider did not report usage, and this is an estimate. The accounts then count all that was held for it. */
 export type Spent = { usage?: Usage; cost?: number; assumed?: true }
 /** What a host says of a session or a run for its own use: tools, hooks and traces see it, models do not. */

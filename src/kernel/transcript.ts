@@ -25,8 +25,8 @@ export const CLEARED = '[Old tool result content cleared]'
 /** Mutable on purpose: it only grows, and copying it each turn would cost what the history costs. */
 export class Transcript {
   readonly messages: Message[] = []
-  /** Those that come from the log this one was forked from. */
-  readonly inherited = new WeakSet<Message>()
+  /** Those that come from the log this one was forked from, and how many forks ago. */
+  readonly inherited = new WeakMap<Message, number>()
   seq = 0
   /** Some content cannot be shown as it is: it lives beside the log, or an answer from outside is very long. */
   hasBlobs = false
@@ -88,12 +88,8 @@ export class Transcript {
   }
 
   #reply(e: Extract<Event, { type: 'agent.message' }>): void {
-    const calls: ShownCall[] = []
-    for (const { id, tool, args, raw } of e.calls) {
-      const call: ShownCall = { key: callKey(e.seq, calls.length), id, tool, args, raw }
-      this.#calls.set(call.key, call)
-      calls.push(call)
-    }
+    const calls = e.calls.map(({ id, tool, args, raw }, i) => ({ key: callKey(e.seq, i), id, tool, args, raw }))
+    for (const call of calls) this.#calls.set(call.key, call)
     this.hasBlobs ||= e.parts.some((part) => part.type === 'blob')
     this.messages.push({ role: 'assistant', seq: e.seq, parts: e.parts, calls })
   }
@@ -103,10 +99,8 @@ export class Transcript {
     if (!this.#stopped || (kind !== 'interrupted' && kind !== 'superseded') || partial.trim() === '') return
     const notice = said(seq, tagged('harness_notice', ' kind="cut"', CUT))
     this.#shownBy.set(notice, seq)
-    this.messages.push(
-      { role: 'assistant', seq, parts: [{ type: 'text', text: partial }], calls: [], cut: true },
-      notice,
-    )
+    this.messages.push({ role: 'assistant', seq, parts: [{ type: 'text', text: partial }], calls: [], cut: true })
+    this.messages.push(notice)
   }
 
   #result(e: Extract<Event, { type: 'agent.tool_result' }>): void {
@@ -124,15 +118,20 @@ export class Transcript {
   }
 
   /** A view, never a rewrite: the log keeps everything. Pins stand before the summary; a result whose call was cut goes with it. */
-  #compact({ seq, cut = 0, cleared = 0, summary, pins }: Extract<Event, { type: 'context.compacted' }>): void {
-    const shown = this.messages.splice(0)
+  #compact({ seq, cut = 0, cleared = 0, summary, pins, turned }: Extract<Event, { type: 'context.compacted' }>): void {
     const front: Message[] = []
-    for (const m of shown) {
+    for (const [at, m] of this.#held)
+      if (m.role === 'user' && turned?.includes(at)) this.#held.set(at, { ...m, pin: !m.pin })
+    for (const m of this.messages.splice(0)) {
       const place = this.placeOf(m)
+      const ago = this.inherited.get(m) ?? 0
       const old = m.role === 'tool' && (place && m.seq) < cleared
-      const turns = m.role === 'user' && pins && place > 0 && pins.includes(m.seq) !== (m.pin ?? false)
-      const seen = old ? { ...m, content: CLEARED, parts: undefined } : turns ? { ...m, pin: !m.pin } : m
-      if (place === 0) this.inherited.add(seen)
+      const pin = m.role === 'user' && m.pin === true
+      const turns = place > 0 ? pins && pins.includes(m.seq) !== pin : ago > 0 && turned?.includes(m.seq)
+      let seen: Message = m
+      if (old) seen = { ...m, content: `${CLEARED} call:${'^'.repeat(ago)}${m.call}`, parts: undefined }
+      else if (m.role === 'user' && turns) seen = { ...m, pin: !pin }
+      if (place === 0) this.inherited.set(seen, ago)
       else if (seen !== m) this.#shownBy.set(seen, place)
       if (place >= cut) this.messages.push(seen)
       else if (seen.role === 'user' && seen.pin) front.push(seen)

@@ -33,7 +33,7 @@ import type { AnySchema, AsJson, MadeBy, ToolList } from '../tools/core/typed.ts
 import { LIMITS, limitsOf } from '../effects/limits.ts'
 import type { Budget } from '../riders/money/spending-limits.ts'
 import { Toolbox, type ToolLists } from '../effects/toolbox.ts'
-import type { Agent, Compression } from '../engine/wiring.ts'
+import type { Agent, Compaction, Compression } from '../engine/wiring.ts'
 
 /** A schema for the final answer, and how it is asked for. Default mode: `auto`. */
 export type HarnessOutput<Schema extends AnySchema = AnySchema, Mode extends OutputMode = OutputMode> = {
@@ -181,6 +181,7 @@ export type Shared = {
   readonly policy?: Policy
   readonly environment?: string
   readonly budget?: Budget
+  readonly compaction?: Compaction | false
   readonly clock: Clock
   readonly store: Store
   /** Told of tools that are missing. */
@@ -246,12 +247,13 @@ function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed
   const shortening = shorteningOf(options)
   const lists = 'lists' in options ? options.lists : [options]
   if (shortening) checkRetrieve(lists, name)
+  const retrieves = retrieveFor(shortening !== null, options, shared)
   const tools = new Toolbox({
     tools: options.tools ?? [],
     plan: options.plan ?? false,
     clock: shared.clock,
-    reserved: [...(output ? [FINAL_RESULT] : []), ...(shortening ? [RETRIEVE] : [])],
-    own: shortening ? [...shared.own, retrieveTool(shared.store)] : shared.own,
+    reserved: [...(output ? [FINAL_RESULT] : []), ...retrieves.map((tool) => tool.name)],
+    own: [...shared.own, ...retrieves],
     lists,
     ...(shared.warn ? { warn: shared.warn } : {}),
   })
@@ -305,6 +307,20 @@ function modelOf(given: Given, table: RouteTable | null, above: Given | null): M
   return modelOf(above, table, null)
 }
 type Given = AgentOptions['model']
+
+/**
+ * The tool that reads results again: always where results are made shorter, and for a host that speaks of compaction to an agent with
+ * tools, as far as its lists let it. Others pay for no tool that most of their sessions never need.
+ */
+function retrieveFor(
+  always: boolean,
+  { tools = [] }: AgentOptions,
+  { compaction, own, store }: Placed,
+): readonly Tool[] {
+  if (always) return [{ ...retrieveTool(store), always: true }]
+  const cleared = typeof compaction === 'object' && tools.length + own.length > 0
+  return cleared ? [retrieveTool(store)] : []
+}
 
 /** What is left out must stay within reach. */
 function checkRetrieve(lists: readonly ToolLists[], agent: string): void {

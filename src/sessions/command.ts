@@ -23,6 +23,7 @@ import {
 import { LIMITS } from '../effects/limits.ts'
 import { checkCallersId } from '../stores/plan/id.ts'
 import { traceparentCheck } from '../tracing/traceparent.ts'
+import { textOf } from '../view/text.ts'
 import { type HarnessOutput, outputCheck, shapeOf } from './agent.ts'
 import { type Input, readInput } from './input.ts'
 import type { AnySchema } from '../tools/core/typed.ts'
@@ -123,6 +124,9 @@ const COMMANDS: Readonly<Record<Command['type'], (command: unknown) => void>> = 
   cancel: optionsOf<Kind<'cancel'>>('a cancel', { type }),
 }
 
+/** Every request carries all pins. */
+export const PIN_CHARS_MAX = 10_000
+
 export type Said<Body extends InboxBody = InboxBody> = { readonly event: Body; readonly blobs: readonly Blob[] }
 export type MessageBody = Extract<InboxBody, { type: 'user.message' }>
 
@@ -139,6 +143,8 @@ export function messageOf(input: Input, options: SendOptions, random: Pick<Rando
   const { parts, blobs } = readInput(input)
   if (parts.every((part) => part.type === 'text' && part.text.trim() === ''))
     throw new Fault('invalid_input', 'A message must not be empty.')
+  if (pin && textOf(parts).length > PIN_CHARS_MAX)
+    throw new Fault('invalid_input', `A pinned message has at most ${PIN_CHARS_MAX} characters. Pin only the rule.`)
   const event = { type: 'user.message', id, parts, when: choice ? 'after' : when === 'idle' ? 'next' : when } as const
   const more = { ...(by === undefined ? {} : { by }), ...(patienceMs === undefined ? {} : { patienceMs }) }
   const own = { ...(choice ? { options: choice } : {}), ...(metadata === undefined ? {} : { metadata }) }

@@ -1,8 +1,10 @@
 // A compaction that somebody asks for: the same summary as before a request that would not fit, made by the session's owner while no
 // worker drives it. The breaker does not hold it back, and its success closes it again.
+import type { OwnerBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Session } from '../kernel/session.ts'
 import { cutOf } from '../context/summary.ts'
+import type { Compacted } from '../context/window.ts'
 import { compacted, type Compacting, staying } from '../effects/compact.ts'
 import { inTime } from '../effects/outcomes.ts'
 import type { FlightContext } from '../engine/flights.ts'
@@ -10,6 +12,7 @@ import { FrozenRuns } from '../effects/frozen-run.ts'
 import { recallOptions } from '../effects/run-options.ts'
 import { findWindow } from '../effects/window.ts'
 import type { Owned } from '../engine/owner.ts'
+import type { Reader } from '../engine/worker.ts'
 import { SessionCache } from '../engine/session-cache.ts'
 import { agentFor, type Services } from '../engine/wiring.ts'
 import { filled, optionsOf } from '../options.ts'
@@ -28,13 +31,13 @@ export function compacting(
   services: Services,
   id: string,
   options: CompactOptions,
-): (session: Session) => Promise<Owned<CompactedTo | null>> {
+): (session: Session, reader: Reader) => Promise<Owned<CompactedTo | null>> {
   checkCompact(options)
   let made: ReturnType<typeof summarised> | null = null
-  return async (session) => {
+  return async (session, reader) => {
     // What was asked for is paid once, however often the session has grown meanwhile.
-    made ??= summarised(services, id, options)
-    const body = await made
+    made ??= summarised(services, id, session.seq, options, reader)
+    const { body, rules = [] } = await made
     if (body === null) return { value: null, events: [] }
     const charges = [{ type: 'lost', key: holdsUnder(id, `${NO_REQUEST}.0`) }] as const
     const { before = 0, after = 0, summary = '', failed } = services.redactor.body(body)
@@ -42,18 +45,18 @@ export function compacting(
     const value = failed === undefined ? { seq, before, after, summary } : { seq, failed }
     // A failure that its caller was told of does not count for the breaker: only what it cost is recorded.
     const { failed: _told, ...paid } = body
-    const events = failed === undefined ? [body] : Object.keys(paid).length > 1 ? [paid] : []
+    const events = failed === undefined ? [body, ...rules] : Object.keys(paid).length > 1 ? [paid] : []
     return { value, events, charges }
   }
 }
 
 /** What was held for it is counted as spent. */
-const LATE = {
-  body: { type: 'context.compacted', failed: 'the model did not answer in time', assumed: true },
-  failure: null,
-} as const
+function ended(reason: FlightContext['reason'], body: Compacted | null): Compacted {
+  const failed = reason === 'timeout' ? 'the model did not answer in time' : 'it was stopped'
+  return { assumed: true, ...body, type: 'context.compacted', failed }
+}
 
-function stoppable(): FlightContext & { stop(): void } {
+function stoppable(): FlightContext & { stop(why: 'timeout' | 'interrupted'): void } {
   const controller = new AbortController()
   let reason: FlightContext['reason'] = null
   return {
@@ -62,14 +65,22 @@ function stoppable(): FlightContext & { stop(): void } {
       return reason
     },
     clear: () => reason === null,
-    stop() {
-      reason = 'timeout'
+    stop(why) {
+      reason ??= why
       controller.abort(new Error(reason))
     },
   }
 }
 
-async function summarised(services: Services, id: string, { focus }: CompactOptions) {
+type Made = { readonly body: Compacted | null; readonly rules?: readonly OwnerBody[] }
+
+async function summarised(
+  services: Services,
+  id: string,
+  from: number,
+  { focus }: CompactOptions,
+  reader: Reader,
+): Promise<Made> {
   const { store } = services
   const cache = new SessionCache(id, store, () => new Guard({ breaker: false, fills: () => true }))
   await cache.open()
@@ -78,20 +89,39 @@ async function summarised(services: Services, id: string, { focus }: CompactOpti
   if (agent.planner !== null)
     throw new Fault('invalid_input', `Session ${id} is a workflow: it has no context to compact.`)
   const transcript = await cache.transcript()
-  const cut = cutOf(transcript, await staying({ services, cache, transcript }), 1)
-  if (cut === null) return null
+  const window = await findWindow(services, agent.model)
+  const cut = cutOf(transcript, await staying({ services, cache, transcript, window }), 1)
+  if (cut === null) return { body: null }
   const messages = transcript.messages
   const asked = { session: id, seq: NO_REQUEST, instructions: agent.instructions, tools: [], boost: false, messages }
   const request = { ...asked, allow: 'none' } as const
   const fill = await cache.fill()
   fill.learn(Math.ceil(charsIn(request) / CHARS_A_TOKEN))
-  const window = await findWindow(services, agent.model)
   const allowances = new Allowances(services, new FrozenRuns(store))
   const flight = stoppable()
   const wish = focus === undefined ? {} : { focus: services.redactor.text(focus) }
-  const parts: Compacting = { services, cache, agent, transcript, request, flight, allowances, window, fill, ...wish }
-  const cancel = services.clock.timer(agent.limits.modelMs, () => flight.stop())
-  const { body, failure } = await inTime(compacted(parts, cut), flight, LATE).finally(cancel)
-  if (failure !== null) throw new Fault('io_error', `The model could not be asked: ${failure.message}`)
-  return body
+  // Sources that are away say nothing about the harness's own tools, but the summary must not name one that is not there.
+  const tools = agent.tools.seen ?? (await agent.tools.open(flight).catch(() => null))
+  const doing = { services, cache, agent, transcript, request, tools, flight, allowances, window, fill }
+  const parts: Compacting = { ...doing, ...wish }
+  const cancel = services.clock.timer(agent.limits.modelMs, () => flight.stop('timeout'))
+  const unwatch = whenStopped(services, id, from, reader, () => flight.stop('interrupted'))
+  const done = await inTime(compacted(parts, cut), flight, null).finally(() => {
+    cancel()
+    unwatch()
+  })
+  if (flight.reason !== null && done?.body?.cut === undefined) return { body: ended(flight.reason, done?.body ?? null) }
+  if (done === null || done.failure !== null)
+    throw new Fault('io_error', `The model could not be asked: ${done?.failure?.message ?? 'it was stopped'}`)
+  return done
+}
+
+/** Its harness closes, or somebody stops or pauses the session, in this process or another. */
+function whenStopped({ store }: Services, id: string, from: number, reader: Reader, stop: () => void): () => void {
+  const look = async (): Promise<void> => {
+    const { events } = await store.read(id, from)
+    if (events.some((event) => event.type === 'user.interrupt' && event.mode !== 'resume')) stop()
+  }
+  reader.wake = stop
+  return store.watch(id, () => void look().catch(() => {}))
 }

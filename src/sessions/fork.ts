@@ -1,13 +1,20 @@
 // How a fork begins: it reads the log it comes from, and takes along only the reply whose calls are open there. Each of these is asked
 // about again (review.ts): what was allowed in the one session is not allowed in the other.
 import type { CallKey } from '../kernel/content.ts'
-import { callKey, type Event, type OwnerBody } from '../kernel/event.ts'
+import { callKey, type Description, type Event, type OwnerBody } from '../kernel/event.ts'
+import { Fault } from '../kernel/failure.ts'
 import { fold } from '../kernel/fold.ts'
 import { type Call, outsideOf, type Turn } from '../kernel/ledger.ts'
 import type { Store } from '../ports/store.ts'
 import { resultOf, unknown } from '../kernel/result.ts'
 import { EMPTY, type Run, type Session } from '../kernel/session.ts'
 import { readLog } from '../archive/replay.ts'
+import type { Beginning } from '../engine/owner.ts'
+import type { Services } from '../engine/wiring.ts'
+import { given, shown } from '../options.ts'
+import { headOf } from '../riders/children/tree.ts'
+import { descriptionIn, readOrigin } from './origin.ts'
+import type { ForkOptions } from './verb-options.ts'
 
 type Result = Extract<OwnerBody, { type: 'agent.tool_result' }>
 
@@ -16,6 +23,21 @@ export type Forked = { readonly seq: number; readonly events: readonly OwnerBody
 
 /** seq of the reply in the fork: after what makes the session, begins the run and asks the model. */
 const REPLY = 4
+
+/** How the fork of a session begins, at the event that is asked for or at its end. */
+export async function beginningOf(services: Services, id: string, options: ForkOptions): Promise<Beginning> {
+  const { store } = services
+  const { seq, agent, folder, metadata, labels } = await headOf(store, id)
+  const at = options.at ?? seq
+  if (!(Number.isInteger(at) && at >= 1 && at <= seq))
+    throw new Fault('invalid_input', `Session ${id} has events 1 to ${seq}; it cannot be forked at ${shown(at)}.`)
+  const said = descriptionIn(given({ folder: options.folder ?? folder, metadata, labels }) as Description)
+  const origin = { ...(await readOrigin(store, id)), ...said }
+  // A workflow plans again what it has no result of.
+  const planned = services.agent(agent).planner !== null
+  const taken = planned ? { seq: at, events: [] } : await forkedAt(store, id, at)
+  return { agent, ...origin, fork: { session: id, seq: taken.seq }, events: taken.events }
+}
 
 export async function forkedAt(store: Store, id: string, at: number): Promise<Forked> {
   const log = (await readLog(store, id)).slice(0, at)

@@ -1,58 +1,102 @@
-// Pins: what its owner writes to keep a message of a session in every later request, and to let it go again.
+// Pins: what its owner writes to keep a message of a session in every later request, and to let it go again; and which there are.
 import { Fault } from '../kernel/failure.ts'
 import type { Session } from '../kernel/session.ts'
 import type { Message, Transcript } from '../kernel/transcript.ts'
-import { isPinned, pinsIn } from '../context/summary.ts'
+import { isChangeNote, isPinned, pinsIn, pinText } from '../context/summary.ts'
+import { headOf } from '../riders/children/tree.ts'
 import type { Owned } from '../engine/owner.ts'
 import type { Services } from '../engine/wiring.ts'
 import { shown } from '../options.ts'
-import { inputText, readTranscript } from '../view/history.ts'
-import type { Pinned } from './verbs.ts'
+import { readTranscript } from '../view/history.ts'
+import { textOf } from '../view/text.ts'
+import { PIN_CHARS_MAX } from './command.ts'
+import type { Pin, Pinned } from './verbs.ts'
 
 type Act<T> = (session: Session) => Promise<Owned<T>>
+type UserMessage = Extract<Message, { role: 'user' }>
 
-/** Every request carries all of them. */
-const PIN_CHARS_MAX = 10_000
+/** `own`: a request has shown it. `waiting`: none has so far. `inherited`: it has the number of the log that this one was forked from. */
+type Found = { readonly message: UserMessage; readonly of: 'own' | 'waiting' | 'inherited' }
+
+export async function pinsOf({ store }: Services, id: string): Promise<readonly Pin[]> {
+  const { seq } = await headOf(store, id)
+  const { found } = await foundIn(store, id, seq)
+  return found
+    .filter(({ message }) => isPinned(message) && !isChangeNote(message))
+    .map(({ message, of }) => {
+      const pin = { seq: message.seq, text: pinText(message) }
+      return of === 'inherited' ? { ...pin, inherited: true } : pin
+    })
+}
 
 export function pinning({ store }: Services, id: string, what: string | number): Act<Pinned> {
   return async ({ seq }) => {
-    if (typeof what === 'string') return pinned(what, seq)
-    const transcript = await transcriptOf(store, id, seq)
-    if (found(transcript, what)) {
-      const pins = [...new Set([...pinsIn(transcript), what])]
-      return { value: { seq: what }, events: [{ type: 'context.compacted', pins }] }
-    }
+    const { transcript, found } = await foundIn(store, id, seq)
+    if (typeof what === 'string') return said(what, found, seq)
+    const own = found.find(({ message, of }) => message.seq === what && of !== 'inherited')
+    if (own && isPinned(own.message)) return { value: { seq: what }, events: [] }
+    if (own?.of === 'waiting') return { value: { seq: what }, events: [turning(id, what, found)] }
+    if (own)
+      return { value: { seq: what }, events: [{ type: 'context.compacted', pins: [...pinsIn(transcript), what] }] }
     const [event] = Number.isSafeInteger(what) && what > 0 ? (await store.read(id, what - 1, 1)).events : []
     if (event?.type !== 'user.message')
       throw new Fault('invalid_input', `Event ${shown(what)} of session ${id} is no message. Name one that is.`)
+    if (event.parts.some(({ type }) => type !== 'text'))
+      throw new Fault(
+        'invalid_input',
+        `Message ${what} of session ${id} is summarised by now and has more than text. Send it again with pin: true.`,
+      )
     // It was summarised before, or nobody has read it yet: its words are said again.
-    return pinned(await inputText(store, id, [what]), seq)
+    return said(textOf(event.parts), found, seq)
   }
 }
 
 export function unpinning({ store }: Services, id: string, what: number): Act<null> {
   return async ({ seq }) => {
-    const transcript = await transcriptOf(store, id, seq)
-    const message = found(transcript, what)
-    if (!message || !isPinned(message))
-      throw new Fault('invalid_input', `Message ${shown(what)} of session ${id} is not pinned.`)
-    const pins = pinsIn(transcript).filter((pin) => pin !== what)
+    const { transcript, found } = await foundIn(store, id, seq)
+    const pinned = found.filter(({ message }) => message.seq === what && isPinned(message))
+    // The session's own number counts first.
+    const pin = pinned.find(({ of }) => of !== 'inherited') ?? pinned[0]
+    if (!pin) throw new Fault('invalid_input', `Message ${shown(what)} of session ${id} is not pinned.`)
+    if (pin.of !== 'own') return { value: null, events: [turning(id, what, found)] }
+    const pins = pinsIn(transcript).filter((each) => each !== what)
     return { value: null, events: [{ type: 'context.compacted', pins }] }
   }
 }
 
-function pinned(text: string, seq: number): Owned<Pinned> {
+/** For a message that has no place of its own here. */
+function turning(id: string, seq: number, found: readonly Found[]): Owned<null>['events'][number] {
+  if (found.filter(({ message, of }) => message.seq === seq && of !== 'own').length > 1)
+    throw new Fault(
+      'conflict',
+      `Session ${id} has two messages ${seq} from before its fork. Try again after the next run.`,
+    )
+  return { type: 'context.compacted', turned: [seq] }
+}
+
+/** The same words are pinned once. */
+function said(text: string, found: readonly Found[], seq: number): Owned<Pinned> {
   if (text.trim() === '' || text.length > PIN_CHARS_MAX)
     throw new Fault('invalid_input', `A pin is a text of 1 to ${PIN_CHARS_MAX} characters. Give one.`)
+  const same = found.find(({ message, of }) => of !== 'inherited' && isPinned(message) && pinText(message) === text)
+  if (same) return { value: { seq: same.message.seq }, events: [] }
   return { value: { seq: seq + 1 }, events: [{ type: 'note.added', kind: 'pin', text }] }
 }
 
-async function transcriptOf(store: Services['store'], id: string, upTo: number): Promise<Transcript> {
-  return (await readTranscript(store, { id, upTo })).transcript
-}
+type Seen = { readonly transcript: Transcript; readonly found: readonly Found[] }
 
-/** One of this session's own messages: what a fork inherited has the numbers of another log. */
-function found(transcript: Transcript, seq: number): Message | undefined {
-  const own = (message: Message): boolean => message.role === 'user' && transcript.placeOf(message) > 0
-  return transcript.messages.find((message) => message.seq === seq && own(message))
+/** What users said, as far as it is shown or will be, in its order. */
+async function foundIn(store: Services['store'], id: string, upTo: number): Promise<Seen> {
+  const { transcript } = await readTranscript(store, { id, upTo, unshown: true })
+  const found = transcript.messages.flatMap((message): readonly Found[] => {
+    if (message.role !== 'user') return []
+    const place = transcript.placeOf(message)
+    if (place > upTo) return [{ message, of: 'waiting' }]
+    if (place > 0) return [{ message, of: 'own' }]
+    return (transcript.inherited.get(message) ?? 0) > 0 ? [{ message, of: 'inherited' }] : []
+  })
+  // What waits is not among the messages that a list of pins speaks of.
+  const waiting = new Set<Message>(found.flatMap(({ message, of }) => (of === 'waiting' ? [message] : [])))
+  transcript.messages.splice(0, Number.POSITIVE_INFINITY, ...transcript.messages.filter((each) => !waiting.has(each)))
+  return { transcript, found }
 }

@@ -95,8 +95,10 @@ export interface Session {
    * its seq. Not while a run works: then send it with `pin`.
    */
   pin(what: string | number): Promise<Pinned>
-  /** It is an ordinary message again, which the next compaction may cut. */
+  /** It is an ordinary message again, which the next compaction may cut. The session's own number counts before an inherited one. */
   unpin(seq: number): Promise<void>
+  /** What is pinned, in the order in which the model reads it. It reads the store and drives nothing. */
+  pins(): Promise<readonly Pin[]>
   /** Summarises all but the last messages now, with the session's own model. Null: there was too little to summarise. */
   compact(options?: CompactOptions): Promise<CompactedTo | null>
   /** What its next request holds, by source and tokens, and what was cut before. Read from the log; nothing is driven. */
@@ -109,6 +111,8 @@ export interface Session {
 
 /** The message that is pinned now. */
 export type Pinned = { readonly seq: number }
+/** `inherited`: from the session that this one was forked from, with its number there. */
+export type Pin = Pinned & { readonly text: string; readonly inherited?: true }
 /** `focus`: what the summary is to say most about. */
 export type CompactOptions = { readonly focus?: string }
 /** About how many tokens the conversation had, and has now; or why there is no summary. `seq` is the event that says so. */

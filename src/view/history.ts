@@ -42,7 +42,7 @@ export async function readTranscript(store: Store, wanted: Wanted, above: readon
         if (session === id || above.includes(session)) throw damaged(id, { seq: event.seq, reason: RING })
         const before = await readTranscript(store, { id: session, upTo: seq, count, unshown: true }, [...above, id])
         for (const message of before.transcript.messages) {
-          transcript.inherited.add(message)
+          transcript.inherited.set(message, 1 + (before.transcript.inherited.get(message) ?? 0))
           transcript.messages.push(message)
         }
         transcript.hasBlobs ||= before.transcript.hasBlobs

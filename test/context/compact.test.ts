@@ -106,7 +106,7 @@ describe('a window that fills', () => {
     expect(more).toEqual([])
     expect(cleared).toMatchObject({ cleared: expect.any(Number) as number })
     expect(events[events.findIndex((event) => event === cleared) + 1]?.type).toBe('model.started')
-    expect(results(asked.at(-1) as Request).map((text) => text === CLEARED)).toEqual([
+    expect(results(asked.at(-1) as Request).map((text) => text.startsWith(CLEARED))).toEqual([
       true,
       false,
       false,
@@ -114,7 +114,7 @@ describe('a window that fills', () => {
       false,
       false,
     ])
-    expect(results(asked.at(-2) as Request).includes(CLEARED)).toBe(false)
+    expect(results(asked.at(-2) as Request).some((text) => text.startsWith(CLEARED))).toBe(false)
     expect(summaries).toEqual([])
     expect(asked.every(pairs)).toBe(true)
   })
@@ -373,6 +373,27 @@ describe('what an attack found', () => {
     await last.harness.session(session.id).run('and on')
     expect(last.asked.at(-1)?.instructions).toBe('NEVER deploy.')
     expect(said(last.asked.at(-1) as Request)).not.toContain('NEVER deploy.')
+  })
+
+  it('B-COMPACT-33: when instructions are shown anew, a note about what had changed before is taken back', async () => {
+    const store = memory()
+    const long = (_request: Request, turn: number): Step => `answer ${turn} `.padEnd(2_000, 'y')
+    const first = stage(long, undefined, { store, instructions: 'You may deploy.' })
+    const session = await first.harness.open()
+    for (let i = 0; i < 6; i++) await session.run('hello')
+    const then = stage(long, undefined, { store, instructions: 'NEVER deploy.' })
+    const other = then.harness.session(session.id)
+    await other.run('go on')
+    expect(said(then.asked.at(-1) as Request)).toContain('NEVER deploy.')
+    await other.compact()
+    expect(await other.pins()).toEqual([])
+    const last = stage(long, undefined, { store, instructions: 'Deploy on Mondays.' })
+    await last.harness.session(session.id).run('and on')
+    const { instructions, messages } = last.asked.at(-1) as Request
+    expect(instructions).toBe('Deploy on Mondays.')
+    const texts = messages.map((message) => (message.role === 'tool' ? '' : textOf(message.parts)))
+    const stale = texts.findIndex((text) => text.includes('NEVER deploy.'))
+    expect(texts.findIndex((text) => text.includes('say what changed count no longer'))).toBeGreaterThan(stale)
   })
 
   it('B-COMPACT-19: failed summaries are counted until one succeeds, also if results are cleared between', async () => {

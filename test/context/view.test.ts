@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Harness, memory, scripted } from '../../src/index.ts'
 import type { Event } from '../../src/kernel/event.ts'
 import type { Message } from '../../src/kernel/transcript.ts'
-import { Transcript } from '../../src/kernel/transcript.ts'
+import { CLEARED, Transcript } from '../../src/kernel/transcript.ts'
 import { ownerWrite } from '../../src/engine/card.ts'
 import { SessionCache } from '../../src/engine/session-cache.ts'
 import { readTranscript, sizeOfMessage } from '../../src/view/history.ts'
@@ -87,6 +87,21 @@ describe('a compaction in the view', () => {
       '<conversation-summary>\ntwo\n</conversation-summary>',
       `reply ${third}`,
     ])
+  })
+
+  it('B-COMPACT-24: a cleared result names its call, and one from before a fork how many forks ago that was', () => {
+    const log = asking()
+    turns(log, 1)
+    const source = seen(log)
+    const fork = asking()
+    const [reply = 0] = turns(fork, 1)
+    const transcript = seen(fork)
+    for (const message of source.messages) transcript.inherited.set(message, 2)
+    transcript.messages.unshift(...source.messages)
+    const { seq } = fork.session
+    transcript.take({ seq: seq + 1, at: 0, epoch: 1, type: 'context.compacted', cleared: seq })
+    const results = transcript.messages.flatMap((m) => (m.role === 'tool' ? [contentOf(m)] : []))
+    expect(results).toEqual([`${CLEARED} call:^^${reply}.0`, `${CLEARED} call:${reply}.0`])
   })
 
   it('B-COMPACT-3: in a fork all that was inherited is older than any cut, but for its pins, and the source stays as it is (A11)', async () => {

@@ -10,6 +10,7 @@ import { blobFor } from '../../view/blobs.ts'
 import { isObject } from '../../view/json.ts'
 import { ANSWER_CHARS_MAX } from '../../view/history.ts'
 import { seqOf, tokenIn, tokenOf } from './marker.ts'
+import { resultNamed } from '../results.ts'
 
 const PAGE = 100
 /** What one call shows at most. */
@@ -42,6 +43,8 @@ async function originalOf(store: Store, written: string, { session, recall }: To
   const hash = blobHash(written.trim())
   const kept = hash !== null && /^[0-9a-f]{64}$/.test(hash) ? await recall(hash) : null
   if (kept !== null) return Buffer.from(kept)
+  const named = await resultNamed(store, session, written.trim())
+  if (named !== null) return Buffer.from(named)
   const what = written.length > 80 ? `${written.slice(0, 80)}…` : written
   throw new ToolFailure(
     'NotFound',

@@ -7,12 +7,15 @@ import { RETRIEVE } from './marker.ts'
 
 /** Originals of this store's sessions. */
 export function retrieveTool(store: Store): Tool {
-  const tool = defineTool({
+  return defineTool({
     name: RETRIEVE,
     description:
-      'Returns the full original of a result of this session that was made shorter, by the token in its last line. Give lines or bytes for a part of it.',
+      'Returns the full original of a result of this session that was made shorter, cleared or summarised, by its token. Give lines or bytes for a part of it.',
     input: object({
-      token: text('The token, such as "⟦tj:…⟧"; or "blob:<hash>" where a result was cut.', { min: 1 }),
+      token: text(
+        'The token, such as "⟦tj:…⟧" or "call:12.0"; "call:index" lists all results; or "blob:<hash>" where a result was cut.',
+        { min: 1 },
+      ),
       line_from: optional(integer('The first line. Lines count from 1.', { min: 1 })),
       line_to: optional(integer('The last line.', { min: 1 })),
       byte_from: optional(integer('The first byte. Bytes count from 0.')),
@@ -26,5 +29,4 @@ export function retrieveTool(store: Store): Tool {
       return retrieve(store, args, context)
     },
   })
-  return { ...tool, always: true }
 }

@@ -14,7 +14,7 @@ import type { FlightContext, Landing } from '../../engine/flights.ts'
 import { costOf } from '../../effects/outcomes.ts'
 import { emptyAccount, holdOf, type SpendingLimits, rateOf } from './spending-limits.ts'
 import { sleep } from '../../engine/sleep.ts'
-import { assumedFor, charsIn, costed, type Spent } from './usage-estimate.ts'
+import { assumedFor, charsIn, costed, soundly, type Spent } from './usage-estimate.ts'
 import type { Services } from '../../engine/wiring.ts'
 
 /** The result of a call that asked models says what they came to. What is still held for one is not waited for. */
@@ -26,6 +26,8 @@ export function paidFor({ events, ...rest }: Landing, session: string, call: Cal
 export class BudgetedModel {
   /** What all requests of this call came to so far; null if none was made. */
   spent: Spent | null = null
+  /** The last request was not made: there was no money for it. */
+  over = false
   readonly #services: Services
   readonly #cache: SessionCache
   readonly #call: CallKey
@@ -59,6 +61,7 @@ export class BudgetedModel {
     const key = `${this.#under}${this.#cache.epoch}.${this.#tries}`
     const held = spending.bounded ? holdOf(await rateOf(model), charsIn(request)) : null
     const over = held === null ? null : await this.#hold(spending, key, held)
+    this.over = over !== null
     if (over !== null) return over
     const { answer, spent } = await this.#asked(model, request)
     if (spent !== null) this.spent = this.spent === null ? spent : sum(this.spent, spent)
@@ -78,7 +81,7 @@ export class BudgetedModel {
     }
     const pause = (ms: number): Promise<void> => sleep(clock, ms, flight.signal)
     const context = { signal: flight.signal, clock, emit, sleep: pause, traceparent: this.#traceparent() }
-    const told = await answerOf(() => model.call(request, context))
+    const told = soundly(await answerOf(() => model.call(request, context)))
     if (told.type === 'reply') {
       const answer = told.cost === undefined ? await costed(model, request, told) : told
       const late = flight.reason === null ? null : failure('other', 'The call was stopped before its answer came.')

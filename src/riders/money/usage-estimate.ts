@@ -1,7 +1,7 @@
 // What a model call used where the provider does not report it: an estimate from the characters that were sent and that came back. It holds nothing
 // and moves no money.
 import type { Usage } from '../../kernel/content.ts'
-import type { Model, Reply, Request } from '../../ports/model.ts'
+import type { Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
 import { isPriced } from '../../models/http/hosted.ts'
 import { UNKNOWN } from '../../models/price.ts'
 import { sizeOf, sizeOfMessage } from '../../view/history.ts'
@@ -9,6 +9,23 @@ import { CHARS_A_TOKEN } from './spending-limits.ts'
 
 /** As events have it. */
 export type Spent = { readonly usage?: Usage; readonly cost?: number; readonly assumed?: true }
+
+/** No reply has as many tokens. */
+const TOKENS_MAX = 1e8
+
+/** Usage that cannot be is none at all: what comes of it would be logged and counted. */
+export function soundly<Answer extends Reply | ModelFailure>(answer: Answer): Answer {
+  if (answer.type !== 'reply' || !answer.usage || isSound(answer.usage)) return answer
+  return { ...answer, usage: null }
+}
+
+function isSound(usage: Usage): boolean {
+  const { inputTokens, outputTokens, ...details } = usage
+  const isCount = (tokens: number): boolean => tokens >= 0 && tokens <= TOKENS_MAX
+  return (
+    isCount(inputTokens) && isCount(outputTokens) && Object.values(details).every((n) => n === undefined || isCount(n))
+  )
+}
 
 /**
  * The reply with its cost, by the model's prices. Reported usage without a cost is priced. Without usage the cost is estimated, if

@@ -85,7 +85,10 @@ function linkIn(turns: readonly Turn[], { endpoint, model }: Target): Link | nul
 }
 
 function hasCleared(turn: Turn): boolean {
-  return turn.type === 'assistant' && turn.results.some(({ content }) => content === CLEARED)
+  return (
+    turn.type === 'assistant' &&
+    turn.results.some(({ content }) => typeof content === 'string' && content.startsWith(CLEARED))
+  )
 }
 
 function inputOf(turns: readonly Turn[], link: Link | null, target: Target, reasons: boolean): string {

@@ -1,0 +1,278 @@
+// Pins: which there are, those found in messages, those of a fork, and what a stop, a budget or a file from elsewhere must not break.
+import { afterEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { SUMMARIZER } from '../../src/context/summary.ts'
+import {
+  defineTool,
+  type Event,
+  Harness,
+  type HarnessOptions,
+  memory,
+  scripted,
+  type Session,
+} from '../../src/index.ts'
+import type { Request } from '../../src/ports/model.ts'
+import { exportSession, importSession } from '../../src/replay.ts'
+import { charsIn } from '../../src/riders/money/usage-estimate.ts'
+import { textOf } from '../../src/view/text.ts'
+import { forged } from '../runtime/portable-stage.ts'
+
+const open: Harness[] = []
+afterEach(async () => {
+  for (const harness of open.splice(0)) await harness.close()
+})
+
+type Step = Exclude<
+  Parameters<typeof scripted>[0] extends infer S ? (S extends readonly (infer E)[] ? E : never) : never,
+  (...args: never) => unknown
+>
+
+function make(options: Partial<HarnessOptions> = {}, summary: () => Step = () => 'Nothing comes to mind.') {
+  const asked: string[] = []
+  const model = scripted((request: Request) => {
+    const usage = { inputTokens: Math.ceil(charsIn(request) / 4), outputTokens: 10 }
+    if (request.instructions === SUMMARIZER) return summary()
+    asked.push(request.messages.map((m) => (m.role === 'tool' ? '' : textOf(m.parts))).join('\n'))
+    return { text: 'y'.repeat(2_000), usage }
+  })
+  const store = options.store ?? memory()
+  const harness = new Harness({ model, store, ...options })
+  open.push(harness)
+  return { harness, asked, store }
+}
+
+async function talk(session: Session, turns = 6): Promise<void> {
+  for (let i = 0; i < turns; i++) await session.run(`question ${i}`)
+}
+
+async function compactionsOf(session: Session) {
+  const { events } = await session.read()
+  return events.filter(
+    (event): event is Extract<Event, { type: 'context.compacted' }> => event.type === 'context.compacted',
+  )
+}
+
+describe('pins that are found', () => {
+  const detecting = { compaction: { detectPins: true } } as const
+
+  it('B-COMPACT-26: with detectPins a message with "never" or "do not" is pinned when it would be cut, is listed, and can be let go', async () => {
+    const { harness, asked } = make(detecting)
+    const session = await harness.open()
+    await session.run('Never touch the production database.')
+    await session.run('Nothing special.')
+    await talk(session)
+    expect(await session.pins()).toEqual([])
+    await session.compact()
+    const [pin, ...more] = await session.pins()
+    expect(pin?.text).toBe('Never touch the production database.')
+    expect(more).toEqual([])
+    await session.run('next')
+    expect(asked.at(-1)).toContain('Never touch the production database.')
+    expect(asked.at(-1)).not.toContain('Nothing special.')
+    await session.unpin(pin?.seq ?? 0)
+    await talk(session)
+    await session.compact()
+    expect(await session.pins()).toEqual([])
+    await session.run('next')
+    expect(asked.at(-1)).not.toContain('Never touch')
+  })
+
+  it('B-COMPACT-26: of a long message, and of one that a fork inherited, the lines are pinned, and only once', async () => {
+    const { harness, asked } = make(detecting)
+    const session = await harness.open()
+    await session.run(`${'words '.repeat(600)}\nYou must not deploy on Fridays.\n${'words '.repeat(600)}`)
+    await talk(session)
+    await session.compact()
+    await talk(session)
+    await session.compact()
+    expect((await session.pins()).map(({ text }) => text.split('\n').slice(1))).toEqual([
+      ['You must not deploy on Fridays.'],
+    ])
+    const source = await harness.open()
+    await source.run('Always use tabs.')
+    const fork = await source.fork()
+    await talk(fork)
+    await fork.compact()
+    await fork.run('next')
+    expect(asked.at(-1)).toContain('Always use tabs.')
+    expect(await fork.pins()).toHaveLength(1)
+  })
+
+  it('B-COMPACT-26: without the option nothing is pinned, and pins that are found take a tenth of the window at most', async () => {
+    const plain = make()
+    const session = await plain.harness.open()
+    await session.run('Never do that.')
+    await talk(session)
+    await session.compact()
+    expect(await session.pins()).toEqual([])
+    const { harness } = make({ compaction: { detectPins: true, windowTokens: 10_000 } })
+    const many = await harness.open()
+    for (let i = 0; i < 12; i++) await many.run(`Never ${i} `.padEnd(1_000, 'z'))
+    await many.compact()
+    const chars = (await many.pins()).reduce((sum, { text }) => sum + text.length, 0)
+    expect(chars).toBeGreaterThan(1_000)
+    expect(chars).toBeLessThanOrEqual(4_000)
+  })
+})
+
+describe('pins', () => {
+  it('B-COMPACT-27: a pin can be let go before any request has shown it, and the same words are pinned once', async () => {
+    const { harness, asked } = make()
+    const session = await harness.open()
+    await session.run('hello')
+    const { seq } = await session.pin('All amounts are in cents.')
+    expect(await session.pin('All amounts are in cents.')).toEqual({ seq })
+    expect(await session.pins()).toEqual([{ seq, text: 'All amounts are in cents.' }])
+    await session.unpin(seq)
+    expect(await session.pins()).toEqual([])
+    await talk(session)
+    await session.compact()
+    await session.run('next')
+    expect(asked.at(-1)).not.toContain('cents')
+    // A message that was cut is said again once.
+    const first = await session.pin(2)
+    expect(await session.pin(2)).toEqual(first)
+    expect(await session.pins()).toHaveLength(1)
+  })
+
+  it('B-COMPACT-27: the pin that a fork inherited is listed and can be let go there, and stays in the source', async () => {
+    const { harness, asked } = make()
+    const source = await harness.open()
+    await source.run('Use spaces.', { pin: true })
+    const fork = await source.fork()
+    const [pin] = await fork.pins()
+    expect(pin).toMatchObject({ text: 'Use spaces.', inherited: true })
+    await fork.unpin(pin?.seq ?? 0)
+    expect(await fork.pins()).toEqual([])
+    await talk(fork)
+    await fork.compact()
+    await fork.run('next')
+    expect(asked.at(-1)).not.toContain('Use spaces.')
+    expect(await source.pins()).toHaveLength(1)
+  })
+
+  it('B-COMPACT-28: a pin has at most 10,000 characters, also when it is sent, and a picture is not pinned as text alone', async () => {
+    const { harness } = make()
+    const session = await harness.open()
+    await expect(session.send('x'.repeat(10_001), { pin: true })).rejects.toMatchObject({ code: 'invalid_input' })
+    const { seq } = await session.send([
+      { type: 'text', text: 'Like this.' },
+      { type: 'image', media: 'image/png', data: Buffer.from('iVBORw0KGgo=', 'base64') },
+    ])
+    await talk(session)
+    await session.compact()
+    await expect(session.pin(seq)).rejects.toMatchObject({ code: 'invalid_input', message: /more than text/ })
+  })
+})
+
+describe('a compaction that somebody asks for', () => {
+  /** A summary that never comes, and when it was asked for. */
+  function stalling() {
+    let asked = (): void => {}
+    const begun = new Promise<void>((resolve) => {
+      asked = resolve
+    })
+    const summary = (): Step => {
+      asked()
+      return { stall: true }
+    }
+    return { summary, begun }
+  }
+
+  it('B-COMPACT-29: ends when its harness closes', async () => {
+    const { summary, begun } = stalling()
+    const { harness } = make({}, summary)
+    const session = await harness.open()
+    await talk(session)
+    const done = session.compact()
+    await begun
+    const from = Date.now()
+    await Promise.all([harness.close(), done.then((told) => expect(told).toMatchObject({ failed: 'it was stopped' }))])
+    expect(Date.now() - from).toBeLessThan(5_000)
+  })
+
+  it('B-COMPACT-29: ends when the session is interrupted', async () => {
+    const { summary, begun } = stalling()
+    const { harness } = make({}, summary)
+    const session = await harness.open()
+    await talk(session)
+    const done = session.compact()
+    await begun
+    await session.interrupt()
+    expect(await done).toMatchObject({ failed: 'it was stopped' })
+    expect((await compactionsOf(session)).every(({ failed, cut }) => failed === undefined && cut === undefined)).toBe(
+      true,
+    )
+  })
+})
+
+describe('what is not believed', () => {
+  it('B-COMPACT-30: a file whose compaction cuts without a summary, or speaks of later events, is refused', async () => {
+    const { harness, store } = make()
+    const session = await harness.open()
+    await talk(session)
+    await session.compact()
+    const file = await exportSession(store, session.id)
+    const wrongs: readonly Record<string, unknown>[] = [
+      { summary: undefined },
+      { cut: undefined },
+      { cut: 9e15 },
+      { cleared: 9e15 },
+      { pins: [9e15] },
+    ]
+    for (const wrong of wrongs) {
+      const value = forged(file, ({ events }) =>
+        Object.assign(events.find(({ type }) => type === 'context.compacted') ?? {}, wrong),
+      )
+      await expect(importSession(memory(), value)).rejects.toMatchObject({ code: 'invalid_input' })
+    }
+    await importSession(memory(), file)
+  })
+
+  it.each([Number.NaN, -5, 1e15])(
+    'B-COMPACT-31: usage of %s tokens is not logged and fills no window',
+    async (inputTokens) => {
+      const model = scripted(() => ({ text: 'hi', usage: { inputTokens, outputTokens: 1 } }))
+      const harness = new Harness({ model, compaction: { windowTokens: 10_000 } })
+      open.push(harness)
+      const session = await harness.open()
+      expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hi' })
+      expect(await session.run('hello')).toMatchObject({ status: 'completed' })
+      const { events } = await session.read()
+      const replies = events.filter((event) => event.type === 'agent.message')
+      expect(replies.map((event) => event.usage)).toEqual([undefined, undefined])
+      expect(events.some(({ type }) => type === 'context.compacted')).toBe(false)
+    },
+  )
+
+  it('B-COMPACT-32: a summary that the budget does not cover is no failed compaction', async () => {
+    let summaries = 0
+    const priced = (request: Request) => {
+      if (request.instructions === SUMMARIZER) summaries += 1
+      const usage = { inputTokens: 9_200, outputTokens: 10 }
+      return { text: 'y'.repeat(5_000), usage, cost: 1, calls: [{ tool: 'note', args: {} }] }
+    }
+    const profile = async () => ({
+      price: { input: 1, output: 1 },
+      known: true,
+      contextTokens: 10_000,
+      cost: () => 1,
+    })
+    const able = { name: 'sized', native: 'no' as const }
+    const model = { ...scripted(priced), able, outputTokensMax: 100, secrets: {}, profile }
+    const note = defineTool({
+      name: 'note',
+      description: 'n',
+      input: z.object({}),
+      effect: 'read',
+      execute: () => 'ok',
+    })
+    const harness = new Harness({ model, tools: [note], breaker: false, budget: { runUsd: 0.0105 } })
+    open.push(harness)
+    const session = await harness.open()
+    const result = await session.run('go')
+    expect(result.status).toBe('limit')
+    expect(summaries).toBe(0)
+    expect((await compactionsOf(session)).filter(({ failed }) => failed !== undefined)).toEqual([])
+  })
+})
