@@ -294,6 +294,7 @@ class LocalHarness implements Sessions {
       drives: this.#drives,
       id: `worker-${random.id()}`,
     })
+    hooks?.bound?.bind({ services: this.#services, wake: (session) => this.#worker.wake(session) })
   }
 
   /**

@@ -48,7 +48,10 @@ const checkOptions = optionsOf<MemoryOptions>('openMemory', {
   report: callable,
 })
 
-/** `id` names the event that holds it, and `promote` says that it asks to stand in MEMORY.md. */
+/**
+ * `id` names the event that holds it, and `promote` says that it asks to stand in MEMORY.md. `from` are the events that it was extracted
+ * from; a learning that was said in so many words has none.
+ */
 export type Learned = Frozen<{
   id: string
   kind: LearningKind
@@ -56,6 +59,7 @@ export type Learned = Frozen<{
   detail: string
   at: number
   promote: boolean
+  from: readonly string[]
 }>
 
 export type RecallOptions = CiteOptions & {
@@ -168,6 +172,11 @@ export class Memory {
         return learned
       }),
     )
+  }
+
+  /** For what extracts learnings: the open file. */
+  indexed<T>(act: (learnings: Learnings) => T): Promise<T> {
+    return this.#use(act)
   }
 
   /** What is still being taken in is left: the next to open the file goes on there. */
@@ -314,8 +323,9 @@ function learningsIn(events: readonly Event[]): readonly Taken[] {
   })
 }
 
-function learnedOf({ kind, title, detail, session, seq, at, promote }: Row): Learned {
-  return { id: eventId(session, seq), kind, title, detail, at, promote: promote === 1 }
+function learnedOf({ kind, title, detail, session, seq, at, promote, source }: Row): Learned {
+  const from = source === '' ? [] : source.split(',').map((each) => eventId(session, Number(each)))
+  return { id: eventId(session, seq), kind, title, detail, at, promote: promote === 1, from }
 }
 
 /** The caller is alone with the file. */
