@@ -20,7 +20,9 @@ import { Allowances } from '../riders/money/allowance.ts'
 import { BudgetedModel } from '../riders/money/budgeted-model.ts'
 import { holdsUnder } from '../riders/money/charges.ts'
 import { assumedFor, type Spent } from '../riders/money/usage-estimate.ts'
+import type { Learning } from '../tools/core/directive.ts'
 import type { Memory } from './memory.ts'
+import { wordsOf } from './relevance.ts'
 import {
   type Extraction,
   EXTRACTOR,
@@ -176,8 +178,8 @@ export class Extractor implements BoundHook {
   async #asked(session: string, agent: Agent, place: Place): Promise<void> {
     const { redactor } = this.#host.services
     const said = await this.#ask(session, agent, place)
-    const known = said.facts.length === 0 ? new Set() : await this.#knownTexts(agent.name)
-    const facts = said.facts.filter((fact) => !known.has(sameText(fact)))
+    const facts: Learning[] = []
+    for (const fact of said.facts) if (!(await this.#isKnown(agent.name, fact))) facts.push(fact)
     // Sound: only texts in it are replaced.
     const clean = redactor.values({ ...said, facts } as unknown as Json) as unknown as Extraction
     // Kept before it is written to the log: what was paid for is not asked for again.
@@ -187,8 +189,11 @@ export class Extractor implements BoundHook {
       this.#report(new Error(`Nothing was extracted from session ${session}: ${clean.failed}.`))
   }
 
-  async #knownTexts(agent: string): Promise<ReadonlySet<string>> {
-    return new Set((await this.#memory.list(agent)).map(sameText))
+  /** Whether the agent learned the same words before. What is near enough to be the same is among the first. */
+  async #isKnown(agent: string, fact: Learning): Promise<boolean> {
+    const words = wordsOf(`${fact.title} ${fact.detail}`)
+    const near = await this.#memory.indexed((index) => index.find(agent, words, KNOWN_MAX))
+    return near.some((row) => sameText(row) === sameText(fact))
   }
 
   /** Asks once, under the budget of the session. Whatever goes wrong is an extraction that failed. */

@@ -6,6 +6,7 @@ import { Fault } from '../kernel/failure.ts'
 import { checkVersion, type Database, loadDriver, type Statement } from '../stores/sqlite/driver.ts'
 import { prepareFile, realFileSystemOf } from '../stores/sqlite/file.ts'
 import type { Learning, LearningKind } from '../tools/core/directive.ts'
+import { matchOf, WORDS_MAX } from './relevance.ts'
 
 /** A learning and where it was learned: `session` and `seq` name its event. */
 export type Row = {
@@ -73,6 +74,9 @@ const ROW = 'kind, learnings.title, learnings.detail, session, seq, at, promote,
 /** As one text: the errors of a driver's `all` do not say whether the file is damaged or busy, and those of its `get` do. */
 const ROWS = `SELECT json_group_array(json_object('kind', kind, 'title', title, 'detail', detail, 'session', session,
   'seq', seq, 'at', at, 'promote', promote, 'source', source)) AS rows FROM (`
+/** A word that so many learnings have says little about any of them. Ranking reads all that have a word. */
+const ROWS_MAX = 2_000
+const RANKED_MAX = 10_000
 const SQL = {
   // Of those with one key the earliest stands, whatever the order they are taken in.
   keep: `INSERT INTO learnings (agent, key, kind, title, detail, session, seq, at, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -90,6 +94,9 @@ const SQL = {
   drop: 'DELETE FROM learnings WHERE id = ?',
   find: `${ROWS} SELECT ${ROW} FROM words JOIN learnings ON learnings.id = words.rowid
     WHERE words MATCH ? AND learnings.agent = ? ORDER BY bm25(words, 4.0, 1.0), at DESC, session, seq LIMIT ?)`,
+  newest: `${ROWS} SELECT ${ROW} FROM (SELECT rowid AS near FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ${ROWS_MAX})
+    JOIN learnings ON learnings.id = near WHERE learnings.agent = ? ORDER BY at DESC, session, seq LIMIT ?)`,
+  having: `SELECT count(*) AS found FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ${ROWS_MAX})`,
   place: 'SELECT place, ready FROM extractions WHERE session = ?',
   put: `INSERT INTO extractions (session, place) VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET place = excluded.place`,
   claimed: 'SELECT until, holder FROM extractions WHERE session = ?',
@@ -179,8 +186,24 @@ export class Learnings {
     return rowsOf(this.#sql.list.get(agent))
   }
 
-  find(agent: string, match: string, limit: number): readonly Row[] {
-    return rowsOf(this.#sql.find.get(match, agent, limit))
+  /**
+   * Those that have any of the words, nearest first. The rarest words decide, as many as can be ranked in a moment. Where every word is
+   * in too many learnings, the newest of these.
+   */
+  find(agent: string, words: readonly string[], limit: number): readonly Row[] {
+    const counted = words.slice(0, WORDS_MAX).map((word) => {
+      const { found } = this.#sql.having.get(matchOf([word])) as { readonly found: number }
+      return { word, found }
+    })
+    const known = counted.filter(({ found }) => found > 0).sort((a, b) => a.found - b.found)
+    let sum = 0
+    const rare = known.filter(({ found }) => {
+      sum += found
+      return found < ROWS_MAX && sum <= RANKED_MAX
+    })
+    if (known.length === 0) return []
+    const [statement, asked] = rare.length > 0 ? [this.#sql.find, rare] : [this.#sql.newest, known]
+    return rowsOf(statement.get(matchOf(asked.map(({ word }) => word)), agent, limit))
   }
 
   extraction(session: string): ExtractionRow | null {
