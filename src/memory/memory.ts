@@ -89,7 +89,7 @@ const CARDS = 500
 const CANDIDATES = 50
 /** So many sessions in a row with nothing new: those before them were taken in when they were the newest. */
 const KNOWN_ROW = 100
-const RECALL_MS = 500
+export const RECALL_MS = 500
 
 export function openMemory(options: MemoryOptions): Memory {
   return new Memory(options)
@@ -122,7 +122,7 @@ export class Memory {
     const { timeoutMs = RECALL_MS, ...cite } = options
     const words = wordsOf(query)
     if (words.length === 0) return []
-    const found = await this.#within(
+    const found = await this.within(
       timeoutMs,
       this.#use((learnings) => learnings.find(agent, words, CANDIDATES)),
     )
@@ -309,7 +309,8 @@ export class Memory {
     }
   }
 
-  async #within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
+  /** For what is told before a run: rejects when it takes longer. */
+  async within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
     let cancel = (): void => {}
     const late = new Promise<never>((_resolve, reject) => {
       const fault = new Fault('store_busy', `Nothing was recalled: it took longer than ${timeoutMs} ms.`)

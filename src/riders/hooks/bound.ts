@@ -24,6 +24,17 @@ export function bindable(type: 'post_run', bind: (host: HookHost) => Promise<Bou
   return hook
 }
 
+const WOKEN = Symbol('terret.woken')
+
+/** Also asked for a run that no message opens: its prompt is then what the session was woken for. */
+export function alsoWhenWoken(hook: Hook): Hook {
+  return Object.assign({}, hook, { [WOKEN]: true })
+}
+
+export function asksWhenWoken(hook: Hook): boolean {
+  return WOKEN in hook
+}
+
 export type Bindings = { readonly hooks: readonly Hook[]; readonly bound: Bound }
 export type Bound = { bind(host: HookHost): void; idle(): Promise<void>; stop(): void }
 

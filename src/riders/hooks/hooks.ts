@@ -11,7 +11,7 @@ import type { CallsOf, ToolList } from '../../tools/core/typed.ts'
 import type { AnyCall } from '../../view/calls.ts'
 import { usdOf } from '../../view/usd.ts'
 import type { Result } from '../../sessions/result.ts'
-import { type Bound, bindingsOf } from './bound.ts'
+import { asksWhenWoken, type Bound, bindingsOf } from './bound.ts'
 
 type At = {
   readonly session: string
@@ -196,9 +196,14 @@ export class Hooks {
     return null
   }
 
-  async prompt(event: HookEvents['user_prompt_submit']): Promise<Cancel | { readonly contexts: readonly string[] }> {
+  /** `woken`: no message opens the run. Then only hooks are asked that want to be. */
+  async prompt(
+    event: HookEvents['user_prompt_submit'],
+    woken: boolean,
+  ): Promise<Cancel | { readonly contexts: readonly string[] }> {
     const contexts: string[] = []
     for (const hook of this.#of('user_prompt_submit', event.agent)) {
+      if (woken && !asksWhenWoken(hook)) continue
       const word: { readonly cancel?: unknown; readonly context?: unknown } | undefined = await this.#ask(
         hook,
         structuredClone(event),
