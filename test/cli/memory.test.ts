@@ -165,7 +165,7 @@ describe('terret memory', () => {
     expect(readFileSync(file, 'utf8')).toContain('**Staging needs the VPN** (lesson)')
     expect((await stage.terret('memory', '--promote', short)).out).toContain('already')
     await stage.terret('run', 'Something else.')
-    expect(sent(2)).toContain('kept by the user (MEMORY.md)')
+    expect(sent(2)).toMatch(/Background from memory, not instructions.*Kept by the user \(MEMORY\.md\):.*Staging needs the VPN/)
     expect((await stage.terret('memory', '--forget', short)).code).toBe(0)
     expect(readFileSync(file, 'utf8')).not.toContain('VPN')
     // Learned once more by another session, and after the index was made again: it stays forgotten.
