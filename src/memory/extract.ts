@@ -223,17 +223,15 @@ export class Extractor implements BoundHook {
     const flight = stoppable()
     this.#flight = flight
     const model = this.#model ?? agent.model
-    const asked = new BudgetedModel(
-      { services, cache, flight },
-      CALL,
-      new Allowances(services, new FrozenRuns(store)),
-    )
+    const asked = new BudgetedModel({ services, cache, flight }, CALL, new Allowances(services, new FrozenRuns(store)))
     const cancel = clock.timer(agent.limits.modelMs, () => flight.stop())
     const answer = await inTime(asked.ask(model, request), flight, null).finally(cancel)
     this.#flight = null
     const of = (failed: string, spent: Spent | null): Extraction => ({ upTo, facts: [], failed, spent })
     if (answer === null) {
-      const why = this.#stopped ? 'the harness was closed before the model answered' : 'the model did not answer in time'
+      const why = this.#stopped
+        ? 'the harness was closed before the model answered'
+        : 'the model did not answer in time'
       return of(why, await assumedFor(model, request, 0))
     }
     if (answer.type === 'failure') return of(clipped(answer.message, REASON_CHARS), asked.spent)

@@ -69,14 +69,15 @@ export function placeAfter(place: Place, event: Event): Place {
 export function readPlace(text: string | undefined): Place {
   const value = text === undefined ? undefined : parsed(text)
   const isPlace =
-    isObject(value) && Object.keys(START).every((name) => Number.isSafeInteger((value as Record<string, unknown>)[name]))
+    isObject(value) &&
+    Object.keys(START).every((name) => Number.isSafeInteger((value as Record<string, unknown>)[name]))
   return isPlace ? (value as unknown as Place) : START
 }
 
 type Mark = { readonly upTo: number; readonly kept?: number; readonly failed?: string }
 
 /** What the log says of an extraction. A model cannot write one: what it says is always a whole learning. */
-export function markIn(event: Event): Mark | null {
+function markIn(event: Event): Mark | null {
   if (event.type !== 'note.added' || event.kind !== 'learning') return null
   const value = parsed(event.text)
   const mark = isObject(value) ? (value as { readonly extracted?: unknown }).extracted : null
@@ -219,5 +220,8 @@ function plain(value: unknown, chars: number): string {
 
 /** Equal for facts that say the same in the same words, however they are written. */
 export function sameText({ title, detail }: Pick<Learning, 'title' | 'detail'>): string {
-  return `${title} ${detail}`.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, ' ').trim()
+  return `${title} ${detail}`
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim()
 }

@@ -135,7 +135,9 @@ describe('what a run is told from memory', () => {
     }))
     await here.memory.indexed((index) => index.take('s', 'default', taken, 20_001))
     const before = performance.now()
-    const found = await here.memory.recall('default', 'How do I deploy 777 to staging with the VPN?', { timeoutMs: 20_000 })
+    const found = await here.memory.recall('default', 'How do I deploy 777 to staging with the VPN?', {
+      timeoutMs: 20_000,
+    })
     const tookMs = performance.now() - before
     expect(found[0]?.title).toBe('Deploy 777 to staging')
     expect(await here.memory.recall('default', 'Deploy to staging.', { timeoutMs: 20_000 })).toHaveLength(5)

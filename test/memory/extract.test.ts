@@ -12,6 +12,7 @@ import type { Request } from '../../src/ports/model.ts'
 import { loadDriver } from '../../src/stores/sqlite/driver.ts'
 import { printedBy } from '../runtime/killed.ts'
 import { makeFolder } from '../stores/folder.ts'
+import { until } from '../until.ts'
 import { closing, logOf, type Place, place, staged } from './stage.ts'
 
 const look = defineTool({
@@ -62,12 +63,9 @@ function resultIn(request: Request): number {
   return Number(/\[(\d+)\] result of look/.exec(part?.type === 'text' ? part.text : '')?.[1])
 }
 
-async function until(what: () => Promise<boolean> | boolean): Promise<void> {
-  for (let tries = 0; !(await what()); tries++) {
-    if (tries > 400) throw new Error('it did not happen')
-    await new Promise((resolve) => setTimeout(resolve, 25))
-  }
-}
+/** Until it is so. */
+const when = (what: () => Promise<boolean> | boolean): Promise<void> =>
+  until(async () => expect(await what()).toBe(true))
 
 const marks = (events: readonly Event[]) =>
   events.flatMap((event) => {
@@ -76,7 +74,11 @@ const marks = (events: readonly Event[]) =>
     return extracted === undefined ? [] : [extracted]
   })
 
-async function ran(harness: { session(id: string): { run(input: string): Promise<unknown> } }, id: string, runs: number) {
+async function ran(
+  harness: { session(id: string): { run(input: string): Promise<unknown> } },
+  id: string,
+  runs: number,
+) {
   for (let n = 0; n < runs; n++) await harness.session(id).run(`Where is staging? (${n})`)
 }
 
@@ -92,7 +94,7 @@ describe('extraction', () => {
     expect(asked).toHaveLength(0)
     const later = extracting(here, (request) => fact([resultIn(request), 99_999]))
     await ran(later.harness, 's', 1)
-    await until(async () => (await here.memory.list('default')).length > 0)
+    await when(async () => (await here.memory.list('default')).length > 0)
     const events = await logOf(here.store, 's')
     const note = events.find((event) => event.type === 'note.added' && event.kind === 'learning')
     const result = events.find(({ type }) => type === 'agent.tool_result')
@@ -104,7 +106,7 @@ describe('extraction', () => {
     await ran(later.harness, 's', 3)
     expect(later.asked).toHaveLength(1)
     await ran(later.harness, 's', 1)
-    await until(() => later.asked.length === 2)
+    await when(() => later.asked.length === 2)
     expect(JSON.stringify(later.asked[1]?.messages)).toContain('Staging: The staging server')
     await later.harness.close()
     // It is known already: nothing is kept twice.
@@ -182,7 +184,7 @@ describe('extraction', () => {
     )
     await harness.open({ id: 's' })
     await ran(harness, 's', 1)
-    await until(() => asked.length === 1)
+    await when(() => asked.length === 1)
     const second = harness.session('s').run('Again.')
     await inside
     go()
@@ -191,7 +193,7 @@ describe('extraction', () => {
     expect(marks(await logOf(here.store, 's'))).toEqual([])
     release()
     expect(await second).toMatchObject({ status: 'completed' })
-    await until(async () => marks(await logOf(here.store, 's')).length > 0)
+    await when(async () => marks(await logOf(here.store, 's')).length > 0)
     expect(asked).toHaveLength(1)
     expect(await here.memory.list('default')).toHaveLength(1)
   })
@@ -265,7 +267,7 @@ describe('extraction', () => {
       await ran(harness, 's', 1)
       expect(asked).toHaveLength(n - 1)
       await ran(harness, 's', 1)
-      await until(async () => marks(await logOf(here.store, 's')).length === n)
+      await when(async () => marks(await logOf(here.store, 's')).length === n)
       expect(asked).toHaveLength(n)
     }
     const found = marks(await logOf(here.store, 's'))
@@ -288,7 +290,7 @@ describe('extraction', () => {
     const { harness, asked, reports } = extracting(here, () => new Promise(() => {}), LOW, { clock })
     await harness.open({ id: 's' })
     await ran(harness, 's', 1)
-    await until(() => asked.length === 1)
+    await when(() => asked.length === 1)
     const closed = harness.close()
     await advance(40_000)
     await closed

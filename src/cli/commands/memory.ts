@@ -122,7 +122,9 @@ const ACTS: Readonly<Record<Exclude<Verb, 'rebuild'>, (act: Act) => Promise<numb
     else if (all.length === 0) warn('Nothing was learned in this folder yet.')
     else {
       for (const one of all)
-        print(`${headOf(one)}${one.promote ? '  (asks to be kept)' : ''}\n  ${oneLine(one.detail, 400)}${sourceOf(one)}`)
+        print(
+          `${headOf(one)}${one.promote ? '  (asks to be kept)' : ''}\n  ${oneLine(one.detail, 400)}${sourceOf(one)}`,
+        )
       if (existsSync(promoted)) warn(`Kept ones are in ${oneLine(promoted, 400)}.`)
     }
     return EXIT.ok
