@@ -294,7 +294,7 @@ class LocalHarness implements Sessions {
       drives: this.#drives,
       id: `worker-${random.id()}`,
     })
-    hooks?.bound?.bind({ services: this.#services, wake: (session) => this.#worker.wake(session) })
+    hooks?.bound?.bind({ services: this.#services, wake: (id: string) => this.#worker.wake(id) })
   }
 
   /**

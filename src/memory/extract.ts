@@ -1,6 +1,5 @@
 // Learnings that nobody said in so many words: after a run a model is asked what later sessions should know of what happened since the
 // last time. A consumer of the log: when it is due, what was paid and what was learned all stand there, so any process goes on with it.
-import type { Json } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Model, Request } from '../ports/model.ts'
 import type { ProcessId } from '../ports/store.ts'
@@ -14,8 +13,8 @@ import type { FlightContext } from '../engine/flights.ts'
 import { asOwner } from '../engine/owner.ts'
 import { selfOf } from '../engine/peers.ts'
 import { SessionCache } from '../engine/session-cache.ts'
-import { type Agent, agentFor } from '../engine/wiring.ts'
-import type { BoundHook, HookHost } from '../riders/hooks/bound.ts'
+import { type Agent, agentFor, type Services } from '../engine/wiring.ts'
+import type { BoundHook } from '../riders/hooks/bound.ts'
 import { Allowances } from '../riders/money/allowance.ts'
 import { BudgetedModel } from '../riders/money/budgeted-model.ts'
 import { holdsUnder } from '../riders/money/charges.ts'
@@ -46,6 +45,9 @@ export type ExtractOptions = Partial<Thresholds> & {
   readonly model?: Model | string
 }
 
+/** The harness it works for. `wake`: look at a session. */
+export type ExtractHost = { readonly services: Services; readonly wake: (session: string) => Promise<unknown> }
+
 export type Extracting = {
   readonly memory: Memory
   readonly extract: ExtractOptions
@@ -68,7 +70,7 @@ const CALL = '0.1'
 
 /** The extractions of one harness, one at a time. They begin after an answer was given, and no run waits for them. */
 export class Extractor implements BoundHook {
-  readonly #host: HookHost
+  readonly #host: ExtractHost
   readonly #memory: Memory
   readonly #least: Thresholds
   readonly #model: Model | null
@@ -78,7 +80,7 @@ export class Extractor implements BoundHook {
   #stopped = false
   #resumed = false
 
-  constructor(host: HookHost, { memory, extract: { model, ...least }, report }: Extracting) {
+  constructor(host: ExtractHost, { memory, extract: { model, ...least }, report }: Extracting) {
     this.#host = host
     this.#memory = memory
     this.#least = { ...THRESHOLDS, ...least }
@@ -180,8 +182,7 @@ export class Extractor implements BoundHook {
     const said = await this.#ask(session, agent, place)
     const facts: Learning[] = []
     for (const fact of said.facts) if (!(await this.#isKnown(agent.name, fact))) facts.push(fact)
-    // Sound: only texts in it are replaced.
-    const clean = redactor.values({ ...said, facts } as unknown as Json) as unknown as Extraction
+    const clean = { ...said, facts: facts.map((fact) => redacted(redactor, fact)) }
     // Kept before it is written to the log: what was paid for is not asked for again.
     await this.#memory.indexed((index) => index.answered(session, JSON.stringify(clean)))
     await this.#write(session, clean)
@@ -234,7 +235,7 @@ export class Extractor implements BoundHook {
         : 'the model did not answer in time'
       return of(why, await assumedFor(model, request, 0))
     }
-    if (answer.type === 'failure') return of(clipped(answer.message, REASON_CHARS), asked.spent)
+    if (answer.type === 'failure') return of(clipped(services.redactor.text(answer.message), REASON_CHARS), asked.spent)
     const found = factsOf(answer, seqs)
     return 'failed' in found ? of(found.failed, asked.spent) : { upTo, facts: found.facts, spent: asked.spent }
   }
@@ -279,6 +280,10 @@ export class Extractor implements BoundHook {
     await this.#memory.indexed((index) => index.finish(session))
     await this.#memory.learn(session)
   }
+}
+
+function redacted(redactor: Services['redactor'], fact: Learning): Learning {
+  return { ...fact, title: redactor.text(fact.title), detail: redactor.text(fact.detail) }
 }
 
 function stoppable(): FlightContext & { stop(): void } {

@@ -8,7 +8,7 @@ import { backgroundOf } from './background.ts'
 import { filesHook, Views } from './files.ts'
 import { callable, type Checks, count, filled, optionsOf, within } from '../options.ts'
 import { modelCheck } from '../sessions/agent.ts'
-import type { ExtractOptions } from './extract.ts'
+import type { ExtractHost, ExtractOptions } from './extract.ts'
 import { type Memory, RECALL, RECALL_MS, type RecallOptions } from './memory.ts'
 
 /**
@@ -27,7 +27,7 @@ function recallOf(memory: Recalling, options: RecallHookOptions, views: Views | 
   const { onError = warn, file, budgetChars = BUDGET_CHARS, ...recall } = options
   const { timeoutMs = RECALL_MS } = recall
   const inTime = <T>(work: Promise<T>): Promise<T> => memory.within?.(timeoutMs, work) ?? work
-  return alsoWhenWoken({
+  return alsoWhenWoken<Hook>({
     type: 'user_prompt_submit',
     run: async ({ session, agent, prompt }) => {
       const [learned, view, kept] = await Promise.allSettled([
@@ -94,9 +94,10 @@ export function learnHook(memory: Pick<Memory, 'learn'>): Hook {
 
 /** Asks a model after a run what later sessions should know, each time enough has happened. Its code is loaded with the first run. */
 function extractHook(memory: Memory, extract: ExtractOptions, report: (error: unknown) => void): Hook {
-  return bindable('post_run', async (host) => {
+  return bindable<Hook>({ type: 'post_run', run: () => undefined }, async (host) => {
     const { Extractor } = await import('./extract.ts')
-    return new Extractor(host, { memory, extract, report })
+    // Sound: only a harness binds, and this is what it gives.
+    return new Extractor(host as ExtractHost, { memory, extract, report })
   })
 }
 

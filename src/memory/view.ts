@@ -6,7 +6,7 @@ import { type OpenSession, open, take } from '../kernel/fold.ts'
 import { next } from '../kernel/next.ts'
 import type { Status } from '../ports/store.ts'
 import { EMPTY } from '../kernel/session.ts'
-import { recalledIn } from './background.ts'
+import { recalledIn } from './cite.ts'
 import { cardOf } from '../engine/card.ts'
 import { type Directive, directivesIn, followUpsOf, type Learning, readLearning } from '../tools/core/directive.ts'
 

@@ -66,7 +66,7 @@ describe('what a run is told from memory', () => {
     await harness.open({ id: 's' })
     for (let n = 0; n < 7; n++) await harness.session('s').run(`Question ${n}`)
     expect(saidIn(requests.at(-1)).join('\n').split('Deploy from the main branch.')).toHaveLength(2)
-    expect(await harness.session('s').compact()).toMatchObject({ summary: expect.any(String) })
+    expect(await harness.session('s').compact()).toHaveProperty('summary')
     await harness.session('s').run('And now?')
     const told = saidIn(requests.at(-1)).find((text) => text.includes('Background from memory')) ?? ''
     expect(told).toContain('- Deploy from the main branch.')
@@ -97,7 +97,7 @@ describe('what a run is told from memory', () => {
   it('B-MEMORY-51: a file that is a pipe, or missing, or has 10 MB neither delays nor fails a run', async () => {
     const here = place()
     const pipe = fileOf('').replace('MEMORY.md', 'pipe')
-    execFileSync('mkfifo', [pipe])
+    execFileSync('/bin/sh', ['-c', 'mkfifo "$0"', pipe])
     const errors: string[] = []
     const onError = (error: unknown): void => void errors.push(String(error))
     for (const file of [pipe, join(here.dir, 'none.md'), fileOf(`${'- A rule.\n'.repeat(1_000_000)}`)]) {
@@ -105,7 +105,8 @@ describe('what a run is told from memory', () => {
       expect(await harness.run('Go.')).toMatchObject({ status: 'completed' })
       expect(JSON.stringify(requests[0]?.messages).length).toBeLessThan(10_000)
     }
-    expect(errors).toEqual([expect.stringContaining('is not a regular file')])
+    expect(errors).toHaveLength(1)
+    expect(errors[0]).toContain('is not a regular file')
   })
 
   it('B-MEMORY-52: a session that came out of a file teaches nothing that stands before its import, and a learning of 1 MB is none', async () => {

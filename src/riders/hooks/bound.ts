@@ -1,10 +1,5 @@
-// Hooks of this package that work on sessions themselves: such a hook is bound to its harness when that is made. A hook of a host has
-// nothing of this, and sees events only.
-import type { Services } from '../../engine/wiring.ts'
-import type { Hook } from './hooks.ts'
-
-/** What such a hook works with. `wake`: look at a session. */
-export type HookHost = { readonly services: Services; readonly wake: (session: string) => Promise<unknown> }
+// Hooks of this package that need more than a hook of a host gets: to work on sessions themselves, or to be asked of runs that no message
+// opens. They are marked by symbols, so no host's hook is one by accident.
 
 /** Goes on after its hook has returned. */
 export interface BoundHook {
@@ -16,57 +11,61 @@ export interface BoundHook {
 }
 
 const BIND = Symbol('terret.bind')
-type Bindable = { readonly [BIND]?: (host: HookHost) => Promise<BoundHook> }
+type Bind = (host: unknown) => Promise<BoundHook>
+type Bindable = { readonly [BIND]?: Bind }
 
-/** A hook that does nothing but in a harness. What it does is loaded when it is first told. */
-export function bindable(type: 'post_run', bind: (host: HookHost) => Promise<BoundHook>): Hook {
-  const hook: Hook & Bindable = { type, run: () => undefined, [BIND]: bind }
-  return hook
+/** A hook that is told of ended runs, and does something only in a harness. What it does is made when it is first told. */
+export function bindable<Hook extends object>(hook: Hook, bind: Bind): Hook {
+  return Object.assign({}, hook, { [BIND]: bind })
 }
 
 const WOKEN = Symbol('terret.woken')
 
 /** Also asked for a run that no message opens: its prompt is then what the session was woken for. */
-export function alsoWhenWoken(hook: Hook): Hook {
+export function alsoWhenWoken<Hook extends object>(hook: Hook): Hook {
   return Object.assign({}, hook, { [WOKEN]: true })
 }
 
-export function asksWhenWoken(hook: Hook): boolean {
+export function asksWhenWoken(hook: object): boolean {
   return WOKEN in hook
 }
 
-export type Bindings = { readonly hooks: readonly Hook[]; readonly bound: Bound }
-export type Bound = { bind(host: HookHost): void; idle(): Promise<void>; stop(): void }
+/** What is bound in one harness. */
+export type Bound = { bind(host: unknown): void; idle(): Promise<void>; stop(): void }
+type Run = (event: { readonly session: string }) => Promise<void>
 
-/** The hooks as a harness asks them; null where none of them is bound. */
-export function bindingsOf(hooks: readonly Hook[]): Bindings | null {
-  if (!hooks.some((hook) => BIND in (hook ?? {}))) return null
-  const made = new Set<Promise<BoundHook>>()
-  let host: HookHost | null = null
-  const told = (hook: Hook & Bindable): Hook => {
-    const bind = hook[BIND]
-    if (!bind) return hook
+/** The hooks as a harness asks them; null where none of them is bound. `made` makes a hook of what is run for it. */
+export function bindingsOf<Hook extends object>(
+  hooks: readonly Hook[],
+  made: (run: Run) => Hook,
+): { readonly hooks: readonly Hook[]; readonly bound: Bound } | null {
+  if (!hooks.some((hook) => BIND in hook)) return null
+  const all = new Set<Promise<BoundHook>>()
+  let host: unknown = null
+  const bound = (bind: Bind): Hook => {
     let one: Promise<BoundHook> | null = null
-    return {
-      type: 'post_run',
-      run: async ({ session }) => {
-        if (host === null) return
-        one ??= bind(host)
-        made.add(one)
-        ;(await one).told({ session })
-      },
-    }
+    return made(async ({ session }) => {
+      if (host === null) return
+      one ??= bind(host)
+      all.add(one)
+      const hook = await one
+      hook.told({ session })
+    })
   }
-  const each = (act: (one: BoundHook) => unknown): Promise<unknown> =>
-    Promise.all([...made].map(async (one) => act(await one)))
+  const each = async (act: (one: BoundHook) => unknown): Promise<void> => {
+    await Promise.allSettled([...all].map(async (one) => act(await one)))
+  }
   return {
-    hooks: hooks.map(told),
+    hooks: hooks.map((hook) => {
+      const bind = (hook as Bindable)[BIND]
+      return bind ? bound(bind) : hook
+    }),
     bound: {
       bind: (given) => {
         host = given
       },
-      idle: async () => void (await each((one) => one.idle())),
-      stop: () => void each((one) => one.stop()).catch(() => {}),
+      idle: () => each((one) => one.idle()),
+      stop: () => void each((one) => one.stop()),
     },
   }
 }

@@ -162,7 +162,7 @@ export class Hooks {
 
   constructor({ hooks, strict, agents, clock, report }: HookOptions) {
     for (const hook of hooks) check(hook, agents)
-    const bindings = bindingsOf(hooks)
+    const bindings = bindingsOf(hooks, (run): Hook => ({ type: 'post_run', run }))
     this.#hooks = bindings?.hooks ?? hooks
     this.bound = bindings?.bound ?? null
     this.#strict = strict
