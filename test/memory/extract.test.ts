@@ -3,7 +3,16 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool, type Event, Harness, type HarnessOptions, type Model, scripted } from '../../src/index.ts'
+import {
+  defineTool,
+  type Event,
+  Fault,
+  Harness,
+  type HarnessOptions,
+  type Model,
+  scripted,
+  type Store,
+} from '../../src/index.ts'
 import { type ExtractOptions, memoryHooks, openMemory } from '../../src/memory/index.ts'
 import { EXTRACTOR } from '../../src/memory/extraction.ts'
 import { FREE } from '../../src/models/price.ts'
@@ -12,6 +21,7 @@ import type { Request } from '../../src/ports/model.ts'
 import { loadDriver } from '../../src/stores/sqlite/driver.ts'
 import { printedBy } from '../runtime/killed.ts'
 import { makeFolder } from '../stores/folder.ts'
+import { storeWith } from '../../sim/store-with.ts'
 import { until } from '../until.ts'
 import { closing, logOf, type Place, place, staged } from './stage.ts'
 
@@ -296,6 +306,31 @@ describe('extraction', () => {
     await closed
     expect(JSON.stringify(marks(await logOf(here.store, 's')))).toContain('the harness was closed')
     expect(reports.join()).toContain('Nothing was extracted from session s')
+  })
+
+  it('B-MEMORY-70: a store that is away while the facts are written loses none of them: the end of the next run writes them, unasked', async () => {
+    const here = place()
+    let away = true
+    const commit: Store['commit'] = async (writes) => {
+      if (!away || !JSON.stringify(writes).includes('extracted')) return here.store.commit(writes)
+      away = false
+      throw new Fault('io_error', 'The disk is away.')
+    }
+    const store = storeWith(here.store, { commit })
+    const { harness, asked, reports } = extracting({ ...here, store }, (request) => fact([resultIn(request)]), {
+      ...LOW,
+      runs: 2,
+    })
+    await harness.open({ id: 's' })
+    await ran(harness, 's', 2)
+    await when(() => reports.length === 1)
+    expect(reports[0]).toContain('The disk is away.')
+    expect(await here.memory.list('default')).toEqual([])
+    await ran(harness, 's', 1)
+    await harness.close()
+    expect(asked).toHaveLength(1)
+    expect(await here.memory.list('default')).toHaveLength(1)
+    expect(marks(await logOf(here.store, 's'))).toMatchObject([{ kept: 1 }])
   })
 
   it('B-MEMORY-66: secrets, hidden characters and closing tags of an answer do not get into the log or the index', async () => {
