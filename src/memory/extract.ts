@@ -52,6 +52,8 @@ export type Extracting = {
   readonly memory: Memory
   readonly extract: ExtractOptions
   readonly report: (error: unknown) => void
+  /** Called when the log of a session has grown by an extraction. */
+  readonly written: (session: string) => Promise<void>
 }
 
 const PAGE = 1_000
@@ -75,17 +77,19 @@ export class Extractor implements BoundHook {
   readonly #least: Thresholds
   readonly #model: Model | null
   readonly #report: (error: unknown) => void
+  readonly #written: Extracting['written']
   #line: Promise<void> = Promise.resolve()
   #flight: (FlightContext & { stop(): void }) | null = null
   #stopped = false
   #resumed = false
 
-  constructor(host: ExtractHost, { memory, extract: { model, ...least }, report }: Extracting) {
+  constructor(host: ExtractHost, { memory, extract: { model, ...least }, report, written }: Extracting) {
     this.#host = host
     this.#memory = memory
     this.#least = { ...THRESHOLDS, ...least }
     this.#model = typeof model === 'string' ? host.services.model(model) : (model ?? null)
     this.#report = report
+    this.#written = written
   }
 
   told({ session }: { readonly session: string }): void {
@@ -278,7 +282,7 @@ export class Extractor implements BoundHook {
       if (due !== null) void wake(session).catch(() => {})
     }
     await this.#memory.indexed((index) => index.finish(session))
-    await this.#memory.learn(session)
+    await this.#written(session)
   }
 }
 

@@ -32,15 +32,15 @@ export function writeRuntimeFiles(store: Log, session: string, dir: string): Pro
 export function runtimeFilesHook(options: FilesOptions): Hook {
   checkOptions(options)
   const { store, dir } = options
-  return filesHook(store, dir, new Views(store))
+  return filesHook(new Folder(store, dir))
 }
 
-export function filesHook(store: Log, dir: string, views: Views): Hook {
-  const folder = new Folder(store, dir, views)
+export function filesHook(folder: Folder): Hook {
   return { type: 'session_rest', run: async ({ session }) => void (await folder.write(session)) }
 }
 
-class Folder {
+/** The folder of all sessions' runtime files. */
+export class Folder {
   readonly #store: Log
   readonly #dir: string
   readonly #views: Views

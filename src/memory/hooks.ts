@@ -5,10 +5,10 @@ import { open } from 'node:fs/promises'
 import type { Hook } from '../riders/hooks/hooks.ts'
 import { alsoWhenWoken, bindable } from '../riders/hooks/bound.ts'
 import { backgroundOf } from './background.ts'
-import { filesHook, Views } from './files.ts'
+import { filesHook, Folder, Views } from './files.ts'
 import { callable, type Checks, count, filled, optionsOf, within } from '../options.ts'
 import { modelCheck } from '../sessions/agent.ts'
-import type { ExtractHost, ExtractOptions } from './extract.ts'
+import type { ExtractHost, Extracting, ExtractOptions } from './extract.ts'
 import { type Memory, RECALL, RECALL_MS, type RecallOptions } from './memory.ts'
 
 /**
@@ -93,11 +93,11 @@ export function learnHook(memory: Pick<Memory, 'learn'>): Hook {
 }
 
 /** Asks a model after a run what later sessions should know, each time enough has happened. Its code is loaded with the first run. */
-function extractHook(memory: Memory, extract: ExtractOptions, report: (error: unknown) => void): Hook {
+function extractHook(extracting: Extracting): Hook {
   return bindable<Hook>({ type: 'post_run', run: () => undefined }, async (host) => {
     const { Extractor } = await import('./extract.ts')
     // Sound: only a harness binds, and this is what it gives.
-    return new Extractor(host as ExtractHost, { memory, extract, report })
+    return new Extractor(host as ExtractHost, extracting)
   })
 }
 
@@ -106,9 +106,15 @@ export function memoryHooks(memory: Memory, options: MemoryHooksOptions = {}): r
   checkHooks(options)
   const { dir, extract = false, ...recall } = options
   const views = new Views(memory.store)
-  const files = dir === undefined ? [] : [filesHook(memory.store, dir, views)]
+  const folder = dir === undefined ? null : new Folder(memory.store, dir, views)
+  const files = folder === null ? [] : [filesHook(folder)]
   const { onError = warn } = recall
-  const extracts = extract === false ? [] : [extractHook(memory, extract === true ? {} : extract, onError)]
+  const written = async (session: string): Promise<void> => {
+    await memory.learn(session)
+    await folder?.write(session)
+  }
+  const extracting = { memory, extract: typeof extract === 'boolean' ? {} : extract, report: onError, written }
+  const extracts = extract === false ? [] : [extractHook(extracting)]
   return [recallOf(memory, recall, views), learnHook(memory), ...files, ...extracts]
 }
 
