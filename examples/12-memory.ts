@@ -39,10 +39,11 @@ const model = scripted([
     console.log(`\nthe model reads before the question:\n${note?.type === 'text' ? note.text : ''}`)
     return 'Switch the VPN on first.'
   },
+  'It is up.',
 ])
-// Another model is asked after a run what later sessions should know. The numbers are low, so that one run is enough here.
+// Another model is asked after a run what later sessions should know. The numbers are low, so that two runs are enough here.
 const facts = [{ kind: 'lesson', title: 'Server', detail: 'The user deploys the server to staging first.', from: [2] }]
-const extract = { model: scripted([JSON.stringify({ facts })]), tokens: 1, calls: 1, runs: 1 }
+const extract = { model: scripted([JSON.stringify({ facts })]), tokens: 1, calls: 1, runs: 2 }
 const hooks = memoryHooks(memory, { dir, extract })
 const harness = new Harness({ model, store, tools: [directiveTool({ store })], hooks })
 
@@ -63,7 +64,8 @@ console.log(`the same bytes again: ${readFileSync(join(dir, first.sessionId, 'ch
 await memory.promote('default', { file: join(home, 'MEMORY.md') })
 console.log(readFileSync(join(home, 'MEMORY.md'), 'utf8'))
 
-// Closing waits for an extraction. Each fact names the events it is from.
+// After the second run of the first session facts are extracted. Closing waits for that. Each fact names the events it is from.
+await harness.session(first.sessionId).run('Is it up?')
 await harness.close()
 for (const { title, from } of await memory.list('default')) console.log(`learned: ${title} (${from.length} sources)`)
 await memory.close()
