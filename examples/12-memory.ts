@@ -1,4 +1,5 @@
-// 12 · Memory: one session learns something and schedules a look, a later one recalls it, and the files are projections of the log.
+// 12 · Memory: one session learns something and schedules a look, a later one recalls it, what nobody noted is extracted, and the files
+// are projections of the log.
 // Run it: README.md here says how.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -38,8 +39,13 @@ const model = scripted([
     console.log(`\nthe model reads before the question:\n${note?.type === 'text' ? note.text : ''}`)
     return 'Switch the VPN on first.'
   },
+  'It is up.',
 ])
-const harness = new Harness({ model, store, tools: [directiveTool({ store })], hooks: memoryHooks(memory, { dir }) })
+// Another model is asked after a run what later sessions should know. The numbers are low, so that two runs are enough here.
+const facts = [{ kind: 'lesson', title: 'Server', detail: 'The user deploys the server to staging first.', from: [2] }]
+const extract = { model: scripted([JSON.stringify({ facts })]), tokens: 1, calls: 1, runs: 2 }
+const hooks = memoryHooks(memory, { dir, extract })
+const harness = new Harness({ model, store, tools: [directiveTool({ store })], hooks })
 
 const first = await harness.run('Deploy the server to staging.')
 console.log(`first: ${first.text}`)
@@ -58,7 +64,10 @@ console.log(`the same bytes again: ${readFileSync(join(dir, first.sessionId, 'ch
 await memory.promote('default', { file: join(home, 'MEMORY.md') })
 console.log(readFileSync(join(home, 'MEMORY.md'), 'utf8'))
 
+// After the second run of the first session facts are extracted. Closing waits for that. Each fact names the events it is from.
+await harness.session(first.sessionId).run('Is it up?')
 await harness.close()
+for (const { title, from } of await memory.list('default')) console.log(`learned: ${title} (${from.length} sources)`)
 await memory.close()
 await store.close()
 rmSync(home, { recursive: true })

@@ -289,6 +289,7 @@ class LocalHarness implements Sessions {
       drives: this.#drives,
       id: `worker-${random.id()}`,
     })
+    hooks?.bound?.bind({ services: this.#services, wake: (id: string) => this.#worker.wake(id) })
   }
 
   /**

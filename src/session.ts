@@ -18,7 +18,7 @@ import {
 } from './sessions/command.ts'
 import { checkDecision, checkUnder, confirmationOf, type ApprovalDecision } from './sessions/approval-decision.ts'
 import { headOf, heldText } from './riders/children/tree.ts'
-import { Feed, replyBefore } from './sessions/stream.ts'
+import { Feed, streamStart } from './sessions/stream.ts'
 import { readersOf } from './sessions/stream-text.ts'
 import { sentBefore } from './sessions/log-follower.ts'
 import { blobFor } from './view/blobs.ts'
@@ -53,7 +53,6 @@ import type {
 } from './sessions/verbs.ts'
 import type { Reader, Worker } from './engine/worker.ts'
 import { schemaKey, SCHEMAS_KEPT, type Services } from './engine/wiring.ts'
-import { checkCount } from './stores/plan/count.ts'
 import { checkRootId, ownId } from './stores/plan/id.ts'
 
 /** How many messages may wait in one session. */
@@ -393,23 +392,9 @@ export class SessionHandle implements Verbs {
     }
   }
 
-  /** What a stream is of: its input, what its reader has already, and from where its run must be followed. */
-  async #begin({ after, subagents = true }: StreamOptions, send: () => Promise<number | null>) {
+  async #begin(options: StreamOptions, send: () => Promise<number | null>) {
     this.#check()
-    const places = typeof after === 'object' && after !== null ? after : null
-    for (const place of places === null ? [after ?? 0] : Object.values(places)) checkCount('after', place)
-    const input = await send()
-    const { agent, began, run, parent } = await headOf(this.#services.store, this.id)
-    const own = places === null ? (after as number | undefined) : ownIn(places, this.id)
-    const seen = own ?? (input === null ? 0 : input - 1)
-    // An input that joins an open run belongs to that one.
-    const joined = run !== null && run.seq < (input ?? 0) ? run.seq - 1 : (input ?? 0) - 1
-    const last = Math.min(seen, Math.max(0, input === null ? began - 1 : joined))
-    // Which children worked at a place in an earlier run, the log before it says.
-    const whole = own !== undefined && subagents && last === own
-    const from = whole ? 0 : own === undefined ? last : await replyBefore(this.#services.store, this.id, last)
-    // From the beginning on the log itself says whose child it is.
-    return { input, agent, after: seen, from, places, parent: from === 0 ? null : parent }
+    return streamStart(this.#services.store, this.id, options, send)
   }
 
   /** Stops the run that this input opened, or will open. One that another input opened goes on. */
@@ -500,9 +485,4 @@ export class SessionHandle implements Verbs {
   #check(): void {
     if (this.#worker.closed) throw new Fault('harness_closed', 'This harness is closed. Make a new one to go on.')
   }
-}
-
-/** The place in this session, of the places in a tree. */
-function ownIn(places: Readonly<Record<string, number>>, id: string): number | undefined {
-  return Object.hasOwn(places, id) ? places[id] : undefined
 }

@@ -98,9 +98,10 @@ export class Preparer {
     const { hooks } = this.#services
     // First what may be away: hooks are not told of a run that cannot begin.
     const tools = await agent.tools.open(flight)
-    const said = hooks === null ? NOTHING : await this.#ask(hooks, effect, cache, flight, chosen.metadata)
-    if ('events' in said) return said
     const told = agent.planner === null && effect.wakes.length > 0 ? await this.#woken(effect, cache) : []
+    const { metadata = NO_METADATA } = chosen
+    const said = hooks === null ? NOTHING : await this.#ask(hooks, effect, cache, flight, { metadata, told })
+    if ('events' in said) return said
     const fresh = await this.setup(cache, tools, chosen)
     const { setup, blobs } = fresh
     const { prefix, note } = await keptPrefix({ services: this.#services, runs: this.#runs }, cache, chosen, fresh)
@@ -158,16 +159,18 @@ export class Preparer {
     { inputs }: Prepare,
     { id, session }: SessionCache,
     flight: FlightContext,
-    metadata: Metadata = NO_METADATA,
+    { metadata, told }: { readonly metadata: Metadata; readonly told: readonly string[] },
   ): Promise<Landing | { readonly contexts: readonly string[] }> {
     const { agent } = session
     if (!hooks.has('run_start', agent) && !hooks.has('user_prompt_submit', agent)) return NOTHING
     const prompt = await inputText(this.#services.store, id, inputs)
     const at = { session: id, agent, metadata, prompt }
     await hooks.tell('run_start', at)
-    const said = inputs.length > 0 ? await inTime(hooks.prompt(at), flight, null, 'timeout') : NOTHING
-    if (said === null) return hookFailed(inputs, { kind: 'Timeout', message: NO_WORD })
-    if ('contexts' in said) return said
+    const woken = inputs.length === 0
+    const asked = woken ? { ...at, prompt: told.join('\n') } : at
+    const said = await inTime(hooks.prompt(asked, woken), flight, null, 'timeout')
+    if (said === null && !woken) return hookFailed(inputs, { kind: 'Timeout', message: NO_WORD })
+    if (said === null || 'contexts' in said) return said ?? NOTHING
     return { events: [{ type: 'run.settled', outcome: { type: 'interrupted', hook: said.cancel }, inputs }] }
   }
 

@@ -32,18 +32,23 @@ export function writeRuntimeFiles(store: Log, session: string, dir: string): Pro
 export function runtimeFilesHook(options: FilesOptions): Hook {
   checkOptions(options)
   const { store, dir } = options
-  const folder = new Folder(store, dir)
+  return filesHook(new Folder(store, dir))
+}
+
+export function filesHook(folder: Folder): Hook {
   return { type: 'session_rest', run: async ({ session }) => void (await folder.write(session)) }
 }
 
-class Folder {
+/** The folder of all sessions' runtime files. */
+export class Folder {
   readonly #store: Log
   readonly #dir: string
-  readonly #views = new Map<string, View>()
+  readonly #views: Views
 
-  constructor(store: Log, dir: string) {
+  constructor(store: Log, dir: string, views: Views = new Views(store)) {
     this.#store = store
     this.#dir = dir
+    this.#views = views
   }
 
   /** Two at once, here or in two processes, end with the files of the longer log. */
@@ -51,7 +56,7 @@ class Folder {
     const folder = runtimeFolder(session, this.#dir)
     await mkdir(folder, { recursive: true, mode: 0o700 })
     for (;;) {
-      const view = await this.#view(session)
+      const view = await this.#views.of(session)
       const { seq } = view.state
       for (const [name, text] of Object.entries(runtimeFiles(view))) await replace(join(folder, name), text)
       // Another process may have gone on, and its files may be the ones that were just replaced.
@@ -59,8 +64,18 @@ class Folder {
       if (now <= seq) return folder
     }
   }
+}
 
-  async #view(session: string): Promise<View> {
+/** The views of the sessions that were looked at last, each read on from where it was. */
+export class Views {
+  readonly #store: Pick<Store, 'read'>
+  readonly #views = new Map<string, View>()
+
+  constructor(store: Pick<Store, 'read'>) {
+    this.#store = store
+  }
+
+  async of(session: string): Promise<View> {
     const view = this.#views.get(session) ?? new View(session)
     // Taken out while it grows: one that broke halfway is not kept.
     this.#views.delete(session)

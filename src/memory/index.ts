@@ -1,5 +1,6 @@
 // Runtime memory as one import: what a session is doing, as files; what an agent learned, as a store; the directive between runs.
 export { type Citation, citedText } from './cite.ts'
+export type { ExtractOptions } from './extract.ts'
 export { runtimeFilesHook, runtimeFolder, writeRuntimeFiles } from './files.ts'
 export { learnHook, memoryHooks, type MemoryHooksOptions, recallHook, type RecallHookOptions } from './hooks.ts'
 export {

@@ -6,6 +6,7 @@ import { Fault } from '../kernel/failure.ts'
 import { checkVersion, type Database, loadDriver, type Statement } from '../stores/sqlite/driver.ts'
 import { prepareFile, realFileSystemOf } from '../stores/sqlite/file.ts'
 import type { Learning, LearningKind } from '../tools/core/directive.ts'
+import { matchOf, WORDS_MAX } from './relevance.ts'
 
 /** A learning and where it was learned: `session` and `seq` name its event. */
 export type Row = {
@@ -16,15 +17,37 @@ export type Row = {
   readonly seq: number
   readonly at: number
   readonly promote: 0 | 1
+  /** The events it was extracted from, as seqs of its session with commas between them. Empty: it was said in so many words. */
+  readonly source: string
+}
+
+/** How far extraction came in a session: what extraction.ts counts, and an answer that was paid for and is not in the log yet. */
+export type ExtractionRow = { readonly place: string; readonly ready: string | null }
+
+/** Who works on a session, until when. `isGone` says of another holder whether its process surely ended. */
+export type Claiming = {
+  readonly session: string
+  readonly now: number
+  readonly untilMs: number
+  readonly holder: string
+  readonly isGone: (holder: string) => boolean
 }
 
 export type Taken = { readonly learning: Learning; readonly seq: number; readonly at: number }
 
 /** Marks the file as ours ("Trrl"). */
 const APPLICATION_ID = 0x5472726c
-const SCHEMA_VERSION = 1
+const SCHEMA_VERSION = 2
 /** SQLite's own waiting stops the whole process, so it is short; longer waits go through the clock. */
 const BUSY_MS = 25
+
+const EXTRACTIONS = `
+  ALTER TABLE learnings ADD COLUMN source TEXT NOT NULL DEFAULT '';
+  CREATE TABLE extractions (
+    session TEXT PRIMARY KEY, place TEXT NOT NULL, until REAL NOT NULL DEFAULT 0, holder TEXT NOT NULL DEFAULT '', ready TEXT
+  ) STRICT, WITHOUT ROWID;
+  PRAGMA user_version = ${SCHEMA_VERSION};
+`
 
 const SCHEMA = `
   CREATE TABLE learnings (
@@ -44,18 +67,21 @@ const SCHEMA = `
   END;
   CREATE TABLE cursors (session TEXT PRIMARY KEY, seq INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   PRAGMA application_id = ${APPLICATION_ID};
-  PRAGMA user_version = ${SCHEMA_VERSION};
+  ${EXTRACTIONS}
 `
 
-const ROW = 'kind, learnings.title, learnings.detail, session, seq, at, promote'
+const ROW = 'kind, learnings.title, learnings.detail, session, seq, at, promote, source'
 /** As one text: the errors of a driver's `all` do not say whether the file is damaged or busy, and those of its `get` do. */
 const ROWS = `SELECT json_group_array(json_object('kind', kind, 'title', title, 'detail', detail, 'session', session,
-  'seq', seq, 'at', at, 'promote', promote)) AS rows FROM (`
+  'seq', seq, 'at', at, 'promote', promote, 'source', source)) AS rows FROM (`
+/** A word that so many learnings have says little about any of them. Ranking reads all that have a word. */
+const ROWS_MAX = 2_000
+const RANKED_MAX = 10_000
 const SQL = {
   // Of those with one key the earliest stands, whatever the order they are taken in.
-  keep: `INSERT INTO learnings (agent, key, kind, title, detail, session, seq, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+  keep: `INSERT INTO learnings (agent, key, kind, title, detail, session, seq, at, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (agent, key) DO UPDATE SET kind = excluded.kind, title = excluded.title, detail = excluded.detail,
-    session = excluded.session, seq = excluded.seq, at = excluded.at
+    session = excluded.session, seq = excluded.seq, at = excluded.at, source = excluded.source
     WHERE (excluded.at, excluded.session, excluded.seq) < (learnings.at, learnings.session, learnings.seq)`,
   ask: 'UPDATE learnings SET promote = 1 WHERE agent = ? AND key = ? AND promote = 0',
   move: `INSERT INTO cursors (session, seq) VALUES (?, ?)
@@ -68,6 +94,17 @@ const SQL = {
   drop: 'DELETE FROM learnings WHERE id = ?',
   find: `${ROWS} SELECT ${ROW} FROM words JOIN learnings ON learnings.id = words.rowid
     WHERE words MATCH ? AND learnings.agent = ? ORDER BY bm25(words, 4.0, 1.0), at DESC, session, seq LIMIT ?)`,
+  newest: `${ROWS} SELECT ${ROW} FROM (SELECT rowid AS near FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ${ROWS_MAX})
+    JOIN learnings ON learnings.id = near WHERE learnings.agent = ? ORDER BY at DESC, session, seq LIMIT ?)`,
+  having: `SELECT count(*) AS found FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ${ROWS_MAX})`,
+  place: 'SELECT place, ready FROM extractions WHERE session = ?',
+  put: `INSERT INTO extractions (session, place) VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET place = excluded.place`,
+  claimed: 'SELECT until, holder FROM extractions WHERE session = ?',
+  claim: 'UPDATE extractions SET until = ?, holder = ? WHERE session = ?',
+  ready: 'UPDATE extractions SET ready = ? WHERE session = ?',
+  finish: `UPDATE extractions SET until = 0, holder = '', ready = NULL WHERE session = ?`,
+  unfinished: `SELECT json_group_array(session) AS rows FROM
+    (SELECT session FROM extractions WHERE until > 0 OR ready IS NOT NULL ORDER BY session LIMIT ?)`,
 } as const
 
 export class Learnings {
@@ -90,7 +127,7 @@ export class Learnings {
         const { kind, title, detail, promote } = learning
         const key = keyOf(learning)
         if (forgotten.has(markOf(agent, key))) continue
-        this.#sql.keep.run(agent, key, kind, title, detail, session, at, time)
+        this.#sql.keep.run(agent, key, kind, title, detail, session, at, time, (learning.from ?? []).join(','))
         if (promote) this.#sql.ask.run(agent, key)
       }
       this.#sql.move.run(session, seq)
@@ -149,8 +186,55 @@ export class Learnings {
     return rowsOf(this.#sql.list.get(agent))
   }
 
-  find(agent: string, match: string, limit: number): readonly Row[] {
-    return rowsOf(this.#sql.find.get(match, agent, limit))
+  /**
+   * Those that have any of the words, nearest first. The rarest words decide, as many as can be ranked in a moment. Where every word is
+   * in too many learnings, the newest of these.
+   */
+  find(agent: string, words: readonly string[], limit: number): readonly Row[] {
+    const counted = words.slice(0, WORDS_MAX).map((word) => {
+      const { found } = this.#sql.having.get(matchOf([word])) as { readonly found: number }
+      return { word, found }
+    })
+    const known = counted.filter(({ found }) => found > 0).sort((a, b) => a.found - b.found)
+    let sum = 0
+    const rare = known.filter(({ found }) => {
+      sum += found
+      return found < ROWS_MAX && sum <= RANKED_MAX
+    })
+    if (known.length === 0) return []
+    const [statement, asked] = rare.length > 0 ? [this.#sql.find, rare] : [this.#sql.newest, known]
+    return rowsOf(statement.get(matchOf(asked.map(({ word }) => word)), agent, limit))
+  }
+
+  extraction(session: string): ExtractionRow | null {
+    return (this.#sql.place.get(session) as ExtractionRow | undefined) ?? null
+  }
+
+  counted(session: string, place: string): void {
+    this.#sql.put.run(session, place)
+  }
+
+  /** False while another holds it. A time that no clock of ours can have written holds nothing. */
+  claim({ session, now, untilMs, holder, isGone }: Claiming): boolean {
+    return this.atOnce(() => {
+      const row = this.#sql.claimed.get(session) as { readonly until: number; readonly holder: string } | undefined
+      if (!row || (row.until > now && row.until <= now + untilMs && !isGone(row.holder))) return false
+      this.#sql.claim.run(now + untilMs, holder, session)
+      return true
+    })
+  }
+
+  answered(session: string, ready: string): void {
+    this.#sql.ready.run(ready, session)
+  }
+
+  finish(session: string): void {
+    this.#sql.finish.run(session)
+  }
+
+  /** Sessions where one began and is not in the log. */
+  unfinished(limit: number): readonly string[] {
+    return rowsOf(this.#sql.unfinished.get(limit))
   }
 
   /** One driver keeps the file open until its statements are collected, so what is beside it is moved into it first. */
@@ -204,7 +288,9 @@ function createSchema(db: Database): void {
   db.exec('BEGIN IMMEDIATE')
   try {
     // Another process may have made it meanwhile.
-    if (ask(db, 'PRAGMA user_version') === 0) db.exec(SCHEMA)
+    const version = ask(db, 'PRAGMA user_version')
+    if (version === 0) db.exec(SCHEMA)
+    else if (version !== SCHEMA_VERSION) db.exec(EXTRACTIONS)
     db.exec('COMMIT')
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK')

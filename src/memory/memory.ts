@@ -9,7 +9,7 @@ import type { Clock } from '../ports/system.ts'
 import { damaged } from '../view/history.ts'
 import { systemClock } from '../engine/platform.ts'
 import { whenFree } from '../stores/sqlite/writer.ts'
-import { type LearningKind, readLearning } from '../tools/core/directive.ts'
+import { DETAIL_CHARS, type LearningKind, readLearning, TITLE_CHARS } from '../tools/core/directive.ts'
 import { type Learnings, openLearnings, putAside, type Row, type Taken } from './learnings.ts'
 import {
   callable,
@@ -26,7 +26,8 @@ import {
   wait,
 } from '../options.ts'
 import { type Citation, citationsOf, type CiteOptions } from './cite.ts'
-import { matchOf, wordsOf } from './relevance.ts'
+import { wordsOf } from './relevance.ts'
+import { clipped } from '../view/text.ts'
 
 export type MemoryOptions = {
   /** An SQLite file of its own. Made when it is first used. */
@@ -48,7 +49,10 @@ const checkOptions = optionsOf<MemoryOptions>('openMemory', {
   report: callable,
 })
 
-/** `id` names the event that holds it, and `promote` says that it asks to stand in MEMORY.md. */
+/**
+ * `id` names the event that holds it, and `promote` says that it asks to stand in MEMORY.md. `from` are the events that it was extracted
+ * from; a learning that was said in so many words has none.
+ */
 export type Learned = Frozen<{
   id: string
   kind: LearningKind
@@ -56,6 +60,7 @@ export type Learned = Frozen<{
   detail: string
   at: number
   promote: boolean
+  from: readonly string[]
 }>
 
 export type RecallOptions = CiteOptions & {
@@ -84,7 +89,7 @@ const CARDS = 500
 const CANDIDATES = 50
 /** So many sessions in a row with nothing new: those before them were taken in when they were the newest. */
 const KNOWN_ROW = 100
-const RECALL_MS = 500
+export const RECALL_MS = 500
 
 export function openMemory(options: MemoryOptions): Memory {
   return new Memory(options)
@@ -116,11 +121,10 @@ export class Memory {
     checkRecall(options)
     const { timeoutMs = RECALL_MS, ...cite } = options
     const words = wordsOf(query)
-    const match = matchOf(words)
-    if (match === null) return []
-    const found = await this.#within(
+    if (words.length === 0) return []
+    const found = await this.within(
       timeoutMs,
-      this.#use((learnings) => learnings.find(agent, match, CANDIDATES)),
+      this.#use((learnings) => learnings.find(agent, words, CANDIDATES)),
     )
     return citationsOf(words, found, cite)
   }
@@ -168,6 +172,11 @@ export class Memory {
         return learned
       }),
     )
+  }
+
+  /** For what extracts learnings: the open file. */
+  indexed<T>(act: (learnings: Learnings) => T): Promise<T> {
+    return this.#use(act)
   }
 
   /** What is still being taken in is left: the next to open the file goes on there. */
@@ -283,17 +292,25 @@ export class Memory {
   async #take(session: string, use: <T>(act: (learnings: Learnings) => T) => Promise<T>): Promise<void> {
     const agent = (await this.store.card(session))?.agent
     if (agent === undefined) throw new Fault('session_missing', `There is no session ${session}.`)
-    for (let after = await use((learnings) => learnings.cursor(session)); ; ) {
+    const taken: Taken[] = []
+    const from = await use((learnings) => learnings.cursor(session))
+    for (let after = from; ; ) {
       const { events, damaged: broken } = await this.store.read(session, after, PAGE)
-      const last = events.at(-1)?.seq ?? after
-      if (last > after) await use((learnings) => learnings.take(session, agent, learningsIn(events), last))
+      for (const event of events) {
+        // What stands before an import came out of a file: this agent did not learn it.
+        if (event.type === 'session.imported') taken.length = 0
+        else taken.push(...learningIn(event))
+      }
+      after = events.at(-1)?.seq ?? after
+      if (!broken && events.length === PAGE) continue
+      if (after > from) await use((learnings) => learnings.take(session, agent, taken, after))
       if (broken) throw damaged(session, broken)
-      if (events.length < PAGE) return
-      after = last
+      return
     }
   }
 
-  async #within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
+  /** For what is told before a run: rejects when it takes longer. */
+  async within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
     let cancel = (): void => {}
     const late = new Promise<never>((_resolve, reject) => {
       const fault = new Fault('store_busy', `Nothing was recalled: it took longer than ${timeoutMs} ms.`)
@@ -307,15 +324,23 @@ export class Memory {
   }
 }
 
-function learningsIn(events: readonly Event[]): readonly Taken[] {
-  return events.flatMap((event) => {
-    const learning = event.type === 'note.added' && event.kind === 'learning' ? readLearning(event.text) : null
-    return learning ? [{ learning, seq: event.seq, at: event.at }] : []
-  })
+/** More than a model may write, with room for marks in place of secrets. */
+const TITLE_CHARS_MAX = 2 * TITLE_CHARS
+const DETAIL_CHARS_MAX = 2 * DETAIL_CHARS
+const NOTE_CHARS_MAX = 10_000
+
+function learningIn(event: Event): readonly Taken[] {
+  if (event.type !== 'note.added' || event.kind !== 'learning' || event.text.length > NOTE_CHARS_MAX) return []
+  const learning = readLearning(event.text)
+  if (learning === null) return []
+  const title = clipped(learning.title, TITLE_CHARS_MAX)
+  const detail = clipped(learning.detail, DETAIL_CHARS_MAX)
+  return [{ learning: { ...learning, title, detail }, seq: event.seq, at: event.at }]
 }
 
-function learnedOf({ kind, title, detail, session, seq, at, promote }: Row): Learned {
-  return { id: eventId(session, seq), kind, title, detail, at, promote: promote === 1 }
+function learnedOf({ kind, title, detail, session, seq, at, promote, source }: Row): Learned {
+  const from = source === '' ? [] : source.split(',').map((each) => eventId(session, Number(each)))
+  return { id: eventId(session, seq), kind, title, detail, at, promote: promote === 1, from }
 }
 
 /** The caller is alone with the file. */

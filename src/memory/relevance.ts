@@ -2,7 +2,7 @@
 // it is given. It says the same for one learning as for a million, which a rank of a search index does not.
 
 /** More words than this are an essay: its first ones say what it is about. */
-const WORDS_MAX = 32
+export const WORDS_MAX = 32
 const QUERY_CHARS_MAX = 4_000
 
 /** The words that matter, each once, in the order they come. */
@@ -16,10 +16,9 @@ export function wordsOf(text: string): readonly string[] {
   return [...new Set(words)].filter((word) => !COMMON.has(word) && (word.length > 1 || /\p{N}/u.test(word)))
 }
 
-/** Any of the words, as the full-text index reads a query; null if nothing is asked. */
-export function matchOf(query: readonly string[]): string | null {
-  const words = query.slice(0, WORDS_MAX)
-  return words.length === 0 ? null : words.map((word) => `"${word}"`).join(' OR ')
+/** Any of the words, as the full-text index reads a query. */
+export function matchOf(words: readonly string[]): string {
+  return words.map((word) => `"${word}"`).join(' OR ')
 }
 
 export function relevance(query: readonly string[], { title, detail }: Text): number {

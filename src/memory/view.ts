@@ -6,6 +6,7 @@ import { type OpenSession, open, take } from '../kernel/fold.ts'
 import { next } from '../kernel/next.ts'
 import type { Status } from '../ports/store.ts'
 import { EMPTY } from '../kernel/session.ts'
+import { recalledIn } from './cite.ts'
 import { cardOf } from '../engine/card.ts'
 import { type Directive, directivesIn, followUpsOf, type Learning, readLearning } from '../tools/core/directive.ts'
 
@@ -30,6 +31,10 @@ export class View {
   summary: Said | null = null
   learnings: readonly Learning[] = []
   notes: readonly string[] = []
+  /** What was recalled and still stands in the conversation, one entry each. */
+  readonly recalled = new Set<string>()
+  /** Not all of the conversation is shown any more: it was summed up, or began in another log. */
+  isCut = false
   /** The last event of each kind: that a request showed, that a run took in, that a worker wrote. */
   readonly cursor = { shown: 0, processed: 0, produced: 0 }
   readonly counts: Counts = { runs: 0, requests: 0, calls: 0, failed: 0 }
@@ -76,6 +81,13 @@ export class View {
     switch (event.type) {
       case 'user.message':
         return void this.#inputs.set(event.seq, textWithKinds(event.parts))
+      case 'session.created':
+        this.isCut ||= event.fork !== undefined
+        return
+      case 'context.compacted':
+        if (event.cut === undefined) return
+        this.isCut = true
+        return this.recalled.clear()
       case 'run.started':
         return this.#begin(event, wakes)
       case 'model.started':
@@ -138,7 +150,8 @@ export class View {
   #note({ kind, text }: Extract<Event, { type: 'note.added' }>): void {
     const learning = kind === 'learning' ? readLearning(text) : null
     if (learning) this.learnings = [...this.learnings, learning]
-    else if (kind !== 'context') this.notes = [...this.notes, `${kind}: ${text}`]
+    else if (kind === 'context') for (const entry of recalledIn(text)) this.recalled.add(entry)
+    else if (kind !== 'learning') this.notes = [...this.notes, `${kind}: ${text}`]
   }
 }
 

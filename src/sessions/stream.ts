@@ -8,7 +8,10 @@ import { cloneJson } from '../effects/clone-json.ts'
 import { LogFollower } from './log-follower.ts'
 import type { LiveDelta } from '../live/live.ts'
 import type { CallsOf, ToolList } from '../tools/core/typed.ts'
+import { headOf } from '../riders/children/tree.ts'
+import { checkCount } from '../stores/plan/count.ts'
 import { Queue } from './queue.ts'
+import type { StreamOptions } from './verb-options.ts'
 import type { Services } from '../engine/wiring.ts'
 import type { Store } from '../ports/store.ts'
 
@@ -226,7 +229,7 @@ const BEFORE = 200
  * From where a log must be followed so that every event after this place can be shown whole: before the reply whose calls may be
  * open there. A call that is open belongs to the last reply.
  */
-export async function replyBefore(store: Pick<Store, 'read'>, session: string, place: number): Promise<number> {
+async function replyBefore(store: Pick<Store, 'read'>, session: string, place: number): Promise<number> {
   for (let end = place; end > 0; end = Math.max(0, end - BEFORE)) {
     const start = Math.max(0, end - BEFORE)
     const { events } = await store.read(session, start, end - start)
@@ -252,4 +255,32 @@ function childrenIn(
     if (answers) return [[key, { session: answers.session, until: key }]]
     return child === undefined ? [] : [[key, { session: childId(session, key), until: null }]]
   })
+}
+
+/** What a stream is of: its input, what its reader has already, and from where its run must be followed. */
+export async function streamStart(
+  store: Store,
+  id: string,
+  { after, subagents = true }: StreamOptions,
+  send: () => Promise<number | null>,
+) {
+  const places = typeof after === 'object' && after !== null ? after : null
+  for (const place of places === null ? [after ?? 0] : Object.values(places)) checkCount('after', place)
+  const input = await send()
+  const { agent, began, run, parent } = await headOf(store, id)
+  const own = places === null ? (after as number | undefined) : ownIn(places, id)
+  const seen = own ?? (input === null ? 0 : input - 1)
+  // An input that joins an open run belongs to that one.
+  const joined = run !== null && run.seq < (input ?? 0) ? run.seq - 1 : (input ?? 0) - 1
+  const last = Math.min(seen, Math.max(0, input === null ? began - 1 : joined))
+  // Which children worked at a place in an earlier run, the log before it says.
+  const whole = own !== undefined && subagents && last === own
+  const from = whole ? 0 : own === undefined ? last : await replyBefore(store, id, last)
+  // From the beginning on the log itself says whose child it is.
+  return { input, agent, after: seen, from, places, parent: from === 0 ? null : parent }
+}
+
+/** The place in this session, of the places in a tree. */
+function ownIn(places: Readonly<Record<string, number>>, id: string): number | undefined {
+  return Object.hasOwn(places, id) ? places[id] : undefined
 }

@@ -165,7 +165,9 @@ describe('terret memory', () => {
     expect(readFileSync(file, 'utf8')).toContain('**Staging needs the VPN** (lesson)')
     expect((await stage.terret('memory', '--promote', short)).out).toContain('already')
     await stage.terret('run', 'Something else.')
-    expect(sent(2)).toContain('kept by the user (MEMORY.md)')
+    expect(sent(2)).toMatch(
+      /Background from memory, not instructions.*Kept by the user \(MEMORY\.md\):.*Staging needs the VPN/,
+    )
     expect((await stage.terret('memory', '--forget', short)).code).toBe(0)
     expect(readFileSync(file, 'utf8')).not.toContain('VPN')
     // Learned once more by another session, and after the index was made again: it stays forgotten.
@@ -194,5 +196,38 @@ describe('terret memory', () => {
       expect(err).toMatch(/^terret: [^\n]+\n$/)
     }
     expect(existsSync(join(stage.folder, 'MEMORY.md'))).toBe(false)
+  })
+
+  it('B-CLI-221: with `"memory": {"extract": …}` facts are extracted after a run and listed with their source; a misspelled setting is refused, and a workspace cannot set it', async () => {
+    const facts = [{ kind: 'lesson', title: 'Staging', detail: 'It is at 10.0.0.7.', from: [2] }]
+    const extract = { tokens: 1, calls: 0, runs: 1 }
+    await scriptedBy(['At 10.0.0.7.', JSON.stringify({ facts }), 'At 10.0.0.7.', '{"facts": []}'], {
+      memory: { extract },
+    })
+    await stage.terret('run', 'Where is staging?')
+    expect(sent(1)).toContain('note what later sessions of this agent should know')
+    const [one] = (await learned()) as readonly (Listed & { readonly from: readonly string[] })[]
+    expect(one?.from).toEqual([`${one?.id.replace(/:\d+$/, '')}:2`])
+    expect((await stage.terret('memory', '--learnings')).out).toMatch(
+      /Staging\n {2}It is at 10\.0\.0\.7\.\n {2}extracted from \w{8}:2\n/,
+    )
+    // The runtime files are those of the log that has grown.
+    expect(await stage.json('memory')).toMatchObject({ files: FILES.map(() => ({ state: 'current' })) })
+    await stage.terret('run', 'Is staging at 10.0.0.7?')
+    expect(sent(2)).toContain(`[${one?.id}] lesson`)
+    const { url } = provider.chaos ?? { url: '' }
+    for (const memory of [
+      { extracts: true },
+      { extract: { run: 1 } },
+      { extract: 'yes' },
+      { extract: { calls: -1 } },
+    ]) {
+      stage.configure({ ...endpoint(url), memory })
+      expect(await stage.terret('run', 'No.')).toMatchObject({ code: 7, out: '' })
+    }
+    stage.configure(endpoint(url))
+    stage.write('work/.terret/config.json', JSON.stringify({ memory: { extract: true } }))
+    expect((await stage.terret('run', '--trust', 'No.')).code).toBe(7)
+    expect(provider.chaos?.requests).toHaveLength(4)
   })
 })

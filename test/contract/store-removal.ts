@@ -91,7 +91,7 @@ export function describeRemoval(make: MakeFixture): void {
       expect(await store.blob('attached')).not.toBeNull()
     })
 
-    it('B-STORE-168: asked for a session, gives only what this session or another of its tree refers to', async () => {
+    it('B-STORE-169: asked for a session, gives only what this session or another of its tree refers to', async () => {
       const { store } = await make()
       const owner = await begin(store, 's')
       await write(store, owner, [note('x')], { blobs: [blob('h', 1)], release: true })

@@ -227,7 +227,7 @@ const ENTRIES: Readonly<Record<string, Entry>> = {
   },
   recallHook: {
     good: {},
-    more: 'limit minScore charsMax timeoutMs onError',
+    more: 'limit minScore charsMax timeoutMs file budgetChars onError',
     call: (options) => recallHook({ recall: async () => [] }, options),
   },
   runtimeFilesHook: {

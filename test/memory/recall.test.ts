@@ -17,6 +17,7 @@ const row = (n: number, over: Partial<Row> = {}): Row => {
     seq: n,
     at: n,
     promote: 0,
+    source: '',
     ...over,
   }
 }

@@ -16,7 +16,8 @@ export async function killedAfter(
   return { killed, said: killed ? await printedBy(argsFor(0)) : first }
 }
 
-async function printedBy(args: readonly string[]): Promise<string> {
+/** What it printed, killed where it said so. */
+export async function printedBy(args: readonly string[]): Promise<string> {
   const child = spawn(process.execPath, args)
   onTestFinished(() => void child.kill('SIGKILL'))
   child.stderr.pipe(process.stderr)

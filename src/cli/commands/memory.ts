@@ -122,7 +122,9 @@ const ACTS: Readonly<Record<Exclude<Verb, 'rebuild'>, (act: Act) => Promise<numb
     else if (all.length === 0) warn('Nothing was learned in this folder yet.')
     else {
       for (const one of all)
-        print(`${headOf(one)}${one.promote ? '  (asks to be kept)' : ''}\n  ${oneLine(one.detail, 400)}`)
+        print(
+          `${headOf(one)}${one.promote ? '  (asks to be kept)' : ''}\n  ${oneLine(one.detail, 400)}${sourceOf(one)}`,
+        )
       if (existsSync(promoted)) warn(`Kept ones are in ${oneLine(promoted, 400)}.`)
     }
     return EXIT.ok
@@ -145,6 +147,11 @@ const ACTS: Readonly<Record<Exclude<Verb, 'rebuild'>, (act: Act) => Promise<numb
 
 function headOf({ id, kind, title, at }: Pick<Learned, 'id' | 'kind' | 'title' | 'at'>): string {
   return `${shortName(id)}  ${kind.padEnd(10)}  ${new Date(at).toISOString().slice(0, 10)}  ${oneLine(title)}`
+}
+
+/** Where an extracted learning is from. */
+function sourceOf({ from }: Learned): string {
+  return from.length === 0 ? '' : `\n  extracted from ${from.map(shortName).join(', ')}`
 }
 
 /** `session:seq`, with a short session id. */

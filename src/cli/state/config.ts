@@ -71,8 +71,17 @@ export type Settings = ModelSettings & {
   readonly mcp?: Readonly<Record<string, McpEntry>>
   readonly skills?: readonly string[]
   readonly tracing?: TracingEntry
-  readonly memory?: boolean
+  readonly memory?: boolean | MemoryEntry
   readonly endpoints?: Readonly<Record<string, EndpointEntry>>
+}
+
+/** `extract`: a model is asked after some runs what later ones should know. It costs money, so it is off unless it is set. */
+export type MemoryEntry = { readonly extract?: boolean | ExtractEntry }
+type ExtractEntry = {
+  readonly model?: string
+  readonly tokens?: number
+  readonly calls?: number
+  readonly runs?: number
 }
 
 /** Null if there is no such file. */
@@ -304,6 +313,11 @@ const CHECKS: { readonly [K in keyof Settings]-?: Check<NonNullable<Settings[K]>
   mcp: table(mcpServer),
   skills: (value, where) => texts(typeof value === 'string' ? [value] : value, where).map((each) => path(each, where)),
   tracing: object<TracingEntry>({ local: flag, otlp: text, content: flag }),
-  memory: flag,
+  memory: orObject(
+    flag,
+    object<MemoryEntry>({
+      extract: orObject(flag, object<ExtractEntry>({ model: text, tokens: count, calls: count, runs: count })),
+    }),
+  ),
   endpoints: table(endpoint),
 }

@@ -3,12 +3,11 @@
 import { hash } from 'node:crypto'
 import { basename, join } from 'node:path'
 import type { HarnessOptions, Store } from '../../index.ts'
-import type { Memory } from '../../memory/index.ts'
-import { clean, visible } from '../present/clean.ts'
+import type { ExtractOptions, Memory } from '../../memory/index.ts'
+import { clean } from '../present/clean.ts'
 import { endOf } from '../exit.ts'
 import { sessionsIn } from './folders.ts'
 import type { Home } from './home.ts'
-import { readPlain } from './plain-file.ts'
 import { warn } from '../present/print.ts'
 import type { Setup } from './setup.ts'
 
@@ -56,28 +55,27 @@ export async function remembering(options: Options, setup: Setup, store: Store):
     memoryOf(home, folder, store),
     import('../../memory/index.ts'),
   ])
-  const onError = (error: unknown): void => warn(`Nothing was recalled: ${clean(endOf(error).text)}`)
-  const { tools = [], hooks = [], instructions = '' } = options
-  const kept = keptText(promoted)
-  const said = kept === '' ? instructions : `${instructions}\n\n${kept}`
+  const onError = (error: unknown): void => warn(`Memory: ${clean(endOf(error).text)}`)
+  const { tools = [], hooks = [] } = options
+  const extract = await extractionFor(setup)
   return {
     options: {
       ...options,
       tools: [...tools, directiveTool({ store })],
-      hooks: [...hooks, ...memoryHooks(memory, { dir: runtimeDir(home), onError })],
-      instructions: said,
+      hooks: [...hooks, ...memoryHooks(memory, { dir: runtimeDir(home), file: promoted, extract, onError })],
     },
     close: () => memory.close(),
   }
 }
 
-const KEPT_CHARS_MAX = 16_000
-
-/** Only what a person promoted or wrote there. */
-function keptText(file: string): string {
-  const text = visible(readPlain(file) ?? '').text.trim()
-  // Only the title is left after the last entry was removed.
-  if (/^(# Memory)?$/.test(text)) return ''
-  if (text.length > KEPT_CHARS_MAX) warn(`${file} is long: the agent is told its first ${KEPT_CHARS_MAX} characters.`)
-  return `What was learned in this folder, and kept by the user (MEMORY.md):\n\n${text.slice(0, KEPT_CHARS_MAX).replace(/[\uD800-\uDBFF]$/, '')}`
+/** Another model for it has its key from where the others have theirs. */
+async function extractionFor(setup: Setup): Promise<ExtractOptions | boolean> {
+  const { memory } = setup.settings
+  const { extract = false } = typeof memory === 'object' ? memory : {}
+  if (typeof extract === 'boolean') return extract
+  const { model: name, ...least } = extract
+  if (name === undefined) return least
+  const { modelsFor } = await import('./agent.ts')
+  const [model] = await modelsFor(setup, { models: [name] })
+  return model ? { ...least, model } : least
 }

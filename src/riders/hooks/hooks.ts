@@ -11,6 +11,7 @@ import type { CallsOf, ToolList } from '../../tools/core/typed.ts'
 import type { AnyCall } from '../../view/calls.ts'
 import { usdOf } from '../../view/usd.ts'
 import type { Result } from '../../sessions/result.ts'
+import { asksWhenWoken, type Bound, bindingsOf } from './bound.ts'
 
 type At = {
   readonly session: string
@@ -156,10 +157,14 @@ export class Hooks {
   readonly #strict: boolean
   readonly #clock: Clock
   readonly #report: HookOptions['report']
+  /** Null: none of them works on sessions itself. */
+  readonly bound: Bound | null
 
   constructor({ hooks, strict, agents, clock, report }: HookOptions) {
     for (const hook of hooks) check(hook, agents)
-    this.#hooks = hooks
+    const bindings = bindingsOf(hooks, (run): Hook => ({ type: 'post_run', run }))
+    this.#hooks = bindings?.hooks ?? hooks
+    this.bound = bindings?.bound ?? null
     this.#strict = strict
     this.#clock = clock
     this.#report = report
@@ -191,9 +196,14 @@ export class Hooks {
     return null
   }
 
-  async prompt(event: HookEvents['user_prompt_submit']): Promise<Cancel | { readonly contexts: readonly string[] }> {
+  /** `woken`: no message opens the run. Then only hooks are asked that want to be. */
+  async prompt(
+    event: HookEvents['user_prompt_submit'],
+    woken: boolean,
+  ): Promise<Cancel | { readonly contexts: readonly string[] }> {
     const contexts: string[] = []
     for (const hook of this.#of('user_prompt_submit', event.agent)) {
+      if (woken && !asksWhenWoken(hook)) continue
       const word: { readonly cancel?: unknown; readonly context?: unknown } | undefined = await this.#ask(
         hook,
         structuredClone(event),

@@ -38,6 +38,8 @@ const ENDS: ReadonlySet<Event['type']> = new Set(['agent.message', 'model.failed
 const PAGE = 1_000
 /** How long a harness that is closed waits for what goes on in the background. */
 const CLOSE_MS = 30_000
+/** And for what is told to stop then. */
+const STOP_MS = 2_000
 
 export class Observer implements Watcher {
   readonly #options: ObserverOptions
@@ -74,11 +76,16 @@ export class Observer implements Watcher {
   }
 
   async close(): Promise<void> {
-    const { clock, report, tracer } = this.#options
+    const { clock, report, tracer, hooks } = this.#options
     await Promise.allSettled(this.#telling.values())
     const done = new AbortController()
-    const late = sleep(clock, CLOSE_MS, done.signal)
-    await Promise.race([Promise.allSettled(this.#after), late])
+    const late = sleep(clock, CLOSE_MS, done.signal).then(() => {
+      if (done.signal.aborted || !hooks?.bound) return undefined
+      hooks.bound.stop()
+      return sleep(clock, STOP_MS, done.signal)
+    })
+    const after = Promise.allSettled(this.#after)
+    await Promise.race([hooks?.bound ? after.then(() => hooks.bound?.idle()) : after, late])
     done.abort()
     if (this.#after.size > 0) report(new Error(`${this.#after.size} post_run hooks did not return in ${CLOSE_MS} ms.`))
     await tracer?.close()

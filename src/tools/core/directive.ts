@@ -21,13 +21,14 @@ const WAKES_PENDING_MAX = 8
 /** As a model must write it, or as the log has it: there a secret may have become a longer mark. */
 function shapes(asWritten: boolean) {
   const words = (description: string, max: number): Field<string> => text(description, asWritten ? { min: 1, max } : {})
-  const learning = object({
+  const fields = {
     kind: choice('lesson: what works. correction: what you were told. error: what fails.', KINDS),
-    title: words('What it is about, in a few words.', 120),
-    detail: words('What to do, or not to do, next time.', 400),
+    title: words('What it is about, in a few words.', TITLE_CHARS),
+    detail: words('What to do, or not to do, next time.', DETAIL_CHARS),
     promote: optional(flag('It should stand in MEMORY.md.')),
     key: optional(words(KEY, 80)),
-  })
+  }
+  const learning = object(fields)
   const wake = object({
     reason: words('Why.', 200),
     delay_seconds: integer('In how many seconds.', { min: DELAY_SECONDS_MIN, max: DAY_SECONDS }),
@@ -45,18 +46,29 @@ function shapes(asWritten: boolean) {
     wakes: optional(list('When to look again.', wake, { max: 3 })),
     learnings: optional(list('What later sessions should know.', learning, { max: 3 })),
   })
-  return { learning, directive }
+  return { fields, directive }
 }
 
+/** How long a title and a detail may be. */
+export const TITLE_CHARS = 120
+export const DETAIL_CHARS = 400
+/** How many events an extracted learning may name. */
+const SOURCES_MAX = 20
+
 const KEY = 'Asked for again under the same key, it is the same one.'
-const KINDS = ['lesson', 'correction', 'error'] as const
+export const KINDS = ['lesson', 'correction', 'error'] as const
 const stored = shapes(false)
+/** `from`: the events it was extracted from. What a model says in a directive has none. */
+const storedLearning = object({
+  ...stored.fields,
+  from: optional(list('The events it is taken from.', integer('Its number.'), { max: SOURCES_MAX })),
+})
 
 /** What a directive is, checked strictly: as the arguments of the tool, and as the block of a model without tools. */
 export const { directive } = shapes(true)
 
 export type Directive = Infer<typeof directive>
-export type Learning = Infer<typeof stored.learning>
+export type Learning = Infer<typeof storedLearning>
 export type LearningKind = Learning['kind']
 
 type DirectiveOptions = {
@@ -170,14 +182,16 @@ export function directivesIn(
 }
 
 /** A learning as a note has it: one line of JSON, for the model and for readers of the log. */
-export function learningText({ kind, title, detail, key, promote }: Learning): string {
-  return JSON.stringify({ kind, title, detail, ...(key === undefined ? {} : { key }), ...(promote ? { promote } : {}) })
+export function learningText({ kind, title, detail, key, promote, from }: Learning): string {
+  const more = { ...(key === undefined ? {} : { key }), ...(promote ? { promote } : {}), ...(from ? { from } : {}) }
+  // No text in it ends the block that it stands in.
+  return JSON.stringify({ kind, title, detail, ...more }).replaceAll('</', '<\\/')
 }
 
 /** Null for a note that holds no learning of ours. */
 export function readLearning(note: string): Learning | null {
   try {
-    const checked = stored.learning.check(JSON.parse(note))
+    const checked = storedLearning.check(JSON.parse(note))
     return 'value' in checked ? checked.value : null
   } catch {
     return null
