@@ -12,8 +12,8 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'no fencing: a worker that lost its lease may write',
     file: 'src/stores/plan/plan.ts',
-    find: 'if (epoch !== draft.epoch || draft.worker === null) {',
-    replace: 'if (epoch === -1) {',
+    find: 'if (epoch === held && worker !== null) return',
+    replace: 'if (epoch !== -1) return',
   },
   {
     name: 'a lost once call is run again',

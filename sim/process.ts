@@ -204,10 +204,10 @@ export class SimProcess {
     await this.#hop(true)
     const faults = this.#shared.faults()
     // Money that was short when a run had to end for it may be there a slow commit later: no rule could tell.
-    const owned = writes.filter(({ lane }) => lane === 'owner')
-    const ends = owned.some(({ events }) => events.some(({ type }) => type === 'run.settled'))
-    if (faults && owned.length > 0 && !ends && this.chance.yes(faults.slow))
-      await this.sleep(this.chance.between(10, 60))
+    const ends = writes.some(
+      ({ lane, events }) => lane === 'owner' && events.some(({ type }) => type === 'run.settled'),
+    )
+    if (faults && !ends && this.chance.yes(faults.slow)) await this.sleep(this.chance.between(10, 60))
     if (faults && this.chance.yes(faults.diskFull)) disk.fullUntil = scheduler.now() + this.chance.between(20, 400)
     this.#needsRoom()
     this.committing = true

@@ -23,7 +23,7 @@ import { readersOf } from './sessions/stream-text.ts'
 import { sentBefore } from './sessions/log-follower.ts'
 import { blobFor } from './view/blobs.ts'
 import { BUDGET, isStopped } from './view/calls.ts'
-import { checkOwnBlobs, type Input } from './sessions/input.ts'
+import { checkOwnBlobs, type Input, namedBlobs } from './sessions/input.ts'
 import type { SessionState } from './sessions/look.ts'
 import { asOwner, type Beginning, creation, type Owned } from './engine/owner.ts'
 import { attended, follow, type Followed, followedBy, type Place, whenBegun } from './sessions/await-run.ts'
@@ -85,7 +85,7 @@ export class SessionHandle implements Verbs {
     this.#check()
     const { store, random, redactor } = this.#services
     const said = commandsOf(commands, random)
-    for (const each of said) await checkOwnBlobs(store, this.id, each)
+    await checkOwnBlobs(store, this.id, said.flatMap(namedBlobs))
     const words = said.filter(({ event }) => event.type === 'user.message').length
     if (words > 0) await this.#checkRoom(words)
     const events = said.map(({ event }) => redactor.body(event))
@@ -97,7 +97,8 @@ export class SessionHandle implements Verbs {
   async #enter(input: Input, options: SendOptions): Promise<SentReceipt> {
     options.signal?.throwIfAborted()
     const said = messageOf(input, options, this.#services.random)
-    await checkOwnBlobs(this.#services.store, this.id, said)
+    const named = namedBlobs(said)
+    if (named.length > 0) await checkOwnBlobs(this.#services.store, this.id, named)
     if (said.event.options !== undefined) await this.#checkChoice(said, options, null)
     if (options.when !== 'idle') return this.#queue(said, options)
     try {
@@ -329,7 +330,7 @@ export class SessionHandle implements Verbs {
     const { store, random, redactor } = this.#services
     options.signal?.throwIfAborted()
     const said = messageOf(input, options, random)
-    await checkOwnBlobs(store, this.id, said)
+    await checkOwnBlobs(store, this.id, namedBlobs(said))
     if (said.event.options !== undefined) await this.#checkChoice(said, options, beginning.agent)
     const { event, blobs } = said
     const message = { session: this.id, lane: 'inbox', events: [redactor.body(event)], blobs } as const

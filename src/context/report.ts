@@ -165,8 +165,7 @@ class ContextLog {
 
   #sourceOf(message: Message): { readonly source: SourceKind; readonly name?: string } {
     if (message.role === 'assistant') return { source: 'assistant' }
-    if (message.role === 'tool')
-      return { source: message.content === CLEARED ? 'cleared' : 'result', name: message.tool }
+    if (message.role === 'tool') return { source: isCleared(message) ? 'cleared' : 'result', name: message.tool }
     if (message.pin) return { source: 'pin' }
     if (!this.#transcript.inherited.has(message)) return { source: this.#kinds.get(message.seq) ?? 'user' }
     // Its number is of another log, so its words must say what it is.
@@ -202,7 +201,7 @@ class ContextLog {
   }
 
   #clearedCount(): number {
-    return this.#transcript.messages.filter((message) => message.role === 'tool' && message.content === CLEARED).length
+    return this.#transcript.messages.filter(isCleared).length
   }
 }
 
@@ -247,4 +246,11 @@ export function missIn({ seq, missed }: Extract<Event, { type: 'agent.message' }
   const { why, tokens, cost } = (missed ?? {}) as Readonly<Record<string, unknown>>
   const count = (value: unknown): number => (typeof value === 'number' ? value : 0)
   return [{ seq, why: typeof why === 'string' ? why : '?', tokens: count(tokens), cost: count(cost) }]
+}
+
+/** With the key of its call behind it. */
+function isCleared(message: Message): boolean {
+  return (
+    message.role === 'tool' && typeof message.content === 'string' && message.content.startsWith(`${CLEARED} call:`)
+  )
 }

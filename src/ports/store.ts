@@ -68,6 +68,8 @@ export type OwnerWrite = Frozen<{
 export type InboxWrite = Frozen<{
   session: string
   lane: 'inbox'
+  /** The lease of a worker: refused with `lease_lost` once another has the session. Absent: anybody may write. */
+  epoch?: number
   /** Stamped by the store. Makes the session due in the same transaction. */
   events: readonly InboxBody[]
   blobs?: readonly Blob[]

@@ -89,12 +89,18 @@ function keptOf(part: BlobRef): BlobRef {
 
 type Sent = { readonly event: InboxBody; readonly blobs: readonly Blob[] }
 
+/** Blobs that a message names and does not bring, by hash. */
+export function namedBlobs({ event, blobs }: Sent): readonly string[] {
+  if (event.type !== 'user.message') return []
+  const hashes = event.parts.flatMap((part) => (part.type === 'blob' ? [part.hash] : []))
+  return hashes.filter((hash) => !blobs.some((blob) => blob.hash === hash))
+}
+
 /** A message may name blobs of its session and its tree only: with the hash alone it could read those of others. */
-export async function checkOwnBlobs(store: Store, session: string, { event, blobs }: Sent): Promise<void> {
-  for (const part of event.type === 'user.message' ? event.parts : []) {
-    if (part.type !== 'blob' || blobs.some(({ hash }) => hash === part.hash)) continue
-    if ((await blobFor(store, session, part.hash)) !== null) continue
-    throw new Fault('invalid_input', `Session ${session} has no blob ${part.hash}. Send the file itself.`)
+export async function checkOwnBlobs(store: Store, session: string, hashes: readonly string[]): Promise<void> {
+  for (const hash of hashes) {
+    if ((await blobFor(store, session, hash)) !== null) continue
+    throw new Fault('invalid_input', `Session ${session} has no blob ${hash}. Send the file itself.`)
   }
 }
 

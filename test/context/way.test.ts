@@ -418,7 +418,10 @@ describe('an answer from outside', () => {
         if (seen.length === 0) return { calls: [{ tool: 'ask' }] }
         return token === undefined ? 'Done.' : { calls: [{ tool: 'retrieve_original', args: { token, byte_to: 106 } }] }
       })
-      const harness = make({ model, tools: [ask], compression, compaction: { windowTokens: 100_000 } })
+      const compaction = { windowTokens: 100_000 }
+      // Speaking of compaction offers the tool too, unless it is denied.
+      const deny = compression === 'off' ? ['retrieve_original'] : []
+      const harness = make({ model, tools: [ask], compression, compaction, deny })
       const { sessionId, pending } = await harness.run('Go.')
       const session = harness.session(sessionId)
       await session.answer({ callId: pending[0]?.callId ?? '', content: text })

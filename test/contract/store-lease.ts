@@ -31,6 +31,29 @@ export function describeLeases(make: MakeFixture): void {
       expect(epochs).toEqual([1, 2, 3, 4])
     })
 
+    it('B-STORE-170: what a worker holds for a session counts only while it has the lease; without one anybody may write', async () => {
+      const { store, clock } = await make()
+      await create(store, 's')
+      const { epoch } = await claim(store, 's', 'w1')
+      const hold = (key: string, fence: { readonly epoch?: number }) =>
+        store.commit([
+          {
+            session: 's',
+            lane: 'inbox',
+            events: [],
+            ...fence,
+            charges: [{ type: 'hold', key, accounts: ['a'], amount: 5 }],
+          },
+        ])
+      await hold('k1', { epoch })
+      clock.advance(TTL + 1)
+      await claim(store, 's', 'w2')
+      expect(await outcome(hold('k2', { epoch }))).toBe('lease_lost')
+      expect(await store.account('a')).toMatchObject({ held: 5 })
+      await hold('k3', {})
+      expect(await store.account('a')).toMatchObject({ held: 10 })
+    })
+
     it('B-STORE-21: while a lease lives no other worker gets it; when it has expired, any worker does', async () => {
       const { store, clock } = await make()
       await create(store, 's')

@@ -60,9 +60,9 @@ export class BudgetedModel {
     // The epoch keeps it apart from what an attempt before this one asked.
     const key = `${this.#under}${this.#cache.epoch}.${this.#tries}`
     const held = spending.bounded ? holdOf(await rateOf(model), charsIn(request)) : null
-    const over = held === null ? null : await this.#hold(spending, key, held)
-    this.over = over !== null
-    if (over !== null) return over
+    this.over = false
+    const refused = held === null ? null : await this.#hold(spending, key, held)
+    if (refused !== null) return refused
     const { answer, spent } = await this.#asked(model, request)
     if (spent !== null) this.spent = this.spent === null ? spent : sum(this.spent, spent)
     // If it cannot be written now, it is settled in full with the result of the call.
@@ -101,10 +101,15 @@ export class BudgetedModel {
     const { id, session } = this.#cache
     const payer = { session: id, root: session.parent?.root ?? id, run: session.began, at: this.#services.store.now() }
     try {
-      await this.#charge([...spending.limits(payer), { type: 'hold', key, accounts: spending.accounts(payer), amount }])
+      const hold = { type: 'hold', key, accounts: spending.accounts(payer), amount } as const
+      // What a worker holds that has lost the session, nobody would settle.
+      await this.#charge([...spending.limits(payer), hold], this.#cache.epoch || undefined)
       return null
     } catch (error) {
+      if (error instanceof Fault && error.code === 'lease_lost')
+        return failure('other', 'The call was stopped before it was made.')
       if (!(error instanceof Fault) || error.code !== 'over_budget') throw error
+      this.over = true
       return failure(
         'other',
         `over budget: the money of the ${emptyAccount(error) ?? 'account'} does not cover this call`,
@@ -113,8 +118,9 @@ export class BudgetedModel {
   }
 
   /** Beside the log: nothing happened in the session yet. */
-  async #charge(charges: readonly Charge[]): Promise<void> {
-    await this.#services.store.commit([{ session: this.#cache.id, lane: 'inbox', events: [], charges }])
+  async #charge(charges: readonly Charge[], epoch?: number): Promise<void> {
+    const fence = epoch === undefined ? {} : { epoch }
+    await this.#services.store.commit([{ session: this.#cache.id, lane: 'inbox', events: [], charges, ...fence }])
   }
 }
 

@@ -246,10 +246,7 @@ function checkOwner(draft: SessionChange, write: OwnerWrite): void {
   const { session, epoch, expectedSeq } = write
   if ((epoch === 0 && expectedSeq === 0) || isRestoration(write))
     throw new Fault('session_exists', `Session ${session} exists already.`)
-  if (epoch !== draft.epoch || draft.worker === null) {
-    const detail = `epoch ${epoch}, the store has ${draft.epoch}${draft.worker === null ? ', released' : ''}`
-    throw new Fault('lease_lost', `This worker no longer holds session ${session}.`, detail)
-  }
+  checkLease(draft, epoch)
   if (draft.status === 'terminated' && (write.events.length > 0 || write.card.status !== 'terminated')) {
     throw closed(session)
   }
@@ -260,6 +257,12 @@ function checkOwner(draft: SessionChange, write: OwnerWrite): void {
       `expected seq ${expectedSeq}, the log ends at ${draft.seq}`,
     )
   }
+}
+
+function checkLease({ session, worker, epoch: held }: SessionChange, epoch: number): void {
+  if (epoch === held && worker !== null) return
+  const detail = `epoch ${epoch}, the store has ${held}${worker === null ? ', released' : ''}`
+  throw new Fault('lease_lost', `This worker no longer holds session ${session}.`, detail)
 }
 
 function create(plan: WritePlan, view: View, write: OwnerWrite): SessionChange {
@@ -315,6 +318,7 @@ function planInbox(plan: WritePlan, view: View, write: InboxWrite): Receipt {
     checkId('session id', write.session)
     throw missingSession(write.session)
   }
+  if (write.epoch !== undefined) checkLease(draft, write.epoch)
   const seqs: number[] = []
   let fresh = 0
   for (const body of write.events) {
