@@ -16,6 +16,12 @@ export const FAULTS: readonly Planted[] = [
     replace: 'if (epoch !== -1) return',
   },
   {
+    name: 'money is held for a session that another worker has',
+    file: 'src/riders/money/budgeted-model.ts',
+    find: 'this.#cache.epoch || undefined',
+    replace: 'undefined',
+  },
+  {
     name: 'a lost once call is run again',
     file: 'src/kernel/next.ts',
     find: "if (proposal.effect === 'once') {",
