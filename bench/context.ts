@@ -1,5 +1,5 @@
 // `context`: what a long run sends to the model. 300 turns over files, outputs and JSON of this repository with a scripted model: with
-// everything off, with `light`, with `full`, with `full` and a budget for each result, and with `full` in a window that is compacted. Bytes are the same in every run; only
+// everything off, with `light`, with `full`, and with `full` in a window that is compacted. Bytes are the same in every run; only
 // what the router takes, and what a turn costs in which nothing is large, are times.
 import { compressContent, defineTool, Harness, type HarnessOptions, scripted, type Step } from '../src/index.ts'
 import { SUMMARIZER } from '../src/context/summary.ts'
@@ -185,7 +185,6 @@ export const context: Family = {
     off: () => longRun({}),
     light: () => longRun({ compression: 'light' }),
     full: () => longRun({ compression: 'full' }),
-    budget: () => longRun({ compression: 'full', resultBudget: true }),
     compacted: () => longRun({ compression: 'full', compaction: { windowTokens: WINDOW_TOKENS } }),
     alone,
     quiet,
@@ -193,7 +192,6 @@ export const context: Family = {
   figures: [
     sentFigure('context', 'full', 35),
     sentFigure('context.light', 'light', 100),
-    sentFigure('context.budget', 'budget', 35),
     sentFigure('context.compacted', 'compacted', 35),
     {
       name: 'context.money',

@@ -307,12 +307,12 @@ export class SessionHandle implements Verbs {
 
   /** What only the owner may do, outside of any run. Looks that were asked for meanwhile could not happen, so one is made after it. */
   async #asOwner<T>(
-    act: (session: Session, reader: Reader) => Promise<Owned<T>>,
+    act: (session: Session, reader: Reader, epoch: number) => Promise<Owned<T>>,
   ): Promise<{ value: T; sent: Receipt | null }> {
     this.#check()
     const reader = this.#worker.attend()
     try {
-      return await asOwner(this.#services, this.id, (session) => act(session, reader))
+      return await asOwner(this.#services, this.id, (session, epoch) => act(session, reader, epoch))
     } finally {
       this.#worker.leave(reader)
       const { due = null } = (await this.#services.store.card(this.id)) ?? {}

@@ -43,9 +43,13 @@ export function soundLog({ session, events }: PortableLog, blobs: Blobs): Sessio
   return state
 }
 
+/** No request is as long. */
+const TOKENS_MAX = 100_000_000
+
 /** It can only speak of what stands before it, and what is cut needs a summary in its place. */
 function checkCompacted(event: Extract<Event, { type: 'context.compacted' }>, where: string): void {
-  const { seq, cut, cleared, summary, pins = [] } = event
+  const { seq, cut, cleared, summary, pins = [], before = 0, after = 0 } = event
+  if (Math.max(before, after) > TOKENS_MAX) throw invalid(`${where} has more tokens than any model takes.`)
   if (cut !== undefined && summary === undefined) throw invalid(`${where} cuts without a summary.`)
   if (cut === undefined && summary !== undefined) throw invalid(`${where} has a summary and cuts nothing.`)
   const later = [cut, cleared, ...pins].find((place) => place !== undefined && place > seq)

@@ -16,6 +16,10 @@ const MESSAGES_MIN = 4
 const TEXT_CHARS = 8_000
 const RESULT_CHARS = 2_000
 const ARGS_CHARS = 500
+/** An earlier summary is read as it is, up to this. */
+const SUMMARY_CHARS = 40_000
+/** Where not all messages have room, this part is for the first of them. */
+const BEGINNING_SHARE = 0.25
 /** However often it was shortened, this much of each is left. */
 const SHARE_MIN = 1 / 16
 
@@ -118,7 +122,7 @@ export function ruleLines(
 ): readonly string[] {
   let left = Math.min(RULE_CHARS, roomForRules([...stays], windowTokens))
   const lines = old.flatMap((message) => (isRule(message) ? textOf(message.parts).split('\n') : []))
-  const rules = lines.filter((line) => RULE.test(line)).map((line) => shortened(line.trim(), RULE_LINE_CHARS))
+  const rules = lines.filter((line) => RULE.test(line)).map((line) => ownless(shortened(line.trim(), RULE_LINE_CHARS)))
   return rules.filter((line) => {
     left -= line.length
     return left >= 0
@@ -152,10 +156,24 @@ export function materialOf(old: readonly Message[], focus: string | undefined, c
     lines = old.map((message) => lineOf(message, share))
     if (sizeOf(lines) <= charsMax) return wrap(lines)
   }
-  // Even so it is too much: of the oldest only that they were there.
-  let from = 0
-  for (let size = sizeOf(lines); size > charsMax && from < lines.length; from++) size -= (lines[from] as string).length
-  return wrap([`[${from} older messages are left out]`, ...lines.slice(from)])
+  // Even so it is too much: the beginning stays, which has the goal and what was summarised before, and the end.
+  const first = lines.slice(0, Math.max(1, fitting(lines, charsMax * BEGINNING_SHARE)))
+  const rest = lines.slice(first.length)
+  const last = fitting(rest.toReversed(), charsMax - sizeOf(first))
+  const out = rest.length - last
+  return wrap([...first, `[${out} messages are left out here]`, ...rest.slice(out)])
+}
+
+/** How many of them, from the first on, have room. */
+function fitting(lines: readonly string[], charsMax: number): number {
+  let size = 0
+  let count = 0
+  for (const line of lines) {
+    size += line.length + 2
+    if (size > charsMax) break
+    count += 1
+  }
+  return count
 }
 
 function sizeOf(lines: readonly string[]): number {
@@ -169,7 +187,9 @@ function lineOf(message: Message, share: number): string {
     return `[result of ${tool}${ok ? '' : ', failed'}]\n${quoted(bothEnds(text, RESULT_CHARS * share))}`
   }
   const files = message.parts.filter((part) => 'media' in part).map((part) => `[${part.type}]`)
-  const text = [bothEnds(textOf(message.parts), TEXT_CHARS * share), ...files].join(' ').trim()
+  // What an earlier summary says is nowhere else.
+  const charsMax = isSummary(message) ? SUMMARY_CHARS : TEXT_CHARS * share
+  const text = [bothEnds(textOf(message.parts), charsMax), ...files].join(' ').trim()
   if (message.role === 'user') return `[user]\n${quoted(text)}`
   const calls = message.calls.map(({ tool, args }) => `${tool}(${shortened(JSON.stringify(args), ARGS_CHARS * share)})`)
   return ['[agent]', ...(text === '' ? [] : [quoted(text)]), ...calls.map((call) => `calls ${quoted(call)}`)].join('\n')
@@ -240,5 +260,10 @@ export function summaryOf({ parts, calls, finish }: Reply, chars: number): Summa
 }
 
 function cleaned(text: string): string {
-  return KEYS.reduce((clean, key) => clean.replace(key, '[secret left out]'), text).replace(OWN_TAGS, '&lt;')
+  return ownless(KEYS.reduce((clean, key) => clean.replace(key, '[secret left out]'), text))
+}
+
+/** It cannot close a tag of the harness, or open one. */
+export function ownless(text: string): string {
+  return text.replace(OWN_TAGS, '&lt;')
 }

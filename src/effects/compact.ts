@@ -46,6 +46,8 @@ export type Compacting = {
   readonly window: Window
   readonly fill: Fill
   readonly focus?: string
+  /** The provider said that the request is too long, whatever is known of its window. */
+  readonly overflowed?: true
 }
 
 /**
@@ -57,9 +59,11 @@ export type Fullness =
   | { readonly failure: ModelFailure | null; readonly beside: Omit<Landing, 'recount'> }
 
 const AS_IT_IS: Fullness = { failure: null, beside: { events: [] } }
-/** The summarizer reads at most this part of a window, and never more than this. */
-const READ_SHARE = 0.5
-const READ_CHARS_MAX = 400_000
+/** The summarizer reads at most this part of a window, and never more than this. The rest is for what it writes. */
+const READ_SHARE = 0.85
+const READ_CHARS_MAX = 1_600_000
+/** Of a request that a provider found too long. */
+const OVERFLOW_SHARE = 0.5
 const REASON_CHARS = 500
 /** Of the window: a cut must take at least this much away. */
 const SAVED_MIN = 0.05
@@ -109,7 +113,7 @@ export async function afterOverflow(compacting: Compacting): Promise<Fullness | 
   const { fill } = compacting
   if (!compacting.window.compacts || fill.cut || fill.failures >= FAILURES_MAX) return null
   const cut = cutOf(compacting.transcript, await staying(compacting), 1)
-  if (cut !== null) return shorter(compacting, cut)
+  if (cut !== null) return shorter({ ...compacting, overflowed: true }, cut)
   const cleared = fill.clearing(1)
   return cleared && { landing: { events: [heldBackAs('The provider says that the context is full.'), cleared] } }
 }
@@ -142,7 +146,11 @@ export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried
   const { agent, request, flight } = compacting
   const model = new BudgetedModel(compacting, `${request.seq}.0`, compacting.allowances)
   const { summarizer, takes } = await summarizing(compacting)
-  const answer = await model.ask(summarizer, await summaryRequest({ ...compacting, window: takes }, cut))
+  const whole = { ...compacting, window: takes }
+  let answer = await model.ask(summarizer, await summaryRequest(whole, cut))
+  // How many tokens a text has is an estimate. Once it is tried with less.
+  if (answer.type === 'failure' && answer.class === 'overflow' && !whole.overflowed)
+    answer = await model.ask(summarizer, await summaryRequest({ ...whole, overflowed: true }, cut))
   const spent: Spent & Routed = { ...model.spent, ...(summarizer === agent.model ? {} : routedIn(answer)) }
   if (answer.type === 'failure') {
     // Trouble that may pass says nothing about the summary.
@@ -164,8 +172,8 @@ export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried
   const { transcript, tools, window } = compacting
   const summary = said.summary + (tools?.has(RETRIEVE) ? keptResults(cut, transcript, window.tokens) : '')
   const before = Math.max(compacting.fill.tokens, 1)
-  const whole = charsIn(request)
-  const after = Math.ceil((before * Math.max(0, whole - chars + summary.length)) / Math.max(1, whole))
+  const all = charsIn(request)
+  const after = Math.ceil((before * Math.max(0, all - chars + summary.length)) / Math.max(1, all))
   const body: Mutable<Compacted> = { type: 'context.compacted', cut: cut.cut, summary, before, after, ...spent }
   const stays = await staying(compacting)
   const pins = [...stays].filter((message) => transcript.placeOf(message) > 0).map(({ seq }) => seq)
@@ -188,11 +196,21 @@ function routedIn(answer: Reply | ModelFailure): Routed {
   return { ...(route === undefined ? {} : { route }), ...(fallback_from === undefined ? {} : { fallback_from }) }
 }
 
-async function summaryRequest({ services, request, window, focus, fill }: Compacting, cut: Cut): Promise<Request> {
+/** How many characters the summarizer may read. Tokens are as long as the provider counted them in what was sent. */
+function roomOf({ request, window, fill, overflowed }: Compacting): number {
+  const chars = charsIn(request)
+  const charsAToken = fill.counted
+    ? Math.min(CHARS_A_TOKEN, Math.max(1, chars / Math.max(1, fill.tokens)))
+    : CHARS_A_TOKEN
+  const takes = window.tokens * READ_SHARE * charsAToken
+  // In a window of unknown size what was sent so far has room.
+  return Math.min(takes, overflowed ? chars * OVERFLOW_SHARE : Number.isFinite(takes) ? takes : chars)
+}
+
+async function summaryRequest(compacting: Compacting, cut: Cut): Promise<Request> {
+  const { services, request, focus } = compacting
   const old = await resolved(services.store, cut.old)
-  const tokens = Math.min(window.tokens, Math.max(fill.tokens, charsIn(request) / CHARS_A_TOKEN))
-  const charsMax = Math.min(READ_CHARS_MAX, tokens * CHARS_A_TOKEN * READ_SHARE)
-  const text = materialOf(old, focus, charsMax)
+  const text = materialOf(old, focus, Math.min(READ_CHARS_MAX, roomOf(compacting)))
   const { session, seq, route } = request
   const messages = [{ role: 'user', seq, parts: [{ type: 'text', text }] }] as const
   const asked = { session, seq, instructions: SUMMARIZER, tools: [], allow: 'none', boost: false, messages } as const

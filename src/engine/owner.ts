@@ -32,7 +32,7 @@ const TRY_MS = 25
 export async function asOwner<T>(
   services: Services,
   id: string,
-  act: (session: Session) => Promise<Owned<T>>,
+  act: (session: Session, epoch: number) => Promise<Owned<T>>,
 ): Promise<Done<T>> {
   const { store, redactor } = services
   // A name for this once: by its worker's name it would take the session from what that worker drives.
@@ -43,7 +43,7 @@ export async function asOwner<T>(
   try {
     for (;;) {
       const session = await headOf(store, id)
-      const { value, events, sends = [], charges = [], blobs = [] } = await act(session)
+      const { value, events, sends = [], charges = [], blobs = [] } = await act(session, epoch)
       if (events.length + sends.length === 0) return { value, sent: null }
       const clean = events.map((body) => redactor.body(body))
       const write = { ...ownerWrite(id, session, clean, { now: store.now(), epoch }), charges }

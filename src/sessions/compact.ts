@@ -31,12 +31,13 @@ export function compacting(
   services: Services,
   id: string,
   options: CompactOptions,
-): (session: Session, reader: Reader) => Promise<Owned<CompactedTo | null>> {
+): (session: Session, reader: Reader, epoch: number) => Promise<Owned<CompactedTo | null>> {
   checkCompact(options)
   let made: ReturnType<typeof summarised> | null = null
-  return async (session, reader) => {
+  return async (session, reader, epoch) => {
+    if (session.closed) throw new Fault('session_closed', `Session ${id} is closed and accepts nothing more.`)
     // What was asked for is paid once, however often the session has grown meanwhile.
-    made ??= summarised(services, id, session.seq, options, reader)
+    made ??= summarised(services, { id, from: session.seq, epoch }, options, reader)
     const { body, rules = [] } = await made
     if (body === null) return { value: null, events: [] }
     const charges = [{ type: 'lost', key: holdsUnder(id, `${NO_REQUEST}.0`) }] as const
@@ -76,14 +77,14 @@ type Made = { readonly body: Compacted | null; readonly rules?: readonly OwnerBo
 
 async function summarised(
   services: Services,
-  id: string,
-  from: number,
+  { id, from, epoch }: { readonly id: string; readonly from: number; readonly epoch: number },
   { focus }: CompactOptions,
   reader: Reader,
 ): Promise<Made> {
   const { store } = services
   const cache = new SessionCache(id, store, () => new Guard({ breaker: false, fills: () => true }))
   await cache.open()
+  cache.epoch = epoch
   await recallOptions(services, cache)
   const agent = agentFor(services, cache)
   if (agent.planner !== null)

@@ -2,7 +2,7 @@
 import { Fault } from '../kernel/failure.ts'
 import type { Session } from '../kernel/session.ts'
 import type { Message, Transcript } from '../kernel/transcript.ts'
-import { isChangeNote, isPinned, pinsIn, pinText } from '../context/summary.ts'
+import { isChangeNote, isPinned, ownless, pinsIn, pinText } from '../context/summary.ts'
 import { headOf } from '../riders/children/tree.ts'
 import type { Owned } from '../engine/owner.ts'
 import type { Services } from '../engine/wiring.ts'
@@ -34,6 +34,7 @@ export function pinning({ store }: Services, id: string, what: string | number):
     const { transcript, found } = await foundIn(store, id, seq)
     if (typeof what === 'string') return said(what, found, seq)
     const own = found.find(({ message, of }) => message.seq === what && of !== 'inherited')
+    if (own) checkLength(textOf(own.message.parts))
     if (own && isPinned(own.message)) return { value: { seq: what }, events: [] }
     if (own?.of === 'waiting') return { value: { seq: what }, events: [turning(id, what, found)] }
     if (own)
@@ -74,10 +75,15 @@ function turning(id: string, seq: number, found: readonly Found[]): Owned<null>[
   return { type: 'context.compacted', turned: [seq] }
 }
 
+function checkLength(text: string): void {
+  if (text.trim() !== '' && text.length <= PIN_CHARS_MAX) return
+  throw new Fault('invalid_input', `A pin is a text of 1 to ${PIN_CHARS_MAX} characters. Give one.`)
+}
+
 /** The same words are pinned once. */
-function said(text: string, found: readonly Found[], seq: number): Owned<Pinned> {
-  if (text.trim() === '' || text.length > PIN_CHARS_MAX)
-    throw new Fault('invalid_input', `A pin is a text of 1 to ${PIN_CHARS_MAX} characters. Give one.`)
+function said(given: string, found: readonly Found[], seq: number): Owned<Pinned> {
+  checkLength(given)
+  const text = ownless(given)
   const same = found.find(({ message, of }) => of !== 'inherited' && isPinned(message) && pinText(message) === text)
   if (same) return { value: { seq: same.message.seq }, events: [] }
   return { value: { seq: seq + 1 }, events: [{ type: 'note.added', kind: 'pin', text }] }

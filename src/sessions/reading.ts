@@ -10,7 +10,7 @@ import type { Services } from '../engine/wiring.ts'
 import { headOf } from '../riders/children/tree.ts'
 import { compareIds } from '../stores/plan/id.ts'
 import { type TreeCard, withTreeCost } from '../stores/plan/tree-cost.ts'
-import { type ListedCard, type ListOptions, withContext } from './meter.ts'
+import type { ListedCard, ListOptions } from './meter.ts'
 
 /** `run`: only the events of this run, from its `run.started`, which has this seq, to its end. `limit`: 200 unless said, 1 to 1,000. */
 export type EventsFilter = {
@@ -83,7 +83,7 @@ export async function listed(
 ): Promise<readonly ListedCard[]> {
   const { store } = services
   const cards = await withTreeCost(store, await cardsIn(store, filter))
-  return context ? withContext(services, cards) : cards
+  return context ? (await import('./meter.ts')).withContext(services, cards) : cards
 }
 
 /** All of them, a page at a time, so that a store of many does not stand still meanwhile. */

@@ -1,6 +1,5 @@
 // `terret list`: the sessions of this folder, newest first, or those of all folders.
 import type { Card, Store } from '../../kernel/index.ts'
-import { tokensOf } from '../../context/meter.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../present/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
@@ -33,9 +32,10 @@ export async function list(call: Call): Promise<number> {
       const folder = all ? (card.folder ?? noted.get(card.session) ?? null) : place.folder
       const task = await taskOf(place.store, card.session).catch(goneSince)
       if (task === null) continue
-      if (call.is('json'))
+      if (call.is('json')) {
+        const { tokensOf } = await import('../../context/meter.ts')
         printJson({ ...card, folder, task, contextTokens: await tokensOf(place.store, card.session, card.seq) })
-      else print(line(card, task, all ? (folder ?? '?') : null))
+      } else print(line(card, task, all ? (folder ?? '?') : null))
     }
     const left = shown.find(isQuarantined)
     if (!call.is('json') && left)

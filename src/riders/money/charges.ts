@@ -26,6 +26,8 @@ export function moneyRider(cache: SessionCache, spending: SpendingLimits): Rider
       if (call?.state.type === 'running') commit.charge([{ type: 'lost', key: holdsUnder(id, call.key) }])
       // What a summary for this request held, if it did: whoever asked for it is gone, or has settled it.
       const { model } = commit.session.run ?? {}
+      // And what a compaction by hand held whose process is gone: it cannot be at work, or no run could begin.
+      if (body.type === 'run.started') commit.charge([{ type: 'lost', key: summaryHolds(id, 0) }])
       if (body.type === 'model.failed' && model) commit.charge([{ type: 'lost', key: summaryHolds(id, model.seq) }])
     },
     finish(commit) {
