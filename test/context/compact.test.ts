@@ -284,6 +284,16 @@ describe('a window that fills', () => {
     expect(text).toContain('b [secret left out] c')
   })
 
+  it('B-COMPACT-13: signed tokens are left out of a summary, and looking for them takes time that is linear', async () => {
+    const jwt = `eyJ${'h'.repeat(20)}.eyJ${'p'.repeat(30)}.${'s'.repeat(43)}`
+    const found = cleaned(`a ${jwt} b x-${jwt} c (${jwt}) eyJhhhhhhhh.b.c`)
+    expect(found).toBe('a [secret left out] b [secret left out] c ([secret left out]) eyJhhhhhhhh.b.c')
+    const began = performance.now()
+    for (const word of ['eyJaaaaaaaa-', 'eyJaaaaaaaa.', 'eyJ-', 'aaaaaaaaaaa.', '-eyJaaaaaaaa.aaaaaaaa-'])
+      cleaned(word.repeat(1_000_000 / word.length))
+    expect(performance.now() - began).toBeLessThan(2_000)
+  })
+
   it('B-COMPACT-14: session.compact summarises now, with a focus, and a misspelled option or an empty session changes nothing', async () => {
     const { harness, summaries, asked } = stage((_, turn) => `answer ${turn} `.padEnd(2_000, 'y'))
     const session = await harness.open()
