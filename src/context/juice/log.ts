@@ -113,21 +113,21 @@ type Counted = { readonly counts: Map<number, number>; readonly repeats: Uint8Ar
 
 /** The first line of each kind, where numbers and hashes make no other kind. */
 function templatesOf(lines: Lines, found: readonly number[], { counts, repeats }: Counted): readonly number[] {
-  const first = new Map<string, number>()
+  const first = new Map<string, { readonly line: number; readonly said: string }>()
   const count = (line: number, mayBegin: boolean): void => {
     const said = lines.at(line)
     const template = said.slice(0, TEMPLATE_CHARS).replace(NUMBERS, '#')
-    const known = first.get(template) ?? (mayBegin ? line : null)
-    if (known === null) return
-    first.set(template, known)
-    counts.set(known, (counts.get(known) ?? 0) + 1)
-    if (known !== line && said === lines.at(known)) repeats[line] = 1
+    const known = first.get(template)
+    if (known !== undefined) {
+      counts.set(known.line, (counts.get(known.line) ?? 1) + 1)
+      if (said === known.said) repeats[line] = 1
+    } else if (mayBegin) first.set(template, { line, said })
   }
   const middle = Math.max(FIRST_ERRORS, found.length - LAST_ERRORS)
   for (const line of found.slice(0, FIRST_ERRORS)) count(line, true)
   for (const line of found.slice(middle)) count(line, true)
   for (const line of found.slice(FIRST_ERRORS, middle)) count(line, false)
-  return [...first.values()]
+  return [...first.values()].map(({ line }) => line)
 }
 
 function takeGaps(text: string, lines: Lines, choice: Choice): void {
