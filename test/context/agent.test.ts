@@ -303,7 +303,9 @@ describe('retrieve_original', () => {
     const store = memory()
     const mine = make({ model: retrieving([]).model, store, tools: [saying(orders())], compression: 'full' })
     const [kept] = await resultsOf(mine, (await mine.run('Go.')).sessionId)
-    const { blob } = (kept?.metadata as { compressed: { blob: string } }).compressed
+    const { compressed } = (kept?.metadata ?? {}) as { readonly compressed?: { readonly blob: string } }
+    const blob = compressed?.blob ?? ''
+    expect(await store.blob(blob)).not.toBeNull()
     for (const stage of ['compressed', 'summarized', 'budgeted']) {
       const { model, seen } = retrieving([() => ({ token: 'call:5.0' })])
       const tools = [saying('short', 'report', { [stage]: { blob } })]

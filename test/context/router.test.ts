@@ -376,13 +376,18 @@ describe('what is handed out', () => {
     expect(bodyOf(await full(text, { kind: 'log' }))).toBe(
       'ERROR at foo (×100000)\n[… 99998 lines left out: 2 to 99999 …]\nERROR at foo',
     )
-    const mixed = Array.from({ length: 30_000 }, (_, i) => (i % 3 === 0 ? `ERROR at ${i}` : `fatal: no disk`)).join('\n')
+    const mixed = Array.from({ length: 30_000 }, (_, i) => (i % 3 === 0 ? `ERROR at ${i}` : `fatal: no disk`)).join(
+      '\n',
+    )
     const lines = bodyOf(await full(mixed, { kind: 'log' })).split('\n')
     expect(lines.slice(0, 2)).toEqual(['ERROR at 0 (×10000)', 'fatal: no disk (×20000)'])
   })
 
   it('B-COMPRESS-23: a content that is no text and a token that is none are refused with a sentence', async () => {
-    const refused = (message: string) => ({ code: 'invalid_input', message: expect.stringContaining(message) as string })
+    const refused = (message: string) => ({
+      code: 'invalid_input',
+      message: expect.stringContaining(message) as string,
+    })
     for (const content of [5, null, undefined, ['a']])
       await expect(compressContent(content as unknown as string)).rejects.toMatchObject(refused('takes a text'))
     for (const token of ['', 'A'.repeat(32), 'a'.repeat(31), `${TOKEN}\n`, 5, undefined])
