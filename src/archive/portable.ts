@@ -19,6 +19,7 @@ import { bytesOf, mentionsIn, needs, soundLog } from './sound.ts'
 import { flag, optionsOf, text } from '../options.ts'
 import { labelsCheck, metadataCheck } from '../sessions/metadata.ts'
 import { descriptionIn, type OriginOptions } from '../sessions/origin.ts'
+import { blobFor } from '../view/blobs.ts'
 import { withoutFolder } from '../view/folder.ts'
 import { readLog } from './replay.ts'
 
@@ -46,7 +47,7 @@ export async function exportSession(store: Store, session: string, options: Expo
   const apart = partial ? null : notAlone(session, events, events.reduce(fold, EMPTY))
   if (apart !== null) throw new Fault('invalid_input', `Session ${session} cannot be exported: ${apart}`)
   const parents = await parentsOf(store, { session, events })
-  const blobs = await blobsOf(store, [events, ...parents.map((parent) => parent.events)].flat())
+  const blobs = await blobsOf(store, session, [events, ...parents.map((parent) => parent.events)].flat())
   const rest = { session, events, blobs, ...(parents.length > 0 ? { parents } : {}) }
   const whole = { format: 'terret.session', version: 1, ...rest } as const
   return { ...whole, checksum: checksumOf(whole) }
@@ -224,9 +225,10 @@ function forkOf([created]: readonly Event[]): { readonly session: string; readon
   return created?.type === 'session.created' ? (created.fork ?? null) : null
 }
 
-async function blobsOf(store: Store, events: readonly Event[]): Promise<Portable['blobs']> {
+/** Only what the session may read: that a text names a hash is no permission. */
+async function blobsOf(store: Store, session: string, events: readonly Event[]): Promise<Portable['blobs']> {
   const found = await referred(events, async (hashed) => {
-    const blob = await store.blob(hashed)
+    const blob = await blobFor(store, session, hashed)
     return blob && { media: blob.media, data: Buffer.from(blob.data).toString('base64') }
   })
   const missing = events.flatMap(needs).find((hashed) => !found.has(hashed))

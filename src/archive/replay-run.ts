@@ -1,7 +1,7 @@
 // Rerun: a recorded session once more, in a new session of any harness. The model answers what it answered, the people say what
 // they said; the tools work again, give what they gave, or are stood in for. Its children are made again and go by their own logs.
 // There is no loop here: the harness drives.
-import type { CallKey, ModelFailureClass, ProviderFailureClass } from '../kernel/content.ts'
+import type { BlobRef, CallKey, ModelFailureClass, ProviderFailureClass } from '../kernel/content.ts'
 import { callKey, type Event, type InboxBody, type InboxEvent } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import { outsideOf } from '../kernel/ledger.ts'
@@ -75,13 +75,13 @@ function handlerOf(tool: Tool, results: NonNullable<RerunOptions['results']>, ta
     if (tape && recorded) await tapes.sendUpTo(tape, recorded)
     if (results === 'live') return tool.execute(args, context)
     return results === 'recorded'
-      ? repeated(recorded, tape?.to?.store)
+      ? repeated(recorded, tape?.to?.store, context)
       : results({ tool: tool.name, args, recorded }, context)
   }
 }
 
 /** The session that was recorded is another one: its texts are read from the store itself. */
-async function repeated(recorded: Result | null, store: Store | undefined): Promise<unknown> {
+async function repeated(recorded: Result | null, store: Store | undefined, context: ToolContext): Promise<unknown> {
   if (!recorded) throw new ToolFailure('NotFound', 'The recording has no result for this call.')
   const { content: stored, status, retryKind, failure, metadata, parts = [] } = recorded
   const content = typeof stored === 'string' ? stored : store && (await findText(store, stored.hash))
@@ -90,7 +90,15 @@ async function repeated(recorded: Result | null, store: Store | undefined): Prom
   const beside = isMetadata(metadata) ? metadata : {}
   if (retryKind !== undefined) throw new ModelRetry(content, beside)
   if (failure && failure.kind !== 'Failed' && status !== 'ok') throw new ToolFailure(failure.kind, content, beside)
-  return output({ ok: status === 'ok', content, metadata: beside, parts })
+  const files = await Promise.all(parts.map((part) => keptAgain(part, store, context)))
+  return output({ ok: status === 'ok', content, metadata: beside, parts: files })
+}
+
+/** The session that repeats the call shows only files that it keeps itself. */
+async function keptAgain(part: BlobRef, store: Store | undefined, { keep }: ToolContext): Promise<BlobRef> {
+  const blob = await store?.blob(part.hash)
+  if (blob) keep(blob.data, part.media)
+  return part
 }
 
 type Moment = { readonly seq: number; readonly at: number }

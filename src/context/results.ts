@@ -3,6 +3,7 @@
 import type { CallKey } from '../kernel/content.ts'
 import { callKey, type Event } from '../kernel/event.ts'
 import type { Store } from '../ports/store.ts'
+import { blobFor } from '../view/blobs.ts'
 import { isObject } from '../view/json.ts'
 import { shortened } from '../view/text.ts'
 import { RETRIEVE, STAGES } from './juice/marker.ts'
@@ -70,13 +71,13 @@ async function resultIn(store: Store, log: Log, call: CallKey): Promise<Result |
   return null
 }
 
-/** What the tool said, before it was made shorter for the model. */
+/** What the tool said, before it was made shorter for the model. A tool may write any hash into its metadata. */
 async function bytesOf(store: Store, log: string, { content, metadata, from }: Result): Promise<Uint8Array | null> {
   const told = isObject(metadata) ? STAGES.map((stage) => metadata[stage]).filter(isObject) : []
   const original = told.map(({ blob }) => blob).find((blob) => typeof blob === 'string')
-  const whole = original === undefined ? null : await store.blob(original)
+  const whole = original === undefined ? null : await blobFor(store, log, original)
   if (whole !== null) return whole.data
-  if (typeof content !== 'string') return (await store.blob(content.hash))?.data ?? null
+  if (typeof content !== 'string') return (await blobFor(store, log, content.hash))?.data ?? null
   const [answer] = from === undefined ? [] : (await store.read(log, from - 1, 1)).events
   return Buffer.from(answer?.type === 'user.custom_tool_result' ? answer.content : content)
 }

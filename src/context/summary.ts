@@ -211,7 +211,8 @@ function bothEnds(text: string, chars: number): string {
 const KEYS = [
   /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|$)/g,
   /\b(?:[sprw]k[-_]|gh[oprsu]_|github_pat_|xox[a-z]-|xapp-|AKIA|ASIA|AIza|glpat-|npm_|hf_|pypi-)[\w-]{12,}/g,
-  /\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}/g,
+  // Looked for once in each word: a search from each `eyJ` would be quadratic.
+  /(?<![\w-])(?=[\w-]{11,}\.[\w-]{8,}\.[\w-]{8})[\w-]*?\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}/g,
   /(?<=:\/\/[^\s:/@]{0,100}:)[^\s:/@]{3,200}(?=@)/g,
 ]
 /** What only the harness writes. */

@@ -1,24 +1,30 @@
 // Pictures and files of a tool's result or a model's reply: their bytes go beside the log by hash, and the event holds references. A
 // file that cannot be kept is left out, and the result or the reply says so. Loaded when the first result or reply has a file.
 import type { BlobRef, Part } from '../kernel/content.ts'
-import type { Blob } from '../ports/store.ts'
+import type { Blob, Store } from '../ports/store.ts'
 import { bytesOf, type FilePart, mediaIn, type OutputPart } from '../tools/core/file-part.ts'
 import type { Output } from '../tools/core/output.ts'
 import { cleanBlob, refOf } from '../engine/wiring.ts'
 import type { Redactor } from '../riders/redact/redact.ts'
+import { blobFor } from '../view/blobs.ts'
 
 const PARTS_MAX = 20
 
-/** `kept` is what the call keeps; what becomes a blob here is added to it. */
-export type Keeping = { readonly redactor: Redactor; kept: readonly Blob[] }
+/** `kept` is what the call keeps; what becomes a blob here is added to it. The store has what the session kept before. */
+export type Keeping = {
+  readonly redactor: Redactor
+  readonly store: Store
+  readonly session: string
+  kept: readonly Blob[]
+}
 
 /** The envelope of a result, with references instead of bytes. */
-export function attached(output: Output, keeping: Keeping): Output {
+export async function attached(output: Output, keeping: Keeping): Promise<Output> {
   const { parts = [], ...rest } = output
   const refs: BlobRef[] = []
   const left: string[] = []
   for (const part of parts.slice(0, PARTS_MAX)) {
-    const ref = refFor(part, keeping)
+    const ref = await refFor(part, keeping)
     if (typeof ref === 'string') left.push(ref)
     else refs.push(ref)
   }
@@ -30,7 +36,7 @@ export function attached(output: Output, keeping: Keeping): Output {
   return { ...shown, content, metadata: { ...rest.metadata, parts_left_out: why } }
 }
 
-function refFor(part: OutputPart, keeping: Keeping): BlobRef | string {
+async function refFor(part: OutputPart, keeping: Keeping): Promise<BlobRef | string> {
   if (part.type === 'blob') return keptRef(part, keeping)
   if (part.type !== 'image' && part.type !== 'file') return 'A part of a result is an image, a file or a kept blob.'
   const bytes = bytesOf(part)
@@ -56,11 +62,15 @@ function trueMedia(
   return found?.startsWith('image/') ? found : null
 }
 
-/** As the log will have it, and nothing else of it. */
-function keptRef({ hash, bytes, media, name }: BlobRef, { kept }: Keeping): BlobRef | string {
+/** As the log will have it, and nothing else of it. A hash alone is no permission to show what others keep under it. */
+async function keptRef({ hash, bytes, media, name }: BlobRef, keeping: Keeping): Promise<BlobRef | string> {
   if (!/^[0-9a-f]{64}$/.test(hash) || !Number.isSafeInteger(bytes) || typeof media !== 'string')
     return 'A kept blob is given as `context.keep` returned it.'
-  const blob = kept.find((each) => each.hash === hash)
+  const { kept, store, session } = keeping
+  const blob = kept.find((each) => each.hash === hash) ?? (await blobFor(store, session, hash))
+  // What nobody has shows nothing: a recording is repeated so where its files are missing.
+  if (blob === null && (await store.blob(hash)) !== null)
+    return `this session has no blob ${hash}. Give the file itself.`
   const found = blob ? trueMedia({ type: 'blob', media }, blob.data) : media
   if (found === null) return `this image (${media}, ${bytes} bytes) is no PNG, JPEG, GIF or WebP picture.`
   return { type: 'blob', hash, bytes, media: found, ...(typeof name === 'string' ? { name } : {}) }

@@ -144,8 +144,9 @@ export class CallRunner {
   /** With its pictures and files beside the log. Few results have any, so this is loaded by the first that does. */
   async #attached(ran: Extract<Done, { type: 'ok' }>, context: ToolRunContext): Promise<Done> {
     const { attached } = await import('./kept-files.ts')
-    const keeping = { redactor: this.#services.redactor, kept: context.kept }
-    const output = attached(ran.output, keeping)
+    const { redactor, store } = this.#services
+    const keeping = { redactor, store, session: context.session, kept: context.kept }
+    const output = await attached(ran.output, keeping)
     context.kept = keeping.kept
     return { ...ran, output }
   }

@@ -140,6 +140,18 @@ describe('an agent with the content router', () => {
     )
   })
 
+  it('B-COMPRESS-18: a range inside of a character gives that character, and no answer says to go on where it began', async () => {
+    const { model, seen } = retrieving([
+      () => ({ token: 'call:5.0', byte_from: 2, byte_to: 3 }),
+      () => ({ token: 'call:5.0', byte_from: 1, byte_to: 2 }),
+      () => ({ token: 'call:5.0', byte_from: 2, byte_to: 2 }),
+      () => ({ token: 'call:5.0', byte_from: 0, byte_to: 3 }),
+      () => ({ token: 'call:5.0', byte_from: 1 }),
+    ])
+    await make({ model, tools: [saying('a😀b')], compaction: {}, breaker: false }).run('Go.')
+    expect(seen.slice(1)).toEqual(['😀', '😀', '', 'a\n[bytes 0 to 1 of 6; go on with byte_from 1]', '😀b'])
+  })
+
   it('B-COMPRESS-15: is off unless it is set: no tool, no metadata; a profile that is not known is refused', async () => {
     for (const compression of [undefined, 'off'] as const) {
       const { model, seen } = retrieving([])
@@ -285,6 +297,21 @@ describe('retrieve_original', () => {
     expect(seen[0]).toBe(document)
     for (const said of seen.slice(1)) expect(said).toContain('This session has no original with the token')
     expect((await resultsOf(harness, sessionId))[0]?.metadata ?? {}).not.toHaveProperty('compressed')
+  })
+
+  it('B-COMPRESS-20: what a tool says of an original in its metadata reads no blob of another session, by the key of its call either', async () => {
+    const store = memory()
+    const mine = make({ model: retrieving([]).model, store, tools: [saying(orders())], compression: 'full' })
+    const [kept] = await resultsOf(mine, (await mine.run('Go.')).sessionId)
+    const { compressed } = (kept?.metadata ?? {}) as { readonly compressed?: { readonly blob: string } }
+    const blob = compressed?.blob ?? ''
+    expect(await store.blob(blob)).not.toBeNull()
+    for (const stage of ['compressed', 'summarized', 'budgeted']) {
+      const { model, seen } = retrieving([() => ({ token: 'call:5.0' })])
+      const tools = [saying('short', 'report', { [stage]: { blob } })]
+      await make({ model, store, tools, compaction: {} }).run('Go.')
+      expect(seen).toEqual(['short', 'short'])
+    }
   })
 
   it('B-COMPRESS-20: finds originals in a fork, after an import and in another process', async () => {

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { defineTool, type Event, Harness, memory, type Script, scripted, type Store } from '../../src/index.ts'
 import type { Request } from '../../src/ports/model.ts'
 import { charsIn } from '../../src/riders/money/usage-estimate.ts'
-import { SUMMARIZER } from '../../src/context/summary.ts'
+import { SUMMARIZER, summaryOf } from '../../src/context/summary.ts'
 import { CLEARED, type Message } from '../../src/kernel/transcript.ts'
 import { textOf } from '../../src/view/text.ts'
 
@@ -282,6 +282,21 @@ describe('a window that fills', () => {
     const text = textIn(asked.find((request) => textIn(request).includes('conversation-summary')) as Request)
     expect(text.match(/<\/conversation-summary>/g)).toHaveLength(1)
     expect(text).toContain('b [secret left out] c')
+  })
+
+  it('B-COMPACT-13: signed tokens are left out of a summary, and looking for them takes time that is linear', async () => {
+    const jwt = `eyJ${'h'.repeat(20)}.eyJ${'p'.repeat(30)}.${'s'.repeat(43)}`
+    const cleaned = (text: string): string => {
+      const parts = [{ type: 'text', text }] as const
+      const made = summaryOf({ type: 'reply', parts, calls: [], finish: 'stop', usage: null }, 10_000_000)
+      return 'summary' in made ? made.summary : made.failed
+    }
+    const began = performance.now()
+    for (const word of ['eyJaaaaaaaa-', 'eyJaaaaaaaa.', 'eyJ-', 'aaaaaaaaaaa.', '-eyJaaaaaaaa.aaaaaaaa-'])
+      cleaned(word.repeat(200_000 / word.length))
+    expect(performance.now() - began).toBeLessThan(1_000)
+    const found = cleaned(`a ${jwt} b x-${jwt} c (${jwt}) eyJhhhhhhhh.b.c`)
+    expect(found).toContain('\na [secret left out] b [secret left out] c ([secret left out]) eyJhhhhhhhh.b.c')
   })
 
   it('B-COMPACT-14: session.compact summarises now, with a focus, and a misspelled option or an empty session changes nothing', async () => {

@@ -371,6 +371,29 @@ describe('what is handed out', () => {
     expect(whole).toBe(`[reformatted, no data lost; original (${Buffer.byteLength(text)} bytes): ⟦tj:${TOKEN}⟧]`)
   })
 
+  it('B-COMPRESS-4: says how many errors of a kind there really are, and shows no line again that it has counted', async () => {
+    const text = 'ERROR at foo\n'.repeat(100_000)
+    expect(bodyOf(await full(text, { kind: 'log' }))).toBe(
+      'ERROR at foo (×100000)\n[… 99998 lines left out: 2 to 99999 …]\nERROR at foo',
+    )
+    const mixed = Array.from({ length: 30_000 }, (_, i) => (i % 3 === 0 ? `ERROR at ${i}` : `fatal: no disk`)).join(
+      '\n',
+    )
+    const lines = bodyOf(await full(mixed, { kind: 'log' })).split('\n')
+    expect(lines.slice(0, 2)).toEqual(['ERROR at 0 (×10000)', 'fatal: no disk (×20000)'])
+  })
+
+  it('B-COMPRESS-23: a content that is no text and a token that is none are refused with a sentence', async () => {
+    const refused = (message: string) => ({
+      code: 'invalid_input',
+      message: expect.stringContaining(message) as string,
+    })
+    for (const content of [5, null, undefined, ['a']])
+      await expect(compressContent(content as unknown as string)).rejects.toMatchObject(refused('takes a text'))
+    for (const token of ['', 'A'.repeat(32), 'a'.repeat(31), `${TOKEN}\n`, 5, undefined])
+      await expect(full(orders(), {}, { keep: () => token as string })).rejects.toMatchObject(refused('32 hex digits'))
+  })
+
   it('B-COMPRESS-23: options, kinds and profiles that are not known are refused', async () => {
     const refused = { code: 'invalid_config' }
     await expect(compressContent('a', { kid: 'json' } as ContentHint)).rejects.toMatchObject(refused)

@@ -373,6 +373,26 @@ describe('a session in a file', () => {
   })
 })
 
+describe.each(['memory', 'sqlite'] as const)('what a text only names, on %s', (kind) => {
+  it('B-PORT-31: a hash in a text brings no blob of another session, and a fork brings those of its origin', async () => {
+    const store = kind === 'memory' ? memory() : openFile(makeFile())
+    const kept = defineTool({
+      name: 'keep',
+      description: 'keeps a text',
+      input: z.object({}),
+      execute: (_args, context) => context.keep('only theirs').hash,
+    })
+    const { harness } = desk([{ calls: [{ tool: 'keep' }] }, 'Kept.', 'No.', 'Yes.'], { tools: [kept], store })
+    await (await harness.open({ id: 'theirs' })).run('Keep it.')
+    const key = hash('sha256', 'only theirs')
+    await (await harness.open({ id: 'mine' })).run(`What is blob:${key}?`)
+    expect((await exportSession(store, 'mine')).blobs).not.toHaveProperty(key)
+    const fork = await harness.session('theirs').fork({ id: 'fork' })
+    await fork.run(`What is blob:${key}?`)
+    for (const id of ['theirs', 'fork']) expect((await exportSession(store, id)).blobs).toHaveProperty(key)
+  })
+})
+
 describe('a fork in a file', () => {
   const echo: Script = (request) =>
     request.messages

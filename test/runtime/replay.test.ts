@@ -298,6 +298,10 @@ describe('rerun', () => {
     const events = await readLog(store, 'shown')
     const same = await again(events, { tools: [shot(2)], results: 'recorded' })
     expect(same).toMatchObject({ sameResults: true, divergence: null })
+    // In the store of the recording the files are those of another session.
+    const recording = recordingOf(events, { tools: [shot(2)], results: 'recorded' })
+    const beside = await harnessOf({ model: recording.model, tools: recording.tools, store }).open({ id: 'beside' })
+    expect(await recording.run(beside, store)).toMatchObject({ sameResults: true, divergence: null })
     const other = await again(events, { tools: [shot(2)], results: 'live' })
     expect(other).toMatchObject({ sameTypes: true, sameResults: false })
     expect(other.divergence).toMatchObject({ expected: { content: 'A picture.', parts: [{ media: 'image/png' }] } })

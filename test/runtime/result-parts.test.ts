@@ -3,13 +3,30 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool, type Message, output, type OutputPart, type Tool } from '../../src/index.ts'
+import {
+  defineTool,
+  type Message,
+  output,
+  type OutputPart,
+  type Request,
+  scripted,
+  type Tool,
+} from '../../src/index.ts'
 import { Transcript } from '../../src/kernel/transcript.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
 import type { ChaosRequest, Dialect } from '../../src/testing/index.ts'
 import { charsIn } from '../../src/riders/money/usage-estimate.ts'
 import { sizeOfMessage } from '../../src/view/history.ts'
-import { conversation, DIALECTS, eventsOf, ofType, stage, type StageOptions, STORAGES } from '../models/hosted-stage.ts'
+import {
+  conversation,
+  DIALECTS,
+  eventsOf,
+  harnessOf,
+  ofType,
+  stage,
+  type StageOptions,
+  STORAGES,
+} from '../models/hosted-stage.ts'
 import { storeOf } from '../models/hosted-stage.ts'
 import { request } from '../models/context.ts'
 
@@ -224,6 +241,27 @@ describe('a result with files', () => {
     expect(sent).toContain('held the secret HORSE and was not kept')
     expect(sent).not.toContain(holds.toString('base64'))
     expect(await store.blob(sha256(holds))).toBeNull()
+  })
+
+  it('B-PART-14: a hash alone shows no file of another session, and what the session kept before may be a part', async () => {
+    const theirs = await ran(SHOT)
+    const shot: OutputPart = { type: 'blob', hash: sha256(PNG), bytes: PNG.length, media: 'image/png' }
+    const asked: Request[] = []
+    const model = scripted((sent) => {
+      asked.push(sent)
+      return sent.messages.at(-1)?.role === 'tool' ? 'A dot.' : { calls: [{ tool: 'shoot' }] }
+    })
+    const harness = harnessOf({ model, store: theirs.store, tools: [shooting([shot])] })
+    const { sessionId } = await harness.run('Look.')
+    const [told] = ofType(await eventsOf(theirs.store, sessionId), 'agent.tool_result')
+    expect(told?.parts).toBeUndefined()
+    expect(told?.content).toBe(
+      `One picture.\n[left out: this session has no blob ${sha256(PNG)}. Give the file itself.]`,
+    )
+    expect(JSON.stringify(asked)).not.toContain(PNG.toString('base64'))
+    await harness.session(theirs.result.sessionId).run('Look again.')
+    const results = ofType(await eventsOf(theirs.store, theirs.result.sessionId), 'agent.tool_result')
+    expect(results.at(-1)?.parts).toEqual([shot])
   })
 
   it('B-PART-6: an export holds their bytes, without which it is no export', async () => {

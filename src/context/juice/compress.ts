@@ -1,6 +1,7 @@
 // The content router: finds out which kind a text is, has that kind shorten it, and hands the result out only if it is smaller with
 // its footer and, where something is left out, the original is kept. It keeps nothing itself.
 import { optionsOf, callable, count, filled, oneOf, type Check, having, text as textCheck } from '../../options.ts'
+import { Fault } from '../../kernel/failure.ts'
 import { isObject, parsed } from '../../view/json.ts'
 import { detect } from './detect.ts'
 import { footer, type Original, RETRIEVE, ROUTED_BYTES_MIN } from './marker.ts'
@@ -62,6 +63,7 @@ export async function compressContent(
   hint: Hint = {},
   options: CompressOptions = {},
 ): Promise<Compressed> {
+  if (typeof content !== 'string') throw new Fault('invalid_input', 'compressContent takes a text as its content.')
   checkHint(hint)
   checkOptions(options)
   const { profile = 'full', keep, tool = RETRIEVE, signal = NEVER, minBytes } = options
@@ -83,11 +85,17 @@ export async function compressContent(
   // Before it is kept: what is not handed out leaves nothing behind.
   if (room <= Buffer.byteLength(footer(made.lossy, keep ? { ...NO_TOKEN, bytes: bytesBefore, tool } : null)))
     return unchanged(kind)
-  const original = keep === undefined ? null : { token: await keep(content), bytes: bytesBefore, tool }
+  const original = keep === undefined ? null : { token: tokenFrom(await keep(content)), bytes: bytesBefore, tool }
   const text = made.text + footer(made.lossy, original)
   const bytesAfter = Buffer.byteLength(text)
   const token = original === null ? {} : { token: original.token }
   return { content: text, kind, bytesBefore, bytesAfter, changed: true, lossy: made.lossy, ...token }
+}
+
+/** Another one could not be found again by what the last line says. */
+function tokenFrom(given: unknown): string {
+  if (typeof given === 'string' && /^[0-9a-f]{32}$/.test(given)) return given
+  throw new Fault('invalid_input', '`keep` of compressContent must return a token of 32 hex digits (0-9, a-f).')
 }
 
 const NEVER = new AbortController().signal

@@ -17,7 +17,7 @@ const TAIL_LINES = 10
 const QUIET_LINES = 60
 /** Of more lines than this only what stands out is looked for. */
 const RULED_LINES_MAX = 20_000
-/** Of more errors than these the middle is only counted. */
+/** Of more errors than these, kinds that only the middle has are not looked for. */
 const FIRST_ERRORS = 4_000
 const LAST_ERRORS = 1_000
 const TEMPLATE_CHARS = 200
@@ -60,20 +60,25 @@ function signals(colored: string, command: string | undefined): string {
 /** `numbered`: gaps say which lines of the original they are. */
 function chosen(text: string, lines: Lines, numbered: boolean): string {
   const choice = choiceOf(lines.count, LINES_MAX)
-  const counts = new Map<number, number>()
-  const { errors, warnings } = signalsIn(text, lines)
-  for (const line of [errors[0], errors.at(-1)]) if (line !== undefined) choice.take(line)
+  const found = signalsIn(text, lines)
+  const counted: Counted = { counts: new Map(), repeats: new Uint8Array(lines.count) }
+  const kinds = templatesOf(lines, found.errors, counted)
+  const warnings = templatesOf(lines, found.warnings, counted)
+  for (const line of [found.errors[0], found.errors.at(-1)]) if (line !== undefined) choice.take(line)
   takeGaps(text, lines, choice)
-  for (let i = 1; i <= TAIL_LINES; i++) choice.take(lines.count - i)
-  for (let i = 0; i < HEAD_LINES; i++) choice.take(i)
-  const kinds = templatesOf(lines, errors, counts)
+  // Few lines are shown whole. Of many, a line that says what a counted one says takes no room.
+  const take = (line: number): void => {
+    if (lines.count <= LINES_MAX || counted.repeats[line] !== 1) choice.take(line)
+  }
+  for (let i = 1; i <= TAIL_LINES; i++) take(lines.count - i)
+  for (let i = 0; i < HEAD_LINES; i++) take(i)
   let stacks = 0
   for (const line of kinds.slice(0, ERRORS_MAX)) if (stacks < STACKS_MAX && takeStack(lines, line, choice)) stacks += 1
   for (const line of kinds.slice(0, ERRORS_MAX)) choice.take(line)
-  for (const line of templatesOf(lines, warnings, counts).slice(0, WARNINGS_MAX)) choice.take(line)
-  fill(lines.count, choice)
+  for (const line of warnings.slice(0, WARNINGS_MAX)) choice.take(line)
+  fill(lines.count, choice, take)
   const show = (line: number): string => {
-    const times = counts.get(line) ?? 1
+    const times = counted.counts.get(line) ?? 1
     return `${cutLine(plain(lines.at(line)), LINE_CHARS_MAX)}${times > 1 ? ` (×${times})` : ''}`
   }
   return chosenText(lines, choice, show, numbered)
@@ -103,18 +108,26 @@ function signalsIn(text: string, lines: Lines): { readonly errors: number[]; rea
 /** Numbers, with the hex digits after them, and hashes that begin with a letter. */
 const NUMBERS = /\d[\da-fA-Fx]*|\b[a-fA-F][\da-fA-F]{7,}/g
 
-/** The first line of each kind, where numbers and hashes make no other kind. `counts` gets how many there are of it. */
-function templatesOf(lines: Lines, found: readonly number[], counts: Map<number, number>): readonly number[] {
-  const first = new Map<string, number>()
-  const looked =
-    found.length <= FIRST_ERRORS + LAST_ERRORS ? found : [...found.slice(0, FIRST_ERRORS), ...found.slice(-LAST_ERRORS)]
-  for (const line of looked) {
-    const template = lines.at(line).slice(0, TEMPLATE_CHARS).replace(NUMBERS, '#')
-    const known = first.get(template) ?? line
-    first.set(template, known)
-    counts.set(known, (counts.get(known) ?? 0) + 1)
+/** How many lines there are of the kind of this line, and which lines only repeat such a line word for word. */
+type Counted = { readonly counts: Map<number, number>; readonly repeats: Uint8Array }
+
+/** The first line of each kind, where numbers and hashes make no other kind. */
+function templatesOf(lines: Lines, found: readonly number[], { counts, repeats }: Counted): readonly number[] {
+  const first = new Map<string, { readonly line: number; readonly said: string }>()
+  const count = (line: number, mayBegin: boolean): void => {
+    const said = lines.at(line)
+    const template = said.slice(0, TEMPLATE_CHARS).replace(NUMBERS, '#')
+    const known = first.get(template)
+    if (known !== undefined) {
+      counts.set(known.line, (counts.get(known.line) ?? 1) + 1)
+      if (said === known.said) repeats[line] = 1
+    } else if (mayBegin) first.set(template, { line, said })
   }
-  return [...first.values()]
+  const middle = Math.max(FIRST_ERRORS, found.length - LAST_ERRORS)
+  for (const line of found.slice(0, FIRST_ERRORS)) count(line, true)
+  for (const line of found.slice(middle)) count(line, true)
+  for (const line of found.slice(FIRST_ERRORS, middle)) count(line, false)
+  return [...first.values()].map(({ line }) => line)
 }
 
 function takeGaps(text: string, lines: Lines, choice: Choice): void {
@@ -133,10 +146,10 @@ function takeStack(lines: Lines, error: number, choice: Choice): boolean {
 }
 
 /** Few lines are shown whole. Of more, the beginning and the end in turn where there is room: two thirds for the beginning. */
-function fill(count: number, choice: Choice): void {
+function fill(count: number, choice: Choice, take: (line: number) => void): void {
   const most = count <= LINES_MAX ? LINES_MAX : QUIET_LINES
   let [head, tail] = [0, count - 1]
-  for (let turn = 0; head <= tail && choice.size() < most; turn++) choice.take(turn % 3 === 2 ? tail-- : head++)
+  for (let turn = 0; head <= tail && choice.size() < most; turn++) take(turn % 3 === 2 ? tail-- : head++)
 }
 
 const REPEATED = /\(×\d{1,9}\)$/m

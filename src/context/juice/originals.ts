@@ -29,9 +29,12 @@ export async function retrieve(store: Store, wanted: Wanted, context: ToolContex
   const bytes = await originalOf(store, wanted.token, context)
   const { from, to } = rangeOf(bytes, wanted)
   const start = wholeAt(bytes, from)
-  const end = Math.max(start, wholeAt(bytes, Math.min(to, start + BYTES_MAX)))
-  const more = end < to ? `\n[bytes ${start} to ${end} of ${bytes.length}; go on with byte_from ${end}]` : ''
-  const metadata = { bytes: bytes.length, byte_from: start, byte_to: end, ...(end < to ? { next_byte: end } : {}) }
+  const last = wholeAt(bytes, Math.min(to, start + BYTES_MAX))
+  // A range within one character gives that character: the next call must begin after it.
+  const end = last > start || to <= from ? Math.max(last, start) : wholeAfter(bytes, start)
+  const goesOn = end < to && to > from
+  const more = goesOn ? `\n[bytes ${start} to ${end} of ${bytes.length}; go on with byte_from ${end}]` : ''
+  const metadata = { bytes: bytes.length, byte_from: start, byte_to: end, ...(goesOn ? { next_byte: end } : {}) }
   return output({ content: bytes.toString('utf8', start, end) + more, metadata })
 }
 
@@ -129,11 +132,24 @@ function linesIn(bytes: Buffer, first: number, last: number): Range {
   }
 }
 
-/** This place, or the next before it where no character is cut. */
+const CHARACTER_BYTES_MAX = 4
+
+/** This place, or the next before it where no character is cut. Bytes that are no text are cut anywhere. */
 function wholeAt(bytes: Buffer, at: number): number {
-  let place = Math.min(at, bytes.length)
-  while (place > 0 && place < bytes.length && ((bytes[place] ?? 0) & 0xc0) === 0x80) place -= 1
+  const place = Math.min(at, bytes.length)
+  for (let i = 0; i < CHARACTER_BYTES_MAX && i <= place; i++) if (!isInside(bytes, place - i)) return place - i
   return place
+}
+
+/** Where the character that begins here ends. */
+function wholeAfter(bytes: Buffer, at: number): number {
+  let place = at + 1
+  while (place < at + CHARACTER_BYTES_MAX && isInside(bytes, place)) place += 1
+  return Math.min(place, bytes.length)
+}
+
+function isInside(bytes: Buffer, place: number): boolean {
+  return place < bytes.length && ((bytes[place] ?? 0) & 0xc0) === 0x80
 }
 
 function wrong(message: string): ToolFailure {
