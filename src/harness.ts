@@ -3,7 +3,7 @@
 import { type Graph, graphAgents, graphCheck } from './graphs/definition.ts'
 import type { Json } from './kernel/content.ts'
 import { Fault } from './kernel/failure.ts'
-import type { Removal, Status, Store } from './ports/store.ts'
+import type { Removal, Store } from './ports/store.ts'
 import type { Model } from './ports/model.ts'
 import type { Clock, Random } from './ports/system.ts'
 import type { OutputMode } from './models/output.ts'

@@ -256,8 +256,10 @@ export function summaryOf({ parts, calls, finish }: Reply, chars: number): Summa
     return { failed: finish === 'length' ? 'the summary was cut off' : 'the summarizer refused' }
   const said = textOf(parts).trim()
   if (said === '') return { failed: 'the summary was empty' }
+  const long = { failed: 'the summary was longer than what it stands for' }
+  if (said.length >= chars) return long
   const summary = `${LABEL}\n\n${cleaned(said)}`
-  return summary.length < chars ? { summary } : { failed: 'the summary was longer than what it stands for' }
+  return summary.length < chars ? { summary } : long
 }
 
 function cleaned(text: string): string {

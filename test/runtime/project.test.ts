@@ -78,9 +78,8 @@ describe('the projection', () => {
     const cleared = new Transcript()
     for (const event of log.events) cleared.take(event)
     cleared.take({ seq: log.session.seq + 1, at: 0, epoch: 1, type: 'context.compacted', cleared: second, cost: 0 })
-    expect(cleared.messages.find((m) => m.role === 'tool')).toMatchObject({
-      content: expect.stringMatching(/^\[Old tool result content cleared\] call:\d+\.0$/),
-    })
+    const result = cleared.messages.find((m) => m.role === 'tool')
+    expect(result?.content).toBe(`[Old tool result content cleared] call:${result?.call}`)
   })
 
   it('B-PROJECT-4: a failed tool stays failed in what the model is shown (TRAP-11)', () => {
