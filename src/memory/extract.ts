@@ -230,8 +230,10 @@ export class Extractor implements BoundHook {
     const model = this.#model ?? agent.model
     const asked = new BudgetedModel({ services, cache, flight }, CALL, new Allowances(services, new FrozenRuns(store)))
     const cancel = clock.timer(agent.limits.modelMs, () => flight.stop())
-    const answer = await inTime(asked.ask(model, request), flight, null).finally(cancel)
-    this.#flight = null
+    const answer = await inTime(asked.ask(model, request), flight, null).finally(() => {
+      cancel()
+      this.#flight = null
+    })
     const of = (failed: string, spent: Spent | null): Extraction => ({ upTo, facts: [], failed, spent })
     if (answer === null) {
       const why = this.#stopped

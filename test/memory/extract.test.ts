@@ -294,6 +294,31 @@ describe('extraction', () => {
     expect(part?.type === 'text' && part.text).toContain('Where is staging? (0)')
   })
 
+  it('B-MEMORY-64: an answer that is no reply is counted as failed too, and leaves no money held', async () => {
+    const plain = { type: 'reply', calls: [], finish: 'stop', usage: null } as const
+    for (const junk of [
+      undefined,
+      null,
+      { type: 'nonsense' },
+      { type: 'failure' },
+      { ...plain, parts: [null] },
+      plain,
+    ]) {
+      const here = place()
+      let asked = 0
+      const model = { name: 'junk', call: async () => (asked++, junk) } as unknown as Model
+      const extract = { ...LOW, runs: 2, calls: 0, model }
+      const { harness, reports } = extracting(here, () => '', extract, { budget: { sessionUsd: 5 } })
+      await harness.open({ id: 's' })
+      await ran(harness, 's', 5)
+      await harness.close()
+      const why = 'the model answered something that is no reply'
+      expect(marks(await logOf(here.store, 's'))).toMatchObject([{ failed: why }, { failed: why }])
+      expect([asked, reports.length]).toEqual([2, 2])
+      expect(await here.store.account('session:s')).toMatchObject({ held: 0 })
+    }
+  })
+
   it('B-MEMORY-65: a model that ignores aborts holds `close` no longer than its bound, and counts as failed', async () => {
     const here = place()
     const { clock, advance } = manualClock()
