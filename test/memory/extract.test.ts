@@ -387,6 +387,34 @@ describe('extraction', () => {
       expect(() => memoryHooks(here.memory, { extract: wrong as never })).toThrow(/extract/)
   })
 
+  it('B-MEMORY-71: a model for it that there is not is refused when the harness is made, and `hint:NAME` is the model of that route, or else the session’s own', async () => {
+    const answering = (name: string) => scripted(() => JSON.stringify(fact([2], { title: name })), name)
+    const [cheap, summing] = [answering('cheap'), answering('summing')]
+    const made = (model: string, routes: HarnessOptions['routes']) => {
+      const here = place()
+      const hooks = memoryHooks(here.memory, { extract: { ...LOW, calls: 0, model }, onError: () => {} })
+      const given = routes ? { routes } : {}
+      const harness = new Harness({ model: answering('own'), models: { cheap }, store: here.store, hooks, ...given })
+      return { harness: closing(harness), memory: here.memory }
+    }
+    for (const [wrong, why] of [
+      ['typo', /"typo" is not a model name/],
+      ['nobody:x', /no provider "nobody"/],
+      ['hint:summarisation', /no workload "summarisation"\. Did you mean "summarization"/],
+    ] as const)
+      expect(() => made(wrong, undefined)).toThrow(why)
+    for (const [name, routes, by] of [
+      ['cheap', undefined, 'cheap'],
+      ['hint:summarization', { summarization: summing }, 'summing'],
+      ['hint:summarization', undefined, 'own'],
+    ] as const) {
+      const { harness, memory } = made(name, routes)
+      await harness.run('Where is staging?')
+      await harness.close()
+      expect(await memory.list('default')).toMatchObject([{ title: by }])
+    }
+  })
+
   it('B-MEMORY-68: a file of learnings from before is kept, with what it holds', async () => {
     const here = place()
     const db = new (loadDriver())(here.file)
