@@ -7,6 +7,7 @@ import type { Effect } from '../kernel/next.ts'
 import type { Charge } from '../ports/store.ts'
 import type { ModelFailure, Reply, Request } from '../ports/model.ts'
 import { project } from './request.ts'
+import { readAnswer } from '../models/answer.ts'
 import { isPriced, type Priced } from '../models/http/hosted.ts'
 import { judgeOutput } from '../models/output.ts'
 import { admit, type Asking } from '../tools/core/admit.ts'
@@ -84,7 +85,7 @@ export class ModelCaller {
     const { cache, agent, request, flight } = asked
     let said: Reply | ModelFailure
     try {
-      said = soundly(await agent.model.call(request, context))
+      said = soundly(readAnswer(await agent.model.call(request, context)))
     } catch (error) {
       said = { type: 'failure', class: 'other', message: messageIn(error), retryable: false }
     }

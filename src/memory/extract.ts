@@ -13,7 +13,7 @@ import type { FlightContext } from '../engine/flights.ts'
 import { asOwner } from '../engine/owner.ts'
 import { selfOf } from '../engine/peers.ts'
 import { SessionCache } from '../engine/session-cache.ts'
-import { type Agent, agentFor, type Services } from '../engine/wiring.ts'
+import { type Agent, agentFor, modelNamed, type Services } from '../engine/wiring.ts'
 import type { BoundHook } from '../riders/hooks/bound.ts'
 import { Allowances } from '../riders/money/allowance.ts'
 import { BudgetedModel } from '../riders/money/budgeted-model.ts'
@@ -41,7 +41,10 @@ import {
 } from './extraction.ts'
 
 export type ExtractOptions = Partial<Thresholds> & {
-  /** Which model is asked: one, or the name of one as `models` of the harness or a provider has it. Default: that of the session's agent. */
+  /**
+   * Which model is asked: one, the name of one as `models` of the harness or a provider has it, or `hint:NAME` for that of a route. Default,
+   * also where no such route is set: that of the session's agent.
+   */
   readonly model?: Model | string
 }
 
@@ -75,7 +78,7 @@ export class Extractor implements BoundHook {
   readonly #host: ExtractHost
   readonly #memory: Memory
   readonly #least: Thresholds
-  readonly #model: Model | null
+  readonly #model: Model | string | null
   readonly #report: (error: unknown) => void
   readonly #written: Extracting['written']
   #line: Promise<void> = Promise.resolve()
@@ -87,7 +90,7 @@ export class Extractor implements BoundHook {
     this.#host = host
     this.#memory = memory
     this.#least = { ...THRESHOLDS, ...least }
-    this.#model = typeof model === 'string' ? host.services.model(model) : (model ?? null)
+    this.#model = model ?? null
     this.#report = report
     this.#written = written
   }
@@ -227,11 +230,14 @@ export class Extractor implements BoundHook {
       await store.commit([{ session, lane: 'inbox', events: [], charges: lost }])
     const flight = stoppable()
     this.#flight = flight
-    const model = this.#model ?? agent.model
+    const given = this.#model ?? agent.model
+    const model = typeof given === 'string' ? modelNamed(services, given, agent.model) : given
     const asked = new BudgetedModel({ services, cache, flight }, CALL, new Allowances(services, new FrozenRuns(store)))
     const cancel = clock.timer(agent.limits.modelMs, () => flight.stop())
-    const answer = await inTime(asked.ask(model, request), flight, null).finally(cancel)
-    this.#flight = null
+    const answer = await inTime(asked.ask(model, request), flight, null).finally(() => {
+      cancel()
+      this.#flight = null
+    })
     const of = (failed: string, spent: Spent | null): Extraction => ({ upTo, facts: [], failed, spent })
     if (answer === null) {
       const why = this.#stopped

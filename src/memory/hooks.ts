@@ -7,6 +7,7 @@ import { alsoWhenWoken, bindable } from '../riders/hooks/bound.ts'
 import { backgroundOf } from './background.ts'
 import { filesHook, Folder, Views } from './files.ts'
 import { callable, type Checks, count, filled, optionsOf, within } from '../options.ts'
+import { hintIn } from '../models/router.ts'
 import { modelCheck } from '../sessions/agent.ts'
 import type { ExtractHost, Extracting, ExtractOptions } from './extract.ts'
 import { type Memory, RECALL, RECALL_MS, type RecallOptions } from './memory.ts'
@@ -94,11 +95,20 @@ export function learnHook(memory: Pick<Memory, 'learn'>): Hook {
 
 /** Asks a model after a run what later sessions should know, each time enough has happened. Its code is loaded with the first run. */
 function extractHook(extracting: Extracting): Hook {
-  return bindable<Hook>({ type: 'post_run', run: () => undefined }, async (host) => {
-    const { Extractor } = await import('./extract.ts')
-    // Sound: only a harness binds, and this is what it gives.
-    return new Extractor(host as ExtractHost, extracting)
-  })
+  const { model } = extracting.extract
+  // Sound: only a harness binds, and this is what it gives.
+  return bindable<Hook>(
+    { type: 'post_run', run: () => undefined },
+    {
+      check: (host) => {
+        if (typeof model === 'string' && hintIn(model) === null) (host as ExtractHost).services.model(model)
+      },
+      make: async (host) => {
+        const { Extractor } = await import('./extract.ts')
+        return new Extractor(host as ExtractHost, extracting)
+      },
+    },
+  )
 }
 
 /** All of it; the runtime files only with `dir`, and extraction only with `extract`. */

@@ -2,6 +2,7 @@
 // waiting for a provider to recover is not done here but by the session, in its log.
 import type { CallContext, Model, ModelFailure, Reply, Request, Workload } from '../ports/model.ts'
 import { Fault } from '../kernel/failure.ts'
+import { answerOf } from './answer.ts'
 import { failure } from './http/failures.ts'
 import { identityOf, isPriced, OUTPUT_TOKENS, type Priced } from './http/hosted.ts'
 import type { Able } from './output.ts'
@@ -9,16 +10,23 @@ import { costOf, type Price, type Profile, UNKNOWN } from './price.ts'
 import { anything, type Checks, nearest, optionsOf } from '../options.ts'
 import { resolveModel } from './resolve.ts'
 
-/** Asks the first model, and the next one when it failed in a way that another may not. A name that comes twice ends the chain. */
+/** Asks the first model, and the next one when it failed in a way that another may not. A model that comes twice ends the chain. */
 export function fallback(...given: readonly (string | Model)[]): Priced {
   const chain: Model[] = []
   for (const each of given.map(resolveModel)) {
-    if (chain.some(({ name }) => name === each.name)) break
+    if (chain.some((one) => isSame(one, each))) break
     chain.push(each)
   }
   const [first] = chain
   if (first === undefined) throw new Fault('invalid_config', 'A chain of models needs at least one model.')
   return new Chain(first, chain)
+}
+
+/** Two of a host's own may have one name. One of a provider is the same if it sends the same. */
+function isSame(one: Model, other: Model): boolean {
+  if (one === other) return true
+  if (!isPriced(one) || !isPriced(other) || !one.identity || !other.identity) return false
+  return one.identity() === other.identity() && JSON.stringify(one.secrets) === JSON.stringify(other.secrets)
 }
 
 class Chain implements Priced {
@@ -57,7 +65,7 @@ class Chain implements Priced {
     const order = this.#from(request.route)
     for (const model of order) {
       if (!fits(model, request)) continue
-      const answer = await model.call(request, new Through(context, emit))
+      const answer = await answerOf(model, request, new Through(context, emit))
       if (answer.type === 'reply') return { ...answer, route: answer.route ?? model.name, ...this.#gone(order, model) }
       // After output the session makes a new request, and a bad request is bad everywhere.
       if (spoke || answer.partial !== undefined || context.signal.aborted || !mayFallBack(answer)) return answer
@@ -135,9 +143,9 @@ function gathered(models: readonly Priced[]): Readonly<Record<string, string>> {
   return all
 }
 
-function mayFallBack({ class: kind, retryable }: ModelFailure): boolean {
+function mayFallBack({ class: kind, retryable, elsewhere }: ModelFailure): boolean {
   // A key that is refused here may be fine elsewhere; the session itself must not try it again.
-  return retryable || kind === 'auth'
+  return retryable || kind === 'auth' || elsewhere === true
 }
 
 function fits(model: Model, request: Request): boolean {
@@ -262,7 +270,7 @@ export class RouteTable {
       const model = this.models.get(name)
       return model === undefined ? [] : [{ workload: name, model }]
     })
-    return entries.filter(({ model }, i) => entries.findIndex((other) => other.model.name === model.name) === i)
+    return entries.filter(({ model }, i) => entries.findIndex((other) => isSame(other.model, model)) === i)
   }
 }
 

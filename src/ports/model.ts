@@ -41,8 +41,18 @@ export type Reply = Frozen<{
 
 /** `unasked`: it was held back here, before the provider was asked, so it was no attempt. */
 export type ModelFailure = Frozen<{ type: 'failure'; class: ProviderFailureClass; message: string } & Hints>
-/** `broken`: an answer had begun to arrive, and could not be read to its end. */
-type Hints = { retryable: boolean; retryAfterMs?: number; partial?: string; unasked?: true; broken?: true }
+/**
+ * `broken`: an answer had begun to arrive, and could not be read to its end. `elsewhere`: the model itself failed, so another one of a
+ * chain is asked.
+ */
+type Hints = {
+  retryable: boolean
+  retryAfterMs?: number
+  partial?: string
+  unasked?: true
+  broken?: true
+  elsewhere?: true
+}
 
 /**
  * A piece of a reply in progress. Live only: never in the log. `part` counts the parts and calls of one reply. `output` is what a

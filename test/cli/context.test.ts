@@ -116,6 +116,8 @@ describe('terret inspect --context', () => {
       code: 7,
       err: expect.stringContaining('"compaction.windowTokens"') as string,
     })
+    stage.configure({ compaction: true })
+    expect((await stage.refused('run', 'x')).err).toContain('"compaction" is on unless it is false')
     stage.configure({ compression: 'most' })
     expect((await stage.refused('run', 'x')).err).toContain('"compression" must be auto, full, light or off')
     stage.configure({ model: 'offline:any' })

@@ -230,4 +230,20 @@ describe('terret memory', () => {
     expect((await stage.terret('run', '--trust', 'No.')).code).toBe(7)
     expect(provider.chaos?.requests).toHaveLength(4)
   })
+
+  it('B-CLI-221: an extraction that failed is said in one plain line, and so is what the log has of it', async () => {
+    const extract = { tokens: 1, calls: 0, runs: 1 }
+    await scriptedBy(['At 10.0.0.7.', 'I noted it.'], { memory: { extract } })
+    const { code, out, err } = await stage.terret('run', 'Where is staging?')
+    expect([code, out.trim()]).toEqual([0, 'At 10.0.0.7.'])
+    const said = err.split('\n').filter((line) => line.includes('extracted'))
+    expect(said).toEqual([
+      expect.stringMatching(
+        /^Memory: Nothing was extracted from session \S+: the answer is not the JSON that was asked for\.$/,
+      ),
+    ])
+    expect(err).not.toContain('bug of terret')
+    const why = 'nothing was extracted: the answer is not the JSON that was asked for'
+    expect((await stage.terret('history', 'latest')).out).toContain(`learning: ${why}`)
+  })
 })

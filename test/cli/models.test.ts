@@ -140,4 +140,26 @@ describe('routes of the configuration', () => {
       '"routes.chatt" is not known. Did you mean "chat"?',
     )
   })
+
+  it.each([
+    [{ chat: 'hint:chat' }, 'Routes name each other in a ring: "chat" → "chat".'],
+    [{ chat: 'bogus' }, '"bogus" is not a model name.'],
+    [{ chat: 'nobody:x' }, 'There is no provider "nobody".'],
+    [{ summarization: 'hint:burst' }, 'there is no route "burst". Set routes.burst'],
+    [{ summarization: 'hint:brust' }, 'There is no workload "brust". Did you mean "burst"?'],
+  ])(
+    'B-CLI-222: wrong routes are refused in one line before a run, also of a run without a network: %o',
+    async (routes, why) => {
+      const endpoints = { mine: { baseUrl: await host(['large']), keys: ['MINE_API_KEY'] } }
+      for (const model of ['offline:any', 'mine:large']) {
+        stage.configure({ endpoints, model, routes })
+        const { code, out, err } = await stage.terretIn({ env }, 'run', 'Hello.')
+        expect([code, out, err.trimEnd().split('\n').length]).toEqual([7, '', 1])
+        expect(err).toContain(why)
+      }
+      // That a key is missing matters to a run that may use it, and to no other.
+      stage.configure({ endpoints, model: 'offline:any', routes: { chat: 'mine:large' } })
+      expect((await stage.terret('run', 'Hello.')).code).toBe(0)
+    },
+  )
 })

@@ -294,6 +294,31 @@ describe('extraction', () => {
     expect(part?.type === 'text' && part.text).toContain('Where is staging? (0)')
   })
 
+  it('B-MEMORY-64: an answer that is no reply is counted as failed too, and leaves no money held', async () => {
+    const plain = { type: 'reply', calls: [], finish: 'stop', usage: null } as const
+    for (const junk of [
+      undefined,
+      null,
+      { type: 'nonsense' },
+      { type: 'failure' },
+      { ...plain, parts: [null] },
+      plain,
+    ]) {
+      const here = place()
+      let asked = 0
+      const model = { name: 'junk', call: async () => (asked++, junk) } as unknown as Model
+      const extract = { ...LOW, runs: 2, calls: 0, model }
+      const { harness, reports } = extracting(here, () => '', extract, { budget: { sessionUsd: 5 } })
+      await harness.open({ id: 's' })
+      await ran(harness, 's', 5)
+      await harness.close()
+      const why = 'the model answered something that is no reply'
+      expect(marks(await logOf(here.store, 's'))).toMatchObject([{ failed: why }, { failed: why }])
+      expect([asked, reports.length]).toEqual([2, 2])
+      expect(await here.store.account('session:s')).toMatchObject({ held: 0 })
+    }
+  })
+
   it('B-MEMORY-65: a model that ignores aborts holds `close` no longer than its bound, and counts as failed', async () => {
     const here = place()
     const { clock, advance } = manualClock()
@@ -360,6 +385,34 @@ describe('extraction', () => {
     db.close()
     for (const wrong of [{ token: 1 }, { runs: 0 }, { calls: -1 }, { model: 7 }, 'yes', null])
       expect(() => memoryHooks(here.memory, { extract: wrong as never })).toThrow(/extract/)
+  })
+
+  it('B-MEMORY-71: a model for it that there is not is refused when the harness is made, and `hint:NAME` is the model of that route, or else the session’s own', async () => {
+    const answering = (name: string) => scripted(() => JSON.stringify(fact([2], { title: name })), name)
+    const [cheap, summing] = [answering('cheap'), answering('summing')]
+    const made = (model: string, routes: HarnessOptions['routes']) => {
+      const here = place()
+      const hooks = memoryHooks(here.memory, { extract: { ...LOW, calls: 0, model }, onError: () => {} })
+      const given = routes ? { routes } : {}
+      const harness = new Harness({ model: answering('own'), models: { cheap }, store: here.store, hooks, ...given })
+      return { harness: closing(harness), memory: here.memory }
+    }
+    for (const [wrong, why] of [
+      ['typo', /"typo" is not a model name/],
+      ['nobody:x', /no provider "nobody"/],
+      ['hint:summarisation', /no workload "summarisation"\. Did you mean "summarization"/],
+    ] as const)
+      expect(() => made(wrong, undefined)).toThrow(why)
+    for (const [name, routes, by] of [
+      ['cheap', undefined, 'cheap'],
+      ['hint:summarization', { summarization: summing }, 'summing'],
+      ['hint:summarization', undefined, 'own'],
+    ] as const) {
+      const { harness, memory } = made(name, routes)
+      await harness.run('Where is staging?')
+      await harness.close()
+      expect(await memory.list('default')).toMatchObject([{ title: by }])
+    }
   })
 
   it('B-MEMORY-68: a file of learnings from before is kept, with what it holds', async () => {

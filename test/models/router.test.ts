@@ -72,12 +72,44 @@ describe('routes', () => {
     expect((await ask(fallback(blind), { messages })).answer).toMatchObject({ type: 'failure', class: 'bad_request' })
   })
 
-  it('B-ROUTE-5: a name that comes twice ends the chain (AC-79)', async () => {
+  it('B-ROUTE-5: a model that comes twice ends the chain (AC-79)', async () => {
     const a = scripted([{ error: 'server' }, 'again'], 'a')
     const { answer } = await ask(fallback(a, a, scripted(['never'], 'c')))
     expect(answer).toMatchObject({ type: 'failure', class: 'server' })
     expect(() => fallback()).toThrow(/at least one model/)
+    expect(fallback('ollama:x', 'ollama:x', 'ollama:y').routes).toEqual(['ollama:x'])
   })
+
+  it('B-ROUTE-5: two models of a host with one name are two', async () => {
+    const down = scripted(() => ({ error: 'server' }))
+    expect((await ask(fallback(down, scripted(['from b'])))).answer).toMatchObject({ parts: [{ text: 'from b' }] })
+    const routed = await ask(route({ chat: scripted(['from chat']), burst: down }, 'burst'))
+    expect(routed.answer).toMatchObject({ parts: [{ text: 'from chat' }], fallback_from: 'burst' })
+    expect(route({ chat: 'ollama:x', burst: 'ollama:x' }, 'burst').routes).toEqual(['ollama:x'])
+  })
+
+  it.each(['throws', 'answers nothing', 'answers something else'] as const)(
+    'B-ROUTE-23: a model that %s is fallen back from, unless the call was stopped',
+    async (how) => {
+      const stop = new AbortController()
+      const odd = {
+        name: 'odd',
+        call: async () => {
+          if (how === 'throws') throw new TypeError('fetch failed')
+          return how === 'answers nothing' ? undefined : { type: 'reply', parts: [null], calls: [] }
+        },
+      } as unknown as Model
+      const good = scripted(() => 'from b', 'b')
+      const { answer } = await ask(fallback(fallback(odd), good))
+      expect(answer).toMatchObject({ type: 'reply', route: 'b' })
+      expect((await ask(route({ chat: good, burst: odd }, 'burst'))).answer).toMatchObject({ fallback_from: 'burst' })
+      expect((await ask(fallback(odd))).answer).toMatchObject({ type: 'failure', class: 'other', retryable: false })
+      stop.abort()
+      const { context } = callContext()
+      const stopped = await fallback(odd, good).call(request(), { ...context, signal: stop.signal })
+      expect(stopped).toMatchObject({ type: 'failure', class: 'other' })
+    },
+  )
 
   it('B-ROUTE-6: a refused key is not tried again, unless another model in the chain may answer later (AC-78)', async () => {
     const both = await ask(fallback(scripted(fails('auth'), 'a'), scripted(fails('auth'), 'b')))

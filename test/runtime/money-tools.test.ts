@@ -3,7 +3,16 @@
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { type ChaosReply, type ChaosRequest, serverError } from '../../src/testing/index.ts'
-import { defineTool, type Price, type Request, stopAtUsd, type Store } from '../../src/index.ts'
+import {
+  defineTool,
+  type Model,
+  type Price,
+  type Priced,
+  type Request,
+  scripted,
+  stopAtUsd,
+  type Store,
+} from '../../src/index.ts'
 import { END, last, START, withState } from '../../src/graphs/index.ts'
 import { parallelLlmTool } from '../../src/tools/agents/parallel-llm.ts'
 import { chaosOf, eventsOf, harnessOf, hosted, ofType, STORAGES, storeOf } from '../models/hosted-stage.ts'
@@ -149,6 +158,70 @@ describe.each(STORAGES)('models that tools ask, on %s', (storage) => {
     expect(result).toMatchObject({ status: 'completed', cost: PROMPT_COST })
     expect(said).toEqual(['yes', 'over budget: the money of the tree does not cover this call'])
     expect(await store.account(`tree:${result.sessionId}`)).toMatchObject({ held: 0, spent: PROMPT_COST })
+  })
+
+  it('B-MONEY-35: an answer that is no reply is a failure for whoever asked, and nothing stays held', async () => {
+    const empty = { type: 'reply', calls: [], finish: 'stop', usage: null }
+    for (const said of [undefined, { type: 'nonsense' }, { type: 'failure' }, { ...empty, parts: [null] }, empty]) {
+      const store = storeOf(storage)
+      const junk = { name: 'junk', call: async () => said } as unknown as Model
+      const heard: unknown[] = []
+      const tool = defineTool({
+        name: 'ponder',
+        description: 'asks somebody who talks nonsense, and shows a long page',
+        input: z.object({}),
+        effect: 'read',
+        execute: async (_args, { askModel }) => {
+          heard.push(await askModel(junk, asking('Well?')))
+          return 'A row of text. '.repeat(2_000)
+        },
+      })
+      const usage = { inputTokens: 1, outputTokens: 1 }
+      const own = scripted(() => (heard.length > 0 ? { text: 'Ok.', usage } : { calls: [{ tool: 'ponder' }] }))
+      const parts = { store, routes: { summarization: junk }, budget: { sessionUsd: 5 } }
+      const tools = { tools: [tool], summarize: true }
+      const once = await harnessOf({ ...parts, ...tools, model: own }).run('Go.')
+      expect(once).toMatchObject({ status: 'completed', text: 'Ok.' })
+      expect(heard).toMatchObject([{ type: 'failure', message: 'the model answered something that is no reply' }])
+      const full = harnessOf({ ...parts, model: own, compaction: { windowTokens: 1_000 } })
+      const session = await full.open()
+      for (const chars of [400, 400, 400, 400, 400, 400, 4_000])
+        expect(await session.run('x'.repeat(chars))).toMatchObject({ status: 'completed', text: 'Ok.' })
+      const failed = ofType(await eventsOf(store, session.id), 'context.compacted')
+      expect(failed[0]).toMatchObject({ failed: 'the model answered something that is no reply' })
+      for (const id of [once.sessionId, session.id])
+        expect(await store.account(`session:${id}`)).toMatchObject({ held: 0 })
+      const turn = await harnessOf({ store, model: junk }).run('Go.')
+      expect(turn).toMatchObject({ status: 'failed' })
+      expect(JSON.stringify(turn)).toContain('the model answered something that is no reply')
+    }
+  })
+
+  it('B-MONEY-35: what was held is settled, also where the price of an answer throws', async () => {
+    const store = storeOf(storage)
+    const reply = { type: 'reply', parts: [], calls: [], finish: 'stop', usage: USAGE } as const
+    const cost = (): number => {
+      throw new Error('no price')
+    }
+    const able = { name: 'odd', native: 'no' } as const
+    const profile = async () => ({ price: PRICE, known: true, contextTokens: null, cost })
+    const odd: Priced = { name: 'odd', able, outputTokensMax: 100, secrets: {}, profile, call: async () => reply }
+    const held: unknown[] = []
+    const tool = defineTool({
+      name: 'ponder',
+      description: 'asks somebody who has no price',
+      input: z.object({}),
+      effect: 'read',
+      execute: async (_args, { askModel, session }) => {
+        await askModel(odd, asking('Well?')).catch(() => {})
+        held.push(await store.account(`session:${session}`))
+        return 'No.'
+      },
+    })
+    const own = scripted([{ calls: [{ tool: 'ponder' }] }, 'Done.'])
+    const result = await harnessOf({ store, model: own, tools: [tool], budget: { sessionUsd: 5 } }).run('Go.')
+    expect(result).toMatchObject({ status: 'completed' })
+    expect(held).toMatchObject([{ held: 0 }])
   })
 
   it('B-MONEY-31: a request whose outcome is never recorded counts at its full hold: the call was given up', async () => {

@@ -7,7 +7,7 @@ import { spoken } from '../present/text.ts'
 import { clean, safeJson } from '../present/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { allEvents, eventsBefore, foldAll } from '../state/log.ts'
-import { CUT, isStopped, type Outcome, outcomeOf, outcomeText, type ToolResult } from '../present/outcome.ts'
+import { CUT, isStopped, noteText, type Outcome, outcomeOf, outcomeText, type ToolResult } from '../present/outcome.ts'
 import { readPlace, type Place, sessionOf } from '../state/place.ts'
 import { codeOf, isErrno } from '../state/plain-file.ts'
 import { printJson, printRaw, warn } from '../present/print.ts'
@@ -75,7 +75,7 @@ function pageOf(session: string, events: readonly Event[]): string {
       return [`*Call ${event.call} was ${event.allow ? 'allowed' : 'refused'} by ${clean(event.by)}.*`]
     if (event.type === 'session.created' && event.fork)
       return [`*Forked from event ${event.fork.seq} of session ${clean(event.fork.session)}.*`]
-    if (event.type === 'note.added') return [`*Note: ${clean(event.text)}*`]
+    if (event.type === 'note.added') return [`*Note: ${clean(noteText(event))}*`]
     if (event.type === 'run.settled') return [`*The run ended: ${event.outcome.type}.*`]
     return []
   })

@@ -1,7 +1,7 @@
 // One event as one line for people. Everything in it is cleaned; `--json` has all of it.
 import type { Event } from '../../kernel/index.ts'
 import { oneLine, safeJson } from './clean.ts'
-import { decisionText, lastLineOf, outcomeOf, outcomeText } from './outcome.ts'
+import { decisionText, lastLineOf, noteText, outcomeOf, outcomeText } from './outcome.ts'
 import { isCheckpoint } from '../state/workflows.ts'
 
 export function eventLine(event: Event): string {
@@ -45,7 +45,7 @@ function wordsOf(event: Event): string {
     case 'run.deferred':
       return `tried again at ${new Date(event.retryAt).toISOString()}: ${oneLine(event.message)}`
     case 'note.added':
-      return `${event.kind}: ${oneLine(event.text)}`
+      return `${event.kind}: ${oneLine(noteText(event))}`
     case 'wake.scheduled':
       return `${new Date(event.due).toISOString()} ${oneLine(event.reason)}`
     case 'run.settled':

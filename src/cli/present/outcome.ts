@@ -3,7 +3,7 @@
 import type { BlobRef, CallStatus, Event, Json } from '../../kernel/index.ts'
 import { clippedToWidth } from './text.ts'
 import { oneLine, shownLine } from './clean.ts'
-import { isObject, parsed } from '../../view/json.ts'
+import { isObject, type JsonObject, parsed } from '../../view/json.ts'
 
 export type ToolResult = Pick<
   Extract<Event, { type: 'agent.tool_result' }>,
@@ -156,4 +156,26 @@ export function isStopped({ class: kind }: { readonly class: string }): boolean 
 /** Who decided a call, and why. */
 export function decisionText({ allow, by, why }: Extract<Event, { type: 'user.tool_confirmation' }>): string {
   return `${allow ? 'allowed' : 'refused'} by ${oneLine(by)}${why ? `: ${oneLine(why)}` : ''}`
+}
+
+type Note = Pick<Extract<Event, { type: 'note.added' }>, 'kind' | 'text'>
+
+/** What a note says. Of learnings the log has JSON. */
+export function noteText(note: Note): string {
+  const { title, detail, extracted } = learningIn(note)
+  if (isObject(extracted)) {
+    const { failed, kept = 0 } = extracted
+    return typeof failed === 'string' ? `nothing was extracted: ${failed}` : `facts extracted: ${Number(kept)}`
+  }
+  return typeof title === 'string' && typeof detail === 'string' ? `${title}: ${detail}` : note.text
+}
+
+/** Says only how far an extraction has read. That one failed is told beside the run. */
+export function isMark(note: Note): boolean {
+  return learningIn(note)['extracted'] !== undefined
+}
+
+function learningIn({ kind, text }: Note): JsonObject {
+  const value = kind === 'learning' ? parsed(text) : undefined
+  return isObject(value) ? value : {}
 }

@@ -4,7 +4,7 @@ import type { StreamEvent } from '../../index.ts'
 import { CHANGED } from '../../context/summary.ts'
 import { oneLine } from './clean.ts'
 import { outageText } from './outage.ts'
-import { decisionText, isStopped } from './outcome.ts'
+import { decisionText, isMark, isStopped, noteText } from './outcome.ts'
 import type { Moving, Surface } from './screen.ts'
 import { fitted } from './text.ts'
 
@@ -83,7 +83,8 @@ export class Presenter {
         if (!this.decided.has(event.call)) this.aside(decisionText(event))
         return
       case 'note.added':
-        return this.aside(`note: ${oneLine(changesIn(event.text), this.#form.wording.noteCharsMax)}`)
+        if (isMark(event)) return
+        return this.aside(`note: ${oneLine(changesIn(noteText(event)), this.#form.wording.noteCharsMax)}`)
       default:
         return this.#form.other(event)
     }

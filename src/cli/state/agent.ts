@@ -30,6 +30,8 @@ type AgentWishes = {
   readonly onLine?: ((line: BashLine) => void) | undefined
   /** The agent of the session to drive. Workflow agents need other options, and the offline one no model. */
   readonly agent?: string | undefined
+  /** The models are only checked, so no key is needed. */
+  readonly keyless?: boolean
 }
 
 /** `options` has the servers among its tools; `servers` is for asking their status. */
@@ -95,7 +97,7 @@ async function chained(models: readonly Model[]): Promise<Model> {
 }
 
 /** Each model with its key. A missing key is an error before anything begins. */
-export async function modelsFor(setup: Setup, { models, onRequest }: AgentWishes): Promise<readonly Model[]> {
+export async function modelsFor(setup: Setup, { models, onRequest, keyless }: AgentWishes): Promise<readonly Model[]> {
   const { settings, env } = setup
   const set = MODEL_SETTINGS.filter((name) => settings[name] !== undefined)
   const wishes: ModelSettings = Object.fromEntries(set.map((name) => [name, settings[name]]))
@@ -109,7 +111,8 @@ export async function modelsFor(setup: Setup, { models, onRequest }: AgentWishes
     if (name.startsWith(HINT)) return route(routes, name.slice(HINT.length) as Workload)
     const provider = name.split(':')[0] ?? ''
     const { keys = [] } = own.find((each) => each.name === provider) ?? table[provider] ?? {}
-    if (keys.length > 0 && !keys.some((key) => env[key])) throw new Refusal(EXIT.config, keyText(setup, provider, keys))
+    if (!keyless && keys.length > 0 && !keys.some((key) => env[key]))
+      throw new Refusal(EXIT.config, keyText(setup, provider, keys))
     return model(name, { endpoints: own, env, ...wishes, ...(onRequest ? { fetch: told(onRequest, env) } : {}) })
   })
 }
@@ -117,7 +120,10 @@ export async function modelsFor(setup: Setup, { models, onRequest }: AgentWishes
 const HINT = 'hint:'
 
 /** The routes of the configuration, each model with its key. Those that name another route stay names. */
-export async function routesFor(setup: Setup, wishes: Pick<AgentWishes, 'onRequest'> = {}): Promise<Routes> {
+export async function routesFor(
+  setup: Setup,
+  wishes: Pick<AgentWishes, 'onRequest' | 'keyless'> = {},
+): Promise<Routes> {
   const set = Object.entries(setup.settings.routes ?? {})
   const models = await Promise.all(
     set.map(async ([workload, name]) => {
@@ -129,11 +135,14 @@ export async function routesFor(setup: Setup, wishes: Pick<AgentWishes, 'onReque
   return Object.fromEntries(models)
 }
 
-/** A run without a network has no routes either. */
+/** A run without a network has no routes either. What is wrong with them is said all the same. */
 async function routing(setup: Setup, models: readonly Model[], wishes: AgentWishes): Promise<{ routes?: Routes }> {
   const { routes } = setup.settings
-  if (routes === undefined || models.every(({ name }) => name === 'offline')) return {}
-  return { routes: await routesFor(setup, wishes) }
+  if (routes === undefined) return {}
+  if (models.some(({ name }) => name !== 'offline')) return { routes: await routesFor(setup, wishes) }
+  const { routeProfiles } = await import('../../index.ts')
+  await routeProfiles(await routesFor(setup, { keyless: true }))
+  return {}
 }
 
 const WAYS =

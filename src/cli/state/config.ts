@@ -293,7 +293,9 @@ const CHECKS: { readonly [K in keyof Settings]-?: Check<NonNullable<Settings[K]>
   compression: oneOf('auto', 'full', 'light', 'off'),
   compaction: (value, where) => {
     if (value === false) return false
-    return value === true ? {} : object<{ windowTokens?: number }>({ windowTokens: tokens })(value, where)
+    // As in code: it is on unless it is off.
+    if (value === true) throw bad(where, 'is on unless it is false: leave it out, or write an object')
+    return object<{ windowTokens?: number }>({ windowTokens: tokens })(value, where)
   },
   tools: texts,
   bash: (value, where) => {

@@ -55,7 +55,7 @@ export async function remembering(options: Options, setup: Setup, store: Store):
     memoryOf(home, folder, store),
     import('../../memory/index.ts'),
   ])
-  const onError = (error: unknown): void => warn(`Memory: ${clean(endOf(error).text)}`)
+  const onError = (error: unknown): void => warn(`Memory: ${clean(troubleIn(error))}`)
   const { tools = [], hooks = [] } = options
   const extract = await extractionFor(setup)
   return {
@@ -66,6 +66,11 @@ export async function remembering(options: Options, setup: Setup, store: Store):
     },
     close: () => memory.close(),
   }
+}
+
+/** What is reported in words is no bug: an extraction that failed, a file that cannot be read. */
+function troubleIn(error: unknown): string {
+  return error instanceof Error && error.name === 'Error' ? error.message : endOf(error).text
 }
 
 /** Another model for it has its key from where the others have theirs. */

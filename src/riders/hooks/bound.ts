@@ -11,7 +11,8 @@ export interface BoundHook {
 }
 
 const BIND = Symbol('terret.bind')
-type Bind = (host: unknown) => Promise<BoundHook>
+/** `check` throws for a harness that it cannot work in. */
+type Bind = { readonly check: (host: unknown) => void; readonly make: (host: unknown) => Promise<BoundHook> }
 type Bindable = { readonly [BIND]?: Bind }
 
 /** A hook that is told of ended runs, and does something only in a harness. What it does is made when it is first told. */
@@ -46,7 +47,7 @@ export function bindingsOf<Hook extends object>(
     let one: Promise<BoundHook> | null = null
     return made(async ({ session }) => {
       if (host === null) return
-      one ??= bind(host)
+      one ??= bind.make(host)
       all.add(one)
       const hook = await one
       hook.told({ session })
@@ -62,6 +63,7 @@ export function bindingsOf<Hook extends object>(
     }),
     bound: {
       bind: (given) => {
+        for (const hook of hooks) (hook as Bindable)[BIND]?.check(given)
         host = given
       },
       idle: () => each((one) => one.idle()),

@@ -6,6 +6,7 @@ import type { CallKey, Mutable, Usage } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Charge } from '../../ports/store.ts'
 import type { Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
+import { answerOf } from '../../models/answer.ts'
 import { failure } from '../../models/http/failures.ts'
 import type { SessionCache } from '../../engine/session-cache.ts'
 import type { Allowances } from './allowance.ts'
@@ -63,11 +64,17 @@ export class BudgetedModel {
     this.over = false
     const refused = held === null ? null : await this.#hold(spending, key, held)
     if (refused !== null) return refused
-    const { answer, spent } = await this.#asked(model, request)
-    if (spent !== null) this.spent = this.spent === null ? spent : sum(this.spent, spent)
-    // If it cannot be written now, it is settled in full with the result of the call.
-    if (held !== null) await this.#charge([closing(key, held, spent)]).catch(() => {})
-    return answer
+    // What is thrown, such as by prices that are no prices, leaves nothing held: what it came to is not known.
+    let spent: Spent | null = { assumed: true }
+    try {
+      const told = await this.#asked(model, request)
+      spent = told.spent
+      return told.answer
+    } finally {
+      if (spent !== null) this.spent = this.spent === null ? spent : sum(this.spent, spent)
+      // If it cannot be written now, it is settled in full with the result of the call.
+      if (held !== null) await this.#charge([closing(key, held, spent)]).catch(() => {})
+    }
   }
 
   /** `spent` is null where the provider did nothing. */
@@ -81,13 +88,13 @@ export class BudgetedModel {
     }
     const pause = (ms: number): Promise<void> => sleep(clock, ms, flight.signal)
     const context = { signal: flight.signal, clock, emit, sleep: pause, traceparent: this.#traceparent() }
-    const told = soundly(await answerOf(() => model.call(request, context)))
+    const told = soundly(await answerOf(model, request, context))
     if (told.type === 'reply') {
       const answer = told.cost === undefined ? await costed(model, request, told) : told
       const late = flight.reason === null ? null : failure('other', 'The call was stopped before its answer came.')
       return { answer: late ?? answer, spent: spentIn(answer) }
     }
-    const worked = !told.unasked && (spoke || flight.reason !== null || told.class === 'timeout')
+    const worked = !told.unasked && (spoke || told.broken || flight.reason !== null || told.class === 'timeout')
     return { answer: told, spent: worked ? await assumedFor(model, request, told.partial?.length ?? 0) : null }
   }
 
@@ -121,15 +128,6 @@ export class BudgetedModel {
   async #charge(charges: readonly Charge[], epoch?: number): Promise<void> {
     const fence = epoch === undefined ? {} : { epoch }
     await this.#services.store.commit([{ session: this.#cache.id, lane: 'inbox', events: [], charges, ...fence }])
-  }
-}
-
-/** A throw is a failure like any other. */
-async function answerOf(call: () => Promise<Reply | ModelFailure>): Promise<Reply | ModelFailure> {
-  try {
-    return await call()
-  } catch (error) {
-    return failure('other', error instanceof Error && error.message ? error.message : 'the model threw something')
   }
 }
 
