@@ -1,5 +1,5 @@
-// 12 · Memory: one session learns something and schedules a look, a later one recalls it, what nobody noted is extracted, and the files
-// are projections of the log.
+// 12 · Memory: one session learns something and schedules a look, a later one recalls it. A model extracts facts that were not noted. The
+// files are projections of the log.
 // Run it: README.md here says how.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -56,7 +56,14 @@ import { Watchdog } from './engine/watchdog.ts'
 import { type Look, type Looked, Worker, WORKER_OPTIONS, type WorkerOptions } from './engine/worker.ts'
 import type { Agent, Compaction, MakeContext, Services } from './engine/wiring.ts'
 import {
+  checkActive,
+  checkEvents,
+  checkList,
+  checkPending,
+  checkRemove,
   checkSession,
+  type PendingFilter,
+  type RemoveOptions,
   RUN_OPTIONS,
   type RunOptions,
   STREAM_OPTIONS,
@@ -65,17 +72,8 @@ import {
 import type { PendingCall } from './sessions/look.ts'
 import type { ActiveFilter, EventPage, EventsFilter, RunCard } from './sessions/reading.ts'
 import type { ListedCard, ListOptions } from './sessions/meter.ts'
-import type {
-  BeginOptions,
-  OpenOptions,
-  PendingFilter,
-  RemoveOptions,
-  RunStream,
-  Session,
-  Sessions,
-} from './sessions/verbs.ts'
+import type { BeginOptions, OpenOptions, RunStream, Session, Sessions } from './sessions/verbs.ts'
 import type { TypedSessions } from './sessions/typed.ts'
-import { checkActive, checkEvents, checkList, checkPending, checkRemove } from './sessions/filters.ts'
 import { labelsCheck } from './sessions/metadata.ts'
 import { modelsBy } from './sessions/models.ts'
 import { bindPlugins, type Bound, type Plugin, watcherOf } from './sessions/plugins.ts'

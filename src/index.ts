@@ -71,8 +71,6 @@ export type {
   AgentChoice,
   BeginOptions,
   OpenOptions,
-  PendingFilter,
-  RemoveOptions,
   RunStream,
   SentReceipt,
   Session,
@@ -86,7 +84,14 @@ export type { TypedSession, TypedSessions } from './sessions/typed.ts'
 export type { AsJson, CallsOf } from './tools/core/typed.ts'
 export type { ApprovalDecision } from './sessions/approval-decision.ts'
 export type { Command, RunChoices, SendOptions } from './sessions/command.ts'
-export type { Answer, ForkOptions, RunOptions, StreamOptions } from './sessions/verb-options.ts'
+export type {
+  Answer,
+  ForkOptions,
+  PendingFilter,
+  RemoveOptions,
+  RunOptions,
+  StreamOptions,
+} from './sessions/verb-options.ts'
 export type { TreeCard } from './stores/plan/tree-cost.ts'
 export { memory, type MemoryOptions } from './stores/memory/memory.ts'
 export { type Mark, sqlite, type SqliteFile } from './stores/sqlite/sqlite.ts'

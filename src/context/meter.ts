@@ -25,7 +25,7 @@ function isCount(event: Event): boolean {
 }
 
 const TAIL_PAGE = 100
-/** A session that nobody counted this long is not read any further. */
+/** So many events from the end are read at most. Without a counted reply among them, the number of tokens is not known. */
 const TAIL_MAX = 1_000
 
 /** The same for a session of the store, read from its end. */

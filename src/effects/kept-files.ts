@@ -68,7 +68,7 @@ async function keptRef({ hash, bytes, media, name }: BlobRef, keeping: Keeping):
     return 'A kept blob is given as `context.keep` returned it.'
   const { kept, store, session } = keeping
   const blob = kept.find((each) => each.hash === hash) ?? (await blobFor(store, session, hash))
-  // What nobody has shows nothing: a recording is repeated so where its files are missing.
+  // A blob that is in no session shows nothing, so it may be named: a recorded result is repeated where its files are missing.
   if (blob === null && (await store.blob(hash)) !== null)
     return `this session has no blob ${hash}. Give the file itself.`
   const found = blob ? trueMedia({ type: 'blob', media }, blob.data) : media

@@ -1,5 +1,6 @@
 // Writing as a session's owner outside of any run: what creates it, and what is done to it while no worker drives it.
 // What happens within a run is the driver's (drive.ts).
+import type { FlightContext } from './flights.ts'
 import type { InboxBody, OwnerBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob, Charge, OwnerWrite, Receipt, Store } from '../ports/store.ts'
@@ -112,4 +113,24 @@ export function creation(
   const bodies: readonly OwnerBody[] = [{ type: 'session.created', planner, ...origin, ...place }, ...events]
   const clean = bodies.map((body) => redactor.body(body))
   return { ...ownerWrite(id, EMPTY, clean, { now: store.now(), epoch: 0 }), blobs }
+}
+
+/** `stop` ends it. The first reason counts. */
+export type Stoppable = FlightContext & { stop(why: 'timeout' | 'interrupted'): void }
+
+/** The flight of what its owner asks a model outside of a run. */
+export function stoppable(): Stoppable {
+  const controller = new AbortController()
+  let reason: FlightContext['reason'] = null
+  return {
+    signal: controller.signal,
+    get reason() {
+      return reason
+    },
+    clear: () => reason === null,
+    stop(why) {
+      reason ??= why
+      controller.abort(new Error(reason))
+    },
+  }
 }

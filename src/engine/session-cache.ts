@@ -73,7 +73,7 @@ export class SessionCache {
     return this.#guard
   }
 
-  /** How full the context is, read from the log if nobody has counted so far. */
+  /** How full the context is. It is read from the log if it was not counted so far. */
   async fill(): Promise<Fill> {
     const fill = this.guard.fill ?? new Fill()
     if (fill === this.guard.fill) return fill

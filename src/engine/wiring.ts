@@ -103,7 +103,7 @@ export type Services = {
   readonly breaker: BreakerOptions | false
   /** Absent: what is full is compacted, where it is known how much a model takes. */
   readonly compaction?: Compaction | false | undefined
-  /** Tells the host of trouble beside a run. Absent: nobody is told. */
+  /** Tells the host of trouble beside a run. Absent: such trouble is not told. */
   readonly report?: (where: string, error: unknown) => void
   /** Null: no observer of runs. */
   readonly observer: Watcher | null

@@ -9,8 +9,7 @@ import { clipped } from '../view/text.ts'
 import { inTime } from '../effects/outcomes.ts'
 import { FrozenRuns } from '../effects/frozen-run.ts'
 import { recallOptions } from '../effects/run-options.ts'
-import type { FlightContext } from '../engine/flights.ts'
-import { asOwner } from '../engine/owner.ts'
+import { asOwner, stoppable, type Stoppable } from '../engine/owner.ts'
 import { selfOf } from '../engine/peers.ts'
 import { SessionCache } from '../engine/session-cache.ts'
 import { type Agent, agentFor, modelNamed, type Services } from '../engine/wiring.ts'
@@ -82,7 +81,7 @@ export class Extractor implements BoundHook {
   readonly #report: (error: unknown) => void
   readonly #written: Extracting['written']
   #line: Promise<void> = Promise.resolve()
-  #flight: (FlightContext & { stop(): void }) | null = null
+  #flight: Stoppable | null = null
   #stopped = false
   #resumed = false
 
@@ -105,7 +104,7 @@ export class Extractor implements BoundHook {
 
   stop(): void {
     this.#stopped = true
-    this.#flight?.stop()
+    this.#flight?.stop('timeout')
   }
 
   async #look(session: string): Promise<void> {
@@ -233,7 +232,7 @@ export class Extractor implements BoundHook {
     const given = this.#model ?? agent.model
     const model = typeof given === 'string' ? modelNamed(services, given, agent.model) : given
     const asked = new BudgetedModel({ services, cache, flight }, CALL, new Allowances(services, new FrozenRuns(store)))
-    const cancel = clock.timer(agent.limits.modelMs, () => flight.stop())
+    const cancel = clock.timer(agent.limits.modelMs, () => flight.stop('timeout'))
     const answer = await inTime(asked.ask(model, request), flight, null).finally(() => {
       cancel()
       this.#flight = null
@@ -294,20 +293,4 @@ export class Extractor implements BoundHook {
 
 function redacted(redactor: Services['redactor'], fact: Learning): Learning {
   return { ...fact, title: redactor.text(fact.title), detail: redactor.text(fact.detail) }
-}
-
-function stoppable(): FlightContext & { stop(): void } {
-  const controller = new AbortController()
-  let reason: FlightContext['reason'] = null
-  return {
-    signal: controller.signal,
-    get reason() {
-      return reason
-    },
-    clear: () => reason === null,
-    stop() {
-      reason = 'timeout'
-      controller.abort(new Error(reason))
-    },
-  }
 }

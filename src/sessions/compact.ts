@@ -11,7 +11,7 @@ import type { FlightContext } from '../engine/flights.ts'
 import { FrozenRuns } from '../effects/frozen-run.ts'
 import { recallOptions } from '../effects/run-options.ts'
 import { findWindow } from '../effects/window.ts'
-import type { Owned } from '../engine/owner.ts'
+import { type Owned, stoppable } from '../engine/owner.ts'
 import type { Reader } from '../engine/worker.ts'
 import { SessionCache } from '../engine/session-cache.ts'
 import { agentFor, type Services } from '../engine/wiring.ts'
@@ -55,22 +55,6 @@ export function compacting(
 function ended(reason: FlightContext['reason'], body: Compacted | null): Compacted {
   const failed = reason === 'timeout' ? 'the model did not answer in time' : 'it was stopped'
   return { assumed: true, ...body, type: 'context.compacted', failed }
-}
-
-function stoppable(): FlightContext & { stop(why: 'timeout' | 'interrupted'): void } {
-  const controller = new AbortController()
-  let reason: FlightContext['reason'] = null
-  return {
-    signal: controller.signal,
-    get reason() {
-      return reason
-    },
-    clear: () => reason === null,
-    stop(why) {
-      reason ??= why
-      controller.abort(new Error(reason))
-    },
-  }
 }
 
 type Made = { readonly body: Compacted | null; readonly rules?: readonly OwnerBody[] }

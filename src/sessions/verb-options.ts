@@ -1,12 +1,16 @@
-// The options of a session's verbs, and the one check of each. What the verbs do is src/session.ts.
+// The options of verbs, of sessions and of a harness, and the one check of each. What the verbs do is src/session.ts.
 import type { CallKey } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
-import { anything, type Checks, count, flag, needed, oneOf, optionsOf, text } from '../options.ts'
+import { anything, type Checks, count, filled, flag, needed, oneOf, optionsOf, shown, text } from '../options.ts'
 import { RUN_CHOICES, type RunChoices, SEND_OPTIONS, type SendOptions } from './command.ts'
 import { SHOWN } from './approval-decision.ts'
 import { traceparentCheck } from '../tracing/traceparent.ts'
 import type { AnySchema } from '../tools/core/typed.ts'
+import type { CardFilter, Status } from '../ports/store.ts'
 import type { PendingCall } from './look.ts'
+import { labelsCheck } from './metadata.ts'
+import type { ListOptions } from './meter.ts'
+import type { ActiveFilter, EventsFilter } from './reading.ts'
 
 export type RunOptions<Schema extends AnySchema = AnySchema> = Pick<SendOptions, 'patienceMs' | 'traceparent'> &
   RunChoices<Schema> & {
@@ -85,3 +89,29 @@ export function checkBlob(ref: unknown): string {
     'A blob is read by its reference, { hash }, as a result or an event of the log has it.',
   )
 }
+
+// Which sessions, events and calls a harness is asked for. What is found is reading.ts and look.ts.
+
+export type RemoveOptions = { readonly by?: string }
+export type PendingFilter = Pick<Partial<CardFilter>, 'where'>
+
+export const checkList = optionsOf<ListOptions>('list', {
+  status: oneOf<Status>({ idle: true, running: true, rescheduling: true, requires_action: true, terminated: true }),
+  root: text,
+  folder: text,
+  where: labelsCheck,
+  after: text,
+  newest: (value) =>
+    value === 'made' || typeof value === 'boolean' ? null : `must be true, false or "made", not ${shown(value)}`,
+  limit: count(),
+  context: flag,
+})
+export const checkEvents = optionsOf<EventsFilter>('events', {
+  session: needed(filled),
+  run: count(1),
+  after: count(),
+  limit: count(),
+})
+export const checkActive = optionsOf<ActiveFilter>('active', { root: filled, parent: filled })
+export const checkPending = optionsOf<PendingFilter>('pending', { where: labelsCheck })
+export const checkRemove = optionsOf<RemoveOptions>('remove', { by: filled })

@@ -2,7 +2,7 @@
 // session.ts have them; a client of a server can have the same. No verb takes or gives what could not be sent over a wire, but for
 // streams, which can be followed over one, a signal, and the schema of an answer, which is sent as JSON Schema.
 import type { BlobRef, Json } from '../kernel/content.ts'
-import type { Blob, CardFilter, Page, Removal } from '../ports/store.ts'
+import type { Blob, Page, Removal } from '../ports/store.ts'
 import type { Message } from '../kernel/transcript.ts'
 import type { Looked } from '../engine/worker.ts'
 import type { ContextReport } from '../context/report.ts'
@@ -18,7 +18,7 @@ import type { Completed, Result } from './result.ts'
 import type { Strictness } from './run-failed.ts'
 import type { StreamEvent } from './stream.ts'
 import type { UndoneCall } from './undo.ts'
-import type { Answer, ForkOptions, RunOptions, StreamOptions } from './verb-options.ts'
+import type { Answer, ForkOptions, PendingFilter, RemoveOptions, RunOptions, StreamOptions } from './verb-options.ts'
 
 /** The sessions of one store. */
 export interface Sessions {
@@ -150,7 +150,3 @@ export type OpenOptions<Agent extends string = string> = AgentChoice<Agent> &
 
 /** Which agent's session it is. Default: the harness's own. */
 export type AgentChoice<Agent extends string = string> = { readonly agent?: Agent }
-
-export type RemoveOptions = { readonly by?: string }
-
-export type PendingFilter = Pick<Partial<CardFilter>, 'where'>

@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { compressedResult } from '../../src/effects/compressed-result.ts'
 import { KeptOriginal } from '../../src/effects/kept-original.ts'
@@ -24,17 +24,7 @@ import {
 import { exportSession, importSession } from '../../src/replay.ts'
 import { fileTools } from '../../src/tools/index.ts'
 import { htmlPage, npmTest, orders } from './corpus.ts'
-
-const open: { close(): Promise<void> }[] = []
-afterEach(async () => {
-  for (const each of open.splice(0)) await each.close()
-})
-
-function make(options: Partial<HarnessOptions> & Pick<HarnessOptions, 'model'>): Harness {
-  const harness = new Harness(options)
-  open.push(harness)
-  return harness
-}
+import { make, open } from './made.ts'
 
 function saying(text: string, name = 'report', metadata = {}): Tool {
   return defineTool({

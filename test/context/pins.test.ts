@@ -179,25 +179,26 @@ describe('a compaction that somebody asks for', () => {
     return { summary, begun }
   }
 
-  it('B-COMPACT-29: ends when its harness closes', async () => {
+  /** A compaction whose summary does not come. */
+  async function compacting() {
     const { summary, begun } = stalling()
     const { harness } = make({}, summary)
     const session = await harness.open()
     await talk(session)
     const done = session.compact()
     await begun
+    return { harness, session, done }
+  }
+
+  it('B-COMPACT-29: ends when its harness closes', async () => {
+    const { harness, done } = await compacting()
     const from = Date.now()
     await Promise.all([harness.close(), done.then((told) => expect(told).toMatchObject({ failed: 'it was stopped' }))])
     expect(Date.now() - from).toBeLessThan(5_000)
   })
 
   it('B-COMPACT-29: ends when the session is interrupted', async () => {
-    const { summary, begun } = stalling()
-    const { harness } = make({}, summary)
-    const session = await harness.open()
-    await talk(session)
-    const done = session.compact()
-    await begun
+    const { session, done } = await compacting()
     await session.interrupt()
     expect(await done).toMatchObject({ failed: 'it was stopped' })
     expect((await compactionsOf(session)).every(({ failed, cut }) => failed === undefined && cut === undefined)).toBe(

@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import {
   defineTool,
@@ -23,17 +23,7 @@ import {
 import { bound } from '../../src/tools/core/bound.ts'
 import { chaosOf, hosted } from '../models/hosted-stage.ts'
 import { orders } from './corpus.ts'
-
-const open: { close(): Promise<void> }[] = []
-afterEach(async () => {
-  for (const each of open.splice(0)) await each.close()
-})
-
-function make(options: Partial<HarnessOptions> & Pick<HarnessOptions, 'model'>): Harness {
-  const harness = new Harness(options)
-  open.push(harness)
-  return harness
-}
+import { make, open } from './made.ts'
 
 /** Plain text, which the content router leaves as it is. */
 const STORY = 'Once upon a time there was a story without end, told by Åse at 7 o’clock.\n'.repeat(400)

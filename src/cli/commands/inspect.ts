@@ -93,7 +93,7 @@ export function inspect(call: Call): Promise<number> {
   })
 }
 
-/** A window that nobody asked for. */
+/** For what is shown without the size of a window: no host is asked for it. */
 const UNKNOWN: Window = { tokens: Number.POSITIVE_INFINITY, compacts: true }
 
 /** What its next request holds. */
