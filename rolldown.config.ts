@@ -1,8 +1,11 @@
 // The published JavaScript: one file per entry and shared chunks, because loading an ES module costs about a millisecond
 // of CPU each, and `import 'terret'` must stay cheap. Types come from tsc (tsconfig.build.json).
 // Small packages that are loaded lazily are bundled, with their licenses; those that bring binaries or data are dependencies.
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { defineConfig, type Plugin } from 'rolldown'
+import type * as Agents from './src/agents/index.ts'
 
 // biome-ignore format: a list
 const bundled = [
@@ -18,7 +21,23 @@ const assets: Plugin = {
       const source = readFileSync(`node_modules/${path}`)
       this.emitFile({ type: 'asset', fileName: `wasm/${path.split('/').at(-1)}`, source })
     }
+    for (const name of readdirSync('src/agents/archetypes')) {
+      const source = readFileSync(`src/agents/archetypes/${name}`)
+      this.emitFile({ type: 'asset', fileName: `agents/archetypes/${name}`, source })
+    }
     this.emitFile({ type: 'asset', fileName: 'THIRD-PARTY-LICENSES.txt', source: bundled.map(licenseOf).join('\n\n') })
+  },
+}
+
+/** The agents that ship, as the bundle itself reads them from their files: a start then reads one JSON, and needs no YAML. */
+const archetypes: Plugin = {
+  name: 'archetypes',
+  async writeBundle() {
+    const entry: unknown = await import(pathToFileURL('dist/agents/index.js').href)
+    const { definitions, troubles } = await (entry as Pick<typeof Agents, 'loadAgents'>).loadAgents()
+    if (troubles.length > 0) throw new Error(troubles.join('\n'))
+    const named = definitions.map((each) => ({ ...each, file: basename(each.file) }))
+    writeFileSync('dist/agents/archetypes.json', JSON.stringify(named))
   },
 }
 
@@ -66,7 +85,9 @@ export default defineConfig({
     'tracing/index': 'src/tracing/index.ts',
     replay: 'src/replay.ts',
     'graphs/index': 'src/graphs/index.ts',
+    'boards/index': 'src/boards/index.ts',
     'memory/index': 'src/memory/index.ts',
+    'agents/index': 'src/agents/index.ts',
     'ui/index': 'src/ui/index.ts',
     'models/aisdk/aisdk': 'src/models/aisdk/aisdk.ts',
     'cli/main': 'src/cli/main.ts',
@@ -79,7 +100,7 @@ export default defineConfig({
     /^@modelcontextprotocol\/client/,
     /^@pydantic\/genai-prices/,
   ],
-  plugins: [assets, reachable],
+  plugins: [assets, reachable, archetypes],
   // web-tree-sitter evaluates what its own grammars bring along.
   checks: { eval: false },
   output: {

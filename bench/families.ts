@@ -7,6 +7,8 @@ const FAMILIES: ReadonlyMap<string, () => Promise<Family>> = new Map([
   ['fanout', async () => (await import('./fanout.ts')).fanout],
   ['many', async () => (await import('./many.ts')).many],
   ['parked', async () => (await import('./many.ts')).parking],
+  ['children', async () => (await import('./children.ts')).children],
+  ['children.parked', async () => (await import('./children.ts')).parkedChildren],
   ['stream', async () => (await import('./stream.ts')).stream],
   ['http', async () => (await import('./http.ts')).http],
   ['durable', async () => (await import('./durable.ts')).durable],

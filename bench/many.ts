@@ -14,7 +14,7 @@ const PARKED = 10_000
 const WIDTH = 200
 
 /** What is reachable now. Twice: what a first collection frees may hold what only a second one finds. */
-function liveBytes(): number {
+export function liveBytes(): number {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   collect()
@@ -84,15 +84,16 @@ const anything: StandardSchema<object> = {
   },
 }
 
+export const risky = defineTool({
+  name: 'risky',
+  description: 'Asks',
+  input: anything,
+  approval: 'ask',
+  execute: () => 'ok',
+})
+
 /** Sessions on disk that wait for an approval: what each keeps in memory, and whether anything ticks for them. */
 const parked: Case = async (folder) => {
-  const risky = defineTool({
-    name: 'risky',
-    description: 'Asks',
-    input: anything,
-    approval: 'ask',
-    execute: () => 'ok',
-  })
   const store = sqlite(join(folder, `parked-${process.pid}.db`))
   const subject = new Harness({ model: scripted(() => ({ calls: [{ tool: 'risky' }] })), tools: [risky], store })
   await park(subject, WIDTH)
@@ -112,7 +113,7 @@ async function park(subject: Harness, count: number): Promise<void> {
 }
 
 /** A map with one small object per session: the least memory that any list of waiting sessions needs. */
-const list: Case = async () => {
+export const list: Case = async () => {
   const waiting = new Map<string, object>()
   const before = liveBytes()
   for (let i = 0; i < PARKED; i++) waiting.set(`session-${i}`, { call: `${i}.0` })

@@ -4,13 +4,18 @@ import type { EffectClass, Json } from '../src/kernel/content.ts'
 import type { CallContext, Model, ModelFailure, Reply, ReplyCall, Request } from '../src/ports/model.ts'
 import { Toolbox } from '../src/effects/toolbox.ts'
 import type { Agent } from '../src/engine/wiring.ts'
+import type { Shared } from '../src/sessions/agent.ts'
 import { ToolFailure } from '../src/tools/core/output.ts'
+import { orderTools, SPAWN } from '../src/tools/agents/orders.ts'
 import { LIKE_PARENT, subagentTool } from '../src/tools/agents/subagent.ts'
 import { defineTool, type StandardSchema, type Tool, type ToolSource } from '../src/tools/core/tool.ts'
 import { type Cast, COST_MAX, GRACE_MS, INSTRUCTIONS, type Role } from './cast.ts'
 import { SUMMARIZER } from '../src/context/summary.ts'
+import { BOARD, boardPlanner } from '../src/boards/planner.ts'
+import { AS_AGENT } from '../src/graphs/definition.ts'
 import { charsIn } from '../src/riders/money/usage-estimate.ts'
 import { requestBytes } from './bytes.ts'
+import { handOf, reviewOf, simGraph } from './graphs.ts'
 import type { Oracle } from './oracle.ts'
 import type { SimProcess } from './process.ts'
 import type { Chance } from './scheduler.ts'
@@ -24,16 +29,26 @@ export function simAgents(cast: Cast, process: SimProcess, oracle: Oracle): (nam
   const tools = simTools(process, oracle)
   const agents = new Map<string, Agent>()
   return (name) => {
-    const agent = agents.get(name) ?? simAgent(name, cast, tools, process, oracle)
+    const agent =
+      agents.get(name) ??
+      (name === BOARD ? boardPlanner()[AS_AGENT](process) : null) ??
+      simGraph(name, process, oracle)?.[AS_AGENT](sharedBy(cast, process)) ??
+      simAgent(name, cast, tools, process, oracle)
     agents.set(name, agent)
     return agent
   }
 }
 
+function sharedBy({ policy, budget }: Cast, { clock, store }: SimProcess): Shared {
+  return { policy, clock, store, ...(budget === null ? {} : { budget }) }
+}
+
 function simAgent(name: string, cast: Cast, tools: readonly Tool[], process: SimProcess, oracle: Oracle): Agent {
-  const role = cast.roles.get(name) as Role
+  const role = cast.roles.get(name) ?? (handOf(name, cast) as Role)
   const { limits, approvalMs, children } = role
-  const own = children.length > 0 ? [subagentTool([{ name: 'clerk', description: 'clerk' }], LIKE_PARENT)] : []
+  const clerks = [{ name: 'clerk', description: 'clerk' }]
+  const leading = role.leads ? orderTools(clerks) : []
+  const own = children.length > 0 ? [subagentTool(clerks, LIKE_PARENT), ...leading] : []
   const model = simModel(role, cast, process, oracle)
   return {
     name,
@@ -203,8 +218,15 @@ function simModel(role: Role, { window, forgetful }: Cast, process: SimProcess, 
         return { type: 'failure', class: 'network', message: 'the connection was cut', retryable: true }
       }
       if (chance.yes(0.06)) return failure(chance)
-      const calls = role.stubborn ? [callOf(request, 0, 'broken', '{"n":1}')] : callsOf(request, chance)
-      return said(request, calls, chance, window !== null)
+      const calls = role.stubborn
+        ? [callOf(request, 0, 'broken', '{"n":1}')]
+        : role.brief && chance.yes(0.7)
+          ? []
+          : callsOf(request, chance)
+      const reply = said(request, calls, chance, window !== null)
+      return role.reviews && calls.length === 0 && reply.parts.length > 0
+        ? { ...reply, parts: [{ type: 'text', text: reviewOf(chance) }] }
+        : reply
     },
   }
 }
@@ -270,16 +292,21 @@ function callsOf(request: Request, chance: Chance): readonly ReplyCall[] {
   const add = (tool: string, args: string): void => void calls.push(callOf(request, calls.length, tool, args))
   if (every) for (const tool of ['look', 'put', 'pay']) add(tool, '{"n":1}')
   const family = request.tools.some(({ name }) => name === 'subagent')
+  const leads = request.tools.some(({ name }) => name === SPAWN)
   const question = family ? questionIn(request) : undefined
   // A parent that reads a child's question mostly answers it, now and then twice.
   if (question !== undefined && chance.yes(0.75)) {
     const answer = JSON.stringify({ task: 'The answer.', session: question })
     for (let i = 0, n = chance.yes(0.15) ? 2 : 1; i < n; i++) add('subagent', answer)
   }
+  // A leader that has read of its children mostly waits for the newest.
+  const newest = leads ? childrenIn(request).at(-1) : undefined
+  if (newest !== undefined && chance.yes(0.9)) add('wait_subagent', waitFor(newest, chance))
   // What must be asked about again in another place, beside one call that runs and others that hooks still look at.
   if (width > 1 && chance.yes(0.3)) for (const tool of ['publish', 'look', 'put', 'pay']) add(tool, '{"n":2}')
   for (let i = 0; i < width; i++) {
     if (family && chance.yes(0.25)) add('subagent', childArgs(chance))
+    else if (leads && chance.yes(0.35)) add(...orderOf(request, chance))
     else if (request.session.includes('~') && chance.yes(0.3)) add('outside', '{"n":1}')
     else if (chance.yes(0.05)) {
       // A model that gets a call wrong gets it wrong more than once.
@@ -293,6 +320,41 @@ function callsOf(request: Request, chance: Chance): readonly ReplyCall[] {
 function callOf({ seq }: Request, i: number, tool: string, args: string): ReplyCall {
   return { id: `c${seq}-${i}`, tool, args }
 }
+
+const KEYS = [undefined, undefined, 'one', 'two']
+
+/** The detached children that a model has read of. */
+function childrenIn({ messages }: Request): readonly string[] {
+  const found = JSON.stringify(messages).matchAll(/subagent_session_id\\*":\\*"([^"\\]+)/g)
+  return [...found].map(([, id = '']) => id)
+}
+
+function waitFor(id: string, chance: Chance): string {
+  return JSON.stringify({ id, timeout_secs: chance.between(1, 3) })
+}
+
+/** An order to children: mostly to those it knows, now and then to a stranger. */
+function orderOf(request: Request, chance: Chance): [string, string] {
+  const known = childrenIn(request)
+  const task = () => ({ prompt: 'Do it.', agent_id: chance.pick([undefined, 'clerk', 'clerk', 'nobody']) })
+  const kind = known.length === 0 ? chance.pick(['spawn', 'many', 'list']) : chance.pick(ORDERS)
+  const id = chance.yes(0.05) ? 's0~1.0' : (known.at(-1) ?? '')
+  const args: Readonly<Record<string, [string, object]>> = {
+    spawn: [
+      'spawn_subagent',
+      { ...task(), task_key: chance.pick(KEYS), fresh: chance.yes(0.2), blocking: chance.yes(0.1) },
+    ],
+    many: ['spawn_parallel_agents', { tasks: [task(), task()] }],
+    wait: ['wait_subagent', { id, timeout_secs: chance.between(1, 3) }],
+    steer: ['steer_subagent', { id, message: 'Otherwise.' }],
+    list: ['list_subagents', {}],
+    continue: ['continue_subagent', { id, answer: 'Go on.' }],
+    close: ['close_subagent', { id }],
+  }
+  const [tool, given] = args[kind] ?? ['list_subagents', {}]
+  return [tool, JSON.stringify(given)]
+}
+const ORDERS = ['spawn', 'many', 'wait', 'steer', 'list', 'continue', 'close'] as const
 
 function childArgs(chance: Chance): string {
   const agent = chance.pick([undefined, undefined, 'clerk', 'clerk', 'default', 'nobody'])

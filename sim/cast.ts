@@ -12,10 +12,16 @@ export type Role = {
   readonly approvalMs: number | null
   /** The agents it may start as children. */
   readonly children: readonly string[]
+  /** It also leads children that work on while it goes on. */
+  readonly leads: boolean
   /** Its model makes the same hopeless call again and again. */
   readonly stubborn: boolean
   /** Most of its model's answers are cut after they began. */
   readonly cutting: boolean
+  /** It mostly answers at once. */
+  readonly brief?: boolean
+  /** Its answers are reviews. */
+  readonly reviews?: boolean
 }
 
 /** Which hooks there are. A list of tools, or null for all. */
@@ -84,6 +90,7 @@ export function drawCast(chance: Chance, sessions: readonly string[]): Cast {
       limits,
       approvalMs: chance.yes(0.3) ? 120 : null,
       children: session !== stubborn && chance.yes(0.7) ? children : [],
+      leads: chance.yes(0.5),
       stubborn: session === stubborn,
       cutting: session === cutter,
     })
@@ -91,7 +98,14 @@ export function drawCast(chance: Chance, sessions: readonly string[]): Cast {
   for (const name of children) {
     const { hold, ...drawn } = drawLimits(chance, budget === null)
     const limits = { ...drawn, ...(outage ? patient : {}), hold, modelRequests: chance.between(2, 4) }
-    roles.set(name, { limits, approvalMs: chance.yes(0.3) ? 120 : null, children, stubborn: false, cutting: false })
+    roles.set(name, {
+      limits,
+      approvalMs: chance.yes(0.3) ? 120 : null,
+      children,
+      leads: chance.yes(0.4),
+      stubborn: false,
+      cutting: false,
+    })
   }
   const hooks = chance.yes(0.55) ? drawHooks(chance) : null
   const asks = { effect: 'ask', tool: 'subagent', class: 'child' } as const
@@ -112,6 +126,13 @@ export function drawCast(chance: Chance, sessions: readonly string[]): Cast {
     window,
     forgetful,
   }
+}
+
+/** Every eighth seed: all its hooks are strict and answer at once, so that one ends a run in the commit in which others let calls go. */
+export function withStrictHooks(seed: number, cast: Cast): Cast {
+  if (seed % 8 !== 6) return cast
+  const none = { subagent: false, stop: false, prompt: false }
+  return { ...cast, hooks: { strict: true, quick: true, before: [null], after: null, ...none } }
 }
 
 function drawBudget(chance: Chance): Budget {

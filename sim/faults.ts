@@ -1,6 +1,16 @@
 // The planted faults: each is one small mutation of the real source, which the simulator must catch (planted.ts).
+import { CHILD_FAULTS } from './faults-children.ts'
+import { CLOCK_FAULTS } from './faults-clocks.ts'
+import { CONTEXT_FAULTS } from './faults-contexts.ts'
 
-export type Planted = { readonly name: string; readonly file: string; readonly find: string; readonly replace: string }
+export type Planted = {
+  readonly name: string
+  readonly file: string
+  readonly find: string
+  readonly replace: string
+  /** A seed that saw it, tried before all others. */
+  readonly seed?: number
+}
 
 export const FAULTS: readonly Planted[] = [
   {
@@ -17,6 +27,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'money is held for a session that another worker has',
+    seed: 267,
     file: 'src/riders/money/budgeted-model.ts',
     find: 'this.#cache.epoch || undefined',
     replace: 'undefined',
@@ -35,24 +46,28 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'off by one: one tool call too many',
+    seed: 34,
     file: 'src/kernel/fold.ts',
     find: 'calls > run.limits.toolCalls',
     replace: 'calls > run.limits.toolCalls + 1',
   },
   {
     name: 'each wrong call of a reply uses up a retry',
+    seed: 42,
     file: 'src/kernel/retries.ts',
     find: 'if (turn.retried?.includes(tool)) return',
     replace: 'if (turn.retried?.includes(`${tool} `)) return',
   },
   {
     name: 'another process shows its own instructions',
+    seed: 2,
     file: 'src/effects/epoch.ts',
     find: '(cache.session.cut ?? 0) > epoch.seq',
     replace: '(cache.session.cut ?? 0) < epoch.seq',
   },
   {
     name: 'a run goes back to what the run before it chose for itself',
+    seed: 4,
     file: 'src/effects/epoch.ts',
     find: 'last.since === undefined ? last :',
     replace: "last.since === undefined || last.options !== undefined ? { ...last, model: 'simulated' } :",
@@ -71,6 +86,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'the last decision stands instead of the first',
+    seed: 4,
     file: 'src/kernel/ledger.ts',
     find: "if (call?.state.type !== 'asked' || call.proposal.gate?.type !== 'ask') return",
     replace:
@@ -78,30 +94,35 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a no does not end a yes for the run',
+    seed: 213,
     file: 'src/kernel/ledger.ts',
     find: 'run.said = { yes: [], denied: [...said.denied,',
     replace: 'run.said = { yes: said.yes, denied: [...said.denied,',
   },
   {
     name: 'a no to a child is not told to its parent',
+    seed: 10,
     file: 'src/riders/children/children.ts',
     find: '...(end.denied ? { denied: true } : {}),',
     replace: '',
   },
   {
     name: 'a decision counts under a yes that was never for the run',
+    seed: 10,
     file: 'src/kernel/ledger.ts',
     find: '!coverersOf(call, said).some((yes) => yes.call === e.under)) return',
     replace: 'said.yes.length > 99) return',
   },
   {
     name: 'an approval counts after it expired',
+    seed: 106,
     file: 'src/kernel/ledger.ts',
     find: 'clockOf(e) > gate.expiresAt',
     replace: 'clockOf(e) > gate.expiresAt + 100_000',
   },
   {
     name: 'a model is asked after its call was stopped',
+    seed: 8,
     file: 'src/effects/call-model.ts',
     find: 'if (!flight.clear() || cache',
     replace: 'if (cache',
@@ -156,6 +177,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'completed while steering waits',
+    seed: 6,
     file: 'src/kernel/next.ts',
     find: "verdict?.type === 'final' && inputs.length === 0",
     replace: "verdict?.type === 'final'",
@@ -169,11 +191,12 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'the id of a child does not follow from its call',
     file: 'src/riders/children/children.ts',
-    find: 'const born = childId(id, call.key)',
-    replace: 'const born = childId(id, `${call.key}-${at}`)',
+    find: 'born: childId(id, call.key)',
+    replace: 'born: childId(id, `${call.key}-${known.at}`)',
   },
   {
     name: 'a child may be one deeper',
+    seed: 9,
     file: 'src/effects/admit-reply.ts',
     find: 'if (depth + 1 > most) {',
     replace: 'if (depth > most) {',
@@ -186,24 +209,28 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a child answers the call that asked it first, not the one that waits',
+    seed: 10,
     file: 'src/kernel/fold.ts',
     find: 'if (s.parent && e.parent !== undefined)',
     replace: "if (s.parent && e.parent === '')",
   },
   {
     name: 'a child that was answered too late owes its parent nothing',
+    seed: 271,
     file: 'src/riders/children/children.ts',
-    find: 'cache.session.parent ? indebted',
-    replace: 'plan.at < 0 ? indebted',
+    find: 'parent && !parent.detached ? indebted',
+    replace: 'parent && plan.at < 0 ? indebted',
   },
   {
     name: 'two calls answer one question of a child',
+    seed: 56,
     file: 'src/effects/admit-reply.ts',
-    find: 'if (answered.has(session))',
-    replace: 'if (answered.has(session) && calls.length > 100)',
+    find: 'if (taken.has(once))',
+    replace: 'if (taken.has(once) && calls.length > 100)',
   },
   {
     name: 'a child is not told that nobody waits for it any more',
+    seed: 22,
     file: 'src/riders/children/children.ts',
     find: "if (call?.state.type === 'outside') dismissed(",
     replace: "if (call?.state.type === 'running') dismissed(",
@@ -222,6 +249,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'an attempt that is over goes on asking hooks',
+    seed: 68,
     file: 'src/riders/hooks/hooks.ts',
     find: 'if (!wanted()) return null',
     replace: "if (event.session === '') return null",
@@ -234,42 +262,49 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a strict hook that fails ends nothing',
+    seed: 8,
     file: 'src/kernel/limits.ts',
     find: 'if (run.ends !== null) return',
     replace: "if (run.ends === '') return",
   },
   {
     name: 'a result that its hook never saw is shown',
+    seed: 38,
     file: 'src/effects/run-call.ts',
     find: 'return resultOf(call, { ...done, output: WITHHELD }, [], { redactor, context })',
     replace: 'return resultOf(call, done, context.kept, { redactor, context })',
   },
   {
     name: 'what a hook lets go starts although the session is paused',
+    seed: 307,
     file: 'src/engine/commit.ts',
     find: 'ready && s.run !== null && !s.paused &&',
     replace: 'ready && s.run !== null &&',
   },
   {
     name: 'a pause does not hold what has not begun',
+    seed: 11,
     file: 'src/kernel/next.ts',
     find: "if (s.paused) return rest('resume')\n  const wakes",
     replace: 'const wakes',
   },
   {
     name: 'a pause ends with its run, though more waits',
+    seed: 91,
     file: 'src/kernel/fold.ts',
     find: 's.paused &&= s.inputs.length > 0',
     replace: 's.paused = false',
   },
   {
     name: 'a prompt that a hook held back is shown later',
+    seed: 2,
     file: 'src/kernel/fold.ts',
     find: '...(held ? [] : swallowed)',
     replace: '...swallowed',
   },
   {
     name: 'a budget counts what is spent, and not what is held',
+    seed: 44,
     file: 'src/stores/plan/charges.ts',
     find: 'account.held + account.spent + amount > account.limit',
     replace: 'account.spent + amount > account.limit',
@@ -289,24 +324,28 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'the breaker forgets what failed before its worker was lost',
+    seed: 15,
     file: 'src/engine/session-cache.ts',
     find: 'this.#guard?.take(event)\n        this.keep(event)',
     replace: "if (event.type !== 'agent.tool_result') this.#guard?.take(event)\n        this.keep(event)",
   },
   {
     name: 'a reply that was superseded is taken when it arrives late',
+    seed: 5,
     file: 'src/engine/commit.ts',
     find: 'stop === null ? landing : stoppedReply(landing, stop)',
     replace: 'stop !== null || landing ? landing : stoppedReply(landing, stop)',
   },
   {
     name: 'a reply that arrives after its stop costs nothing',
+    seed: 10,
     file: 'src/riders/money/charges.ts',
     find: 'failed && !event.assumed && event.cost === undefined ? null : event',
     replace: 'failed && !event.assumed ? null : event',
   },
   {
     name: 'an outage settles the run as failed',
+    seed: 23,
     file: 'src/effects/model-failure.ts',
     find: 'if (often || cut || leftMs <= 0',
     replace: 'if (often || cut || tries >= 4 || leftMs <= 0',
@@ -319,18 +358,21 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a run that cannot begin settles as failed',
+    seed: 5,
     file: 'src/effects/prepare.ts',
     find: 'if (usedMs < patienceMs) {',
     replace: 'if (usedMs < patienceMs && tries < 2) {',
   },
   {
     name: 'a wake is lost when its run cannot begin',
+    seed: 29,
     file: 'src/kernel/retries.ts',
     find: "assert(s.run === null, 'a run was deferred inside a run')",
     replace: 's.wakes = []',
   },
   {
     name: 'a run that cannot begin is tried in a hot loop',
+    seed: 5,
     file: 'src/effects/prepare.ts',
     find: 'const retryAt = cache.now() + wait',
     replace: 'const retryAt = cache.now() + wait * 0',
@@ -343,12 +385,14 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a cut answer is no counted attempt',
+    seed: 14,
     file: 'src/kernel/retries.ts',
     find: 'if (e.partial !== undefined) run.cuts += 1',
     replace: 'run.cuts += 0',
   },
   {
     name: 'one request too many after the last token',
+    seed: 9,
     file: 'src/riders/guard/guard.ts',
     find: 'this.#tokens >= tokens)',
     replace: 'this.#tokens >= tokens * 2)',
@@ -367,12 +411,14 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'what is open in a fork goes on as it was decided in the other session',
+    seed: 5,
     file: 'src/sessions/fork.ts',
     find: '...more, foreign: true }',
     replace: '...more }',
   },
   {
     name: 'a review lets through what the policy allows',
+    seed: 5,
     file: 'src/effects/review.ts',
     find: "=== 'never' ? 'never' : 'always'",
     replace: "=== 'never' ? 'never' : 'auto'",
@@ -385,74 +431,47 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'an approval is bound to no place',
+    seed: 3,
     file: 'src/tools/core/admit.ts',
     find: 'if (place === undefined && environment === null) return undefined',
     replace: 'if (place !== undefined || environment === null) return undefined',
   },
   {
     name: 'a decision before the review counts',
+    seed: 5,
     file: 'src/kernel/ledger.ts',
     find: "terms.gate?.type === 'ask' ? { type: 'asked', votes: [], since: seq } : READY",
     replace: "terms.gate?.type === 'ask' && before.type === 'asked' ? { type: 'asked', votes: [], since: seq } : READY",
   },
   {
-    name: 'a lease is believed that lies years ahead',
-    file: 'src/stores/plan/plan.ts',
-    find: 'return until > now && !isAhead(until - ttlMs, now)',
-    replace: 'return until > now && ttlMs > 0',
-  },
-  {
-    name: 'a due time is believed that a clock wrote which was ahead',
-    file: 'src/stores/memory/memory.ts',
-    find: 'if (!isAhead(this.#latest, now)) return',
-    replace: 'if (now > 0) return',
-  },
-  {
-    name: 'a wake is believed that a clock asked for which was ahead',
-    file: 'src/kernel/clock.ts',
-    find: 'return askedAt > now + AHEAD_MS_MAX',
-    replace: 'return askedAt < 0 * now',
-  },
-  {
-    name: "deadlines go by the machine's clock",
-    file: 'src/engine/commit.ts',
-    find: 'const here = { now: at + cache.aheadMs, epoch }',
-    replace: 'const here = { now: job.store.now(), epoch }',
-  },
-  {
-    name: 'active time is counted by the order of the log instead of the clock',
-    file: 'src/kernel/clock.ts',
-    find: 'return wall ?? at',
-    replace: 'return wall === 0 ? wall : at',
-  },
-  {
-    name: 'a pin is cut away',
-    file: 'src/kernel/transcript.ts',
-    find: "else if (seen.role === 'user' && seen.pin) front.push(seen)",
-    replace: "else if (seen.role === 'user' && seen.pin && seen.seq < 0) front.push(seen)",
-  },
-  {
-    name: 'results are cleared that were cleared before',
-    file: 'src/context/window.ts',
-    find: '    this.#clearable = 0\n    if (cut === undefined) return\n',
-    replace: '    if (cut === undefined) return\n',
-  },
-  {
-    name: 'a context is cut again without a reply between',
-    file: 'src/effects/compact.ts',
-    find: 'const cut = fill.cut ? null : cutOf(',
-    replace: 'const cut = cutOf(',
-  },
-  {
-    name: 'a context is compacted whatever failed before',
-    file: 'src/effects/compact.ts',
-    find: 'if (fill.failures >= FAILURES_MAX) return full',
-    replace: 'if (fill.failures < 0) return full',
-  },
-  {
     name: 'a call starts beside a sibling that is asked about again',
+    seed: 445,
     file: 'src/engine/commit.ts',
     find: ' && !waitsForSibling(s, landing)',
     replace: '',
   },
+  {
+    name: 'a card of a shared board that somebody holds is given to another',
+    seed: 2,
+    file: 'src/boards/shared.ts',
+    find: "if (card.status === 'in_progress' || card.status === 'done')",
+    replace: "if (card.status === 'done')",
+  },
+  {
+    name: 'a member that died keeps its card',
+    seed: 2,
+    file: 'src/boards/verbs.ts',
+    find: "return card.phase === 'resting' ? 'has ended its run' : null",
+    replace: 'return null',
+  },
+  {
+    name: 'what is said of an ended claim counts for the claim after it',
+    seed: 36,
+    file: 'src/boards/shared.ts',
+    find: ' && card.attempts === attempt\n    return is',
+    replace: '\n    return is',
+  },
+  ...CLOCK_FAULTS,
+  ...CONTEXT_FAULTS,
+  ...CHILD_FAULTS,
 ]

@@ -34,7 +34,10 @@ export function simHooks(plan: HookPlan, process: SimProcess, verdicts: Verdicts
     run: ({ session, call }) => judge(`before${i}`, session, call),
   }))
   if (plan.subagent)
-    hooks.push({ type: 'before_subagent_run', run: ({ session, call }) => judge('subagent', session, call) })
+    hooks.push({
+      type: 'before_subagent_run',
+      run: ({ session, call, child }) => judge(`subagent ${child}`, session, call),
+    })
   hooks.push(rewriter(plan, process, verdicts, think), {
     type: 'run_end',
     run: ({ session }) => verdicts.ended(session),

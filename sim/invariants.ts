@@ -2,7 +2,7 @@
 // not how it is decided. Each violation names its rule. What concerns children, hooks, money and notices stands beside it.
 import { clockOf } from '../src/kernel/clock.ts'
 import { createHash } from 'node:crypto'
-import type { Usage } from '../src/kernel/content.ts'
+import type { Proposal, Usage } from '../src/kernel/content.ts'
 import type { Event } from '../src/kernel/event.ts'
 import { take } from '../src/kernel/fold.ts'
 import { next } from '../src/kernel/next.ts'
@@ -10,6 +10,7 @@ import { FAILURES_MAX } from '../src/context/window.ts'
 import { textOf } from '../src/view/text.ts'
 import type { Cast } from './cast.ts'
 import { Families } from './families.ts'
+import { Flows } from './flows.ts'
 import { Guarding } from './guarding.ts'
 import { Money } from './money.ts'
 import type { Oracle } from './oracle.ts'
@@ -37,6 +38,9 @@ export const FAR = 'far'
 
 const COUNTED = ['events', 'unknown', 'lostCalls', 'settled', 'once', 'idempotent', 'read', 'stopped', 'cut'] as const
 const STEERED = [
+  'detached',
+  'reports',
+  'waits',
   'children',
   'deepest',
   'questions',
@@ -57,6 +61,7 @@ export class Invariants {
   readonly leases: Leases = new Map()
   readonly money: Money
   readonly verdicts: Verdicts
+  readonly flows = new Flows()
   readonly #families = new Families()
   readonly #guarding: Guarding
   readonly #oracle: Oracle
@@ -156,6 +161,7 @@ export class Invariants {
     this.money.take(session, e, fail)
     this.#rules(session, w, e, fail)
     this.#families.take(session, w, e, fail)
+    this.flows.take(session, w, e, fail)
     this.#count(e)
     try {
       take(w.fold, e)
@@ -172,6 +178,7 @@ export class Invariants {
     const { seen } = this
     if (e.type === 'session.created' && e.parent) {
       seen.children += 1
+      if (e.parent.detached) seen.detached += 1
       seen.deepest = Math.max(seen.deepest, e.parent.depth)
     } else if (e.type === 'run.settled') {
       seen.settled += 1
@@ -181,6 +188,9 @@ export class Invariants {
       if (e.kind === 'limit') seen.notices += 1
       if (e.kind === 'nudge') seen.nudges += 1
     } else if (e.type === 'user.interrupt' && e.mode === 'pause') seen.pauses += 1
+    else if (e.type === 'user.message' && e.report !== undefined) seen.reports += 1
+    else if (e.type === 'agent.message')
+      seen.waits += e.calls.filter((call) => answererOf(call)?.awaits !== undefined).length
     else if (e.type === 'user.custom_tool_result' && e.parent !== undefined) seen.questions += 1
     else if (e.type === 'model.failed' && e.class === 'lost') seen.lostCalls += 1
     else if (e.type === 'agent.tool_result' && e.status === 'unknown') seen.unknown += 1
@@ -316,14 +326,25 @@ export class Invariants {
     if (e.status === 'denied' && call.decision === true && !clear) fail('I23 a call that was allowed is denied')
     if (gate?.type === 'ask' && call.decision === false && e.status !== 'denied' && e.status !== 'aborted')
       fail('I24 a call that was denied has another result')
-    const ours = gate?.type !== 'refuse' && !answererOf(call.proposal)
+    const ours = gate?.type !== 'refuse' && !answererOf(call.proposal) && call.proposal.tool !== 'finalize'
     if (e.status === 'ok' && ours && e.epoch > 0 && !this.#oracle.executed(session, e.call))
       fail('I25 a call is ok that never ran')
     if (e.from !== undefined && e.from !== call.answer) fail('I31 a result repeats another answer than the first')
-    if (call.handed > 0 && e.from === undefined && e.status !== 'aborted')
+    if (call.handed > 0 && e.from === undefined && e.status !== 'aborted' && !isLed(w, call.proposal, e))
       fail('I32 a call that was handed out has a result nobody gave')
     if (call.handed > 0 && e.status === 'aborted' && call.answer > 0) fail('I33 an answer that came is dropped')
   }
+}
+
+/** Orders have their result with the hand-over; a wait has one when the report is there, or its time is over. */
+function isLed({ fold, inputs }: Watched, proposal: Proposal, e: Of<'agent.tool_result'>): boolean {
+  const { orders, awaits, since = 0, until = 0 } = answererOf(proposal) ?? {}
+  if (awaits === undefined) return orders !== undefined
+  const now = clockOf(e)
+  const came = fold.inputs.some(
+    ({ seq, report }) => report?.by === `session:${awaits}` && inputs.get(seq)?.fate === 'pending',
+  )
+  return came || now >= until || now < since
 }
 
 function siblingsOf(w: Watched, call: CallRecord): readonly CallRecord[] {

@@ -171,6 +171,8 @@ export class People {
   /** What a child asks is its parent's to answer; people do it where the parent does not, and now and then before it can. */
   #comesBetween(session: string): boolean {
     const early = this.#stage.scheduler.elapsed() < OVERSEEN_MS
+    // What is no model cannot answer.
+    if (this.#stage.invariants.sessions().get(session)?.fold.parent?.parks) return this.#chance.yes(0.5)
     return this.#stage.invariants.awaited(session) ? early && this.#chance.yes(0.1) : this.#chance.yes(0.08)
   }
 

@@ -91,6 +91,10 @@ export type Shared = {
   readonly faults: () => Faults | null
   /** A process died: what had been committed, and what was it doing? */
   readonly onCrash: (process: SimProcess) => void
+  /** A process holds money for sessions that others have. */
+  readonly onHold: (process: SimProcess, sessions: readonly string[]) => void
+  /** The worker that last got the lease of a session. */
+  readonly holder: (session: string) => string | undefined
 }
 
 const FOREVER = new Promise<never>(() => {})
@@ -176,10 +180,10 @@ export class SimProcess {
   }
 
   /** The way to the store and back: takes time, and is where processes die and freeze. */
-  async #hop(writes: boolean): Promise<void> {
+  async #hop(writes: boolean, stalls = 1): Promise<void> {
     const faults = this.#shared.faults()
     if (faults && writes && this.chance.yes(faults.crashBefore)) this.crash()
-    if (faults && this.chance.yes(faults.stall)) {
+    if (faults && this.chance.yes(faults.stall * stalls)) {
       this.#shared.tally.stalls += 1
       this.freezes += 1
       this.#frozenUntil = this.#shared.scheduler.now() + this.chance.between(130, 400)
@@ -199,9 +203,16 @@ export class SimProcess {
     throw new Fault('disk_full', 'The disk is full. Free some space; the run goes on by itself.')
   }
 
+  #heldForOthers(writes: readonly Write[]): readonly string[] {
+    const holds = writes.filter(({ charges }) => charges?.some(({ type }) => type === 'hold'))
+    return holds.map(({ session }) => session).filter((id) => (this.#shared.holder(id) ?? this.name) !== this.name)
+  }
+
   async #commit(writes: readonly Write[]): Promise<Awaited<ReturnType<Store['commit']>>> {
     const { store, tally, disk, scheduler } = this.#shared
-    await this.#hop(true)
+    // To freeze hurts most where money is about to be held beside the log: the session may have another worker by then.
+    const beside = writes.some(({ lane, charges }) => lane === 'inbox' && charges?.some(({ type }) => type === 'hold'))
+    await this.#hop(true, beside ? 40 : 1)
     const faults = this.#shared.faults()
     // Money that was short when a run had to end for it may be there a slow commit later: no rule could tell.
     const ends = writes.some(
@@ -211,8 +222,10 @@ export class SimProcess {
     if (faults && this.chance.yes(faults.diskFull)) disk.fullUntil = scheduler.now() + this.chance.between(20, 400)
     this.#needsRoom()
     this.committing = true
+    const strange = this.#heldForOthers(writes)
     try {
       const receipts = await this.#shared.walls.by(this.#aheadMs, () => store.commit(writes))
+      if (strange.length > 0) this.#shared.onHold(this, strange)
       // Written, but the writer never learns it. That hurts most in commits of several sessions.
       const shared = writes.length > 1 || writes.some((write) => write.lane === 'owner' && write.sends !== undefined)
       if (faults && this.chance.yes(faults.crashAfter * (shared ? 4 : 1))) this.crash()

@@ -11,10 +11,13 @@ import { Observer } from '../src/riders/hooks/observer.ts'
 import { Worker } from '../src/engine/worker.ts'
 import { memory } from '../src/stores/memory/memory.ts'
 import { simAgents } from './agent.ts'
-import { type Cast, drawCast, GRACE_MS } from './cast.ts'
+import { type Cast, drawCast, GRACE_MS, withStrictHooks } from './cast.ts'
 import { simHooks } from './hooks.ts'
+import type { Flows } from './flows.ts'
 import { Elsewhere } from './elsewhere.ts'
+import { Director, graphIn } from './graphs.ts'
 import { FAR, Invariants, type Seen } from './invariants.ts'
+import { hasBoard, Members } from './members.ts'
 import { Oracle } from './oracle.ts'
 import { People } from './people.ts'
 import { type Disk, type Faults, type Running, type Shared, SimProcess, type Tally, Walls } from './process.ts'
@@ -23,12 +26,15 @@ import type { Verdicts } from './verdicts.ts'
 import { Redactor } from '../src/riders/redact/redact.ts'
 import { storeWith } from './store-with.ts'
 // Loaded here, as the runtime loads them when they are first needed: a seed must not depend on the seeds that ran before it.
+import '../src/effects/child-place.ts'
 import '../src/effects/compact.ts'
 import '../src/effects/epoch-note.ts'
 import '../src/effects/model-failure.ts'
+import '../src/effects/orders.ts'
 import '../src/effects/review.ts'
 import '../src/effects/run-options.ts'
 import '../src/riders/children/children.ts'
+import '../src/riders/finalize.ts'
 import '../src/riders/money/allowance.ts'
 import '../src/riders/money/budgeted-model.ts'
 import '../src/riders/money/charges.ts'
@@ -69,6 +75,10 @@ export type Report = {
   /** Tools that a run needs were away. */
   readonly absent: number
   readonly elsewhere: Elsewhere['tally']
+  /** Of the members of a shared board; null where there is none. */
+  readonly members: Members['tally'] | null
+  /** Of the graphs that drive a session. */
+  readonly flows: Flows['tally']
   readonly tally: Tally
 }
 
@@ -105,6 +115,8 @@ class Simulation {
   readonly #disk: Disk = { fullUntil: 0 }
   readonly #people: People
   readonly #elsewhere: Elsewhere
+  readonly #members: Members | null
+  readonly #director: Director | null
   readonly #errors: string[] = []
   readonly #workers: number
   readonly #sessions: readonly string[]
@@ -117,7 +129,7 @@ class Simulation {
     this.#scheduler = new Scheduler(new Chance(seed))
     const { chance } = this.#scheduler
     this.#sessions = Array.from({ length: chance.between(3, 5) }, (_, i) => `s${i}`)
-    this.#cast = drawCast(chance, this.#sessions)
+    this.#cast = withStrictHooks(seed, drawCast(chance, this.#sessions))
     this.#invariants = new Invariants(this.#oracle, this.#cast)
     this.#faults = this.#cast.clocks ? FAULTS : { ...FAULTS, clockSet: 0 }
     this.#walls = new Walls(this.#scheduler, () => this.#scheduler.elapsed() >= FAULTY_MS)
@@ -127,6 +139,9 @@ class Simulation {
     const around = { scheduler, store, disk, invariants, over }
     this.#people = new People(around)
     this.#elsewhere = new Elsewhere(around, (session, event) => this.#people.say(session, event))
+    this.#members = hasBoard(seed) ? new Members(around) : null
+    const graph = graphIn(seed)
+    this.#director = graph && new Director(around, graph, (session, event) => this.#people.say(session, event))
     this.#workers = chance.between(2, 3)
     const { outage } = this.#cast
     const from = this.#scheduler.now() + (outage?.fromMs ?? 0)
@@ -142,6 +157,8 @@ class Simulation {
     this.#live(this.#people.overseer())
     this.#live(this.#people.caretaker())
     this.#live(this.#elsewhere.traveller())
+    if (this.#members) this.#live(this.#members.play())
+    if (this.#director) this.#live(this.#director.play())
     while (await this.#scheduler.step()) {
       if (this.#broken() || this.#rested()) break
       const { outage } = this.#cast
@@ -161,7 +178,12 @@ class Simulation {
   report(): Report {
     return {
       seed: this.#seed,
-      violations: [...this.#oracle.violations, ...this.#invariants.violations, ...this.#errors],
+      violations: [
+        ...this.#oracle.violations,
+        ...this.#invariants.violations,
+        ...(this.#members?.violations ?? []),
+        ...this.#errors,
+      ],
       hash: this.#invariants.close(),
       sessions: this.#sessions.length,
       workers: this.#workers,
@@ -174,16 +196,23 @@ class Simulation {
       refused: this.#oracle.refused,
       absent: this.#oracle.absent,
       elsewhere: this.#elsewhere.tally,
+      members: this.#members?.tally ?? null,
+      flows: this.#invariants.flows.tally,
       tally: this.#tally,
     }
   }
 
   #broken(): boolean {
-    return this.#oracle.violations.length + this.#invariants.violations.length + this.#errors.length > 0
+    const { violations = [] } = this.#members ?? {}
+    return (
+      this.#oracle.violations.length + this.#invariants.violations.length + violations.length + this.#errors.length > 0
+    )
   }
 
   #rested(): boolean {
-    const quiet = this.#scheduler.elapsed() > FAULTY_MS && this.#people.busy + this.#elsewhere.busy === 0
+    const quiet =
+      this.#scheduler.elapsed() > FAULTY_MS &&
+      this.#people.busy + this.#elsewhere.busy + (this.#members?.busy ?? 0) + (this.#director?.busy ?? 0) === 0
     return quiet && this.#invariants.settled(this.#scheduler.now()).length === 0
   }
 
@@ -279,6 +308,10 @@ class Simulation {
       }
       crashed()
     }
+    const holder = (session: string): string | undefined => this.#invariants.leases.get(session)?.worker
+    const onHold = ({ name }: SimProcess, sessions: readonly string[]): void => {
+      this.#errors.push(`M4 ${name} holds money for ${sessions.join(', ')}, which another worker has`)
+    }
     return {
       running: this.#running,
       tells: this.#cast.tells,
@@ -289,6 +322,8 @@ class Simulation {
       disk: this.#disk,
       faults,
       onCrash,
+      onHold,
+      holder,
     }
   }
 

@@ -1,5 +1,6 @@
 // What hooks were really asked, what they answered, and what the log made of it: no call starts without their verdict, no call
 // that they hold back runs, and no hook is asked about a verdict that is on disk already.
+import { startedBy } from '../src/effects/admit-reply.ts'
 import type { CallKey } from '../src/kernel/content.ts'
 import type { Event } from '../src/kernel/event.ts'
 import { LATE_WORD } from '../src/effects/outcomes.ts'
@@ -188,5 +189,5 @@ export class Verdicts {
 function hooksOf(plan: HookPlan | null, proposal: CallRecord['proposal']): readonly string[] {
   if (plan === null) return []
   const before = plan.before.flatMap((tools, i) => ((tools?.includes(proposal.tool) ?? true) ? [`before${i}`] : []))
-  return plan.subagent && answererOf(proposal)?.child !== undefined ? [...before, 'subagent'] : before
+  return plan.subagent ? [...before, ...[...new Set(startedBy(proposal))].map((child) => `subagent ${child}`)] : before
 }

@@ -107,6 +107,8 @@ export type HarnessOptions<
   readonly budget?: Budget
   /** `true`: the agent may start children like itself. Or the agents it may start, by name. */
   readonly subagents?: Agents & OnlyKnown<Agents, SubagentOptions>
+  /** Subagents work on while their parent goes on, and report by a message: the model gets the tools that lead them. Default false. */
+  readonly detached?: boolean
   /** Workflows, each an agent by its name: `run(input, { agent: 'report' })`. */
   readonly graphs?: Graphs
   /** Tools, instructions, hooks and consumers of the log that belong together, and are closed with the harness. */
@@ -202,6 +204,7 @@ const checkOptions = optionsOf<HarnessOptions>('new Harness', {
   budget: within<Budget>(BUDGETS),
   // Each is checked by its name.
   subagents: (value, name, of) => (value === true ? null : tableOf(() => null)(value, name, of)),
+  detached: flag,
   graphs: listOf(graphCheck),
   hooks: listOf(() => null),
   // Each is checked by its place.
@@ -382,7 +385,12 @@ class LocalHarness implements Sessions {
     checkSession(session)
     checkRemove(options)
     await endDead(this.#services)
-    return this.#services.store.remove(session, options.by ?? 'the host')
+    const { store } = this.#services
+    const { sweepRemoved, workedIn } = await import('./tools/worktrees/removed.ts')
+    const worked = await workedIn(store, session)
+    const removed = await store.remove(session, options.by ?? 'the host')
+    await sweepRemoved(store, worked)
+    return removed
   }
 
   async wake(session: string): Promise<Looked> {

@@ -59,7 +59,8 @@ export { type Hook, type HookEvents, type RequestWord, stopAtRequests, stopAtUsd
 export type { CallRecord, Completed, Result } from './sessions/result.ts'
 export { orThrow, RunFailed, type Strictness } from './sessions/run-failed.ts'
 export type { PendingCall, Phase, SessionState } from './sessions/look.ts'
-export type { ActiveFilter, EventPage, EventsFilter, RunCard, RunPhase } from './sessions/reading.ts'
+export type { ActiveFilter, EventPage, EventsFilter, RunCard } from './sessions/reading.ts'
+export type { ListedCard, ListOptions, RunPhase } from './sessions/meter.ts'
 export type { Amounts, AnyCall, Pending } from './view/calls.ts'
 export type { FileChange, Preview } from './tools/files/preview.ts'
 export type { Attachment } from './sessions/origin.ts'
@@ -78,7 +79,6 @@ export type {
   Sessions,
 } from './sessions/verbs.ts'
 export type { ContextFill } from './context/meter.ts'
-export type { ListedCard, ListOptions } from './sessions/meter.ts'
 export type { CacheMiss, CompactionRecord, ContextReport, ContextSource } from './context/report.ts'
 export type { TypedSession, TypedSessions } from './sessions/typed.ts'
 export type { AsJson, CallsOf } from './tools/core/typed.ts'

@@ -1,6 +1,7 @@
 // The verbs of a session in this process. What each promises is said in sessions/verbs.ts; callers know no more than that.
+import { eventId } from './view/text.ts'
 import type { BlobRef, CallKey } from './kernel/content.ts'
-import { eventId, type InboxBody } from './kernel/event.ts'
+import type { InboxBody } from './kernel/event.ts'
 import { Fault } from './kernel/failure.ts'
 import { type Call, outsideOf } from './kernel/ledger.ts'
 import type { Blob, Page, Receipt } from './ports/store.ts'
@@ -16,6 +17,7 @@ import {
   type Said,
   type SendOptions,
 } from './sessions/command.ts'
+import { interrupted } from './sessions/interrupt.ts'
 import { checkDecision, checkUnder, confirmationOf, type ApprovalDecision } from './sessions/approval-decision.ts'
 import { headOf, heldText } from './riders/children/tree.ts'
 import { Feed, streamStart } from './sessions/stream.ts'
@@ -23,7 +25,8 @@ import { readersOf } from './sessions/stream-text.ts'
 import { sentBefore } from './sessions/log-follower.ts'
 import { blobFor } from './view/blobs.ts'
 import { BUDGET, isStopped } from './view/calls.ts'
-import { checkOwnBlobs, type Input, namedBlobs } from './sessions/input.ts'
+import { checkOwnBlobs, checkRoom, type Input, namedBlobs } from './sessions/input.ts'
+import type { ChildRow, Spawned, SpawnOptions } from './sessions/children.ts'
 import type { SessionState } from './sessions/look.ts'
 import { asOwner, type Beginning, creation, type Owned } from './engine/owner.ts'
 import { attended, follow, type Followed, followedBy, type Place, whenBegun } from './sessions/await-run.ts'
@@ -55,9 +58,6 @@ import type { Reader, Worker } from './engine/worker.ts'
 import { schemaKey, SCHEMAS_KEPT, type Services } from './engine/wiring.ts'
 import { checkRootId, ownId } from './stores/plan/id.ts'
 
-/** How many messages may wait in one session. */
-const INPUTS_MAX = 1_000
-
 export class SessionHandle implements Verbs {
   readonly id: string
   readonly #services: Services
@@ -85,6 +85,8 @@ export class SessionHandle implements Verbs {
     this.#check()
     const { store, random, redactor } = this.#services
     const said = commandsOf(commands, random)
+    if (said.some(({ event }) => event.type === 'user.interrupt' && event.mode === 'stop'))
+      return void (await this.interrupt())
     await checkOwnBlobs(store, this.id, said.flatMap(namedBlobs))
     const words = said.filter(({ event }) => event.type === 'user.message').length
     if (words > 0) await this.#checkRoom(words)
@@ -140,14 +142,9 @@ export class SessionHandle implements Verbs {
     return this.#write(said)
   }
 
-  /** A log that is shorter than the bound holds fewer messages, so most sends pay one look at the card. */
   async #checkRoom(more: number): Promise<void> {
     const { seq = 0 } = (await this.#services.store.card(this.id)) ?? {}
-    if (seq + more <= INPUTS_MAX) return
-    const { inputs } = await this.#worker.heads.of(this.id)
-    if (inputs.length + more <= INPUTS_MAX) return
-    const text = `Session ${this.id} has ${inputs.length} messages that wait, and may have ${INPUTS_MAX}. Send again when it has read some, or interrupt it.`
-    throw new Fault('too_many', text)
+    await checkRoom(this.#worker.heads, this.id, seq, more)
   }
 
   /** Decided as the owner, so that of two callers one gets in: one that had to wait for the other's message was not the first. */
@@ -217,14 +214,8 @@ export class SessionHandle implements Verbs {
   /** The child that a decision or an answer is for, if it is one. */
   async #other({ sessionId = this.id }: { readonly sessionId?: string }): Promise<SessionHandle | null> {
     if (sessionId === this.id) return null
-    const { store } = this.#services
-    const [own, other] = await Promise.all([store.card(this.id), store.card(sessionId)])
-    // A session may be opened under any name; only one that hangs in the same tree is a child.
-    if (!sessionId.startsWith(`${this.id}~`) || other === null || other.root !== own?.root)
-      throw new Fault(
-        'invalid_input',
-        `Session ${sessionId} is not a child of session ${this.id}. Leave sessionId out, or name a child.`,
-      )
+    const { checkBelow } = await import('./sessions/children.ts')
+    await checkBelow(this.#services, this.id, sessionId)
     return new SessionHandle(sessionId, this.#services, this.#worker)
   }
 
@@ -256,9 +247,11 @@ export class SessionHandle implements Verbs {
   }
 
   async interrupt(mode: 'stop' | 'pause' = 'stop'): Promise<SentReceipt> {
-    const receipt = await this.#admit(interruptOf(mode, this.#services.random))
-    this.#kick()
-    return receipt
+    const event = interruptOf(mode, this.#services.random)
+    this.#check()
+    const { seq, duplicate, woken } = await interrupted(this.#services, this.id, event)
+    for (const session of woken) this.#kick(session)
+    return { eventId: eventId(this.id, seq), seq, duplicate, queued: false }
   }
 
   async undo(run?: number): Promise<readonly UndoneCall[]> {
@@ -283,6 +276,20 @@ export class SessionHandle implements Verbs {
   async compact(options: CompactOptions = {}): Promise<CompactedTo | null> {
     const { compacting } = await import('./sessions/compact.ts')
     return (await this.#asOwner(compacting(this.#services, this.id, options))).value
+  }
+
+  async spawn(agent: string, prompt: string, options: SpawnOptions = {}): Promise<Spawned> {
+    this.#check()
+    const { spawn } = await import('./sessions/children.ts')
+    const spawned = await spawn(this.#services, this.id, agent, prompt, options)
+    this.#kick(spawned.sessionId)
+    return spawned
+  }
+
+  async children(): Promise<readonly ChildRow[]> {
+    this.#check()
+    const { childrenOf } = await import('./sessions/children.ts')
+    return childrenOf(this.#services, this.id)
   }
 
   async fork(options: ForkOptions = {}): Promise<Verbs> {

@@ -89,6 +89,16 @@ describe('the simulator', () => {
     expect(await missing(({ tally }) => ({ buried: tally.buried, misjudged: tally.misjudged }))).toEqual([])
   })
 
+  it('B-SIM-70: in the seeds are detached children, their reports, and parents that wait for them', async () => {
+    expect(
+      await missing(({ seen }) => ({ detached: seen.detached, reports: seen.reports, waits: seen.waits })),
+    ).toEqual([])
+  })
+
+  it('B-SIM-71: in the seeds sessions are driven by graphs, which are stopped and undo what they did', async () => {
+    expect(await missing((r) => r.flows)).toEqual([])
+  })
+
   it('B-SIM-7: in the seeds runs run out of money, are told of their limits, and are halted where they get nowhere', async () => {
     expect(await missing((r) => r.seen)).toEqual([])
   })

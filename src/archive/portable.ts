@@ -1,7 +1,7 @@
 // One session as a file: exported from one store, checked, and imported into another, where it goes on. Forks bring the logs they
 // read through. It is a copy: what happens to the session later, on either side, the other does not see.
 import { hash } from 'node:crypto'
-import { timesOf } from '../kernel/clock.ts'
+import { timesOf } from '../stores/plan/plan.ts'
 import type { Event, OwnerBody, OwnerEvent } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import { fold } from '../kernel/fold.ts'

@@ -191,12 +191,26 @@ function bodyOf({ seq: _seq, at: _at, wall: _wall, epoch: _epoch, ...body }: Own
   return body
 }
 
-/** But for what the runtime stamps on a request: how much money it holds, which tools it may use, and which model is asked first. */
+/**
+ * But for what the runtime stamps on a request: how much money it holds, which tools it may use, and which model is asked first; and on
+ * the end of a run that was stopped: what its finalizer came to.
+ */
 function same(found: object, decided: object): boolean {
-  return canonicalJson(unstamped(found)) === canonicalJson(unstamped(decided))
+  const said = isUnsaid(decided) ? { ...found, content: '' } : found
+  return canonicalJson(unstamped(said)) === canonicalJson(unstamped(decided))
+}
+
+/** What was done for orders, and how a wait ended, is said by whoever carried them out. */
+function isUnsaid(decided: object): boolean {
+  const { type, status, content, from } = decided as Partial<Extract<OwnerBody, { type: 'agent.tool_result' }>>
+  return type === 'agent.tool_result' && status === 'ok' && content === '' && from === undefined
 }
 
 function unstamped(body: object): object {
+  if ('type' in body && body.type === 'run.settled') {
+    const { output: _output, ...rest } = body as { output?: unknown }
+    return rest
+  }
   if (!('type' in body) || body.type !== 'model.started') return body
   const { shows, boost } = body as Extract<OwnerBody, { type: 'model.started' }>
   return { shows, boost: boost ?? false }

@@ -59,6 +59,7 @@ export const TABLE: Readonly<Record<string, Entry>> = {
   }),
   run: entry('TASK…', [0, MANY], 'work on a task in this folder', {
     ...drivingFlags,
+    agent: value('ID', 'as this agent of `terret agents`'),
     trust: flag('trust this folder from now on: read its .terret, AGENTS.md and .env'),
     continue: flag('go on with the last session of this folder, or with --session', 'c'),
     session: value('ID', 'with --continue: which session'),
@@ -76,6 +77,7 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     environment: driving.environment,
     patience: driving.patience,
     verbose: driving.verbose,
+    agent: value('ID', 'as this agent of `terret agents`'),
     trust: flag('trust this folder from now on: read its .terret, AGENTS.md and .env'),
     continue: flag('go on with the last session of this folder', 'c'),
   }),
@@ -87,6 +89,7 @@ export const TABLE: Readonly<Record<string, Entry>> = {
   inspect: entry('ID', [1, 1], 'what a session is, did and waits for', {
     whole: deciding.whole,
     context: flag('what its next request holds, by source and tokens'),
+    tree: flag('the session and all its children: state, agent, cost, time, and what each waits for'),
   }),
   pending: entry('[ID]', [0, 1], 'what waits for a person, with the exact action', {
     all: flag('in all folders', 'a'),
@@ -112,6 +115,7 @@ export const TABLE: Readonly<Record<string, Entry>> = {
   resume: entry('ID [MESSAGE…]', [1, MANY], 'go on with a session, wherever it stopped', drivingFlags),
   tail: entry('ID', [1, 1], 'follow the events of a session', {
     settled: flag('end when nothing is left to do'),
+    tree: flag('also all its children, those that are started later too'),
     lines: value('N', 'begin with the last N events (default 10)', 'n'),
   }),
   history: entry('ID', [1, 1], 'the events of a session', {
@@ -170,10 +174,29 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     mode: driving.mode,
     mcp: flag('also those of the MCP servers, which are connected to'),
   }),
-  handoffs: entry('ID', [1, 1], 'which agent gave which task to which other, and what came of it'),
-  workflow: entry('[NAME]', [0, 1], 'draw the workflows that come with it', {
-    format: value('FORMAT', 'mermaid (default) or json'),
+  agents: entry('[show ID]', [0, 2], 'the agents that can be used here; of one, its whole definition and prompt'),
+  board: entry('[ID]', [0, 1], 'the board and the goal of a session, or of the latest'),
+  tasks: entry('[ID]', [0, 1], 'what was started here; or what a session started, and the calls it waits for', {
+    limit: value('N', 'at most so many (default 20)', 'n'),
   }),
+  handoffs: entry('ID', [1, 1], 'who gave what to whom among its agents: tasks, reports, questions, answers, messages'),
+  workflow: entry(
+    '[list | show NAME | run NAME [INPUT…] | runs]',
+    [0, MANY],
+    'list, draw and run workflows, also those in files',
+    {
+      format: value('FORMAT', 'show: mermaid (default) or json'),
+      ...drivingFlags,
+    },
+  ),
+  worktree: entry(
+    '[list | merge ID | discard ID]',
+    [0, 2],
+    'worktrees of subagents in this folder: look, merge, remove',
+    {
+      force: flag('discard: lose the changes in it'),
+    },
+  ),
   mcp: entry('add|list|call|approve|remove [NAME] [-- COMMAND…]', [1, MANY], 'MCP servers of the user configuration', {
     url: value('URL', 'add: a server that is reached by HTTP'),
     env: { ...value('NAME', 'add: a variable the server gets from your environment'), multiple: true },

@@ -2,12 +2,15 @@
 // say of a reply and of calls that were refused. Its outcome is recorded with the reply, like all of admission.
 import type { Allow, Gate, Json, Proposal, Verdict } from '../kernel/content.ts'
 import { outsideOf } from '../kernel/ledger.ts'
+import type { Session } from '../kernel/session.ts'
 import type { Reply } from '../ports/model.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
 import { questionOf } from '../riders/children/tree.ts'
 import type { FlightContext } from '../engine/flights.ts'
 import { HookFailed, type Hooks } from '../riders/hooks/hooks.ts'
 import { costOf, heldBack, inTime, LATE_WORD, WITHHELD } from './outcomes.ts'
+import { tierAllows, tierRule } from '../sessions/tiers.ts'
+import { SPAWN, SPAWN_MANY } from '../tools/agents/orders.ts'
 import { usdOf } from '../view/usd.ts'
 import { aboutTool, type Tools } from './toolbox.ts'
 import type { Agent, Services } from '../engine/wiring.ts'
@@ -37,8 +40,14 @@ export function admitted(
   const left = only === undefined ? proposed : proposed.map((call) => narrowed(call, only))
   const calls = allow === 'all' ? left : left.map((call) => withdrawn(call, allow, tools))
   const looked = calls.some(({ gate }) => gate?.type === 'ask') ? calls.map(watched) : calls
-  const plain = services.hooks === null && !looked.some((call) => outsideOf(call)?.child !== undefined)
+  const plain = services.hooks === null && !looked.some(isForChildren)
   return plain ? { calls: looked, verdict } : asked(admitting, looked, verdict, reply)
+}
+
+/** It starts a child, or is for one that is there. */
+export function isForChildren(call: Proposal): boolean {
+  const { child, orders, awaits } = outsideOf(call) ?? {}
+  return child !== undefined || orders !== undefined || awaits !== undefined
 }
 
 /** One call alone that a person will be asked about: which child it would open, and which hooks must allow it before it starts. */
@@ -113,17 +122,16 @@ async function mayGoOn(
 
 async function prepared(admitting: Admitting, call: Proposal, raw = ''): Promise<Proposal> {
   const { services, agent } = admitting
-  const placed = outsideOf(call)?.child === undefined ? call : await placedChild(admitting, call)
+  const placed = isForChildren(call) ? await placedChild(admitting, call) : call
   if (services.hooks === null) return placed
   const { hooks } = services
   if (placed.gate?.type === 'refuse') {
     const held = await heldUnfit(admitting, hooks, placed, raw)
     return held ?? rewritten(admitting, hooks, placed)
   }
-  const child = outsideOf(placed)?.child
   const asked =
     hooks.has('before_tool_call', agent.name, placed.tool) ||
-    (child !== undefined && hooks.has('before_subagent_run', child, placed.tool))
+    startedBy(placed).some((child) => hooks.has('before_subagent_run', child, placed.tool))
   return asked ? { ...placed, clear: true } : placed
 }
 
@@ -174,8 +182,12 @@ function withdrawn(call: Proposal, allow: Allow, tools: Tools): Proposal {
 }
 
 /** A call for a child names an agent that is there, and goes no deeper than it may; or it answers a child of its own. */
-async function placedChild({ services, agent, cache }: Admitting, call: Proposal): Promise<Proposal> {
-  const outside = outsideOf(call)
+async function placedChild(admitting: Admitting, call: Proposal): Promise<Proposal> {
+  const { services, cache } = admitting
+  if (outsideOf(call)?.orders !== undefined) {
+    const { placedOrders } = await import('./orders.ts')
+    return placedOrders(admitting, call)
+  }
   const { session } = call.args as { readonly session?: Json }
   if (typeof session === 'string' && session !== '') {
     const asked = await questionOf(services.store, cache.id, session)
@@ -187,42 +199,131 @@ async function placedChild({ services, agent, cache }: Admitting, call: Proposal
       )
     return gated(call, { type: 'outside', child: asked.agent, answers: { session, call: asked.call } })
   }
-  const { depth = 0 } = cache.session.parent ?? {}
+  return mayStart(admitting, call)
+}
+
+/** The agents that a call would start. */
+export function startedBy(call: Proposal): readonly string[] {
+  const { child, orders = [] } = outsideOf(call) ?? {}
+  if (child !== undefined) return [child]
+  return orders.flatMap((order) => (order.type === 'spawn' && order.child !== undefined ? [order.child] : []))
+}
+
+/** The call that would start a child, or refused: it was stopped, it goes too deep, or there is no such agent. */
+export async function mayStart({ services, agent, cache }: Admitting, call: Proposal): Promise<Proposal> {
+  const outside = outsideOf(call)
+  if (cache.session.stop > 0) return refused(call, 'Denied', 'The run is being stopped. Nothing more is started.')
+  // One that works on by itself is not waited for: its report opens a run of its own.
+  const late = isBlocking(call) ? await lateText(services, cache) : null
+  if (late !== null) return refused(call, 'Denied', late, { error_type: 'SpawnTooLate' })
   const most = cache.session.run?.limits.depth ?? 0
-  if (depth + 1 > most) {
-    const text = `Subagents may be ${most} deep, and this is depth ${depth}. Do the task yourself.`
-    return refused(call, 'Denied', text, { error_type: 'SubAgentDepth' })
-  }
-  if (cache.id.length > PARENT_CHARS_MAX)
-    return refused(call, 'Denied', 'The name of this session is too long for one below it. Do the task yourself.')
-  if (outside?.child !== undefined && !agent.children.includes(outside.child)) {
-    const text = `There is no agent "${shortened(outside.child, 64)}"; choose one of: ${agent.children.join(', ')}`
-    return refused(call, 'NotFound', text, { error_type: 'UnknownSubAgent' })
+  const barred = barredStart({ services, agent, id: cache.id, parent: cache.session.parent, most }, outside?.child)
+  if (barred !== null) {
+    const { text, hint = '', as } = barred
+    const about = as === undefined ? undefined : { error_type: as }
+    return refused(call, as === UNKNOWN ? 'NotFound' : 'Denied', text + hint, about)
   }
   return call
+}
+
+type Starting = {
+  readonly services: Pick<Services, 'agent'>
+  readonly agent: Agent
+  readonly id: string
+  readonly parent: Session['parent']
+  /** How deep children may be. */
+  readonly most: number
+}
+/** `hint` is what a model does instead. */
+type Barred = { readonly text: string; readonly hint?: string; readonly as?: string }
+const UNKNOWN = 'UnknownSubAgent'
+const YOURSELF = ' Do the task yourself.'
+
+/** Why this session may not start this agent, by depth, tier and list, whoever asks for it; null if it may. */
+export function barredStart({ services, agent, id, parent, most }: Starting, child: string | undefined): Barred | null {
+  const { depth = 0 } = parent ?? {}
+  if (depth + 1 > most) {
+    const text = `Subagents may be ${most} deep, and this is depth ${depth}.`
+    return { text, hint: YOURSELF, as: 'SpawnDepthExceeded' }
+  }
+  if (id.length > PARENT_CHARS_MAX)
+    return { text: 'The name of this session is too long for one below it.', hint: YOURSELF }
+  if (child === undefined) return null
+  const tier = agent.tier === undefined ? undefined : tierIn(services, child)
+  if (agent.tier !== undefined && !tierAllows(agent.tier, tier)) {
+    const text = `"${child}" is a ${tier} agent, and ${tierRule(agent.tier)}.`
+    return { text, hint: ' Do the task yourself, or choose another.', as: 'SpawnTierRefused' }
+  }
+  if (agent.children.includes(child)) return null
+  const listed =
+    agent.children.length === 0 ? 'none can be started here' : `choose one of: ${agent.children.join(', ')}`
+  return { text: `There is no agent "${shortened(child, 64)}"; ${listed}`, as: UNKNOWN }
+}
+
+/** Undefined for an agent that has no tier, or is not there: then the list refuses it. */
+function tierIn({ agent }: Pick<Services, 'agent'>, name: string): Agent['tier'] {
+  try {
+    return agent(name).tier
+  } catch {
+    return undefined
+  }
+}
+
+function isBlocking({ tool, args }: Proposal): boolean {
+  const { blocking = false } = args as { readonly blocking?: Json }
+  return blocking === true || (tool !== SPAWN && tool !== SPAWN_MANY)
+}
+
+/** Why no child is started any more: the slowest of this run took longer than what is left of its time. */
+async function lateText({ store }: Services, { id, session }: SessionCache): Promise<string | null> {
+  const { run } = session
+  if (run === null || run.toolCalls === 0) return null
+  const { slowestChild } = await import('./orders.ts')
+  const slowest = await slowestChild(store, id, run.seq)
+  const left = run.limits.activeMs - run.activeMs
+  if (slowest <= left) return null
+  return `This run has ${Math.ceil(left / 1_000)} s left, and its slowest subagent took ${Math.ceil(slowest / 1_000)} s. Finish with what you have.`
 }
 
 /** What stores take as a name has 512 characters, and a child's name begins with its parent's. */
 const PARENT_CHARS_MAX = 440
 
-/** A child that asked goes on with one answer, and has one end to give: a second call would wait for ever. */
+/**
+ * What the calls of one reply must not say of one child: two answers to its question, since it has one end to give; words beside its
+ * close, which it would not read, and a wait, which would not end; and two births under one task key.
+ */
 function answeredOnce(calls: readonly Proposal[]): readonly Proposal[] {
-  const answered = new Set<string>()
+  const orders = calls.flatMap((call) => outsideOf(call)?.orders ?? [])
+  const closed = new Set(orders.flatMap(({ type, session }) => (type === 'close' ? session : [])))
+  const taken = new Set<string>()
   return calls.map((call) => {
-    const { session } = outsideOf(call)?.answers ?? {}
-    if (session === undefined) return call
-    if (answered.has(session))
-      return refused(call, 'Denied', 'Another call beside this one answers the same subagent. Give it one answer.')
-    answered.add(session)
+    const { answers, awaits, orders: [order] = [] } = outsideOf(call) ?? {}
+    const to = order?.type === 'say' ? order.session : awaits
+    if (to !== undefined && closed.has(to))
+      return refused(
+        call,
+        'Denied',
+        'Another call beside this one closes that subagent: it reads and reports nothing more.',
+      )
+    const answered = answers?.session ?? (order?.call === undefined ? undefined : order.session)
+    const started = order?.type === 'spawn' && order.decision === 'spawned_new' ? order.task : undefined
+    const once = answered ?? started
+    if (once === undefined) return call
+    if (taken.has(once)) return refused(call, 'Denied', answered === undefined ? SAME_TASK : SAME_QUESTION)
+    taken.add(once)
     return call
   })
 }
 
-function gated(call: Proposal, outside: Extract<Gate, { type: 'outside' }>): Proposal {
+const SAME_QUESTION = 'Another call beside this one answers the same subagent. Give it one answer.'
+const SAME_TASK =
+  'Another call beside this one starts a subagent with the same task_key. Steer that one, or set "fresh".'
+
+export function gated(call: Proposal, outside: Extract<Gate, { type: 'outside' }>): Proposal {
   return { ...call, gate: call.gate?.type === 'ask' ? { ...call.gate, outside } : outside }
 }
 
-function refused(call: Proposal, kind: 'Denied' | 'NotFound', message: string, metadata?: Json): Proposal {
+export function refused(call: Proposal, kind: 'Denied' | 'NotFound', message: string, metadata?: Json): Proposal {
   const { digest: _digest, same: _same, clear: _clear, ...rest } = call
   const status = kind === 'Denied' ? ({ status: 'denied' } as const) : {}
   const about = metadata === undefined ? {} : { metadata }

@@ -1,6 +1,6 @@
 // The second effect: ask the model, and admit what it says. Its reply, the verdict on it and the terms of its calls land as one event.
+import { eventId } from '../view/text.ts'
 import type { Allow, Json, Proposal, Verdict } from '../kernel/content.ts'
-import { eventId } from '../kernel/event.ts'
 import { assert } from '../kernel/failure.ts'
 import type { Transcript } from '../kernel/transcript.ts'
 import type { Effect } from '../kernel/next.ts'
@@ -57,7 +57,9 @@ export class ModelCaller {
     const transcript = cache.shown ?? (await cache.transcript())
     assert(cache.started, 'a model call without model.started')
     let request = project(cache.id, frame, transcript, cache.started)
-    if (transcript.hasBlobs) request = { ...request, messages: await this.#readable(request.messages, frame) }
+    if (cache.tree !== cache.id) request = { ...request, tree: cache.tree }
+    if (transcript.hasBlobs)
+      request = { ...request, messages: await this.#readable(request.messages, frame, transcript) }
     if (agent.output?.asked) request = { ...request, output: agent.output.asked }
     // After a restart they are asked for anew, and before the model is: its answer is of no use without them.
     const tools = agent.tools.seen ?? (await agent.tools.open(flight).catch(awayOf))
@@ -74,8 +76,12 @@ export class ModelCaller {
   }
 
   /** With what lives beside the log, and no answer from outside that would fill a context by itself. */
-  async #readable(messages: Request['messages'], { definitions }: FrozenRun): Promise<Request['messages']> {
-    const whole = await resolved(this.#services.store, messages)
+  async #readable(
+    messages: Request['messages'],
+    { definitions }: FrozenRun,
+    transcript: Transcript,
+  ): Promise<Request['messages']> {
+    const whole = await resolved(this.#services.store, messages, (message) => transcript.placeOf(message))
     if (!whole.some(isLongAnswer)) return whole
     const { boundedAnswers } = await import('./long-answers.ts')
     return boundedAnswers(whole, definitions.has(RETRIEVE))

@@ -209,7 +209,7 @@ function roomOf({ request, window, fill, overflowed }: Compacting): number {
 
 async function summaryRequest(compacting: Compacting, cut: Cut): Promise<Request> {
   const { services, request, focus } = compacting
-  const old = await resolved(services.store, cut.old)
+  const old = await resolved(services.store, cut.old, () => 0)
   const text = materialOf(old, focus, Math.min(READ_CHARS_MAX, roomOf(compacting)))
   const { session, seq, route } = request
   const messages = [{ role: 'user', seq, parts: [{ type: 'text', text }] }] as const

@@ -35,6 +35,7 @@ const COST_MAX = 1e12
 /** All but the preparing of a run, which may be tried again (prepare.ts). */
 type Begun = Exclude<Effect, { type: 'prepare' }>
 
+const NEVER = 'Stopped before it started: it did not run.'
 export const TOO_LONG = new ToolFailure('Timeout', 'Preparing the run took too long.')
 
 /** What is written for an effect that was stopped before it started, or did not land in time. */
@@ -49,8 +50,12 @@ export function abandon(effect: Begun, reason: AbortReason, started: boolean, pa
   if (effect.mode === 'clear') {
     return { events: [heldBack(key, LATE_WORD, false)] }
   }
-  const never = !started && effect.mode === 'execute'
-  if (never) return { events: [refused(key, 'aborted', 'Stopped before it started: it did not run.')] }
+  if (!started && effect.mode === 'execute') {
+    const { state } = effect.call
+    const before = state.type === 'running' && state.tries > 0
+    const text = before ? 'Stopped before it was tried again: the try before was lost, and may have run.' : NEVER
+    return { events: [refused(key, 'aborted', text)] }
+  }
   const late = reason === 'timeout'
   const text = late ? timedOut(proposal.timeoutMs) : 'Stopped while it ran.'
   if (proposal.effect === 'once') {

@@ -13,7 +13,7 @@ import { originText, readOrigin } from '../sessions/origin.ts'
 import { backoffMs, isPassing } from '../engine/backoff.ts'
 import type { Chosen } from './run-options.ts'
 import type { Tools } from './toolbox.ts'
-import { type Agent, textBlob, type Services } from '../engine/wiring.ts'
+import { type Agent, agentIn, textBlob, type Services } from '../engine/wiring.ts'
 import { keptPrefix } from './epoch.ts'
 import { type FrozenRuns, toolsetBlob } from './frozen-run.ts'
 
@@ -45,7 +45,7 @@ export class Preparer {
   async prepare(effect: Prepare, cache: SessionCache, flight: FlightContext): Promise<Landing> {
     const from = cache.now()
     const { session } = cache
-    let chosen: Chosen = { ...NOTHING_CHOSEN, agent: this.#services.agent(session.agent), metadata: session.metadata }
+    let chosen: Chosen = { ...NOTHING_CHOSEN, agent: agentIn(this.#services, session), metadata: session.metadata }
     try {
       if (session.inputs.some(({ seq, chooses }) => chooses && effect.inputs.includes(seq))) {
         const { chosenBy } = await import('./run-options.ts')
@@ -65,7 +65,7 @@ export class Preparer {
     cache: SessionCache,
     error: unknown,
     triedMs: number,
-    agent: Agent = this.#services.agent(cache.session.agent),
+    agent: Agent = agentIn(this.#services, cache.session),
   ): Landing {
     const { inputs, wakes } = effect
     const { random } = this.#services
@@ -177,7 +177,7 @@ export class Preparer {
   /** What the session was opened with is said last: what comes before is the same for every session of the agent. */
   async #placed(cache: SessionCache, { said, instructions }: Pick<Frozen, 'said' | 'instructions'>): Promise<Blob> {
     const { store, redactor } = this.#services
-    const place = this.#places.get(cache) ?? originText(await readOrigin(store, cache.id))
+    const place = this.#places.get(cache) ?? originText(await readOrigin(store, cache))
     this.#places.set(cache, place)
     if (place === '') return instructions
     return textBlob(redactor.text([said, place].filter((text) => text !== '').join('\n\n')), 'text/plain')

@@ -22,7 +22,7 @@ const RAN = 'This call ran where the session comes from.'
 /** The run as a whole: its setup is that of now, and each open call is asked about. The run's own word comes last. */
 export async function reviewRun(
   { services, preparer, asking }: { services: Services; preparer: Preparer; asking: Asking },
-  { calls }: Extract<Effect, { type: 'review' }>,
+  { open }: Extract<Effect, { type: 'review' }>,
   cache: SessionCache,
   flight: FlightContext,
 ): Promise<Landing> {
@@ -32,7 +32,7 @@ export async function reviewRun(
   const { setup, blobs } = await preparer.setup(cache, tools, chosen)
   const admitting: Admitting = { services, agent, cache, tools, allow: 'all', flight }
   const events: OwnerBody[] = []
-  for (const call of calls) {
+  for (const call of open.filter(isUndecided)) {
     if (mayHaveRun(call, tools)) events.push(unknown(call.key, RAN))
     else events.push(await reviewCall(admitting, asking, call, false))
   }
@@ -42,6 +42,12 @@ export async function reviewRun(
     return serial && event.type === 'call.reviewed' ? { ...event, sequential: true } : event
   })
   return { events: [...ordered, { type: 'run.reviewed', limits: agent.limits, ...setup }], blobs }
+}
+
+/** It has neither an answer nor a no. */
+function isUndecided({ state, proposal }: Call): boolean {
+  if (state.type === 'running') return true
+  return (state.type === 'ready' || state.type === 'asked') && proposal.gate?.type !== 'refuse'
 }
 
 /** What ran at most once there must not run here: whether it may is the word of the tool as it is, and never of the log alone. */

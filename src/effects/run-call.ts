@@ -2,7 +2,7 @@
 // lost (`reconcile`). What goes wrong is part of the landing.
 import type { Proposal } from '../kernel/content.ts'
 import type { OwnerBody } from '../kernel/event.ts'
-import { type Call, intentOf, outsideOf } from '../kernel/ledger.ts'
+import { type Call, intentOf } from '../kernel/ledger.ts'
 import type { Effect } from '../kernel/next.ts'
 import { refused, unknown } from '../kernel/result.ts'
 import { digestOf, placeOf } from '../tools/core/admit.ts'
@@ -16,7 +16,7 @@ import type { SessionCache } from '../engine/session-cache.ts'
 import { type Agent, agentFor, type Services, type Shortening } from '../engine/wiring.ts'
 import { HookFailed, type Hooks } from '../riders/hooks/hooks.ts'
 import type { Allowances } from '../riders/money/allowance.ts'
-import type { Admitting } from './admit-reply.ts'
+import { type Admitting, isForChildren, startedBy } from './admit-reply.ts'
 import { askingFor } from './call-model.ts'
 import { cloneJson } from './clone-json.ts'
 import { ToolRunContext } from './contexts.ts'
@@ -50,7 +50,9 @@ export class CallRunner {
     const judged = await this.#secondLook(agent, proposal, tools.get(proposal.tool))
     if (judged.type === 'deny') return { events: [{ ...refused(key, 'denied', judged.reason), metadata: DENIED_NOW }] }
     if (judged.type === 'ask' || isElsewhere(proposal, tools, agent)) return this.#askAgain(cache, agent, call, flight)
-    const child = outsideOf(proposal)?.child
+    const children = new Set(startedBy(proposal))
+    const missing = [...children].find((child) => !agent.children.includes(child))
+    if (missing !== undefined) return { events: [refused(key, 'error', missingText(missing))] }
     const { tool: name } = proposal
     const about = aboutTool(agent.tools.seen, name)
     const at = { ...cache.place, call: key, tool: name, args: cloneJson(proposal.args), about }
@@ -63,16 +65,26 @@ export class CallRunner {
     try {
       const tool = (await hooks?.held('before_tool_call', at, wanted)) ?? null
       if (tool !== null) return { events: [heldBack(key, tool, false)] }
-      const run = child === undefined ? null : await hooks?.held('before_subagent_run', { ...at, child }, wanted)
-      if (typeof run === 'string') return { events: [heldBack(key, run, true)] }
+      for (const child of children) {
+        const run = (await hooks?.held('before_subagent_run', { ...at, child }, wanted)) ?? null
+        if (run !== null) return { events: [heldBack(key, run, true)] }
+      }
     } catch (error) {
       if (!(error instanceof HookFailed)) throw error
       return { events: [{ ...refused(key, 'error', error.message), ends: error.message }] }
     }
     // Asked for longer than it may be, and let go at last: it would be asked again and again.
     if (flight.reason === 'timeout') return abandon(effect, flight.reason, false)
+    const late = isForChildren(proposal) ? await this.#tooLate(proposal) : null
+    if (late !== null) return { events: [refused(key, 'denied', late)] }
     // The word is kept also where the lease is in doubt: it starts nothing, and the commit finds out.
     return dropped || flight.reason !== null ? { events: [] } : { events: [intentOf(call)] }
+  }
+
+  /** Why the subagent that a call is for cannot take it any more; null if it can. An approval may take days. */
+  async #tooLate(proposal: Proposal): Promise<string | null> {
+    const { tooLate } = await import('./orders.ts')
+    return tooLate(this.#services.store, proposal)
   }
 
   /** There is no yes to this call as it would run now, so a person is asked. */
@@ -227,6 +239,11 @@ export class CallRunner {
 /** Too small for all that makes results shorter, which is then not loaded. What only they may say of a result, they take out. */
 function isSmall({ content, metadata }: Output): boolean {
   return Buffer.byteLength(content) < ROUTED_BYTES_MIN && !STAGES.some((stage) => stage in metadata)
+}
+
+/** The harness that it goes on in has other agents than the one that made the call. */
+function missingText(child: string): string {
+  return `There is no agent "${child}" here any more. Do the task yourself, or choose another.`
 }
 
 /** It was approved for another place than it would act in now: that was no yes to this. */

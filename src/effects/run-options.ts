@@ -8,7 +8,7 @@ import { FINAL_RESULT, type OutputPlan, problemOf } from '../models/output.ts'
 import { outputOf } from '../sessions/agent.ts'
 import type { JsonSchema, StandardSchema } from '../tools/core/json-schema.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
-import { type Agent, findText, modelNamed, schemaKey, type Services, textBlob } from '../engine/wiring.ts'
+import { type Agent, agentIn, findText, modelNamed, schemaKey, type Services, textBlob } from '../engine/wiring.ts'
 import { limitsOf } from './limits.ts'
 import type { Tools } from './toolbox.ts'
 
@@ -39,15 +39,15 @@ export async function chosenBy(services: Services, cache: SessionCache, inputs: 
     if (event.options !== undefined)
       frozen = { ...(foreign ? harmless(event.options) : event.options), message: event.id }
   }
-  const agent = services.agent(session.agent)
+  const agent = agentIn(services, session)
   if (frozen === null) return { agent, options: null, tools: null, own: false, metadata }
   return { ...varied(services, cache, frozen), metadata }
 }
 
 /** The options that an open run froze elsewhere, as they hold here: all of them in a fork, and after an import what is harmless. */
 export async function reviewedOptions(services: Services, cache: SessionCache): Promise<Chosen> {
-  const { metadata, run, agent: name, imported } = cache.session
-  const agent = services.agent(name)
+  const { metadata, run, imported } = cache.session
+  const agent = agentIn(services, cache.session)
   if (run?.options === undefined) return { agent, options: null, tools: null, own: false, metadata }
   const { message, ...choice } = await frozenAs(services, run.options)
   const kept = imported === undefined ? choice : harmless(choice)
@@ -102,7 +102,7 @@ async function frozenAs({ store }: Services, hashed: string): Promise<Frozen> {
 }
 
 function agentWith(services: Services, { id, session }: SessionCache, { message, ...choice }: Frozen): Agent {
-  const agent = services.agent(session.agent)
+  const agent = agentIn(services, session)
   const { instructions = agent.instructions } = choice
   const model = choice.model === undefined ? agent.model : modelNamed(services, choice.model, agent.model)
   const limits = choice.limits ? limitsOf({ ...agent.limits, ...choice.limits }) : agent.limits

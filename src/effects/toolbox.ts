@@ -2,6 +2,7 @@
 // changes what an open run froze.
 import { Fault } from '../kernel/failure.ts'
 import type { Clock } from '../ports/system.ts'
+import type { ToolRoot } from '../tools/core/context.ts'
 import type { Tool, ToolAbout, ToolSource } from '../tools/core/tool.ts'
 
 export type Tools = ReadonlyMap<string, Tool>
@@ -52,7 +53,11 @@ export class Toolbox {
   #warnings: readonly string[] = []
   readonly #warn: (text: string) => void
 
-  constructor({ tools, plan, clock, reserved = [], own = [], lists = [], warn }: ToolboxOptions) {
+  readonly #options: ToolboxOptions
+
+  constructor(options: ToolboxOptions) {
+    const { tools, plan, clock, reserved = [], own = [], lists = [], warn } = options
+    this.#options = options
     this.#given = tools.filter((tool): tool is Tool => !isSource(tool))
     this.#sources = tools.filter(isSource)
     this.plan = plan
@@ -86,6 +91,13 @@ export class Toolbox {
     this.#note([...this.#sources.flatMap((source) => source.warnings?.() ?? []), ...collisions])
     if (this.#now === null || !same(this.#now, now)) this.#now = now
     return this.#now
+  }
+
+  /** The same tools for sessions that work elsewhere. Sources are shared. */
+  rooted(root: ToolRoot): Toolbox {
+    const moved = (tool: Tool | ToolSource) => (isSource(tool) || !tool.rooted ? tool : tool.rooted(root))
+    const tools = this.#options.tools.map(moved).filter((tool) => tool !== null)
+    return new Toolbox({ ...this.#options, tools })
   }
 
   /** Closed with the agents: several of them may share one. */

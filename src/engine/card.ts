@@ -1,7 +1,6 @@
 // What an owner's write has besides the facts: the stamp of each event, and the card of the session, the one row that indexes read.
 // Both are derived: the card can be made again from the log at any time.
 import type { CallKey, Mutable } from '../kernel/content.ts'
-import { timesOf } from '../kernel/clock.ts'
 import type { OwnerBody, OwnerEvent } from '../kernel/event.ts'
 import { open, take } from '../kernel/fold.ts'
 import type { Call } from '../kernel/ledger.ts'
@@ -9,6 +8,8 @@ import type { Here } from '../kernel/limits.ts'
 import { type Decision, next } from '../kernel/next.ts'
 import type { Card, OwnerWrite, Status } from '../ports/store.ts'
 import type { Session } from '../kernel/session.ts'
+import { timesOf } from '../stores/plan/plan.ts'
+import { isForChild } from '../view/calls.ts'
 
 /** These events on top of a session, with the card it has then. For what is written outside of any attempt. */
 export function ownerWrite(id: string, before: Session, bodies: readonly OwnerBody[], here: Here): OwnerWrite {
@@ -52,6 +53,8 @@ export function cardOf(session: string, s: Session, decision: Decision): Card {
     card.outage = { reason: s.deferred.reason.slice(0, REASON_CHARS_MAX), tries: s.deferred.tries, begins: false }
   if (s.last?.type === 'halted') card.cause = s.last.reason.slice(0, REASON_CHARS_MAX)
   if (s.held) card.held = true
+  if (s.parent !== null) card.parent = s.parent.session
+  if (s.parent?.task !== undefined) card.task = s.parent.task
   if (s.folder !== undefined) card.folder = s.folder
   if (s.labels !== undefined) card.labels = s.labels
   // What is looked at then comes before other wakes of that time.
@@ -76,7 +79,12 @@ function statusOf(s: Session, decision: Decision): Status {
   if (s.closed) return 'terminated'
   if (decision.type !== 'rest') return 'running'
   if (decision.waiting === 'retry') return 'rescheduling'
-  if (decision.waiting === 'approval' || decision.waiting === 'answer' || decision.waiting === 'resume')
-    return 'requires_action'
+  if (decision.waiting === 'answer') return waitsForChildren(s) ? 'running' : 'requires_action'
+  if (decision.waiting === 'approval' || decision.waiting === 'resume') return 'requires_action'
   return s.wakes.length > 0 ? 'rescheduling' : 'idle'
+}
+
+/** And for nobody else: it goes on by itself when they have answered. What a child asks is on the card of the child. */
+function waitsForChildren({ run }: Session): boolean {
+  return (run?.turn?.open ?? []).every((call) => call.state.type !== 'outside' || isForChild(call))
 }

@@ -281,9 +281,10 @@ export function isGivenUp(body: OwnerBody, first: boolean): body is Closed {
   return first || body.status === 'aborted' || body.status === 'timeout' || body.status === 'unknown'
 }
 
-/** A short wait for a provider is sat out; everything else gives the session back. */
+/** A short wait for a provider, or for more reports of children, is sat out; everything else gives the session back. */
 export function leaves(job: Job, rest: Extract<Decision, { type: 'rest' }>): boolean {
-  return rest.waiting !== 'retry' || rest.until === null || rest.until - job.cache.now() > job.lingerMs
+  const short = rest.waiting === 'retry' || (rest.waiting === 'input' && job.cache.session.inputs.length > 0)
+  return !short || rest.until === null || rest.until - job.cache.now() > job.lingerMs
 }
 
 /** What is written of a landing: an answer that the log has stopped is no reply any more. */

@@ -84,8 +84,9 @@ export class DueLoop {
    * not that of others that happened to be there.
    */
   #suspect: string | null = null
-  /** Those that wait for it. */
+  /** Those that wait for it, and when their cards are read again: one that was sent something waits no more. */
   readonly #suspects = new Set<string>()
+  #suspectsUntil = 0
   #looks = 0
   #idleSince = Number.POSITIVE_INFINITY
   #stopped = false
@@ -142,6 +143,7 @@ export class DueLoop {
     // A session that comes to rest rings the bell.
     if (free <= 0) return Number.POSITIVE_INFINITY
     const peers = await this.#peers.look()
+    if (this.#clock.now() >= this.#suspectsUntil) this.#suspects.clear()
     const found = await this.#due(free)
     for (const session of found) await this.#consider(session)
     const now = this.#clock.now()
@@ -173,7 +175,10 @@ export class DueLoop {
     if (this.#stopped) return
     if (!failedBefore) this.#look(session, false)
     else if (this.#suspect === null) this.#look(session, true)
-    else this.#suspects.add(session)
+    else {
+      if (this.#suspects.size === 0) this.#suspectsUntil = this.#clock.now() + TROUBLE_MS
+      this.#suspects.add(session)
+    }
   }
 
   #look(session: string, alone: boolean): void {

@@ -48,6 +48,8 @@ export class SessionCache {
   started: Extract<Event, { type: 'model.started' }> | null = null
   /** How many characters a model must read of what is in the log; counted only once `count` asked for it. */
   chars = 0
+  /** The session whose cached prefix it may share. Known once the transcript was read. */
+  tree: string
   readonly #store: Store
   #transcript: Transcript | null = null
   #counts = false
@@ -61,6 +63,7 @@ export class SessionCache {
   /** A reader needs no guard. */
   constructor(id: string, store: Store, guard: (() => Guard) | null = null, keeps = true) {
     this.id = id
+    this.tree = id
     this.#store = store
     this.now = () => store.now()
     this.#newGuard = guard
@@ -134,6 +137,11 @@ export class SessionCache {
     this.#guard = null
   }
 
+  /** The first event of the log, while the log is in hand. */
+  get first(): Event | undefined {
+    return this.#kept?.[0]
+  }
+
   /** The transcript, if it was read already. */
   get shown(): Transcript | null {
     return this.#transcript
@@ -151,8 +159,9 @@ export class SessionCache {
     if (this.#transcript) return this.#transcript
     const wanted = { id: this.id, upTo: this.session.seq, known: this.#kept ?? [], count: this.#counts }
     this.#kept = null
-    const { transcript, chars } = await readTranscript(this.#store, wanted)
+    const { transcript, chars, tree } = await readTranscript(this.#store, wanted)
     this.chars = chars
+    this.tree = tree
     this.#transcript = transcript
     return transcript
   }

@@ -1,6 +1,6 @@
 // What an attempt may touch: the doors, and the agents by name. Types and small lookups; nothing happens here.
 import { hash } from 'node:crypto'
-import type { BlobRef, Limits, Metadata, Part, Verdict } from '../kernel/content.ts'
+import type { BlobRef, Json, Limits, Metadata, Part, Verdict } from '../kernel/content.ts'
 import { assert } from '../kernel/failure.ts'
 import type { Session } from '../kernel/session.ts'
 import type { OwnerEvent } from '../kernel/event.ts'
@@ -17,16 +17,26 @@ import type { Live } from '../live/live.ts'
 import type { Budget } from '../riders/money/spending-limits.ts'
 import type { Redactor } from '../riders/redact/redact.ts'
 import type { Toolbox } from '../effects/toolbox.ts'
+import type { Tier } from '../sessions/tiers.ts'
 import type { Watchdog } from './watchdog.ts'
 import type { UnknownTool } from '../tools/core/admit.ts'
 import type { Policy } from '../tools/policy/policy.ts'
 import type { StandardSchema } from '../tools/core/json-schema.ts'
+import type { ToolContext } from '../tools/core/context.ts'
 
 /** What answers turns instead of a language model, and says itself what its replies mean. Its `call` is the agent's model. */
 export type Planner = {
   /** Recorded in `session.created`, such as `graph:report`. */
   readonly name: string
   verdict(reply: Reply): Verdict
+  /** Absent: a run that is stopped ends as it is. */
+  readonly finalizer?: Finalizer
+}
+
+/** Has the last word when a run is stopped: what it returns is the output of that run. It only reads. */
+export type Finalizer = {
+  readonly secrets: readonly string[]
+  run(messages: readonly Message[], context: ToolContext): Promise<Json>
 }
 
 /** How far results are made shorter: `light` only reformats, `full` also leaves out, `auto` is `light` for agents that write code. */
@@ -58,6 +68,10 @@ export type Agent = {
   readonly outputFor?: (model: Model) => OutputPlan | null
   /** The agents it may start as children, by name. */
   readonly children: readonly string[]
+  /** Absent: it may start any of its children, and be started by any. */
+  readonly tier?: Tier
+  /** Absent: its parent reads as much of its answer as of any. */
+  readonly maxResultChars?: number
   /** Null: a language model. Notices, breakers and prefix rules are for those alone. */
   readonly planner: Planner | null
   /** Absent: `return`, for both. */
@@ -152,10 +166,31 @@ export type MakeContext<Deps = unknown> = (of: ContextOf) => Deps | Promise<Deps
  */
 export function agentFor(services: Services, { session, varied }: Driven): Agent {
   const { run } = session
-  if (run?.options === undefined || run.foreign) return services.agent(session.agent)
+  if (run?.options === undefined || run.foreign) return agentIn(services, session)
   assert(varied?.options === run.options, 'a run goes on without its options')
   return varied.agent
 }
+
+/** The agent of a session, with tools that work where the session does: a child may have a folder, or paths, of its own. */
+export function agentIn(services: Pick<Services, 'agent'>, { agent: name, parent, folder }: Session): Agent {
+  const agent = services.agent(name)
+  const { owns } = parent ?? {}
+  if (parent === null || (folder === undefined && owns === undefined)) return agent
+  const known = elsewhere.get(agent) ?? new Map<string, Agent>()
+  elsewhere.set(agent, known)
+  const place = JSON.stringify([folder, owns])
+  const root = { ...(folder === undefined ? {} : { folder }), ...(owns ? { claims: { own: owns, others: [] } } : {}) }
+  const found = known.get(place) ?? { ...agent, tools: agent.tools.rooted(root) }
+  // The last one used is the last to go.
+  known.delete(place)
+  known.set(place, found)
+  const [oldest] = known.keys()
+  if (known.size > ELSEWHERE_KEPT && oldest !== undefined) known.delete(oldest)
+  return found
+}
+const elsewhere = new WeakMap<Agent, Map<string, Agent>>()
+const ELSEWHERE_KEPT = 32
+
 type Driven = { readonly session: Session; readonly varied: Varied | null }
 export type Varied = { readonly options: string; readonly agent: Agent }
 
@@ -206,9 +241,13 @@ export async function findText(store: Store, hashed: string): Promise<string | n
 const MISSING = '[this content is missing from the store]'
 
 /** Content that lives beside the log is put back for the model: text as text, everything else as data. */
-export function resolved(store: Store, messages: readonly Message[]): Promise<readonly Message[]> {
+export function resolved(
+  store: Store,
+  messages: readonly Message[],
+  placeOf: (message: Message) => number,
+): Promise<readonly Message[]> {
   return Promise.all(
-    messages.map(async (message): Promise<Message> => {
+    joined(messages, placeOf).map(async (message): Promise<Message> => {
       if (message.role === 'tool') {
         const { content, parts } = message
         if (typeof content === 'string' && parts === undefined) return message
@@ -219,6 +258,21 @@ export function resolved(store: Store, messages: readonly Message[]): Promise<re
       return { ...message, parts: await resolvedParts(store, message.parts) }
     }),
   )
+}
+
+/** Reports of children that one request shows for the first time are one message. */
+function joined(messages: readonly Message[], placeOf: (message: Message) => number): readonly Message[] {
+  const whole: Message[] = []
+  let open = 0
+  for (const message of messages) {
+    const last = whole.at(-1)
+    const place = message.role === 'user' && message.report !== undefined ? placeOf(message) : 0
+    if (place > 0 && place === open && last?.role === 'user' && message.role === 'user')
+      whole[whole.length - 1] = { ...last, parts: [...last.parts, ...message.parts] }
+    else whole.push(message)
+    open = place
+  }
+  return whole
 }
 
 function resolvedParts(store: Store, parts: readonly Part[]): Promise<readonly Part[]> {

@@ -89,6 +89,8 @@ type Attempt = {
   later: boolean
   /** It failed, and the session says so. */
   noted: boolean
+  /** What it drives, once that is read. */
+  cache: SessionCache | null
   readonly ended: Promise<Looked>
 }
 
@@ -164,7 +166,7 @@ export class Worker {
   #begin(session: string, why: Attempt['why']): Attempt {
     const stopSignal: StopSignal = { reason: null, ring: () => {} }
     const ended = this.#attempt(session, stopSignal).finally(() => this.#left(session))
-    const attempt: Attempt = { stopSignal, epoch: 0, again: false, why, later: false, noted: false, ended }
+    const attempt: Attempt = { stopSignal, epoch: 0, again: false, why, later: false, noted: false, cache: null, ended }
     this.#attempts.set(session, attempt)
     return attempt
   }
@@ -318,6 +320,8 @@ export class Worker {
     try {
       const cache = await this.#caches.open(session, epoch)
       driven = cache
+      const own = this.#attempts.get(session)
+      if (own) own.cache = cache
       const leases = this.#leases
       const { perform, fail } = this.#performer.for(cache)
       const late: FlightOptions['late'] = (effect, landing) => void this.#late(session, effect, landing)
@@ -336,7 +340,8 @@ export class Worker {
         late,
       }
       const renewed = (at: number): void => leases.renew(at + (leaseMs * 2) / 3)
-      const riders = await ridersFor(this.#services, this.#performer, cache, () => stopSignal.ring())
+      const around = { ring: () => stopSignal.ring(), isWorkingBelow: this.#isWorkingBelow }
+      const riders = await ridersFor(this.#services, this.#performer, cache, around)
       const { id } = cache
       const { agent } = cache.session
       const committed = (plan: CommitPlan): void => {
@@ -344,8 +349,8 @@ export class Worker {
         this.#committed(id, agent, cache.session.began, plan)
       }
       const attempt = { turned: false }
-      const around = { attempt, committed, renewed, leases, lingerMs, patienceMs }
-      const job: Job = { cache, epoch, store, clock, flights, riders, ...around }
+      const rest = { attempt, committed, renewed, leases, lingerMs, patienceMs }
+      const job: Job = { cache, epoch, store, clock, flights, riders, ...rest }
       const ended = await drive(job, stopSignal)
       // Only a clean rest leaves the cache as the log is; anything else may have taken what was never committed.
       if (ended.type !== 'rested') this.#caches.drop(session)
@@ -357,6 +362,14 @@ export class Worker {
     } finally {
       if (driven?.context) await this.#close(driven)
     }
+  }
+
+  /** Whether this worker drives a run of another child of this session now. */
+  readonly #isWorkingBelow = (parent: string, but: string): boolean => {
+    for (const [id, { cache }] of this.#attempts) {
+      if (id !== but && cache?.session.run && cache.session.parent?.session === parent) return true
+    }
+    return false
   }
 
   /** The attempt is over, and with it what the host built for its tools. */

@@ -8,6 +8,12 @@ import type { Item } from './step.ts'
 import { isObject } from '../view/json.ts'
 import { textOf } from '../view/text.ts'
 
+/** A call with a compensation: what it was called with, and what it said. `unknown`: whether it took effect is not known. */
+export type Done = Frozen<{ node: string; args: Json; wrote?: Json; unknown?: true }>
+
+/** Why the run failed, what is left to undo (the last comes first), what was told so far, and how often the next was tried. */
+export type Undoing = Frozen<{ failed: string; left: readonly Done[]; told: readonly string[]; tries: number }>
+
 /** One node in the superstep, with its calls. `sent` are the arguments that a `send` brought, `until` is when its time is over. */
 export type Task = Frozen<{
   node: string
@@ -31,6 +37,10 @@ export type Point = Frozen<{
   visits?: Readonly<Record<string, number>>
   /** Some branch came to END. */
   reached?: true
+  /** The calls that are undone if the run fails, in the order in which they were done. Only those of nodes with a compensation. */
+  done?: readonly Done[]
+  /** The run has failed, and what was done is being undone. */
+  undo?: Undoing
   /** Why the run ended before its time. */
   failed?: string
 }>
@@ -43,6 +53,8 @@ export type Reading = {
   readonly point: Point | null
   readonly results: ReadonlyMap<number, Outcome>
   readonly said: readonly string[]
+  /** The arguments of the calls of the last reply. */
+  readonly args: readonly Json[]
 }
 
 /** What the harness itself says is for models. */
@@ -53,11 +65,12 @@ export function readMessages(messages: readonly Message[]): Reading {
   const said: string[] = []
   for (let i = messages.length - 1; i >= 0; i--) {
     const message = messages[i] as Message
-    if (message.role === 'assistant') return { point: pointOf(message.parts), results, said }
+    if (message.role === 'assistant')
+      return { point: pointOf(message.parts), results, said, args: message.calls.map(({ args }) => args) }
     if (message.role === 'tool') results.set(indexOf(message.call), outcomeOf(message))
     else said.unshift(...textsOf(message.parts))
   }
-  return { point: null, results, said }
+  return { point: null, results, said, args: [] }
 }
 
 export function pointOf(parts: Extract<Message, { role: 'assistant' }>['parts']): Point {

@@ -28,6 +28,10 @@ export type Graph = {
   readonly limits: Partial<Limits>
   readonly visitsMax: number | null
   readonly input: ((text: string) => unknown) | null
+  /** The node that has the last word when a run is stopped. */
+  readonly onInterrupt: string | null
+  /** What undoes a node that was done when the run fails: another node, or its own `undo`. */
+  readonly onFailure: ReadonlyMap<string, string | true>
   readonly [AS_AGENT]: (shared: Shared) => Agent
 }
 

@@ -3,13 +3,15 @@ import type { Json } from '../kernel/content.ts'
 import type { Edge, Graph } from './definition.ts'
 import { END, START, type Step } from './step.ts'
 
-export function toJson({ name, description, channels, nodes, edges }: Graph): Json {
+export function toJson({ name, description, channels, nodes, edges, onInterrupt, onFailure }: Graph): Json {
   return {
     name,
     ...(description === '' ? {} : { description }),
     state: Object.fromEntries(Object.entries(channels).map(([channel, { type }]) => [channel, type])),
     nodes: [...nodes].map(([node, step]) => nodeJson(node, step)),
     edges: edges.map(edgeJson),
+    ...(onInterrupt === null ? {} : { onInterrupt }),
+    ...(onFailure.size === 0 ? {} : { onFailure: Object.fromEntries(onFailure) }),
   }
 }
 
@@ -35,7 +37,7 @@ function edgeJson({ type, from, to }: Edge): Json {
 }
 
 /** Gates have six corners, questions lean, children have double sides, and what is only chosen is dotted. */
-export function toMermaid({ nodes, edges }: Graph): string {
+export function toMermaid({ nodes, edges, onInterrupt, onFailure }: Graph): string {
   // Some words mean something to Mermaid, so nodes have numbers there.
   const ids = new Map([START, ...nodes.keys(), END].map((name, i) => [name, `n${i}`]))
   const id = (name: string): string => ids.get(name) ?? name
@@ -43,7 +45,13 @@ export function toMermaid({ nodes, edges }: Graph): string {
   lines.push(`${id(END)}([END])`)
   for (const edge of edges) lines.push(...drawn(edge, id))
   for (const [name, { to }] of nodes) for (const target of to) lines.push(`${id(name)} -. goto .-> ${id(target)}`)
+  for (const [name, by] of onFailure) lines.push(undoing(id(name), by === true ? null : id(by)))
+  if (onInterrupt !== null) lines.push(`stop([STOP]) -. stopped .-> ${id(onInterrupt)}`)
   return `${['flowchart TD', ...lines.map((line) => `  ${line}`)].join('\n')}\n`
+}
+
+function undoing(from: string, by: string | null): string {
+  return by === null ? `${from} -. failed .-> ${from}u["undo"]` : `${from} -. failed .-> ${by}`
 }
 
 function drawn(edge: Edge, id: (name: string) => string): readonly string[] {
@@ -60,8 +68,13 @@ const GATES: Readonly<Record<Step['gate'], string>> = {
   by_arguments: 'approval, by its arguments',
 }
 
+function agentsText(child: string | readonly string[]): string {
+  if (typeof child === 'string') return `agent ${child}`
+  return child.length === 1 ? `agent ${child.join()}` : `agents ${child.join(', ')}`
+}
+
 function shape(name: string, { type, gate, child }: Step): string {
-  const agent = child === null || child === name ? '' : `<br/>agent ${child}`
+  const agent = child === null || child === name ? '' : `<br/>${agentsText(child)}`
   const label = `"${name}${agent}${gate === 'auto' ? '' : `<br/>${GATES[gate]}`}"`
   if (gate !== 'auto') return `{{${label}}}`
   if (type === 'question') return `[/${label}/]`

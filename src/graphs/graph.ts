@@ -20,6 +20,8 @@ import { AS_AGENT, type Edge, type Graph } from './definition.ts'
 import {
   type AgentNodeOptions,
   agentNode,
+  type AgentsNodeOptions,
+  agentsNode,
   type MapOptions,
   mapNode,
   type Node,
@@ -57,6 +59,16 @@ export type GraphOptions<C extends Channels, Name extends string> = {
   readonly visitsMax?: number
   /** What a message means that is no JSON object. Must be pure. Without it such a message is refused. */
   readonly input?: (text: string) => UpdateOf<C>
+  /**
+   * A node with `effect: 'read'` that has the last word when a run is stopped: it has 10 s, and the state after it is the output of the
+   * interrupted run. Without it a stopped run has no output.
+   */
+  readonly onInterrupt?: NoInfer<Name>
+  /**
+   * What undoes a node that was done when the run fails after it: the name of a node, which is called with `{ args, wrote }` of the call
+   * it undoes, or `true` for the node's own `undo`. The newest is undone first.
+   */
+  readonly onFailure?: { readonly [N in NoInfer<Name>]?: NoInfer<Name> | true }
 }
 
 /** Names, edges and bounds are checked with what they mean. */
@@ -68,6 +80,8 @@ const checkOptions = optionsOf<GraphOptions<Channels, string>>('graph', {
   limits: within<Partial<Limits>>(LIMITS),
   visitsMax: anything,
   input: callable,
+  onInterrupt: filled,
+  onFailure: record,
 })
 const channel = having('make it with last(), append(), reduce() or ephemeral()', 'reduce')
 const checkChannels = optionsOf<{ readonly channels: Channels }>('withState', { channels: needed(tableOf(channel)) })
@@ -80,7 +94,7 @@ const checkRoute = optionsOf<Extract<EdgeOption<never, string>, { readonly by: u
 /** The ways to make a graph over these channels: each knows the state's type. */
 export function withState<C extends Channels>(channels: C): Ways<C> {
   checkChannels({ channels })
-  return { node, question, agentNode, mapNode, graph: (options) => graphOf(channels, options) }
+  return { node, question, agentNode, agentsNode, mapNode, graph: (options) => graphOf(channels, options) }
 }
 
 /** `NoInfer`: where a node may go is what it says, and not what the graph around it would like. */
@@ -93,6 +107,8 @@ type Ways<C extends Channels> = {
   question: <Args, const Name extends string = never>(options: QuestionOptions<C, Args, Name>) => Node<C, NoInfer<Name>>
   /** Gives a task to a child session. */
   agentNode: <const Name extends string = never>(options: AgentNodeOptions<C, Name>) => Node<C, NoInfer<Name>>
+  /** Gives tasks to child sessions of several agents at once. */
+  agentsNode: <const Name extends string = never>(options: AgentsNodeOptions<C, Name>) => Node<C, NoInfer<Name>>
   /** Does the same with many items at once. */
   mapNode: <Of, Value, const Name extends string = never>(
     options: MapOptions<C, Of, Value, Name>,
@@ -108,12 +124,37 @@ function graphOf<C extends Channels, Name extends string>(channels: C, options: 
         'invalid_config',
         `The node "${node}" of graph "${options.name}" is no node. Make it with node(…).`,
       )
-  const { name, description = '', nodes, edges, limits = {}, visitsMax = null, input = null } = options
+  const {
+    name,
+    description = '',
+    nodes,
+    edges,
+    limits = {},
+    visitsMax = null,
+    input = null,
+    onInterrupt = null,
+  } = options
   const steps = new Map(Object.entries<Step>(nodes))
-  const own = { name, description, channels, nodes: steps, edges: edges.map(edgeOf), limits, visitsMax, input }
+  const onFailure = new Map(Object.entries<string | true | undefined>(options.onFailure ?? {}).filter(isSet))
+  const own = {
+    name,
+    description,
+    channels,
+    nodes: steps,
+    edges: edges.map(edgeOf),
+    limits,
+    visitsMax,
+    input,
+    onInterrupt,
+    onFailure,
+  }
   const graph: Graph = { ...own, [AS_AGENT]: (shared) => graphAgent(graph, shared) }
   checkGraph(graph)
   return graph
+}
+
+function isSet(entry: [string, string | true | undefined]): entry is [string, string | true] {
+  return entry[1] !== undefined
 }
 
 function edgeOf<S>(edge: EdgeOption<S, string>): Edge {

@@ -19,6 +19,7 @@ import {
 } from '../options.ts'
 import { type Approval, approvalCheck, effectCheck, type ToolContext } from '../tools/core/tool.ts'
 import type { Channels, State, StateOf, UpdateOf } from './channel.ts'
+import { Enough } from './enough.ts'
 import { plainJson } from './plain.ts'
 import {
   type Command,
@@ -63,6 +64,8 @@ export type NodeOptions<C extends Channels, Args, Name extends string> = Describ
      */
     readonly reads?: (state: StateOf<C>) => Args | Command<UpdateOf<C>, NoInfer<Name>>
     readonly run: (args: Args, context: ToolContext) => Said<C, NoInfer<Name>> | Promise<Said<C, NoInfer<Name>>>
+    /** Takes back what a call of this node did, by what it wrote: for `session.undo` and for `onFailure` of the graph. */
+    readonly undo?: Ways['undo']
   }
 
 export type QuestionOptions<C extends Channels, Args, Name extends string> = Omit<Described<Name>, 'retries'> &
@@ -79,6 +82,18 @@ export type AgentNodeOptions<C extends Channels, Name extends string> = Describe
     readonly agent: string
     readonly task: (state: StateOf<C>) => string
     readonly take: (answer: string, state: StateOf<C>) => Said<C, NoInfer<Name>>
+  }
+
+/** One child of a node that starts several. */
+export type Assigned = { readonly agent: string; readonly task: string }
+
+export type AgentsNodeOptions<C extends Channels, Name extends string> = Described<Name> &
+  Pick<Guarded<Assigned>, 'approval'> &
+  Pick<MapOptions<C, Assigned, string, Name>, 'take' | 'policy'> & {
+    /** All agents it may start. */
+    readonly agents: readonly string[]
+    /** Whom to give what to. `limits.parallel` of them work at once. */
+    readonly over: (state: StateOf<C>) => readonly Assigned[]
   }
 
 /** What became of one item, at its place in the input. */
@@ -115,6 +130,7 @@ const checkNode = optionsOf<NodeOptions<Channels, unknown, string>>('node', {
   ...guarded,
   reads: callable,
   run: needed(callable),
+  undo: callable,
 })
 const checkQuestion = optionsOf<QuestionOptions<Channels, unknown, string>>('question', {
   description: text,
@@ -130,7 +146,7 @@ const checkAgent = optionsOf<AgentNodeOptions<Channels, string>>('agentNode', {
   task: needed(callable),
   take: needed(callable),
 })
-const policyCheck: Check = (value, name, of) => {
+export const policyCheck: Check = (value, name, of) => {
   if (typeof value === 'object') return within<{ quorum: number }>({ quorum: needed(anything) })(value, name, of)
   return oneOf<Extract<MapPolicy, string>>({ 'collect-all': true, 'fail-fast': true, 'best-effort': true })(
     value,
@@ -138,6 +154,14 @@ const policyCheck: Check = (value, name, of) => {
     of,
   )
 }
+const checkAgents = optionsOf<AgentsNodeOptions<Channels, string>>('agentsNode', {
+  ...described,
+  approval: asking,
+  agents: needed(listOf(filled)),
+  over: needed(callable),
+  take: needed(callable),
+  policy: policyCheck,
+})
 const checkMap = optionsOf<MapOptions<Channels, unknown, unknown, string>>('mapNode', {
   ...described,
   ...guarded,
@@ -152,8 +176,8 @@ export function node<C extends Channels, Args, Name extends string>(
   options: NodeOptions<C, Args, Name>,
 ): Node<C, Name> {
   checkNode(options)
-  const { reads, run } = options
-  const ways = waysOf(options)
+  const { reads, run, undo } = options
+  const ways = undo === undefined ? waysOf(options) : { ...waysOf(options), undo }
   return {
     type: 'run',
     ...commonOf(options),
@@ -208,7 +232,7 @@ export function mapNode<C extends Channels, Of, Value, Name extends string>(
   checkMap(options)
   const { over, run, take, policy = 'collect-all', description = '', totalMs } = options
   const ways = waysOf(options)
-  const all = policy === 'collect-all'
+  const enough = new Enough()
   return {
     type: 'map',
     ...commonOf(options),
@@ -217,17 +241,41 @@ export function mapNode<C extends Channels, Of, Value, Name extends string>(
     child: null,
     args: (state) => over(state as StateOf<C>).map((item, index) => ({ index, item })),
     tool: (name) =>
-      toolOf(name, description, ways, async ({ item, until }, context) => {
+      toolOf(name, description, ways, async ({ item, until, need }, context) => {
         const work = (within: ToolContext) => Promise.resolve(run(item as Of, within))
-        const value = typeof until === 'number' ? await before(until, totalMs, work, context) : await work(context)
+        const needed =
+          typeof need === 'number'
+            ? (within: ToolContext) => enough.run(waveOf(within), need, (signal) => work(withSignal(within, signal)))
+            : work
+        const value = typeof until === 'number' ? await before(until, totalMs, needed, context) : await work(context)
         return plainJson(value ?? null, 'the result')
       }),
     read: (content) => JSON.parse(content) as Json,
-    take: (items, state) => {
-      const results = items.flatMap((item, index) => mapped<Value>(item, index)).filter(({ ok }) => ok || all)
-      return writtenOf(take(results, state as StateOf<C>))
-    },
+    take: (items, state) => writtenOf(take(mappedBy<Value>(policy, items), state as StateOf<C>)),
   }
+}
+
+export function agentsNode<C extends Channels, Name extends string>(
+  options: AgentsNodeOptions<C, Name>,
+): Node<C, Name> {
+  checkAgents(options)
+  const { agents, over, take, policy = 'collect-all', description = '' } = options
+  const ways = waysOf(options)
+  return {
+    type: 'agent',
+    ...commonOf(options),
+    policy,
+    child: agents,
+    args: (state) => over(state as StateOf<C>).map(({ agent, task }) => ({ agent, task })),
+    tool: (name) => ({ ...toolOf(name, description, ways, null), child: (args) => (args as Assigned).agent }),
+    read: (content) => content,
+    take: (items, state) => writtenOf(take(mappedBy<string>(policy, items), state as StateOf<C>)),
+  }
+}
+
+/** Only `collect-all` is told of what failed. */
+function mappedBy<Value>(policy: MapPolicy, items: readonly Item[]): readonly Mapped<Value>[] {
+  return items.flatMap((item, index) => mapped<Value>(item, index)).filter(({ ok }) => ok || policy === 'collect-all')
 }
 
 /** Ends with the time of the node, whether or not the item listens to its signal. */
@@ -240,7 +288,6 @@ async function before<T>(
   const { clock } = context
   if (clock.now() >= until) throw lateError(totalMs)
   const over = new AbortController()
-  const signal = AbortSignal.any([context.signal, over.signal])
   let cancel = (): void => {}
   const late = new Promise<never>((_, reject) => {
     cancel = clock.timer(until - clock.now(), () => {
@@ -249,14 +296,23 @@ async function before<T>(
     })
   })
   try {
-    // The rest of a context is made when it is looked at, so it is not copied.
-    const own: ToolContext = new Proxy(context, {
-      get: (target, name): unknown => (name === 'signal' ? signal : Reflect.get(target, name, target)),
-    })
-    return await Promise.race([work(own), late])
+    return await Promise.race([work(withSignal(context, over.signal)), late])
   } finally {
     cancel()
   }
+}
+
+/** Stopped by this signal too. The rest of a context is made when it is looked at, so it is not copied. */
+function withSignal(context: ToolContext, also: AbortSignal): ToolContext {
+  const signal = AbortSignal.any([context.signal, also])
+  return new Proxy(context, {
+    get: (target, name): unknown => (name === 'signal' ? signal : Reflect.get(target, name, target)),
+  })
+}
+
+/** The calls of one reply. */
+function waveOf({ key }: ToolContext): string {
+  return key.slice(0, key.lastIndexOf('.'))
 }
 
 function mapped<Value>({ value, error }: Item, index: number): readonly Mapped<Value>[] {

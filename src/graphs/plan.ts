@@ -13,6 +13,7 @@ import { checkGoto, type Left, routed } from './route.ts'
 import { standing } from './node-status.ts'
 import { encoded, isCommand, type Item, lateError, ownError, type Step, type Written, writtenOf } from './step.ts'
 import { heard, type Words, wordsOf } from './input.ts'
+import { compensated, undone, withDone } from './undo.ts'
 import { isObject } from '../view/json.ts'
 
 export type Wanted = { readonly tool: string; readonly args: { readonly [name: string]: Json } }
@@ -36,8 +37,11 @@ export function plan(machine: Timed, messages: readonly Message[]): Planned {
   const { graph } = machine
   // What stands when the rest cannot be used.
   let point: Point = { state: initialState(graph.channels), step: 0, tasks: [] }
+  // A message that cannot be used undoes nothing.
+  let heardAll = false
   try {
     const reading = readMessages(messages)
+    if (reading.point?.undo) return undone(graph, known(graph, reading.point), reading.point.undo, reading)
     if (reading.point) point = landed(machine, known(graph, reading.point), reading)
     const words = wordsOf(graph, reading.said)
     const begun = point.tasks.length > 0
@@ -46,11 +50,13 @@ export function plan(machine: Timed, messages: readonly Message[]): Planned {
       if (words.inputs.length === 0) throw new GraphError(nothingOpen(graph, words))
       point = routed(graph, { step: point.step, state: point.state, tasks: [] }, heard(graph, point.state, words), null)
     }
+    heardAll = true
     return advanced(machine, point, (whole) => {
       point = whole
     })
   } catch (error) {
-    return { point: stopped(point, error), calls: [] }
+    const ended = stopped(point, error)
+    return heardAll ? compensated(graph, ended) : { point: ended, calls: [] }
   }
 }
 
@@ -77,7 +83,9 @@ function wants({ graph, width, now }: Timed, point: Point): Planned {
     const all = task.items.length > 0 ? [...task.items] : argsOf(task, step, state).map((): Item => ({ tries: 0 }))
     const until = task.until ?? (step.totalMs === undefined ? null : now + step.totalMs)
     const items = until !== null && now >= until ? all.map((item) => outOfTime(item, step)) : all
-    const stands = standing(step.policy, items, width)
+    const need = until === null ? null : needOf(step, items)
+    // With a total time all are called: what hangs must not keep the others from being tried.
+    const stands = standing(step.policy, items, need === null ? width : items.length)
     if (stands.type === 'failed') throw new GraphError(`Node "${task.node}" failed: ${stands.error}`)
     // What is done is not asked for its arguments again: an edit may have left none.
     const args = stands.type === 'wants' ? argsOf(task, step, state) : []
@@ -86,13 +94,20 @@ function wants({ graph, width, now }: Timed, point: Point): Planned {
       if (given === undefined) throw new GraphError(`GraphChanged: node "${task.node}" has no item ${i} any more.`)
       if ('said' in given) items[i] = { tries: 0, value: given.said }
       else {
-        calls.push({ tool: task.node, args: until === null ? given.args : { ...given.args, until } })
+        const timed = until === null ? given.args : { ...given.args, until }
+        calls.push({ tool: task.node, args: need === null ? timed : { ...timed, need } })
         which.push([t, i])
       }
     }
     return until === null ? { ...task, items } : { ...task, items, until }
   })
   return { point: { ...rest, state, tasks, ...(which.length > 0 ? { calls: which } : {}) }, calls }
+}
+
+/** How many more must succeed; null where no number is set. */
+function needOf({ policy }: Step, items: readonly Item[]): number | null {
+  if (policy === null || typeof policy === 'string') return null
+  return policy.quorum - items.filter(({ value }) => value !== undefined).length
 }
 
 /** What has neither a value nor an error when the time is over has failed. */
@@ -139,16 +154,19 @@ function writtenBy(graph: Graph, task: Task, state: State, t: number): Written {
 }
 
 /** The checkpoint with what its calls came to. A call that has no result yet stays open. */
-function landed(machine: Machine, point: Point, { results }: Reading): Point {
+function landed(machine: Machine, point: Point, { results, args }: Reading): Point {
   if (!point.calls || results.size === 0) return point
   const tasks = point.tasks.map((task) => ({ ...task, items: [...task.items] }))
+  let done = point.done ?? []
   point.calls.forEach(([t, i], call) => {
     const task = tasks[t]
     const result = results.get(call)
-    if (task && result) task.items[i] = itemOf(machine, task.node, task.items[i] ?? { tries: 0 }, result)
+    if (!task || !result) return
+    task.items[i] = itemOf(machine, task.node, task.items[i] ?? { tries: 0 }, result)
+    done = withDone(done, machine.graph, { node: task.node, args: args[call] ?? null }, result)
   })
   const { calls: _landed, ...rest } = point
-  return { ...rest, tasks }
+  return { ...rest, tasks, ...(done.length > 0 ? { done } : {}) }
 }
 
 /** Only what failed by itself is tried again, in a node or in its child: what was denied, stopped or lost is for people. */

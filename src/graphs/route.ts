@@ -35,6 +35,8 @@ export function routed(graph: Graph, point: Point, state: State, left: readonly 
     tasks,
     ...(waits ? { arrived } : {}),
     ...(visits ? { visits } : {}),
+    // After its end nothing is undone any more.
+    ...(point.done && tasks.length > 0 ? { done: point.done } : {}),
     ...(reached && tasks.length > 0 ? { reached } : {}),
   }
 }

@@ -45,8 +45,8 @@ export type Step = {
   readonly policy: MapPolicy | null
   /** How long all its calls may take together, from its first one on. Absent: for ever. */
   readonly totalMs?: number
-  /** Whose child sessions it starts. */
-  readonly child: string | null
+  /** Whose child sessions it starts: one agent, or several. */
+  readonly child: string | readonly string[] | null
   readonly tool: (name: string) => Tool
   /** The arguments of its calls. Must be pure. */
   readonly args: (state: State) => readonly unknown[]
@@ -116,7 +116,7 @@ export function decoded(value: Json): Written {
 }
 
 /** What is approved, stored and executed is what the planner wrote: nothing is repaired, since no model wrote it. */
-const AS_WRITTEN: StandardSchema<Record<string, Json>> = {
+export const AS_WRITTEN: StandardSchema<Record<string, Json>> = {
   '~standard': {
     validate: (value) => ({ value: value as Record<string, Json> }),
     jsonSchema: { input: () => ({ type: 'object' }) },
@@ -129,6 +129,7 @@ export type Ways = {
   readonly secrets?: readonly string[]
   readonly sequential?: boolean
   readonly approval?: Approval | ((args: Record<string, Json>) => Approval | Promise<Approval>)
+  readonly undo?: NonNullable<Tool['undo']>
 }
 
 export type Work = (args: Record<string, Json>, context: ToolContext) => Promise<Json>
@@ -137,14 +138,17 @@ export type Work = (args: Record<string, Json>, context: ToolContext) => Promise
 export function toolOf(name: string, description: string, ways: Ways, work: Work | null): Tool {
   const definition = { name, description: description || `The node ${name}.`, input: AS_WRITTEN, ...ways }
   if (work === null) return defineTool(definition)
-  return defineTool({ ...definition, execute: (args, context) => said(work, args, context) })
+  return defineTool({ ...definition, execute: (args, context) => said(work, args, context, ways.undo !== undefined) })
 }
 
 /** A node says JSON, also when it fails: so what it said itself is told from what was said about it. */
-async function said(work: Work, args: Record<string, Json>, context: ToolContext) {
+async function said(work: Work, args: Record<string, Json>, context: ToolContext, undoes: boolean) {
   try {
-    const content = canonicalJson(await work(args, context))
-    if (content.length <= CONTENT_CHARS_MAX) return output({ content })
+    const value = await work(args, context)
+    const content = canonicalJson(value)
+    // What can be undone says by what.
+    const metadata = undoes && isObject(value) ? { metadata: value } : {}
+    if (content.length <= CONTENT_CHARS_MAX) return output({ content, ...metadata })
     const text = `it is ${content.length} characters long, and at most ${CONTENT_CHARS_MAX} can be kept in the state. Keep long texts with context.keep, and their hash in the state.`
     return failed(new RangeError(text))
   } catch (error) {

@@ -18,6 +18,7 @@ export function checkGraph(graph: Graph): void {
   for (const edge of edges) for (const to of targetsOf(edge)) checkTarget(graph, namesOf(edge.from), to)
   for (const [node, { to }] of nodes) for (const target of to) checkTarget(graph, node, target)
   checkEdges(graph)
+  checkEnds(graph)
   checkPaths(graph)
   const { visitsMax } = graph
   if (visitsMax !== null && !(Number.isSafeInteger(visitsMax) && visitsMax >= 1))
@@ -74,8 +75,39 @@ function checkEdges(graph: Graph): void {
   }
 }
 
+function checkEnds(graph: Graph): void {
+  const { nodes, onInterrupt, onFailure } = graph
+  if (onInterrupt !== null) {
+    const step = nodes.get(onInterrupt)
+    if (step?.type !== 'run' || step.gate !== 'auto' || step.tool(onInterrupt).effect !== 'read')
+      throw wrong(
+        graph,
+        'InvalidFinalizer',
+        `onInterrupt is "${onInterrupt}", which must be a node(…) with effect: 'read' and without approval`,
+      )
+  }
+  for (const [node, by] of onFailure) {
+    if (!nodes.has(node))
+      throw wrong(graph, 'InvalidCompensation', `onFailure names "${node}", and there is no such node`)
+    if (by === true && !nodes.get(node)?.tool(node).undo)
+      throw wrong(graph, 'InvalidCompensation', `"${node}" is to be undone by its own undo, and has none`)
+    if (by === true && nodes.has(`undo_${node}`))
+      throw wrong(
+        graph,
+        'InvalidCompensation',
+        `"undo_${node}" is the name of what undoes "${node}". Give the node another name`,
+      )
+    if (by !== true && (by === node || nodes.get(by)?.type !== 'run'))
+      throw wrong(
+        graph,
+        'InvalidCompensation',
+        `"${by}" is to undo "${node}", and must be another node(…) of the graph`,
+      )
+  }
+}
+
 function checkPaths(graph: Graph): void {
-  const { nodes, edges } = graph
+  const { nodes, edges, onInterrupt, onFailure } = graph
   if (!edges.some(({ from }) => from === START))
     throw wrong(graph, 'MissingStart', 'no edge comes from START. Add one such as [START, "first"]')
   const ways = waysOf(graph)
@@ -84,7 +116,10 @@ function checkPaths(graph: Graph): void {
     END,
     ways.map(([from, to]) => [to, from] as const),
   )
+  // What comes after a stop or a failure need not be on any path.
+  const apart = new Set<unknown>([onInterrupt, ...onFailure.values()])
   for (const node of nodes.keys()) {
+    if (!reached.has(node) && apart.has(node)) continue
     if (!reached.has(node)) throw wrong(graph, 'UnreachableNode', `no path leads from START to "${node}"`)
     if (!back.has(node)) throw wrong(graph, 'NoPathToEnd', `no path leads from "${node}" to END`)
   }

@@ -17,8 +17,3 @@ export function isAwaited(until: number, askedAt: number, now: number): boolean 
 export function clockOf({ at, wall }: Pick<Envelope, 'at' | 'wall'>): number {
   return wall ?? at
 }
-
-/** The times of an event that follows one at `before` and is written when the clock says `now`. */
-export function timesOf(before: number, now: number): Pick<Envelope, 'at' | 'wall'> {
-  return now < before ? { at: before, wall: now } : { at: now }
-}

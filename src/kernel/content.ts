@@ -51,8 +51,13 @@ export type Gate = Frozen<
 >
 /** `each`: no decision about another call counts for this one. */
 type Asked = { outside?: Outside; each?: true }
-/** Answered from outside: a host tool, a person, or a child: a new one of this agent, or one whose question this answers. */
-export type Outside = Frozen<{ type: 'outside'; child?: Name; answers?: Frozen<{ session: Name; call: CallKey }> }>
+/** Answered from outside: a host tool, a person, or a child: a new one of this agent, or one whose question this answers; or a report that it `awaits`. */
+export type Outside = Frozen<Place & { type: 'outside'; child?: Name; orders?: readonly Order[] } & Frozen<Elsewhere>>
+type Elsewhere = { answers?: Frozen<{ session: Name; call: CallKey }>; awaits?: Name; since?: Moment; until?: Moment }
+/** Carried out as its call is handed over. `none`: there is nothing to do, and `why`. `task` is what a child is found again by. */
+export type Order = Frozen<Place & { type: 'spawn' | 'say' | 'close' | 'none'; session?: Name; child?: Name } & Ordered>
+type Ordered = { decision?: Name; task?: string; why?: string; call?: CallKey; fork?: true }
+type Place = { folder?: string; owns?: readonly string[]; options?: RunChoice } // Where a new child works, if not where its parent does, the only paths that it may write, and what its first run chooses.
 
 /** One call as admitted: what is stored, shown, approved and executed are these same bytes. `raw` is the model's own spelling. */
 export type Proposal = Frozen<{ id: string; tool: string; args: Json; raw?: string } & Terms>
@@ -158,7 +163,6 @@ export type FailureKind =
   | ('Unavailable' | 'Interrupted' | 'Unknown' | 'Failed')
 
 export type CallStatus = 'ok' | 'error' | 'denied' | 'aborted' | 'timeout' | 'unknown'
-
 export type FailedReason =
   | ('provider_error' | 'output_validation_failed' | 'tool_retries_exceeded' | 'unexpected_model_behavior' | 'refusal')
   | ('empty_answer' | 'crashed_too_often' | 'prepare_failed' | 'hook_error' | 'planner_failed' | 'tool_error')

@@ -11,10 +11,10 @@ export type InboxBody = Frozen<
   | ({ type: 'user.message'; id: Name; parts: readonly Part[]; when: 'next' | 'after' | 'now' } & Frozen<Sender>)
   | ({ type: 'user.tool_confirmation'; id: Name; call: CallKey; digest: string; allow: boolean } & Frozen<Decider>)
   | ({ type: 'user.custom_tool_result'; id: Name; call: CallKey; ok: boolean; content: string } & Frozen<Answerer>)
-  | { type: 'user.interrupt'; id: Name; mode: 'stop' | 'pause' | 'resume'; run?: Whole; why?: string }
+  | { type: 'user.interrupt'; id: Name; mode: 'stop' | 'pause' | 'resume'; run?: Whole; why?: string; closes?: true }
 >
-/** All but `by` and `pin` is for the run that this message opens; `traceparent` is the span it stands under. */
-type Sender = Opening & { by?: string; pin?: true }
+/** `report`: a child's, which may wait so many ms for others to be read with it. All that `Opening` has is for the run it opens. */
+type Sender = Opening & { by?: string; pin?: true; report?: Whole; denied?: true }
 type Opening = { patienceMs?: number; options?: RunChoice; metadata?: Metadata; traceparent?: string }
 /** `scope: 'run'`: the rule in `remember` may allow later calls of this run. Those name this call: they are `under` it. */
 type Decider = { by: string; role?: string; why?: string; remember?: Json; scope?: 'run'; under?: CallKey }
@@ -36,7 +36,7 @@ export type OwnerBody = Frozen<
   | { type: 'wake.scheduled'; due: Moment; reason: string; key: string; urgent?: true }
   /** A run could not begin because something was away: what would open it stays pending. `waitedMs` is all that took so far. */
   | { type: 'run.deferred'; message: string; retryAt: Moment; waitedMs: number }
-  | { type: 'run.settled'; outcome: Outcome; inputs?: readonly Whole[]; wakes?: readonly string[] }
+  | { type: 'run.settled'; outcome: Outcome; output?: Json; inputs?: readonly Whole[]; wakes?: readonly string[] }
   | { type: 'session.closed' }
   /** It came out of a file, where it was called `from`. What stands before this is history: nothing is done on its word. */
   | ({ type: 'session.imported'; from: Name } & Frozen<Description>)
@@ -48,8 +48,9 @@ export type OwnerBody = Frozen<
 type Origin = Description & { parent?: Parent; environment?: string; attachments?: readonly BlobRef[]; fork?: Fork }
 /** `folder` is where a root works, by its full path. After an import only what `session.imported` says counts. */
 export type Description = { folder?: string; metadata?: Metadata; labels?: Labels }
-/** `root` is `depth` levels up. One that `parks` hears ends, and no questions. `reader`: the parent's tool that reads long, kept answers. */
-export type Parent = Frozen<{ session: Name; call: CallKey; root: Name; depth: Whole; parks?: true; reader?: Name }>
+/** `root` is `depth` levels up. `reader`: the parent's tool that reads long, kept answers. */
+export type Parent = Frozen<Bond & { session: Name; call: CallKey; root: Name; depth: Whole; reader?: Name }>
+type Bond = { parks?: true; detached?: true; task?: string; owns?: readonly string[] } // One that `parks` hears ends, and no questions. For `detached`, no call waits. Its parent finds it by `task`. It may write only what it `owns`.
 type Fork = Frozen<{ session: Name; seq: Whole }>
 /** `foreign`: a fork took it along from the session it came from. `traceparent`: that of the first of its inputs that has one. */
 type Begun = Setup & Prefix & { foreign?: true; traceparent?: string }
@@ -62,11 +63,10 @@ type Step = { route?: Name; tools?: readonly Name[] }
 /** What is absent is nothing: bytes are stored for ever. `fallback_from`: the route that should have answered. `unasked` is a call that was held back here: it was no attempt. */
 type Paid = Spent & Routed & { cached?: true; missed?: Json; finish?: 'length' | 'refusal' }
 type Again = Spent & { route?: string; retryAt?: Moment; partial?: string; unasked?: true }
-/** `from` is the inbox answer this result repeats; `retryKind` was captured before hooks; `ends` says why the run must end. */
-type Evidence = Spent &
-  Attached & { from?: Whole; failure?: Failure; retryKind?: string; metadata?: Json; ends?: string }
-/** Pictures and files of a result, after its text. Older logs have none. */
-type Attached = { parts?: readonly BlobRef[] }
+/** `from` is the inbox answer this result repeats; `retryKind` was captured before hooks. */
+type Evidence = Spent & Attached & { from?: Whole; failure?: Failure; retryKind?: string; metadata?: Json }
+/** Pictures and files of a result, after its text: older logs have none. `ends` says why the run must end. */
+type Attached = { parts?: readonly BlobRef[]; ends?: string }
 
 export type EventBody = InboxBody | OwnerBody
 
@@ -75,10 +75,6 @@ export type Envelope = Frozen<{ seq: Whole; at: Moment; wall?: Moment; epoch: Wh
 export type InboxEvent = Envelope & InboxBody
 export type OwnerEvent = Envelope & OwnerBody
 export type Event = InboxEvent | OwnerEvent
-
-export function eventId(session: string, seq: number): string {
-  return `${session}:${seq}`
-}
 
 export function callKey(seq: number, index: number): CallKey {
   return `${seq}.${index}`

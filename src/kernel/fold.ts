@@ -4,7 +4,7 @@
 import { clockOf } from './clock.ts'
 import type { Event } from './event.ts'
 import { assert } from './failure.ts'
-import { answer, copyTurn, decide, hand, type OpenTurn, openTurn, review, settle, start } from './ledger.ts'
+import { answer, copyTurn, decide, hand, type OpenTurn, openTurn, review, settle, start, UNSAID } from './ledger.ts'
 import { countFailure, countRetry, defer, endDeferral, forgetFailures, forgiveRetries } from './retries.ts'
 import { arrive, clock, describe, inputOf, newRun, renewed, wakeOf } from './session.ts'
 import type { OpenRun, OpenSession, Session } from './session.ts'
@@ -50,6 +50,7 @@ function apply(s: OpenSession, e: Event): void {
     case 'user.message':
       if (s.closed) return
       s.inputs = [...s.inputs, inputOf(e)]
+      if (e.denied && s.run) s.run.said = { ...UNSAID, denied: s.run.said?.denied ?? [] }
       if (e.when !== 'after') s.paused = false
       return
     case 'user.tool_confirmation':
@@ -110,6 +111,7 @@ function apply(s: OpenSession, e: Event): void {
 function interrupt(s: OpenSession, e: Of<'user.interrupt'>): void {
   if (e.run !== undefined && e.run !== s.run?.seq) return
   const busy = s.run !== null || s.inputs.length > 0
+  if (e.closes) s.closing = true
   if (s.held && e.mode !== 'pause') s.held = false
   if (e.mode !== 'resume') s.wakes = []
   s.paused = e.mode === 'pause' && busy

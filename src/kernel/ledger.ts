@@ -34,14 +34,11 @@ export type Said = Frozen<{ yes: readonly WideYes[]; denied: readonly string[] }
 /** `rule` says what it covers, in the `place` of its call. It is read outside; here it stands until a person denies any call. */
 export type WideYes = Frozen<{ call: CallKey; by: string; rule: Json; place: string }>
 
-type Confirmation = Extract<InboxEvent, { type: 'user.tool_confirmation' }>
-type Answer = Extract<InboxEvent, { type: 'user.custom_tool_result' }>
-type Reply = Extract<OwnerEvent, { type: 'agent.message' }>
-type Review = Extract<OwnerEvent, { type: 'call.reviewed' }>
+type Of<T extends InboxEvent['type']> = Extract<InboxEvent, { type: T }>
 
 export type OpenTurn = Omit<Mutable<Turn>, 'open' | 'results'> & { open: Call[]; results: number[] }
 
-export function openTurn(e: Reply, over: boolean): OpenTurn {
+export function openTurn(e: Extract<OwnerEvent, { type: 'agent.message' }>, over: boolean): OpenTurn {
   // Loops and not `map`: optimised code gives mapped arrays another shape, and everything compiled for the first is lost.
   const open: Call[] = []
   const results: number[] = []
@@ -57,11 +54,8 @@ export function copyTurn(turn: Turn): OpenTurn {
   return { ...turn, open: turn.open.slice(), results: turn.results.slice() }
 }
 
-/**
- * Only an open question can be decided, only for the exact action shown, only in time, and the first decision stands. A no ends
- * every yes of the run that covers more than its own call.
- */
-export function decide(turn: OpenTurn, e: Confirmation, run: { said?: Said }): void {
+/** Only an open question is decided, for the exact action shown, in time, once. A no ends every yes of the run that covers more calls. */
+export function decide(turn: OpenTurn, e: Of<'user.tool_confirmation'>, run: { said?: Said }): void {
   const i = turn.open.findIndex((c) => c.key === e.call)
   const call = turn.open[i]
   if (call?.state.type !== 'asked' || call.proposal.gate?.type !== 'ask') return
@@ -105,7 +99,7 @@ function likeness({ same, digest = '' }: Proposal): string {
 }
 
 /** A late or second answer is evidence in the log and changes nothing, but for a no that a child heard: that ends wider yeses here too. */
-export function answer(turn: OpenTurn | null, e: Answer, run: { said?: Said }): void {
+export function answer(turn: OpenTurn | null, e: Of<'user.custom_tool_result'>, run: { said?: Said }): void {
   if (e.denied) run.said = { yes: [], denied: [...(run.said ?? UNSAID).denied, e.call] }
   if (!turn) return
   const i = turn.open.findIndex((c) => c.key === e.call)
@@ -121,18 +115,8 @@ export function start(turn: OpenTurn, key: CallKey, epoch: number): void {
   move(turn, i, { type: 'running', epoch, tries: state.type === 'running' ? state.tries + 1 : 0 })
 }
 
-/** The open calls, and those of them that have neither an answer nor a no: these are asked about anew. */
-export function reviewable(turn: Turn | null): { readonly open: readonly Call[]; readonly calls: readonly Call[] } {
-  const open = turn?.open.slice() ?? []
-  const calls = open.filter(({ state, proposal }) => {
-    if (state.type === 'running') return true
-    return (state.type === 'ready' || state.type === 'asked') && proposal.gate?.type !== 'refuse'
-  })
-  return { open, calls }
-}
-
 /** Whatever was said about it, and whether or not it had begun: its terms are these now. */
-export function review(turn: OpenTurn, e: Review): void {
+export function review(turn: OpenTurn, e: Extract<OwnerEvent, { type: 'call.reviewed' }>): void {
   const { type: _type, seq, at: _at, wall: _wall, epoch: _epoch, call, ...terms } = e
   const i = find(turn, call)
   const { key, index, proposal, state: before } = turn.open[i] as Call

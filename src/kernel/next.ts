@@ -5,7 +5,7 @@
 //   closed or not created                        rest
 //   imported, and no person has let it go on     rest
 //   no run, an interrupt over waiting input      record run.settled (interrupted)
-//   no run, input that a pause holds             rest
+//   no run, input that a pause holds             rest; reports of children rest until others may be read with them
 //   no run, input or a due wake                  perform prepare, or rest until it is tried again
 //   no run, nothing                              rest until the next wake
 //   something open from an older attempt         record its loss (model.failed lost, result unknown, or a new intent)
@@ -19,7 +19,7 @@
 import { isAwaited, isDoubted } from './clock.ts'
 import type { Frozen, Mutable, Outcome } from './content.ts'
 import type { OwnerBody } from './event.ts'
-import { type Call, intentOf, outsideOf, reviewable, type Turn } from './ledger.ts'
+import { type Call, intentOf, outsideOf, type Turn } from './ledger.ts'
 import {
   CALL_LOSSES_MAX,
   deadline,
@@ -37,8 +37,7 @@ export type Effect = Frozen<
   | { type: 'prepare'; key: string; inputs: readonly number[]; wakes: readonly string[] }
   | { type: 'call'; key: string; seq: number; deadline: number }
   | { type: 'run'; key: string; call: Call; mode: RunMode }
-  /** `calls` are those of the `open` ones that are asked about anew. */
-  | { type: 'review'; key: string; open: readonly Call[]; calls: readonly Call[] }
+  | { type: 'review'; key: string; open: readonly Call[] }
 >
 /** `clear` asks whether the call may start: it lands as its intent, or as a denial. It has no intent of its own. */
 type RunMode = 'clear' | 'execute' | 'reconcile'
@@ -60,7 +59,8 @@ export function next(s: Session, here: Here): Decision {
   const lost = losses(s.run, here, why !== null)
   if (lost.length > 0) return record(lost)
   if (why) return wind(s, s.run, why, here)
-  if (s.run.foreign) return perform([{ type: 'review', key: `review:${s.run.seq}`, ...reviewable(s.run.turn) }], null)
+  if (s.run.foreign)
+    return perform([{ type: 'review', key: `review:${s.run.seq}`, open: s.run.turn?.open.slice() ?? [] }], null)
   if (s.run.model) return listen(s, s.run, s.run.model, here)
   if (s.run.turn && s.run.turn.open.length > 0) return act(s, s.run, s.run.turn, here)
   return think(s, s.run, here)
@@ -68,12 +68,15 @@ export function next(s: Session, here: Here): Decision {
 
 function idle(s: Session, here: Here): Decision {
   if (s.inputs.some((input) => input.seq < s.stop)) return record([settlement(s, { type: 'interrupted' })])
+  if (s.closing) return record([{ type: 'session.closed' }])
   if (s.paused) return rest('resume')
   const wakes = s.wakes.filter((wake) => wake.due <= here.now || isDoubted(wake.at, here.now))
   const first = s.inputs[0]?.seq ?? wakes[0]?.seq
   if (first === undefined) return rest('input', earliest(s.wakes.map((wake) => wake.due)))
   const { retryAt = 0, at = 0 } = s.deferred ?? {}
   if (isAwaited(retryAt, at, here.now)) return rest('retry', retryAt)
+  const { report } = s.inputs.find((input) => !input.report) ?? s.inputs[0] ?? {}
+  if (report && isAwaited(report.until, report.at, here.now)) return rest('input', report.until)
   const key = `prepare:${first}`
   return perform([{ type: 'prepare', key, inputs: opening(s), wakes: wakes.map((wake) => wake.key) }], null)
 }
@@ -119,7 +122,7 @@ function act(s: Session, run: Run, turn: Turn, here: Here): Decision {
   const asked: Call[] = []
   let away = 0
   for (const call of turn.open) {
-    const result = resultOf(turn, call, here.now)
+    const result = resultOf(s, turn, call, here.now)
     if (result) decided.push(result)
     else if (call.state.type === 'asked') asked.push(call)
     else if (call.state.type === 'outside' && outsideOf(call.proposal)?.child) away += 1
@@ -135,7 +138,7 @@ function act(s: Session, run: Run, turn: Turn, here: Here): Decision {
   }
   if (runs.length > 0) return perform(runs, deadline(s, run, here))
   if (s.paused) return rest('resume')
-  return asked.length > 0 ? rest('approval', earliest(asked.map((call) => expiry(call) + 1))) : rest('answer')
+  return rest(asked.length > 0 ? 'approval' : 'answer', earliest(turn.open.map((call) => expiry(call) + 1)))
 }
 
 /** What may start now: one call if any is sequential, else up to the limit. Children count, questions to others do not. */

@@ -1,22 +1,25 @@
 // The results the kernel itself decides: what a call gets when nothing of it needs to run, and what a run that ends leaves.
+import { isAwaited } from './clock.ts'
 import type { CallKey, CallStatus, Outcome } from './content.ts'
 import type { OwnerBody } from './event.ts'
-import type { Call, CallState, Turn } from './ledger.ts'
+import { type Call, type CallState, outsideOf, type Turn } from './ledger.ts'
 import type { Session } from './session.ts'
 
 type Result = Extract<OwnerBody, { type: 'agent.tool_result' }>
 
+const passed = (call: CallKey): Result => ({ type: 'agent.tool_result', call, status: 'ok', content: '' })
 const REJECTED = 'Tool call was rejected by a human reviewer.'
 const REJECTED_AS = { error_type: 'ApprovalRejected' } as const
 
 /** The result of a call that needs no effect, if it has one by now. */
-export function resultOf({ verdict }: Turn, call: Call, now: number): Result | null {
+export function resultOf(s: Session, { verdict }: Turn, call: Call, now: number): Result | null {
   const { state, key } = call
   const { gate } = call.proposal
   if (state.type === 'answered') return answered(call, state)
   if (state.type === 'denied')
     return { ...refused(key, 'denied', REJECTED + (state.why ? `\nReason: ${state.why}` : '')), metadata: REJECTED_AS }
-  if (state.type === 'running' || state.type === 'outside') return null
+  if (state.type === 'running' || (state.type === 'outside' && !isDone(s, call, now))) return null
+  if (state.type === 'outside') return passed(key)
   if (verdict.type === 'retry_tool_output' && verdict.call === call.index) return refused(key, 'error', verdict.text)
   if (verdict.type === 'final') return { type: 'agent.tool_result', call: key, status: 'ok', content: 'accepted' }
   if (verdict.type === 'stop') return refused(key, 'aborted', `Not run: ${verdict.reason}`)
@@ -27,8 +30,9 @@ export function resultOf({ verdict }: Turn, call: Call, now: number): Result | n
   return expired ? refused(key, 'denied', 'The approval expired before anyone decided.') : null
 }
 
-/** What an open call gets when its run ends before it ran. */
+/** What an open call gets when its run ends before it ran. Orders were carried out as they were handed over. */
 export function closing(call: Call, text: string): Result {
+  if (call.state.type === 'outside' && outsideOf(call.proposal)?.orders) return passed(call.key)
   return call.state.type === 'answered' ? answered(call, call.state) : refused(call.key, 'aborted', text)
 }
 
@@ -44,9 +48,17 @@ export function refused(key: CallKey, status: Exclude<CallStatus, 'ok' | 'unknow
   return { type: 'agent.tool_result', call: key, status, content: message, failure: { kind, message } }
 }
 
-export function expiry(call: Call): number {
-  const { gate } = call.proposal
-  return gate?.type === 'ask' && gate.expiresAt !== null ? gate.expiresAt : Number.POSITIVE_INFINITY
+export function expiry({ state, proposal }: Call): number {
+  const { gate } = proposal
+  const asked = state.type === 'asked' && gate?.type === 'ask' ? gate.expiresAt : null
+  return (state.type === 'outside' ? outsideOf(proposal)?.until : asked) ?? Number.POSITIVE_INFINITY
+}
+
+/** Orders are carried out as they are handed over. A wait is over when the report is there, or its time. */
+function isDone({ inputs }: Session, { proposal }: Call, now: number): boolean {
+  const { orders, awaits, since = 0, until = 0 } = outsideOf(proposal) ?? {}
+  if (awaits === undefined) return orders !== undefined
+  return inputs.some(({ report }) => report?.by === `session:${awaits}`) || !isAwaited(until, since, now)
 }
 
 function answered(call: Call, state: Extract<CallState, { type: 'answered' }>): Result {

@@ -6,11 +6,12 @@ import type { Description, Event, Parent } from './event.ts'
 import type { OpenTurn, Said, Turn } from './ledger.ts'
 
 /** Raise it when fold changes meaning: older snapshots are then ignored, and the log is folded anew. */
-export const FOLD_VERSION = 11
+export const FOLD_VERSION = 12
 
-/** `chooses`: it has options or metadata for the run that it opens. */
+/** `chooses`: it has options or metadata for the run that it opens. A child's report may wait for others `until`. */
 export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now' } & Frozen<InputOptions>>
-type InputOptions = { patienceMs?: number; traceparent?: string; chooses?: true }
+type InputOptions = { patienceMs?: number; traceparent?: string; chooses?: true; report?: Report }
+type Report = Frozen<{ by: string; at: number; until: number }>
 /** `at` is what the clock said when it was asked for. */
 export type Wake = Frozen<{ seq: number; due: number; key: string; at: number; urgent?: true }>
 
@@ -64,6 +65,7 @@ export type Session = Frozen<{
   epoch: number
   created: boolean
   closed: boolean
+  closing?: boolean
   agent: string
   parent: Parent | null
   /** Where it works, and what its host says of it, if that was said here: an import forgets what its file says. */
@@ -104,7 +106,8 @@ const NOTHING = { inputs: [], unshown: [], notes: [], wakes: [], stop: 0, began:
 export const EMPTY: Session = { seq: 0, at: 0, epoch: 0, ...NOBODY, ...NOTHING }
 
 export function inputOf(e: Extract<Event, { type: 'user.message' }>): Input {
-  const { seq, when, patienceMs, traceparent, options, metadata } = e
+  const { seq, when, patienceMs, traceparent, options, metadata, report } = e
+  if (report !== undefined) return { seq, when, report: { by: e.by ?? '', at: clockOf(e), until: clockOf(e) + report } }
   const input = patienceMs === undefined ? { seq, when } : { seq, when, patienceMs }
   if (traceparent === undefined && options === undefined && metadata === undefined) return input
   const traced = traceparent === undefined ? input : { ...input, traceparent }

@@ -7,8 +7,8 @@ import { callKey, type Event } from './event.ts'
 export type ShownCall = Frozen<{ key: CallKey; id: string; tool: string; args: Json; raw?: string | undefined }>
 
 export type Message = Frozen<
-  /** `pin`: no cut takes it away. */
-  | { role: 'user'; seq: number; parts: readonly Part[]; pin?: boolean | undefined }
+  /** `pin`: no cut takes it away. `report`: a child's; one after another are shown as one message. */
+  | { role: 'user'; seq: number; parts: readonly Part[]; pin?: boolean | undefined; report?: number | undefined }
   /** `cut`: what was shown of an answer that a person stopped. */
   | { role: 'assistant'; seq: number; parts: readonly Part[]; calls: readonly ShownCall[]; cut?: true }
   | ({ role: 'tool'; seq: number; call: CallKey; id: string; tool: string } & Frozen<Told>)
@@ -51,8 +51,8 @@ export class Transcript {
     this.seq = e.seq
     switch (e.type) {
       case 'user.message':
-        this.#held.set(e.seq, { role: 'user', seq: e.seq, parts: e.parts, ...(e.pin ? { pin: true } : {}) })
-        this.hasBlobs ||= e.parts.some((part) => part.type === 'blob')
+        this.#held.set(e.seq, { role: 'user', seq: e.seq, parts: e.parts, pin: e.pin, report: e.report })
+        this.hasBlobs ||= e.report !== undefined || e.parts.some((part) => part.type === 'blob')
         this.#stopped ||= e.when === 'now'
         return
       case 'user.interrupt':

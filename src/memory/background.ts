@@ -1,7 +1,6 @@
 // What a run is told from memory, as one text for the model: where the session stands, what was learned, what the user keeps in MEMORY.md.
 // Whole entries within a budget, each once while it stands in the conversation. Pure.
-import { eventId } from '../kernel/event.ts'
-import { clipped } from '../view/text.ts'
+import { eventId, clipped } from '../view/text.ts'
 import { type Citation, citedLine, identityOf, LABEL, plainLine } from './cite.ts'
 import { relevance, wordsOf } from './relevance.ts'
 import type { View } from './view.ts'

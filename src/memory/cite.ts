@@ -1,11 +1,10 @@
 // What was recalled, as citations: scored, bounded, and as the text that a model reads. Pure.
 import type { Frozen } from '../kernel/content.ts'
-import { eventId } from '../kernel/event.ts'
 import type { LearningKind } from '../tools/core/directive.ts'
 import { visible } from '../view/invisible.ts'
 import type { Row } from './learnings.ts'
 import { relevance } from './relevance.ts'
-import { clipped } from '../view/text.ts'
+import { eventId, clipped } from '../view/text.ts'
 
 /** `id` names the event that holds the learning, so that a reader of the answer can look it up. */
 export type Citation = Frozen<{

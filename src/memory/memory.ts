@@ -2,7 +2,7 @@
 // logs are the truth; the file is made again from them when it is gone or damaged. What a session is doing is not here.
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import type { Frozen } from '../kernel/content.ts'
-import { type Event, eventId } from '../kernel/event.ts'
+import type { Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Card, Store } from '../ports/store.ts'
 import type { Clock } from '../ports/system.ts'
@@ -27,7 +27,7 @@ import {
 } from '../options.ts'
 import { type Citation, citationsOf, type CiteOptions } from './cite.ts'
 import { wordsOf } from './relevance.ts'
-import { clipped } from '../view/text.ts'
+import { eventId, clipped } from '../view/text.ts'
 
 export type MemoryOptions = {
   /** An SQLite file of its own. Made when it is first used. */

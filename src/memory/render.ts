@@ -1,9 +1,9 @@
 // The three runtime files of a session as text: pure functions of its log. Times are those of events, so the same log gives the
 // same bytes on every machine. Nothing is written here.
-import { type Event, eventId } from '../kernel/event.ts'
+import type { Event } from '../kernel/event.ts'
 import type { Learning } from '../tools/core/directive.ts'
 import { type PendingWake, View } from './view.ts'
-import { clipped } from '../view/text.ts'
+import { eventId, clipped } from '../view/text.ts'
 
 export type RuntimeFile = 'checkpoint.json' | 'session-state.md' | 'working-buffer.md'
 
@@ -102,6 +102,7 @@ function workingBuffer(view: View): string {
 function nextMove(view: View): string {
   const { waiting, wakes, state, status } = view
   if (status === 'terminated') return 'None: the session is closed.'
+  if (status === 'running' && waiting.length > 0) return 'Wait for its subagents, or send a message.'
   if (waiting.length > 0) {
     return bullets(
       waiting.map(({ call, tool, needs }) => `${needs === 'approval' ? 'Decide' : 'Answer'} call ${call} of ${tool}.`),

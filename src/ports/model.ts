@@ -9,6 +9,8 @@ export type OutputSchema = Frozen<{ mode: 'native' | 'tool'; name: string; schem
 
 export type Request = Frozen<{
   session: string
+  /** The session at the top of its tree, whose prefix it may share: providers keep caches by it. Absent: it is its own. */
+  tree?: string
   /** seq of this call's `model.started`: addresses its deltas. */
   seq: number
   instructions: string

@@ -9,6 +9,10 @@ export type Card = Frozen<{
   session: string
   agent: string
   root: string
+  /** The session that a child works for. Roots have none. */
+  parent?: string
+  /** What the child was started for. Its parent finds it again by that. */
+  task?: string
   status: Status
   /** When a worker should look: now while work is open (so a crash is found), later for a wake, null for never. */
   due: number | null
@@ -94,6 +98,8 @@ export type Removal = Frozen<{ session: string; agent: string; events: number; b
 export type CardFilter = Frozen<{
   status?: Status
   root?: string
+  /** Only the children of this session. `newest` then orders them, and not roots. */
+  parent?: string
   folder?: string
   /** Only those that have all these labels. */
   where?: Labels
@@ -134,7 +140,7 @@ export interface Store {
   due(limit: number): Promise<readonly string[]>
   /** When the next session becomes due, or null. */
   nextDue(): Promise<number | null>
-  list(filter: CardFilter): Promise<readonly Card[]> // by id, from `after` on; or the roots, `newest` last event first, or the last `made` in this store
+  list(filter: CardFilter): Promise<readonly Card[]> // by id, from `after` on; or the roots (with `parent`: its children), `newest` last event first, or the last `made` in this store
   /** With `of`, only one that this session or another of its tree refers to: in a commit with it, or in a message. */
   blob(hash: string, of?: string): Promise<Blob | null>
   account(id: string): Promise<AccountRow | null>

@@ -9,15 +9,19 @@ import type { Performer } from '../effects/perform.ts'
 import { readerIn, type Tools } from '../effects/toolbox.ts'
 import { traceparentIn } from '../effects/trace-context.ts'
 import { callSpanIdOf } from '../tracing/span.ts'
+import type { Agents } from './children/birth.ts'
 import { hasFamily } from './children/tree.ts'
 import type { Traits, Window } from './guard/guard.ts'
 import { knownWindow } from '../effects/window.ts'
+
+/** Of the worker: makes it look again, and whether it drives a run of another child of this session. */
+type Around = { readonly ring: () => void } & Required<Pick<Agents, 'isWorkingBelow'>>
 
 export async function ridersFor(
   services: Services,
   performer: Performer,
   cache: SessionCache,
-  ring: () => void,
+  { ring, isWorkingBelow }: Around,
 ): Promise<readonly Rider[]> {
   const { redactor, store, hooks } = services
   const { session } = cache
@@ -45,9 +49,15 @@ export async function ridersFor(
     const readerOf = (name: string): string | undefined => readerIn(services.agent(name).tools.seen)
     const traceOf = (call: CallKey): string | undefined =>
       traceparentIn(services, cache, () => callSpanIdOf(cache.id, call))
-    riders.push(childrenRider(cache, store, { plannerOf, readerOf, traceOf }))
+    const charsMaxOf = (name: string): number | undefined => services.agent(name).maxResultChars
+    riders.push(childrenRider(cache, store, { plannerOf, readerOf, traceOf, charsMaxOf, isWorkingBelow }))
     // A child must be able to say what it said last, whatever ends it.
     if (session.parent) await cache.transcript()
+  }
+  if (agent?.planner?.finalizer) {
+    const { finalizeRider } = await import('./finalize.ts')
+    await cache.transcript()
+    riders.push(finalizeRider(services, cache, agent.planner.finalizer))
   }
   return riders
 }

@@ -27,13 +27,16 @@ import { anyJsonSchema } from '../tools/core/json-schema.ts'
 import type { UnknownTool } from '../tools/core/admit.ts'
 import { parsePolicy, type Policy } from '../tools/policy/policy.ts'
 import { CHARS_A_TOKEN } from '../view/history.ts'
-import { LIKE_PARENT, type SubagentTool, subagentTool } from '../tools/agents/subagent.ts'
+import { FORK } from '../tools/agents/orders.ts'
+import { LIKE_PARENT, type SubagentTool } from '../tools/agents/subagent.ts'
 import { errorCheck, schemaCheck, type StandardSchema, type Tool, toolCheck } from '../tools/core/tool.ts'
 import type { AnySchema, AsJson, MadeBy, ToolList } from '../tools/core/typed.ts'
 import { LIMITS, limitsOf } from '../effects/limits.ts'
 import type { Budget } from '../riders/money/spending-limits.ts'
 import { Toolbox, type ToolLists } from '../effects/toolbox.ts'
 import type { Agent, Compaction, Compression } from '../engine/wiring.ts'
+import { belowOf } from './below.ts'
+import type { Tier } from './tiers.ts'
 
 /** A schema for the final answer, and how it is asked for. Default mode: `auto`. */
 export type HarnessOutput<Schema extends AnySchema = AnySchema, Mode extends OutputMode = OutputMode> = {
@@ -86,8 +89,18 @@ export type SubagentOptions = Partial<Omit<AgentOptions, 'output'>> & {
   /** When to use it: the parent's model reads this. */
   readonly description: string
   readonly output?: HarnessOutput
-  /** Also the sources of tools of its parent, such as MCP servers. Off unless asked for. */
-  readonly inheritSources?: boolean
+  /** Also the sources of tools of its parent, such as MCP servers; or those of these names. Off unless asked for. */
+  readonly inheritSources?: boolean | readonly string[]
+  /** `chat` may start `reasoning` and `worker`, `reasoning` may start `worker`, and `worker` nobody. Absent: no such rule. */
+  readonly tier?: Tier
+  /** The agents it may start. Absent: all that its tier allows, and without a tier also one like itself. */
+  readonly subagents?: readonly string[]
+  /** Agents that list it in `subagents` get a tool of this name that starts it. */
+  readonly delegateName?: string
+  /** Its parent reads at most so many characters of its answer. */
+  readonly maxResultChars?: number
+  /** How long one run of it may work. The time it waits does not count. */
+  readonly timeoutMs?: number
 }
 
 /** `true`: the agent may start children like itself. Or the agents it may start, by name. */
@@ -172,7 +185,17 @@ const OPTIONS = {
   deny: listOf(filled),
 }
 export const AGENT_OPTIONS: Checks<AgentOptions> = { ...OPTIONS, model: needed(modelCheck, MODEL_HINT) }
-const SUBAGENT_OPTIONS: Checks<SubagentOptions> = { ...OPTIONS, description: needed(text), inheritSources: flag }
+const ANSWER_CHARS_MIN = 200
+const SUBAGENT_OPTIONS: Checks<SubagentOptions> = {
+  ...OPTIONS,
+  description: needed(text),
+  inheritSources: (value, name, of) => (typeof value === 'boolean' ? null : listOf(filled)(value, name, of)),
+  tier: oneOf<Tier>({ chat: true, reasoning: true, worker: true }),
+  subagents: listOf(filled),
+  delegateName: filled,
+  maxResultChars: count(ANSWER_CHARS_MIN),
+  timeoutMs: count(1),
+}
 const checkSubagent = optionsOf<SubagentOptions>('a subagent', SUBAGENT_OPTIONS)
 
 /** What holds for all agents of a harness. */
@@ -187,6 +210,7 @@ export type Shared = {
   /** Told of tools that are missing. */
   readonly warn?: (text: string) => void
   readonly subagents?: Subagents
+  readonly detached?: boolean
   /** The models of workloads. Absent: no routes are set. */
   readonly table?: RouteTable | null
   /** What else may be started as a child, where children may be started at all. With an empty description it may not. */
@@ -206,21 +230,27 @@ export function agentsOf(main: AgentOptions, shared: Shared): ReadonlyMap<string
   if (subagents === undefined) return new Map([[AGENT, agentOf(AGENT, main, { ...shared, own: [], children: [] })]])
   const offered = graphs.filter(({ description }) => description !== '')
   const described = [...named.map(([name, { description }]) => ({ name, description })), ...offered]
-  const names = described.map(({ name }) => name)
-  // A child that may do less than the harness itself must not get more by starting one like it.
-  const placed = (like: string): Placed => {
-    return { ...shared, own: [subagentTool(described, like)], children: [...new Set([like, ...names])] }
+  const known = {
+    described,
+    named: new Map(named),
+    detached: shared.detached ?? false,
+    delegates: new Map<string, Tool>(),
   }
+  // A child that may do less than the harness itself must not get more by starting one like it.
+  const placed = (like: string, options: Partial<SubagentOptions> = {}): Placed => {
+    return { ...shared, ...belowOf(like, options, known) }
+  }
+  const first = placed(LIKE_PARENT)
   const like = inherited(main, { description: '' })
   return new Map([
-    [AGENT, agentOf(AGENT, main, placed(LIKE_PARENT))],
-    [LIKE_PARENT, agentOf(LIKE_PARENT, like, placed(LIKE_PARENT))],
-    ...named.map(([name, options]) => [name, agentOf(name, inherited(main, options), placed(name))] as const),
+    [AGENT, agentOf(AGENT, main, first)],
+    [LIKE_PARENT, agentOf(LIKE_PARENT, like, first)],
+    ...named.map(([name, options]) => [name, agentOf(name, inherited(main, options), placed(name, options))] as const),
   ])
 }
 
 function checkName(name: string): void {
-  if (name === AGENT || name === LIKE_PARENT)
+  if (name === AGENT || name === LIKE_PARENT || name === FORK)
     throw new Fault('invalid_config', `"${name}" is an agent of the harness itself. Give the subagent another name.`)
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(name))
     throw new Fault('invalid_config', `Agent name "${name}" is not valid: use 1 to 64 letters, digits, "_" or "-".`)
@@ -228,16 +258,23 @@ function checkName(name: string): void {
 
 /** A child has what its parent has, less what only the parent asked for: sources of tools, and the shape of its answer. */
 function inherited(main: AgentOptions, options: SubagentOptions): Inherited {
-  const { inheritSources = false, description: _description, ...own } = options
+  const { inheritSources = false, description: _description, timeoutMs, ...own } = options
   const given = own.tools ?? (main.tools ?? []).filter((tool) => !('type' in tool))
-  const sources = (main.tools ?? []).filter((tool) => inheritSources && 'type' in tool && !given.includes(tool))
+  const wanted = (name: string): boolean =>
+    typeof inheritSources === 'boolean' ? inheritSources : inheritSources.includes(name)
+  const sources = (main.tools ?? []).filter((tool) => 'type' in tool && wanted(tool.name) && !given.includes(tool))
   const { output: _output, ...rest } = main
-  const limits = { ...main.limits, ...own.limits }
+  const both = { ...main.limits, ...own.limits }
+  const limits = timeoutMs === undefined ? both : { ...both, activeMs: Math.min(timeoutMs, both.activeMs ?? timeoutMs) }
   return { ...rest, ...own, above: main.model, lists: [main, own], tools: [...given, ...sources], limits }
 }
 
 /** Each of the lists must allow a tool: a child can do less than its parent, and never more. `above` is its parent's model. */
-type Inherited = AgentOptions & { readonly lists: readonly ToolLists[]; readonly above: AgentOptions['model'] }
+type Inherited = AgentOptions &
+  Pick<SubagentOptions, 'tier' | 'maxResultChars'> & {
+    readonly lists: readonly ToolLists[]
+    readonly above: AgentOptions['model']
+  }
 
 type Placed = Shared & { readonly own: readonly Tool[]; readonly children: readonly string[] }
 
@@ -247,13 +284,13 @@ function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed
   const shortening = shorteningOf(options)
   const lists = 'lists' in options ? options.lists : [options]
   if (shortening) checkRetrieve(lists, name)
-  const retrieves = retrieveFor(shortening !== null, options, shared)
+  const own = [...shared.own, ...retrieveFor(shortening !== null, options, shared)]
   const tools = new Toolbox({
     tools: options.tools ?? [],
     plan: options.plan ?? false,
     clock: shared.clock,
-    reserved: [...(output ? [FINAL_RESULT] : []), ...retrieves.map((tool) => tool.name)],
-    own: [...shared.own, ...retrieves],
+    reserved: [...(output ? [FINAL_RESULT] : []), ...own.map((tool) => tool.name)],
+    own,
     lists,
     ...(shared.warn ? { warn: shared.warn } : {}),
   })
@@ -277,7 +314,12 @@ function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed
     children: shared.children,
     planner: null,
     ...(shortening ? { shortening } : {}),
+    ...('lists' in options ? boundsOf(options) : {}),
   }
+}
+
+function boundsOf({ tier, maxResultChars }: Inherited): Pick<Agent, 'tier' | 'maxResultChars'> {
+  return { ...(tier ? { tier } : {}), ...(maxResultChars === undefined ? {} : { maxResultChars }) }
 }
 
 /** Null: results are as their tools return them. */

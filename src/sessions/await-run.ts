@@ -69,7 +69,7 @@ export async function follow(place: Place, reader: Reader, followed: Followed): 
   try {
     await follower.catchUp()
     for (;;) {
-      const looked = await settle(worker, store, id)
+      const looked = await settle(worker, store, id, clock)
       await follower.catchUp()
       const retryMs = collector.outcome ? null : retryWait(looked, place, followed)
       const over = (looked.type === 'rested' && retryMs === null) || looked.type === 'stopped' || gone?.aborted

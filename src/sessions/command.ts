@@ -152,11 +152,11 @@ export function messageOf(input: Input, options: SendOptions, random: Pick<Rando
   return { event: { ...event, ...more, ...own, ...trace, ...(pin ? { pin } : {}) }, blobs }
 }
 
-export function interruptOf(mode: 'stop' | 'pause', random: Random): Said {
+export function interruptOf(mode: 'stop' | 'pause', random: Random): Extract<InboxBody, { type: 'user.interrupt' }> {
   // Any other word would stand in the log, and end a pause.
   if (mode !== 'stop' && mode !== 'pause')
     throw new Fault('invalid_input', `An interrupt is stop or pause, not ${shown(mode)}. To go on, steer with resume.`)
-  return { event: { type: 'user.interrupt', id: random.id(), mode }, blobs: [] }
+  return { type: 'user.interrupt', id: random.id(), mode }
 }
 
 /** In order. A cancel ends all of it, wherever it stands among the others. */

@@ -32,7 +32,7 @@ export async function beginningOf(services: Services, id: string, options: ForkO
   if (!(Number.isInteger(at) && at >= 1 && at <= seq))
     throw new Fault('invalid_input', `Session ${id} has events 1 to ${seq}; it cannot be forked at ${shown(at)}.`)
   const said = descriptionIn(given({ folder: options.folder ?? folder, metadata, labels }) as Description)
-  const origin = { ...(await readOrigin(store, id)), ...said }
+  const origin = { ...(await readOrigin(store, { id })), ...said }
   // A workflow plans again what it has no result of.
   const planned = services.agent(agent).planner !== null
   const taken = planned ? { seq: at, events: [] } : await forkedAt(store, id, at)
@@ -75,7 +75,7 @@ function takenAlong(id: string, log: readonly Event[], turn: Turn | null, index:
   if (!turn || !call) return []
   if (call.state.type === 'running') return [unknown(key, `This ran in session ${id} when it was forked.`)]
   if (isWithPerson(call)) return [{ type: 'agent.custom_tool_use', call: key }]
-  const result = call.state.type === 'denied' || call.state.type === 'answered' ? resultOf(turn, call, 0) : null
+  const result = call.state.type === 'denied' || call.state.type === 'answered' ? resultOf(EMPTY, turn, call, 0) : null
   return result ? [told(result, key, log)] : []
 }
 

@@ -1,4 +1,5 @@
 // What a caller sends: text, pictures, sounds and files, or where a provider finds them. Bytes go beside the log, by hash; the message holds the reference.
+import type { Heads } from '../riders/children/tree.ts'
 import type { BlobRef, Json, Part } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { InboxBody } from '../kernel/event.ts'
@@ -134,4 +135,16 @@ function blobOf(part: FilePart): Blob {
   const bytes = bytesOf(part)
   if (typeof bytes === 'string') throw new Fault('invalid_input', bytes)
   return bytesBlob(bytes, part.media)
+}
+
+/** How many messages may wait in one session. */
+const INPUTS_MAX = 1_000
+
+/** A log that is shorter than the bound holds fewer messages, so most sends pay one look at the card. */
+export async function checkRoom(heads: Heads, id: string, seq: number, more: number): Promise<void> {
+  if (seq + more <= INPUTS_MAX) return
+  const { inputs } = await heads.of(id)
+  if (inputs.length + more <= INPUTS_MAX) return
+  const text = `Session ${id} has ${inputs.length} messages that wait, and may have ${INPUTS_MAX}. Send again when it has read some, or interrupt it.`
+  throw new Fault('too_many', text)
 }

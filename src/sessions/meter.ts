@@ -1,5 +1,6 @@
 // How full a context is, for a result, a state and the cards of a list: the tokens of the log's end, and how much the model takes. It
-// drives and fetches nothing.
+// drives and fetches nothing. Also what a card of a list may say, as types.
+import type { Frozen } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import { type ContextFill, tokensOf } from '../context/meter.ts'
 import { shownWindow } from '../effects/window.ts'
@@ -8,9 +9,22 @@ import type { Model } from '../ports/model.ts'
 import type { Card, CardFilter } from '../ports/store.ts'
 import type { TreeCard } from '../stores/plan/tree-cost.ts'
 
-export type ListOptions = Partial<CardFilter> & { readonly context?: boolean }
-/** `context`: absent unless asked for, and null where no reply of late was counted. The window is that of the agent's own model. */
-export type ListedCard = TreeCard & { readonly context?: ContextFill | null }
+/**
+ * `building`: a run is about to begin. `model`: a model is asked. `tools`: calls run. `waiting`: an open run waits for a person, a
+ * child, a provider or a time. `resting`: there is nothing to do.
+ */
+export type RunPhase = 'building' | 'model' | 'tools' | 'waiting' | 'resting'
+
+/** `run` is the last run, by the seq of its `run.started`; null before the first. */
+export type Progress = Frozen<{ run: number | null; phase: RunPhase }>
+
+/** With `context`, cards say how full a context is; with `runs`, which run it is and its phase. Both read each session for it. */
+export type ListOptions = Partial<CardFilter> & { readonly context?: boolean; readonly runs?: boolean }
+/**
+ * `context`, `run` and `phase`: absent unless asked for. `context` is null where no reply of late was counted; its window is that of
+ * the agent's own model. A session that is damaged has no run and no phase.
+ */
+export type ListedCard = TreeCard & Partial<Progress> & Frozen<{ context?: ContextFill | null }>
 
 /** The model of a session's agent, or what a run chose instead. Null: it is not known here. */
 export async function modelOf(services: Services, agent: string, options?: string): Promise<Model | 'workflow' | null> {

@@ -2,7 +2,7 @@
 // `session.created` has them, and what a model is told of them. The files lie beside the log, by hash.
 import { isAbsolute } from 'node:path'
 import type { BlobRef, Frozen, Labels, Metadata } from '../kernel/content.ts'
-import type { Description } from '../kernel/event.ts'
+import type { Description, Event } from '../kernel/event.ts'
 import { shortened } from '../view/text.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob, Store } from '../ports/store.ts'
@@ -55,12 +55,17 @@ export function originOf(options: OriginOptions): { readonly origin: Origin; rea
 }
 
 /** Its session's own, as the log has it, but for what is said of it: an import may have forgotten that. */
-export async function readOrigin(store: Store, session: string): Promise<Origin> {
-  const [created] = (await store.read(session, 0, 1)).events
+export async function readOrigin(store: Store, { id, first }: Read): Promise<Origin> {
+  const created = first ?? (await store.read(id, 0, 1)).events[0]
   if (created?.type !== 'session.created') return {}
-  const { environment, attachments } = created
+  const { environment, attachments, parent, fork } = created
+  // A child that goes on from its parent's conversation is told of the same place.
+  if (parent && fork) return readOrigin(store, { id: fork.session })
   return { ...(environment === undefined ? {} : { environment }), ...(attachments ? { attachments } : {}) }
 }
+
+/** A session, and the first event of its log if that is in hand. */
+type Read = { readonly id: string; readonly first?: Event | undefined }
 
 /** For the model: the same bytes in every run of a session. Empty when there is nothing to say. */
 export function originText({ environment, attachments = [] }: Origin): string {

@@ -10,7 +10,7 @@ import type { Services } from '../engine/wiring.ts'
 import { headOf } from '../riders/children/tree.ts'
 import { compareIds } from '../stores/plan/id.ts'
 import { type TreeCard, withTreeCost } from '../stores/plan/tree-cost.ts'
-import type { ListedCard, ListOptions } from './meter.ts'
+import type { ListedCard, ListOptions, Progress, RunPhase } from './meter.ts'
 
 /** `run`: only the events of this run, from its `run.started`, which has this seq, to its end. `limit`: 200 unless said, 1 to 1,000. */
 export type EventsFilter = {
@@ -25,14 +25,8 @@ export type EventPage = Page & { readonly next: number | null }
 /** Only sessions of the tree under this root, or only children of this session. */
 export type ActiveFilter = { readonly root?: string; readonly parent?: string }
 
-/**
- * `building`: a run is about to begin. `model`: a model is asked. `tools`: calls run. `waiting`: an open run waits for a person, a
- * child, a provider or a time. `resting`: there is nothing to do.
- */
-export type RunPhase = 'building' | 'model' | 'tools' | 'waiting' | 'resting'
-
-/** `run` is the last run, by the seq of its `run.started`; null before the first. A session whose child works is `running`. */
-export type RunCard = TreeCard & Frozen<{ parent: string | null; run: number | null; phase: RunPhase }>
+/** A session whose child works is `running`. */
+export type RunCard = Omit<TreeCard, 'parent'> & Progress & Frozen<{ parent: string | null }>
 
 const EVENTS = 200
 const EVENTS_MAX = 1_000
@@ -79,10 +73,11 @@ async function isWithin(store: Store, session: string, run: number, after: numbe
 
 export async function listed(
   services: Services,
-  { context = false, ...filter }: ListOptions,
+  { context = false, runs = false, ...filter }: ListOptions,
 ): Promise<readonly ListedCard[]> {
   const { store } = services
-  const cards = await withTreeCost(store, await cardsIn(store, filter))
+  const found = await withTreeCost(store, await cardsIn(store, filter))
+  const cards = runs ? await withRuns(store, found) : found
   return context ? (await import('./meter.ts')).withContext(services, cards) : cards
 }
 
@@ -97,6 +92,16 @@ async function cardsIn(store: Store, filter: Partial<CardFilter>): Promise<reado
     cards.push(...page)
     if (page.length < CARDS) return cards
   }
+}
+
+/** One after the other: a session may be long. */
+async function withRuns(store: Store, cards: readonly TreeCard[]): Promise<readonly ListedCard[]> {
+  const listed: ListedCard[] = []
+  for (const card of cards) {
+    const found = await runCardOf(store, card).catch(goneOrDamaged)
+    listed.push(found === null ? card : { ...card, run: found.run, phase: found.phase })
+  }
+  return listed
 }
 
 /** Null: there is no such session. */
@@ -114,14 +119,10 @@ export async function activeIn(store: Store, { root, parent }: ActiveFilter): Pr
   const tree = root ?? (parent === undefined ? undefined : (await store.card(parent))?.root)
   if (tree === undefined && parent !== undefined) return []
   const cards = await workingIn(store, tree)
-  const wanted = parent === undefined ? cards : cards.filter((card) => parentOf(card) === parent)
+  const wanted = parent === undefined ? cards : cards.filter((card) => card.parent === parent)
   const all: RunCard[] = []
   for (const card of await withTreeCost(store, wanted)) {
-    const found = await runCardOf(store, card).catch((error: unknown) => {
-      // One that was removed meanwhile, or is damaged, must not hide the others. `list` says what is wrong with it.
-      if (isMissing(error) || (error instanceof Fault && error.code === 'session_damaged')) return null
-      throw error
-    })
+    const found = await runCardOf(store, card).catch(goneOrDamaged)
     if (found !== null) all.push(found)
   }
   return all
@@ -134,26 +135,22 @@ async function workingIn(store: Store, root: string | undefined): Promise<readon
   const retrying = await cardsIn(store, { ...within, status: 'rescheduling' })
   const found = new Map<string, Card>()
   // A session that only sleeps until a wake has no run.
-  for (const card of [...running, ...retrying.filter(({ outage }) => outage !== undefined)])
-    found.set(card.session, card)
+  const working = [...running.filter(isAtWork), ...retrying.filter(({ outage }) => outage !== undefined)]
+  for (const card of working) found.set(card.session, card)
   // What was said to a session is on its card only when a worker has taken it up.
   for (const id of await store.due(DUE_MAX)) {
     const card = found.has(id) ? null : await store.card(id)
     if (card !== null && (root === undefined || card.root === root)) found.set(id, card)
   }
+  const parked = new Map(running.map((card) => [card.session, card]))
   // A parent that is found here is looked at in its turn.
   for (const card of found.values()) {
-    const above = parentOf(card)
-    const parent = above === null || found.has(above) ? null : await store.card(above)
-    if (parent?.status === 'requires_action' && parent.waits.length > 0)
+    const { parent: above } = card
+    const parent = above === undefined || found.has(above) ? null : (parked.get(above) ?? (await store.card(above)))
+    if (parent !== null && parent.status !== 'idle' && parent.waits.length > 0)
       found.set(parent.session, { ...parent, status: 'running' })
   }
   return [...found.values()].sort((a, b) => compareIds(a.session, b.session))
-}
-
-/** The name of a child is that of its parent and of its call. */
-function parentOf({ session, root }: Card): string | null {
-  return session === root ? null : session.slice(0, session.lastIndexOf('~'))
 }
 
 /** Cards do not say which run it is and how far it is: they would have to be written with every commit. The log says it. */
@@ -161,7 +158,7 @@ async function runCardOf(store: Store, card: TreeCard): Promise<RunCard> {
   const session = await headOf(store, card.session)
   const rests = next(session, { now: store.now(), epoch: session.epoch }).type === 'rest'
   const status = rests ? card.status : 'running'
-  return { ...card, status, parent: parentOf(card), run: session.began || null, phase: phaseOf(session, rests) }
+  return { ...card, status, parent: card.parent ?? null, run: session.began || null, phase: phaseOf(session, rests) }
 }
 
 function phaseOf({ closed, run, inputs }: Session, rests: boolean): RunPhase {
@@ -169,6 +166,17 @@ function phaseOf({ closed, run, inputs }: Session, rests: boolean): RunPhase {
   if (run === null) return !rests ? 'building' : inputs.length > 0 ? 'waiting' : 'resting'
   if (rests) return 'waiting'
   return run.turn !== null && run.turn.open.length > 0 ? 'tools' : 'model'
+}
+
+/** Not one that only waits for its children. Whether these work, or wait for a person, their own cards say. */
+function isAtWork({ due, waits }: Card): boolean {
+  return due !== null || waits.length === 0
+}
+
+/** One that was removed meanwhile, or is damaged, must not hide the others. `list` says what is wrong with it. */
+function goneOrDamaged(error: unknown): null {
+  if (isMissing(error) || (error instanceof Fault && error.code === 'session_damaged')) return null
+  throw error
 }
 
 function isMissing(error: unknown): boolean {

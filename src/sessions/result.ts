@@ -15,10 +15,11 @@ import type {
 } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import type { Store } from '../ports/store.ts'
-import { type Message, Transcript } from '../kernel/transcript.ts'
+import type { Message } from '../kernel/transcript.ts'
 import type { CallsOf, ToolList } from '../tools/core/typed.ts'
 import { CallLog, contentOf, type Decided, decisionsIn, type LoggedCall, type Pending } from '../view/calls.ts'
 import { type ClassifiedFailure, classify } from './classify.ts'
+import { messagesOf } from './messages.ts'
 import { cloneJson } from '../effects/clone-json.ts'
 import { plus, type Spending, spentBelow, spentIn } from '../riders/money/usage.ts'
 import { sourcesOf } from '../view/sources.ts'
@@ -101,7 +102,7 @@ type End<Output> = Frozen<
   | (Common & { status: 'requires_action'; stopReason: 'paused'; reason?: string })
   /** `reason` says why the provider did not answer, where that is what it waits for. */
   | (Common & { status: 'sleeping'; stopReason: 'rescheduling'; until: number | null; reason?: string })
-  | (Common & { status: 'interrupted'; stopReason: 'cancelled' | 'cancelled_by_hook'; reason?: string })
+  | (Common & { status: 'interrupted'; stopReason: 'cancelled' | 'cancelled_by_hook'; reason?: string; output?: Json })
   /** For the limit `usd`: `account` is whose money does not cover the next call, and `short` how it stands. */
   | (Common & { status: 'limit'; stopReason: 'limit_reached' } & Omit<Limit, 'type'>)
   /** `text` is the cause, as `reason` is, and `said` what the model said last. */
@@ -171,7 +172,7 @@ export class Collector {
     else this.#events.push(event)
     if (type === 'run.started' || type === 'model.started' || type === 'run.settled') this.#promote(event)
     else if (type === 'agent.message') this.#reply(event)
-    if (type === 'run.settled') this.#settle(event.outcome)
+    if (type === 'run.settled') this.#settle(event)
   }
 
   /** What the event takes in is the run's from now on. */
@@ -191,9 +192,12 @@ export class Collector {
     this.#queued = this.#queued.filter(({ seq }) => !taken.includes(seq))
   }
 
-  #settle(outcome: Outcome): void {
+  #settle({ outcome, output }: Extract<Event, { type: 'run.settled' }>): void {
     this.#open = false
     if (this.#ours) this.outcome = outcome
+    // What a finalizer came to.
+    if (output !== undefined) [this.#output, this.#said] = [output, JSON.stringify(output)]
+    else if (outcome.type === 'interrupted') this.#output = null
     this.#queued = this.#queued.filter(({ type }) => type === 'user.message')
   }
 
@@ -265,7 +269,10 @@ export class Collector {
           ...(this.#cached ? { cached: true } : {}),
         }
       case 'interrupted':
-        if (outcome.hook === undefined) return { ...common, status: 'interrupted', stopReason: 'cancelled' }
+        if (outcome.hook === undefined) {
+          const last = this.#output === null ? {} : { output: cloneJson(this.#output) }
+          return { ...common, status: 'interrupted', stopReason: 'cancelled', ...last }
+        }
         return { ...common, status: 'interrupted', stopReason: 'cancelled_by_hook', reason: outcome.hook }
       case 'limit': {
         const { type, ...met } = outcome
@@ -447,24 +454,6 @@ function filesOf(events: readonly Event[]): readonly BlobRef[] {
   return events.flatMap((event) => {
     return event.type === 'agent.message' ? event.parts.filter((part) => part.type === 'blob') : []
   })
-}
-
-/** The conversation as far as these events tell it. What no request has shown comes last. */
-function messagesOf(events: readonly Event[]): readonly Message[] {
-  const transcript = new Transcript()
-  for (const event of events) transcript.take(event)
-  const shows = shownOrder(events)
-  transcript.take({ seq: Number.MAX_SAFE_INTEGER, at: 0, epoch: 0, type: 'model.started', shows })
-  return transcript.messages
-}
-
-/** The order in which a request shows these: a result stands where its call stood, everything else where it came. */
-function shownOrder(events: readonly Event[]): readonly number[] {
-  const placed = events.map((event) => {
-    const [reply = event.seq, index = 0] = event.type === 'agent.tool_result' ? event.call.split('.').map(Number) : []
-    return { seq: event.seq, reply, index }
-  })
-  return placed.sort((a, b) => a.reply - b.reply || a.index - b.index).map(({ seq }) => seq)
 }
 
 function callsOf(events: readonly Event[]): readonly CallRecord[] {

@@ -11,7 +11,8 @@ import { isMetadata, type Metadata } from '../tools/core/output.ts'
 import type { Tool, Undone } from '../tools/core/tool.ts'
 import { ToolRunContext } from '../effects/contexts.ts'
 import type { Owned } from '../engine/owner.ts'
-import type { Services } from '../engine/wiring.ts'
+import { agentIn, type Services } from '../engine/wiring.ts'
+import { headOf } from '../riders/children/tree.ts'
 import { CallLog } from '../view/calls.ts'
 
 const PAGE = 1_000
@@ -68,9 +69,9 @@ async function undoRun(
   const undone = new Map<Made, readonly Undone[]>()
   const made = await madeIn(services, { ...of, since: 0, after: imported })
   const tools = new Map<string, ReadonlyMap<string, Tool>>()
-  for (const agent of new Set(made.map(({ span }) => span.agent)))
-    tools.set(agent, await services.agent(agent).tools.open({ signal }))
-  const undoOf = ({ span, tool }: Made): Tool['undo'] => tools.get(span.agent)?.get(tool)?.undo ?? null
+  for (const session of new Set(made.map(({ span }) => span.session)))
+    tools.set(session, await agentIn(services, await headOf(services.store, session)).tools.open({ signal }))
+  const undoOf = ({ span, tool }: Made): Tool['undo'] => tools.get(span.session)?.get(tool)?.undo ?? null
   let left = made.toReversed().filter(undoOf)
   left.sort((a, b) => b.at - a.at)
   // Calls of one turn may have worked on one file in any order: what does not fit yet may fit after another.

@@ -98,6 +98,7 @@ export type PendingFilter = Pick<Partial<CardFilter>, 'where'>
 export const checkList = optionsOf<ListOptions>('list', {
   status: oneOf<Status>({ idle: true, running: true, rescheduling: true, requires_action: true, terminated: true }),
   root: text,
+  parent: text,
   folder: text,
   where: labelsCheck,
   after: text,
@@ -105,6 +106,7 @@ export const checkList = optionsOf<ListOptions>('list', {
     value === 'made' || typeof value === 'boolean' ? null : `must be true, false or "made", not ${shown(value)}`,
   limit: count(),
   context: flag,
+  runs: flag,
 })
 export const checkEvents = optionsOf<EventsFilter>('events', {
   session: needed(filled),

@@ -16,6 +16,7 @@ import type { ActiveFilter, EventPage, EventsFilter, RunCard } from './reading.t
 import type { ListedCard, ListOptions } from './meter.ts'
 import type { Completed, Result } from './result.ts'
 import type { Strictness } from './run-failed.ts'
+import type { ChildRow, Spawned, SpawnOptions } from './children.ts'
 import type { StreamEvent } from './stream.ts'
 import type { UndoneCall } from './undo.ts'
 import type { Answer, ForkOptions, PendingFilter, RemoveOptions, RunOptions, StreamOptions } from './verb-options.ts'
@@ -103,6 +104,13 @@ export interface Session {
   compact(options?: CompactOptions): Promise<CompactedTo | null>
   /** What its next request holds, by source and tokens, and what was cut before. Read from the log; nothing is driven. */
   context(): Promise<ContextReport>
+  /**
+   * Starts a child on one task and returns when it is on disk. It works on its own, and reports to this session by a message. The
+   * same agent with the same `taskKey` is found again.
+   */
+  spawn(agent: string, prompt: string, options?: SpawnOptions): Promise<Spawned>
+  /** Its children, by their cards: those that its model started, and those that were spawned here. */
+  children(): Promise<readonly ChildRow[]>
   /** The log itself, from `after` on. */
   read(after?: number, limit?: number): Promise<Page>
   /** Nothing more will be accepted. What runs is interrupted first. */

@@ -1,7 +1,8 @@
 // What a span is, where spans go, and how ids come about. Types and small pure functions; making spans is project.ts.
+import { eventId } from '../view/text.ts'
 import { hash } from 'node:crypto'
 import type { CallKey, Frozen } from '../kernel/content.ts'
-import { type Event, eventId } from '../kernel/event.ts'
+import type { Event } from '../kernel/event.ts'
 import type { Clock } from '../ports/system.ts'
 import { type Check, flag, oneOf, within } from '../options.ts'
 

@@ -1,7 +1,8 @@
 // What a page shows of a session, told from its stream in the order it happens: messages, texts, calls, questions and ends. Every
 // protocol is written from these items, and each has the position behind it. It knows no protocol and sends nothing.
+import { eventId } from '../view/text.ts'
 import type { BlobRef, CallKey, CallStatus, Json, Part, Proposal, Terms } from '../kernel/content.ts'
-import { callKey, type Event, eventId } from '../kernel/event.ts'
+import { callKey, type Event } from '../kernel/event.ts'
 import { FINAL_RESULT } from '../models/output.ts'
 import type { Result } from '../sessions/result.ts'
 import type { StreamEvent } from '../sessions/stream.ts'

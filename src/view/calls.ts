@@ -182,8 +182,7 @@ export function ownPending(
   return calls.flatMap((call): readonly OwnPending[] => {
     const { tool, args, gate, digest } = call.proposal
     const common = { callId: call.key, tool, args, ...where }
-    if (call.state.type === 'outside')
-      return outsideOf(call.proposal)?.child === undefined ? [{ ...common, needs: 'answer' }] : []
+    if (call.state.type === 'outside') return isForChild(call) ? [] : [{ ...common, needs: 'answer' }]
     if (call.state.type !== 'asked' || gate?.type !== 'ask') return []
     const { expiresAt, class: kind, n, roles } = gate
     const asked = { expiresAt, class: kind, n, roles, votes: call.state.votes }
@@ -194,6 +193,12 @@ export function ownPending(
 
 function amountsOf({ limit, spent, held, needed }: Shortage): Amounts {
   return { limitUsd: usdOf(limit), spentUsd: usdOf(spent), heldUsd: usdOf(held), neededUsd: usdOf(needed) }
+}
+
+/** Only a child answers it, or ends it with a report: no person, and no program outside. */
+export function isForChild({ proposal }: Call): boolean {
+  const { child, awaits, orders } = outsideOf(proposal) ?? {}
+  return child !== undefined || awaits !== undefined || orders !== undefined
 }
 
 /** The calls that are answered from outside, by a child or by somebody else. */
@@ -221,7 +226,7 @@ export async function waitingIn(
   if (await isStopped(head, headOf)) return []
   const pending = ownPending(head, pathOf(id), saidBefore)
   const { parent } = head
-  if (parent === null || pending[0]?.callId !== BUDGET) return pending
+  if (parent === null || parent.detached || pending[0]?.callId !== BUDGET) return pending
   // Nothing is pending in a child whose parent no longer waits for it.
   const above = await headOf(parent.session)
   return waitsOf(above).some(({ key }) => key === parent.call) ? pending : []

@@ -14,6 +14,8 @@ export type History = {
   readonly transcript: Transcript
   /** How many characters a model must read of it. */
   readonly chars: number
+  /** The session whose cached prefix it may share: the root of its tree, of a fork that of the session it came from. */
+  readonly tree: string
 }
 
 export type Wanted = {
@@ -33,10 +35,12 @@ export async function readTranscript(store: Store, wanted: Wanted, above: readon
   const { id, upTo, known = [], count = false, unshown = false } = wanted
   const transcript = new Transcript()
   let chars = 0
+  let tree = id
   const session = open(EMPTY)
   const takeAll = async (events: readonly Event[]): Promise<void> => {
     for (const event of events) {
       if (event.seq > upTo) return
+      if (event.type === 'session.created' && event.parent) tree = event.parent.root
       if (event.type === 'session.created' && event.fork) {
         const { session, seq } = event.fork
         if (session === id || above.includes(session)) throw damaged(id, { seq: event.seq, reason: RING })
@@ -47,6 +51,7 @@ export async function readTranscript(store: Store, wanted: Wanted, above: readon
         }
         transcript.hasBlobs ||= before.transcript.hasBlobs
         chars += before.chars
+        if (!event.parent) tree = before.tree
       }
       chars += count ? charsTaken(transcript, event) : 0
       transcript.take(event)
@@ -63,7 +68,7 @@ export async function readTranscript(store: Store, wanted: Wanted, above: readon
   // What still waits to be promoted stays with its session.
   const shows = [...session.unshown, ...(session.run?.turn?.results ?? []), ...session.notes]
   if (unshown) transcript.take({ seq: upTo + 1, at: 0, epoch: 0, type: 'model.started', shows })
-  return { transcript, chars }
+  return { transcript, chars, tree }
 }
 
 /** What the next request shows for the first time, if it were made now. */

@@ -20,3 +20,8 @@ export function shortened(text: string, chars: number): string {
 export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`
 }
+
+/** The name of an event among those of all sessions. */
+export function eventId(session: string, seq: number): string {
+  return `${session}:${seq}`
+}

@@ -27,7 +27,7 @@ async function longSession(more: object = {}): Promise<void> {
       turn += 1
       return turn > 11 ? { text: 'done', usage } : { calls: [{ tool: 'read', args: { path: `${turn}.txt` } }], usage }
     },
-    { compaction: { windowTokens: 9_000 }, ...more },
+    { compaction: { windowTokens: 9_000 }, subagents: false, board: false, ...more },
   )
   expect(await stage.terret('run', 'Read them.')).toMatchObject({ code: 0, err: expect.any(String) as string })
 }

@@ -205,7 +205,7 @@ describe('prune', () => {
       await store.release('left-alone', epoch, { attempts: 5, reason: 'it fails', until: null })
     })
     await old('wakes', { status: 'rescheduling', due: Date.now() + DAY_MS, wakes: 1 })
-    await old('parent')
+    await old('parent', { status: 'running', waits: ['1.0'] })
     await longAgo(40, (store) => create(store, 'parent~1.0', { root: 'parent', status: 'requires_action' }))
     await old('origin')
     await forkOf('fork', 'origin', 3)

@@ -23,7 +23,7 @@ let resident: ChildProcess | null = null
 let last: Promise<unknown> = Promise.resolve()
 let waiting = 0
 
-/** Whether a line needs no process of its own. One that runs beside another line does. That each command ends: ends.test.ts. */
+/** Whether a line needs no process of its own. One that runs beside another line does. That each command ends: ends.long.test.ts. */
 export function canShare([command = '', ...args]: readonly string[]): boolean {
   if (LASTING.has(command) || (command === 'worker' && !args.includes('--idle'))) return false
   return waiting === 0

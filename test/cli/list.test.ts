@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { recordFolder } from '../../src/cli/state/folders.ts'
 import { homeOf, makeHome } from '../../src/cli/state/home.ts'
-import { Harness, scripted, sqlite } from '../../src/index.ts'
+import { defineTool, Harness, scripted, sqlite } from '../../src/index.ts'
+import { askUserTool } from '../../src/tools/index.ts'
+import { until } from '../until.ts'
 import { stageOfEach } from './scripted.ts'
 
 const { stage } = stageOfEach()
@@ -135,4 +137,58 @@ it('B-CLI-196: an export says nothing of the folder, and an imported session wor
   expect((await stage.terretIn({ cwd: other }, 'import', from, '--id', 'copy')).code).toBe(0)
   expect(await stage.json('inspect', 'copy')).toMatchObject({ folder: other })
   expect(existsSync(join(stage.home, 'folders.jsonl'))).toBe(false)
+})
+
+it('B-CARD-6: a session whose subagent waits for a person is listed as running, and a line says where the question is', async () => {
+  makeHome(homeOf(stage.env))
+  const pay = defineTool({
+    name: 'pay',
+    description: 'pays',
+    input: {},
+    effect: 'once',
+    approval: 'ask',
+    execute: () => 'paid',
+  })
+  const harness = new Harness({
+    model: scripted([{ calls: [{ tool: 'subagent', args: { agent: 'payer', task: 'Pay.' } }] }]),
+    subagents: { payer: { description: 'pays', model: scripted([{ calls: [{ tool: 'pay' }] }]), tools: [pay] } },
+    store: sqlite(join(stage.home, 'terret.db')),
+  })
+  await (await harness.open({ id: 'top', folder: stage.folder })).run('Go.')
+  await harness.close()
+  const { out, err } = await stage.terret('list')
+  expect(out).toMatch(/^top +running .*Go\.\n$/)
+  expect(err).toBe('A subagent of top waits for you: `terret pending top` shows it.\n')
+  const { out: waits } = await stage.terret('pending', 'top')
+  expect(waits).toContain('pay')
+  expect((await stage.terret('list', '--json')).err).toBe('')
+})
+
+it('B-CLI-301: a session that has ended while its subagent waits for a person is said in a line, and in JSON', async () => {
+  makeHome(homeOf(stage.env))
+  const harness = new Harness({
+    model: scripted([
+      { calls: [{ tool: 'spawn_subagent', args: { agent_id: 'asker', prompt: 'Ask.' } }] },
+      { text: 'I started it.' },
+      { text: 'It asks you.' },
+    ]),
+    subagents: {
+      asker: {
+        description: 'asks',
+        model: scripted([{ calls: [{ tool: 'ask_user', args: { question: 'Which one?' } }] }]),
+        tools: [askUserTool()],
+      },
+    },
+    detached: true,
+    store: sqlite(join(stage.home, 'terret.db')),
+  })
+  await (await harness.open({ id: 'top', folder: stage.folder })).run('Go.')
+  await until(async () => expect(await harness.pending()).toHaveLength(1))
+  // It also tells its parent.
+  await until(async () => expect((await harness.list({ root: 'top' }))[0]).toMatchObject({ status: 'idle', due: null }))
+  await harness.close()
+  const { out, err } = await stage.terret('list')
+  expect(out).toMatch(/^top +completed .*Go\.\n$/)
+  expect(err).toBe('A subagent of top waits for you: `terret pending top` shows it.\n')
+  expect(await stage.json('list')).toMatchObject({ session: 'top', waitsBelow: true })
 })

@@ -1,4 +1,4 @@
-// What came of a call, as people read it. Pure; the terminal shows it in terminal-outcome.test.ts.
+// What came of a call, as people read it. Pure; the terminal shows it in terminal-outcome.long.test.ts.
 import { describe, expect, it } from 'vitest'
 import { Calls, doneRows, foldedLine } from '../../src/cli/chat/call.ts'
 import { paintsOf, widthOf } from '../../src/cli/present/text.ts'

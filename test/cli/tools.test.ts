@@ -68,14 +68,12 @@ describe('terret handoffs', () => {
     const { code, out } = await stage.terret('handoffs', 'latest')
     expect(code).toBe(0)
     const lines = out.split('\n').filter((line) => line.includes('→'))
-    expect(lines[0]).toMatch(/^\S+ {2}report_with_model → report_planner {2}ok$/)
-    const [first] = (await stage.terret('handoffs', 'latest', '--json')).out.trim().split('\n')
-    expect(JSON.parse(first ?? '')).toMatchObject({
-      from: 'report_with_model',
-      to: 'report_planner',
-      status: 'ok',
-      answer: plan,
-    })
+    expect(lines[0]).toMatch(/^\S+ {2}report_with_model → report_planner ~\S+ {2}task {2}sha256 [0-9a-f]{12}…$/)
+    const [first, second] = (await stage.terret('handoffs', 'latest', '--json')).out.trim().split('\n')
+    const ends = { from: 'report_with_model', to: 'report_planner' }
+    expect(JSON.parse(first ?? '')).toMatchObject({ ...ends, kind: 'task' })
+    const report = { from: ends.to, to: ends.from, kind: 'report', status: 'completed', text: plan }
+    expect(JSON.parse(second ?? '')).toMatchObject(report)
   })
 })
 

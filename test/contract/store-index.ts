@@ -120,6 +120,44 @@ export function describeIndexes(make: MakeFixture): void {
     })
   })
 
+  describe('parents', () => {
+    it('B-CARD-1: list finds the children of one session, with status, root, folder and labels: by id, the newest or the last made first', async () => {
+      const { store, clock } = await make()
+      const labels = { team: 'blue' }
+      await create(store, 'p', { labels, folder: '/one' })
+      for (const id of ['p~9.0', 'p~2.0', 'p~2.1']) {
+        clock.time += 1
+        await create(store, id, { root: 'p', parent: 'p', ...(id === 'p~9.0' ? { task: 'dig' } : { labels }) })
+      }
+      await create(store, 'p~2.0~3.0', { root: 'p', parent: 'p~2.0' })
+      await create(store, 'q')
+      clock.time += 1
+      const owner = await claim(store, 'p~2.0', 'w1')
+      const running = card('p~2.0', { status: 'running', root: 'p', parent: 'p', task: 'find', labels })
+      await write(store, owner, [note('x')], { card: running })
+      const ids = async (filter: Partial<Parameters<typeof store.list>[0]>) =>
+        (await store.list({ limit: 99, parent: 'p', ...filter })).map((found) => found.session)
+      expect(await ids({})).toEqual(['p~2.0', 'p~2.1', 'p~9.0'])
+      expect(await ids({ after: 'p~2.0', limit: 1 })).toEqual(['p~2.1'])
+      expect(await ids({ newest: true })).toEqual(['p~2.0', 'p~2.1', 'p~9.0'])
+      expect(await ids({ newest: 'made', limit: 2 })).toEqual(['p~2.1', 'p~2.0'])
+      expect(await ids({ status: 'running' })).toEqual(['p~2.0'])
+      expect(await ids({ newest: true, status: 'idle' })).toEqual(['p~2.1', 'p~9.0'])
+      expect(await ids({ where: labels })).toEqual(['p~2.0', 'p~2.1'])
+      expect(await ids({ where: { team: 'red' } })).toEqual([])
+      expect(await ids({ root: 'p' })).toHaveLength(3)
+      for (const none of [{ root: 'q' }, { folder: '/one' }, { parent: 'q' }, { parent: '' }])
+        expect(await ids(none)).toEqual([])
+      expect(await ids({ parent: 'p~2.0' })).toEqual(['p~2.0~3.0'])
+      expect(await store.card('p~2.0')).toEqual({ ...running, seq: 2, at: clock.time, due: null })
+      expect(await store.card('p~9.0')).toMatchObject({ parent: 'p', task: 'dig' })
+      expect(await store.card('p')).not.toHaveProperty('parent')
+      await store.release('p~2.0', owner.epoch)
+      await store.remove('p', 'somebody')
+      expect(await ids({})).toEqual([])
+    })
+  })
+
   describe('due times', () => {
     it('B-STORE-52: due names the sessions whose time has come, the longest waiting first', async () => {
       const { store, clock } = await make()

@@ -3,18 +3,26 @@
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Card } from '../../src/ports/store.ts'
+import type { Proposal } from '../../src/kernel/content.ts'
 import type { InboxBody } from '../../src/kernel/event.ts'
+import { outsideOf } from '../../src/kernel/ledger.ts'
 import { Fault } from '../../src/kernel/failure.ts'
 import type { Receipt, Write } from '../../src/ports/store.ts'
 import { SessionCache } from '../../src/engine/session-cache.ts'
+import { stopAll } from '../../src/sessions/interrupt.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { Appender, digestOf, type JournalLine, placesIn } from './evidence.ts'
 import { Chance } from './random.ts'
 import { CREATED, creation, message } from './stage.ts'
-import { type Plan, planOf } from './workload.ts'
+import type { Plan } from './plan.ts'
+import { planOf } from './workload.ts'
 
 const SESSIONS_FIRST = 8
 const REMEMBERED_MAX = 100
+/** With so many sessions on the file no more trees are begun: all logs are read after each kill. */
+const TREES_UNTIL = 250
+/** Children below a session. */
+const LEVELS = 3
 
 const [folder = '', seed = '1', sessionsMax = '24'] = process.argv.slice(2)
 const places = placesIn(folder)
@@ -23,6 +31,7 @@ const chance = new Chance(Number(seed))
 let store = sqlite(places.database)
 let settling = false
 let sessions = 0
+let levels = LEVELS
 let ids = 0
 /** Acknowledged some time ago: sent again now and then, as a client does that lost the answer. */
 const remembered: { readonly session: string; readonly body: InboxBody }[] = []
@@ -39,8 +48,12 @@ async function main(): Promise<void> {
   while (sessions < SESSIONS_FIRST) await create()
   process.stdout.write('begun\n')
   while (!settling) {
-    const cards = await store.list({ limit: 1_000 })
-    await Promise.all(cards.map(meddle))
+    const cards = await store.list({ limit: 10_000 })
+    levels = cards.length < TREES_UNTIL ? LEVELS : 0
+    await Promise.all(cards.map((card) => (card.parent === undefined ? meddle(card) : visit(card))))
+    // Now and then a session is stopped while others work for it, also when it rests itself.
+    const working = cards.find(({ parent, status }) => parent !== undefined && status === 'running')
+    if (working !== undefined && chance.happens(0.02)) await interrupt(working.root, 'stop')
     if (sessions < Number(sessionsMax) && chance.happens(0.02)) await create()
     if (remembered.length > 0 && chance.happens(0.1)) await again()
     if (chance.happens(0.05)) await reopen()
@@ -52,9 +65,17 @@ async function main(): Promise<void> {
 
 /** Whether every session is idle and none is due. Answers the requests of sessions that wait for a person on the way. */
 async function settled(): Promise<boolean> {
-  const cards = await store.list({ limit: 1_000 })
+  const cards = await store.list({ limit: 10_000 })
   await Promise.all(cards.filter((card) => card.status === 'requires_action').map(attend))
-  return cards.every((card) => card.status === 'idle' && card.due === null)
+  return cards.every(({ status, due }) => (status === 'idle' || status === 'terminated') && due === null)
+}
+
+/** A child is mostly left to its parent. */
+async function visit(card: Card): Promise<void> {
+  const { session, status } = card
+  if (status === 'requires_action') {
+    if (chance.happens(0.1)) await attend(card)
+  } else if (status === 'running' && chance.happens(0.001)) await interrupt(session, 'stop')
 }
 
 /** What a user might do at this moment, looking at one session. */
@@ -74,12 +95,20 @@ async function meddle(card: Card): Promise<void> {
   }
 }
 
-async function send(session: string, when: 'next' | 'after' | 'now', plan: Plan = planOf(chance)): Promise<void> {
+async function send(
+  session: string,
+  when: 'next' | 'after' | 'now',
+  plan: Plan = planOf(chance, levels),
+): Promise<void> {
   await append(session, message(newId(), plan, when), 'send')
 }
 
 async function interrupt(session: string, mode: 'stop' | 'pause'): Promise<void> {
-  await append(session, { type: 'user.interrupt', id: newId(), mode }, 'interrupt')
+  const event = { type: 'user.interrupt', id: newId(), mode } as const
+  await append(session, event, 'interrupt')
+  const card = await store.card(session)
+  // As a session's handle does it: one that rests has no run whose end would stop its children.
+  if (mode === 'stop' && card?.status === 'idle') await stopAll({ store }, session, event)
 }
 
 /** Serves a session that waits for a person: decides, answers, or lets it go on. */
@@ -92,7 +121,7 @@ async function attend({ session }: Card): Promise<void> {
     if (state.type === 'asked') {
       served = true
       await decide(session, call, proposal.digest ?? '')
-    } else if (state.type === 'outside') {
+    } else if (state.type === 'outside' && !isForChild(proposal)) {
       served = true
       const content = `answer to ${call}`
       await append(session, { type: 'user.custom_tool_result', id: newId(), call, ok: true, content }, 'answer')
@@ -100,6 +129,11 @@ async function attend({ session }: Card): Promise<void> {
   }
   // Nothing to serve: it is paused, in a run or before one began (B-KERNEL-13), and a message lets it go on.
   if (!served) await send(session, 'next', { turns: [] })
+}
+
+function isForChild(proposal: Proposal): boolean {
+  const { child, awaits, orders } = outsideOf(proposal) ?? {}
+  return child !== undefined || awaits !== undefined || orders !== undefined
 }
 
 async function decide(session: string, call: string, digest: string): Promise<void> {
@@ -148,6 +182,8 @@ async function promised({ session, id, verb }: Asked, write: Write): Promise<voi
       return
     } catch (error) {
       if (error instanceof Fault && error.code === 'store_busy') continue
+      // Its parent closed this child meanwhile.
+      if (error instanceof Fault && error.code === 'session_closed' && session.includes('~')) return
       journal.add({ type: 'refused', session, id, reason: String(error) })
       return
     }

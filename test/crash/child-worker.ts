@@ -1,6 +1,9 @@
 // The process that is killed: one worker on a real SQLite file, driving whatever is due. It is started ahead of time and
-// waits for "go", so that a round does not pay for the start of a process. It never kills itself and knows of no kill.
+// waits for "go", so that a round does not pay for the start of a process. It never kills itself and knows of no kill. Told to
+// "hold" at a commit, it stands still there as a whole, so that a kill falls right before or right after that commit.
+import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import type { Event } from '../../src/kernel/event.ts'
 import { Bug, Fault } from '../../src/kernel/failure.ts'
 import type { Store, Write } from '../../src/ports/store.ts'
 import { systemRandom } from '../../src/engine/platform.ts'
@@ -8,7 +11,7 @@ import { Worker } from '../../src/engine/worker.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { Appender, digestOf, type ErrorLine, type MarkLine, placesIn, type Written } from './evidence.ts'
 import { agentOf } from './workload.ts'
-import { servicesOf } from './stage.ts'
+import { DEEP, servicesOf } from './stage.ts'
 
 const [folder = '', leaseMs = '250'] = process.argv.slice(2)
 const places = placesIn(folder)
@@ -23,9 +26,11 @@ const worker = new Worker(servicesOf(store, agent), {
   onError: report,
 })
 
+let held: { readonly when: string; readonly what: string; left: number } | null = null
 const lines = createInterface({ input: process.stdin })
 lines.on('line', (line) => {
   if (line === 'go') go().catch((error: unknown) => report('', error))
+  else if (line.startsWith('hold ')) hold(line)
   else if (line === 'stop') stop().catch((error: unknown) => report('', error))
 })
 // The parent process is gone, so it cannot stop this one any more.
@@ -58,12 +63,14 @@ function marked(inner: Store, marks: Appender<MarkLine>): Store {
     async commit(writes) {
       commits += 1
       const n = commits
+      holdAt('before', writes)
       marks.add({ type: 'begin', n, writes: writes.map(writtenBy) })
       const receipts = await inner.commit(writes).catch((error: unknown) => {
         marks.add({ type: 'end', n, ok: false })
         throw error
       })
       marks.add({ type: 'end', n, ok: true })
+      holdAt('after', writes)
       return receipts
     },
     async claim(session, id, ttlMs, self) {
@@ -91,6 +98,37 @@ function marked(inner: Store, marks: Appender<MarkLine>): Store {
     removals: (limit) => inner.removals(limit),
     close: () => inner.close(),
   }
+}
+
+/** Such as "hold after end 7": right after the seventh commit in which a child ends. */
+function hold(line: string): void {
+  const [, when = '', what = '', nth = ''] = line.split(' ')
+  held = { when, what, left: Number(nth) }
+}
+
+function holdAt(when: 'before' | 'after', writes: readonly Write[]): void {
+  if (held?.when !== when || !writes.some((write) => isOf(held?.what ?? '', write))) return
+  held.left -= 1
+  if (held.left > 0) return
+  writeSync(1, 'held\n')
+  // The whole process stands still: nothing else gets to the disk before the kill.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+}
+
+const HELD_AT: Readonly<Record<string, Event['type']>> = {
+  birth: 'session.created',
+  start: 'run.started',
+  end: 'run.settled',
+  ask: 'model.started',
+}
+
+/** `stop` is the end of any run that was stopped in a deep tree. `ask` is a request of a parent of twenty, all others are of its children. */
+function isOf(what: string, { session, ...write }: Write): boolean {
+  if (write.lane !== 'owner' || session.startsWith(DEEP) !== (what === 'stop')) return false
+  if (what === 'stop')
+    return write.events.some((event) => event.type === 'run.settled' && event.outcome.type === 'interrupted')
+  if (session.includes('~') === (what === 'ask')) return false
+  return write.events.some(({ type }) => type === HELD_AT[what])
 }
 
 /** Enough to find out after a kill whether the commit is on disk. */

@@ -1,5 +1,6 @@
 // Real kills: workers on a real SQLite file are killed with SIGKILL, one after another, while a client goes on; then all that
 // was promised is compared with what is there. `npm run crash -- --rounds 100 [--seed N]`. Exit 1 on any violation.
+// With `--trees` each round is a parent with twenty children, and the kills fall where children are made, end and report (trees.ts).
 // It shows safety against the death of a process. It shows nothing about power loss: the page cache survives a SIGKILL.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,6 +13,7 @@ import { Child } from './process.ts'
 import { Chance } from './random.ts'
 import { printSummary } from './summary.ts'
 import { Strikes } from './strike.ts'
+import { killTrees } from './trees.ts'
 import { type Verdict, verify } from './verify.ts'
 
 /** Short, so that a session is taken up again soon after its worker was killed. */
@@ -19,7 +21,9 @@ const LEASE_MS = 250
 const LAST_LEASE_MS = 2_000
 const SETTLE_MS = 60_000
 
-const { values } = argumentsOf('crash', { options: { rounds: { type: 'string' }, seed: { type: 'string' } } })
+const { values } = argumentsOf('crash', {
+  options: { rounds: { type: 'string' }, seed: { type: 'string' }, trees: { type: 'boolean' } },
+})
 const rounds = wholeNumber(values.rounds ?? '100', 'rounds')
 const seed = wholeNumber(values.seed ?? String(Date.now() % 1_000_000), 'seed')
 const folder = mkdtempSync(join(tmpdir(), 'terret-crash-'))
@@ -29,11 +33,8 @@ const strikes = new Strikes()
 const troubles: string[] = []
 const begun = performance.now()
 try {
-  const verdict = await crash()
-  const seconds = (performance.now() - begun) / 1_000
-  const violations = [...troubles, ...missed(), ...strikes.wrong, ...verdict.violations]
-  printSummary({ rounds, seed, seconds, strikes, verdict, violations })
-  if (violations.length > 0) process.exitCode = 1
+  if (values.trees) await trees()
+  else await plain()
 } catch (error) {
   console.error(error)
   process.exitCode = 1
@@ -41,6 +42,19 @@ try {
   for (const child of children) child.kill()
   if (process.exitCode) console.log(`kept for a look: ${folder}`)
   else rmSync(folder, { recursive: true })
+}
+
+async function trees(): Promise<void> {
+  const wrong = await killTrees({ seed, rounds, places, startWorker: () => startWorker(LEASE_MS) })
+  if (wrong.length > 0) process.exitCode = 1
+}
+
+async function plain(): Promise<void> {
+  const verdict = await crash()
+  const seconds = (performance.now() - begun) / 1_000
+  const violations = [...troubles, ...missed(), ...strikes.wrong, ...verdict.violations]
+  printSummary({ rounds, seed, seconds, strikes, verdict, violations })
+  if (violations.length > 0) process.exitCode = 1
 }
 
 async function crash(): Promise<Verdict> {

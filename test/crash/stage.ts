@@ -12,7 +12,8 @@ import { LocalLive } from '../../src/live/live.ts'
 import { Redactor } from '../../src/riders/redact/redact.ts'
 import type { OwnerWrite, Store } from '../../src/ports/store.ts'
 import { EMPTY, type Session } from '../../src/kernel/session.ts'
-import { AGENT, type Plan } from './workload.ts'
+import type { Plan } from './plan.ts'
+import { AGENT } from './workload.ts'
 
 /** A worker's services: no hooks, no breakers, and nobody who watches. */
 export function servicesOf(store: Store, agent: Agent): Services {
@@ -34,6 +35,9 @@ export function servicesOf(store: Store, agent: Agent): Services {
     observer: null,
   }
 }
+
+/** How the roots of the trees that a person stops are named (deep.ts). */
+export const DEEP = 'deep-'
 
 export const CREATED: OwnerBody = { type: 'session.created', agent: AGENT, planner: 'model' }
 

@@ -48,7 +48,7 @@ export class Strikes {
   async judge(store: Store, marks: readonly MarkLine[], oracle: readonly OracleLine[]): Promise<void> {
     await this.#catchUp(store)
     const classes = new Set<KillClass>()
-    for (const card of await store.list({ limit: 1_000 })) {
+    for (const card of await store.list({ limit: 10_000 })) {
       const found = this.#classOf(card, marks, oracle)
       if (found === null) continue
       classes.add(found)
@@ -66,7 +66,7 @@ export class Strikes {
   }
 
   async #catchUp(store: Store): Promise<void> {
-    for (const { session } of await store.list({ limit: 1_000 })) {
+    for (const { session } of await store.list({ limit: 10_000 })) {
       const read = this.reads.get(session) ?? { state: EMPTY, results: 0, digests: [] }
       this.reads.set(session, read)
       const page = await store.read(session, read.state.seq)

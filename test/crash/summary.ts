@@ -1,5 +1,6 @@
 // What a crash run prints. No judgement of its own: it repeats what strike.ts and verify.ts found.
 import type { Strikes, Struck } from './strike.ts'
+import type { TreeReport } from './tree-check.ts'
 import type { Verdict } from './verify.ts'
 
 export type Summary = {
@@ -15,7 +16,7 @@ const SHOWN_MAX = 20
 
 export function printSummary({ rounds, seed, seconds, strikes, verdict, violations }: Summary): void {
   const { kills, sessions, effects: hit, commits, idle } = strikes.struck
-  const { journal, effects } = verdict
+  const { journal, effects, trees } = verdict
   const rows: readonly (readonly [string, number, string])[] = [
     ['kills before intent', kills.before, `${sessions.before} sessions struck`],
     ['kills between intent and result', kills.between, `${sessions.between} sessions struck; ${hitText(hit)}`],
@@ -34,6 +35,12 @@ export function printSummary({ rounds, seed, seconds, strikes, verdict, violatio
     ['repeated with the same key', effects.repeated, 'read and idempotent only'],
     ['once twice', effects.onceTwice, ''],
     ['unknown', effects.unknown, `of which the effect had run to its end ${effects.unknownDone}`],
+    [
+      'children',
+      sum(Object.fromEntries(trees.children.entries())),
+      `by depth ${trees.children.join(', ')}; detached ${trees.detached}`,
+    ],
+    ['reports of detached children', trees.reports, reportsText(trees)],
     ['faults met by workers', sum(verdict.faults), tally(verdict.faults)],
   ]
   console.log(`crash: ${rounds} rounds in ${seconds.toFixed(1)} s on node ${process.version}`)
@@ -51,6 +58,10 @@ function who(client: number, workers: number): string {
 
 function hitText({ not, begun, ended }: Struck['effects']): string {
   return `effect not begun ${not}, begun ${begun}, ended ${ended}`
+}
+
+function reportsText({ shown, lost, twice, stopped }: TreeReport): string {
+  return `shown ${shown}, lost ${lost}, twice ${twice}; runs stopped from above, by depth ${stopped.join(', ')}`
 }
 
 function tally(counts: Readonly<Record<string, number>>): string {

@@ -12,6 +12,7 @@ import { checkEffects, type EffectReport } from './effect-check.ts'
 import { digestOf, type ErrorLine, type JournalLine, type OracleLine } from './evidence.ts'
 import { checkJournal, type JournalReport } from './journal-check.ts'
 import { type CallFact, callsOf, checkEnvelopes, checkRequests, checkRest, checkShown, refold } from './log-check.ts'
+import { checkTrees, type TreeReport } from './tree-check.ts'
 import { HOLD } from './workload.ts'
 
 export type Evidence = {
@@ -32,6 +33,7 @@ export type Verdict = {
   readonly faults: Readonly<Record<string, number>>
   readonly journal: JournalReport
   readonly effects: EffectReport
+  readonly trees: TreeReport
 }
 
 /** What a worker may meet while others write and die around it. */
@@ -55,16 +57,21 @@ export async function verify(store: Store, evidence: Evidence): Promise<Verdict>
   const journal = checkJournal(evidence.journal, logs)
   const effects = checkEffects(calls, evidence.oracle)
   const faults: Record<string, number> = {}
-  for (const { kind, code, session, text } of evidence.errors) {
-    if (kind === 'Fault') count(faults, code)
-    if (!TOLERATED.has(code)) violations.push(`an attempt on ${session || 'no session'} ended with a ${kind}: ${text}`)
-  }
-  violations.push(...journal.wrong, ...effects.wrong)
+  for (const { kind, code } of evidence.errors) if (kind === 'Fault') count(faults, code)
+  violations.push(...troublesIn(evidence.errors))
+  const trees = checkTrees(logs)
+  violations.push(...journal.wrong, ...effects.wrong, ...trees.wrong)
   const events = [...logs.values()].reduce((sum, log) => sum + log.length, 0)
-  return { violations, sessions: logs.size, events, calls: calls.length, outcomes, faults, journal, effects }
+  return { violations, sessions: logs.size, events, calls: calls.length, outcomes, faults, journal, effects, trees }
 }
 
-function checkLog(events: readonly Event[]): readonly string[] {
+export function troublesIn(errors: readonly ErrorLine[]): readonly string[] {
+  return errors.flatMap(({ kind, code, session, text }) =>
+    TOLERATED.has(code) ? [] : [`an attempt on ${session || 'no session'} ended with a ${kind}: ${text}`],
+  )
+}
+
+export function checkLog(events: readonly Event[]): readonly string[] {
   const wrong = [...checkEnvelopes(events), ...checkRequests(events)]
   try {
     const { end } = refold(events)

@@ -9,7 +9,10 @@ import { scripted } from '../../src/models/local/scripted.ts'
 import { systemClock } from '../../src/engine/platform.ts'
 import type { Agent } from '../../src/engine/wiring.ts'
 import { defineTool, type StandardSchema, type Tool, type ToolContext } from '../../src/tools/core/tool.ts'
+import { orderTools } from '../../src/tools/agents/orders.ts'
 import { type Appender, type OracleLine, readLines } from './evidence.ts'
+import { orderOf, ordered } from './orders.ts'
+import type { Args, Plan, PlannedCall, PlannedTurn } from './plan.ts'
 import type { Chance } from './random.ts'
 import { Toolbox } from '../../src/effects/toolbox.ts'
 
@@ -41,26 +44,23 @@ const KINDS: readonly Kind[] = [
   { name: 'ask_person', effect: 'once', outside: true },
 ]
 
-type Args = { readonly ms: number; readonly bytes: number }
-type PlannedCall = Args & { readonly tool: string }
-type PlannedTurn = { readonly thinkMs: number; readonly flaky: boolean; readonly calls: readonly PlannedCall[] }
-/** A message is a plan: the turns the model is to take. */
-export type Plan = { readonly turns: readonly PlannedTurn[] }
-
-export function planOf(chance: Chance): Plan {
-  const turns = Array.from({ length: chance.integer(1, 4) }, () => turnOf(chance))
+/** With `levels` it may give tasks to children, and those to theirs, so many levels down. */
+export function planOf(chance: Chance, levels = 0): Plan {
+  const turns = Array.from({ length: chance.integer(1, 4) }, () => turnOf(chance, levels))
   return { turns }
 }
 
-function turnOf(chance: Chance): PlannedTurn {
+function turnOf(chance: Chance, levels: number): PlannedTurn {
   const { name: quiet } = chance.pick(KINDS.filter((kind) => !kind.asks && !kind.outside))
   // Most turns go on by themselves: a session that waits for a person cannot be struck.
   const calls = Array.from({ length: chance.integer(1, 4) }, (): PlannedCall => {
     const tool = chance.happens(0.85) ? chance.pick(KINDS.slice(0, 6)).name : chance.pick(KINDS).name
     return { tool, ms: chance.integer(0, 40), bytes: chance.happens(0.02) ? 70_000 : 20 }
   })
-  const first = { tool: quiet, ms: chance.integer(5, 60), bytes: 20 }
-  return { thinkMs: chance.integer(0, 25), flaky: chance.happens(0.05), calls: [first, ...calls.slice(1)] }
+  // In a tree some work long enough to be stopped from above.
+  const first = { tool: quiet, ms: chance.integer(5, levels > 0 && chance.happens(0.1) ? 900 : 60), bytes: 20 }
+  const orders = levels > 0 && chance.happens(0.4) ? [orderOf(chance, () => planOf(chance, levels - 1))] : []
+  return { thinkMs: chance.integer(0, 25), flaky: chance.happens(0.05), calls: [first, ...orders, ...calls.slice(1)] }
 }
 
 /** Follows the newest plan it was shown, one turn a reply. */
@@ -71,7 +71,10 @@ function planner(): Model {
     if (!turn) return { text: 'done', delayMs: 3, cost: COST }
     // By its seq, so that the same question asked again is answered.
     if (turn.flaky && request.seq % 3 === 0) return { error: 'server', delayMs: turn.thinkMs }
-    const calls = turn.calls.map(({ tool, ms, bytes }) => ({ tool, args: { ms, bytes } }))
+    const calls = turn.calls.map((call) => {
+      if ('order' in call) return ordered(call, request.messages)
+      return { tool: call.tool, args: { ms: call.ms, bytes: call.bytes } }
+    })
     return { calls, delayMs: turn.thinkMs, cost: COST }
   })
 }
@@ -92,7 +95,7 @@ export function agentOf(oracle: Appender<OracleLine>, oraclePath: string): Agent
   return {
     name: AGENT,
     model: planner(),
-    tools: new Toolbox({ tools, plan: false, clock: systemClock }),
+    tools: new Toolbox({ tools, plan: false, clock: systemClock, own: orderTools([{ name: AGENT, description: '' }]) }),
     instructions: 'Follow the plan.',
     limits,
     approvalMs: null,
@@ -100,7 +103,7 @@ export function agentOf(oracle: Appender<OracleLine>, oraclePath: string): Agent
     environment: null,
     budget: null,
     output: null,
-    children: [],
+    children: [AGENT],
     planner: null,
   }
 }

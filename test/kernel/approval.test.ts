@@ -65,6 +65,15 @@ describe('approval', () => {
     expect(log.events.find((event) => event.type === 'agent.tool_result')).toMatchObject({ status: 'denied' })
   })
 
+  it('B-KERNEL-22: a call that was approved in time and waits for its sibling has nothing left that could expire', () => {
+    const log = asking()
+    const expiresAt = log.now + 100
+    const turn = log.reply([ask('risky', { expiresAt }), ask('other')])
+    decide(log, `${turn}.0`, true)
+    log.now = expiresAt + 1_000
+    expect(log.settle()).toEqual({ type: 'rest', waiting: 'approval', until: null })
+  })
+
   it('B-APPROVE-5: n of m approvers, by role: distinct people, and anyone who may decide can deny', () => {
     const log = asking()
     const turn = log.reply([ask('risky', { n: 2, roles: ['operator'] })])

@@ -114,6 +114,18 @@ describe('stopping', () => {
     ])
   })
 
+  it('B-KERNEL-21: orders that were handed over as their run ends were carried out, and their call says so', () => {
+    const log = asking()
+    const turn = log.reply([call('order', { gate: { type: 'outside', orders: [{ type: 'none' }] } }), call('a')])
+    log.owner({ type: 'agent.custom_tool_use', call: `${turn}.0` })
+    log.owner({ type: 'agent.tool_result', call: `${turn}.1`, status: 'error', content: '', ends: 'A hook failed.' })
+    log.settle()
+    expect(log.events.slice(-2)).toMatchObject([
+      { type: 'agent.tool_result', call: `${turn}.0`, status: 'ok' },
+      { type: 'run.settled', outcome: { type: 'failed', reason: 'hook_error' } },
+    ])
+  })
+
   it('B-KERNEL-11: an interrupt stops everything admitted before it: that input joins the transcript and starts nothing', () => {
     const log = asking()
     const before = log.say('never mind')

@@ -105,7 +105,7 @@ describe.each(STORAGES)('a child on %s', (storage) => {
     const running = session.run('Go.')
     await until(async () => {
       expect(ofType(await eventsOf(store, session.id), 'agent.tool_result')).toHaveLength(1)
-      expect(await store.card(session.id)).toMatchObject({ status: 'requires_action', due: null })
+      expect(await store.card(session.id)).toMatchObject({ status: 'running', due: null })
     })
     const claim = await store.claim(session.id, 'somebody-else', 60_000)
     expect(claim).not.toBeNull()
@@ -229,7 +229,7 @@ describe('limits of children', () => {
       ])
       const last = (await treeOf(store, result.sessionId)).at(-1) ?? ''
       expect(ofType(await eventsOf(store, last), 'agent.tool_result')).toMatchObject([
-        { status: 'denied', metadata: { error_type: 'SubAgentDepth' } },
+        { status: 'denied', metadata: { error_type: 'SpawnDepthExceeded' } },
       ])
     },
   )

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Fault, Harness, memory, type Tool } from '../../src/index.ts'
+import { abandon } from '../../src/effects/outcomes.ts'
 import { until } from '../until.ts'
 import { observed, stage, typesOf } from './stage.ts'
 
@@ -262,6 +263,17 @@ describe('the driver', () => {
       [2, false],
       [2, true],
     ])
+  })
+
+  it('B-DRIVE-21: a call that is stopped before it is tried again does not say that it did not run', () => {
+    const proposal = { id: 'p', tool: 'look', args: {}, effect: 'read', timeoutMs: 1, digest: '' } as const
+    const said = (tries: number): unknown => {
+      const call = { key: '3.0', index: 0, proposal, state: { type: 'running', epoch: 2, tries } } as const
+      const [result] = abandon({ type: 'run', key: 'run:3.0', call, mode: 'execute' }, 'interrupted', false).events
+      return result && 'content' in result && result.content
+    }
+    expect(said(0)).toBe('Stopped before it started: it did not run.')
+    expect(said(1)).toBe('Stopped before it was tried again: the try before was lost, and may have run.')
   })
 })
 

@@ -3,10 +3,19 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
-import { defineTool, type Event, type EventPage, Harness, memory, type Script, scripted } from '../../src/index.ts'
+import {
+  defineTool,
+  type Event,
+  type EventPage,
+  Harness,
+  memory,
+  type Request,
+  type Script,
+  scripted,
+} from '../../src/index.ts'
 import { STORAGES, storeOf } from '../models/hosted-stage.ts'
 import { makeFile, meddle, open } from '../stores/folder.ts'
-import { ask, family, gate, report, tool, use } from './children-stage.ts'
+import { ask, family, gate, report, resultsIn, tool, use } from './children-stage.ts'
 import { killedAfter } from './killed.ts'
 
 /** Compiled by `npm run build:all`, which the tests begin with. */
@@ -30,6 +39,7 @@ async function pages(harness: Harness, filter: Parameters<Harness['events']>[0])
   }
 }
 
+type Started = { readonly subagent_session_id: string }
 const seqs = (events: readonly Event[]): readonly number[] => events.map(({ seq }) => seq)
 const upTo = (n: number): readonly number[] => Array.from({ length: n }, (_, i) => i + 1)
 
@@ -128,8 +138,7 @@ describe.each(STORAGES)('what is at work, on %s', (storage) => {
     expect(await harness.active({ parent: 'top' })).toEqual([child])
     for (const filter of [{ root: 'idle' }, { parent: id }, { parent: 'nobody' }, { root: 'top', parent: 'idle' }])
       expect(await harness.active(filter)).toEqual([])
-    // It reads and drives nothing: the card of the parent stays as it is.
-    expect(await harness.list({ status: 'running' })).toHaveLength(1)
+    expect((await harness.list({ status: 'running' })).map(({ session }) => session)).toEqual(['top', id])
     on.open()
     expect((await running).status).toBe('completed')
     expect(await harness.active()).toEqual([])
@@ -137,6 +146,119 @@ describe.each(STORAGES)('what is at work, on %s', (storage) => {
     expect(await harness.status('idle')).toMatchObject({ run: null, phase: 'resting' })
     expect(await harness.status('nobody')).toBeNull()
     await expect(harness.active({ roots: 'x' } as never)).rejects.toThrow(/"roots".*"root"/)
+  })
+
+  it('B-CARD-3: list finds the children of one session, and their cards say the parent', async () => {
+    const roles = { root: [ask('dig'), ask('dig'), report], dig: ['Found it.', 'Found more.'] }
+    const { harness } = family(roles, { storage })
+    const session = await harness.open({ id: 'top' })
+    await session.run('Go.')
+    const children = await harness.list({ parent: 'top' })
+    expect(children).toMatchObject([
+      { parent: 'top', root: 'top', agent: 'subagent', status: 'idle' },
+      { parent: 'top', root: 'top', agent: 'subagent', status: 'idle' },
+    ])
+    const [first] = children
+    expect(await harness.list({ parent: 'top', limit: 1 })).toEqual([first])
+    expect(await harness.list({ parent: first?.session ?? '' })).toEqual([])
+    expect((await harness.list({ root: 'top' }))[0]).not.toHaveProperty('parent')
+    await expect(harness.list({ parnet: 'top' } as never)).rejects.toThrow(/"parnet".*"parent"/)
+  })
+
+  it('B-CARD-4: a session that waits only for children is running, its messages are not queued, and what a child asks is pending once', async () => {
+    const roles = { root: [ask('pay'), report], pay: [use('pay'), 'Paid.'] }
+    const { harness, store } = family(roles, { storage, tools: [tool('pay', { approval: 'ask' })] })
+    const session = await harness.open({ id: 'top' })
+    const parked = await session.run('Go.')
+    expect(parked).toMatchObject({ status: 'requires_action', stopReason: 'approval_required' })
+    expect(await store.card('top')).toMatchObject({ status: 'running', due: null, asks: [] })
+    expect((await store.card('top'))?.waits).toHaveLength(1)
+    const [child] = await harness.list({ status: 'requires_action' })
+    expect(child).toMatchObject({ parent: 'top', waits: [] })
+    expect((await harness.list({ status: 'running' })).map((card) => card.session)).toEqual(['top'])
+    expect(await harness.status('top')).toMatchObject({ status: 'running', phase: 'waiting' })
+    expect(await session.state()).toMatchObject({ status: 'running', phase: 'children', waitsFor: 'answer' })
+    // Nothing goes on without a person.
+    expect(await harness.active()).toEqual([])
+    const pending = await harness.pending()
+    expect(pending).toMatchObject([{ sessionId: child?.session, path: ['top', child?.session], tool: 'pay' }])
+    expect((await session.state()).pending).toEqual(pending)
+    expect(parked.pending).toMatchObject([{ sessionId: child?.session }])
+    expect(await session.send('And hurry.')).toMatchObject({ queued: false })
+    expect(await harness.session(child?.session ?? '').send('Hurry.')).toMatchObject({ queued: true })
+    const [question] = pending
+    if (!question) throw new Error('nothing is asked')
+    await session.decide({ ...question, allow: true, by: 'ana' })
+    expect(await session.run()).toMatchObject({ status: 'completed' })
+    expect(await harness.list({ status: 'running' })).toEqual([])
+  })
+
+  it('B-CARD-4: a session that also waits for a person requires action, however many children work', async () => {
+    const [inside, on] = [gate(), gate()]
+    const slow: () => Promise<string> = async () => {
+      inside.open()
+      await on.opened
+      return 'Found it.'
+    }
+    const both = { calls: [...ask('dig').calls, ...use('person').calls] }
+    const { harness, store } = family(
+      { root: [both, report], dig: [slow] },
+      { storage, tools: [defineTool({ name: 'person', description: 'asks', input: z.object({}) })] },
+    )
+    const session = await harness.open({ id: 'top' })
+    const running = session.run('Go.')
+    await inside.opened
+    await vi.waitFor(async () => expect(await store.card('top')).toMatchObject({ status: 'requires_action' }))
+    expect(await harness.pending()).toMatchObject([{ sessionId: 'top', needs: 'answer' }])
+    // Its child works.
+    expect((await harness.active()).map(({ status }) => status)).toEqual(['running', 'running'])
+    on.open()
+    const waits = await running
+    expect(waits).toMatchObject({ status: 'requires_action', stopReason: 'answer_required' })
+    await session.answer({ callId: waits.pending[0]?.callId ?? '', content: 'yes' })
+    expect(await session.run()).toMatchObject({ status: 'completed' })
+  })
+
+  it('B-CARD-4: a session that waits for the report of a child it started is running, and nothing of it is pending', async () => {
+    const held = gate()
+    const wait = (request: Request) => {
+      const { subagent_session_id: id } = JSON.parse(resultsIn(request)[0]?.content ?? '') as Started
+      return use('wait_subagent', { id })
+    }
+    const roles = {
+      root: [use('spawn_subagent', { prompt: 'dig' }), wait, 'Done.'],
+      dig: [() => held.opened.then(() => 'Found it.')],
+    }
+    const { harness, store } = family(roles, { storage, detached: true })
+    const session = await harness.open({ id: 'top' })
+    const running = session.run('Go.')
+    await vi.waitFor(async () => {
+      const { status, due, waits } = (await store.card('top')) ?? {}
+      expect([status, waits?.length, (due ?? 0) > Date.now()]).toEqual(['running', 1, true])
+    })
+    expect(await session.send('And?')).toMatchObject({ queued: false })
+    expect([await harness.pending(), (await session.state()).pending]).toEqual([[], []])
+    expect((await harness.active()).map(({ phase }) => phase)).toEqual(['waiting', 'model'])
+    held.open()
+    expect((await running).status).toBe('completed')
+  })
+
+  it('B-CARD-5: list says run and phase when it is asked to', async () => {
+    const { harness, store } = family({ root: [ask('dig'), report], dig: ['Found it.'] }, { storage })
+    await (await harness.open({ id: 'top' })).run('Go.')
+    await harness.open({ id: 'new' })
+    const plain = await harness.list()
+    for (const card of plain) expect(Object.keys(card)).not.toContain('phase')
+    const rows = await harness.list({ runs: true })
+    expect(rows.map(({ session, run, phase, parent }) => ({ session, run, phase, parent }))).toEqual([
+      { session: 'new', run: null, phase: 'resting', parent: undefined },
+      { session: 'top', run: (await harness.status('top'))?.run, phase: 'resting', parent: undefined },
+      { session: rows[2]?.session, run: rows[2]?.run, phase: 'resting', parent: 'top' },
+    ])
+    expect(rows[2]?.run).toBeGreaterThan(0)
+    expect(await harness.list({ runs: true, parent: 'top' })).toEqual(rows.slice(2))
+    expect(await store.list({ limit: 9 })).toHaveLength(3)
+    await expect(harness.list({ runs: 1 } as never)).rejects.toThrow(/"runs"/)
   })
 
   it('B-LOOK-9: a run that waits for a provider is active and one that waits for a person is not; a message that was not taken up is building', async () => {
@@ -260,10 +382,7 @@ it('B-LOOK-8: a damaged session hides no other one: its page says where it is da
   for (const id of ['broken', 'whole']) await (await first.open({ id })).send(`Say something ${id}.`)
   await expect.poll(() => first.active()).toMatchObject([{ phase: 'waiting' }, { phase: 'waiting' }])
   await first.close()
-  meddle(file, (db) => db.exec('PRAGMA wal_checkpoint(TRUNCATE)'))
-  const raw = readFileSync(file)
-  raw.write('SAY', raw.indexOf('Say something broken'))
-  writeFileSync(file, raw)
+  damage(file, 'Say something broken')
   const again = made()
   onTestFinished(() => again.close())
   expect(await again.active()).toMatchObject([{ session: 'whole' }])
@@ -274,6 +393,30 @@ it('B-LOOK-8: a damaged session hides no other one: its page says where it is da
   })
   await expect(again.status('broken')).rejects.toMatchObject({ code: 'session_damaged' })
 })
+
+it('B-CARD-5: a damaged session is listed without run and phase, and the others have theirs', async () => {
+  const file = makeFile()
+  const made = () => new Harness({ model: scripted(() => 'Done.'), store: open(file), secrets: {} })
+  const first = made()
+  for (const id of ['broken', 'whole']) await (await first.open({ id })).run(`Say something ${id}.`)
+  await first.close()
+  damage(file, 'Say something broken')
+  const again = made()
+  onTestFinished(() => again.close())
+  const [broken, whole] = await again.list({ runs: true })
+  expect(broken).toMatchObject({ session: 'broken' })
+  expect(Object.keys(broken ?? {})).not.toEqual(expect.arrayContaining(['run']))
+  expect(Object.keys(broken ?? {})).not.toEqual(expect.arrayContaining(['phase']))
+  expect(whole).toMatchObject({ session: 'whole', phase: 'resting', run: expect.any(Number) as number })
+})
+
+/** The words of this event are others than those that its sum was made of. */
+function damage(file: string, words: string): void {
+  meddle(file, (db) => db.exec('PRAGMA wal_checkpoint(TRUNCATE)'))
+  const raw = readFileSync(file)
+  raw.write(words.slice(0, 3).toUpperCase(), raw.indexOf(words))
+  writeFileSync(file, raw)
+}
 
 it('B-LOOK-6: a closed harness reads nothing', async () => {
   const harness = new Harness({ model: scripted([]), store: memory() })

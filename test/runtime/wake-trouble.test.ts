@@ -287,3 +287,34 @@ it('B-WAKE-32: is driven for a caller that asks while a look gives it back becau
   expect(await asked[0]).toMatchObject({ type: 'rested', waiting: 'input' })
   expect(await store.card('s')).toMatchObject({ outcome: 'completed' })
 })
+
+it('B-WAKE-38: a session that waits until another with lost attempts rests is driven when something is sent to it', async () => {
+  const store = memory()
+  const suspects = ['s0', 's1', 's2']
+  for (const id of suspects) {
+    await asleep(store, id, [])
+    await say(store, id, 'hello')
+    await store.claim(id, 'lost', 1)
+  }
+  await new Promise((resolve) => void setTimeout(resolve, 5))
+  const asked: string[] = []
+  const over = new AbortController()
+  const model = scripted(async ({ session }) => {
+    asked.push(session)
+    // The first of them takes longer than anybody would wait.
+    if (asked.length === 1) await new Promise((resolve) => over.signal.addEventListener('abort', resolve))
+    return 'done'
+  })
+  const harness = make(model, { store })
+  const working = harness.work()
+  await until(async () => expect(asked).toHaveLength(1))
+  await new Promise((resolve) => void setTimeout(resolve, 300))
+  expect(asked).toHaveLength(1)
+  const [other = ''] = suspects.filter((id) => id !== asked[0])
+  await say(store, other, 'are you there?')
+  await until(async () => expect(asked).toContain(other))
+  expect(asked).toHaveLength(2)
+  over.abort()
+  await harness.close()
+  await working
+})

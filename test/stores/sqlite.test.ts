@@ -31,10 +31,12 @@ describeStore('sqlite', async () => {
   return { clock, store: open(makeFile(), { clock }) }
 })
 
-/** As a file was before its workers said which process they are, and before its sessions said where they work. */
-const WITHOUT_PROCESSES = ['host', 'pid', 'started']
-  .map((column) => `ALTER TABLE workers DROP COLUMN ${column}`)
-  .join('; ')
+/** As a file was before its children said whose they are, its workers which process they are, and its sessions where they work. */
+const WITHOUT_PARENTS = 'DROP INDEX sessions_parent; ALTER TABLE sessions DROP COLUMN parent'
+const WITHOUT_PROCESSES = [
+  WITHOUT_PARENTS,
+  ...['host', 'pid', 'started'].map((column) => `ALTER TABLE workers DROP COLUMN ${column}`),
+].join('; ')
 const WITHOUT_FOLDERS = `${WITHOUT_PROCESSES}; DROP INDEX sessions_folder; ALTER TABLE sessions DROP COLUMN folder`
 
 describe('a healthy SQLite file', () => {
@@ -250,6 +252,44 @@ describe('a healthy SQLite file', () => {
     expect(await open(file, { clock }).holders('h')).toEqual([{ worker: 'w1', process }])
     clock.advance(TTL)
     expect(await store.claim('a', 'w2', TTL)).not.toBeNull()
+  })
+
+  it('B-CARD-2: children come out of an index by their parent, in a file of the eighth schema too, where their names say it', async () => {
+    const file = makeFile()
+    const first = sqlite(file)
+    // A root may have a tilde in its name too.
+    for (const id of ['a', 'b~', 'c']) await create(first, id)
+    for (const root of ['a', 'b~']) {
+      await create(first, `${root}~4.0`, { root })
+      await create(first, `${root}~4.0~12.1.3`, { root })
+    }
+    await first.close()
+    meddle(file, (db) => db.exec(`${WITHOUT_PARENTS}; UPDATE meta SET version = 8`))
+    const store = open(file)
+    const below = async (parent: string) => (await store.list({ parent, limit: 9 })).map(({ session }) => session)
+    expect(await below('a')).toEqual(['a~4.0'])
+    expect(await below('a~4.0')).toEqual(['a~4.0~12.1.3'])
+    expect(await below('b~')).toEqual(['b~~4.0'])
+    expect(await below('b~~4.0')).toEqual(['b~~4.0~12.1.3'])
+    expect(await store.card('a~4.0')).toMatchObject({ parent: 'a', root: 'a', status: 'idle', seq: 1 })
+    expect(await store.card('a~4.0')).not.toHaveProperty('trouble')
+    for (const id of ['a', 'b~', 'c']) expect(await store.card(id)).not.toHaveProperty('parent')
+    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: SCHEMA_VERSION })
+    // Its next commit writes the card anew.
+    const next = card('a~4.0', { root: 'a', parent: 'a', status: 'running' })
+    await write(store, await claim(store, 'a~4.0', 'w'), [note('x')], { card: next })
+    expect(await open(file).card('a~4.0')).toMatchObject({ parent: 'a', status: 'running', seq: 2 })
+    expect(await store.card('a~4.0')).not.toHaveProperty('trouble')
+    for (const sql of [SQL.listBelow, SQL.listNewestBelow, SQL.listMadeBelow]) {
+      const steps = meddle(file, (db) => db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as Step[])
+      const plan = steps.map(({ detail }) => detail)
+      expect(plan.join()).toContain('SEARCH s USING INDEX sessions_parent (parent=?')
+      expect(plan.filter((step) => step.startsWith('SCAN s'))).toEqual([])
+      if (sql === SQL.listBelow) expect(plan.join()).not.toContain('TEMP B-TREE')
+    }
+    // What the index says and the card does not is said on the card.
+    meddle(file, (db) => db.exec(`UPDATE sessions SET parent = 'c' WHERE id = 'a~4.0'`))
+    expect((await open(file).card('a~4.0'))?.trouble?.reason).toContain('damaged')
   })
 
   it('B-STORE-88: a file of the first schema is brought up to date when it is opened, with all that is due in it', async () => {

@@ -8,7 +8,7 @@ import { importsOf, resolveImport, type SourceFile, type Violation, violation } 
 const below = ['kernel', 'ports', 'options', 'view', 'tools', 'models', 'stores', 'context', 'tracing', 'live'] as const
 /** What drives a session, in four rooms that know each other: the loop, what it has done, what joins its commits, the verbs. */
 const runtime = ['engine', 'effects', 'riders', 'sessions'] as const
-const engine = [...below, ...runtime, 'archive', 'agents', 'memory', 'graphs', 'workflows'] as const
+const engine = [...below, ...runtime, 'archive', 'agents', 'memory', 'graphs', 'workflows', 'boards'] as const
 const allowed: Readonly<Record<string, readonly string[]>> = {
   // Its public list names the ports too: types, which import nothing but its own.
   kernel: ['ports'],
@@ -32,11 +32,13 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   riders: [...below, ...runtime],
   sessions: [...below, ...runtime, 'archive'],
   archive: [...below, ...runtime],
-  agents: ['kernel', 'ports', ...runtime],
+  agents: ['kernel', 'ports', 'options', 'view', 'tools', 'models', ...runtime],
   memory: ['kernel', 'ports', 'options', 'view', 'tools', 'models', 'stores', ...runtime],
   // What a node does is defined like any other tool.
   graphs: ['kernel', 'ports', 'options', 'view', 'tools', ...runtime, 'workflows'],
   workflows: ['kernel', 'ports', 'options', 'view', 'tools', 'sessions', 'graphs'],
+  // Folds of logs, their tools, and a planner that is handed over like a graph.
+  boards: ['kernel', 'ports', 'options', 'view', 'tools', ...runtime, 'graphs'],
   // Pages of a session, from its stream: the verbs as types, and never a store or a driver.
   ui: ['kernel', 'ports', 'options', 'view', 'models', 'sessions'],
   scripts: ['kernel', 'ports', ...runtime],
@@ -65,14 +67,29 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'tracing',
     'replay',
     'memory',
+    'agents',
     'graphs',
+    'boards',
     'version',
   ],
   server: ['harness', 'kernel', 'ports', 'server/wire'],
   'server/wire': ['kernel', 'ports'],
   web: ['kernel', 'ports', 'view', 'server/wire'],
   // The tools frame too: what the simulator's agent does is defined like any other tool.
-  sim: ['kernel', 'ports', ...runtime, 'archive', 'live', 'stores', 'tools', 'view', 'context'],
+  sim: [
+    'kernel',
+    'ports',
+    ...runtime,
+    'archive',
+    'live',
+    'stores',
+    'tools',
+    'view',
+    'context',
+    'graphs',
+    'boards',
+    'workflows',
+  ],
 }
 
 /** The rooms of src/tools, and the rooms each may import. What stands beside them makes tools of several rooms. */
@@ -88,6 +105,7 @@ const toolRooms: Readonly<Record<string, readonly string[]>> = {
   skills: ['core', 'files', 'shell'],
   people: ['core'],
   agents: ['core', 'files', 'repair'],
+  worktrees: ['core', 'files'],
 }
 /** The tools of a room that has several. They do not import each other; the file that makes them together does. */
 const tools = new Set(['read', 'write', 'edit', 'list', 'glob', 'search'].map((name) => `src/tools/files/${name}.ts`))

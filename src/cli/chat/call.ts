@@ -71,7 +71,8 @@ export class Calls {
     const folded: Folded = { number, tool, args, depth: parent ? 1 : 0, ...fresh }
     this.all.push(folded)
     this.#folded.set(call, folded)
-    this.#open.push(folded)
+    // Those of a child get no line of their own: the child has one.
+    if (!parent) this.#open.push(folded)
   }
 
   hear({ session, call, line }: Pick<BashLine, 'session' | 'call' | 'line'>): void {
@@ -138,7 +139,7 @@ export function foldedLine(call: Folded, { paint, width, mark }: Drawing): strin
 }
 
 /** The arguments that describe a call best. */
-const TELLING = ['command', 'pattern', 'query', 'url', 'question', 'path', 'name'] as const
+const TELLING = ['command', 'pattern', 'query', 'url', 'question', 'path', 'task', 'prompt', 'name'] as const
 
 export function aboutOf({ tool, args }: { readonly tool: string; readonly args: Json }): string {
   const name = oneLine(tool)

@@ -39,6 +39,8 @@ export class ChatView implements Form {
   #doing = 'beginning'
   #isStopping = false
   #fill = new Fill()
+  /** The lines of the children that work. */
+  children: (mark: string) => readonly string[] = () => []
   readonly #window: number
 
   /** `window`: how many tokens the model takes, without end where that is unknown. */
@@ -69,6 +71,12 @@ export class ChatView implements Form {
     this.#presenter.rest()
   }
 
+  /** Nothing runs in the session itself: only its children are shown, above the prompt. */
+  idle(): void {
+    const some = this.children('').length > 0
+    this.#out.show(some ? (mark) => ({ calls: this.children(mark), status: null }) : null)
+  }
+
   /** Input of the user. Commands are dimmed. */
   echo(text: string): void {
     const { paint, columns } = this.#out
@@ -94,7 +102,7 @@ export class ChatView implements Form {
     else this.#presenter.see(event)
   }
 
-  /** Only the calls of children are shown. */
+  /** Their calls are kept for `/calls`; what a child does now is one line, see children.ts. */
   #seeChild(event: StreamEvent): void {
     if (event.type === 'agent.message' || event.type === 'agent.tool_use' || event.type === 'agent.tool_result')
       this.calls.take(event)
@@ -143,7 +151,8 @@ export class ChatView implements Form {
   other(event: Logged): void {
     switch (event.type) {
       case 'user.message':
-        if (!this.#isEchoed(event.id)) this.queued.set(event.seq, messageText(event))
+        // Nobody typed the report of a child. Its own line says how it ended, and `/look` the rest.
+        if (event.report === undefined && !this.#isEchoed(event.id)) this.queued.set(event.seq, messageText(event))
         return
       case 'run.started':
         this.run = event.seq
@@ -243,6 +252,7 @@ export class ChatView implements Form {
       ...calls.slice(0, CALLS_MAX),
       ...(calls.length > CALLS_MAX ? [paint.dim(`  … and ${calls.length - CALLS_MAX} more`)] : []),
       ...(line === '' ? [] : [paint.dim(clippedToWidth(`    ${oneLine(line, 2_000)}`, columns))]),
+      ...this.children(mark),
       ...queued,
     ]
     const status = [

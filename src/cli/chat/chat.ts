@@ -6,6 +6,7 @@ import type { Card } from '../../kernel/index.ts'
 import { tokensOf } from '../../context/meter.ts'
 import { askApproval, bound, decideCovered, hasVoted, isForOthers, type Said } from '../present/approval.ts'
 import { aboutOf } from './call.ts'
+import { childLine, Children } from './children.ts'
 import { runCommand, type ChatOptions, type Ended, type Talk } from './slash-commands.ts'
 import { ChatView } from './chat-view.ts'
 import { fitted, saidText } from '../present/text.ts'
@@ -13,10 +14,14 @@ import { oneLine } from '../present/clean.ts'
 import { headLine, isBudget, neededText, votesText } from '../present/ending.ts'
 import { endOf, EXIT } from '../exit.ts'
 import { startIn } from '../state/folders.ts'
+import { isForPerson } from '../state/log.ts'
 import { WAITS_MS } from '../present/outage.ts'
 import { shortId } from '../state/place.ts'
 import { hiddenText, painted, shownCall } from '../present/preview.ts'
 import { typed } from '../present/print.ts'
+
+/** How often the children are looked at while any works. */
+const LOOK_MS = 500
 
 export class Chat implements Talk {
   readonly options: ChatOptions
@@ -29,6 +34,10 @@ export class Chat implements Talk {
   /** The last event that was sent from here. */
   #sent = 0
   #works = false
+  /** Also while it asks between two parts of a run. */
+  #follows = false
+  readonly children: Children
+  #looks = false
   #stopping = false
   #left = false
   #closing: Promise<void> | null = null
@@ -41,15 +50,28 @@ export class Chat implements Talk {
     this.options = options
     this.session = session
     this.view = new ChatView(options.terminal.out, options.calls, (id) => this.#echoed.has(id), options.window)
+    this.children = new Children(options.place.store)
+    const { out } = options.terminal
+    this.view.children = (mark) => this.children.lines(out.paint, out.columns, mark)
   }
 
   /** Runs until the user leaves. An open session with work or questions goes on first. */
   async talk(card: Card | null): Promise<Ended> {
+    const looking = setInterval(() => void this.#look(), LOOK_MS)
+    try {
+      return await this.#talk(card)
+    } finally {
+      clearInterval(looking)
+    }
+  }
+
+  async #talk(card: Card | null): Promise<Ended> {
     if (card) {
       this.view.seq = card.seq
       const tokens = await tokensOf(this.options.place.store, card.session, card.seq)
       if (tokens !== null) this.view.filled(tokens)
-      if (card.status === 'requires_action' || card.due !== null) await this.goOn()
+      if (card.status === 'requires_action' || card.due !== null || card.waits.length > 0) await this.goOn()
+      else await this.look()
     }
     while (!this.#left && this.wish === null) {
       const text = this.#typed.shift() ?? (await this.options.terminal.read())
@@ -57,11 +79,35 @@ export class Chat implements Talk {
       await this.#guarded(() => this.#entered(text))
     }
     await this.#closing
-    if (this.#exit === EXIT.ok && this.session) {
-      const { status } = (await this.options.place.store.card(this.session.id)) ?? {}
-      if (status === 'requires_action') this.#exit = EXIT.waits
-    }
+    if (this.#exit === EXIT.ok && this.session && (await this.#waits(this.session.id))) this.#exit = EXIT.waits
     return this.wish ?? { type: 'left', exit: this.#exit }
+  }
+
+  /** While anything may be new: the session works, or one of its children. */
+  async #look(): Promise<void> {
+    if (this.#looks || this.#left || !(this.#works || this.children.working.length > 0)) return
+    await this.#guarded(() => this.look())
+  }
+
+  async look(): Promise<void> {
+    const { session, options, view } = this
+    const card = session && (await options.place.store.card(session.id))
+    if (!session || !card || this.#looks) return
+    this.#looks = true
+    try {
+      const { paint, columns } = options.terminal.out
+      // The end of a child that its parent waits for is the line of that call.
+      for (const child of await this.children.look(card))
+        if (child.detached) options.terminal.out.say('call', childLine(child, paint, columns))
+    } finally {
+      this.#looks = false
+    }
+    if (this.#works || this.#left) return
+    view.idle()
+    if (this.#follows) return
+    // What a child reported opened a run.
+    if (this.children.all.length > 0 && card.seq > view.seq && card.status !== 'requires_action')
+      await this.#follow(() => this.#rest(session))
   }
 
   /** Input outside of a prompt. A working session gets it with its next turn; else it is queued. */
@@ -107,21 +153,29 @@ export class Chat implements Talk {
     if (text.trim() === '') return
     this.options.remember(text)
     if (!this.options.terminal.echoes) this.view.echo(text)
-    if (text.startsWith('/')) return runCommand(this, text, false)
+    if (text.startsWith('/')) return runCommand(this, text, this.#works)
+    // A report of a child has opened a run since the prompt was shown.
+    if (this.#works) return this.#steer(text)
     const id = randomUUID()
     this.#echoed.add(id)
     const session = (this.session ??= await this.#opened())
-    const { status } = (await this.options.place.store.card(session.id)) ?? {}
-    if (status === 'requires_action') {
+    if (await this.#waits(session.id)) {
       await session.send(text, { id, by: this.options.by })
       return this.view.note('It waits for your word first, and hears this then: /approve, /reject or /pending.')
     }
     await this.#follow(() => session.stream(text, { deltas: true, id }))
   }
 
+  /** For a person: itself, or a child that it waits for. */
+  async #waits(id: string): Promise<boolean> {
+    const { store } = this.options.place
+    const card = await store.card(id)
+    return card !== null && isForPerson(store, card)
+  }
+
   async #opened(): Promise<SessionHandle> {
-    const { place, harness } = this.options
-    return startIn(place, place.folder, (as) => harness.open(as))
+    const { place, harness, agent } = this.options
+    return startIn(place, place.folder, (as) => harness.open(agent === undefined ? as : { ...as, agent }))
   }
 
   async #steer(text: string): Promise<void> {
@@ -134,11 +188,25 @@ export class Chat implements Talk {
     if (session) await this.#guarded(() => this.#follow(() => this.#rest(session)))
   }
 
+  async decided(): Promise<void> {
+    if (!this.#works) await this.goOn()
+  }
+
   #rest(session: SessionHandle): RunStream {
     return session.stream(undefined, { after: this.view.seq, deltas: true })
   }
 
   async #follow(begin: () => RunStream): Promise<void> {
+    this.#follows = true
+    try {
+      await this.#followed(begin)
+    } finally {
+      this.#follows = false
+    }
+    if (!this.#left) await this.look()
+  }
+
+  async #followed(begin: () => RunStream): Promise<void> {
     const { session, view } = this
     for (let stream = begin(); ; ) {
       const before = view.seq

@@ -7,7 +7,9 @@ import { type Folded, foldedLine, type Texts, unfolded, type Calls } from './cal
 import { hiddenText, painted } from '../present/preview.ts'
 import { clean, oneLine } from '../present/clean.ts'
 import { contextLines } from '../present/context.ts'
-import { fitted } from '../present/text.ts'
+import { eventLine } from '../present/event-line.ts'
+import { clippedToWidth, fitted } from '../present/text.ts'
+import { childLine, type Children } from './children.ts'
 import { isBudget } from '../present/ending.ts'
 import { counted } from '../../view/text.ts'
 import { EXIT, Refusal } from '../exit.ts'
@@ -37,6 +39,8 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
   help: entry('', 'this', true, help),
   calls: entry('[all]', 'the calls of this session, with their numbers', true, calls),
   show: entry('[N] [all]', 'unfold a call: its arguments and its result', true, show),
+  agents: entry('', 'the agents that work for this session, and what each does', true, agents),
+  look: entry('[N]', 'what an agent did last; asks you what it waits for', true, look),
   pending: entry('', 'what waits for your word', true, pending),
   approve: entry('[CALL]', 'allow it', false, (chat, words) => decide(chat, words, true)),
   reject: entry('[CALL] [WHY]', 'refuse it', false, (chat, words) => decide(chat, words, false)),
@@ -147,6 +151,40 @@ async function textsOf({ content, outcome, status }: Folded, place: Talk['option
 async function kept({ store }: Talk['options']['place'], hash: string): Promise<string> {
   const blob = await store.blob(hash)
   return blob ? Buffer.from(blob.data).toString() : '(it is not kept)'
+}
+
+async function agents(chat: Talk): Promise<void> {
+  const { children, view } = chat
+  const { terminal } = chat.options
+  await chat.look()
+  const { paint, columns } = terminal.out
+  if (children.all.length === 0) return view.note('No agent works for this session.')
+  const lines = children.all.map((child) => childLine(child, paint, columns))
+  terminal.out.say('note', [...lines, paint.dim('  /look N shows one.')].join('\n'))
+}
+
+/** The last events of a child that are shown. */
+const LOOKED_AT = 12
+
+async function look(chat: Talk, [given]: readonly string[]): Promise<void> {
+  const { children, options, view } = chat
+  await chat.look()
+  const { place, terminal } = options
+  const child = given === undefined ? (children.working[0] ?? children.all.at(-1)) : children.find(given)
+  if (!child)
+    return view.note(
+      given === undefined
+        ? 'No agent works for this session.'
+        : `There is no agent ${oneLine(given, 40)}. /agents lists them.`,
+    )
+  const { session: id, card } = child
+  const { paint, columns } = terminal.out
+  const { events } = await place.store.read(id, Math.max(0, card.seq - LOOKED_AT), LOOKED_AT)
+  const rows = events.map((event) => paint.dim(clippedToWidth(`  ${eventLine(event)}`, columns)))
+  terminal.out.say('note', [childLine(child, paint, columns), ...rows].join('\n'))
+  const pending = (await waiting(chat)).filter(({ sessionId }) => sessionId === id)
+  for (const each of pending) if (!(await chat.ask(each))) return view.note('  It waits.')
+  if (pending.length > 0) await chat.decided()
 }
 
 async function pending(chat: Talk): Promise<void> {
@@ -277,6 +315,8 @@ export type ChatOptions = {
   readonly harness: Harness
   readonly setup: Setup
   readonly models: readonly string[]
+  /** The agent of a new session. Absent: the folder's own. */
+  readonly agent?: string
   /** How many tokens they take, without end where that is unknown. */
   readonly window: number
   readonly terminal: Terminal
@@ -311,5 +351,10 @@ export interface Talk {
   decide(pending: Pending, allow: boolean, why?: string): Promise<void>
   /** Goes on with open work and asks its questions. */
   goOn(): Promise<void>
+  readonly children: Children
+  /** Looks at the children now. */
+  look(): Promise<void>
+  /** A child was answered: goes on, unless the session works already. */
+  decided(): Promise<void>
   leave(): void
 }

@@ -42,7 +42,13 @@ const PROMPT = '› '
 const PASTE_ON = '\u001b[?2004h'
 const PASTE_OFF = '\u001b[?2004l'
 
-type Reading = { readonly question: boolean; readonly done: (text: string | null) => void; readonly draft: Line }
+/** `before`: what was read when the question came. It is read on after the answer. */
+type Reading = {
+  readonly question: boolean
+  readonly done: (text: string | null) => void
+  readonly draft: Line
+  readonly before: Reading | null
+}
 
 class Rich implements Terminal {
   readonly out: Screen
@@ -74,7 +80,7 @@ class Rich implements Terminal {
   read(question?: string): Promise<string | null> {
     return new Promise((resolve) => {
       const draft = this.#line
-      this.#reading = { question: question !== undefined, done: resolve, draft }
+      this.#reading = { question: question !== undefined, done: resolve, draft, before: this.#reading }
       if (question !== undefined) this.#line = EMPTY_LINE
       this.#prompt = question === undefined ? this.#usual : { text: `${question} `, paint: this.out.paint.bold }
       this.out.later()
@@ -91,7 +97,7 @@ class Rich implements Terminal {
     process.off('SIGCONT', this.#back).off('exit', this.#restore)
     if (!gone) this.#raw(false)
     this.#in.pause()
-    this.#answer(null)
+    while (this.#reading) this.#answer(null)
   }
 
   readonly #key = (_: string | undefined, key: Key): void => {
@@ -123,7 +129,7 @@ class Rich implements Terminal {
   #answer(text: string | null): void {
     const reading = this.#reading
     if (!reading) return
-    this.#reading = null
+    this.#reading = reading.before
     if (reading.question) this.#line = reading.draft
     this.#prompt = this.#usual
     reading.done(text)
@@ -160,12 +166,12 @@ class Plain implements Terminal {
   open = true
   gone = false
   readonly #lines: ReturnType<typeof createInterface>
-  #reading: ((text: string | null) => void) | null = null
-  #prompt = ''
+  /** The last one is answered first. */
+  readonly #readings: { readonly prompt: string; readonly done: (text: string | null) => void }[] = []
   #begun = ''
 
   constructor(input: ReadStream, tty: NodeJS.WriteStream, { ears }: TerminalOptions) {
-    this.out = new PlainLines(tty, () => (this.#reading ? this.#prompt : ''))
+    this.out = new PlainLines(tty, () => this.#readings.at(-1)?.prompt ?? '')
     this.#lines = createInterface({ input, terminal: false })
     input.on('error', ears.gone)
     this.#lines.on('close', ears.end)
@@ -182,11 +188,9 @@ class Plain implements Terminal {
   }
 
   read(question?: string): Promise<string | null> {
-    this.#prompt = question === undefined ? '> ' : `${question} `
-    this.out.put(this.#prompt)
-    return new Promise((resolve) => {
-      this.#reading = resolve
-    })
+    const prompt = question === undefined ? '> ' : `${question} `
+    this.out.put(prompt)
+    return new Promise((done) => void this.#readings.push({ prompt, done }))
   }
 
   close(gone = false): void {
@@ -196,13 +200,12 @@ class Plain implements Terminal {
     if (!gone) this.out.end()
     this.#lines.removeAllListeners('close')
     this.#lines.close()
-    this.#answer(null)
+    while (this.#answer(null));
   }
 
   #answer(text: string | null): boolean {
-    const reading = this.#reading
-    this.#reading = null
-    reading?.(text)
-    return reading !== null
+    const reading = this.#readings.pop()
+    reading?.done(text)
+    return reading !== undefined
   }
 }

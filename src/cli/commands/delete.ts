@@ -4,11 +4,12 @@ import type { Call } from '../args.ts'
 import { oneLine } from '../present/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { folderOf } from '../state/folders.ts'
-import { sweep } from '../state/leftovers.ts'
+import { removeWith, sweep } from '../state/leftovers.ts'
 import { inPlace, type Place, sessionOf, shortId } from '../state/place.ts'
 import { ask, isAttended, print, printJson, warn } from '../present/print.ts'
 import { person } from '../state/work.ts'
-import { stateOf, taskOf } from './list.ts'
+import { taskOf } from './list.ts'
+import { stateOf } from '../../view/tree.ts'
 
 export function deleteOne(call: Call): Promise<number> {
   return inPlace(async (place) => {
@@ -19,11 +20,12 @@ export function deleteOne(call: Call): Promise<number> {
       warn('Nothing was removed.')
       return EXIT.interrupted
     }
-    const removed = await place.store.remove(session, person(call))
+    const { store } = place
+    const { removed, worktrees } = await removeWith(store, [session], () => store.remove(session, person(call)))
     await sweep(place.home, removed)
     const events = removed.reduce((sum, each) => sum + each.events, 0)
     const bytes = removed.reduce((sum, each) => sum + each.bytes, 0)
-    if (call.is('json')) printJson({ session, folder, events, bytes, removed })
+    if (call.is('json')) printJson({ session, folder, events, bytes, removed, worktrees })
     else print(`Removed session ${shortId(session)} for good: ${countOf(events, 'event')}, ${sizeOf(bytes)}.`)
     return EXIT.ok
   })

@@ -15,7 +15,7 @@ export function fork(call: Call): Promise<number> {
     const folder = (await folderOf(place, session)) ?? place.folder
     const upTo = at === undefined ? {} : { at }
     const { id } = await startIn(place, folder, (as) => {
-      return aside(place, (harness) => harness.session(session).fork({ ...as, ...upTo }), agent)
+      return aside(place, (harness) => harness.session(session).fork({ ...as, ...upTo }), { agent, folder })
     })
     const again = foldAll(await allEvents(place.store, id)).run?.turn?.open.length ?? 0
     if (call.is('json')) printJson({ session: id, from: session, at: at ?? null, open: again })

@@ -1,63 +1,57 @@
-// `terret handoffs`: the tasks that agents of a session gave to others, at any depth, with what came of each. Read from the logs.
-import type { Store } from '../../kernel/index.ts'
+// `terret handoffs`: what the agents of a session gave to each other, at any depth: tasks, reports, questions, answers, messages and
+// stops, each with its text. Read from the logs.
+import { createHash } from 'node:crypto'
+import type { Card, Store } from '../../kernel/index.ts'
+import { cardsBelow } from '../../stores/plan/tree-cost.ts'
+import { type Handoff, handoffIn, inOrder } from '../../view/handoffs.ts'
+import { nameIn, parentIn } from '../../view/tree.ts'
 import type { Call } from '../args.ts'
-import { oneLine } from '../present/clean.ts'
 import { EXIT } from '../exit.ts'
-import { allEvents } from '../state/log.ts'
-import { readPlace, sessionOf } from '../state/place.ts'
+import { oneLine } from '../present/clean.ts'
 import { print, printJson } from '../present/print.ts'
-import { CallLog, contentOf } from '../../view/calls.ts'
-import { outsideOf } from '../../kernel/ledger.ts'
-import { childId } from '../../stores/plan/id.ts'
-
-type Handoff = {
-  readonly from: string
-  readonly to: string
-  readonly session: string
-  readonly call: string
-  /** The child session that works on it. */
-  readonly child: string
-  readonly task: string
-  readonly at: number
-  readonly ended: number | null
-  readonly status: string
-  readonly answer: string
-}
+import { eventsOf } from '../state/log.ts'
+import { readPlace, sessionOf } from '../state/place.ts'
 
 export function handoffs(call: Call): Promise<number> {
-  return readPlace(async (place) => {
-    const { session, agent } = await sessionOf(place, call.words[0] ?? '')
-    const found = await handoffsOf(place.store, session, agent)
+  return readPlace(async ({ store, ...place }) => {
+    const card = await sessionOf({ store, ...place }, call.words[0] ?? '')
+    const found = await handoffsOf(store, card)
     for (const each of found) {
-      if (call.is('json')) printJson(each)
-      else {
-        const depth = '  '.repeat(each.session.split('~').length - 1)
-        print(`${depth}${new Date(each.at).toISOString()}  ${oneLine(each.from)} → ${oneLine(each.to)}  ${each.status}`)
-        print(`${depth}  task    ${oneLine(each.task, 300)}`)
-        if (each.answer !== '') print(`${depth}  answer  ${oneLine(each.answer, 300)}`)
-      }
+      const sha256 = createHash('sha256').update(each.text).digest('hex')
+      if (call.is('json')) printJson({ ...each, sha256 })
+      else for (const line of lines(each, card.session, sha256)) print(line)
     }
-    if (found.length === 0 && !call.is('json')) print('No agent of this session gave a task to another.')
+    if (found.length === 0 && !call.is('json')) print('No agent of this session gave anything to another.')
     return EXIT.ok
   })
 }
 
-/** In the order they were given, each followed by those below it. */
-async function handoffsOf(store: Store, session: string, agent: string): Promise<readonly Handoff[]> {
-  const log = new CallLog()
-  for (const event of await allEvents(store, session)) log.take(event)
+async function handoffsOf(store: Store, card: Card): Promise<readonly Handoff[]> {
+  const cards = new Map([card, ...(await cardsBelow(store, card))].map((each) => [each.session, each]))
+  const agentOf = (session: string): string => cards.get(session)?.agent ?? session
   const found: Handoff[] = []
-  for (const { key, proposal, intent, result, ...rest } of log.all) {
-    const { child: to, answers } = outsideOf(proposal) ?? {}
-    if (to === undefined || intent === null) continue
-    const child = answers?.session ?? childId(session, key)
-    const { task = '' } = proposal.args as { readonly task?: string }
-    const content = contentOf({ ...rest, result })
-    const answer = typeof content === 'string' ? content : `${content.bytes} bytes`
-    const ends = { ended: result?.at ?? null, status: result?.status ?? 'open', answer }
-    found.push({ from: agent, to, session, call: key, child, task, at: intent.at, ...ends })
-    // One that only answers a question goes on with a child that is listed already.
-    if (!answers) found.push(...(await handoffsOf(store, child, to)))
+  for (const each of cards.values()) {
+    const { session, agent } = each
+    const receiver = { session, agent, parent: parentIn(each, cards), agentOf }
+    for await (const event of eventsOf(store, session)) found.push(...[handoffIn(event, receiver) ?? []].flat())
   }
-  return found
+  return inOrder(found)
+}
+
+const TEXT_CHARS_MAX = 300
+const HASH_CHARS = 12
+
+function lines({ at, kind, status, from, to, ...rest }: Handoff, top: string, sha256: string): readonly string[] {
+  const { fromSession, toSession, text, files } = rest
+  const role = (agent: string, session: string | null): string =>
+    session === null || session === top ? oneLine(agent) : `${oneLine(agent)} ${nameIn(session, top)}`
+  const what = status === undefined ? kind : `${kind}, ${oneLine(status)}`
+  const ends = `${role(from, fromSession)} → ${role(to, toSession)}`
+  return [
+    `${new Date(at).toISOString()}  ${ends}  ${what}${text === '' ? '' : `  sha256 ${sha256.slice(0, HASH_CHARS)}…`}`,
+    ...(text === '' ? [] : [`  ${oneLine(text, TEXT_CHARS_MAX)}`]),
+    ...files.map(({ name = 'a file', media, bytes, hash }) => {
+      return `  with ${oneLine(name)}, ${oneLine(media)}, ${bytes} bytes, sha256 ${hash.slice(0, HASH_CHARS)}…`
+    }),
+  ]
 }

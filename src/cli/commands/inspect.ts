@@ -12,12 +12,15 @@ import { heldIn, heldLines } from '../present/held.ts'
 import { allEvents, eventsOf, foldAll, pendingIn } from '../state/log.ts'
 import { outageLine } from '../present/outage.ts'
 import { CUT, isStopped, outcomeOf } from '../present/outcome.ts'
-import { readPlace, sessionOf, shortId } from '../state/place.ts'
+import { type Place, readPlace, sessionOf, shortId } from '../state/place.ts'
 import { type Window, windowIn } from '../state/window.ts'
 import { print, printJson, printSaid, seatOf } from '../present/print.ts'
+import { flowOf } from '../state/flows.ts'
 import { isPlanned, stateIn, stopsOf } from '../state/workflows.ts'
 import { CallLog, decisionsIn } from '../../view/calls.ts'
-import { stateOf, taskOf, troubleText } from './list.ts'
+import { taskOf, troubleText } from './list.ts'
+import { treeIn } from '../state/tree.ts'
+import { drawnTree, stateOf } from '../../view/tree.ts'
 import { counted, textOf } from '../../view/text.ts'
 import { usdOf } from '../../view/usd.ts'
 import { usdText } from '../../view/usd.ts'
@@ -25,76 +28,88 @@ import { usdText } from '../../view/usd.ts'
 export function inspect(call: Call): Promise<number> {
   return readPlace(async (place) => {
     const card = await sessionOf(place, call.words[0] ?? '')
-    const { session } = card
-    const events = await allEvents(place.store, session)
-    const pending = await pendingIn(place.store, card.root)
-    const folder = await folderOf(place, session)
-    if (call.is('context')) return showContext(call, card, await windowIn(place, folder, events), place.store)
-    const { compactions, tokens, counted: isCounted } = await contextReport(place.store, session, UNKNOWN)
-    const summary = { ...summaryOf(events), compactions }
-    const decisions = [...decisionsIn(events)].map(([key, { tool, counted: said }]) => {
-      return { call: key, tool, allow: said.at(-1)?.allow ?? false, by: said.map(({ by }) => by) }
-    })
-    const tree = await treeOf(place.store, card, summary)
-    const task = await taskOf(place.store, session)
-    const workflow = isPlanned(card.agent) ? await workflowIn(events) : null
-    const { environment, attachments } = originIn(events)
-    if (call.is('json')) {
-      const said = { folder, environment, attachments, task, summary, decisions, pending, state: foldAll(events) }
-      const treeCost = tree?.cost ?? card.cost
-      const money = { treeCost, costUsd: usdOf(card.cost), treeCostUsd: usdOf(treeCost) }
-      printJson({ ...card, ...money, ...said, tree, ...(workflow ? { workflow } : {}) })
-      return EXIT.ok
-    }
-    const { created, runs, requests, calls, tools, text, cut, last } = summary
-    print(`Session   ${session}`)
-    const why = card.status === 'idle' ? endedBy(last) : ''
-    print(`State     ${stateOf(card)}${why}`)
-    if (card.outage) print(`Outage    ${outageLine(card) ?? ''}`)
-    if (card.trouble) print(`Trouble   ${troubleText(session, card.trouble)}`)
-    print(`Folder    ${oneLine(folder ?? 'not known', 400)}`)
-    if (environment !== null) print(`Environment ${oneLine(environment, 400)}`)
-    for (const { name = 'a file', media, bytes } of attachments)
-      print(`Attached  ${oneLine(name, 300)}, ${oneLine(media)}, ${bytes} bytes`)
-    print(`Task      ${oneLine(task, 400)}`)
-    print(
-      `Began     ${created === null ? '?' : new Date(created).toISOString()}, last event ${new Date(card.at).toISOString()}`,
-    )
-    const did = [counted(runs, 'run'), counted(requests, 'request'), counted(calls, 'call')]
-    print(`Events    ${events.length}; ${did.join(', ')}`)
-    print(`Spent     ${spentText(summary, card.cost)}`)
-    if (tree) print(`In all    ${spentText(tree, tree.cost)}, with ${counted(tree.sessions - 1, 'child session')}`)
-    if (isCounted) print(`Context   ${tokens} tokens; --context says what they are`)
-    if (summary.epochs > 1) print(`Prefix    made ${summary.epochs} times`)
-    for (const line of [...compactionLines(compactions), ...missLines(summary.misses)]) print(line)
-    if (workflow) for (const line of workflowLines(workflow)) print(line)
-    for (const [tool, ends] of workflow ? [] : Object.entries(tools)) {
-      print(
-        `Tool      ${oneLine(tool)}: ${Object.entries(ends)
-          .map(([status, n]) => `${n} ${status}`)
-          .join(', ')}`,
-      )
-    }
-    for (const each of decisions)
-      print(
-        `Decided   call ${each.call}, ${oneLine(each.tool)}: ${each.allow ? 'yes' : 'no'} (${each.by.map((name) => oneLine(name)).join(', ')})`,
-      )
-    if (card.wakes > 0) print(`Wakes     ${card.wakes}`)
-    const showing = { folder, ...seatOf(process.stdout, call.is('whole')) }
-    const held = await heldIn(place.store, session)
-    if (held) print((await heldLines(held, showing)).join('\n'))
-    for (const each of pending) print([...(await pendingLines(each, showing)), wayLine(each)].join('\n'))
-    if (!workflow && text.trim() !== '') {
-      print('')
-      printSaid(text.trim())
-      if (cut) print(`! ${CUT}`)
-    }
-    return EXIT.ok
+    return call.is('tree') ? showTree(call, card, place.store) : showSession(call, place, card)
   })
+}
+
+async function showSession(call: Call, place: Place, card: Card): Promise<number> {
+  const { session } = card
+  const events = await allEvents(place.store, session)
+  const pending = await pendingIn(place.store, card.root)
+  const folder = await folderOf(place, session)
+  if (call.is('context')) return showContext(call, card, await windowIn(place, folder, events), place.store)
+  const { compactions, tokens, counted: isCounted } = await contextReport(place.store, session, UNKNOWN)
+  const summary = { ...summaryOf(events), compactions }
+  const decisions = [...decisionsIn(events)].map(([key, { tool, counted: said }]) => {
+    return { call: key, tool, allow: said.at(-1)?.allow ?? false, by: said.map(({ by }) => by) }
+  })
+  const tree = await treeOf(place.store, card, summary)
+  const task = await taskOf(place.store, session)
+  const workflow = isPlanned(card.agent) ? await workflowIn(events) : null
+  const { environment, attachments } = originIn(events)
+  if (call.is('json')) {
+    const said = { folder, environment, attachments, task, summary, decisions, pending, state: foldAll(events) }
+    const treeCost = tree?.cost ?? card.cost
+    const money = { treeCost, costUsd: usdOf(card.cost), treeCostUsd: usdOf(treeCost) }
+    printJson({ ...card, ...money, ...said, tree, ...(workflow ? { workflow } : {}) })
+    return EXIT.ok
+  }
+  const { created, runs, requests, calls, tools, text, cut, last } = summary
+  print(`Session   ${session}`)
+  const why = card.status === 'idle' ? endedBy(last) : ''
+  print(`State     ${stateOf(card)}${why}`)
+  if (card.outage) print(`Outage    ${outageLine(card) ?? ''}`)
+  if (card.trouble) print(`Trouble   ${troubleText(session, card.trouble)}`)
+  print(`Folder    ${oneLine(folder ?? 'not known', 400)}`)
+  if (environment !== null) print(`Environment ${oneLine(environment, 400)}`)
+  for (const { name = 'a file', media, bytes } of attachments)
+    print(`Attached  ${oneLine(name, 300)}, ${oneLine(media)}, ${bytes} bytes`)
+  print(`Task      ${oneLine(task, 400)}`)
+  print(
+    `Began     ${created === null ? '?' : new Date(created).toISOString()}, last event ${new Date(card.at).toISOString()}`,
+  )
+  const did = [counted(runs, 'run'), counted(requests, 'request'), counted(calls, 'call')]
+  print(`Events    ${events.length}; ${did.join(', ')}`)
+  print(`Spent     ${spentText(summary, card.cost)}`)
+  if (tree) print(`In all    ${spentText(tree, tree.cost)}, with ${counted(tree.sessions - 1, 'child session')}`)
+  if (isCounted) print(`Context   ${tokens} tokens; --context says what they are`)
+  if (summary.epochs > 1) print(`Prefix    made ${summary.epochs} times`)
+  for (const line of [...compactionLines(compactions), ...missLines(summary.misses)]) print(line)
+  if (workflow) for (const line of workflowLines(workflow)) print(line)
+  for (const [tool, ends] of workflow ? [] : Object.entries(tools)) {
+    print(
+      `Tool      ${oneLine(tool)}: ${Object.entries(ends)
+        .map(([status, n]) => `${n} ${status}`)
+        .join(', ')}`,
+    )
+  }
+  for (const each of decisions)
+    print(
+      `Decided   call ${each.call}, ${oneLine(each.tool)}: ${each.allow ? 'yes' : 'no'} (${each.by.map((name) => oneLine(name)).join(', ')})`,
+    )
+  if (card.wakes > 0) print(`Wakes     ${card.wakes}`)
+  const showing = { folder, ...seatOf(process.stdout, call.is('whole')) }
+  const held = await heldIn(place.store, session)
+  if (held) print((await heldLines(held, showing)).join('\n'))
+  for (const each of pending) print([...(await pendingLines(each, showing)), wayLine(each)].join('\n'))
+  if (!workflow && text.trim() !== '') {
+    print('')
+    printSaid(text.trim())
+    if (cut) print(`! ${CUT}`)
+  }
+  return EXIT.ok
 }
 
 /** For what is shown without the size of a window: no host is asked for it. */
 const UNKNOWN: Window = { tokens: Number.POSITIVE_INFINITY, compacts: true }
+
+/** The session and all below it, one line each. */
+async function showTree(call: Call, card: Card, store: Store): Promise<number> {
+  const rows = await treeIn(store, card)
+  if (call.is('json')) for (const row of rows) printJson(row)
+  else for (const line of drawnTree(rows, { now: store.now(), safe: oneLine, top: shortId })) print(line)
+  return EXIT.ok
+}
 
 /** What its next request holds. */
 async function showContext(call: Call, { session, agent }: Card, window: Window, store: Store): Promise<number> {
@@ -117,8 +132,10 @@ const NO_ORIGIN: Pick<Extract<Event, { type: 'session.created' }>, 'environment'
 /** For a workflow: its nodes, their artifacts and the state. `history` shows the log. */
 export async function workflowIn(events: readonly Event[]) {
   const { reportFound } = await import('../../graphs/index.ts')
+  const [created] = events
+  const isFlow = created?.type === 'session.created' && flowOf(created.agent) !== null
   const state = stateIn(events) ?? {}
-  return { nodes: stopsOf(events, reportFound), artifacts: state.artifacts ?? [], state }
+  return { nodes: stopsOf(events, isFlow ? () => '' : reportFound), artifacts: state.artifacts ?? [], state }
 }
 
 function workflowLines({ nodes, artifacts }: Awaited<ReturnType<typeof workflowIn>>): readonly string[] {

@@ -18,7 +18,7 @@ import { inPlace, type Place, sessionOf, shortId, workplaceOf } from '../state/p
 import { print, typed } from '../present/print.ts'
 import type { Setup } from '../state/setup.ts'
 import { windowOf } from '../state/window.ts'
-import { person, setupOf, withHarness } from '../state/work.ts'
+import { agentWanted, person, setupOf, withHarness } from '../state/work.ts'
 import { workflowOf } from '../state/workflows.ts'
 
 export function interactive(call: Call): Promise<number> {
@@ -31,6 +31,8 @@ export function interactive(call: Call): Promise<number> {
       'A session and --continue exclude each other. Name a session, or use --continue for the last one of this folder.',
     )
   const wanted = call.is('continue') ? 'latest' : name
+  if (wanted !== undefined && call.text('agent') !== undefined)
+    throw new Refusal(EXIT.usage, 'A session keeps its agent, so --agent is for a new one.')
   return inPlace(async (place) => {
     const card = wanted === undefined ? null : await sessionOf(place, wanted)
     if (card?.status === 'terminated')
@@ -42,7 +44,7 @@ export function interactive(call: Call): Promise<number> {
     if (card && workflowOf(card.agent) !== null)
       throw new Refusal(
         EXIT.usage,
-        `Session ${shortId(card.session)} is a report, not a chat. Go on with: ${typed(`resume ${shortId(card.session)}`)}`,
+        `Session ${shortId(card.session)} is a workflow, not a chat. Go on with: ${typed(`resume ${shortId(card.session)}`)}`,
       )
     return held(place, card, call)
   })
@@ -79,29 +81,48 @@ async function modes({ place, card, call, seat, ...first }: Holding): Promise<nu
   const { environmentSecrets } = await import('../../index.ts')
   const history = openHistory(place.home, first.setup.folder, environmentSecrets(first.setup.env))
   let { setup } = first
+  const agent = card?.agent ?? (await agentWanted(setup, call))
   for (let said = call; ; ) {
     const now = setup
-    const ended = await withHarness(place, now, said, async (harness, ear) => {
-      // Not earlier: a missing model or key is reported without touching the terminal.
-      const terminal = (seat.terminal ??= terminalFor(seat, history))
-      const models = said.texts('model').length > 0 ? said.texts('model') : (now.settings.model ?? [])
-      const { tokens: window } = await windowOf(now, models)
-      const id = seat.chat ? seat.chat.session?.id : card?.session
-      const session = id === undefined ? null : harness.session(id)
-      const remember = (text: string): void => history.add(text)
-      const calls = seat.chat?.view.calls ?? new Calls()
-      const chat = new Chat(
-        { place, harness, setup: now, models, window, terminal, calls, kept: [], by: person(said), remember },
-        session,
-      )
-      const isFirst = seat.chat === null
-      seat.chat = chat
-      ear.hear = (line) => chat.view.calls.hear(line)
-      ear.note = (text) => chat.view.note(text)
-      if (isFirst) await greet(chat, place)
-      else chat.view.note(`  mode ${now.mode}`)
-      return chat.talk(session && (await place.store.card(session.id)))
-    })
+    const ended = await withHarness(
+      place,
+      now,
+      said,
+      async (harness, ear) => {
+        // Not earlier: a missing model or key is reported without touching the terminal.
+        const terminal = (seat.terminal ??= terminalFor(seat, history))
+        const models = said.texts('model').length > 0 ? said.texts('model') : (now.settings.model ?? [])
+        const { tokens: window } = await windowOf(now, models)
+        const id = seat.chat ? seat.chat.session?.id : card?.session
+        const session = id === undefined ? null : harness.session(id)
+        const remember = (text: string): void => history.add(text)
+        const calls = seat.chat?.view.calls ?? new Calls()
+        const chat = new Chat(
+          {
+            place,
+            harness,
+            setup: now,
+            models,
+            window,
+            terminal,
+            calls,
+            kept: [],
+            by: person(said),
+            remember,
+            ...(agent === undefined ? {} : { agent }),
+          },
+          session,
+        )
+        const isFirst = seat.chat === null
+        seat.chat = chat
+        ear.hear = (line) => chat.view.calls.hear(line)
+        ear.note = (text) => chat.view.note(text)
+        if (isFirst) await greet(chat, place)
+        else chat.view.note(`  mode ${now.mode}`)
+        return chat.talk(session && (await place.store.card(session.id)))
+      },
+      agent,
+    )
     if (ended.type === 'left') return ended.exit
     said = inMode(call, ended.mode)
     setup = await setupOf(place, now.folder, noted(said))

@@ -4,10 +4,12 @@ import type { Call } from '../args.ts'
 import { oneLine } from '../present/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { cardsIn, notedFolders } from '../state/folders.ts'
+import { isAskedBelow } from '../state/log.ts'
 import { hasStore, readPlace, shortId } from '../state/place.ts'
 import { print, printJson, typed, warn } from '../present/print.ts'
 import { type TreeCard, withTreeCost } from '../../stores/plan/tree-cost.ts'
 import { taskText } from '../state/workflows.ts'
+import { isQuarantined, stateOf } from '../../view/tree.ts'
 
 const LIMIT = 20
 const STATUSES = ['idle', 'running', 'rescheduling', 'requires_action', 'terminated'] as const
@@ -34,7 +36,8 @@ export async function list(call: Call): Promise<number> {
       if (task === null) continue
       if (call.is('json')) {
         const { tokensOf } = await import('../../context/meter.ts')
-        printJson({ ...card, folder, task, contextTokens: await tokensOf(place.store, card.session, card.seq) })
+        const contextTokens = await tokensOf(place.store, card.session, card.seq)
+        printJson({ ...card, folder, task, contextTokens, waitsBelow: await isAskedBelow(place.store, card) })
       } else print(line(card, task, all ? (folder ?? '?') : null))
     }
     const left = shown.find(isQuarantined)
@@ -42,9 +45,19 @@ export async function list(call: Call): Promise<number> {
       warn(
         `No worker tries ${shortId(left.session)} any more: \`terret inspect ${shortId(left.session)}\` says why, and how to go on.`,
       )
+    if (!call.is('json')) await warnOfChildren(place.store, shown)
     if (!call.is('json') && cards.length > limit) warn('… and more: --limit N shows them.')
     return EXIT.ok
   })
+}
+
+/** The sessions whose subagents wait for a person: their own cards say `running`, or how they ended. */
+async function warnOfChildren(store: Store, cards: readonly Card[]): Promise<void> {
+  for (const card of cards) {
+    if (!(await isAskedBelow(store, card))) continue
+    const id = shortId(card.session)
+    warn(`A subagent of ${id} waits for you: \`terret pending ${id}\` shows it.`)
+  }
 }
 
 type Status = Card['status']
@@ -84,19 +97,6 @@ function line(card: TreeCard, task: string, folder: string | null): string {
   const why = card.outage?.reason ?? (stateOf(card) === 'halted' ? card.cause : undefined)
   const outage = why === undefined ? '' : `  (${oneLine(why, 80)})`
   return `${shortId(card.session).padEnd(8)}  ${stateOf(card).padEnd(15)}  ${when}  ${cost.padStart(8)}${place}  ${oneLine(task, 60)}${outage}`
-}
-
-/** One word: what it is doing, or how it ended. */
-export function stateOf(card: Card): string {
-  const { status, outcome } = card
-  if (isQuarantined(card)) return 'quarantined'
-  if (card.held) return 'held'
-  return status === 'idle' ? (outcome ?? 'new') : status
-}
-
-/** It failed so often in a row that workers leave it alone. */
-function isQuarantined({ trouble }: Card): boolean {
-  return trouble?.until === null
 }
 
 /** The error of the last try, and how to try again. */

@@ -4,12 +4,13 @@ import type { Call } from '../args.ts'
 import { oneLine } from '../present/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { sessionsIn } from '../state/folders.ts'
-import { sweep, sweepLost } from '../state/leftovers.ts'
+import { removeWith, sweep, sweepLost } from '../state/leftovers.ts'
 import { hasStore, inPlace, type Place, shortId } from '../state/place.ts'
 import { ask, isAttended, print, printJson, warn } from '../present/print.ts'
 import { person } from '../state/work.ts'
 import { countOf, sizeOf, whenOf } from './delete.ts'
-import { stateOf, taskOf } from './list.ts'
+import { taskOf } from './list.ts'
+import { stateOf } from '../../view/tree.ts'
 
 /** A root with its children, as `prune` looks at them. */
 type Family = { readonly root: Card; readonly cards: readonly Card[]; readonly events: number; readonly at: number }
@@ -132,10 +133,10 @@ async function removeAll(
   try {
     for (const wave of waves) {
       for (let from = 0; from < wave.length; from += TOGETHER) {
-        const asked = wave.slice(from, from + TOGETHER).map(async ({ root }) => {
-          removed.push(...(await store.remove(root.session, by).catch((error: unknown) => refused(error, kept))))
-        })
-        await Promise.all(asked)
+        const ids = wave.slice(from, from + TOGETHER).map(({ root }) => root.session)
+        const asked = (id: string) => store.remove(id, by).catch((error: unknown) => refused(error, kept))
+        const { removed: some } = await removeWith(store, ids, async () => (await Promise.all(ids.map(asked))).flat())
+        removed.push(...some)
       }
     }
   } finally {

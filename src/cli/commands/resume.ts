@@ -29,7 +29,7 @@ export async function resumeSession(place: Place, card: Card, call: Call, messag
     if (paused || held) await session.steer([{ type: 'resume' }])
     const said = message !== '' ? message : wasCutShort(card) ? goOnOf(card) : undefined
     const open = run?.turn?.open ?? []
-    return work(call, { harness, setup, session, ear, agent, open, after: card.seq }, (deltas) =>
+    return work(call, { store: place.store, harness, setup, session, ear, agent, open, after: card.seq }, (deltas) =>
       session.stream(said, { ...(said ? {} : { after: card.seq }), deltas }),
     )
   }

@@ -4,7 +4,7 @@ import type { Call } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { startIn } from '../state/folders.ts'
 import { inPlace, type Place, sessionOf, workplaceOf } from '../state/place.ts'
-import { type Ear, setupOf, withHarness, work } from '../state/work.ts'
+import { agentWanted, type Ear, setupOf, withHarness, work } from '../state/work.ts'
 
 export async function run(call: Call): Promise<number> {
   const task = call.words.join(' ').trim()
@@ -12,15 +12,22 @@ export async function run(call: Call): Promise<number> {
   if (task === '') throw new Refusal(EXIT.usage, 'The task is missing. Usage: terret run TASK')
   if (!goesOn && call.text('session') !== undefined)
     throw new Refusal(EXIT.usage, '--session goes with --continue: terret run --continue --session ID TASK')
+  if (goesOn && call.text('agent') !== undefined)
+    throw new Refusal(EXIT.usage, 'A session keeps its agent, so --agent and --continue exclude each other.')
   return inPlace((place) => (goesOn ? goOn(place, call, task) : begin(place, call, task)))
 }
 
 async function begin(place: Place, call: Call, task: string): Promise<number> {
   const setup = await setupOf(place, place.folder, call)
-  return withHarness(place, setup, call, async (harness, ear) => {
-    const session = await startIn(place, place.folder, (as) => harness.open(as))
-    return work(call, { harness, setup, session, ear }, (deltas) => session.stream(task, { deltas }))
-  })
+  const agent = await agentWanted(setup, call)
+  const drive = async (harness: Harness, ear: Ear): Promise<number> => {
+    const as = agent === undefined ? {} : { agent }
+    const session = await startIn(place, place.folder, (where) => harness.open({ ...where, ...as }))
+    return work(call, { store: place.store, harness, setup, session, ear, ...as }, (deltas) =>
+      session.stream(task, { deltas }),
+    )
+  }
+  return withHarness(place, setup, call, drive, agent)
 }
 
 async function goOn(place: Place, call: Call, task: string): Promise<number> {
@@ -28,7 +35,9 @@ async function goOn(place: Place, call: Call, task: string): Promise<number> {
   const setup = await setupOf(place, await workplaceOf(place, id), call, agent)
   const drive = (harness: Harness, ear: Ear): Promise<number> => {
     const session = harness.session(id)
-    return work(call, { harness, setup, session, ear, agent }, (deltas) => session.stream(task, { deltas }))
+    return work(call, { store: place.store, harness, setup, session, ear, agent }, (deltas) =>
+      session.stream(task, { deltas }),
+    )
   }
   return withHarness(place, setup, call, drive, agent)
 }

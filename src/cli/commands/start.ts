@@ -48,7 +48,9 @@ async function begin(place: Place, call: Call, { topic, documents, out }: Input)
   const drive = async (harness: Harness): Promise<number> => {
     const session = await startIn(place, folder, (as) => harness.open({ ...as, agent }))
     if (!call.is('quiet') && !call.is('json')) warn(`Report ${shortId(session.id)}: ${oneLine(topic, 200)}`)
-    return work(call, { harness, setup, session, agent }, (deltas) => session.stream(JSON.stringify(input), { deltas }))
+    return work(call, { store: place.store, harness, setup, session, agent }, (deltas) =>
+      session.stream(JSON.stringify(input), { deltas }),
+    )
   }
   const code = await withHarness(place, setup, call, drive, agent)
   return code === EXIT.waits ? EXIT.ok : code

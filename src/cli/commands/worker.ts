@@ -3,6 +3,7 @@
 import type { Harness, LookResult } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
 import { agentFor } from '../state/agent.ts'
+import { equipped, isDefined } from '../state/agents.ts'
 import type { Call } from '../args.ts'
 import { clean } from '../present/clean.ts'
 import { decideCovered } from '../present/approval.ts'
@@ -125,7 +126,7 @@ class Crews {
   /** The setup of its folder limits a session. */
   async #crewOf(session: string, agent: string): Promise<Crew> {
     const folder = await workplaceOf(this.#place, session)
-    const name = `${workflowOf(agent) ?? ''} ${folder}`
+    const name = `${isDefined(agent) ? 'agents' : (workflowOf(agent) ?? '')} ${folder}`
     const known = this.#crews.get(name)
     if (known) return known
     const crew = this.#open(folder, agent)
@@ -137,7 +138,8 @@ class Crews {
   async #open(folder: string, agent: string): Promise<Crew> {
     const setup = await setupOf(this.#place, folder, this.#call, agent)
     const { store } = this.#place
-    const parts = await agentFor(setup, { models: this.#call.texts('model'), agent })
+    const own = await agentFor(setup, { models: this.#call.texts('model'), agent })
+    const parts = await equipped(own, setup, agent, store)
     const { options, close } = await remembering(parts.options, setup, store)
     const { Harness } = await import('../../index.ts')
     const worker = { leaseMs: LEASE_MS, onError: (session: string, error: unknown) => this.#report(session, error) }

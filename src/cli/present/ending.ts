@@ -6,6 +6,8 @@ import { EXIT } from '../exit.ts'
 import { shortId } from '../state/place.ts'
 import { hiddenText, painted, type Room, shownCall } from './preview.ts'
 import { isAttended, print, printJson, printSaid, seatOf, typed, warn } from './print.ts'
+import type { Store } from '../../kernel/index.ts'
+import { nameIn } from '../../view/tree.ts'
 import { counted } from '../../view/text.ts'
 import { usdText } from '../../view/usd.ts'
 
@@ -33,11 +35,13 @@ export type Telling = {
   /** The last model failure shown, so that it is not shown twice. */
   readonly told: string
   readonly folder: string
+  /** What children wait for that work on their own. */
+  readonly below?: readonly Pending[]
 }
 
 /** Prints the result, and returns the exit code. */
 export async function tell(result: Result, options: Telling): Promise<number> {
-  if (options.json) printJson(resultJson(result))
+  if (options.json) printJson(resultJson(withBelow(result, options)))
   else {
     // Of a halted run the text is the cause, which the last lines say.
     const said = (result.status === 'halted' ? result.said : result.text).trim()
@@ -46,6 +50,46 @@ export async function tell(result: Result, options: Telling): Promise<number> {
       for (const line of await endLines(result, options)) warn(line)
   }
   return exitOf(result)
+}
+
+/** For programs, which otherwise see that it waits and not for what. */
+function withBelow(result: Result, { below = [] }: Telling): Result {
+  return below.length === 0 ? result : { ...result, pending: [...result.pending, ...below] }
+}
+
+type Left = {
+  readonly exit: number
+  readonly json: boolean
+  readonly stopped: boolean
+  readonly folder: string
+  readonly waiting: readonly Pending[]
+}
+
+/** What children still do or wait for, and how they go on. Returns the exit code of all of it. */
+export async function tellChildren(store: Store, id: string, left: Left): Promise<number> {
+  const { exit, json, stopped, folder } = left
+  const { unmergedBelow, workingBelow } = await import('../state/children.ts')
+  // Otherwise the result has said it.
+  const waiting = exit === EXIT.ok ? left.waiting : []
+  const working = await workingBelow(store, id)
+  if (!json) {
+    for (const each of waiting)
+      for (const line of [...(await pendingLines(each, { folder, ...seatOf(process.stderr, false) })), wayLine(each)])
+        warn(line)
+    const names = working.map(({ session, agent }) => `${nameIn(session, id)} ${oneLine(agent)}`)
+    // The run itself had ended before the stop, and says nothing of it.
+    if (exit === EXIT.ok && stopped && names.length === 0)
+      warn(`Its agents were stopped. Nothing is lost. Go on with: ${typed(`resume ${shortId(id)}`)}`)
+    if (names.length > 0)
+      warn(
+        `Not done yet: ${names.join(', ')}. They go on with: ${typed(`resume ${shortId(id)}`)}   or: ${typed('worker')}`,
+      )
+    // What git cannot say keeps no result back.
+    for (const line of await unmergedBelow(folder, id).catch(() => [])) warn(oneLine(line, 2_000))
+  }
+  if (exit !== EXIT.ok) return exit
+  if (stopped) return EXIT.interrupted
+  return waiting.length > 0 ? EXIT.waits : working.length > 0 ? EXIT.later : EXIT.ok
 }
 
 /** The same for a report: the answer is the file, and the pending write is shown whole. */
@@ -58,6 +102,32 @@ export async function tellReport(result: Result, options: Telling): Promise<numb
       for (const line of await reportLines(result, options)) warn(line)
   }
   return exitOf(result)
+}
+
+/** The same for a workflow of a file: the answer is its text, or its summary. */
+export async function tellFlow(result: Result, options: Telling): Promise<number> {
+  const said = saidBy(result)
+  if (options.json) printJson(resultJson(result, said))
+  else {
+    if (said !== '') printSaid(said)
+    if (!options.quiet || result.status !== 'completed') for (const line of await endLines(result, options)) warn(line)
+  }
+  return exitOf(result)
+}
+
+function saidBy(result: Result): string {
+  const { text, summary, ...more } = (('output' in result ? result.output : null) ?? {}) as {
+    readonly text?: unknown
+    readonly summary?: string | { readonly text?: unknown }
+    readonly result?: unknown
+  }
+  // Of a delegation the summary is a sentence on how it ended.
+  const said = typeof summary === 'string' ? [more.result, summary] : [text ?? summary?.text]
+  return said
+    .filter((each) => typeof each === 'string')
+    .map((each) => each.trim())
+    .filter((each) => each !== '')
+    .join('\n\n')
 }
 
 function writtenIn(result: Result): string | null {

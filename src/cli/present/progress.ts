@@ -2,7 +2,7 @@
 // All text of models, tools and files is cleaned first. It decides nothing.
 import type { Json, StreamEvent } from '../../index.ts'
 import type { BashLine } from '../../tools/index.ts'
-import { Cleaner, clippedToWidth, clippedEnd, paintsOf, saidText, widthOf } from './text.ts'
+import { Cleaner, clippedToWidth, clippedEnd, type Paint, paintsOf, saidText, widthOf } from './text.ts'
 import { oneLine, safeJson } from './clean.ts'
 import { CUT, outcomeOf, outcomeText, tailOf } from './outcome.ts'
 import { type Form, type Logged, type Of, Presenter } from './presenter.ts'
@@ -89,6 +89,17 @@ export class Progress implements Form {
   /** A line of our own, between those of the session. */
   note(text: string): void {
     this.#presenter.note(text)
+  }
+
+  get paint(): Paint {
+    return this.#out.paint
+  }
+
+  /** What is waited for while the session itself rests. */
+  waits(names: readonly string[]): void {
+    const [first = 'its agents', ...more] = names
+    this.#now = `waiting for ${first}${more.length === 0 ? '' : ` and ${more.length} more`}`
+    this.#presenter.begin()
   }
 
   /** Restores the terminal. A later event opens it again. */

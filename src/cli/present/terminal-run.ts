@@ -9,9 +9,12 @@ import { WAITS_MS } from './outage.ts'
 import { isAttended, seatOf, typed, warn, ask } from './print.ts'
 import { shortId } from '../state/place.ts'
 import type { Setup } from '../state/setup.ts'
+import { ChildrenWait, goesOn, waitingBelow } from '../state/children.ts'
+import type { Store } from '../../kernel/index.ts'
 import type { Progress } from './progress.ts'
 
 export type TerminalRun = {
+  readonly store: Store
   readonly harness: Harness
   readonly session: SessionHandle
   readonly setup: Setup
@@ -27,23 +30,40 @@ export type TerminalRun = {
   readonly after: number
 }
 
-/** Drives until the run is over or needs another person. */
-export async function drive(deck: TerminalRun, begin: () => RunStream): Promise<Result> {
+/** `stopped`: by Ctrl-C. */
+type Driven = { readonly result: Result; readonly stopped: boolean }
+
+/** Drives until the run is over or needs another person, and so are the children that work for it. */
+export async function drive(deck: TerminalRun, begin: () => RunStream): Promise<Driven> {
   const { session, view } = deck
   const ending = new AbortController()
-  const off = onSignals(deck, ending)
+  const stopping = new AbortController()
+  const off = onSignals(deck, ending, stopping)
+  const children = new ChildrenWait(deck, AbortSignal.any([ending.signal, stopping.signal]))
   try {
     let { result, seq } = await follow(begin(), deck)
-    while (isWaiting(result, ending.signal) || (await decided(deck, result, ending.signal))) {
+    while (
+      isWaiting(result, ending.signal) ||
+      (await decided(deck, result, ending.signal)) ||
+      (await children.report(result, seq)) ||
+      (await decidedBelow(deck, result, ending.signal))
+    ) {
       const rest = session.stream(undefined, { after: seq, deltas: view.live, patienceMs: WAITS_MS })
       const seen = await follow(rest, { ...deck, after: seq })
       result = seen.result
       seq = seen.seq
     }
-    return result
+    return { result: await children.last(result), stopped: stopping.signal.aborted }
   } finally {
     off()
   }
+}
+
+/** What children ask whose parent does not wait for them. */
+async function decidedBelow(deck: TerminalRun, result: Result, ending: AbortSignal): Promise<boolean> {
+  if (!goesOn(result) || !deck.asks || !isAttended() || ending.aborted) return false
+  const pending = await waitingBelow(deck.store, deck.session.id)
+  return pending.length > 0 && (await askHere(deck, pending, ending)) && !ending.aborted
 }
 
 /** `seq` is the last event of the session itself. */
@@ -64,7 +84,11 @@ async function follow(
 }
 
 /** The first Ctrl-C stops the run and waits until it has settled; the second leaves at once. The log is complete either way. */
-function onSignals({ harness, session, view }: TerminalRun, ending: AbortController): () => void {
+function onSignals(
+  { harness, session, view }: TerminalRun,
+  ending: AbortController,
+  stopping: AbortController,
+): () => void {
   let asked = false
   const interrupt = (): void => {
     if (asked) {
@@ -73,6 +97,7 @@ function onSignals({ harness, session, view }: TerminalRun, ending: AbortControl
       process.exit(EXIT.interrupted)
     }
     asked = true
+    stopping.abort()
     view.note('Stopping; once more leaves at once.')
     session.interrupt().catch((error: unknown) => view.note(`It could not be stopped: ${String(error)}`))
   }

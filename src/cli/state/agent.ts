@@ -18,6 +18,7 @@ import { EXIT, Refusal } from '../exit.ts'
 import type { Environment } from './home.ts'
 import { type Servers, serversFor } from './servers.ts'
 import { type Setup, toolNames } from './setup.ts'
+import { type Flow, flowOf } from './flows.ts'
 import { partsOf, type Workflow, workflowOf } from './workflows.ts'
 import type { TracingPlace } from '../../tracing/index.ts'
 
@@ -39,7 +40,9 @@ type AgentParts = Servers & { readonly options: Omit<HarnessOptions, 'store'> }
 
 export async function agentFor(setup: Setup, wishes: AgentWishes = {}): Promise<AgentParts> {
   const workflow = workflowOf(wishes.agent)
-  if (workflow !== null) return { options: await workflowOptions(workflow, setup, wishes), servers: [], troubles: [] }
+  const flow = workflow !== null && flowOf(workflow) !== null
+  if (workflow !== null && !flow)
+    return { options: await workflowOptions(workflow, setup, wishes), servers: [], troubles: [] }
   const { workspaceInstructions, environmentSecrets } = await import('../../index.ts')
   const { settings, policy, env, guidance } = setup
   const { limits, budget, environment, prefix, compression, compaction, instructions = '' } = settings
@@ -62,9 +65,25 @@ export async function agentFor(setup: Setup, wishes: AgentWishes = {}): Promise<
     ...(compaction === undefined ? {} : { compaction }),
     ...(limits ? { limits } : {}),
     ...(budget ? { budget } : {}),
+    // Agents of a workflow from a file work with the tools of the folder.
+    ...(flow ? await partsOf(workflow, setup.folder, (name, of) => flowModel(setup, wishes, name, of)) : {}),
     ...(await tracingFor(setup)),
   }
   return { options, servers, troubles }
+}
+
+/** A file of the folder may only name models that the user has chosen. */
+async function flowModel(setup: Setup, wishes: AgentWishes, name: string, { file, of }: Flow): Promise<Model> {
+  const { model = [], routes = {} } = setup.settings
+  const chosen = [...model, ...Object.values(routes), ...(wishes.models ?? [])]
+  if (of === 'folder' && !name.startsWith(HINT) && !chosen.includes(name))
+    throw new Refusal(
+      EXIT.config,
+      `${file} names the model ${name}, which your configuration does not. Add it there, or use one that is there.`,
+    )
+  const [made] = await modelsFor(setup, { ...wishes, models: [name] })
+  if (made) return made
+  throw new Refusal(EXIT.config, `There is no model ${name}.`)
 }
 
 /** The nodes of a workflow are its tools; it gets no tools of the folder. */

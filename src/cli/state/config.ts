@@ -2,6 +2,7 @@
 // does nothing is dangerous. What a workspace may set is in setup.ts.
 import { dirname, isAbsolute, resolve } from 'node:path'
 import type { HostedOptions, Json, Workload } from '../../index.ts'
+import type { AgentPins } from '../../agents/index.ts'
 import { nearest } from '../../options.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { readPlain } from './plain-file.ts'
@@ -56,6 +57,8 @@ export type Settings = ModelSettings & {
   readonly model?: readonly string[]
   /** A model for each workload, or `hint:NAME` for that of another one. */
   readonly routes?: Partial<Readonly<Record<Workload, string>>>
+  /** Models that the user fixed for agents that are defined in files. */
+  readonly agents?: AgentPins
   readonly instructions?: string
   readonly prefix?: 'keep' | 'follow'
   readonly compression?: 'auto' | 'full' | 'light' | 'off'
@@ -72,6 +75,12 @@ export type Settings = ModelSettings & {
   readonly skills?: readonly string[]
   readonly tracing?: TracingEntry
   readonly memory?: boolean | MemoryEntry
+  /** Whether the agent may start others. On unless it is false. */
+  readonly subagents?: boolean
+  /** false: no `todo` board. */
+  readonly board?: boolean
+  /** false: no tools to merge and discard the worktrees of children. */
+  readonly worktrees?: boolean
   readonly endpoints?: Readonly<Record<string, EndpointEntry>>
 }
 
@@ -274,6 +283,12 @@ const CHECKS: { readonly [K in keyof Settings]-?: Check<NonNullable<Settings[K]>
     summarization: text,
     vision: text,
   }),
+  agents: object<AgentPins>({
+    orchestrator: object<NonNullable<AgentPins['orchestrator']>>({ model: text }),
+    teams: table(
+      object<{ readonly lead_model?: string; readonly agent_model?: string }>({ lead_model: text, agent_model: text }),
+    ),
+  }),
   outputTokensMax: tokens,
   temperature: upTo(2),
   topP: upTo(1),
@@ -321,5 +336,8 @@ const CHECKS: { readonly [K in keyof Settings]-?: Check<NonNullable<Settings[K]>
       extract: orObject(flag, object<ExtractEntry>({ model: text, tokens: count, calls: count, runs: count })),
     }),
   ),
+  subagents: flag,
+  board: flag,
+  worktrees: flag,
   endpoints: table(endpoint),
 }

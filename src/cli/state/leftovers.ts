@@ -18,6 +18,25 @@ export async function sweep(home: Home, removed: readonly Removal[]): Promise<vo
   tried(home.folders, () => forgetFolders(home, new Set(removed.map(({ session }) => session))))
 }
 
+/**
+ * Removes sessions with `remove`, and their worktrees without changes. Those with changes stay and are named. Returns what was removed,
+ * and the paths of the worktrees that stay.
+ */
+export async function removeWith(
+  store: Store,
+  sessions: readonly string[],
+  remove: () => Promise<readonly Removal[]>,
+): Promise<{ readonly removed: readonly Removal[]; readonly worktrees: readonly string[] }> {
+  const { sweepRemoved, workedIn } = await import('../../tools/worktrees/removed.ts')
+  const worked = (await Promise.all(sessions.map((session) => workedIn(store, session)))).flat()
+  const removed = await remove()
+  const { worktrees, troubles } = await sweepRemoved(store, worked)
+  for (const why of troubles) warn(clean(`A worktree of it could not be looked at: ${why}`))
+  for (const { path, branch } of worktrees)
+    warn(clean(`The worktree ${path} (${branch}) has changes or is in use, and stays. See: terret worktree`))
+  return { removed, worktrees: worktrees.map(({ path }) => path) }
+}
+
 /** What the last removals left of other files, as after a crash. */
 export async function sweepLost(home: Home, store: Store): Promise<void> {
   const removals = await store.removals(LOST_MAX)

@@ -1,8 +1,8 @@
 // Reads logs for commands: all events, the folded session, and the calls that wait for a person. It only reads.
 import type { Pending } from '../../index.ts'
-import { EMPTY, type Event, fold, FOLD_VERSION, type Session, type Store } from '../../kernel/index.ts'
+import { type Card, EMPTY, type Event, fold, FOLD_VERSION, type Session, type Store } from '../../kernel/index.ts'
 import { saidBefore } from '../../tools/policy/covered.ts'
-import { withTreeUsd } from '../../stores/plan/tree-cost.ts'
+import { cardsBelow, withTreeUsd } from '../../stores/plan/tree-cost.ts'
 import { mayWait, waitingIn } from '../../view/calls.ts'
 import { EXIT, Refusal } from '../exit.ts'
 
@@ -45,6 +45,22 @@ export async function pendingIn(store: Store, root: string): Promise<readonly Pe
   const cards = (await store.list({ root, limit: PAGE })).filter(mayWait)
   const all = await Promise.all(cards.map(({ session }) => waitingIn(session, (id) => headOf(store, id), saidBefore)))
   return withTreeUsd(store, all.flat())
+}
+
+/** Does this session wait for a person, or only for a child that does? */
+export async function isForPerson(store: Store, { session, root, status, due, waits }: Card): Promise<boolean> {
+  if (status === 'requires_action') return true
+  if (status !== 'running' || due !== null || waits.length === 0) return false
+  const [asks] = await store.list({ root, status: 'requires_action', limit: 1 })
+  return asks !== undefined || (await pendingIn(store, root)).some(({ path }) => path.includes(session))
+}
+
+/** Does a session below this one wait for a person? The session itself may have ended: children that are detached work on. */
+export async function isAskedBelow(store: Store, card: Card): Promise<boolean> {
+  const below = (await cardsBelow(store, card)).filter(mayWait)
+  if (below.some(({ status }) => status === 'requires_action')) return true
+  const isOpen = ({ path, sessionId }: Pending): boolean => path.includes(card.session) && sessionId !== card.session
+  return below.length > 0 && (await pendingIn(store, card.root)).some(isOpen)
 }
 
 /** The folded session, from its snapshot and later events. What the guard counted may stand beside it there; nothing here reads it. */

@@ -72,6 +72,8 @@ export async function sessionOf(place: Place, name: string): Promise<Card> {
   if (name.trim() === '') throw new Refusal(EXIT.usage, 'The session id is empty. `terret list` shows the sessions.')
   const exact = await place.store.card(name)
   if (exact) return exact
+  const below = await childOf(place, name)
+  if (below) return below
   const found = await beginningWith(place.store, name)
   const [card] = found
   if (card && found.length === 1) return card
@@ -79,6 +81,14 @@ export async function sessionOf(place: Place, name: string): Promise<Card> {
     throw new Refusal(EXIT.missing, `There is no session "${name}". \`terret list --all\` shows those there are.`)
   const some = found.slice(0, 3).map(({ session }) => session)
   throw new Refusal(EXIT.missing, `"${name}" could mean several sessions: ${some.join(', ')}… Give more of the id.`)
+}
+
+/** A child by a short id of its root and its name below it: `1a2b3c4d~3.0`. */
+async function childOf(place: Place, name: string): Promise<Card | null> {
+  const at = name.indexOf('~')
+  if (at < 1) return null
+  const [root, ...others] = await beginningWith(place.store, name.slice(0, at))
+  return root && others.length === 0 ? place.store.card(`${root.session}${name.slice(at)}`) : null
 }
 
 const PAGE = 100

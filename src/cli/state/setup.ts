@@ -184,6 +184,7 @@ function variablesIn(file: string, within?: string): Environment {
 const NOT_ITS_OWN = [
   'model',
   'routes',
+  'agents',
   ...MODEL_SETTINGS,
   'endpoints',
   'mcp',
@@ -201,13 +202,17 @@ type Narrowing = { readonly file: string; readonly userFile: string; readonly de
 function narrowed(user: Settings, own: Settings, { file, userFile, defaultTools }: Narrowing): Settings {
   const forbidden = NOT_ITS_OWN.find((field) => own[field] !== undefined)
   if (forbidden !== undefined) throw notIts(file, forbidden, userFile)
-  for (const field of ['bash', 'memory'] as const) if (own[field]) throw notIts(file, field, userFile)
+  for (const field of ['bash', 'memory', 'subagents', 'board', 'worktrees'] as const)
+    if (own[field]) throw notIts(file, field, userFile)
   const { tools = defaultTools } = user
   return {
     ...user,
     ...(own.tools ? { tools: tools.filter((name) => own.tools?.includes(name)) } : {}),
     ...(own.bash === false ? { bash: false } : {}),
     ...(own.memory === false ? { memory: false } : {}),
+    ...(own.subagents === false ? { subagents: false } : {}),
+    ...(own.board === false ? { board: false } : {}),
+    ...(own.worktrees === false ? { worktrees: false } : {}),
     ...(own.mode ? { mode: stricter(user.mode ?? 'ask', own.mode) } : {}),
     ...(own.limits ? { limits: lower({ ...DEFAULT_LIMITS, ...user.limits }, own.limits) } : {}),
     ...(own.budget ? { budget: lower(user.budget ?? {}, own.budget) } : {}),

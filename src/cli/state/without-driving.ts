@@ -3,11 +3,11 @@ import type { Harness } from '../../index.ts'
 import type { Place } from './place.ts'
 import { partsOf, workflowOf } from './workflows.ts'
 
-/** `agent`: the agent of the session, if the harness must know it. */
+/** `agent` and `folder`: those of the session, if the harness must know its agent. */
 export async function aside<T>(
-  { store, folder }: Place,
+  { store, folder: here }: Place,
   act: (harness: Harness) => Promise<T>,
-  agent?: string,
+  { agent, folder = here }: { readonly agent?: string; readonly folder?: string } = {},
 ): Promise<T> {
   const { Harness, offline } = await import('../../index.ts')
   const workflow = workflowOf(agent)

@@ -1,12 +1,16 @@
 // Opens and closes what a command needs to drive sessions: the setup of a folder, the agent, and a harness on the store.
 import { userInfo } from 'node:os'
 import type { Harness, RunStream, SessionHandle } from '../../index.ts'
+import type { Store } from '../../kernel/index.ts'
 import type { BashLine, McpServer } from '../../tools/index.ts'
 import { agentFor } from './agent.ts'
+import { definitionNamed, definitionsOf, equipped } from './agents.ts'
 import type { Call } from '../args.ts'
 import { clean, oneLine, safeJson } from '../present/clean.ts'
 import { type TerminalRun, drive } from '../present/terminal-run.ts'
-import { tell, tellReport } from '../present/ending.ts'
+import { waitingBelow } from './children.ts'
+import { tell, tellChildren, tellFlow, tellReport } from '../present/ending.ts'
+import { flowOf } from './flows.ts'
 import { remembering } from './memory.ts'
 import { patienceMsOf } from '../present/outage.ts'
 import type { Place } from './place.ts'
@@ -45,6 +49,12 @@ export async function setupOf(place: Place, folder: string, call: Call, agent?: 
   return setup
 }
 
+/** The agent that `--agent` names, which must be there. */
+export async function agentWanted(setup: Setup, call: Call): Promise<string | undefined> {
+  const id = call.text('agent')
+  return id === undefined ? undefined : definitionNamed((await definitionsOf(setup)).definitions, id).id
+}
+
 /** The longest wait before a killed session can be resumed. */
 export const LEASE_MS = 10_000
 
@@ -63,7 +73,8 @@ export async function withHarness<T>(
   const notes: string[] = []
   const ear: Ear = { hear: () => {}, note: (text) => void notes.push(text) }
   const onLine = (line: BashLine): void => ear.hear(line)
-  const parts = await agentFor(setup, { models: call.texts('model'), onRequest, onLine, agent })
+  const own = await agentFor(setup, { models: call.texts('model'), onRequest, onLine, agent })
+  const parts = await equipped(own, setup, agent, place.store)
   if (!call.is('json')) for (const line of parts.troubles) warn(clean(line))
   const { options, close } = await remembering(parts.options, setup, place.store)
   const { Harness } = await import('../../index.ts')
@@ -107,6 +118,7 @@ function noteOf(where: string, error: unknown): string {
 }
 
 export type Driven = {
+  readonly store: Store
   readonly harness: Harness
   readonly setup: Setup
   readonly session: SessionHandle
@@ -122,18 +134,20 @@ export type Driven = {
 /** Drives and shows one session, prints how it ended, and returns the exit code. */
 export async function work(
   call: Call,
-  { harness, setup, session, ear, agent, open = [], after = 0 }: Driven,
+  { store, harness, setup, session, ear, agent, open = [], after = 0 }: Driven,
   begin: (live: boolean) => RunStream,
 ): Promise<number> {
   const quiet = call.is('quiet')
   const json = call.is('json')
   const planned = agent !== undefined && isPlanned(agent)
   const tools = new Map(open.map(({ key, proposal }) => [`${session.id} ${key}`, proposal.tool]))
-  const found = planned ? { found: (await import('../../graphs/index.ts')).reportFound } : {}
+  const isReport = planned && flowOf(agent) === null
+  const found = isReport ? { found: (await import('../../graphs/index.ts')).reportFound } : {}
   const view = progressOn(process.stderr, { tools, ...found }, quiet || json)
   if (ear) ear.hear = (line) => view.hear(line)
   // A workflow asks about its result, so all of it is shown before the decision.
   const deck: TerminalRun = {
+    store,
     harness,
     session,
     setup,
@@ -144,6 +158,10 @@ export async function work(
     whole: planned,
     after,
   }
-  const result = await drive(deck, () => begin(view.live))
-  return (planned ? tellReport : tell)(result, { json, quiet, told: view.told, folder: setup.folder })
+  const { result, stopped } = await drive(deck, () => begin(view.live))
+  const teller = !planned ? tell : isReport ? tellReport : tellFlow
+  const { folder } = setup
+  const waiting = result.status === 'completed' ? await waitingBelow(store, session.id) : []
+  const exit = await teller(result, { json, quiet, told: view.told, folder, below: waiting })
+  return tellChildren(store, session.id, { exit, json, stopped, folder, waiting })
 }

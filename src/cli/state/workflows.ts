@@ -4,22 +4,25 @@ import type { HarnessOptions } from '../../index.ts'
 import type { Event } from '../../kernel/index.ts'
 import type { Graph, ReportState } from '../../graphs/index.ts'
 import { oneLine } from '../present/clean.ts'
+import { flowFor, flowOf, flowParts, type ModelOf, unused } from './flows.ts'
 import { isObject, type JsonObject } from '../../view/json.ts'
 import { textOf } from '../../view/text.ts'
 
-export type Workflow = 'report' | 'report_with_model'
+/** A built-in one, or that of a file by its agent, such as `flow-review`. */
+export type Workflow = 'report' | 'report_with_model' | (string & {})
 
 /** The workflow a session of this agent belongs to, also as one of its children. */
 export function workflowOf(agent: string | undefined): Workflow | null {
+  if (agent === undefined) return null
   if (agent === 'report') return 'report'
-  return agent !== undefined && /^report_(?:with_model|planner|writer|reviewer)$/.test(agent)
-    ? 'report_with_model'
-    : null
+  const flow = flowOf(agent)
+  if (flow !== null) return flow
+  return /^report_(?:with_model|planner|writer|reviewer)$/.test(agent) ? 'report_with_model' : null
 }
 
 /** Sessions of the workflow itself, whose replies are checkpoints. Those of its children are not. */
 export function isPlanned(agent: string): boolean {
-  return agent === 'report' || agent === 'report_with_model'
+  return agent === 'report' || agent === 'report_with_model' || flowOf(agent) === agent
 }
 
 /** The graphs of a folder. The user names the documents and the file, so they may lie outside of it. */
@@ -29,11 +32,13 @@ export async function graphsOf(folder: string): Promise<readonly Graph[]> {
   return [reportGraph(options), reportWithModelGraph(options)]
 }
 
-/** The harness options besides the model. */
+/** The harness options besides the model. `modelOf` makes the models that a file names. */
 export async function partsOf(
   workflow: Workflow,
   folder: string,
+  modelOf: ModelOf = unused,
 ): Promise<Pick<HarnessOptions, 'graphs' | 'subagents'>> {
+  if (flowOf(workflow) !== null) return flowParts(await flowFor(workflow, folder), modelOf)
   const graphs = await graphsOf(folder)
   if (workflow === 'report') return { graphs: graphs.filter(({ name }) => name === workflow) }
   const { reportAgents } = await import('../../graphs/index.ts')

@@ -1,9 +1,12 @@
 // A session and the children below it, seen from outside: driven until they rest, and what they wait for. Read from logs; what a
 // session does is decided by the kernel alone, and what its commits write for others is children.ts.
+import { Fault } from '../../kernel/failure.ts'
 import type { Here } from '../../kernel/limits.ts'
 import { next, type Waiting } from '../../kernel/next.ts'
 import type { Store } from '../../ports/store.ts'
+import type { Clock } from '../../ports/system.ts'
 import type { Session } from '../../kernel/session.ts'
+import { sleep } from '../../engine/sleep.ts'
 import { SessionCache } from '../../engine/session-cache.ts'
 import { outsideOf, type Call } from '../../kernel/ledger.ts'
 import { childId } from '../../stores/plan/id.ts'
@@ -18,7 +21,7 @@ type Looked = Rested | { readonly type: 'contended' | 'lost' | 'stopped' }
 type Driver = { wake(session: string): Promise<Looked> }
 
 /** Drives a session until it rests, and so do its children: a parent that waits for one rests only if that one does. */
-export async function settle(worker: Driver, store: Store, id: string): Promise<Looked> {
+export async function settle(worker: Driver, store: Store, id: string, clock: Clock): Promise<Looked> {
   for (;;) {
     const looked = await worker.wake(id)
     if (looked.type !== 'rested' || looked.waiting !== 'answer') return looked
@@ -28,13 +31,35 @@ export async function settle(worker: Driver, store: Store, id: string): Promise<
     if (waits.length === 0) continue
     const children = childrenOf(id, before)
     if (children.length === 0) return looked
-    const rested = await Promise.all(children.map((child) => settle(worker, store, child)))
+    const { until } = looked
+    const below = Promise.all(
+      children.map((child) => settle(worker, store, child, clock).catch((error) => elsewhere(error, until))),
+    )
+    const rested = until === null ? await below : await inTime(below, until - store.now(), clock)
+    // The time of a wait is over: look again.
+    if (rested === null) continue
     const stuck = rested.find(({ type }) => type !== 'rested')
     if (stuck) return stuck
     // A child that answered is due news for its parent: look again.
     const after = await store.card(id)
     if (after?.seq === before.seq && after.due === null)
       return waits.length > children.length ? looked : restOf(rested as Rested[], looked)
+  }
+}
+
+/** A child of an agent that is not here is left to a harness that has it: the wait for it has an end. Any other trouble is thrown. */
+function elsewhere(error: unknown, until: number | null): Looked {
+  if (until !== null && error instanceof Fault && error.code === 'invalid_config') return { type: 'contended' }
+  throw error
+}
+
+/** Null when the time is over first. The others go on. */
+async function inTime<T>(promise: Promise<T>, ms: number, clock: Clock): Promise<T | null> {
+  const over = new AbortController()
+  try {
+    return await Promise.race([promise, sleep(clock, Math.max(1, ms), over.signal).then(() => null)])
+  } finally {
+    over.abort()
   }
 }
 
@@ -70,17 +95,21 @@ export function questionIn({ run }: Session): Call | undefined {
 
 function isForChild(proposal: Call['proposal']): boolean {
   const outside = outsideOf(proposal)
-  return outside?.child !== undefined || outside?.answers !== undefined
+  return outside?.child !== undefined || outside?.answers !== undefined || outside?.awaits !== undefined
 }
 
-/** A session whose commits may write to others: it has a parent, its agent may start children, or a child works for it already. */
+/**
+ * A session whose commits may write to others: it has a parent, its agent may start children, or a call of it is for a child already,
+ * also one that a harness with other agents has admitted.
+ */
 export function hasFamily({ parent, run }: Session, { children }: { readonly children: readonly string[] }): boolean {
   if (parent !== null || children.length > 0) return true
-  return run?.turn?.open.some(({ proposal }) => isForChild(proposal)) === true
+  const isFor = ({ proposal }: Call): boolean => isForChild(proposal) || outsideOf(proposal)?.orders !== undefined
+  return run?.turn?.open.some(isFor) === true
 }
 
 function childrenOf(id: string, session: Session): readonly string[] {
-  return waitsOf(session).flatMap((call) => childOf(id, call) ?? [])
+  return waitsOf(session).flatMap((call) => childOf(id, call) ?? outsideOf(call.proposal)?.awaits ?? [])
 }
 
 /** What a session waits for, and what its children do: people decide at the top. */
@@ -94,9 +123,17 @@ async function pendingBelow(store: Store, id: string, above: readonly string[]):
   const session = await headOf(store, id)
   // An interrupt ends all of it, also before the worker has seen it.
   if (session.stop > 0) return []
-  const below = await Promise.all(childrenOf(id, session).map((child) => pendingBelow(store, child, path)))
+  const children = new Set([...childrenOf(id, session), ...(await busyBelow(store, id))])
+  const below = await Promise.all([...children].map((child) => pendingBelow(store, child, path)))
   return [...ownPending(session, path, saidBefore), ...below.flat()]
 }
+
+/** The children that may wait for somebody, also those whose parent does not wait for them. */
+async function busyBelow(store: Store, parent: string): Promise<readonly string[]> {
+  const of = (status: 'requires_action' | 'running') => store.list({ parent, status, limit: BUSY_MAX })
+  return [...(await of('requires_action')), ...(await of('running'))].map(({ session }) => session)
+}
+const BUSY_MAX = 1_000
 
 /** What is said of a session that came from a file, until a person lets it go on. */
 export function heldText(id: string): string {

@@ -1,8 +1,9 @@
 // Money beside the events: which holds a commit opens and closes. A call that was lost or stopped is settled at its full hold, and
 // marked assumed.
+import { eventId } from '../../view/text.ts'
 import { clockOf } from '../../kernel/clock.ts'
 import type { CallKey } from '../../kernel/content.ts'
-import { eventId, type OwnerEvent } from '../../kernel/event.ts'
+import type { OwnerEvent } from '../../kernel/event.ts'
 import type { Fault } from '../../kernel/failure.ts'
 import type { Charge } from '../../ports/store.ts'
 import type { Run } from '../../kernel/session.ts'

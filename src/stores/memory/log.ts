@@ -45,13 +45,14 @@ export function flat(text: string): string {
 }
 const OBJECT = '{'.charCodeAt(0)
 
-export function isWanted({ status: now, card }: Log, { status, folder, where }: CardFilter): boolean {
+export function isWanted({ status: now, card }: Log, { status, parent, folder, where }: CardFilter): boolean {
   if ((status ?? now) !== now || (folder ?? card.folder) !== card.folder) return false
+  if ((parent ?? card.parent) !== card.parent) return false
   return where === undefined || Object.entries(where).every(([name, value]) => card.labels?.[name] === value)
 }
 
 export function rootsOf(logs: readonly Log[], filter: CardFilter): Log[] {
-  return logs.filter((log) => log.id === log.card.root && isWanted(log, filter))
+  return logs.filter((log) => (filter.parent !== undefined || log.id === log.card.root) && isWanted(log, filter))
 }
 
 export function newestOf(logs: readonly Log[], filter: CardFilter): readonly Card[] {

@@ -27,14 +27,14 @@ export function checkCallersId(id: string): void {
     )
 }
 
-/** The session that a call of this one opens. */
-export function childId(session: string, call: CallKey): string {
-  return `${session}~${call}`
+/** The session that a call of this one opens; `n` tells apart those that one call opens. */
+export function childId(session: string, call: CallKey, n: number | null = null): string {
+  return `${session}~${call}${n === null ? '' : `.${n}`}`
 }
 
 /** A session that would have the name of another's child would stand in that child's way. */
 export function checkRootId(id: string): void {
-  if (typeof id === 'string' && /~[1-9]\d*\.\d+$/.test(id))
+  if (typeof id === 'string' && /~[1-9]\d*(\.\d+){1,2}$/.test(id))
     throw new Fault(
       'invalid_input',
       `A session cannot be named "${id}": children are named like that. Choose another id.`,

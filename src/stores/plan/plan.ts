@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Card } from '../../ports/store.ts'
 import type { Part } from '../../kernel/content.ts'
-import { clockOf, timesOf } from '../../kernel/clock.ts'
+import { clockOf } from '../../kernel/clock.ts'
 import type { Event, InboxBody, OwnerEvent } from '../../kernel/event.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Blob, InboxWrite, OwnerWrite, Receipt, Snapshot, Write } from '../../ports/store.ts'
@@ -381,11 +381,20 @@ function admit(draft: SessionChange, view: View, body: InboxBody): number {
   return seq
 }
 
-/** Work that is open is due now, whatever time its log has come to. So is what an owner puts off by a clock that is ahead. */
-function dueOf({ card: { due, status }, events }: OwnerWrite, now: number): number | null {
+/** The times of an event that follows one at `before` and is written when the clock says `now`. */
+export function timesOf(before: number, now: number): Pick<Event, 'at' | 'wall'> {
+  return now < before ? { at: before, wall: now } : { at: now }
+}
+
+/**
+ * Work that is open is due now, whatever time its log has come to: not a wait for a child, which is over at a later time. So is what an
+ * owner puts off by a clock that is ahead.
+ */
+function dueOf({ card: { due, status, waits, at }, events }: OwnerWrite, now: number): number | null {
   if (due === null || !isAhead(due, now)) return due
   const last = events.at(-1)
-  return status === 'running' || (last !== undefined && isAhead(clockOf(last), now)) ? now : due
+  const open = status === 'running' && (waits.length === 0 || due <= at)
+  return open || (last !== undefined && isAhead(clockOf(last), now)) ? now : due
 }
 
 /** Keep the earlier due time while a session stays due: the longest waiting comes first, and a running session moves no index. */

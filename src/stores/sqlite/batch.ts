@@ -311,7 +311,7 @@ export class Batch implements View, Household {
     }
     const card = draft.card ?? was?.card ?? null
     const root = card?.root ?? was?.root ?? ''
-    const folder = (card ?? was)?.folder ?? null
+    const { folder = null, parent = null } = card ?? was ?? {}
     const place = bodies.length > 0 ? this.#place(n, was, first) : was
     assert(place, `session ${session} begins without an event`)
     const { pos, tail, tailSpans } = place
@@ -332,6 +332,7 @@ export class Batch implements View, Household {
       tailSpans,
       root,
       folder,
+      parent,
       card,
     }
     this.#change(session, row)

@@ -156,8 +156,16 @@ export function readList(sql: Statements, filter: CardFilter): readonly Card[] {
   return (rowsOf(sql, filter) as CardRow[]).map(cardOf)
 }
 
-function rowsOf(sql: Statements, { status, root, folder, where, after = '', limit, newest }: CardFilter): unknown[] {
+function rowsOf(sql: Statements, filter: CardFilter): unknown[] {
+  const { status, root, parent, folder, where, after = '', limit, newest } = filter
   const state = status ?? null
+  if (parent !== undefined) {
+    const wanted = [parent, state, folder ?? null, JSON.stringify(where ?? {})]
+    if (newest === 'made') return sql.listMadeBelow.all(...wanted, limit)
+    if (newest) return sql.listNewestBelow.all(...wanted, limit)
+    const list = state === null ? sql.listBelow : sql.listBelowStatus
+    return list.all(...wanted, after, root ?? null, limit)
+  }
   const [label] = Object.entries(where ?? {})
   if (label) {
     const wanted = [...label, JSON.stringify(where), state, folder ?? null]
@@ -182,7 +190,10 @@ function cardOf(row: CardRow): Card {
   const { n, id, seq, at, due, trouble, card } = row
   const sound = isSound(row.cardSum, n, id, card) && damageOf(row, row.sum, row.headSum) === null
   if (!sound) return damagedCard(row)
-  const present = { ...(JSON.parse(card) as Card), seq, at, due }
+  const written = JSON.parse(card) as Card
+  // The column is only looked up by. A card from before cards said it has no parent.
+  if (written.parent !== undefined && written.parent !== row.parent) return damagedCard(row)
+  const present = { ...written, ...(row.parent === null ? {} : { parent: row.parent }), seq, at, due }
   return trouble === null ? present : { ...present, trouble: JSON.parse(trouble) as Trouble }
 }
 

@@ -16,6 +16,7 @@ export type Row = Head & {
   readonly tailSpans: number
   readonly root: string
   readonly folder: string | null
+  readonly parent: string | null
   /** The card as last written, if this process wrote it. */
   readonly card: Card | null
 }
@@ -53,14 +54,14 @@ type Insert = (statement: Statement, part: readonly SqlValue[]) => void
 
 /** The narrowest statement that will do: a column that is not named costs no index. */
 export function writeSession(sql: Statements, session: string, row: Row, was: Row | null): void {
-  const { n, due, urgent, tries, trouble, epoch, worker, status, root, folder, card } = row
+  const { n, due, urgent, tries, trouble, epoch, worker, status, root, folder, parent, card } = row
   const turn = turnOf(row)
   const shown = (): readonly [string, number] => {
     const text = JSON.stringify(card)
     return [text, rowSum(n, session, text)]
   }
   if (was === null) {
-    sql.create.get(...turn, epoch, worker, status, root, folder, ...shown(), session, n)
+    sql.create.get(...turn, epoch, worker, status, root, folder, parent, ...shown(), session, n)
     for (const [name, value] of Object.entries(card?.labels ?? {})) sql.label.get(name, value, n)
     return
   }
@@ -71,7 +72,7 @@ export function writeSession(sql: Statements, session: string, row: Row, was: Ro
     else if (!waits) sql.wake.get(...turn, n)
   } else if (leased && status === was.status && root === was.root) sql.describe.get(...turn, ...shown(), n)
   else sql.replace.get(...turn, epoch, worker, status, root, ...shown(), n)
-  if (folder !== was.folder) sql.move.get(folder, n)
+  if (folder !== was.folder || parent !== was.parent) sql.move.get(folder, parent, n)
 }
 
 /** When a worker should look, and the sum of all in the row that is not its card. */
@@ -88,7 +89,7 @@ function placeIn(folder: string | null): readonly string[] {
 /** A row of a session as it lies in the file, without its card. */
 export type StoredRow = Pick<
   Row,
-  'n' | 'seq' | 'at' | 'pos' | 'tail' | 'epoch' | 'worker' | 'due' | 'status' | 'tries' | 'root' | 'folder'
+  'n' | 'seq' | 'at' | 'pos' | 'tail' | 'epoch' | 'worker' | 'due' | 'status' | 'tries' | 'root' | 'folder' | 'parent'
 > & {
   readonly urgent: number
   readonly trouble: string | null
@@ -108,6 +109,7 @@ function sameCard(a: Card | null, b: Card | null): boolean {
   if (a === null || b === null) return false
   const { asks, waits } = b
   if (a.session !== b.session || a.root !== b.root || a.folder !== b.folder) return false
+  if (a.parent !== b.parent || a.task !== b.task) return false
   const alike = a.agent === b.agent && a.status === b.status && a.cost === b.cost && a.held === b.held
   if (!alike || a.wakes !== b.wakes || a.outcome !== b.outcome || a.cause !== b.cause) return false
   if (a.urgent !== b.urgent || !sameJson(a.outage, b.outage) || !sameJson(a.labels, b.labels)) return false

@@ -2,7 +2,7 @@
 import type { Database, Statement } from './driver.ts'
 
 /** Raised with each released schema. A newer file is refused; an older one is migrated when it is opened. */
-export const SCHEMA_VERSION = 8
+export const SCHEMA_VERSION = 9
 
 /** Marks the file as ours ("Trrt"), so that another program's database is never taken over. */
 export const APPLICATION_ID = 0x54727274
@@ -40,6 +40,9 @@ const NEWNESS = 'CREATE INDEX heads_at ON heads (at);'
 /** Only roots have one. In the order of their numbers, which is that in which they were made. */
 const FOLDERS = 'CREATE INDEX sessions_folder ON sessions (folder) WHERE folder IS NOT NULL;'
 
+/** Only children have one. */
+const PARENTS = 'CREATE INDEX sessions_parent ON sessions (parent, id) WHERE parent IS NOT NULL;'
+
 /** What sessions are listed by. A session gets its labels when it is made, and keeps them. */
 const LABELS = `
   CREATE TABLE IF NOT EXISTS labels (
@@ -66,7 +69,7 @@ export const SCHEMA = `
     n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, epoch INTEGER NOT NULL, worker TEXT, due REAL,
     status TEXT NOT NULL, root TEXT NOT NULL, card TEXT NOT NULL,
     urgent INTEGER NOT NULL DEFAULT 0, tries INTEGER NOT NULL DEFAULT 0, trouble TEXT,
-    sum INTEGER, card_sum INTEGER, folder TEXT
+    sum INTEGER, card_sum INTEGER, folder TEXT, parent TEXT
   ) STRICT;
   CREATE INDEX sessions_due ON sessions (urgent, due) WHERE worker IS NULL AND due IS NOT NULL;
   CREATE INDEX sessions_worker ON sessions (worker) WHERE worker IS NOT NULL;
@@ -92,7 +95,7 @@ export const SCHEMA = `
   CREATE TABLE snapshots (
     session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, version INTEGER NOT NULL, sum INTEGER NOT NULL, body TEXT NOT NULL
   ) STRICT;
-  ${REMOVALS}${FORKS}${REFERRED}${NEWNESS}${FOLDERS}${LABELS}
+  ${REMOVALS}${FORKS}${REFERRED}${NEWNESS}${FOLDERS}${LABELS}${PARENTS}
 `
 
 /** From the schema before it to each schema, by number. */
@@ -140,9 +143,15 @@ export const MIGRATIONS: Readonly<Record<number, string>> = {
     ALTER TABLE workers ADD COLUMN started INTEGER;
   `,
   8: LABELS,
+  // The name of a child is that of its parent, a tilde and more.
+  9: `
+    ALTER TABLE sessions ADD COLUMN parent TEXT;
+    UPDATE sessions SET parent = substr(id, 1, length(rtrim(id, replace(id, '~', ''))) - 1) WHERE root <> id AND instr(id, '~') > 1;
+    ${PARENTS}
+  `,
 }
 
-const CARD = `SELECT s.n, s.id, s.epoch, s.worker, s.due, s.urgent, s.tries, s.trouble, s.status, s.root, s.folder, s.sum, s.card,
+const CARD = `SELECT s.n, s.id, s.epoch, s.worker, s.due, s.urgent, s.tries, s.trouble, s.status, s.root, s.folder, s.parent, s.sum, s.card,
   s.card_sum AS cardSum, h.seq, h.at, h.pos, h.tail, h.sum AS headSum FROM sessions s JOIN heads h ON h.n = s.n`
 
 /**
@@ -154,11 +163,18 @@ const NEWEST_STATUS = `SELECT h.n FROM sessions s CROSS JOIN heads h ON h.n = s.
   ORDER BY at DESC, id LIMIT ?`
 const NEWEST_FOLDER = `SELECT h.n FROM sessions s CROSS JOIN heads h ON h.n = s.n
   WHERE folder = ?1 AND status = coalesce(?2, status) AND root = id ORDER BY at DESC, id LIMIT ?3`
+/** Has it all these labels? */
+const labelled = (where: string): string => `NOT EXISTS (SELECT 1 FROM json_each(${where}) w WHERE NOT EXISTS
+      (SELECT 1 FROM labels l WHERE l.name = w.key AND l.value = w.value AND l.session = s.n))`
 /** Of the sessions with the first label, those that have all of them, and the rest of what is asked for. */
 const LABELLED = `s.n IN (SELECT session FROM labels WHERE name = ?1 AND value = ?2)
-    AND NOT EXISTS (SELECT 1 FROM json_each(?3) w WHERE NOT EXISTS
-      (SELECT 1 FROM labels l WHERE l.name = w.key AND l.value = w.value AND l.session = s.n))
+    AND ${labelled('?3')}
     AND s.status = coalesce(?4, s.status) AND (?5 IS NULL OR s.folder = ?5)`
+/** Of the children of one session. */
+const BELOW = `s.parent = ?1 AND s.status = coalesce(?2, s.status) AND (?3 IS NULL OR s.folder = ?3) AND ${labelled('?4')}`
+/** Of those in one state, by the index of states: it has no rows of the others. A child's name begins with its parent's and "~". */
+const BELOW_STATUS = `s.status = ?2 AND s.id > max(?5, ?1 || '~') AND s.id < ?1 || char(127)
+    AND +s.parent = ?1 AND (?3 IS NULL OR s.folder = ?3) AND ${labelled('?4')}`
 /** Of blobs: those that only this session refers to. */
 const ORPHANED = `hash IN (SELECT hash FROM blob_refs WHERE session = ?1)
     AND NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.hash = blobs.hash AND r.session <> ?1)`
@@ -175,20 +191,20 @@ export const SQL = {
   free: 'PRAGMA freelist_count',
   // Sessions.
   head: `SELECT s.n, h.seq, h.at, h.pos, h.tail, h.sum AS headSum, s.sum AS turnSum, e.sum, s.epoch, s.worker, s.due, s.urgent, s.status, s.tries, s.trouble,
-    s.root, s.folder FROM sessions s
+    s.root, s.folder, s.parent FROM sessions s
     JOIN heads h ON h.n = s.n LEFT JOIN events e ON e.pos = h.pos AND e.session = s.n WHERE s.id = ?`,
   end: `SELECT s.n, h.seq, h.tail, e.sum FROM sessions s JOIN heads h ON h.n = s.n LEFT JOIN events e ON e.pos = h.pos WHERE s.id = ?`,
   seq: 'SELECT h.seq FROM sessions s JOIN heads h ON h.n = s.n WHERE s.id = ?',
   last: 'SELECT coalesce(max(pos), 0) AS pos FROM events',
   count: 'SELECT max(coalesce((SELECT max(n) FROM sessions), 0), coalesce((SELECT max(n) FROM removals), 0)) AS n',
-  create: `INSERT INTO sessions (due, urgent, tries, trouble, sum, epoch, worker, status, root, folder, card, card_sum, id, n)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  create: `INSERT INTO sessions (due, urgent, tries, trouble, sum, epoch, worker, status, root, folder, parent, card, card_sum, id, n)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   wake: `UPDATE sessions SET ${TURN} WHERE n = ?`,
   lease: `UPDATE sessions SET ${TURN}, epoch = ?, worker = ? WHERE n = ?`,
   describe: `UPDATE sessions SET ${TURN}, card = ?, card_sum = ? WHERE n = ?`,
   replace: `UPDATE sessions SET ${TURN}, epoch = ?, worker = ?, status = ?, root = ?, card = ?, card_sum = ?
     WHERE n = ?`,
-  move: 'UPDATE sessions SET folder = ? WHERE n = ?',
+  move: 'UPDATE sessions SET folder = ?, parent = ? WHERE n = ?',
   // Events.
   spans: `SELECT group_concat((key - ?) || ',' || pos) AS text FROM (SELECT key, pos FROM spans
     WHERE key BETWEEN coalesce((SELECT max(key) FROM spans WHERE key BETWEEN ? AND ?), 0) AND ? AND key >= ? ORDER BY key)`,
@@ -242,6 +258,10 @@ export const SQL = {
   listWhere: `${CARD} WHERE ${LABELLED} AND s.id > ?6 AND s.root = coalesce(?7, s.root) ORDER BY s.id LIMIT ?8`,
   listMadeWhere: `${CARD} WHERE ${LABELLED} AND s.root = s.id ORDER BY s.n DESC LIMIT ?6`,
   listNewestWhere: `${CARD} WHERE ${LABELLED} AND s.root = s.id ORDER BY h.at DESC, s.id LIMIT ?6`,
+  listBelow: `${CARD} WHERE ${BELOW} AND s.id > ?5 AND s.root = coalesce(?6, s.root) ORDER BY s.id LIMIT ?7`,
+  listBelowStatus: `${CARD} WHERE ${BELOW_STATUS} AND s.root = coalesce(?6, s.root) ORDER BY s.id LIMIT ?7`,
+  listMadeBelow: `${CARD} WHERE ${BELOW} ORDER BY s.n DESC LIMIT ?5`,
+  listNewestBelow: `${CARD} WHERE ${BELOW} ORDER BY h.at DESC, s.id LIMIT ?5`,
   label: 'INSERT INTO labels (name, value, session) VALUES (?, ?, ?)',
   // Money.
   account: 'SELECT cap, held, spent, assumed, sum FROM accounts WHERE id = ?',

@@ -20,8 +20,18 @@ import { bound } from '../core/bound.ts'
 import { keepBytes, look, replace, see } from '../files/disk.ts'
 import { type Metadata, ModelRetry, type Output, output, ToolFailure } from '../core/output.ts'
 import { type Asked, type Asking, askOne, type Entry, NOTHING, sum } from './parallel-ask.ts'
-import { exclusive, type Guard, guard, GUARD_OPTIONS, type GuardOptions, locate, type Place } from '../files/paths.ts'
+import {
+  exclusive,
+  type Guard,
+  guard,
+  guardIn,
+  GUARD_OPTIONS,
+  type GuardOptions,
+  locate,
+  type Place,
+} from '../files/paths.ts'
 import { type Field, integer, list, object, optional, text } from '../core/schema.ts'
+import type { ToolRoot } from '../core/context.ts'
 import { defineTool, type StandardSchema, type Tool, type ToolContext } from '../core/tool.ts'
 import { changeIn, undoChanges } from '../files/undo.ts'
 
@@ -109,8 +119,12 @@ export function parallelLlmTool(options: ParallelLlmOptions): Tool {
   if (!Number.isInteger(promptsMax) || promptsMax < 1) {
     throw new Fault('invalid_config', 'promptsMax of parallel_llm must be a whole number from 1 on.')
   }
-  const guarded = guard(options)
-  const frame = { guarded, promptsMax, asking: { model, output: shape, attemptsMax, outputRetries } }
+  const frame = { promptsMax, asking: { model, output: shape, attemptsMax, outputRetries } }
+  return made({ guarded: guard(options), ...frame }, name, description)
+}
+
+function made(frame: Frame, name: string, description: string): Tool {
+  const { guarded, promptsMax } = frame
   const tool = defineTool<Args>({
     name,
     description: `Asks a language model up to ${promptsMax} independent questions at once. It knows nothing of this conversation and has no tools: each prompt must be complete in itself. Returns one entry for each prompt, in order: {index, ok, result or error, attempts}. With output_file the entries go there, and only a summary comes back.${description === '' ? '' : ` ${description}`}`,
@@ -121,7 +135,8 @@ export function parallelLlmTool(options: ParallelLlmOptions): Tool {
     undo: (metadata, context) => undoChanges(guarded, changeIn(metadata), context),
     execute: (args, context) => execute(frame, args, context),
   })
-  return { ...tool, kind: 'parallel_llm' }
+  const rooted = (root: ToolRoot): Tool => made({ ...frame, guarded: guardIn(guarded, root) }, name, description)
+  return { ...tool, kind: 'parallel_llm', rooted }
 }
 
 async function execute(frame: Frame, args: Args, context: ToolContext): Promise<Output> {

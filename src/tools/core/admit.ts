@@ -250,6 +250,7 @@ const ASK_ALL: Policy['rules'] = [{ effect: 'ask' }]
 /** What answers the call, if nothing runs here. */
 function outsideOf(tool: Tool, args: Json): Outside | null {
   if (!tool.outside) return null
+  if (tool.orders) return { type: 'outside', orders: [] }
   return tool.child ? { type: 'outside', child: tool.child(args) } : { type: 'outside' }
 }
 

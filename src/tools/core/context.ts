@@ -3,6 +3,15 @@ import type { BlobRef, CallKey, Frozen, Metadata } from '../../kernel/content.ts
 import type { Hint, Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
 import type { Clock } from '../../ports/system.ts'
 
+/**
+ * Where the tools of one session work, if that is not where they were made for: in another folder, such as a worktree, or with paths of
+ * its own among those of others.
+ */
+export type ToolRoot = { readonly folder?: string; readonly claims?: Claims }
+/** The only paths that may be written, and those of others with the names of their owners. All from the root. */
+export type Claims = { readonly own: readonly string[]; readonly others: readonly Claim[] }
+export type Claim = { readonly owner: string; readonly paths: readonly string[] }
+
 /** What a handler gets beside its arguments. One that needs something of the host says so: `context: ToolContext<Deps>`. */
 export interface ToolContext<Deps = unknown> extends Doors {
   /** What the harness's `context` built for this run. Undefined where it builds nothing, and in `undo`. */

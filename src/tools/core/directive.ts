@@ -5,7 +5,7 @@ import type { CallKey } from '../../kernel/content.ts'
 import type { Store } from '../../ports/store.ts'
 import { count, having, needed, optionsOf } from '../../options.ts'
 import { type Follow, output } from './output.ts'
-import { type Field, flag, type Infer, integer, list, object, optional, text } from './schema.ts'
+import { choice, type Field, flag, type Infer, integer, list, object, optional, text } from './schema.ts'
 import { defineTool, type Tool } from './tool.ts'
 
 export const LOOP_DIRECTIVE = 'loop_directive'
@@ -195,18 +195,5 @@ export function readLearning(note: string): Learning | null {
     return 'value' in checked ? checked.value : null
   } catch {
     return null
-  }
-}
-
-function choice<const T extends string>(description: string, options: readonly T[]): Field<T> {
-  return {
-    schema: { type: 'string', description, enum: options },
-    required: true,
-    check: (value) => {
-      const found = options.find((option) => option === value)
-      return found === undefined
-        ? { issues: [{ message: `must be one of: ${options.join(', ')}`, path: [] }] }
-        : { value: found }
-    },
   }
 }

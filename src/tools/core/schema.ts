@@ -96,6 +96,18 @@ export function flag(description: string): Field<boolean> {
   }
 }
 
+/** One of a few words. */
+export function choice<const T extends string>(description: string, options: readonly T[]): Field<T> {
+  return {
+    schema: { type: 'string', description, enum: options },
+    required: true,
+    check: (value) => {
+      const found = options.find((option) => option === value)
+      return found === undefined ? refused(`must be one of: ${options.join(', ')}`) : { value: found }
+    },
+  }
+}
+
 export function list<T>(description: string, item: Field<T>, { min = 0, max = 1000 } = {}): Field<readonly T[]> {
   return {
     schema: { type: 'array', description, items: item.schema, minItems: min, maxItems: max },

@@ -27,15 +27,12 @@ import type { Metadata, Output } from './output.ts'
 import { jsonRecord } from './plain.ts'
 import { ALIASES, type Aliases } from '../repair/repair.ts'
 import { isObject } from '../../view/json.ts'
-import type { ToolContext } from './context.ts'
+import type { ToolContext, ToolRoot } from './context.ts'
 
 export type { ToolContext } from './context.ts'
 export type { StandardSchema } from './json-schema.ts'
 
-/**
- * `auto` runs, unless a rule says otherwise. `ask` is asked, unless a rule allows it. `always` is asked whatever rules allow.
- * `never` is refused here and now.
- */
+/** `auto` runs unless a rule says otherwise, `ask` is asked unless a rule allows it, `always` is always asked, `never` is refused. */
 export type Approval = 'auto' | 'ask' | 'always' | 'never'
 
 /** For types alone: what it needs of the harness's `context`, if that is known. No tool has this field. */
@@ -94,6 +91,8 @@ export interface Tool extends Needing {
   readonly outside: boolean
   /** Answered by a child session of the agent this names. */
   readonly child?: (args: Json) => string
+  /** It orders something of children: effects/orders.ts makes the orders. */
+  readonly orders?: true
   /** It writes what the run is for: near the end of a run it stays when other tools are withdrawn. */
   readonly deliverable?: true
   /** It is called again and again by its nature: no breaker counts it. */
@@ -110,6 +109,10 @@ export interface Tool extends Needing {
   readonly aliases?: Aliases
   /** Where it acts and with what, beside its arguments: an approval given for one place is none for another. */
   readonly place?: () => Json
+  /** The same tool for a session that works elsewhere; null if there is none there. Absent: it is the same everywhere. */
+  readonly rooted?: (root: ToolRoot) => Tool | null
+  /** The same tool for the skills of these names alone; null if there are none of them. */
+  readonly filtered?: (skills: readonly string[]) => Tool | null
   /** The tool's own other shapes of arguments, brought into the declared one before repair and validation. */
   readonly normalise: ((args: Json) => Json) | null
   readonly validate: (args: unknown) => Validation<unknown> | Promise<Validation<unknown>>
@@ -297,7 +300,10 @@ const checkMade = optionsOf<Omit<Tool, '~deps'>>('a tool', {
   instructions: needed(text),
   outside: needed(flag),
   child: callable,
+  orders: flag,
   place: callable,
+  rooted: callable,
+  filtered: callable,
   deliverable: flag,
   polling: flag,
   aliases: anything,

@@ -4,9 +4,10 @@ import { CONTENT_CHARS_MAX } from '../core/bound.ts'
 import { editTool } from './edit.ts'
 import { globTool } from './glob.ts'
 import { listTool } from './list.ts'
-import { guard, GUARD_OPTIONS, type GuardOptions } from './paths.ts'
+import { type Guard, guard, guardIn, GUARD_OPTIONS, type GuardOptions } from './paths.ts'
 import { readTool } from './read.ts'
 import { searchTool } from './search.ts'
+import type { ToolRoot } from '../core/context.ts'
 import type { Tool } from '../core/tool.ts'
 import { writeTool } from './write.ts'
 
@@ -23,10 +24,13 @@ const checkOptions = optionsOf<FileToolsOptions>('fileTools', FILE_OPTIONS)
 /** `read`, `write`, `edit`, `list`, `glob` and `search`, confined to the given folders. */
 export function fileTools(options: FileToolsOptions): readonly Tool[] {
   checkOptions(options)
+  return made(guard(options), options)
+}
+
+function made(guarded: Guard, options: FileToolsOptions): readonly Tool[] {
   const { ripgrep = null, contentCharsMax = CONTENT_CHARS_MAX } = options
-  const guarded = guard(options)
   const read = readTool(guarded, contentCharsMax)
-  return [
+  const tools = [
     { ...read, instructions: `Workspace root: ${guarded.root}` },
     writeTool(guarded),
     editTool(guarded, contentCharsMax),
@@ -34,4 +38,12 @@ export function fileTools(options: FileToolsOptions): readonly Tool[] {
     globTool(guarded, contentCharsMax, ripgrep),
     searchTool(guarded, contentCharsMax, ripgrep),
   ]
+  // Elsewhere too they have one guard together.
+  const elsewhere = new WeakMap<ToolRoot, readonly Tool[]>()
+  const rooted = (root: ToolRoot, name: string): Tool | null => {
+    const all = elsewhere.get(root) ?? made(guardIn(guarded, root), options)
+    elsewhere.set(root, all)
+    return all.find((tool) => tool.name === name) ?? null
+  }
+  return tools.map((tool) => ({ ...tool, rooted: (root) => rooted(root, tool.name) }))
 }

@@ -3,6 +3,9 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 
+/** The worktrees of children, in the folder of their parent. */
+export const WORKTREES = join('.terret', 'worktrees')
+
 export type OwnPlaces = {
   /** Records. */
   readonly data: string

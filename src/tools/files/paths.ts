@@ -6,6 +6,7 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import type { Frozen, Json } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import { type Checks, count, filled, listOf, needed } from '../../options.ts'
+import type { Claims, ToolRoot } from '../core/context.ts'
 import { ToolFailure } from '../core/output.ts'
 import { ownPlaces } from './own-places.ts'
 import { isGitFolder, OBEYED_BY_GIT, PROTECTED } from './protected.ts'
@@ -55,6 +56,8 @@ export type Guard = Frozen<{
   fileBytesMax: number
   /** Which real paths are being worked on in this process: parallel calls of one batch take turns instead of conflicting. */
   busy: Map<string, Promise<void>>
+  /** Absent: all of `write`. */
+  claims?: Claims
 }>
 
 /** A real path below one of the roots, at the moment of looking. `segments` lead from `root` to it and hold no link. */
@@ -63,8 +66,8 @@ export type Place = Frozen<{ root: string; segments: readonly string[]; path: st
 const FILE_BYTES_MAX = 64 * 1024 * 1024
 
 /** What an approval of a file tool is bound to. */
-export function placeOf({ root, read, write, protect }: Guard): Readonly<Record<string, Json>> {
-  return { root, read, write, protect }
+export function placeOf({ root, read, write, protect, claims }: Guard): Readonly<Record<string, Json>> {
+  return { root, read, write, protect, ...(claims ? { claims: claims.own } : {}) }
 }
 
 /** Roots are made real here, once: a root that is swapped for a link later leads outside and is refused. */
@@ -89,6 +92,19 @@ export function guard(options: GuardOptions): Guard {
     fileBytesMax: options.fileBytesMax ?? FILE_BYTES_MAX,
     busy: new Map(),
   }
+}
+
+/** The same guard in another folder. What lay outside the old root may still be read, and is not written. */
+export function guardIn(guarded: Guard, { folder = guarded.root, claims }: ToolRoot): Guard {
+  const root = realOr(folder)
+  // A worktree that was removed: nothing is read or written there, and no folder is made in its place.
+  if (!existsSync(root)) return { ...guarded, root, read: [], write: [], busy: new Map() }
+  const isInside = (path: string): boolean => contains(guarded.root, path)
+  const moved = (path: string): string => (isInside(path) ? join(root, relative(guarded.root, path)) : root)
+  const write = guarded.write.filter((path) => isInside(path) || contains(path, guarded.root)).map(moved)
+  const inside = guarded.read.filter(isInside).map(moved)
+  const read = [...inside, ...guarded.read.filter((path) => !isInside(path))]
+  return { ...guarded, root, read, write, busy: new Map(), ...(claims ? { claims } : {}) }
 }
 
 function realOr(path: string): string {
@@ -121,7 +137,28 @@ export async function locate(guarded: Guard, path: string, access: Access): Prom
   if (access === 'write' && (await isProtected(guarded, wanted, real))) {
     throw denied(`"${path}" is protected and is never written by a tool. Ask the user to change it.`)
   }
+  if (access === 'write' && guarded.claims) {
+    const why = await unclaimed(guarded.root, guarded.claims, real)
+    if (why !== null) throw denied(`"${path}" is not written by this task: ${why}`)
+  }
   return { root, segments: below(root, real), path: real, shown: shownAs(guarded, real) }
+}
+
+/** Null if the claims allow to write there. `real` is a path with all links resolved. */
+async function unclaimed(root: string, { own, others }: Claims, real: string): Promise<string | null> {
+  const holds = async (path: string): Promise<boolean> => {
+    const place = await comparedAt(root, path)
+    return place !== null && contains(place, spelled(real))
+  }
+  for (const path of own) if (await holds(path)) return null
+  for (const { owner, paths } of others)
+    for (const path of paths) if (await holds(path)) return `${path} belongs to ${owner}.`
+  return `it may write only ${own.join(', ')}.`
+}
+
+/** A path from the root, resolved and spelled so that two of them can be compared as places. Null if it cannot be resolved. */
+export function comparedAt(root: string, path: string): Promise<string | null> {
+  return realOf(join(root, path)).then(spelled, () => null)
 }
 
 /** The path as people and models see it: from the root, if it is there. */
@@ -212,7 +249,7 @@ function isObeyedByGit(root: string, segments: readonly string[]): boolean {
 }
 
 /** A path as it is compared. */
-function spelled(path: string): string {
+export function spelled(path: string): string {
   return path.split('/').map(fold).join('/')
 }
 

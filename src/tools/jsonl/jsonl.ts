@@ -17,7 +17,7 @@ import { readJson, type Value, writeJson } from './reader.ts'
 import { scan, type Scanned } from './scan.ts'
 import { compileSearches, renderSearches, type Search } from './snippet.ts'
 import { type Output, output } from '../core/output.ts'
-import { type Guard, guard, GUARD_OPTIONS, type GuardOptions, PATH_ALIASES } from '../files/paths.ts'
+import { type Guard, guard, guardIn, GUARD_OPTIONS, type GuardOptions, PATH_ALIASES } from '../files/paths.ts'
 import { defineTool, type Tool, type ToolContext } from '../core/tool.ts'
 import type { Json } from '../../kernel/content.ts'
 import { type Field, flag, type Infer, integer, list, object, optional, text } from '../core/schema.ts'
@@ -46,8 +46,11 @@ const BATCH_CHARS_MAX = 200_000
 export function jsonlSearchTool(options: JsonlSearchOptions): Tool {
   checkOptions(options)
   const { ripgrep = null, contentCharsMax = CONTENT_CHARS_MAX } = options
-  const confines = { guarded: guard(options), ripgrep, contentCharsMax }
-  return defineTool({
+  return made({ guarded: guard(options), ripgrep, contentCharsMax })
+}
+
+function made(confines: Confines): Tool {
+  const tool = defineTool({
     name: 'jsonl_search',
     description:
       'Search JSONL files: rows by raw text (query), by field (where), and lines inside long text fields (field_searches). ' +
@@ -58,6 +61,7 @@ export function jsonlSearchTool(options: JsonlSearchOptions): Tool {
     normalise: writtenValues,
     execute: (args, context) => search(confines, args, context),
   })
+  return { ...tool, rooted: (root) => made({ ...confines, guarded: guardIn(confines.guarded, root) }) }
 }
 
 type Confines = { readonly guarded: Guard; readonly ripgrep: string | null; readonly contentCharsMax: number }

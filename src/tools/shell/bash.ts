@@ -7,6 +7,7 @@ import {
   type Ground,
   groundOf,
   HARD_MS_MAX,
+  inFolder,
   placeOf,
   resultOf,
   runConfined,
@@ -63,7 +64,7 @@ const LINE_CHARACTERS_KEPT = 6_000
 export function bashTool(options: BashOptions): Tool {
   checkOptions(options)
   const ground = groundOf(options)
-  return defineTool({
+  const tool = defineTool({
     name: 'bash',
     description: describe(ground),
     input,
@@ -76,6 +77,7 @@ export function bashTool(options: BashOptions): Tool {
     place: () => placeOf(ground),
     execute: (args, context) => execute(args, context, ground),
   })
+  return { ...tool, rooted: inFolder(options, bashTool) }
 }
 
 type Settled = BashOptions & Ground

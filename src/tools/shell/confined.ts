@@ -13,7 +13,8 @@ import type { Sandbox } from './sandbox.ts'
 import { selfTest } from './sandbox-check.ts'
 import { FOLDERS_MAX, isProtectedName, type Look, lookAround, NOTHING_SEEN } from './protected-before.ts'
 import { type ChildEnd, type ChildOrder, runChild, type Stream } from './spawn.ts'
-import type { Approval, ToolContext } from '../core/tool.ts'
+import type { ToolRoot } from '../core/context.ts'
+import type { Approval, Tool, ToolContext } from '../core/tool.ts'
 
 export type ConfinedOptions = {
   readonly workspace: string
@@ -99,6 +100,12 @@ export function groundOf<Options extends ConfinedOptions>(options: Options): Opt
   const { env = process.env, attended = process.stdin.isTTY === true, foldersMax = FOLDERS_MAX } = options
   const sandbox = options.sandbox ?? sandboxes.findSandbox(options.workspace, env)
   return { ...options, env, attended, sandbox, foldersMax, last: { look: NOTHING_SEEN } }
+}
+
+/** A tool that runs programs, made again for another folder. It has no way to hold a program to a few paths, so there is none with claims. */
+export function inFolder<Options extends ConfinedOptions>(options: Options, make: (options: Options) => Tool) {
+  return ({ folder = options.workspace, claims }: ToolRoot): Tool | null =>
+    claims ? null : make({ ...options, workspace: folder })
 }
 
 /** What an approval is bound to: the folder, how it is confined, and the variables that lead to other programs and files. */

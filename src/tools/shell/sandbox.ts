@@ -79,8 +79,8 @@ export function findProgram(
   before: readonly string[] = [],
 ): string | null {
   const folders = [...before, ...(env['PATH'] ?? '').split(delimiter).filter(isAbsolute)]
-  const paths = folders.map((folder) => join(folder, name)).filter(isExecutable)
-  return paths.find((path) => !isWithin(realpathSync(workspace), realpathSync(path))) ?? null
+  const paths = folders.map((folder) => join(folder, name))
+  return paths.find((path) => isExecutable(path) && !isWithin(realpathSync(workspace), realpathSync(path))) ?? null
 }
 
 /** Built from a list of what is let through, never from what is there. */

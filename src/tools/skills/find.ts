@@ -5,6 +5,7 @@ import { basename, join, relative } from 'node:path'
 import type { Frozen } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import { contains, type Guard, guard } from '../files/paths.ts'
+import { FRONT_CHARS_MAX, splitFront } from './front.ts'
 import { oneLine } from './text.ts'
 import { isObject } from '../../view/json.ts'
 
@@ -25,7 +26,6 @@ const SKILL_FILE = 'SKILL.md'
 const FOLDERS_MAX = 10_000
 const SKILLS_MAX = 200
 const NAME_CHARS_MAX = 64
-const FRONT_CHARS_MAX = 16_000
 
 /** `selected` missing: all. Empty: none. */
 export async function findSkills(
@@ -105,11 +105,11 @@ type Front = { readonly name: string; readonly description: string }
 async function frontOf(path: string): Promise<Front> {
   const bad = (why: string): Fault =>
     new Fault('invalid_config', `The front matter of ${path} is not valid: ${why}. Correct it, or remove the skill.`)
-  const text = (await readFile(path, 'utf8')).replace(/^\uFEFF/, '')
-  const [opening] = /^---[ \t]*\r?\n/.exec(text) ?? []
-  if (opening === undefined) return { name: '', description: '' }
-  const [front = '', closing] = text.slice(opening.length, FRONT_CHARS_MAX).split(/^(---[ \t]*)\r?$/m)
-  if (closing === undefined) throw bad(`no line "---" ends it within ${FRONT_CHARS_MAX} characters`)
+  const text = await readFile(path, 'utf8')
+  const parts = splitFront(text, FRONT_CHARS_MAX)
+  if (parts === 'none') return { name: '', description: '' }
+  if (parts === 'open') throw bad(`no line "---" ends it within ${FRONT_CHARS_MAX} characters`)
+  const { front } = parts
   // Only here: it is large, and most harnesses have no skills.
   const { parse } = await import('yaml')
   let value: unknown

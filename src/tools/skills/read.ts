@@ -24,7 +24,7 @@ const input = object({
 type Args = Infer<typeof input>
 
 export function skillReadTool(skills: readonly Skill[]): Tool {
-  return defineTool({
+  const tool = defineTool({
     name: 'skill_read',
     description: 'Reads a skill: its instructions and the list of its files, or one of those files.',
     input,
@@ -33,6 +33,15 @@ export function skillReadTool(skills: readonly Skill[]): Tool {
     instructions: summaryOf(skills),
     execute: (args, { redact }) => read(skillNamed(skills, args.name), args, redact),
   })
+  return { ...tool, filtered: among(skills, skillReadTool) }
+}
+
+/** The tool that `make` makes of the skills with some names. */
+export function among(skills: readonly Skill[], make: (some: readonly Skill[]) => Tool): Tool['filtered'] & {} {
+  return (names) => {
+    const some = skills.filter(({ name }) => names.includes(name))
+    return some.length === 0 ? null : make(some)
+  }
 }
 
 export function skillNamed(skills: readonly Skill[], name: string): Skill {

@@ -6,6 +6,7 @@ import {
   type Ground,
   groundOf,
   HARD_MS_MAX,
+  inFolder,
   placeOf,
   resultOf,
   runConfined,
@@ -16,7 +17,7 @@ import { ToolFailure } from '../core/output.ts'
 import { findProgram } from '../shell/sandbox.ts'
 import { type Infer, integer, list, object, optional, text } from '../core/schema.ts'
 import type { Skill } from './find.ts'
-import { fileOf, skillNamed } from './read.ts'
+import { among, fileOf, skillNamed } from './read.ts'
 import { defineTool, type Tool, type ToolContext } from '../core/tool.ts'
 
 const HARD_MS = 60_000
@@ -49,7 +50,7 @@ type Args = Infer<typeof input>
 
 export function skillRunTool(skills: readonly Skill[], options: ConfinedOptions): Tool {
   const ground = groundOf(options)
-  return defineTool({
+  const tool = defineTool({
     name: 'skill_run',
     description: describe(ground),
     input,
@@ -62,6 +63,11 @@ export function skillRunTool(skills: readonly Skill[], options: ConfinedOptions)
     place: () => ({ ...placeOf(ground), skills: skills.map(({ name, guarded }) => [name, guarded.root]) }),
     execute: (args, context) => run(skillNamed(skills, args.name), args, { ground, context }),
   })
+  return {
+    ...tool,
+    rooted: inFolder(options, (moved) => skillRunTool(skills, moved)),
+    filtered: among(skills, (some) => skillRunTool(some, options)),
+  }
 }
 
 type Stage = { readonly ground: Ground; readonly context: ToolContext }

@@ -3,7 +3,8 @@
 import { askedText, isQuote, labelOf, NOTHING, row, SECTIONS } from './draft.ts'
 import type { Fact, Source } from './facts.ts'
 import type { Plan } from './plan.ts'
-import { collapsed, clippedTrimmed, told } from './text.ts'
+import { told } from '../block.ts'
+import { collapsed, clippedTrimmed } from './text.ts'
 
 export type Finding = {
   readonly type: 'section' | 'quote' | 'citation' | 'source' | 'reviewer'

@@ -3,7 +3,8 @@
 import type { Fact, Source } from './facts.ts'
 import type { Plan } from './plan.ts'
 import type { LeftOut } from './sources.ts'
-import { clippedTrimmed, collapsed, told } from './text.ts'
+import { told } from '../block.ts'
+import { clippedTrimmed, collapsed } from './text.ts'
 import { counted } from '../../view/text.ts'
 
 /** The results of the search besides its sources. */

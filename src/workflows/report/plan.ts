@@ -1,5 +1,6 @@
 // The plan of a report: questions, and the words that would answer them. Made by fixed rules, or read from a model's plan. Pure.
-import { clippedTrimmed, collapsed, stemsIn, termsIn, told } from './text.ts'
+import { told } from '../block.ts'
+import { clippedTrimmed, collapsed, stemsIn, termsIn } from './text.ts'
 
 /** `any`: the terms are synonyms, so each of them is an answer. */
 export type Question = { readonly text: string; readonly terms: readonly string[]; readonly any?: true }

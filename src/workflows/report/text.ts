@@ -27,11 +27,6 @@ function spaced(text: string): string {
   return text.replace(/\s+/gu, ' ').trim()
 }
 
-/** For a prompt: without hidden text, and without anything like the end of its data block. */
-export function told(text: string): string {
-  return visible(text).text.replaceAll('</', '< /')
-}
-
 /** Whether a text contains a quote word for word, beginning on this line. */
 export function standsIn(text: string, quote: string, line: number): boolean {
   const lines = text.split('\n').slice(line - 1)

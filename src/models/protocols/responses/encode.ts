@@ -54,7 +54,7 @@ export function encode(request: Request, target: Target): Encoded {
   if (settings.temperature !== undefined) set('temperature', settings.temperature)
   if (settings.topP !== undefined) set('top_p', settings.topP)
   if (settings.serviceTier !== undefined) set('service_tier', settings.serviceTier)
-  if (settings.cache !== false) set('prompt_cache_key', cacheKey(request.session))
+  if (settings.cache !== false) set('prompt_cache_key', cacheKey(request.tree ?? request.session))
   fields.set('input', `[${inputOf(turns, link, target, reasons)}]`)
   return { path: '/responses', headers: {}, body: bodyOf(fields, settings.body) }
 }

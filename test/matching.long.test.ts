@@ -1,5 +1,5 @@
 // What strangers write meets parsers and matchers outside of rules too. Inputs here would take minutes, or for ever, if anything looked
-// at them more often than once. Rules are in tools/matching.test.ts.
+// at them more often than once. Rules are in tools/matching.long.test.ts.
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -20,9 +20,15 @@ it('B-CLI-197: every command ends by itself, with its exit code', async () => {
     trust: 0,
     policy: 0,
     tools: 0,
+    agents: 0,
     models: 0,
     'mcp list': 0,
     workflow: 0,
+    'workflow list': 0,
+    'workflow runs': 0,
+    'workflow run nothing': 6,
+    worktree: 2,
+    'worktree merge': 2,
     memory: 6,
     demo: 0,
     interactive: 2,
@@ -40,10 +46,11 @@ it('B-CLI-197: every command ends by itself, with its exit code', async () => {
     pending: 0,
     'inspect latest': 0,
     'inspect latest --context': 0,
+    'inspect latest --tree': 0,
     'history latest': 0,
     'approve latest': 0,
   })
-  await each({ 'handoffs latest': 0 })
+  await each({ 'handoffs latest': 0, 'board latest': 0, tasks: 0, 'tasks latest': 0 })
   await each({
     'resume latest': 0,
     'undo latest': 0,
@@ -58,6 +65,7 @@ it('B-CLI-197: every command ends by itself, with its exit code', async () => {
     'answer latest This.': 0,
     'worker --idle': 0,
     'tail latest --settled': 0,
+    'tail latest --settled --tree': 0,
     'fork latest': 0,
   })
   await each({ 'run Write.': 3, 'reject latest': 0, 'interrupt latest': 0, 'prune --older 0 --yes': 0 })

@@ -1,0 +1,223 @@
+// Definitions made into the `subagents` of a harness: tools, prompt, limits and the model of each. The order in which a model is chosen:
+// that of the call, a pin, the definition's own, the parent's.
+import { Fault } from '../kernel/failure.ts'
+import type { Model } from '../ports/model.ts'
+import { callable, type Checks, filled, listOf, optionsOf, record, tableOf, text, within } from '../options.ts'
+import { model } from '../models/resolve.ts'
+import type { SubagentOptions } from '../sessions/agent.ts'
+import { toolCheck, type Tool, type ToolSource } from '../tools/core/tool.ts'
+import { findSandbox } from '../tools/shell/sandbox.ts'
+import { type AgentDefinition, INTEGRATIONS } from './definition.ts'
+import { promptOf, type PromptSections } from './prompt.ts'
+
+/** Models that the user fixed. A team is a definition with its subagents: `teams.planner` is `planner` and what it lists. */
+export type AgentPins = {
+  readonly orchestrator?: { readonly model?: string }
+  readonly teams?: Readonly<Record<string, { readonly lead_model?: string; readonly agent_model?: string }>>
+}
+
+export type SubagentsOptions = {
+  readonly pins?: AgentPins
+  /** What the prompts may show beside the definitions' own. */
+  readonly sections?: PromptSections
+  /** The tools of the harness. Without them agents have what the harness has, and names that are not there are not noticed. */
+  readonly tools?: readonly (Tool | ToolSource)[]
+  /** Makes a model of its name. Default: `model(name, settings)`; a `hint:NAME` stays a name. */
+  readonly makeModel?: (name: string, settings: { readonly temperature?: number }) => Model | string
+  /** Where commands run, for `sandbox: sandboxed`. Default: the current folder. */
+  readonly workspace?: string
+}
+
+const PIN: Checks<NonNullable<AgentPins['teams']>[string]> = { lead_model: filled, agent_model: filled }
+const PINS: Checks<AgentPins> = {
+  orchestrator: within<NonNullable<AgentPins['orchestrator']>>({ model: filled }),
+  teams: tableOf(within(PIN)),
+}
+const checkOptions = optionsOf<SubagentsOptions>('subagentsOf', {
+  pins: within<AgentPins>(PINS),
+  sections: within<PromptSections>({
+    profile: text,
+    memoryContext: text,
+    memoryMd: text,
+    integrations: listOf(filled),
+  }),
+  tools: listOf((value, name, of) =>
+    record(value, name, of) === null && 'type' in (value as object) ? null : toolCheck(value, name, of),
+  ),
+  makeModel: callable,
+  workspace: filled,
+})
+
+export type MadeSubagents = {
+  /** For `subagents` of a harness. */
+  readonly subagents: Readonly<Record<string, SubagentOptions>>
+  /** What a definition names and is not there, one sentence each. */
+  readonly troubles: readonly string[]
+}
+
+/** Commands of a machine without a sandbox are not for an agent that must be in one. */
+const COMMANDS = ['bash', 'skill_run']
+/** With these an agent starts and leads children: an allow list of tools does not take them away. */
+const LEADING = [
+  'subagent',
+  'spawn_subagent',
+  'spawn_parallel_agents',
+  'wait_subagent',
+  'steer_subagent',
+  'list_subagents',
+  'continue_subagent',
+  'close_subagent',
+]
+
+export function subagentsOf(definitions: readonly AgentDefinition[], options: SubagentsOptions = {}): MadeSubagents {
+  checkOptions(options)
+  const pinned = pinsOf(definitions, options.pins ?? {})
+  const known = new Map(definitions.map((each) => [each.id, each]))
+  const troubles: string[] = []
+  const walled = definitions.some(({ sandbox }) => sandbox === 'sandboxed') && hasSandbox(options)
+  const made = definitions.map((each) => {
+    troubles.push(...missingTools(each, options.tools))
+    return [each.id, optionsFor(each, { ...options, known, pinned, walled })] as const
+  })
+  return { subagents: Object.fromEntries(made), troubles }
+}
+
+function hasSandbox({ workspace = process.cwd() }: SubagentsOptions): boolean {
+  return findSandbox(workspace).type !== 'none'
+}
+
+/** The model of a definition before the call's own and after the parent's: a pin, its own, or null for the parent's. */
+export function chosenModel(
+  definition: AgentDefinition,
+  definitions: readonly AgentDefinition[],
+  pins: AgentPins,
+): string | null {
+  const { id, model: own } = definition
+  return pinsOf(definitions, pins).get(id) ?? (own === 'inherit' ? null : own)
+}
+
+type Making = SubagentsOptions & {
+  readonly known: ReadonlyMap<string, AgentDefinition>
+  readonly pinned: ReadonlyMap<string, string>
+  /** There is a sandbox for commands, if one of the definitions asks for it. */
+  readonly walled: boolean
+}
+
+function optionsFor(definition: AgentDefinition, making: Making): SubagentOptions {
+  const { id, skillFilter, maxResultChars, timeoutMs, compression } = definition
+  const { known, pinned, sections = {} } = making
+  const children = [
+    ...definition.subagents,
+    ...(definition.integrations && known.has(INTEGRATIONS) ? [INTEGRATIONS] : []),
+  ]
+  const chosen = pinned.get(id) ?? (definition.model === 'inherit' ? null : definition.model)
+  const own = chosen === null ? {} : { model: modelOf(definition, chosen, making) }
+  const mine = sections.integrations?.filter((name) => skillFilter === 'all' || skillFilter?.includes(name))
+  return {
+    description: definition.whenToUse,
+    instructions: promptOf(definition, { ...sections, ...(mine ? { integrations: mine } : {}) }),
+    limits: { modelRequests: definition.maxIterations },
+    ...own,
+    ...toolsFor(definition, making.tools),
+    ...listsOf(definition, children, making),
+    ...(skillFilter === null ? {} : { inheritSources: skillFilter === 'all' ? true : skillFilter }),
+    // {skills: "*"} is exempt from the tiers, so the agent behind it has none at run time.
+    ...(id === INTEGRATIONS ? {} : { tier: definition.tier }),
+    subagents: [...new Set(children)],
+    delegateName: definition.delegateName,
+    ...(maxResultChars === null ? {} : { maxResultChars }),
+    ...(timeoutMs === null ? {} : { timeoutMs }),
+    ...(compression === null ? {} : { compression }),
+  }
+}
+
+/** A temperature goes to a model that is named, and only if the file says one: an inherited model keeps the settings of its parent. */
+function modelOf({ lines, temperature }: AgentDefinition, name: string, { makeModel }: Making): Model | string {
+  const settings = 'temperature' in lines ? { temperature } : {}
+  if (makeModel) return makeModel(name, settings)
+  return name.startsWith('hint:') ? name : model(name, settings)
+}
+
+/**
+ * Tools of its own only where lists of names cannot say it: the catalogue of skills is what `skill_read` adds to the instructions, and
+ * a list of tools would leave out those of MCP servers, whose names are not known yet.
+ */
+function toolsFor(definition: AgentDefinition, tools: SubagentsOptions['tools']): Pick<SubagentOptions, 'tools'> {
+  const { omit, skillFilter, tools: listed, extraTools } = definition
+  const given = tools?.filter((tool): tool is Tool => !('type' in tool))
+  if (given === undefined) return {}
+  const fitting = typeof skillFilter === 'object' && skillFilter !== null ? withSkills(given, skillFilter) : given
+  const named =
+    skillFilter === null || listed === 'all'
+      ? fitting
+      : fitting.filter(({ name }) => [...listed, ...extraTools].includes(name))
+  const hushes =
+    omit.skillsCatalog && named.some(({ name, instructions }) => name === 'skill_read' && instructions !== '')
+  if (named === given && !hushes) return {}
+  return { tools: named.map((tool) => (hushes && tool.name === 'skill_read' ? { ...tool, instructions: '' } : tool)) }
+}
+
+/** Tools of skills are there for the skills that are named, and for none they are not there. */
+function withSkills(tools: readonly Tool[], names: readonly string[]): readonly Tool[] {
+  if (tools.every(({ filtered }) => filtered === undefined)) return tools
+  return tools.flatMap((tool) => (tool.filtered ? (tool.filtered(names) ?? []) : tool))
+}
+
+function listsOf(definition: AgentDefinition, children: readonly string[], { known, walled, tools: given }: Making) {
+  const { tools, extraTools, disallowedTools, sandbox, skillFilter } = definition
+  const delegates = children.flatMap((id) => known.get(id)?.delegateName ?? [])
+  const also = [...extraTools, ...(children.length > 0 ? [...LEADING, ...delegates] : [])]
+  const walls = sandbox === 'sandboxed' && !walled ? COMMANDS : []
+  const deny = [...disallowedTools, ...walls]
+  // An extra tool must not loosen a sandbox that only reads.
+  const readOnly = sandbox === 'read_only'
+  const byTools = skillFilter !== null && given !== undefined
+  const allowed = tools === 'all' || byTools ? {} : { allow: tools }
+  return {
+    ...(readOnly ? { profile: 'read' as const } : {}),
+    ...allowed,
+    ...(also.length > 0 ? { alsoAllow: readOnly ? also.filter((name) => !extraTools.includes(name)) : also } : {}),
+    ...(deny.length > 0 ? { deny } : {}),
+  }
+}
+
+/** Those of built-in definitions name tools that a harness may well not have. */
+function missingTools(
+  { layer, file, lines, tools, extraTools, skillFilter }: AgentDefinition,
+  given: SubagentsOptions['tools'],
+): readonly string[] {
+  if (layer === 'built-in' || given === undefined || skillFilter !== null) return []
+  const names = new Set(given.flatMap((tool) => ('type' in tool ? [] : [tool.name])))
+  const named = [
+    ...(tools === 'all' ? [] : tools.map((tool) => ['tools', tool] as const)),
+    ...extraTools.map((tool) => ['extra_tools', tool] as const),
+  ]
+  return named
+    .filter(([, tool]) => !names.has(tool))
+    .map(([key, tool]) => `${file}:${lines[key] ?? 1}: there is no tool "${tool}" here, so the agent does without it.`)
+}
+
+/** By id. What pins a model directly counts before what pins it as one of a team. */
+function pinsOf(
+  definitions: readonly AgentDefinition[],
+  { orchestrator, teams = {} }: AgentPins,
+): ReadonlyMap<string, string> {
+  const pinned = new Map<string, string>()
+  for (const [team, { agent_model: name }] of Object.entries(teams)) {
+    const lead = definitions.find(({ id }) => id === team)
+    if (lead === undefined)
+      throw new Fault(
+        'invalid_config',
+        `"teams.${team}" pins models, and there is no agent "${team}". Name one that is there.`,
+      )
+    for (const id of name === undefined ? [] : lead.subagents) {
+      const other = pinned.get(id)
+      if (other !== undefined && other !== name)
+        throw new Fault('invalid_config', `Two teams pin other models for "${id}": ${other} and ${name}. Pin one.`)
+      pinned.set(id, name ?? '')
+    }
+  }
+  for (const [team, { lead_model: name }] of Object.entries(teams)) if (name !== undefined) pinned.set(team, name)
+  if (orchestrator?.model !== undefined) pinned.set('orchestrator', orchestrator.model)
+  return pinned
+}

@@ -1,0 +1,109 @@
+// `board`: the shared board, for the models of its members. A session speaks for the member whose place it took, and for no other.
+import { Fault } from '../kernel/failure.ts'
+import { callable, needed, optionsOf } from '../options.ts'
+import { type Output, output, ToolFailure } from '../tools/core/output.ts'
+import { choice, type Infer, integer, object, optional, text } from '../tools/core/schema.ts'
+import { defineTool, type Tool, type ToolContext } from '../tools/core/tool.ts'
+import { boardText } from './board.ts'
+import { BOARD } from './planner.ts'
+import type { BoardOutcome, ClaimOutcome, SharedBoard } from './shared.ts'
+import { BoardHandle, type BoardSessions } from './verbs.ts'
+
+export type MemberToolOptions = {
+  /** The harness, once there is one. */
+  readonly sessions: () => BoardSessions
+  /** The board of this session, by its id. Default: that of the team whose lead is the root of the session. */
+  readonly board?: (session: string) => string
+}
+const checkOptions = optionsOf<MemberToolOptions>('memberTool', { sessions: needed(callable), board: callable })
+
+const input = object({
+  action: choice('list the cards, claim one, or say what became of yours.', [
+    'list',
+    'claim',
+    'complete',
+    'fail',
+    'release',
+  ]),
+  member: text('Your name on the board.', { min: 1, max: 64 }),
+  card: optional(text('Which card, such as "t2". claim without it takes the first that is free.', { min: 1, max: 40 })),
+  attempt: optional(integer('complete, fail, release: the number that the claim gave you.', { min: 1 })),
+  note: optional(text('What came of it, or why not.', { min: 1, max: 300 })),
+})
+type Args = Infer<typeof input>
+
+/** The board of the team that this session leads, or is a member of. */
+export function teamBoardOf(session: string): string {
+  return `${session.split('~')[0]}-${BOARD}`
+}
+
+export function memberTool(options: MemberToolOptions): Tool {
+  checkOptions(options)
+  const { sessions, board = teamBoardOf } = options
+  const tool = defineTool<Args>({
+    name: BOARD,
+    description:
+      'The board of your team: claim a card, do it, then complete it or fail it. Every answer shows the board.',
+    input,
+    // A word is said once under the key of its call, so a call that was lost is made again.
+    effect: 'idempotent',
+    sequential: true,
+    polling: true,
+    instructions: `Work on a card of the ${BOARD} only while you hold it. When your run ends, a card that you still hold is given back.`,
+    execute: (args, context) => spoken(new BoardHandle(sessions(), board(context.session)), args, context),
+  })
+  // A member without it would leave the board standing still, whatever lists leave out.
+  return { ...tool, always: true }
+}
+
+async function spoken(board: BoardHandle, args: Args, { session, key }: ToolContext): Promise<Output> {
+  try {
+    const by = await seatOf(board, args.member, session)
+    const said = await outcomeOf(board, by, args, key)
+    return shown(said, await board.read())
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'invalid_input') throw error
+    throw new ToolFailure('InvalidInput', error.message, { error_type: error.detail || 'Refused' })
+  }
+}
+
+/** Who this session is. The first session that speaks as a member has its place. */
+async function seatOf(board: BoardHandle, name: string, session: string): Promise<string> {
+  const { members } = await board.read()
+  const own = members.find((member) => member.session === session)
+  if (own) return own.name
+  await board.seat(name, session)
+  return name
+}
+
+async function outcomeOf(board: BoardHandle, by: string, args: Args, key: string): Promise<BoardOutcome> {
+  const { action, card, attempt, note } = args
+  if (action === 'list') return { type: 'Changed' }
+  if (action === 'claim') return board.claim(by, { key, ...(card === undefined ? {} : { card }) })
+  if (card === undefined || attempt === undefined)
+    throw new Fault('invalid_input', `To ${action}, give the card and the attempt that your claim named.`, 'Incomplete')
+  await board[action](by, { card, attempt, key, ...(note === undefined ? {} : { note }) })
+  return { type: 'Changed' }
+}
+
+function shown(outcome: BoardOutcome, board: SharedBoard): Output {
+  const said = outcome.type === 'Changed' ? '' : `${claimText(outcome as ClaimOutcome)}\n\n`
+  return output({ content: `${said}${boardText(board)}`, metadata: { outcome, version: board.version } })
+}
+
+function claimText(outcome: ClaimOutcome): string {
+  switch (outcome.type) {
+    case 'Started':
+      return `Started: ${outcome.card.id} is yours (attempt ${outcome.attempt}): ${outcome.card.text}`
+    case 'Blocked':
+      return `Blocked: ${outcome.unmet.length > 0 ? `${outcome.unmet.join(', ')} must be done first.` : 'a person must look at it.'}`
+    case 'AlreadyClaimed':
+      return `AlreadyClaimed: ${outcome.by} has it. Claim another.`
+    case 'AlreadyActive':
+      return `AlreadyActive: you hold ${outcome.card}. Complete it or fail it first, or claim it by name to go on with it.`
+    case 'NoClaimableTask':
+      return 'NoClaimableTask: nothing is free now. If the rest is held by others, end your run.'
+    case 'UnknownTask':
+      return 'UnknownTask: there is no such card.'
+  }
+}

@@ -1,0 +1,308 @@
+// A board that several share, as a pure fold: a board and a change give the next board and an outcome. The order of changes is that of a
+// log (planner.ts), so of two claims on one card the first one has it. It reads no clock and looks at no session: what became of members
+// is told to it with a change, and counts only for the very claim it is about.
+import type { Frozen } from '../kernel/content.ts'
+import { type Board, type BoardCard, boardIn, CARDS_MAX, NO_CARDS, TEXT_CHARS_MAX } from './board.ts'
+import { isObject, listOf, stringOf } from '../view/json.ts'
+
+/** `session`: the session the member works in. A member without one is outside of the store, and loses its cards only by leaving. */
+export type Member = Frozen<{ name: string; role: 'lead' | 'worker'; session?: string }>
+export type SharedBoard = Board & Frozen<{ members: readonly Member[]; attemptsMax: number }>
+
+/** `needs` are ids of cards on the board, or of those added with it: `t1` is the first card of the board, and so on. */
+export type NewTask = Frozen<{ text: string; needs?: readonly string[] }>
+/** The session behind this claim has ended: the card is free again, if that is still its claim. */
+export type EndedClaim = Frozen<{ card: string; attempt: number; why: string }>
+
+/** `id` is the caller's own, `by` the member's name or `host`, `version` that of the board the caller saw. */
+export type BoardChange = Frozen<{ id: string; by: string; version?: number; ended?: readonly EndedClaim[] } & Act>
+type Act =
+  | { action: 'open'; members: readonly Member[]; cards: readonly NewTask[]; attemptsMax?: number }
+  | { action: 'add'; cards: readonly NewTask[] }
+  | { action: 'join'; member: Member }
+  | { action: 'leave'; name: string }
+  /** The session that the member works in from now on. */
+  | { action: 'seat'; session: string }
+  | { action: 'claim'; card?: string }
+  | { action: 'complete' | 'fail' | 'release'; card: string; attempt: number; note?: string }
+  | { action: 'look' }
+
+export type Refusal =
+  | 'NotOpen'
+  | 'AlreadyOpen'
+  | 'NotMember'
+  | 'DuplicateMember'
+  | 'UnknownMember'
+  | 'BadName'
+  | 'SelfDependency'
+  | 'CyclicDependency'
+  | 'UnknownDependency'
+  | 'TooManyCards'
+  | 'TooManyMembers'
+  | 'TextTooLong'
+  | 'StaleVersion'
+  | 'NotHolder'
+  | 'Unreadable'
+
+export type ClaimOutcome =
+  /** `attempt` counts the claims of this card. It goes with every later word about it. */
+  | { readonly type: 'Started'; readonly card: BoardCard; readonly attempt: number }
+  | { readonly type: 'Blocked'; readonly unmet: readonly string[] }
+  | { readonly type: 'AlreadyClaimed'; readonly by: string }
+  /** The member holds another card. */
+  | { readonly type: 'AlreadyActive'; readonly card: string }
+  | { readonly type: 'NoClaimableTask' }
+  | { readonly type: 'UnknownTask' }
+export type BoardOutcome =
+  | ClaimOutcome
+  | { readonly type: 'Changed' }
+  | { readonly type: 'Refused'; readonly why: Refusal; readonly message: string }
+
+export const HOST = 'host'
+const MEMBERS_MAX = 50
+const ATTEMPTS_MAX = 3
+const NOTE_CHARS_MAX = 300
+
+type Applied = { readonly board: SharedBoard | null; readonly outcome: BoardOutcome }
+
+/** What is refused leaves the board as it was, except for claims that have ended. */
+export function applied(before: SharedBoard | null, change: BoardChange): Applied {
+  if (change.action === 'open') return before === null ? opened(change) : refused(before, 'AlreadyOpen', OPEN)
+  if (before === null) return refused(null, 'NotOpen', 'The board is not open yet: open it with its members and cards.')
+  const board = withoutEnded(before, change.ended ?? [])
+  switch (change.action) {
+    case 'look':
+      return { board, outcome: { type: 'Changed' } }
+    case 'add':
+      return isHead(board, change.by) ? added(board, change.cards) : notHead(board, change.by)
+    case 'join':
+      return isHead(board, change.by) ? joined(board, change.member) : notHead(board, change.by)
+    case 'leave':
+      return isHead(board, change.by) || change.by === change.name
+        ? left(board, change.name)
+        : notHead(board, change.by)
+    case 'seat':
+      return seated(board, change.by, change.session)
+    case 'claim':
+      return claimed(board, change)
+    default:
+      return ended(board, change)
+  }
+}
+
+const OPEN = 'The board is open already. Add cards to it, or open another one.'
+
+function opened(change: Extract<BoardChange, { action: 'open' }>): Applied {
+  const { members, cards, attemptsMax = ATTEMPTS_MAX } = change
+  let board: SharedBoard = { ...NO_CARDS, members: [], attemptsMax }
+  for (const member of members) {
+    const next = joined(board, member)
+    if (next.board === null || next.outcome.type === 'Refused') return { board: null, outcome: next.outcome }
+    board = next.board
+  }
+  const next = added(board, cards)
+  return next.outcome.type === 'Refused' ? { board: null, outcome: next.outcome } : next
+}
+
+function joined(board: SharedBoard, member: Member): Applied {
+  const { name } = member
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name) || name === HOST)
+    return refused(
+      board,
+      'BadName',
+      `"${name.slice(0, 80)}" is no name of a member: use 1 to 64 letters, digits, "_" or "-".`,
+    )
+  if (board.members.some((each) => each.name === name))
+    return refused(board, 'DuplicateMember', `There is a member "${name}" already. Give each member its own name.`)
+  if (board.members.length >= MEMBERS_MAX)
+    return refused(board, 'TooManyMembers', `A board has at most ${MEMBERS_MAX} members.`)
+  return changed(board, { members: [...board.members, member] })
+}
+
+/** Its cards are free again. */
+function left(board: SharedBoard, name: string): Applied {
+  if (!board.members.some((each) => each.name === name))
+    return refused(board, 'UnknownMember', `There is no member "${name}".`)
+  const held = board.cards.filter((card) => card.status === 'in_progress' && card.by === name)
+  const free = held.map(({ id, attempts = 1 }) => ({ card: id, attempt: attempts, why: `${name} left` }))
+  return changed(withoutEnded(board, free), { members: board.members.filter((each) => each.name !== name) })
+}
+
+/** A seat that another session has is free only once that has ended, and then its card was given back with this word. */
+function seated(board: SharedBoard, by: string, session: string): Applied {
+  const member = board.members.find(({ name }) => name === by)
+  if (!member) return notMember(board, by)
+  const works = board.cards.some((card) => card.by === by && card.status === 'in_progress')
+  if (member.session !== undefined && member.session !== session && works)
+    return refused(
+      board,
+      'NotMember',
+      `Another session works as "${by}". Give the name of your own place on the board.`,
+    )
+  return changed(board, { members: board.members.map((each) => (each === member ? { ...member, session } : each)) })
+}
+
+function added(board: SharedBoard, tasks: readonly NewTask[]): Applied {
+  const all = board.cards.length + tasks.length
+  if (all > CARDS_MAX)
+    return refused(board, 'TooManyCards', `A board has at most ${CARDS_MAX} cards, and this would be ${all}.`)
+  const cards = tasks.map(({ text, needs = [] }, i): BoardCard => {
+    const more = needs.length > 0 ? { needs: [...new Set(needs)] } : {}
+    return { id: `t${board.made + i + 1}`, text, status: 'todo', ...more, changed: board.version + 1 }
+  })
+  const long = cards.find(({ text }) => text.length > TEXT_CHARS_MAX || text.trim() === '')
+  if (long)
+    return refused(
+      board,
+      'TextTooLong',
+      `A card has 1 to ${TEXT_CHARS_MAX} characters; ${long.id} has ${long.text.length}.`,
+    )
+  const known = new Set([...board.cards, ...cards].map(({ id }) => id))
+  for (const { id, needs = [] } of cards) {
+    if (needs.includes(id)) return refused(board, 'SelfDependency', `Card ${id} cannot need itself.`)
+    const unknown = needs.find((need) => !known.has(need))
+    if (unknown !== undefined)
+      return refused(
+        board,
+        'UnknownDependency',
+        `Card ${id} needs "${unknown.slice(0, 80)}", and there is no such card.`,
+      )
+  }
+  const circle = circleIn(cards)
+  if (circle !== null)
+    return refused(
+      board,
+      'CyclicDependency',
+      `Cards wait for each other: ${circle.join(' → ')}. None of them could begin.`,
+    )
+  return changed(board, { cards: [...board.cards, ...cards], made: board.made + cards.length })
+}
+
+/** Takes away what can begin, again and again: what is left waits for itself. */
+function circleIn(cards: readonly BoardCard[]): readonly string[] | null {
+  let open = new Map(cards.map(({ id, needs = [] }) => [id, needs]))
+  for (;;) {
+    const next = new Map([...open].filter(([, needs]) => needs.some((need) => open.has(need))))
+    if (next.size === 0) return null
+    if (next.size === open.size) return [...open.keys()].slice(0, 10)
+    open = next
+  }
+}
+
+function claimed(
+  board: SharedBoard,
+  { by, card: wanted, version }: Extract<BoardChange, { action: 'claim' }>,
+): Applied {
+  const said = (outcome: BoardOutcome): Applied => ({ board, outcome })
+  if (!board.members.some(({ name }) => name === by)) return notMember(board, by)
+  const active = board.cards.find((card) => card.status === 'in_progress' && card.by === by)
+  if (active && active.id !== wanted) return said({ type: 'AlreadyActive', card: active.id })
+  const free = (card: BoardCard): boolean =>
+    !isClosed(card) && card.status !== 'in_progress' && unmetBy(board, card).length === 0
+  const card = wanted === undefined ? board.cards.find(free) : board.cards.find(({ id }) => id === wanted)
+  if (!card) return said({ type: wanted === undefined ? 'NoClaimableTask' : 'UnknownTask' })
+  // Its own card, in another run: a claim of its own, so that what is said of the earlier one does not count for it.
+  if (active) return started(board, card, by)
+  if (card.status === 'in_progress' || card.status === 'done')
+    return said({ type: 'AlreadyClaimed', by: card.by ?? '' })
+  const unmet = unmetBy(board, card)
+  if (isClosed(card) || unmet.length > 0) return said({ type: 'Blocked', unmet })
+  if (version !== undefined && (card.changed ?? 0) > version)
+    return refused(
+      board,
+      'StaleVersion',
+      `Card ${card.id} has changed since version ${version}. Look at the board again.`,
+    )
+  return started(board, card, by)
+}
+
+function started(board: SharedBoard, { note: _before, ...card }: BoardCard, by: string): Applied {
+  const attempt = (card.attempts ?? 0) + 1
+  const mine: BoardCard = { ...card, status: 'in_progress', by, attempts: attempt }
+  const next = withCard(board, mine)
+  return { board: next, outcome: { type: 'Started', card: cardOf(next, card.id), attempt } }
+}
+
+function ended(board: SharedBoard, change: Extract<BoardChange, { attempt: number }>): Applied {
+  const { by, card: id, attempt, action, note = '' } = change
+  if (!board.members.some(({ name }) => name === by)) return notMember(board, by)
+  const card = board.cards.find((each) => each.id === id)
+  if (!card) return { board, outcome: { type: 'UnknownTask' } }
+  if (card.status !== 'in_progress' || card.by !== by || card.attempts !== attempt)
+    return refused(
+      board,
+      'NotHolder',
+      `${by} does not hold card ${id} (attempt ${attempt}) any more. Claim a card first.`,
+    )
+  if (action !== 'complete') return { board: freed(board, card, note), outcome: { type: 'Changed' } }
+  const said = note === '' ? {} : { note: note.slice(0, NOTE_CHARS_MAX) }
+  return { board: withCard(board, { ...card, status: 'done', ...said }), outcome: { type: 'Changed' } }
+}
+
+function withoutEnded(board: SharedBoard, claims: readonly EndedClaim[]): SharedBoard {
+  return claims.reduce((next, { card: id, attempt, why }) => {
+    const card = next.cards.find((each) => each.id === id)
+    const is = card?.status === 'in_progress' && card.attempts === attempt
+    return is && card ? freed(next, card, why) : next
+  }, board)
+}
+
+/** Claimable again, unless it was tried too often: then a person looks at it. */
+function freed(board: SharedBoard, { by: _by, note: _note, ...card }: BoardCard, why: string): SharedBoard {
+  const over = (card.attempts ?? 0) >= board.attemptsMax
+  const note = [why, ...(over ? [`tried ${card.attempts} times`] : [])].filter((part) => part !== '').join('; ')
+  const said = note === '' ? {} : { note: note.slice(0, NOTE_CHARS_MAX) }
+  return withCard(board, { ...card, status: over ? 'blocked' : 'todo', ...said })
+}
+
+/** Nobody can take it now, whatever is done. */
+function isClosed({ status }: BoardCard): boolean {
+  return status !== 'todo' && status !== 'ready' && status !== 'in_progress'
+}
+
+function unmetBy({ cards }: SharedBoard, { needs = [] }: BoardCard): readonly string[] {
+  return needs.filter((need) => cards.find(({ id }) => id === need)?.status !== 'done')
+}
+
+function withCard(board: SharedBoard, card: BoardCard): SharedBoard {
+  const version = board.version + 1
+  return {
+    ...board,
+    version,
+    cards: board.cards.map((each) => (each.id === card.id ? { ...card, changed: version } : each)),
+  }
+}
+
+function cardOf({ cards }: SharedBoard, id: string): BoardCard {
+  return cards.find((card) => card.id === id) as BoardCard
+}
+
+function changed(board: SharedBoard, to: Partial<SharedBoard>): Applied {
+  return { board: { ...board, ...to, version: board.version + 1 }, outcome: { type: 'Changed' } }
+}
+
+function isHead({ members }: SharedBoard, by: string): boolean {
+  return by === HOST || members.some(({ name, role }) => name === by && role === 'lead')
+}
+
+function notMember(board: SharedBoard, by: string): Applied {
+  return refused(board, 'NotMember', `"${by.slice(0, 80)}" is no member of this board.`)
+}
+
+function notHead(board: SharedBoard, by: string): Applied {
+  return refused(board, 'NotMember', `Only the host and a lead may do this, and "${by.slice(0, 80)}" is neither.`)
+}
+
+function refused(board: SharedBoard | null, why: Refusal, message: string): Applied {
+  return { board, outcome: { type: 'Refused', why, message } }
+}
+
+/** Null for what is no such board. */
+export function sharedIn(value: unknown): SharedBoard | null {
+  const board = boardIn(value)
+  if (board === null || !isObject(value)) return null
+  const { attemptsMax, members } = value
+  const named = listOf(members).every((each) => isObject(each) && stringOf(each['name']) !== '')
+  if (!Number.isSafeInteger(attemptsMax) || !Array.isArray(members) || !named) return null
+  return { ...board, attemptsMax: attemptsMax as number, members: members as unknown as readonly Member[] }
+}

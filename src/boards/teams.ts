@@ -1,0 +1,118 @@
+// A team: a board, and one child for each member that works on it. The lead is the session that starts it; what members report comes to
+// it as messages. There is no loop here: members claim, and what one of them lets go is claimed by another.
+import { Fault } from '../kernel/failure.ts'
+import type { Session } from '../sessions/verbs.ts'
+import type { Model } from '../ports/model.ts'
+import { callable, filled, listOf, needed, optionsOf, record } from '../options.ts'
+import { modelCheck, type SubagentOptions } from '../sessions/agent.ts'
+import { type MemberToolOptions, memberTool, teamBoardOf } from './member.ts'
+import type { NewTask, SharedBoard } from './shared.ts'
+import { type BoardHandle, type BoardSessions, openBoard } from './verbs.ts'
+import { BOARD } from './planner.ts'
+
+/** `agent`: the subagent of the harness that it is. */
+export type TeamMember = { readonly name: string; readonly agent: string }
+export type TeamOptions = {
+  /** The session of the lead. */
+  readonly lead: string
+  readonly members: readonly TeamMember[]
+  readonly tasks: readonly NewTask[]
+  /** What all members are told beside the board. */
+  readonly brief?: string
+}
+const checkTeam = optionsOf<TeamOptions>('startTeam', {
+  lead: needed(filled),
+  members: needed(listOf(record)),
+  tasks: needed(listOf(record)),
+  brief: filled,
+})
+
+export type Team = {
+  readonly board: BoardHandle
+  /** The sessions of the members, by name. */
+  readonly sessions: ReadonlyMap<string, string>
+  /** The board, after what ended members held was given back. */
+  readonly look: () => Promise<SharedBoard>
+  /** The same; and members that rest are told to go on while a card is free. For the lead's host, after each report. */
+  readonly advance: () => Promise<SharedBoard>
+  /** Stops a member. Its cards are free again. */
+  readonly shutdown: (name: string) => Promise<void>
+}
+
+/** `leadModel` is for the agent that is named `lead`, `agentModel` for all others. Absent: each has its own. */
+export type TeamAgents = Pick<MemberToolOptions, 'sessions'> & {
+  readonly lead?: string
+  readonly leadModel?: Model | string
+  readonly agentModel?: Model | string
+}
+const checkAgents = optionsOf<TeamAgents>('teamAgents', {
+  sessions: needed(callable),
+  lead: filled,
+  leadModel: modelCheck,
+  agentModel: modelCheck,
+})
+
+/** For `subagents` of a harness: each with the tool of the board, and with the model that the team pins. */
+export function teamAgents(
+  agents: Readonly<Record<string, SubagentOptions>>,
+  options: TeamAgents,
+): Readonly<Record<string, SubagentOptions>> {
+  checkAgents(options)
+  const { sessions, lead, leadModel, agentModel } = options
+  const tool = memberTool({ sessions })
+  const entries = Object.entries(agents).map(([name, agent]) => {
+    const model = name === lead ? leadModel : agentModel
+    return [
+      name,
+      { ...agent, tools: [...(agent.tools ?? []), tool], ...(model === undefined ? {} : { model }) },
+    ] as const
+  })
+  return Object.fromEntries(entries)
+}
+
+/** The board is there and every member works when this resolves. Started again, it goes on with what is there. */
+export async function startTeam(sessions: BoardSessions, options: TeamOptions): Promise<Team> {
+  checkTeam(options)
+  const { lead, members, tasks, brief = '' } = options
+  const seats = members.map(({ name }) => ({ name, role: 'worker' }) as const)
+  const board = await openBoard(sessions, { id: teamBoardOf(lead), members: seats, cards: tasks, reuse: true })
+  const head: Session = sessions.session(lead)
+  const places = new Map<string, string>()
+  for (const { name, agent } of members) {
+    const { sessionId } = await head.spawn(agent, taskOf(name, brief), { taskKey: `${board.id}:${name}` })
+    places.set(name, sessionId)
+  }
+  return {
+    board,
+    sessions: places,
+    look: () => board.look(),
+    advance: async () => {
+      const now = await board.look()
+      if (!hasFree(now)) return now
+      for (const [name, place] of places) {
+        const here = now.members.some((member) => member.name === name)
+        const card = here ? await sessions.status(place) : null
+        if (card?.phase === 'resting' && card.status === 'idle') await sessions.session(place).send(GO_ON)
+      }
+      return now
+    },
+    shutdown: async (name) => {
+      const place = places.get(name)
+      if (place === undefined) throw new Fault('invalid_input', `There is no member "${name}".`, 'UnknownMember')
+      await sessions.session(place).interrupt()
+      await board.leave('host', name)
+    },
+  }
+}
+
+const GO_ON = `A card of the ${BOARD} is free. Claim it and go on.`
+
+function hasFree({ cards }: SharedBoard): boolean {
+  const done = new Set(cards.filter(({ status }) => status === 'done').map(({ id }) => id))
+  return cards.some(({ status, needs = [] }) => status === 'todo' && needs.every((need) => done.has(need)))
+}
+
+function taskOf(name: string, brief: string): string {
+  const rule = `You are the member "${name}" of a team. Claim a card with the tool "${BOARD}", do it, and complete it; or fail it and say why. Go on until nothing is free.`
+  return brief === '' ? rule : `${rule}\n\n${brief}`
+}

@@ -1,0 +1,177 @@
+// `todo`: the board of a session, for the model that works in it. There is no second store: the board so far is in the result of the
+// last call, and each answer holds the next one.
+import { Fault } from '../kernel/failure.ts'
+import { having, needed, optionsOf } from '../options.ts'
+import { type Output, output } from '../tools/core/output.ts'
+import { choice, type Infer, integer, list, object, optional, text } from '../tools/core/schema.ts'
+import { defineTool, type Tool } from '../tools/core/tool.ts'
+import {
+  type Board,
+  type BoardCard,
+  type BoardStatus,
+  boardText,
+  CARDS_MAX,
+  STATUSES,
+  TEXT_CHARS_MAX,
+  TODO,
+} from './board.ts'
+import { type Reads, readBoard } from './read.ts'
+
+const ACTIONS = ['add', 'edit', 'update_status', 'remove', 'replace', 'clear', 'list'] as const
+const NOTE_CHARS_MAX = 300
+
+const status = choice('How it stands. Only one card is in_progress.', STATUSES)
+const words = text('What is to be done, in one line.', { min: 1, max: TEXT_CHARS_MAX })
+const note = text('Why, such as what blocks it.', { min: 1, max: NOTE_CHARS_MAX })
+const card = object({ text: words, status: optional(status), note: optional(note) })
+const input = object({
+  action: choice('What to do with the board.', ACTIONS),
+  id: optional(text('edit, update_status, remove: which card, such as "t3".', { min: 1, max: 40 })),
+  text: optional(words),
+  status: optional(status),
+  note: optional(note),
+  cards: optional(list('add, replace: the cards, in order.', card, { min: 1, max: CARDS_MAX })),
+  version: optional(integer('The version of the board you saw. replace and clear need it.')),
+})
+export type TodoArgs = Infer<typeof input>
+
+/** Give it the store of the harness: the board is read there, from the log of the session that calls. */
+export function todoTool(options: { readonly store: Reads }): Tool {
+  checkStore(options)
+  const { store } = options
+  return defineTool<TodoArgs>({
+    name: TODO,
+    description:
+      'The board of this session: cards with a status, for work of several steps. Every answer shows the whole board with ids and its version.',
+    input,
+    aliases: { content: 'text', todos: 'cards', items: 'cards', title: 'text' },
+    // Nothing of the world is touched, so a call that was lost is simply made again.
+    effect: 'read',
+    // Each change is made to what the change before it left.
+    sequential: ({ action }) => action !== 'list',
+    polling: true,
+    instructions: `For work of three steps or more, keep a board with ${TODO}: add the cards first, set a card in_progress when you begin it and done when it is, one at a time.`,
+    execute: async (args, { session }) => answerTo((await readBoard(store, session)).board, args),
+  })
+}
+
+const checkStore = optionsOf<{ readonly store: Reads }>('todoTool', {
+  store: needed(having('give the store of the harness', 'read', 'card')),
+})
+
+function answerTo(board: Board, args: TodoArgs): Output {
+  try {
+    const next = changed(board, args)
+    return output({ content: boardText(next), metadata: { board: next } })
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    // The model goes on from what it reads here, so the board is shown too.
+    return output({
+      ok: false,
+      content: `${error.message}\n\n${boardText(board)}`,
+      metadata: { board, error_type: error.detail },
+    })
+  }
+}
+
+/** Throws a Fault that says what stands in the way, and what to do about it. */
+function changed(board: Board, args: TodoArgs): Board {
+  const { action, version } = args
+  if (action === 'list') return board
+  if (version === undefined && (action === 'replace' || action === 'clear') && board.cards.length > 0)
+    throw refusal('VersionMissing', `"${action}" needs the version of the board you saw; it is ${board.version} now.`)
+  if (version !== undefined && version !== board.version)
+    throw refusal('StaleVersion', `The board has changed: you saw version ${version}, it is ${board.version} now.`)
+  const next = { ...CHANGES[action](board, args), version: board.version + 1 }
+  checkBounds(next)
+  return next
+}
+
+type Change = (board: Board, args: TodoArgs) => Board
+
+const CHANGES: Readonly<Record<Exclude<TodoArgs['action'], 'list'>, Change>> = {
+  add: (board, args) => withCards(board, board.cards, cardsOf(args)),
+  replace: (board, args) => {
+    checkPlanned(board.cards, 'replace')
+    return withCards(board, [], cardsOf(args))
+  },
+  clear: (board) => {
+    checkPlanned(board.cards, 'clear')
+    return { ...board, cards: [] }
+  },
+  edit: (board, { id, text: said }) => {
+    const found = cardOf(board, id)
+    checkPlanned([found], 'edit')
+    if (said === undefined) throw refusal('TextMissing', 'Give the new text of the card.')
+    return exchanged(board, { ...found, text: said })
+  },
+  remove: (board, { id }) => {
+    const found = cardOf(board, id)
+    checkPlanned([found], 'remove')
+    return { ...board, cards: board.cards.filter((each) => each !== found) }
+  },
+  update_status: (board, { id, status: to, note: why }) => {
+    const { note: _before, ...found } = cardOf(board, id)
+    if (to === undefined) throw refusal('StatusMissing', `Give the new status: ${STATUSES.join(', ')}.`)
+    return exchanged(board, { ...found, status: to, ...(why === undefined ? {} : { note: why }) })
+  },
+}
+
+type NewCard = { readonly text: string; readonly status?: BoardStatus; readonly note?: string; readonly planned?: true }
+
+function cardsOf({ action, cards, text: said, status: as, note: why }: TodoArgs): readonly NewCard[] {
+  if (cards !== undefined) return cards
+  if (said === undefined) throw refusal('CardsMissing', `Give "cards" to ${action}, or the "text" of one card.`)
+  return [{ text: said, ...(as === undefined ? {} : { status: as }), ...(why === undefined ? {} : { note: why }) }]
+}
+
+/** New cards after those that stay. */
+export function withCards(board: Board, kept: readonly BoardCard[], cards: readonly NewCard[]): Board {
+  const made = cards.map((each, i): BoardCard => {
+    return { id: `t${board.made + i + 1}`, ...each, status: each.status ?? 'todo' }
+  })
+  const next = { ...board, made: board.made + cards.length, cards: [...kept, ...made] }
+  checkBounds(next)
+  return next
+}
+
+function cardOf({ cards }: Board, id: string | undefined): BoardCard {
+  const found = cards.find((each) => each.id === id)
+  if (found) return found
+  const known =
+    cards.length === 0 ? 'The board is empty.' : `The cards are: ${cards.map((each) => each.id).join(', ')}.`
+  throw refusal('UnknownCard', `There is no card "${id ?? ''}". ${known}`)
+}
+
+function exchanged(board: Board, now: BoardCard): Board {
+  const other = board.cards.find((each) => each.status === 'in_progress' && each.id !== now.id)
+  if (now.status === 'in_progress' && other) throw busy(other)
+  return { ...board, cards: board.cards.map((each) => (each.id === now.id ? now : each)) }
+}
+
+function busy({ id, text: said }: BoardCard): Fault {
+  const message = `Only one card may be in_progress, and ${id} ("${said.slice(0, 80)}") is. Set ${id} to done, blocked or todo first.`
+  return refusal('AlreadyInProgress', message)
+}
+
+function checkBounds({ cards }: Board): void {
+  if (cards.length > CARDS_MAX)
+    throw refusal(
+      'TooManyCards',
+      `A board has at most ${CARDS_MAX} cards, and this would be ${cards.length}. Remove done ones, or put several steps on one card.`,
+    )
+  const [first, second] = cards.filter((each) => each.status === 'in_progress')
+  if (first && second) throw busy(first)
+}
+
+/** What a person approved is changed by asking that person again. */
+function checkPlanned(cards: readonly BoardCard[], action: string): void {
+  const open = cards.find((each) => each.planned && each.status !== 'done' && each.status !== 'rejected')
+  if (!open) return
+  const message = `Card ${open.id} is of the plan that a person approved, so you cannot ${action} it. Set its status, or show the changed plan with plan_exit.`
+  throw refusal('PlanApproved', message)
+}
+
+function refusal(type: string, message: string): Fault {
+  return new Fault('invalid_input', message, type)
+}

@@ -1,0 +1,103 @@
+// How a child is made: its log, and its task as its first message. Both are written in the commit of whoever makes it.
+import type { CallKey, Json, Order, RunChoice } from '../../kernel/content.ts'
+import type { InboxBody, OwnerBody } from '../../kernel/event.ts'
+import { EMPTY, type Session } from '../../kernel/session.ts'
+import type { InboxWrite, OwnerWrite } from '../../ports/store.ts'
+import { ownId } from '../../stores/plan/id.ts'
+import { ownerWrite } from '../../engine/card.ts'
+
+/** What a birth must know of the agents: what answers their turns, and the tool with which they read kept texts. */
+export type Agents = {
+  readonly plannerOf: (agent: string) => string
+  readonly readerOf: (agent: string) => string | undefined
+  /** How many characters of an agent's answer its parent reads. Absent: as many as of any. */
+  readonly charsMaxOf?: (agent: string) => number | undefined
+  /** Whether this process drives a run of another child of this session. It need not know of all that do. */
+  readonly isWorkingBelow?: (parent: string, but: string) => boolean
+  /** The trace context of a call of this session: its child is in the same trace. */
+  readonly traceOf: (call: CallKey) => string | undefined
+}
+export type Known = Agents & { readonly at: number }
+
+type Wanted = Pick<Order, 'task' | 'options' | 'fork' | 'folder' | 'owns'>
+
+export type Born = Known & {
+  readonly id: string
+  readonly session: Session
+  /** The call it is made for, and its name. */
+  readonly key: CallKey
+  readonly born: string
+  readonly order: Wanted & { readonly child: string; readonly detached?: true }
+  readonly task: string
+}
+
+export function birth({
+  id,
+  session,
+  key,
+  born,
+  order,
+  task,
+  at,
+  plannerOf,
+  readerOf,
+  traceOf,
+}: Born): readonly (OwnerWrite | InboxWrite)[] {
+  const { root = id, depth = 0 } = session.parent ?? {}
+  // A model can be told of a question and answer it; what is no model can only wait.
+  const { detached, options, fork } = order
+  // What is started in a worktree, or with paths of its own, starts others there, and with no more than that.
+  const above = session.parent === null ? {} : { folder: session.folder, owns: session.parent.owns }
+  const { folder = above.folder, owns = order.folder === undefined ? above.owns : undefined } = order
+  // One that goes on from here is the same agent: its requests begin with the bytes of its parent's.
+  const child = fork ? session.agent : order.child
+  const parks: { readonly parks?: true } = plannerOf(session.agent) === 'model' ? {} : { parks: true }
+  const reader = readerOf(session.agent)
+  const reads = reader === undefined || parks.parks ? {} : { reader }
+  const bond = {
+    ...parks,
+    ...(detached ? { detached } : {}),
+    ...(order.task === undefined ? {} : { task: order.task }),
+    ...(owns ? { owns } : {}),
+  }
+  const parent = { session: id, call: key, root, depth: depth + 1, ...bond, ...reads }
+  const planner = plannerOf(child)
+  const { labels, run } = session
+  const said = { ...(run?.metadata ? { metadata: run.metadata } : {}), ...(labels ? { labels } : {}) }
+  const from = { ...(fork ? { fork: { session: id, seq: shownAt(session) } } : {}), ...(folder ? { folder } : {}) }
+  const created: OwnerBody = { type: 'session.created', agent: child, planner, parent, ...from, ...said }
+  const parts = [{ type: 'text', text: task }] as const
+  const traceparent = traceOf(key)
+  const trace = traceparent === undefined ? {} : { traceparent }
+  const message: InboxBody = {
+    type: 'user.message',
+    id: ownId('task'),
+    parts,
+    when: 'next',
+    by: `session:${id}`,
+    ...(options ? { options } : {}),
+    ...trace,
+  }
+  return [
+    ownerWrite(born, EMPTY, [created], { now: at, epoch: 0 }),
+    { session: born, lane: 'inbox', events: [message] },
+  ]
+}
+
+/** The words of a task, whichever of the tools gave it. */
+export function taskOf(args: Json): string {
+  const { task, prompt, context, message, answer } = args as Readonly<Record<string, Json | undefined>>
+  const said = [task, prompt, message, answer].find((text) => typeof text === 'string')
+  if (typeof said !== 'string') return JSON.stringify(args)
+  return typeof context === 'string' && context.trim() !== '' ? `${said}\n\nContext:\n${context}` : said
+}
+
+export function optionsIn(args: Json): { readonly options?: RunChoice } {
+  const { model } = args as { readonly model?: Json }
+  return typeof model === 'string' ? { options: { model } } : {}
+}
+
+/** The last event before the reply whose calls are open: a provider takes no call without its result. */
+function shownAt({ run, seq }: Session): number {
+  return run?.turn && run.turn.open.length > 0 ? run.turn.seq - 1 : seq
+}

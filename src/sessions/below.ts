@@ -1,0 +1,74 @@
+// Which agents each agent of a harness may start, and the tools it starts them with. Checked when the harness is made.
+import { Fault } from '../kernel/failure.ts'
+import { nearest } from '../options.ts'
+import { delegateTool } from '../tools/agents/delegate.ts'
+import { orderTools } from '../tools/agents/orders.ts'
+import { type Child, subagentTool } from '../tools/agents/subagent.ts'
+import type { Tool } from '../tools/core/tool.ts'
+import { tierAllows, type Tier, tierRule } from './tiers.ts'
+
+/** What is asked about an agent here. */
+type Asked = {
+  readonly tier?: Tier
+  /** The agents it may start. Absent: all that its tier allows, and without a tier also one like itself. */
+  readonly subagents?: readonly string[]
+  readonly delegateName?: string
+}
+export type Below = { readonly own: readonly Tool[]; readonly children: readonly string[] }
+type Known = {
+  readonly described: readonly Child[]
+  readonly named: ReadonlyMap<string, Asked>
+  /** Children work on while their parent goes on. */
+  readonly detached: boolean
+  /** The tools that start one agent, by its name: the same for all that list it, so each is made once. */
+  readonly delegates: Map<string, Tool>
+}
+
+/** `like` is the agent itself, or the one that stands for it as a child. */
+export function belowOf(like: string, asked: Asked, known: Known): Below {
+  const { described, named, detached } = known
+  const { tier, subagents } = asked
+  const names = described.map(({ name }) => name)
+  const children =
+    subagents ??
+    (tier === undefined
+      ? [...new Set([like, ...names])]
+      : names.filter((name) => tierAllows(tier, named.get(name)?.tier)))
+  if (subagents) checkListed(like, asked, known)
+  if (children.length === 0) return { own: [], children }
+  const offered = described.filter(({ name }) => children.includes(name))
+  const delegates = subagents ? offered.flatMap((child) => delegateOf(child, known)) : []
+  const own = [...(detached ? orderTools(offered) : [subagentTool(offered, like)]), ...delegates]
+  const twice = own.find(({ name }, i) => own.findIndex((other) => other.name === name) !== i)
+  if (twice)
+    throw new Fault(
+      'invalid_config',
+      `"${like}" would have two tools "${twice.name}": it is the delegateName of a subagent. Rename that one.`,
+    )
+  return { own, children }
+}
+
+function delegateOf(child: Child, { named, delegates }: Known): readonly Tool[] {
+  const name = named.get(child.name)?.delegateName
+  if (name === undefined) return []
+  const tool = delegates.get(child.name) ?? delegateTool(name, child)
+  delegates.set(child.name, tool)
+  return [tool]
+}
+
+function checkListed(name: string, { tier, subagents = [] }: Asked, { described, named }: Known): void {
+  const names = described.map((child) => child.name)
+  for (const child of subagents) {
+    if (!names.includes(child)) {
+      const near = nearest(child, names)
+      const hint = near === null ? `Known are: ${names.join(', ')}.` : `Did you mean "${near}"?`
+      throw new Fault('invalid_config', `The subagent "${name}" lists "${child}", which is not there. ${hint}`)
+    }
+    const other = named.get(child)?.tier
+    if (tier !== undefined && !tierAllows(tier, other))
+      throw new Fault(
+        'invalid_config',
+        `The subagent "${name}" (${tier}) lists "${child}" (${other}), and ${tierRule(tier)}. Remove it from "subagents", or change a tier.`,
+      )
+  }
+}

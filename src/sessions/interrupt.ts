@@ -1,0 +1,55 @@
+// A stop or a pause from outside. All that work below the session are told of a stop in the same commit: what ends after that reports to
+// nobody.
+import type { InboxBody } from '../kernel/event.ts'
+import { Fault } from '../kernel/failure.ts'
+import type { Send } from '../engine/commit.ts'
+import type { Services } from '../engine/wiring.ts'
+import type { InboxWrite, Receipt } from '../ports/store.ts'
+
+type Interrupt = Extract<InboxBody, { type: 'user.interrupt' }>
+/** `woken` have something to look at. */
+type Interrupted = { readonly seq: number; readonly duplicate: boolean; readonly woken: readonly string[] }
+type Known = Pick<Services, 'store'>
+
+export async function interrupted({ store }: Known, session: string, event: Interrupt): Promise<Interrupted> {
+  const [child] = event.mode === 'stop' ? await store.list({ parent: session, limit: 1 }) : []
+  if (child) return stopAll({ store }, session, event)
+  const [receipt] = await store.commit([inboxOf({ session, event })])
+  return { ...receiptOf(receipt), woken: [session] }
+}
+
+const TRIES_MAX = 10
+
+/** A session and all that work below it. Looked at again afterwards: a child may have been made meanwhile. */
+export async function stopAll({ store }: Known, session: string, event: Interrupt): Promise<Interrupted> {
+  const [{ stopsBelow }, { isWorking }] = await Promise.all([
+    import('../riders/children/children.ts'),
+    import('../riders/children/status.ts'),
+  ])
+  const card = await store.card(session)
+  const tells = card !== null && isWorking(card)
+  const told = new Set<string>()
+  let first: Receipt | undefined
+  for (let tries = 1; ; tries++) {
+    const below = (await stopsBelow(store, session, event.id, tells)).filter((stop) => !told.has(stop.session))
+    const sends = first === undefined ? [{ session, event }, ...below] : below
+    if (sends.length === 0 || tries > TRIES_MAX) return { ...receiptOf(first), woken: [...told] }
+    try {
+      const [receipt] = await store.commit(sends.map(inboxOf))
+      first ??= receipt
+      for (const stop of sends) told.add(stop.session)
+    } catch (error) {
+      const closed = error instanceof Fault && error.code === 'session_closed' && below.length > 0
+      // A child was closed since it was looked at.
+      if (!closed || tries === TRIES_MAX) throw error
+    }
+  }
+}
+
+function inboxOf({ session, event }: Send): InboxWrite {
+  return { session, lane: 'inbox', events: [event] }
+}
+
+function receiptOf(receipt: Receipt | undefined): Omit<Interrupted, 'woken'> {
+  return { seq: receipt?.seqs[0] ?? 0, duplicate: receipt?.duplicate ?? false }
+}

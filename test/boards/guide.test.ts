@@ -1,0 +1,27 @@
+// The example of the guide is the one that runs here.
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, it } from 'vitest'
+
+const text = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8')
+
+it('B-BOARD-44: the example of the guide runs as it stands there', () => {
+  const [, code = ''] = /```ts\n([\s\S]*?)```/.exec(text('../../docs/guide/boards.md')) ?? []
+  const imported = code
+    .replace("'terret'", "'../../src/index.ts'")
+    .replace("'terret/boards'", "'../../src/boards/index.ts'")
+  const example = text('./child-guide.ts')
+  expect(imported).toBe(example.slice(example.indexOf('\n') + 1))
+  const script = fileURLToPath(new URL('../../.build/test/boards/child-guide.js', import.meta.url))
+  expect(execFileSync(process.execPath, [script], { encoding: 'utf8' }).trim().split('\n')).toEqual([
+    'Board, version 2:',
+    '- [~] t1: read the tests',
+    '- [ ] t2: fix the bug',
+    'Started, AlreadyClaimed',
+    'Started',
+    expect.stringMatching(/^Board, version \d+:$/),
+    '- [x] t1: draft (by ana)',
+    '- [~] t2: review (by bob; after t1)',
+  ])
+})

@@ -1,0 +1,216 @@
+// A board that several share: its rules, claims from several processes, and claims of members that have ended.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, describe, expect, it } from 'vitest'
+import { boardPlanner, type Member, openBoard } from '../../src/boards/index.ts'
+import { answersTo } from '../../src/boards/planner.ts'
+import { applied, type BoardChange, type SharedBoard } from '../../src/boards/shared.ts'
+import { Harness, memory, scripted, type Store } from '../../src/index.ts'
+import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
+
+const worker = (name: string, session?: string): Member => ({ name, role: 'worker', ...(session ? { session } : {}) })
+const ANA_AND_BOB = [worker('ana'), worker('bob')]
+const on = (store: Store) => new Harness({ model: scripted(['.']), store, graphs: [boardPlanner()] })
+
+const folder = mkdtempSync(join(tmpdir(), 'terret-board-'))
+const running: ChildProcess[] = []
+afterEach(() => {
+  for (const child of running.splice(0)) child.kill('SIGKILL')
+})
+
+describe('what is refused', () => {
+  const open = (members: readonly Member[], cards: readonly { text: string; needs?: readonly string[] }[]) => {
+    const { board, outcome } = applied(null, { id: '1', by: 'host', action: 'open', members, cards })
+    return outcome.type === 'Refused' ? outcome.why : board
+  }
+
+  it('B-BOARD-20: members of one name, needs of itself, in a circle or of no card are refused by name, and so are too many cards', () => {
+    expect(open([worker('ana'), worker('ana')], [])).toBe('DuplicateMember')
+    expect(open([worker('a~b')], [])).toBe('BadName')
+    expect(open([worker('host')], [])).toBe('BadName')
+    expect(open(ANA_AND_BOB, [{ text: 'a', needs: ['t1'] }])).toBe('SelfDependency')
+    expect(
+      open(ANA_AND_BOB, [
+        { text: 'a', needs: ['t2'] },
+        { text: 'b', needs: ['t1'] },
+      ]),
+    ).toBe('CyclicDependency')
+    expect(open(ANA_AND_BOB, [{ text: 'a', needs: ['t9'] }])).toBe('UnknownDependency')
+    expect(
+      open(
+        ANA_AND_BOB,
+        Array.from({ length: 5_000 }, () => ({ text: 'a' })),
+      ),
+    ).toBe('TooManyCards')
+    expect(open(ANA_AND_BOB, [{ text: 'x'.repeat(501) }])).toBe('TextTooLong')
+    expect(open(ANA_AND_BOB, [{ text: 'a', needs: ['t2'] }, { text: 'b' }])).toMatchObject({ made: 2 })
+  })
+
+  it('B-BOARD-21: a claim has one of six outcomes, and somebody who is no member claims nothing', async () => {
+    const harness = on(memory())
+    const cards = [{ text: 'a' }, { text: 'b', needs: ['t1'] }]
+    const board = await openBoard(harness, { members: [...ANA_AND_BOB, worker('eve')], cards })
+    await expect(board.claim('zed')).rejects.toMatchObject({ code: 'invalid_input', detail: 'NotMember' })
+    expect(await board.claim('ana', { card: 't9' })).toEqual({ type: 'UnknownTask' })
+    expect(await board.claim('ana', { card: 't2' })).toEqual({ type: 'Blocked', unmet: ['t1'] })
+    expect(await board.claim('ana')).toMatchObject({ type: 'Started', attempt: 1, card: { id: 't1', by: 'ana' } })
+    expect(await board.claim('ana', { card: 't2' })).toEqual({ type: 'AlreadyActive', card: 't1' })
+    expect(await board.claim('bob', { card: 't1' })).toEqual({ type: 'AlreadyClaimed', by: 'ana' })
+    expect(await board.claim('bob')).toEqual({ type: 'NoClaimableTask' })
+    await board.complete('ana', { card: 't1', attempt: 1, note: 'see report.md' })
+    expect(await board.claim('bob')).toMatchObject({ type: 'Started', card: { id: 't2' } })
+    await expect(board.complete('eve', { card: 't2', attempt: 1 })).rejects.toMatchObject({ detail: 'NotHolder' })
+    await expect(board.leave('host', 'zed')).rejects.toMatchObject({ detail: 'UnknownMember' })
+    await expect(board.add('bob', [{ text: 'c' }])).rejects.toMatchObject({ detail: 'NotMember' })
+    await harness.close()
+  })
+
+  it('B-BOARD-22: a claim on a card that changed after the version it saw is refused, and the next look takes it', async () => {
+    const claim = (id: string, by: string, version: number): BoardChange => ({
+      id,
+      by,
+      version,
+      action: 'claim',
+      card: 't1',
+    })
+    const opened = applied(null, { id: '0', by: 'host', action: 'open', members: ANA_AND_BOB, cards: [{ text: 'a' }] })
+    const seen = opened.board as SharedBoard
+    const held = applied(seen, claim('1', 'ana', seen.version)).board
+    const back = applied(held, { id: '2', by: 'ana', action: 'fail', card: 't1', attempt: 1 }).board as SharedBoard
+    expect(applied(back, claim('3', 'bob', seen.version)).outcome).toMatchObject({
+      type: 'Refused',
+      why: 'StaleVersion',
+    })
+    expect(applied(back, claim('3', 'bob', back.version)).outcome).toMatchObject({ type: 'Started', attempt: 2 })
+  })
+
+  it('B-BOARD-23: a message that is no change is refused, and the board stays as it is', () => {
+    const said = (seq: number, text: string) => ({ role: 'user', seq, parts: [{ type: 'text', text }] }) as const
+    const open = JSON.stringify({ id: 'o', by: 'host', action: 'open', members: ANA_AND_BOB, cards: [{ text: 'a' }] })
+    const odd = '{"id":"x","by":"ana","action":"claim","card":"t1","force":true}'
+    const { board, answers } = answersTo([said(2, 'Hello?'), said(3, open), said(4, odd)])
+    expect(board?.cards).toMatchObject([{ id: 't1', status: 'todo' }])
+    expect(answers).toMatchObject({ '#2': { why: 'Unreadable' }, o: { type: 'Changed' }, '#4': { why: 'Unreadable' } })
+  })
+})
+
+describe('a claim', () => {
+  it('B-BOARD-24: of 50 at once on one card from four processes one is Started and 49 are AlreadyClaimed (E11)', async () => {
+    const file = join(folder, 'e11.db')
+    const store = sqlite(file)
+    const harness = on(store)
+    const members = Array.from({ length: 50 }, (_, i) => worker(`m${i}`))
+    const board = await openBoard(harness, { id: 'b', members, cards: [{ text: 'the one' }] })
+    const children = [0, 13, 26, 38].map((from, i) => child('claim', file, 'b', 't1', `${from}`, `${i < 2 ? 13 : 12}`))
+    await Promise.all(children.map(({ line }) => line()))
+    for (const { process: one } of children) one.stdin?.write('go\n')
+    const said = (await Promise.all(children.map(({ line }) => line()))).flatMap((text) => JSON.parse(text) as string[])
+    expect(said.toSorted()).toEqual([...Array.from({ length: 49 }, () => 'AlreadyClaimed'), 'Started'])
+    expect((await board.read()).cards[0]).toMatchObject({ status: 'in_progress', attempts: 1 })
+    await harness.close()
+    await store.close()
+  }, 60_000)
+
+  it('B-BOARD-25: a killed member keeps its card while its session can be taken up; once that ended, the card is free and its attempt counted (E12)', async () => {
+    const file = join(folder, 'e12.db')
+    const store = sqlite(file)
+    const idle = on(store)
+    await idle.open({ id: 'ana' })
+    const board = await openBoard(idle, {
+      id: 'b',
+      members: [worker('ana', 'ana'), worker('bob')],
+      cards: [{ text: 'a' }],
+    })
+    const member = child('hold', file, 'b')
+    expect(await member.line()).toBe('Started')
+    member.process.kill('SIGKILL')
+    expect(await board.claim('bob', { card: 't1' })).toEqual({ type: 'AlreadyClaimed', by: 'ana' })
+    await idle.session('ana').interrupt()
+    await idle.session('ana').run()
+    expect((await idle.status('ana'))?.outcome).toBe('interrupted')
+    expect(await board.claim('bob')).toMatchObject({ type: 'Started', attempt: 2, card: { id: 't1', by: 'bob' } })
+    await expect(board.complete('ana', { card: 't1', attempt: 1 })).rejects.toMatchObject({ detail: 'NotHolder' })
+    expect((await board.read()).cards[0]).toMatchObject({ by: 'bob', status: 'in_progress' })
+    await idle.close()
+    await store.close()
+  }, 60_000)
+
+  it('B-BOARD-26: after three tries a card is blocked for a person to look at, and leaving gives cards back', async () => {
+    const harness = on(memory())
+    const board = await openBoard(harness, { members: ANA_AND_BOB, cards: [{ text: 'a' }] })
+    for (const attempt of [1, 2]) {
+      expect(await board.claim('ana')).toMatchObject({ type: 'Started', attempt })
+      await board.fail('ana', { card: 't1', attempt, note: 'no idea' })
+    }
+    await board.claim('bob')
+    await board.leave('host', 'bob')
+    expect((await board.read()).cards[0]).toMatchObject({
+      status: 'blocked',
+      attempts: 3,
+      note: 'bob left; tried 3 times',
+    })
+    expect(await board.claim('ana', { card: 't1' })).toEqual({ type: 'Blocked', unmet: [] })
+    await harness.close()
+  })
+
+  it('B-BOARD-27: the same word under the same key is said once, also where its first answer was lost', async () => {
+    const harness = on(memory())
+    const board = await openBoard(harness, { members: ANA_AND_BOB, cards: [{ text: 'a' }] })
+    const first = await board.claim('ana', { key: 'k' })
+    const { version } = await board.read()
+    expect(await board.claim('ana', { key: 'k' })).toEqual(first)
+    expect((await board.read()).version).toBe(version)
+    await harness.close()
+  })
+})
+
+it('B-BOARD-28: a word that a hook took away before the board read it is said again, and counts once', async () => {
+  let held = 0
+  const hook = {
+    type: 'user_prompt_submit',
+    run: ({ prompt }: { prompt: string }) =>
+      prompt.includes('claim') && held++ < 2 ? { cancel: 'Not now.' } : undefined,
+  } as const
+  const harness = new Harness({ model: scripted(['.']), graphs: [boardPlanner()], hooks: [hook] })
+  const board = await openBoard(harness, { members: ANA_AND_BOB, cards: [{ text: 'a' }] })
+  expect(await board.claim('ana', { key: 'k' })).toMatchObject({ type: 'Started', attempt: 1 })
+  expect([held, (await board.read()).cards[0]?.attempts]).toEqual([3, 1])
+  const said = (text: string) => ({ role: 'user', seq: 2, parts: [{ type: 'text', text }] }) as const
+  const open = JSON.stringify({ id: 'o', by: 'host', action: 'open', members: ANA_AND_BOB, cards: [{ text: 'a' }] })
+  const claim = JSON.stringify({ id: 'k', by: 'ana', action: 'claim', card: 't1' })
+  const twice = answersTo([said(open), said(claim), said(claim)])
+  expect(twice.board?.cards[0]?.attempts).toBe(1)
+  await harness.close()
+})
+
+function child(...args: readonly string[]) {
+  const script = fileURLToPath(new URL('../../.build/test/boards/child-claims.js', import.meta.url))
+  const started = spawn(process.execPath, [script, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
+  running.push(started)
+  let [buffer, closed] = ['', false]
+  const wake: (() => void)[] = []
+  started.stdout.on('data', (data: Buffer) => {
+    buffer += data.toString()
+    for (const one of wake.splice(0)) one()
+  })
+  started.on('close', () => {
+    closed = true
+    for (const one of wake.splice(0)) one()
+  })
+  const line = async (): Promise<string> => {
+    for (;;) {
+      const end = buffer.indexOf('\n')
+      if (end >= 0) {
+        const text = buffer.slice(0, end)
+        buffer = buffer.slice(end + 1)
+        return text
+      }
+      if (closed) throw new Error('the process ended')
+      await new Promise<void>((resolve) => wake.push(resolve))
+    }
+  }
+  return { process: started, line }
+}

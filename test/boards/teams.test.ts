@@ -1,0 +1,112 @@
+// A team: members that claim cards of one board, each in a session of its own.
+import { describe, expect, it } from 'vitest'
+import { BoardHandle, boardPlanner, memberTool, openBoard, startTeam, teamAgents } from '../../src/boards/index.ts'
+import { Harness, memory, type Model, type Request, scripted, type Step } from '../../src/index.ts'
+
+type Said = { readonly tool: string; readonly content: string }
+
+/** What the last call of the board said to this member. */
+function lastSaid({ messages }: Request): string {
+  const last = messages.findLast((message) => message.role === 'tool') as Said | undefined
+  return last?.content ?? ''
+}
+
+/** Claims, completes, and claims again until nothing is free. */
+function diligent(name: string, done: string[]): (request: Request) => Step {
+  const word = (args: object): Step => ({ calls: [{ tool: 'board', args: { member: name, ...args } }] })
+  return (request) => {
+    const said = lastSaid(request)
+    const [, card, attempt] = /^Started: (t\d+) is yours \(attempt (\d+)\)/.exec(said) ?? []
+    if (card !== undefined) {
+      done.push(`${card} ${name}`)
+      return word({ action: 'complete', card, attempt: Number(attempt) })
+    }
+    return said.startsWith('NoClaimable') || said.startsWith('Blocked') ? 'Nothing is free.' : word({ action: 'claim' })
+  }
+}
+
+/** Each session's model plays the member that its first message names. */
+function cast(play: Readonly<Record<string, (request: Request) => Step>>): Model {
+  return scripted((request) => {
+    const [, name = ''] = /You are the member \\"(\w+)\\"/.exec(JSON.stringify(request.messages)) ?? []
+    return play[name]?.(request) ?? 'I lead.'
+  })
+}
+
+function team(model: Model) {
+  const store = memory()
+  const agents = teamAgents(
+    { coder: { description: 'Codes.', allow: [] } },
+    { sessions: () => harness, agentModel: model },
+  )
+  const harness: Harness = new Harness({ model, store, subagents: agents, graphs: [boardPlanner()] })
+  return { store, harness }
+}
+
+const MEMBERS = ['ana', 'bob'].map((name) => ({ name, agent: 'coder' }))
+
+describe('a team', () => {
+  it('B-TEAM-1: is a board and one child a member; each card is done once, in the order that needs say', async () => {
+    const done: string[] = []
+    const { harness } = team(cast({ ana: diligent('ana', done), bob: diligent('bob', done) }))
+    const lead = await harness.open({ id: 'lead' })
+    const tasks = [{ text: 'a' }, { text: 'b' }, { text: 'c', needs: ['t1', 't2'] }, { text: 'd' }]
+    const options = { lead: lead.id, members: MEMBERS, tasks }
+    const { sessions, advance } = await startTeam(harness, options)
+    // One may end while the other holds what the last card needs, and is told to go on.
+    for (let i = 0; i < 10 && (await advance()).cards.some(({ status }) => status !== 'done'); i++)
+      for (const session of sessions.values()) await harness.session(session).run()
+    expect((await advance()).cards.map(({ status, attempts }) => `${status} ${attempts}`)).toEqual(
+      Array(4).fill('done 1'),
+    )
+    expect((await startTeam(harness, options)).sessions).toEqual(sessions)
+    expect(new Set(done.map((one) => one.split(' ')[0])).size).toBe(done.length)
+    expect([...sessions.values()].every((id) => id.startsWith('lead~'))).toBe(true)
+    expect((await lead.children()).map(({ agent }) => agent)).toEqual(['coder', 'coder'])
+    await harness.close()
+  })
+
+  it('B-TEAM-2: a member that is shut down gives its card back, and another takes it', async () => {
+    const done: string[] = []
+    const claims = { calls: [{ tool: 'board', args: { member: 'ana', action: 'claim', card: 't1' } }] }
+    const slow = (request: Request): Step => (lastSaid(request).startsWith('Started') ? { stall: true } : claims)
+    const late = (request: Request): Step =>
+      request.messages.length < 2 ? { text: 'Later.' } : diligent('bob', done)(request)
+    const { harness } = team(cast({ ana: slow, bob: late }))
+    const lead = await harness.open({ id: 'lead' })
+    const { board, sessions, shutdown } = await startTeam(harness, {
+      lead: lead.id,
+      members: MEMBERS,
+      tasks: [{ text: 'a' }],
+    })
+    for (let i = 0; i < 200 && (await board.read()).cards[0]?.by !== 'ana'; i++)
+      await new Promise((go) => setTimeout(go, 10))
+    await shutdown('ana')
+    expect((await board.look()).cards[0]).toMatchObject({ status: 'todo', attempts: 1 })
+    await harness.session(sessions.get('bob') ?? '').run('Go on.')
+    expect((await board.read()).cards[0]).toMatchObject({ status: 'done', by: 'bob', attempts: 2 })
+    await expect(shutdown('zed')).rejects.toMatchObject({ detail: 'UnknownMember' })
+    await harness.close()
+  })
+
+  it('B-TEAM-3: a session speaks for one member only', async () => {
+    const store = memory()
+    const calls = ['ana', 'bob'].map((member) => ({ tool: 'board', args: { member, action: 'claim' } }))
+    const model = scripted([{ calls }, 'Done.'])
+    const tools = [memberTool({ sessions: () => harness, board: () => 'b' })]
+    const harness: Harness = new Harness({ model, store, tools, graphs: [boardPlanner()] })
+    const members = ['ana', 'bob'].map((name) => ({ name, role: 'worker' }) as const)
+    await openBoard(harness, { id: 'b', members, cards: [{ text: 'a' }, { text: 'b' }] })
+    const { calls: said, sessionId } = await harness.run('Take two.')
+    expect(said.map(({ content }) => JSON.stringify(content).slice(1).split(':')[0])).toEqual([
+      'Started',
+      'AlreadyActive',
+    ])
+    const { members: seated } = await new BoardHandle(harness, 'b').read()
+    expect(seated).toEqual([
+      { name: 'ana', role: 'worker', session: sessionId },
+      { name: 'bob', role: 'worker' },
+    ])
+    await harness.close()
+  })
+})
