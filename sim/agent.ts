@@ -222,7 +222,7 @@ function simModel(role: Role, { window, forgetful }: Cast, process: SimProcess, 
         ? [callOf(request, 0, 'broken', '{"n":1}')]
         : role.brief && chance.yes(0.7)
           ? []
-          : callsOf(request, chance)
+          : arranged(callsOf(request, chance), role)
       const reply = said(request, calls, chance, window !== null)
       return role.reviews && calls.length === 0 && reply.parts.length > 0
         ? { ...reply, parts: [{ type: 'text', text: reviewOf(chance) }] }
@@ -315,6 +315,11 @@ function callsOf(request: Request, chance: Chance): readonly ReplyCall[] {
     } else add(chance.pick(NAMES), `{"n":${chance.between(1, 3)}}`)
   }
   return calls
+}
+
+function arranged(calls: readonly ReplyCall[], { ordersFirst = false }: Role): readonly ReplyCall[] {
+  const isOrder = ({ tool }: ReplyCall): boolean => /_(sub)?agents?$/.test(tool)
+  return ordersFirst ? [...calls.filter(isOrder), ...calls.filter((call) => !isOrder(call))] : calls
 }
 
 function callOf({ seq }: Request, i: number, tool: string, args: string): ReplyCall {

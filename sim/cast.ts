@@ -22,13 +22,17 @@ export type Role = {
   readonly brief?: boolean
   /** Its answers are reviews. */
   readonly reviews?: boolean
+  /** The orders of an answer stand before its other calls. */
+  readonly ordersFirst?: boolean
 }
 
 /** Which hooks there are. A list of tools, or null for all. */
 export type HookPlan = {
   readonly strict: boolean
-  /** They answer at once. */
-  readonly quick: boolean
+  /** How fast they answer. `soon`: while what landed before is still being written. */
+  readonly pace: 'at once' | 'soon' | 'slow'
+  /** How often one throws instead of judging a call. */
+  readonly throws: number
   readonly before: readonly (readonly string[] | null)[]
   readonly after: readonly string[] | null
   readonly subagent: boolean
@@ -128,11 +132,15 @@ export function drawCast(chance: Chance, sessions: readonly string[]): Cast {
   }
 }
 
-/** Every eighth seed: all its hooks are strict and answer at once, so that one ends a run in the commit in which others let calls go. */
+/**
+ * Every eighth seed: all parents lead, and all hooks are strict and answer soon, so that one of them ends a run in the commit in which
+ * orders were let go.
+ */
 export function withStrictHooks(seed: number, cast: Cast): Cast {
   if (seed % 8 !== 6) return cast
   const none = { subagent: false, stop: false, prompt: false }
-  return { ...cast, hooks: { strict: true, quick: true, before: [null], after: null, ...none } }
+  const roles = new Map([...cast.roles].map(([name, role]) => [name, { ...role, leads: true, ordersFirst: true }]))
+  return { ...cast, roles, hooks: { strict: true, pace: 'soon', throws: 0.3, before: [null], after: null, ...none } }
 }
 
 function drawBudget(chance: Chance): Budget {
@@ -151,7 +159,8 @@ function drawHooks(chance: Chance): HookPlan {
   const after = some()
   return {
     strict: chance.yes(0.5),
-    quick: chance.yes(0.5),
+    pace: chance.yes(0.5) ? 'at once' : 'slow',
+    throws: 0.12,
     before: tools,
     after: after?.length === 0 ? null : after,
     subagent: chance.yes(0.6),

@@ -62,7 +62,7 @@ export const CHILD_FAULTS = [
   },
   {
     name: 'orders that were carried out say that they were not',
-    seed: 170,
+    seed: 38,
     file: 'src/kernel/result.ts',
     find: "if (call.state.type === 'outside' && outsideOf(call.proposal)?.orders) return passed(call.key)",
     replace: '',

@@ -11,13 +11,13 @@ export function simHooks(plan: HookPlan, process: SimProcess, verdicts: Verdicts
   const { chance } = process
   const think = async (): Promise<void> => {
     // Those that answer at once land together.
-    if (plan.quick) return
-    await process.sleep(chance.between(0, chance.yes(0.2) ? 80 : 20))
+    if (plan.pace === 'at once') return
+    await process.sleep(chance.between(0, plan.pace === 'soon' ? 3 : chance.yes(0.2) ? 80 : 20))
     if (process.falters()) await process.sleep(0)
   }
   const word = (): Word => {
     const drawn = chance.fraction()
-    return drawn < 0.1 ? 'cancel' : drawn < 0.22 ? 'throw' : 'allow'
+    return drawn < 0.1 ? 'cancel' : drawn < 0.1 + plan.throws ? 'throw' : 'allow'
   }
   const judge = async (hook: string, session: string, call: string): Promise<{ cancel: string } | undefined> => {
     const say = verdicts.ask(hook, process, session, call)
