@@ -15,7 +15,7 @@ export const CONTEXT_FAULTS = [
   },
   {
     name: 'a context is cut again without a reply between',
-    seed: 190,
+    seed: 199,
     file: 'src/effects/compact.ts',
     find: 'const cut = fill.cut ? null : cutOf(',
     replace: 'const cut = cutOf(',

@@ -177,7 +177,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'completed while steering waits',
-    seed: 6,
+    seed: 3,
     file: 'src/kernel/next.ts',
     find: "verdict?.type === 'final' && inputs.length === 0",
     replace: "verdict?.type === 'final'",
@@ -269,7 +269,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a result that its hook never saw is shown',
-    seed: 38,
+    seed: 14,
     file: 'src/effects/run-call.ts',
     find: 'return resultOf(call, { ...done, output: WITHHELD }, [], { redactor, context })',
     replace: 'return resultOf(call, done, context.kept, { redactor, context })',

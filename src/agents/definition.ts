@@ -82,7 +82,7 @@ class Wrong extends Error {}
 
 type Read<T> = (value: Raw) => T
 
-/** On one line, and without what nobody sees: models read it. */
+/** One line, without invisible characters: it goes to a model. */
 const text: Read<string> = (value) => {
   if (typeof value !== 'string') throw new Wrong(`must be a text that is not empty`)
   const seen = oneLine(value).replace(/\s+/g, ' ')

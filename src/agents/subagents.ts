@@ -5,6 +5,7 @@ import type { Model } from '../ports/model.ts'
 import { callable, type Checks, filled, listOf, optionsOf, record, tableOf, text, within } from '../options.ts'
 import { model } from '../models/resolve.ts'
 import type { SubagentOptions } from '../sessions/agent.ts'
+import { LEADING } from '../tools/agents/orders.ts'
 import { toolCheck, type Tool, type ToolSource } from '../tools/core/tool.ts'
 import { findSandbox } from '../tools/shell/sandbox.ts'
 import { type AgentDefinition, INTEGRATIONS } from './definition.ts'
@@ -57,17 +58,6 @@ export type MadeSubagents = {
 
 /** Commands of a machine without a sandbox are not for an agent that must be in one. */
 const COMMANDS = ['bash', 'skill_run']
-/** With these an agent starts and leads children: an allow list of tools does not take them away. */
-const LEADING = [
-  'subagent',
-  'spawn_subagent',
-  'spawn_parallel_agents',
-  'wait_subagent',
-  'steer_subagent',
-  'list_subagents',
-  'continue_subagent',
-  'close_subagent',
-]
 
 export function subagentsOf(definitions: readonly AgentDefinition[], options: SubagentsOptions = {}): MadeSubagents {
   checkOptions(options)
@@ -166,6 +156,7 @@ function withSkills(tools: readonly Tool[], names: readonly string[]): readonly 
 function listsOf(definition: AgentDefinition, children: readonly string[], { known, walled, tools: given }: Making) {
   const { tools, extraTools, disallowedTools, sandbox, skillFilter } = definition
   const delegates = children.flatMap((id) => known.get(id)?.delegateName ?? [])
+  // An allow list does not take away what an agent leads others with.
   const also = [...extraTools, ...(children.length > 0 ? [...LEADING, ...delegates] : [])]
   const walls = sandbox === 'sandboxed' && !walled ? COMMANDS : []
   const deny = [...disallowedTools, ...walls]

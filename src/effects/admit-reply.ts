@@ -239,7 +239,7 @@ type Barred = { readonly text: string; readonly hint?: string; readonly as?: str
 const UNKNOWN = 'UnknownSubAgent'
 const YOURSELF = ' Do the task yourself.'
 
-/** Why this session may not start this agent, by depth, tier and list, whoever asks for it; null if it may. */
+/** Why this session may not start this agent (depth, tier or list), for a model as for a host; null if it may. */
 export function barredStart({ services, agent, id, parent, most }: Starting, child: string | undefined): Barred | null {
   const { depth = 0 } = parent ?? {}
   if (depth + 1 > most) {

@@ -1,5 +1,4 @@
-// A stop or a pause from outside. All that work below the session are told of a stop in the same commit: what ends after that reports to
-// nobody.
+// A stop or a pause from outside. A stop goes in the same commit to every child that works below the session, and those then send no report.
 import type { InboxBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Send } from '../engine/commit.ts'

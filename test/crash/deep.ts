@@ -60,7 +60,7 @@ export function noStops(): Stops {
   }
 }
 
-/** A tree that would work for a minute, if nobody stopped it. */
+/** A tree that works for a minute unless it is stopped. */
 export async function beginDeep({ store }: Services, root: string, chance: Chance): Promise<void> {
   await store.commit([creation(root, store.now())])
   await store.commit([{ session: root, lane: 'inbox', events: [message('m', planOf(chance, LEVELS))] }])

@@ -151,7 +151,7 @@ export class ChatView implements Form {
   other(event: Logged): void {
     switch (event.type) {
       case 'user.message':
-        // Nobody typed the report of a child. Its own line says how it ended, and `/look` the rest.
+        // The report of a child is no message of the person: the line of the child says how it ended.
         if (event.report === undefined && !this.#isEchoed(event.id)) this.queued.set(event.seq, messageText(event))
         return
       case 'run.started':

@@ -138,7 +138,7 @@ function isToParent({ session, event }: Send, id: string, parent: Parent): boole
   return session === parent.session && 'by' in event && event.by === `session:${id}`
 }
 
-/** After it nobody reads what the children of a session report: a person stopped it, or it is closed. */
+/** The session was stopped or closed: reports of its children are not read any more. */
 function isStop(event: OwnerEvent): boolean {
   return (event.type === 'run.settled' && event.outcome.type === 'interrupted') || event.type === 'session.closed'
 }

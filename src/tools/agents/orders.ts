@@ -11,6 +11,8 @@ export const STEER = 'steer_subagent'
 export const LIST = 'list_subagents'
 export const CONTINUE = 'continue_subagent'
 export const CLOSE = 'close_subagent'
+/** With these an agent starts and leads others. */
+export const LEADING = ['subagent', SPAWN, SPAWN_MANY, WAIT, STEER, LIST, CONTINUE, CLOSE] as const
 
 /** The agent that goes on from the conversation of its parent. */
 export const FORK = 'fork'
