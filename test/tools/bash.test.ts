@@ -85,8 +85,8 @@ describe.each([
       timeout_kind: 'soft',
     })
     expect(silent.metadata).toMatchObject({ error_type: 'Timeout', timed_out: true })
-    const talking = 'for i in 1 2 3 4 5 6; do echo $i >&2; sleep 0.2; done'
-    expect(await box.run(talking, { soft_timeout_ms: 800 }, options)).toMatchObject({ exit_code: 0 })
+    const talking = 'for i in 1 2 3 4 5 6 7 8 9; do echo $i >&2; sleep 0.4; done'
+    expect(await box.run(talking, { soft_timeout_ms: 3_000 }, options)).toMatchObject({ exit_code: 0 })
   })
 
   it.skipIf(skipped)('B-BASH-5: the hard limit ends a command that talks on and ignores SIGTERM', async () => {
