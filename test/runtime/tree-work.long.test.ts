@@ -43,6 +43,14 @@ async function reportsTo(store: Store, id: string): Promise<readonly string[]> {
 const runs = (store: Store, id: string, n: number) =>
   until(async () => expect(ofType(await eventsOf(store, id), 'run.settled')).toHaveLength(n))
 
+/** The parent has read of its child, in a run of its own or in the one that started it, and rests. */
+const read = (store: Store, id: string) =>
+  until(async () => {
+    const events = await eventsOf(store, id)
+    expect(ofType(events, 'agent.message').at(-1)).toMatchObject({ parts: [{ type: 'text', text: 'Read.' }] })
+    expect(ofType(events, 'run.settled')).toHaveLength(ofType(events, 'run.started').length)
+  })
+
 describe('a child in a worktree that a model starts', () => {
   it('B-TREE-33: works in a worktree made before it, and its report has the path, the branch and the changed files', async () => {
     const folder = repository()
@@ -50,7 +58,7 @@ describe('a child in a worktree that a model starts', () => {
     const { harness, store } = stage(folder, roles)
     const session = await harness.open({ folder })
     await session.run('Go.')
-    await runs(store, session.id, 2)
+    await read(store, session.id)
     const [tree] = await worktreesOf(folder)
     expect(readFileSync(join(tree?.path ?? '', 'b.txt'), 'utf8')).toBe('new\n')
     expect(existsSync(join(folder, 'b.txt'))).toBe(false)
@@ -123,7 +131,7 @@ describe('a child in a worktree that a model starts', () => {
     const { harness, store } = stage(folder, roles)
     const session = await harness.open({ folder })
     await session.run('Go.')
-    await runs(store, session.id, 2)
+    await read(store, session.id)
     const [outer] = await worktreesOf(folder)
     const [tree] = await worktreesOf(outer?.folder ?? '')
     const [report = ''] = await reportsTo(store, session.id)
@@ -138,7 +146,7 @@ describe('a child in a worktree that a model starts', () => {
     const { harness, store } = stage(folder, roles)
     const session = await harness.open({ folder })
     await session.run('Go.')
-    await runs(store, session.id, 2)
+    await read(store, session.id)
     const clean = await makeWorktree({ folder, id: 'clean', parent: session.id })
     const other = await makeWorktree({ folder, id: 'other', parent: 'another' })
     await harness.remove(session.id)
@@ -148,17 +156,24 @@ describe('a child in a worktree that a model starts', () => {
 
   it('B-TREE-36: the end of a run removes what is clean and not in use; a child that goes on gets its worktree again', async () => {
     const folder = repository()
+    const [first, then] = [gate(), gate()]
     const roles = {
       root: [spawn('dig', { task_key: 'k' }), 'Started.', 'Read.', spawn('more', { task_key: 'k' }), 'Again.', 'Read.'],
-      dig: ['Nothing to do.', write('b.txt'), 'Done.'],
+      dig: [
+        async () => (await first.opened, 'Nothing to do.'),
+        write('b.txt'),
+        async () => (await then.opened, 'Done.'),
+      ],
     }
     const { harness, store } = stage(folder, roles)
     const session = await harness.open({ folder })
     await session.run('Go.')
+    first.open()
     await runs(store, session.id, 2)
     expect(await worktreesOf(folder)).toEqual([])
     const again = await session.run('Go on.')
     expect(again.calls[0]?.content).toContain('reused_idle')
+    then.open()
     await runs(store, session.id, 4)
     const [tree] = await worktreesOf(folder)
     expect(existsSync(join(tree?.path ?? '', 'b.txt'))).toBe(true)
@@ -209,7 +224,7 @@ describe('children with paths of their own', () => {
       { decision: 'spawned_new' },
       { status: 'failed', error: expect.stringContaining('does not lead upwards') as unknown },
     ])
-    await runs(store, session.id, 2)
+    await read(store, session.id)
     expect(await session.children()).toHaveLength(1)
   })
 
@@ -260,7 +275,7 @@ describe('a toolkit', () => {
     const session = await harness.open()
     const { calls } = await session.run('Go.')
     expect(calls[0]?.content).toContain('There is no toolkit "gitlab"; "subagent" has: github, mail.')
-    await runs(store, session.id, 2)
+    await read(store, session.id)
     expect(names[0]?.toSorted()).toEqual(parts.map((part) => `github_create_pull_${part}`).toSorted())
   })
 })
@@ -284,7 +299,7 @@ describe('merge and discard', () => {
     const call = (one: typeof merge, args: object) => Promise.resolve(one?.execute(args, {} as never))
     await expect(call(merge, { id })).rejects.toMatchObject({ metadata: { error_type: 'WorktreeInUse' } })
     held.open()
-    await runs(store, session.id, 2)
+    await read(store, session.id)
     await expect(call(discard, { id })).rejects.toMatchObject({ metadata: { error_type: 'WorktreeDirty' } })
     expect(await call(merge, { id })).toContain('b.txt')
     expect(existsSync(join(folder, 'b.txt'))).toBe(true)
