@@ -99,7 +99,7 @@ export class Families {
       fail('C10 a child works on after its parent let it go')
   }
 
-  /** What was over before a request was made is known to whoever answers it. */
+  /** A model that was asked after a child was closed must not order that child. */
   #ordered(kin: Kin, e: Event, fail: Fail): void {
     if (e.type === 'model.started') kin.askedAt = this.#events
     else if (e.type === 'run.started') kin.runAt = this.#events

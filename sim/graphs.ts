@@ -81,7 +81,7 @@ function saga(process: SimProcess, oracle: Oracle): Graph {
   })
 }
 
-/** An agent of a graph: like a clerk, but it starts nobody and answers sooner. */
+/** An agent of a graph: like a clerk, but without children, and it answers sooner. */
 export function handOf(name: string, { roles }: Cast): Role | null {
   const clerk = roles.get('clerk')
   const reviews = name === 'delegate_reviewer'

@@ -200,7 +200,7 @@ function same(found: object, decided: object): boolean {
   return canonicalJson(unstamped(said)) === canonicalJson(unstamped(decided))
 }
 
-/** What was done for orders, and how a wait ended, is said by whoever carried them out. */
+/** A result that `next` decides without its text: what it says of orders and waits is added when it is written. */
 function isUnsaid(decided: object): boolean {
   const { type, status, content, from } = decided as Partial<Extract<OwnerBody, { type: 'agent.tool_result' }>>
   return type === 'agent.tool_result' && status === 'ok' && content === '' && from === undefined

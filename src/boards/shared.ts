@@ -255,7 +255,7 @@ function freed(board: SharedBoard, { by: _by, note: _note, ...card }: BoardCard,
   return withCard(board, { ...card, status: over ? 'blocked' : 'todo', ...said })
 }
 
-/** Nobody can take it now, whatever is done. */
+/** A card that cannot be claimed: neither open nor in work. */
 function isClosed({ status }: BoardCard): boolean {
   return status !== 'todo' && status !== 'ready' && status !== 'in_progress'
 }

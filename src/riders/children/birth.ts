@@ -1,4 +1,4 @@
-// How a child is made: its log, and its task as its first message. Both are written in the commit of whoever makes it.
+// How a child is made: its log, and its task as its first message, written in one commit with the parent's events.
 import type { CallKey, Json, Order, RunChoice } from '../../kernel/content.ts'
 import type { InboxBody, OwnerBody } from '../../kernel/event.ts'
 import { EMPTY, type Session } from '../../kernel/session.ts'

@@ -87,7 +87,7 @@ function related(cache: SessionCache, store: Store, plan: CommitPlan, known: Age
   return parent && !parent.detached ? indebted(cache, store, plan, known) : null
 }
 
-/** `stops`: it was stopped, or closed while it rested. Nobody reads what works below it. */
+/** `stops`: it was stopped, or closed while it rested, so its working children are stopped too. */
 type Ending = { readonly interrupted: boolean; readonly stops: boolean; readonly reports: boolean }
 
 async function ending(
