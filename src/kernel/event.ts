@@ -51,7 +51,7 @@ export type Description = { folder?: string; metadata?: Metadata; labels?: Label
 /** `root` is `depth` levels up. `reader`: the parent's tool that reads long, kept answers. */
 export type Parent = Frozen<Bond & { session: Name; call: CallKey; root: Name; depth: Whole; reader?: Name }>
 type Bond = { parks?: true; detached?: true; task?: string; owns?: readonly string[] } // One that `parks` hears ends, and no questions. For `detached`, no call waits. Its parent finds it by `task`. It may write only what it `owns`.
-type Fork = Frozen<{ session: Name; seq: Whole }>
+type Fork = Frozen<{ session: Name; seq: Whole; model?: Name; asked?: Hash }> // `model`: its runs have this one, unless they choose. `asked`: by hash, what a caller with an id of its own asked for.
 /** `foreign`: a fork took it along from the session it came from. `traceparent`: that of the first of its inputs that has one. */
 type Begun = Setup & Prefix & { foreign?: true; traceparent?: string }
 /** The frozen toolset, instructions, policy and choice, by hash; the code that ran; tools that are missing, in sentences for people. */

@@ -64,7 +64,10 @@ export type Delta = Frozen<{ kind: 'text' | 'reasoning' | 'arguments' | 'output'
 
 export type CallContext = Frozen<{
   signal: AbortSignal
+  /** The harness's clock, for waiting. Other processes have other clocks. */
   clock: Clock
+  /** The time of the session, by the store's clock. What is written down and read by other processes goes by it. */
+  now?: () => number
   emit: (delta: Delta) => void
   /** Waits by the harness's clock; ends early when the call is aborted. */
   sleep: (ms: number) => Promise<void>

@@ -2,7 +2,7 @@
 import type { CallKey, Frozen, Labels, Outcome } from '../kernel/content.ts'
 import type { Event, InboxBody, OwnerEvent } from '../kernel/event.ts'
 
-/** The status of a session, and its card: the one derived row of it that indexes read. Made by engine/card.ts. */
+/** The status of a session, and its card: the one derived row of it that indexes read. Made by view/card.ts. */
 export type Status = 'idle' | 'running' | 'rescheduling' | 'requires_action' | 'terminated'
 
 export type Card = Frozen<{
@@ -35,6 +35,15 @@ export type Card = Frozen<{
   folder?: string
   /** What its host lists it by. Its children have the same. */
   labels?: Labels
+  // The store reads these from the log as it is written, whatever the card of a write says. A damaged card has none of them.
+  /** What its host calls it (`metadata.title`), or the first words of its first message: one line, at most 80 columns wide. */
+  title?: string
+  /** The time of its first event. */
+  created?: number
+  /** Who opened it, if its host said so (`metadata.owner`). */
+  owner?: string
+  /** Of all its model calls so far, input and output. */
+  tokens?: number
 }>
 
 /** Money moves in the same commit as its event, in millionths of a dollar. Accounts `session:S`, `tree:S`, `run:S:n` go with S. */
@@ -88,6 +97,8 @@ export type Page = Frozen<{ events: readonly Event[]; damaged?: Frozen<{ seq: nu
 
 /** `failed`: attempts in a row before it that were lost, or failed, before they had done a whole turn. */
 export type Claim = Frozen<{ epoch: number; until: number; failed: number }>
+/** At most `limit` sessions, only of these `agents`. `process`: which one the worker is. `fresh`: only those whose claim has `failed` 0. */
+export type Taking = Frozen<{ limit: number; agents?: readonly string[]; process?: ProcessId; fresh?: true }>
 /** A process that other processes of its host can find again. `host` is where its numbers count; `started` tells it from a later one. */
 export type ProcessId = Frozen<{ host: string; pid: number; started: number }>
 /** A worker that holds sessions, and the process it said it is. */
@@ -95,35 +106,79 @@ export type Holder = Frozen<{ worker: string; process: ProcessId }>
 export type AccountRow = Frozen<{ id: string; limit: number | null; held: number; spent: number; assumed: number }>
 /** What is known of a session that was taken out: never what was in it. `bytes` are those of its events and blobs. */
 export type Removal = Frozen<{ session: string; agent: string; events: number; bytes: number; at: number; by: string }>
-export type CardFilter = Frozen<{
+/**
+ * How a store stands. `durability` is how a commit is kept: `memory`, or the engine with its settings. `bytes` are those of its file, or
+ * of the events and blobs in memory. `leases` are sessions that a living worker holds, `due` those that are due and not driven.
+ */
+export type StoreHealth = Frozen<{
+  durability: string
+  schema: number | null
+  bytes: number
+  sessions: number
+  leases: number
+  due: number
+}>
+export type CardFilter = Frozen<Wanted & { root?: string; after?: string; newest?: true | 'made'; limit: number }>
+type Wanted = {
   status?: Status
-  root?: string
   /** Only the children of this session. `newest` then orders them, and not roots. */
   parent?: string
   folder?: string
   /** Only those that have all these labels. */
   where?: Labels
-  after?: string
-  newest?: true | 'made'
-  limit: number
-}>
+}
+/** Roots, or the children of one `parent`. All that is given must hold. `q`: each of its words is in the title, agent, id or labels. */
+export type CardQuery = Frozen<
+  Wanted & { agent?: string; owner?: string; q?: string; order: CardOrder; limit: number }
+> & {
+  readonly behind?: CardPlace
+}
+/** `newest`: the last event first. `made`: the last that was made in this store first. */
+export type CardOrder = 'newest' | 'made'
+/** Where a page ended. Numbers of the store, for the next page of the same query. */
+export type CardPlace = Frozen<{ at: number; n: number }>
+/** `next` is null when nothing follows. A session that grows meanwhile moves to the front, and is not on later pages. */
+export type CardPage = Frozen<{ cards: readonly Card[]; next: CardPlace | null }>
+
+/** Short texts between the processes that have a store open. One may be lost, late or doubled: nothing may rest on it. */
+export interface Post {
+  /** The most bytes of one text. */
+  readonly bytesMax: number
+  /** Where this process is reached from now on: the listener hears what is sent there. Null where nothing can be heard. Never rejects. */
+  open(listener: (text: string) => void): Promise<string | null>
+  /** In order. Resolves when they have left, or are lost: what is sent meanwhile waits. Never rejects. */
+  send(address: string, texts: readonly string[]): Promise<void>
+  close(): void
+}
 
 /**
  * The one truth. Every promise resolves only after the commit that holds its effect returned.
  * Refusals are Faults: `lease_lost`, `conflict`, `over_budget`, `disk_full`, `session_missing`, `session_closed`, `id_reused`…
  */
 export interface Store {
-  /** Other processes may have it open too. */
-  readonly shared: boolean
+  /** Who else may have it open: nobody, processes of this machine, or processes anywhere. */
+  readonly reach: 'process' | 'machine' | 'network'
+  /** Makes it ready: connects, brings its tables up to date, reads its clock. Awaited before `now` is first asked; may be called again. */
+  open(): Promise<void>
   /** The store's clock, in ms, which all its workers read. It may be set: what lasts is measured by a Clock of the process. */
   now(): number
   /** The only write. Atomic over all sessions named: all of it or none of it. */
   commit(writes: readonly Write[]): Promise<readonly Receipt[]>
-  /** Events after `after`, at most `limit`, in order. */
-  read(session: string, after: number, limit?: number): Promise<Page>
-  snapshot(session: string): Promise<Snapshot | null>
-  /** Called after each commit that grew the session, by this process (with the events) or by another (with null). */
+  /** Events after `after`, at most `limit`, in order. With `bytesMax` no more than about so many bytes of them, but at least one. */
+  read(session: string, after: number, limit?: number, bytesMax?: number): Promise<Page>
+  /** Where its inbox has an event with this id; null if nowhere. It reads no log. */
+  sent(session: string, id: string): Promise<number | null>
+  /** The newest that its owner wrote. With `upTo`: the newest at or before that event, also one that was kept by `keep`. */
+  snapshot(session: string, upTo?: number): Promise<Snapshot | null>
+  /** Snapshots that a reader made of the log, for `snapshot(session, upTo)`. `at`: the times of their last events. Those of another log are not kept. */
+  keep(session: string, snapshots: readonly (Snapshot & { readonly at: number })[]): Promise<void>
+  /**
+   * Called after each commit that grew the session, by this process (with the events) or by another (with null). News of others, here and
+   * in the two below, may be late or spurious, and is never missing for more than a second.
+   */
   watch(session: string, listener: (news: readonly Event[] | null) => void): () => void
+  /** Called with each session whose card may have changed, or that was removed, by this process or by another. May tell one that has not. */
+  watchCards(listener: (session: string) => void): () => void
   /** Called when some session may have become due, in this process or in another. */
   watchDue(listener: () => void): () => void
   /** A lease, or null while another worker's lives. The epoch only grows, also when the id of a removed session is used again. `process`: which one the worker is. */
@@ -136,20 +191,28 @@ export interface Store {
   expire(worker: string, process: ProcessId): Promise<boolean>
   release(session: string, epoch: number, trouble?: Card['trouble']): Promise<void>
   card(session: string): Promise<Card | null>
-  /** Sessions that are due and not driven: those with input or open work before those with wakes, the longest waiting first. */
-  due(limit: number): Promise<readonly string[]>
-  /** When the next session becomes due, or null. */
-  nextDue(): Promise<number | null>
+  /** Sessions that are due and not driven: those with input or open work before those with wakes, the longest waiting first. `agents`: only theirs. */
+  due(limit: number, agents?: readonly string[]): Promise<readonly string[]>
+  /** When the next session becomes due, or null. `agents`: it may count only theirs; a time that is too early costs one look. */
+  nextDue(agents?: readonly string[]): Promise<number | null>
+  /** `due` and `claim` in one step, in the order of `due`: no session is given to two workers. A store without it is asked for both. */
+  take?(worker: string, ttlMs: number, wanted: Taking): Promise<ReadonlyMap<string, Claim>>
   list(filter: CardFilter): Promise<readonly Card[]> // by id, from `after` on; or the roots (with `parent`: its children), `newest` last event first, or the last `made` in this store
+  /** A page of cards, in bounded pieces of work: other callers are served between them. */
+  page(query: CardQuery): Promise<CardPage>
   /** With `of`, only one that this session or another of its tree refers to: in a commit with it, or in a message. */
   blob(hash: string, of?: string): Promise<Blob | null>
   account(id: string): Promise<AccountRow | null>
   /** Where other processes reach this worker's live deltas, and where this session's owner is reached. */
   announce(worker: string, address: string, ttlMs: number): Promise<void>
   address(session: string): Promise<string | null>
+  /** A way for live deltas to other machines, one for each caller. A store whose processes share a machine has none. */
+  post?(): Post
   /** A root and its children, out for good; what is held is spent. `session_busy`: one is driven; `conflict`: a fork reads one. */
   remove(session: string, by: string): Promise<readonly Removal[]>
   /** What was removed, newest first. Its watchers were told null, and read that it is missing. */
   removals(limit: number): Promise<readonly Removal[]>
+  /** It only reads. Whether a commit can be made, only a write tells. */
+  health(): Promise<StoreHealth>
   close(): Promise<void>
 }

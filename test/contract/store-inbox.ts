@@ -12,6 +12,7 @@ import {
   outcome,
   ownerWrite,
   seqs,
+  TTL,
   write,
 } from './fixture.ts'
 
@@ -43,6 +44,39 @@ export function describeInbox(make: MakeFixture): void {
       expect(await admit(store, 's', message('m1'), message('m2'))).toEqual({ seqs: [2, 3], duplicate: false })
       expect(await admit(store, 's', message('m3'), message('m3'))).toEqual({ seqs: [4, 4], duplicate: false })
       expect(await seqs(store, 's')).toEqual([1, 2, 3, 4])
+    })
+
+    it('B-VERB-50: an event is found by its id without reading the log, in its own session alone', async () => {
+      const { store } = await make()
+      await create(store, 's')
+      await create(store, 'other')
+      await admit(store, 's', message('m1'), message('m2'))
+      expect(await store.sent('s', 'm1')).toBe(2)
+      expect(await store.sent('s', 'm2')).toBe(3)
+      for (const [session, id] of [
+        ['s', 'm3'],
+        ['other', 'm1'],
+        ['none', 'm1'],
+        ['s', ''],
+      ] as const)
+        expect(await store.sent(session, id)).toBeNull()
+      await store.remove('s', 'ana')
+      expect(await store.sent('s', 'm1')).toBeNull()
+    })
+
+    it('B-VERB-50: the store counts its sessions, those that are held and those that are due', async () => {
+      const { store, clock } = await make()
+      expect(await store.health()).toMatchObject({ sessions: 0, leases: 0, due: 0 })
+      for (const session of ['a', 'b', 'c']) await create(store, session)
+      await admit(store, 'a', message('m'))
+      await admit(store, 'b', message('m'))
+      expect(await store.health()).toMatchObject({ sessions: 3, leases: 0, due: 2 })
+      await store.claim('a', 'w', TTL)
+      const { bytes, durability } = await store.health()
+      expect(await store.health()).toMatchObject({ sessions: 3, leases: 1, due: 1 })
+      expect([bytes > 0, durability !== '']).toEqual([true, true])
+      clock.advance(TTL + 1)
+      expect(await store.health()).toMatchObject({ leases: 0, due: 2 })
     })
 
     it('B-STORE-31: the same id in two sessions is two events', async () => {

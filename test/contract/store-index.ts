@@ -1,6 +1,6 @@
 // The contract of a Store: cards, and the queries by index: which sessions are due, when the next one is, and which exist.
 import { describe, expect, it } from 'vitest'
-import { admit, begin, card, claim, create, type MakeFixture, message, note, TTL, write } from './fixture.ts'
+import { admit, begin, card, claim, create, type MakeFixture, message, note, START, TTL, write } from './fixture.ts'
 
 export function describeIndexes(make: MakeFixture): void {
   describe('cards', () => {
@@ -18,9 +18,11 @@ export function describeIndexes(make: MakeFixture): void {
       })
       await write(store, owner, [note('x')], { card: { ...written, due: clock.time + 5, root: 'r' } })
       const now = { seq: 2, at: clock.time, due: clock.time + 5 }
-      expect(await store.card('s')).toEqual({ ...written, root: 'r', ...now })
+      const told = { created: START, tokens: 0 }
+      expect(await store.card('s')).toEqual({ ...written, root: 'r', ...now, ...told })
       await admit(store, 's', message('m'))
-      expect(await store.card('s')).toEqual({ ...written, root: 'r', seq: 3, at: clock.time, due: clock.time })
+      const later = { seq: 3, at: clock.time, due: clock.time, title: 'hello' }
+      expect(await store.card('s')).toEqual({ ...written, root: 'r', ...told, ...later })
       expect(await store.card('none')).toBeNull()
     })
 
@@ -149,7 +151,8 @@ export function describeIndexes(make: MakeFixture): void {
       for (const none of [{ root: 'q' }, { folder: '/one' }, { parent: 'q' }, { parent: '' }])
         expect(await ids(none)).toEqual([])
       expect(await ids({ parent: 'p~2.0' })).toEqual(['p~2.0~3.0'])
-      expect(await store.card('p~2.0')).toEqual({ ...running, seq: 2, at: clock.time, due: null })
+      const told = { created: START + 2, tokens: 0 }
+      expect(await store.card('p~2.0')).toEqual({ ...running, seq: 2, at: clock.time, due: null, ...told })
       expect(await store.card('p~9.0')).toMatchObject({ parent: 'p', task: 'dig' })
       expect(await store.card('p')).not.toHaveProperty('parent')
       await store.release('p~2.0', owner.epoch)
@@ -187,6 +190,31 @@ export function describeIndexes(make: MakeFixture): void {
       expect(await store.due(1)).toEqual(['a'])
       await store.extend('w2', TTL)
       expect(await store.due(99)).toEqual(['a', 'c'])
+    })
+
+    it('B-DIST-1: due names only sessions of the agents that are asked for, also of workers that were lost, and nextDue is not after theirs', async () => {
+      const { store, clock } = await make()
+      const now = clock.time
+      for (const [id, agent, at] of [
+        ['a1', 'a', -9],
+        ['b1', 'b', -7],
+        ['a2', 'a', -5],
+        ['c1', 'c', -3],
+      ] as const)
+        await create(store, id, { agent, due: now + at })
+      await create(store, 'd1', { agent: 'd', due: now + 10 })
+      expect(await store.due(9)).toEqual(['a1', 'b1', 'a2', 'c1'])
+      expect(await store.due(9, ['a'])).toEqual(['a1', 'a2'])
+      expect(await store.due(2, ['c', 'b', 'a'])).toEqual(['a1', 'b1'])
+      expect(await store.due(9, ['d', "a'"])).toEqual([])
+      expect(await store.due(9, [])).toEqual([])
+      expect(await store.nextDue(['d'])).toBeLessThanOrEqual(now + 10)
+      await claim(store, 'b1', 'lost')
+      await claim(store, 'c1', 'lost')
+      expect(await store.due(9, ['b', 'c'])).toEqual([])
+      clock.advance(TTL + 1)
+      expect(await store.due(9, ['b'])).toEqual(['b1'])
+      expect(await store.due(9, ['c', 'd'])).toEqual(['c1', 'd1'])
     })
 
     it('B-STORE-54: nextDue is when due will find something: a due time, or the end of the lease that hides it', async () => {

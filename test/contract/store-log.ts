@@ -37,8 +37,9 @@ export function describeLog(make: MakeFixture): void {
     })
 
     it('B-STORE-2: creating a session that exists is refused, and changes nothing', async () => {
-      const { store } = await make()
+      const { store, clock } = await make()
       await create(store, 's')
+      clock.advance(1)
       expect(await outcome(create(store, 's', { status: 'running' }))).toBe('session_exists')
       expect(await seqs(store, 's')).toEqual([1])
       expect((await store.card('s'))?.status).toBe('idle')
@@ -133,6 +134,34 @@ export function describeLog(make: MakeFixture): void {
         expect((await store.read('b', after)).events).toEqual(all.slice(after))
         expect((await store.read('b', after, 7)).events).toEqual(all.slice(after, after + 7))
       }
+    })
+
+    it('B-FOLLOW-11: read with a bound on bytes gives as many events as fit, and one at least', async () => {
+      const { store } = await make()
+      const owners = await Promise.all(['s', 'other'].map((session) => begin(store, session)))
+      // In turns, so that the events of one session do not lie side by side.
+      const sizes = [[10], [4_000], [10], [10], [50_000], [10], Array.from({ length: 700 }, () => 100)]
+      for (const each of sizes) {
+        const notes = each.map((size) => note('x'.repeat(size)))
+        await Promise.all(owners.map((owner) => write(store, owner, notes)))
+      }
+      const all = (await store.read('s', 0)).events
+      for (const bytesMax of [0, 1, 1_000, 5_000, 60_000, 10_000_000]) {
+        const got: unknown[] = []
+        for (let after = 0; after < all.length; ) {
+          const { events, damaged } = await store.read('s', after, 600, bytesMax)
+          expect(damaged).toBeUndefined()
+          expect(events.length).toBeGreaterThan(0)
+          if (events.length > 1) expect(JSON.stringify(events).length).toBeLessThan(bytesMax + 2_000)
+          got.push(...events)
+          after += events.length
+        }
+        expect(got).toEqual(all)
+      }
+      expect((await store.read('s', 2, undefined, 5_000)).events).toHaveLength(3)
+      expect((await store.read('s', 5, 1, 10_000_000)).events).toHaveLength(1)
+      expect((await store.read('s', all.length, 10, 10)).events).toEqual([])
+      expect(await outcome(store.read('s', 0, 10, -1))).toBe('invalid_input')
     })
 
     it('B-STORE-14: a place or a bound that is no whole number from 0 on is refused, and the session stays healthy', async () => {

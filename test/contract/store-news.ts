@@ -63,6 +63,28 @@ export function describeNews(make: MakeFixture): void {
       ])
     })
 
+    it('B-FOLLOW-16: watchers of cards are told of each session that a commit, a release or a removal touches, until they leave', async () => {
+      const { store } = await make()
+      const told = new Set<string>()
+      const leave = store.watchCards((session) => told.add(session))
+      const touched = async (act: () => Promise<unknown>) => {
+        told.clear()
+        await act()
+        return [...told]
+      }
+      expect(await touched(() => create(store, 's'))).toEqual(['s'])
+      await create(store, 't')
+      expect(await touched(() => admit(store, 's', message('m')))).toEqual(['s'])
+      const owner = await claim(store, 's', 'w1')
+      expect(await touched(() => write(store, owner, [note('1')]))).toEqual(['s'])
+      expect(await touched(() => write(store, owner, [], { card: card('s', { status: 'running' }) }))).toEqual(['s'])
+      const trouble = { attempts: 1, reason: 'no luck', until: null }
+      expect(await touched(() => store.release('s', owner.epoch, trouble))).toEqual(['s'])
+      expect(await touched(() => store.remove('t', 'me'))).toEqual(['t'])
+      leave()
+      expect(await touched(() => admit(store, 's', message('m2')))).toEqual([])
+    })
+
     it('B-STORE-62: due listeners are called when a session may have become due, and not while a worker just runs', async () => {
       const { store, clock } = await make()
       let calls = 0

@@ -7,7 +7,19 @@ import { makeFile, meddle, open } from './folder.ts'
 
 const HOSTED = { prices: { 'anthropic:*': { input: 3, output: 15 } }, outputTokensMax: 1_000 }
 const DAY_MS = 86_400_000
-const TABLES = ['events', 'heads', 'spans', 'sessions', 'inbox', 'holds', 'blobs', 'blob_refs', 'snapshots', 'forks']
+const TABLES = [
+  'events',
+  'heads',
+  'spans',
+  'sessions',
+  'inbox',
+  'holds',
+  'blobs',
+  'blob_refs',
+  'snapshots',
+  'forks',
+  'finds',
+]
 
 const dayOf = (store: Store): string => `day:default:${Math.floor(store.now() / DAY_MS)}`
 

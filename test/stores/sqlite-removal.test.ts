@@ -21,7 +21,8 @@ const KEPT = [
   'SELECT count(*) AS c FROM spans WHERE key >> 27 = ?',
   'SELECT count(*) AS c FROM inbox WHERE session = ?',
   'SELECT count(*) AS c FROM blob_refs WHERE session = ?',
-  'SELECT count(*) AS c FROM snapshots WHERE session = ?',
+  'SELECT count(*) AS c FROM snapshots WHERE key >> 27 = ?',
+  'SELECT count(*) AS c FROM finds WHERE n = ?',
   'SELECT count(*) AS c FROM forks WHERE session = ?',
 ]
 

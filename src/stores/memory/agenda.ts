@@ -3,7 +3,8 @@
 
 /** Something that can be due. `turn` is the agenda's own: it tells an entry that still counts from one that was overtaken. */
 export type Dated = { readonly n: number; turn: number }
-type Entry<T> = { readonly due: number; readonly item: T; readonly turn: number }
+type Due<T> = { readonly due: number; readonly item: T }
+type Entry<T> = Due<T> & { readonly turn: number }
 
 export class Agenda<T extends Dated> {
   #heap: Entry<T>[] = []
@@ -24,7 +25,7 @@ export class Agenda<T extends Dated> {
   }
 
   /** The earliest, or null. */
-  first(): { readonly due: number; readonly item: T } | null {
+  first(): Due<T> | null {
     for (let top = this.#heap[0]; top; top = this.#heap[0]) {
       if (top.turn === top.item.turn) return top
       this.#drop()
@@ -32,14 +33,17 @@ export class Agenda<T extends Dated> {
     return null
   }
 
-  /** Those due by `until`, the earliest first, at most `limit`. They stay. */
-  upTo(until: number, limit: number): readonly { readonly due: number; readonly item: T }[] {
+  /** Those due by `until` that are `wanted`, the earliest first, at most `limit`. They stay. */
+  upTo(until: number, limit: number, wanted: (item: T) => boolean = () => true): readonly Due<T>[] {
+    const seen: Entry<T>[] = []
     const found: Entry<T>[] = []
     for (let top = this.first(); top && top.due <= until && found.length < limit; top = this.first()) {
-      found.push(this.#heap[0] as Entry<T>)
+      const entry = this.#heap[0] as Entry<T>
+      seen.push(entry)
+      if (wanted(entry.item)) found.push(entry)
       this.#drop()
     }
-    for (const entry of found) {
+    for (const entry of seen) {
       this.#heap.push(entry)
       this.#rise(this.#heap.length - 1)
     }

@@ -6,6 +6,8 @@ import { assert, Fault } from '../../kernel/failure.ts'
 import type {
   AccountRow,
   Blob,
+  CardPage,
+  CardQuery,
   Claim,
   Holder,
   Page,
@@ -14,16 +16,21 @@ import type {
   Removal,
   Snapshot,
   Store,
+  StoreHealth,
+  Taking,
   Write,
 } from '../../ports/store.ts'
 import type { Clock } from '../../ports/system.ts'
-import { upcast } from '../plan/upcast.ts'
 import { clockCheck, count, optionsOf } from '../../options.ts'
 import { Agenda } from './agenda.ts'
-import { cardOf, countUpTo, flat, isWanted, Log, newestOf, rootsOf } from './log.ts'
+import { Blobs, refers } from './blobs.ts'
+import { cardOf, eventsOf, flat, keepSnapshot, listOf, Log, ofAgents, pageOf, snapshotOf } from './log.ts'
+import { namedIn, settledTree } from './room.ts'
+import { type Claiming, holdersIn, lostOf, nextHeld, type Worker } from './workers.ts'
 import { type Hold, isOwnAccount } from '../plan/charges.ts'
 import { systemClock } from '../plan/clock.ts'
 import { checkCount } from '../plan/count.ts'
+import { checkQuery, queryOf } from '../plan/query.ts'
 import { checkId, compareIds } from '../plan/id.ts'
 import { Listeners } from '../plan/listeners.ts'
 import {
@@ -33,7 +40,6 @@ import {
   extended,
   type Head,
   isAhead,
-  isDue,
   isLive,
   isProven,
   missingSession,
@@ -65,16 +71,8 @@ export function memory(options: MemoryOptions = {}): Store {
 /** The `by` of a session that was removed to make room. No list has these removals: it would grow for ever. */
 const FORGOTTEN = 'the bound on sessions'
 
-type Worker = {
-  until: number
-  ttlMs: number
-  address: string | null
-  process: ProcessId | null
-  readonly held: Set<Log>
-}
-
 class MemoryStore implements Store {
-  readonly shared = false
+  readonly reach = 'process'
   readonly #clock: Clock
   readonly #sessionsMax: number
   readonly #logs = new Map<string, Log>()
@@ -87,7 +85,7 @@ class MemoryStore implements Store {
   readonly #workers = new Map<string, Worker>()
   readonly #accounts = new Map<string, AccountRow>()
   readonly #holds = new Map<string, Hold>()
-  readonly #blobs = new Map<string, Blob>()
+  readonly #blobs = new Blobs()
   readonly #listeners = new Listeners()
   readonly #removals: { readonly removal: Removal; readonly n: number }[] = []
   /** The last epochs of removed sessions. */
@@ -106,6 +104,7 @@ class MemoryStore implements Store {
     account: (id) => this.#accounts.get(id) ?? null,
     hold: (key) => this.#holds.get(key) ?? null,
     ended: (session) => this.#ended.get(session) ?? null,
+    bodies: (session, after, count) => this.#logs.get(session)?.bodies.slice(after, after + count) ?? [],
     rootOf: (session) => this.#logs.get(session)?.card.root ?? null,
     family: (root) => this.#list.flatMap((log) => (log.card.root === root ? [log.id] : [])),
     isDriven: (session) => this.#leased(this.#find(session), this.#view.now),
@@ -118,6 +117,8 @@ class MemoryStore implements Store {
     this.#clock = clock
     this.#sessionsMax = sessionsMax
   }
+
+  async open(): Promise<void> {}
 
   now(): number {
     const now = this.#clock.now()
@@ -142,26 +143,45 @@ class MemoryStore implements Store {
     for (let i = 0; i < drafts.length; i++) {
       const { session, events } = drafts[i] as SessionChange
       if (events.length > 0) this.#listeners.tell(session, events)
+      this.#listeners.tellCard(session)
     }
     if (stir) this.#listeners.tellDue()
     return plan.receipts
   }
 
-  async read(session: string, after: number, limit = Number.MAX_SAFE_INTEGER): Promise<Page> {
+  async read(
+    session: string,
+    after: number,
+    limit = Number.MAX_SAFE_INTEGER,
+    bytesMax = Number.MAX_SAFE_INTEGER,
+  ): Promise<Page> {
     this.#check()
     checkCount('after', after)
     checkCount('limit', limit)
-    const { bodies } = this.#find(session)
-    const events: Event[] = []
-    for (let i = after; i < bodies.length && i < after + limit; i++) {
-      events.push(upcast(JSON.parse(bodies[i] ?? '') as Event))
-    }
-    return { events }
+    checkCount('bytesMax', bytesMax)
+    return { events: eventsOf(this.#find(session), after, limit, bytesMax) }
   }
 
-  async snapshot(session: string): Promise<Snapshot | null> {
+  async sent(session: string, id: string): Promise<number | null> {
     this.#check()
-    return this.#logs.get(session)?.snapshot ?? null
+    return this.#logs.get(session)?.ids.get(id) ?? null
+  }
+
+  async snapshot(session: string, upTo?: number): Promise<Snapshot | null> {
+    this.#check()
+    if (upTo !== undefined) checkCount('upTo', upTo)
+    const log = this.#logs.get(session)
+    return log ? snapshotOf(log, upTo) : null
+  }
+
+  async keep(session: string, snapshots: Parameters<Store['keep']>[1]): Promise<void> {
+    this.#check()
+    const log = this.#logs.get(session)
+    for (const snapshot of log ? snapshots : []) {
+      const body = log?.bodies[snapshot.seq - 1]
+      if (log && body !== undefined && (JSON.parse(body) as Event).at === snapshot.at)
+        keepSnapshot(log, snapshot, false)
+    }
   }
 
   watch(session: string, listener: (news: readonly Event[] | null) => void): () => void {
@@ -172,10 +192,18 @@ class MemoryStore implements Store {
     return this.#listeners.addDue(listener)
   }
 
+  watchCards(listener: (session: string) => void): () => void {
+    return this.#listeners.addCards(listener)
+  }
+
   async claim(session: string, worker: string, ttlMs: number, process?: ProcessId): Promise<Claim | null> {
     const now = this.#check()
     const log = this.#find(session)
     if (log.worker !== worker && this.#leased(log, now)) return null
+    return this.#claim(log, { worker, ttlMs, now, process })
+  }
+
+  #claim(log: Log, { worker, ttlMs, now, process }: Claiming): Claim {
     // Before the claim: a worker that claims its own session again is believed from then on.
     const ahead = this.#isAhead(log.worker, now)
     const claimant = this.#extend(worker, ttlMs, now)
@@ -194,9 +222,7 @@ class MemoryStore implements Store {
 
   async holders(host: string): Promise<readonly Holder[]> {
     const now = this.#check()
-    return [...this.#workers].flatMap(([worker, { held, process, ...lease }]) =>
-      process?.host === host && held.size > 0 && isLive(lease, now) ? [{ worker, process }] : [],
-    )
+    return holdersIn(this.#workers, host, now)
   }
 
   async expire(worker: string, { host, pid, started }: ProcessId): Promise<boolean> {
@@ -221,6 +247,7 @@ class MemoryStore implements Store {
     const known = this.#workers.get(worker)
     if (known?.held.size === 0 && known.address === null) this.#workers.delete(worker)
     if (log.due !== null) this.#listeners.tellDue()
+    this.#listeners.tellCard(session)
   }
 
   async card(session: string): Promise<Card | null> {
@@ -229,54 +256,56 @@ class MemoryStore implements Store {
     return log ? cardOf(log) : null
   }
 
-  async due(limit: number): Promise<readonly string[]> {
-    const now = this.#check()
-    checkCount('limit', limit)
-    this.#doubt(now)
-    const found = [this.#urgent, this.#calm].flatMap((agenda) => agenda.upTo(now, limit).map(({ item }) => item))
-    for (const worker of this.#workers.values()) {
-      if (!isLive(worker, now)) for (const log of worker.held) if (isDue(log, now)) found.push(log)
-    }
-    found.sort((a, b) => Number(b.urgent) - Number(a.urgent) || (a.due ?? 0) - (b.due ?? 0) || a.n - b.n)
-    return found.slice(0, limit).map((log) => log.id)
+  async due(limit: number, agents?: readonly string[]): Promise<readonly string[]> {
+    return this.#due(this.#check(), limit, ofAgents(agents)).map((log) => log.id)
   }
 
-  async nextDue(): Promise<number | null> {
+  async take(worker: string, ttlMs: number, wanted: Taking): Promise<ReadonlyMap<string, Claim>> {
     const now = this.#check()
-    const [urgent, calm] = [this.#urgent.first(), this.#calm.first()]
-    let next = Math.min(urgent?.due ?? Number.POSITIVE_INFINITY, calm?.due ?? Number.POSITIVE_INFINITY)
-    for (const worker of this.#workers.values()) {
-      // A lease that lies ahead hides nothing.
-      const until = worker.until > now && !isLive(worker, now) ? 0 : worker.until
-      for (const { due } of worker.held) if (due !== null) next = Math.min(next, Math.max(due, until))
-    }
+    const { limit, agents, fresh = false, process } = wanted
+    const isOurs = ofAgents(agents)
+    const found = this.#due(now, limit, (log) => isOurs(log) && !(fresh && log.tries > 0))
+    return new Map(found.map((log) => [log.id, this.#claim(log, { worker, ttlMs, now, process })]))
+  }
+
+  #due(now: number, limit: number, wanted: (log: Log) => boolean): readonly Log[] {
+    checkCount('limit', limit)
+    this.#doubt(now)
+    const free = [this.#urgent, this.#calm].flatMap((agenda) => agenda.upTo(now, limit, wanted))
+    const found = free.map(({ item }) => item)
+    for (const log of lostOf(this.#workers, now)) if (wanted(log)) found.push(log)
+    found.sort((a, b) => Number(b.urgent) - Number(a.urgent) || (a.due ?? 0) - (b.due ?? 0) || a.n - b.n)
+    return found.slice(0, limit)
+  }
+
+  async nextDue(agents?: readonly string[]): Promise<number | null> {
+    const now = this.#check()
+    const wanted = ofAgents(agents)
+    const free = [this.#urgent, this.#calm].flatMap((agenda) => agenda.upTo(Number.POSITIVE_INFINITY, 1, wanted))
+    const next = Math.min(nextHeld(this.#workers, now, wanted), ...free.map(({ due }) => due))
     return Number.isFinite(next) ? next : null
   }
 
   async list(filter: Parameters<Store['list']>[0]): Promise<readonly Card[]> {
     this.#check()
-    const { root, after = '', limit, newest } = filter
-    checkCount('limit', limit)
-    if (newest === 'made')
-      return rootsOf([...this.#logs.values()].reverse(), filter)
-        .slice(0, limit)
-        .map(cardOf)
-    if (newest) return newestOf(this.#list, filter).slice(0, limit)
+    checkCount('limit', filter.limit)
+    if (filter.newest) return (await this.page(queryOf(filter))).cards
     if (!this.#ordered) this.#list.sort((a, b) => compareIds(a.id, b.id))
     this.#ordered = true
-    const found: Card[] = []
-    for (const log of this.#list.slice(countUpTo(this.#list, after))) {
-      if (found.length >= limit) break
-      if (isWanted(log, filter) && (root ?? log.card.root) === log.card.root) found.push(cardOf(log))
-    }
-    return found
+    return listOf(this.#list, filter)
+  }
+
+  async page(query: CardQuery): Promise<CardPage> {
+    this.#check()
+    checkQuery(query)
+    return pageOf(this.#list, query)
   }
 
   async blob(hash: string, of?: string): Promise<Blob | null> {
     this.#check()
-    if (of !== undefined && !this.#refers(of, hash)) return null
-    const blob = this.#blobs.get(hash)
-    return blob ? { ...blob, data: blob.data.slice() } : null
+    const log = of === undefined ? null : this.#logs.get(of)
+    if (log === undefined || (log && !refers(log, hash, this.#list))) return null
+    return this.#blobs.get(hash)
   }
 
   async account(id: string): Promise<AccountRow | null> {
@@ -299,7 +328,7 @@ class MemoryStore implements Store {
     const { sessions, book } = planRemoval(session, by, this.#view)
     this.#applyRest({ book, blobs: [], refs: [] })
     const removed = sessions.map((id) => this.#remove(this.#find(id), { at, by }))
-    for (const id of sessions) this.#listeners.tell(id, null)
+    for (const id of sessions) this.#tellRemoved(id)
     return removed
   }
 
@@ -308,6 +337,15 @@ class MemoryStore implements Store {
     checkCount('limit', limit)
     const newest = this.#removals.toSorted((a, b) => b.removal.at - a.removal.at || b.n - a.n)
     return newest.slice(0, limit).map(({ removal }) => removal)
+  }
+
+  async health(): Promise<StoreHealth> {
+    const due = (await this.due(Number.MAX_SAFE_INTEGER)).length
+    const now = this.#check()
+    const leases = [...this.#workers.values()].reduce((sum, each) => sum + (isLive(each, now) ? each.held.size : 0), 0)
+    const logs = this.#list.reduce((sum, { bodies }) => bodies.reduce((bytes, { length }) => bytes + length, sum), 0)
+    const bytes = logs + this.#blobs.bytes
+    return { durability: 'memory', schema: null, bytes, sessions: this.#logs.size, leases, due }
   }
 
   async close(): Promise<void> {
@@ -383,7 +421,8 @@ class MemoryStore implements Store {
     log.tries = draft.tries
     log.trouble = draft.trouble
     if (draft.card) log.card = draft.card
-    if (draft.snapshot) log.snapshot = draft.snapshot
+    log.facts = draft.facts
+    if (draft.snapshot) keepSnapshot(log, draft.snapshot, true)
   }
 
   #create(draft: SessionChange): Log {
@@ -398,33 +437,22 @@ class MemoryStore implements Store {
   /** For what this commit creates. What it names is not forgotten for it. */
   #makeRoom(writes: readonly Write[], now: number): void {
     const fresh = writes.filter((write) => write.lane === 'owner' && !this.#logs.has(write.session))
-    const named = new Set(writes.flatMap((write) => [write.session, this.#logs.get(write.session)?.card.root ?? '']))
-    for (const write of fresh)
-      for (const event of write.events) if ('fork' in event && event.fork) named.add(event.fork.session)
+    const named = namedIn(writes, fresh, this.#logs)
     for (let over = this.#logs.size + fresh.length - this.#sessionsMax; fresh.length > 0 && over > 0; ) {
-      const gone = this.#settledTree(named, now)
+      const gone = settledTree(this.#logs, this.#list, named, (log) => this.#leased(log, now))
       if (gone === null) {
         const text = `This store in memory holds ${this.#logs.size} sessions, and none has settled that could be forgotten. Remove some, or use sqlite("file.db").`
         throw new Fault('too_many', text)
       }
       for (const log of gone) this.#remove(log, { at: now, by: FORGOTTEN })
-      for (const { id } of gone) this.#listeners.tell(id, null)
+      for (const { id } of gone) this.#tellRemoved(id)
       over -= gone.length
     }
   }
 
-  /** The oldest root with nothing to do, and its children; null if there is none. */
-  #settledTree(named: ReadonlySet<string>, now: number): readonly Log[] | null {
-    const isDone = (log: Log): boolean =>
-      (log.status === 'idle' || log.status === 'terminated') && log.due === null && !this.#leased(log, now)
-    for (const log of this.#logs.values()) {
-      if (log.card.root !== log.id || named.has(log.id) || !isDone(log)) continue
-      const family = this.#list.filter(({ card }) => card.root === log.id)
-      const ids = new Set(family.map(({ id }) => id))
-      const read = this.#list.some(({ origin, id }) => origin !== null && ids.has(origin) && !ids.has(id))
-      if (!read && family.every(isDone)) return family
-    }
-    return null
+  #tellRemoved(session: string): void {
+    this.#listeners.tell(session, null)
+    this.#listeners.tellCard(session)
   }
 
   /** Writing as the owner proves that the worker lives; a third of the lease apart, as a durable store would note it. */
@@ -437,12 +465,8 @@ class MemoryStore implements Store {
     this.#place(log, { worker: null, due: null, urgent: false })
     this.#logs.delete(log.id)
     this.#list.splice(this.#list.indexOf(log), 1)
-    let bytes = log.bodies.reduce((sum, body) => sum + Buffer.byteLength(body), 0)
-    for (const hash of log.blobs ?? []) {
-      if (this.#list.some(({ blobs }) => blobs?.has(hash))) continue
-      bytes += this.#blobs.get(hash)?.data.length ?? 0
-      this.#blobs.delete(hash)
-    }
+    const gone = this.#blobs.drop(log, this.#list)
+    const bytes = log.bodies.reduce((sum, body) => sum + Buffer.byteLength(body), gone)
     for (const id of this.#accounts.keys()) if (isOwnAccount(log.id, id)) this.#accounts.delete(id)
     const removal = { session: log.id, agent: log.card.agent, events: log.seq, bytes, at, by }
     this.#ended.set(log.id, log.epoch)
@@ -456,23 +480,7 @@ class MemoryStore implements Store {
       if (hold) this.#holds.set(key, hold)
       else this.#holds.delete(key)
     }
-    for (const { session, blob } of plan.blobs) {
-      if (!this.#blobs.has(blob.hash)) this.#blobs.set(blob.hash, { ...blob, data: blob.data.slice() })
-      this.#refer(session, blob.hash)
-    }
-    for (const { session, hash } of plan.refs) this.#refer(session, hash)
-  }
-
-  /** Also for another session of the same tree. */
-  #refers(session: string, hash: string): boolean {
-    const log = this.#logs.get(session)
-    if (log === undefined || log.blobs?.has(hash)) return log !== undefined
-    const { root } = log.card
-    return this.#list.some(({ card, blobs }) => card.root === root && blobs?.has(hash))
-  }
-
-  #refer(session: string, hash: string): void {
-    const log = this.#logs.get(session)
-    if (log) log.blobs = (log.blobs ?? new Set()).add(hash)
+    for (const { session, blob } of plan.blobs) this.#blobs.add(blob, this.#logs.get(session))
+    for (const { session, hash } of plan.refs) this.#blobs.refer(hash, this.#logs.get(session))
   }
 }

@@ -19,6 +19,11 @@ export function steadyNow(): number {
   return Math.floor(BEGAN + process.uptime() * 1_000)
 }
 
+/** How long this process has been running, with fractions of a millisecond. */
+export function upMs(): number {
+  return process.uptime() * 1_000
+}
+
 export const steadyClock: Clock = { ...systemClock, now: steadyNow }
 
 /** Keeps the process alive until the returned function is called: for a commit that waits for its turn. */

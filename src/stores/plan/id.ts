@@ -1,13 +1,18 @@
 // Which names the stores accept for sessions, events, workers, accounts and holds, and how they are ordered.
 // How names are made is for the callers; what the harness itself names, it names so that no caller can.
+import { hash } from 'node:crypto'
 import type { CallKey } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 
 const ID_LENGTH_MAX = 512
 
 /** Names are stored and compared as UTF-8: what has no UTF-8 form could become another's name. */
+export function isStoreId(id: unknown): id is string {
+  return typeof id === 'string' && id.length > 0 && id.length <= ID_LENGTH_MAX && !/[\0\uD800-\uDFFF]/u.test(id)
+}
+
 export function checkId(kind: string, id: unknown): void {
-  if (typeof id === 'string' && id.length > 0 && id.length <= ID_LENGTH_MAX && !/[\0\uD800-\uDFFF]/u.test(id)) return
+  if (isStoreId(id)) return
   throw new Fault('invalid_input', `The ${kind} must be 1 to ${ID_LENGTH_MAX} well-formed characters.`)
 }
 
@@ -18,13 +23,20 @@ export function ownId(...parts: readonly (string | number)[]): string {
   return OWN + parts.join(':')
 }
 
+/** Of what stops the sessions below one. With the name of that one: a stop of another, for the same reason, is no repetition. */
+export function stopId(session: string, why: string | number): string {
+  return ownId('parent', 'stop', hash('sha256', JSON.stringify([session, why])))
+}
+
+/** The ids of what is sent together under one id of the caller's: the first has it as it is. */
+export function idInBatch(id: string, index: number): string {
+  return index === 0 ? id : ownId('batch', hash('sha256', id), index)
+}
+
 export function checkCallersId(id: string): void {
-  checkId('id of a message', id)
+  checkId('id', id)
   if (id.startsWith(OWN))
-    throw new Fault(
-      'invalid_input',
-      `The id of a message cannot begin with "${OWN}": the harness's own ids do. Choose another.`,
-    )
+    throw new Fault('invalid_input', `An id cannot begin with "${OWN}": the harness's own ids do. Choose another.`)
 }
 
 /** The session that a call of this one opens; `n` tells apart those that one call opens. */

@@ -4,16 +4,21 @@ import type { Event } from '../../kernel/event.ts'
 
 type News = readonly Event[] | null
 type SessionListener = (news: News) => void
-type Own = { readonly listener: SessionListener }
+type Own<Listener = SessionListener> = { readonly listener: Listener }
 
 export class Listeners {
   readonly #sessions = new Map<string, Set<Own>>()
   readonly #due = new Set<Own>()
+  readonly #cards = new Set<Own<(session: string) => void>>()
   readonly #queue: { readonly set: ReadonlySet<Own>; readonly own: Own; readonly news: News }[] = []
   #delivering = false
 
   get empty(): boolean {
-    return this.#sessions.size === 0 && this.#due.size === 0
+    return this.#sessions.size === 0 && this.#due.size === 0 && !this.hasCards
+  }
+
+  get hasCards(): boolean {
+    return this.#cards.size > 0
   }
 
   get sessions(): Iterable<string> {
@@ -41,6 +46,12 @@ export class Listeners {
     return () => void this.#due.delete(own)
   }
 
+  addCards(listener: (session: string) => void): () => void {
+    const own = { listener }
+    this.#cards.add(own)
+    return () => void this.#cards.delete(own)
+  }
+
   tell(session: string, news: News): void {
     const set = this.#sessions.get(session)
     if (set) this.#deliver(set, news)
@@ -50,7 +61,13 @@ export class Listeners {
     if (this.#due.size > 0) this.#deliver(this.#due, null)
   }
 
+  /** These listeners only note the name, so there is no order to keep. */
+  tellCard(session: string): void {
+    for (const { listener } of this.#cards) listener(session)
+  }
+
   clear(): void {
+    this.#cards.clear()
     this.#sessions.clear()
     this.#due.clear()
   }

@@ -8,6 +8,7 @@ import type { Event, InboxBody, OwnerEvent } from '../../kernel/event.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Blob, InboxWrite, OwnerWrite, Receipt, Snapshot, Write } from '../../ports/store.ts'
 import { type AccountChanges, type Ledger, planCharges } from './charges.ts'
+import { type Facts, factsAfter, forkedFacts, NO_FACTS } from './facts.ts'
 import { checkId } from './id.ts'
 
 /** Where a session stands. `worker` holds its lease, also after the lease expired, until it is taken or released. */
@@ -23,6 +24,7 @@ export type Head = {
   /** Attempts in a row that did not get on, with the one that holds the session now. */
   readonly tries: number
   readonly trouble: Trouble | null
+  readonly facts: Facts
 }
 
 /** Why a session is left alone: how often it failed in a row, why, and until when. Null: until a message or a wake. */
@@ -36,6 +38,8 @@ export interface View extends Ledger {
   admitted(session: string, id: string): { readonly seq: number; readonly body: string } | null
   /** The last epoch of the sessions that had this id and were removed, or null. */
   ended(session: string): number | null
+  /** The events after `after` as stored, at most `count`. Asked only for a write that may be there already. */
+  bodies(session: string, after: number, count: number): readonly string[]
 }
 
 /**
@@ -64,6 +68,7 @@ export class SessionChange {
   status: Card['status']
   tries: number
   trouble: Trouble | null
+  facts: Facts
   /** The card this commit writes, or null: an inbox event changes only when the session is due. */
   card: Card | null = null
   /** The worker that wrote as the owner, and so proved to be alive. */
@@ -86,6 +91,7 @@ export class SessionChange {
     this.status = from.status
     this.tries = from.tries
     this.trouble = from.trouble
+    this.facts = from.facts
   }
 }
 
@@ -110,8 +116,10 @@ export function planWrites(writes: readonly Write[], view: View): WritePlan {
   const plan: WritePlan = { drafts: [], book: null, blobs: [], refs: [], receipts: [] }
   for (let i = 0; i < writes.length; i++) {
     const write = writes[i] as Write
-    plan.receipts.push(write.lane === 'owner' ? planOwner(plan, view, write) : planInbox(plan, view, write))
-    if (write.blobs) for (const blob of write.blobs) plan.blobs.push({ session: write.session, blob })
+    const receipt = write.lane === 'owner' ? planOwner(plan, view, write) : planInbox(plan, view, write)
+    plan.receipts.push(receipt)
+    if (write.blobs && !receipt.duplicate)
+      for (const blob of write.blobs) plan.blobs.push({ session: write.session, blob })
   }
   const { drafts } = plan
   for (let i = 0; i < drafts.length; i++) if (drafts[i]?.was === null) finish(plan, view, drafts[i] as SessionChange)
@@ -129,8 +137,11 @@ function finish(plan: WritePlan, view: View, draft: SessionChange): void {
   const [created] = draft.events
   if (created?.type !== 'session.created') return
   const origin = originOf(draft)
-  const isMade = (): boolean => plan.drafts.some(({ session }) => session === origin)
-  if (origin !== null && !isMade() && view.head(origin) === null) throw missingSession(origin)
+  if (origin !== null) {
+    const from = plan.drafts.find(({ session }) => session === origin) ?? view.head(origin)
+    if (from === null) throw missingSession(origin)
+    draft.facts = forkedFacts(draft.facts, created, from.facts)
+  }
   if (created.attachments) for (const { hash } of created.attachments) plan.refs.push({ session: draft.session, hash })
   // The logs of an import share what came with one of them.
   if (draft.restored) for (const { blob } of plan.blobs) plan.refs.push({ session: draft.session, hash: blob.hash })
@@ -186,7 +197,7 @@ export function doubted({ at, due, tries }: Head, now: number): Pick<Head, 'due'
   return { due: due === null ? null : until, trouble: { attempts: tries, reason, until } }
 }
 
-const LOST = 'The worker was lost before it had done a whole turn.'
+export const LOST = 'The worker was lost before it had done a whole turn.'
 
 /**
  * How a claim leaves its session. The attempt counts at once, and until it has done a whole turn or come to its rest: so one that
@@ -215,6 +226,8 @@ export function releasedFrom(
 
 function planOwner(plan: WritePlan, view: View, write: OwnerWrite): Receipt {
   const known = draftOf(plan, view, write.session)
+  if (known !== null && isWritten(known, view, write))
+    return { seqs: write.events.map(({ seq }) => seq), duplicate: true }
   if (known !== null) checkOwner(known, write)
   const draft = known ?? create(plan, view, write)
   const seqs: number[] = []
@@ -224,7 +237,7 @@ function planOwner(plan: WritePlan, view: View, write: OwnerWrite): Receipt {
     if (event.seq !== draft.seq + 1) throw misstamped(write, `event ${event.seq} follows ${draft.seq}`)
     if (!(event.at >= draft.at)) throw misstamped(write, `event ${event.seq} is at ${event.at}, before ${draft.at}`)
     if (event.epoch !== write.epoch) throw misstamped(write, `event ${event.seq} carries epoch ${event.epoch}`)
-    append(draft, event, event.type === 'agent.tool_use' ? intentJson(event) : JSON.stringify(event))
+    append(draft, event, bodyOf(event))
     seqs.push(event.seq)
     if (event.type === 'agent.tool_result' && event.parts) refer(plan, write.session, event.parts)
   }
@@ -239,6 +252,18 @@ function planOwner(plan: WritePlan, view: View, write: OwnerWrite): Receipt {
   if (write.charges?.length) plan.book = planCharges(plan.book, view, write.session, write.charges)
   if (write.sends) for (const { session, event } of write.sends) send(plan, view, session, event)
   return { seqs, duplicate: false }
+}
+
+/**
+ * This very write is in the log: its answer was lost, and its writer asks again. It has its money, letters and lease as it left them, and
+ * nothing of it is done twice. A log that ends where the write begins, which is nearly every one, costs one comparison.
+ */
+function isWritten({ was, session, bodies }: SessionChange, view: View, write: OwnerWrite): boolean {
+  const { expectedSeq, events } = write
+  if (was === null || bodies.length > 0 || events.length === 0 || was.seq < expectedSeq + events.length) return false
+  if (isRestoration(write)) return false
+  const stored = view.bodies(session, expectedSeq, events.length)
+  return events.every((event, i) => event.epoch === write.epoch && stored[i] === bodyOf(event))
 }
 
 /** Fencing comes first: a worker that lost its lease must hear that, and not a conflict it could try to settle. */
@@ -283,7 +308,8 @@ function create(plan: WritePlan, view: View, write: OwnerWrite): SessionChange {
   return draft
 }
 
-const NOTHING = { seq: 0, at: 0, epoch: 0, worker: null, due: null, urgent: false, tries: 0, trouble: null } as const
+const NOBODY = { worker: null, due: null, urgent: false, tries: 0, trouble: null } as const
+const NOTHING = { seq: 0, at: 0, epoch: 0, ...NOBODY, facts: NO_FACTS } as const
 
 /** A session that made progress, or got a message, counts its failures from zero. */
 function forgive(draft: SessionChange): void {
@@ -328,8 +354,9 @@ function planInbox(plan: WritePlan, view: View, write: InboxWrite): Receipt {
     seqs.push(known === 0 ? admit(draft, view, body) : known)
     if (known === 0 && body.type === 'user.message') refer(plan, write.session, body.parts)
   }
-  if (write.charges?.length) plan.book = planCharges(plan.book, view, write.session, write.charges)
-  return { seqs, duplicate: fresh === 0 && seqs.length > 0 }
+  const duplicate = fresh === 0 && seqs.length > 0
+  if (write.charges?.length && !duplicate) plan.book = planCharges(plan.book, view, write.session, write.charges)
+  return { seqs, duplicate }
 }
 
 /** A message, or a result that is told again, may carry a blob of another session. */
@@ -407,6 +434,11 @@ function append(draft: SessionChange, event: Event, body = JSON.stringify(event)
   draft.events.push(event)
   draft.seq = event.seq
   draft.at = event.at
+  draft.facts = factsAfter(draft.facts, event)
+}
+
+function bodyOf(event: OwnerEvent): string {
+  return event.type === 'agent.tool_use' ? intentJson(event) : JSON.stringify(event)
 }
 
 type Intent = Extract<Event, { type: 'agent.tool_use' }>

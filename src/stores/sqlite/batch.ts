@@ -1,7 +1,7 @@
 // What one transaction of an SQLite store will write: the present seen through the changes already decided, then all rows at once.
 // It decides nothing about admission (plan.ts does) and knows nothing about transactions (writer.ts does).
 import { assert, Fault } from '../../kernel/failure.ts'
-import type { AccountRow, Claim, ProcessId, Receipt, Removal, Write } from '../../ports/store.ts'
+import type { AccountRow, Claim, ProcessId, Receipt, Removal, Store, Write } from '../../ports/store.ts'
 import type { AccountChanges, Hold } from '../plan/charges.ts'
 import { crc32, addSum, isSound, rowSum, seedOf } from '../plan/checksum.ts'
 import { checkId } from '../plan/id.ts'
@@ -25,10 +25,13 @@ import {
 } from '../plan/plan.ts'
 import { type Household, planRemoval } from '../plan/removal.ts'
 import type { SqlValue } from './driver.ts'
-import { readAccount, unsound } from './read.ts'
+import { readAccount, readBodies, unsound } from './read.ts'
 import { dropAccounts, dropEvents, dropSession, type Left } from './remove.ts'
-import { damageOf, insertAll, insertEvents, type Row, type StoredRow, type WorkerRow, writeSession } from './rows.ts'
+import { damageOf, factsIn, headSumOf, insertAll, insertEvents } from './rows.ts'
+import { type Row, type StoredRow, type WorkerRow, writeSession } from './rows.ts'
+
 import { SPAN, type Statements, TAIL_MAX } from './schema.ts'
+import { writeRead, writeSnapshot } from './snapshots.ts'
 
 /** What a connection knows besides its file. The rows are as last seen, and valid until another connection writes. */
 export type Ground = {
@@ -126,6 +129,16 @@ export class Batch implements View, Household {
     return (this.#sql.ended.get(session) as { epoch: number | null }).epoch
   }
 
+  bodies(session: string, after: number, count: number): readonly string[] {
+    const found = readBodies(this.#sql, session, after, count)
+    // What this transaction adds follows what is in the file.
+    for (const draft of this.grown) {
+      const first = draft.seq - draft.bodies.length
+      if (draft.session === session) found.push(...draft.bodies.slice(Math.max(0, after + found.length - first)))
+    }
+    return found.slice(0, count)
+  }
+
   rootOf(session: string): string | null {
     return this.#row(session)?.root ?? null
   }
@@ -169,7 +182,8 @@ export class Batch implements View, Household {
     else if (found.sum === null) this.#ground.damaged.set(session, `its last event, ${found.seq}, is missing`)
     const rest = { sum: found.sum ?? 0, card: null, tailSpans: found.tail.split(',').length >> 1 }
     const trouble = found.trouble === null ? null : (JSON.parse(found.trouble) as Trouble)
-    const row = { ...found, ...rest, urgent: found.urgent === 1, trouble }
+    const told = { facts: factsIn(found), agent: found.agent ?? '' }
+    const row = { ...found, ...rest, ...told, urgent: found.urgent === 1, trouble }
     this.#ground.rows.set(session, row)
     return row
   }
@@ -262,6 +276,10 @@ export class Batch implements View, Household {
     this.stirred ||= released.due !== null
   }
 
+  keep(session: string, snapshots: Parameters<Store['keep']>[1]): void {
+    this.#rest.push(() => writeRead(this.#sql, session, snapshots))
+  }
+
   /** Written at once, but for the events: what is asked after it finds the session gone. */
   remove(session: string, by: string): readonly Removal[] {
     for (const [id, { row }] of this.#changes) {
@@ -305,13 +323,12 @@ export class Batch implements View, Household {
     if (draft.owner !== null) this.#prove(draft.owner)
     const origin = originOf(draft)
     if (origin !== null) this.#sql.keepFork.run(n, origin)
-    if (draft.snapshot) {
-      const { seq: upTo, version, body } = draft.snapshot
-      this.#rest.push(() => this.#sql.keepSnapshot.run(n, upTo, version, crc32(body) | 0, body))
-    }
+    const { snapshot } = draft
+    if (snapshot) this.#rest.push(() => writeSnapshot(this.#sql, n, session, snapshot))
     const card = draft.card ?? was?.card ?? null
     const root = card?.root ?? was?.root ?? ''
     const { folder = null, parent = null } = card ?? was ?? {}
+    const agent = card?.agent ?? was?.agent ?? ''
     const place = bodies.length > 0 ? this.#place(n, was, first) : was
     assert(place, `session ${session} begins without an event`)
     const { pos, tail, tailSpans } = place
@@ -333,6 +350,8 @@ export class Batch implements View, Household {
       root,
       folder,
       parent,
+      agent,
+      facts: draft.facts,
       card,
     }
     this.#change(session, row)
@@ -395,6 +414,11 @@ export class Batch implements View, Household {
     return typeof sum === 'number' ? { pos: this.#pos, sum } : null
   }
 
+  /** Sessions whose row was written, or that were removed. */
+  get touched(): Iterable<string> {
+    return [...this.#changes.keys(), ...this.removed]
+  }
+
   get changed(): boolean {
     const counts = [this.#changes, this.#workers, this.#accounts].map(({ size }) => size)
     return Math.max(...counts, this.#rest.length, this.#left.length) > 0
@@ -409,7 +433,8 @@ export class Batch implements View, Household {
     const heads: SqlValue[] = []
     for (const [session, { row, was }] of this.#changes) {
       const { n, seq, at, pos, tail } = row
-      if (seq !== was?.seq) heads.push(n, seq, at, pos, tail, rowSum(n, seq, at, pos, tail))
+      const { tokens } = row.facts
+      if (seq !== was?.seq) heads.push(n, seq, at, pos, tail, tokens, headSumOf({ n, seq, at, pos, tail, tokens }))
       writeSession(sql, session, row, was)
     }
     insertAll(sql.keepHeads, heads)

@@ -6,6 +6,7 @@ const LOCKED = 6
 /** Too many tries for a place in the shared index: another form of busy. */
 const PROTOCOL = 15
 const CORRUPT = 11
+const CONSTRAINT = 19
 
 const BUSY_TEXT = 'Other processes kept the database locked for too long. Nothing was written; try again.'
 
@@ -18,17 +19,26 @@ const texts: ReadonlyMap<number, readonly [FaultCode, string]> = new Map([
   [CORRUPT, ['store_damaged', 'The database file is damaged. Restore it from a backup.']],
   [13, ['disk_full', 'The disk is full. Nothing was written; make room and try again.']],
   [14, ['io_error', 'The database file cannot be opened: check that its directory exists and is yours.']],
-  [19, ['store_damaged', 'The database contradicts itself. Restore it from a backup.']],
+  [CONSTRAINT, ['store_damaged', 'The database contradicts itself. Restore it from a backup.']],
   [26, ['store_damaged', 'The file is not an SQLite database. Choose another path, or restore it from a backup.']],
 ])
+
+/** How a file that was moved begins what it says to a writer. */
+export const MOVED = 'moved: '
 
 /** A Fault stays what it is; an error of SQLite becomes one; anything else is a bug and passes through. */
 export function toFault(error: unknown): Error {
   if (error instanceof Fault) return error
   const known = texts.get(primaryCode(error))
   const detail = error instanceof Error ? error.message : String(error)
+  if (isMoved(error)) return new Fault('store_replaced', detail.slice(MOVED.length))
   if (known) return new Fault(known[0], known[1], detail)
   return error instanceof Error ? error : new Error(detail)
+}
+
+/** The file was moved to another store: it is read as ever, and not written. */
+export function isMoved(error: unknown): boolean {
+  return primaryCode(error) === CONSTRAINT && error instanceof Error && error.message.startsWith(MOVED)
 }
 
 export function busyFault(): Fault {

@@ -3,6 +3,7 @@
 import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs'
 import { Fault } from '../../kernel/failure.ts'
 import { rowSum } from '../plan/checksum.ts'
+import type { MoveMark } from '../move/rows.ts'
 import type { Database } from './driver.ts'
 
 /** Of the last event: where it lies, and its checksum. `removals` counts the sessions that were taken out until then. */
@@ -45,6 +46,16 @@ function storeOf(db: Database): string {
 
 export function removalsIn(db: Database): number {
   return (db.prepare('SELECT count(*) AS n FROM removals').get() as { readonly n: number }).n
+}
+
+/** The other store of a move, and which way it went: this file was moved `to` it, or what arrives `from` it is not complete. */
+type StoredMove = MoveMark & { readonly way: 'to' | 'from' }
+
+/** Null for nearly all files: they have no such table. */
+export function moveIn(db: Database): StoredMove | null {
+  if (!db.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'moves'`).get()) return null
+  const move = db.prepare('SELECT way, id, name, at, text FROM moves').get() as StoredMove | undefined
+  return move ? { ...move } : null
 }
 
 /** More than a mark ever has. One write of this length is whole or not there. */

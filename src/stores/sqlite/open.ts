@@ -3,7 +3,16 @@
 import { Fault } from '../../kernel/failure.ts'
 import { checkVersion, type Database, type Driver } from './driver.ts'
 import { identifyBoth } from './file.ts'
-import { APPLICATION_ID, MIGRATIONS, prepareAll, SCHEMA, SCHEMA_VERSION, type Statements } from './schema.ts'
+import { fillFacts } from './migrate.ts'
+import {
+  APPLICATION_ID,
+  FACTS_SCHEMA,
+  MIGRATIONS,
+  prepareAll,
+  SCHEMA,
+  SCHEMA_VERSION,
+  type Statements,
+} from './schema.ts'
 
 export type Connection = {
   readonly db: Database
@@ -73,7 +82,10 @@ function ensureSchema(db: Database, file: string): void {
   try {
     const version = versionOf(db, file)
     if (version > 0) {
-      for (let to = version + 1; to <= SCHEMA_VERSION; to++) db.exec(MIGRATIONS[to] ?? '')
+      for (let to = version + 1; to <= SCHEMA_VERSION; to++) {
+        db.exec(MIGRATIONS[to] ?? '')
+        if (to === FACTS_SCHEMA) fillFacts(db)
+      }
       db.exec(`UPDATE meta SET version = ${SCHEMA_VERSION}`)
     } else {
       db.exec(SCHEMA)

@@ -1,7 +1,8 @@
 // What the store needs once it has a file to open: statements, reading, writing, watching. Loaded by the first store that is used
 // (store.ts), so that a process whose sessions live in memory loads none of it.
+export { CardNews } from './card-news.ts'
 export { dropCopy, prepareReading } from './file.ts'
-export { checkMark, readMark } from './mark.ts'
+export { checkMark, moveIn, readMark } from './mark.ts'
 export { closeFile, openFile } from './open.ts'
 export {
   isAnyAhead,
@@ -10,11 +11,13 @@ export {
   readBlob,
   readCard,
   readDue,
+  readHealth,
   readHolders,
   readList,
   readLog,
   readNextDue,
-  readSnapshot,
 } from './read.ts'
+export { readPage } from './pages.ts'
+export { readSnapshot } from './snapshots.ts'
 export { Watcher } from './watch.ts'
 export { Writer, whenFree } from './writer.ts'

@@ -2,26 +2,38 @@
 // It writes nothing, and an event that fails its checksum never leaves it.
 import type { Event } from '../../kernel/event.ts'
 import { Fault } from '../../kernel/failure.ts'
-import type { AccountRow, Blob, Card, CardFilter, Holder, Page, ProcessId, Snapshot } from '../../ports/store.ts'
+import type { AccountRow, Blob, Card, CardFilter, Holder, Page, ProcessId, StoreHealth } from '../../ports/store.ts'
 import { upcast } from '../plan/upcast.ts'
 import { crc32, addSum, isSound, seedOf } from '../plan/checksum.ts'
+import { told } from '../plan/facts.ts'
 import { CLOCK_SLACK_MS, isLive, type Lease, missingSession, type Trouble } from '../plan/plan.ts'
 import { primaryCode } from './fault.ts'
-import { DAMAGED, damageOf, type StoredRow } from './rows.ts'
-import type { Statements } from './schema.ts'
+import { DAMAGED, damageOf, factsIn, type StoredRow } from './rows.ts'
+import type { Database, SqlValue, Statement } from './driver.ts'
+import { SCHEMA_VERSION, type Statements } from './schema.ts'
 import { countIn, cut, type End, findSpans, positionsOf, type Span } from './spans.ts'
 
 /** Reading row by row costs three times as much. More than this gains nothing. */
 const CHUNK = 512
 
+type Range = { readonly after: number; readonly limit: number; readonly bytesMax?: number | undefined }
+
 /** A log from `after` on, as far as it is good. In one transaction: its index may not move meanwhile. */
-export function readLog(sql: Statements, session: string, after: number, limit: number): Page {
+export function readLog(sql: Statements, session: string, range: Range): Page {
   sql.beginRead.get()
   try {
-    return readRange(sql, session, after, limit)
+    return readRange(sql, session, range)
   } finally {
     endRead(sql)
   }
+}
+
+/** As they are stored, inside the transaction of a writer. */
+export function readBodies(sql: Statements, session: string, after: number, count: number): string[] {
+  const end = sql.end.get(session) as End | undefined
+  if (!end) return []
+  const positions = positionsOf(findSpans(sql, end, after + 1, Math.min(end.seq, after + count)))
+  return positions.map((pos) => (sql.event.get(pos) as { readonly body: string } | undefined)?.body ?? '')
 }
 
 function endRead(sql: Statements): void {
@@ -32,17 +44,23 @@ function endRead(sql: Statements): void {
   }
 }
 
-function readRange(sql: Statements, session: string, after: number, limit: number): Page {
+function readRange(sql: Statements, session: string, { after, limit, bytesMax }: Range): Page {
   const end = sql.end.get(session) as (End & { sum: number | null }) | undefined
   if (!end) throw missingSession(session)
-  const last = Math.min(end.seq, after + limit)
+  let last = Math.min(end.seq, after + limit)
   if (after >= last) return { events: [] }
+  let spans = findSpans(sql, end, after + 1, last)
+  if (bytesMax !== undefined) {
+    const kept = within(sql, spans, bytesMax)
+    if (countIn(kept) < countIn(spans)) last = after + countIn(kept)
+    spans = kept
+  }
   const pieces: Event[][] = []
   let seq = after
   const stop = (reason: string): Page => ({ events: join(pieces), damaged: { seq: seq + 1, reason } })
   let sum = after === 0 ? seedOf(session) : sumAfter(sql, end, after)
   if (sum === null) return stop('the event before it is missing')
-  for (const piece of cut(findSpans(sql, end, after + 1, last), CHUNK)) {
+  for (const piece of cut(spans, CHUNK)) {
     if (piece[0]?.seq !== seq + 1) return stop(MISSING)
     const read = readPiece(sql, piece, sum)
     pieces.push(read.events)
@@ -53,6 +71,25 @@ function readRange(sql: Statements, session: string, after: number, limit: numbe
   if (seq < last) return stop(MISSING)
   if (last === end.seq && sum !== end.sum) return stop('the log does not end as its session says')
   return { events: join(pieces) }
+}
+
+/** The first events of these spans that have so many bytes together, one at least. No body is read for it. */
+function within(sql: Statements, spans: readonly Span[], bytesMax: number): readonly Span[] {
+  const kept: Span[] = []
+  let bytes = 0
+  for (const piece of cut(spans, CHUNK)) {
+    const sizes = sql.sizes.all(JSON.stringify(positionsOf(piece))) as { readonly bytes: number }[]
+    let fit = 0
+    for (; fit < sizes.length; fit++) {
+      bytes += sizes[fit]?.bytes ?? 0
+      if (bytes > bytesMax && (fit > 0 || kept.length > 0)) break
+    }
+    // An event that is missing is found by reading what should be there.
+    if (sizes.length < countIn(piece)) return spans
+    if (fit === sizes.length) kept.push(...piece)
+    else return [...kept, ...([...cut(piece, fit)][0] ?? [])]
+  }
+  return kept
 }
 
 /** A page is often one piece: then nothing is copied. */
@@ -132,13 +169,6 @@ function sumAfter(sql: Statements, end: End, seq: number): number | null {
   return span ? sumAt(sql, span.pos) : null
 }
 
-/** Only a cache: a bad one is as good as none. */
-export function readSnapshot(sql: Statements, session: string): Snapshot | null {
-  const row = sql.snapshot.get(session) as (Snapshot & { sum: number }) | undefined
-  if (!row || (crc32(row.body) | 0) !== row.sum) return null
-  return { seq: row.seq, version: row.version, body: row.body }
-}
-
 type CardRow = StoredRow & {
   readonly id: string
   readonly sum: number | null
@@ -152,37 +182,34 @@ export function readCard(sql: Statements, session: string): Card | null {
   return row ? cardOf(row) : null
 }
 
-export function readList(sql: Statements, filter: CardFilter): readonly Card[] {
+/** By id. */
+export function readList(sql: Statements, filter: Omit<CardFilter, 'newest'>): readonly Card[] {
   return (rowsOf(sql, filter) as CardRow[]).map(cardOf)
 }
 
-function rowsOf(sql: Statements, filter: CardFilter): unknown[] {
-  const { status, root, parent, folder, where, after = '', limit, newest } = filter
+function rowsOf(sql: Statements, filter: Omit<CardFilter, 'newest'>): unknown[] {
+  const { status, root, parent, folder, where, after = '', limit } = filter
   const state = status ?? null
   if (parent !== undefined) {
-    const wanted = [parent, state, folder ?? null, JSON.stringify(where ?? {})]
-    if (newest === 'made') return sql.listMadeBelow.all(...wanted, limit)
-    if (newest) return sql.listNewestBelow.all(...wanted, limit)
     const list = state === null ? sql.listBelow : sql.listBelowStatus
-    return list.all(...wanted, after, root ?? null, limit)
+    return list.all(parent, state, folder ?? null, JSON.stringify(where ?? {}), after, root ?? null, limit)
   }
   const [label] = Object.entries(where ?? {})
-  if (label) {
-    const wanted = [...label, JSON.stringify(where), state, folder ?? null]
-    if (newest === 'made') return sql.listMadeWhere.all(...wanted, limit)
-    if (newest) return sql.listNewestWhere.all(...wanted, limit)
-    return sql.listWhere.all(...wanted, after, root ?? null, limit)
-  }
-  if (folder !== undefined) {
-    if (newest === 'made') return sql.listMadeFolder.all(folder, state, limit)
-    if (newest) return sql.listNewestFolder.all(folder, state, limit)
-    return sql.listFolder.all(folder, after, state, root ?? null, limit)
-  }
-  if (newest === 'made') return sql.listMade.all(state, limit)
-  if (newest) return status === undefined ? sql.listNewest.all(limit) : sql.listNewestStatus.all(status, limit)
+  if (label)
+    return sql.listWhere.all(...label, JSON.stringify(where), state, folder ?? null, after, root ?? null, limit)
+  if (folder !== undefined) return sql.listFolder.all(folder, after, state, root ?? null, limit)
   if (status === undefined)
     return root === undefined ? sql.list.all(after, limit) : sql.listRoot.all(after, root, limit)
   return root === undefined ? sql.listStatus.all(after, status, limit) : sql.listBoth.all(after, status, root, limit)
+}
+
+/** Those of these numbers, in this order. One that was removed meanwhile is left out. */
+export function readCards(sql: Statements, numbers: readonly number[]): readonly Card[] {
+  const rows = new Map((sql.cards.all(JSON.stringify(numbers)) as CardRow[]).map((row) => [row.n, row]))
+  return numbers.flatMap((n) => {
+    const row = rows.get(n)
+    return row ? [cardOf(row)] : []
+  })
 }
 
 /** A damaged session is listed with a note, so that it can be found by name. */
@@ -193,7 +220,16 @@ function cardOf(row: CardRow): Card {
   const written = JSON.parse(card) as Card
   // The column is only looked up by. A card from before cards said it has no parent.
   if (written.parent !== undefined && written.parent !== row.parent) return damagedCard(row)
-  const present = { ...written, ...(row.parent === null ? {} : { parent: row.parent }), seq, at, due }
+  if (row.agent !== null && written.agent !== row.agent) return damagedCard(row)
+  const { title: _title, owner: _owner, created: _created, tokens: _tokens, ...own } = written
+  const present = {
+    ...own,
+    ...(row.parent === null ? {} : { parent: row.parent }),
+    seq,
+    at,
+    due,
+    ...told(factsIn(row)),
+  }
   return trouble === null ? present : { ...present, trouble: JSON.parse(trouble) as Trouble }
 }
 
@@ -211,10 +247,15 @@ export function unsound(what: string): Fault {
 type DueRow = { readonly id: string; readonly due: number; readonly n: number; readonly urgent: number }
 
 /** Sessions that no worker drives come from one index, those of lost workers from another; neither reads a log. */
-export function readDue(sql: Statements, now: number, limit: number): readonly string[] {
-  const urgent = sql.dueFree.all(1, now, limit) as DueRow[]
-  const calm = (urgent.length < limit ? sql.dueFree.all(0, now, limit - urgent.length) : []) as DueRow[]
-  const lost = sql.dueLost.all(now, CLOCK_SLACK_MS, limit) as DueRow[]
+export function readDue(sql: Statements, now: number, limit: number, agents?: readonly string[]): readonly string[] {
+  const names = agents && JSON.stringify(agents)
+  const free = (urgent: 0 | 1, most: number): DueRow[] =>
+    (names ? sql.dueFreeOf.all(urgent, now, names, most) : sql.dueFree.all(urgent, now, most)) as DueRow[]
+  const urgent = free(1, limit)
+  const calm = urgent.length < limit ? free(0, limit - urgent.length) : []
+  const lost = (
+    names ? sql.dueLostOf.all(now, CLOCK_SLACK_MS, limit, names) : sql.dueLost.all(now, CLOCK_SLACK_MS, limit)
+  ) as DueRow[]
   const rows = [...urgent, ...calm, ...lost]
   if (lost.length > 0) rows.sort((a, b) => b.urgent - a.urgent || a.due - b.due || a.n - b.n)
   return rows.slice(0, limit).map((row) => row.id)
@@ -240,9 +281,15 @@ export function readHolders(sql: Statements, host: string, now: number): readonl
 }
 
 /** When `due` will find something: a session's time, or the end of the lease that hides it. */
-export function readNextDue(sql: Statements, skip: ReadonlyMap<string, unknown>): number | null {
+export function readNextDue(
+  sql: Statements,
+  skip: ReadonlyMap<string, unknown>,
+  agents?: readonly string[],
+): number | null {
+  const names = agents && JSON.stringify(agents)
   const free = [1, 0].map((urgent) => {
-    const rows = sql.nextFree.all(urgent, skip.size + 1) as DueRow[]
+    const most = skip.size + 1
+    const rows = (names ? sql.nextFreeOf.all(urgent, names, most) : sql.nextFree.all(urgent, most)) as DueRow[]
     return rows.find((row) => !skip.has(row.id))?.due ?? Number.POSITIVE_INFINITY
   })
   const leased = (sql.nextLeased.get() as { due: number | null }).due
@@ -272,4 +319,24 @@ export function readBlob(sql: Statements, hash: string, of?: string): Blob | nul
   if (!row) return null
   if ((crc32(row.data) | 0) === row.sum) return { hash, media: row.media, data: row.data }
   throw unsound(`The blob ${hash}`)
+}
+
+/** The engine is asked how it keeps a commit: what was set when the file was opened is not repeated here. */
+export function readHealth(sql: Statements, db: Database, now: number): StoreHealth {
+  const pragma = (name: string): unknown => Object.values(db.prepare(`PRAGMA ${name}`).get() as object)[0]
+  const sync = SYNCHRONOUS[Number(pragma('synchronous'))] ?? 'unknown'
+  return {
+    durability: `sqlite ${String(pragma('journal_mode'))}, synchronous ${sync}`,
+    schema: SCHEMA_VERSION,
+    bytes: Number(pragma('page_count')) * Number(pragma('page_size')),
+    sessions: countOf(sql.countSessions),
+    leases: countOf(sql.countLeases, now, CLOCK_SLACK_MS),
+    due: countOf(sql.countDueFree, now) + countOf(sql.countDueLost, now, CLOCK_SLACK_MS),
+  }
+}
+
+const SYNCHRONOUS = ['off', 'normal', 'full', 'extra'] as const
+
+function countOf(statement: Statement, ...values: readonly SqlValue[]): number {
+  return (statement.get(...values) as { count: number }).count
 }

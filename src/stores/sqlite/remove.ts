@@ -21,9 +21,9 @@ export function dropSession(sql: Statements, session: string, row: Row, log: Pic
   const bytes = sizes.reduce((sum, size) => sum + size.bytes, blobBytes)
   const removal: Removal = { session, agent: agent ?? '', events: seq, bytes, ...log }
   sql.keepRemoval.run(n, session, epoch, removal.agent, seq, bytes, log.at, log.by)
-  for (const drop of [sql.dropSession, sql.dropHead, sql.dropInbox, sql.dropSnapshot, sql.dropFork, sql.dropLabels])
+  for (const drop of [sql.dropSession, sql.dropHead, sql.dropInbox, sql.dropFork, sql.dropLabels, sql.dropFind])
     drop.run(n)
-  sql.dropSpans.run(n * SPAN, (n + 1) * SPAN - 1)
+  for (const drop of [sql.dropSpans, sql.dropSnapshots]) drop.run(n * SPAN, (n + 1) * SPAN - 1)
   sql.dropBlobs.run(n)
   sql.dropBlobRefs.run(n)
   return { removal, left: { n, seq, spans } }

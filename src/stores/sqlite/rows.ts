@@ -2,6 +2,7 @@
 // It decides nothing: batch.ts does.
 import type { Card } from '../../ports/store.ts'
 import { isSound, rowSum } from '../plan/checksum.ts'
+import { type Facts, findable } from '../plan/facts.ts'
 import type { Head, Lease } from '../plan/plan.ts'
 import type { SqlValue, Statement } from './driver.ts'
 import type { Bulk, Statements } from './schema.ts'
@@ -17,6 +18,7 @@ export type Row = Head & {
   readonly root: string
   readonly folder: string | null
   readonly parent: string | null
+  readonly agent: string
   /** The card as last written, if this process wrote it. */
   readonly card: Card | null
 }
@@ -61,9 +63,9 @@ export function writeSession(sql: Statements, session: string, row: Row, was: Ro
     return [text, rowSum(n, session, text)]
   }
   if (was === null) {
-    sql.create.get(...turn, epoch, worker, status, root, folder, parent, ...shown(), session, n)
+    sql.create.get(...turn, epoch, worker, status, root, folder, parent, ...shown(), ...toldOf(row), session, n)
     for (const [name, value] of Object.entries(card?.labels ?? {})) sql.label.get(name, value, n)
-    return
+    return writeFind(sql, session, row)
   }
   const leased = epoch === was.epoch && worker === was.worker
   const waits = due === was.due && urgent === was.urgent && tries === was.tries && trouble === was.trouble
@@ -73,6 +75,26 @@ export function writeSession(sql: Statements, session: string, row: Row, was: Ro
   } else if (leased && status === was.status && root === was.root) sql.describe.get(...turn, ...shown(), n)
   else sql.replace.get(...turn, epoch, worker, status, root, ...shown(), n)
   if (folder !== was.folder || parent !== was.parent) sql.move.get(folder, parent, n)
+  if (row.facts.title === was.facts.title && row.facts.owner === was.facts.owner && row.agent === was.agent) return
+  sql.name.get(...toldOf(row), n)
+  writeFind(sql, session, row)
+}
+
+/** What the log says of itself, and the sum of that. How many tokens it took is with what every commit changes. */
+function toldOf({ n, agent, facts: { created, title, owner } }: Row): readonly SqlValue[] {
+  return [agent, created, title, owner, rowSum(n, agent, created, title, owner)]
+}
+
+/** Of a session that is named later, its labels are not known if another process made it. */
+function writeFind(sql: Statements, session: string, { n, agent, facts, card }: Row): void {
+  const labels = card?.labels ?? labelsOf(sql, n)
+  const text = findable({ session, agent, title: facts.title, labels })
+  sql.find.get(n, text)
+}
+
+function labelsOf(sql: Statements, n: number): Readonly<Record<string, string>> {
+  const rows = sql.labelsOf.all(n) as { name: string; value: string }[]
+  return Object.fromEntries(rows.map(({ name, value }) => [name, value]))
 }
 
 /** When a worker should look, and the sum of all in the row that is not its card. */
@@ -93,13 +115,35 @@ export type StoredRow = Pick<
 > & {
   readonly urgent: number
   readonly trouble: string | null
+} & StoredFacts
+
+/** Null where a damaged row was brought up to date: it stays as it was. */
+type StoredFacts = {
+  readonly agent: string | null
+  readonly created: number | null
+  readonly title: string | null
+  readonly owner: string | null
+  readonly factsSum: number | null
+  readonly tokens: number | null
 }
+
+export function factsIn({ created, title, owner, tokens }: StoredFacts): Facts {
+  return { created: created ?? 0, title, owner, tokens: tokens ?? 0, words: title }
+}
+
+/** The sum of a head. One from before tokens were counted has none. */
+export function headSumOf({ n, seq, at, pos, tail, tokens }: HeadRow): number {
+  return rowSum(n, seq, at, pos, tail, ...(tokens === null ? [] : [tokens]))
+}
+type HeadRow = Pick<StoredRow, 'n' | 'seq' | 'at' | 'pos' | 'tail' | 'tokens'>
 
 /** What is wrong with it, or null. */
 export function damageOf(row: StoredRow, turnSum: number | null, headSum: number | null): string | null {
-  const { n, seq, at, pos, tail, epoch, worker, due, urgent, tries, trouble, status, root, folder } = row
+  const { n, epoch, worker, due, urgent, tries, trouble, status, root, folder } = row
+  const { agent, created, title, owner, factsSum } = row
   const sound = isSound(turnSum, n, epoch, worker, due, urgent, tries, trouble, status, root, ...placeIn(folder))
-  return sound && isSound(headSum, n, seq, at, pos, tail) ? null : DAMAGED
+  const told = isSound(factsSum, n, agent, created, title, owner)
+  return sound && told && (headSum === null || headSum === headSumOf(row)) ? null : DAMAGED
 }
 export const DAMAGED = 'what is kept beside its log does not match its checksum'
 

@@ -2,7 +2,10 @@
 import type { Database, Statement } from './driver.ts'
 
 /** Raised with each released schema. A newer file is refused; an older one is migrated when it is opened. */
-export const SCHEMA_VERSION = 9
+export const SCHEMA_VERSION = 10
+
+/** The first one whose rows say what their logs say of themselves. */
+export const FACTS_SCHEMA = 10
 
 /** Marks the file as ours ("Trrt"), so that another program's database is never taken over. */
 export const APPLICATION_ID = 0x54727274
@@ -51,6 +54,19 @@ const LABELS = `
   CREATE INDEX IF NOT EXISTS labels_session ON labels (session);
 `
 
+/** Who opened it, if that was said. Agents are few, and have no index: every session would pay for it. */
+const OWNERS = 'CREATE INDEX sessions_owner ON sessions (owner) WHERE owner IS NOT NULL;'
+
+/** What is searched in, apart from the wide rows of the sessions: a search reads all of it, in pieces. */
+const FINDS = 'CREATE TABLE finds (n INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT;'
+
+/** Its key is the number of the session times SPAN, plus the seq. `own`: its owner wrote it, and it has all that an owner needs. */
+const SNAPSHOTS = `
+  CREATE TABLE snapshots (
+    key INTEGER PRIMARY KEY, own INTEGER NOT NULL, version INTEGER NOT NULL, sum INTEGER NOT NULL, body TEXT NOT NULL
+  ) STRICT;
+`
+
 const REFERRED = 'CREATE INDEX blob_refs_session ON blob_refs (session);'
 
 /**
@@ -63,13 +79,16 @@ export const SCHEMA = `
   CREATE TABLE meta (version INTEGER NOT NULL, store TEXT NOT NULL) STRICT;
   CREATE TABLE events (pos INTEGER PRIMARY KEY, session INTEGER NOT NULL, sum INTEGER NOT NULL, body TEXT NOT NULL) STRICT;
   CREATE TRIGGER events_keep BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
-  CREATE TABLE heads (n INTEGER PRIMARY KEY, seq INTEGER, at REAL, pos INTEGER, tail TEXT, sum INTEGER) STRICT;
+  CREATE TABLE heads (
+    n INTEGER PRIMARY KEY, seq INTEGER, at REAL, pos INTEGER, tail TEXT, sum INTEGER, tokens INTEGER
+  ) STRICT;
   CREATE TABLE spans (key INTEGER PRIMARY KEY, pos INTEGER NOT NULL) STRICT;
   CREATE TABLE sessions (
     n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, epoch INTEGER NOT NULL, worker TEXT, due REAL,
     status TEXT NOT NULL, root TEXT NOT NULL, card TEXT NOT NULL,
     urgent INTEGER NOT NULL DEFAULT 0, tries INTEGER NOT NULL DEFAULT 0, trouble TEXT,
-    sum INTEGER, card_sum INTEGER, folder TEXT, parent TEXT
+    sum INTEGER, card_sum INTEGER, folder TEXT, parent TEXT,
+    agent TEXT, created REAL, title TEXT, owner TEXT, facts_sum INTEGER
   ) STRICT;
   CREATE INDEX sessions_due ON sessions (urgent, due) WHERE worker IS NULL AND due IS NOT NULL;
   CREATE INDEX sessions_worker ON sessions (worker) WHERE worker IS NOT NULL;
@@ -92,10 +111,7 @@ export const SCHEMA = `
   ) STRICT;
   -- Who refers to a blob: the last of them takes it along.
   CREATE TABLE blob_refs (hash TEXT NOT NULL, session INTEGER NOT NULL, PRIMARY KEY (hash, session)) STRICT, WITHOUT ROWID;
-  CREATE TABLE snapshots (
-    session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, version INTEGER NOT NULL, sum INTEGER NOT NULL, body TEXT NOT NULL
-  ) STRICT;
-  ${REMOVALS}${FORKS}${REFERRED}${NEWNESS}${FOLDERS}${LABELS}${PARENTS}
+  ${REMOVALS}${FORKS}${REFERRED}${NEWNESS}${FOLDERS}${LABELS}${PARENTS}${OWNERS}${FINDS}${SNAPSHOTS}
 `
 
 /** From the schema before it to each schema, by number. */
@@ -149,20 +165,24 @@ export const MIGRATIONS: Readonly<Record<number, string>> = {
     UPDATE sessions SET parent = substr(id, 1, length(rtrim(id, replace(id, '~', ''))) - 1) WHERE root <> id AND instr(id, '~') > 1;
     ${PARENTS}
   `,
+  // What is read from the logs, and the sums of what is changed by it, is filled in by migrate.ts.
+  10: `
+    ALTER TABLE heads ADD COLUMN tokens INTEGER;
+    ALTER TABLE sessions ADD COLUMN agent TEXT;
+    ALTER TABLE sessions ADD COLUMN created REAL;
+    ALTER TABLE sessions ADD COLUMN title TEXT;
+    ALTER TABLE sessions ADD COLUMN owner TEXT;
+    ALTER TABLE sessions ADD COLUMN facts_sum INTEGER;
+    ALTER TABLE snapshots RENAME TO snapshots_before;
+    ${SNAPSHOTS}${FINDS}${OWNERS}
+  `,
 }
 
+/** What a session's row says of its log. */
+const FACTS = 's.agent, s.created, s.title, s.owner, s.facts_sum AS factsSum, h.tokens'
 const CARD = `SELECT s.n, s.id, s.epoch, s.worker, s.due, s.urgent, s.tries, s.trouble, s.status, s.root, s.folder, s.parent, s.sum, s.card,
-  s.card_sum AS cardSum, h.seq, h.at, h.pos, h.tail, h.sum AS headSum FROM sessions s JOIN heads h ON h.n = s.n`
+  s.card_sum AS cardSum, h.seq, h.at, h.pos, h.tail, h.sum AS headSum, ${FACTS} FROM sessions s JOIN heads h ON h.n = s.n`
 
-/**
- * Only of those that are wanted more is read than the head. CROSS: in the order of the index of times, and no further than the limit;
- * of one status, which few have, those and no others.
- */
-const NEWEST = 'SELECT h.n FROM heads h CROSS JOIN sessions s ON s.n = h.n WHERE root = id ORDER BY at DESC, id LIMIT ?'
-const NEWEST_STATUS = `SELECT h.n FROM sessions s CROSS JOIN heads h ON h.n = s.n WHERE status = ? AND root = id
-  ORDER BY at DESC, id LIMIT ?`
-const NEWEST_FOLDER = `SELECT h.n FROM sessions s CROSS JOIN heads h ON h.n = s.n
-  WHERE folder = ?1 AND status = coalesce(?2, status) AND root = id ORDER BY at DESC, id LIMIT ?3`
 /** Has it all these labels? */
 const labelled = (where: string): string => `NOT EXISTS (SELECT 1 FROM json_each(${where}) w WHERE NOT EXISTS
       (SELECT 1 FROM labels l WHERE l.name = w.key AND l.value = w.value AND l.session = s.n))`
@@ -191,20 +211,24 @@ export const SQL = {
   free: 'PRAGMA freelist_count',
   // Sessions.
   head: `SELECT s.n, h.seq, h.at, h.pos, h.tail, h.sum AS headSum, s.sum AS turnSum, e.sum, s.epoch, s.worker, s.due, s.urgent, s.status, s.tries, s.trouble,
-    s.root, s.folder, s.parent FROM sessions s
+    s.root, s.folder, s.parent, ${FACTS} FROM sessions s
     JOIN heads h ON h.n = s.n LEFT JOIN events e ON e.pos = h.pos AND e.session = s.n WHERE s.id = ?`,
   end: `SELECT s.n, h.seq, h.tail, e.sum FROM sessions s JOIN heads h ON h.n = s.n LEFT JOIN events e ON e.pos = h.pos WHERE s.id = ?`,
   seq: 'SELECT h.seq FROM sessions s JOIN heads h ON h.n = s.n WHERE s.id = ?',
   last: 'SELECT coalesce(max(pos), 0) AS pos FROM events',
   count: 'SELECT max(coalesce((SELECT max(n) FROM sessions), 0), coalesce((SELECT max(n) FROM removals), 0)) AS n',
-  create: `INSERT INTO sessions (due, urgent, tries, trouble, sum, epoch, worker, status, root, folder, parent, card, card_sum, id, n)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  create: `INSERT INTO sessions (due, urgent, tries, trouble, sum, epoch, worker, status, root, folder, parent, card, card_sum,
+    agent, created, title, owner, facts_sum, id, n)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   wake: `UPDATE sessions SET ${TURN} WHERE n = ?`,
   lease: `UPDATE sessions SET ${TURN}, epoch = ?, worker = ? WHERE n = ?`,
   describe: `UPDATE sessions SET ${TURN}, card = ?, card_sum = ? WHERE n = ?`,
   replace: `UPDATE sessions SET ${TURN}, epoch = ?, worker = ?, status = ?, root = ?, card = ?, card_sum = ?
     WHERE n = ?`,
   move: 'UPDATE sessions SET folder = ?, parent = ? WHERE n = ?',
+  name: 'UPDATE sessions SET agent = ?, created = ?, title = ?, owner = ?, facts_sum = ? WHERE n = ?',
+  lastFind: 'SELECT coalesce(max(n), 0) AS n FROM finds',
+  find: 'INSERT INTO finds (n, text) VALUES (?, ?) ON CONFLICT (n) DO UPDATE SET text = excluded.text',
   // Events.
   spans: `SELECT group_concat((key - ?) || ',' || pos) AS text FROM (SELECT key, pos FROM spans
     WHERE key BETWEEN coalesce((SELECT max(key) FROM spans WHERE key BETWEEN ? AND ?), 0) AND ? AND key >= ? ORDER BY key)`,
@@ -212,8 +236,11 @@ export const SQL = {
   chunk: 'SELECT group_concat(body) AS text FROM events WHERE pos BETWEEN ? AND ?',
   scattered: 'SELECT group_concat(e.body) AS text FROM json_each(?) j CROSS JOIN events e ON e.pos = j.value',
   sum: 'SELECT sum FROM events WHERE pos = ?',
+  sizes: 'SELECT octet_length(e.body) AS bytes FROM json_each(?) j CROSS JOIN events e ON e.pos = j.value',
   event: 'SELECT sum, body FROM events WHERE pos = ?',
+  grownIn: 'SELECT DISTINCT s.id FROM events e JOIN sessions s ON s.n = e.session WHERE e.pos > ? AND e.pos <= ?',
   admitted: 'SELECT i.seq, e.body FROM inbox i JOIN events e ON e.pos = i.pos WHERE i.session = ? AND i.id = ?',
+  sent: 'SELECT i.seq FROM sessions s JOIN inbox i ON i.session = s.n WHERE s.id = ? AND i.id = ?',
   admit: 'INSERT INTO inbox (session, id, seq, pos) VALUES (?, ?, ?, ?)',
   // Leases.
   worker: 'SELECT until, ttl AS ttlMs, address, host, pid, started FROM workers WHERE id = ?',
@@ -229,6 +256,13 @@ export const SQL = {
   // Due.
   dueFree:
     'SELECT id, due, n, urgent FROM sessions WHERE worker IS NULL AND urgent = ? AND due <= ? ORDER BY due, n LIMIT ?',
+  dueFreeOf: `SELECT id, due, n, urgent FROM sessions WHERE worker IS NULL AND urgent = ? AND due <= ?
+    AND agent IN (SELECT value FROM json_each(?)) ORDER BY due, n LIMIT ?`,
+  dueLostOf: `SELECT s.id, s.due, s.n, s.urgent FROM workers w CROSS JOIN sessions s ON s.worker = w.id JOIN heads h ON h.n = s.n
+    WHERE (w.until <= ?1 OR w.until - w.ttl > ?1 + ?2) AND (s.due <= ?1 OR (s.due > ?1 + ?2 AND h.at > ?1 + ?2))
+    AND s.agent IN (SELECT value FROM json_each(?4)) ORDER BY s.urgent DESC, s.due, s.n LIMIT ?3`,
+  nextFreeOf: `SELECT id, due FROM sessions WHERE worker IS NULL AND urgent = ? AND due IS NOT NULL
+    AND agent IN (SELECT value FROM json_each(?)) ORDER BY due LIMIT ?`,
   dueLost: `SELECT s.id, s.due, s.n, s.urgent FROM workers w CROSS JOIN sessions s ON s.worker = w.id JOIN heads h ON h.n = s.n
     WHERE (w.until <= ?1 OR w.until - w.ttl > ?1 + ?2) AND (s.due <= ?1 OR (s.due > ?1 + ?2 AND h.at > ?1 + ?2))
     ORDER BY s.urgent DESC, s.due, s.n LIMIT ?3`,
@@ -242,26 +276,26 @@ export const SQL = {
     WHERE s.worker IS NULL AND s.urgent = ?1 AND s.due > ?2 AND h.at > ?2`,
   aheadLost: `SELECT s.id FROM workers w CROSS JOIN sessions s ON s.worker = w.id JOIN heads h ON h.n = s.n
     WHERE w.until - w.ttl > ?1 AND s.due > ?1 AND h.at > ?1`,
+  // Health.
+  countSessions: 'SELECT count(*) AS count FROM sessions',
+  countLeases: `SELECT count(*) AS count FROM workers w CROSS JOIN sessions s ON s.worker = w.id
+    WHERE w.until > ?1 AND w.until - w.ttl <= ?1 + ?2`,
+  countDueFree: 'SELECT count(*) AS count FROM sessions WHERE worker IS NULL AND due <= ?',
+  countDueLost: `SELECT count(*) AS count FROM workers w CROSS JOIN sessions s ON s.worker = w.id
+    WHERE (w.until <= ?1 OR w.until - w.ttl > ?1 + ?2) AND s.due <= ?1`,
   // Cards.
   card: `${CARD} WHERE s.id = ?`,
   list: `${CARD} WHERE s.id > ? ORDER BY s.id LIMIT ?`,
   listStatus: `${CARD} WHERE s.id > ? AND s.status = ? ORDER BY s.id LIMIT ?`,
   listRoot: `${CARD} WHERE s.id > ? AND s.root = ? ORDER BY s.id LIMIT ?`,
   listBoth: `${CARD} WHERE s.id > ? AND s.status = ? AND s.root = ? ORDER BY s.id LIMIT ?`,
-  listNewest: `${CARD} WHERE s.n IN (${NEWEST}) ORDER BY h.at DESC, s.id`,
-  listNewestStatus: `${CARD} WHERE s.n IN (${NEWEST_STATUS}) ORDER BY h.at DESC, s.id`,
   listFolder: `${CARD} WHERE s.folder = ?1 AND s.id > ?2 AND s.status = coalesce(?3, s.status) AND s.root = coalesce(?4, s.root)
     ORDER BY s.id LIMIT ?5`,
-  listMade: `${CARD} WHERE s.status = coalesce(?1, s.status) AND s.root = s.id ORDER BY s.n DESC LIMIT ?2`,
-  listMadeFolder: `${CARD} WHERE s.folder = ?1 AND s.status = coalesce(?2, s.status) AND s.root = s.id ORDER BY s.n DESC LIMIT ?3`,
-  listNewestFolder: `${CARD} WHERE s.n IN (${NEWEST_FOLDER}) ORDER BY h.at DESC, s.id`,
   listWhere: `${CARD} WHERE ${LABELLED} AND s.id > ?6 AND s.root = coalesce(?7, s.root) ORDER BY s.id LIMIT ?8`,
-  listMadeWhere: `${CARD} WHERE ${LABELLED} AND s.root = s.id ORDER BY s.n DESC LIMIT ?6`,
-  listNewestWhere: `${CARD} WHERE ${LABELLED} AND s.root = s.id ORDER BY h.at DESC, s.id LIMIT ?6`,
   listBelow: `${CARD} WHERE ${BELOW} AND s.id > ?5 AND s.root = coalesce(?6, s.root) ORDER BY s.id LIMIT ?7`,
   listBelowStatus: `${CARD} WHERE ${BELOW_STATUS} AND s.root = coalesce(?6, s.root) ORDER BY s.id LIMIT ?7`,
-  listMadeBelow: `${CARD} WHERE ${BELOW} ORDER BY s.n DESC LIMIT ?5`,
-  listNewestBelow: `${CARD} WHERE ${BELOW} ORDER BY h.at DESC, s.id LIMIT ?5`,
+  cards: `${CARD} WHERE s.n IN (SELECT value FROM json_each(?))`,
+  labelsOf: 'SELECT name, value FROM labels WHERE session = ?',
   label: 'INSERT INTO labels (name, value, session) VALUES (?, ?, ?)',
   // Money.
   account: 'SELECT cap, held, spent, assumed, sum FROM accounts WHERE id = ?',
@@ -278,13 +312,18 @@ export const SQL = {
     WHERE r.hash = ? AND s.root = (SELECT root FROM sessions WHERE id = ?)`,
   keepBlob: 'INSERT INTO blobs (hash, media, sum, data) VALUES (?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING',
   referBlob: 'INSERT INTO blob_refs (hash, session) VALUES (?, ?) ON CONFLICT DO NOTHING',
-  snapshot: `SELECT p.seq, p.version, p.sum, p.body FROM sessions s JOIN heads h ON h.n = s.n
-    JOIN snapshots p ON p.session = s.n WHERE s.id = ? AND p.seq <= h.seq`,
-  keepSnapshot: `INSERT INTO snapshots (session, seq, version, sum, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT (session)
-    DO UPDATE SET seq = excluded.seq, version = excluded.version, sum = excluded.sum, body = excluded.body`,
+  snapshots: `SELECT p.key - s.n * ${SPAN} AS seq, p.version, p.sum, p.body FROM sessions s JOIN heads h ON h.n = s.n
+    CROSS JOIN snapshots p ON p.key BETWEEN s.n * ${SPAN} AND s.n * ${SPAN} + min(h.seq, ?2) AND p.own >= ?3
+    WHERE s.id = ?1 ORDER BY p.key DESC LIMIT 1 OFFSET ?4`,
+  keepSnapshot: `INSERT INTO snapshots (key, own, version, sum, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key)
+    DO UPDATE SET own = excluded.own, version = excluded.version, sum = excluded.sum, body = excluded.body
+    WHERE excluded.own >= own OR excluded.version > version`,
+  ownSnapshots: 'SELECT key FROM snapshots WHERE key BETWEEN ? AND ? AND own = 1 ORDER BY key DESC LIMIT 2',
+  forgetSnapshot: 'DELETE FROM snapshots WHERE key = ?',
   // Removals.
   anyRemoved: 'SELECT EXISTS (SELECT 1 FROM removals) AS "any"',
   ended: 'SELECT max(epoch) AS epoch FROM removals WHERE session = ?',
+  removed: 'SELECT count(*) AS count FROM removals',
   removals: 'SELECT session, agent, events, bytes, at, by FROM removals ORDER BY at DESC, n DESC LIMIT ?',
   keepRemoval: 'INSERT INTO removals (n, session, epoch, agent, events, bytes, at, by) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
   family: 'SELECT id FROM sessions WHERE root = ?',
@@ -300,7 +339,8 @@ export const SQL = {
   dropHead: 'DELETE FROM heads WHERE n = ?',
   dropSpans: 'DELETE FROM spans WHERE key BETWEEN ? AND ?',
   dropInbox: 'DELETE FROM inbox WHERE session = ?',
-  dropSnapshot: 'DELETE FROM snapshots WHERE session = ?',
+  dropSnapshots: 'DELETE FROM snapshots WHERE key BETWEEN ? AND ?',
+  dropFind: 'DELETE FROM finds WHERE n = ?',
   dropFork: 'DELETE FROM forks WHERE session = ?',
   dropLabels: 'DELETE FROM labels WHERE session = ?',
   dropBlobs: `DELETE FROM blobs WHERE ${ORPHANED}`,
@@ -320,6 +360,8 @@ export type Statements = Readonly<Record<keyof typeof SQL, Statement>> & {
   readonly insertEvents: Bulk
   readonly keepHeads: Bulk
   readonly insertSpans: Bulk
+  /** One that is put together of parts: few are, of all that could be. */
+  readonly prepared: (sql: string) => Statement
 }
 
 /** Each is prepared once, when it is first used: a process that reads one session needs four of them. */
@@ -329,9 +371,25 @@ export function prepareAll(db: Database): Statements {
     ...singles,
     // OR ROLLBACK: else SQLite copies every page first, to be able to take back half a statement. We never keep half.
     ['insertEvents', () => prepareBulk(db, 'INSERT OR ROLLBACK INTO events (session, sum, body)', [64, 16, 4, 2, 1])],
-    ['keepHeads', () => prepareBulk(db, 'INSERT OR REPLACE INTO heads (n, seq, at, pos, tail, sum)', [32, 8, 1])],
+    [
+      'keepHeads',
+      () => prepareBulk(db, 'INSERT OR REPLACE INTO heads (n, seq, at, pos, tail, tokens, sum)', [32, 8, 1]),
+    ],
+    ['prepared', () => preparedBy(db)],
     ['insertSpans', () => prepareBulk(db, 'INSERT OR ROLLBACK INTO spans (key, pos)', [TAIL_MAX, 1])],
   ])
+}
+
+const PREPARED_MAX = 200
+
+function preparedBy(db: Database): Statements['prepared'] {
+  const known = new Map<string, Statement>()
+  return (sql) => {
+    const statement = known.get(sql) ?? db.prepare(sql)
+    if (known.size >= PREPARED_MAX) known.clear()
+    known.set(sql, statement)
+    return statement
+  }
 }
 
 function prepareBulk(db: Database, into: string, rows: readonly number[]): Bulk {

@@ -21,6 +21,8 @@ export type SqliteFile = Store & {
   mark(): Promise<Mark>
   /** Refuses with `store_replaced` unless it goes on from that mark. */
   verify(mark: Mark): Promise<void>
+  /** Why it takes no writes: it was moved to another store, or what is moved to it is not complete. Null: it does. */
+  moved(): Promise<string | null>
 }
 
 export function sqlite(path: string, options: SqliteOptions = {}): SqliteFile {

@@ -6,6 +6,8 @@ import { assert, Fault } from '../../kernel/failure.ts'
 import type {
   AccountRow,
   Blob,
+  CardPage,
+  CardQuery,
   Claim,
   Holder,
   Page,
@@ -14,12 +16,15 @@ import type {
   Removal,
   Snapshot,
   Store,
+  StoreHealth,
   Write,
 } from '../../ports/store.ts'
 import type { Clock } from '../../ports/system.ts'
 import { checkCount } from '../plan/count.ts'
+import { checkQuery, queryOf } from '../plan/query.ts'
 import { Listeners } from '../plan/listeners.ts'
 import type { Batch, Ground } from './batch.ts'
+import type { CardNews } from './card-news.ts'
 import type { Driver } from './driver.ts'
 import type { FileSystemOf } from './file.ts'
 import { isAhead, isLive } from '../plan/plan.ts'
@@ -57,13 +62,15 @@ type Open = {
 }
 
 export class SqliteStore implements Store {
-  readonly shared = true
+  readonly reach = 'machine'
   readonly #path: string
   readonly #machine: Machine
   readonly #clock: Clock
   readonly #listeners = new Listeners()
   /** How far the listeners of a session have been told. */
   readonly #told = new Map<string, number>()
+  /** Null while nobody watches the cards of all sessions. */
+  #cards: CardNews | null = null
   #shrinking: Promise<void> | null = null
   #open: Open | null = null
   #opening: Promise<Open> | null = null
@@ -83,6 +90,10 @@ export class SqliteStore implements Store {
     return this.#open?.writer.transactions ?? 0
   }
 
+  async open(): Promise<void> {
+    await this.#start()
+  }
+
   now(): number {
     return this.#machine.clock.now()
   }
@@ -91,10 +102,11 @@ export class SqliteStore implements Store {
     return this.#write((batch) => batch.commit(writes), writes[0]?.session)
   }
 
-  async read(session: string, after: number, limit = Number.MAX_SAFE_INTEGER): Promise<Page> {
+  async read(session: string, after: number, limit = Number.MAX_SAFE_INTEGER, bytesMax?: number): Promise<Page> {
     checkCount('after', after)
     checkCount('limit', limit)
-    const page = await this.#read((sql, { readLog }) => readLog(sql, session, after, limit))
+    if (bytesMax !== undefined) checkCount('bytesMax', bytesMax)
+    const page = await this.#read((sql, { readLog }) => readLog(sql, session, { after, limit, bytesMax }))
     if (page.damaged) {
       const { seq, reason } = page.damaged
       this.#open?.ground.damaged.set(session, `event ${seq}: ${reason}`)
@@ -102,8 +114,17 @@ export class SqliteStore implements Store {
     return page
   }
 
-  snapshot(session: string): Promise<Snapshot | null> {
-    return this.#read((sql, { readSnapshot }) => readSnapshot(sql, session))
+  sent(session: string, id: string): Promise<number | null> {
+    return this.#read((sql) => (sql.sent.get(session, id) as { seq: number } | undefined)?.seq ?? null)
+  }
+
+  async snapshot(session: string, upTo?: number): Promise<Snapshot | null> {
+    if (upTo !== undefined) checkCount('upTo', upTo)
+    return this.#read((sql, { readSnapshot }) => readSnapshot(sql, session, upTo))
+  }
+
+  keep(session: string, snapshots: Parameters<Store['keep']>[1]): Promise<void> {
+    return this.#write((batch) => batch.keep(session, snapshots))
   }
 
   watch(session: string, listener: (news: readonly Event[] | null) => void): () => void {
@@ -116,6 +137,13 @@ export class SqliteStore implements Store {
 
   watchDue(listener: () => void): () => void {
     const remove = this.#listeners.addDue(listener)
+    this.#listen()
+    return () => this.#unlisten(remove)
+  }
+
+  watchCards(listener: (session: string) => void): () => void {
+    const remove = this.#listeners.addCards(listener)
+    if (this.#open) this.#cards ??= new this.#open.parts.CardNews(this.#open.ground.sql)
     this.#listen()
     return () => this.#unlisten(remove)
   }
@@ -147,12 +175,12 @@ export class SqliteStore implements Store {
     return this.#read((sql, { readCard }) => readCard(sql, session))
   }
 
-  async due(limit: number): Promise<readonly string[]> {
+  async due(limit: number, agents?: readonly string[]): Promise<readonly string[]> {
     checkCount('limit', limit)
     const { damaged } = (this.#open ?? (await this.#start())).ground
     await this.#doubt()
     // A damaged session cannot go on, and must not keep workers busy trying.
-    const found = await this.#read((sql, { readDue }) => readDue(sql, this.now(), limit + damaged.size))
+    const found = await this.#read((sql, { readDue }) => readDue(sql, this.now(), limit + damaged.size, agents))
     return found.filter((session) => !damaged.has(session)).slice(0, limit)
   }
 
@@ -171,16 +199,25 @@ export class SqliteStore implements Store {
     if (ahead.length > 0 || leased) await this.#write((batch) => batch.doubt(ahead))
   }
 
-  async nextDue(): Promise<number | null> {
+  async nextDue(agents?: readonly string[]): Promise<number | null> {
     const { damaged } = (this.#open ?? (await this.#start())).ground
     const now = this.now()
     // A lease that lies ahead hides nothing: asking what is due takes it away.
-    return this.#read((sql, { isAnyAhead, readNextDue }) => (isAnyAhead(sql, now) ? now : readNextDue(sql, damaged)))
+    return this.#read((sql, { isAnyAhead, readNextDue }) =>
+      isAnyAhead(sql, now) ? now : readNextDue(sql, damaged, agents),
+    )
   }
 
   async list(filter: Parameters<Store['list']>[0]): Promise<readonly Card[]> {
     checkCount('limit', filter.limit)
+    if (filter.newest) return (await this.page(queryOf(filter))).cards
     return this.#read((sql, { readList }) => readList(sql, filter))
+  }
+
+  async page(query: CardQuery): Promise<CardPage> {
+    checkQuery(query)
+    const { parts } = this.#open ?? (await this.#start())
+    return parts.readPage((act) => this.#read(act), query)
   }
 
   blob(hash: string, of?: string): Promise<Blob | null> {
@@ -212,6 +249,11 @@ export class SqliteStore implements Store {
     return this.#read((_sql, { checkMark }) => checkMark(this.#connection().db, this.#connection().file, mark))
   }
 
+  /** Why it takes no writes: it was moved to another store, or what is moved to it is not complete. Null: it does. */
+  moved(): Promise<string | null> {
+    return this.#read((_sql, { moveIn }) => moveIn(this.#connection().db)?.text ?? null)
+  }
+
   #connection(): Connection {
     assert(this.#open, 'whoever reads has opened')
     return this.#open.connection
@@ -230,6 +272,10 @@ export class SqliteStore implements Store {
   async removals(limit: number): Promise<readonly Removal[]> {
     checkCount('limit', limit)
     return this.#read((sql) => (sql.removals.all(limit) as Removal[]).map((row) => ({ ...row })))
+  }
+
+  health(): Promise<StoreHealth> {
+    return this.#read((sql, { readHealth }) => readHealth(sql, this.#connection().db, this.now()))
   }
 
   /** What was asked before is still written. */
@@ -310,6 +356,7 @@ export class SqliteStore implements Store {
     })
     const watcher = new parts.Watcher(file, this.#clock, () => this.#look())
     this.#open = { parts, connection, ground, writer, watcher, readOnly }
+    if (this.#listeners.hasCards) this.#cards = new parts.CardNews(sql)
     if (!this.#listeners.empty) this.#listen()
     return this.#open
   }
@@ -327,6 +374,7 @@ export class SqliteStore implements Store {
 
   #unlisten(remove: () => void): void {
     remove()
+    if (!this.#listeners.hasCards) this.#cards = null
     if (this.#listeners.empty) this.#open?.watcher.stop()
   }
 
@@ -343,6 +391,7 @@ export class SqliteStore implements Store {
       this.#told.set(session, seq)
       this.#listeners.tell(session, told === (was?.seq ?? 0) ? events : null)
     }
+    if (this.#cards) for (const session of batch.touched) this.#listeners.tellCard(session)
     if (batch.stirred) this.#listeners.tellDue()
   }
 
@@ -360,6 +409,7 @@ export class SqliteStore implements Store {
         this.#told.set(session, seq)
         this.#listeners.tell(session, null)
       }
+      for (const session of this.#cards?.look() ?? []) this.#listeners.tellCard(session)
       this.#listeners.tellDue()
     } catch {
       // Busy or damaged: the next read reports it, and the next write makes us look again.

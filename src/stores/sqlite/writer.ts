@@ -4,7 +4,7 @@ import { Fault } from '../../kernel/failure.ts'
 import type { Clock } from '../../ports/system.ts'
 import { holdProcess } from '../plan/clock.ts'
 import { Batch, type Ground } from './batch.ts'
-import { busyFault, isBusy, toFault } from './fault.ts'
+import { busyFault, isBusy, isMoved, toFault } from './fault.ts'
 import { identifyBoth } from './file.ts'
 import { MarkFile, removalsIn, replaced } from './mark.ts'
 import type { Connection } from './open.ts'
@@ -146,7 +146,7 @@ export class Writer {
     this.#rollBack()
     if (isBusy(error)) return group
     const fault = toFault(error)
-    if (fault === this.#older) {
+    if (fault === this.#older || isMoved(error)) {
       for (const job of group) job.fail(fault)
       return []
     }

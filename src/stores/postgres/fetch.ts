@@ -1,0 +1,189 @@
+// Fetches what a batch needs to know, in one statement, without a lock. It decides nothing, and remembers nothing: lane.ts does.
+import type { AccountRow } from '../../ports/store.ts'
+import type { Hold } from '../plan/charges.ts'
+import { isStoreId } from '../plan/id.ts'
+import { Fetched, type Needs, noNeeds } from '../plan/needs.ts'
+import { HEAD, type Row, rowOf, type StoredRow, type WorkerRow } from './rows.ts'
+import type { Sql, SqlValue } from './sql.ts'
+import { maskOf } from './texts.ts'
+
+/** What a batch needs besides what commits do. */
+export type Wants = Needs & {
+  readonly workers: Set<string>
+  /** Workers whose sessions are all wanted. */
+  readonly held: Set<string>
+  /** Numbers for sessions that may be made. */
+  numbers: number
+}
+
+export function noWants(): Wants {
+  return { ...noNeeds(), workers: new Set(), held: new Set(), numbers: 0 }
+}
+
+/** The present of a batch. */
+export type Present = {
+  readonly view: Fetched<Row>
+  readonly workers: Map<string, WorkerRow | null>
+  readonly held: Map<string, ReadonlyMap<string, number>>
+  readonly numbers: number[]
+}
+
+export function nothingKnown(now = 0): Present {
+  return { view: new Fetched<Row>(now), workers: new Map(), held: new Map(), numbers: [] }
+}
+
+type Part = { readonly key: string; readonly sql: string; readonly values: readonly SqlValue[] }
+
+/** As the statement answers: each part that was asked for is a list of rows, as JSON. */
+type Answer = { readonly now: number } & Readonly<Record<string, string | number | null>>
+
+const WORKER = 'until, ttl as "ttlMs", address, host, pid, started'
+const rows = (sql: string): string => `(select json_agg(r) from (${sql}) r)::text`
+const HOLDS = 'select h.key, h.amount, h.accounts, h.session from ~holds h where h.key = any($1) or h.session = any($2)'
+
+/** No log is longer. */
+export const SEQ_MAX = 2 ** 30
+
+/** Which of its parts a batch needs: few batches need more than two. */
+function partsOf(wants: Wants): readonly Part[] {
+  const letters = [...wants.letters].flatMap(([session, ids]) => [...ids].map((id) => [session, id] as const))
+  const asked = letters.filter(([session, id]) => isStoreId(session) && isStoreId(id))
+  const spans = wants.bodies.filter(
+    ({ session, after }) => isStoreId(session) && Number.isInteger(after) && Math.abs(after) < SEQ_MAX,
+  )
+  const ids = (set: ReadonlySet<string>): readonly string[] => [...set].filter(isStoreId)
+  const [holds, lost] = [ids(wants.holds), ids(wants.lost)]
+  const parts: Part[] = [
+    {
+      key: 'sessions',
+      sql: `select ${HEAD}, e.sum as last, w.until, w.ttl as "ttlMs", w.address, w.host, w.pid, w.started from ~sessions s
+        left join ~workers w on w.id = s.worker left join ~events e on e.n = s.n and e.seq = s.seq where s.id = any($1)`,
+      values: [ids(wants.sessions)],
+    },
+    {
+      key: 'letters',
+      sql: `select s.id as session, i.id, i.seq, e.body from unnest($1::text[], $2::text[]) l(session, id) join ~sessions s on s.id = l.session
+        join ~inbox i on i.n = s.n and i.id = l.id left join ~events e on e.n = i.n and e.seq = i.seq`,
+      values: [asked.map(([session]) => session), asked.map(([, id]) => id)],
+    },
+    { key: 'holds', sql: HOLDS, values: [holds, lost] },
+    {
+      key: 'accounts',
+      sql: `select a.id, a.cap, a.held, a.spent, a.assumed from ~accounts a where a.id = any($3)
+        or a.id in (select json_array_elements_text(h.accounts::json) from (${HOLDS}) h)`,
+      values: [holds, lost, ids(wants.accounts)],
+    },
+    {
+      key: 'ends',
+      sql: 'select session, max(epoch)::float8 as epoch from ~removals where session = any($1) group by session',
+      values: [ids(wants.fresh)],
+    },
+    {
+      key: 'bodies',
+      sql: `select b.session, b.after, e.seq, e.body from unnest($1::text[], $2::int[], $3::int[]) b(session, after, count)
+        join ~sessions s on s.id = b.session join ~events e on e.n = s.n and e.seq > b.after and e.seq <= b.after + b.count order by e.seq`,
+      values: [spans.map(({ session }) => session), spans.map(({ after }) => after), spans.map(({ count }) => count)],
+    },
+    { key: 'workers', sql: `select id, ${WORKER} from ~workers where id = any($1)`, values: [ids(wants.workers)] },
+    {
+      key: 'held',
+      sql: 'select worker, id, epoch::float8 as epoch from ~sessions where worker = any($1)',
+      values: [ids(wants.held)],
+    },
+    {
+      key: 'numbers',
+      sql: `select nextval('~numbers')::float8 as n from generate_series(1, $1::int)`,
+      values: wants.numbers === 0 ? [[]] : [wants.numbers],
+    },
+  ]
+  return parts
+}
+
+function isAsked({ values }: Part): boolean {
+  return values.some((value) => !Array.isArray(value) || value.length > 0)
+}
+
+export async function fetch(sql: Sql, wants: Wants): Promise<Present> {
+  const all = partsOf(wants)
+  const parts = all.filter(isAsked)
+  const values: SqlValue[] = []
+  const columns = parts.map((part) => {
+    const first = values.length
+    values.push(...part.values)
+    const text = part.sql.replace(/\$(\d)/g, (_, i: string) => `$${first + Number(i)}`)
+    return `${rows(text)} as ${part.key}`
+  })
+  const now = 'extract(epoch from clock_timestamp())::float8 * 1000 as now'
+  const [answer] = await sql.ask<Answer>(
+    `fetch ${maskOf(all.map(isAsked))}`,
+    `select ${[now, ...columns].join(', ')}`,
+    values,
+  )
+  const present = nothingKnown(answer?.now)
+  fill(present, wants, (key) => JSON.parse(String(answer?.[key] ?? '[]')) as never)
+  return present
+}
+
+/** Everything that was named is there afterwards, as null where the store has nothing. */
+function fill(present: Present, wants: Wants, rowsOf: <T>(key: string) => readonly T[]): void {
+  const { view } = present
+  for (const id of wants.sessions) view.heads.set(id, null)
+  for (const id of wants.workers) present.workers.set(id, null)
+  for (const row of rowsOf<StoredRow & WorkerRow & { last: number | null }>('sessions')) {
+    view.heads.set(row.id, rowOf(row, row.last))
+    if (row.worker !== null) present.workers.set(row.worker, row.until === null ? null : workerOf(row))
+  }
+  for (const row of rowsOf<WorkerRow & { id: string }>('workers')) present.workers.set(row.id, workerOf(row))
+  for (const [session, ids] of wants.letters)
+    view.letters.set(session, new Map([...ids].map((id) => [id, null] as const)))
+  for (const { session, id, seq, body } of rowsOf<{ session: string; id: string; seq: number; body: string | null }>(
+    'letters',
+  ))
+    view.letters.get(session)?.set(id, { seq, body: body ?? '{}' })
+  fillMoney(view, wants, rowsOf)
+  for (const id of wants.fresh) view.ends.set(id, null)
+  for (const { session, epoch } of rowsOf<{ session: string; epoch: number }>('ends')) view.ends.set(session, epoch)
+  const stored = bodiesIn(rowsOf('bodies'))
+  for (const { session, after } of wants.bodies) {
+    const places = view.stored.get(session) ?? new Map<number, readonly string[]>()
+    view.stored.set(session, places.set(after, stored.get(session)?.get(after) ?? []))
+  }
+  for (const worker of wants.held) present.held.set(worker, new Map())
+  for (const { worker, id, epoch } of rowsOf<{ worker: string; id: string; epoch: number }>('held'))
+    (present.held.get(worker) as Map<string, number>).set(id, epoch)
+  for (const { n } of rowsOf<{ n: number }>('numbers')) present.numbers.push(n)
+}
+
+type StoredBody = { readonly session: string; readonly after: number; readonly seq: number; readonly body: string }
+
+/** The same place may have been named with two counts: each event is kept once, in order. */
+function bodiesIn(found: readonly StoredBody[]): ReadonlyMap<string, ReadonlyMap<number, readonly string[]>> {
+  const all = new Map<string, Map<number, string[]>>()
+  for (const { session, after, seq, body } of found) {
+    const places = all.get(session) ?? new Map<number, string[]>()
+    const list = places.get(after) ?? []
+    if (list.length === seq - after - 1) list.push(body)
+    all.set(session, places.set(after, list))
+  }
+  return all
+}
+
+type HoldRow = { readonly key: string; readonly amount: number; readonly accounts: string; readonly session: string }
+type StoredAccount = Omit<AccountRow, 'limit'> & { readonly cap: number | null }
+
+function fillMoney(view: Present['view'], wants: Wants, rowsOf: <T>(key: string) => readonly T[]): void {
+  for (const key of wants.holds) view.holds.set(key, null)
+  for (const id of wants.accounts) view.accounts.set(id, null)
+  for (const session of wants.lost) view.lost.add(session)
+  for (const { key, amount, accounts, session } of rowsOf<HoldRow>('holds')) {
+    const hold: Hold = { amount, accounts: JSON.parse(accounts) as string[], session }
+    view.holds.set(key, hold)
+    for (const id of hold.accounts) if (!view.accounts.has(id)) view.accounts.set(id, null)
+  }
+  for (const { id, cap, held, spent, assumed } of rowsOf<StoredAccount>('accounts'))
+    view.accounts.set(id, { id, limit: cap, held, spent, assumed })
+}
+
+function workerOf({ until, ttlMs, address, host, pid, started }: WorkerRow): WorkerRow {
+  return { until, ttlMs, address, host, pid, started }
+}

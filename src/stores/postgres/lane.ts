@@ -1,0 +1,310 @@
+// The lane of a store's writes: what is asked while a batch is under way is the next batch. Each batch is planned on the rows that are
+// remembered or fetched, without a lock, and written by one guarded statement. If the present has moved, it is fetched, planned and
+// written again; from the third time on under locks. What is written is batch.ts and write.ts.
+import { Fault } from '../../kernel/failure.ts'
+import { Batch } from './batch.ts'
+import { fetch, nothingKnown, noWants, type Present, type Wants } from './fetch.ts'
+import type { Row, WorkerRow } from './rows.ts'
+import { steadyNow } from '../plan/clock.ts'
+import { isStoreId } from '../plan/id.ts'
+import { ROOM } from './schema.ts'
+import { type LaneSql, type Sql, Stale, Unknown } from './sql.ts'
+import { write } from './write.ts'
+
+type Act<T> = {
+  /** Adds what it needs to know. */
+  readonly want: (wants: Wants) => void
+  /** Runs on the batch. Throws a Fault to be refused, and then has changed nothing. */
+  readonly act: (batch: Batch) => T
+  /** It may be planned on rows that are remembered: a plain commit of an owner. */
+  readonly remembered?: boolean
+}
+type Settled = { readonly done: () => void; readonly fail: (error: Error) => void }
+type Job = Settled & { readonly plan: Act<void> }
+/** Runs by itself, when all before it is done. */
+type Alone = Settled & { readonly run: (again: boolean) => Promise<void> }
+
+type LaneOptions = {
+  readonly sql: LaneSql
+  /** The time of what is written, when nothing was fetched that says it. */
+  readonly now: () => number
+  /** The time of the database, as it was just read: what now counts. */
+  readonly heardNow: (time: number, askedAt: number) => number
+  readonly askedAt: () => number
+  /** After a batch was written, before it is answered. */
+  readonly after: (batch: Batch) => void
+}
+
+const GROUP_MAX = 256
+const LOCKED_FROM = 3
+const TRIES_MAX = 12
+/** Lost answers are asked for again for so long. */
+const LOST_MS_MAX = 10_000
+const ROWS_KNOWN_MAX = 10_000
+
+export class Lane {
+  /** How many statements wrote something. */
+  written = 0
+  /** How often the present had moved, and how often an answer was lost. */
+  moved = 0
+  lost = 0
+  readonly #rows = new Map<string, Row>()
+  readonly #workers = new Map<string, WorkerRow>()
+  /** Sessions whose log was found damaged when it was read, by their number. */
+  readonly damaged = new Map<number, string>()
+  readonly #options: LaneOptions
+  readonly #queue: (Job | Alone)[] = []
+  #running: Promise<void> | null = null
+  /** The last partition of events that is surely there. */
+  #room = -1
+
+  constructor(options: LaneOptions) {
+    this.#options = options
+  }
+
+  submit<T>(plan: Act<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      let value: T
+      const act = (batch: Batch): void => {
+        value = plan.act(batch)
+      }
+      this.#push({ plan: { ...plan, act }, done: () => resolve(value), fail: reject })
+    })
+  }
+
+  /** `again`: the present had moved, or the answer was lost, and what was asked may be done. */
+  alone<T>(act: (again: boolean) => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      let value: T
+      const run = async (again: boolean): Promise<void> => {
+        value = await act(again)
+      }
+      this.#push({ run, done: () => resolve(value), fail: reject })
+    })
+  }
+
+  /** When all that was asked is done. */
+  async idle(): Promise<void> {
+    while (this.#running) await this.#running
+  }
+
+  remembered(session: string): Row | null {
+    return this.#rows.get(session) ?? null
+  }
+
+  remember(session: string, row: Row): void {
+    if (this.#rows.size > ROWS_KNOWN_MAX) this.#rows.clear()
+    this.#rows.set(session, row)
+  }
+
+  rememberWorker(id: string, row: WorkerRow): void {
+    this.#workers.set(id, row)
+  }
+
+  forget(session: string): void {
+    this.#rows.delete(session)
+  }
+
+  #push(job: Job | Alone): void {
+    this.#queue.push(job)
+    this.#running ??= this.#drain().finally(() => {
+      this.#running = null
+    })
+  }
+
+  async #drain(): Promise<void> {
+    // What is asked in the same moment goes together.
+    await Promise.resolve()
+    for (let first = this.#queue[0]; first; first = this.#queue[0]) {
+      if ('run' in first) {
+        this.#queue.shift()
+        await this.#runAlone(first)
+        continue
+      }
+      const end = this.#queue.findIndex((job) => 'run' in job)
+      const group = this.#queue.splice(0, Math.min(GROUP_MAX, end < 0 ? GROUP_MAX : end)) as Job[]
+      await this.#run(group)
+    }
+  }
+
+  async #runAlone({ run, done, fail }: Alone): Promise<void> {
+    const until = steadyNow() + LOST_MS_MAX
+    for (let tries = 1; ; tries++) {
+      try {
+        await run(tries > 1)
+        return done()
+      } catch (error) {
+        const fault = this.#faultOf(error, tries, until)
+        if (fault !== null) return fail(fault)
+      }
+    }
+  }
+
+  /** Null: it is tried again. */
+  #faultOf(error: unknown, tries: number, until: number): Error | null {
+    if (error instanceof Stale) {
+      this.moved += 1
+      return tries < TRIES_MAX ? null : new Fault('store_busy', MOVED)
+    }
+    if (error instanceof Unknown) {
+      this.lost += 1
+      return steadyNow() < until ? null : error.fault
+    }
+    return error instanceof Error ? error : new Error(String(error))
+  }
+
+  /** Answers each of them. */
+  async #run(group: readonly Job[]): Promise<void> {
+    let jobs = group
+    const until = steadyNow() + LOST_MS_MAX
+    for (let tries = 1; jobs.length > 0; tries++) {
+      try {
+        const { batch, refused, spoiled } = await (tries < LOCKED_FROM
+          ? this.#try(jobs, tries > 1)
+          : this.#underLocks(jobs))
+        if (spoiled === null) return this.#answer(jobs, batch, refused)
+        // It may have left the batch half done: the others are planned without it.
+        spoiled.job.fail(spoiled.error)
+        jobs = jobs.filter((job) => job !== spoiled.job)
+      } catch (error) {
+        const fault = this.#faultOf(error, tries, until)
+        if (fault !== null) return this.#fail(jobs, fault)
+      }
+    }
+  }
+
+  /** Of many, one may spoil it for the others: then each is done alone. Trouble of the database is the same for all. */
+  async #fail(jobs: readonly Job[], error: Error): Promise<void> {
+    this.#rows.clear()
+    if (jobs.length === 1 || error instanceof Fault) for (const job of jobs) job.fail(error)
+    else for (const job of jobs) await this.#run([job])
+  }
+
+  #answer(jobs: readonly Job[], batch: Batch, refused: Planned['refused']): void {
+    if (batch.changed) this.#settle(batch)
+    for (const job of jobs) {
+      const refusal = refused.get(job)
+      if (refusal) job.fail(refusal)
+      else job.done()
+    }
+  }
+
+  async #try(jobs: readonly Job[], fresh: boolean, sql: Sql = this.#options.sql): Promise<Planned> {
+    const first = await this.#present(jobs, fresh, sql)
+    let planned = this.#plan(jobs, first)
+    // A refusal on rows that are remembered may be wrong.
+    if (first.isRemembered && (planned.refused.size > 0 || planned.spoiled))
+      planned = this.#plan(jobs, await this.#present(jobs, true, sql))
+    const { batch, spoiled } = planned
+    if (spoiled || !batch.changed) return planned
+    await this.#makeRoom(batch, sql)
+    const askedAt = this.#options.askedAt()
+    this.#options.heardNow(await write(sql, batch), askedAt)
+    this.written += 1
+    return planned
+  }
+
+  #underLocks(jobs: readonly Job[]): Promise<Planned> {
+    const { sessions, accounts, holds, lost } = wantsOf(jobs)
+    return this.#options.sql.transaction(async (sql) => {
+      await sql.ask('lock sessions', LOCK_SESSIONS, [[...sessions].filter(isStoreId)])
+      await sql.ask('lock accounts', LOCK_ACCOUNTS, [[...accounts].filter(isStoreId)])
+      await sql.ask('lock holds', LOCK_HOLDS, [[...holds].filter(isStoreId), [...lost].filter(isStoreId)])
+      return this.#try(jobs, true, sql)
+    })
+  }
+
+  /** What the jobs need to know: rows that are remembered, if all of a job's may be, and what is fetched. */
+  async #present(jobs: readonly Job[], fresh: boolean, sql: Sql): Promise<Known> {
+    const { now, heardNow, askedAt } = this.#options
+    const wants = wantsOf(jobs)
+    const must = wantsOf(fresh ? jobs : jobs.filter(({ plan }) => !plan.remembered)).sessions
+    const known = this.#recall(wants, must)
+    const isNeeded = Object.values(wants).some((want) => (typeof want === 'number' ? want > 0 : sizeOf(want) > 0))
+    const asked = askedAt()
+    const present = isNeeded ? await fetch(sql, wants) : nothingKnown()
+    const time = isNeeded ? heardNow(present.view.now, asked) : now()
+    for (const [session, row] of known) {
+      present.view.heads.set(session, row)
+      present.view.stored.set(session, new Map([[row.seq, []]]))
+    }
+    for (const [session, row] of present.view.heads) if (row !== null) this.remember(session, row)
+    for (const [id, row] of present.workers) if (row !== null) this.#workers.set(id, row)
+    return { present, now: time, isRemembered: known.size > 0 }
+  }
+
+  /** Takes out of `wants` what is remembered. A log that goes on where a write begins may hold that very write: then it is fetched. */
+  #recall(wants: Wants, must: ReadonlySet<string>): ReadonlyMap<string, Row> {
+    const known = new Map<string, Row>()
+    for (const session of wants.sessions) {
+      const row = this.#rows.get(session)
+      const isElsewhere = wants.bodies.some((span) => span.session === session && span.after !== row?.seq)
+      if (!row || isElsewhere || must.has(session)) continue
+      known.set(session, row)
+      wants.sessions.delete(session)
+      wants.fresh.delete(session)
+    }
+    const spans = wants.bodies.filter(({ session }) => !known.has(session))
+    wants.bodies.splice(0, wants.bodies.length, ...spans)
+    wants.numbers = wants.fresh.size
+    return known
+  }
+
+  #plan(jobs: readonly Job[], { present, now }: Known): Planned {
+    const batch = new Batch(now, present, { workers: this.#workers, damaged: this.damaged })
+    const refused = new Map<Job, Fault>()
+    for (const job of jobs) {
+      try {
+        job.plan.act(batch)
+      } catch (error) {
+        if (!(error instanceof Fault)) return { batch, refused, spoiled: { job, error: toError(error) } }
+        refused.set(job, error)
+      }
+    }
+    return { batch, refused, spoiled: null }
+  }
+
+  async #makeRoom({ changes }: Batch, sql: Sql): Promise<void> {
+    for (const { row, was } of changes.values()) {
+      const room = Math.floor(row.n / ROOM)
+      if (was !== null || room <= this.#room) continue
+      await sql.ask('room', 'select ~make_room($1)', [room])
+      this.#room = room
+    }
+  }
+
+  /** After the statement: what was written is what is known. */
+  #settle(batch: Batch): void {
+    for (const [session, { row }] of batch.changes) this.remember(session, { ...row, v: row.v + 1 })
+    for (const [id, row] of batch.workers) this.#workers.set(id, row)
+    this.#options.after(batch)
+  }
+}
+
+const LOCK_SESSIONS = 'select 1 from ~sessions where id = any($1) order by id for update'
+const LOCK_ACCOUNTS = 'select 1 from ~accounts where id = any($1) order by id for update'
+const LOCK_HOLDS = 'select 1 from ~holds where key = any($1) or session = any($2) order by key for update'
+const MOVED = 'Other processes kept changing what this commit needs. Nothing was written; try again.'
+
+type Known = { readonly present: Present; readonly now: number; readonly isRemembered: boolean }
+type Planned = {
+  readonly batch: Batch
+  readonly refused: ReadonlyMap<Job, Fault>
+  /** The job whose plan failed with what is no refusal. */
+  readonly spoiled: { readonly job: Job; readonly error: Error } | null
+}
+
+function wantsOf(jobs: readonly Job[]): Wants {
+  const wants = noWants()
+  for (const { plan } of jobs) plan.want(wants)
+  wants.numbers = wants.fresh.size
+  return wants
+}
+
+function sizeOf(want: Exclude<Wants[keyof Wants], number>): number {
+  return Array.isArray(want) ? want.length : (want as ReadonlySet<unknown>).size
+}
+
+function toError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
+}

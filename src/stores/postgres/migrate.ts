@@ -1,0 +1,37 @@
+// Makes the tables of a store, or finds that they are those of another version or of another program. One statement: all of it or none.
+import { Fault } from '../../kernel/failure.ts'
+import { lockKey, SCHEMA, SCHEMA_VERSION } from './schema.ts'
+import type { Sql } from './sql.ts'
+
+const STATE = `select to_regclass('~meta') is not null as ours,
+  (select count(*) from pg_class c where c.relnamespace = to_regnamespace('~schema~') and c.relkind in ('r', 'p'))::int as tables`
+
+/**
+ * Looked at again under the lock: another process may have been faster. In the tables of the catalogue themselves: what to_regclass
+ * says comes from a cache, which the wait for the lock does not refresh.
+ */
+const MAKE = `do $do$ begin
+  perform pg_advisory_xact_lock(${lockKey('schema')});
+  if exists (select 1 from pg_class c join pg_namespace s on s.oid = c.relnamespace where s.nspname = '~schema~' and c.relname = 'meta') then
+    return;
+  end if;
+  if not exists (select 1 from pg_namespace where nspname = '~schema~') then
+    create schema ~schema~;
+  end if;
+  ${SCHEMA}
+end $do$`
+
+export async function migrate(sql: Sql, schema: string): Promise<void> {
+  const [state] = await sql.ask<{ ours: boolean; tables: number }>('state', STATE)
+  if (state?.ours === false && state.tables > 0) {
+    const text = `The schema ${schema} of this database has tables of another program. Name another schema in the option "schema".`
+    throw new Fault('store_unsupported', text)
+  }
+  if (state?.ours === false) await sql.ask('make', MAKE)
+  const [meta] = await sql.ask<{ version: number }>('version', 'select version from ~meta')
+  if (meta === undefined) throw new Fault('store_damaged', `The schema ${schema} does not say which version it has.`)
+  if (meta.version > SCHEMA_VERSION) {
+    const text = 'This store was written by a newer version of Terret. Update Terret, or use another schema.'
+    throw new Fault('store_newer', text, `schema version ${meta.version}, known is ${SCHEMA_VERSION}`)
+  }
+}

@@ -1,0 +1,204 @@
+// Hints between the processes of a store: after a commit, who made it, which sessions stand at which seq now, and whether somebody is
+// due. A hint only says "look": it may be lost, late, doubled or forged, and a look each second finds what no hint said. What is
+// new, and who is told of it, is the store's.
+import type { Clock } from '../../ports/system.ts'
+import type { Connections } from './connect.ts'
+import type { Ear } from './ear.ts'
+import { Patience } from './trouble.ts'
+
+const LOOK_EVERY_MS = 1_000
+const LOOKS_PER_HOSTS = 5
+/** A notification of 8,000 bytes is refused. */
+export const HINT_BYTES_MAX = 7_500
+/** Without what is said beside the sessions. */
+const ENTRIES_BYTES_MAX = HINT_BYTES_MAX - 200
+/** More than these say "compare everything" instead. */
+const HINTS_MAX = 8
+/** Longer than any session's. */
+const ID_LENGTH_MAX = 2_048
+/** How many of its own commits a process remembers, to pass over hints that they have overtaken. */
+const TOLD_MAX = 4_096
+
+export type NewsOptions = {
+  readonly connections: Connections
+  readonly ear: Ear | null
+  readonly clock: Clock
+  /** One for all processes of a store, and no other store of the database. */
+  readonly channel: string
+  /** Look: at these sessions, or at all that is watched (null), and, if `due`, whether somebody is. Seq 0: it was removed. */
+  readonly heard: (sessions: ReadonlyMap<string, number> | null, due: boolean) => void | Promise<void>
+}
+
+type Hint = { readonly by: string; readonly due: boolean; readonly at: readonly (readonly [string, number])[] | null }
+
+export class News {
+  readonly #options: NewsOptions
+  readonly #told = new Map<string, number>()
+  #grown = new Map<string, number>()
+  #due = false
+  #sending: Promise<void> | null = null
+  /** What is to be looked at: null for all. */
+  #heard: Map<string, number> | null = new Map()
+  #heardDue = false
+  #started = false
+  #unlisten: Promise<() => void> | null = null
+  #notBack: () => void = () => {}
+  #cancel: (() => void) | null = null
+  #looks = 0
+  #delivering = false
+
+  constructor(options: NewsOptions) {
+    this.#options = options
+  }
+
+  /** From now on, until `stop`: for as long as somebody watches. Resolves when it listens, or cannot for now. */
+  async start(): Promise<void> {
+    if (this.#started) return
+    this.#started = true
+    this.#schedule()
+    const { ear, channel } = this.#options
+    if (!ear) return
+    this.#notBack = ear.whenBack(() => this.#gather(null, true))
+    this.#unlisten = ear.listen(channel, (text) => this.#hear(text))
+    await this.#unlisten
+  }
+
+  stop(): void {
+    this.#started = false
+    this.#cancel?.()
+    this.#cancel = null
+    this.#notBack()
+    void this.#unlisten?.then((unlisten) => unlisten())
+    this.#unlisten = null
+  }
+
+  /** After a commit of this process. What is told while a hint is under way is the next hint. Seq 0: it was removed. */
+  tell(grown: ReadonlyMap<string, number>, due: boolean): void {
+    const { hints } = this.#options.connections
+    for (const [session, seq] of grown) {
+      if (hints) this.#grown.set(session, seq)
+      this.#told.delete(session)
+      if (seq > 0) this.#told.set(session, seq)
+    }
+    for (const session of this.#told.keys()) {
+      if (this.#told.size <= TOLD_MAX) break
+      this.#told.delete(session)
+    }
+    if (!hints) return
+    this.#due ||= due
+    this.#sending ??= this.#send()
+  }
+
+  /** Resolves when what was told is sent, or lost. */
+  async close(): Promise<void> {
+    this.stop()
+    await this.#sending
+  }
+
+  async #send(): Promise<void> {
+    const { connections, clock, channel } = this.#options
+    // After what the caller tells in the same round.
+    await Promise.resolve()
+    while (this.#grown.size > 0 || this.#due) {
+      const hints = this.#hints()
+      const patience = new Patience(clock, 0)
+      await connections.reader
+        .ask('terret_hint', 'select pg_notify($1, hint) from unnest($2::text[]) hint', [channel, hints], { patience })
+        // The look of each second finds what this one would have said.
+        .catch(() => {})
+    }
+    this.#sending = null
+  }
+
+  /** Takes what is gathered, in texts that are short enough. */
+  #hints(): readonly string[] {
+    const by = this.#options.connections.id
+    const due = this.#due
+    const rooms: [string, number][][] = [[]]
+    let bytes = 0
+    let all = false
+    for (const entry of this.#grown) {
+      const size = Buffer.byteLength(JSON.stringify(entry)) + 1
+      if (bytes + size > ENTRIES_BYTES_MAX) {
+        rooms.push([])
+        bytes = 0
+      }
+      bytes += size
+      rooms.at(-1)?.push(entry)
+      all ||= size > ENTRIES_BYTES_MAX || rooms.length > HINTS_MAX
+    }
+    this.#grown = new Map()
+    this.#due = false
+    return all ? [textOf({ by, due, at: null })] : rooms.map((at) => textOf({ by, due, at }))
+  }
+
+  #hear(text: string): void {
+    const hint = hintOf(text)
+    if (hint === null || hint.by === this.#options.connections.id) return
+    // What this process committed is newer, unless the session is gone.
+    const newer = hint.at?.filter(([session, seq]) => seq === 0 || seq > (this.#told.get(session) ?? 0))
+    this.#gather(newer ?? null, hint.due)
+  }
+
+  #gather(sessions: Hint['at'], due: boolean): void {
+    if (!this.#started) return
+    this.#heardDue ||= due
+    if (sessions === null) this.#heard = null
+    for (const [session, seq] of sessions ?? []) this.#heard?.set(session, seq)
+    if (!this.#delivering) void this.#deliver()
+  }
+
+  /** All hints of one packet at once, and while the store looks, all that come meanwhile: a flood of them makes no queue. */
+  async #deliver(): Promise<void> {
+    this.#delivering = true
+    await Promise.resolve()
+    while (this.#started && (this.#heard === null || this.#heard.size > 0 || this.#heardDue)) {
+      const [sessions, due] = [this.#heard, this.#heardDue]
+      this.#heard = new Map()
+      this.#heardDue = false
+      try {
+        await this.#options.heard(sessions, due)
+      } catch {
+        // The store's own asking has met trouble, and so will whoever asks next: they are told.
+      }
+    }
+    this.#delivering = false
+  }
+
+  #schedule(): void {
+    if (this.#started) this.#cancel = this.#options.clock.timer(LOOK_EVERY_MS, () => this.#look())
+  }
+
+  #look(): void {
+    this.#looks += 1
+    // With several hosts another one may be the primary by now, while the old one still answers.
+    if (this.#looks % LOOKS_PER_HOSTS === 0) void this.#options.connections.lane.look()
+    this.#gather(null, true)
+    this.#schedule()
+  }
+}
+
+function textOf({ by, due, at }: Hint): string {
+  return JSON.stringify({ by, ...(due ? { due } : {}), ...(at === null ? { all: true } : { at }) })
+}
+
+/** Anybody who may use the database can send anything to a channel. What is no hint is none. */
+function hintOf(text: string): Hint | null {
+  try {
+    const read = JSON.parse(text) as { by?: unknown; due?: unknown; all?: unknown; at?: unknown } | null
+    if (typeof read?.by !== 'string') return null
+    if (read.all === true) return { by: read.by, due: read.due === true, at: null }
+    if (!Array.isArray(read.at)) return null
+    const at = read.at.filter((entry) => isEntry(entry))
+    return { by: read.by, due: read.due === true, at }
+  } catch {
+    return null
+  }
+}
+
+function isEntry(entry: unknown): entry is readonly [string, number] {
+  if (!Array.isArray(entry) || entry.length !== 2) return false
+  const [session, seq] = entry as readonly unknown[]
+  if (typeof session !== 'string' || session === '' || session.length > ID_LENGTH_MAX) return false
+  return typeof seq === 'number' && Number.isSafeInteger(seq) && seq >= 0
+}

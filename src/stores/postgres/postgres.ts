@@ -1,0 +1,32 @@
+// `postgres(url)`: a durable store in a database that processes on any machines share. The public door; the store itself is store.ts.
+// Importing it loads no driver, and calling it connects to nothing: that is done by `open`, or by the first use.
+import type { Store } from '../../ports/store.ts'
+import { filled, optionsOf } from '../../options.ts'
+import { CONNECT_OPTIONS, type ConnectOptions, hostsOf } from './hosts.ts'
+import { network } from './network.ts'
+import { PostgresStore } from './store.ts'
+import { checkSchemaName, SCHEMA_DEFAULT } from './texts.ts'
+
+export type PostgresOptions = ConnectOptions & {
+  /** Where its tables lie in the database: one for each store that shares it. Default: `terret`. */
+  readonly schema?: string
+}
+
+const checkOptions = optionsOf<PostgresOptions>('postgres', { ...CONNECT_OPTIONS, schema: filled })
+
+/** A store that can tell whether it was moved. */
+export type PostgresDatabase = Store & {
+  /** Why it takes no writes: it was moved to another store, or what is moved to it is not complete. Null: it does. */
+  moved(): Promise<string | null>
+}
+
+export function postgres(options: string | PostgresOptions): PostgresDatabase {
+  const given = typeof options === 'string' ? { url: options } : options
+  checkOptions(given)
+  const { schema = SCHEMA_DEFAULT, ...connect } = given
+  hostsOf(connect.url)
+  if (connect.direct !== undefined) hostsOf(connect.direct)
+  checkSchemaName(schema)
+  const { connections, hints, post } = network(connect, schema)
+  return new PostgresStore(connections, { schema, hints, post })
+}

@@ -1,0 +1,366 @@
+// Reads a Postgres store: logs, verified against their checksums in large pieces, and the rows that indexes serve.
+// It writes nothing, and an event that fails its checksum never leaves it.
+import type { Event } from '../../kernel/event.ts'
+import { Fault } from '../../kernel/failure.ts'
+import type {
+  AccountRow,
+  Blob,
+  Card,
+  CardFilter,
+  Holder,
+  Page,
+  ProcessId,
+  Removal,
+  StoreHealth,
+} from '../../ports/store.ts'
+import { addSum, crc32, seedOf } from '../plan/checksum.ts'
+import { isStoreId } from '../plan/id.ts'
+import { CLOCK_SLACK_MS, isLive, type Lease, missingSession } from '../plan/plan.ts'
+import { upcast } from '../plan/upcast.ts'
+import { SEQ_MAX } from './fetch.ts'
+import { cardOf, HEAD, type StoredRow } from './rows.ts'
+import { SCHEMA_VERSION } from './schema.ts'
+import type { Sql, SqlValue } from './sql.ts'
+
+// ---- Logs ------------------------------------------------------------------------------------------------------------
+
+/** So many events are one text: row by row would cost three times as much. */
+const PIECE = 1_024
+
+type Range = { readonly after: number; readonly limit: number; readonly bytesMax: number | null }
+/** `before` is the sum of the event before the piece; `count` of its events are in `text`. */
+type Piece = {
+  readonly n: number
+  readonly end: number
+  readonly end_sum: number
+  readonly before: number | null
+  readonly count: number
+  readonly text: string | null
+  readonly sum: number | null
+}
+
+const piecesOf = (
+  events: string,
+): string => `select s.n::float8 as n, s.seq as end, s.sum as end_sum, p.sum as before, c.count, c.text, c.sum
+  from ~sessions s left join ~events p on p.n = s.n and p.seq = $2::int
+  cross join lateral (
+    select count(*)::int as count, string_agg(e.body, ',' order by e.seq) as text, (array_agg(e.sum order by e.seq desc))[1] as sum
+    from (${events}) e
+  ) c where s.id = $1`
+const EVENTS =
+  'select seq, sum, body from ~events where n = s.n and seq > $2::int and seq <= $2::int + $3::int order by seq'
+const PIECES = piecesOf(EVENTS)
+/** At least one, and then as many as fit. */
+const BOUNDED = piecesOf(`select k.seq, k.sum, k.body from (
+    select b.*, sum(octet_length(b.body)) over w as bytes, row_number() over w as i from (${EVENTS}) b window w as (order by b.seq)
+  ) k where k.bytes <= $4::float8 or k.i = 1`)
+
+export type Log = Page & { readonly n: number }
+
+/** A log from `after` on, as far as it is good. With a bound on bytes it is one piece. */
+export async function readLog(sql: Sql, session: string, { after, limit, bytesMax }: Range): Promise<Log> {
+  if (!isStoreId(session)) throw missingSession(session)
+  const pieces: Event[][] = []
+  let seq = Math.min(after, SEQ_MAX)
+  let begun: { readonly n: number; readonly last: number } | null = null
+  for (;;) {
+    const wanted = Math.min(PIECE, begun === null ? limit : begun.last - seq)
+    const [piece]: readonly Piece[] = await (bytesMax === null
+      ? sql.ask<Piece>('log', PIECES, [session, seq, wanted])
+      : sql.ask<Piece>('log bounded', BOUNDED, [session, seq, wanted, bytesMax]))
+    // It may have been removed, and made again, since the piece before.
+    if (!piece || (begun !== null && piece.n !== begun.n)) throw missingSession(session)
+    begun ??= { n: piece.n, last: Math.min(piece.end, after + limit) }
+    const { n, last } = begun
+    if (seq >= last) return { n, events: join(pieces) }
+    const read = await readPiece(sql, session, seq, piece)
+    pieces.push(read.events)
+    seq += read.events.length
+    const damage = read.damage ?? damageAfter(piece, seq, read.sum)
+    if (damage !== null) return { n, events: join(pieces), damaged: { seq: seq + 1, reason: damage } }
+    if (seq >= last || bytesMax !== null) return { n, events: join(pieces) }
+  }
+}
+
+const MISSING = 'the event is missing'
+
+function damageAfter({ end, end_sum: endSum }: Piece, seq: number, sum: number): string | null {
+  return seq === end && sum !== endSum ? 'the log does not end as its session says' : null
+}
+
+/** A page is often one piece: then nothing is copied. */
+function join(pieces: readonly Event[][]): readonly Event[] {
+  return pieces.length === 1 ? (pieces[0] ?? []) : ([] as Event[]).concat(...pieces)
+}
+
+type Read = { readonly events: Event[]; readonly sum: number; readonly damage: string | null }
+
+/** Checked and parsed as one text; one by one only to find where it is bad. */
+async function readPiece(sql: Sql, session: string, after: number, piece: Piece): Promise<Read> {
+  const before = after === 0 ? seedOf(session) : piece.before
+  if (before === null) return { events: [], sum: 0, damage: 'the event before it is missing' }
+  const { text, sum, count } = piece
+  if (text === null || sum === null) return { events: [], sum: before, damage: MISSING }
+  try {
+    if (addSum(before, text) === sum) {
+      const events = JSON.parse(`[${text}]`) as Event[]
+      if (events.length === count && isInOrder(events, after)) return { events: upcastAll(events), sum, damage: null }
+    }
+  } catch (error) {
+    if (!(error instanceof SyntaxError || error instanceof RangeError)) throw error
+  }
+  return readOneByOne(sql, session, { after, before, count })
+}
+
+/** What an event says of its place must be where it stands: an event may be missing between two. */
+function isInOrder(events: readonly Event[], after: number): boolean {
+  return events.every(({ seq }, i) => seq === after + 1 + i)
+}
+
+/** In place: a copy of the list would live as long as the list. */
+function upcastAll(events: Event[]): Event[] {
+  for (let i = 0; i < events.length; i++) events[i] = upcast(events[i] as Event)
+  return events
+}
+
+const ROWS = `select e.seq, e.sum, e.body from ~sessions s join ~events e on e.n = s.n
+  where s.id = $1 and e.seq > $2::int order by e.seq limit $3::int`
+
+async function readOneByOne(
+  sql: Sql,
+  session: string,
+  { after, before, count }: { readonly after: number; readonly before: number; readonly count: number },
+): Promise<Read> {
+  const events: Event[] = []
+  let sum = before
+  const stop = (damage: string | null): Read => ({ events, sum, damage })
+  for (const row of await sql.ask<{ seq: number; sum: number; body: string }>('log rows', ROWS, [
+    session,
+    after,
+    count,
+  ])) {
+    if (row.seq !== after + 1 + events.length) return stop(MISSING)
+    if (addSum(sum, row.body) !== row.sum) return stop('the event does not match its checksum')
+    try {
+      events.push(upcast(JSON.parse(row.body) as Event))
+    } catch (error) {
+      return stop(`the event cannot be read: ${String(error)}`)
+    }
+    sum = row.sum
+  }
+  return stop(events.length < count ? MISSING : null)
+}
+
+// ---- Cards -----------------------------------------------------------------------------------------------------------
+
+export async function readCard(sql: Sql, session: string): Promise<Card | null> {
+  if (!isStoreId(session)) return null
+  const [row] = await sql.ask<StoredRow>('card', `select ${HEAD} from ~sessions s where s.id = $1`, [session])
+  return row ? cardOf(row) : null
+}
+
+/** A text that no row can have: nothing equals it. */
+function isNowhere(text: string | undefined): boolean {
+  return text?.includes('\0') ?? false
+}
+
+/** By id. */
+export async function readList(sql: Sql, filter: Omit<CardFilter, 'newest'>): Promise<readonly Card[]> {
+  const { status, root, parent, folder, where = {}, after = '', limit } = filter
+  const asked = { status, root, parent, folder }
+  const labels = Object.entries(where)
+  if ([...Object.values(asked), ...labels.flat()].some(isNowhere)) return []
+  // No id has a NUL, so that what comes after one with it comes after what stands before it.
+  const values: SqlValue[] = [after.replace(/\0.*/su, ''), Math.min(limit, SEQ_MAX)]
+  const given = Object.entries(asked).filter(([, value]) => value !== undefined)
+  const conditions = given.map(([name, value]) => `s.${name} = $${values.push(value ?? null)}`)
+  if (labels.length > 0) conditions.push(labelled(labels, values))
+  const name = `list:${given.map(([each]) => each).join(',')}${labels.length > 0 ? ':labels' : ''}`
+  const rows = await sql.ask<StoredRow>(
+    name,
+    `select ${HEAD} from ~sessions s where ${['s.id > $1', ...conditions].join(' and ')} order by s.id limit $2`,
+    values,
+  )
+  return rows.map(cardOf)
+}
+
+/** Has it all these labels? */
+export function labelled(labels: readonly (readonly [string, string])[], values: SqlValue[]): string {
+  const first =
+    values.push(
+      labels.map(([name]) => name),
+      labels.map(([, value]) => value),
+    ) - 1
+  return `s.n in (select l.n from unnest($${first}::text[], $${first + 1}::text[]) w(name, value)
+    join ~labels l on l.name = w.name and l.value = w.value group by l.n having count(*) = cardinality($${first}::text[]))`
+}
+
+/** Those of these numbers, in this order. One that was removed meanwhile is left out. */
+export async function readCards(sql: Sql, numbers: readonly number[]): Promise<readonly Card[]> {
+  const text = `select ${HEAD} from ~sessions s where s.n = any($1::bigint[])`
+  const rows = new Map((await sql.ask<StoredRow>('cards', text, [numbers])).map((row) => [row.n, row]))
+  return numbers.flatMap((n) => {
+    const row = rows.get(n)
+    return row ? [cardOf(row)] : []
+  })
+}
+
+// ---- What is due -----------------------------------------------------------------------------------------------------
+
+/** `$1` is now. */
+const LOST = `(w.until <= $1::float8 or w.until - w.ttl > $1::float8 + ${CLOCK_SLACK_MS})
+  and (s.due <= $1::float8 or (s.due > $1::float8 + ${CLOCK_SLACK_MS} and s.at > $1::float8 + ${CLOCK_SLACK_MS}))`
+const ANY_AHEAD = `exists (select 1 from ~workers w where w.until - w.ttl > $1::float8 + ${CLOCK_SLACK_MS})`
+const ofAgents = (column: string, n: number): string => `($${n}::text[] is null or ${column} = any($${n}))`
+const DUE = `select d.id from (
+    (select id, urgent, due, n from ~sessions where worker is null and due <= $1::float8 and n <> all($3::bigint[]) and ${ofAgents('agent', 4)}
+      order by urgent desc, due, n limit $2)
+    union all
+    (select s.id, s.urgent, s.due, s.n from ~workers w join ~sessions s on s.worker = w.id
+      where ${LOST} and s.n <> all($3::bigint[]) and ${ofAgents('s.agent', 4)} order by s.urgent desc, s.due, s.n limit $2)
+  ) d order by d.urgent desc, d.due, d.n limit $2`
+
+/** Without the sessions of these numbers, and only of these agents. */
+type Looked = { readonly skip: readonly number[]; readonly agents: readonly string[] | undefined }
+
+/** No agent has a name with NUL, which no text of the database can hold. */
+const named = (agents: readonly string[] | undefined): readonly string[] | null =>
+  agents?.filter((agent) => !agent.includes('\0')) ?? null
+
+/** Sessions that no worker drives come from one index, those of lost workers from another; neither reads a log. */
+export async function readDue(
+  sql: Sql,
+  now: number,
+  limit: number,
+  { skip, agents }: Looked,
+): Promise<readonly string[]> {
+  const rows = await sql.ask<{ id: string }>('due', DUE, [now, Math.min(limit, SEQ_MAX), skip, named(agents)])
+  return rows.map(({ id }) => id)
+}
+
+/** Whether some worker has a lease that lies ahead. */
+export async function isAnyAhead(sql: Sql, now: number): Promise<boolean> {
+  const [row] = await sql.ask<{ ahead: boolean }>('any ahead', `select ${ANY_AHEAD} as ahead`, [now])
+  return row?.ahead ?? false
+}
+
+const AHEAD = `select s.id from ~sessions s left join ~workers w on w.id = s.worker
+  where s.due > $1::float8 + ${CLOCK_SLACK_MS} and s.at > $1::float8 + ${CLOCK_SLACK_MS}
+    and (s.worker is null or w.until - w.ttl > $1::float8 + ${CLOCK_SLACK_MS})`
+
+/** Sessions that are due at a time which a clock wrote that was ahead. */
+export async function readAhead(sql: Sql, now: number): Promise<readonly string[]> {
+  return (await sql.ask<{ id: string }>('ahead', AHEAD, [now])).map(({ id }) => id)
+}
+
+const NEXT = `select least(
+    (select s.due from ~sessions s where s.worker is null and s.due is not null and s.urgent and s.n <> all($2::bigint[]) and ${ofAgents('s.agent', 3)} order by s.due limit 1),
+    (select s.due from ~sessions s where s.worker is null and s.due is not null and not s.urgent and s.n <> all($2::bigint[]) and ${ofAgents('s.agent', 3)} order by s.due limit 1),
+    (select min(greatest(s.due, w.until)) from ~workers w join ~sessions s on s.worker = w.id where s.due is not null and s.n <> all($2::bigint[]) and ${ofAgents('s.agent', 3)})
+  ) as due, ${ANY_AHEAD} as ahead`
+
+/** When `due` will find something: a session's time, or the end of the lease that hides it. A lease that lies ahead hides nothing. */
+export async function readNextDue(sql: Sql, now: number, { skip, agents }: Looked): Promise<number | null> {
+  const [row] = await sql.ask<{ due: number | null; ahead: boolean }>('next due', NEXT, [now, skip, named(agents)])
+  return row?.ahead ? now : (row?.due ?? null)
+}
+
+// ---- The rest --------------------------------------------------------------------------------------------------------
+
+const HOLDERS = `select id, until, ttl as "ttlMs", host, pid, started from ~workers w
+  where host = $1 and until > $2::float8 and exists (select 1 from ~sessions s where s.worker = w.id)`
+
+/** A worker that did not give its whole process identity has no host in its row, and is not found. */
+export async function readHolders(sql: Sql, host: string, now: number): Promise<readonly Holder[]> {
+  if (isNowhere(host)) return []
+  const rows = await sql.ask<ProcessId & Lease & { readonly id: string }>('holders', HOLDERS, [host, now])
+  const live = rows.filter((row) => isLive(row, now))
+  return live.map(({ id, pid, started }) => ({ worker: id, process: { host, pid, started } }))
+}
+
+const ADDRESS =
+  'select w.address, w.until, w.ttl as "ttlMs" from ~sessions s join ~workers w on w.id = s.worker where s.id = $1'
+
+export async function readAddress(sql: Sql, session: string, now: number): Promise<string | null> {
+  if (!isStoreId(session)) return null
+  const [row] = await sql.ask<Lease & { readonly address: string | null }>('address', ADDRESS, [session])
+  return row && isLive(row, now) ? row.address : null
+}
+
+export async function readSent(sql: Sql, session: string, id: string): Promise<number | null> {
+  if (!isStoreId(session) || !isStoreId(id)) return null
+  const text = 'select i.seq from ~sessions s join ~inbox i on i.n = s.n where s.id = $1 and i.id = $2'
+  const [row] = await sql.ask<{ seq: number }>('sent', text, [session, id])
+  return row?.seq ?? null
+}
+
+/** How far the logs of these sessions go. One that is not there is left out. */
+export async function readSeqs(sql: Sql, sessions: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const text = 'select id, seq from ~sessions where id = any($1)'
+  const rows = await sql.ask<{ id: string; seq: number }>('seqs', text, [sessions.filter(isStoreId)])
+  return new Map(rows.map(({ id, seq }) => [id, seq]))
+}
+
+const GROWN = `select id from ~sessions where hour >= $2::bigint and at >= $1::float8
+  union all select session from ~removals where at >= $1::float8`
+
+/** Sessions that grew, or were removed, since then. */
+export async function readGrown(sql: Sql, since: number, hour: number): Promise<readonly string[]> {
+  return (await sql.ask<{ id: string }>('grown', GROWN, [since, hour])).map(({ id }) => id)
+}
+
+export async function readAccount(sql: Sql, id: string): Promise<AccountRow | null> {
+  if (!isStoreId(id)) return null
+  const text = 'select id, cap as "limit", held, spent, assumed from ~accounts where id = $1'
+  const [row] = await sql.ask<AccountRow>('account', text, [id])
+  return row ? { ...row } : null
+}
+
+const REFERS = `exists (select 1 from ~blob_refs r join ~sessions s on s.n = r.n
+  where r.hash = b.hash and s.root = (select root from ~sessions where id = $2))`
+
+export async function readBlob(sql: Sql, hash: string, of?: string): Promise<Blob | null> {
+  if (isNowhere(hash) || isNowhere(of)) return null
+  const text = `select media, sum, data from ~blobs b where b.hash = $1 and ($2::text is null or ${REFERS})`
+  const [row] = await sql.ask<{ media: string; sum: number; data: Uint8Array }>('blob', text, [hash, of ?? null])
+  if (!row) return null
+  if ((crc32(row.data) | 0) === row.sum) return { hash, media: row.media, data: new Uint8Array(row.data) }
+  throw new Fault('store_damaged', `The blob ${hash} does not match its checksum. Restore the database from a backup.`)
+}
+
+export async function readRemovals(sql: Sql, limit: number): Promise<readonly Removal[]> {
+  const text = 'select session, agent, events, bytes, at, by from ~removals order by at desc, n desc limit $1'
+  return (await sql.ask<Removal>('removals', text, [Math.min(limit, SEQ_MAX)])).map((row) => ({ ...row }))
+}
+
+type HealthRow = { readonly version: string; readonly sync: string; readonly bytes: number } & Counts
+type Counts = { readonly sessions: number; readonly leases: number; readonly due: number }
+
+const HEALTH = `select current_setting('server_version') as version, current_setting('synchronous_commit') as sync,
+  pg_database_size(current_database())::float8 as bytes, (select count(*) from ~sessions)::float8 as sessions,
+  (select count(*) from ~workers w join ~sessions s on s.worker = w.id
+    where w.until > $1::float8 and w.until - w.ttl <= $1::float8 + ${CLOCK_SLACK_MS})::float8 as leases,
+  ((select count(*) from ~sessions where worker is null and due <= $1::float8)
+    + (select count(*) from ~workers w join ~sessions s on s.worker = w.id where ${LOST}))::float8 as due`
+
+/** The server is asked how it keeps a commit. */
+export async function readHealth(sql: Sql, now: number): Promise<StoreHealth> {
+  const [row] = await sql.ask<HealthRow>('health', HEALTH, [now])
+  const { version, sync, bytes, sessions, leases, due } = row as HealthRow
+  return {
+    durability: `postgres ${version}, synchronous_commit ${sync}`,
+    schema: SCHEMA_VERSION,
+    bytes,
+    sessions,
+    leases,
+    due,
+  }
+}
+
+/** What is said to those who want to write, where a move is over or not complete. Nearly no store has such a table. */
+export async function readMoved(sql: Sql): Promise<string | null> {
+  const [known] = await sql.ask<{ there: boolean }>('moved', `select to_regclass('~moves') is not null as there`)
+  if (known?.there !== true) return null
+  const [move] = await sql.ask<{ text: string }>('moved text', 'select text from ~moves')
+  return move?.text ?? null
+}

@@ -1,0 +1,113 @@
+// Rows of a Postgres store as objects. What is fetched comes as JSON: one statement brings rows of many tables.
+import type { Card } from '../../ports/store.ts'
+import { type Facts, told } from '../plan/facts.ts'
+import type { Head, Lease, Trouble } from '../plan/plan.ts'
+
+/** What is stored of a session. Its log ends with the checksum `sum`; `card` is what was last written, as text. */
+export type Row = Head & {
+  readonly n: number
+  /** Grows with each change of the row. */
+  readonly v: number
+  readonly sum: number
+  readonly root: string
+  readonly agent: string
+  readonly folder: string | null
+  readonly parent: string | null
+  readonly card: string
+  /** Why it can only be read, or null. */
+  readonly damage: string | null
+}
+
+/** `host`, `pid` and `started` are its process, if it said which one it is. */
+export type WorkerRow = Lease & {
+  readonly address: string | null
+  readonly host: string | null
+  readonly pid: number | null
+  readonly started: number | null
+}
+
+/** Numbers as float8: one that no number of JavaScript can hold must not spoil what is fetched with it. */
+export const HEAD = `s.n::float8 as n, s.v::float8 as v, s.id, s.seq, s.at, s.sum, s.epoch::float8 as epoch, s.worker, s.due, s.urgent,
+  s.tries, s.trouble, s.status, s.root, s.agent, s.card, s.tokens, s.created, s.title, s.owner, s.folder, s.parent`
+
+/** A row as HEAD selects it. */
+export type StoredRow = Omit<Row, 'trouble' | 'facts' | 'damage'> & {
+  readonly id: string
+  readonly trouble: string | null
+  readonly tokens: number
+  readonly created: number
+  readonly title: string | null
+  readonly owner: string | null
+}
+
+/** `last` is the sum of the event that its log ends with; null if that is missing, undefined if nobody looked. */
+export function rowOf(stored: StoredRow, last?: number | null): Row {
+  const { n, v, seq, at, sum, epoch, worker, due, urgent, tries, status, root, agent, folder, parent, card } = stored
+  const trouble = troubleOf(stored)
+  const place = { n, v, seq, at, sum, epoch, worker, due, urgent, tries, status }
+  return {
+    ...place,
+    trouble,
+    root,
+    agent,
+    folder,
+    parent,
+    card,
+    facts: factsOf(stored),
+    damage: damageOf(stored, last),
+  }
+}
+
+function damageOf({ seq, epoch, sum, trouble, ...row }: StoredRow, last: number | null | undefined): string | null {
+  if (!Number.isSafeInteger(epoch) || epoch >= Number.MAX_SAFE_INTEGER) return `its epoch is ${epoch}`
+  if (last === null) return `its last event, ${seq}, is missing`
+  if (last !== undefined && last !== sum) return `event ${seq}: the log does not end as its session says`
+  if (trouble !== null && troubleOf({ trouble }) === null) return 'its trouble cannot be read'
+  return cardIn(row.card) === null ? 'its card cannot be read' : null
+}
+
+function troubleOf({ trouble }: Pick<StoredRow, 'trouble'>): Trouble | null {
+  return trouble === null ? null : (parsed(trouble) as Trouble | null)
+}
+
+function factsOf({ created, tokens, title, owner }: StoredRow): Facts {
+  return { created, tokens, title, owner, words: title }
+}
+
+/** A damaged session is listed with a note, so that it can be found by name. */
+export function cardOf(stored: StoredRow): Card {
+  const { id, root, seq, at, due, trouble, card, parent, agent } = stored
+  const damage = damageOf(stored, undefined)
+  const written = cardIn(card)
+  const known = { session: id, root, seq, at } as const
+  if (damage !== null || written === null) {
+    const reason = `The session is damaged: ${damage ?? ''}. Export what can be read of it, or restore the database from a backup.`
+    const rest = { due: null, cost: 0, asks: [], waits: [], wakes: 0, outcome: null } as const
+    return { ...known, agent, status: 'requires_action', ...rest, trouble: { attempts: 0, reason, until: null } }
+  }
+  const { title: _title, owner: _owner, created: _created, tokens: _tokens, ...own } = written
+  const present = { ...own, ...(parent === null ? {} : { parent }), seq, at, due, ...told(factsOf(stored)) }
+  const why = troubleOf({ trouble })
+  return why === null ? present : { ...present, trouble: why }
+}
+
+/** Null if it is none. */
+export function cardIn(text: string): Card | null {
+  return parsed(text) as Card | null
+}
+
+function parsed(text: string): object | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    return value !== null && typeof value === 'object' ? value : null
+  } catch {
+    return null
+  }
+}
+
+const HOUR_MS = 3_600_000
+const HOURS_MAX = 2 ** 52
+
+export function hourOf(at: number): number {
+  return Math.max(-HOURS_MAX, Math.min(HOURS_MAX, Math.floor(at / HOUR_MS)))
+}

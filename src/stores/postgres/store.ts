@@ -1,0 +1,454 @@
+// The store in a Postgres database: durable, and shared by processes on any machines. This file ties its parts together.
+// Admission is plan.ts, writing lane.ts, reading read.ts. Connections, and what other processes write, come from outside.
+import type { Event } from '../../kernel/event.ts'
+import { Fault } from '../../kernel/failure.ts'
+import type {
+  AccountRow,
+  Blob,
+  Card,
+  CardPage,
+  CardQuery,
+  Claim,
+  Holder,
+  Page,
+  Post,
+  ProcessId,
+  Receipt,
+  Removal,
+  Snapshot,
+  Store,
+  StoreHealth,
+  Write,
+} from '../../ports/store.ts'
+import type { Clock } from '../../ports/system.ts'
+import { checkCount } from '../plan/count.ts'
+import { checkId } from '../plan/id.ts'
+import { Listeners } from '../plan/listeners.ts'
+import { needsOf } from '../plan/needs.ts'
+import { CLOCK_SLACK_MS, isAhead } from '../plan/plan.ts'
+import { checkQuery, queryOf } from '../plan/query.ts'
+import type { Batch } from './batch.ts'
+import { ServerClock } from './clock.ts'
+import { Lane } from './lane.ts'
+import { migrate } from './migrate.ts'
+import { readPage } from './pages.ts'
+import {
+  isAnyAhead,
+  readAccount,
+  readAddress,
+  readAhead,
+  readBlob,
+  readCard,
+  readDue,
+  readGrown,
+  readHealth,
+  readHolders,
+  readList,
+  readLog,
+  readMoved,
+  readNextDue,
+  readRemovals,
+  readSent,
+  readSeqs,
+} from './read.ts'
+import { removeSession } from './remove.ts'
+import { hourOf } from './rows.ts'
+import { keepSnapshots, readSnapshot } from './snapshots.ts'
+import type { Connections, LaneSql, Sql } from './sql.ts'
+import { takeDue, type Wanted } from './take.ts'
+import { inSchema, laneInSchema, SCHEMA_DEFAULT } from './texts.ts'
+
+/** How processes tell each other of their commits: news.ts. Hints may be lost, late, doubled or forged. */
+export interface Hints {
+  /** For as long as somebody watches. */
+  start(): Promise<void>
+  stop(): void
+  /** After a commit: how far these sessions go now (0: removed), and whether one may have become due. */
+  tell(grown: ReadonlyMap<string, number>, due: boolean): void
+  close(): Promise<void>
+}
+
+export type PostgresStoreOptions = {
+  /** Where its tables lie. */
+  readonly schema?: string
+  /** For tests: in place of the database's time, everywhere. */
+  readonly clock?: Clock
+  /** `heard` is to be called with what other processes did. */
+  readonly hints?: (heard: PostgresStore['heard']) => Hints
+  /** How live deltas travel. Absent: they stay in their process. */
+  readonly post?: () => Post
+}
+
+export class PostgresStore implements Store {
+  readonly reach = 'network'
+  readonly #connections: Connections
+  readonly #clock: Clock | null
+  readonly #schema: string
+  readonly #sql: LaneSql
+  readonly #reader: Sql
+  readonly #server = new ServerClock()
+  readonly #lane: Lane
+  readonly #listeners = new Listeners()
+  /** How far the listeners of a session have been told. */
+  readonly #told = new Map<string, number>()
+  /** When the cards of all sessions were last compared. */
+  #cardsAt = 0
+  #opening: Promise<void> | null = null
+  #closing: Promise<void> | null = null
+  /** The latest time that the clock has said when this process asked what is due. */
+  #latest: number | null = null
+  #taken = 0
+  readonly #hints: Hints | null
+  readonly post?: () => Post
+
+  constructor(connections: Connections, { schema = SCHEMA_DEFAULT, clock, hints, post }: PostgresStoreOptions = {}) {
+    this.#connections = connections
+    this.#clock = clock ?? null
+    this.#schema = schema
+    if (post) this.post = post
+    this.#hints = hints?.((sessions, due) => this.heard(sessions, due)) ?? null
+    this.#sql = laneInSchema(connections.lane, schema)
+    this.#reader = inSchema(connections.reader, schema)
+    this.#lane = new Lane({
+      sql: this.#sql,
+      now: () => this.now(),
+      askedAt: () => this.#server.asked,
+      heardNow: (time, asked) => {
+        this.#server.heard(time, asked)
+        return this.now()
+      },
+      after: (batch) => this.#tell(batch),
+    })
+  }
+
+  /** How many statements wrote something, how often the present had moved by then, and how often an answer was lost. */
+  get counts(): { readonly written: number; readonly moved: number; readonly lost: number } {
+    const { written, moved, lost } = this.#lane
+    return { written, moved, lost }
+  }
+
+  async open(): Promise<void> {
+    this.#check()
+    this.#opening ??= this.#start().catch((error: unknown) => {
+      this.#opening = null
+      throw error
+    })
+    return this.#opening
+  }
+
+  async #start(): Promise<void> {
+    await this.#connections.open()
+    await this.#lane.alone(() => migrate(this.#sql, this.#schema))
+    for (let i = 0; i < CLOCK_ASKED; i++) {
+      const asked = this.#server.asked
+      const [row] = await this.#sql.ask<{ now: number }>('now', NOW)
+      this.#server.heard(row?.now ?? 0, asked)
+    }
+    this.#cardsAt = this.now()
+    for (const session of this.#listeners.sessions) this.#learn(session)
+  }
+
+  now(): number {
+    return this.#clock?.now() ?? this.#server.now()
+  }
+
+  commit(writes: readonly Write[]): Promise<readonly Receipt[]> {
+    const act = (batch: Batch): readonly Receipt[] => batch.commit(writes)
+    return this.#write(() => this.#lane.submit({ want: (wants) => void needsOf(writes, wants), act, remembered: true }))
+  }
+
+  async read(session: string, after: number, limit = Number.MAX_SAFE_INTEGER, bytesMax?: number): Promise<Page> {
+    checkCount('after', after)
+    checkCount('limit', limit)
+    if (bytesMax !== undefined) checkCount('bytesMax', bytesMax)
+    const { n, ...page } = await this.#read((sql) =>
+      readLog(sql, session, { after, limit, bytesMax: bytesMax ?? null }),
+    )
+    if (page.damaged) this.#lane.damaged.set(n, `event ${page.damaged.seq}: ${page.damaged.reason}`)
+    return page
+  }
+
+  sent(session: string, id: string): Promise<number | null> {
+    return this.#read((sql) => readSent(sql, session, id))
+  }
+
+  async snapshot(session: string, upTo?: number): Promise<Snapshot | null> {
+    if (upTo !== undefined) checkCount('upTo', upTo)
+    return this.#read((sql) => readSnapshot(sql, session, upTo))
+  }
+
+  keep(session: string, snapshots: Parameters<Store['keep']>[1]): Promise<void> {
+    return this.#write(() => this.#lane.alone(() => keepSnapshots(this.#sql, session, snapshots)))
+  }
+
+  watch(session: string, listener: (news: readonly Event[] | null) => void): () => void {
+    const isFirst = !this.#listeners.watches(session)
+    const remove = this.#listeners.addSession(session, listener)
+    if (isFirst) this.#told.delete(session)
+    if (isFirst && this.#opening !== null && this.#closing === null) this.#learn(session)
+    return this.#listening(remove)
+  }
+
+  watchDue(listener: () => void): () => void {
+    return this.#listening(this.#listeners.addDue(listener))
+  }
+
+  watchCards(listener: (session: string) => void): () => void {
+    if (!this.#listeners.hasCards) this.#cardsAt = this.now()
+    return this.#listening(this.#listeners.addCards(listener))
+  }
+
+  /** Hints are listened for while somebody watches. */
+  #listening(remove: () => void): () => void {
+    if (this.#closing === null) this.#hints?.start().catch(() => {})
+    return () => {
+      remove()
+      if (this.#listeners.empty) this.#hints?.stop()
+    }
+  }
+
+  claim(session: string, worker: string, ttlMs: number, process?: ProcessId): Promise<Claim | null> {
+    return this.#write(() =>
+      this.#lane.submit({
+        want: (wants) => {
+          wants.sessions.add(session)
+          wants.workers.add(worker)
+        },
+        act: (batch) => batch.claim(session, worker, ttlMs, process),
+      }),
+    )
+  }
+
+  /** Claims up to `limit` due sessions in the order of `due`: only of these agents if given, and with `fresh` none that failed before. */
+  async take(worker: string, ttlMs: number, wanted: Wanted): Promise<ReadonlyMap<string, Claim>> {
+    checkId('worker id', worker)
+    checkCount('limit', wanted.limit)
+    return this.#write(async () => {
+      await this.#doubt()
+      const token = `${this.now()}.${this.#taken++}`
+      return this.#lane.alone(async () => {
+        const [now, damaged] = [this.#clock?.now() ?? null, [...this.#lane.damaged.keys()]]
+        const taken = await takeDue(this.#sql, { worker, ttlMs, wanted, token, now, damaged })
+        const { until } = taken
+        const { host = null, pid = null, started = null } = wanted.process ?? {}
+        this.#lane.rememberWorker(worker, { until, ttlMs: taken.ttlMs, address: null, host, pid, started })
+        for (const { session, row } of taken.sessions) this.#lane.remember(session, row)
+        return new Map(taken.sessions.map(({ session, claim }) => [session, claim]))
+      })
+    })
+  }
+
+  extend(worker: string, ttlMs: number): Promise<ReadonlyMap<string, number>> {
+    return this.#write(() =>
+      this.#lane.submit({
+        want: (wants) => {
+          wants.workers.add(worker)
+          wants.held.add(worker)
+        },
+        act: (batch) => {
+          batch.extend(worker, ttlMs)
+          return batch.held(worker)
+        },
+      }),
+    )
+  }
+
+  holders(host: string): Promise<readonly Holder[]> {
+    return this.#read((sql) => readHolders(sql, host, this.now()))
+  }
+
+  expire(worker: string, process: ProcessId): Promise<boolean> {
+    const want = { want: (wants: { readonly workers: Set<string> }) => void wants.workers.add(worker) }
+    return this.#write(() => this.#lane.submit({ ...want, act: (batch) => batch.expire(worker, process) }))
+  }
+
+  release(session: string, epoch: number, trouble?: Card['trouble']): Promise<void> {
+    const want = (wants: { readonly sessions: Set<string> }): void => void wants.sessions.add(session)
+    return this.#write(() => this.#lane.submit({ want, act: (batch) => batch.release(session, epoch, trouble) }))
+  }
+
+  card(session: string): Promise<Card | null> {
+    return this.#read((sql) => readCard(sql, session))
+  }
+
+  async due(limit: number, agents?: readonly string[]): Promise<readonly string[]> {
+    checkCount('limit', limit)
+    await this.#doubt()
+    return this.#read((sql) => readDue(sql, this.now(), limit, { skip: [...this.#lane.damaged.keys()], agents }))
+  }
+
+  /**
+   * Looked for when this process first asks what is due, and again when the clock went back or a lease lies ahead: then some process
+   * had another clock, and what it wrote would wait for its time.
+   */
+  async #doubt(): Promise<void> {
+    await this.open()
+    const now = this.now()
+    const back = this.#latest === null || isAhead(this.#latest, now)
+    this.#latest = back ? now : Math.max(this.#latest ?? 0, now)
+    const leased = await isAnyAhead(this.#reader, now)
+    if (!back && !leased) return
+    const ahead = await readAhead(this.#reader, now)
+    const want = (wants: { readonly sessions: Set<string> }): void => {
+      for (const session of ahead) wants.sessions.add(session)
+    }
+    if (ahead.length > 0) await this.#lane.submit({ want, act: (batch) => batch.doubt(ahead) })
+    if (leased) await this.#lane.alone(() => this.#sql.ask('past workers', PAST_WORKERS, [now]))
+  }
+
+  async nextDue(agents?: readonly string[]): Promise<number | null> {
+    return this.#read((sql) => readNextDue(sql, this.now(), { skip: [...this.#lane.damaged.keys()], agents }))
+  }
+
+  async list(filter: Parameters<Store['list']>[0]): Promise<readonly Card[]> {
+    checkCount('limit', filter.limit)
+    if (filter.newest) return (await this.page(queryOf(filter))).cards
+    return this.#read((sql) => readList(sql, filter))
+  }
+
+  async page(query: CardQuery): Promise<CardPage> {
+    checkQuery(query)
+    return this.#read((sql) => readPage(sql, query))
+  }
+
+  blob(hash: string, of?: string): Promise<Blob | null> {
+    return this.#read((sql) => readBlob(sql, hash, of))
+  }
+
+  account(id: string): Promise<AccountRow | null> {
+    return this.#read((sql) => readAccount(sql, id))
+  }
+
+  async announce(worker: string, address: string, ttlMs: number): Promise<void> {
+    const want = (wants: { readonly workers: Set<string> }): void => void wants.workers.add(worker)
+    await this.#write(() => this.#lane.submit({ want, act: (batch) => void batch.extend(worker, ttlMs, { address }) }))
+  }
+
+  address(session: string): Promise<string | null> {
+    return this.#read((sql) => readAddress(sql, session, this.now()))
+  }
+
+  remove(session: string, by: string): Promise<readonly Removal[]> {
+    let now: number | null = null
+    return this.#write(() =>
+      this.#lane.alone(async (again) => {
+        // The same for all tries: the removal is found again by it.
+        now ??= this.now()
+        const removed = await removeSession(this.#sql, { session, by, now }, again)
+        for (const each of removed) {
+          this.#lane.forget(each.session)
+          this.#told.set(each.session, 0)
+          this.#listeners.tell(each.session, null)
+          this.#listeners.tellCard(each.session)
+        }
+        this.#hints?.tell(new Map(removed.map((each) => [each.session, 0])), false)
+        return removed
+      }),
+    )
+  }
+
+  async removals(limit: number): Promise<readonly Removal[]> {
+    checkCount('limit', limit)
+    return this.#read((sql) => readRemovals(sql, limit))
+  }
+
+  health(): Promise<StoreHealth> {
+    // Asked where it writes: reads are kept in another way.
+    return this.#write(() => this.#lane.alone(() => readHealth(this.#sql, this.now())))
+  }
+
+  /** Why it takes no writes: it was moved to another store, or what is moved to it is not complete. Null: it does. */
+  moved(): Promise<string | null> {
+    return this.#read(readMoved)
+  }
+
+  /** What was asked before is still written. */
+  close(): Promise<void> {
+    this.#closing ??= this.#end()
+    return this.#closing
+  }
+
+  async #end(): Promise<void> {
+    this.#listeners.clear()
+    await this.#opening?.catch(() => {})
+    await this.#lane.idle()
+    await this.#hints?.close()
+    await this.#connections.close()
+  }
+
+  /**
+   * Other processes have written: these sessions go so far by now (0: removed), and `due` says whether one may have become due. What is
+   * known already is not told again. Null: news may have been missed, and everything that is watched is compared.
+   */
+  async heard(sessions: ReadonlyMap<string, number> | null, due: boolean): Promise<void> {
+    if (this.#closing !== null) return
+    const seqs = sessions ?? (await this.#compared())
+    for (const [session, seq] of seqs) {
+      const told = this.#told.get(session)
+      // What a hint says may be wrong: then the next comparison says otherwise.
+      const isNews = told !== undefined && (sessions === null ? seq !== told : seq > told || (seq === 0 && told > 0))
+      if (isNews) this.#told.set(session, seq)
+      if (isNews) this.#listeners.tell(session, null)
+      if (sessions !== null) this.#listeners.tellCard(session)
+    }
+    if (due || sessions === null) this.#listeners.tellDue()
+  }
+
+  /** How far everything that is watched goes. Cards are told at once. */
+  async #compared(): Promise<ReadonlyMap<string, number>> {
+    const watched = [...this.#listeners.sessions]
+    const seqs = await readSeqs(this.#reader, watched)
+    if (this.#listeners.hasCards) {
+      const since = this.#cardsAt - CLOCK_SLACK_MS
+      this.#cardsAt = this.now()
+      for (const session of await readGrown(this.#reader, since, hourOf(since))) this.#listeners.tellCard(session)
+    }
+    return new Map(watched.map((session) => [session, seqs.get(session) ?? 0]))
+  }
+
+  /** How far a session went when it was first watched: what comes after it is news. */
+  #learn(session: string): void {
+    const known = this.#lane.remembered(session)
+    if (known) return void this.#told.set(session, known.seq)
+    const learned = readSeqs(this.#reader, [session]).then((seqs) => {
+      if (!this.#told.has(session)) this.#told.set(session, seqs.get(session) ?? 0)
+    })
+    // If it cannot be read, the next comparison or commit tells.
+    learned.catch(() => {})
+  }
+
+  /** After our own commit. A listener that missed another's events is told to read for itself. */
+  #tell(batch: Batch): void {
+    for (const { session, was, seq, events } of batch.grown) {
+      if (!this.#listeners.watches(session)) continue
+      const told = this.#told.get(session)
+      this.#told.set(session, seq)
+      const isWhole = told === undefined || told === (was?.seq ?? 0)
+      this.#listeners.tell(session, isWhole ? events : null)
+    }
+    if (this.#listeners.hasCards) for (const session of batch.changes.keys()) this.#listeners.tellCard(session)
+    if (batch.stirred) this.#listeners.tellDue()
+    const grown = new Map([...batch.changes].map(([session, { row }]) => [session, row.seq]))
+    if (grown.size > 0 || batch.stirred) this.#hints?.tell(grown, batch.stirred)
+  }
+
+  async #write<T>(act: () => Promise<T>): Promise<T> {
+    // What is asked in the same moment goes on in the order in which it was asked.
+    await this.open()
+    return act()
+  }
+
+  async #read<T>(act: (sql: Sql) => Promise<T>): Promise<T> {
+    await this.open()
+    return act(this.#reader)
+  }
+
+  #check(): void {
+    if (this.#closing !== null) throw new Fault('store_closed', 'The store is closed.')
+  }
+}
+
+/** So often the clock is read when the store is opened: the quickest answer tells it best. */
+const CLOCK_ASKED = 3
+const NOW = 'select extract(epoch from clock_timestamp())::float8 * 1000 as now'
+const PAST_WORKERS = `update ~workers set until = $1::float8 where until - ttl > $1::float8 + ${CLOCK_SLACK_MS}`

@@ -1,0 +1,36 @@
+// The texts of the store's statements in the schema they are for: `~` before a name is the schema. Each is made once.
+import { Fault } from '../../kernel/failure.ts'
+import type { LaneSql, Sql, SqlValue } from './sql.ts'
+
+export const SCHEMA_DEFAULT = 'terret'
+
+/** Names that need no quotes anywhere: they stand in texts of SQL. */
+export function checkSchemaName(name: string): void {
+  if (/^[a-z_][a-z0-9_]{0,50}$/.test(name) && !name.startsWith('pg_')) return
+  const text = 'The schema of a Postgres store must be 1 to 51 small letters, digits and _, and not begin with "pg_".'
+  throw new Fault('invalid_config', text)
+}
+
+/** The same connection, for texts with `~`. */
+export function inSchema(sql: Sql, schema: string): Sql {
+  const known = new Map<string, string>()
+  return {
+    ask: <Row extends object>(name: string, text: string, values?: readonly SqlValue[]): Promise<readonly Row[]> => {
+      const whole = known.get(text) ?? text.replaceAll('~schema~', schema).replaceAll('~', `${schema}.`)
+      known.set(text, whole)
+      return sql.ask<Row>(name, whole, values)
+    },
+  }
+}
+
+export function laneInSchema(sql: LaneSql, schema: string): LaneSql {
+  return {
+    ...inSchema(sql, schema),
+    transaction: (work) => sql.transaction((inner) => work(inSchema(inner, schema))),
+  }
+}
+
+/** Which parts a statement is put together of, for its name: names may have 63 characters. */
+export function maskOf(parts: readonly boolean[]): string {
+  return parts.reduce((sum, has, i) => sum + (has ? 2 ** i : 0), 0).toString(36)
+}

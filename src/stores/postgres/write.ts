@@ -1,0 +1,416 @@
+// The one statement that writes a batch, if everything it was planned on is still so: else nothing is written (22012, a Stale).
+// Its parts follow from what the batch holds; few batches have more than three. Rows are locked in this order: sessions, workers,
+// accounts, holds. It decides nothing: batch.ts has.
+import type { Card } from '../../ports/store.ts'
+import { crc32 } from '../plan/checksum.ts'
+import { findable } from '../plan/facts.ts'
+import { SNAPSHOT_SPAN } from '../plan/snapshots.ts'
+import type { Batch, Change } from './batch.ts'
+import { cardIn, hourOf, type Row } from './rows.ts'
+import { lockKey } from './schema.ts'
+import { snapshotSum } from './snapshots.ts'
+import type { Sql, SqlValue } from './sql.ts'
+import { maskOf } from './texts.ts'
+
+/** A column of the rows that a part writes: its name, its type, and its values. */
+type Column = readonly [name: string, type: string, values: readonly SqlValue[]]
+/** `guards`: how many rows it must find or make; null where it makes no difference. */
+type Part = {
+  readonly key: string
+  readonly columns: readonly Column[]
+  readonly sql: string
+  readonly guards: number | null
+}
+
+/** Returns the time of the database. */
+export async function write(sql: Sql, batch: Batch): Promise<number> {
+  const all = partsOf(batch)
+  const parts = all.filter(isFilled)
+  const values: SqlValue[] = []
+  const withs = parts.flatMap(({ key, columns, sql: text }) => {
+    const from = columns.map(([, type, list]) => {
+      values.push(list)
+      return `$${values.length}::${type}[]`
+    })
+    const rows = `${key}_rows as (select * from unnest(${from.join(', ')}) r(${columns.map(([name]) => name).join(', ')}))`
+    return [rows, `${key} as (${text.replaceAll('$rows', `${key}_rows r`)})`]
+  })
+  const guarded = parts.filter(({ guards }) => guards !== null)
+  values.push(guarded.reduce((sum, { guards }) => sum + (guards ?? 0), 0))
+  const counts = guarded.map(({ key }) => `(select count(*) from ${key})`)
+  const text = `with ${withs.join(',\n')}
+    select 1 / (${['0', ...counts].join(' + ')} = $${values.length}::int)::int as good, extract(epoch from clock_timestamp())::float8 * 1000 as now`
+  const [row] = await sql.ask<{ now: number }>(`write ${maskOf(all.map(isFilled))}`, text, values)
+  return row?.now ?? 0
+}
+
+function partsOf(batch: Batch): readonly Part[] {
+  return [
+    ...sessionParts(batch),
+    ...workerParts(batch),
+    ...moneyParts(batch),
+    ...blobParts(batch),
+    ...logParts(batch),
+    ...snapshotParts(batch),
+  ]
+}
+
+function isFilled({ columns }: Part): boolean {
+  return (columns[0]?.[2].length ?? 0) > 0
+}
+
+const column = <T>(rows: readonly T[], name: string, type: string, of: (row: T) => SqlValue): Column => [
+  name,
+  type,
+  rows.map(of),
+]
+
+/** By number: so that two statements lock them in the same order. */
+function byNumber(a: { readonly row: Row }, b: { readonly row: Row }): number {
+  return a.row.n - b.row.n
+}
+
+const TURN = [
+  'seq',
+  'at',
+  'sum',
+  'epoch',
+  'worker',
+  'due',
+  'urgent',
+  'tries',
+  'trouble',
+  'status',
+  'root',
+  'agent',
+  'hour',
+]
+const TOLD = ['card', 'tokens', 'title', 'owner', 'folder', 'parent']
+
+function rowColumns(rows: readonly Change[]): readonly Column[] {
+  const of = (name: string, type: string, value: (row: Row, change: Change) => SqlValue): Column =>
+    column(rows, name, type, (change) => value(change.row, change))
+  return [
+    of('n', 'bigint', ({ n }) => n),
+    of('seq', 'int', ({ seq }) => seq),
+    of('at', 'float8', ({ at }) => at),
+    of('sum', 'int', ({ sum }) => sum),
+    of('epoch', 'bigint', ({ epoch }) => epoch),
+    of('worker', 'text', ({ worker }) => worker),
+    of('due', 'float8', ({ due }) => due),
+    of('urgent', 'boolean', ({ urgent }) => urgent),
+    of('tries', 'int', ({ tries }) => tries),
+    of('trouble', 'text', ({ trouble }) => trouble && JSON.stringify(trouble)),
+    of('status', 'text', ({ status }) => status),
+    of('root', 'text', ({ root }) => root),
+    of('agent', 'text', ({ agent }) => agent),
+    of('hour', 'bigint', ({ at }) => hourOf(at)),
+    // One that stays is not sent again.
+    of('card', 'text', ({ card }, { was }) => (card === was?.card ? null : card)),
+    of('tokens', 'float8', ({ facts }) => facts.tokens),
+    of('title', 'text', ({ facts }) => facts.title),
+    of('owner', 'text', ({ facts }) => facts.owner),
+    of('folder', 'text', ({ folder }) => folder),
+    of('parent', 'text', ({ parent }) => parent),
+  ]
+}
+
+function sessionParts(batch: Batch): readonly Part[] {
+  const all = [...batch.changes].map(([id, change]) => ({ id, ...change })).sort(byNumber)
+  const [changed, made] = [all.filter(({ was }) => was !== null), all.filter(({ was }) => was === null)]
+  const columns = [...TURN, ...TOLD]
+  const sets = columns.map((name) => (name === 'card' ? 'card = coalesce(r.card, s.card)' : `${name} = r.${name}`))
+  const guards = [...batch.guards.values()].sort((a, b) => a - b)
+  return [
+    {
+      key: 'changed',
+      columns: [...rowColumns(changed), column(changed, 'v', 'bigint', ({ was }) => was?.v ?? 0)],
+      sql: `update ~sessions s set v = s.v + 1, ${sets.join(', ')} from $rows where s.n = r.n and s.v = r.v returning 1`,
+      guards: changed.length,
+    },
+    {
+      key: 'made',
+      columns: [
+        ...rowColumns(made),
+        column(made, 'id', 'text', ({ id }) => id),
+        column(made, 'created', 'float8', ({ row }) => row.facts.created),
+      ],
+      sql: `insert into ~sessions (n, v, id, created, ${columns.join(', ')})
+        select n, 1, id, created, ${columns.join(', ')} from $rows on conflict do nothing returning 1`,
+      guards: made.length,
+    },
+    {
+      key: 'kept',
+      columns: [column(guards, 'n', 'bigint', (n) => n)],
+      sql: 'select s.n from $rows join ~sessions s on s.n = r.n for key share of s',
+      guards: guards.length,
+    },
+  ]
+}
+
+const WORKER_KEPT_MS = 24 * 60 * 60 * 1000
+
+function workerParts({ workers, endedLeases, isNewWorker, now }: Batch): readonly Part[] {
+  const rows = [...workers].sort(([a], [b]) => (a < b ? -1 : 1))
+  const ended = [...endedLeases].filter(([id]) => !workers.has(id))
+  return [
+    {
+      key: 'ended',
+      columns: [column(ended, 'id', 'text', ([id]) => id), column(ended, 'until', 'float8', ([, until]) => until)],
+      sql: 'select w.id from $rows join ~workers w on w.id = r.id and w.until = r.until for share of w',
+      guards: ended.length,
+    },
+    {
+      key: 'workers',
+      columns: [
+        column(rows, 'id', 'text', ([id]) => id),
+        column(rows, 'until', 'float8', ([, { until }]) => until),
+        column(rows, 'ttl', 'float8', ([, { ttlMs }]) => ttlMs),
+        column(rows, 'address', 'text', ([, { address }]) => address),
+        column(rows, 'host', 'text', ([, { host }]) => host),
+        column(rows, 'pid', 'float8', ([, { pid }]) => pid),
+        column(rows, 'started', 'float8', ([, { started }]) => started),
+      ],
+      // What a worker said of itself stays until it says otherwise.
+      sql: `insert into ~workers as w select * from $rows on conflict (id) do update set until = excluded.until, ttl = excluded.ttl,
+        address = coalesce(excluded.address, w.address), host = coalesce(excluded.host, w.host),
+        pid = coalesce(excluded.pid, w.pid), started = coalesce(excluded.started, w.started)`,
+      guards: null,
+    },
+    {
+      key: 'forgotten',
+      columns: [['before', 'float8', isNewWorker ? [now - WORKER_KEPT_MS] : []]],
+      sql: `delete from ~workers w using $rows where w.until < r.before and w.id <> all(select id from workers_rows)
+        and not exists (select 1 from ~sessions s where s.worker = w.id)`,
+      guards: null,
+    },
+  ]
+}
+
+/** As it was planned on. */
+const SAME =
+  'a.held = r.was_held and a.spent = r.was_spent and a.assumed = r.was_assumed and a.cap is not distinct from r.was_cap'
+const CAP = 'case when r.sets then r.cap else a.cap end'
+
+/**
+ * An account that others have changed since is changed by the difference, if what is asked for still fits. `exact`: it raised a limit,
+ * and must be as it was.
+ */
+function moneyParts(batch: Batch): readonly Part[] {
+  const all = [...batch.accounts.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
+  const pairs = all.map((row) => ({ row, was: batch.was('accounts', row.id) }))
+  const [known, fresh] = [
+    pairs.flatMap(({ row, was }) => (was ? [{ row, was }] : [])),
+    all.filter((row) => !batch.was('accounts', row.id)),
+  ]
+  const raised = [...batch.raised].flatMap((id) => {
+    const was = batch.accounts.has(id) ? null : batch.was('accounts', id)
+    return was ? [was] : []
+  })
+  type Pair = (typeof known)[number]
+  const of = (name: string, type: string, value: (pair: Pair) => SqlValue): Column => column(known, name, type, value)
+  const moved = (name: 'held' | 'spent' | 'assumed') =>
+    `${name} = case when ${SAME} then r.${name} else a.${name} + (r.${name} - r.was_${name}) end`
+  return [
+    {
+      key: 'accounts',
+      columns: [
+        of('id', 'text', ({ row }) => row.id),
+        of('sets', 'boolean', ({ row, was }) => row.limit !== was.limit),
+        of('cap', 'float8', ({ row }) => row.limit),
+        of('held', 'float8', ({ row }) => row.held),
+        of('spent', 'float8', ({ row }) => row.spent),
+        of('assumed', 'float8', ({ row }) => row.assumed),
+        of('was_cap', 'float8', ({ was }) => was.limit),
+        of('was_held', 'float8', ({ was }) => was.held),
+        of('was_spent', 'float8', ({ was }) => was.spent),
+        of('was_assumed', 'float8', ({ was }) => was.assumed),
+        of('asked', 'float8', ({ row }) => batch.asked.get(row.id) ?? 0),
+        of('exact', 'boolean', ({ row }) => batch.raised.has(row.id)),
+      ],
+      sql: `update ~accounts a set cap = ${CAP}, ${moved('held')}, ${moved('spent')}, ${moved('assumed')} from $rows
+        where a.id = r.id and ((${SAME}) or (not r.exact and (r.asked = 0 or ${CAP} is null or a.held + a.spent + r.asked <= ${CAP})))
+        returning 1`,
+      guards: known.length,
+    },
+    {
+      key: 'opened',
+      columns: [
+        column(fresh, 'id', 'text', ({ id }) => id),
+        column(fresh, 'cap', 'float8', ({ limit }) => limit),
+        column(fresh, 'held', 'float8', ({ held }) => held),
+        column(fresh, 'spent', 'float8', ({ spent }) => spent),
+        column(fresh, 'assumed', 'float8', ({ assumed }) => assumed),
+      ],
+      sql: 'insert into ~accounts select * from $rows on conflict do nothing returning 1',
+      guards: fresh.length,
+    },
+    {
+      key: 'raised',
+      columns: [column(raised, 'id', 'text', ({ id }) => id), column(raised, 'spent', 'float8', ({ spent }) => spent)],
+      sql: 'select a.id from $rows join ~accounts a on a.id = r.id and a.spent = r.spent for share of a',
+      guards: raised.length,
+    },
+    ...holdParts(batch),
+  ]
+}
+
+function holdParts(batch: Batch): readonly Part[] {
+  const rows = [...batch.holds].map(([key, hold]) => ({ key, hold, was: batch.was('holds', key) }))
+  const live = rows.flatMap(({ key, hold, was }) => (hold ? [{ key, hold, was }] : []))
+  const columnsOf = (some: typeof live): readonly Column[] => [
+    column(some, 'key', 'text', ({ key }) => key),
+    column(some, 'amount', 'float8', ({ hold }) => hold.amount),
+    column(some, 'accounts', 'text', ({ hold }) => JSON.stringify(hold.accounts)),
+    column(some, 'session', 'text', ({ hold }) => hold.session),
+  ]
+  const [made, changed] = [live.filter(({ was }) => !was), live.filter(({ was, hold }) => was && was !== hold)]
+  const closed = rows.filter(({ hold, was }) => hold === null && was !== null)
+  return [
+    {
+      key: 'held',
+      columns: columnsOf(made),
+      sql: 'insert into ~holds select * from $rows on conflict do nothing returning 1',
+      guards: made.length,
+    },
+    {
+      key: 'reheld',
+      columns: columnsOf(changed),
+      sql: `update ~holds h set amount = r.amount, accounts = r.accounts, session = r.session from $rows where h.key = r.key returning 1`,
+      guards: changed.length,
+    },
+    {
+      key: 'closed',
+      columns: [column(closed, 'key', 'text', ({ key }) => key)],
+      sql: 'delete from ~holds h using $rows where h.key = r.key returning 1',
+      guards: closed.length,
+    },
+  ]
+}
+
+/** Removal takes the same lock for itself alone: what is referred to stays, or is not there any more when it is referred to. */
+function blobParts({ blobs, refs }: Batch): readonly Part[] {
+  const rows = [...blobs.values()]
+  return [
+    {
+      key: 'locked',
+      columns: [['one', 'int', refs.length > 0 ? [1] : []]],
+      sql: `select pg_advisory_xact_lock_shared(${lockKey('blobs')}) from $rows`,
+      guards: refs.length > 0 ? 1 : null,
+    },
+    {
+      key: 'blobs',
+      columns: [
+        column(rows, 'hash', 'text', ({ hash }) => hash),
+        column(rows, 'media', 'text', ({ media }) => media),
+        column(rows, 'sum', 'int', ({ data }) => crc32(data) | 0),
+        column(rows, 'data', 'bytea', ({ data }) => Buffer.from(data)),
+      ],
+      sql: 'insert into ~blobs select * from $rows on conflict do nothing',
+      guards: null,
+    },
+    {
+      key: 'refs',
+      columns: [column(refs, 'hash', 'text', ({ hash }) => hash), column(refs, 'n', 'bigint', ({ n }) => n)],
+      sql: 'insert into ~blob_refs select distinct * from $rows on conflict do nothing',
+      guards: null,
+    },
+  ]
+}
+
+/** What no other statement can write: its session is guarded. Done after all guards were found good. */
+function logParts(batch: Batch): readonly Part[] {
+  const { events, letters, forks } = batch
+  const made = [...batch.changes.values()].filter(({ was }) => was === null)
+  const labels = made.flatMap(({ row }) =>
+    Object.entries(cardIn(row.card)?.labels ?? {}).map((label) => [row.n, ...label] as const),
+  )
+  const found = [...batch.changes].filter(([, { row, was }]) => was === null || isRenamed(row, was))
+  return [
+    {
+      key: 'events',
+      columns: [
+        column(events, 'n', 'bigint', ({ n }) => n),
+        column(events, 'seq', 'int', ({ seq }) => seq),
+        column(events, 'sum', 'int', ({ sum }) => sum),
+        column(events, 'body', 'text', ({ body }) => body),
+      ],
+      sql: 'insert into ~events select * from $rows',
+      guards: null,
+    },
+    {
+      key: 'letters',
+      columns: [
+        column(letters, 'n', 'bigint', ({ n }) => n),
+        column(letters, 'id', 'text', ({ id }) => id),
+        column(letters, 'seq', 'int', ({ seq }) => seq),
+      ],
+      sql: 'insert into ~inbox select * from $rows',
+      guards: null,
+    },
+    {
+      key: 'forks',
+      columns: [column(forks, 'n', 'bigint', ({ n }) => n), column(forks, 'origin', 'text', ({ origin }) => origin)],
+      sql: 'insert into ~forks select * from $rows',
+      guards: null,
+    },
+    {
+      key: 'labels',
+      columns: [
+        column(labels, 'name', 'text', ([, name]) => name),
+        column(labels, 'value', 'text', ([, , value]) => value),
+        column(labels, 'n', 'bigint', ([n]) => n),
+      ],
+      sql: 'insert into ~labels select * from $rows',
+      guards: null,
+    },
+    {
+      key: 'finds',
+      columns: [
+        column(found, 'n', 'bigint', ([, { row }]) => row.n),
+        column(found, 'text', 'text', ([session, { row }]) => textOf(session, row, cardIn(row.card))),
+      ],
+      sql: 'insert into ~finds select * from $rows on conflict (n) do update set text = excluded.text',
+      guards: null,
+    },
+  ]
+}
+
+/** The one before it goes, unless it is needed to reach events in the middle of the log. */
+function snapshotParts(batch: Batch): readonly Part[] {
+  const snapshots = [...batch.snapshots]
+  return [
+    {
+      key: 'snapshots',
+      columns: [
+        column(snapshots, 'n', 'bigint', ([, { n }]) => n),
+        column(snapshots, 'seq', 'int', ([, { seq }]) => seq),
+        column(snapshots, 'version', 'float8', ([, { version }]) => version),
+        column(snapshots, 'sum', 'int', ([session, each]) => snapshotSum(session, each)),
+        column(snapshots, 'body', 'text', ([, { body }]) => body),
+      ],
+      sql: `insert into ~snapshots select n, seq, true, version, sum, body from $rows
+        on conflict (n, seq) do update set own = true, version = excluded.version, sum = excluded.sum, body = excluded.body`,
+      guards: null,
+    },
+    {
+      key: 'spare',
+      columns: [
+        column(snapshots, 'n', 'bigint', ([, { n }]) => n),
+        column(snapshots, 'seq', 'int', ([, { seq }]) => seq),
+      ],
+      sql: `delete from ~snapshots p using $rows where p.n = r.n and p.own
+        and p.seq = (select max(l.seq) from ~snapshots l where l.n = r.n and l.own and l.seq < r.seq)
+        and r.seq - coalesce((select max(b.seq) from ~snapshots b where b.n = r.n and b.own and b.seq < p.seq), 0) <= ${SNAPSHOT_SPAN}`,
+      guards: null,
+    },
+  ]
+}
+
+function isRenamed(row: Row, was: Row): boolean {
+  return row.facts.title !== was.facts.title || row.facts.owner !== was.facts.owner || row.agent !== was.agent
+}
+
+function textOf(session: string, { agent, facts }: Row, card: Card | null): string {
+  return findable({ session, agent, title: facts.title, labels: card?.labels ?? {} })
+}

@@ -1,0 +1,80 @@
+// The contract of a Store that can `take`: due sessions are found and claimed in one step. A store without it is tested without this.
+import { describe, expect, it } from 'vitest'
+import type { Store, Taking } from '../../src/ports/store.ts'
+import { admit, claim, create, type MakeFixture, message, outcome, TTL, write, note } from './fixture.ts'
+
+export function describeTake(make: MakeFixture): void {
+  describe('take', () => {
+    const take = async (
+      store: Store,
+      worker: string,
+      wanted: Taking,
+    ): Promise<readonly (readonly [string, number])[]> => {
+      if (!store.take) throw new Error('this store cannot take')
+      return [...(await store.take(worker, TTL, wanted))].map(([session, { epoch }]) => [session, epoch] as const)
+    }
+
+    it('B-DIST-2: claims what is due in the order of `due`, at most `limit`, and no session for two workers', async () => {
+      const { store, clock } = await make()
+      for (const [i, id] of ['c', 'a', 'b', 'd'].entries()) await create(store, id, { due: clock.time - 100 * (9 - i) })
+      await create(store, 'later', { due: clock.time + 1 })
+      await admit(store, 'd', message('m'))
+      const order = await store.due(9)
+      expect(order).toEqual(['d', 'c', 'a', 'b'])
+      expect(await take(store, 'w1', { limit: 2 })).toEqual(order.slice(0, 2).map((id) => [id, 1]))
+      expect(await store.due(9)).toEqual(order.slice(2))
+      expect(await take(store, 'w2', { limit: 9 })).toEqual(order.slice(2).map((id) => [id, 1]))
+      expect(await take(store, 'w3', { limit: 9 })).toEqual([])
+      expect(await store.claim('c', 'w3', TTL)).toBeNull()
+      const [held] = await take(store, 'w1', { limit: 0 })
+      expect(held).toBeUndefined()
+      expect(await outcome(take(store, 'w1', { limit: -1 }))).toBe('invalid_input')
+      // The claims are leases as any other: they write, they end, and what was held is taken with a higher epoch.
+      const seq = (await store.card('c'))?.seq ?? 0
+      await write(store, { session: 'c', worker: 'w1', epoch: 1, seq }, [note('x')], {
+        card: { ...(await cardOf(store, 'c')), due: clock.time },
+      })
+      clock.advance(TTL + 1)
+      expect(await take(store, 'w3', { limit: 9, agents: ['a'] })).toContainEqual(['c', 2])
+    })
+
+    it('B-DIST-3: takes only what is of these agents, and with `fresh` nothing that failed before', async () => {
+      const { store, clock } = await make()
+      const due = clock.time - 1
+      for (const [id, agent] of [
+        ['a1', 'a'],
+        ['b1', 'b'],
+        ['a2', 'a'],
+        ['c1', 'c'],
+      ] as const)
+        await create(store, id, { due, agent })
+      const lost = await claim(store, 'a1', 'lost')
+      const failed = await claim(store, 'a2', 'w0')
+      await store.release('a2', failed.epoch, { attempts: 2, reason: 'it broke', until: due })
+      clock.advance(TTL + 1)
+      expect(await take(store, 'w1', { limit: 9, agents: ['a', 'b'], fresh: true })).toEqual([['b1', 1]])
+      expect(await store.take?.('w1', TTL, { limit: 9, agents: ['a'] })).toEqual(
+        new Map([
+          ['a1', { epoch: lost.epoch + 1, until: clock.time + TTL, failed: 1 }],
+          ['a2', { epoch: failed.epoch + 1, until: clock.time + TTL, failed: 2 }],
+        ]),
+      )
+      expect(await store.due(9)).toEqual(['c1'])
+      expect(await take(store, 'w1', { limit: 9, agents: [] })).toEqual([])
+    })
+
+    it('B-DIST-3: a worker that takes says which process it is, as one that claims', async () => {
+      const { store, clock } = await make()
+      await create(store, 's', { due: clock.time })
+      const process = { host: 'h', pid: 7, started: 3 }
+      await take(store, 'w1', { limit: 1, process })
+      expect(await store.holders('h')).toEqual([{ worker: 'w1', process }])
+    })
+  })
+}
+
+async function cardOf(store: Store, session: string) {
+  const card = await store.card(session)
+  if (!card) throw new Error(`there is no card of ${session}`)
+  return card
+}

@@ -1,0 +1,76 @@
+// How the tables of a Postgres store come to be: once, whole, and never over those of another program or of a newer version.
+import { describe, expect, it } from 'vitest'
+import { SCHEMA_VERSION } from '../../src/stores/postgres/schema.ts'
+import { PostgresStore } from '../../src/stores/postgres/store.ts'
+import { create, outcome, seqs } from '../contract/fixture.ts'
+import { clientOf, connectionsTo } from '../stores/postgres-client.ts'
+import { meddle, newSchema, noPostgres, openPostgres, sharedServer } from '../stores/postgres-server.ts'
+
+async function storeIn(schema: string): Promise<PostgresStore> {
+  return new PostgresStore(await connectionsTo(await sharedServer()), { schema })
+}
+
+const tablesIn = async (schema: string): Promise<number> => {
+  const rows = await meddle<{ tables: string }>(
+    `select count(*) as tables from pg_tables where schemaname = '${schema}'`,
+  )
+  return Number(rows[0]?.tables)
+}
+
+describe.skipIf(noPostgres)('the tables of a Postgres store', () => {
+  it('B-PG-7: of many processes that open an empty database at once, one makes the tables, and all go on', async () => {
+    for (let round = 0; round < 3; round++) {
+      const schema = newSchema()
+      const stores = await Promise.all(Array.from({ length: 6 }, () => openPostgres({ schema })))
+      await Promise.all(stores.map((store, i) => create(store, `s${i}`)))
+      for (const [i, store] of stores.entries()) expect(await seqs(store, `s${i}`)).toEqual([1])
+      expect(await meddle(`select version from ${schema}.meta`)).toEqual([{ version: SCHEMA_VERSION }])
+    }
+  })
+
+  it('B-PG-7: a process that is cut off while it makes them leaves nothing, and the next one makes them', async () => {
+    const schema = newSchema()
+    const store = await storeIn(schema)
+    // The first table is made when nobody else makes tables: held back there, by a lock on what it asks for.
+    const holder = clientOf(await sharedServer())
+    await holder.connect()
+    await holder.query('begin')
+    await holder.query(`select pg_advisory_xact_lock(1, hashtext('${schema}.'))`)
+    const opening = outcome(store.open()).catch((error: Error) => error.message)
+    const waiting = `select pid from pg_stat_activity where wait_event_type = 'Lock' and query like 'do %${schema}%'`
+    let pids: readonly { pid: number }[] = []
+    while (pids.length === 0) pids = await meddle<{ pid: number }>(waiting)
+    await meddle(`select pg_terminate_backend(${pids[0]?.pid})`)
+    expect(await opening).toMatch(/terminat/i)
+    await holder.query('rollback')
+    await holder.end()
+    expect(await tablesIn(schema)).toBe(0)
+    await create(await openPostgres({ schema }), 's')
+    expect(await tablesIn(schema)).toBeGreaterThan(10)
+  })
+
+  it('B-PG-8: tables of a newer version are refused with store_newer, those of another program with store_unsupported, before any write', async () => {
+    const schema = newSchema()
+    await (await openPostgres({ schema })).close()
+    await meddle(`update ${schema}.meta set version = ${SCHEMA_VERSION + 1}`)
+    const newer = await storeIn(schema)
+    expect(await outcome(newer.open())).toBe('store_newer')
+    expect(await outcome(create(newer, 's'))).toBe('store_newer')
+    // A refused opening is tried again by the next call.
+    await meddle(`update ${schema}.meta set version = ${SCHEMA_VERSION}`)
+    expect(await outcome(create(newer, 's'))).toBe('ok')
+    await newer.close()
+    const foreign = newSchema()
+    await meddle(`create schema ${foreign}; create table ${foreign}.sessions (id int)`)
+    const store = await storeIn(foreign)
+    expect(await outcome(store.open())).toBe('store_unsupported')
+    expect(await tablesIn(foreign)).toBe(1)
+    await store.close()
+  })
+
+  it('B-PG-8: a schema that was made for it beforehand is used', async () => {
+    const schema = newSchema()
+    await meddle(`create schema ${schema}`)
+    await create(await openPostgres({ schema }), 's')
+  })
+})
