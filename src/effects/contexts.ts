@@ -14,7 +14,7 @@ import { cloneJson } from './clone-json.ts'
 import { shownText } from './outcomes.ts'
 import { markOf, type Stream } from '../riders/redact/redact.ts'
 import { sleep } from '../engine/sleep.ts'
-import { callSpanIdOf, spanIdOf } from '../tracing/span.ts'
+import { callSpanIdOf, spanIdOf } from '../view/spans/span.ts'
 import { traceparentIn } from './trace-context.ts'
 import { readerIn, type Tools } from './toolbox.ts'
 import { agentFor, cleanBlob, modelNamed, refOf, type Services } from '../engine/wiring.ts'
@@ -55,6 +55,8 @@ export class ModelContext implements CallContext {
   get spoke(): boolean {
     return this.#spoke
   }
+
+  readonly now = (): number => this.#cache.now()
 
   readonly emit = (delta: Delta): void => {
     const { redactor, live } = this.#services
@@ -152,6 +154,8 @@ export class ToolRunContext implements ToolContext {
     this.#flight = flight
     this.#secrets = secrets
   }
+
+  readonly now = (): number => this.#cache?.now() ?? this.#services.store.now()
 
   /** The account for what the handler asks of models. Without it none can be asked. */
   paidBy(cache: SessionCache, allowances: () => Promise<Allowances>): void {

@@ -26,12 +26,14 @@ type Frozen = {
   readonly policy: Blob | null
 }
 
+type Opened = { readonly text: string; readonly model: string | null }
+
 export class Preparer {
   readonly #services: Services
   /** A set of tools does not change; when an agent's tools do, it gets another set. So each is hashed once. */
   readonly #frozen = new WeakMap<Tools, Frozen>()
-  /** What is said of where a session was opened, which never changes. */
-  readonly #places = new WeakMap<SessionCache, string>()
+  /** What is said of where a session was opened, and the model that a fork goes on with. Neither ever changes. */
+  readonly #places = new WeakMap<SessionCache, Opened>()
 
   readonly #runs: FrozenRuns
   readonly #allowances: () => Promise<Allowances>
@@ -47,9 +49,10 @@ export class Preparer {
     const { session } = cache
     let chosen: Chosen = { ...NOTHING_CHOSEN, agent: agentIn(this.#services, session), metadata: session.metadata }
     try {
-      if (session.inputs.some(({ seq, chooses }) => chooses && effect.inputs.includes(seq))) {
+      const { model } = await this.#placeOf(cache)
+      if (model !== null || session.inputs.some(({ seq, chooses }) => chooses && effect.inputs.includes(seq))) {
         const { chosenBy } = await import('./run-options.ts')
-        chosen = await chosenBy(this.#services, cache, effect.inputs)
+        chosen = await chosenBy(this.#services, cache, effect.inputs, model)
         if (chosen.agent.budget !== null) await (await this.#allowances()).learn(chosen.agent)
       }
       return await this.#prepare(effect, cache, flight, chosen)
@@ -176,11 +179,23 @@ export class Preparer {
 
   /** What the session was opened with is said last: what comes before is the same for every session of the agent. */
   async #placed(cache: SessionCache, { said, instructions }: Pick<Frozen, 'said' | 'instructions'>): Promise<Blob> {
-    const { store, redactor } = this.#services
-    const place = this.#places.get(cache) ?? originText(await readOrigin(store, cache))
-    this.#places.set(cache, place)
-    if (place === '') return instructions
-    return textBlob(redactor.text([said, place].filter((text) => text !== '').join('\n\n')), 'text/plain')
+    const { text } = await this.#placeOf(cache)
+    if (text === '') return instructions
+    const whole = [said, text].filter((each) => each !== '').join('\n\n')
+    return textBlob(this.#services.redactor.text(whole), 'text/plain')
+  }
+
+  async #placeOf(cache: SessionCache): Promise<Opened> {
+    const known = this.#places.get(cache)
+    if (known) return known
+    const { store } = this.#services
+    const first = cache.first ?? (await store.read(cache.id, 0, 1)).events[0]
+    const { fork } = first?.type === 'session.created' ? first : {}
+    // What is in a file chooses no model.
+    const model = cache.session.imported === undefined ? (fork?.model ?? null) : null
+    const opened = { text: originText(await readOrigin(store, { id: cache.id, first })), model }
+    this.#places.set(cache, opened)
+    return opened
   }
 
   #frozenBy(agent: Agent, tools: Tools): Frozen {

@@ -25,11 +25,20 @@ export type Chosen = {
   readonly metadata: Metadata | undefined
 }
 
-/** What the messages that open a run chose for it. What is in a file chooses neither a model nor limits, nor whose run it is. */
-export async function chosenBy(services: Services, cache: SessionCache, inputs: readonly number[]): Promise<Chosen> {
+/**
+ * What the messages that open a run chose for it, over the `model` that its session goes on with, if it has one. What is in a file
+ * chooses neither a model nor limits, nor whose run it is.
+ */
+export async function chosenBy(
+  services: Services,
+  cache: SessionCache,
+  inputs: readonly number[],
+  model: string | null,
+): Promise<Chosen> {
   const { session } = cache
   let metadata = session.metadata
-  let frozen: Frozen | null = null
+  const own = model === null ? {} : { model }
+  let frozen: Frozen | null = model === null ? null : { ...own, message: '' }
   for (const { seq, chooses } of session.inputs) {
     if (!chooses || !inputs.includes(seq)) continue
     const [event] = (await services.store.read(cache.id, seq - 1, 1)).events
@@ -37,7 +46,7 @@ export async function chosenBy(services: Services, cache: SessionCache, inputs: 
     const foreign = seq <= (session.imported ?? 0)
     if (event.metadata !== undefined && !foreign) metadata = { ...metadata, ...event.metadata }
     if (event.options !== undefined)
-      frozen = { ...(foreign ? harmless(event.options) : event.options), message: event.id }
+      frozen = { ...own, ...(foreign ? harmless(event.options) : event.options), message: event.id }
   }
   const agent = agentIn(services, session)
   if (frozen === null) return { agent, options: null, tools: null, own: false, metadata }

@@ -1,7 +1,7 @@
 // Where in a trace the work of a run stands, for those that go on with it: tools, model requests and children. It makes no spans.
 import type { Session } from '../kernel/session.ts'
-import { traceIdOf } from '../tracing/span.ts'
-import { readTraceparent, traceparentOf } from '../tracing/traceparent.ts'
+import { traceIdOf } from '../view/spans/span.ts'
+import { readTraceparent, traceparentOf } from '../view/spans/traceparent.ts'
 import type { Services } from '../engine/wiring.ts'
 
 type Place = { readonly id: string; readonly session: Pick<Session, 'run' | 'parent'> }

@@ -1,15 +1,12 @@
-// What an owner's write has besides the facts: the stamp of each event, and the card of the session, the one row that indexes read.
-// Both are derived: the card can be made again from the log at any time.
-import type { CallKey, Mutable } from '../kernel/content.ts'
+// What an owner's write has besides the facts: the stamp of each event, and the card of the session as it is after them.
 import type { OwnerBody, OwnerEvent } from '../kernel/event.ts'
 import { open, take } from '../kernel/fold.ts'
-import type { Call } from '../kernel/ledger.ts'
 import type { Here } from '../kernel/limits.ts'
-import { type Decision, next } from '../kernel/next.ts'
-import type { Card, OwnerWrite, Status } from '../ports/store.ts'
+import { next } from '../kernel/next.ts'
+import type { OwnerWrite } from '../ports/store.ts'
 import type { Session } from '../kernel/session.ts'
 import { timesOf } from '../stores/plan/plan.ts'
-import { isForChild } from '../view/calls.ts'
+import { cardOf } from '../view/card.ts'
 
 /** These events on top of a session, with the card it has then. For what is written outside of any attempt. */
 export function ownerWrite(id: string, before: Session, bodies: readonly OwnerBody[], here: Here): OwnerWrite {
@@ -27,64 +24,4 @@ export function ownerWrite(id: string, before: Session, bodies: readonly OwnerBo
 export function stamped({ seq, at }: Session, { now, epoch }: Here, body: OwnerBody): OwnerEvent {
   if (now < at) return { seq: seq + 1, ...timesOf(at, now), epoch, ...body }
   return { seq: seq + 1, at: now, epoch, ...body }
-}
-
-export function cardOf(session: string, s: Session, decision: Decision): Card {
-  const open = s.run?.turn?.open ?? []
-  const due = decision.type === 'rest' ? decision.until : s.at
-  const card: Mutable<Card> = {
-    session,
-    agent: s.agent,
-    root: s.parent?.root ?? session,
-    status: statusOf(s, decision),
-    due,
-    seq: s.seq,
-    at: s.at,
-    cost: s.cost,
-    asks: keysOf(open, 'asked'),
-    waits: keysOf(open, 'outside'),
-    wakes: s.wakes.length,
-    outcome: s.last?.type ?? null,
-  }
-  const { trouble, failures = 0 } = s.run ?? {}
-  if (trouble)
-    card.outage = { reason: `${trouble.class}: ${trouble.message}`.slice(0, REASON_CHARS_MAX), tries: failures }
-  else if (s.deferred)
-    card.outage = { reason: s.deferred.reason.slice(0, REASON_CHARS_MAX), tries: s.deferred.tries, begins: false }
-  if (s.last?.type === 'halted') card.cause = s.last.reason.slice(0, REASON_CHARS_MAX)
-  if (s.held) card.held = true
-  if (s.parent !== null) card.parent = s.parent.session
-  if (s.parent?.task !== undefined) card.task = s.parent.task
-  if (s.folder !== undefined) card.folder = s.folder
-  if (s.labels !== undefined) card.labels = s.labels
-  // What is looked at then comes before other wakes of that time.
-  if (s.wakes.some((wake) => wake.urgent && wake.due === due)) card.urgent = true
-  return card
-}
-
-const REASON_CHARS_MAX = 500
-
-const NONE: readonly CallKey[] = []
-
-function keysOf(open: readonly Call[], state: Call['state']['type']): readonly CallKey[] {
-  let keys: CallKey[] | null = null
-  for (let i = 0; i < open.length; i++) {
-    const { key, state: is } = open[i] as Call
-    if (is.type === state) (keys ??= []).push(key)
-  }
-  return keys ?? NONE
-}
-
-function statusOf(s: Session, decision: Decision): Status {
-  if (s.closed) return 'terminated'
-  if (decision.type !== 'rest') return 'running'
-  if (decision.waiting === 'retry') return 'rescheduling'
-  if (decision.waiting === 'answer') return waitsForChildren(s) ? 'running' : 'requires_action'
-  if (decision.waiting === 'approval' || decision.waiting === 'resume') return 'requires_action'
-  return s.wakes.length > 0 ? 'rescheduling' : 'idle'
-}
-
-/** And for nobody else: it goes on by itself when they have answered. What a child asks is on the card of the child. */
-function waitsForChildren({ run }: Session): boolean {
-  return (run?.turn?.open ?? []).every((call) => call.state.type !== 'outside' || isForChild(call))
 }

@@ -63,10 +63,11 @@ export async function drive(job: Job, stopSignal: StopSignal): Promise<Ended> {
 async function write(job: Job, flights: Flights, stopSignal: StopSignal): Promise<CommitPlan> {
   const { cache, store, clock } = job
   let plan = planCommit(job, flights, stopSignal, null)
-  for (let giveUpAt = 0; ; ) {
+  for (let giveUpAt = 0, asked = false; ; ) {
     if (plan.events.length === 0 && !plan.write.release) break
     try {
-      for (const rider of job.riders) if (rider.complete) plan = (await rider.complete(plan)) ?? plan
+      if (!asked) for (const rider of job.riders) if (rider.complete) plan = (await rider.complete(plan)) ?? plan
+      asked = true // From here on its answer may get lost: then the very same is written again.
       await store.commit(plan.writes)
       job.renewed(plan.at)
       for (const event of plan.events) cache.keep(event)
@@ -77,16 +78,15 @@ async function write(job: Job, flights: Flights, stopSignal: StopSignal): Promis
       if (!(error instanceof Fault)) throw error
       const { code } = error
       giveUpAt ||= plan.at + job.patienceMs
+      if (code !== 'store_busy') asked = false
       if (code === 'conflict' || (code === 'over_budget' && !plan.broke)) {
         // The uncommitted is dropped, the log is read again, and all is decided anew. What landed stays in hand.
         const broke = code === 'over_budget' && !(await flights.recounted()) ? await brokeBy(error) : null
         await cache.open()
         plan = planCommit(job, flights, stopSignal, broke)
-      } else if (
-        (code === 'disk_full' || code === 'store_busy') &&
-        clock.now() < giveUpAt &&
-        stopSignal.reason !== 'lost'
-      ) {
+      } else if ((code === 'disk_full' || code === 'store_busy') && clock.now() < giveUpAt) {
+        // Another worker may have it: this one can write nothing more, or has written all it had to.
+        if (stopSignal.reason === 'lost') throw new Fault('lease_lost', error.message)
         await sleep(clock, 250)
       } else throw error
     }

@@ -1,9 +1,9 @@
 // The due loop: finds what is due by the store's index and has it looked at, until it is told to stop or has nothing to do.
 // It drives nothing and decides nothing about a session: it only knows when to look next.
 import { Fault } from '../kernel/failure.ts'
-import type { Store } from '../ports/store.ts'
+import type { Claim, Store, Taking } from '../ports/store.ts'
 import type { Clock } from '../ports/system.ts'
-import { callable, type Check, clockCheck, count, having, ms, needed, optionsOf } from '../options.ts'
+import { callable, type Check, clockCheck, count, filled, having, listOf, ms, needed, optionsOf } from '../options.ts'
 import { Bell } from './bell.ts'
 import { Peers } from './peers.ts'
 import { systemClock } from './platform.ts'
@@ -17,6 +17,8 @@ export type WorkOptions = {
   readonly idleMs?: number
   /** Begin nothing more after so many looks at sessions. Default: no bound. */
   readonly looksMax?: number
+  /** Only sessions of these agents. Default: of all that the harness has. */
+  readonly agents?: readonly string[]
   /** Begin nothing more when it is aborted. What runs comes to its rest. */
   readonly signal?: AbortSignal
 }
@@ -24,7 +26,17 @@ export type WorkOptions = {
 /** For ever, which is the default, may also be said. */
 const idle: Check = (value, name, of) => (value === Number.POSITIVE_INFINITY ? null : ms(value, name, of))
 const signal: Check = (value) => (value instanceof AbortSignal ? null : 'must be an AbortSignal')
-export const checkWork = optionsOf<WorkOptions>('work', { width: count(1), idleMs: idle, looksMax: count(1), signal })
+const names: Check = (value, name, of) =>
+  Array.isArray(value) && value.length === 0
+    ? 'is empty. Name an agent, or leave it out'
+    : listOf(filled)(value, name, of)
+export const checkWork = optionsOf<WorkOptions>('work', {
+  width: count(1),
+  idleMs: idle,
+  looksMax: count(1),
+  agents: names,
+  signal,
+})
 
 /** Why it ended, and how often it looked at a session. */
 export type Worked = { readonly type: 'idle' | 'stopped' | 'looks_max'; readonly looks: number }
@@ -35,10 +47,14 @@ export type DueLoopOptions = {
   readonly width: number
   readonly idleMs: number
   readonly looksMax?: number
+  /** Only sessions of these agents. Default: of all. */
+  readonly agents?: readonly string[]
   /** How many sessions this worker drives now, also those it was asked to. */
   readonly driving: () => number
-  /** Looks at a session, with others at the same time or `alone`. Never rejects. */
-  readonly look: (session: string, alone: boolean) => Promise<LookResult>
+  /** Looks at a session, with others at the same time or `alone`. With a `claim` it is this worker's already. Never rejects. */
+  readonly look: (session: string, alone: boolean, claim?: Claim) => Promise<LookResult>
+  /** The store's `take` as this worker, where the store has it. Without it each session is claimed by `look`. */
+  readonly take?: (wanted: Pick<Taking, 'limit' | 'agents' | 'fresh'>) => Promise<ReadonlyMap<string, Claim>>
   readonly report: (error: unknown) => void
   /** The other workers of this host. Default: those that the system tells of. */
   readonly peers?: Pick<Peers, 'look'>
@@ -50,8 +66,10 @@ const checkDueLoop = optionsOf<DueLoopOptions>('new DueLoop', {
   width: needed(count(1)),
   idleMs: needed(idle),
   looksMax: count(1),
+  agents: names,
   driving: needed(callable),
   look: needed(callable),
+  take: callable,
   report: needed(callable),
   peers: having('leave it out', 'look'),
 })
@@ -88,6 +106,8 @@ export class DueLoop {
   readonly #suspects = new Set<string>()
   #suspectsUntil = 0
   #looks = 0
+  /** How many looks have ended. One that ends while others are looked for may have made room for what was passed over. */
+  #ended = 0
   #idleSince = Number.POSITIVE_INFINITY
   #stopped = false
 
@@ -138,31 +158,64 @@ export class DueLoop {
 
   /** Asks which sessions are due, has each looked at, and says when to ask again; null when there has been nothing to do for long enough. */
   async #round(): Promise<number | null> {
-    const { store, width, idleMs, looksMax = Number.POSITIVE_INFINITY, driving } = this.#around
+    const { store, agents, width, idleMs, looksMax = Number.POSITIVE_INFINITY, driving } = this.#around
     const free = Math.min(width - driving(), looksMax - this.#looks)
     // A session that comes to rest rings the bell.
     if (free <= 0) return Number.POSITIVE_INFINITY
     const peers = await this.#peers.look()
     if (this.#clock.now() >= this.#suspectsUntil) this.#suspects.clear()
-    const found = await this.#due(free)
-    for (const session of found) await this.#consider(session)
+    const ended = this.#ended
+    const found = await this.#find(free)
     const now = this.#clock.now()
-    this.#idleSince = this.#looking.size > 0 ? Number.POSITIVE_INFINITY : Math.min(this.#idleSince, now)
+    const busy = this.#looking.size > 0 || this.#ended > ended
+    this.#idleSince = busy ? Number.POSITIVE_INFINITY : Math.min(this.#idleSince, now)
     const idleAt = this.#idleSince + idleMs
     if (now >= idleAt) return null
-    const due = (await store.nextDue()) ?? Number.POSITIVE_INFINITY
+    const due = (await store.nextDue(agents)) ?? Number.POSITIVE_INFINITY
     if (due === Number.POSITIVE_INFINITY) return Math.min(idleAt, peers.again)
     const next = now + due - store.now()
     // What is due and was not found is being claimed, or is left alone for a moment.
-    const soon = now + (found.length > 0 ? CLAIM_MS : TROUBLE_MS)
+    const soon = now + (found > 0 ? CLAIM_MS : TROUBLE_MS)
     return Math.min(idleAt, peers.again, now + WAIT_MS_MAX, next <= now ? soon : next)
   }
 
-  async #due(free: number): Promise<readonly string[]> {
-    const { store } = this.#around
+  /** Has what is due looked at, and says how many that were. */
+  async #find(free: number): Promise<number> {
     const now = this.#clock.now()
     for (const [session, { until }] of this.#shy) if (until + BACKOFF_MS_MAX < now) this.#shy.delete(session)
-    const found = await store.due(free + this.#looking.size + this.#shy.size + this.#suspects.size)
+    // A session that is left alone for a moment would be taken again and again.
+    if (this.#around.take && this.#shy.size === 0) return this.#take(this.#around.take, free)
+    const found = await this.#due(free, now)
+    for (const session of found) await this.#consider(session)
+    return found.length
+  }
+
+  /**
+   * The first one whatever it is, so that one that failed before is not passed over for ever; then those that did not fail; and if there
+   * are places left, one that did.
+   */
+  async #take(take: NonNullable<DueLoopOptions['take']>, free: number): Promise<number> {
+    const { agents } = this.#around
+    const of = agents ? { agents } : {}
+    let left = free
+    const taken = async (wanted: Pick<Taking, 'limit' | 'fresh'>): Promise<number> => {
+      const claims = this.#stopped ? [] : [...(await take({ ...wanted, ...of }))]
+      for (const [session, claim] of claims) {
+        if (this.#stopped) await this.#around.store.release(session, claim.epoch)
+        else this.#look(session, claim.failed > 0, claim)
+      }
+      left -= claims.length
+      return claims.length
+    }
+    if (this.#suspect === null && (await taken({ limit: 1 })) === 0) return 0
+    if (left > 0) await taken({ limit: left, fresh: true })
+    if (left > 0 && this.#suspect === null) await taken({ limit: 1 })
+    return free - left
+  }
+
+  async #due(free: number, now: number): Promise<readonly string[]> {
+    const { store, agents } = this.#around
+    const found = await store.due(free + this.#looking.size + this.#shy.size + this.#suspects.size, agents)
     const ready = found.filter((session) => {
       if (this.#looking.has(session) || this.#suspects.has(session)) return false
       return (this.#shy.get(session)?.until ?? 0) <= now
@@ -181,11 +234,13 @@ export class DueLoop {
     }
   }
 
-  #look(session: string, alone: boolean): void {
+  #look(session: string, alone: boolean, claim?: Claim): void {
     this.#looks += 1
     if (alone) this.#suspect = session
-    const looked = this.#around.look(session, alone).then((seen) => {
-      this.#looking.delete(session)
+    const looked = this.#around.look(session, alone, claim).then((seen) => {
+      this.#ended += 1
+      // One that was taken after its lease had ended is looked at twice for a moment.
+      if (this.#looking.get(session) === looked) this.#looking.delete(session)
       if (alone) {
         this.#suspect = null
         this.#suspects.clear()

@@ -16,6 +16,8 @@ export type LeaseOptions = {
   readonly store: Store
   readonly clock: Clock
   readonly driven: ReadonlyMap<string, Driven>
+  /** Other processes may have the same name. */
+  readonly named: boolean
 }
 
 export class Leases {
@@ -25,6 +27,10 @@ export class Leases {
   #extending = false
   /** The last heartbeat found the disk full: no other worker can claim anything then, so what waits for room is not given up. */
   #full = false
+  /** Sessions that the last heartbeat found held and not driven, with their epochs. */
+  #idle: ReadonlyMap<string, number> = new Map()
+  /** Claims that were asked for and not answered. */
+  readonly #asked = new Set<string>()
 
   constructor(options: LeaseOptions) {
     this.#options = options
@@ -73,6 +79,7 @@ export class Leases {
         this.#full = false
         this.renew(begun + leaseMs)
         this.#lose((session, epoch) => epoch !== 0 && held.get(session) !== epoch)
+        this.#giveBack(held)
       })
       .catch((error: unknown) => {
         // The lease ends by the clock if no heartbeat comes through.
@@ -81,6 +88,31 @@ export class Leases {
       .finally(() => {
         this.#extending = false
       })
+  }
+
+  /**
+   * Claims and releases whose answers were lost: the store believes that this worker has these sessions, and each heartbeat would keep
+   * them from all others. Given back at the second heartbeat, because at the first the answer may only be late.
+   */
+  #giveBack(held: ReadonlyMap<string, number>): void {
+    const { store, driven, named } = this.#options
+    const ours = (session: string): boolean => !driven.has(session) && (!named || this.#asked.has(session))
+    const idle = new Map([...held].filter(([session]) => ours(session)))
+    for (const [session, epoch] of idle) {
+      if (this.#idle.get(session) !== epoch) continue
+      this.#asked.delete(session)
+      store.release(session, epoch).catch(() => {})
+    }
+    this.#idle = idle
+  }
+
+  /** Another process of this name may drive what it holds: of such a worker only what it asked for itself is given back. */
+  asked(session: string): void {
+    if (this.#options.named) this.#asked.add(session)
+  }
+
+  answered(session: string): void {
+    this.#asked.delete(session)
   }
 
   #lose(lost: (session: string, epoch: number) => boolean): void {

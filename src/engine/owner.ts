@@ -3,8 +3,9 @@
 import type { FlightContext } from './flights.ts'
 import type { InboxBody, OwnerBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
-import type { Blob, Charge, OwnerWrite, Receipt, Store } from '../ports/store.ts'
+import type { Blob, Charge, OwnerWrite, Receipt, Store, Write } from '../ports/store.ts'
 import { EMPTY, type Session } from '../kernel/session.ts'
+import { again } from './again.ts'
 import { ownerWrite } from './card.ts'
 import { headOf } from '../riders/children/tree.ts'
 import type { Origin } from '../sessions/origin.ts'
@@ -49,12 +50,13 @@ export async function asOwner<T>(
       const clean = events.map((body) => redactor.body(body))
       const write = { ...ownerWrite(id, session, clean, { now: store.now(), epoch }), charges }
       const inbox = { session: id, lane: 'inbox', events: sends.map((body) => redactor.body(body)), blobs } as const
-      const receipts = await committed(store, sends.length > 0 ? [write, inbox] : [write])
+      const receipts = await committed(services, write, sends.length > 0 ? inbox : null)
       if (receipts) return { value, sent: receipts[1] ?? null }
     }
   } finally {
     over.abort()
-    await store.release(id, epoch)
+    // If that cannot be said the lease ends by the clock: what was done is done.
+    await again(services.clock, () => store.release(id, epoch)).catch(() => {})
   }
 }
 
@@ -71,7 +73,7 @@ async function stay({ store, clock }: Services, name: string, over: AbortSignal)
 async function claimed(services: Services, id: string, name: string): Promise<number> {
   const { store, clock } = services
   for (let tries = 1; ; tries++) {
-    const claim = await store.claim(id, name, LEASE_MS, selfOf(services))
+    const claim = await again(clock, () => store.claim(id, name, LEASE_MS, selfOf(services)))
     if (claim) return claim.epoch
     if (tries === 1 && (await endDead(services)).ended > 0) continue
     const { run, inputs } = await headOf(store, id)
@@ -81,20 +83,35 @@ async function claimed(services: Services, id: string, name: string): Promise<nu
   }
 }
 
-/** Null when the session has grown since it was looked at. */
-async function committed(store: Store, writes: Parameters<Store['commit']>[0]): Promise<readonly Receipt[] | null> {
-  try {
-    return await store.commit(writes)
-  } catch (error) {
-    if (error instanceof Fault && error.code === 'conflict') return null
-    throw error
-  }
+type Letters = Extract<Write, { readonly lane: 'inbox' }>
+
+/** Null when the session has grown since it was looked at: not by these very letters, whose first answer may have been lost. */
+async function committed(
+  { store, clock }: Services,
+  write: OwnerWrite,
+  inbox: Letters | null,
+): Promise<readonly Receipt[] | null> {
+  return again(clock, async (before) => {
+    try {
+      return await store.commit(inbox ? [write, inbox] : [write])
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'conflict') throw error
+      const [letter] = inbox?.events ?? []
+      const seq = before && letter ? await store.sent(write.session, letter.id) : null
+      return seq === null || !inbox ? null : [{ seqs: [], duplicate: true }, await sentAt(store, inbox)]
+    }
+  })
+}
+
+async function sentAt(store: Store, { session, events }: Letters): Promise<Receipt> {
+  const seqs = await Promise.all(events.map(async ({ id }) => (await store.sent(session, id)) ?? 0))
+  return { seqs, duplicate: true }
 }
 
 /** How a session begins: whose it is, where, and what it was forked from. */
 export type Beginning = Origin & {
   readonly agent: string
-  readonly fork?: { readonly session: string; readonly seq: number }
+  readonly fork?: NonNullable<Extract<OwnerBody, { type: 'session.created' }>['fork']>
   readonly blobs?: readonly Blob[]
   /** What it begins with, after `session.created`. */
   readonly events?: readonly OwnerBody[]

@@ -43,7 +43,7 @@ export class Peers {
 
 /** This process, for its peers to find; undefined where it has none, or they could not tell. */
 export function selfOf({ store, processes }: Pick<PeersOptions, 'store' | 'processes'>): ProcessId | undefined {
-  return (store.shared && processes?.self()) || undefined
+  return (store.reach !== 'process' && processes?.self()) || undefined
 }
 
 /** Ends the leases of this host's workers whose process is gone. `living` counts the others, but for this process itself. */

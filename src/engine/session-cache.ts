@@ -4,7 +4,7 @@ import type { Metadata } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import { assert } from '../kernel/failure.ts'
 import { type OpenSession, open, take } from '../kernel/fold.ts'
-import type { Store } from '../ports/store.ts'
+import type { Snapshot, Store } from '../ports/store.ts'
 import { EMPTY, FOLD_VERSION, type Session } from '../kernel/session.ts'
 import type { Transcript } from '../kernel/transcript.ts'
 import { Fill } from '../context/window.ts'
@@ -100,10 +100,11 @@ export class SessionCache {
   async open(): Promise<void> {
     const snapshot = await this.#store.snapshot(this.id)
     this.#guard = this.#newGuard?.() ?? null
-    if (snapshot?.version === FOLD_VERSION) {
-      const { session, guard } = readSnapshot(snapshot.body)
+    const folded = snapshot && foldedIn(snapshot)
+    if (folded) {
+      const { session, guard } = folded
       this.session = open(session)
-      this.snapshotSeq = snapshot.seq
+      this.snapshotSeq = session.seq
       this.#kept = null
       // None was saved where no language model drove the session. If one does now, in the same run, it is watched from here on.
       if (guard) this.#guard?.restore(guard)
@@ -185,6 +186,19 @@ export class SessionCache {
 export function readSnapshot(body: string): { readonly session: Session; readonly guard: SavedGuard | null } {
   const { guard = null, ...session } = JSON.parse(body) as Session & { readonly guard?: SavedGuard }
   return { session, guard }
+}
+
+type Folded = ReturnType<typeof readSnapshot>
+
+/** Null for one of an older fold, and for one that is not of the event it says. */
+export function foldedIn({ seq, version, body }: Snapshot): Folded | null {
+  if (version !== FOLD_VERSION) return null
+  try {
+    const folded = readSnapshot(body)
+    return folded.session.seq === seq ? folded : null
+  } catch {
+    return null
+  }
 }
 
 const CACHES_KEPT = 32

@@ -29,9 +29,14 @@ export type Planner = {
   /** Recorded in `session.created`, such as `graph:report`. */
   readonly name: string
   verdict(reply: Reply): Verdict
+  /** For people and programs that look at it. Absent: there is nothing to draw. */
+  readonly draw?: () => Drawing
   /** Absent: a run that is stopped ends as it is. */
   readonly finalizer?: Finalizer
 }
+
+/** A graph: `json` for programs, and the source of a Mermaid picture. */
+export type Drawing = { readonly json: Json; readonly mermaid: string }
 
 /** Has the last word when a run is stopped: what it returns is the output of that run. It only reads. */
 export type Finalizer = {

@@ -2,14 +2,14 @@
 // it only looks when asked (`wake`) or when something is due (`work`: due-loop.ts).
 import { Fault } from '../kernel/failure.ts'
 import type { Effect, Waiting } from '../kernel/next.ts'
-import type { Claim } from '../ports/store.ts'
+import type { Claim, Taking } from '../ports/store.ts'
 import type { Clock } from '../ports/system.ts'
 import {
   callable,
+  type Check,
   type Checks,
   clockCheck,
   count,
-  filled,
   flag,
   given,
   ms,
@@ -17,7 +17,9 @@ import {
   optionsOf,
   wait,
 } from '../options.ts'
+import { commit } from './again.ts'
 import { type SessionCache, SessionCaches } from './session-cache.ts'
+import { isStoreId } from '../stores/plan/id.ts'
 import { Leases, type StopSignal } from './leases.ts'
 import { Peers, selfOf } from './peers.ts'
 import { Sleepers } from './sleep.ts'
@@ -33,7 +35,13 @@ import { isElsewhere, lostTrouble, troubleOf } from './backoff.ts'
 import type { Services } from './wiring.ts'
 
 export type WorkerOptions = {
+  /**
+   * The name its leases have. Two living processes with one name share their leases: either takes a session from the other at once, and
+   * what the other had in flight there is lost, as after a crash. Epochs fence it, so nothing is written twice.
+   */
   readonly id: string
+  /** The host chose the name, so other processes may have it too. */
+  readonly named?: boolean
   /** `false`: it only says how a session stands, and drives none. */
   readonly drives?: boolean
   readonly leaseMs?: number
@@ -50,7 +58,10 @@ export type WorkerOptions = {
   readonly onError?: (session: string, error: unknown) => void
 }
 
-export const WORKER_OPTIONS: Checks<Omit<WorkerOptions, 'id' | 'drives' | 'alarm'>> = {
+const isId: Check = (value) =>
+  isStoreId(value) ? null : 'must be a text of 1 to 512 well-formed characters. Leave it out for a name of its own'
+export const WORKER_OPTIONS: Checks<Partial<Omit<WorkerOptions, 'named' | 'drives' | 'alarm'>>> = {
+  id: isId,
   leaseMs: wait,
   graceMs: ms,
   lingerMs: ms,
@@ -61,7 +72,8 @@ export const WORKER_OPTIONS: Checks<Omit<WorkerOptions, 'id' | 'drives' | 'alarm
 }
 const checkWorker = optionsOf<WorkerOptions>('new Worker', {
   ...WORKER_OPTIONS,
-  id: needed(filled),
+  id: needed(isId),
+  named: flag,
   drives: flag,
   alarm: clockCheck,
 })
@@ -95,6 +107,7 @@ type Attempt = {
 }
 
 const DEFAULTS = {
+  named: false,
   drives: true,
   leaseMs: 30_000,
   graceMs: 5_000,
@@ -108,6 +121,8 @@ const LEFT_ALONE: Looked = { type: 'rested', waiting: 'nothing', until: null }
 export class Worker {
   readonly heads: Heads
   readonly id: string
+  /** Sessions it asked for, and those of them that it asked for in vain: another worker had them. */
+  readonly claims = { asked: 0, vain: 0 }
   readonly #services: Services
   readonly #options: Required<Omit<WorkerOptions, 'id' | 'onError'>> & Pick<WorkerOptions, 'onError'>
   readonly #performer: Performer
@@ -130,9 +145,9 @@ export class Worker {
     this.heads = new Heads(services.store)
     this.#options = { ...DEFAULTS, alarm: services.clock, ...given(options) }
     const { store, clock } = services
-    const { alarm, leaseMs } = this.#options
+    const { alarm, leaseMs, named } = this.#options
     this.#caches = new SessionCaches(services)
-    this.#leases = new Leases({ worker: options.id, leaseMs, store, clock, driven: this.#attempts })
+    this.#leases = new Leases({ worker: options.id, leaseMs, store, clock, driven: this.#attempts, named })
     this.#peers = new Peers({ store, clock, leaseMs, processes: services.processes })
     this.#sleepers = new Sleepers(clock, alarm, (session) => void this.look(session, false))
   }
@@ -149,13 +164,15 @@ export class Worker {
     return this.#closing
   }
 
+  /** One heartbeat: a write like any other, which changes no session. */
+  async beat(): Promise<void> {
+    await this.#services.store.extend(this.id, this.#options.leaseMs)
+  }
+
   /** Look at a session, and drive it until it rests. Coalescing: a look during an attempt is part of that attempt. */
   wake(session: string): Promise<Looked> {
     if (this.#closing) return Promise.resolve({ type: 'stopped' })
-    if (!this.#options.drives) {
-      const { store } = this.#services
-      return seenAt(this.heads, session, { now: store.now() }, this.#options.lingerMs)
-    }
+    if (!this.#options.drives) return this.#seen(session)
     const running = this.#attempts.get(session)
     if (!running) return this.#begin(session, 'asked').ended
     running.again = true
@@ -163,9 +180,15 @@ export class Worker {
     return running.ended
   }
 
-  #begin(session: string, why: Attempt['why']): Attempt {
+  async #seen(session: string): Promise<Looked> {
+    const { store } = this.#services
+    await store.open()
+    return seenAt(this.heads, session, { now: store.now() }, this.#options.lingerMs)
+  }
+
+  #begin(session: string, why: Attempt['why'], claim: Claim | null = null): Attempt {
     const stopSignal: StopSignal = { reason: null, ring: () => {} }
-    const ended = this.#attempt(session, stopSignal).finally(() => this.#left(session))
+    const ended = this.#attempt(session, stopSignal, claim).finally(() => this.#left(session))
     const attempt: Attempt = { stopSignal, epoch: 0, again: false, why, later: false, noted: false, cache: null, ended }
     this.#attempts.set(session, attempt)
     return attempt
@@ -179,7 +202,7 @@ export class Worker {
   /** Drive whatever becomes due. Sleeps exactly to the next due time. */
   async work(options: WorkOptions = {}): Promise<Worked> {
     checkWork(options)
-    const { width = this.#options.width, idleMs = Number.POSITIVE_INFINITY, looksMax, signal } = options
+    const { width = this.#options.width, idleMs = Number.POSITIVE_INFINITY, looksMax, agents, signal } = options
     if (this.#dueLoop) throw new Fault('invalid_input', 'This worker looks for due sessions already.')
     if (this.#closing || signal?.aborted) return { type: 'stopped', looks: 0 }
     const { store, clock } = this.#services
@@ -190,8 +213,11 @@ export class Worker {
       idleMs,
       peers: this.#peers,
       ...(looksMax === undefined ? {} : { looksMax }),
+      ...(agents === undefined ? {} : { agents }),
+      // What is taken and not answered could not be told from what another process of this name drives.
+      ...(store.take && !this.#options.named ? { take: (wanted) => this.#take(wanted) } : {}),
       driving: () => this.#attempts.size,
-      look: async (session, alone) => (await this.look(session, alone)).seen,
+      look: async (session, alone, claim) => (await this.look(session, alone, claim)).seen,
       report: (error) => this.#options.onError?.('', error),
     })
     this.#dueLoop = dueLoop
@@ -206,15 +232,49 @@ export class Worker {
   }
 
   /** As the due loop looks at what is due: a session that failed too often is left alone. Never rejects. */
-  async look(session: string, alone: boolean): Promise<Look> {
+  async look(session: string, alone: boolean, claim?: Claim): Promise<Look> {
     if (this.#closing) return { seen: 'seen', looked: { type: 'stopped' } }
-    const attempt = this.#attempts.get(session) ?? this.#begin(session, alone ? 'alone' : 'found')
+    const running = claim ? await this.#outlasting(session, claim) : this.#attempts.get(session)
+    if (this.#closing && claim && !running) {
+      await this.#services.store.release(session, claim.epoch).catch(() => {})
+      return { seen: 'seen', looked: { type: 'stopped' } }
+    }
+    const attempt = running ?? this.#begin(session, alone ? 'alone' : 'found', claim)
     try {
       const looked = await attempt.ended
       return { seen: attempt.later ? 'later' : 'seen', looked }
     } catch (error) {
       this.#options.onError?.(session, error)
       return { seen: attempt.noted ? 'seen' : 'failed', looked: null }
+    }
+  }
+
+  /** Due sessions are claimed as they are found. */
+  async #take(wanted: Pick<Taking, 'limit' | 'agents' | 'fresh'>): Promise<ReadonlyMap<string, Claim>> {
+    const { store, clock } = this.#services
+    const begun = clock.now()
+    const self = selfOf(this.#services)
+    const whole = self ? { ...wanted, process: self } : wanted
+    const taken = (await store.take?.(this.id, this.#options.leaseMs, whole)) ?? new Map<string, Claim>()
+    if (taken.size > 0) this.#leases.renew(begun + this.#options.leaseMs)
+    this.claims.asked += taken.size
+    return taken
+  }
+
+  /**
+   * An attempt of this worker that claimed the session after this claim was made. One that claimed before it has lost its lease: it can
+   * write nothing more, and is waited for.
+   */
+  async #outlasting(session: string, claim: Claim): Promise<Attempt | undefined> {
+    for (;;) {
+      const running = this.#attempts.get(session)
+      if (!running) return undefined
+      if (running.epoch !== 0 && running.epoch < claim.epoch) {
+        running.stopSignal.reason ??= 'lost'
+        running.stopSignal.ring()
+      }
+      await running.ended.catch(() => {})
+      if (running.epoch > claim.epoch) return running
     }
   }
 
@@ -264,17 +324,15 @@ export class Worker {
     if (this.#attempts.size === 0) this.#leases.stop()
   }
 
-  async #attempt(session: string, stopSignal: StopSignal): Promise<Looked> {
+  async #attempt(session: string, stopSignal: StopSignal, taken: Claim | null): Promise<Looked> {
     const { store, live } = this.#services
-    for (;;) {
+    for (let given = taken; ; given = null) {
       // Followers look for the address when the first event of this attempt is committed.
       await live.serve(this.id, this.#options.leaseMs)
-      const begun = this.#services.clock.now()
-      const claim = await this.#claim(session)
+      const claim = given ?? (await this.#claim(session))
       if (!claim) return { type: 'contended' }
       const attempt = this.#attempts.get(session)
       if (attempt) attempt.epoch = claim.epoch
-      this.#leases.renew(begun + this.#options.leaseMs)
       this.#leases.beat()
       if (attempt && (await this.#leaves(session, claim, attempt))) {
         if (!attempt.again || this.#closing) return LEFT_ALONE
@@ -296,9 +354,18 @@ export class Worker {
 
   /** One that is held by a process of this host that is gone is free at once. */
   async #claim(session: string): Promise<Claim | null> {
-    const { store } = this.#services
-    const claim = (): Promise<Claim | null> =>
-      store.claim(session, this.id, this.#options.leaseMs, selfOf(this.#services))
+    const { store, clock } = this.#services
+    const { leaseMs } = this.#options
+    const claim = async (): Promise<Claim | null> => {
+      const begun = clock.now()
+      this.#leases.asked(session)
+      const got = await store.claim(session, this.id, leaseMs, selfOf(this.#services))
+      this.#leases.answered(session)
+      this.claims.asked += 1
+      if (got) this.#leases.renew(begun + leaseMs)
+      else this.claims.vain += 1
+      return got
+    }
     return (await claim()) ?? ((await this.#peers.look()).ended > 0 ? claim() : null)
   }
 
@@ -381,10 +448,10 @@ export class Worker {
 
   /** Through the inbox, which is open to all: another worker has the session by now. If that fails too, nothing more can be done. */
   async #late(session: string, effect: Effect, landing: Landing): Promise<void> {
-    const { store, redactor } = this.#services
+    const { redactor } = this.#services
     const event = lateResult(effect, landing)
     if (event === null) return
-    await store.commit([{ session, lane: 'inbox', events: [redactor.body(event)] }]).catch(() => {})
+    await commit(this.#services, [{ session, lane: 'inbox', events: [redactor.body(event)] }]).catch(() => {})
   }
 
   /** Gives back a session whose attempt threw, with the reason on it if it is the session's own. */

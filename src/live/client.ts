@@ -1,21 +1,21 @@
-// The reading end of the live socket: one subscriber, following one session from owner to owner. It has no timer and
-// never polls: it looks for the owner when it starts, when the session grows, and when a connection that was of use
-// ends. Its failures are not reported: the log has everything anyway.
-import type { Socket } from 'node:net'
+// The reading end of live deltas: one subscriber, following one session from owner to owner by whatever way leads there (way.ts). It
+// has no timer and never polls: it looks for the owner when it starts, when the session grows, and when a connection that was of
+// use ends. Its failures are not reported: the log has everything anyway.
 import type { Store } from '../ports/store.ts'
 import type { LiveDelta } from './live.ts'
 import { type Listener, tell } from './live.ts'
-import { UNIX } from './server.ts'
+import type { Heard, Way } from './way.ts'
 
 type Following = {
   readonly store: Pick<Store, 'address' | 'watch'>
   readonly session: string
   readonly listener: Listener
-  /** This process's own address, whose deltas come without a socket. */
+  readonly way: Way
+  /** This process's own address, whose deltas come without a connection. */
   readonly own: () => string | null
 }
 
-type Wire = { readonly address: string; readonly socket: Socket; rest: string; useful: boolean }
+type Wire = { readonly address: string; close: () => void; useful: boolean }
 
 export class LiveClient {
   readonly #following: Following
@@ -41,7 +41,7 @@ export class LiveClient {
   }
 
   /** Hands on what is new in a delta. Returns what became of it. */
-  hear(delta: LiveDelta): 'new' | 'known' | 'gap' {
+  hear(delta: LiveDelta): Exclude<Heard, 'nonsense'> {
     if (this.#closed) return 'known'
     const heard = this.#seam.join(delta)
     if (heard === 'gap' || heard === 'known') return heard
@@ -74,47 +74,37 @@ export class LiveClient {
     // With no owner the last one stays connected: it may well be the next.
     if (this.#closed || address === null || address === this.#wire?.address) return
     this.#detach()
-    if (address === this.#following.own() || !address.startsWith(UNIX)) return
-    const socket = process.getBuiltinModule('node:net').connect(address.slice(UNIX.length))
-    const wire: Wire = { address, socket, rest: '', useful: false }
+    if (address === this.#following.own()) return
+    const { way, session } = this.#following
+    const wire: Wire = { address, close: () => {}, useful: false }
     this.#wire = wire
-    socket.unref()
-    socket.setEncoding('utf8')
-    socket.on('error', () => {})
-    socket.on('data', (chunk: string) => this.#read(wire, chunk))
-    socket.on('close', () => {
-      if (this.#wire !== wire) return
-      this.#wire = null
-      // Only a connection that brought something is worth another at once: an owner that is gone is not polled.
-      if (wire.useful) void this.#look()
-    })
-    socket.write(`${JSON.stringify({ session: this.#following.session })}\n`)
+    const ends = { read: (delta: unknown) => this.#read(wire, delta), ended: () => this.#ended(wire) }
+    const close = way.follow(address, session, ends)
+    if (close) wire.close = close
+    else this.#wire = null
   }
 
   #detach(): void {
     const wire = this.#wire
     this.#wire = null
-    wire?.socket.destroy()
+    wire?.close()
   }
 
-  #read(wire: Wire, chunk: string): void {
-    const end = chunk.lastIndexOf('\n')
-    if (end === -1) {
-      wire.rest += chunk
-      return
-    }
-    const lines = (wire.rest + chunk.slice(0, end)).split('\n')
-    wire.rest = chunk.slice(end + 1)
-    for (const line of lines) {
-      // A listener may have unsubscribed, or this owner may have been left for another.
-      if (this.#wire !== wire || wire.socket.destroyed) return
-      const delta = deltaOf(line)
-      const heard = delta ? this.hear(delta) : 'nonsense'
-      if (heard === 'new') wire.useful = true
-      if (heard === 'nonsense') wire.useful = false
-      // After a gap a fresh connection starts with a catch-up.
-      if (heard === 'gap' || heard === 'nonsense') wire.socket.destroy()
-    }
+  #ended(wire: Wire): void {
+    if (this.#wire !== wire) return
+    this.#wire = null
+    // Only a connection that brought something is worth another at once: an owner that is gone is not polled.
+    if (wire.useful) void this.#look()
+  }
+
+  #read(wire: Wire, read: unknown): Heard {
+    // A listener may have unsubscribed, or this owner may have been left for another.
+    if (this.#wire !== wire) return 'known'
+    const delta = deltaOf(read)
+    const heard = delta ? this.hear(delta) : 'nonsense'
+    if (heard === 'new') wire.useful = true
+    if (heard === 'nonsense') wire.useful = false
+    return heard
   }
 }
 
@@ -142,13 +132,9 @@ class Seam {
 
 const kinds: readonly unknown[] = ['text', 'reasoning', 'arguments', 'output'] satisfies readonly LiveDelta['kind'][]
 
-function deltaOf(line: string): LiveDelta | null {
-  try {
-    const delta = JSON.parse(line) as LiveDelta | null
-    const numbers = [delta?.seq, delta?.part, delta?.offset]
-    const whole = numbers.every(Number.isSafeInteger) && typeof delta?.text === 'string' && kinds.includes(delta.kind)
-    return whole ? delta : null
-  } catch {
-    return null
-  }
+function deltaOf(read: unknown): LiveDelta | null {
+  const delta = read as LiveDelta | null | undefined
+  const numbers = [delta?.seq, delta?.part, delta?.offset]
+  const whole = numbers.every(Number.isSafeInteger) && typeof delta?.text === 'string' && kinds.includes(delta.kind)
+  return whole ? delta : null
 }

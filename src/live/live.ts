@@ -89,10 +89,17 @@ export class LocalLive implements Live {
     }
   }
 
-  async close(): Promise<void> {
-    this.#seats.clear()
-    this.#open.clear()
-  }
+  /** Listeners leave by themselves, and what is said is forgotten with its call: others may still use it. */
+  async close(): Promise<void> {}
+}
+
+const lives = new WeakMap<object, LocalLive>()
+
+/** What is said in the sessions of a store that only this process has: all its harnesses hear each other. */
+export function localLive(store: object): LocalLive {
+  const live = lives.get(store) ?? new LocalLive()
+  lives.set(store, live)
+  return live
 }
 
 /** A listener that throws is a bug of its owner and must be seen as one, but the model call it listens to goes on. */

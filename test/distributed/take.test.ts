@@ -1,0 +1,150 @@
+// Finding and claiming what is due in one step, and only what a worker has the agents for.
+import { describe, expect, it } from 'vitest'
+import { memory, scripted, type Store } from '../../src/index.ts'
+import { storeWith, withoutTake } from '../../sim/store-with.ts'
+import { StillClock } from '../contract/fixture.ts'
+import { make, moment, STORAGES, storeOf } from '../runtime/scene.ts'
+import { asleep, quiet, say } from '../runtime/wake-stage.ts'
+
+const DONE = scripted(() => 'done')
+const EDITOR = { editor: { description: 'edits', model: DONE } }
+
+/** A store that counts the claims it is asked for, in whichever way. */
+function counted(inner: Store): { readonly store: Store; readonly claimed: string[] } {
+  const claimed: string[] = []
+  const claim: Store['claim'] = (session, ...rest) => {
+    claimed.push(session)
+    return inner.claim(session, ...rest)
+  }
+  const take: NonNullable<Store['take']> = async (...wanted) => {
+    const taken = (await inner.take?.(...wanted)) ?? new Map()
+    claimed.push(...taken.keys())
+    return taken
+  }
+  return { store: storeWith(inner, inner.take ? { claim, take } : { claim }), claimed }
+}
+
+describe.each([...STORAGES, 'memory without take'] as const)('a worker on %s', (storage) => {
+  const open = (): Store => (storage === 'memory without take' ? withoutTake(memory()) : storeOf(storage))
+
+  it('B-DIST-4: never claims a session of an agent that it does not have', async () => {
+    const { store, claimed } = counted(open())
+    await asleep(store, 'theirs', [], 'editor')
+    await say(store, 'theirs', 'hello')
+    await asleep(store, 'ours', [])
+    await say(store, 'ours', 'hello')
+    expect(await make(DONE, { store }).work({ idleMs: 0 })).toEqual({ type: 'idle', looks: 1 })
+    expect(claimed).toEqual(['ours'])
+    expect(await store.card('theirs')).toMatchObject({ outcome: null })
+    const both = make(DONE, { store, subagents: EDITOR })
+    expect(await both.work({ idleMs: 0 })).toEqual({ type: 'idle', looks: 1 })
+    expect(await store.card('theirs')).toMatchObject({ outcome: 'completed' })
+  })
+
+  it('B-DIST-5: works for the agents that are named; a name that the harness does not have is refused, and so is none', async () => {
+    const store = open()
+    await asleep(store, 'theirs', [], 'editor')
+    await say(store, 'theirs', 'hello')
+    await asleep(store, 'ours', [])
+    await say(store, 'ours', 'hello')
+    const harness = make(DONE, { store, subagents: EDITOR })
+    expect(await harness.work({ idleMs: 0, agents: ['editor'] })).toEqual({ type: 'idle', looks: 1 })
+    expect(await store.card('theirs')).toMatchObject({ outcome: 'completed' })
+    expect(await store.card('ours')).toMatchObject({ outcome: null })
+    const refused = 'This harness has no agent "editr". "agents" may name: default, subagent, editor.'
+    await expect(harness.work({ agents: ['editor', 'editr'] })).rejects.toThrow(refused)
+    await expect(harness.work({ agents: [] })).rejects.toThrow('The option "agents" of work is empty.')
+    await expect(harness.work({ agents: 'editor' as never })).rejects.toThrow('"agents" of work must be')
+  })
+})
+
+describe('a worker that takes', () => {
+  it('B-DIST-6: eight workers and 2,000 due sessions: each is driven once, and no claim is made in vain', async () => {
+    const store = memory()
+    for (let i = 0; i < 2_000; i++) {
+      await asleep(store, `s${i}`, [])
+      await say(store, `s${i}`, 'hello')
+    }
+    const workers = Array.from({ length: 8 }, () => make(DONE, { store }))
+    const worked = await Promise.all(workers.map((each) => each.work({ idleMs: 0, width: 16 })))
+    expect(worked.reduce((sum, { looks }) => sum + looks, 0)).toBe(2_000)
+    const claims = await Promise.all(workers.map(async (each) => (await each.health()).claims))
+    expect(claims.reduce((sum, { vain }) => sum + vain, 0)).toBe(0)
+    expect(claims.reduce((sum, { asked }) => sum + asked, 0)).toBe(2_000)
+    // Without it the same workers meet at the same sessions.
+    const strangers = [1, 2].map(() => make(DONE, { store: withoutTake(store) }))
+    for (let i = 0; i < 20; i++) await say(store, `s${i}`, 'again')
+    await Promise.all(strangers.map((each) => each.work({ idleMs: 0 })))
+    const [one, two] = await Promise.all(strangers.map(async (each) => (await each.health()).claims))
+    expect((one?.asked ?? 0) + (two?.asked ?? 0) - (one?.vain ?? 0) - (two?.vain ?? 0)).toBe(20)
+    expect((one?.vain ?? 0) + (two?.vain ?? 0)).toBeGreaterThan(0)
+  })
+
+  it('B-DIST-7: gives back what it took when it was stopped meanwhile', async () => {
+    const inner = memory()
+    const [asked, answer] = [moment(), moment()]
+    const store = storeWith(inner, {
+      take: async (...wanted) => {
+        const taken = (await inner.take?.(...wanted)) ?? new Map()
+        asked.come()
+        await answer.here
+        return taken
+      },
+    })
+    await asleep(store, 's', [])
+    await say(store, 's', 'hello')
+    const harness = make(DONE, { store })
+    const stop = new AbortController()
+    const working = harness.work({ signal: stop.signal })
+    await asked.here
+    expect(await store.due(9)).toEqual([])
+    stop.abort()
+    answer.come()
+    expect(await working).toEqual({ type: 'stopped', looks: 0 })
+    expect(await store.due(9)).toEqual(['s'])
+    expect(await store.card('s')).not.toHaveProperty('trouble')
+  })
+
+  it('B-DIST-8: takes its own session again after its lease ended: the old attempt writes nothing more, and the new one goes on', async () => {
+    const clock = new StillClock()
+    const inner = memory({ clock })
+    let dark = false
+    const epochs = new Set<number>()
+    const stalled = moment()
+    const go = moment()
+    const store = storeWith(inner, {
+      commit: async (writes) => {
+        const says = writes.some((write) => write.events.some(({ type }) => type === 'agent.message'))
+        if (says && dark) {
+          stalled.come()
+          await go.here
+        }
+        const receipts = await inner.commit(writes)
+        for (const write of writes) if (write.lane === 'owner' && write.epoch > 0) epochs.add(write.epoch)
+        return receipts
+      },
+    })
+    const harness = make(DONE, { store, clock, worker: { leaseMs: 1_000 } })
+    await asleep(store, 's', [])
+    await say(store, 's', 'hello')
+    dark = true
+    const working = harness.work({ idleMs: 60_000 })
+    await stalled.here
+    dark = false
+    // The process was suspended past its lease: no heartbeat came through.
+    clock.suspend(1_500)
+    clock.advance(0)
+    await say(store, 's', 'are you there?')
+    await quiet()
+    go.come()
+    await quiet()
+    for (let i = 0; i < 70 && (await store.card('s'))?.outcome !== 'completed'; i++) {
+      clock.advance(1_000)
+      await quiet()
+    }
+    expect(await store.card('s')).toMatchObject({ outcome: 'completed' })
+    expect([...epochs]).toEqual([1, 2])
+    await harness.close()
+    expect(await working).toMatchObject({ type: 'stopped' })
+  })
+})
