@@ -2,6 +2,7 @@
 import { CHILD_FAULTS } from './faults-children.ts'
 import { CLOCK_FAULTS } from './faults-clocks.ts'
 import { CONTEXT_FAULTS } from './faults-contexts.ts'
+import { NETWORK_PLANTED } from './faults-network.ts'
 
 export type Planted = {
   readonly name: string
@@ -474,4 +475,5 @@ export const FAULTS: readonly Planted[] = [
   ...CLOCK_FAULTS,
   ...CONTEXT_FAULTS,
   ...CHILD_FAULTS,
+  ...NETWORK_PLANTED,
 ]

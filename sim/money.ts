@@ -66,7 +66,7 @@ export class Money {
 
   /**
    * All is at rest: the store's accounts say the same as the log, and nothing is held. A summary whose process died is counted as what
-   * was held for it, and is in no log: `summaries` are all that were asked for.
+   * was held for it, and is in no log: `summaries` are all that were asked for, or for which money was held.
    */
   async audit(store: Store, summaries: number): Promise<readonly string[]> {
     const wrong: string[] = []

@@ -2,8 +2,9 @@
 // process of its host for a dead one.
 // Everything the real worker touches goes through here, so a dead process never moves again.
 import { Fault } from '../src/kernel/failure.ts'
-import type { ProcessId, Store, Write } from '../src/ports/store.ts'
+import type { Claim, ProcessId, Store, Write } from '../src/ports/store.ts'
 import type { Clock, Processes } from '../src/ports/system.ts'
+import type { Network, NetworkTally } from './network.ts'
 import type { Chance, Scheduler } from './scheduler.ts'
 
 export type Faults = {
@@ -19,7 +20,7 @@ export type Faults = {
   readonly misjudge: number
 }
 
-export type Tally = {
+export type Tally = NetworkTally & {
   crashes: number
   /** Those right after a commit that also made, answered or stopped another session. */
   familyCrashes: number
@@ -32,39 +33,46 @@ export type Tally = {
   /** Leases that were ended because their process was gone, and because it was taken for gone. */
   buried: number
   misjudged: number
+  /** Commits that held money beside the log. Their processes may die before they ask for anything. */
+  heldBeside: number
 }
 
 /** The disk of the simulated machine: full for a while, for all processes. */
 export type Disk = { fullUntil: number }
 
-/** What the clocks of machines are set to, beside the right time: years ahead, and an hour to either side. */
+/** What the store's clock is set to, beside the right time: years ahead, and an hour to either side. */
 const WRONG_MS = [10 * 365 * 24 * 3_600_000, 3_600_000, -3_600_000, 0] as const
 
-/** The clock of the process that uses the store at this moment: each process may have a different one. */
+/**
+ * The store's clock: that of the one machine, or of the one database. All processes read it, and it may be set while they work. What
+ * differs from process to process is the clock that each measures by (`offsetMs`).
+ */
 export class Walls implements Clock {
   readonly #scheduler: Scheduler
   readonly #isOver: () => boolean
+  #setMs = 0
   #aheadMs = 0
 
-  /** When `isOver`, all clocks are right again. */
+  /** When `isOver`, the clock is right again. */
   constructor(scheduler: Scheduler, isOver: () => boolean) {
     this.#scheduler = scheduler
     this.#isOver = isOver
   }
 
   now(): number {
-    return this.read(this.#aheadMs)
-  }
-
-  read(aheadMs: number): number {
-    return this.#scheduler.now() + (this.#isOver() ? 0 : aheadMs)
+    return this.#scheduler.now() + (this.#isOver() ? 0 : this.#setMs + this.#aheadMs)
   }
 
   timer(ms: number, fire: () => void): () => void {
     return this.#scheduler.timer(ms, fire)
   }
 
-  /** The store in memory reads its clock before it waits for anything. */
+  /** From now on it is so far ahead of the right time. */
+  set(aheadMs: number): void {
+    this.#setMs = aheadMs
+  }
+
+  /** As if it had been ahead when this was done. The store in memory reads its clock before it waits for anything. */
   by<T>(aheadMs: number, act: () => T): T {
     this.#aheadMs = aheadMs
     try {
@@ -95,6 +103,9 @@ export type Shared = {
   readonly onHold: (process: SimProcess, sessions: readonly string[]) => void
   /** The worker that last got the lease of a session. */
   readonly holder: (session: string) => string | undefined
+  /** The way to the store, if that is on another machine, and how far the clock of the process is from the right time then. */
+  readonly network: Network | null
+  readonly offsetMs: number
 }
 
 const FOREVER = new Promise<never>(() => {})
@@ -112,8 +123,6 @@ export class SimProcess {
   /** How often it found the disk full. */
   full = 0
   #frozenUntil = 0
-  /** How far its machine's clock is ahead of the right time. */
-  #aheadMs = 0
   readonly clock: Clock
   readonly store: Store
   readonly processes: Processes
@@ -126,7 +135,7 @@ export class SimProcess {
     this.processes = { self: () => (shared.tells ? this.#self : null), isGone: (other) => this.#judges(other) }
     this.place = /[13579]\./.test(name) ? 'another folder' : 'a folder'
     this.#shared = shared
-    this.clock = { now: () => shared.scheduler.now(), timer: (ms, fire) => this.#timer(ms, fire) }
+    this.clock = { now: () => shared.scheduler.now() + shared.offsetMs, timer: (ms, fire) => this.#timer(ms, fire) }
     this.store = this.#connect()
   }
 
@@ -190,7 +199,7 @@ export class SimProcess {
     }
     if (faults && this.chance.yes(faults.clockSet)) {
       this.#shared.tally.clocksSet += 1
-      this.#aheadMs = this.chance.pick(WRONG_MS)
+      this.#shared.walls.set(this.chance.pick(WRONG_MS))
     }
     await this.sleep(this.chance.between(0, 2))
   }
@@ -221,11 +230,23 @@ export class SimProcess {
     if (faults && !ends && this.chance.yes(faults.slow)) await this.sleep(this.chance.between(10, 60))
     if (faults && this.chance.yes(faults.diskFull)) disk.fullUntil = scheduler.now() + this.chance.between(20, 400)
     this.#needsRoom()
+    const { network } = this.#shared
+    const act = async (): Promise<Awaited<ReturnType<Store['commit']>>> => {
+      const strange = this.#heldForOthers(writes)
+      const receipts = await store.commit(writes)
+      // What was written before holds nothing now.
+      const fresh = strange.filter((id) => !receipts[writes.findIndex(({ session }) => session === id)]?.duplicate)
+      if (fresh.length > 0) this.#shared.onHold(this, fresh)
+      return receipts
+    }
+    if (beside) tally.heldBeside += 1
     this.committing = true
-    const strange = this.#heldForOthers(writes)
+    const waits = (ms: number): Promise<void> => {
+      this.committing = false
+      return this.sleep(ms)
+    }
     try {
-      const receipts = await this.#shared.walls.by(this.#aheadMs, () => store.commit(writes))
-      if (strange.length > 0) this.#shared.onHold(this, strange)
+      const receipts = await (network ? network.ask(waits, act) : act())
       // Written, but the writer never learns it. That hurts most in commits of several sessions.
       const shared = writes.length > 1 || writes.some((write) => write.lane === 'owner' && write.sends !== undefined)
       if (faults && this.chance.yes(faults.crashAfter * (shared ? 4 : 1))) this.crash()
@@ -243,35 +264,47 @@ export class SimProcess {
   }
 
   #connect(): Store {
-    const { store, walls } = this.#shared
+    const { store, walls, network } = this.#shared
+    const hears = (delayMs: number): number => network?.hears(delayMs) ?? delayMs
     const far = async <T>(writes: boolean, act: () => Promise<T>): Promise<T> => {
       await this.#hop(writes)
       if (writes) this.#needsRoom()
-      const answer = await walls.by(this.#aheadMs, act)
+      const waits = (ms: number): Promise<void> => this.sleep(ms)
+      const answer = await (network ? (writes ? network.ask(waits, act) : network.read(waits, act)) : act())
       if (!this.alive) await FOREVER
       return answer
     }
+    const take: Store['take'] = store.take
+      ? (...wanted) => far(true, async () => (await store.take?.(...wanted)) ?? new Map<string, Claim>())
+      : undefined
     return {
-      shared: true,
-      now: () => walls.read(this.#aheadMs),
+      reach: 'machine',
+      open: () => store.open(),
+      now: () => walls.now(),
       commit: (writes) => this.#commit(writes),
-      read: (session, after, limit) => far(false, () => store.read(session, after, limit)),
-      snapshot: (session) => far(false, () => store.snapshot(session)),
+      read: (session, after, limit, bytesMax) => far(false, () => store.read(session, after, limit, bytesMax)),
+      sent: (session, id) => store.sent(session, id),
+      snapshot: (session, upTo) => far(false, () => store.snapshot(session, upTo)),
+      keep: (session, snapshots) => far(true, () => store.keep(session, snapshots)),
+      page: (query) => store.page(query),
       watch: (session, listener) =>
         store.watch(session, (news) => {
           if (!this.alive) return
           if (this.committing) listener(news)
-          else this.#timer(this.chance.between(0, 40), () => listener(null))
+          else this.#timer(hears(this.chance.between(0, 40)), () => listener(null))
         }),
-      watchDue: (listener) => store.watchDue(() => this.#timer(this.chance.between(0, 40), listener)),
+      watchDue: (listener) => store.watchDue(() => this.#timer(hears(this.chance.between(0, 40)), listener)),
+      watchCards: (listener) =>
+        store.watchCards((id) => this.#timer(hears(this.chance.between(0, 40)), () => listener(id))),
+      ...(take ? { take } : {}),
       claim: (session, worker, ttlMs, self) => far(true, () => store.claim(session, worker, ttlMs, self)),
       extend: (worker, ttlMs) => far(true, () => store.extend(worker, ttlMs)),
       holders: (host) => far(false, () => store.holders(host)),
       expire: (worker, gone) => far(true, () => store.expire(worker, gone)),
       release: (session, epoch, trouble) => far(true, () => store.release(session, epoch, trouble)),
       card: (session) => far(false, () => store.card(session)),
-      due: (limit) => far(false, () => store.due(limit)),
-      nextDue: () => far(false, () => store.nextDue()),
+      due: (limit, agents) => far(false, () => store.due(limit, agents)),
+      nextDue: (agents) => far(false, () => store.nextDue(agents)),
       list: (filter) => store.list(filter),
       blob: (hash, of) => far(false, () => store.blob(hash, of)),
       account: (id) => store.account(id),
@@ -279,6 +312,7 @@ export class SimProcess {
       address: (session) => store.address(session),
       remove: (session, by) => far(true, () => store.remove(session, by)),
       removals: (limit) => store.removals(limit),
+      health: () => store.health(),
       close: () => Promise.resolve(),
     }
   }

@@ -4,7 +4,7 @@ import { ownerWrite } from '../src/engine/card.ts'
 import { readSnapshot } from '../src/engine/session-cache.ts'
 import { fold } from '../src/kernel/fold.ts'
 import type { OwnerBody } from '../src/kernel/event.ts'
-import type { Store } from '../src/ports/store.ts'
+import type { Claim, Store } from '../src/ports/store.ts'
 import { EMPTY } from '../src/kernel/session.ts'
 import { LocalLive } from '../src/live/live.ts'
 import { Observer } from '../src/riders/hooks/observer.ts'
@@ -24,7 +24,8 @@ import { type Disk, type Faults, type Running, type Shared, SimProcess, type Tal
 import { Chance, Scheduler } from './scheduler.ts'
 import type { Verdicts } from './verdicts.ts'
 import { Redactor } from '../src/riders/redact/redact.ts'
-import { storeWith } from './store-with.ts'
+import { Network, NETWORK_FAULTS, type NetworkFaults, type World, worldOf } from './network.ts'
+import { storeWith, withoutTake } from './store-with.ts'
 // Loaded here, as the runtime loads them when they are first needed: a seed must not depend on the seeds that ran before it.
 import '../src/effects/child-place.ts'
 import '../src/effects/compact.ts'
@@ -46,6 +47,8 @@ const PATIENCE_MS = FAULTY_MS + 60_000 + 5_000
 const AFTER_OUTAGE_MS = 400_000
 /** Further ahead than any clock is ever set. */
 const FAR_MS = 20 * 365 * 24 * 3_600_000
+/** How far the clocks of processes are from the store's. */
+const OFFSETS_MS = [0, 3_600_000, -3_600_000] as const
 const FAULTS: Faults = {
   crashBefore: 0.014,
   crashAfter: 0.02,
@@ -80,6 +83,8 @@ export type Report = {
   /** Of the graphs that drive a session. */
   readonly flows: Flows['tally']
   readonly tally: Tally
+  /** `skewed`: how many processes had a clock of their own that was an hour off. */
+  readonly world: World & { readonly skewed: number }
 }
 
 /** `look` sees the store when all is at rest. */
@@ -99,6 +104,7 @@ class Simulation {
   readonly #cast: Cast
   readonly #invariants: Invariants
   readonly #faults: Faults
+  readonly #world: World
   readonly #tally: Tally = {
     crashes: 0,
     familyCrashes: 0,
@@ -110,6 +116,11 @@ class Simulation {
     clocksSet: 0,
     buried: 0,
     misjudged: 0,
+    heldBeside: 0,
+    lostAnswers: 0,
+    darkened: 0,
+    latePackets: 0,
+    deafened: 0,
   }
   readonly #running: Running = new Map()
   readonly #disk: Disk = { fullUntil: 0 }
@@ -121,6 +132,7 @@ class Simulation {
   readonly #workers: number
   readonly #sessions: readonly string[]
   #restarts = 0
+  #skewed = 0
   #between = false
   #over = false
 
@@ -133,7 +145,9 @@ class Simulation {
     this.#invariants = new Invariants(this.#oracle, this.#cast)
     this.#faults = this.#cast.clocks ? FAULTS : { ...FAULTS, clockSet: 0 }
     this.#walls = new Walls(this.#scheduler, () => this.#scheduler.elapsed() >= FAULTY_MS)
-    this.#store = this.#observed(memory({ clock: this.#walls }))
+    const kept = memory({ clock: this.#walls })
+    this.#world = worldOf(seed)
+    this.#store = this.#observed(this.#world.takes ? kept : withoutTake(kept))
     const over = (): boolean => this.#over
     const [scheduler, store, disk, invariants] = [this.#scheduler, this.#store, this.#disk, this.#invariants]
     const around = { scheduler, store, disk, invariants, over }
@@ -199,6 +213,7 @@ class Simulation {
       members: this.#members?.tally ?? null,
       flows: this.#invariants.flows.tally,
       tally: this.#tally,
+      world: { ...this.#world, skewed: this.#skewed },
     }
   }
 
@@ -235,7 +250,13 @@ class Simulation {
       if (given) this.#invariants.leases.set(session, { epoch: given.epoch, worker })
       return given
     }
-    return storeWith(store, { commit, claim })
+    if (!store.take) return storeWith(store, { commit, claim })
+    const take: typeof store.take = async (worker, ttlMs, wanted) => {
+      const taken = (await store.take?.(worker, ttlMs, wanted)) ?? new Map<string, Claim>()
+      for (const [session, { epoch }] of taken) this.#invariants.leases.set(session, { epoch, worker })
+      return taken
+    }
+    return storeWith(store, { commit, claim, take })
   }
 
   async #create(session: string): Promise<void> {
@@ -262,7 +283,7 @@ class Simulation {
   #boot(name: string, generation: number): void {
     const process = new SimProcess(
       `${name}.${generation}`,
-      this.#shared(() => this.#later(name, generation)),
+      this.#shared(name, generation, () => this.#later(name, generation)),
     )
     const random = {
       id: () => `${process.name}-${this.#scheduler.chance.between(0, 1e9)}`,
@@ -299,7 +320,7 @@ class Simulation {
     if (this.#scheduler.chance.yes(0.15)) this.#live(this.#deploy(process, worker, name, generation))
   }
 
-  #shared(crashed: () => void): Shared {
+  #shared(name: string, generation: number, crashed: () => void): Shared {
     const faults = (): Faults | null => (this.#scheduler.elapsed() < FAULTY_MS ? this.#faults : null)
     const onCrash = (process: SimProcess): void => {
       for (const [session, { fold: state }] of this.#invariants.sessions()) {
@@ -324,7 +345,18 @@ class Simulation {
       onCrash,
       onHold,
       holder,
+      ...this.#networkOf(name, generation),
     }
+  }
+
+  #networkOf(name: string, generation: number): Pick<Shared, 'network' | 'offsetMs'> {
+    if (!this.#world.networked) return { network: null, offsetMs: 0 }
+    const chance = new Chance(Math.imul(this.#seed, 31) + Number(name.slice(1)) * 1_009 + generation * 17)
+    const faults = (): NetworkFaults | null => (this.#scheduler.elapsed() < FAULTY_MS ? NETWORK_FAULTS : null)
+    const network = new Network(this.#scheduler, chance.between(0, 2 ** 31), faults, this.#tally)
+    const offsetMs = chance.pick(OFFSETS_MS)
+    if (offsetMs !== 0) this.#skewed += 1
+    return { network, offsetMs }
   }
 
   #later(name: string, generation: number): void {
@@ -344,7 +376,7 @@ class Simulation {
   #errored(worker: string, session: string, error: unknown): void {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
     // The disk stayed full for longer than the attempt's patience: the attempt ends, and a worker looks again later.
-    if (code === 'disk_full' || code === 'lease_lost') return
+    if (code === 'disk_full' || code === 'lease_lost' || code === 'store_busy') return
     this.#errors.push(
       `E1 ${worker} ${session}: ${error instanceof Error ? `${error.name}: ${error.message}` : String(error)}`,
     )
@@ -368,7 +400,8 @@ class Simulation {
           this.#errors.push(`A3 ${session}: the snapshot and its tail give another session`)
       }
     }
-    this.#errors.push(...(await this.#invariants.money.audit(this.#store, this.#oracle.summaries)))
+    const beside = Math.max(this.#oracle.summaries, this.#tally.heldBeside)
+    this.#errors.push(...(await this.#invariants.money.audit(this.#store, beside)))
   }
 
   #live(actor: Promise<void>): void {

@@ -10,3 +10,13 @@ export function storeWith(inner: Store, own: Partial<Store>): Store {
     },
   })
 }
+
+/** A store that cannot `take`: what is due is asked for and claimed in two steps. */
+export function withoutTake(inner: Store): Store {
+  return new Proxy(inner, {
+    get(target, name) {
+      const member: unknown = name === 'take' ? undefined : Reflect.get(target, name)
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member
+    },
+  })
+}

@@ -79,10 +79,27 @@ describe('the simulator', () => {
     expect(await missing((r) => r.elsewhere)).toEqual([])
   })
 
-  it('B-SIM-40: in the seeds the clocks of processes are set years ahead and an hour to either side, and differ; in others they are right', async () => {
+  it("B-SIM-40: in the seeds the store's clock is set years ahead and an hour to either side; in others it is right", async () => {
     const set = (await reports()).map((r) => r.tally.clocksSet)
     expect(set.filter((n) => n > 1).length).toBeGreaterThan(SEEDS.length / 5)
     expect(set.filter((n) => n === 0).length).toBeGreaterThan(SEEDS.length / 5)
+  })
+
+  it('B-DIST-18: in half of the seeds are lost answers, darkness, late packets, deaf listeners and clocks that differ, and in half what is due is taken', async () => {
+    const network = ({ lostAnswers, darkened, latePackets, deafened }: Report['tally']) => ({
+      lostAnswers,
+      darkened,
+      latePackets,
+      deafened,
+    })
+    expect(await missing(({ tally }) => network(tally))).toEqual([])
+    expect(await missing(({ world }) => ({ skewed: world.skewed }))).toEqual([])
+    for (const has of ['networked', 'takes'] as const) {
+      const share = (await sum(({ world }) => (world[has] ? 1 : 0))) / SEEDS.length
+      expect(Math.abs(share - 0.5)).toBeLessThan(0.25)
+    }
+    for (const { world, tally } of await reports())
+      if (!world.networked) expect(network(tally)).toEqual({ lostAnswers: 0, darkened: 0, latePackets: 0, deafened: 0 })
   })
 
   it('B-SIM-60: in the seeds processes of one host end the leases of those that died, and of some that live', async () => {
