@@ -3,7 +3,7 @@
 import { type Graph, graphAgents, graphCheck } from './graphs/definition.ts'
 import type { Json } from './kernel/content.ts'
 import { Fault } from './kernel/failure.ts'
-import type { Removal, Store } from './ports/store.ts'
+import type { Store } from './ports/store.ts'
 import type { Model } from './ports/model.ts'
 import type { Clock, Random } from './ports/system.ts'
 import type { OutputMode } from './models/output.ts'
@@ -37,13 +37,11 @@ import {
   type Subagents,
   type ToolsBelow,
 } from './sessions/agent.ts'
-import { type BreakerOptions, Guard } from './riders/guard/guard.ts'
-import { type Hook, Hooks } from './riders/hooks/hooks.ts'
+import type { BreakerOptions } from './riders/guard/guard.ts'
+import type { Hook } from './riders/hooks/hooks.ts'
 import type { Input } from './sessions/input.ts'
-import { LocalLive } from './live/live.ts'
-import { SocketLive } from './live/socket.ts'
+import { liveOf } from './live/shared.ts'
 import { Observer, type RunTracer } from './riders/hooks/observer.ts'
-import { endDead } from './engine/peers.ts'
 import { systemClock, systemRandom } from './engine/platform.ts'
 import { systemProcesses } from './engine/processes.ts'
 import { descriptionIn, ORIGIN_OPTIONS, originOf } from './sessions/origin.ts'
@@ -69,13 +67,23 @@ import {
   STREAM_OPTIONS,
   type StreamOptions,
 } from './sessions/verb-options.ts'
-import type { PendingCall } from './sessions/look.ts'
+import type { MoneyAccount } from './sessions/look/accounts.ts'
+import type { AgentRow } from './sessions/look/describe.ts'
+import type { Health } from './sessions/look/health.ts'
+import { type PendingCall, pendingIn } from './sessions/look/pending.ts'
+import type { Place } from './sessions/await-run.ts'
+import { begin, streamed } from './sessions/drive/driven.ts'
+import { createWith } from './sessions/drive/enter.ts'
+import { made } from './sessions/drive/made.ts'
 import type { ActiveFilter, EventPage, EventsFilter, RunCard } from './sessions/reading.ts'
 import type { ListedCard, ListOptions } from './sessions/meter.ts'
-import type { BeginOptions, OpenOptions, RunStream, Session, Sessions } from './sessions/verbs.ts'
+import type { ListedPage, PageOptions } from './sessions/paging/page.ts'
+import type { BeginOptions, OpenOptions, Removed, RunStream, Session, Sessions } from './sessions/verbs.ts'
 import type { TypedSessions } from './sessions/typed.ts'
+import { watching } from './sessions/follow/open.ts'
 import { labelsCheck } from './sessions/metadata.ts'
 import { modelsBy } from './sessions/models.ts'
+import { agentsBy, checkBreaker, hooksOf, reporter, warn, worksFor } from './sessions/setup/parts.ts'
 import { bindPlugins, type Bound, type Plugin, watcherOf } from './sessions/plugins.ts'
 import { SessionHandle } from './session.ts'
 import { holdProcess, systemClock as idleClock } from './stores/plan/clock.ts'
@@ -149,7 +157,7 @@ export type HarnessOptions<
   readonly onError?: (where: string, error: unknown) => void
   /** `false`: it records what is said to sessions, and drives none of them. Workers on the same store do that. */
   readonly drives?: boolean
-  readonly worker?: Omit<WorkerOptions, 'id' | 'drives' | 'alarm'>
+  readonly worker?: Partial<Omit<WorkerOptions, 'named' | 'drives' | 'alarm'>>
   readonly clock?: Clock
   readonly random?: Random
 }
@@ -255,7 +263,7 @@ class LocalHarness implements Sessions {
     this.#agents = agents
     this.#plugins = plugins
     this.#table = table
-    const live = store.shared ? new SocketLive({ store, clock }) : new LocalLive()
+    const live = liveOf(store, clock)
     const hooks = hooksOf({ ...options, clock }, [...agents.keys()], onError)
     const tracer = options.tracing?.({ store, clock, report: (error) => onError('tracing', error) }) ?? null
     const report = (error: unknown): void => onError('observer', error)
@@ -288,7 +296,8 @@ class LocalHarness implements Sessions {
       ...options.worker,
       alarm,
       drives: this.#drives,
-      id: `worker-${random.id()}`,
+      named: options.worker?.id !== undefined,
+      id: options.worker?.id ?? `worker-${random.id()}`,
     })
     hooks?.bound?.bind({ services: this.#services, wake: (id: string) => this.#worker.wake(id) })
   }
@@ -298,7 +307,7 @@ class LocalHarness implements Sessions {
    * no code is in it. Equal setups say the same, so it can be written down and compared.
    */
   async describe(): Promise<Json> {
-    const { describeAgents, describeRoutes } = await import('./sessions/describe.ts')
+    const { describeAgents, describeRoutes } = await import('./sessions/look/describe.ts')
     const { code, redactor } = this.#services
     return redactor.json({ code, agents: describeAgents(this.#agents), ...describeRoutes(this.#table) })
   }
@@ -306,13 +315,9 @@ class LocalHarness implements Sessions {
   async open(options: OpenOptions = {}): Promise<Session> {
     checkOpen(options)
     const { id = this.#services.random.id(), reuse = false } = options
-    const handle = this.#session(id)
+    const handle = this.session(id)
     const { origin, blobs } = originOf(options)
-    try {
-      await handle.create({ ...this.#beginning(options), ...origin, blobs })
-    } catch (error) {
-      if (!reuse || !(error instanceof Fault) || error.code !== 'session_exists') throw error
-    }
+    await made(this.#services, id, { ...this.#beginning(options), ...origin, blobs }, reuse ? () => true : undefined)
     return handle
   }
 
@@ -324,25 +329,24 @@ class LocalHarness implements Sessions {
   }
 
   session(id: string): Session {
-    return this.#session(id)
+    return new SessionHandle(this.#place(id))
   }
 
-  #session(id: string): SessionHandle {
+  #place(id: string): Place {
     this.#check()
     checkSession(id)
-    return new SessionHandle(id, this.#services, this.#worker)
+    return { id, services: this.#services, worker: this.#worker }
   }
 
   async run(input: Input, options: RunOptions & BeginOptions = {}): Promise<Result> {
     checkRun(options)
-    const session = this.#session(this.#services.random.id())
-    return session.begin(this.#beginning(options), input, options)
+    return begin(this.#place(this.#services.random.id()), this.#beginning(options), input, options)
   }
 
   stream(input: Input, options: StreamOptions & BeginOptions = {}): RunStream {
     checkStream(options)
-    const session = this.#session(this.#services.random.id())
-    return session.streamFrom(options, () => session.createWith(this.#beginning(options), input, options))
+    const place = this.#place(this.#services.random.id())
+    return streamed(place, options, () => createWith(place, this.#beginning(options), input, options))
   }
 
   async list(options: ListOptions = {}): Promise<readonly ListedCard[]> {
@@ -350,6 +354,15 @@ class LocalHarness implements Sessions {
     checkList(options)
     const { listed } = await import('./sessions/reading.ts')
     return listed(this.#services, options)
+  }
+
+  watch(...options: Parameters<Sessions['watch']>): ReturnType<Sessions['watch']> {
+    return watching({ services: this.#services, worker: this.#worker }, ...options)
+  }
+
+  async page(options: PageOptions = {}): Promise<ListedPage> {
+    this.#check()
+    return (await import('./sessions/paging/page.ts')).paged(this.#services, options)
   }
 
   async events(filter: EventsFilter): Promise<EventPage> {
@@ -376,21 +389,34 @@ class LocalHarness implements Sessions {
   async pending(filter: PendingFilter = {}): Promise<readonly PendingCall[]> {
     this.#check()
     checkPending(filter)
-    const { pendingIn } = await import('./sessions/look.ts')
     return pendingIn(this.#services.store, filter.where)
   }
 
-  async remove(session: string, options: RemoveOptions = {}): Promise<readonly Removal[]> {
+  async remove(session: string, options: RemoveOptions = {}): Promise<readonly Removed[]> {
     this.#check()
     checkSession(session)
     checkRemove(options)
-    await endDead(this.#services)
-    const { store } = this.#services
-    const { sweepRemoved, workedIn } = await import('./tools/worktrees/removed.ts')
-    const worked = await workedIn(store, session)
-    const removed = await store.remove(session, options.by ?? 'the host')
-    await sweepRemoved(store, worked)
-    return removed
+    const { removed } = await import('./sessions/drive/removed.ts')
+    return removed(this.#services, session, options.by)
+  }
+
+  async agents(): Promise<readonly AgentRow[]> {
+    this.#check()
+    const { agentRows } = await import('./sessions/look/describe.ts')
+    return agentRows(this.#agents, this.#services.redactor)
+  }
+
+  async accounts(session?: string): Promise<readonly MoneyAccount[]> {
+    this.#check()
+    if (session !== undefined) checkSession(session)
+    const { moneyOf } = await import('./sessions/look/accounts.ts')
+    return moneyOf(this.#services, [...this.#agents.keys()], session)
+  }
+
+  async health(): Promise<Health> {
+    this.#check()
+    const { healthOf } = await import('./sessions/look/health.ts')
+    return healthOf(this.#services, this.#worker)
   }
 
   async wake(session: string): Promise<Looked> {
@@ -409,14 +435,15 @@ class LocalHarness implements Sessions {
   }
 
   /**
-   * Drives whatever is due in the store, until nothing was due for `idleMs`, `signal` is aborted or the
+   * Drives whatever is due in the store and belongs to an agent of this harness (or to one of `agents`), until nothing was due for `idleMs`, `signal` is aborted or the
    * harness is closed. Any number of processes may do so on one store. The process stays alive meanwhile.
    */
   async work(options: WorkOptions = {}): Promise<Worked> {
     this.#checkDriver()
+    const wanted = worksFor(this.#agents, options)
     const release = holdProcess()
     try {
-      return await this.#worker.work(options)
+      return await this.#worker.work(wanted)
     } finally {
       release()
     }
@@ -449,43 +476,3 @@ class LocalHarness implements Sessions {
 
 // Sound: which types follow from the options is said in `NewHarness`, and nothing at run time depends on it.
 export const Harness = LocalHarness as unknown as NewHarness
-
-/** A threshold that makes no sense is a mistake of the caller, not of a run. */
-function checkBreaker(breaker: BreakerOptions | false): BreakerOptions | false {
-  new Guard({ breaker })
-  return breaker
-}
-
-function hooksOf(
-  { hooks = [], strictHooks = false, clock }: HarnessOptions & { readonly clock: Clock },
-  agents: readonly string[],
-  onError: (where: string, error: unknown) => void,
-): Hooks | null {
-  if (hooks.length === 0) return null
-  const report = (hook: string, error: unknown): void => onError(`hook ${hook}`, error)
-  return new Hooks({ hooks, strict: strictHooks, agents, clock, report })
-}
-
-/** An error callback that throws must not break the run. */
-function reporter(tell: (where: string, error: unknown) => void): (where: string, error: unknown) => void {
-  return (where, error) => {
-    const telling = async (): Promise<void> => tell(where, error)
-    telling().catch((thrown: unknown) => {
-      warn(where, error)
-      warn('onError', thrown)
-    })
-  }
-}
-
-function warn(where: string, error: unknown): void {
-  const text = error instanceof Error ? error.message || error.name : String(error)
-  process.emitWarning(`${where}: ${text}`, 'TerretWarning')
-}
-
-function agentsBy(named: ReadonlyMap<string, Agent>): (name: string) => Agent {
-  return (name) => {
-    const agent = named.get(name)
-    if (agent) return agent
-    throw new Fault('invalid_config', `This session belongs to agent "${name}", which this harness does not have.`)
-  }
-}

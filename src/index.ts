@@ -18,7 +18,7 @@ export type { Event, EventBody } from './kernel/event.ts'
 export { Bug, Fault, type FaultCode } from './kernel/failure.ts'
 export type { Delta, Hint, Model, ModelFailure, Reply, Request, Workload } from './ports/model.ts'
 export type { Clock, Random } from './ports/system.ts'
-export type { CardFilter, Page, Removal, Store } from './ports/store.ts'
+export type { CardFilter, Page, Removal, Store, StoreHealth } from './ports/store.ts'
 export type { Live, LiveDelta } from './live/live.ts'
 export type { Message } from './kernel/transcript.ts'
 export { type Endpoint, endpoints } from './models/http/endpoints.ts'
@@ -54,14 +54,21 @@ export { type Script, type ScriptedCall, scripted, type Step } from './models/lo
 export type { AgentOptions, HarnessOutput, SubagentOptions, Subagents } from './sessions/agent.ts'
 export { type ClassifiedFailure, classify, type FailureCategory, type FailureClass } from './sessions/classify.ts'
 export type { StreamEvent } from './sessions/stream.ts'
+export type { CardChange, Followed, FollowOptions, WatchOptions } from './sessions/follow/open.ts'
 export type { BreakerOptions } from './riders/guard/guard.ts'
 export { type Hook, type HookEvents, type RequestWord, stopAtRequests, stopAtUsd } from './riders/hooks/hooks.ts'
 export type { CallRecord, Completed, Result } from './sessions/result.ts'
 export { orThrow, RunFailed, type Strictness } from './sessions/run-failed.ts'
-export type { PendingCall, Phase, SessionState } from './sessions/look.ts'
+export type { MoneyAccount } from './sessions/look/accounts.ts'
+export type { AgentRow, AgentTool } from './sessions/look/describe.ts'
+export type { FoldedState } from './sessions/look/folded.ts'
+export type { Health } from './sessions/look/health.ts'
+export type { PendingCall } from './sessions/look/pending.ts'
+export type { Phase, SessionState } from './sessions/look/state.ts'
 export type { ActiveFilter, EventPage, EventsFilter, RunCard } from './sessions/reading.ts'
 export type { ListedCard, ListOptions, RunPhase } from './sessions/meter.ts'
-export type { Amounts, AnyCall, Pending } from './view/calls.ts'
+export type { ListedPage, PageOptions } from './sessions/paging/page.ts'
+export type { Amounts, AnyCall, Pending } from './view/pending.ts'
 export type { FileChange, Preview } from './tools/files/preview.ts'
 export type { Attachment } from './sessions/origin.ts'
 export type { Consumer } from './riders/hooks/consumers.ts'
@@ -72,6 +79,7 @@ export type {
   AgentChoice,
   BeginOptions,
   OpenOptions,
+  Removed,
   RunStream,
   SentReceipt,
   Session,
@@ -79,7 +87,8 @@ export type {
   Sessions,
 } from './sessions/verbs.ts'
 export type { ContextFill } from './context/meter.ts'
-export type { CacheMiss, CompactionRecord, ContextReport, ContextSource } from './context/report.ts'
+export type { ContextReport, ContextSource } from './context/report.ts'
+export type { CacheMiss, CompactionRecord } from './view/context.ts'
 export type { TypedSession, TypedSessions } from './sessions/typed.ts'
 export type { AsJson, CallsOf } from './tools/core/typed.ts'
 export type { ApprovalDecision } from './sessions/approval-decision.ts'
@@ -87,9 +96,12 @@ export type { Command, RunChoices, SendOptions } from './sessions/command.ts'
 export type {
   Answer,
   ForkOptions,
+  InterruptOptions,
   PendingFilter,
   RemoveOptions,
+  ResultOptions,
   RunOptions,
+  SteerOptions,
   StreamOptions,
 } from './sessions/verb-options.ts'
 export type { TreeCard } from './stores/plan/tree-cost.ts'

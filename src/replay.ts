@@ -1,7 +1,9 @@
 // Recorded sessions: taken to another store as a checked file, examined, folded and decided again by today's code, and run again.
 export { type Examination, examine, examineLog, type Finding } from './models/protocols/doctor.ts'
 export { exportSession, importSession, type Portable } from './archive/portable.ts'
+export { checkStore, type StoreCheck, type StoreProblem } from './archive/store-check.ts'
 export { type Misfold, readChildren, readLog, type Refolded, refold } from './archive/replay.ts'
 export type { Rerun } from './archive/replay-compare.ts'
 export { type Redecided, redecide, unwritten } from './archive/replay-decide.ts'
 export { type Recording, recordingOf, type RerunOptions } from './archive/replay-run.ts'
+export { stateAt } from './engine/state-at.ts'

@@ -237,7 +237,7 @@ describe.each(Object.entries(stores))('the harness on %s', (_name, makeStore) =>
     expect(events.reduce(fold, EMPTY)).toMatchObject({ run: null, inputs: [], last: { type: 'completed' } })
   })
 
-  it('B-HARNESS-31: open with reuse makes a session once and takes it as it is after that; without it a taken id is refused', async () => {
+  it('B-HARNESS-31: open with reuse makes a session once and takes it as it is after that; without it other options are refused', async () => {
     const harness = make(makeStore(), ['once'])
     const labels = { kind: 'nightly' }
     const both = [
@@ -248,7 +248,7 @@ describe.each(Object.entries(stores))('the harness on %s', (_name, makeStore) =>
       expect(await session.run('Report.', { id: 'report' })).toMatchObject({ status: 'completed', text: 'once' })
     await harness.open({ id: 'night', reuse: true, labels: { kind: 'other' } })
     expect(await harness.list({ where: labels })).toMatchObject([{ session: 'night', labels }])
-    await expect(harness.open({ id: 'night' })).rejects.toMatchObject({ code: 'session_exists' })
+    await expect(harness.open({ id: 'night' })).rejects.toMatchObject({ code: 'id_reused' })
   })
 
   it('B-HARNESS-14: a tool that changed or is gone since the run began is refused, not run as something else (F28)', async () => {

@@ -1,6 +1,7 @@
 // One session as a file: exported from one store, checked, and imported into another, where it goes on. Forks bring the logs they
 // read through. It is a copy: what happens to the session later, on either side, the other does not see.
 import { hash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { timesOf } from '../stores/plan/plan.ts'
 import type { Event, OwnerBody, OwnerEvent } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
@@ -11,15 +12,16 @@ import type { Blob, Card, Store } from '../ports/store.ts'
 import { EMPTY, type Session } from '../kernel/session.ts'
 import { checkRootId } from '../stores/plan/id.ts'
 import type { Restoration } from '../stores/plan/plan.ts'
+import { again } from '../engine/again.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
-import { cardOf } from '../engine/card.ts'
+import { cardOf } from '../view/card.ts'
 import type { Portable, PortableBlob, PortableLog } from './portable-file.ts'
 import { checkPortable, invalid } from './schema-check.ts'
-import { bytesOf, mentionsIn, needs, soundLog } from './sound.ts'
+import { bytesOf, needs, soundLog } from './sound.ts'
 import { flag, optionsOf, text } from '../options.ts'
 import { labelsCheck, metadataCheck } from '../sessions/metadata.ts'
 import { descriptionIn, type OriginOptions } from '../sessions/origin.ts'
-import { blobFor } from '../view/blobs.ts'
+import { blobFor, mentionsIn } from '../view/blobs.ts'
 import { withoutFolder } from '../view/folder.ts'
 import { readLog } from './replay.ts'
 
@@ -70,6 +72,7 @@ export async function importSession(store: Store, value: unknown, options: Impor
   const state = soundLog(copy, copy.blobs)
   const apart = notAlone(copy.session, copy.events, state)
   if (apart !== null) throw invalid(apart)
+  await store.open()
   checkTimes(copy.events, store.now())
   checkParents(copy)
   await checkBlobs(copy)
@@ -82,8 +85,22 @@ export async function importSession(store: Store, value: unknown, options: Impor
   })
   const arrived = after(state, { type: 'session.imported', from: copy.session, ...said }, store.now())
   const write = restoration(store, { session: id, events: [...copy.events, arrived] }, fold(state, arrived), blobs)
-  await store.commit([...stubs, write])
-  return write.card
+  await restored(store, [...stubs, write], arrived)
+  return (await store.card(id)) ?? write.card
+}
+
+/** It may be there because of this very import, whose answer was lost. */
+async function restored(store: Store, writes: readonly Restoration[], arrived: Event): Promise<void> {
+  const session = writes.at(-1)?.session ?? ''
+  await again(undefined, async (before) => {
+    try {
+      await store.commit(writes)
+    } catch (error) {
+      const exists = before && error instanceof Fault && error.code === 'session_exists'
+      const [last] = exists ? (await store.read(session, arrived.seq - 1, 1)).events : []
+      if (!isDeepStrictEqual(last, JSON.parse(JSON.stringify(arrived)))) throw error
+    }
+  })
 }
 
 function restoration(

@@ -29,6 +29,7 @@ export function soundLog({ session, events }: PortableLog, blobs: Blobs): Sessio
       if (ids.has(event.id)) throw invalid(`${where} has the id of an earlier event.`)
       ids.add(event.id)
     } else if (event.epoch < state.epoch) throw invalid(`${where} has an older epoch than the event before it.`)
+    checkNumbers(event, where)
     if (event.type === 'context.compacted') checkCompacted(event, where)
     try {
       take(state, event)
@@ -45,6 +46,19 @@ export function soundLog({ session, events }: PortableLog, blobs: Blobs): Sessio
 
 /** No request is as long. */
 const TOKENS_MAX = 100_000_000
+
+/** More than a worker a second for thirty years. A store counts on from it, and has no number after the largest. */
+const EPOCH_MAX = 1_000_000_000
+/** In millionths of a dollar. */
+const COST_MAX = 1_000_000_000_000
+
+/** What is summed over a log, or over all sessions of a store, must have a sum. */
+function checkNumbers(event: Event, where: string): void {
+  if (event.epoch > EPOCH_MAX) throw invalid(`${where} has an epoch that no session comes to.`)
+  if ('cost' in event && (event.cost ?? 0) > COST_MAX) throw invalid(`${where} cost more than any request does.`)
+  const used = 'usage' in event ? Object.values(event.usage ?? {}) : []
+  if (used.some((tokens) => (tokens ?? 0) > TOKENS_MAX)) throw invalid(`${where} has more tokens than any model takes.`)
+}
 
 /** It can only speak of what stands before it, and what is cut needs a summary in its place. */
 function checkCompacted(event: Extract<Event, { type: 'context.compacted' }>, where: string): void {
@@ -67,14 +81,6 @@ export function needs(event: Event): readonly string[] {
   const content = event.type === 'agent.tool_result' && typeof event.content !== 'string' ? [event.content.hash] : []
   const parts = 'parts' in event ? (event.parts ?? []) : []
   return [...content, ...parts.flatMap((part) => (part.type === 'blob' ? [part.hash] : []))]
-}
-
-/**
- * Whatever looks like a hash anywhere in a text: tools keep texts beside the log and name them in words, in metadata, and in texts
- * that are beside the log themselves.
- */
-export function mentionsIn(text: string): readonly string[] {
-  return text.match(/(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/g) ?? []
 }
 
 export function bytesOf(hashed: string, { data }: PortableBlob): Uint8Array {

@@ -1,5 +1,6 @@
 // A graph as an agent: its model is the planner, its tools are the nodes. Everything else (admission, intents, approvals, recovery,
 // children, forks) is what every agent has.
+import { timeIn } from './time.ts'
 import type { Outcome } from '../kernel/content.ts'
 import type { Reply, Request } from '../ports/model.ts'
 import type { Shared } from '../sessions/agent.ts'
@@ -9,7 +10,7 @@ import { Toolbox } from '../effects/toolbox.ts'
 import type { Tool } from '../tools/core/tool.ts'
 import type { Agent } from '../engine/wiring.ts'
 import { parsePolicy } from '../tools/policy/policy.ts'
-import { toJson } from './draw.ts'
+import { toJson, toMermaid } from './draw.ts'
 import type { Graph } from './definition.ts'
 import { type Machine, type Planned, plan } from './plan.ts'
 import { pointOf } from './checkpoint.ts'
@@ -33,7 +34,7 @@ export function graphAgent(graph: Graph, shared: Shared): Agent {
     name,
     model: {
       name: planner,
-      call: async (request, { clock }) => replyOf(plan({ ...machine, now: clock.now() }, request.messages), request),
+      call: async (request, context) => replyOf(plan({ ...machine, now: timeIn(context) }, request.messages), request),
     },
     tools: new Toolbox({ tools: [...tools.values()], plan: false, clock: shared.clock }),
     // Frozen with each run, so a log says which graph it was.
@@ -49,6 +50,7 @@ export function graphAgent(graph: Graph, shared: Shared): Agent {
     planner: {
       name: planner,
       verdict,
+      draw: () => ({ json: toJson(graph), mermaid: toMermaid(graph) }),
       ...(last === undefined
         ? {}
         : {

@@ -1,5 +1,6 @@
 // The last word of a graph whose run was stopped: the planner is asked once more where it stands, and the node `onInterrupt` runs over
 // that state. It only reads, so it may run again after a crash; what it comes to is recorded with the end of the run.
+import { timeIn } from './time.ts'
 import type { Json } from '../kernel/content.ts'
 import type { Message } from '../kernel/transcript.ts'
 import { envelopeOf } from '../tools/core/output.ts'
@@ -22,7 +23,7 @@ export async function finalized(
   context: ToolContext,
 ): Promise<Json> {
   const { channels, nodes } = machine.graph
-  const { state } = plan({ ...machine, now: context.clock.now() }, messages).point
+  const { state } = plan({ ...machine, now: timeIn(context) }, messages).point
   const [args] = nodes.get(tool.name)?.args(state) ?? []
   const written = isCommand(args)
     ? writtenOf(args)

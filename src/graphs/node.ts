@@ -1,5 +1,6 @@
 // The kinds of nodes, typed by the state of their graph: code that runs, a question to a person or a program, a child session, and the
 // same work on many items.
+import { timeIn } from './time.ts'
 import type { Json } from '../kernel/content.ts'
 import {
   anything,
@@ -285,12 +286,12 @@ async function before<T>(
   work: (context: ToolContext) => Promise<T>,
   context: ToolContext,
 ): Promise<T> {
-  const { clock } = context
-  if (clock.now() >= until) throw lateError(totalMs)
+  const leftMs = until - timeIn(context)
+  if (leftMs <= 0) throw lateError(totalMs)
   const over = new AbortController()
   let cancel = (): void => {}
   const late = new Promise<never>((_, reject) => {
-    cancel = clock.timer(until - clock.now(), () => {
+    cancel = context.clock.timer(leftMs, () => {
       over.abort()
       reject(lateError(totalMs))
     })

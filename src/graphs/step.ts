@@ -8,10 +8,10 @@ import { type Approval, defineTool, type StandardSchema, type Tool, type ToolCon
 import type { State } from './channel.ts'
 import { errorText } from './error.ts'
 import { plainJson } from './plain.ts'
+import type { GateKind } from '../view/graph.ts'
 import { isObject } from '../view/json.ts'
 
-export const START = 'START'
-export const END = 'END'
+export { END, type GateKind, START } from '../view/graph.ts'
 
 /** One branch of a fan-out: the node runs with exactly these arguments. */
 export type Send<Name extends string = string> = {
@@ -29,9 +29,6 @@ export type MapPolicy = 'collect-all' | 'fail-fast' | 'best-effort' | { readonly
 
 /** One call of a node. It has a value when it succeeded, an error when it will not be tried again, and is open with neither. */
 export type Item = { readonly tries: number; readonly value?: Json; readonly error?: string }
-
-/** For drawing: whose approval it needs before it runs. */
-export type GateKind = Approval | 'by_arguments'
 
 export type Step = {
   readonly type: 'run' | 'question' | 'agent' | 'map'

@@ -9,6 +9,7 @@ import { clipped } from '../view/text.ts'
 import { inTime } from '../effects/outcomes.ts'
 import { FrozenRuns } from '../effects/frozen-run.ts'
 import { recallOptions } from '../effects/run-options.ts'
+import { commit } from '../engine/again.ts'
 import { asOwner, stoppable, type Stoppable } from '../engine/owner.ts'
 import { selfOf } from '../engine/peers.ts'
 import { SessionCache } from '../engine/session-cache.ts'
@@ -226,7 +227,7 @@ export class Extractor implements BoundHook {
     // What a process that died held for this is counted as spent.
     const lost = [{ type: 'lost', key: holdsUnder(session, CALL) }] as const
     if (agentFor(services, cache).budget !== null)
-      await store.commit([{ session, lane: 'inbox', events: [], charges: lost }])
+      await commit(services, [{ session, lane: 'inbox', events: [], charges: lost }])
     const flight = stoppable()
     this.#flight = flight
     const given = this.#model ?? agent.model

@@ -7,7 +7,7 @@ import { next } from '../kernel/next.ts'
 import type { Status } from '../ports/store.ts'
 import { EMPTY } from '../kernel/session.ts'
 import { recalledIn } from './cite.ts'
-import { cardOf } from '../engine/card.ts'
+import { cardOf } from '../view/card.ts'
 import { type Directive, directivesIn, followUpsOf, type Learning, readLearning } from '../tools/core/directive.ts'
 
 export type PendingWake = { readonly key: string; readonly due: number; readonly reason: string }

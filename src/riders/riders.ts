@@ -8,7 +8,7 @@ import { type Agent, agentFor, plannerName, type Services } from '../engine/wiri
 import type { Performer } from '../effects/perform.ts'
 import { readerIn, type Tools } from '../effects/toolbox.ts'
 import { traceparentIn } from '../effects/trace-context.ts'
-import { callSpanIdOf } from '../tracing/span.ts'
+import { callSpanIdOf } from '../view/spans/span.ts'
 import type { Agents } from './children/birth.ts'
 import { hasFamily } from './children/tree.ts'
 import type { Traits, Window } from './guard/guard.ts'

@@ -9,7 +9,7 @@ import { ownId } from '../stores/plan/id.ts'
 import { saidBefore } from '../tools/policy/covered.ts'
 import { personOf, skeleton } from '../view/lookalike.ts'
 import { parsePolicy, type Rule } from '../tools/policy/policy.ts'
-import type { PendingCall } from './look.ts'
+import type { PendingCall } from './look/pending.ts'
 
 export type ApprovalDecision = {
   readonly callId: CallKey

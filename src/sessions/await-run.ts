@@ -1,9 +1,10 @@
 // Waiting for a session: follows its log until the run that was asked for has settled, or until the session and its children wait
 // for something outside, and returns the result. It drives through the worker and decides nothing.
 import type { Event } from '../kernel/event.ts'
-import { isBroke } from '../view/calls.ts'
-import { heldText, pendingOf, settle } from '../riders/children/tree.ts'
+import { isBroke } from '../view/pending.ts'
+import { heldText, settle } from '../riders/children/tree.ts'
 import { LogFollower } from './log-follower.ts'
+import { pendingOf } from './look/pending.ts'
 import { windowOfRun } from './meter.ts'
 import { Collector, type Result } from './result.ts'
 import { sleep } from '../engine/sleep.ts'
@@ -107,7 +108,7 @@ const JITTER = 0.25
 /** A clock may jump and a machine may sleep, so it is looked at again now and then. */
 const WAIT_MS_MAX = 60_000
 
-async function resultOf({ id, services }: Place, seen: Collector, looked: Looked): Promise<Result> {
+export async function resultOf({ id, services }: Place, seen: Collector, looked: Looked): Promise<Result> {
   const { store } = services
   const found = looked.type === 'rested' ? looked : { waiting: 'nothing', until: null }
   const held = found.waiting === 'resume' && (await store.card(id))?.held === true

@@ -8,6 +8,7 @@ import { birth } from '../riders/children/birth.ts'
 import { type ChildStatus, childrenBelow, childStatus } from '../riders/children/status.ts'
 import { headOf } from '../riders/children/tree.ts'
 import { childId } from '../stores/plan/id.ts'
+import { commit } from '../engine/again.ts'
 import { plannerName, type Services } from '../engine/wiring.ts'
 import type { BaseRef } from '../tools/worktrees/worktree.ts'
 import { byBirth } from '../view/tree.ts'
@@ -100,7 +101,7 @@ export async function spawn(
     const parts = [{ type: 'text', text: prompt }] as const
     const event = { type: 'user.message', id: services.random.id(), parts, when: 'next', by: `session:${id}` } as const
     const body = services.redactor.body({ ...event, ...(idle ? chosen : {}) })
-    await services.store.commit([{ session: again.session, lane: 'inbox', events: [body] }])
+    await commit(services, [{ session: again.session, lane: 'inbox', events: [body] }])
     return { sessionId: again.session, decision: idle ? 'reused_idle' : 'reused_running' }
   }
   const forked = options.fork ? { fork: true as const } : {}
@@ -157,7 +158,7 @@ async function born(
     const place = base === null ? {} : { folder: await worktreeFor(session, id, name, base) }
     const task = redactor.text(prompt)
     try {
-      await store.commit(birth({ id, session, key, born: name, order: { ...order, ...place }, task, ...known }))
+      await commit(services, birth({ id, session, key, born: name, order: { ...order, ...place }, task, ...known }))
       return name
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== 'session_exists') throw error

@@ -21,7 +21,7 @@ import {
   within,
 } from '../options.ts'
 import { LIMITS } from '../effects/limits.ts'
-import { checkCallersId } from '../stores/plan/id.ts'
+import { checkCallersId, idInBatch } from '../stores/plan/id.ts'
 import { traceparentCheck } from '../tracing/traceparent.ts'
 import { textOf } from '../view/text.ts'
 import { type HarnessOutput, outputCheck, shapeOf } from './agent.ts'
@@ -71,7 +71,7 @@ const modelName: Check = (value, name, of) =>
   typeof value === 'object'
     ? 'is no name: put the model into `models` of the harness, and name it here'
     : filled(value, name, of)
-const signalCheck: Check = (value) =>
+export const signalCheck: Check = (value) =>
   value instanceof AbortSignal ? null : `must be an AbortSignal, not ${shown(value)}`
 export const RUN_CHOICES: Checks<RunChoices> = {
   model: modelName,
@@ -131,11 +131,16 @@ export type Said<Body extends InboxBody = InboxBody> = { readonly event: Body; r
 export type MessageBody = Extract<InboxBody, { type: 'user.message' }>
 
 export function messageOf(input: Input, options: SendOptions, random: Pick<Random, 'id'>): Said<MessageBody> {
-  const { when = 'next', id = random.id(), by, pin, patienceMs, traceparent } = options
+  const { id = random.id() } = options
+  checkCallersId(id)
+  return messageIn(input, options, id)
+}
+
+function messageIn(input: Input, options: SendOptions, id: string): Said<MessageBody> {
+  const { when = 'next', by, pin, patienceMs, traceparent } = options
   // A caller without a type checker may pass a value that does not exist, and it would stay in the log.
   if (!['next', 'after', 'now', 'idle'].includes(when))
     throw new Fault('invalid_input', `A message cannot come ${shown(when)}: say next, after, now or idle.`)
-  checkCallersId(id)
   const { metadata } = options
   const choice = choiceIn(options)
   if (choice && when === 'now')
@@ -152,17 +157,28 @@ export function messageOf(input: Input, options: SendOptions, random: Pick<Rando
   return { event: { ...event, ...more, ...own, ...trace, ...(pin ? { pin } : {}) }, blobs }
 }
 
-export function interruptOf(mode: 'stop' | 'pause', random: Random): Extract<InboxBody, { type: 'user.interrupt' }> {
+/** `id` is the caller's own, if it gave one. */
+export function interruptOf(
+  mode: 'stop' | 'pause',
+  random: Random,
+  id = random.id(),
+): Extract<InboxBody, { type: 'user.interrupt' }> {
+  checkCallersId(id)
   // Any other word would stand in the log, and end a pause.
   if (mode !== 'stop' && mode !== 'pause')
     throw new Fault('invalid_input', `An interrupt is stop or pause, not ${shown(mode)}. To go on, steer with resume.`)
-  return { type: 'user.interrupt', id: random.id(), mode }
+  return { type: 'user.interrupt', id, mode }
 }
 
 /** In order. A cancel ends all of it, wherever it stands among the others. */
-export function commandsOf(commands: readonly Command[], random: Random): readonly Said[] {
+export function commandsOf(
+  commands: readonly Command[],
+  random: Random,
+  { id, by }: { readonly id?: string; readonly by?: string } = {},
+): readonly Said[] {
   if (!(commands?.length > 0)) throw new Fault('invalid_input', 'There is nothing to say: give at least one command.')
-  const said = commands.map((command) => commandOf(command, random))
+  if (id !== undefined) checkCallersId(id)
+  const said = commands.map((command, i) => commandOf(command, id === undefined ? random.id() : idInBatch(id, i), by))
   const cancels = commands.some(({ type }) => type === 'cancel')
   return cancels ? said.filter((_, i) => commands[i]?.type === 'cancel') : said
 }
@@ -173,21 +189,20 @@ function steeringTime(when: SendOptions['when'] = 'next'): 'next' | 'after' | 'n
   throw new Fault('invalid_input', 'A message that steers comes next, after or now. Use send or run for idle.')
 }
 
-function commandOf(command: Command, random: Random): Said {
-  const said = spoken(command, random)
+function commandOf(command: Command, id: string, by: string | undefined): Said {
+  const said = spoken(command, id, by === undefined ? {} : { by })
   COMMANDS[command.type](command)
   return said
 }
 
-function spoken(command: Command, random: Random): Said {
-  const id = random.id()
+function spoken(command: Command, id: string, who: { readonly by?: string }): Said {
   switch (command?.type) {
     case 'message':
-      return messageOf(command.input, { when: steeringTime(command.when) }, random)
+      return messageIn(command.input, { when: steeringTime(command.when), ...who }, id)
     case 'redirect':
       if (typeof command.text !== 'string' || command.text.trim() === '')
         throw new Fault('invalid_input', 'Say what to do instead: a redirect has a text.')
-      return messageOf(`[steering:redirect] ${command.text}`, { when: 'now' }, random)
+      return messageIn(`[steering:redirect] ${command.text}`, { when: 'now', ...who }, id)
     case 'cancel':
       return { event: { type: 'user.interrupt', id, mode: 'stop' }, blobs: [] }
     case 'resume':

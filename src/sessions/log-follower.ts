@@ -78,11 +78,9 @@ export class LogFollower {
 
 /** Where the inbox has this very event already; null if nowhere. */
 export async function sentBefore(store: Store, session: string, sent: InboxBody): Promise<number | null> {
-  for (let after = 0; ; ) {
-    const { events } = await store.read(session, after, PAGE)
-    for (const { seq, at: _at, wall: _wall, epoch: _epoch, ...body } of events)
-      if (isDeepStrictEqual(body, sent)) return seq
-    if (events.length < PAGE) return null
-    after += events.length
-  }
+  const found = await store.sent(session, sent.id)
+  const [event] = found === null ? [] : (await store.read(session, found - 1, 1)).events
+  if (event === undefined) return null
+  const { seq, at: _at, wall: _wall, epoch: _epoch, ...body } = event
+  return isDeepStrictEqual(body, sent) ? seq : null
 }

@@ -3,10 +3,12 @@
 import { Fault } from '../kernel/failure.ts'
 import { asOwner } from '../engine/owner.ts'
 import type { Services } from '../engine/wiring.ts'
-import { pendingOf, rootAgentOf } from '../riders/children/tree.ts'
+import { isDetached } from '../riders/children/status.ts'
+import { rootAgentOf } from '../riders/children/tree.ts'
 import { raiseOf, wasRaised } from '../riders/money/spending-limits.ts'
-import { BUDGET, isBroke } from '../view/calls.ts'
+import { BUDGET, isBroke } from '../view/pending.ts'
 import type { ApprovalDecision } from './approval-decision.ts'
+import { pendingOf } from './look/pending.ts'
 
 /** Where it was said: the seq of what records it in the first of these sessions. */
 export type Raised = { readonly session: string; readonly seq: number }
@@ -19,8 +21,11 @@ export async function raise(services: Services, id: string, decision: ApprovalDe
     throw new Fault('invalid_input', 'Say how much more the session may spend, in dollars: usd.')
   const waiting = (await pendingOf(services.store, id)).filter(({ callId }) => callId === BUDGET)
   const raised: Raised[] = []
-  for (const { sessionId } of waiting)
+  for (const { sessionId } of waiting) {
+    // It works on its own, and is decided by its own id.
+    if (sessionId !== id && (await isDetached(services.store, sessionId))) continue
     raised.push({ session: sessionId, seq: await raiseOwn(services, sessionId, decision, amount, raised.length === 0) })
+  }
   if (raised.length === 0) throw notWaiting(id)
   return raised
 }

@@ -76,8 +76,16 @@ export async function listed(
   { context = false, runs = false, ...filter }: ListOptions,
 ): Promise<readonly ListedCard[]> {
   const { store } = services
-  const found = await withTreeCost(store, await cardsIn(store, filter))
-  const cards = runs ? await withRuns(store, found) : found
+  return detailed(services, await withTreeCost(store, await cardsIn(store, filter)), { context, runs })
+}
+
+/** With what is read of each session, if it is asked for. */
+export async function detailed(
+  services: Services,
+  found: readonly TreeCard[],
+  { context, runs }: { readonly context: boolean; readonly runs: boolean },
+): Promise<readonly ListedCard[]> {
+  const cards = runs ? await withRuns(services.store, found) : found
   return context ? (await import('./meter.ts')).withContext(services, cards) : cards
 }
 

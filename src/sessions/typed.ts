@@ -1,5 +1,6 @@
 // The verbs where types are known: those of sessions/verbs.ts, with the answers of agents and the calls of tools as types. Types only.
 // Every verb does what it does there, and whatever takes a session of any kind takes one of these.
+import type { Json } from '../kernel/content.ts'
 import type { AnySchema, MadeBy, ToolList } from '../tools/core/typed.ts'
 import type { SendOptions } from './command.ts'
 import type { Input } from './input.ts'
@@ -44,6 +45,7 @@ export interface TypedSession<Output, Tools extends ToolList[number]> extends Om
     input?: Input,
     options?: StreamOptions<Schema> & SendOptions<Schema>,
   ): RunStream<Chosen<Schema, Output>, Tools>
-  /** A new session that goes on from here, or from an earlier event of this one. */
+  /** A new session that goes on from here, or from an earlier event of this one. The answers of another agent are not known here. */
+  fork(options: ForkOptions & { readonly agent: string }): Promise<TypedSession<Json, Tools>>
   fork(options?: ForkOptions): Promise<TypedSession<Output, Tools>>
 }

@@ -43,6 +43,8 @@ export function undoing(
   return async (session) => {
     if (session.run !== null)
       throw new Fault('session_busy', `Session ${id} has an open run. Interrupt it before you undo one.`)
+    if (run === undefined && session.began === 0)
+      throw new Fault('invalid_input', `Session ${id} has had no run yet: there is nothing to take back.`)
     const what = { session: id, agent: session.agent, run: run ?? session.began }
     if (run !== undefined) await checkRun(services.store, id, run)
     undone ??= await undoRun(services, what, session.imported ?? 0, new AbortController().signal)

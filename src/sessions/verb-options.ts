@@ -7,7 +7,7 @@ import { SHOWN } from './approval-decision.ts'
 import { traceparentCheck } from '../tracing/traceparent.ts'
 import type { AnySchema } from '../tools/core/typed.ts'
 import type { CardFilter, Status } from '../ports/store.ts'
-import type { PendingCall } from './look.ts'
+import type { PendingCall } from './look/pending.ts'
 import { labelsCheck } from './metadata.ts'
 import type { ListOptions } from './meter.ts'
 import type { ActiveFilter, EventsFilter } from './reading.ts'
@@ -44,8 +44,24 @@ export type Answer = {
   /** The session that asked, as `pending` names it. Default: this one. */
   readonly sessionId?: string
 }
-/** `folder`: where the fork works. Default: where this session does. */
-export type ForkOptions = { readonly at?: number; readonly id?: string; readonly folder?: string }
+/** `id` is your own: the same interrupt again is answered like the first, and stops nothing that began since. */
+export type InterruptOptions = { readonly id?: string }
+/** `id` is your own: the same batch again is answered like the first, and nothing of it is said twice. */
+export type SteerOptions = { readonly id?: string; readonly by?: string }
+/** `waitMs`: how long to wait for a session that works. Default: not at all. */
+export type ResultOptions = { readonly waitMs?: number }
+export type ForkOptions = {
+  /** From this event on. Default: from the end. */
+  readonly at?: number
+  /** The id of the new session. The same fork again, with the same id, is the same session. */
+  readonly id?: string
+  /** Where the fork works. Default: where this session does. */
+  readonly folder?: string
+  /** Another agent goes on: its instructions, tools, model and limits. Only where a language model drives both. */
+  readonly agent?: string
+  /** Another model answers in all runs of the fork, unless a run chooses its own: one of the harness's `models`, or `provider:model`. */
+  readonly model?: string
+}
 
 const COMMON: Checks<Omit<RunOptions, 'require'>> = {
   ...RUN_CHOICES,
@@ -65,7 +81,16 @@ export const STREAM_OPTIONS: Checks<StreamOptions> = {
 export const checkSend = optionsOf<SendOptions>('send', SEND_OPTIONS)
 export const checkRunOf = optionsOf<SendOptions & RunOptions>('run', { ...SEND_OPTIONS, ...RUN_OPTIONS })
 export const checkStream = optionsOf<StreamOptions & SendOptions>('stream', { ...SEND_OPTIONS, ...STREAM_OPTIONS })
-export const checkFork = optionsOf<ForkOptions>('fork', { at: anything, id: text, folder: text })
+export const checkInterrupt = optionsOf<InterruptOptions>('interrupt', { id: text })
+export const checkSteer = optionsOf<SteerOptions>('steer', { id: text, by: text })
+export const checkResult = optionsOf<ResultOptions>('result', { waitMs: count() })
+export const checkFork = optionsOf<ForkOptions>('fork', {
+  at: anything,
+  id: text,
+  folder: text,
+  agent: filled,
+  model: RUN_CHOICES.model,
+})
 export const checkAnswer = optionsOf<Answer & Partial<PendingCall>>('answer', {
   ...SHOWN,
   digest: anything,
@@ -82,31 +107,34 @@ export function checkSession(id: unknown): void {
 }
 
 export function checkBlob(ref: unknown): string {
-  const { hash } = (ref ?? {}) as { readonly hash?: unknown }
+  const hash = typeof ref === 'string' ? ref : ((ref ?? {}) as { readonly hash?: unknown }).hash
   if (typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash)) return hash
   throw new Fault(
     'invalid_input',
-    'A blob is read by its reference, { hash }, as a result or an event of the log has it.',
+    'A blob is read by its hash, or by its reference, { hash }, as a result or an event of the log has it.',
   )
 }
 
-// Which sessions, events and calls a harness is asked for. What is found is reading.ts and look.ts.
+// Which sessions, events and calls a harness is asked for. What is found is reading.ts and look/.
 
 export type RemoveOptions = { readonly by?: string }
 export type PendingFilter = Pick<Partial<CardFilter>, 'where'>
 
-export const checkList = optionsOf<ListOptions>('list', {
+export const WANTED: Checks<Pick<ListOptions, 'status' | 'parent' | 'folder' | 'where' | 'context' | 'runs'>> = {
   status: oneOf<Status>({ idle: true, running: true, rescheduling: true, requires_action: true, terminated: true }),
-  root: text,
   parent: text,
   folder: text,
   where: labelsCheck,
+  context: flag,
+  runs: flag,
+}
+export const checkList = optionsOf<ListOptions>('list', {
+  ...WANTED,
+  root: text,
   after: text,
   newest: (value) =>
     value === 'made' || typeof value === 'boolean' ? null : `must be true, false or "made", not ${shown(value)}`,
   limit: count(),
-  context: flag,
-  runs: flag,
 })
 export const checkEvents = optionsOf<EventsFilter>('events', {
   session: needed(filled),

@@ -66,7 +66,7 @@ export type Mischief = Frozen<{
   stallMs?: number
   /** Destroys the socket after so many bytes; with 0 there is no answer at all. */
   cutAfterBytes?: number
-  /** One byte at a time, with so much time between them. */
+  /** One byte at a time, or `splitBytes`, with so much time between them. */
   dripMs?: number
   /** Writes of so many bytes, also in the middle of a character. */
   splitBytes?: number

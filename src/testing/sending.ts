@@ -91,9 +91,10 @@ class Line {
   }
 
   #step(): number {
-    const { stallAfterBytes = 0, cutAfterBytes = 0, dripMs, splitBytes = Infinity } = this.#mischief
+    const { stallAfterBytes = 0, cutAfterBytes = 0, dripMs } = this.#mischief
+    const { splitBytes = dripMs === undefined ? Infinity : 1 } = this.#mischief
     const marks = [stallAfterBytes, cutAfterBytes].map((mark) => mark - this.#sent).filter((left) => left > 0)
-    return Math.min(dripMs === undefined ? Math.max(1, splitBytes) : 1, ...marks)
+    return Math.min(Math.max(1, splitBytes), ...marks)
   }
 
   /** Resolves when the bytes have left this process, so that a later cut does not lose them. */

@@ -4,8 +4,9 @@ import type { Frozen } from '../kernel/content.ts'
 import type { Parent } from '../kernel/event.ts'
 import type { Store } from '../ports/store.ts'
 import type { Clock } from '../ports/system.ts'
-import { runsOf } from './project.ts'
-import { type Capture, capturedBy, type SessionLog, type Sink, type Span } from './span.ts'
+import { runsOf } from '../view/spans/project.ts'
+import { type Capture, capturedBy, type SessionLog, type Span } from '../view/spans/span.ts'
+import type { Sink } from './span.ts'
 import { createdOf, readTree, rootOf } from './tree.ts'
 
 /** `dropped` did not fit in the queue, or came too late; `failed` could not be read or sent. Counted in runs. */

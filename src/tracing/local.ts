@@ -19,7 +19,8 @@ import { basename, join } from 'node:path'
 import { Fault } from '../kernel/failure.ts'
 import { count, filled, needed, optionsOf, record, within } from '../options.ts'
 import { recordOf, recordsIn, type SpanRecord } from './record.ts'
-import { type Capture, captureCheck, type Sink, type Span } from './span.ts'
+import type { Capture, Span } from '../view/spans/span.ts'
+import { captureCheck, type Sink } from './span.ts'
 
 /** Both hold. The newest trace stays, however large. */
 type Keep = { readonly files: number; readonly bytes: number }

@@ -1,7 +1,7 @@
 // Spans as OTLP/JSON: ids in hex, times as strings of nanoseconds, enumerations as numbers. Pure; sending is otlp.ts.
 import type { Json } from '../kernel/content.ts'
-import { CONTENT, ERROR_TYPE, GEN_AI, TERRET } from './names.ts'
-import type { Attributes, Span } from './span.ts'
+import { CONTENT, ERROR_TYPE, GEN_AI, TERRET } from '../view/spans/names.ts'
+import type { Attributes, Span } from '../view/spans/span.ts'
 
 const KINDS = { internal: 1, client: 3 } as const
 const ERROR = 2

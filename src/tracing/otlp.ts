@@ -4,7 +4,8 @@ import type { Clock } from '../ports/system.ts'
 import { filled, optionsOf, record, tableOf, text, wait } from '../options.ts'
 import { encodeSpans } from './otlp-encode.ts'
 import { type Answer, type Door, openDoor, post } from './post.ts'
-import { type Capture, captureCheck, type ExportContext, type Sink } from './span.ts'
+import type { Capture } from '../view/spans/span.ts'
+import { captureCheck, type ExportContext, type Sink } from './span.ts'
 
 export type OtlpOptions = {
   /** Address of the collector; `/v1/traces` is added. Default: the variables of OpenTelemetry, then `http://localhost:4318`. */

@@ -1,5 +1,5 @@
 // Spans as lines of JSON, to write and to read back. No files here: local.ts has those.
-import type { Attributes, Span } from './span.ts'
+import type { Attributes, Span } from '../view/spans/span.ts'
 
 export type SpanRecord = {
   readonly type: 'span'

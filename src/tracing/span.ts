@@ -1,56 +1,13 @@
-// What a span is, where spans go, and how ids come about. Types and small pure functions; making spans is project.ts.
-import { eventId } from '../view/text.ts'
-import { hash } from 'node:crypto'
-import type { CallKey, Frozen } from '../kernel/content.ts'
-import type { Event } from '../kernel/event.ts'
-import type { Clock } from '../ports/system.ts'
+// Where spans go, and how much of what was said they may carry. What a span is: view/spans/span.ts.
+import type { Frozen } from '../kernel/content.ts'
 import { type Check, flag, oneOf, within } from '../options.ts'
+import type { Clock } from '../ports/system.ts'
+import type { Capture, CaptureFlags, Span } from '../view/spans/span.ts'
 
-/** `none`: no prompt, argument or result. `content`: their texts too, bounded. Or each by itself. */
-export type Capture = 'none' | 'content' | CaptureFlags
-export type CaptureFlags = {
-  /** What the model is told and what it answers, with instructions and toolsets. */
-  readonly prompts?: boolean
-  /** What tools are given. */
-  readonly arguments?: boolean
-  /** What tools return. */
-  readonly results?: boolean
-}
 const flags = within<CaptureFlags>({ prompts: flag, arguments: flag, results: flag })
 const word = oneOf<'none' | 'content'>({ none: true, content: true })
 export const captureCheck: Check = (value, name, of) =>
   typeof value === 'object' && value !== null ? flags(value, name, of) : word(value, name, of)
-
-/** What is captured, each by itself. */
-export type Captured = Frozen<{ prompts: boolean; args: boolean; results: boolean }>
-
-export function capturedBy(capture: Capture): Captured {
-  if (typeof capture === 'string') {
-    const all = capture === 'content'
-    return { prompts: all, args: all, results: all }
-  }
-  const { prompts = false, arguments: args = false, results = false } = capture
-  return { prompts, args, results }
-}
-
-export type Attributes = Readonly<Record<string, string | number | boolean>>
-
-/** `message` only where all that it may repeat is captured. */
-export type Exception = Frozen<{ at: number; type: string; message?: string }>
-
-export type Span = Frozen<{
-  traceId: string
-  spanId: string
-  parentId: string | null
-  name: string
-  kind: 'internal' | 'client'
-  /** Milliseconds. `endedAt` is null while it is open. */
-  startedAt: number
-  endedAt: number | null
-  attributes: Attributes
-  status: 'unset' | 'error'
-  exceptions: readonly Exception[]
-}>
 
 export type ExportContext = Frozen<{
   /** Texts that spans name by hash: instructions and toolsets. Empty unless the sink captures prompts. */
@@ -71,25 +28,4 @@ export interface Sink {
   readonly capture?: Capture
   export(spans: readonly Span[], context: ExportContext): Promise<void>
   close(): Promise<void>
-}
-
-/** The events of one session, in order: all of them, or `session.created` and the runs one wants. */
-export type SessionLog = Frozen<{ session: string; events: readonly Event[] }>
-
-/** One trace per run of a root session, and of everything below it. */
-export function traceIdOf(root: string, run: number): string {
-  return hash('sha256', eventId(root, run)).slice(0, 32)
-}
-
-export function spanIdOf(session: string, seq: number): string {
-  return hash('sha256', eventId(session, seq)).slice(-16)
-}
-
-/** By the call's key, which a child session knows: so a child finds its parent span without the parent's log. */
-export function callSpanIdOf(session: string, call: CallKey): string {
-  return hash('sha256', `${session}:${call}`).slice(-16)
-}
-
-export function childIdOf(session: string, call: CallKey): string {
-  return `${session}~${call}`
 }

@@ -2,7 +2,7 @@
 import type { Event, Parent } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Store } from '../ports/store.ts'
-import { childIdOf, type SessionLog } from './span.ts'
+import { childIdOf, type SessionLog } from '../view/spans/span.ts'
 
 const PAGE = 1_000
 

@@ -2,7 +2,7 @@
 // answer is for exactly what was shown.
 import type { CallKey, Json } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
-import { BUDGET, type Pending } from '../view/calls.ts'
+import { BUDGET, type Pending } from '../view/pending.ts'
 
 export type Approval = {
   readonly id: string

@@ -1,7 +1,7 @@
 // How a run ended, or why it rests, in the few words that a page needs.
 import type { Outcome } from '../kernel/content.ts'
 import type { Result } from '../sessions/result.ts'
-import type { Pending } from '../view/calls.ts'
+import type { Pending } from '../view/pending.ts'
 
 export type End = {
   readonly status: Result['status']

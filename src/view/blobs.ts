@@ -19,3 +19,11 @@ async function originOf(store: Store, log: string): Promise<string | null> {
   const [created] = card === null ? [] : (await store.read(card.root, 0, 1)).events
   return created?.type === 'session.created' ? (created.fork?.session ?? null) : null
 }
+
+/**
+ * Whatever looks like a hash anywhere in a text: tools keep texts beside the log and name them in words, in metadata, and in texts
+ * that are beside the log themselves.
+ */
+export function mentionsIn(text: string): readonly string[] {
+  return text.match(/(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/g) ?? []
+}

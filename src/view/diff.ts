@@ -1,12 +1,11 @@
 // A small unified diff of two texts, for people and models to read. Not for patching: very different texts come out as one
 // block, because a perfect diff is not worth its time here.
-import { hash } from 'node:crypto'
 
 const CONTEXT = 3
 /** Above this many comparisons the changed middle is shown whole, old then new. */
 const CELLS_MAX = 4_000_000
 
-type Line = { readonly mark: ' ' | '-' | '+'; readonly text: string }
+export type Line = { readonly mark: ' ' | '-' | '+'; readonly text: string }
 /** `@` begins a hunk, and a backslash says that the line before it has no end. */
 export type DiffLine = { readonly mark: Line['mark'] | '@' | '\\'; readonly text: string }
 
@@ -18,7 +17,7 @@ export function diff(path: string, before: string, after: string): string {
 
 /** The hunks, line by line. None for equal texts. */
 export function diffLines(before: string, after: string): readonly DiffLine[] {
-  return hunksOf(compare(linesOf(before), linesOf(after)))
+  return hunksOf(alignLines(linesOf(before), linesOf(after)))
 }
 
 function linesOf(text: string): readonly string[] {
@@ -31,8 +30,8 @@ function linesOf(text: string): readonly string[] {
 /** Behind the text of a last line that does not end: no other line has a line break in it. */
 const UNENDED = '\n'
 
-/** What both begin and end with is the same; only the middle is compared. */
-function compare(before: readonly string[], after: readonly string[]): readonly Line[] {
+/** Every line of both: what both begin and end with is the same; only the middle is compared. */
+export function alignLines(before: readonly string[], after: readonly string[]): readonly Line[] {
   const shorter = Math.min(before.length, after.length)
   let head = 0
   while (head < shorter && before[head] === after[head]) head += 1
@@ -50,14 +49,7 @@ function compare(before: readonly string[], after: readonly string[]): readonly 
 function middle(before: readonly string[], after: readonly string[]): readonly Line[] {
   const [rows, columns] = [before.length, after.length]
   // Lines are compared by number: long ones that begin alike would be read to their end in every cell.
-  const numbers = new Map<string, number>()
-  const numbered = (text: string): number => {
-    // A map looks only at the length of very long texts.
-    const key = text.length > 1_000 ? hash('sha256', text) : text
-    const number = numbers.get(key) ?? numbers.size
-    numbers.set(key, number)
-    return number
-  }
+  const numbered = numbering()
   const [olds, news] = [before.map(numbered), after.map(numbered)]
   const lengths = rows * columns <= CELLS_MAX ? new Uint16Array((rows + 1) * (columns + 1)) : null
   const at = (i: number, j: number) => lengths?.[i * (columns + 1) + j] ?? 0
@@ -76,6 +68,33 @@ function middle(before: readonly string[], after: readonly string[]): readonly L
     if (same || !old) j += 1
   }
   return lines
+}
+
+/** Equal texts get the same number. */
+function numbering(): (text: string) => number {
+  const numbers = new Map<string, number>()
+  // The hash of a Map looks only at the length of very long texts, so those are found by a hash of their own.
+  const long = new Map<number, string[]>()
+  return (text) => {
+    let key = text
+    if (text.length > 1_000) {
+      const code = hashOf(text)
+      const alike = long.get(code) ?? []
+      long.set(code, alike)
+      if (!alike.includes(text)) alike.push(text)
+      key = `\n${code} ${alike.indexOf(text)}`
+    }
+    const number = numbers.get(key) ?? numbers.size
+    numbers.set(key, number)
+    return number
+  }
+}
+
+/** FNV-1a. Two texts may have the same. */
+function hashOf(text: string): number {
+  let code = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) code = Math.imul(code ^ text.charCodeAt(i), 0x01000193)
+  return code
 }
 
 function hunksOf(lines: readonly Line[]): readonly DiffLine[] {

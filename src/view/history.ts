@@ -31,7 +31,11 @@ export type Wanted = {
 }
 
 /** `above` are the sessions that read through this one: a fork of a fork of a fork may be as long as it is, but never a ring. */
-export async function readTranscript(store: Store, wanted: Wanted, above: readonly string[] = []): Promise<History> {
+export async function readTranscript(
+  store: Pick<Store, 'read'>,
+  wanted: Wanted,
+  above: readonly string[] = [],
+): Promise<History> {
   const { id, upTo, known = [], count = false, unshown = false } = wanted
   const transcript = new Transcript()
   let chars = 0

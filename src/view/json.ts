@@ -8,6 +8,11 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** What a table has under a name that others wrote, and never what every object has. */
+export function ownOf<T>(table: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined
+}
+
 /** Undefined if it is not JSON. */
 export function parsed(text: string): Json | undefined {
   try {
@@ -25,4 +30,26 @@ export function stringOf(value: unknown): string {
 /** Empty for what is no list. */
 export function listOf(value: unknown): readonly Json[] {
   return Array.isArray(value) ? (value as readonly Json[]) : []
+}
+
+/** JSON on one line, and no more of it than so many characters: however large the value is, little is done. */
+export function jsonLine(value: Json, chars: number): string {
+  let line = ''
+  const write = (text: string): boolean => {
+    line += text
+    return line.length <= chars
+  }
+  const all = (entries: readonly (readonly [string, Json])[], names: boolean): boolean =>
+    entries.every(([name, item], i) => {
+      const label = names ? `${name.slice(0, chars)}: ` : ''
+      return write(`${i === 0 ? '' : ', '}${label}`) && each(item)
+    })
+  const each = (item: Json): boolean => {
+    if (typeof item === 'string') return write(JSON.stringify(item.slice(0, chars + 1)))
+    if (item === null || typeof item !== 'object') return write(String(item))
+    const isList = Array.isArray(item)
+    const entries = Object.entries(item as JsonObject)
+    return write(isList ? '[' : '{') && all(entries, !isList) && write(isList ? ']' : '}')
+  }
+  return each(value) ? line : `${line.slice(0, chars).replace(/[\uD800-\uDBFF]$/, '')}…`
 }

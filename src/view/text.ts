@@ -21,6 +21,13 @@ export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`
 }
 
+/** `43 %`, and never 100 % of what is not full. */
+export function percent(part: number, whole: number): string {
+  const share = (100 * part) / Math.max(1, whole)
+  if (share > 0 && share < 1) return '<1 %'
+  return `${share >= 100 ? Math.round(share) : Math.floor(share)} %`
+}
+
 /** The name of an event among those of all sessions. */
 export function eventId(session: string, seq: number): string {
   return `${session}:${seq}`

@@ -2,7 +2,7 @@
 // from cards: no log is read here.
 import type { CallKey, Frozen } from '../kernel/content.ts'
 import type { Card } from '../ports/store.ts'
-import { BUDGET, type OwnPending } from './calls.ts'
+import { BUDGET, type OwnPending } from './pending.ts'
 import { usdOf, usdText } from './usd.ts'
 
 /** One session of a tree. Rows come parents first, each followed by those below it. */

@@ -3,7 +3,7 @@
 // `stop` a run that is stopped and has a finalizer.
 import { appendFileSync } from 'node:fs'
 import { delegateAgents, delegateGraph, END, type Graph, last, START, withState } from '../../src/graphs/index.ts'
-import { defineTool, Fault, Harness, type Result, type Store } from '../../src/index.ts'
+import { defineTool, Harness, type Result, type Store } from '../../src/index.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { object } from '../../src/tools/core/schema.ts'
 import { storeWith } from '../../sim/store-with.ts'
@@ -120,13 +120,9 @@ await store.close()
 
 /** The first process opens the session; the next ones continue it. */
 async function started(): Promise<Result> {
-  try {
-    await harness.open({ id: SESSION, agent: which })
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    const { events } = await harness.session(SESSION).read()
-    if (events.some(({ type }) => type === 'user.message')) return harness.session(SESSION).run()
-  }
+  await harness.open({ id: SESSION, agent: which })
+  const { events } = await harness.session(SESSION).read()
+  if (events.some(({ type }) => type === 'user.message')) return harness.session(SESSION).run()
   return harness.session(SESSION).run(which === 'delegate' ? { goal: 'Light it.' } : {}, { id: 'begin' })
 }
 

@@ -2,7 +2,7 @@
 // prints a line and waits; without a place it prints how the run ended.
 import { appendFileSync } from 'node:fs'
 import { append, END, last, START, send, withState } from '../../src/graphs/index.ts'
-import { Fault, Harness, type Result, scripted, type Store } from '../../src/index.ts'
+import { Harness, type Result, scripted, type Store } from '../../src/index.ts'
 import type { Write } from '../../src/ports/store.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { moment } from './moment.ts'
@@ -83,12 +83,8 @@ await store.close()
 
 /** The first process opens the session; the next ones continue it, or send it an input. */
 async function started(id: string): Promise<Result> {
-  try {
-    await harness.open({ id, agent: 'report' })
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    return harness.session(id).run(word === '' ? undefined : word)
-  }
+  if ((await store.card(id)) !== null) return harness.session(id).run(word === '' ? undefined : word)
+  await harness.open({ id, agent: 'report' })
   return harness.session(id).run({})
 }
 

@@ -204,4 +204,12 @@ describe('the limiter', () => {
     expect(await limiter.pass('p', stopped.context)).toBeNull()
     expect(stopped.slept).toEqual([])
   })
+
+  it('B-ROUTE-24: a wait holds on the clock it was told on, and not on the clock of another harness', async () => {
+    const limiter = new Limiter()
+    const [first, second] = [callContext(), callContext()]
+    limiter.told(failure('rate_limit', 'm', 60_000), first.context)
+    expect(await limiter.pass('p', second.context)).toBeNull()
+    expect(await limiter.pass('p', first.context)).toMatchObject({ class: 'rate_limit' })
+  })
 })

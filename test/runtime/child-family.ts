@@ -2,7 +2,7 @@
 // line each time it comes to the place where it is to be killed, and stays there; without a place it says how the run ended.
 import { appendFileSync } from 'node:fs'
 import { z } from 'zod'
-import { defineTool, Fault, Harness, type Result, type Store } from '../../src/index.ts'
+import { defineTool, Harness, type Result, type Store } from '../../src/index.ts'
 import type { Write } from '../../src/ports/store.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { ask, type Line, play, resultsIn, use } from './children-play.ts'
@@ -48,12 +48,8 @@ await store.close()
 
 /** The first process opens the session; those that follow go on with it. */
 async function started(id: string): Promise<Result> {
-  try {
-    await harness.open({ id })
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    return harness.session(id).run()
-  }
+  if ((await store.card(id)) !== null) return harness.session(id).run()
+  await harness.open({ id })
   return harness.session(id).run('Go.')
 }
 

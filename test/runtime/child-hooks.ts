@@ -7,7 +7,6 @@ import { z } from 'zod'
 import {
   defineTool,
   fallback,
-  Fault,
   Harness,
   type Hook,
   type Model,
@@ -56,13 +55,9 @@ async function play(played: Played): Promise<void> {
 
 /** The first process opens the session; the next one goes on with it. */
 async function started(harness: Harness, id: string) {
-  try {
-    await harness.open({ id })
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    return harness.session(id).run()
-  }
-  return harness.session(id).run('Publish it.')
+  if ((await harness.session(id).card()) !== null) return harness.session(id).run()
+  const session = await harness.open({ id })
+  return session.run('Publish it.')
 }
 
 function print(printed: Printed): void {

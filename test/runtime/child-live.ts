@@ -1,7 +1,8 @@
 // A process that drives a session: lines on stdin tell it what to say, and it answers by lines on stdout. When stdin ends
 // it has nothing left to do and must exit by itself, even with readers still connected. Run by live-process.test.ts.
 import { createInterface } from 'node:readline'
-import { SocketLive } from '../../src/live/socket.ts'
+import { SharedLive } from '../../src/live/shared.ts'
+import { sockets } from '../../src/live/socket.ts'
 import { systemClock as clock } from '../../src/engine/platform.ts'
 import { Directory } from './live-directory.ts'
 
@@ -20,7 +21,7 @@ export type Answer =
 
 const session = 's'
 const directory = new Directory()
-const live = new SocketLive({ store: directory, clock, folder: process.argv[2] ?? '' })
+const live = new SharedLive({ store: directory, clock, way: sockets(process.argv[2] ?? '') })
 
 await live.serve('w', 60_000)
 answer({ type: 'address', address: directory.addresses.get('w') ?? '' })

@@ -2,7 +2,7 @@
 // source. How a decision is made and bound to its action is approval.test.ts.
 import { describe, expect, it } from 'vitest'
 import { Harness, type Policy, type Request, type Store } from '../../src/index.ts'
-import { pendingOf } from '../../src/riders/children/tree.ts'
+import { pendingOf } from '../../src/sessions/look/pending.ts'
 import { ask, childrenOf, endsOf, eventsOf, family, ofType, report, STORAGES, tool, use } from './children-stage.ts'
 
 const asking = tool('publish', { effect: 'once', approval: 'ask' })

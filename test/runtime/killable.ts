@@ -1,5 +1,5 @@
 // For the processes that tests kill: a store that waits to be killed after so many commits, and how the next process goes on.
-import { Fault, type Harness, type Result, type Store } from '../../src/index.ts'
+import type { Harness, Result, Store } from '../../src/index.ts'
 
 /** After the commit with this number it says so and goes no further; 0 never does. */
 export function killable(inner: Store, last: number): Store {
@@ -22,11 +22,8 @@ export function killable(inner: Store, last: number): Store {
 
 /** The first process opens the session; those that follow go on with it. */
 export async function startedOrResumed(harness: Harness, id: string, task: string): Promise<Result> {
-  try {
-    await harness.open({ id })
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    return harness.session(id).run()
-  }
-  return harness.session(id).run(task)
+  const session = harness.session(id)
+  if ((await session.card()) !== null) return session.run()
+  await harness.open({ id })
+  return session.run(task)
 }

@@ -8,7 +8,8 @@ import { dirname, join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { SocketLive } from '../../src/live/socket.ts'
+import { SharedLive } from '../../src/live/shared.ts'
+import { sockets } from '../../src/live/socket.ts'
 import { systemClock as clock } from '../../src/engine/platform.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import type { Answer, Order } from './child-live.ts'
@@ -17,14 +18,14 @@ import { follow, quick } from './live-stage.ts'
 
 let folder = ''
 let directory = new Directory()
-let reader: SocketLive
+let reader: SharedLive
 const children: ChildProcessWithoutNullStreams[] = []
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'live-'))
   directory = new Directory()
   directory.owner = 'w'
-  reader = new SocketLive({ store: directory, clock, folder })
+  reader = new SharedLive({ store: directory, clock, way: sockets(folder) })
 })
 
 afterEach(async () => {
@@ -102,7 +103,7 @@ describe('live deltas of workers that share an SQLite file', () => {
   it('B-LIVE-14: are found through the store, and followed from a killed worker to the next', async () => {
     const file = join(folder, 'store.db')
     const store = sqlite(file)
-    const live = new SocketLive({ store, clock, folder })
+    const live = new SharedLive({ store, clock, way: sockets(folder) })
     const { deltas } = follow(live)
     for (const [index, worker] of ['w1', 'w2'].entries()) {
       const child = spawn(process.execPath, [childOf('child-live-sqlite'), file, folder, worker])

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import type { LiveDelta } from '../../src/live/live.ts'
-import { SocketLive } from '../../src/live/socket.ts'
+import { SharedLive } from '../../src/live/shared.ts'
+import { sockets } from '../../src/live/socket.ts'
 import { systemClock } from '../../src/engine/platform.ts'
 import { Directory } from './live-directory.ts'
 
@@ -18,13 +19,13 @@ export class Stage {
   readonly #opened: { close(): unknown }[] = []
 
   /** One process of several, as far as live deltas can tell. */
-  open(folder = this.folder, clock = systemClock): SocketLive {
-    const live = new SocketLive({ store: this.directory, clock, folder })
+  open(folder = this.folder, clock = systemClock): SharedLive {
+    const live = new SharedLive({ store: this.directory, clock, way: sockets(folder) })
     this.#opened.push(live)
     return live
   }
 
-  async drivenBy(worker: string): Promise<SocketLive> {
+  async drivenBy(worker: string): Promise<SharedLive> {
     const live = this.open()
     await live.serve(worker, 1_000)
     this.directory.owner = worker
@@ -59,12 +60,12 @@ export class Stage {
   }
 }
 
-export function follow(live: SocketLive): { readonly deltas: LiveDelta[]; readonly leave: () => void } {
+export function follow(live: SharedLive): { readonly deltas: LiveDelta[]; readonly leave: () => void } {
   const deltas: LiveDelta[] = []
   return { deltas, leave: live.subscribe(session, (delta) => void deltas.push(delta)) }
 }
 
-export function say(live: SocketLive, seq: number, pieces: readonly string[], part = 0): void {
+export function say(live: SharedLive, seq: number, pieces: readonly string[], part = 0): void {
   for (const text of pieces) live.publish(session, seq, { kind: 'text', part, text })
 }
 

@@ -197,7 +197,7 @@ describe('a look for dead processes', () => {
       looks += 1
       return inner.holders(host)
     }
-    store = storeWith(inner, { shared: true, holders })
+    store = storeWith(inner, { reach: 'machine', holders })
   })
 
   it('B-WAKE-36: is one read, at most once a second, and wanted again only while another process of the host holds a session', async () => {

@@ -140,7 +140,7 @@ describe('a child in a worktree that a model starts', () => {
     )
   })
 
-  it('B-TREE-51: a session that a host removes takes its clean worktrees along, and no others', async () => {
+  it('B-TREE-51, B-VERB-43: a session that a host removes takes its clean worktrees along, and says which others stay', async () => {
     const folder = repository()
     const roles = { root: [spawn('dig'), 'Started.', 'Read.'], dig: [write('b.txt'), 'Done.'] }
     const { harness, store } = stage(folder, roles)
@@ -149,9 +149,13 @@ describe('a child in a worktree that a model starts', () => {
     await read(store, session.id)
     const clean = await makeWorktree({ folder, id: 'clean', parent: session.id })
     const other = await makeWorktree({ folder, id: 'other', parent: 'another' })
-    await harness.remove(session.id)
+    const removed = await harness.remove(session.id)
     expect([clean, other].map(({ path }) => existsSync(path))).toEqual([false, true])
-    expect((await worktreesOf(folder)).filter(({ parent }) => parent === session.id)).toHaveLength(1)
+    const left = (await worktreesOf(folder)).filter(({ parent }) => parent === session.id)
+    expect(left).toHaveLength(1)
+    expect(removed.flatMap(({ worktrees = [] }) => worktrees)).toEqual(
+      left.map(({ path, branch }) => ({ path, branch })),
+    )
   })
 
   it('B-TREE-36: the end of a run removes what is clean and not in use; a child that goes on gets its worktree again', async () => {

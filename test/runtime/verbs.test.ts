@@ -33,12 +33,88 @@ describe('the verbs', () => {
     expect(near).toMatchObject({ waits: 'requires_action', paid: 'Paid.', streamed: 'Again.', forked: 'Forked.' })
   })
 
+  it('B-VERB-34: a plain object can be a session and the sessions, and what a harness gives has only their verbs', async () => {
+    const harness = new Harness({ model: scripted([]) })
+    const session = await harness.open()
+    const [one, all]: [Session, Sessions] = [session, harness]
+    expect([plainSession('x').id, one.id]).toEqual(['x', session.id])
+    expect(Object.keys(PLAIN).every((verb) => verb in all)).toBe(true)
+    const known = new Set([...Object.keys(plainSession('x')), 'constructor'])
+    expect(Object.getOwnPropertyNames(Object.getPrototypeOf(session)).filter((name) => !known.has(name))).toEqual([])
+    await harness.close()
+  })
+
   it('B-VERB-24: no class of a session is a public name: sessions come from the verbs', async () => {
     const names = Object.keys(await import('../../src/index.ts'))
     expect(names).toContain('Harness')
     for (const hidden of ['Session', 'Sessions', 'SessionHandle', 'Worker']) expect(names).not.toContain(hidden)
   })
 })
+
+async function nothing(): Promise<never> {
+  throw new Error('It is of no use here: it only has the types of the verbs.')
+}
+
+function silent(): RunStream {
+  const none = (async function* () {})()
+  return Object.assign(none, { text: none, result: Promise.reject<never>(new Error('none')), orThrow: nothing })
+}
+
+/** What never has anything. */
+async function* endless(): AsyncGenerator<never> {}
+
+/** Written out, as a client may be: no class, and nothing that only a harness could have. */
+function plainSession(id: string): Session {
+  return {
+    id,
+    send: nothing,
+    steer: nothing,
+    run: nothing,
+    stream: silent,
+    follow: endless,
+    messages: async () => [],
+    state: nothing,
+    stateAt: nothing,
+    card: async () => null,
+    pending: async () => [],
+    result: async () => null,
+    decide: nothing,
+    answer: nothing,
+    interrupt: nothing,
+    undo: async () => [],
+    fork: async (options) => plainSession(options?.id ?? 'fork'),
+    blob: async () => null,
+    pin: nothing,
+    unpin: async () => {},
+    pins: async () => [],
+    compact: async () => null,
+    context: nothing,
+    spawn: nothing,
+    children: async () => [],
+    read: async () => ({ events: [] }),
+    close: async () => {},
+  }
+}
+
+const PLAIN: Sessions = {
+  open: async (options) => plainSession(options?.id ?? 'new'),
+  session: plainSession,
+  run: nothing,
+  stream: silent,
+  list: async () => [],
+  watch: endless,
+  page: async () => ({ cards: [], next: null }),
+  events: async () => ({ events: [], next: null }),
+  status: async () => null,
+  active: async () => [],
+  pending: async () => [],
+  remove: async () => [],
+  agents: async () => [],
+  accounts: async () => [],
+  health: nothing,
+  wake: nothing,
+  close: async () => {},
+}
 
 /** The same story through any object that has the session verbs. */
 async function tell(sessions: Sessions): Promise<Record<string, unknown>> {
@@ -63,7 +139,21 @@ async function tell(sessions: Sessions): Promise<Record<string, unknown>> {
   const listed = await sessions.list({ newest: true })
   await sessions.wake('s')
   const removed = await sessions.remove('f', { by: 'me' })
+  const card = await session.card()
+  const settled = await session.result({ waitMs: 0 })
+  const folded = await session.stateAt(3)
+  const steered = await session.steer([{ type: 'pause', reason: 'lunch' }], { id: 'pause-1' })
+  const again = await session.steer([{ type: 'pause', reason: 'lunch' }], { id: 'pause-1' })
+  const { ok, drives, code, store } = await sessions.health()
   return {
+    card: { ...card, at: 0, created: 0 },
+    settled: settled?.text,
+    folded: folded.session.agent,
+    steered: [steered.duplicate, again.duplicate, again.seq === steered.seq],
+    health: { ok, drives, code, sessions: store?.sessions },
+    agents: await sessions.agents(),
+    accounts: await sessions.accounts('s'),
+    below: await session.pending(),
     waits: asked.status,
     state: { ...state, at: 0 },
     pending: { ...pending, preview: pending.preview },

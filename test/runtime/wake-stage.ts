@@ -6,7 +6,7 @@ import { next } from '../../src/kernel/next.ts'
 import { EMPTY } from '../../src/kernel/session.ts'
 import { Bug, type Store } from '../../src/index.ts'
 import { AGENT } from '../../src/sessions/agent.ts'
-import { cardOf } from '../../src/engine/card.ts'
+import { cardOf } from '../../src/view/card.ts'
 import { storeWith } from '../../sim/store-with.ts'
 
 type Wake = { readonly due: number; readonly key?: string }

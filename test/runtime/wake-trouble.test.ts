@@ -5,7 +5,7 @@ import { makeFile, meddle, open } from '../stores/folder.ts'
 import { make, STORAGES, storeOf, tool, typesIn, calls } from './scene.ts'
 import { asleep, poisoned, quiet, say } from './wake-stage.ts'
 import { until } from '../until.ts'
-import { storeWith } from '../../sim/store-with.ts'
+import { storeWith, withoutTake } from '../../sim/store-with.ts'
 import { StillClock } from '../contract/fixture.ts'
 
 const DONE = scripted(() => 'done')
@@ -129,7 +129,7 @@ describe('trouble', () => {
       const clock = new StillClock()
       const inner = memory({ clock })
       let [broken, claims] = [true, 0]
-      const store = storeWith(inner, {
+      const store = storeWith(withoutTake(inner), {
         claim: (session, worker, ttlMs) => {
           claims += 1
           return broken ? Promise.reject(new Fault(code, 'Not now.')) : inner.claim(session, worker, ttlMs)

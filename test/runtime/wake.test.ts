@@ -4,7 +4,7 @@ import { Fault, memory, scripted } from '../../src/index.ts'
 import { calls, make, STORAGES, storeOf, typesIn, waiting } from './scene.ts'
 import { asleep, poisoned, quiet, say } from './wake-stage.ts'
 import { until } from '../until.ts'
-import { storeWith } from '../../sim/store-with.ts'
+import { storeWith, withoutTake } from '../../sim/store-with.ts'
 import { StillClock } from '../contract/fixture.ts'
 
 describe.each(STORAGES)('what is due, on %s', (storage) => {
@@ -257,7 +257,7 @@ describe('a worker', () => {
     const clock = new StillClock()
     const inner = memory({ clock })
     let asked = 0
-    const store = storeWith(inner, {
+    const store = storeWith(withoutTake(inner), {
       due: (limit) => (asked++ < 2 ? Promise.reject(new Fault('io_error', 'The disk is gone.')) : inner.due(limit)),
     })
     const errors: string[] = []

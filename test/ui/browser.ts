@@ -1,22 +1,19 @@
 // A real browser without a window, for the tests of pages, and the example app as a process of its own.
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Browser, chromium } from 'playwright-core'
 import { rolldown } from 'rolldown'
 import { onTestFinished } from 'vitest'
+import { chromiumPath } from './chromium.ts'
 
 const root = resolve(import.meta.dirname, '../..')
-const places = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/google-chrome']
-const executablePath = [process.env['TERRET_CHROMIUM'] ?? '', ...places].find((path) => path !== '' && existsSync(path))
-
 /** Tests of pages need Chromium. The CI installs it; elsewhere its absence is a named skip. */
-export const noChromium = executablePath === undefined
+export const noChromium = chromiumPath === undefined
 if (noChromium && process.env['TERRET_REQUIRE_CHROMIUM'])
   throw new Error('Chromium is missing, and its tests may not be skipped here')
 
 export async function browser(): Promise<Browser> {
-  const launched = await chromium.launch({ executablePath: executablePath ?? '', args: ['--no-sandbox'] })
+  const launched = await chromium.launch({ executablePath: chromiumPath ?? '', args: ['--no-sandbox'] })
   onTestFinished(() => launched.close())
   return launched
 }

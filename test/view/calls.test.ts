@@ -1,7 +1,8 @@
 // The projection of calls: what a log says of each, and what a session waits for.
 import { describe, expect, it } from 'vitest'
 import { EMPTY, type Session } from '../../src/kernel/session.ts'
-import { CallLog, contentOf, decisionsIn, isStopped, ownPending } from '../../src/view/calls.ts'
+import { CallLog, contentOf, decisionsIn } from '../../src/view/calls.ts'
+import { isStopped, ownPending } from '../../src/view/pending.ts'
 import { ask, asking, call, type Logbook } from '../kernel/logbook.ts'
 
 const outside = (tool: string, child?: string) =>

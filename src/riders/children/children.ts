@@ -8,7 +8,7 @@ import { type Call, outsideOf } from '../../kernel/ledger.ts'
 import type { Decision, Waiting } from '../../kernel/next.ts'
 import type { Blob, Store } from '../../ports/store.ts'
 import type { Session } from '../../kernel/session.ts'
-import { childId, ownId } from '../../stores/plan/id.ts'
+import { childId, ownId, stopId } from '../../stores/plan/id.ts'
 import { clip, readOn } from '../../tools/core/bound.ts'
 import {
   type CommitPlan,
@@ -22,7 +22,7 @@ import {
 import type { SessionCache } from '../../engine/session-cache.ts'
 import { textBlob } from '../../engine/wiring.ts'
 import { Collector, spokenIn } from '../../sessions/result.ts'
-import { isBroke, waitsOf } from '../../view/calls.ts'
+import { isBroke, waitsOf } from '../../view/pending.ts'
 import { type Agents, birth, type Known, optionsIn, taskOf } from './birth.ts'
 import { carriedOut, commanded } from './orders.ts'
 import { childOf, headOf, questionIn } from './tree.ts'
@@ -168,7 +168,7 @@ function isReport(event: InboxBody): event is Extract<InboxBody, { type: 'user.m
 /** Somebody stopped or closed this session: the children that work for it while it does other things stop too. */
 async function stopped(id: string, store: Store, plan: CommitPlan): Promise<CommitPlan> {
   const { sends: told = [], expectedSeq } = plan.write
-  const stops = await stopsBelow(store, id, `${expectedSeq}`)
+  const stops = await stopsBelow(store, id, stopId(id, expectedSeq))
   const more = stops.filter(({ session }) => !told.some((send) => send.session === session))
   return more.length === 0 ? plan : withSends(plan, [...told, ...more])
 }
@@ -176,16 +176,16 @@ async function stopped(id: string, store: Store, plan: CommitPlan): Promise<Comm
 /**
  * What stops all that work below a session, at every depth: a detached child that is told later could end meanwhile, and its report
  * would begin a run in one that was stopped. A child that a call waits for is told by its parent (`tells`), if that works: the call
- * ends first. `why` tells one stop from another.
+ * ends first. `stop` is the id of what each of them is sent.
  */
-export async function stopsBelow(store: Store, id: string, why: string, tells = false): Promise<readonly Send[]> {
+export async function stopsBelow(store: Store, id: string, stop: string, tells = false): Promise<readonly Send[]> {
   const sends: Send[] = []
   for await (const card of childrenBelow(store, id)) {
     const { session } = card
     const works = isWorking(card)
     if (works && (!tells || (await isDetached(store, session))))
-      sends.push({ session, event: { type: 'user.interrupt', id: ownId('parent', 'stop', why), mode: 'stop' } })
-    sends.push(...(await stopsBelow(store, session, why, works)))
+      sends.push({ session, event: { type: 'user.interrupt', id: stop, mode: 'stop' } })
+    sends.push(...(await stopsBelow(store, session, stop, works)))
   }
   return sends
 }

@@ -1,5 +1,5 @@
-// A session and the children below it, seen from outside: driven until they rest, and what they wait for. Read from logs; what a
-// session does is decided by the kernel alone, and what its commits write for others is children.ts.
+// A session and the children below it, seen from outside: driven until they rest. Read from logs; what a session does is decided by the
+// kernel alone, and what its commits write for others is children.ts.
 import { Fault } from '../../kernel/failure.ts'
 import type { Here } from '../../kernel/limits.ts'
 import { next, type Waiting } from '../../kernel/next.ts'
@@ -11,9 +11,7 @@ import { SessionCache } from '../../engine/session-cache.ts'
 import { outsideOf, type Call } from '../../kernel/ledger.ts'
 import { childId } from '../../stores/plan/id.ts'
 import { missingSession } from '../../stores/plan/plan.ts'
-import { withTreeUsd } from '../../stores/plan/tree-cost.ts'
-import { saidBefore } from '../../tools/policy/covered.ts'
-import { type OwnPending, ownPending, type Pending, waitsOf } from '../../view/calls.ts'
+import { waitsOf } from '../../view/pending.ts'
 
 type Rested = { readonly type: 'rested'; readonly waiting: Waiting; readonly until: number | null }
 type Looked = Rested | { readonly type: 'contended' | 'lost' | 'stopped' }
@@ -74,6 +72,19 @@ export async function seenAt(heads: Heads, id: string, here: Pick<Here, 'now'>, 
   return { type: 'rested', waiting, until }
 }
 
+/** The same for a session and those that it waits for: it rests only if they do. */
+export async function seenBelow(heads: Heads, id: string, here: Pick<Here, 'now'>, lingerMs: number): Promise<Looked> {
+  const looked = await seenAt(heads, id, here, lingerMs)
+  if (looked.type !== 'rested' || looked.waiting !== 'answer') return looked
+  const session = await heads.of(id)
+  const waits = waitsOf(session).length
+  const children = childrenOf(id, session)
+  const seen = await Promise.all(children.map((child) => seenBelow(heads, child, here, lingerMs)))
+  const working = seen.find(({ type }) => type !== 'rested')
+  if (working) return working
+  return children.length === 0 || waits > children.length ? looked : restOf(seen as Rested[], looked)
+}
+
 /** Children that only wait for their time, or to be resumed, need nothing: their parent waits too. */
 function restOf(children: readonly Rested[], own: Rested): Rested {
   if (children.some(({ waiting }) => waiting !== 'retry' && waiting !== 'resume')) return own
@@ -111,29 +122,6 @@ export function hasFamily({ parent, run }: Session, { children }: { readonly chi
 function childrenOf(id: string, session: Session): readonly string[] {
   return waitsOf(session).flatMap((call) => childOf(id, call) ?? outsideOf(call.proposal)?.awaits ?? [])
 }
-
-/** What a session waits for, and what its children do: people decide at the top. */
-export async function pendingOf(store: Store, id: string): Promise<readonly Pending[]> {
-  const pending = await pendingBelow(store, id, [])
-  return pending.length === 0 ? [] : withTreeUsd(store, pending)
-}
-
-async function pendingBelow(store: Store, id: string, above: readonly string[]): Promise<readonly OwnPending[]> {
-  const path = [...above, id]
-  const session = await headOf(store, id)
-  // An interrupt ends all of it, also before the worker has seen it.
-  if (session.stop > 0) return []
-  const children = new Set([...childrenOf(id, session), ...(await busyBelow(store, id))])
-  const below = await Promise.all([...children].map((child) => pendingBelow(store, child, path)))
-  return [...ownPending(session, path, saidBefore), ...below.flat()]
-}
-
-/** The children that may wait for somebody, also those whose parent does not wait for them. */
-async function busyBelow(store: Store, parent: string): Promise<readonly string[]> {
-  const of = (status: 'requires_action' | 'running') => store.list({ parent, status, limit: BUSY_MAX })
-  return [...(await of('requires_action')), ...(await of('running'))].map(({ session }) => session)
-}
-const BUSY_MAX = 1_000
 
 /** What is said of a session that came from a file, until a person lets it go on. */
 export function heldText(id: string): string {

@@ -8,7 +8,7 @@ import { callable, filled, listOf, needed, optionsOf, text } from '../../options
 import { isMetadata, NO_METADATA, type Output } from '../../tools/core/output.ts'
 import type { ToolAbout } from '../../tools/core/tool.ts'
 import type { CallsOf, ToolList } from '../../tools/core/typed.ts'
-import type { AnyCall } from '../../view/calls.ts'
+import type { AnyCall } from '../../view/pending.ts'
 import { usdOf } from '../../view/usd.ts'
 import type { Result } from '../../sessions/result.ts'
 import { asksWhenWoken, type Bound, bindingsOf } from './bound.ts'

@@ -1,13 +1,14 @@
 // The door through which a tool asks a model: under the budget of the run that called the tool, like the run's own calls. What a
 // try may cost is held before it is made and settled after it. It tries once: whether to try again is the tool's.
 import { traceparentIn } from '../../effects/trace-context.ts'
-import { callSpanIdOf } from '../../tracing/span.ts'
+import { callSpanIdOf } from '../../view/spans/span.ts'
 import type { CallKey, Mutable, Usage } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Charge } from '../../ports/store.ts'
 import type { Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
 import { answerOf } from '../../models/answer.ts'
 import { failure } from '../../models/http/failures.ts'
+import { commit } from '../../engine/again.ts'
 import type { SessionCache } from '../../engine/session-cache.ts'
 import type { Allowances } from './allowance.ts'
 import { closing, holdsUnder } from './charges.ts'
@@ -127,7 +128,7 @@ export class BudgetedModel {
   /** Beside the log: nothing happened in the session yet. */
   async #charge(charges: readonly Charge[], epoch?: number): Promise<void> {
     const fence = epoch === undefined ? {} : { epoch }
-    await this.#services.store.commit([{ session: this.#cache.id, lane: 'inbox', events: [], charges, ...fence }])
+    await commit(this.#services, [{ session: this.#cache.id, lane: 'inbox', events: [], charges, ...fence }])
   }
 }
 

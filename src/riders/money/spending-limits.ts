@@ -135,7 +135,8 @@ export async function wasRaised(agent: string, payer: Payer, store: Pick<Store, 
   return ((await store.account(raisedBy(accountsOf(agent, payer).run)))?.spent ?? 0) > 0
 }
 
-function accountsOf(agent: string, { session, root, run, at }: Payer) {
+/** The accounts that pay for a run, by what each bounds. */
+export function accountsOf(agent: string, { session, root, run, at }: Payer) {
   return {
     run: `run:${session}:${run}`,
     session: `session:${session}`,

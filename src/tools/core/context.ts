@@ -30,6 +30,8 @@ type Doors = Frozen<{
   metadata: Metadata
   /** The harness's clock: a tool that waits waits by it. */
   clock: Clock
+  /** The time of the session, by the store's clock. What is written down and read by other processes goes by it. */
+  now?: () => number
   /**
    * Keeps a large text or the bytes of a file beside the log, in the same commit as the result. `recall` reads a text back, also in
    * later calls. A reference may be a part of the result.

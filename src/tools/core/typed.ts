@@ -1,7 +1,7 @@
 // What types follow from tools and schemas: the calls of tools as hooks, streams and results show them, what tools need of the
 // harness's `context`, and what a schema makes. Types only. A tool or a schema whose types are not known is open: any name, any JSON.
 import type { Json } from '../../kernel/content.ts'
-import type { AnyCall } from '../../view/calls.ts'
+import type { AnyCall } from '../../view/pending.ts'
 import type { JsonSchema, StandardSchema } from './json-schema.ts'
 import type { Needs, Tool, ToolSource } from './tool.ts'
 

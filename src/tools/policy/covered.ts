@@ -2,7 +2,7 @@
 // that a yes counts only where this says so.
 import type { Json } from '../../kernel/content.ts'
 import { type Call, coverersOf, type Said, UNSAID } from '../../kernel/ledger.ts'
-import type { Before } from '../../view/calls.ts'
+import type { Before } from '../../view/pending.ts'
 import { judge, type Rule } from './policy.ts'
 
 export function saidBefore(call: Call, said: Said = UNSAID): Before {

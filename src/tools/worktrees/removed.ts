@@ -1,7 +1,7 @@
 // The worktrees of sessions that are removed: clean ones go with them, and those with changes stay. What is removed is the host's choice.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Card, Store } from '../../ports/store.ts'
+import type { Card, Removal, Store } from '../../ports/store.ts'
 import { WORKTREES } from '../files/own-places.ts'
 import { sweepWorktrees, type Worktree } from './worktree.ts'
 
@@ -10,8 +10,19 @@ type Worked = { readonly session: string; readonly folder: string }
 
 const PAGE = 1_000
 
+/** Removes sessions with `remove`, and their worktrees without changes. */
+export async function removeWith(
+  store: Pick<Store, 'card' | 'list'>,
+  sessions: readonly string[],
+  remove: () => Promise<readonly Removal[]>,
+): Promise<Left & { readonly removed: readonly Removal[] }> {
+  const worked = (await Promise.all(sessions.map((session) => workedIn(store, session)))).flat()
+  const removed = await remove()
+  return { removed, ...(await sweepRemoved(store, worked)) }
+}
+
 /** Read before a session is removed: where it and those below it worked. Nothing is read where there are no worktrees. */
-export async function workedIn(store: Pick<Store, 'card' | 'list'>, id: string): Promise<readonly Worked[]> {
+async function workedIn(store: Pick<Store, 'card' | 'list'>, id: string): Promise<readonly Worked[]> {
   const card = await store.card(id)
   if (card === null || !hasWorktrees(card)) return []
   const found: Worked[] = []
@@ -37,7 +48,7 @@ type Left = {
 }
 
 /** Takes away the clean worktrees of those that are gone. What lies in another worktree goes first. */
-export async function sweepRemoved(store: Pick<Store, 'card' | 'list'>, worked: readonly Worked[]): Promise<Left> {
+async function sweepRemoved(store: Pick<Store, 'card' | 'list'>, worked: readonly Worked[]): Promise<Left> {
   const worktrees: Worktree[] = []
   const troubles: string[] = []
   const isUsed = async ({ folder }: Worktree): Promise<boolean> => (await store.list({ folder, limit: 1 })).length > 0

@@ -1,7 +1,7 @@
 // What is captured of a run's content, in the shapes of the GenAI conventions. Each text is written once: arguments and
 // results on their call, input where it is first shown, and what repeats (instructions, toolset) by hash elsewhere.
-import type { BlobRef, Json, Part, Proposal } from '../kernel/content.ts'
-import type { Event } from '../kernel/event.ts'
+import type { BlobRef, Json, Part, Proposal } from '../../kernel/content.ts'
+import type { Event } from '../../kernel/event.ts'
 
 /** Longer texts are cut here: a trace is to look at, and the log has the whole of it. */
 const TEXT_CHARS_MAX = 32_768

@@ -1,11 +1,10 @@
 // The projection: from the logs of a session and its children to spans. Pure, so the same logs give the same bytes, at any
 // time and anywhere. It knows no store and no sink.
-import type { Event } from '../kernel/event.ts'
-import { optionsOf } from '../options.ts'
+import type { Event } from '../../kernel/event.ts'
 import { saidBy } from './content.ts'
 import * as draft from './draft.ts'
 import type { Draft, RunDraft } from './draft.ts'
-import { type Capture, type Captured, capturedBy, captureCheck, callSpanIdOf, childIdOf } from './span.ts'
+import { type Capture, type Captured, capturedBy, callSpanIdOf, childIdOf } from './span.ts'
 import { type SessionLog, type Span, spanIdOf, traceIdOf } from './span.ts'
 import { isSampled, readTraceparent } from './traceparent.ts'
 
@@ -19,16 +18,10 @@ export type TracedRun = {
   readonly spans: readonly Span[]
 }
 
-type SpanOptions = { readonly capture?: Capture }
-const checkOptions = optionsOf<SpanOptions>('spansOf', { capture: captureCheck })
-
-/** The spans of these logs. Give a root session with all its children: a log whose parent is missing counts as a root. */
-export function spansOf(logs: readonly SessionLog[], options: SpanOptions = {}): readonly Span[] {
-  checkOptions(options)
-  return runsOf(logs, options.capture ?? 'none').flatMap((run) => run.spans)
-}
-
-/** The same, run by run: parents before children, and each session's runs in order. */
+/**
+ * The spans of these logs, run by run: parents before children, and each session's runs in order. Give a root session with all its
+ * children: a log whose parent is missing counts as a root.
+ */
 export function runsOf(logs: readonly SessionLog[], capture: Capture): readonly TracedRun[] {
   const given = new Set(logs.map((log) => log.session))
   const children = new Map<string, SessionLog>()

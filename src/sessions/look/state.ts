@@ -1,37 +1,26 @@
-// Looking at sessions without driving them: the state of one, its messages, and what waits for people in all of them. All of
-// it is read from the store, but for the preview of a call, which also looks at the files that the call would change.
-import type { Frozen, Labels, Metadata, Outcome } from '../kernel/content.ts'
-import { Fault } from '../kernel/failure.ts'
-import { next, type Waiting } from '../kernel/next.ts'
-import type { Session } from '../kernel/session.ts'
-import type { Message } from '../kernel/transcript.ts'
-import type { Card, Status, Store } from '../ports/store.ts'
-import { cloneJson } from '../effects/clone-json.ts'
-import { cardOf } from '../engine/card.ts'
-import type { Services } from '../engine/wiring.ts'
-import type { ContextFill } from '../context/meter.ts'
-import { type ContextReport, contextReport } from '../context/report.ts'
-import { startAt } from '../effects/last-start.ts'
-import { shownWindow } from '../effects/window.ts'
-import { childOf, headOf, heldText, pendingOf } from '../riders/children/tree.ts'
-import type { Spending } from '../riders/money/usage.ts'
-import { withTreeCost, withTreeUsd } from '../stores/plan/tree-cost.ts'
-import { type Preview, previewOf } from '../tools/files/preview.ts'
-import { saidBefore } from '../tools/policy/covered.ts'
-import { mayWait, type Pending, waitingIn, waitsOf } from '../view/calls.ts'
-import { readTranscript, upcoming } from '../view/history.ts'
-import { usdOf } from '../view/usd.ts'
-import { contextAt, modelOf } from './meter.ts'
-import { Collector } from './result.ts'
-
-/** What waits for a person, whole: enough to show it and to decide it with `decide({ ...pending, allow, by })`. */
-export type PendingCall = Pending &
-  Frozen<{
-    agent: string
-    labels: Labels
-    /** What the call would change in the folder of its session, as the command line shows it. */
-    preview: Preview
-  }>
+// Looking at one session without driving it: its state, its messages and its context. All of it is read from the store.
+import type { Frozen, Labels, Metadata, Outcome } from '../../kernel/content.ts'
+import { Fault } from '../../kernel/failure.ts'
+import { next, type Waiting } from '../../kernel/next.ts'
+import type { Session } from '../../kernel/session.ts'
+import type { Message } from '../../kernel/transcript.ts'
+import type { Status, Store } from '../../ports/store.ts'
+import { cloneJson } from '../../effects/clone-json.ts'
+import { cardOf } from '../../view/card.ts'
+import type { Services } from '../../engine/wiring.ts'
+import type { ContextFill } from '../../context/meter.ts'
+import { type ContextReport, contextReport } from '../../context/report.ts'
+import { startAt } from '../../effects/last-start.ts'
+import { shownWindow } from '../../effects/window.ts'
+import { childOf, headOf, heldText } from '../../riders/children/tree.ts'
+import type { Spending } from '../../riders/money/usage.ts'
+import { withTreeCost } from '../../stores/plan/tree-cost.ts'
+import { waitsOf } from '../../view/pending.ts'
+import { readTranscript, upcoming } from '../../view/history.ts'
+import { usdOf } from '../../view/usd.ts'
+import { contextAt, modelOf } from '../meter.ts'
+import { pendingCalls, type PendingCall, pendingOf } from './pending.ts'
+import { Collector } from '../result.ts'
 
 /**
  * `queued`: a message waits to be taken up. `model`: a model is asked, or about to be. `tools`: calls run. `children`: child sessions
@@ -97,7 +86,7 @@ export async function stateOf(services: Services, id: string): Promise<SessionSt
     context: await contextAt(services, { session: id, agent, seq }),
     costUsd: usdOf(own),
     treeCostUsd: cost?.treeCostUsd ?? usdOf(own),
-    pending: await shown(store, await pendingOf(store, id)),
+    pending: await pendingCalls(store, await pendingOf(store, id)),
     inputs: inputs.length,
     metadata,
     labels,
@@ -156,42 +145,4 @@ async function lastRun(
   }
   await collector.countChildren(store)
   return collector.result([], { waiting: 'nothing', until: null })
-}
-
-/** What waits in all sessions of the store, or in those with these labels, by their ids. */
-export async function pendingIn(store: Store, where: Labels | undefined): Promise<readonly PendingCall[]> {
-  const pending: PendingCall[] = []
-  const filter = where === undefined ? {} : { where }
-  for (const status of ['requires_action', 'idle'] as const) {
-    for (let after = ''; ; ) {
-      const cards = await store.list({ ...filter, status, after, limit: PAGE })
-      for (const card of cards) if (mayWait(card)) pending.push(...(await pendingBy(store, card)))
-      const last = cards.at(-1)
-      if (last === undefined || cards.length < PAGE) break
-      after = last.session
-    }
-  }
-  return cloneJson(pending)
-}
-
-/** A session that is damaged, or was removed meanwhile, has nothing that could be decided: `list` says what is wrong with it. */
-async function pendingBy(store: Store, { session }: Card): Promise<readonly PendingCall[]> {
-  try {
-    const own = await waitingIn(session, (id) => headOf(store, id), saidBefore)
-    return own.length === 0 ? [] : await shown(store, await withTreeUsd(store, own))
-  } catch (error) {
-    if (error instanceof Fault && (error.code === 'session_damaged' || error.code === 'session_missing')) return []
-    throw error
-  }
-}
-
-async function shown(store: Store, pending: readonly Pending[]): Promise<readonly PendingCall[]> {
-  return Promise.all(
-    pending.map(async (each) => {
-      const [card, root] = await Promise.all([store.card(each.sessionId), store.card(each.path[0] ?? each.sessionId)])
-      // Children work where their root does.
-      const preview = await previewOf(root?.folder ?? null, each)
-      return { ...each, agent: card?.agent ?? '', labels: card?.labels ?? {}, preview }
-    }),
-  )
 }

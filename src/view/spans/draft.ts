@@ -1,12 +1,12 @@
 // Spans in the making: what the events of one run add to them. It decides what a span says; project.ts decides which.
-import type { CallKey, Mutable, Outcome, Part, Usage } from '../kernel/content.ts'
-import type { Event } from '../kernel/event.ts'
-import { outsideOf } from '../kernel/ledger.ts'
+import type { CallKey, Mutable, Outcome, Part, Usage } from '../../kernel/content.ts'
+import type { Event } from '../../kernel/event.ts'
+import { outsideOf } from '../../kernel/ledger.ts'
 import { argumentsText, bounded, inputMessages, outputMessage, resultText } from './content.ts'
 import { CONTENT, ERROR_TYPE, GEN_AI, PROVIDERS, TERRET } from './names.ts'
-import { CallLog, contentOf, type LoggedCall } from '../view/calls.ts'
+import { CallLog, contentOf, type LoggedCall } from '../calls.ts'
 import { callSpanIdOf, type Captured, childIdOf, type Exception, type Span } from './span.ts'
-import { usdOf } from '../view/usd.ts'
+import { usdOf } from '../usd.ts'
 
 type Of<T extends Event['type']> = Extract<Event, { type: T }>
 type Writable = Record<string, string | number | boolean>

@@ -1,0 +1,68 @@
+// The card of a session: the one row that indexes read. Derived from the folded session alone, so it can be made again at any time, by
+// a worker, a server or a page. Pure.
+import type { CallKey, Mutable } from '../kernel/content.ts'
+import type { Call } from '../kernel/ledger.ts'
+import type { Decision } from '../kernel/next.ts'
+import type { Session } from '../kernel/session.ts'
+import type { Card, Status } from '../ports/store.ts'
+import { isForChild } from './pending.ts'
+
+export function cardOf(session: string, s: Session, decision: Decision): Card {
+  const open = s.run?.turn?.open ?? []
+  const due = decision.type === 'rest' ? decision.until : s.at
+  const card: Mutable<Card> = {
+    session,
+    agent: s.agent,
+    root: s.parent?.root ?? session,
+    status: statusOf(s, decision),
+    due,
+    seq: s.seq,
+    at: s.at,
+    cost: s.cost,
+    asks: keysOf(open, 'asked'),
+    waits: keysOf(open, 'outside'),
+    wakes: s.wakes.length,
+    outcome: s.last?.type ?? null,
+  }
+  const { trouble, failures = 0 } = s.run ?? {}
+  if (trouble)
+    card.outage = { reason: `${trouble.class}: ${trouble.message}`.slice(0, REASON_CHARS_MAX), tries: failures }
+  else if (s.deferred)
+    card.outage = { reason: s.deferred.reason.slice(0, REASON_CHARS_MAX), tries: s.deferred.tries, begins: false }
+  if (s.last?.type === 'halted') card.cause = s.last.reason.slice(0, REASON_CHARS_MAX)
+  if (s.held) card.held = true
+  if (s.parent !== null) card.parent = s.parent.session
+  if (s.parent?.task !== undefined) card.task = s.parent.task
+  if (s.folder !== undefined) card.folder = s.folder
+  if (s.labels !== undefined) card.labels = s.labels
+  // What is looked at then comes before other wakes of that time.
+  if (s.wakes.some((wake) => wake.urgent && wake.due === due)) card.urgent = true
+  return card
+}
+
+const REASON_CHARS_MAX = 500
+
+const NONE: readonly CallKey[] = []
+
+function keysOf(open: readonly Call[], state: Call['state']['type']): readonly CallKey[] {
+  let keys: CallKey[] | null = null
+  for (let i = 0; i < open.length; i++) {
+    const { key, state: is } = open[i] as Call
+    if (is.type === state) (keys ??= []).push(key)
+  }
+  return keys ?? NONE
+}
+
+function statusOf(s: Session, decision: Decision): Status {
+  if (s.closed) return 'terminated'
+  if (decision.type !== 'rest') return 'running'
+  if (decision.waiting === 'retry') return 'rescheduling'
+  if (decision.waiting === 'answer') return waitsForChildren(s) ? 'running' : 'requires_action'
+  if (decision.waiting === 'approval' || decision.waiting === 'resume') return 'requires_action'
+  return s.wakes.length > 0 ? 'rescheduling' : 'idle'
+}
+
+/** And for nobody else: it goes on by itself when they have answered. What a child asks is on the card of the child. */
+function waitsForChildren({ run }: Session): boolean {
+  return (run?.turn?.open ?? []).every((call) => call.state.type !== 'outside' || isForChild(call))
+}

@@ -1,0 +1,167 @@
+// A graph as data to draw: its nodes and edges, read from the JSON that every run of it keeps as its instructions, and how each node
+// stands by the log. It knows no tools and runs nothing. Pure.
+import { isObject, type JsonObject, listOf, parsed, stringOf } from './json.ts'
+import type { Stop } from './node-stops.ts'
+
+export const START = 'START'
+export const END = 'END'
+
+export type GraphNode = {
+  readonly name: string
+  readonly type: 'run' | 'question' | 'agent' | 'map'
+  readonly description: string
+  /** Whose approval it needs before it runs. */
+  readonly gate: GateKind
+  /** The agents whose child sessions it starts. */
+  readonly agents: readonly string[]
+  /** Where its commands may go, besides along its edges. */
+  readonly to: readonly string[]
+}
+export type GateKind = 'auto' | 'ask' | 'always' | 'never' | 'by_arguments'
+
+/** `join` waits for all it comes from; `route` goes to some of what it names. */
+export type GraphEdge = {
+  readonly type: 'edge' | 'join' | 'route'
+  readonly from: readonly string[]
+  readonly to: readonly string[]
+}
+
+export type GraphDrawing = {
+  readonly name: string
+  readonly nodes: readonly GraphNode[]
+  readonly edges: readonly GraphEdge[]
+  /** The node that has the last word when a run is stopped. */
+  readonly onInterrupt: string | null
+  /** What undoes a node when the run fails after it: another node, or (true) its own undo. */
+  readonly onFailure: readonly (readonly [string, string | true])[]
+}
+
+/** Null for what is no graph. What a file says of one is not believed: what has the wrong type is left out. */
+export function drawingIn(json: unknown): GraphDrawing | null {
+  const graph = typeof json === 'string' ? parsed(json) : json
+  if (!isObject(graph) || !Array.isArray(graph['nodes']) || !Array.isArray(graph['edges'])) return null
+  const nodes = listOf(graph['nodes']).filter(isObject).map(nodeIn)
+  const known = new Set([START, END, ...nodes.map(({ name }) => name)])
+  const edges = listOf(graph['edges']).filter(isObject).map(edgeIn)
+  const { onInterrupt, onFailure } = graph
+  return {
+    name: stringOf(graph['name']),
+    nodes: nodes.map((node) => ({ ...node, to: node.to.filter((name) => known.has(name)) })),
+    edges: edges.filter(({ from, to }) => [...from, ...to].every((name) => known.has(name))),
+    onInterrupt: typeof onInterrupt === 'string' && known.has(onInterrupt) ? onInterrupt : null,
+    onFailure: isObject(onFailure)
+      ? Object.entries(onFailure).map(([node, by]) => [node, by === true ? true : stringOf(by)] as const)
+      : [],
+  }
+}
+
+const TYPES: readonly string[] = ['run', 'question', 'agent', 'map'] satisfies readonly GraphNode['type'][]
+
+function nodeIn(node: JsonObject): GraphNode {
+  const { type, approval } = node
+  return {
+    name: stringOf(node['name']),
+    type: TYPES.includes(stringOf(type)) ? (type as GraphNode['type']) : 'run',
+    description: stringOf(node['description']),
+    gate: Object.hasOwn(GATES, stringOf(approval)) ? (approval as GateKind) : 'auto',
+    agents: namesIn(node['agent']),
+    to: namesIn(node['to']),
+  }
+}
+
+function edgeIn({ type, from, to }: JsonObject): GraphEdge {
+  return { type: type === 'join' || type === 'route' ? type : 'edge', from: namesIn(from), to: namesIn(to) }
+}
+
+function namesIn(value: unknown): readonly string[] {
+  return typeof value === 'string' ? [value] : listOf(value).filter((name) => typeof name === 'string')
+}
+
+/** One line between two nodes. `chosen`: it is not always taken. `after` is `failed` or `stopped` for what comes only then. */
+export type GraphLine = {
+  readonly from: string
+  readonly to: string
+  readonly chosen: boolean
+  readonly label: string
+  readonly after?: 'failed' | 'stopped'
+}
+
+/** Every line of a drawing, in the order of its definition. */
+export function linesOf({ nodes, edges, onFailure }: GraphDrawing): readonly GraphLine[] {
+  return [
+    ...edges.flatMap(({ type, from, to }) =>
+      from.flatMap((source) =>
+        to.map((target) => {
+          return { from: source, to: target, chosen: type === 'route', label: type === 'join' ? 'all' : '' }
+        }),
+      ),
+    ),
+    ...nodes.flatMap(({ name, to }) => to.map((target) => ({ from: name, to: target, chosen: true, label: 'goto' }))),
+    ...onFailure.flatMap(([name, by]) =>
+      by === true ? [] : [{ from: name, to: by, chosen: true, label: 'failed', after: 'failed' as const }],
+    ),
+  ]
+}
+
+/** How a node stands: that of the last time it ran, how often it did, and whether it is the one that works or waits now. */
+export type NodeStanding = { readonly status: string; readonly times: number; readonly now: boolean }
+
+export function standingsOf(stops: readonly Stop[]): ReadonlyMap<string, NodeStanding> {
+  const standings = new Map<string, NodeStanding>()
+  for (const { node, status } of stops) {
+    const now = status === 'open' || status === 'runs' || status === 'waits'
+    standings.set(node, { status, times: (standings.get(node)?.times ?? 0) + 1, now })
+  }
+  return standings
+}
+
+/** For Mermaid. Gates have six corners, questions lean, children have double sides, and what is only chosen is dotted. */
+export function mermaidOf({ nodes, edges, onInterrupt, onFailure }: GraphDrawing): string {
+  // Some words mean something to Mermaid, so nodes have numbers there.
+  const ids = new Map([START, ...nodes.map(({ name }) => name), END].map((name, i) => [name, `n${i}`]))
+  const id = (name: string): string => ids.get(name) ?? name
+  const lines = [`${id(START)}([START])`, ...nodes.map((node) => `${id(node.name)}${shape(node)}`)]
+  lines.push(`${id(END)}([END])`)
+  for (const edge of edges) lines.push(...drawn(edge, id))
+  for (const { name, to } of nodes) for (const target of to) lines.push(`${id(name)} -. goto .-> ${id(target)}`)
+  for (const [name, by] of onFailure) lines.push(undoing(id(name), by === true ? null : id(by)))
+  if (onInterrupt !== null) lines.push(`stop([STOP]) -. stopped .-> ${id(onInterrupt)}`)
+  return `${['flowchart TD', ...lines.map((line) => `  ${line}`)].join('\n')}\n`
+}
+
+function undoing(from: string, by: string | null): string {
+  return by === null ? `${from} -. failed .-> ${from}u["undo"]` : `${from} -. failed .-> ${by}`
+}
+
+function drawn({ type, from, to }: GraphEdge, id: (name: string) => string): readonly string[] {
+  const source = from.map(id).join(' & ')
+  const arrow = type === 'edge' ? '-->' : type === 'join' ? '-- all -->' : '-.->'
+  return to.map((target) => `${source} ${arrow} ${id(target)}`)
+}
+
+const GATES: Readonly<Record<GateKind, string>> = {
+  auto: '',
+  ask: 'approval',
+  always: 'approval, always',
+  never: 'never runs',
+  by_arguments: 'approval, by its arguments',
+}
+
+/** What is written below the name of a node. */
+export function nodeNotes({ name, gate, agents }: GraphNode): readonly string[] {
+  const [agent] = agents
+  const whose = agents.length === 0 || (agents.length === 1 && agent === name) ? [] : [agentsText(agents)]
+  return [...whose, ...(gate === 'auto' ? [] : [GATES[gate]])]
+}
+
+function agentsText(agents: readonly string[]): string {
+  return `agent${agents.length === 1 ? '' : 's'} ${agents.join(', ')}`
+}
+
+function shape(node: GraphNode): string {
+  const label = `"${[node.name, ...nodeNotes(node)].join('<br/>')}"`
+  if (node.gate !== 'auto') return `{{${label}}}`
+  if (node.type === 'question') return `[/${label}/]`
+  if (node.type === 'agent') return `[[${label}]]`
+  return `[${label}]`
+}

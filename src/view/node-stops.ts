@@ -1,0 +1,95 @@
+// A run of a graph as its log tells it: the nodes in the order they ran, and the state they left. The replies of a graph are
+// checkpoints for programs; this reads them for people. Pure.
+import { callKey, type Event } from '../kernel/event.ts'
+import { oneLine } from './clean.ts'
+import { isObject, type JsonObject, parsed } from './json.ts'
+import { textOf } from './text.ts'
+
+/** One node that was run: its status and result. `status` is `open`, `waits`, `runs`, or that of its result. */
+export type Stop = {
+  readonly node: string
+  readonly call: string
+  readonly status: string
+  readonly attempts: number
+  readonly beganAt: number | null
+  readonly durationMs: number | null
+  readonly found: string
+}
+type Open = { -readonly [K in keyof Stop]: Stop[K] }
+/** What a node that is done came to, in a few words, by the state after it. */
+type Found<S> = (node: string, state: Partial<S>) => string
+
+/** The nodes in the order they ran, from the log alone. */
+export function stopsOf<S = JsonObject>(events: readonly Event[], found: Found<S> = () => ''): readonly Stop[] {
+  const stops: Open[] = []
+  const byCall = new Map<string, Open>()
+  let done: Open[] = []
+  for (const event of events) {
+    if (event.type === 'agent.message') {
+      const state = stateOfReply<S>(event) ?? {}
+      for (const stop of done) stop.found = found(stop.node, state)
+      done = []
+      for (const [index, { tool, gate }] of event.calls.entries()) {
+        const call = callKey(event.seq, index)
+        const before = stops.at(-1)
+        const again = before?.node === tool && before.status !== 'ok'
+        const stop: Open = again && before ? before : { node: tool, call, ...FRESH }
+        if (!again) stops.push(stop)
+        Object.assign(stop, { call, status: gate?.type === 'ask' ? 'waits' : 'open' })
+        byCall.set(call, stop)
+      }
+    } else if (event.type === 'agent.tool_use' || event.type === 'agent.custom_tool_use') {
+      const stop = byCall.get(event.call)
+      if (stop) Object.assign(stop, { attempts: stop.attempts + 1, beganAt: stop.beganAt ?? event.at, status: 'runs' })
+    } else if (event.type === 'agent.tool_result') {
+      const stop = byCall.get(event.call)
+      if (!stop) continue
+      const durationMs = stop.beganAt === null ? null : event.at - stop.beganAt
+      // A refused call ends as an error with the reason.
+      const status = event.failure?.kind === 'Denied' ? 'denied' : event.status
+      Object.assign(stop, { status, durationMs, found: failureOf(event) })
+      if (event.status === 'ok') done.push(stop)
+    }
+  }
+  return stops
+}
+
+const FRESH = { status: 'open', attempts: 0, beganAt: null, durationMs: null, found: '' } as const
+
+/** The state of a workflow, from its last reply. */
+export function stateIn<S = JsonObject>(events: readonly Event[]): Partial<S> | null {
+  const last = events.findLast((event) => event.type === 'agent.message')
+  return last?.type === 'agent.message' ? stateOfReply<S>(last) : null
+}
+
+/** Null: it is no checkpoint. */
+export function stateOfReply<S = JsonObject>({ parts }: Reply): Partial<S> | null {
+  const { state } = fieldsIn(textOf(parts)) as { readonly state?: Partial<S> }
+  return state ?? null
+}
+
+type Reply = Pick<Extract<Event, { type: 'agent.message' }>, 'parts'>
+
+/** The replies of a workflow are checkpoints for programs. */
+export function isCheckpoint(reply: Reply): boolean {
+  const [part] = reply.parts
+  return (
+    part?.type === 'text' &&
+    /^\{"(?:arrived|calls|failed|reached|state)":/.test(part.text) &&
+    stateOfReply(reply) !== null
+  )
+}
+
+/** Why a node failed, or why it was stopped. */
+export function failureOf({ status, content, failure }: Extract<Event, { type: 'agent.tool_result' }>): string {
+  if (status === 'ok') return ''
+  const said = typeof content === 'string' ? content : (failure?.message ?? '')
+  const { error } = fieldsIn(said)
+  return oneLine(typeof error === 'string' ? error : said, 400)
+}
+
+/** The fields of a JSON object; none if it is not one. */
+function fieldsIn(text: string): JsonObject {
+  const value = parsed(text)
+  return isObject(value) ? value : {}
+}

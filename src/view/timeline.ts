@@ -1,0 +1,324 @@
+// A session as rows to read from top to bottom: what people said, turns with their calls, attempts that were lost, what the harness did,
+// and the time in which nothing happened folded into one row. One pass, event by event, so a page can go on as events come. Pure.
+// Rows are replaced and never changed: a page draws again only those that are new.
+import type {
+  CallKey,
+  CallStatus,
+  EffectClass,
+  Frozen,
+  Json,
+  Outcome,
+  Part,
+  Proposal,
+  Usage,
+} from '../kernel/content.ts'
+import { callKey, type Event } from '../kernel/event.ts'
+import { type Call, outsideOf } from '../kernel/ledger.ts'
+import type { Session } from '../kernel/session.ts'
+import { type CacheMiss, missIn } from './context.ts'
+
+/** `seq` is the event that began the row, `at` its time, `endedAt` that of the last event about it: null while it goes on. */
+type Row<T extends string, Rest = unknown> = Frozen<{ type: T; seq: number; at: number }> & Frozen<Rest>
+
+export type TimelineRow =
+  | Row<'begun', { agent: string; fork?: Frozen<{ session: string; seq: number }>; parent?: string }>
+  | Row<'message', { parts: readonly Part[]; by: string | null; when: 'next' | 'after' | 'now' }>
+  | TurnRow
+  | CallRow
+  /** The worker was lost while it asked a model: the model is asked again. */
+  | Row<'lost', { epoch: number; message: string }>
+  | Row<'failed', { class: string; message: string; retryAt: number | null; partial: string }>
+  | Row<'note', { kind: string; text: string }>
+  | Row<
+      'compacted',
+      { summary: string | null; cleared: boolean; before: number | null; after: number | null; failed?: string }
+    >
+  | Row<'decision', { call: CallKey; allow: boolean; by: string; why: string }>
+  | Row<'answer', { call: CallKey; ok: boolean; by: string | null }>
+  | Row<'interrupt', { mode: 'stop' | 'pause' | 'resume'; why: string }>
+  | Row<'wake', { due: number; reason: string }>
+  | Row<'deferred', { message: string; retryAt: number }>
+  | Row<'settled', { outcome: Outcome; endedAt: number; startedAt: number | null; cost: number; output?: Json }>
+  | Row<'imported', { from: string }>
+  | Row<'reviewed', { call: CallKey | null }>
+  | Row<'closed'>
+  /** An event of a type that this version does not know. */
+  | Row<'other', { name: string }>
+  /** Nothing happened from `at` on. `waits` says for what. Its `seq` is the event that ended it. */
+  | Row<'idle', { endedAt: number; waits: Waits }>
+
+/** `person`: an approval or an answer. `outside`: a child, or a program. `provider`: a retry. `input`: no run is open. */
+export type Waits = 'person' | 'outside' | 'provider' | 'input'
+
+/** One request and its reply. `n` counts from 1 in the session. Costs are in millionths of a dollar. */
+export type TurnRow = Row<
+  'turn',
+  {
+    n: number
+    run: number
+    endedAt: number | null
+    state: 'asked' | 'replied' | 'failed' | 'lost'
+    route: string | null
+    usage: Usage | null
+    cost: number
+    cached: boolean
+    missed: CacheMiss | null
+    /** Null while there is no reply. */
+    reply: number | null
+    parts: readonly Part[]
+    verdict: string | null
+    calls: readonly CallKey[]
+  }
+>
+
+export type CallRow = Row<
+  'call',
+  {
+    call: CallKey
+    turn: number
+    tool: string
+    args: Json
+    effect: EffectClass
+    gate: NonNullable<Proposal['gate']>['type'] | null
+    state: CallStateWord
+    /** How often it was started: more than once after a worker was lost. */
+    starts: number
+    startedAt: number | null
+    endedAt: number | null
+    /** The event of its result. */
+    result: number | null
+    failure: string | null
+    cost: number
+    /** The agent of the child session that it starts. */
+    child: string | null
+    /** It is answered elsewhere: by a child, a person, a program. */
+    outside: boolean
+  }
+>
+export type CallStateWord = 'proposed' | 'asked' | 'running' | 'outside' | CallStatus
+
+/** Shorter than this nothing is folded. */
+export const IDLE_MS = 60_000
+
+type Of<T extends Event['type']> = Extract<Event, { type: T }>
+
+export class Timeline {
+  /** Grows, and its rows are replaced: take a copy to keep. */
+  readonly rows: TimelineRow[] = []
+  /** It changes with every event that was taken. */
+  seq = 0
+  #at = 0
+  #turns = 0
+  #run: OpenRun | null = null
+  /** Where the row of the open request stands. */
+  #asked = -1
+  #retries = false
+  readonly #calls = new Map<CallKey, number>()
+  readonly #open = new Set<CallKey>()
+
+  /** `from`: the session before the first event that is given, where the log does not begin there. What is open in it has its rows. */
+  constructor(from?: Session) {
+    if (!from) return
+    this.seq = from.seq
+    this.#at = from.at
+    const { run } = from
+    if (run === null) return
+    this.#run = { seq: run.seq, at: null, cost: run.cost }
+    this.#retries = run.retryAt > 0
+    for (const { key, proposal, state } of run.turn?.open ?? []) {
+      const own = { seq: run.turn?.seq ?? 0, at: from.at }
+      this.#propose(own, proposal, key)
+      this.#change(key, standingOf(state))
+    }
+    if (run.model) this.#ask(run.model)
+  }
+
+  take(event: Event): void {
+    if (event.seq <= this.seq) return
+    this.#idle(event)
+    this.seq = event.seq
+    this.#at = event.at
+    const { cost = 0 } = event as { readonly cost?: number }
+    if (this.#run) this.#run.cost += cost
+    this.#rowOf(event)
+  }
+
+  #rowOf(e: Event): void {
+    switch (e.type) {
+      case 'run.started':
+        this.#run = { seq: e.seq, at: e.at, cost: 0 }
+        this.#retries = false
+        return
+      case 'model.started':
+        return this.#ask(e)
+      case 'agent.message':
+        return this.#reply(e)
+      case 'model.failed':
+        return this.#fail(e)
+      case 'agent.tool_use':
+      case 'agent.custom_tool_use':
+        return this.#start(e)
+      case 'agent.tool_result':
+        return this.#result(e)
+      case 'call.reviewed':
+        this.#change(e.call, { gate: e.gate?.type ?? null, state: e.gate?.type === 'ask' ? 'asked' : 'proposed' })
+        break
+      case 'run.settled':
+        this.rows.push(settled(e, this.#run))
+        this.#run = null
+        this.#retries = false
+        this.#open.clear()
+        return
+      case 'run.deferred':
+        this.#retries = true
+        break
+      default:
+    }
+    this.rows.push(plainRow(e))
+  }
+
+  /** Time in which no model was asked and no call ran here. */
+  #idle({ seq, at }: Event): void {
+    if (this.seq === 0 || at - this.#at < IDLE_MS || this.#asked >= 0) return
+    const states = [...this.#open].map((key) => this.#callAt(key)?.state)
+    if (states.includes('running')) return
+    const person = states.includes('asked')
+    const outside = [...this.#open].some((key) => this.#callAt(key)?.state === 'outside')
+    const waits: Waits = person ? 'person' : outside ? 'outside' : this.#retries ? 'provider' : 'input'
+    this.rows.push({ type: 'idle', seq, at: this.#at, endedAt: at, waits })
+  }
+
+  #ask(e: Pick<Event, 'seq' | 'at'>): void {
+    this.#asked = this.rows.length
+    this.#retries = false
+    this.#turns += 1
+    const none = { endedAt: null, route: null, usage: null, cost: 0, cached: false, missed: null, reply: null } as const
+    const empty = { parts: [], verdict: null, calls: [], state: 'asked' } as const
+    const { seq, at } = e
+    this.rows.push({ type: 'turn', seq, at, n: this.#turns, run: this.#run?.seq ?? 0, ...none, ...empty })
+  }
+
+  #close(changes: Partial<TurnRow>): void {
+    const row = this.rows[this.#asked]
+    if (row?.type === 'turn') this.rows[this.#asked] = { ...row, ...changes }
+    this.#asked = -1
+  }
+
+  #reply(e: Of<'agent.message'>): void {
+    const { seq, at, parts, calls, verdict, usage = null, cost = 0, route = null, cached = false } = e
+    const keys = calls.map((_, i) => callKey(seq, i))
+    const [missed = null] = missIn(e)
+    const paid = { usage, cost, route, cached, missed }
+    this.#close({ endedAt: at, state: 'replied', reply: seq, parts, verdict: verdict.type, calls: keys, ...paid })
+    for (const [i, proposal] of calls.entries()) this.#propose(e, proposal, callKey(seq, i))
+  }
+
+  #propose({ seq, at }: Pick<Event, 'seq' | 'at'>, proposal: Proposal, call: CallKey): void {
+    const { tool, args, effect, gate } = proposal
+    const state = gate?.type === 'ask' ? 'asked' : 'proposed'
+    const none = { starts: 0, startedAt: null, endedAt: null, result: null, failure: null, cost: 0 } as const
+    const order = outsideOf(proposal)
+    const child = order?.child ?? null
+    this.#calls.set(call, this.rows.length)
+    this.#open.add(call)
+    const own = { type: 'call', seq, at, call, turn: this.#turns, tool, args, effect } as const
+    this.rows.push({ ...own, gate: gate?.type ?? null, state, child, outside: order !== undefined, ...none })
+  }
+
+  #fail(e: Of<'model.failed'>): void {
+    const { seq, at, epoch, class: kind, message, retryAt = null, partial = '', cost = 0, route = null } = e
+    const isLost = kind === 'lost'
+    this.#close({ endedAt: at, state: isLost ? 'lost' : 'failed', cost, route })
+    this.#retries = retryAt !== null
+    this.rows.push(
+      isLost
+        ? { type: 'lost', seq, at, epoch, message }
+        : { type: 'failed', seq, at, class: kind, message, retryAt, partial },
+    )
+  }
+
+  #start({ type, call, at }: Of<'agent.tool_use' | 'agent.custom_tool_use'>): void {
+    const row = this.#callAt(call)
+    if (!row) return
+    const state = type === 'agent.tool_use' ? 'running' : 'outside'
+    this.#change(call, { state, starts: row.starts + 1, startedAt: row.startedAt ?? at })
+  }
+
+  #result({ seq, at, call, status, failure, cost = 0 }: Of<'agent.tool_result'>): void {
+    this.#open.delete(call)
+    this.#change(call, { state: status, endedAt: at, result: seq, failure: failure?.message ?? null, cost })
+  }
+
+  #callAt(call: CallKey): CallRow | null {
+    const row = this.rows[this.#calls.get(call) ?? -1]
+    return row?.type === 'call' ? row : null
+  }
+
+  #change(call: CallKey, changes: Partial<CallRow>): void {
+    const row = this.#callAt(call)
+    if (row) this.rows[this.#calls.get(call) ?? -1] = { ...row, ...changes }
+  }
+}
+
+export function timelineOf(events: readonly Event[]): readonly TimelineRow[] {
+  const timeline = new Timeline()
+  for (const event of events) timeline.take(event)
+  return timeline.rows
+}
+
+/** When it began is not known where the log is not read from there. */
+type OpenRun = { readonly seq: number; readonly at: number | null; cost: number }
+
+/** How often a call was started before is not in the fold: once, if it runs. */
+function standingOf(state: Call['state']): Partial<CallRow> {
+  if (state.type === 'running') return { state: 'running', starts: state.tries + 1 }
+  if (state.type === 'outside' || state.type === 'answered') return { state: 'outside', starts: 1 }
+  return state.type === 'asked' ? { state: 'asked' } : { state: 'proposed' }
+}
+
+function settled(e: Of<'run.settled'>, run: OpenRun | null): TimelineRow {
+  const { seq, at, outcome, output } = e
+  const told = output === undefined ? {} : { output }
+  return { type: 'settled', seq, at, outcome, endedAt: at, startedAt: run?.at ?? null, cost: run?.cost ?? 0, ...told }
+}
+
+/** What stands for itself, from one event. */
+function plainRow(e: Event): TimelineRow {
+  const { seq, at } = e
+  switch (e.type) {
+    case 'session.created': {
+      const { agent, fork, parent } = e
+      const from = { ...(fork ? { fork } : {}), ...(parent ? { parent: parent.session } : {}) }
+      return { type: 'begun', seq, at, agent, ...from }
+    }
+    case 'user.message':
+      return { type: 'message', seq, at, parts: e.parts, by: e.by ?? null, when: e.when }
+    case 'user.tool_confirmation':
+      return { type: 'decision', seq, at, call: e.call, allow: e.allow, by: e.by, why: e.why ?? '' }
+    case 'user.custom_tool_result':
+      return { type: 'answer', seq, at, call: e.call, ok: e.ok, by: e.by ?? null }
+    case 'user.interrupt':
+      return { type: 'interrupt', seq, at, mode: e.mode, why: e.why ?? '' }
+    case 'note.added':
+      return { type: 'note', seq, at, kind: e.kind, text: e.text }
+    case 'context.compacted': {
+      const { summary = null, cleared, before = null, after = null, failed } = e
+      const trouble = failed === undefined ? {} : { failed }
+      return { type: 'compacted', seq, at, summary, cleared: cleared !== undefined, before, after, ...trouble }
+    }
+    case 'wake.scheduled':
+      return { type: 'wake', seq, at, due: e.due, reason: e.reason }
+    case 'run.deferred':
+      return { type: 'deferred', seq, at, message: e.message, retryAt: e.retryAt }
+    case 'session.imported':
+      return { type: 'imported', seq, at, from: e.from }
+    case 'run.reviewed':
+      return { type: 'reviewed', seq, at, call: null }
+    case 'call.reviewed':
+      return { type: 'reviewed', seq, at, call: e.call }
+    case 'session.closed':
+      return { type: 'closed', seq, at }
+    default:
+      return { type: 'other', seq, at, name: e.type }
+  }
+}
