@@ -1,0 +1,126 @@
+// One connection to a server: requests by the table of routes, errors as the library throws them, and repeats that change nothing twice.
+// Nothing of Node: it runs in a browser too.
+import { Fault, type FaultCode } from '../kernel/index.ts'
+import { type RouteName, ROUTES, type WireError } from '../server/wire.ts'
+
+export type ClientOptions = {
+  /** Such as `http://127.0.0.1:4747`. */
+  readonly url: string
+  readonly token: string
+  readonly fetch?: typeof fetch
+}
+
+/** What only a server says: no token, a wrong role, another origin. Everything else is a `Fault`, as in the library. */
+export class ServerRefusal extends Error {
+  readonly status: number
+  readonly code: string
+  constructor(status: number, code: string, message: string) {
+    super(message)
+    this.name = 'ServerRefusal'
+    this.status = status
+    this.code = code
+  }
+}
+
+const OWN = /^(?:bad_(?:target|host|origin)|unauthorized|not_found|forbidden|media_type|too_large|method|internal)$/
+/** These are said of moments: the same request may be good a little later. */
+const PASSING = new Set([502, 503, 504])
+const TRIES = 4
+const WAIT_MS = 100
+
+export type Request = {
+  readonly params?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string | number | undefined>>
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal | undefined
+}
+
+export class Wires {
+  readonly #url: string
+  readonly #token: string
+  readonly #fetch: typeof fetch
+
+  constructor({ url, token, fetch: own = fetch }: ClientOptions) {
+    if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+      throw new Fault('invalid_input', 'The address of a server begins with http:// or https://.')
+    this.#url = url.replace(/\/+$/, '')
+    this.#token = token
+    this.#fetch = own
+  }
+
+  async json<T>(name: RouteName, request: Request = {}): Promise<T> {
+    return (await (await this.ask(name, request)).json()) as T
+  }
+
+  /** Sent again where that is harmless: what only reads, and what has a key. */
+  async ask(name: RouteName, request: Request = {}): Promise<Response> {
+    const { method, keyed } = ROUTES[name]
+    // An id of the caller is a key itself.
+    const own = typeof (request.body as { readonly id?: unknown } | undefined)?.id === 'string'
+    const key = keyed && !own ? { 'idempotency-key': crypto.randomUUID() } : {}
+    const again = method === 'GET' || keyed === true
+    for (let tries = 1; ; tries++) {
+      const last = !again || tries === TRIES
+      try {
+        const response = await this.once(name, { ...request, headers: { ...key, ...request.headers } })
+        if (response.ok) return response
+        if (last || !PASSING.has(response.status)) throw await refusalOf(response)
+      } catch (error) {
+        if (last || error instanceof Fault || error instanceof ServerRefusal || request.signal?.aborted)
+          throw reached(error)
+      }
+      await sleep(WAIT_MS * 2 ** tries, request.signal)
+    }
+  }
+
+  once(name: RouteName, { params = {}, query = {}, body, headers = {}, signal }: Request): Promise<Response> {
+    const { method, path, body: takes } = ROUTES[name]
+    const where = path.replace(/:(\w+)/g, (_, key: string) => encodeURIComponent(params[key] ?? ''))
+    const asked = Object.entries(query).filter(([, value]) => value !== undefined)
+    const search = asked.map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`).join('&')
+    return this.#fetch(`${this.#url}${where}${search === '' ? '' : `?${search}`}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${this.#token}`,
+        ...(takes ? { 'content-type': 'application/json' } : {}),
+        ...headers,
+      },
+      ...(takes ? { body: JSON.stringify(body ?? {}) } : {}),
+      ...(signal ? { signal } : {}),
+      redirect: 'error',
+    })
+  }
+}
+
+export async function refusalOf(response: Response): Promise<Error> {
+  const { status } = response
+  const text = await response.text().catch(() => '')
+  try {
+    const { code, message } = (JSON.parse(text) as WireError).error
+    return OWN.test(code) ? new ServerRefusal(status, code, message) : new Fault(code as FaultCode, message)
+  } catch {
+    return new ServerRefusal(status, 'not_found', `What answers there is no terret server (status ${status}).`)
+  }
+}
+
+/** What `fetch` throws says little to people. */
+function reached(error: unknown): unknown {
+  if (!(error instanceof TypeError)) return error
+  return new ServerRefusal(0, 'unreachable', 'The server cannot be reached. Is it running, and is the address right?')
+}
+
+/** Ends early when it is aborted: what comes next sees that. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    signal?.addEventListener(
+      'abort',
+      () => {
+        clearTimeout(timer)
+        resolve()
+      },
+      { once: true },
+    )
+  })
+}

@@ -1,0 +1,150 @@
+// What operators do: open, say, stop, fork, undo, close; and what admins take out. Who did it is the token's name, whatever the body says.
+import { Fault } from '../../kernel/index.ts'
+import type { Harness } from '../../harness.ts'
+import { type Asked, cardOf, type Given, OWNER } from '../host.ts'
+import { type Key, reused, sessionIdsOf } from '../keys.ts'
+import { Refused } from '../refusals.ts'
+import type {
+  CommandsBody,
+  DoneAnswer,
+  ForkBody,
+  InterruptBody,
+  MessageBody,
+  OpenBody,
+  OpenedAnswer,
+  RemovedAnswer,
+  UndoBody,
+  UndoneAnswer,
+  WireReceipt,
+} from '../wire.ts'
+
+type OpenOptions = NonNullable<Parameters<Harness['open']>[0]>
+type Session = ReturnType<Harness['session']>
+
+const DONE: DoneAnswer = { ok: true }
+
+/** The session and its first message. After a crash between the two, the same key says the message. */
+export async function open(asked: Asked): Promise<Given> {
+  const { host, principal, key } = asked
+  const { input, agent, folder, labels, metadata, id, model } = asked.body as OpenBody
+  if (labels && OWNER in labels)
+    throw new Refused(400, 'invalid_input', `The label "${OWNER}" is that of the token. Leave it out.`)
+  if (id !== undefined && key)
+    throw new Refused(400, 'invalid_input', 'Give an id or an Idempotency-Key, which becomes the id.')
+  const begun = await host.begin({ ...(agent ? { agent } : {}), ...(folder ? { folder } : {}), by: principal })
+  const options: OpenOptions = {
+    ...(begun.agent === undefined ? {} : { agent: begun.agent }),
+    ...(begun.folder === undefined ? {} : { folder: begun.folder }),
+    metadata: { ...metadata, [OWNER]: principal.name },
+    labels: { ...labels, [OWNER]: principal.name },
+  }
+  if (id !== undefined) checkName(id)
+  const made = key ? await madeBefore(asked, key, principal.name) : null
+  const own = key ? { id: sessionIdsOf(key).id, reuse: true } : id === undefined ? {} : { id }
+  const session = made === null ? await begun.harness.open({ ...options, ...own }) : begun.harness.session(made)
+  // Others can work out the id of a key that they guess, and be there first.
+  if (key && (await host.store.card(session.id))?.labels?.[OWNER] !== principal.name) throw reused()
+  const chosen = { by: principal.name, ...(model === undefined ? {} : { model }) }
+  const receipt = input === undefined ? null : await session.send(input, { ...chosen, ...idOf(asked) })
+  return opened(session, receipt)
+}
+
+function opened({ id }: Session, receipt: WireReceipt | null): Given {
+  const json: OpenedAnswer = { session: id, receipt }
+  return { json, headers: { location: `/v1/sessions/${encodeURIComponent(id)}` } }
+}
+
+/** No path can name these: they are steps of a path. */
+function checkName(id: string): void {
+  if (id === '.' || id === '..')
+    throw new Refused(400, 'invalid_input', 'A session cannot be named "." or "..". Choose another id.')
+}
+
+/** Another body under the same key would have made another id. Sessions of other owners have nothing to do with it. */
+async function madeBefore({ host }: Asked, key: Key, owner: string | undefined): Promise<string | null> {
+  const { start, id } = sessionIdsOf(key)
+  const where = owner === undefined ? {} : { where: { [OWNER]: owner } }
+  const [card] = await host.store.list({ ...where, after: start, limit: 1 })
+  if (!card?.session.startsWith(start)) return null
+  if (card.session !== id) throw reused()
+  return id
+}
+
+export async function send(asked: Asked): Promise<Given> {
+  const { host, principal } = asked
+  const card = await cardOf(asked)
+  const { input, ...options } = asked.body as MessageBody
+  // Options of a run are checked against the agent of the session.
+  const chooses = ['model', 'instructions', 'limits', 'tools'].some((name) => name in options)
+  const harness = chooses ? await host.harnessOf(card) : host.harness
+  const said = { ...options, by: principal.name, ...idOf(asked) }
+  return { json: (await harness.session(card.session).send(input, said)) satisfies WireReceipt }
+}
+
+export async function commands(asked: Asked): Promise<Given> {
+  const { session } = await cardOf(asked)
+  const { commands: said } = asked.body as CommandsBody
+  return { json: await asked.host.harness.session(session).steer(said, { ...idOf(asked), by: asked.principal.name }) }
+}
+
+export async function interrupt(asked: Asked): Promise<Given> {
+  const { session } = await cardOf(asked)
+  const { mode = 'stop' } = asked.body as InterruptBody
+  return { json: (await asked.host.harness.session(session).interrupt(mode, idOf(asked))) satisfies WireReceipt }
+}
+
+/** What was said under this key before is not said again. */
+function idOf({ key }: Asked): { readonly id?: string } {
+  return key ? { id: `http:${key.id}` } : {}
+}
+
+/** It is looked at in the background: what comes of it is in its log. */
+export async function wake(asked: Asked): Promise<Given> {
+  const card = await cardOf(asked)
+  const harness = await asked.host.harnessOf(card)
+  harness.wake(card.session).catch((error: unknown) => asked.server.report('wake', error))
+  return { json: DONE }
+}
+
+export async function fork(asked: Asked): Promise<Given> {
+  const { host, key } = asked
+  const card = await cardOf(asked)
+  const harness = await host.harnessOf(card)
+  const options = asked.body as ForkBody
+  if (options.id !== undefined && key)
+    throw new Refused(400, 'invalid_input', 'Give an id or an Idempotency-Key, which becomes the id.')
+  if (options.folder !== undefined) await host.begin({ folder: options.folder, by: asked.principal })
+  if (options.id !== undefined) checkName(options.id)
+  // A fork has the labels of the session it comes from.
+  const made = key ? await madeBefore(asked, key, card.labels?.[OWNER]) : null
+  if (made !== null) return opened(harness.session(made), null)
+  const own = key ? { id: sessionIdsOf(key).id } : {}
+  return opened(await harness.session(card.session).fork({ ...options, ...own }), null)
+}
+
+export async function undo(asked: Asked): Promise<Given> {
+  const card = await cardOf(asked)
+  const { run } = asked.body as UndoBody
+  const harness = await asked.host.harnessOf(card)
+  const undone = await harness.session(card.session).undo(run)
+  return { json: { undone: undone as unknown as UndoneAnswer['undone'] } satisfies UndoneAnswer }
+}
+
+/** Closed already is closed. */
+export async function close(asked: Asked): Promise<Given> {
+  const card = await cardOf(asked)
+  const harness = await asked.host.harnessOf(card)
+  try {
+    await harness.session(card.session).close()
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'session_closed') throw error
+  }
+  return { json: DONE }
+}
+
+export async function remove(asked: Asked): Promise<Given> {
+  const { session } = await cardOf(asked)
+  const removed = await asked.host.harness.remove(session, { by: asked.principal.name })
+  await asked.host.removed?.(removed)
+  return { json: { removed } satisfies RemovedAnswer }
+}

@@ -1,0 +1,183 @@
+// How the server and its sessions stand: health, cards, what waits for people, agents, what is due. Nothing is driven.
+import { type Card, Fault, type Store } from '../../kernel/index.ts'
+import { usdOf } from '../../view/usd.ts'
+import { type Asked, cardOf, type Given, OWNER, reaches } from '../host.ts'
+import { openApi } from '../open-api.ts'
+import { Refused } from '../refusals.ts'
+import type {
+  AgentsAnswer,
+  Damaged,
+  DueAnswer,
+  Health,
+  Me,
+  PendingAnswer,
+  SessionAnswer,
+  SessionPage,
+  WireCard,
+} from '../wire.ts'
+import { reasonOf, withWords } from './words.ts'
+
+export async function me({ principal, host }: Asked): Promise<Given> {
+  return { json: { ...principal, now: host.store.now(), store: host.storeId } satisfies Me }
+}
+
+export async function openapi({ host }: Asked): Promise<Given> {
+  return { json: openApi(host.version) }
+}
+
+export async function agents({ host }: Asked): Promise<Given> {
+  return { json: { agents: await host.agents() } satisfies AgentsAnswer }
+}
+
+/** Every answer of it is the answer of a write that was just made. It is 200 also when that failed: whoever asks reads `ok`. */
+export async function health({ host, server }: Asked): Promise<Given> {
+  const { ok, trouble, writeMs, now, drives, store } = await host.harness.health()
+  const json: Health = {
+    ok,
+    version: host.version,
+    now,
+    startedAt: server.startedAt,
+    store: host.storeId,
+    durability: {
+      kind: store?.durability.startsWith('memory')
+        ? 'memory'
+        : /^sqlite/i.test(store?.durability ?? '')
+          ? 'sqlite'
+          : 'other',
+      survives: store?.durability ?? 'unknown',
+      appendMs: writeMs,
+      ...p99Of(host.store, writeMs),
+    },
+    trouble: trouble === null ? null : trouble.message,
+    ...(trouble === null ? {} : { code: trouble.code }),
+    hosts: [...server.hosts],
+    drives: drives || host.drives,
+    driving: host.driving(),
+    streams: server.streams.size,
+    due: store?.due ?? 0,
+    ...(store ? { bytes: store.bytes, sessions: store.sessions, leases: store.leases } : {}),
+  }
+  return { json }
+}
+
+const WRITES_KEPT = 500
+const writes = new WeakMap<Store, number[]>()
+
+/** Nothing before the first that was made. */
+function p99Of(store: Store, ms: number | null): { readonly appendP99Ms?: number } {
+  const made = writes.get(store) ?? []
+  writes.set(store, made)
+  if (ms !== null) made.push(ms)
+  if (made.length > WRITES_KEPT) made.shift()
+  const p99 = made.toSorted((a, b) => a - b)[Math.ceil(made.length * 0.99) - 1]
+  return p99 === undefined ? {} : { appendP99Ms: p99 }
+}
+
+export async function session(asked: Asked): Promise<Given> {
+  const { host } = asked
+  const found = await cardOf(asked)
+  const handle = host.harness.session(found.session)
+  const about = { head: found.seq, now: host.store.now(), store: host.storeId }
+  const card = await costed(asked, found)
+  try {
+    const [waiting, accounts] = await Promise.all([handle.pending(), host.harness.accounts(found.session)])
+    return { json: { card, pending: await withWords(host.store, waiting), accounts, ...about } satisfies SessionAnswer }
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'session_damaged') throw error
+    // Nothing of it can be decided; what is good of it can be read.
+    const damaged = await damageOf(asked, found)
+    return { json: { card, pending: [], accounts: [], ...about, damaged } satisfies SessionAnswer }
+  }
+}
+
+const PAGE = 500
+
+/** The first event that cannot be read. */
+async function damageOf({ host }: Asked, { session: id, seq: head }: Card): Promise<Damaged> {
+  for (let after = 0; after < head; ) {
+    const { events, damaged } = await host.store.read(id, after, PAGE)
+    if (damaged) return damaged
+    if (events.length === 0) return { seq: after + 1, reason: 'it is not there' }
+    after += events.length
+  }
+  return { seq: head, reason: 'it does not follow from the events before it' }
+}
+
+/** With what all below it cost: the id of a child begins with its parent's. */
+async function costed({ host }: Asked, card: Card): Promise<WireCard> {
+  let below = 0
+  for (let after = `${card.session}~`; ; ) {
+    const page = await host.store.list({ root: card.root, after, limit: PAGE })
+    const mine = page.filter((one) => one.session.startsWith(`${card.session}~`))
+    for (const { cost } of mine) below += cost
+    const last = page.at(-1)
+    if (last === undefined || page.length < PAGE || mine.length < page.length) break
+    after = last.session
+  }
+  return { ...card, costUsd: usdOf(card.cost), treeCostUsd: usdOf(card.cost + below) }
+}
+
+const SESSIONS = 50
+
+/** By `id`, children are among them, and the cursor is the last id. Otherwise roots, or the children of one. */
+export async function sessions({ host, principal, query }: Asked): Promise<Given> {
+  const { limit = SESSIONS, cursor, order = 'newest', root, q, agent, ...filter } = query as Filter
+  const own = principal.reach === 'own' ? { where: { [OWNER]: principal.name } } : {}
+  const about = { now: host.store.now(), store: host.storeId }
+  if (order === 'id' || root !== undefined) {
+    if (q !== undefined || agent !== undefined)
+      throw new Refused(400, 'invalid_input', 'A search goes with the order newest or made, and not with a root.')
+    const within = { ...filter, ...own, ...(root === undefined ? {} : { root }) }
+    const cards = await host.harness.list({ ...within, ...(cursor === undefined ? {} : { after: cursor }), limit })
+    const next = cards.length < limit ? null : (cards.at(-1)?.session ?? null)
+    return { json: { sessions: cards, next, ...about } satisfies SessionPage }
+  }
+  const wanted = { ...filter, ...own, ...(q ? { q } : {}), ...(agent === undefined ? {} : { agent }) }
+  const page = await host.harness.page({ ...wanted, order, limit, ...(cursor === undefined ? {} : { cursor }) })
+  return { json: { sessions: page.cards, next: page.next, ...about } satisfies SessionPage }
+}
+
+export async function pending({ host, principal, query }: Asked): Promise<Given> {
+  const { limit = 200 } = query as { readonly limit?: number }
+  const own = principal.reach === 'own' ? { where: { [OWNER]: principal.name } } : {}
+  const all = await host.harness.pending(own)
+  const shown = await withWords(host.store, all.slice(0, limit))
+  return { json: { pending: shown, now: host.store.now() } satisfies PendingAnswer }
+}
+
+/** Those that wait for their time, the next first. */
+export async function due({ host, principal, query }: Asked): Promise<Given> {
+  const { limit = 200 } = query as { readonly limit?: number }
+  const own = principal.reach === 'own' ? { where: { [OWNER]: principal.name } } : {}
+  const found: Card[] = []
+  for (const status of ['rescheduling', 'running'] as const) {
+    for (let after = ''; ; ) {
+      const page = await host.store.list({ ...own, status, after, limit: PAGE })
+      found.push(...page.filter((card) => card.due !== null && reaches(principal, card)))
+      const last = page.at(-1)
+      if (last === undefined || page.length < PAGE) break
+      after = last.session
+    }
+  }
+  const rows = found
+    .toSorted((a, b) => (a.due ?? 0) - (b.due ?? 0))
+    .slice(0, limit)
+    .map(async (card) => {
+      const { session: id, agent, due: at, wakes, title } = card
+      const named = title === undefined ? {} : { title }
+      return { session: id, agent, due: at ?? 0, wakes, ...named, ...(await reasonOf(host, card)) }
+    })
+  return { json: { due: await Promise.all(rows), now: host.store.now() } satisfies DueAnswer }
+}
+
+type Filter = {
+  readonly limit?: number
+  readonly cursor?: string
+  readonly order?: 'newest' | 'made' | 'id'
+  readonly root?: string
+  readonly parent?: string
+  readonly q?: string
+  readonly agent?: string
+  readonly status?: Card['status']
+  readonly folder?: string
+}

@@ -1,0 +1,90 @@
+// The files of the inspector, as they were built: read once, by exact name. What is not a file of it, and not under /v1, is its first
+// page, which finds its own way. Without a build there is a short text instead.
+import { readdirSync, readFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
+import { extname, join } from 'node:path'
+
+/** Nothing of another origin is loaded, sent to, or framed; texts never become code. */
+export const CSP = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "connect-src 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ')
+
+const MEDIA: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.ico': 'image/x-icon',
+  '.json': 'application/json',
+  '.webmanifest': 'application/manifest+json',
+  '.txt': 'text/plain; charset=utf-8',
+  '.woff2': 'font/woff2',
+}
+
+export const SAFE: Readonly<Record<string, string>> = {
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+}
+
+type Page = { readonly bytes: Buffer; readonly media: string; readonly hashed: boolean }
+
+export class Pages {
+  readonly #files: ReadonlyMap<string, Page>
+
+  constructor(folder: string | null) {
+    this.#files = folder === null ? new Map() : filesIn(folder)
+  }
+
+  get built(): boolean {
+    return this.#files.has('/index.html')
+  }
+
+  /** Only for GET and HEAD, and never under /v1. */
+  answer(path: string, response: ServerResponse, head: boolean): void {
+    // A page of its own has no dots in its name.
+    const file = this.#files.get(path) ?? (!path.includes('.') ? this.#files.get('/index.html') : undefined)
+    const headers = { ...SAFE, 'content-security-policy': CSP }
+    if (!file) {
+      const text = this.built
+        ? 'There is no such file.\n'
+        : 'terret serves its sessions under /v1. This build has no pages.\n'
+      const status = this.built || path !== '/' ? 404 : 200
+      response.writeHead(status, { ...headers, 'content-type': MEDIA['.txt'] }).end(head ? '' : text)
+      return
+    }
+    const cache = file.hashed ? 'public, max-age=31536000, immutable' : 'no-cache'
+    const about = { 'content-type': file.media, 'content-length': file.bytes.length, 'cache-control': cache }
+    response.writeHead(200, { ...headers, ...about }).end(head ? '' : file.bytes)
+  }
+}
+
+function filesIn(folder: string): ReadonlyMap<string, Page> {
+  const files = new Map<string, Page>()
+  for (const entry of entriesOf(folder)) {
+    const media = MEDIA[extname(entry)]
+    if (media === undefined) continue
+    const hashed = /-[\w-]{8,}\.\w+$/.test(entry)
+    files.set(`/${entry.replaceAll('\\', '/')}`, { bytes: readFileSync(join(folder, entry)), media, hashed })
+  }
+  return files
+}
+
+function entriesOf(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,69 @@
+// How a server says no: a status, a stable code and one sentence. Faults of the library keep their codes. What nobody expected is told as
+// `internal`, without its text, which may hold anything.
+import { Fault, type FaultCode } from '../kernel/index.ts'
+import type { WireCode, WireError } from './wire.ts'
+
+export class Refused extends Error {
+  readonly status: number
+  readonly code: WireCode
+  readonly retryAfterS: number | null
+  constructor(status: number, code: WireCode, message: string, retryAfterS: number | null = null) {
+    super(message)
+    this.name = 'Refused'
+    this.status = status
+    this.code = code
+    this.retryAfterS = retryAfterS
+  }
+}
+
+/** Every code has a line, so a new one does not compile without its status. */
+export const STATUS: Readonly<Record<FaultCode, number>> = {
+  invalid_input: 400,
+  invalid_config: 400,
+  over_budget: 402,
+  session_missing: 404,
+  call_unknown: 404,
+  session_busy: 409,
+  session_held: 409,
+  session_exists: 409,
+  decision_stale: 409,
+  cursor_stale: 409,
+  conflict: 409,
+  lease_lost: 409,
+  store_replaced: 409,
+  session_closed: 410,
+  id_reused: 422,
+  too_many: 429,
+  session_damaged: 500,
+  disk_full: 507,
+  io_error: 503,
+  store_busy: 503,
+  store_closed: 503,
+  store_damaged: 503,
+  store_newer: 503,
+  store_unsupported: 503,
+  harness_closed: 503,
+}
+
+const RETRY_S = 5
+
+/** What is said of it, whatever it is. `unexpected`: it is for whoever runs the server to read. */
+export function refusalOf(error: unknown): { readonly refused: Refused; readonly unexpected: boolean } {
+  if (error instanceof Refused) return { refused: error, unexpected: false }
+  if (error instanceof Fault) {
+    const status = STATUS[error.code]
+    const retry = status === 503 || status === 507 || status === 429 ? RETRY_S : null
+    const text = error.code === 'store_replaced' ? `store changed: ${error.message}` : error.message
+    return { refused: new Refused(status, error.code, text, retry), unexpected: false }
+  }
+  const text = 'The server could not do this. What went wrong is in its own output.'
+  return { refused: new Refused(500, 'internal', text), unexpected: true }
+}
+
+export function bodyOf({ code, message }: Refused): WireError {
+  return { error: { code, message } }
+}
+
+export const missing = (id: string): Refused => {
+  return new Refused(404, 'session_missing', `There is no session ${JSON.stringify(id)}.`)
+}

@@ -1,0 +1,184 @@
+// Who may ask: principals by their tokens, in a file that only its owner may read. The owner's own token is kept as it is, so that a page
+// survives a restart; of all others only the hash is kept. Another server on the same folder reads the same file.
+import { createHash, randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { Fault } from '../kernel/index.ts'
+import { ANY_ROLE } from '../mcp/caller.ts'
+import { skeleton } from '../view/lookalike.ts'
+import { unauthorized } from './checks.ts'
+import { Refused } from './refusals.ts'
+import type { Principal, TokenBody, TokenMade, TokenRow } from './wire.ts'
+
+type Kept = TokenRow & { readonly hash: string }
+type File = { readonly own: string; readonly others: readonly Kept[] }
+
+/** 256 bits. */
+const TOKEN_BYTES = 32
+
+export class Tokens {
+  readonly #path: string
+  readonly #owner: Principal
+  #file: File
+  #stamp: string
+  #byHash: ReadonlyMap<string, Principal> = new Map()
+
+  /** `owner`: the name that the owner's token stands for in logs. */
+  constructor(path: string, owner: string) {
+    this.#path = path
+    this.#owner = { name: owner, role: 'admin', roles: [ANY_ROLE], reach: 'all' }
+    this.#file = readOrMake(path)
+    this.#stamp = stampOf(path)
+    this.#byHash = this.#index()
+  }
+
+  get own(): string {
+    return this.#file.own
+  }
+
+  /** By the hash, so that how long it takes says nothing. */
+  principalOf(token: string): Principal {
+    this.#refresh()
+    const found = this.#byHash.get(hashOf(token))
+    if (!found) throw unauthorized()
+    return found
+  }
+
+  /** Whether the token of a principal that was let in before is still there, with the same rights. */
+  knows(principal: Principal): boolean {
+    this.#refresh()
+    return [...this.#byHash.values()].includes(principal)
+  }
+
+  list(): readonly TokenRow[] {
+    this.#refresh()
+    return this.#file.others.map(({ hash: _, ...row }) => row)
+  }
+
+  make({ name, role, roles = [], reach = 'all' }: TokenBody, now: number): TokenMade {
+    this.#refresh()
+    const said = name.trim()
+    if (!/^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,99}$/u.test(said))
+      throw new Refused(400, 'invalid_input', 'A name has letters, numbers and . _ @ - in it, at most 100.')
+    // Names stand in logs and are counted as people: one must not be taken for another.
+    const other = [this.#owner, ...this.#file.others].find((one) => skeleton(one.name) === skeleton(said))
+    if (other)
+      throw new Refused(
+        409,
+        'conflict',
+        `${other.name} has a token. Remove it first, or choose a name that looks different.`,
+      )
+    const token = randomBytes(TOKEN_BYTES).toString('base64url')
+    const row = { name: said, role, roles: roles.filter((one) => one !== ANY_ROLE), reach, made: now }
+    this.#write({ ...this.#file, others: [...this.#file.others, { ...row, hash: hashOf(token) }] })
+    return { ...row, token }
+  }
+
+  drop(name: string): void {
+    this.#refresh()
+    const others = this.#file.others.filter((one) => one.name !== name)
+    if (others.length === this.#file.others.length)
+      throw new Refused(404, 'not_found', 'Nobody of that name has a token.')
+    this.#write({ ...this.#file, others })
+  }
+
+  #write(file: File): void {
+    replace(this.#path, file)
+    this.#file = file
+    this.#stamp = stampOf(this.#path)
+    this.#byHash = this.#index()
+  }
+
+  /** One look at the file's time for each request: what another process took away must not be good here. */
+  #refresh(): void {
+    const stamp = stampOf(this.#path)
+    if (stamp === this.#stamp) return
+    this.#file = readOrMake(this.#path)
+    this.#stamp = stamp
+    this.#byHash = this.#index()
+  }
+
+  /** A token that stayed as it was keeps its principal, by which `knows` tells it from another one of the same name. */
+  #index(): ReadonlyMap<string, Principal> {
+    const { own, others } = this.#file
+    const rows = others.map(({ hash, name, role, roles, reach }) => [hash, { name, role, roles, reach }] as const)
+    const before = this.#byHash
+    return new Map(
+      [...rows, [hashOf(own), { ...this.#owner }] as const].map(([hash, now]) => {
+        const was = before.get(hash)
+        return [hash, was && JSON.stringify(was) === JSON.stringify(now) ? was : now]
+      }),
+    )
+  }
+}
+
+function hashOf(token: string): string {
+  return createHash('sha256').update(token).digest('hex')
+}
+
+function stampOf(path: string): string {
+  try {
+    const { mtimeMs, ino, size } = statSync(path)
+    return `${mtimeMs} ${ino} ${size}`
+  } catch {
+    return 'gone'
+  }
+}
+
+function readOrMake(path: string): File {
+  const found = read(path)
+  if (found) return found
+  const made = { own: randomBytes(TOKEN_BYTES).toString('base64url'), others: [] }
+  replace(path, made)
+  return made
+}
+
+function read(path: string): File | null {
+  let file: number
+  try {
+    file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw unusable(path, 'cannot be read, or is a link')
+  }
+  try {
+    const { mode, uid } = fstatSync(file)
+    if ((mode & 0o077) !== 0 || uid !== (process.getuid?.() ?? uid))
+      throw unusable(path, 'can be read or changed by other users of this machine')
+    const { own, others } = JSON.parse(readFileSync(file, 'utf8')) as Partial<File>
+    if (typeof own !== 'string' || own.length < 43 || !Array.isArray(others)) throw unusable(path, 'is damaged')
+    return { own, others }
+  } catch (error) {
+    throw error instanceof Fault ? error : unusable(path, 'is damaged')
+  } finally {
+    closeSync(file)
+  }
+}
+
+function unusable(path: string, why: string): Fault {
+  return new Fault('invalid_config', `${path} ${why}, so the tokens in it are not used. Remove it: new ones are made.`)
+}
+
+/** Whole or not at all. */
+function replace(path: string, file: File): void {
+  const beside = `${path}.${process.pid}.tmp`
+  rmSync(beside, { force: true })
+  const handle = openSync(beside, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600)
+  try {
+    writeFileSync(handle, `${JSON.stringify(file)}\n`)
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+  renameSync(beside, path)
+}

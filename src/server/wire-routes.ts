@@ -1,0 +1,143 @@
+// The routes of a server, as data: who may use each, what it takes and what it gives. The server refuses by it, the OpenAPI document and
+// the guide are made of it, and clients and tests read it. A route that is not here does not exist.
+import { type ANSWERS, BODIES, QUERIES, type Schema } from './wire-schemas.ts'
+
+/** Operators and approvers also view; neither is the other; admins are all. */
+export type Role = 'viewer' | 'operator' | 'approver' | 'admin'
+export type Method = 'GET' | 'POST' | 'DELETE'
+
+export type Route = {
+  readonly method: Method
+  /** `:name` stands for one segment of the path. */
+  readonly path: string
+  readonly role: Role
+  readonly says: string
+  readonly query?: Schema
+  /** JSON. Absent: the request has no body. */
+  readonly body?: Schema
+  /** The longest body that is read. Default: `BODY_MAX`. */
+  readonly bodyMax?: number
+  readonly status: 200 | 201 | 202
+  /** The name of its schema; or a stream of events, or bytes to download. */
+  readonly answer: keyof typeof ANSWERS | 'stream' | 'bytes'
+  /** It takes an `Idempotency-Key`: the same key twice is one change. */
+  readonly keyed?: true
+}
+
+export const BODY_MAX = 1024 * 1024
+const FILE_MAX = 64 * 1024 * 1024
+
+const get = (path: string, answer: Route['answer'], says: string, query?: Schema): Route => {
+  return { method: 'GET', path: `/v1/${path}`, role: 'viewer', says, status: 200, answer, ...(query ? { query } : {}) }
+}
+const post = (
+  path: string,
+  role: Role,
+  [status, answer]: readonly [Route['status'], Route['answer']],
+  body: Schema,
+  says: string,
+): Route => {
+  return { method: 'POST', path: `/v1/${path}`, role, says, body, status, answer }
+}
+const keyed = (route: Route): Route => ({ ...route, keyed: true })
+
+const routes = {
+  health: get('health', 'Health', 'whether it can write, where it lies, which hosts it answers to'),
+  me: get('me', 'Me', 'whose token this is'),
+  openapi: get('openapi.json', 'Document', 'this table, as an OpenAPI 3.1 document'),
+  sessions: get('sessions', 'Sessions', 'the sessions, newest first, a page at a time', QUERIES.sessions),
+  open: keyed(
+    post('sessions', 'operator', [201, 'Opened'], BODIES.open, 'a new session, with its first message if one is given'),
+  ),
+  session: get('sessions/:id', 'Session', 'the card of a session, what it waits for, and what it spent'),
+  result: get(
+    'sessions/:id/result',
+    'Result',
+    'how its last run ended; with `wait`, after so many seconds at most',
+    QUERIES.wait,
+  ),
+  messages: get('sessions/:id/messages', 'Messages', 'the conversation as the model is shown it'),
+  events: get(
+    'sessions/:id/events',
+    'Events',
+    'a page of its log, forwards from `after` or backwards from `before`',
+    QUERIES.events,
+  ),
+  state: get('sessions/:id/state', 'State', 'the session as folded up to an event', QUERIES.state),
+  follow: get('sessions/:id/stream', 'stream', 'its events as they come, and what is being said', QUERIES.stream),
+  streams: post('stream', 'viewer', [200, 'stream'], BODIES.stream, 'the same of many sessions, and cards that change'),
+  blob: get('sessions/:id/blobs/:hash', 'bytes', 'a file that the session refers to, to download'),
+  export: get('sessions/:id/export', 'bytes', 'the whole session as a file', QUERIES.export),
+  send: keyed(post('sessions/:id/messages', 'operator', [202, 'Receipt'], BODIES.message, 'a message for the session')),
+  commands: keyed(
+    post(
+      'sessions/:id/commands',
+      'operator',
+      [202, 'Receipt'],
+      BODIES.commands,
+      'several words at once: all are said, or none',
+    ),
+  ),
+  answer: keyed(
+    post('sessions/:id/answers', 'operator', [202, 'Receipt'], BODIES.answer, 'an answer to a call that waits for one'),
+  ),
+  interrupt: keyed(
+    post('sessions/:id/interrupt', 'operator', [202, 'Receipt'], BODIES.interrupt, 'stop what it does, or pause it'),
+  ),
+  wake: post('sessions/:id/wake', 'operator', [202, 'Done'], BODIES.nothing, 'look at the session now'),
+  fork: keyed(
+    post(
+      'sessions/:id/fork',
+      'operator',
+      [201, 'Opened'],
+      BODIES.fork,
+      'a new session that goes on from an event of this one',
+    ),
+  ),
+  undo: post(
+    'sessions/:id/undo',
+    'operator',
+    [200, 'Undone'],
+    BODIES.undo,
+    'take back what the calls of a run changed',
+  ),
+  close: post('sessions/:id/close', 'operator', [202, 'Done'], BODIES.nothing, 'nothing more will be accepted'),
+  decide: keyed(
+    post(
+      'sessions/:id/decisions',
+      'approver',
+      [202, 'Receipt'],
+      BODIES.decision,
+      'allow or deny a call, by the digest of what was shown; `budget` needs an admin',
+    ),
+  ),
+  remove: {
+    method: 'DELETE',
+    path: '/v1/sessions/:id',
+    role: 'admin',
+    says: 'take the session out for good',
+    status: 200,
+    answer: 'Removed',
+  },
+  import: {
+    ...post('import', 'admin', [201, 'Opened'], BODIES.import, 'a session from an exported file'),
+    bodyMax: FILE_MAX,
+  },
+  tokens: { ...get('tokens', 'Tokens', 'who has a token'), role: 'admin' },
+  makeToken: post('tokens', 'admin', [201, 'TokenMade'], BODIES.token, 'a token for somebody: shown once'),
+  dropToken: {
+    method: 'DELETE',
+    path: '/v1/tokens/:name',
+    role: 'admin',
+    says: 'a token that is no longer good',
+    status: 200,
+    answer: 'Done',
+  },
+  pending: get('pending', 'PendingList', 'what waits for people in all sessions', QUERIES.limit),
+  agents: get('agents', 'Agents', 'the agents: models, tools, limits, graphs'),
+  usage: get('usage', 'Usage', 'what was spent, by day, agent and model', QUERIES.usage),
+  due: get('due', 'Due', 'sessions that look again by themselves, and when', QUERIES.limit),
+} as const satisfies Readonly<Record<string, Route>>
+
+export type RouteName = keyof typeof routes
+export const ROUTES: Readonly<Record<RouteName, Route>> = routes

@@ -1,0 +1,46 @@
+// The pages and their addresses. A page that is not opened is not loaded.
+import { QueryClientProvider } from '@tanstack/react-query'
+import { Suspense } from 'react'
+import { Route, Switch } from 'wouter'
+import { queries, useToken } from './data/query.ts'
+import { AskToken, Gone, Loading } from './parts/states.tsx'
+import { SessionsPage } from './pages/sessions.tsx'
+import { later } from './shell/later.ts'
+import { PageHead, Shell } from './shell/shell.tsx'
+
+const InboxPage = later(async () => (await import('./pages/inbox.tsx')).InboxPage)
+const AgentsPage = later(async () => (await import('./pages/agents.tsx')).AgentsPage)
+const SchedulesPage = later(async () => (await import('./pages/schedules.tsx')).SchedulesPage)
+const HealthPage = later(async () => (await import('./pages/health.tsx')).HealthPage)
+const SettingsPage = later(async () => (await import('./pages/settings.tsx')).SettingsPage)
+const ComparePage = later(async () => (await import('./pages/compare.tsx')).ComparePage)
+const SessionPage = later(async () => (await import('./pages/session.tsx')).SessionPage)
+
+export function App() {
+  const token = useToken()
+  if (token === null) return <AskToken />
+  return (
+    <QueryClientProvider client={queries}>
+      <Shell>
+        <Suspense fallback={<Loading />}>
+          <Switch>
+            <Route path="/" component={SessionsPage} />
+            <Route path="/inbox" component={InboxPage} />
+            <Route path="/agents" component={AgentsPage} />
+            <Route path="/schedules" component={SchedulesPage} />
+            <Route path="/health" component={HealthPage} />
+            <Route path="/settings" component={SettingsPage} />
+            <Route path="/compare" component={ComparePage} />
+            <Route path="/s/:id">{({ id }) => <SessionPage id={decodeURIComponent(id)} key={id} />}</Route>
+            <Route>
+              <div className="page">
+                <PageHead title="Not found" />
+                <Gone message="No page has this address." />
+              </div>
+            </Route>
+          </Switch>
+        </Suspense>
+      </Shell>
+    </QueryClientProvider>
+  )
+}

@@ -1,0 +1,285 @@
+// The part of a log that a page has in memory: one stretch of it, without gaps, that is moved over logs of any length. It begins at the
+// end, grows as the log does, and is read further back and further on as somebody looks. The session at any event of it is folded here,
+// by the same fold that the server has. It knows neither React nor the network: both are handed to it.
+import { EMPTY, type Event, open, type OpenSession, type Session, take } from '../../kernel/index.ts'
+import type { Damaged, EventsAnswer, StateAnswer } from '../../server/wire.ts'
+import { charsOf } from '../../view/history.ts'
+
+/** Events after one, or before one. */
+type Wanted = { readonly after?: number; readonly before?: number; readonly limit: number }
+
+export type LogSource = {
+  events(wanted: Wanted): Promise<Pick<EventsAnswer, 'events' | 'head' | 'damaged'>>
+  state(at: number): Promise<Pick<StateAnswer, 'session'>>
+}
+
+/** What is drawn. Another object after each change. */
+export type LogView = {
+  readonly events: readonly Event[]
+  /** The session before the first of them. */
+  readonly base: Session
+  /** The last event of the log that is known of. */
+  readonly head: number
+  /** Its end is here, and it grows as the log does. */
+  readonly atEnd: boolean
+  /** The log has events before the first one here. */
+  readonly cut: boolean
+  /** Another number each time another stretch was opened. */
+  readonly opened: number
+  readonly damaged: Damaged | null
+  readonly error: unknown
+  /** Nothing was read yet. */
+  readonly isNew: boolean
+}
+
+/** `kept`: a browser ends at 33,554,432 pixels, and a tab should stay small. */
+export type LogSizes = { readonly page: number; readonly kept: number }
+const SIZES: LogSizes = { page: 400, kept: 20_000 }
+const CHARS_MAX = 32_000_000
+/** What one event takes beside its texts, roughly. */
+const CHARS_EACH = 300
+/** At most 20 times a second. */
+const TOLD_MS = 50
+
+const sizeOf = (event: Event): number => charsOf(event) + CHARS_EACH
+
+export class Log {
+  readonly #source: LogSource
+  readonly #sizes: LogSizes
+  readonly #listeners = new Set<() => void>()
+  #events: readonly Event[] = []
+  #chars = 0
+  #base: Session = EMPTY
+  /** Folded last: most of what is asked for next is a little further on. */
+  #near: OpenSession | null = null
+  #head: number
+  #follows = true
+  #opened = 0
+  #damaged: Damaged | null
+  #error: unknown = null
+  #isNew = true
+  /** Each stretch that is opened makes what was asked for before it void. */
+  #turn = 0
+  #isOpening = false
+  #reads: Promise<void> | null = null
+  #telling: ReturnType<typeof setTimeout> | null = null
+  view: LogView
+
+  /** Of a damaged log everything before the damage is read, as if it ended there. */
+  constructor(
+    source: LogSource,
+    { head, damaged }: { readonly head: number; readonly damaged?: Damaged | undefined },
+    sizes = SIZES,
+  ) {
+    this.#source = source
+    this.#sizes = sizes
+    this.#damaged = damaged ?? null
+    this.#head = damaged ? Math.min(head, damaged.seq - 1) : head
+    this.view = this.#view()
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  get first(): number {
+    return this.#base.seq + 1
+  }
+
+  get last(): number {
+    return this.#events.at(-1)?.seq ?? this.#base.seq
+  }
+
+  has(seq: number): boolean {
+    return !this.#isNew && seq >= this.first && seq <= this.last
+  }
+
+  /** The stretch around an event, or the end. */
+  async openAt(at: number | null): Promise<void> {
+    const turn = ++this.#turn
+    this.#isOpening = true
+    this.#error = null
+    try {
+      const near = at === null ? this.#head : Math.min(Math.max(1, at), this.#head)
+      const half = at === null ? this.#sizes.page : Math.ceil(this.#sizes.page / 2)
+      // Where it begins is known, unless its events are very long: all three are asked for at once.
+      const [before, after, likely] = await Promise.all([
+        near === 0 ? null : this.#source.events({ before: near + 1, limit: half }),
+        at === null || near === this.#head ? null : this.#source.events({ after: near, limit: half }),
+        this.#stateAfter(Math.max(0, near - half)),
+      ])
+      const events = [...(before?.events ?? []), ...(after?.events ?? [])]
+      const first = events[0]?.seq ?? 1
+      const base = likely.seq === first - 1 ? likely : await this.#stateAfter(first - 1)
+      if (turn !== this.#turn) return
+      this.#heard(before)
+      this.#heard(after)
+      this.#opened += 1
+      this.#isNew = false
+      this.#isOpening = false
+      this.#set(this.#good(events), base)
+      this.#follows = at === null || this.last === this.#head
+      this.#tell()
+      if (this.#follows) await this.#catchUp()
+    } catch (error) {
+      if (turn !== this.#turn) return
+      this.#isOpening = false
+      this.#failed(error)
+    }
+  }
+
+  /** Reads what stands before the first event here. */
+  older(): Promise<void> {
+    return this.#once(async (turn) => {
+      if (this.first <= 1) return
+      const page = await this.#source.events({ before: this.first, limit: this.#sizes.page })
+      const base = await this.#stateAfter((page.events[0]?.seq ?? 1) - 1)
+      if (turn !== this.#turn) return
+      this.#set([...this.#good(page.events), ...this.#events], base)
+      this.#trimEnd()
+      this.#tell()
+    })
+  }
+
+  /** Reads what follows the last event here. */
+  newer(): Promise<void> {
+    return this.#once(async (turn) => {
+      if (this.last >= this.#head) return
+      const page = await this.#source.events({ after: this.last, limit: this.#sizes.page })
+      if (turn !== this.#turn) return
+      this.#heard(page)
+      this.#append(page.events)
+      this.#follows ||= this.last === this.#head
+      this.#tell()
+    })
+  }
+
+  /** What came by itself. Where the end is not shown, it only moves the end. */
+  take(events: readonly Event[]): void {
+    this.#head = Math.max(this.#head, events.at(-1)?.seq ?? 0)
+    if (this.#follows && !this.#isNew) this.#append(events)
+    this.#tellSoon()
+    if (this.#follows && !this.#isNew && this.last < this.#head) void this.#catchUp()
+  }
+
+  /** After event `seq`. Null where that is not in memory. */
+  stateAt(seq: number): Session | null {
+    if (this.#isNew || seq < this.#base.seq || seq > this.last) return null
+    if (this.#near === null || this.#near.seq > seq) this.#near = open(this.#base)
+    const near = this.#near
+    try {
+      for (let i = near.seq - this.#base.seq; near.seq < seq; i++) take(near, this.#events[i] as Event)
+    } catch {
+      // A log that does not follow from itself has no state here.
+      this.#near = null
+      return null
+    }
+    return open(near)
+  }
+
+  async #catchUp(): Promise<void> {
+    await this.#reads
+    for (let before = -1; this.#follows && before < this.last && this.last < this.#head; ) {
+      before = this.last
+      await this.newer()
+    }
+  }
+
+  /** One at a time: who asks again while it reads gets the same. */
+  #once(work: (turn: number) => Promise<void>): Promise<void> {
+    // What is read then would belong to what was there before.
+    if (this.#isNew || this.#isOpening) return Promise.resolve()
+    this.#reads ??= work(this.#turn)
+      .catch((error: unknown) => this.#failed(error))
+      .finally(() => {
+        this.#reads = null
+      })
+    return this.#reads
+  }
+
+  async #stateAfter(seq: number): Promise<Session> {
+    return seq === 0 ? EMPTY : (await this.#source.state(seq)).session
+  }
+
+  #heard(answer: Pick<EventsAnswer, 'head' | 'damaged'> | null): void {
+    if (answer?.damaged && answer.damaged.seq < (this.#damaged?.seq ?? Number.POSITIVE_INFINITY))
+      this.#damaged = answer.damaged
+    this.#head = Math.max(this.#head, answer?.head ?? 0)
+    if (this.#damaged) this.#head = Math.min(this.#head, this.#damaged.seq - 1)
+  }
+
+  /** Without what stands behind a damaged event. */
+  #good(events: readonly Event[]): readonly Event[] {
+    const { seq: end } = this.#damaged ?? { seq: Number.POSITIVE_INFINITY }
+    return events.filter(({ seq }) => seq < end)
+  }
+
+  #set(events: readonly Event[], base: Session): void {
+    this.#events = events
+    this.#base = base
+    this.#near = null
+    this.#chars = events.reduce((sum, event) => sum + sizeOf(event), 0)
+  }
+
+  #append(events: readonly Event[]): void {
+    const fresh = this.#good(events).filter(({ seq }) => seq > this.last)
+    if (fresh[0]?.seq !== this.last + 1) return
+    this.#events = [...this.#events, ...fresh]
+    this.#head = Math.max(this.#head, this.last)
+    this.#chars += fresh.reduce((sum, event) => sum + sizeOf(event), 0)
+    this.#trimStart()
+  }
+
+  get #isFull(): boolean {
+    return this.#events.length > this.#sizes.kept || this.#chars > CHARS_MAX
+  }
+
+  /** A page at a time, so that rows do not move with each event. */
+  #trimStart(): void {
+    const { page } = this.#sizes
+    while (this.#isFull && this.#events.length > page) {
+      const next = this.stateAt(this.#base.seq + page)
+      if (next === null) return
+      this.#set(this.#events.slice(page), next)
+    }
+  }
+
+  #trimEnd(): void {
+    const { page } = this.#sizes
+    while (this.#isFull && this.#events.length > page) {
+      this.#set(this.#events.slice(0, -page), this.#base)
+      this.#follows = false
+    }
+  }
+
+  #failed(error: unknown): void {
+    this.#error = error
+    this.#tell()
+  }
+
+  #view(): LogView {
+    return {
+      events: this.#events,
+      base: this.#base,
+      head: this.#head,
+      atEnd: this.#follows && this.last === this.#head,
+      cut: this.first > 1,
+      opened: this.#opened,
+      damaged: this.#damaged,
+      error: this.#error,
+      isNew: this.#isNew,
+    }
+  }
+
+  #tell(): void {
+    if (this.#telling !== null) clearTimeout(this.#telling)
+    this.#telling = null
+    this.view = this.#view()
+    for (const listener of this.#listeners) listener()
+  }
+
+  #tellSoon(): void {
+    this.#telling ??= setTimeout(() => this.#tell(), TOLD_MS)
+  }
+}

@@ -1,0 +1,216 @@
+// Inbox: what waits for a person, in all sessions, the oldest first. On the left all of it, beside it one of them, whole. What is shown
+// stays until somebody chooses another: nothing moves under the hand of whoever decides.
+import { useEffect, useRef, useState } from 'react'
+import { Link, useLocation, useSearchParams } from 'wouter'
+import type { WirePending } from '../../server/wire.ts'
+import { BUDGET } from '../../view/pending.ts'
+import { queries, usePending } from '../data/query.ts'
+import { Ago } from '../parts/figures.tsx'
+import { Empty, Loading, Trouble } from '../parts/states.tsx'
+import { Text } from '../parts/text.tsx'
+import { PageHead } from '../shell/shell.tsx'
+import { toast } from '../shell/toasts.tsx'
+import { useKeys } from '../shell/use-keys.ts'
+import { Detail, type Ended, NotWaiting } from './inbox/detail.tsx'
+
+export function InboxPage() {
+  const { data, isPending, isError, error, refetch } = usePending()
+  const waiting = data?.pending ?? NONE
+  const chosen = useChosen(waiting)
+  const oldest = waiting[0]?.since
+  return (
+    <div className="page">
+      <PageHead
+        title="Inbox"
+        about={
+          data ? (
+            <span role="status">
+              {waiting.length} waiting
+              {oldest === undefined ? null : (
+                <>
+                  {' · oldest '}
+                  <Ago at={oldest} />
+                </>
+              )}
+            </span>
+          ) : undefined
+        }
+      />
+      {isPending ? <Loading what="Loading what waits" /> : null}
+      {isError && !data ? <Trouble error={error} onRetry={() => void refetch()} /> : null}
+      {data && waiting.length === 0 && chosen.id === null ? <Nothing /> : null}
+      {waiting.length > 0 || chosen.id !== null ? (
+        <div className={chosen.isNamed ? 'inbox named' : 'inbox'}>
+          <ul className="inbox-list" aria-label="Waiting">
+            {waiting.map((each) => (
+              <Item key={idOf(each)} pending={each} isChosen={idOf(each) === chosen.id} />
+            ))}
+          </ul>
+          <div className="inbox-detail">
+            <Link href="/inbox" className="inbox-back">
+              ← All {waiting.length} waiting
+            </Link>
+            {chosen.pending ? (
+              <Detail
+                key={`${idOf(chosen.pending)} ${chosen.pending.digest ?? ''}`}
+                pending={chosen.pending}
+                ended={chosen.ended}
+                note={chosen.note}
+                takesFocus={chosen.takesFocus}
+                hasNext={waiting.some((each) => idOf(each) !== chosen.id)}
+                onNext={chosen.next}
+                onDone={chosen.done}
+                onRefused={chosen.refused}
+              />
+            ) : data ? (
+              <NotWaiting />
+            ) : null}
+          </div>
+        </div>
+      ) : null}
+    </div>
+  )
+}
+
+const NONE: readonly WirePending[] = []
+
+function Nothing() {
+  return (
+    <Empty title="Nothing waits for you" command="terret pending">
+      Approvals, questions and budgets of all sessions come here. The tab counts them in its title; Settings can notify
+      you.
+    </Empty>
+  )
+}
+
+function idOf({ sessionId, callId }: Pick<WirePending, 'sessionId' | 'callId'>): string {
+  return JSON.stringify([sessionId, callId])
+}
+
+function addressOf({ sessionId, callId }: WirePending): string {
+  return `/inbox?${new URLSearchParams({ session: sessionId, call: callId }).toString()}`
+}
+
+type Chosen = {
+  readonly id: string | null
+  /** The address names it: on a phone it is shown instead of the list. */
+  readonly isNamed: boolean
+  /** As it was when it was seen last. */
+  readonly pending: WirePending | null
+  readonly ended: Ended | null
+  /** Why the last decision of it did not count. */
+  readonly note: string | null
+  readonly takesFocus: boolean
+  readonly next: () => void
+  readonly done: (text: string) => void
+  readonly refused: (text: string) => void
+}
+
+function useChosen(waiting: readonly WirePending[]): Chosen {
+  const [params] = useSearchParams()
+  const [, go] = useLocation()
+  const [pinned, setPinned] = useState<string | null>(null)
+  const [told, setTold] = useState<(Ended & { readonly id: string }) | null>(null)
+  const seen = useRef<WirePending | null>(null)
+  const acted = useRef(false)
+  const session = params.get('session')
+  const call = params.get('call')
+  const first = waiting[0] ? idOf(waiting[0]) : null
+  const named =
+    session === null ? null : call === null ? firstOf(waiting, session) : idOf({ sessionId: session, callId: call })
+  useEffect(() => {
+    if (pinned === null && first !== null) setPinned(first)
+  }, [pinned, first])
+  const id = named ?? pinned ?? first
+  const now = waiting.find((each) => idOf(each) === id)
+  if (now) seen.current = now
+  const pending = now ?? (seen.current && idOf(seen.current) === id ? seen.current : null)
+  const ended: Ended | null = now ? null : told?.id === id ? told : { tone: 'accent', text: AWAY }
+  const choose = (one: WirePending | undefined): void => {
+    setPinned(one ? idOf(one) : null)
+    go(one ? addressOf(one) : '/inbox', { replace: true })
+  }
+  const others = waiting.filter((each) => idOf(each) !== id)
+  const move = (by: number): void => {
+    const at = waiting.findIndex((each) => idOf(each) === id)
+    choose(waiting[Math.min(Math.max(0, at + by), waiting.length - 1)])
+  }
+  useKeys({
+    next: () => move(1),
+    previous: () => move(-1),
+    open: () => document.getElementById('waiting')?.focus(),
+  })
+  const again = (): void => void queries.invalidateQueries({ queryKey: ['pending'] })
+  return {
+    id,
+    isNamed: session !== null,
+    pending,
+    ended,
+    note: now && told?.id === id && told.tone === 'bad' ? told.text : null,
+    takesFocus: acted.current || session !== null,
+    next: () => {
+      acted.current = true
+      choose(others[0])
+    },
+    done: (text) => {
+      acted.current = true
+      toast(text)
+      again()
+      if (id !== null) setTold({ id, tone: 'ok', text })
+      if (others.length > 0) choose(others[0])
+    },
+    refused: (text) => {
+      if (id !== null) setTold({ id, tone: 'bad', text })
+      again()
+    },
+  }
+}
+
+const AWAY = 'It does not wait any more: it was decided, withdrawn, or its time is over. Its session says how.'
+
+/** What a session waits for first, in it or below it. */
+function firstOf(waiting: readonly WirePending[], session: string): string {
+  const found = waiting.find(({ sessionId, path }) => sessionId === session || path.includes(session))
+  return found ? idOf(found) : idOf({ sessionId: session, callId: '' })
+}
+
+function Item({ pending, isChosen }: { readonly pending: WirePending; readonly isChosen: boolean }) {
+  const { tool, callId, needs, agent, title, sessionId, since, n = 1, votes = [] } = pending
+  const kind = callId === BUDGET ? 'budget' : needs
+  return (
+    <li>
+      <Link
+        href={addressOf(pending)}
+        replace
+        className={isChosen ? 'inbox-item chosen' : 'inbox-item'}
+        aria-current={isChosen ? 'true' : undefined}
+      >
+        <span className={`inbox-kind ${kind}`} aria-hidden>
+          {MARKS[kind]}
+        </span>
+        <span className="inbox-tool">
+          {kind === 'budget' ? (
+            'More money'
+          ) : kind === 'answer' && tool === 'ask_user' ? (
+            'Question'
+          ) : (
+            <Text text={tool} />
+          )}
+        </span>
+        <span className="inbox-age dim">{since === undefined ? null : <Ago at={since} />}</span>
+        <span className="inbox-about dim">
+          <Text text={title ?? sessionId} />
+          {agent ? (
+            <>
+              {' · '}
+              <Text text={agent} />
+            </>
+          ) : null}
+          {n > 1 ? ` · ${votes.length} of ${n}` : null}
+        </span>
+      </Link>
+    </li>
+  )
+}
+
+const MARKS = { approval: '◆', answer: '?', budget: '$' } as const

@@ -1,0 +1,70 @@
+// Allow or deny one call, bound to the digest of exactly what is shown. There is no key for it: the focus has to be on the button.
+import { useState } from 'react'
+import type { WirePending } from '../../../server/wire.ts'
+import { acts } from '../../data/api.ts'
+import { useRefusal } from '../../data/may.ts'
+import { useMe } from '../../data/query.ts'
+import { Button } from '../../parts/button.tsx'
+import { Command } from '../../parts/states.tsx'
+import { type ActProps, useAct } from './act.ts'
+import { Acts } from './acts.tsx'
+
+const ANY_ROLE = '*'
+const WHY_CHARS_MAX = 4_096
+
+export function Approval(props: ActProps) {
+  const { pending } = props
+  const { callId, sessionId, digest, tool, n = 1, votes = [] } = pending
+  const [why, setWhy] = useState('')
+  const { busy, trouble, act } = useAct(props)
+  const refusal = useWhyNot(pending)
+  if (digest === undefined)
+    return (
+      <footer className="decision">
+        <p>This call has no digest, so it cannot be decided in a page. In a terminal:</p>
+        <Command text={`terret approve ${sessionId} ${callId}`} />
+      </footer>
+    )
+  const decide = (allow: boolean): void => {
+    const body = { callId, sessionId, allow, digest, ...(why.trim() === '' ? {} : { why: why.trim() }) }
+    const done = !allow
+      ? `Denied: ${tool}`
+      : n > votes.length + 1
+        ? `Your yes to ${tool} is counted`
+        : `Allowed: ${tool}`
+    void act({ body, send: (sent, key) => acts.decide(sessionId, sent, key), done })
+  }
+  const isDead = busy || refusal !== null
+  return (
+    <Acts trouble={trouble} refusal={refusal}>
+      <label className="decision-why">
+        Why
+        <input
+          className="field"
+          value={why}
+          maxLength={WHY_CHARS_MAX}
+          placeholder="Optional. The model is told when you deny."
+          onChange={(event) => setWhy(event.target.value)}
+        />
+      </label>
+      <div className="decision-acts">
+        <Button kind="danger" disabled={isDead} onPress={() => decide(false)}>
+          Deny
+        </Button>
+        <Button kind="primary" disabled={isDead} onPress={() => decide(true)}>
+          {n > 1 ? `Allow (${votes.length + 1} of ${n})` : 'Allow once'}
+        </Button>
+      </div>
+    </Acts>
+  )
+}
+
+/** Null: this token may decide it. */
+function useWhyNot({ roles = [], votes = [] }: WirePending): string | null {
+  const refusal = useRefusal('approver')
+  const me = useMe().data
+  if (refusal !== null || !me) return refusal
+  if (votes.includes(me.name)) return 'You have said yes. Another person must, too.'
+  const isOne = roles.length === 0 || me.roles.includes(ANY_ROLE) || roles.some((role) => me.roles.includes(role))
+  return isOne ? null : `This is decided by somebody with the role ${roles.join(' or ')}, which your token has not.`
+}

@@ -1,0 +1,72 @@
+// A session that ended at its budget: how the money stands, and how much more it gets. Only admins decide it.
+import { useState } from 'react'
+import { acts } from '../../data/api.ts'
+import { useRefusal } from '../../data/may.ts'
+import { Button } from '../../parts/button.tsx'
+import { Figure, Money, moneyText } from '../../parts/figures.tsx'
+import { Json } from '../../parts/json.tsx'
+import { type ActProps, useAct } from './act.ts'
+import { Acts } from './acts.tsx'
+
+/** A little more than the next call needs, in whole cents. */
+function offered(needed: number | undefined): string {
+  return (Math.ceil(Math.max(0.01, (needed ?? 0) * 2) * 100) / 100).toFixed(2)
+}
+
+export function Budget(props: ActProps) {
+  const { sessionId, amounts, args } = props.pending
+  const [typed, setTyped] = useState(() => offered(amounts?.neededUsd))
+  const { busy, trouble, act } = useAct(props)
+  const refusal = useRefusal('admin')
+  const usd = Number(typed)
+  const isGood = typed.trim() !== '' && usd > 0 && usd <= 1_000_000
+  const decide = (allow: boolean): void => {
+    const body = { callId: 'budget' as const, sessionId, allow, ...(allow ? { usd } : {}) }
+    const done = allow ? `${moneyText(usd)} more` : 'It gets no more'
+    void act({ body, send: (sent, key) => acts.decide(sessionId, sent, key), done })
+  }
+  const isDead = busy || refusal !== null
+  return (
+    <>
+      {amounts ? (
+        <dl className="figures">
+          <Figure name="Limit">
+            <Money usd={amounts.limitUsd} />
+          </Figure>
+          <Figure name="Spent">
+            <Money usd={amounts.spentUsd} />
+          </Figure>
+          <Figure name="Set aside">
+            <Money usd={amounts.heldUsd} />
+          </Figure>
+          <Figure name="The next call may cost">
+            <Money usd={amounts.neededUsd} />
+          </Figure>
+        </dl>
+      ) : (
+        <Json value={args} open={2} />
+      )}
+      <Acts trouble={trouble} refusal={refusal}>
+        <label className="decision-why">
+          Dollars more
+          <input
+            className="field"
+            type="number"
+            min="0.01"
+            step="0.01"
+            value={typed}
+            onChange={(event) => setTyped(event.target.value)}
+          />
+        </label>
+        <div className="decision-acts">
+          <Button kind="danger" disabled={isDead} onPress={() => decide(false)}>
+            No more money
+          </Button>
+          <Button kind="primary" disabled={isDead || !isGood} onPress={() => decide(true)}>
+            {isGood ? `Add ${moneyText(usd)}` : 'Add'}
+          </Button>
+        </div>
+      </Acts>
+    </>
+  )
+}

@@ -1,0 +1,62 @@
+// Schedules: sessions that look again by themselves: when, why, and now if somebody wants it.
+import { Link } from 'wouter'
+import { counted } from '../../view/text.ts'
+import { acts } from '../data/api.ts'
+import { useRefusal } from '../data/may.ts'
+import { queries, useDue } from '../data/query.ts'
+import { Button } from '../parts/button.tsx'
+import { Ago } from '../parts/figures.tsx'
+import { Empty, Loading, Trouble } from '../parts/states.tsx'
+import { Text } from '../parts/text.tsx'
+import { PageHead } from '../shell/shell.tsx'
+import { tell } from '../shell/toasts.tsx'
+import '../style/house.css'
+
+export function SchedulesPage() {
+  const { data, isPending, isError, error, refetch } = useDue()
+  const refusal = useRefusal('operator')
+  // One that works is due, too, so that it is found when its worker is lost. It is no schedule.
+  const rows = (data?.due ?? []).filter(({ wakes, reason }) => wakes > 0 || reason !== undefined)
+  const wake = async (session: string): Promise<void> => {
+    await acts.wake(session)
+    await queries.invalidateQueries({ queryKey: ['due'] })
+  }
+  return (
+    <div className="page">
+      <PageHead title="Schedules" about={data ? `${counted(rows.length, 'session')} to look at again` : undefined} />
+      {isPending ? <Loading what="Loading schedules" /> : null}
+      {isError && !data ? <Trouble error={error} onRetry={() => void refetch()} /> : null}
+      {data && rows.length === 0 ? (
+        <Empty title="Nothing is scheduled" command="terret list">
+          Sessions that sleep until a moment, or try again because a provider is away, come here.
+        </Empty>
+      ) : null}
+      {refusal !== null && rows.length > 0 ? <p className="page-note dim">{refusal}</p> : null}
+      {rows.length === 0 ? null : (
+        <ul className="dues">
+          {rows.map(({ session, agent, due, title, reason }) => (
+            <li key={session} className="due">
+              <strong>
+                <Ago at={due} />
+              </strong>
+              <span className="due-title">
+                <Link href={`/s/${encodeURIComponent(session)}`}>
+                  <Text text={title ?? session} />
+                </Link>
+                <span className="dim">
+                  <Text text={reason ?? 'looks again'} />
+                </span>
+              </span>
+              <span className="due-agent dim">
+                <Text text={agent} />
+              </span>
+              <Button size="small" disabled={refusal !== null} onPress={() => tell(wake(session), 'Woken')}>
+                Wake now
+              </Button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  )
+}

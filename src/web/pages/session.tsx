@@ -1,0 +1,269 @@
+// One session: its head, one of five views of its log, the details of the chosen row, and the line of its events. All of them show the
+// same moment: now, or an earlier event.
+import { type ComponentType, lazy, Suspense, useCallback, useState } from 'react'
+import { Link } from 'wouter'
+import type { SessionAnswer } from '../../server/wire.ts'
+import { ApiError } from '../data/api.ts'
+import type { Log, LogView } from '../data/log.ts'
+import { useLiveState, useMe } from '../data/query.ts'
+import { type Opened, useLog, useSession } from '../data/use-log.ts'
+import { Button } from '../parts/button.tsx'
+import { ForkDialog } from '../parts/fork-dialog.tsx'
+import { Damaged, Empty, Loading, Notice, Trouble } from '../parts/states.tsx'
+import { Text } from '../parts/text.tsx'
+import { PageHead } from '../shell/shell.tsx'
+import { useKeys } from '../shell/use-keys.ts'
+import { Panel } from '../views/panel.tsx'
+import type { ViewProps } from '../views/props.ts'
+import { type Address, useAddress, type ViewName, VIEWS } from '../views/session/address.ts'
+import { SessionHead } from '../views/session/head.tsx'
+import { eventsOf, useIsPhone, useOrigin, useReach, useShown } from '../views/session/shown.ts'
+import { Slider } from '../views/slider.tsx'
+import { TimelineView } from '../views/timeline.tsx'
+import '../style/session.css'
+
+const later = (load: () => Promise<ComponentType<ViewProps>>) => lazy(async () => ({ default: await load() }))
+const OTHERS: Readonly<Record<Exclude<ViewName, 'timeline'>, ComponentType<ViewProps>>> = {
+  waterfall: later(async () => (await import('../views/waterfall.tsx')).WaterfallView),
+  graph: later(async () => (await import('../views/graph.tsx')).GraphView),
+  context: later(async () => (await import('../views/context.tsx')).ContextView),
+  raw: later(async () => (await import('../views/raw.tsx')).RawView),
+}
+
+export function SessionPage({ id }: { readonly id: string }) {
+  const { data, isPending, error, refetch } = useSession(id)
+  if (isPending) return <Loading what="Loading the session" rows={10} />
+  if (error instanceof ApiError && error.status === 404) return <Missing id={id} />
+  // Another store: nothing that was read before counts.
+  if (data) return <SessionView id={id} answer={data} key={data.store} />
+  return <Trouble error={error} onRetry={() => void refetch()} />
+}
+
+function Missing({ id, removed = false }: { readonly id: string; readonly removed?: boolean }) {
+  return (
+    <div className="page">
+      <PageHead title={removed ? 'This session was removed' : 'There is no such session'} />
+      <Empty title={removed ? 'It was taken out for good' : 'It is not here, or this token does not reach it'}>
+        <Text text={id} />
+      </Empty>
+    </div>
+  )
+}
+
+type Shown = { readonly id: string; readonly answer: SessionAnswer }
+
+function SessionView({ id, answer }: Shown) {
+  const address = useAddress()
+  const opened = useLog(id, answer, address.at ?? address.chosen?.seq ?? null)
+  const { log, view, gone } = opened
+  useReach(log, address.at)
+  useReach(log, address.chosen?.seq ?? null)
+  const [ends, setEnds] = useState(0)
+  const onLive = useCallback(() => {
+    address.move(null)
+    if (address.chosen !== null) address.go({ e: null, at: null })
+    if (!log.view.atEnd) void log.openAt(null)
+    setEnds((count) => count + 1)
+  }, [log, address])
+  const onMove = useCallback(
+    (seq: number) => (seq >= log.view.head ? onLive() : address.move(Math.max(1, seq))),
+    [log, address.move, onLive],
+  )
+  useMoving(view, address, onMove, onLive)
+  if (gone) return <Missing id={id} removed />
+  return (
+    <Moment id={id} answer={answer} address={address} opened={opened} ends={ends} onMove={onMove} onLive={onLive} />
+  )
+}
+
+type Moving = { readonly onMove: (seq: number) => void; readonly onLive: () => void }
+type Shows = Shown & Moving & { readonly address: Address; readonly opened: Opened; readonly ends: number }
+
+/** The keys of the line of events, and of the views. */
+function useMoving(
+  { events, head }: LogView,
+  { at, go }: Address,
+  onMove: Moving['onMove'],
+  onLive: Moving['onLive'],
+): void {
+  const now = at ?? events.at(-1)?.seq ?? head
+  const turns = (): readonly number[] => events.flatMap(({ type, seq }) => (type === 'model.started' ? [seq] : []))
+  useKeys({
+    'event.next': () => onMove(now + 1),
+    'event.previous': () => onMove(now - 1),
+    'turn.next': () => onMove(turns().find((seq) => seq > now) ?? head),
+    'turn.previous': () => onMove(turns().findLast((seq) => seq < now) ?? 1),
+    live: onLive,
+    ...Object.fromEntries(VIEWS.map((v) => [`view.${v}`, () => go({ v })])),
+  })
+}
+
+/** Everything on the page, at the shown moment. */
+function Moment({ id, answer, address, opened, ends, onMove, onLive }: Shows) {
+  const { log, view, said } = opened
+  const { at, chosen } = address
+  const [forks, setForks] = useState<number | null>(null)
+  const me = useMe().data
+  const dead = useDead(at, view.head)
+  const { all, rows, last, isNow, focus, event, row, props } = useShown(answer, opened, address)
+  const { card, state } = props
+  const isPhone = useIsPhone()
+  const choose = useCallback((to: string) => address.go({ e: to }), [address.go])
+  const mayReview = dead === null
+  return (
+    <div className="page session">
+      <SessionHead card={card} state={state} me={me} dead={dead} forkAt={focus?.seq ?? last} />
+      <Tabs address={address} />
+      <Banners answer={answer} view={view} at={at} log={log} onLive={onLive} />
+      <div className="session-body">
+        <div className="session-view">
+          {view.isNew ? (
+            <Opening view={view} onRetry={() => void log.openAt(at)} />
+          ) : address.view === 'timeline' ? (
+            <Rows
+              {...{ address, opened, rows, mayReview, ends }}
+              session={id}
+              chosen={row}
+              said={isNow ? said : null}
+              onChoose={choose}
+            />
+          ) : (
+            <Other view={address.view} props={props} />
+          )}
+        </div>
+        {row !== null && (chosen !== null || !isPhone) ? (
+          <Panel
+            {...{ row, event, state, dead }}
+            session={id}
+            events={eventsOf(row, props.events, view.base)}
+            pending={answer.pending}
+            onChoose={choose}
+            onFork={me?.role === 'operator' || me?.role === 'admin' ? setForks : null}
+            onClose={() => (chosen === null ? onLive() : address.go({ e: null }))}
+            isSheet={isPhone}
+          />
+        ) : null}
+      </div>
+      <Slider head={view.head} at={at ?? last} isLive={isNow} rows={all} onMove={onMove} onLive={onLive} />
+      {forks === null ? null : <ForkDialog session={id} at={forks} onClose={() => setForks(null)} />}
+    </div>
+  )
+}
+
+/** Why nothing can be sent or decided from what is shown. */
+function useDead(at: number | null, head: number): string | null {
+  const live = useLiveState()
+  if (at !== null) return `This is event ${at} of ${head}. Go back to live to send or decide.`
+  return live === 'offline' ? 'The server does not answer.' : null
+}
+
+const NAMES: Readonly<Record<ViewName, string>> = {
+  timeline: 'Timeline',
+  waterfall: 'Waterfall',
+  graph: 'Graph',
+  context: 'Context',
+  raw: 'Raw',
+}
+
+function Tabs({ address }: { readonly address: Address }) {
+  return (
+    <nav className="tabs" aria-label="Views">
+      {VIEWS.map((v) => (
+        <Link
+          key={v}
+          href={address.hrefOf({ v })}
+          className={v === address.view ? 'tab here' : 'tab'}
+          aria-current={v === address.view ? 'page' : undefined}
+        >
+          {NAMES[v]}
+        </Link>
+      ))}
+    </nav>
+  )
+}
+
+type BannerProps = {
+  readonly answer: SessionAnswer
+  readonly view: LogView
+  readonly at: number | null
+  readonly log: Log
+  readonly onLive: () => void
+}
+
+function Banners({ answer, view, at, log, onLive }: BannerProps) {
+  const damaged = view.damaged ?? answer.damaged
+  const back = (
+    <Button size="small" onPress={onLive}>
+      Back to live
+    </Button>
+  )
+  const words = (seq: number): string => seq.toLocaleString('en')
+  return (
+    <>
+      {damaged ? <Damaged seq={damaged.seq} reason={damaged.reason} /> : null}
+      {view.error !== null && !view.isNew ? (
+        <Notice tone="bad">
+          {view.error instanceof Error ? view.error.message : 'More could not be read.'}{' '}
+          <Button size="small" onPress={() => void log.openAt(at)}>
+            Try again
+          </Button>
+        </Notice>
+      ) : null}
+      {at === null ? null : (
+        <Notice tone="accent">
+          Event {words(at)} of {words(view.head)} · nothing can be sent or decided from here · {back}
+        </Notice>
+      )}
+      {at === null && !view.isNew && !view.atEnd ? (
+        <Notice tone="accent">
+          Events {words(log.first)} to {words(log.last)} of {words(view.head)} · {back}
+        </Notice>
+      ) : null}
+    </>
+  )
+}
+
+function Opening({ view, onRetry }: { readonly view: LogView; readonly onRetry: () => void }) {
+  return view.error === null ? (
+    <Loading what="Loading the log" rows={10} />
+  ) : (
+    <Trouble error={view.error} onRetry={onRetry} />
+  )
+}
+
+function Other({ view, props }: { readonly view: Exclude<ViewName, 'timeline'>; readonly props: ViewProps }) {
+  const View = OTHERS[view]
+  return (
+    <Suspense fallback={<Loading />}>
+      <View {...props} />
+    </Suspense>
+  )
+}
+
+type RowsProps = Pick<
+  Parameters<typeof TimelineView>[0],
+  'session' | 'rows' | 'chosen' | 'said' | 'mayReview' | 'ends' | 'onChoose'
+> & {
+  readonly address: Address
+  readonly opened: Opened
+}
+
+function Rows({ address, opened: { log, view }, rows, ...props }: RowsProps) {
+  const origin = useOrigin(view)
+  const hrefOf = useCallback((to: string) => address.hrefOf({ e: to }), [address.hrefOf])
+  const [only] = rows
+  if (rows.length === 1 && only?.type === 'begun' && !only.fork && view.atEnd)
+    return <Empty title="Nothing was said yet">Send it a message, and what happens comes here.</Empty>
+  return (
+    <TimelineView
+      {...props}
+      view={view}
+      rows={rows}
+      origin={origin}
+      hrefOf={hrefOf}
+      onOlder={() => void log.older()}
+      // Rows of the past end where the slider stands: nothing is shown of what follows.
+      onNewer={() => void (address.at === null && log.newer())}
+    />
+  )
+}

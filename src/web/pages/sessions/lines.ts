@@ -1,0 +1,61 @@
+// The list of sessions in its order: problems first, then what waits for people, then what runs, then all others. Within what moves the
+// order is that of their birth, so that rows stay where they are while somebody reads them.
+import type { WireCard } from '../../../server/wire.ts'
+import { stateOf } from '../../../view/tree.ts'
+import { isProblem } from '../../parts/status.tsx'
+
+export type Line =
+  | { readonly type: 'head'; readonly name: string; readonly count: number }
+  | {
+      readonly type: 'card'
+      readonly card: WireCard
+      readonly depth: number
+      /** Null: it has no children that are known. */
+      readonly open: boolean | null
+    }
+
+const GROUPS = ['Problems', 'Waiting for a person', 'Running', 'Scheduled', 'Earlier'] as const
+type Group = (typeof GROUPS)[number]
+
+function groupOf(card: WireCard): Group {
+  if (isProblem(stateOf(card))) return 'Problems'
+  if (card.status === 'requires_action') return 'Waiting for a person'
+  if (card.status === 'running') return 'Running'
+  return card.status === 'rescheduling' ? 'Scheduled' : 'Earlier'
+}
+
+/** The sessions below each root that was opened. */
+export type Below = ReadonlyMap<string, readonly WireCard[]>
+
+export function linesOf(cards: readonly WireCard[], opened: ReadonlySet<string>, below: Below): readonly Line[] {
+  const groups = new Map<Group, WireCard[]>(GROUPS.map((name) => [name, []]))
+  for (const card of cards) groups.get(groupOf(card))?.push(card)
+  return [...groups].flatMap(([name, all]): readonly Line[] => {
+    if (all.length === 0) return []
+    const sorted = all.toSorted(name === 'Running' ? byBirth : byAge)
+    return [{ type: 'head', name, count: all.length }, ...sorted.flatMap((card) => withChildren(card, opened, below))]
+  })
+}
+
+function withChildren(card: WireCard, opened: ReadonlySet<string>, below: Below): readonly Line[] {
+  const children = below.get(card.session) ?? []
+  const open = opened.has(card.session)
+  // What is below it has cost something, or told of itself.
+  const hasSome = children.length > 0 || card.treeCostUsd > card.costUsd
+  const line: Line = { type: 'card', card, depth: 0, open: hasSome ? open : null }
+  if (!open) return [line]
+  return [line, ...children.map((child): Line => ({ type: 'card', card: child, depth: depthOf(child), open: null }))]
+}
+
+/** The id of a child has one `~` more than that of its parent. */
+function depthOf({ session, root }: WireCard): number {
+  return session.slice(root.length).split('~').length - 1
+}
+
+function byBirth(a: WireCard, b: WireCard): number {
+  return (b.created ?? b.at) - (a.created ?? a.at) || (a.session < b.session ? -1 : 1)
+}
+
+function byAge(a: WireCard, b: WireCard): number {
+  return b.at - a.at || (a.session < b.session ? -1 : 1)
+}

@@ -1,0 +1,77 @@
+// One session in the list: how it stands, what it is, whose it is, how old, how dear. The whole row is its link.
+import { memo } from 'react'
+import { Link } from 'wouter'
+import type { WireCard } from '../../../server/wire.ts'
+import { nameIn, stateOf } from '../../../view/tree.ts'
+import { Ago, Money } from '../../parts/figures.tsx'
+import { ChevronRight } from '../../parts/icons.ts'
+import { Status } from '../../parts/status.tsx'
+import { Text } from '../../parts/text.tsx'
+
+export type SessionRowProps = {
+  readonly card: WireCard
+  readonly depth?: number
+  /** Null: nothing is below it. */
+  readonly open?: boolean | null
+  readonly marked?: boolean
+  /** What it waits for, in words. */
+  readonly waits?: string | undefined
+  readonly onToggle?: (session: string) => void
+}
+
+export const SessionRow = memo(function SessionRow(props: SessionRowProps) {
+  const { card, depth = 0, open = null, marked = false, waits, onToggle } = props
+  const { session, agent, at, treeCostUsd } = card
+  const why = waits ?? whyOf(card)
+  return (
+    <div
+      className={`session-row${marked ? ' marked' : ''}${depth > 0 ? ' child' : ''}`}
+      data-depth={Math.min(depth, 4)}
+    >
+      <Status of={stateOf(card)} {...(isAsleep(card) ? { words: 'scheduled' } : {})} />
+      <span className="session-title">
+        {open === null ? null : (
+          <button
+            type="button"
+            className="session-toggle"
+            aria-expanded={open}
+            aria-label={`Sessions below ${card.title ?? session}`}
+            onClick={() => onToggle?.(session)}
+          >
+            <ChevronRight size={14} aria-hidden className={open ? 'turned' : ''} />
+          </button>
+        )}
+        <Link href={`/s/${encodeURIComponent(session)}`} className="session-link">
+          <Text text={titleOf(card, depth)} />
+        </Link>
+        {why === null ? null : (
+          <span className="session-why dim">
+            <Text text={why} />
+          </span>
+        )}
+        {marked ? <span className="chip">marked</span> : null}
+      </span>
+      <span className="session-agent dim">
+        <Text text={agent} />
+      </span>
+      <span className="session-age dim">
+        <Ago at={at} />
+      </span>
+      <Money usd={treeCostUsd} />
+    </div>
+  )
+})
+
+function titleOf({ title, session, root }: WireCard, depth: number): string {
+  return title ?? (depth > 0 ? nameIn(session, root) : session)
+}
+
+/** It sleeps until a moment: nothing is tried again. */
+function isAsleep({ status, outage, wakes }: WireCard): boolean {
+  return status === 'rescheduling' && outage === undefined && wakes > 0
+}
+
+/** Why it is in trouble or waits, where its card says so. */
+function whyOf({ trouble, outage, cause, outcome }: WireCard): string | null {
+  return trouble?.reason ?? outage?.reason ?? (outcome === 'halted' ? (cause ?? null) : null)
+}

@@ -1,0 +1,165 @@
+// Who has a token: admins see the list, make one and drop one. A new token is shown once: it is in no later answer.
+import { type SyntheticEvent, useState } from 'react'
+import type { Role, TokenMade, TokenRow } from '../../../server/wire.ts'
+import { acts } from '../../data/api.ts'
+import { queries, useTokens } from '../../data/query.ts'
+import { Button, CopyButton } from '../../parts/button.tsx'
+import { Ago } from '../../parts/figures.tsx'
+import { Loading, Trouble } from '../../parts/states.tsx'
+import { Text } from '../../parts/text.tsx'
+import { tell } from '../../shell/toasts.tsx'
+import { Section } from './section.tsx'
+
+const ROLES: readonly Role[] = ['viewer', 'operator', 'approver', 'admin']
+
+export function Tokens() {
+  const { data, isPending, isError, error, refetch } = useTokens(true)
+  const [made, setMade] = useState<TokenMade | null>(null)
+  const rows = data?.tokens ?? []
+  return (
+    <Section title="Tokens" about="A token is a person or a program. What it does is in the logs under its name.">
+      {isPending ? <Loading what="Loading tokens" rows={2} /> : null}
+      {isError && !data ? <Trouble error={error} onRetry={() => void refetch()} /> : null}
+      {data && rows.length === 0 ? <p className="dim">Nobody else has a token yet.</p> : null}
+      {rows.length > 0 ? (
+        <ul className="tokens">
+          {rows.map((row) => (
+            <TokenLine key={row.name} row={row} />
+          ))}
+        </ul>
+      ) : null}
+      {made ? <Made made={made} onHide={() => setMade(null)} /> : null}
+      <MakeToken onMade={setMade} />
+    </Section>
+  )
+}
+
+async function again(): Promise<void> {
+  await queries.invalidateQueries({ queryKey: ['tokens'] })
+}
+
+function TokenLine({ row: { name, role, roles, reach, made } }: { readonly row: TokenRow }) {
+  const [asks, setAsks] = useState(false)
+  const drop = async (): Promise<void> => {
+    await acts.dropToken(name)
+    await again()
+  }
+  return (
+    <li className="token">
+      <strong>
+        <Text text={name} />
+      </strong>
+      <span className="dim">
+        {role}
+        {roles.length > 0 ? <Text text={` as ${roles.join(', ')}`} /> : null}, {reach === 'own' ? 'own' : 'all'}{' '}
+        sessions
+      </span>
+      <span className="dim token-age">
+        <Ago at={made} />
+      </span>
+      {asks ? (
+        <>
+          <Button size="small" onPress={() => setAsks(false)}>
+            Keep it
+          </Button>
+          <Button size="small" kind="danger" onPress={() => tell(drop(), `The token of ${name} is no longer good`)}>
+            Drop it now
+          </Button>
+        </>
+      ) : (
+        <Button size="small" label={`Drop the token of ${name}`} onPress={() => setAsks(true)}>
+          Drop
+        </Button>
+      )}
+    </li>
+  )
+}
+
+function Made({ made: { name, token }, onHide }: { readonly made: TokenMade; readonly onHide: () => void }) {
+  const address = `${location.origin}/#token=${token}`
+  return (
+    <div className="token-made" role="status">
+      <p>
+        The token of <Text text={name} />. It is shown here once: copy it now.
+      </p>
+      <div className="command">
+        <code>{token}</code>
+        <CopyButton text={token} label="Copy the token" />
+      </div>
+      <div className="setting-acts">
+        <span className="dim">
+          Or the address with it <CopyButton text={address} label="Copy the address with the token" />
+        </span>
+        <span className="spread" />
+        <Button size="small" onPress={onHide}>
+          I have it
+        </Button>
+      </div>
+    </div>
+  )
+}
+
+function MakeToken({ onMade }: { readonly onMade: (made: TokenMade) => void }) {
+  const [name, setName] = useState('')
+  const [role, setRole] = useState<Role>('viewer')
+  const [roles, setRoles] = useState('')
+  const [reach, setReach] = useState<'own' | 'all'>('all')
+  const make = async (): Promise<void> => {
+    const named = roles.split(',').map((each) => each.trim())
+    const made = await acts.makeToken({ name, role, reach, roles: named.filter((each) => each !== '') })
+    setName('')
+    setRoles('')
+    onMade(made)
+    await again()
+  }
+  const submit = (event: SyntheticEvent<HTMLFormElement>): void => {
+    event.preventDefault()
+    if (event.nativeEvent.isTrusted && name.trim() !== '') tell(make())
+  }
+  return (
+    <form className="token-form" onSubmit={submit}>
+      <label>
+        Name
+        <input
+          className="field"
+          value={name}
+          maxLength={100}
+          autoComplete="off"
+          onChange={(event) => setName(event.target.value)}
+        />
+      </label>
+      <label>
+        Role
+        <select className="field" value={role} onChange={(event) => setRole(event.target.value as Role)}>
+          {ROLES.map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Approves as
+        <input
+          className="field"
+          value={roles}
+          placeholder="lead, finance"
+          autoComplete="off"
+          onChange={(event) => setRoles(event.target.value)}
+        />
+      </label>
+      <label>
+        Reaches
+        <select
+          className="field"
+          value={reach}
+          onChange={(event) => setReach(event.target.value === 'own' ? 'own' : 'all')}
+        >
+          <option value="all">all sessions</option>
+          <option value="own">its own</option>
+        </select>
+      </label>
+      <Button type="submit" disabled={name.trim() === ''} onPress={() => {}}>
+        Make a token
+      </Button>
+    </form>
+  )
+}

@@ -1,0 +1,64 @@
+// How something stands: a glyph, a word and a colour, so that none of them is needed alone.
+import { memo } from 'react'
+import { ownOf } from '../../view/json.ts'
+
+type Tone = 'ok' | 'warn' | 'bad' | 'accent' | 'dim'
+type Look = { readonly glyph: string; readonly tone: Tone; readonly word?: string }
+
+/** Of sessions, runs, calls, nodes and streams. What is not here is shown by its own word. */
+const LOOKS: Readonly<Record<string, Look>> = {
+  requires_action: { glyph: '◆', tone: 'warn', word: 'requires action' },
+  asked: { glyph: '◆', tone: 'warn', word: 'waits for approval' },
+  waits: { glyph: '◆', tone: 'warn', word: 'waits' },
+  held: { glyph: '◆', tone: 'warn' },
+  running: { glyph: '●', tone: 'accent' },
+  runs: { glyph: '●', tone: 'accent', word: 'running' },
+  live: { glyph: '●', tone: 'ok' },
+  outside: { glyph: '◌', tone: 'accent', word: 'answered outside' },
+  connecting: { glyph: '◌', tone: 'dim' },
+  polling: { glyph: '◌', tone: 'dim', word: 'reading every few seconds' },
+  offline: { glyph: '✕', tone: 'bad' },
+  rescheduling: { glyph: '↻', tone: 'warn', word: 'tries again' },
+  completed: { glyph: '✓', tone: 'ok' },
+  replied: { glyph: '✓', tone: 'ok' },
+  ok: { glyph: '✓', tone: 'ok' },
+  idle: { glyph: '○', tone: 'dim' },
+  new: { glyph: '○', tone: 'dim' },
+  open: { glyph: '○', tone: 'dim' },
+  proposed: { glyph: '○', tone: 'dim' },
+  terminated: { glyph: '■', tone: 'dim', word: 'closed' },
+  interrupted: { glyph: '■', tone: 'dim' },
+  aborted: { glyph: '■', tone: 'dim' },
+  limit: { glyph: '▲', tone: 'warn', word: 'limit reached' },
+  timeout: { glyph: '▲', tone: 'warn', word: 'timed out' },
+  halted: { glyph: '▲', tone: 'warn' },
+  denied: { glyph: '✕', tone: 'bad' },
+  failed: { glyph: '✕', tone: 'bad' },
+  error: { glyph: '✕', tone: 'bad', word: 'failed' },
+  lost: { glyph: '!', tone: 'warn', word: 'attempt lost' },
+  unknown: { glyph: '?', tone: 'bad', word: 'unknown: it may have happened' },
+  quarantined: { glyph: '⊘', tone: 'bad' },
+}
+
+export const Status = memo(function Status({
+  of,
+  words,
+}: {
+  readonly of: string
+  readonly words?: string | undefined
+}) {
+  const look = ownOf(LOOKS, of) ?? { glyph: '·', tone: 'dim' as const }
+  return (
+    <span className={`status ${look.tone}`}>
+      <span className={of === 'running' || of === 'runs' || of === 'live' ? 'glyph beats' : 'glyph'} aria-hidden>
+        {look.glyph}
+      </span>
+      {words ?? look.word ?? of.replaceAll('_', ' ')}
+    </span>
+  )
+})
+
+/** Those that people have to look at: they come first. */
+export function isProblem(state: string): boolean {
+  return ['failed', 'unknown', 'quarantined', 'error', 'halted'].includes(state)
+}

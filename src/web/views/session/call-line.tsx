@@ -1,0 +1,111 @@
+// The row of a call: which tool, its arguments on one line, how it stands, how often it may run. Opened, it shows both whole.
+import { memo } from 'react'
+import { Link } from 'wouter'
+import type { Event } from '../../../kernel/index.ts'
+import { oneLine } from '../../../view/clean.ts'
+import { jsonLine } from '../../../view/json.ts'
+import { childIdOf } from '../../../view/spans/span.ts'
+import type { CallRow } from '../../../view/timeline.ts'
+import { ChevronRight } from '../../parts/icons.ts'
+import { Json } from '../../parts/json.tsx'
+import { Status } from '../../parts/status.tsx'
+import { Text } from '../../parts/text.tsx'
+import { Content } from './files.tsx'
+import { type Around, Line } from './line.tsx'
+
+const ARGS = 200
+
+type Result = Extract<Event, { type: 'agent.tool_result' }>
+
+export type CallLineProps = {
+  readonly row: CallRow
+  readonly around: Around
+  readonly result?: Result | null
+  /** What it prints while it runs. */
+  readonly output?: string | undefined
+}
+
+export const CallLine = memo(function CallLine({ row, around, result = null, output }: CallLineProps) {
+  const { seq, call, tool, args, state, effect, startedAt, endedAt, starts, cost, child, failure } = row
+  const key = `call ${call}`
+  const isOpen = around.isOpen(key)
+  const name = `${isOpen ? 'Close' : 'Open'} ${oneLine(tool)} ${call}`
+  const { session } = around
+  return (
+    <Line
+      kind="call"
+      seq={seq}
+      at={row.at}
+      around={around}
+      to={call}
+      depth={1}
+      took={startedAt !== null && endedAt !== null ? endedAt - startedAt : null}
+      cost={cost}
+    >
+      <div className="line-head">
+        <button
+          type="button"
+          className="line-toggle"
+          aria-expanded={isOpen}
+          aria-label={name}
+          onClick={() => around.onToggle(key)}
+        >
+          <ChevronRight size={14} aria-hidden className={isOpen ? 'turned' : ''} />
+          <strong>
+            <Text text={tool} />
+          </strong>
+        </button>
+        <Status
+          of={state}
+          words={state === 'outside' ? (child === null ? 'waits for an answer' : 'child at work') : undefined}
+        />
+        {starts > 1 ? <Status of="lost" words={`started ${starts} times`} /> : null}
+        {effect === 'once' ? <span className="tag">once</span> : null}
+        {child === null ? null : (
+          <Link href={`/s/${encodeURIComponent(childIdOf(session, call))}`}>
+            <Text text={child} /> →
+          </Link>
+        )}
+        {state === 'asked' && around.mayReview ? (
+          <Link href={reviewOf(session, call)} className="button small">
+            Review
+          </Link>
+        ) : null}
+        {isOpen ? null : (
+          <span className="line-args mono dim">
+            <Text text={jsonLine(args, ARGS)} />
+          </span>
+        )}
+      </div>
+      {failure === null || isOpen ? null : (
+        <p className="line-failure">
+          <Text text={failure} />
+        </p>
+      )}
+      {isOpen ? <Open args={args} session={session} result={result} /> : null}
+      {output === undefined || output === '' ? null : (
+        <pre className="line-output" aria-label={`What ${tool} prints`} tabIndex={0}>
+          <Text as="block" mono text={output.slice(-2_000)} />
+        </pre>
+      )}
+    </Line>
+  )
+})
+
+function Open({
+  args,
+  session,
+  result,
+}: Pick<CallRow, 'args'> & { readonly session: string; readonly result: Result | null }) {
+  return (
+    <div className="line-open">
+      <Json value={args} open={2} />
+      {result === null ? null : <Content session={session} content={result.content} />}
+    </div>
+  )
+}
+
+/** Where a person decides it. */
+export function reviewOf(session: string, call: string): string {
+  return `/inbox?session=${encodeURIComponent(session)}&call=${encodeURIComponent(call)}`
+}

@@ -1,0 +1,175 @@
+// What lies beside the log: files, and results that are too long for it. The beginning of a long text is read at once; its end when
+// somebody asks. Nothing of it is ever drawn as a page: other files are saved.
+import { useEffect, useState } from 'react'
+import type { BlobRef } from '../../../kernel/index.ts'
+import { isObject, parsed } from '../../../view/json.ts'
+import { api, request } from '../../data/api.ts'
+import { Button } from '../../parts/button.tsx'
+import { Json } from '../../parts/json.tsx'
+import { Text } from '../../parts/text.tsx'
+import { tell } from '../../shell/toasts.tsx'
+
+const HEAD_BYTES = 16 * 1024
+const TAIL_BYTES = 4 * 1024
+/** Read whole without being asked. */
+const WHOLE_BYTES = 256 * 1024
+/** Longer JSON is shown as text: a tree of it would stop the page. */
+const JSON_CHARS = 200_000
+
+/** The text of a result, or the file that it is kept in. */
+export function Content({ session, content }: { readonly session: string; readonly content: string | BlobRef }) {
+  if (typeof content !== 'string') return <LongText session={session} file={content} />
+  if (content === '') return <p className="dim">no text</p>
+  return <TextOrJson text={content} />
+}
+
+/** What the model was shown in part may be kept whole. */
+export function Whole({ session, metadata }: { readonly session: string; readonly metadata: unknown }) {
+  const [open, setOpen] = useState(false)
+  const file = keptIn(metadata)
+  if (file === null) return null
+  if (open) return <LongText session={session} file={file} />
+  return (
+    <p className="dim">
+      The model was shown a part of {file.bytes.toLocaleString('en')} bytes.{' '}
+      <Button size="small" onPress={() => setOpen(true)}>
+        Show the whole
+      </Button>
+    </p>
+  )
+}
+
+/** Where the harness says that it kept a result that it made shorter. */
+function keptIn(metadata: unknown): BlobRef | null {
+  if (!isObject(metadata)) return null
+  const { compressed, summarized, budgeted } = metadata
+  for (const each of [compressed, summarized, budgeted, metadata]) {
+    const { blob, bytes } = isObject(each) ? each : {}
+    if (typeof blob === 'string' && typeof bytes === 'number')
+      return { type: 'blob', hash: blob, bytes, media: 'text/plain' }
+  }
+  return null
+}
+
+function TextOrJson({ text }: { readonly text: string }) {
+  const value = /^\s*[[{]/.test(text) && text.length <= JSON_CHARS ? parsed(text) : undefined
+  if (value !== undefined && value !== null && typeof value === 'object') return <Json value={value} open={2} />
+  return (
+    <div className="result-text">
+      <Text as="block" mono text={text} />
+    </div>
+  )
+}
+
+type Read = { readonly head: string; readonly tail: string; readonly bytes: number }
+
+function LongText({ session, file }: { readonly session: string; readonly file: BlobRef }) {
+  const [read, setRead] = useState<Read | null>(null)
+  const [wantsEnd, setWantsEnd] = useState(file.bytes <= WHOLE_BYTES)
+  const [trouble, setTrouble] = useState<string | null>(null)
+  const isText = /^(text\/|application\/json)/.test(file.media)
+  useEffect(() => {
+    if (!isText) return
+    const stop = new AbortController()
+    readEnds(session, file, wantsEnd, stop.signal, setRead).catch((error: unknown) => {
+      if (!stop.signal.aborted) setTrouble(error instanceof Error ? error.message : String(error))
+    })
+    return () => stop.abort()
+  }, [session, file.hash, wantsEnd, isText])
+  if (!isText) return <FileChip session={session} file={file} />
+  const hidden = read === null ? 0 : file.bytes - read.head.length - read.tail.length
+  const isWhole = read !== null && read.bytes >= file.bytes && file.bytes <= WHOLE_BYTES
+  return (
+    <div className="result-text">
+      <p className="dim small">
+        {file.bytes.toLocaleString('en')} bytes, kept beside the log <FileChip session={session} file={file} />
+      </p>
+      {trouble === null ? null : (
+        <p className="status bad" role="alert">
+          <Text text={trouble} />
+        </p>
+      )}
+      {read === null ? null : isWhole ? (
+        <TextOrJson text={read.head} />
+      ) : (
+        <>
+          <Text as="block" mono text={read.head} />
+          <div className="text-hidden">
+            <span>{Math.max(0, hidden).toLocaleString('en')} bytes are not shown</span>
+            {read.tail === '' && !wantsEnd ? (
+              <Button size="small" onPress={() => setWantsEnd(true)}>
+                Show the end
+              </Button>
+            ) : null}
+            {wantsEnd && read.tail === '' ? (
+              <span role="status">{Math.floor((100 * read.bytes) / file.bytes)} % read</span>
+            ) : null}
+          </div>
+          <Text as="block" mono text={read.tail} />
+        </>
+      )}
+    </div>
+  )
+}
+
+/** Of whatever length it is, only its two ends are kept in memory. */
+async function readEnds(
+  session: string,
+  { hash, bytes: all }: BlobRef,
+  wantsEnd: boolean,
+  signal: AbortSignal,
+  onRead: (read: Read) => void,
+): Promise<void> {
+  const path = `sessions/${encodeURIComponent(session)}/blobs/${encodeURIComponent(hash)}`
+  const { body } = await request('GET', path, { signal })
+  if (body === null) return
+  const limit = all <= WHOLE_BYTES ? all : HEAD_BYTES
+  const decoder = new TextDecoder()
+  const reader = body.getReader()
+  let [head, tail] = [new Uint8Array(0), new Uint8Array(0)]
+  let [bytes, told] = [0, 0]
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) break
+    const missing = limit - head.length
+    if (missing > 0) head = joined(head, value.subarray(0, missing))
+    bytes += value.length
+    tail = joined(tail, value).slice(-TAIL_BYTES)
+    if (!wantsEnd && head.length >= limit) {
+      void reader.cancel()
+      break
+    }
+    if (performance.now() - told > 200) {
+      told = performance.now()
+      onRead({ head: decoder.decode(head), tail: '', bytes })
+    }
+  }
+  onRead({ head: decoder.decode(head), tail: wantsEnd && all > limit ? decoder.decode(tail) : '', bytes })
+}
+
+function joined(a: Uint8Array, b: Uint8Array): Uint8Array<ArrayBuffer> {
+  const all = new Uint8Array(a.length + b.length)
+  all.set(a)
+  all.set(b, a.length)
+  return all
+}
+
+/** A file, to save. */
+export function FileChip({ session, file }: { readonly session: string; readonly file: BlobRef }) {
+  const name = file.name ?? `${file.hash.slice(0, 12)}.bin`
+  return (
+    <Button size="small" onPress={() => tell(api.blob(session, file.hash).then((blob) => save(blob, name)))}>
+      <Text text={`Save ${file.name ?? file.media}`} />
+    </Button>
+  )
+}
+
+/** As a file, whatever is in it. */
+export function save(blob: Blob, name: string): void {
+  const url = URL.createObjectURL(new Blob([blob], { type: 'application/octet-stream' }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = name.replace(/[^\w.-]/g, '_')
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(url), 10_000)
+}

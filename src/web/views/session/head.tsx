@@ -1,0 +1,199 @@
+// The head of a session: what it is, how it stands, what it costs, and what can be done with it. What the token may not do is not there;
+// what can not be done now says why.
+import { useState } from 'react'
+import { Link, useLocation } from 'wouter'
+import type { Session } from '../../../kernel/index.ts'
+import type { Me, WireCard } from '../../../server/wire.ts'
+import { stateOf } from '../../../view/tree.ts'
+import { acts, api, newKey } from '../../data/api.ts'
+import { useLiveState } from '../../data/query.ts'
+import { Button, CopyButton } from '../../parts/button.tsx'
+import { Dialog } from '../../parts/dialog.tsx'
+import { ForkDialog } from '../../parts/fork-dialog.tsx'
+import { Money } from '../../parts/figures.tsx'
+import { Ellipsis, GitFork, Send, Square } from '../../parts/icons.ts'
+import { Menu, type MenuItem } from '../../parts/menu.tsx'
+import { Status } from '../../parts/status.tsx'
+import { Text } from '../../parts/text.tsx'
+import { mark, useMarks } from '../../shell/marks.ts'
+import { tell, toast } from '../../shell/toasts.tsx'
+import { useKeys } from '../../shell/use-keys.ts'
+import { cliOf, curlOf } from './commands.ts'
+import { save } from './files.tsx'
+import { SendDialog } from './send.tsx'
+
+export type HeadProps = {
+  readonly card: WireCard
+  readonly state: Session | null
+  readonly me: Me | undefined
+  /** Why nothing can be done from here. */
+  readonly dead: string | null
+  /** The event that a fork goes on from. */
+  readonly forkAt: number
+}
+
+type Open = 'send' | 'fork' | 'close' | 'undo' | null
+
+export function SessionHead({ card, state, me, dead, forkAt }: HeadProps) {
+  const [open, setOpen] = useState<Open>(null)
+  const live = useLiveState()
+  const onMark = useMarking(card.session)
+  const mayAct = me?.role === 'operator' || me?.role === 'admin'
+  const isClosed = card.status === 'terminated'
+  const works = card.status !== 'idle' && !isClosed
+  const id = card.session
+  // From the past, too: that is what it is for.
+  const mayFork = mayAct && live !== 'offline'
+  const say = mayAct && dead === null && !isClosed
+  useKeys({
+    ...(say ? { send: () => setOpen('send') } : {}),
+    ...(mayFork ? { fork: () => setOpen('fork') } : {}),
+    mark: onMark,
+    copy: () => tell(navigator.clipboard.writeText(location.href), 'The link is copied.'),
+  })
+  return (
+    <header className="page-head session-head">
+      <div>
+        <h1>
+          <Text text={card.title ?? id} />
+        </h1>
+        <p className="session-facts dim">
+          <Status of={stateOf(card)} />
+          <span className="session-id mono">
+            <Text text={id} />
+            <CopyButton text={id} label="Copy the id" />
+          </span>
+          <Link href={`/agents#${encodeURIComponent(card.agent)}`}>
+            <Text text={card.agent} />
+          </Link>
+          {card.parent === undefined ? null : <Link href={`/s/${encodeURIComponent(card.parent)}`}>parent</Link>}
+          <Money usd={card.treeCostUsd} />
+          {live === 'idle' ? null : <Status of={live} />}
+        </p>
+      </div>
+      <div className="page-acts">
+        {mayAct && !isClosed ? (
+          <Button disabled={!say} onPress={() => setOpen('send')}>
+            <Send size={14} aria-hidden /> Send…
+          </Button>
+        ) : null}
+        {mayAct && works ? (
+          <Button
+            kind="danger"
+            label="Interrupt"
+            disabled={dead !== null}
+            onPress={() => tell(acts.interrupt(id, {}, newKey()), 'Interrupted.')}
+          >
+            <Square size={13} aria-hidden />
+          </Button>
+        ) : null}
+        {mayAct ? (
+          <Button label="Fork here" disabled={!mayFork} onPress={() => setOpen('fork')}>
+            <GitFork size={14} aria-hidden />
+          </Button>
+        ) : null}
+        <Menu
+          label="More"
+          icon={<Ellipsis size={16} aria-hidden />}
+          items={moreOf(card, state, mayAct, dead, setOpen)}
+        />
+      </div>
+      {open === 'send' ? <SendDialog session={id} works={works} onClose={() => setOpen(null)} /> : null}
+      {open === 'fork' ? <ForkDialog session={id} at={forkAt} onClose={() => setOpen(null)} /> : null}
+      {open === 'close' || open === 'undo' ? <Confirm what={open} session={id} onClose={() => setOpen(null)} /> : null}
+    </header>
+  )
+}
+
+/** Marks this session to be compared with another, and goes there once there are two. */
+function useMarking(id: string): () => void {
+  const [, go] = useLocation()
+  const marks = useMarks()
+  return () => {
+    const both = mark(id)
+    if (both !== null) go(both)
+    else toast(marks.includes(id) ? 'No longer marked.' : 'Marked. Mark another session to compare the two.')
+  }
+}
+
+function moreOf(
+  card: WireCard,
+  state: Session | null,
+  mayAct: boolean,
+  dead: string | null,
+  open: (what: Open) => void,
+): readonly MenuItem[] {
+  const id = card.session
+  const not = dead ?? undefined
+  const copy = (text: string, what: string) => () => tell(navigator.clipboard.writeText(text), `${what} is copied.`)
+  const acting: readonly MenuItem[] = mayAct
+    ? [
+        { name: 'Wake now', not, onPress: () => tell(acts.wake(id), 'It is looked at.') },
+        ...(card.status === 'running' && state?.paused !== true
+          ? [{ name: 'Pause', not, onPress: () => tell(acts.interrupt(id, { mode: 'pause' }, newKey()), 'Paused.') }]
+          : []),
+        ...(state?.paused === true
+          ? [
+              {
+                name: 'Resume',
+                not,
+                onPress: () => tell(acts.commands(id, { commands: [{ type: 'resume' }] }, newKey()), 'It goes on.'),
+              },
+            ]
+          : []),
+        { name: 'Undo the last run…', not, onPress: () => open('undo') },
+        ...(card.status === 'terminated'
+          ? []
+          : [{ name: 'Close…', not, kind: 'danger' as const, onPress: () => open('close') }]),
+      ]
+    : []
+  return [
+    ...acting,
+    { name: 'Download the log', onPress: () => tell(api.export(id).then((blob) => save(blob, `${id}.jsonl`))) },
+    { name: 'Copy link', onPress: copy(location.href, 'The link') },
+    { name: 'Copy CLI command', onPress: copy(cliOf(id, null), 'The command') },
+    { name: 'Copy curl command', onPress: copy(curlOf(id, null), 'The command') },
+  ]
+}
+
+const ASKS = {
+  close: {
+    title: 'Close this session?',
+    says: 'It takes no more messages. What runs is ended. Its log stays.',
+    does: 'Close it',
+    done: 'It is closed.',
+  },
+  undo: {
+    title: 'Undo the last run?',
+    says: 'Files that its calls changed are put back as they were.',
+    does: 'Undo',
+    done: 'It is undone.',
+  },
+} as const
+
+function Confirm({
+  what,
+  session,
+  onClose,
+}: {
+  readonly what: 'close' | 'undo'
+  readonly session: string
+  readonly onClose: () => void
+}) {
+  const { title, says, does, done } = ASKS[what]
+  const act = (): void => {
+    onClose()
+    tell(what === 'close' ? acts.close(session) : acts.undo(session, {}), done)
+  }
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <p>{says}</p>
+      <div className="dialog-acts">
+        <Button onPress={onClose}>Cancel</Button>
+        <Button kind="danger" onPress={act}>
+          {does}
+        </Button>
+      </div>
+    </Dialog>
+  )
+}

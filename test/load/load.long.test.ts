@@ -1,0 +1,26 @@
+// The load and soak tests, shorter: that nothing is missing or doubled. How fast it is, is measured by `npm run load` on a quiet machine.
+import { execFile } from 'node:child_process'
+import { resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, it } from 'vitest'
+
+const run = promisify(execFile)
+const repository = resolve(import.meta.dirname, '../..')
+
+it('B-SERVE-51: fifty sessions at once, beside idle tabs and readers that do not read: every event comes once', {
+  timeout: 300_000,
+}, async () => {
+  const args = ['--sessions', '50', '--seconds', '5', '--pieces', '10', '--every', '100', '--unbounded']
+  const { stdout } = await run(process.execPath, ['.build/test/load/main.js', ...args], { cwd: repository })
+  expect(stdout).toMatch(/✓ missing or doubled +0\n/)
+  expect(Number(/events +(\d+) in/.exec(stdout)?.[1])).toBeGreaterThan(0)
+})
+
+it('B-SERVE-52: killed, stopped and started again for a minute, with readers that are cut and tabs that are reloaded: every reader has each event once, and the page each message', {
+  timeout: 400_000,
+}, async () => {
+  const args = ['.build/test/load/soak.js', '--minutes', '1', '--seed', '7']
+  const { stdout } = await run(process.execPath, args, { cwd: repository })
+  expect(stdout).toMatch(/[1-9]\d* kills/)
+  expect(stdout).toContain('✓ nothing missing, nothing doubled')
+})

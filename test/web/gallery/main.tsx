@@ -1,0 +1,182 @@
+// Every part of the inspector on one page, for tests and for those who build pages. It is in no package.
+import { QueryClientProvider } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { heardNow, serverNow } from '../../../src/web/data/clock.ts'
+import { ApiError } from '../../../src/web/data/api.ts'
+import { queries } from '../../../src/web/data/query.ts'
+import { findToken, setToken } from '../../../src/web/data/token.ts'
+import { SessionRow } from '../../../src/web/pages/sessions/row.tsx'
+import { Detail } from '../../../src/web/pages/inbox/detail.tsx'
+import { Button } from '../../../src/web/parts/button.tsx'
+import { Chart } from '../../../src/web/parts/chart.tsx'
+import { Code } from '../../../src/web/parts/code.tsx'
+import { Diff } from '../../../src/web/parts/diff.tsx'
+import { Ago, Money, moneyText, Took, Tokens } from '../../../src/web/parts/figures.tsx'
+import { Graph } from '../../../src/web/parts/graph.tsx'
+import { Json } from '../../../src/web/parts/json.tsx'
+import { List } from '../../../src/web/parts/list.tsx'
+import { Markdown } from '../../../src/web/parts/markdown.tsx'
+import { Damaged, Empty, Loading, Notice, Offline, Trouble } from '../../../src/web/parts/states.tsx'
+import { Status } from '../../../src/web/parts/status.tsx'
+import { Text } from '../../../src/web/parts/text.tsx'
+import { applySettings } from '../../../src/web/shell/settings.ts'
+import { PageHead, Shell } from '../../../src/web/shell/shell.tsx'
+import { toast } from '../../../src/web/shell/toasts.tsx'
+import { TimelineLine } from '../../../src/web/views/timeline.tsx'
+import * as sample from './samples.ts'
+import { Views } from './views.tsx'
+import '../../../src/web/style/all.css'
+import '../../../src/web/style/session.css'
+import './gallery.css'
+
+applySettings()
+// A view is looked at with a real server behind it.
+const isViews = /^\/(?:views\/|compare)/.test(location.pathname)
+if (!isViews) setToken('gallery-token-0123456789')
+heardNow({ now: sample.NOW })
+for (const [key, data] of sample.answers) queries.setQueryData(key, data)
+queries.setDefaultOptions({ queries: { staleTime: Number.POSITIVE_INFINITY, retry: false } })
+Object.assign(window, { sayToast: toast, serverNow })
+
+function Part({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+  return (
+    <section className="panel" data-part={name}>
+      <h2>{name}</h2>
+      {children}
+    </section>
+  )
+}
+
+function Texts() {
+  return (
+    <>
+      <Detail
+        pending={sample.pending}
+        ended={null}
+        note={null}
+        takesFocus={false}
+        hasNext={false}
+        onNext={() => {}}
+        onDone={() => {}}
+        onRefused={() => {}}
+      />
+      <Part name="Text">
+        <Text as="block" mono text={sample.hostile} />
+        <Text as="block" mono text={sample.long} />
+      </Part>
+      <Part name="Markdown">
+        <Markdown text={sample.markdown} />
+      </Part>
+      <Part name="Code">
+        <Code text={sample.code} language="ts" />
+      </Part>
+      <Part name="Diff">
+        <Diff before={sample.before} after={sample.after} />
+      </Part>
+      <Part name="Json">
+        <Json value={sample.json} open={2} />
+      </Part>
+    </>
+  )
+}
+
+function Drawings() {
+  return (
+    <>
+      <Part name="Graph">
+        <Graph drawing={sample.drawing} standings={sample.standings} />
+      </Part>
+      <Part name="Chart">
+        <Chart label="Dollars an hour" times={sample.times} values={sample.values} unit={moneyText} />
+      </Part>
+      <Part name="States">
+        <Damaged seq={812} reason="its checksum is wrong" />
+        <Notice>The provider does not answer; the next try is in 12 s.</Notice>
+        <Loading rows={4} />
+        <Empty title="No sessions yet" command={'terret run "What changed here this week?"'}>
+          A session appears here as soon as it begins.
+        </Empty>
+        <Trouble
+          error={new ApiError('disk_full', 507, 'The disk is full. Free some space, then try again.')}
+          onRetry={() => {}}
+        />
+        <Offline onRetry={() => {}} />
+      </Part>
+    </>
+  )
+}
+
+function Gallery() {
+  return (
+    <div className="page">
+      <PageHead title="Parts" about="Every part of the inspector">
+        <input className="field" type="search" aria-label="Search" placeholder="Search  /" />
+        <Button kind="primary" onPress={() => toast('Sent')}>
+          New
+        </Button>
+      </PageHead>
+      <div className="stack scrolls">
+        <Part name="Status">
+          <div className="panel-row">
+            {sample.states.map((state) => (
+              <Status key={state} of={state} />
+            ))}
+          </div>
+        </Part>
+        <Part name="Figures">
+          <div className="panel-row">
+            <Money usd={0.0038} /> <Money usd={1_234.5} /> <Money usd={0} /> <Tokens count={1_320} />{' '}
+            <Took ms={2_100} />
+            <Took ms={5} /> <Ago at={sample.NOW - 180_000} /> <Ago at={sample.NOW + 86_400_000} />
+          </div>
+        </Part>
+        <Part name="Buttons">
+          <div className="panel-row">
+            <Button kind="primary" onPress={() => {}}>
+              Allow once
+            </Button>
+            <Button onPress={() => {}}>Review</Button>
+            <Button kind="danger" onPress={() => {}}>
+              Deny
+            </Button>
+            <Button kind="quiet" onPress={() => {}}>
+              Quiet
+            </Button>
+            <Button disabled onPress={() => {}}>
+              Not now
+            </Button>
+          </div>
+        </Part>
+        <Part name="Rows">
+          <div className="rows-box">
+            <List
+              label="Sessions"
+              items={sample.cards}
+              keyOf={({ session }) => session}
+              chosen={sample.cards[1]?.session ?? null}
+              row={(card) => <SessionRow card={card} />}
+            />
+          </div>
+        </Part>
+        <Part name="Timeline">
+          {sample.rows.map((row) => (
+            <TimelineLine key={`${row.type} ${row.seq} ${'call' in row ? row.call : ''}`} row={row} />
+          ))}
+        </Part>
+        <Texts />
+        <Drawings />
+      </div>
+    </div>
+  )
+}
+
+const place = document.getElementById('page')
+if (isViews) queries.clear()
+if (isViews) await findToken()
+if (place)
+  createRoot(place).render(
+    <QueryClientProvider client={queries}>
+      <Shell>{isViews ? <Views /> : <Gallery />}</Shell>
+    </QueryClientProvider>,
+  )

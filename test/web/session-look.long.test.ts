@@ -1,0 +1,74 @@
+// How the page of a session looks (pictures in .build/shots), and what it is to those who do not see it, from sessions of a real server.
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import axe from 'axe-core'
+import type { Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
+import { noChromium } from '../ui/browser.ts'
+import { sessionStage, type Stage } from './session-stage.ts'
+import { SHOTS } from './stage.ts'
+
+type Violation = { readonly id: string; readonly nodes: readonly { readonly html: string }[] }
+
+/** What axe finds, in few words. */
+async function faults(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe.source)
+  const violations = (await page.evaluate(
+    "window.axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations)",
+  )) as readonly Violation[]
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`)
+}
+
+async function addresses(stage: Stage): Promise<Readonly<Record<string, string>>> {
+  const [news, done, fail, parent, graph, long] = await Promise.all(
+    [
+      'Publish the news of Oslo.\nWrite it for children.',
+      'Publish the weather.',
+      'Fail please',
+      'Delegate the weather',
+      { topic: 'Oslo' },
+      'Count 30',
+    ].map((input) => stage.open(input, typeof input === 'object' ? 'report' : undefined)),
+  )
+  await stage.allows(done ?? '')
+  for (const id of [news, done, fail, parent, graph, long]) await stage.rests(id ?? '')
+  return {
+    waits: `/s/${news}`,
+    call: `/s/${news}?e=11.0`,
+    done: `/s/${done}`,
+    turn: `/s/${done}?e=4`,
+    failed: `/s/${fail}`,
+    child: `/s/${parent}`,
+    graph: `/s/${graph}`,
+    past: `/s/${long}?at=40`,
+    missing: '/s/nobody',
+  }
+}
+
+const LOOKS = [1280, 390].flatMap((width) => [false, true].map((dark) => ({ width, dark })))
+
+describe.skipIf(noChromium)('the look of a session', () => {
+  it('B-WEB-43: in light and dark, at 1280 and 390 pixels, axe finds nothing, nothing is wider than the page, nothing is refused', async () => {
+    mkdirSync(SHOTS, { recursive: true })
+    const stage = await sessionStage()
+    const all = await addresses(stage)
+    for (const { width, dark } of LOOKS) {
+      const { page, wrong } = await stage.look('/', { width, dark, height: width === 390 ? 844 : 860 })
+      for (const [name, address] of Object.entries(all)) {
+        await page.goto(stage.url + address)
+        await page.waitForSelector('.line, .face')
+        if (address.includes('e=')) await page.waitForSelector('.side-part')
+        await page.waitForTimeout(200)
+        const shot = `session-${name}-${width}-${dark ? 'dark' : 'light'}`
+        await page.screenshot({ path: join(SHOTS, `${shot}.png`) })
+        expect([shot, await faults(page)]).toEqual([shot, []])
+        expect([shot, await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth')]).toEqual([
+          shot,
+          true,
+        ])
+      }
+      expect(wrong.filter((each) => !each.includes('404'))).toEqual([])
+      await page.context().close()
+    }
+  }, 300_000)
+})
