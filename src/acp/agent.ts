@@ -1,0 +1,212 @@
+// Terret as an agent of the Agent Client Protocol, version 1: its methods, over what a desk has. How sessions are told and asked is
+// seat.ts; which agent works in a folder is decided by the desk.
+import {
+  agent,
+  type AgentApp,
+  type AgentContext,
+  type ClientCapabilities,
+  type InitializeResponse,
+  type ListSessionsResponse,
+  type McpServer,
+  methods,
+  PROTOCOL_VERSION,
+  RequestError,
+  type SessionModeState,
+} from '@agentclientprotocol/sdk'
+import { randomUUID } from 'node:crypto'
+import { isAbsolute } from 'node:path'
+import { Fault } from '../kernel/failure.ts'
+import type { Desk, Mode, Modes } from './desk.ts'
+import { Editor } from './editor.ts'
+import { Seat } from './seat.ts'
+import { Allowed, serversOf } from './servers.ts'
+
+const LISTED = 50
+const LISTED_MAX = 10_000
+/** Sessions that one editor has open at once. */
+const SEATS_MAX = 1_000
+
+export type Served = { readonly app: AgentApp; close(): void }
+
+/** For one connection: `app.connect(stream)`. */
+export function acpAgent(desk: Desk): Served {
+  const office = new Office(desk)
+  const { session } = methods.agent
+  const app = agent({ name: 'terret' })
+    .onRequest(methods.agent.initialize, ({ params }) => office.begin(params.clientCapabilities ?? {}))
+    .onRequest(methods.agent.authenticate, () => ({}))
+    .onRequest(session.new, ({ params, client }) => told(() => office.open(client, params)))
+    .onRequest(session.load, ({ params, client }) => told(() => office.load(client, params, false)))
+    .onRequest(session.resume, ({ params, client }) => told(() => office.load(client, params, true)))
+    .onRequest(session.list, ({ params }) => told(() => office.list(params)))
+    .onRequest(session.close, ({ params }) => told(() => office.leave(params.sessionId)))
+    .onRequest(session.setMode, ({ params }) => told(() => office.setMode(params.sessionId, params.modeId)))
+    .onRequest(session.prompt, ({ params }) =>
+      told(async () => ({ stopReason: await office.seat(params.sessionId).prompt(params.prompt) })),
+    )
+    .onNotification(session.cancel, ({ params }) => office.cancel(params.sessionId))
+  return { app, close: () => office.close() }
+}
+
+type Opening = {
+  readonly cwd: string
+  readonly mcpServers?: readonly McpServer[]
+  readonly additionalDirectories?: readonly string[]
+}
+
+class Office {
+  readonly #desk: Desk
+  readonly #allowed = new Allowed()
+  readonly #seats = new Map<string, Seat>()
+  #capabilities: ClientCapabilities = {}
+
+  constructor(desk: Desk) {
+    this.#desk = desk
+  }
+
+  begin(capabilities: ClientCapabilities): InitializeResponse {
+    this.#capabilities = capabilities
+    return {
+      protocolVersion: PROTOCOL_VERSION,
+      agentInfo: { name: 'terret', title: 'Terret', version: this.#desk.version },
+      agentCapabilities: {
+        loadSession: true,
+        promptCapabilities: { image: true, audio: false, embeddedContext: true },
+        mcpCapabilities: { http: true, sse: true },
+        sessionCapabilities: { list: {}, resume: {}, close: {} },
+      },
+      authMethods: [],
+    }
+  }
+
+  async open(client: AgentContext, params: Opening) {
+    const { folder, modes } = await this.#place(params)
+    const id = randomUUID()
+    await this.#desk.check({ folder, mode: modes.current, servers: [] })
+    this.#take(id, this.#seatOf(client, id, { folder, modes, params }))
+    return { sessionId: id, modes: shownModes(modes) }
+  }
+
+  async load(client: AgentContext, params: Opening & { readonly sessionId: string }, silent: boolean) {
+    const { sessionId: id } = params
+    const { folder, modes } = await this.#place(params)
+    const own = await this.#desk.folderOf(id)
+    if (own === null) throw RequestError.sessionNotFound(id)
+    if (own !== folder)
+      throw new Fault('invalid_input', `Session ${id} works in ${own}, not in ${folder}. Open it from that folder.`)
+    if (this.#seats.get(id)?.busy)
+      throw new Fault('session_busy', 'A prompt of this session is at work. Cancel it, or wait for it.')
+    const seat = this.#seatOf(client, id, { folder, modes, params })
+    await seat.read(silent)
+    this.#take(id, seat)
+    return { modes: shownModes(modes) }
+  }
+
+  async list({ cwd, cursor }: { cwd?: string | null; cursor?: string | null }): Promise<ListSessionsResponse> {
+    const from = fromOf(cursor)
+    const folder = cwd === null || cwd === undefined ? null : await this.#folder(cwd)
+    const found = await this.#desk.list(folder, from, LISTED + 1)
+    const sessions = found.slice(0, LISTED).map(({ id, folder: where, title, at }) => ({
+      sessionId: id,
+      cwd: where,
+      title,
+      updatedAt: new Date(at).toISOString(),
+    }))
+    const next = from + LISTED
+    return { sessions, ...(found.length > LISTED && next < LISTED_MAX ? { nextCursor: String(next) } : {}) }
+  }
+
+  async setMode(id: string, mode: string) {
+    const seat = this.seat(id)
+    const { available } = await this.#desk.modes(seat.folder)
+    const found = available.find((each) => each === mode)
+    if (!found) throw new Fault('invalid_input', `The mode must be ${available.join(', ')} here, not "${mode}".`)
+    await this.#desk.check({ folder: seat.folder, mode: found, servers: [] })
+    seat.mode = found
+    return {}
+  }
+
+  /** Its log stays: it can be loaded again. */
+  async leave(id: string) {
+    const seat = this.#seats.get(id)
+    this.#seats.delete(id)
+    await seat?.close()
+    return {}
+  }
+
+  /** An editor may cancel what has just ended. */
+  cancel(id: string): void {
+    this.#seats.get(id)?.cancel()
+  }
+
+  close(): void {
+    this.#seats.clear()
+  }
+
+  seat(id: string): Seat {
+    const seat = this.#seats.get(id)
+    if (seat) return seat
+    throw RequestError.sessionNotFound(id)
+  }
+
+  #take(id: string, seat: Seat): void {
+    if (!this.#seats.has(id) && this.#seats.size >= SEATS_MAX)
+      throw new Fault('too_many', `At most ${SEATS_MAX} sessions can be open at once. Close one.`)
+    this.#seats.set(id, seat)
+  }
+
+  #seatOf(client: AgentContext, id: string, { folder, modes, params }: Placed): Seat {
+    const editor = new Editor(client, this.#capabilities)
+    const servers = serversOf(params.mcpServers ?? [])
+    return new Seat({ desk: this.#desk, editor, allowed: this.#allowed, id, folder, mode: modes.current, servers })
+  }
+
+  async #place({ cwd, additionalDirectories = [] }: Opening) {
+    if (additionalDirectories.length > 0)
+      throw new Fault('invalid_input', 'A session works in one folder. Leave additionalDirectories out.')
+    const folder = await this.#folder(cwd)
+    return { folder, modes: await this.#desk.modes(folder) }
+  }
+
+  #folder(cwd: string): Promise<string> {
+    if (!isAbsolute(cwd)) throw new Fault('invalid_input', `The folder "${cwd}" must be a full path.`)
+    return this.#desk.folder(cwd)
+  }
+}
+
+type Placed = { readonly folder: string; readonly modes: Modes; readonly params: Opening }
+
+const MODES: Readonly<Record<Mode, { readonly name: string; readonly description: string }>> = {
+  plan: { name: 'Plan', description: 'Only look, and show a plan' },
+  ask: { name: 'Ask', description: 'Ask before changes' },
+  auto: { name: 'Auto', description: 'As each tool and your policy ask' },
+}
+
+function shownModes({ current, available }: Modes): SessionModeState {
+  return { currentModeId: current, availableModes: available.map((id) => ({ id, ...MODES[id] })) }
+}
+
+function fromOf(cursor: string | null | undefined): number {
+  if (cursor === null || cursor === undefined) return 0
+  const from = /^\d{1,5}$/.test(cursor) ? Number(cursor) : LISTED_MAX
+  if (from < LISTED_MAX) return from
+  throw new Fault('invalid_input', 'This is not a cursor of a list. Use the one that the last page gave.')
+}
+
+const CODES: Readonly<Record<string, number>> = {
+  invalid_input: -32_602,
+  invalid_config: -32_602,
+  session_missing: -32_002,
+}
+
+/** Every refusal as an error of the protocol, with one sentence and the stable code. */
+async function told<T>(act: () => Promise<T>): Promise<T> {
+  try {
+    return await act()
+  } catch (error) {
+    if (error instanceof RequestError) throw error
+    const code = error instanceof Fault ? error.code : null
+    const message = error instanceof Error ? error.message : String(error)
+    throw new RequestError(CODES[code ?? ''] ?? -32_603, message, code === null ? undefined : { code })
+  }
+}

@@ -1,0 +1,236 @@
+// What a session waits for, asked in the editor: approvals, bound to the digest of exactly what is shown, and questions of the model. It
+// decides nothing itself: a person chooses, or nothing happens.
+import { RequestError, type PermissionOption } from '@agentclientprotocol/sdk'
+import { Fault } from '../kernel/failure.ts'
+import type { PendingCall } from '../sessions/look/pending.ts'
+import type { Session } from '../sessions/verbs.ts'
+import { BUDGET } from '../view/pending.ts'
+import { clean } from '../view/clean.ts'
+import type { Desk } from './desk.ts'
+import type { Editor } from './editor.ts'
+import { ASK_USER, questionIn, questionText, textContent, writtenDiff } from './tool-call.ts'
+import { callName, chunk, shownCall, text, type Updates } from './updates.ts'
+
+/** `go`: follow the session. `later`: the person answers with the next prompt. `stop`: the editor withdrew the question. */
+export type Asked = 'go' | 'later' | 'stop'
+
+type Place = {
+  readonly desk: Desk
+  readonly editor: Editor
+  readonly folder: string
+  readonly updates: Updates
+  readonly session: Session
+  /** What waits now, in this session and below it. */
+  readonly pending: () => Promise<readonly PendingCall[]>
+  /** The session that waits: this one, or one below it. */
+  readonly sessionOf: (id: string) => Promise<Session>
+  readonly signal: AbortSignal
+  /** What this prompt has decided, by call and digest. */
+  readonly decided: Set<string>
+}
+
+/** The longest that a timer can wait. */
+const TIMER_MS_MAX = 2_147_483_647
+/** With more, an answer is written. */
+const CHOICES_MAX = 12
+
+export async function askPending(place: Place): Promise<Asked> {
+  const pending = await place.pending()
+  if (pending.length === 0) throw waits((await place.session.state()).reason ?? 'The session is paused.')
+  for (const each of pending) {
+    if (place.signal.aborted) return 'go'
+    const asked = await askOne(place, each)
+    if (asked !== 'go') return asked
+  }
+  return 'go'
+}
+
+function askOne(place: Place, pending: PendingCall): Promise<Asked> {
+  const { callId, needs, tool, sessionId } = pending
+  if (callId === BUDGET)
+    throw waits(
+      `The budget is used up${amountText(pending)}. Raise it: terret approve ${sessionId} budget --usd DOLLARS.`,
+    )
+  if (needs === 'approval') return permit(place, pending)
+  if (tool === ASK_USER) return answer(place, pending)
+  throw waits(`Call ${callId} of ${tool} waits for an answer from outside: terret answer ${sessionId} ${callId} TEXT`)
+}
+
+async function permit(place: Place, pending: PendingCall): Promise<Asked> {
+  const { desk, editor, session, decided } = place
+  const { callId, sessionId, digest, n = 1, votes = [] } = pending
+  const key = `${sessionId} ${callId} ${digest ?? ''}`
+  const way = `terret approve ${sessionId} ${callId}`
+  if (digest === undefined) throw waits(`Call ${callId} cannot be decided here. Decide it with: ${way}`)
+  if (decided.has(key) || votes.includes(desk.by))
+    throw waits(`${votes.length} of ${n} people have approved call ${callId}. Another person must: ${way} --by NAME`)
+  const shown = await shownPending(place, pending)
+  const options: readonly PermissionOption[] = [
+    { optionId: `allow:${digest}`, name: n > 1 ? `Allow (${n} people must)` : 'Allow once', kind: 'allow_once' },
+    { optionId: `deny:${digest}`, name: 'Deny', kind: 'reject_once' },
+  ]
+  const chosen = await whileOpen(place, pending, (signal) => editor.choose(session.id, shown, options, signal))
+  if (chosen === null || chosen.type === 'gone') return withdrawn(place, chosen)
+  if (chosen.type !== 'chosen') throw waits(`Your editor could not ask about call ${callId}. Decide it with: ${way}`)
+  decided.add(key)
+  const allow = chosen.id === `allow:${digest}`
+  return stale(() => session.decide({ callId, sessionId, digest, allow, by: desk.by }))
+}
+
+/** Decided elsewhere or cancelled: the log says how it goes on. An editor that withdraws the question by itself stops the prompt. */
+function withdrawn({ signal }: Place, answered: object | null): Asked {
+  return answered === null || signal.aborted ? 'go' : 'stop'
+}
+
+/** Exactly what would run: its arguments, the files as they are now, and what may mislead a reader. */
+async function shownPending({ desk, editor, folder, session, updates }: Place, pending: PendingCall) {
+  const { tool, args, callId, sessionId, agent, preview } = pending
+  const toolCallId = callName(session.id, sessionId, callId)
+  const told = updates.child(toolCallId, pending)
+  if (told) await editor.update(session.id, told)
+  const call = shownCall({ tool, args }, folder)
+  const path = tool === 'write' && call.locations[0] ? call.locations[0].path : null
+  const before = path === null ? null : await desk.textOf(folder, path)
+  const content = before === null ? call.content : writtenDiff({ tool, args }, before, folder)
+  const lines = [
+    ...(sessionId === session.id ? [] : [`Asked by the agent ${agent}.`]),
+    ...(preview.trouble === null ? [] : [`As things are it would fail: ${preview.trouble}.`]),
+    ...preview.warnings,
+    ...(content.length > 0 ? [] : [JSON.stringify(args, null, 2)]),
+  ]
+  const status = 'pending' as const
+  return { ...call, toolCallId, status, content: [...content, ...textContent(clean(lines.join('\n')))] }
+}
+
+async function answer(place: Place, pending: PendingCall): Promise<Asked> {
+  const { desk, editor, session } = place
+  const { callId, sessionId, args } = pending
+  const { question, choices } = questionIn(args)
+  const toolCallId = callName(session.id, sessionId, callId)
+  const say = (content: string, ok: boolean): Promise<Asked> =>
+    stale(() => session.answer({ callId, sessionId, content, ok, by: desk.by }))
+  if (editor.hasForms) {
+    const filled = await whileOpen(place, pending, (signal) =>
+      editor.fill(session.id, toolCallId, { question, choices }, signal),
+    )
+    if (filled?.type === 'answer') return say(filled.text, true)
+    if (filled?.type === 'no') return say('The user declined to answer.', false)
+    if (filled === null || filled.type === 'gone') return withdrawn(place, filled)
+  } else if (choices.length > 0 && choices.length <= CHOICES_MAX) {
+    const options = choices.map((name, i) => ({
+      optionId: `choice:${i}`,
+      name: clean(name),
+      kind: 'allow_once' as const,
+    }))
+    const other = { optionId: 'other', name: 'Answer in my next message', kind: 'reject_once' } as const
+    const shown = { ...shownCall(pending, place.folder), toolCallId, status: 'pending' as const }
+    const chosen = await whileOpen(place, pending, (signal) =>
+      editor.choose(session.id, shown, [...options, other], signal),
+    )
+    if (chosen === null || chosen.type === 'gone') return withdrawn(place, chosen)
+    const picked =
+      chosen.type === 'chosen' ? choices[options.findIndex(({ optionId }) => optionId === chosen.id)] : undefined
+    if (picked !== undefined) return say(picked, true)
+  }
+  await sayQuestion(editor, session.id, pending)
+  return 'later'
+}
+
+/** As a message: what the person writes next is the answer. */
+export async function sayQuestion(
+  editor: Editor,
+  session: string,
+  { args, sessionId, callId }: PendingCall,
+): Promise<void> {
+  await editor.update(
+    session,
+    chunk('agent_message_chunk', text(questionText(args)), `${sessionId}:${callId}.question`),
+  )
+}
+
+/** The open question of the model that a prompt answers. */
+export function openQuestion(pending: readonly PendingCall[]): PendingCall | null {
+  const asked = pending.find(({ needs, tool }) => needs === 'answer' && tool === ASK_USER)
+  return asked && pending.every(({ needs }) => needs === 'answer') ? asked : null
+}
+
+/** Null: it was decided elsewhere or has expired before it was answered here. */
+async function whileOpen<T>(
+  place: Place,
+  asked: PendingCall,
+  ask: (signal: AbortSignal) => Promise<T>,
+): Promise<T | null> {
+  const over = new AbortController()
+  const done = new AbortController()
+  const look = async (): Promise<void> => {
+    if (!(await isOpen(place, asked))) over.abort()
+  }
+  const expires = async (): Promise<void> => {
+    const { expiresAt = null } = asked
+    if (expiresAt === null) return
+    await pause(Math.min(Math.max(0, expiresAt - Date.now()), TIMER_MS_MAX), done.signal)
+    if (!done.signal.aborted) await look()
+  }
+  const watching = Promise.all([expires(), watched(place, asked, done.signal, look)]).catch(() => {
+    // The session is gone, or its log cannot be read any more: nothing can be decided here.
+    over.abort()
+  })
+  try {
+    const answered = await ask(AbortSignal.any([place.signal, over.signal]))
+    return over.signal.aborted ? null : answered
+  } finally {
+    done.abort()
+    await watching
+  }
+}
+
+/** Looks once, and then after each event of the session that asks. */
+async function watched(
+  { sessionOf }: Place,
+  { sessionId }: PendingCall,
+  signal: AbortSignal,
+  look: () => Promise<void>,
+): Promise<void> {
+  const session = await sessionOf(sessionId)
+  const { seq } = await session.state()
+  await look()
+  for await (const _ of session.follow({ after: seq, signal })) await look()
+}
+
+async function isOpen(place: Place, { sessionId, callId, digest, expiresAt = null }: PendingCall): Promise<boolean> {
+  const isSame = (other: PendingCall): boolean =>
+    other.sessionId === sessionId && other.callId === callId && other.digest === digest
+  return (await place.pending()).some(isSame) && (expiresAt === null || Date.now() < expiresAt)
+}
+
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = setTimeout(end, ms)
+    signal.addEventListener('abort', end, { once: true })
+    if (signal.aborted) end()
+  })
+}
+
+/** What was decided or answered elsewhere in the meantime stands. */
+async function stale(act: () => Promise<unknown>): Promise<Asked> {
+  try {
+    await act()
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'decision_stale') throw error
+  }
+  return 'go'
+}
+
+function amountText({ amounts }: PendingCall): string {
+  return amounts === undefined ? '' : `: $${amounts.spentUsd.toFixed(4)} of $${amounts.limitUsd.toFixed(4)}`
+}
+
+/** The prompt ends; the session waits, and can be decided from anywhere. */
+function waits(message: string): RequestError {
+  return new RequestError(-32_603, message, { code: 'waits' })
+}

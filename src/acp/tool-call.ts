@@ -1,0 +1,110 @@
+// A call as an editor shows it: a title, its kind, the files it is about and what it changes. Pure. What the model wrote is shown as it
+// is written in `rawInput`; a title is one short line of it, without what cannot be seen.
+import type { Diff, ToolCallContent, ToolCallLocation, ToolKind } from '@agentclientprotocol/sdk'
+import { isAbsolute, join } from 'node:path'
+import type { Json } from '../kernel/content.ts'
+import { oneLine } from '../view/clean.ts'
+import { isObject } from '../view/json.ts'
+
+export type Action = { readonly tool: string; readonly args: Json }
+
+export const ASK_USER = 'ask_user'
+export const TITLE_CHARS_MAX = 120
+/** Longer texts are not drawn as a difference: they are in `rawInput`. */
+const DIFF_CHARS_MAX = 1_000_000
+const FILES_MAX = 200
+
+const KINDS: Readonly<Record<string, ToolKind>> = {
+  read: 'read',
+  list: 'read',
+  write: 'edit',
+  edit: 'edit',
+  search: 'search',
+  glob: 'search',
+  web_search: 'search',
+  web_fetch: 'fetch',
+  bash: 'execute',
+  skill_run: 'execute',
+  todo: 'think',
+  plan_exit: 'switch_mode',
+}
+
+export function kindOf(tool: string): ToolKind {
+  return Object.hasOwn(KINDS, tool) ? (KINDS[tool] ?? 'other') : 'other'
+}
+
+/** The argument that says most about a call, if it has one of these. */
+const TELLING = ['path', 'command', 'pattern', 'query', 'url', 'question', 'name', 'prompt'] as const
+
+export function titleOf({ tool, args }: Action): string {
+  const fields = isObject(args) ? args : {}
+  const [first] = editsOf(args)
+  const told = TELLING.map((name) => fields[name]).find((value) => typeof value === 'string') ?? first?.path
+  return oneLine(typeof told === 'string' ? `${tool} ${told}` : tool, TITLE_CHARS_MAX)
+}
+
+/** The files that a call names, by full paths, each once. */
+export function locationsOf({ args }: Action, folder: string): ToolCallLocation[] {
+  const fields = isObject(args) ? args : {}
+  const path = typeof fields['path'] === 'string' ? [fields['path']] : []
+  const named = [...new Set([...path, ...editsOf(args).map((edit) => edit.path)])].slice(0, FILES_MAX)
+  const line = Number.isSafeInteger(fields['offset']) && Number(fields['offset']) > 0 ? Number(fields['offset']) : null
+  return named.map((each) => ({ path: full(each, folder), ...(line === null ? {} : { line }) }))
+}
+
+/** What a call says that it changes: its own texts, not the file. A question shows what is asked. */
+export function contentOf({ tool, args }: Action, folder: string): ToolCallContent[] {
+  if (tool === ASK_USER) return textContent(questionText(args))
+  return diffsOf({ tool, args }, folder).map((diff) => ({ type: 'diff', ...diff }))
+}
+
+function diffsOf({ tool, args }: Action, folder: string): readonly Diff[] {
+  if (tool === 'edit') {
+    return editsOf(args).map(({ path, old, fresh }) => ({ path: full(path, folder), oldText: old, newText: fresh }))
+  }
+  if (tool !== 'write' || !isObject(args)) return []
+  const { path, content, append } = args
+  if (typeof path !== 'string' || typeof content !== 'string' || append === true) return []
+  return content.length > DIFF_CHARS_MAX ? [] : [{ path: full(path, folder), newText: content }]
+}
+
+/** The difference that a `write` made, where the file was there before. */
+export function writtenDiff({ tool, args }: Action, before: string, folder: string): ToolCallContent[] {
+  if (before.length > DIFF_CHARS_MAX) return []
+  const [diff] = tool === 'write' ? diffsOf({ tool, args }, folder) : []
+  return diff ? [{ type: 'diff', ...diff, oldText: before }] : []
+}
+
+export function textContent(text: string): ToolCallContent[] {
+  return text === '' ? [] : [{ type: 'content', content: { type: 'text', text } }]
+}
+
+export function questionText(args: Json): string {
+  const { question, choices } = questionIn(args)
+  return choices.length === 0 ? question : `${question}\n\n${choices.map((choice) => `- ${choice}`).join('\n')}`
+}
+
+export function questionIn(args: Json): { readonly question: string; readonly choices: readonly string[] } {
+  const { question = '', choices = [] } = isObject(args) ? args : {}
+  const listed: readonly Json[] = Array.isArray(choices) ? choices : []
+  return {
+    question: typeof question === 'string' ? question : '',
+    choices: listed.filter((choice): choice is string => typeof choice === 'string'),
+  }
+}
+
+type Edit = { readonly path: string; readonly old: string; readonly fresh: string }
+
+function editsOf(args: Json): readonly Edit[] {
+  const { edits } = isObject(args) ? args : {}
+  const listed: readonly Json[] = Array.isArray(edits) ? edits.slice(0, FILES_MAX) : []
+  return listed.flatMap((edit): readonly Edit[] => {
+    const { path, old_string: old, new_string: fresh } = isObject(edit) ? edit : {}
+    if (typeof path !== 'string' || typeof old !== 'string' || typeof fresh !== 'string') return []
+    return [{ path, old, fresh }]
+  })
+}
+
+function full(path: string, folder: string): string {
+  return isAbsolute(path) ? path : join(folder, path)
+}
