@@ -70,6 +70,10 @@ const FAULTS: Readonly<Record<string, number>> = {
 export function endOf(error: unknown): { readonly exit: number; readonly text: string } {
   if (error instanceof Refusal) return { exit: error.exit, text: error.message }
   if (!(error instanceof Error)) return { exit: EXIT.failed, text: String(error) }
+  if (error.name === 'ServerRefusal' && 'status' in error) {
+    const exit = error.status === 0 ? EXIT.store : error.status === 404 ? EXIT.missing : EXIT.config
+    return { exit, text: error.message }
+  }
   if (error.name === 'Fault' && 'code' in error) {
     const code = String(error.code)
     return { exit: FAULTS[code] ?? EXIT.failed, text: `${error.message} (${code})` }

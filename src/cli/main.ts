@@ -3,8 +3,9 @@
 // it is used.
 import { type Call, readCall, unknownCommand } from './args.ts'
 import { endOf, EXIT, Refusal, EXIT_TEXT } from './exit.ts'
-import { clean, joined } from './present/clean.ts'
-import { print, printJson, warn } from './present/print.ts'
+import { clean, joined } from '../view/clean.ts'
+import { keepIn, print, printJson, warn } from './present/print.ts'
+import { serverIn, useServer } from './server-flag.ts'
 import { TABLE, type Entry } from './table.ts'
 
 type Command = (call: Call) => Promise<number>
@@ -27,6 +28,7 @@ const COMMANDS: Commands = {
   tail: async () => (await import('./commands/tail.ts')).tail,
   history: async () => (await import('./commands/history.ts')).history,
   wake: async () => (await import('./commands/wake.ts')).wake,
+  serve: async () => (await import('./commands/serve.ts')).serve,
   worker: async () => (await import('./commands/worker.ts')).worker,
   interrupt: async () => (await import('./commands/interrupt.ts')).interrupt,
   undo: async () => (await import('./commands/undo.ts')).undo,
@@ -45,11 +47,13 @@ const COMMANDS: Commands = {
   worktree: async () => (await import('./commands/worktree.ts')).worktree,
   workflow: async () => (await import('./commands/workflow.ts')).workflow,
   mcp: async () => (await import('./configure/mcp.ts')).mcp,
+  acp: async () => (await import('./serve/acp.ts')).acp,
   trust: async () => (await import('./configure/trust.ts')).trust,
   models: async () => (await import('./configure/models.ts')).models,
+  store: async () => (await import('./commands/store.ts')).store,
   doctor: async () => (await import('./configure/doctor.ts')).examine,
   completion: async () => (await import('./configure/completion.ts')).completion,
-  demo: async () => (await import('./commands/demo.ts')).demo,
+  demo: async () => (await import('./demo/demo.ts')).demo,
   version: async () => version,
   help: async () => async (call) => help(call.words[0]),
 }
@@ -66,21 +70,30 @@ process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
 process.stderr.on('error', () => {})
 process.exitCode = await main(process.argv.slice(2))
 
-async function main([command = 'help', ...args]: readonly string[]): Promise<number> {
+async function main(line: readonly string[]): Promise<number> {
+  let isFar = false
   try {
+    const { far, words } = serverIn(line)
+    isFar = far !== null
+    const [command = 'help', ...args] = words
     if (command === '--help' || command === '-h') return help()
     if (command === '--version' || command === '-v') return await version(readCall('version', args))
     const load = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined
     if (!load && command.startsWith('-'))
       throw new Refusal(EXIT.usage, `There is no flag ${command}. Run \`terret --help\` to see what there is.`)
     if (!load) throw new Refusal(EXIT.usage, unknownCommand(command))
+    if (far) await useServer(far, command)
     const call = readCall(command, args)
     if (call.is('help')) return help(command)
+    keepIn(call.text('data'))
     return await (await load())(call)
   } catch (error) {
     const { exit, text } = endOf(error)
     warn(`terret: ${joined(clean(text), ' ')}`)
     return exit
+  } finally {
+    // Another line may run in this process.
+    if (isFar) await useServer(null)
   }
 }
 
@@ -110,6 +123,7 @@ Usage: terret <command> [words] [flags]
 Commands:
 ${commands.join('\n')}
 
+\`terret --server URL COMMAND\` works with a server elsewhere (token: TERRET_TOKEN, or --token-file FILE).
 A session's ID may be shortened as long as it is unique, or be "latest".
 \`terret help COMMAND\` shows its flags. Most commands take --json.
 

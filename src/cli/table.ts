@@ -26,7 +26,8 @@ const value = (takes: string, says: string, short?: string): Flag => {
 
 const json = flag('print JSON: one object, or one a line')
 const help = flag('show this help', 'h')
-const common = { json, help }
+const data = value('DIR', 'keep sessions in this folder, instead of TERRET_HOME or your data folder')
+const common = { json, data, help }
 
 /** For commands that drive a session. */
 const driving = {
@@ -51,7 +52,30 @@ const entry = (words: string, [least, most]: readonly [number, number], says: st
   return { words, least, most, says, flags: { ...flags, ...common } }
 }
 
+/** For commands that speak a protocol on standard output: nothing else is printed there. */
+const serving = (...[words, counts, says, flags]: Parameters<typeof entry>): Entry => {
+  const { json: _none, ...others } = entry(words, counts, says, flags).flags
+  return { ...entry(words, counts, says), flags: others }
+}
+const servingFlags = {
+  model: drivingFlags.model,
+  mode: driving.mode,
+  'on-ask': driving['on-ask'],
+  environment: driving.environment,
+  patience: driving.patience,
+}
+
 const MANY = 1_000
+
+/** Of `mcp serve` alone. */
+const serveFlags = Object.fromEntries(
+  Object.entries({
+    ...servingFlags,
+    agent: value('ID', 'as this agent of `terret agents`'),
+    role: value('ROLE', 'what its client may do: viewer, operator (default), approver or admin'),
+  }).map(([name, each]) => [name, { ...each, says: `serve: ${each.says}` }]),
+)
+export const SERVE_FLAGS: readonly string[] = Object.keys(serveFlags)
 
 export const TABLE: Readonly<Record<string, Entry>> = {
   init: entry('', [0, 0], 'write a user configuration and say where the key goes', {
@@ -85,6 +109,7 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     all: flag('of all folders', 'a'),
     limit: value('N', 'at most so many (default 20)', 'n'),
     status: value('STATUS', 'only idle, running, rescheduling, requires_action or terminated'),
+    search: value('TEXT', 'only those with these words in their title, agent, id or labels', 's'),
   }),
   inspect: entry('ID', [1, 1], 'what a session is, did and waits for', {
     whole: deciding.whole,
@@ -112,7 +137,13 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     resume: deciding.resume,
     ...drivingFlags,
   }),
-  resume: entry('ID [MESSAGE…]', [1, MANY], 'go on with a session, wherever it stopped', drivingFlags),
+  resume: entry('ID [MESSAGE…]', [1, MANY], 'go on with a session, wherever it stopped', {
+    ...drivingFlags,
+    hold: {
+      ...value('TOOL=TIME', 'wait so long, such as 300ms, between a call of this tool (* for all) and its result'),
+      multiple: true,
+    },
+  }),
   tail: entry('ID', [1, 1], 'follow the events of a session', {
     settled: flag('end when nothing is left to do'),
     tree: flag('also all its children, those that are started later too'),
@@ -123,9 +154,19 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     tail: value('N', 'only the last N'),
   }),
   wake: entry('ID', [1, 1], 'look at a session once, and do what is due', drivingFlags),
+  serve: entry('', [0, 0], 'serve the sessions over HTTP, and do whatever becomes due, until stopped', {
+    ...drivingFlags,
+    port: value('PORT', 'which port (default 4747; 0: any that is free)', 'p'),
+    host: value('ADDRESS', 'listen here instead of 127.0.0.1; others can then reach it, and need --name'),
+    name: { ...value('HOST', 'a name it is reached by, such as box.lan'), multiple: true },
+    by: value('WHO', 'who you are in the log (default: your user name)'),
+    width: value('N', 'drive so many sessions at once (default 16)'),
+    open: flag('open the inspector in your browser'),
+  }),
   worker: entry('', [0, 0], 'do whatever becomes due, until stopped', {
     ...drivingFlags,
     idle: flag('end when nothing is due any more'),
+    agents: value('NAMES', 'only sessions of these agents, such as default,researcher'),
   }),
   interrupt: entry('ID', [1, 1], 'stop what a session does', { pause: flag('only pause it; `resume` goes on') }),
   undo: entry('ID', [1, 1], 'take back the file changes of its last run', {
@@ -141,7 +182,8 @@ export const TABLE: Readonly<Record<string, Entry>> = {
   }),
   replay: entry('ID', [1, 1], 'fold and decide its log again, and say where today differs'),
   export: entry('ID', [1, 1], 'a session as a file', {
-    format: value('FORMAT', 'jsonl (default), md, json (can be imported), or folder'),
+    format: value('FORMAT', 'jsonl (default), md, json (can be imported), html, or folder'),
+    html: flag('as --format html: one page for a browser, with the log inside'),
     out: value('PATH', 'where to; without it, to standard output', 'o'),
   }),
   import: entry('FILE', [1, 1], 'a session from an exported json file', { id: value('ID', 'under another id') }),
@@ -197,12 +239,22 @@ export const TABLE: Readonly<Record<string, Entry>> = {
       force: flag('discard: lose the changes in it'),
     },
   ),
-  mcp: entry('add|list|call|approve|remove [NAME] [-- COMMAND…]', [1, MANY], 'MCP servers of the user configuration', {
-    url: value('URL', 'add: a server that is reached by HTTP'),
-    env: { ...value('NAME', 'add: a variable the server gets from your environment'), multiple: true },
-    header: { ...value('NAME=VARIABLE', 'add: a header whose value is in this variable'), multiple: true },
-    required: flag('add: no run begins without it'),
-    unchecked: flag('add: do not connect to it first'),
+  mcp: entry(
+    'add|list|call|approve|remove|serve [NAME] [-- COMMAND…]',
+    [1, MANY],
+    'MCP servers of the configuration; or be one',
+    {
+      ...serveFlags,
+      url: value('URL', 'add: a server that is reached by HTTP'),
+      env: { ...value('NAME', 'add: a variable the server gets from your environment'), multiple: true },
+      header: { ...value('NAME=VARIABLE', 'add: a header whose value is in this variable'), multiple: true },
+      required: flag('add: no run begins without it'),
+      unchecked: flag('add: do not connect to it first'),
+    },
+  ),
+  acp: serving('', [0, 0], 'serve an editor by the Agent Client Protocol, on standard input and output', {
+    ...servingFlags,
+    agent: value('ID', 'as this agent of `terret agents`'),
   }),
   trust: entry('[PATH]', [0, 1], 'trust a folder: its configuration, AGENTS.md and keys are read', {
     remove: flag('trust it no longer'),
@@ -215,8 +267,19 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     'accept-store': flag('go on with the database as it is now, also if it is another one or an older copy'),
     model: { ...driving.model, multiple: true },
   }),
+  store: entry(
+    'check | move --to STORE',
+    [1, 1],
+    'check all that the store holds; or move it to another store, proven',
+    {
+      store: value('STORE', 'this store instead: postgres://USER@HOST/DATABASE, or a file'),
+      to: value('STORE', 'move: where to; a new file, or an empty database'),
+    },
+  ),
   completion: entry('bash|zsh|fish', [1, 1], 'print a completion script'),
-  demo: entry('', [0, 0], 'run one scripted session and show its events'),
+  demo: entry('', [0, 0], 'the first minute: a report whose worker processes are killed, and nothing is lost', {
+    open: flag('open the inspector in your browser when it asks'),
+  }),
   version: entry('', [0, 0], 'print the version'),
   help: entry('[COMMAND]', [0, 1], 'show help'),
 }

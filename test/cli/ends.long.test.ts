@@ -31,6 +31,7 @@ it('B-CLI-197: every command ends by itself, with its exit code', async () => {
     'worktree merge': 2,
     memory: 6,
     demo: 0,
+    acp: 0,
     interactive: 2,
   })
   await scriptedBy([
@@ -71,6 +72,14 @@ it('B-CLI-197: every command ends by itself, with its exit code', async () => {
   await each({ 'run Write.': 3, 'reject latest': 0, 'interrupt latest': 0, 'prune --older 0 --yes': 0 })
   stage.write('work/docs/tea.txt', 'Tea\n\nTea is craved by the sick.\n')
   await each({ 'start Tea --documents docs --model offline:any': 0, 'approve latest --resume': 0 })
+  named.add('serve')
   expect(Object.keys(TABLE).filter((name) => !named.has(name))).toEqual([])
   // Nearly forty processes, one after another.
 }, 120_000)
+
+it('B-CLI-197: serve ends when it is told to, with its exit code', async () => {
+  const server = stage.start(['serve', '--port', '0'])
+  await server.says('http://')
+  server.child.kill('SIGTERM')
+  expect(await server.ended).toMatchObject({ code: 0 })
+})

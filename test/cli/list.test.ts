@@ -192,3 +192,25 @@ it('B-CLI-301: a session that has ended while its subagent waits for a person is
   expect(err).toBe('A subagent of top waits for you: `terret pending top` shows it.\n')
   expect(await stage.json('list')).toMatchObject({ session: 'top', waitsBelow: true })
 })
+
+it('B-CARD-16: titles are shown, and --search shows only sessions that have its words', async () => {
+  for (const task of ['Fix the flaky test.', 'Publish\nthe news.'])
+    await stage.terret('run', '--model', 'offline:any', task)
+  const lines = async (...args: string[]) => (await stage.terret('list', ...args)).out.split('\n').filter(Boolean)
+  const [first = '', second = ''] = await lines()
+  expect([first, second].map((line) => line.split(/\s{2,}/).at(-1))).toEqual([
+    'Publish the news.',
+    'Fix the flaky test.',
+  ])
+  expect(await lines('--search', 'FLAKY fix')).toEqual([second])
+  expect(await lines('--all', '-s', 'news')).toHaveLength(1)
+  const json = await stage.terret('list', '--search', 'news', '--json')
+  expect(JSON.parse(json.out)).toMatchObject({ title: 'Publish the news.', tokens: expect.any(Number) as number })
+  const none = await stage.terret('list', '--search', 'nothing like it')
+  expect([none.code, none.out, none.err]).toEqual([
+    0,
+    '',
+    'No session here has "nothing like it" in its title, agent, id or labels.\n',
+  ])
+  expect((await stage.terret('list', '--search', 'x'.repeat(300))).code).not.toBe(0)
+})

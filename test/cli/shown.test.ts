@@ -2,7 +2,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { widthOf } from '../../src/cli/present/text.ts'
-import { clean, exposedLine, oneLine, safeJson, shownLine } from '../../src/cli/present/clean.ts'
+import { clean, exposedLine, oneLine, safeJson, shownLine } from '../../src/view/clean.ts'
 import { Progress, progressOn } from '../../src/cli/present/progress.ts'
 import { Screen } from '../../src/cli/present/screen.ts'
 import type { StreamEvent } from '../../src/index.ts'

@@ -39,7 +39,12 @@ export type Stage = {
   json(...args: readonly string[]): Promise<unknown>
   close(): void
 }
-type Options = { readonly cwd?: string; readonly env?: Readonly<Record<string, string>>; readonly main?: string }
+type Options = {
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly main?: string
+  readonly node?: string
+}
 
 export function openStage(): Stage {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'terret-cli-')))
@@ -65,9 +70,9 @@ export function openStage(): Stage {
     return file
   }
   const start: Stage['start'] = (args, options = {}) => {
-    const { cwd = folder, main = named } = options
+    const { cwd = folder, main = named, node = process.execPath } = options
     return started(
-      spawn(process.execPath, [main, ...args], {
+      spawn(node, [main, ...args], {
         cwd,
         env: { ...env, ...options.env },
         stdio: ['ignore', 'pipe', 'pipe'],

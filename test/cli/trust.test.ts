@@ -111,7 +111,7 @@ describe('a trusted folder', () => {
     expect((await stage.terret('trust', join(stage.folder, '..', 'link'))).code).toBe(0)
     expect((await stage.terret('trust', '--list')).out).toBe(`${stage.folder}\n`)
     const ran = await stage.terret('run', 'Hello.')
-    expect(ran.err).toContain('AGENTS.md has 3 invisible characters')
+    expect(ran.err).toContain('AGENTS.md has 2 invisible characters')
     expect(JSON.stringify(requests[0]?.body)).toContain('Speak like a pirate.')
     mkdirSync(join(stage.folder, 'inner'))
     writeFileSync(join(stage.folder, 'inner', 'AGENTS.md'), 'Speak like a robot.')

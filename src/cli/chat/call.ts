@@ -2,7 +2,7 @@
 // no more of a result than its event has.
 import type { BashLine } from '../../tools/index.ts'
 import type { BlobRef, CallStatus, Event, Json } from '../../kernel/index.ts'
-import { oneLine, safeJson } from '../present/clean.ts'
+import { oneLine, safeJson } from '../../view/clean.ts'
 import { clippedToWidth, type Paint, widthOf } from '../present/text.ts'
 import { type Outcome, outcomeOf, outcomeText, tailOf, type ToolResult } from '../present/outcome.ts'
 import { drawnPreview, quoted, type Room, type Row, type Shown } from '../present/preview.ts'

@@ -4,7 +4,7 @@ import { callKey, type Card, type Event, type Store } from '../../kernel/index.t
 import { cardsBelow } from '../../stores/plan/tree-cost.ts'
 import { isWorking, nameIn, stateOf, tookText } from '../../view/tree.ts'
 import { usdText } from '../../view/usd.ts'
-import { oneLine } from '../present/clean.ts'
+import { oneLine } from '../../view/clean.ts'
 import { clippedToWidth, type Paint } from '../present/text.ts'
 import { aboutOf } from './call.ts'
 

@@ -1,6 +1,6 @@
 // The input line as data: a key goes in, the new line and an action come out. Pure: terminal-input.ts reads keys and draws. A paste of
 // several lines is one cell, and so is each grapheme.
-import { clean } from '../present/clean.ts'
+import { clean } from '../../view/clean.ts'
 import type { Drawn } from '../present/screen.ts'
 import { widthOf, wrapped } from '../present/text.ts'
 

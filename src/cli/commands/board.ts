@@ -5,7 +5,7 @@ import type { Store } from '../../kernel/index.ts'
 import { textOf } from '../../view/text.ts'
 import type { Call } from '../args.ts'
 import { EXIT } from '../exit.ts'
-import { oneLine } from '../present/clean.ts'
+import { oneLine } from '../../view/clean.ts'
 import { print, printJson } from '../present/print.ts'
 import { hasStore, readPlace, sessionOf, shortId } from '../state/place.ts'
 

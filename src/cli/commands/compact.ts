@@ -1,7 +1,7 @@
 // `terret compact`: summarises the older part of a session now, with the model of its folder. Nothing else of the session goes on.
 import type { Call } from '../args.ts'
 import { EXIT } from '../exit.ts'
-import { clean } from '../present/clean.ts'
+import { clean } from '../../view/clean.ts'
 import { print, printJson, warn } from '../present/print.ts'
 import { inPlace, sessionOf, workplaceOf } from '../state/place.ts'
 import { setupOf, withHarness } from '../state/work.ts'

@@ -1,12 +1,14 @@
 // `terret delete`: removes one session for good, with its children and its files outside the database. It first shows what is lost.
 import type { Card } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
-import { oneLine } from '../present/clean.ts'
+import { oneLine } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
+import { clientOf } from '../state/far.ts'
 import { folderOf } from '../state/folders.ts'
-import { removeWith, sweep } from '../state/leftovers.ts'
+import { sweep, warnOfWorktrees } from '../state/leftovers.ts'
 import { inPlace, type Place, sessionOf, shortId } from '../state/place.ts'
 import { ask, isAttended, print, printJson, warn } from '../present/print.ts'
+import { aside } from '../state/without-driving.ts'
 import { person } from '../state/work.ts'
 import { taskOf } from './list.ts'
 import { stateOf } from '../../view/tree.ts'
@@ -20,12 +22,13 @@ export function deleteOne(call: Call): Promise<number> {
       warn('Nothing was removed.')
       return EXIT.interrupted
     }
-    const { store } = place
-    const { removed, worktrees } = await removeWith(store, [session], () => store.remove(session, person(call)))
-    await sweep(place.home, removed)
+    const removed = await aside(place, (harness) => harness.remove(session, { by: person(call) }))
+    const left = removed.flatMap((each) => each.worktrees ?? [])
+    warnOfWorktrees(left)
+    if (!clientOf(place.store)) await sweep(place.home, removed)
     const events = removed.reduce((sum, each) => sum + each.events, 0)
     const bytes = removed.reduce((sum, each) => sum + each.bytes, 0)
-    if (call.is('json')) printJson({ session, folder, events, bytes, removed, worktrees })
+    if (call.is('json')) printJson({ session, folder, events, bytes, removed, worktrees: left.map(({ path }) => path) })
     else print(`Removed session ${shortId(session)} for good: ${countOf(events, 'event')}, ${sizeOf(bytes)}.`)
     return EXIT.ok
   })

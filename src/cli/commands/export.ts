@@ -1,10 +1,11 @@
-// `terret export`: a session as JSON lines, as a page to read, as one file that can be imported, or as a folder to look through.
+// `terret export`: a session as JSON lines, as a page to read, as one file that can be imported, as a page for a browser, or as a folder
+// to look through.
 import { closeSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import type { Card, Event, Store } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
 import { spoken } from '../present/text.ts'
-import { clean, safeJson } from '../present/clean.ts'
+import { clean, safeJson } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { allEvents, eventsBefore, foldAll } from '../state/log.ts'
 import { CUT, isStopped, noteText, type Outcome, outcomeOf, outcomeText, type ToolResult } from '../present/outcome.ts'
@@ -16,17 +17,21 @@ import { CallLog } from '../../view/calls.ts'
 import { withoutFolder } from '../../view/folder.ts'
 import { summaryOf, workflowIn } from './inspect.ts'
 
-const FORMATS = ['jsonl', 'md', 'json', 'folder'] as const
+const FORMATS = ['jsonl', 'md', 'json', 'html', 'folder'] as const
 
 export function exportTo(call: Call): Promise<number> {
-  const given = call.text('format') ?? 'jsonl'
+  if (call.is('html') && (call.text('format') ?? 'html') !== 'html')
+    throw new Refusal(EXIT.usage, '--html and --format name different formats. Give one of the two.')
+  const given = call.is('html') ? 'html' : (call.text('format') ?? 'jsonl')
   const format = FORMATS.find((each) => each === given)
   if (!format) throw new Refusal(EXIT.usage, `--format must be one of: ${FORMATS.join(', ')}, not "${given}".`)
   const out = call.text('out')
   if (format === 'folder' && out === undefined)
     throw new Refusal(EXIT.usage, '--out is missing. Usage: --format folder --out PATH')
   return readPlace(async (place) => {
-    const { session } = await sessionOf(place, call.words[0] ?? '')
+    const card = await sessionOf(place, call.words[0] ?? '')
+    const { session } = card
+    if (format === 'html') return writePage(call, place.store, card)
     if (format === 'folder') await writeFolder(place, session, out ?? '')
     else {
       const text = await exportText(place, session, format)
@@ -37,6 +42,24 @@ export function exportTo(call: Call): Promise<number> {
     else if (out !== undefined) warn(`Wrote ${clean(out)}.`)
     return EXIT.ok
   })
+}
+
+/** To standard output, or into a new file. What is left out, and how large it is, is said either way. */
+async function writePage(call: Call, store: Store, card: Card): Promise<number> {
+  const { contentText, pageWith, sessionFile, sizeText } = await import('../state/session-file.ts')
+  const file = await sessionFile(store, card)
+  const page = pageWith(file)
+  const bytes = Buffer.byteLength(page)
+  const out = call.text('out')
+  if (out === undefined) printRaw(page.trimEnd())
+  else writeNew(out, page)
+  const { session, left } = file
+  if (out !== undefined && call.is('json')) printJson({ session, format: 'html', out, bytes, left })
+  else {
+    warn(`Wrote ${out === undefined ? 'the page' : clean(out)}: ${sizeText(bytes)}, ${contentText(file)}.`)
+    for (const each of left) warn(`Left out: ${clean(each)}`)
+  }
+  return file.sessions[session]?.damaged ? EXIT.store : EXIT.ok
 }
 
 async function exportText({ store }: Place, session: string, format: 'jsonl' | 'md' | 'json'): Promise<string> {

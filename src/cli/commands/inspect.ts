@@ -1,9 +1,11 @@
 // `terret inspect`: the status, calls, cost, last answer and pending calls of a session.
 import type { Card, Event, Store, Usage } from '../../kernel/index.ts'
-import { type CacheMiss, contextReport, missIn } from '../../context/report.ts'
+import { contextReport } from '../../context/report.ts'
+import { type CacheMiss, missIn } from '../../view/context.ts'
+import type { ReportState } from '../../graphs/index.ts'
 import { cardsBelow } from '../../stores/plan/tree-cost.ts'
 import type { Call } from '../args.ts'
-import { oneLine } from '../present/clean.ts'
+import { oneLine } from '../../view/clean.ts'
 import { compactionLines, contextLines, missLines } from '../present/context.ts'
 import { pendingLines, wayLine } from '../present/ending.ts'
 import { EXIT, Refusal } from '../exit.ts'
@@ -16,9 +18,11 @@ import { type Place, readPlace, sessionOf, shortId } from '../state/place.ts'
 import { type Window, windowIn } from '../state/window.ts'
 import { print, printJson, printSaid, seatOf } from '../present/print.ts'
 import { flowOf } from '../state/flows.ts'
-import { isPlanned, stateIn, stopsOf } from '../state/workflows.ts'
+import { isPlanned } from '../state/workflows.ts'
+import { stateIn, stopsOf } from '../../view/node-stops.ts'
 import { CallLog, decisionsIn } from '../../view/calls.ts'
-import { taskOf, troubleText } from './list.ts'
+import { troubleText } from '../present/looked.ts'
+import { taskOf } from './list.ts'
 import { treeIn } from '../state/tree.ts'
 import { drawnTree, stateOf } from '../../view/tree.ts'
 import { counted, textOf } from '../../view/text.ts'
@@ -55,7 +59,7 @@ async function showSession(call: Call, place: Place, card: Card): Promise<number
     return EXIT.ok
   }
   const { created, runs, requests, calls, tools, text, cut, last } = summary
-  print(`Session   ${session}`)
+  print(`Session   ${oneLine(session, 600)}`)
   const why = card.status === 'idle' ? endedBy(last) : ''
   print(`State     ${stateOf(card)}${why}`)
   if (card.outage) print(`Outage    ${outageLine(card) ?? ''}`)
@@ -117,7 +121,7 @@ async function showContext(call: Call, { session, agent }: Card, window: Window,
     throw new Refusal(EXIT.usage, `Session ${shortId(session)} is a workflow: no model reads it, so it has no context.`)
   const report = await contextReport(store, session, window)
   if (call.is('json')) printJson(report)
-  else for (const line of [`Session   ${session}`, ...contextLines(report)]) print(line)
+  else for (const line of [`Session   ${oneLine(session, 600)}`, ...contextLines(report)]) print(line)
   return EXIT.ok
 }
 
@@ -134,7 +138,7 @@ export async function workflowIn(events: readonly Event[]) {
   const { reportFound } = await import('../../graphs/index.ts')
   const [created] = events
   const isFlow = created?.type === 'session.created' && flowOf(created.agent) !== null
-  const state = stateIn(events) ?? {}
+  const state = stateIn<ReportState>(events) ?? {}
   return { nodes: stopsOf(events, isFlow ? () => '' : reportFound), artifacts: state.artifacts ?? [], state }
 }
 

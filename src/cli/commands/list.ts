@@ -1,12 +1,12 @@
 // `terret list`: the sessions of this folder, newest first, or those of all folders.
 import type { Card, Store } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
-import { oneLine } from '../present/clean.ts'
+import { oneLine } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { cardsIn, notedFolders } from '../state/folders.ts'
 import { isAskedBelow } from '../state/log.ts'
 import { hasStore, readPlace, shortId } from '../state/place.ts'
-import { print, printJson, typed, warn } from '../present/print.ts'
+import { print, printJson, warn } from '../present/print.ts'
 import { type TreeCard, withTreeCost } from '../../stores/plan/tree-cost.ts'
 import { taskText } from '../state/workflows.ts'
 import { isQuarantined, stateOf } from '../../view/tree.ts'
@@ -18,11 +18,12 @@ export async function list(call: Call): Promise<number> {
   const limit = call.count('limit') ?? LIMIT
   const status = statusOf(call)
   const all = call.is('all')
+  const q = call.text('search')
   if (!hasStore()) return none(call)
   return readPlace(async (place) => {
     // One more than shown, to know whether there are more.
-    const wanted = { limit: limit + 1, ...(status ? { status } : {}) }
-    const cards = all ? await place.store.list({ newest: true, ...wanted }) : await cardsIn(place, wanted)
+    const wanted = { limit: limit + 1, ...(status ? { status } : {}), ...(q === undefined ? {} : { q }) }
+    const cards = all ? (await place.store.page({ order: 'newest', ...wanted })).cards : await cardsIn(place, wanted)
     if (cards.length === 0) {
       // Nothing has used the store yet: make sure it works before it counts as empty.
       await place.store.list({ limit: 1 })
@@ -32,9 +33,10 @@ export async function list(call: Call): Promise<number> {
     const noted = all ? notedFolders(place.home) : NOT_NOTED
     for (const card of shown) {
       const folder = all ? (card.folder ?? noted.get(card.session) ?? null) : place.folder
-      const task = await taskOf(place.store, card.session).catch(goneSince)
+      const json = call.is('json')
+      const task = (json ? null : namedBy(card)) ?? (await taskOf(place.store, card.session).catch(goneSince))
       if (task === null) continue
-      if (call.is('json')) {
+      if (json) {
         const { tokensOf } = await import('../../context/meter.ts')
         const contextTokens = await tokensOf(place.store, card.session, card.seq)
         printJson({ ...card, folder, task, contextTokens, waitsBelow: await isAskedBelow(place.store, card) })
@@ -70,8 +72,16 @@ function statusOf(call: Call): Status | undefined {
   return known
 }
 
+/** Null if it has no title, or one that is only the input of a report. */
+function namedBy({ title }: Card): string | null {
+  return title === undefined || title.startsWith('{"topic":') ? null : title
+}
+
 function none(call: Call): number {
-  if (!call.is('json'))
+  const sought = call.text('search')
+  if (sought !== undefined) {
+    if (!call.is('json')) warn(`No session here has "${oneLine(sought, 60)}" in its title, agent, id or labels.`)
+  } else if (!call.is('json'))
     warn('No sessions here yet. `terret run TASK` starts one; `terret list --all` looks everywhere.')
   return EXIT.ok
 }
@@ -100,13 +110,3 @@ function line(card: TreeCard, task: string, folder: string | null): string {
 }
 
 /** The error of the last try, and how to try again. */
-export function troubleText(session: string, trouble: NonNullable<Card['trouble']>): string {
-  const { attempts, reason, until } = trouble
-  const often = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts in a row'} failed`
-  const id = shortId(session)
-  const next =
-    until === null
-      ? `It is quarantined: no worker tries it any more. To try it again: ${typed(`resume ${id}`)}`
-      : `It is tried again after ${new Date(until).toISOString()}.`
-  return `${often} (${oneLine(reason, 400)}). ${next}`
-}

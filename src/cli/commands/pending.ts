@@ -7,7 +7,7 @@ import { heldIn, heldLines } from '../present/held.ts'
 import { pendingIn } from '../state/log.ts'
 import { hasStore, readPlace, type Place, sessionOf } from '../state/place.ts'
 import { print, printJson, seatOf, warn } from '../present/print.ts'
-import { mayWait } from '../../view/calls.ts'
+import { mayWait } from '../../view/pending.ts'
 
 const PAGE = 1_000
 

@@ -1,7 +1,7 @@
 // `terret prune`: removes old sessions with nothing left to do. Their cards select them; the store checks each one again.
 import type { Card, Removal, Store } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
-import { oneLine } from '../present/clean.ts'
+import { oneLine } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { sessionsIn } from '../state/folders.ts'
 import { removeWith, sweep, sweepLost } from '../state/leftovers.ts'
@@ -135,8 +135,7 @@ async function removeAll(
       for (let from = 0; from < wave.length; from += TOGETHER) {
         const ids = wave.slice(from, from + TOGETHER).map(({ root }) => root.session)
         const asked = (id: string) => store.remove(id, by).catch((error: unknown) => refused(error, kept))
-        const { removed: some } = await removeWith(store, ids, async () => (await Promise.all(ids.map(asked))).flat())
-        removed.push(...some)
+        removed.push(...(await removeWith(store, ids, async () => (await Promise.all(ids.map(asked))).flat())))
       }
     }
   } finally {

@@ -4,6 +4,7 @@ import type { Harness } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
+import { clientOf } from '../state/far.ts'
 import { allEvents, foldAll } from '../state/log.ts'
 import { inPlace, type Place, sessionOf, workplaceOf } from '../state/place.ts'
 import { type Ear, setupOf, withHarness, work } from '../state/work.ts'
@@ -22,6 +23,11 @@ export async function resumeSession(place: Place, card: Card, call: Call, messag
   const { session: id, status, agent } = card
   if (status === 'terminated')
     throw new Refusal(EXIT.conflict, `Session ${id} is closed. \`terret fork ${id}\` goes on from it.`)
+  const client = clientOf(place.store)
+  if (client) {
+    const { farSay } = await import('../remote/driven.ts')
+    return farSay(client.session(id), place, call, { task: message, after: card.seq })
+  }
   const setup = await setupOf(place, await workplaceOf(place, id), call, agent)
   const drive = async (harness: Harness, ear: Ear): Promise<number> => {
     const session = harness.session(id)

@@ -2,6 +2,7 @@
 import type { Harness } from '../../index.ts'
 import type { Call } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
+import { clientOf } from '../state/far.ts'
 import { startIn } from '../state/folders.ts'
 import { inPlace, type Place, sessionOf, workplaceOf } from '../state/place.ts'
 import { agentWanted, type Ear, setupOf, withHarness, work } from '../state/work.ts'
@@ -14,7 +15,11 @@ export async function run(call: Call): Promise<number> {
     throw new Refusal(EXIT.usage, '--session goes with --continue: terret run --continue --session ID TASK')
   if (goesOn && call.text('agent') !== undefined)
     throw new Refusal(EXIT.usage, 'A session keeps its agent, so --agent and --continue exclude each other.')
-  return inPlace((place) => (goesOn ? goOn(place, call, task) : begin(place, call, task)))
+  return inPlace(async (place) => {
+    const client = clientOf(place.store)
+    if (client) return (await import('../remote/driven.ts')).farRun(client, place, call, task)
+    return goesOn ? goOn(place, call, task) : begin(place, call, task)
+  })
 }
 
 async function begin(place: Place, call: Call, task: string): Promise<number> {

@@ -2,13 +2,17 @@
 import type { Harness } from '../../index.ts'
 import type { Call } from '../args.ts'
 import { EXIT } from '../exit.ts'
+import { clientOf } from '../state/far.ts'
 import { inPlace, sessionOf, shortId, workplaceOf } from '../state/place.ts'
+import { lookedText } from '../present/looked.ts'
 import { print, printJson } from '../present/print.ts'
 import { setupOf, withHarness } from '../state/work.ts'
 
 export function wake(call: Call): Promise<number> {
   return inPlace(async (place) => {
     const { session, agent } = await sessionOf(place, call.words[0] ?? '')
+    const client = clientOf(place.store)
+    if (client) return (await import('../remote/driven.ts')).farWake(client.session(session), call)
     const setup = await setupOf(place, await workplaceOf(place, session), call, agent)
     const look = async (harness: Harness): Promise<number> => {
       const looked = await harness.wake(session)
@@ -20,14 +24,4 @@ export function wake(call: Call): Promise<number> {
     }
     return withHarness(place, setup, call, look, agent)
   })
-}
-
-export function lookedText(
-  id: string,
-  looked: { readonly type: string; readonly waiting?: string; readonly until?: number | null },
-): string {
-  if (looked.type === 'contended') return `${id}: another worker drives it.`
-  if (looked.type !== 'rested') return `${id}: ${looked.type}.`
-  const until = looked.until ? `, until ${new Date(looked.until).toISOString()}` : ''
-  return `${id}: rests, waiting for ${looked.waiting ?? 'nothing'}${until}.`
 }

@@ -1,7 +1,7 @@
 // `terret worktree`: the worktrees of subagents in this folder, and what becomes of them.
 import type { Call } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { oneLine } from '../present/clean.ts'
+import { oneLine } from '../../view/clean.ts'
 import { print, printJson } from '../present/print.ts'
 import { inPlace, type Place, readPlace } from '../state/place.ts'
 

@@ -6,18 +6,19 @@ import { join } from 'node:path'
 import type { Card, Model, ModelFailure, Reply, Request, Store } from '../../kernel/index.ts'
 import { endpointsOf, modelsFor, routesFor } from '../state/agent.ts'
 import type { Call } from '../args.ts'
-import { oneLine } from '../present/clean.ts'
+import { oneLine } from '../../view/clean.ts'
 import type { McpEntry } from '../state/config.ts'
 import { EXIT, endOf } from '../exit.ts'
 import { homeOf, makeHome, realFolder } from '../state/home.ts'
-import { hasStore, makeReadable, readPlace, sessionOf } from '../state/place.ts'
+import { hasFile, makeReadable, placed, readPlace, sessionOf } from '../state/place.ts'
 import { print, printJson, typed } from '../present/print.ts'
 import { clock, serverOf, toolsText, tried } from '../state/servers.ts'
 import { seenIn, unlike, writeSeen } from '../state/store-fingerprint.ts'
+import { fileOnly, openFile, openStore, storeNamed } from '../state/store-place.ts'
 import { type Setup, setupHere } from '../state/setup.ts'
 import { windowOf } from '../state/window.ts'
 import { parseArgs } from 'node:util'
-import { type Event, Fault, listModels, type RoutedWorkload, routeProfiles, sqlite } from '../../index.ts'
+import { type Event, Fault, listModels, type RoutedWorkload, routeProfiles } from '../../index.ts'
 import { nearest } from '../../options.ts'
 import { type Examination, examineLog } from '../../replay.ts'
 
@@ -47,17 +48,17 @@ async function examineSession(call: Call, name: string): Promise<number> {
     return code
   }
   if (file !== undefined) return look(name, file)
-  const { session, database } = await readPlace(async (place) => {
-    return { session: (await sessionOf(place, name)).session, database: place.home.database }
+  const { session, at } = await readPlace(async (place) => {
+    return { session: (await sessionOf(place, name)).session, at: place.at }
   })
-  return look(session, database)
+  return look(session, at?.type === 'postgres' ? at.url : (at?.file ?? ''))
 }
 
 /** The user accepts that actions done since then may be repeated. */
 async function accept(call: Call): Promise<number> {
-  const home = homeOf()
+  const { home, at } = placed()
+  const place = fileOnly(at, '--accept-store', 'A database is checked by the store itself: `terret store check`.')
   makeHome(home)
-  const { sqlite } = await import('../../stores/sqlite/sqlite.ts')
   if (!existsSync(home.database)) {
     rmSync(home.seen, { force: true })
     rmSync(`${home.database}-mark`, { force: true })
@@ -65,7 +66,7 @@ async function accept(call: Call): Promise<number> {
     else print('There is no database. The next run makes a new one.')
     return EXIT.ok
   }
-  const file = sqlite(home.database)
+  const file = await openFile(place)
   try {
     const mark = await file.mark()
     writeSeen(home, mark)
@@ -81,20 +82,20 @@ async function accept(call: Call): Promise<number> {
 async function store(): Promise<readonly Finding[]> {
   const what = 'store'
   try {
-    const home = homeOf()
+    const { home, at } = placed()
     makeReadable(home, true)
-    const seen = hasStore(home) ? seenIn(home) : null
-    const { sqlite } = await import('../../stores/sqlite/sqlite.ts')
-    const file = sqlite(home.database)
+    const seen = at.type === 'file' && hasFile(home) ? seenIn(home) : null
+    const file = at.type === 'file' ? await openFile(at) : null
+    const open = file ?? (await openStore(at))
     try {
-      const cards = await file.list({ limit: SESSIONS_MAX })
+      const cards = await open.list({ limit: SESSIONS_MAX })
       const count = cards.length === SESSIONS_MAX ? `${SESSIONS_MAX} or more` : cards.length
-      const wrong = seen && (await unlike(file, seen))
-      const detail = wrong || `${home.database}, ${count} sessions`
+      const wrong = (file && seen && (await unlike(file, seen))) ?? (await open.moved())
+      const detail = wrong || `${at.shown}, ${count} sessions`
       const about: Finding = { what, status: wrong ? 'misconfigured' : 'ok', detail }
-      return [about, ...room(home.folder), ...(await damaged(file, cards))]
+      return [about, ...room(home.folder), ...(await damaged(open, cards))]
     } finally {
-      await file.close()
+      await open.close()
     }
   } catch (error) {
     return [{ what, status: 'misconfigured', detail: endOf(error).text }]
@@ -326,8 +327,9 @@ export async function doctor(args: readonly string[]): Promise<{ readonly text: 
   const options = { session: { type: 'string' }, store: { type: 'string' }, json: { type: 'boolean' } } as const
   const { session, store, json } = parseArgs({ args: [...args], options }).values
   if (!session || !store) throw new TypeError('Say which session to look at: terret doctor --session ID --store FILE.')
-  if (!existsSync(store)) throw new Fault('invalid_input', `There is no file ${store}.`)
-  const { events, damage } = await readLog(store, session)
+  const at = storeNamed(homeOf(), store, { what: '--store', from: process.cwd() })
+  if (at.type === 'file' && !existsSync(at.file)) throw new Fault('invalid_input', `There is no file ${store}.`)
+  const { events, damage } = await readLog(await openStore(at), session)
   if (events.length === 0 && damage === null) throw new Fault('session_missing', `There is no session ${session}.`)
   const examination = examineLog(events)
   const code = damage === null && examination.findings.length === 0 ? 0 : 1
@@ -337,8 +339,7 @@ export async function doctor(args: readonly string[]): Promise<{ readonly text: 
 
 type Log = { readonly events: readonly Event[]; readonly damage: string | null }
 
-async function readLog(file: string, session: string): Promise<Log> {
-  const store = sqlite(file)
+async function readLog(store: Store, session: string): Promise<Log> {
   const events: Event[] = []
   try {
     for (;;) {

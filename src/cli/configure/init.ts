@@ -2,7 +2,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Call } from '../args.ts'
-import { clean } from '../present/clean.ts'
+import { clean } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { makeFolder } from '../../stores/plan/folder.ts'
 import { homeOf, makeHome } from '../state/home.ts'

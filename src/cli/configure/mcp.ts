@@ -1,9 +1,9 @@
-// `terret mcp`: adds, lists and removes the MCP servers of the user configuration, and approves their changes. `add` and `approve`
-// connect to a server. Only names of variables are written, never their values.
+// `terret mcp`: adds, lists and removes the MCP servers of the user configuration, and approves their changes; `serve` is a server
+// itself. `add` and `approve` connect to a server. Only names of variables are written, never their values.
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { Call } from '../args.ts'
-import { oneLine, safeJson } from '../present/clean.ts'
+import { oneLine, safeJson } from '../../view/clean.ts'
 import { type McpEntry, parseFields, readSettings } from '../state/config.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { makeFolder } from '../../stores/plan/folder.ts'
@@ -12,10 +12,13 @@ import { codeOf, readPlain } from '../state/plain-file.ts'
 import { print, printJson, printQuoted, typed } from '../present/print.ts'
 import { look, serverNamed, serverOf, toolsText, type Tried, tried } from '../state/servers.ts'
 import { setupHere } from '../state/setup.ts'
+import { SERVE_FLAGS } from '../table.ts'
 import { isObject } from '../../view/json.ts'
 
 export async function mcp(call: Call): Promise<number> {
   const [verb, name, ...command] = call.words
+  checkFlags(call, verb)
+  if (verb === 'serve' && name === undefined) return (await import('../serve/mcp.ts')).serveMcp(call)
   const file = join(homeOf().config, 'config.json')
   const servers = readSettings(file)?.mcp ?? {}
   if (verb === 'list') return show(call, servers)
@@ -24,7 +27,7 @@ export async function mcp(call: Call): Promise<number> {
   if (name === undefined || (verb !== 'add' && verb !== 'remove'))
     throw new Refusal(
       EXIT.usage,
-      'Usage: terret mcp add NAME -- COMMAND…, list, call NAME TOOL JSON, approve NAME, or remove NAME',
+      'Usage: terret mcp add NAME -- COMMAND…, list, call NAME TOOL JSON, approve NAME, remove NAME, or serve',
     )
   const known = Object.hasOwn(servers, name)
   if (verb === 'remove' && !known)
@@ -38,6 +41,15 @@ export async function mcp(call: Call): Promise<number> {
   if (call.is('json')) printJson({ name, server: entry, config: file, ...(found ? { tools: found.tools } : {}) })
   else for (const line of entry ? addedLines(name, found) : [`Removed ${oneLine(name)}.`]) print(line)
   return EXIT.ok
+}
+
+const ADD_FLAGS = ['url', 'env', 'header', 'required', 'unchecked']
+
+/** One table has the flags of all its verbs, so what belongs to another verb is refused here. */
+function checkFlags(call: Call, verb: string | undefined): void {
+  const others = verb === 'serve' ? [...ADD_FLAGS, 'json'] : SERVE_FLAGS
+  const wrong = others.find((flag) => call.is(flag) || call.text(flag) !== undefined || call.texts(flag).length > 0)
+  if (wrong !== undefined) throw new Refusal(EXIT.usage, `\`terret mcp ${verb ?? ''}\` has no flag --${wrong}.`)
 }
 
 /** A server that cannot be reached now would be missing in every run, so it is refused before anything is written. */

@@ -1,6 +1,6 @@
 // `terret models`: the hosts that can be named, and with a host the models that it offers, each with its window and price.
 import type { Call } from '../args.ts'
-import { oneLine } from '../present/clean.ts'
+import { oneLine } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { endpointsOf } from '../state/agent.ts'
 import { print, printJson, warn } from '../present/print.ts'

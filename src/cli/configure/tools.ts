@@ -1,7 +1,7 @@
 // `terret tools`: the tools that an agent has in this folder, with what each may do and whether it is asked about. It runs none.
 import type { Tool } from '../../index.ts'
 import type { Call } from '../args.ts'
-import { oneLine } from '../present/clean.ts'
+import { oneLine } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { makeHome } from '../state/home.ts'
 import { print, printJson, warn } from '../present/print.ts'

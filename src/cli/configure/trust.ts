@@ -1,7 +1,7 @@
 // `terret trust`: from now on a folder's configuration, AGENTS.md and keys are read. Recorded by real path.
 import { resolve } from 'node:path'
 import type { Call } from '../args.ts'
-import { clean } from '../present/clean.ts'
+import { clean } from '../../view/clean.ts'
 import { EXIT } from '../exit.ts'
 import { type Home, homeOf, realFolder } from '../state/home.ts'
 import { print, printJson } from '../present/print.ts'

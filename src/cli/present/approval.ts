@@ -5,7 +5,7 @@ import { skeleton } from '../../view/lookalike.ts'
 import { WRITERS, toolIn } from '../state/agent.ts'
 import { type Kept, keepRule } from '../state/kept.ts'
 import type { Setup } from '../state/setup.ts'
-import { oneLine } from './clean.ts'
+import { oneLine } from '../../view/clean.ts'
 
 type Word =
   | { readonly type: 'yes' | 'all' | 'always' | 'later' | 'whole' | 'unclear' }

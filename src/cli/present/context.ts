@@ -1,8 +1,9 @@
 // What the next request of a session holds, as lines: a bar, a table by source, and what was cut and missed before. It decides nothing.
-import type { CacheMiss, CompactionRecord, ContextReport, ContextSource } from '../../context/report.ts'
-import { counted } from '../../view/text.ts'
+import type { ContextReport, ContextSource } from '../../context/report.ts'
+import { type CacheMiss, type CompactionRecord, SOURCE_NAMES } from '../../view/context.ts'
+import { counted, percent } from '../../view/text.ts'
 import { usdText } from '../../view/usd.ts'
-import { oneLine } from './clean.ts'
+import { oneLine } from '../../view/clean.ts'
 import { clippedToWidth, widthOf } from './text.ts'
 
 const BAR = 24
@@ -54,7 +55,7 @@ function tableLines({ sources, tokens }: ContextReport): readonly string[] {
   const kinds = [...new Set(sources.map(({ source }) => source))]
   const rows = kinds.flatMap((kind) => {
     const all = sources.filter(({ source }) => source === kind)
-    const whole = row(`${NAMES[kind]}${countText(all)}`, sum(all, 'tokens'), tokens)
+    const whole = row(`${SOURCE_NAMES[kind]}${countText(all)}`, sum(all, 'tokens'), tokens)
     const named = all.filter(({ name }) => name !== undefined).toSorted((a, b) => b.tokens - a.tokens)
     const some = named.slice(0, NAMES_SHOWN)
     const rest = named.slice(NAMES_SHOWN)
@@ -67,19 +68,6 @@ function tableLines({ sources, tokens }: ContextReport): readonly string[] {
     ]
   })
   return ['The next request holds', ...rows, row('in all', tokens, tokens)]
-}
-
-const NAMES: Readonly<Record<ContextSource['source'], string>> = {
-  instructions: 'instructions',
-  tool: 'tools',
-  pin: 'pinned messages',
-  summary: 'summary of what was cut',
-  context: 'from hooks and memory',
-  notice: 'notices of the harness',
-  user: 'messages of users',
-  assistant: 'messages of the model',
-  result: 'results of tools',
-  cleared: 'results that were cleared',
 }
 
 function countText(all: readonly ContextSource[]): string {
@@ -126,13 +114,6 @@ function lastOf<T>(all: readonly T[], name: string, line: (each: T) => string): 
   const shown = all.slice(-EVENTS_SHOWN)
   const more = all.length - shown.length
   return [...(more > 0 ? [`${name.padEnd(9)} ${counted(more, 'earlier time')}`] : []), ...shown.map(line)]
-}
-
-/** `43 %`, and never 100 % of what is not full. */
-export function percent(part: number, whole: number): string {
-  const share = (100 * part) / Math.max(1, whole)
-  if (share > 0 && share < 1) return '<1 %'
-  return `${share >= 100 ? Math.round(share) : Math.floor(share)} %`
 }
 
 function bar(share: number, columns: number, empty = '░'): string {

@@ -1,7 +1,7 @@
 // The output at the end of a run: the answer on standard output; its status, cost and next command on standard error.
 import type { Pending, Result } from '../../index.ts'
 import { fitted, type Paint } from './text.ts'
-import { clean, oneLine } from './clean.ts'
+import { clean, oneLine } from '../../view/clean.ts'
 import { EXIT } from '../exit.ts'
 import { shortId } from '../state/place.ts'
 import { hiddenText, painted, type Room, shownCall } from './preview.ts'

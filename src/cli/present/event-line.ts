@@ -1,8 +1,8 @@
 // One event as one line for people. Everything in it is cleaned; `--json` has all of it.
 import type { Event } from '../../kernel/index.ts'
-import { oneLine, safeJson } from './clean.ts'
+import { oneLine, safeJson } from '../../view/clean.ts'
 import { decisionText, lastLineOf, noteText, outcomeOf, outcomeText } from './outcome.ts'
-import { isCheckpoint } from '../state/workflows.ts'
+import { isCheckpoint } from '../../view/node-stops.ts'
 
 export function eventLine(event: Event): string {
   const at = new Date(event.at).toISOString().slice(11, 19)

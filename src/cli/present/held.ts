@@ -1,6 +1,6 @@
 // Shows what a held, imported session would do, for the person who may release it. It only reads.
 import type { Event, Json, Session, Store } from '../../kernel/index.ts'
-import { oneLine } from './clean.ts'
+import { oneLine } from '../../view/clean.ts'
 import type { Showing } from './ending.ts'
 import { allEvents, foldAll } from '../state/log.ts'
 import { shortId } from '../state/place.ts'

@@ -1,7 +1,7 @@
 // Messages for a provider that does not answer or a run that cannot begin, and how long to wait for it.
 import type { StreamEvent } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
-import { oneLine } from './clean.ts'
+import { oneLine } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }

@@ -2,7 +2,7 @@
 // the model; for a person it failed. Results may come from files, so their fields are checked.
 import type { BlobRef, CallStatus, Event, Json } from '../../kernel/index.ts'
 import { clippedToWidth } from './text.ts'
-import { oneLine, shownLine } from './clean.ts'
+import { oneLine, shownLine } from '../../view/clean.ts'
 import { isObject, type JsonObject, parsed } from '../../view/json.ts'
 
 export type ToolResult = Pick<

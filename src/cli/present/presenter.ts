@@ -2,7 +2,7 @@
 // both show alike; a form draws the rest: progress.ts as a line for each event, chat-view.ts as a chat. It decides nothing.
 import type { StreamEvent } from '../../index.ts'
 import { CHANGED } from '../../context/summary.ts'
-import { oneLine } from './clean.ts'
+import { oneLine } from '../../view/clean.ts'
 import { outageText } from './outage.ts'
 import { decisionText, isMark, isStopped, noteText } from './outcome.ts'
 import type { Moving, Surface } from './screen.ts'

@@ -4,7 +4,7 @@
 import type { Pending } from '../../index.ts'
 import type { FileChange, Preview } from '../../tools/files/preview.ts'
 import { broken, type Paint, widthOf } from './text.ts'
-import { endShown, exposedLine, oneLine, safeJson, shownLine } from './clean.ts'
+import { endShown, exposedLine, oneLine, safeJson, shownLine } from '../../view/clean.ts'
 import { isObject } from '../../view/json.ts'
 import { counted } from '../../view/text.ts'
 

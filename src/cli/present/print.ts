@@ -1,9 +1,10 @@
 // Writes lines: answers to standard output, everything else to standard error. Also asks the one question of a command.
-import { basename, isAbsolute, relative } from 'node:path'
+import { basename, isAbsolute, join, relative, resolve } from 'node:path'
 import { fitted, type Paint, paintsOf, saidText, spoken } from './text.ts'
-import { clean, safeJson } from './clean.ts'
+import { clean, safeJson } from '../../view/clean.ts'
 import { quoted, type Room } from './preview.ts'
 import { createInterface } from 'node:readline'
+import { EXIT, Refusal } from '../exit.ts'
 
 export function print(text: string): void {
   printRaw(fitted(text, seatOf(process.stdout).room.columns))
@@ -35,15 +36,32 @@ export function warn(text: string): void {
   process.stderr.write(`${fitted(text, seatOf(process.stderr).room.columns)}\n`)
 }
 
+/** The folder of `--data`, which printed commands name too; null for the usual one. */
+let dataFolder: string | null = null
+
+/** From here on this process keeps its sessions in this folder. */
+export function keepIn(folder: string | undefined): void {
+  if (folder?.trim() === '') throw new Refusal(EXIT.usage, '--data is empty. Name a folder.')
+  dataFolder = folder === undefined ? null : resolve(folder)
+  if (dataFolder === null) return
+  process.env['TERRET_HOME'] = dataFolder
+  process.env['TERRET_STORE'] = join(dataFolder, 'terret.db')
+}
+
 /**
  * A command the user can type here: `terret …` if it was run by that name, else `node FILE …`. A printed command must run as printed.
  */
 export function typed(words: string): string {
   const [, script = ''] = process.argv
-  if (/^terret(?:\.\w+)?$/.test(basename(script))) return `terret ${words}`
-  const near = relative(process.cwd(), script)
-  const path = near === '' || near.startsWith('..') || isAbsolute(near) ? script : near
-  return `node ${/^[\w./@+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`} ${words}`
+  const all = dataFolder === null ? words : `${words} --data ${near(dataFolder)}`
+  return /^terret(?:\.\w+)?$/.test(basename(script)) ? `terret ${all}` : `node ${near(script)} ${all}`
+}
+
+/** A path to type in this folder. */
+export function near(path: string): string {
+  const way = relative(process.cwd(), path)
+  const shown = way === '' || way.startsWith('..') || isAbsolute(way) ? path : way
+  return /^[\w./@+-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", "'\\''")}'`
 }
 
 /** Lines of a call shown without a terminal. */

@@ -1,18 +1,20 @@
 // The progress of a session for `run`, `resume` and `start`: a line for each event, and at a terminal a spinner for the current one.
 // All text of models, tools and files is cleaned first. It decides nothing.
 import type { Json, StreamEvent } from '../../index.ts'
+import type { ReportState } from '../../graphs/index.ts'
 import type { BashLine } from '../../tools/index.ts'
 import { Cleaner, clippedToWidth, clippedEnd, type Paint, paintsOf, saidText, widthOf } from './text.ts'
-import { oneLine, safeJson } from './clean.ts'
+import { oneLine, safeJson } from '../../view/clean.ts'
 import { CUT, outcomeOf, outcomeText, tailOf } from './outcome.ts'
 import { type Form, type Logged, type Of, Presenter } from './presenter.ts'
 import { type Moving, PlainLines, Screen, type Surface } from './screen.ts'
-import { failureOf, isPlanned, stateOfReply } from '../state/workflows.ts'
+import { isPlanned } from '../state/workflows.ts'
+import { failureOf, stateOfReply } from '../../view/node-stops.ts'
 import { textOf } from '../../view/text.ts'
 import { usdText } from '../../view/usd.ts'
 
 /** The result of a workflow node, from the state after it. */
-export type Found = (node: string, state: NonNullable<ReturnType<typeof stateOfReply>>) => string
+export type Found = (node: string, state: Partial<ReportState>) => string
 
 /** Context from before the first event. */
 export type Before = {
@@ -195,7 +197,7 @@ export class Progress implements Form {
   }
 
   #planned(event: Of<'agent.message'>): string | null {
-    const state = stateOfReply(event) ?? {}
+    const state = stateOfReply<ReportState>(event) ?? {}
     const done = this.#done.map((name) => `✓ ${name.padEnd(NODE_WIDTH)} ${oneLine(this.#found(name, state))}`.trimEnd())
     this.#done = []
     for (const [index, { tool }] of event.calls.entries()) {

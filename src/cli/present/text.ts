@@ -1,7 +1,8 @@
 // Text on its way to a chat's screen: cleaned piece by piece, measured in columns, broken into rows. Pure: it draws nothing.
 import { stripVTControlCharacters } from 'node:util'
+import { columnsOf, WIDE } from '../../view/columns.ts'
 import { TAB } from '../../view/lookalike.ts'
-import { clean } from './clean.ts'
+import { clean } from '../../view/clean.ts'
 
 /** An end that may join the next piece: half a surrogate pair, a carriage return, an emoji that may be combined. */
 const UNSURE =
@@ -63,8 +64,6 @@ export function fitted(text: string, columns: number): string {
   return text.split('\n').map(fit).join('\n')
 }
 
-const WIDE =
-  /\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1b000}-\u{1b2ff}\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}]/u
 /** A line can be broken at spaces, and around wide letters. */
 const WORDS = new RegExp(`\\s+|${WIDE.source}|(?:(?!${WIDE.source})\\S)+`, 'gu')
 const NARROW = /^[\x20-\x7e]*$/
@@ -80,12 +79,6 @@ export function widthOf(text: string): number {
   const plain = stripVTControlCharacters(text)
   for (const each of plain) width += columnsOf(each)
   return Math.max(width, Math.ceil(plain.length / UNITS_PER_COLUMN))
-}
-
-function columnsOf(character: string): number {
-  if (/\p{M}|\p{Cf}/u.test(character)) return 0
-  if (character === '\t') return 8
-  return WIDE.test(character) ? 2 : 1
 }
 
 /** Its beginning, at most so wide. For text without colours. */

@@ -85,7 +85,7 @@ function isDue({ status, due }: Card): boolean {
   return due !== null || status === 'running'
 }
 
-function isSoon({ due }: Card, now: number): boolean {
+export function isSoon({ due }: Card, now: number): boolean {
   return due !== null && due <= now + SOON_MS
 }
 

@@ -82,6 +82,8 @@ export type Settings = ModelSettings & {
   /** false: no tools to merge and discard the worktrees of children. */
   readonly worktrees?: boolean
   readonly endpoints?: Readonly<Record<string, EndpointEntry>>
+  /** Where the sessions are. Read by store-place.ts alone, before anything else is. */
+  readonly store?: string
 }
 
 /** `extract`: a model is asked after some runs what later ones should know. It costs money, so it is off unless it is set. */
@@ -340,4 +342,5 @@ const CHECKS: { readonly [K in keyof Settings]-?: Check<NonNullable<Settings[K]>
   board: flag,
   worktrees: flag,
   endpoints: table(endpoint),
+  store: text,
 }

@@ -78,7 +78,8 @@ export function flowNamed({ files }: Flows, id: string, builtIn: readonly string
   if (found) return found
   const names = [...builtIn, ...files.map((file) => file.id)]
   const near = nearest(id, names)
-  const hint = near === null ? `Choose one of: ${names.join(', ') || 'none'}.` : `Did you mean "${near}"?`
+  const choice = names.length === 0 ? 'None is defined.' : `Choose one of: ${names.join(', ')}.`
+  const hint = near === null ? choice : `Did you mean "${near}"?`
   throw new Refusal(EXIT.missing, `There is no workflow "${id}". ${hint}`)
 }
 

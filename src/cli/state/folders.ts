@@ -6,6 +6,7 @@ import type { Card, Store } from '../../kernel/index.ts'
 import type { Home } from './home.ts'
 import { codeOf, isErrno } from './plain-file.ts'
 import { EXIT, Refusal } from '../exit.ts'
+import { isFound } from '../../stores/plan/facts.ts'
 
 type Kept = { readonly home: Home; readonly store: Store }
 
@@ -72,8 +73,8 @@ export async function startIn<T>(
   { home, store }: Kept,
   folder: string,
   start: (as: { readonly id: string; readonly folder: string }) => Promise<T>,
+  id: string = randomUUID(),
 ): Promise<T> {
-  const id = randomUUID()
   const started = await start({ id, folder })
   if ((await store.card(id))?.folder === undefined) recordFolder(home, { session: id, folder })
   return started
@@ -82,13 +83,15 @@ export async function startIn<T>(
 /** The sessions of this folder, the last that was started first. Those of the side file are from before the others. */
 export async function cardsIn(
   { home, folder, store }: Kept & { readonly folder: string },
-  { status, limit = Number.MAX_SAFE_INTEGER }: Wanted = {},
+  { status, q, limit = Number.MAX_SAFE_INTEGER }: Wanted = {},
 ): Promise<readonly Card[]> {
-  const cards = [...(await store.list({ folder, newest: 'made', limit, ...(status ? { status } : {}) }))]
+  const given = { ...(status ? { status } : {}), ...(q === undefined ? {} : { q }) }
+  const cards = [...(await store.page({ folder, order: 'made', limit, ...given })).cards]
   for (const [session, where] of [...notedFolders(home)].reverse()) {
     if (cards.length >= limit) break
     const card = where === folder ? await store.card(session) : null
-    if (card && card.folder === undefined && (status ?? card.status) === card.status) cards.push(card)
+    const wanted = card && card.folder === undefined && (status ?? card.status) === card.status
+    if (wanted && isFound(card, q ?? '')) cards.push(card)
   }
   return cards
 }
@@ -98,7 +101,7 @@ export function notedFolders(home: Pick<Home, 'folders'>): ReadonlyMap<string, s
   return new Map(startedSessions(home).map(({ session, folder }) => [session, folder]))
 }
 
-type Wanted = { readonly status?: Card['status'] | undefined; readonly limit?: number }
+type Wanted = { readonly status?: Card['status'] | undefined; readonly q?: string; readonly limit?: number }
 
 export async function sessionsIn(place: Kept & { readonly folder: string }): Promise<ReadonlySet<string>> {
   return new Set((await cardsIn(place)).map(({ session }) => session))

@@ -2,8 +2,9 @@
 // session itself, so nothing is lost if that is refused. The next prune finds what a crash left behind.
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Removed } from '../../index.ts'
 import type { Removal, Store } from '../../kernel/index.ts'
-import { clean } from '../present/clean.ts'
+import { clean } from '../../view/clean.ts'
 import { forgetFolders } from './folders.ts'
 import type { Home } from './home.ts'
 import { runtimeDir } from './memory.ts'
@@ -18,23 +19,21 @@ export async function sweep(home: Home, removed: readonly Removal[]): Promise<vo
   tried(home.folders, () => forgetFolders(home, new Set(removed.map(({ session }) => session))))
 }
 
-/**
- * Removes sessions with `remove`, and their worktrees without changes. Those with changes stay and are named. Returns what was removed,
- * and the paths of the worktrees that stay.
- */
+/** Removes sessions with `remove`, and their worktrees without changes. Those with changes stay and are named. */
 export async function removeWith(
   store: Store,
   sessions: readonly string[],
   remove: () => Promise<readonly Removal[]>,
-): Promise<{ readonly removed: readonly Removal[]; readonly worktrees: readonly string[] }> {
-  const { sweepRemoved, workedIn } = await import('../../tools/worktrees/removed.ts')
-  const worked = (await Promise.all(sessions.map((session) => workedIn(store, session)))).flat()
-  const removed = await remove()
-  const { worktrees, troubles } = await sweepRemoved(store, worked)
-  for (const why of troubles) warn(clean(`A worktree of it could not be looked at: ${why}`))
-  for (const { path, branch } of worktrees)
+): Promise<readonly Removal[]> {
+  const gone = await (await import('../../tools/worktrees/removed.ts')).removeWith(store, sessions, remove)
+  for (const why of gone.troubles) warn(clean(`A worktree of it could not be looked at: ${why}`))
+  warnOfWorktrees(gone.worktrees)
+  return gone.removed
+}
+
+export function warnOfWorktrees(left: NonNullable<Removed['worktrees']>): void {
+  for (const { path, branch } of left)
     warn(clean(`The worktree ${path} (${branch}) has changes or is in use, and stays. See: terret worktree`))
-  return { removed, worktrees: worktrees.map(({ path }) => path) }
 }
 
 /** What the last removals left of other files, as after a crash. */
@@ -67,7 +66,7 @@ async function sweepTraces({ folder }: Home, removed: readonly Removal[]): Promi
   const projects = namesIn(join(folder, 'traces')).map((name) => join(folder, 'traces', name))
   const files = new Map(projects.flatMap((project) => namesIn(project).map((name) => [name, project] as const)))
   if (files.size === 0) return
-  const { traceIdOf } = await import('../../tracing/span.ts')
+  const { traceIdOf } = await import('../../view/spans/span.ts')
   const emptied = new Set<string>()
   for (const { session, events } of removed.filter((each) => !each.session.includes('~'))) {
     for (let run = 1; run <= events; run++) {

@@ -1,10 +1,10 @@
 // Reads logs for commands: all events, the folded session, and the calls that wait for a person. It only reads.
 import type { Pending } from '../../index.ts'
-import { type Card, EMPTY, type Event, fold, FOLD_VERSION, type Session, type Store } from '../../kernel/index.ts'
-import { saidBefore } from '../../tools/policy/covered.ts'
-import { cardsBelow, withTreeUsd } from '../../stores/plan/tree-cost.ts'
-import { mayWait, waitingIn } from '../../view/calls.ts'
+import { type Card, EMPTY, type Event, fold, type Session, type Store } from '../../kernel/index.ts'
+import { cardsBelow } from '../../stores/plan/tree-cost.ts'
+import { mayWait } from '../../view/pending.ts'
 import { EXIT, Refusal } from '../exit.ts'
+import { aside } from './without-driving.ts'
 
 const PAGE = 1_000
 
@@ -42,9 +42,7 @@ export function foldAll(events: readonly Event[]): Session {
 
 /** The pending calls of a session and its children. */
 export async function pendingIn(store: Store, root: string): Promise<readonly Pending[]> {
-  const cards = (await store.list({ root, limit: PAGE })).filter(mayWait)
-  const all = await Promise.all(cards.map(({ session }) => waitingIn(session, (id) => headOf(store, id), saidBefore)))
-  return withTreeUsd(store, all.flat())
+  return aside({ store }, (harness) => harness.session(root).pending())
 }
 
 /** Does this session wait for a person, or only for a child that does? */
@@ -61,12 +59,4 @@ export async function isAskedBelow(store: Store, card: Card): Promise<boolean> {
   if (below.some(({ status }) => status === 'requires_action')) return true
   const isOpen = ({ path, sessionId }: Pending): boolean => path.includes(card.session) && sessionId !== card.session
   return below.length > 0 && (await pendingIn(store, card.root)).some(isOpen)
-}
-
-/** The folded session, from its snapshot and later events. What the guard counted may stand beside it there; nothing here reads it. */
-async function headOf(store: Store, session: string): Promise<Session> {
-  const kept = await store.snapshot(session)
-  let head = kept?.version === FOLD_VERSION ? (JSON.parse(kept.body) as Session) : EMPTY
-  for await (const event of eventsOf(store, session, head.seq)) head = fold(head, event)
-  return head
 }

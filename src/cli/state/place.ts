@@ -1,16 +1,23 @@
 // The opened data folder: its store, and sessions by the short ids people type. A command opens one place and closes it at its end.
 import { existsSync, statSync } from 'node:fs'
 import type { Card, Store } from '../../kernel/index.ts'
-import type { SqliteFile } from '../../stores/sqlite/sqlite.ts'
-import { clean } from '../present/clean.ts'
+import { clean } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
+import { farNamed } from './far.ts'
 import { cardsIn, folderOf } from './folders.ts'
 import { type Home, homeOf, makeHome, realFolder, unusable } from './home.ts'
 import { isErrno } from './plain-file.ts'
 import { warn } from '../present/print.ts'
 import { gone, keepSeen, seenIn, unlike } from './store-fingerprint.ts'
+import { type FilePlace, homeWith, openFile, openStore, storeIn, type StorePlace } from './store-place.ts'
 
-export type Place = { readonly home: Home; readonly folder: string; readonly store: SqliteFile }
+/** `at`: which store it is. Null: that of a server. */
+export type Place = {
+  readonly home: Home
+  readonly folder: string
+  readonly store: Store
+  readonly at: StorePlace | null
+}
 
 /** Opens the store, acts and always closes it. Refuses to write to a database that was replaced or rolled back. */
 export function inPlace<T>(act: (place: Place) => Promise<T>): Promise<T> {
@@ -23,19 +30,46 @@ export function readPlace<T>(act: (place: Place) => Promise<T>): Promise<T> {
 }
 
 async function within<T>(act: (place: Place) => Promise<T>, reads: boolean): Promise<T> {
-  const home = homeOf()
   const folder = realFolder(process.cwd())
+  const far = farNamed()
+  if (far)
+    return act({ home: homeOf(), folder, at: null, store: await (await import('../remote/store.ts')).farStore(far) })
+  const { home, at } = placed()
   makeReadable(home, reads)
-  const seen = hasStore(home) ? seenIn(home) : null
-  // Not from the index: a command that only reads loads no harness.
-  const { sqlite } = await import('../../stores/sqlite/sqlite.ts')
-  const store = sqlite(home.database)
+  if (at.type === 'file') return withFile(at, { home, folder }, reads, act)
+  const store = await openStore(at)
   try {
-    const wrong = seen && (await unlike(store, seen))
-    if (wrong && !reads) throw new Refusal(EXIT.store, wrong)
-    if (wrong) warn(clean(wrong))
+    // What cannot be reached is said before anything else is done.
+    await store.open()
+    refuseWrong(await store.moved(), reads)
+    return await act({ home, folder, at, store })
+  } finally {
+    await store.close()
+  }
+}
+
+/** The data folder and the store of this command line. */
+export function placed(): { readonly home: Home; readonly at: StorePlace } {
+  const home = homeOf()
+  const at = storeIn(home)
+  return { home: homeWith(home, at), at }
+}
+
+/** A file may have been replaced, rolled back or moved since it was seen last. */
+async function withFile<T>(
+  at: FilePlace,
+  { home, folder }: Pick<Place, 'home' | 'folder'>,
+  reads: boolean,
+  act: (place: Place) => Promise<T>,
+): Promise<T> {
+  const there = hasFile(home)
+  const seen = there ? seenIn(home) : null
+  const store = await openFile(at)
+  try {
+    const wrong = (seen && (await unlike(store, seen))) ?? (there ? await store.moved() : null)
+    refuseWrong(wrong, reads)
     try {
-      return await act({ home, folder, store })
+      return await act({ home, folder, at, store })
     } finally {
       // The fingerprint protects later commands; its failure must not fail this one.
       if (!reads && existsSync(home.database)) await keepSeen(home, store).catch(() => {})
@@ -43,6 +77,12 @@ async function within<T>(act: (place: Place) => Promise<T>, reads: boolean): Pro
   } finally {
     await store.close()
   }
+}
+
+/** What only reads is warned. */
+function refuseWrong(wrong: string | null, reads: boolean): void {
+  if (wrong && !reads) throw new Refusal(EXIT.store, wrong)
+  if (wrong) warn(clean(wrong))
 }
 
 /** Falls back to reading a read-only file. */
@@ -54,8 +94,14 @@ export function makeReadable(home: Home, reads: boolean): void {
   }
 }
 
-/** Whether a database exists. An unreadable home, or one that lost its database, does not count as empty. */
-export function hasStore(home: Home = homeOf()): boolean {
+/** Whether a store exists. An unreadable home, or one that lost its database, does not count as empty. */
+export function hasStore(): boolean {
+  if (farNamed()) return true
+  const { home, at } = placed()
+  return at.type === 'postgres' || hasFile(home)
+}
+
+export function hasFile(home: Home): boolean {
   try {
     statSync(home.database)
     return true
@@ -122,6 +168,13 @@ export async function workplaceOf(place: Place, session: string): Promise<string
       `Session ${session} was not started by this command, so its folder is unknown. Run it with the program that started it.`,
     )
   return realFolder(folder)
+}
+
+/** The folder of a session, as far as it is on this machine: `missing` is one that is not. */
+export async function folderHere(place: Place, session: string): Promise<{ readonly missing: string | null } | null> {
+  const folder = await folderOf(place, session)
+  if (folder === null) return { missing: null }
+  return statSync(folder, { throwIfNoEntry: false })?.isDirectory() ? null : { missing: folder }
 }
 
 /** A short id to type. Ids of another form stay whole. */

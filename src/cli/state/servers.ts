@@ -1,7 +1,7 @@
 // The user's MCP servers, made from the configuration. `mcp add` and `doctor` connect once and list the tools.
 import type { Tool } from '../../index.ts'
 import type { McpOptions, McpServer } from '../../tools/index.ts'
-import { oneLine } from '../present/clean.ts'
+import { oneLine } from '../../view/clean.ts'
 import type { McpEntry } from './config.ts'
 import { endOf, EXIT, Refusal } from '../exit.ts'
 import type { Environment } from './home.ts'

@@ -9,8 +9,9 @@ import { EXIT, Refusal } from '../exit.ts'
 import { type Environment, type Home, homeOf, realFolder } from './home.ts'
 import { type Kept, keptIn } from './kept.ts'
 import { isInside, readPlain } from './plain-file.ts'
+import { storeIn, storeSecrets } from './store-place.ts'
 import { isTrusted } from './trust.ts'
-import { visible } from '../present/clean.ts'
+import { visible } from '../../view/invisible.ts'
 import { DEFAULT_LIMITS } from '../../kernel/index.ts'
 
 const DEFAULT_TOOLS = ['read', 'write', 'edit', 'search', 'list', 'glob', 'ask_user']
@@ -94,11 +95,16 @@ function isThere(file: string): boolean {
 }
 
 /** An agent that may write here must not reach its own records, its own trust or the user's keys. */
-function refuseOwnFolders({ folder: data, config }: Home, folder: string): void {
+function refuseOwnFolders(home: Home, folder: string): void {
+  const { folder: data, config } = home
   const held = [data, config].map(realOr).find((own) => isInside(folder, own) || isInside(own, folder))
-  if (held === undefined) return
-  const text = `${folder} and Terret's own folder ${held} lie in each other. Work in a folder of its own.`
-  throw new Refusal(EXIT.config, text)
+  if (held !== undefined) {
+    const text = `${folder} and Terret's own folder ${held} lie in each other. Work in a folder of its own.`
+    throw new Refusal(EXIT.config, text)
+  }
+  const store = storeIn(home)
+  if (store.type === 'file' && isInside(folder, realOr(store.file)))
+    throw new Refusal(EXIT.config, `The store ${store.file} lies in ${folder}. Keep it where no agent works.`)
 }
 
 function realOr(path: string): string {
@@ -158,7 +164,7 @@ function guidanceIn(folder: string): { readonly text: string; readonly notes: re
 
 /** The environment first, then the user's `.env`, then the keys in `.env` of a trusted workspace, and nothing else of it. */
 async function environment(home: Home, trustedFolder: string | null): Promise<Environment> {
-  const mine = over(variablesIn(join(home.config, '.env')), process.env)
+  const mine = { ...over(variablesIn(join(home.config, '.env')), process.env), ...storeSecrets(home) }
   const given = trustedFolder === null ? {} : variablesIn(join(trustedFolder, '.env'), trustedFolder)
   if (Object.keys(given).length === 0) return mine
   const { endpoints } = await import('../../index.ts')
@@ -187,6 +193,7 @@ const NOT_ITS_OWN = [
   'agents',
   ...MODEL_SETTINGS,
   'endpoints',
+  'store',
   'mcp',
   'skills',
   'tracing',

@@ -6,11 +6,12 @@ import type { BashLine, McpServer } from '../../tools/index.ts'
 import { agentFor } from './agent.ts'
 import { definitionNamed, definitionsOf, equipped } from './agents.ts'
 import type { Call } from '../args.ts'
-import { clean, oneLine, safeJson } from '../present/clean.ts'
+import { clean, oneLine, safeJson } from '../../view/clean.ts'
 import { type TerminalRun, drive } from '../present/terminal-run.ts'
 import { waitingBelow } from './children.ts'
 import { tell, tellChildren, tellFlow, tellReport } from '../present/ending.ts'
 import { flowOf } from './flows.ts'
+import { holdsOf } from './holds.ts'
 import { remembering } from './memory.ts'
 import { patienceMsOf } from '../present/outage.ts'
 import type { Place } from './place.ts'
@@ -74,6 +75,7 @@ export async function withHarness<T>(
   const ear: Ear = { hear: () => {}, note: (text) => void notes.push(text) }
   const onLine = (line: BashLine): void => ear.hear(line)
   const own = await agentFor(setup, { models: call.texts('model'), onRequest, onLine, agent })
+  const holds = holdsOf(call.texts('hold'))
   const parts = await equipped(own, setup, agent, place.store)
   if (!call.is('json')) for (const line of parts.troubles) warn(clean(line))
   const { options, close } = await remembering(parts.options, setup, place.store)
@@ -83,7 +85,8 @@ export async function withHarness<T>(
     if (where === 'context' && error instanceof Error) ear.note(clean(error.message))
     else if (where !== 'tools') warn(noteOf(where, error))
   }
-  const harness = new Harness({ ...options, store: place.store, onError, worker: { leaseMs: LEASE_MS } })
+  const hooks = [...(options.hooks ?? []), ...holds]
+  const harness = new Harness({ ...options, hooks, store: place.store, onError, worker: { leaseMs: LEASE_MS } })
   try {
     const done = await act(harness, ear)
     if (!call.is('json')) for (const line of troublesOf(parts.servers)) warn(line)

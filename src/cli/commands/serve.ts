@@ -1,0 +1,69 @@
+// `terret serve`: the sessions of this data folder over HTTP, and driven by this process, until it is stopped.
+import type { Call } from '../args.ts'
+import { EXIT, Refusal } from '../exit.ts'
+import { clean } from '../../view/clean.ts'
+import { print, printJson, warn } from '../present/print.ts'
+import { openPage } from '../serve/browser.ts'
+import { type Listening, openServer, PORT } from '../serve/serving.ts'
+import { inPlace } from '../state/place.ts'
+import { otherServer } from '../state/served.ts'
+
+/** Whatever is left to do then, the process ends: what was acknowledged is on disk. */
+const STOP_MS = 10_000
+
+export function serve(call: Call): Promise<number> {
+  const listening = listensOn(call)
+  return inPlace(async (place) => {
+    const { home, at } = place
+    const store = at?.shown ?? ''
+    const other = otherServer(home)
+    // From the start: who reads the address may stop it at once.
+    const stops = stopped()
+    const server = await openServer(place, call, listening)
+    server.drive(call.count('width'))
+    if (other) warn(`Another server drives the sessions of this data folder too: ${other.url} (process ${other.pid}).`)
+    const { url, token, page } = server
+    if (call.is('json')) printJson({ url, token, store })
+    else
+      print(
+        `Serving ${url}\nOpen ${page}\nSessions are in ${clean(store)}\nCtrl-C stops it; runs go on where they are driven next.`,
+      )
+    const leave = call.is('open') ? await openPage(home, page) : (): void => {}
+    if (leave === null) warn('No browser could be opened. Open the address yourself.')
+    await stops
+    leave?.()
+    const late = setTimeout(() => {
+      warn('Not everything came to rest in time. What was acknowledged is on disk.')
+      process.exit(EXIT.ok)
+    }, STOP_MS)
+    await server.close().finally(() => clearTimeout(late))
+    return EXIT.ok
+  })
+}
+
+/** An address that others reach needs the names it is called by there: any other name is a page that plays this server. */
+function listensOn(call: Call): Listening {
+  const address = call.text('host') ?? '127.0.0.1'
+  const names = call.texts('name')
+  const wrong = names.find((name) => !/^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:]+\])(?::\d{1,5})?$/.test(name))
+  if (wrong !== undefined)
+    throw new Refusal(EXIT.usage, `--name "${wrong}" is no host in small letters, such as box.lan:4747.`)
+  if (address !== '127.0.0.1' && address !== '::1' && names.length === 0)
+    throw new Refusal(
+      EXIT.usage,
+      `--host ${address} can be reached from outside. Say by which names, as browsers will ask for them: --name box.lan`,
+    )
+  return { port: call.count('port', 0) ?? PORT, address, names }
+}
+
+function stopped(): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = (): void => {
+      process.off('SIGINT', stop)
+      process.off('SIGTERM', stop)
+      resolve()
+    }
+    process.on('SIGINT', stop)
+    process.on('SIGTERM', stop)
+  })
+}

@@ -1,0 +1,181 @@
+// `terret store check`: reads all that the store holds and says what is wrong. `terret store move --to STORE`: takes all of it to another
+// store, proves that it arrived, and leaves the old one to be read only.
+import { existsSync } from 'node:fs'
+import type { Call } from '../args.ts'
+import { nearest } from '../../options.ts'
+import { clean, oneLine } from '../../view/clean.ts'
+import { EXIT, Refusal } from '../exit.ts'
+import { counterOn } from '../present/counter.ts'
+import { print, printJson, warn } from '../present/print.ts'
+import { homeOf } from '../state/home.ts'
+import { placed } from '../state/place.ts'
+import {
+  homeWith,
+  openFile,
+  openReader,
+  openSource,
+  openStore,
+  openTarget,
+  passwordIn,
+  storeNamed,
+  type StorePlace,
+} from '../state/store-place.ts'
+import { keepSeen, seenIn, unlike } from '../state/store-fingerprint.ts'
+
+export function store(call: Call): Promise<number> {
+  const [what] = call.words
+  const at = placeIn(call, 'store') ?? placed().at
+  if (what === 'check') {
+    if (call.text('to') !== undefined) throw new Refusal(EXIT.usage, '--to is for `terret store move`.')
+    return check(call, at)
+  }
+  if (what !== 'move') {
+    const meant = nearest(what ?? '', ['check', 'move'])
+    const hint = meant === null ? `Usage: ${USAGE}` : `Did you mean \`terret store ${meant}\`?`
+    throw new Refusal(EXIT.usage, `There is no \`terret store ${oneLine(what ?? '', 40)}\`. ${hint}`)
+  }
+  const to = placeIn(call, 'to')
+  if (to === null) throw new Refusal(EXIT.usage, `--to is missing. Usage: ${USAGE}`)
+  return move(call, at, to)
+}
+
+const USAGE = 'terret store check | move --to STORE'
+
+/** A store that a flag names. */
+function placeIn(call: Call, flag: string): StorePlace | null {
+  const given = call.text(flag)
+  if (given === undefined) return null
+  const place = storeNamed(homeOf(), given, { what: `--${flag}`, from: process.cwd() })
+  if (hasPassword(place))
+    warn(
+      `Other users of this machine can see the password in --${flag}. PGPASSWORD, or a file .pgpass, keeps it from them.`,
+    )
+  return place
+}
+
+async function check(call: Call, at: StorePlace): Promise<number> {
+  refuseMissing(at)
+  const { checkStore } = await import('../../replay.ts')
+  const json = call.is('json')
+  const counter = counterOn(process.stderr, json)
+  const open = await openStore(at)
+  try {
+    await open.open()
+    const reader = await openReader(at)
+    try {
+      const { problems, ...counts } = await checkStore(open, reader, ({ sessions, events }) =>
+        counter.show(() => `Checked ${count(sessions, 'session')}, ${count(events, 'event')}…`),
+      )
+      counter.clear()
+      if (json) printJson({ store: at.shown, ...counts, problems })
+      else {
+        for (const { what, text } of problems) print(clean(`${what}: ${text}`))
+        const { sessions, events, blobs, accounts, holds } = counts
+        const all = [
+          count(sessions, 'session'),
+          count(events, 'event'),
+          count(blobs, 'blob'),
+          count(accounts, 'account'),
+          count(holds, 'hold'),
+        ]
+        print(
+          `${clean(at.shown)}: ${all.join(', ')}. ${problems.length === 0 ? 'Nothing is wrong.' : `${count(problems.length, 'problem')}.`}`,
+        )
+        if (problems.length > 0) warn(HELP)
+      }
+      return problems.length === 0 ? EXIT.ok : EXIT.failed
+    } finally {
+      await reader.close()
+    }
+  } finally {
+    counter.clear()
+    await open.close()
+  }
+}
+
+const HELP =
+  'Restore the store from a backup. Without one: `terret export ID` keeps what can be read of a session, `terret delete ID` takes it out.'
+
+function refuseMissing(at: StorePlace): void {
+  if (at.type === 'file' && !existsSync(at.file))
+    throw new Refusal(EXIT.missing, `There is no store ${at.shown}. Check the path.`)
+}
+
+async function move(call: Call, from: StorePlace, to: StorePlace): Promise<number> {
+  refuseMissing(from)
+  await refuseUnlike(from)
+  const { moveStore } = await import('../../stores/move/move.ts')
+  const json = call.is('json')
+  const counter = counterOn(process.stderr, json)
+  const tell = (step: 'copy' | 'prove', events: number, of: number): void =>
+    counter.show(() => `${step === 'copy' ? 'Copying' : 'Comparing'}: ${number(events)} of ${count(of, 'event')}…`)
+  const source = await openSource(from)
+  try {
+    const target = await openTarget(to)
+    try {
+      const { digest, counts, bytes, finished } = await moveStore(source, target, Date.now(), tell)
+      counter.clear()
+      if (json) printJson({ from: from.shown, to: to.shown, digest, ...counts, bytes, finished })
+      else {
+        const { session, event, blob } = counts
+        print(
+          [
+            `${finished ? 'Finished the move of' : 'Moved'} ${[count(session, 'session'), count(event, 'event'), count(blob, 'blob')].join(', ')}.`,
+            `  from    ${clean(from.shown)} (kept; it is read, and takes no writes)`,
+            `  to      ${clean(to.shown)}`,
+            `  SHA-256 ${digest} on both sides`,
+            `From now on: export TERRET_STORE=${word(clean(to.shown))}${hasPassword(to) ? ' (with its password)' : ''}`,
+          ].join('\n'),
+        )
+      }
+    } finally {
+      await target.close()
+    }
+  } finally {
+    counter.clear()
+    await source.close()
+  }
+  await remember(to)
+  return EXIT.ok
+}
+
+/** A file that was replaced by another one or by an older copy is not moved. */
+async function refuseUnlike(from: StorePlace): Promise<void> {
+  if (from.type !== 'file') return
+  const seen = seenIn(homeWith(homeOf(), from))
+  const file = await openFile(from)
+  try {
+    const wrong = seen && (await unlike(file, seen))
+    if (wrong) throw new Refusal(EXIT.store, wrong)
+  } finally {
+    await file.close()
+  }
+}
+
+/** Later commands notice if the new file is replaced. */
+async function remember(to: StorePlace): Promise<void> {
+  if (to.type !== 'file') return
+  const file = await openFile(to)
+  try {
+    await keepSeen(homeWith(homeOf(), to), file).catch(() => {})
+  } finally {
+    await file.close()
+  }
+}
+
+function hasPassword(place: StorePlace): boolean {
+  return place.type === 'postgres' && passwordIn(place) !== null
+}
+
+/** As a shell takes it. */
+function word(text: string): string {
+  return /^[\w./@+:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+}
+
+function number(n: number): string {
+  return n.toLocaleString('en')
+}
+
+function count(n: number, what: string): string {
+  return `${number(n)} ${what}${n === 1 ? '' : 's'}`
+}

@@ -1,0 +1,136 @@
+// A process that drives many sessions, each with the harness of its folder: `terret worker` and `terret serve`.
+import type { Harness, LookResult } from '../../index.ts'
+import type { Card } from '../../kernel/index.ts'
+import type { Call } from '../args.ts'
+import { endOf } from '../exit.ts'
+import { decideCovered } from '../present/approval.ts'
+import { clean } from '../../view/clean.ts'
+import { lookedText, troubleText } from '../present/looked.ts'
+import { outageLine } from '../present/outage.ts'
+import { printJson, warn } from '../present/print.ts'
+import { type Crew, Harnesses } from './harnesses.ts'
+import { folderHere, type Place, shortId, workplaceOf } from './place.ts'
+import type { Setup } from './setup.ts'
+
+type Looked = NonNullable<Awaited<ReturnType<Harness['look']>>['looked']>
+
+/** How a process drives: how long it may be silent before others take its sessions, and whether it says what it saw. */
+export type CrewOptions = {
+  readonly leaseMs: number
+  readonly says: boolean
+}
+
+/** `of`: that it is said of once. */
+type Left = { readonly of: string; readonly text: string }
+
+/** Sessions that are driven at once. */
+export const WIDTH = 16
+
+export class Crews {
+  readonly #place: Place
+  readonly #call: Call
+  readonly #options: CrewOptions
+  readonly #harnesses: Harnesses
+  /** Whose sessions it leaves to others, as far as it has said so. */
+  readonly #left = new Set<string>()
+  #busy = 0
+  #closed = false
+
+  constructor(place: Place, call: Call, options: CrewOptions) {
+    this.#place = place
+    this.#call = call
+    this.#options = options
+    const onError = (session: string, error: unknown): void => this.#report(session, error)
+    this.#harnesses = new Harnesses(place, call, { worker: { leaseMs: options.leaseMs, onError } })
+  }
+
+  get busy(): number {
+    return this.#busy
+  }
+
+  async look(session: string, alone: boolean): Promise<LookResult> {
+    this.#busy += 1
+    try {
+      return await this.#look(session, alone)
+    } catch (error) {
+      this.#report(session, error)
+      return 'failed'
+    } finally {
+      this.#busy -= 1
+    }
+  }
+
+  #report(session: string, error: unknown): void {
+    if (!this.#closed) warn(`${shortId(session)}: ${clean(endOf(error).text)}`)
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#harnesses.close()
+  }
+
+  async #look(session: string, alone: boolean): Promise<LookResult> {
+    const { agent = '' } = (await this.#place.store.card(session)) ?? {}
+    const left = await this.#othersDo(session)
+    if (left !== null) return this.#leave(session, left)
+    const { setup, harness } = await this.#crewOf(session, agent)
+    for (;;) {
+      const { seen, looked } = await harness.look(session, alone)
+      // The failure was reported; a session that must run alone comes again.
+      if (looked === null || seen === 'later') return seen
+      this.#say(session, looked, await this.#place.store.card(session))
+      // Another worker has it, or the lease was lost.
+      if (looked.type !== 'rested') return looked.type === 'stopped' ? 'seen' : 'failed'
+      if (looked.waiting !== 'approval' || !(await this.#cover(harness, setup, session))) return 'seen'
+    }
+  }
+
+  /** What is said of a session that is not for this process; null if it is. */
+  async #othersDo(session: string): Promise<Left | null> {
+    const here = await folderHere(this.#place, session)
+    if (here === null) return null
+    const { missing } = here
+    if (missing === null) return { of: '', text: 'Sessions without a folder are left to the programs that opened them' }
+    return { of: missing, text: `There is no folder ${missing} here. Its sessions are left to other workers` }
+  }
+
+  /** It is looked at again, ever more seldom: its folder may be made. */
+  #leave(session: string, { of, text }: Left): LookResult {
+    const silent = this.#left.has(of) || this.#closed || this.#call.is('quiet')
+    if (!silent) warn(clean(`${text}: ${shortId(session)} and others.`))
+    this.#left.add(of)
+    return 'failed'
+  }
+
+  #say(session: string, looked: Looked, card: Card | null): void {
+    if (!this.#options.says) return
+    const { trouble, outage } = card ?? {}
+    const waits = outage && card ? outageLine(card) : null
+    if (this.#call.is('json'))
+      printJson({ session, ...looked, ...(trouble ? { trouble } : {}), ...(outage ? { outage } : {}) })
+    else if (waits !== null) warn(`${shortId(session)}: ${waits}`)
+    else if (trouble) warn(`${shortId(session)}: ${troubleText(session, trouble)}`)
+    else if (!this.#call.is('quiet')) warn(lookedText(shortId(session), looked))
+  }
+
+  /** Writes allowed for the whole run. */
+  async #cover(harness: Harness, setup: Setup, session: string): Promise<boolean> {
+    const handle = harness.session(session)
+    return decideCovered({ session: handle, setup, kept: [] }, await handle.run())
+  }
+
+  /** The setup of its folder limits a session. */
+  async #crewOf(session: string, agent: string): Promise<Crew> {
+    return this.#harnesses.of({ folder: await workplaceOf(this.#place, session), agent })
+  }
+
+  /** The harness that has the agent of a session, with its tools. */
+  async harnessOf({ session, agent }: Pick<Card, 'session' | 'agent'>): Promise<Harness> {
+    return (await this.#crewOf(session, agent)).harness
+  }
+
+  /** The same for a session that is to be opened in this folder. */
+  async harnessIn(folder: string, agent: string): Promise<Harness> {
+    return (await this.#harnesses.of({ folder, agent })).harness
+  }
+}

@@ -1,0 +1,71 @@
+// One store in a real database, and two data folders as two machines: real processes that share nothing else.
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { noPostgres, PASSWORD } from '../postgres/server.ts'
+import { database } from '../postgres/stage.ts'
+import { stageOfEach } from './scripted.ts'
+import { type Ended, type Started, endpoint } from './stage.ts'
+
+const { stage, scriptedBy } = stageOfEach()
+
+/** A machine: a data folder, a configuration, and the folder that its user works in. */
+type Machine = {
+  readonly folder: string
+  readonly start: (...args: readonly string[]) => Started
+  readonly terret: (...args: readonly string[]) => Promise<Ended>
+}
+
+function machine(name: string, store: string, provider: string): Machine {
+  const root = join(stage.folder, '..', name)
+  const folder = join(root, 'work')
+  mkdirSync(folder, { recursive: true })
+  mkdirSync(join(root, 'config', 'terret'), { recursive: true })
+  writeFileSync(join(root, 'config', 'terret', 'config.json'), JSON.stringify(endpoint(provider)))
+  const env = {
+    HOME: root,
+    TERRET_HOME: join(root, 'data'),
+    XDG_CONFIG_HOME: join(root, 'config'),
+    TERRET_STORE: store,
+  }
+  const start = (...args: readonly string[]): Started => stage.start(args, { cwd: folder, env })
+  return { folder, start, terret: (...args) => start(...args).ended }
+}
+
+type Listed = { readonly session: string; readonly status: string; readonly task: string; readonly outcome?: string }
+async function listed({ terret }: Machine): Promise<readonly Listed[]> {
+  const { out } = await terret('list', '--all', '--json')
+  return out
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Listed)
+}
+
+describe.skipIf(noPostgres)('without Postgres on this machine these are skipped', () => {
+  it('B-CLISTORE-40: list, run, approve and worker from two machines work on one store', async () => {
+    const write = { calls: [{ tool: 'write', args: { path: 'out.txt', content: 'written' } }] }
+    const { url: provider } = await scriptedBy([write, 'Done here.', 'Done there.'])
+    const { url } = await database()
+    const [one, other] = [machine('one', url, provider), machine('other', url, provider)]
+    expect((await one.terret('run', 'Write.')).code).toBe(3)
+    expect(await listed(other)).toEqual(await listed(one))
+    expect(await listed(other)).toEqual([expect.objectContaining({ task: 'Write.', status: 'requires_action' })])
+    const [{ session } = { session: '' }] = await listed(other)
+    // Both machines have one disk here: what the other one would not see is put away while it works.
+    renameSync(one.folder, `${one.folder}-away`)
+    // Decided on a machine that does not have the folder, and driven on the one that has.
+    const approved = await other.terret('approve', session, '--yes')
+    expect([approved.code, approved.err]).toEqual([0, expect.not.stringContaining(PASSWORD)])
+    const left = await other.terret('worker', '--idle')
+    expect([left.code, left.err]).toEqual([
+      0,
+      expect.stringMatching(/^There is no folder \S+one\/work here\. Its sessions are left to other workers/m),
+    ])
+    renameSync(`${one.folder}-away`, one.folder)
+    expect((await one.terret('worker', '--idle')).code).toBe(0)
+    expect(readFileSync(join(one.folder, 'out.txt'), 'utf8')).toBe('written')
+    expect(await listed(other)).toEqual([expect.objectContaining({ session, outcome: 'completed' })])
+    expect((await other.terret('run', 'Say something.')).out).toBe('Done there.\n')
+    expect(await listed(one)).toHaveLength(2)
+  }, 120_000)
+})
