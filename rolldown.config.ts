@@ -10,7 +10,8 @@ import type * as Agents from './src/agents/index.ts'
 // biome-ignore format: a list
 const bundled = [
   'ajv', 'ajv-formats', 'fast-deep-equal', 'fast-uri', 'json-schema-traverse', 'require-from-string',
-  'yaml', 'entities', 'web-tree-sitter', '@vscode/tree-sitter-wasm',
+  'yaml', 'entities', 'web-tree-sitter', '@vscode/tree-sitter-wasm', 'zod', '@agentclientprotocol/sdk',
+  '@modelcontextprotocol/server', '@modelcontextprotocol/core',
 ]
 const wasm = ['web-tree-sitter/web-tree-sitter.wasm', '@vscode/tree-sitter-wasm/wasm/tree-sitter-bash.wasm']
 
@@ -61,6 +62,10 @@ const groups = [
   // With what every command of the command line needs: `terret --help` must not load the rest.
   { name: 'kernel', test: /\/src\/(kernel\/|options\.|view\/(json|lookalike|text)\.)/ },
   { name: 'stores', test: (id: string) => atOnce.has(id) && id.includes('/src/stores/') },
+  // Only for `terret store`.
+  { name: 'move', test: /\/src\/stores\/(move|sqlite)\/(move|digest)\./ },
+  { name: 'postgres-move', test: /\/src\/stores\/postgres\/(move|held|filling)\./ },
+  { name: 'postgres', test: /\/src\/stores\/(postgres\/|plan\/needs\.)/ },
   // What an open file needs: a harness in memory does without.
   { name: 'sqlite', test: /\/src\/stores\// },
   { name: 'core', test: (id: string) => atOnce.has(id) },
@@ -80,6 +85,7 @@ export default defineConfig({
     index: 'src/index.ts',
     'kernel/index': 'src/kernel/index.ts',
     'stores/sqlite/sqlite': 'src/stores/sqlite/sqlite.ts',
+    'stores/postgres/postgres': 'src/stores/postgres/postgres.ts',
     'tools/index': 'src/tools/index.ts',
     'testing/index': 'src/testing/index.ts',
     'tracing/index': 'src/tracing/index.ts',
@@ -89,6 +95,10 @@ export default defineConfig({
     'memory/index': 'src/memory/index.ts',
     'agents/index': 'src/agents/index.ts',
     'ui/index': 'src/ui/index.ts',
+    'client/index': 'src/client/index.ts',
+    'view/index': 'src/view/index.ts',
+    'mcp/index': 'src/mcp/index.ts',
+    'restate/index': 'src/restate/index.ts',
     'models/aisdk/aisdk': 'src/models/aisdk/aisdk.ts',
     'cli/main': 'src/cli/main.ts',
   },
@@ -96,8 +106,10 @@ export default defineConfig({
   external: [
     /^node:/,
     /^@photostructure\/sqlite/,
+    /^pg$/,
     /^@vscode\/ripgrep/,
     /^@modelcontextprotocol\/client/,
+    /^@restatedev\/restate-sdk/,
     /^@pydantic\/genai-prices/,
   ],
   plugins: [assets, reachable, archetypes],

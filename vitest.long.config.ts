@@ -16,5 +16,8 @@ export default defineConfig({
     include: ['test/**/*.long.test.ts', ...properties.map((name) => `test/${name}`)],
     exclude: [],
     env: { TERRET_RUNS: 'all' },
+    // Real processes and browsers, beside whatever else the machine does.
+    testTimeout: 120_000,
+    hookTimeout: 300_000,
   },
 })

@@ -16,6 +16,7 @@ const FAMILIES: ReadonlyMap<string, () => Promise<Family>> = new Map([
   ['durable.group', async () => (await import('./group.ts')).group],
   ['resume', async () => (await import('./resume.ts')).resume],
   ['open', async () => (await import('./open.ts')).open],
+  ['page.fold', async () => (await import('./page.ts')).page],
   ['due', async () => (await import('./due.ts')).due],
   ['import', async () => (await import('./import.ts')).importing],
   ['install', async () => (await import('./install.ts')).install],

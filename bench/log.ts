@@ -1,6 +1,6 @@
 // Long logs, made quickly: events that fold accepts, committed to a store in large pieces. Not how sessions are driven;
 // it only leaves what a long session would have left.
-import { cardOf } from '../src/engine/card.ts'
+import { cardOf } from '../src/view/card.ts'
 import type { OwnerEvent } from '../src/kernel/event.ts'
 import { open, type OpenSession, take } from '../src/kernel/fold.ts'
 import { next } from '../src/kernel/next.ts'
@@ -16,9 +16,14 @@ export type LongLog = {
   readonly events: number
   /** Where its snapshot stands, if it has one. */
   readonly snapshotSeq?: number
+  /** A snapshot each so many events, as a long session has them. */
+  readonly snapshotEvery?: number
 }
 
-export async function buildLog(store: Store, { id, events, snapshotSeq = 0 }: LongLog): Promise<void> {
+export async function buildLog(
+  store: Store,
+  { id, events, snapshotSeq = 0, snapshotEvery = 0 }: LongLog,
+): Promise<void> {
   const session = open(EMPTY)
   const at = store.now()
   const created: OwnerEvent = { seq: 1, at, epoch: 0, type: 'session.created', agent: 'default', planner: 'model' }
@@ -33,9 +38,10 @@ export async function buildLog(store: Store, { id, events, snapshotSeq = 0 }: Lo
   for (const event of logAfter(message.seq, { at: message.at, epoch: claim.epoch })) {
     take(session, event)
     piece.push(event)
-    if (piece.length < PIECE && event.seq < events && event.seq !== snapshotSeq) continue
+    const isKept = event.seq === snapshotSeq || (snapshotEvery > 0 && event.seq % snapshotEvery === 0)
+    if (piece.length < PIECE && event.seq < events && !isKept) continue
     const snapshot = { seq: event.seq, version: FOLD_VERSION, body: JSON.stringify(session) }
-    const kept = event.seq === snapshotSeq ? { snapshot } : {}
+    const kept = isKept ? { snapshot } : {}
     await store.commit([{ ...write(id, session, piece), ...kept }])
     piece = []
     if (event.seq >= events) break
@@ -43,7 +49,10 @@ export async function buildLog(store: Store, { id, events, snapshotSeq = 0 }: Lo
   await store.release(id, claim.epoch)
 }
 
-function* logAfter(seq: number, { at, epoch }: { at: number; epoch: number }): Generator<OwnerEvent, never, void> {
+export function* logAfter(
+  seq: number,
+  { at, epoch }: { at: number; epoch: number },
+): Generator<OwnerEvent, never, void> {
   const frame = { limits: LIMITS, toolset: 'none', instructions: 'none' }
   yield { seq: seq + 1, at, epoch, type: 'run.started', inputs: [seq], wakes: [], ...frame }
   yield { seq: seq + 2, at, epoch, type: 'model.started', shows: [seq] }

@@ -1,4 +1,4 @@
-// 07 · A session while it works: steer it, pause it, let it go on, and fork it from an earlier event.
+// 07 · A session while it works: steer it, pause it, let it go on, look at it, and fork it from an earlier event.
 // Run it: README.md here says how.
 import { z } from 'zod'
 import { defineTool, Fault, Harness, scripted } from 'terret'
@@ -26,7 +26,8 @@ const model = scripted([
   'Buy 200 bulbs and 40 lavender plants.',
   'Roses along the south wall, lavender in front of them.',
 ])
-const harness = new Harness({ model, tools: [measure] })
+const florist = scripted(['Peonies. Always peonies.'])
+const harness = new Harness({ model, tools: [measure], models: { florist } })
 const session = await harness.open()
 
 const running = session.run('Plan the garden.')
@@ -60,7 +61,20 @@ for (const message of await session.messages()) {
 // A fork goes on from an event of this session, and this session does not know it.
 const { events } = await session.read()
 const first = events.find((event) => event.type === 'run.settled')
-const fork = await session.fork({ at: first?.seq ?? 1 })
+const at = first?.seq ?? 1
+const fork = await session.fork({ id: 'with-roses', at })
 console.log(`fork: ${(await fork.run('And if I wanted roses?')).text}`)
 console.log(`here ${(await session.messages()).length} messages, there ${(await fork.messages()).length}`)
+
+// The same call with the same id is the same fork; with other options it is refused. Another fork goes on with another model.
+const same = await session.fork({ id: 'with-roses', at })
+console.log(`forked twice, made once: ${same.id === fork.id && (await same.messages()).length > 0}`)
+const other = await session.fork({ id: 'with-roses' }).catch((error: unknown) => error)
+console.log(`refused: ${other instanceof Fault ? other.code : 'no reason'}`)
+const bought = await session.fork({ at, model: 'florist' })
+console.log(`florist: ${(await bought.run('And you?')).text}`)
+
+// Looking drives nothing: the result of the last run, and what the log meant at an earlier event.
+const { session: then } = await session.stateAt(2)
+console.log(`read again: ${(await session.result())?.text} (at event 2: ${then.inputs.length} message waits)`)
 await harness.close()

@@ -58,7 +58,8 @@ function report(session: string, error: unknown): void {
 function marked(inner: Store, marks: Appender<MarkLine>): Store {
   let commits = 0
   return {
-    shared: inner.shared,
+    reach: inner.reach,
+    open: () => inner.open(),
     now: () => inner.now(),
     async commit(writes) {
       commits += 1
@@ -78,9 +79,13 @@ function marked(inner: Store, marks: Appender<MarkLine>): Store {
       if (claim) marks.add({ type: 'claim', session, epoch: claim.epoch })
       return claim
     },
-    read: (session, after, limit) => inner.read(session, after, limit),
-    snapshot: (session) => inner.snapshot(session),
+    read: (session, after, limit, bytesMax) => inner.read(session, after, limit, bytesMax),
+    sent: (session, id) => inner.sent(session, id),
+    snapshot: (session, upTo) => inner.snapshot(session, upTo),
+    keep: (session, snapshots) => inner.keep(session, snapshots),
+    page: (query) => inner.page(query),
     watch: (session, listener) => inner.watch(session, listener),
+    watchCards: (listener) => inner.watchCards(listener),
     watchDue: (listener) => inner.watchDue(listener),
     extend: (id, ttlMs) => inner.extend(id, ttlMs),
     holders: (host) => inner.holders(host),
@@ -96,6 +101,7 @@ function marked(inner: Store, marks: Appender<MarkLine>): Store {
     address: (session) => inner.address(session),
     remove: (session, by) => inner.remove(session, by),
     removals: (limit) => inner.removals(limit),
+    health: () => inner.health(),
     close: () => inner.close(),
   }
 }

@@ -2,7 +2,7 @@
 // how a log is written that no worker wrote.
 import { systemProcesses } from '../../src/engine/processes.ts'
 import { resolveModel } from '../../src/models/resolve.ts'
-import { cardOf } from '../../src/engine/card.ts'
+import { cardOf } from '../../src/view/card.ts'
 import type { InboxBody, OwnerBody, OwnerEvent } from '../../src/kernel/event.ts'
 import { fold } from '../../src/kernel/fold.ts'
 import { next } from '../../src/kernel/next.ts'

@@ -2,7 +2,8 @@
 // kills. Only reads. What must hold in one log is log-check.ts; this file brings the parts together.
 import { isDeepStrictEqual } from 'node:util'
 import type { Card } from '../../src/ports/store.ts'
-import { cardOf } from '../../src/engine/card.ts'
+import { cardOf } from '../../src/view/card.ts'
+import { factsAfter, NO_FACTS, told } from '../../src/stores/plan/facts.ts'
 import type { Event } from '../../src/kernel/event.ts'
 import { next } from '../../src/kernel/next.ts'
 import type { Store } from '../../src/ports/store.ts'
@@ -100,7 +101,8 @@ async function checkDerived(store: Store, card: Card, events: readonly Event[]):
   }
   const { end, at } = folded
   const wrong: string[] = []
-  const rebuilt = cardOf(card.session, end, next(end, { now: store.now(), epoch: end.epoch }))
+  const derived = cardOf(card.session, end, next(end, { now: store.now(), epoch: end.epoch }))
+  const rebuilt = { ...derived, ...told(events.reduce(factsAfter, NO_FACTS)) }
   if (!isDeepStrictEqual(rebuilt, card))
     wrong.push(`its card is ${JSON.stringify(card)}, not ${JSON.stringify(rebuilt)}`)
   if (snapshot?.version === FOLD_VERSION && !isDeepStrictEqual(readSnapshot(snapshot.body).session, at)) {

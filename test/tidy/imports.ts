@@ -41,6 +41,10 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   boards: ['kernel', 'ports', 'options', 'view', 'tools', ...runtime, 'graphs'],
   // Pages of a session, from its stream: the verbs as types, and never a store or a driver.
   ui: ['kernel', 'ports', 'options', 'view', 'models', 'sessions'],
+  // Editors, from the same telling of a session, and the boards that they show as plans.
+  acp: ['kernel', 'ports', 'options', 'view', 'sessions', 'boards', 'ui'],
+  // The verbs of sessions as tools for other agents, on standard input and output and in a server.
+  mcp: ['kernel', 'ports', 'options', 'view', 'tools', 'sessions', 'version'],
   scripts: ['kernel', 'ports', ...runtime],
   version: [],
   // The verbs of one session: half of the harness, in a file of its own.
@@ -70,10 +74,20 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'agents',
     'graphs',
     'boards',
+    'acp',
+    'mcp',
     'version',
+    'server',
+    'server/wire',
+    'client',
   ],
-  server: ['harness', 'kernel', 'ports', 'server/wire'],
-  'server/wire': ['kernel', 'ports'],
+  // A worker that another engine wakes: the harness as a type, and what the due loop is made of.
+  restate: ['kernel', 'ports', 'options', 'stores', 'engine', 'sessions', 'harness'],
+  // Recorded sessions go in and out as files.
+  server: ['harness', 'kernel', 'ports', 'view', 'replay', 'mcp', 'server/wire'],
+  'server/wire': ['kernel', 'ports', 'view'],
+  // The verbs over HTTP: in a browser too, so nothing that touches a machine.
+  client: ['kernel', 'ports', 'server/wire'],
   web: ['kernel', 'ports', 'view', 'server/wire'],
   // The tools frame too: what the simulator's agent does is defined like any other tool.
   sim: [

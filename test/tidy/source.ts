@@ -27,7 +27,7 @@ export type Violation = string
 
 export const repository = join(import.meta.dirname, '..', '..')
 
-const notOurs = new Set(['node_modules', 'dist', '.build', '.git', 'coverage'])
+const notOurs = new Set(['node_modules', 'dist', '.build', '.git', 'coverage', 'terret-demo'])
 
 /** Every text file below a folder, or nothing when the folder is not there yet. */
 export function readTexts(folder: string): readonly TextFile[] {
