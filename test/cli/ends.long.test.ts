@@ -28,6 +28,8 @@ it('B-CLI-197: every command ends by itself, with its exit code', async () => {
     'workflow runs': 0,
     'workflow run nothing': 6,
     worktree: 2,
+    store: 2,
+    'store check': 0,
     'worktree merge': 2,
     memory: 6,
     demo: 0,

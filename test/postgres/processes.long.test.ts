@@ -17,20 +17,20 @@ afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL')
 })
 
-async function start(schema: string, task: string, name: string): Promise<ChildProcess> {
+/** A child that runs, and what it tells at its end: it may do so before anybody asks. */
+type Running = { readonly child: ChildProcess; readonly told: Promise<Told> }
+
+async function start(schema: string, task: string, name: string): Promise<Running> {
   const { socket } = await sharedServer()
   const child = fork(script, [socket, schema, task, name])
   children.push(child)
+  const told = new Promise<Told>((resolve) => {
+    child.on('message', (message: Told | string) => {
+      if (typeof message === 'object') resolve(message)
+    })
+  })
   await once(child, 'message')
-  return child
-}
-
-/** The next message that is one. */
-async function told(child: ChildProcess): Promise<Told> {
-  for (;;) {
-    const [answer] = (await once(child, 'message')) as [Told | string]
-    if (typeof answer === 'object') return answer
-  }
+  return { child, told }
 }
 
 describe.skipIf(noPostgres)('several processes on one Postgres', () => {
@@ -42,7 +42,7 @@ describe.skipIf(noPostgres)('several processes on one Postgres', () => {
     for (const id of ['s', 'other']) await create(store, id)
     // Who has to wait that long for a lock is refused with 55P03, and the test fails.
     await connections.lane.ask('', 'set lock_timeout = 50')
-    const child = await start(schema, 'commit', 'w1')
+    const { child, told } = await start(schema, 'commit', 'w1')
     const rounds = 40
     for (let round = 0; round < rounds; round++) {
       await once(child, 'message')
@@ -53,9 +53,8 @@ describe.skipIf(noPostgres)('several processes on one Postgres', () => {
       expect(await store.claim('s', 'w2', TTL)).toBeNull()
       child.kill('SIGCONT')
     }
-    const answer = told(child)
     child.send('stop')
-    const { done, refusals } = await answer
+    const { done, refusals } = await told
     expect(new Set([...refusals, 'conflict'])).toEqual(new Set(['conflict']))
     expect(await seqs(store, 's')).toEqual(Array.from({ length: 1 + rounds + done }, (_, i) => i + 1))
     expect(await store.account('day')).toMatchObject({ held: 3 * rounds, spent: done })
@@ -70,7 +69,7 @@ describe.skipIf(noPostgres)('several processes on one Postgres', () => {
       { session: 's', lane: 'inbox', events: [], charges: [{ type: 'limit', account: 'day', limit: 500 }] },
     ])
     const all = await Promise.all(Array.from({ length: 10 }, (_, i) => start(schema, 'hold', `p${i}`)))
-    const answers = await Promise.all(all.map(told))
+    const answers = await Promise.all(all.map(({ told }) => told))
     expect(answers.reduce((sum, { done }) => sum + done, 0)).toBe(166)
     expect(answers.map(({ refusals }) => refusals)).toEqual(answers.map(() => ['over_budget']))
     expect(await store.account('day')).toEqual({ id: 'day', limit: 500, held: 498, spent: 0, assumed: 0 })
@@ -80,15 +79,14 @@ describe.skipIf(noPostgres)('several processes on one Postgres', () => {
     for (let round = 0; round < 12; round++) {
       const schema = newSchema()
       const [killed, other] = await Promise.all([start(schema, 'open', 'killed'), start(schema, 'open', 'other')])
-      const answer = told(other)
       // At another moment of its start each time: some have begun to make tables, some have not.
       for (let i = 0; i < round * 3; i++) await meddle('select 1')
-      killed.kill('SIGKILL')
-      expect(await answer).toEqual({ done: 1, refusals: [] })
+      killed.child.kill('SIGKILL')
+      expect(await other.told).toEqual({ done: 1, refusals: [] })
       const store = await openPostgres({ schema })
       expect(await seqs(store, 'other')).toEqual([1])
       expect(['ok', 'session_missing']).toContain(await outcome(store.read('killed', 0)))
       expect(await outcome(create(store, 's'))).toBe('ok')
     }
-  }, 400_000)
+  }, 120_000)
 })
