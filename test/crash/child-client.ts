@@ -1,5 +1,5 @@
 // The process that is never killed: it opens sessions, sends, decides, answers and interrupts through its own connection to
-// the same file, and keeps a journal of what it was promised. It drives nothing and runs no tool.
+// the same file or server, and keeps a journal of what it was promised. It drives nothing and runs no tool.
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Card } from '../../src/ports/store.ts'
@@ -10,8 +10,8 @@ import { Fault } from '../../src/kernel/failure.ts'
 import type { Receipt, Write } from '../../src/ports/store.ts'
 import { SessionCache } from '../../src/engine/session-cache.ts'
 import { stopAll } from '../../src/sessions/interrupt.ts'
-import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { Appender, digestOf, type JournalLine, placesIn } from './evidence.ts'
+import { openStore } from './open.ts'
 import { Chance } from './random.ts'
 import { CREATED, creation, message } from './stage.ts'
 import type { Plan } from './plan.ts'
@@ -24,11 +24,11 @@ const TREES_UNTIL = 250
 /** Children below a session. */
 const LEVELS = 3
 
-const [folder = '', seed = '1', sessionsMax = '24'] = process.argv.slice(2)
+const [folder = '', database = '', seed = '1', sessionsMax = '24'] = process.argv.slice(2)
 const places = placesIn(folder)
 const journal = new Appender<JournalLine>(places.journal)
 const chance = new Chance(Number(seed))
-let store = sqlite(places.database)
+let store = openStore(database)
 let settling = false
 let sessions = 0
 let levels = LEVELS
@@ -45,6 +45,7 @@ lines.on('close', () => process.exit(2))
 await main()
 
 async function main(): Promise<void> {
+  await store.open()
   while (sessions < SESSIONS_FIRST) await create()
   process.stdout.write('begun\n')
   while (!settling) {
@@ -154,7 +155,8 @@ async function again(): Promise<void> {
 async function reopen(): Promise<void> {
   await store.close()
   await sleep(chance.integer(0, 150))
-  store = sqlite(places.database)
+  store = openStore(database)
+  await store.open()
 }
 
 async function create(): Promise<void> {
