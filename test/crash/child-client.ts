@@ -9,7 +9,7 @@ import { outsideOf } from '../../src/kernel/ledger.ts'
 import { Fault } from '../../src/kernel/failure.ts'
 import type { Receipt, Write } from '../../src/ports/store.ts'
 import { SessionCache } from '../../src/engine/session-cache.ts'
-import { stopAll } from '../../src/sessions/interrupt.ts'
+import { interrupted } from '../../src/sessions/interrupt.ts'
 import { Appender, digestOf, type JournalLine, placesIn } from './evidence.ts'
 import { openStore } from './open.ts'
 import { Chance } from './random.ts'
@@ -104,12 +104,10 @@ async function send(
   await append(session, message(newId(), plan, when), 'send')
 }
 
+/** As a session's handle does it: a stop goes to all that work below, in the same commit. */
 async function interrupt(session: string, mode: 'stop' | 'pause'): Promise<void> {
   const event = { type: 'user.interrupt', id: newId(), mode } as const
-  await append(session, event, 'interrupt')
-  const card = await store.card(session)
-  // As a session's handle does it: one that rests has no run whose end would stop its children.
-  if (mode === 'stop' && card?.status === 'idle') await stopAll({ store }, session, event)
+  await append(session, event, 'interrupt', async () => (await interrupted({ store }, session, event)).seq)
 }
 
 /** Serves a session that waits for a person: decides, answers, or lets it go on. */
@@ -163,24 +161,35 @@ async function create(): Promise<void> {
   sessions += 1
   const session = `s${sessions}`
   journal.add({ type: 'try', session, id: 'created', digest: digestOf(CREATED) })
-  await promised({ session, id: 'created', verb: 'create' }, creation(session, store.now()))
+  const write = creation(session, store.now())
+  await promised({ session, id: 'created', verb: 'create' }, () => commit(write))
 }
 
-async function append(session: string, body: InboxBody, verb: string): Promise<void> {
+async function append(
+  session: string,
+  body: InboxBody,
+  verb: string,
+  act = () => commit({ session, lane: 'inbox', events: [body] }),
+): Promise<void> {
   journal.add({ type: 'try', session, id: body.id, digest: digestOf(body) })
-  await promised({ session, id: body.id, verb }, { session, lane: 'inbox', events: [body] })
+  await promised({ session, id: body.id, verb }, act)
   remembered.push({ session, body })
   if (remembered.length > REMEMBERED_MAX) remembered.shift()
 }
 
 type Asked = { readonly session: string; readonly id: string; readonly verb: string }
 
+/** Where the first event of it stands. */
+async function commit(write: Write): Promise<number> {
+  const [receipt] = (await store.commit([write])) as readonly [Receipt]
+  return receipt.seqs[0] ?? 0
+}
+
 /** Noted as acknowledged only after the promise resolved. Busy is the one refusal that is tried again, with the same id. */
-async function promised({ session, id, verb }: Asked, write: Write): Promise<void> {
+async function promised({ session, id, verb }: Asked, act: () => Promise<number>): Promise<void> {
   for (;;) {
     try {
-      const [receipt] = (await store.commit([write])) as readonly [Receipt]
-      journal.add({ type: 'ack', session, id, seq: receipt.seqs[0] ?? 0, verb })
+      journal.add({ type: 'ack', session, id, seq: await act(), verb })
       return
     } catch (error) {
       if (error instanceof Fault && error.code === 'store_busy') continue
