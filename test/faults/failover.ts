@@ -70,6 +70,8 @@ async function killed(ground: Ground, { old, next }: Pair, workers: readonly Chi
   await old.kill()
   await sleep(chance.between(0, 1_000))
   const { onMs, promoteMs } = await promoted(ground, next, workers)
+  if (onMs > withinMs)
+    ground.troubles.push(`work went on ${onMs} ms after the promotion, and not within ${withinMs} ms`)
   const acks = await acknowledgedIn(ground, workers, AFTER_MS)
   console.log(
     `failover: primary killed, copy promoted in ${promoteMs} ms; the first commit after the promotion came ${onMs} ms later, ${acks} more in the next ${AFTER_MS / 1_000} s`,
@@ -88,7 +90,8 @@ async function stopped(ground: Ground, { old, next, url }: Pair, workers: readon
   if (written > 0) ground.troubles.push(`${written} events were written to the primary that was replaced`)
   let right = 0
   for (let i = 0; i < NEWCOMERS; i++) if ((await portOf(url)) === next.port) right += 1
-  if (right < NEWCOMERS) ground.troubles.push(`${NEWCOMERS - right} of ${NEWCOMERS} new connections found the wrong one`)
+  if (right < NEWCOMERS)
+    ground.troubles.push(`${NEWCOMERS - right} of ${NEWCOMERS} new connections found the wrong one`)
   console.log(
     `failover: primary stopped, copy promoted in ${promoteMs} ms; the first commit after the promotion came ${onMs} ms later; primary woken: events written to it ${written}, new connections that found the right one ${right} of ${NEWCOMERS}, ${acks} commits in ${AFTER_MS / 1_000} s`,
   )
@@ -104,9 +107,13 @@ async function promoted(ground: Ground, next: Server, workers: readonly Child[])
   const [from, at] = [performance.now(), Date.now()]
   const acknowledged = acknowledgements(ground, workers)
   acknowledged()
-  while (acknowledged() === 0 && performance.now() - from < GIVE_UP_MS) await sleep(5)
+  while (acknowledged() === 0) {
+    if (performance.now() - from > GIVE_UP_MS) throw new Error(`no commit in ${GIVE_UP_MS} ms after the promotion`)
+    await sleep(5)
+  }
   const onMs = Math.round(performance.now() - from)
-  if (onMs > withinMs) ground.troubles.push(`work went on ${onMs} ms after the promotion, and not within ${withinMs} ms`)
+  if (onMs > withinMs)
+    ground.troubles.push(`work went on ${onMs} ms after the promotion, and not within ${withinMs} ms`)
   return { promoteMs: Math.round(from - began), onMs, at }
 }
 
