@@ -68,10 +68,7 @@ export function hostsOf(url: string): readonly Host[] {
   const { who = '', hosts = '', path = '' } = read.groups
   const parameters = parametersIn(url)
   for (const name of parameters.keys()) if (![...PARAMETERS, ...OWN].includes(name)) throw unknownParameter(name)
-  const query = (read.groups['query'] ?? '')
-    .split('&')
-    .filter((each) => !OWN.includes(each.split('=')[0] ?? ''))
-    .join('&')
+  const query = forDriver(read.groups['query'] ?? '', parameters)
   return hosts.split(',').map((host) => {
     const whole = `postgres://${who === '' ? '' : `${who}@`}${host}${path}${query === '' ? '' : `?${query}`}`
     try {
@@ -85,6 +82,18 @@ export function hostsOf(url: string): readonly Host[] {
       throw invalid(`The URL of the database cannot be read: a special character may need its % form. ${SHAPE}`)
     }
   })
+}
+
+const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify']
+
+/** Without what is not the driver's. It checks as `verify-full` does whatever else asks for TLS, and would warn of each. */
+function forDriver(query: string, parameters: URLSearchParams): string {
+  const mode = parameters.get('sslmode')
+  if (mode !== null && !SSL_MODES.includes(mode))
+    throw invalid(`The parameter "sslmode" in the URL of the database must be one of: ${SSL_MODES.join(', ')}.`)
+  const own = query.split('&').filter((each) => !OWN.includes(each.split('=')[0] ?? ''))
+  if (parameters.get('uselibpqcompat') === 'true') return own.join('&')
+  return own.map((each) => each.replace(/^sslmode=(?:prefer|require|verify-ca)$/, 'sslmode=verify-full')).join('&')
 }
 
 function parametersIn(url: string): URLSearchParams {
