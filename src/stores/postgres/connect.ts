@@ -80,6 +80,11 @@ export class Connections {
     }
   }
 
+  /** How many connections were made so far. */
+  get made(): number {
+    return this.lane.made + this.reader.made + (this.ear?.made ?? 0)
+  }
+
   patience(): Patience {
     return new Patience(this.#clock, this.#options.patienceMs ?? PATIENCE_MS)
   }
@@ -137,6 +142,8 @@ export class Link implements Sql {
   #letGo: () => void = () => {}
   #onIdle: () => void = () => {}
   #closed = false
+  /** How many connections it made. */
+  made = 0
   /** Called when a connection was made, before anything else is asked on it; and when it is gone. */
   onConnect: (run: (text: string) => Promise<unknown>) => Promise<void> = async () => {}
   onLost: () => void = () => {}
@@ -359,6 +366,7 @@ export class Link implements Sql {
     })
     wire.client.on('notification', ({ channel, payload = '' }) => this.onNotification(channel, payload))
     this.#wire = wire
+    this.made += 1
     try {
       const run = (text: string): Promise<Answer> =>
         this.#send(wire, { name: '', text, values: [], timeoutMs: this.#statementMs })
