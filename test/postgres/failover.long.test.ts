@@ -8,7 +8,7 @@ import { network } from '../../src/stores/postgres/network.ts'
 import { postgres } from '../../src/stores/postgres/postgres.ts'
 import { Unknown } from '../../src/stores/postgres/sql.ts'
 import { until } from '../until.ts'
-import { noPostgres, PASSWORD, type Server } from './server.ts'
+import { noPostgres, PASSWORD, type Server, urlOf } from './server.ts'
 import { ownServer, ownStandby } from './stage.ts'
 
 function connections(options: ConnectOptions): Connections {
@@ -22,7 +22,7 @@ async function pair(): Promise<{ readonly old: Server; readonly next: Server; re
   await old.query('create table t (n bigint primary key)')
   const next = await ownStandby(old)
   // The standby is named first, so that it is not the order that finds the primary.
-  return { old, next, url: `postgres://postgres:${PASSWORD}@127.0.0.1:${next.port},127.0.0.1:${old.port}/postgres` }
+  return { old, next, url: urlOf([next, old]) }
 }
 
 const where = ['where', 'select inet_server_port() as port', []] as const

@@ -276,6 +276,12 @@ export class Server {
   }
 }
 
+/** All of them in one URL, in this order. */
+export function urlOf(servers: readonly Server[], database = 'postgres'): string {
+  const hosts = servers.map(({ port }) => `127.0.0.1:${port}`).join(',')
+  return `postgres://postgres:${PASSWORD}@${hosts}/${database}`
+}
+
 function childrenOf(pid: number): readonly number[] {
   try {
     return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)

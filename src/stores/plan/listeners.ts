@@ -21,6 +21,10 @@ export class Listeners {
     return this.#cards.size > 0
   }
 
+  get hasDue(): boolean {
+    return this.#due.size > 0
+  }
+
   get sessions(): Iterable<string> {
     return this.#sessions.keys()
   }

@@ -297,6 +297,7 @@ export async function readSent(sql: Sql, session: string, id: string): Promise<n
 
 /** Where the logs of these sessions end, and when. One that is not there is left out. */
 export async function readEnds(sql: Sql, sessions: readonly string[]): Promise<ReadonlyMap<string, End>> {
+  if (sessions.length === 0) return new Map()
   const text = 'select id, seq, at from ~sessions where id = any($1)'
   const rows = await sql.ask<End & { readonly id: string }>('ends', text, [sessions.filter(isStoreId)])
   return new Map(rows.map(({ id, seq, at }) => [id, { seq, at }]))

@@ -95,6 +95,8 @@ export class PostgresStore implements Store {
   readonly #told = new Map<string, number>()
   /** When the cards of all sessions were last compared. */
   #cardsAt = 0
+  /** When something was to become due, at the last comparison. */
+  #nextDue: number | null = null
   #opening: Promise<void> | null = null
   #closing: Promise<void> | null = null
   /** The latest time that the clock has said when this process asked what is due. */
@@ -237,12 +239,13 @@ export class PostgresStore implements Store {
       return this.#lane.alone(async () => {
         const [now, damaged] = [this.#clock?.now() ?? null, [...this.#lane.damaged.keys()]]
         const taken = await takeDue(this.#sql, { worker, ttlMs, wanted, token, now, damaged })
-        const { until } = taken
         const { host = null, pid = null, started = null } = wanted.process ?? {}
-        this.#lane.rememberWorker(worker, { until, ttlMs: taken.ttlMs, address: null, host, pid, started })
-        for (const { session, row } of taken.sessions) this.#lane.remember(session, row)
-        this.#claims.asked += taken.sessions.length
-        return new Map(taken.sessions.map(({ session, claim }) => [session, claim]))
+        for (const { session, row, claim, ttlMs: keptMs } of taken) {
+          this.#lane.remember(session, row)
+          this.#lane.rememberWorker(worker, { until: claim.until, ttlMs: keptMs, address: null, host, pid, started })
+        }
+        this.#claims.asked += taken.length
+        return new Map(taken.map(({ session, claim }) => [session, claim]))
       })
     })
   }
@@ -407,7 +410,15 @@ export class PostgresStore implements Store {
       if (isNews && ends !== null) this.#missed(ends.get(session)?.at ?? null)
       if (sessions !== null) this.#listeners.tellCard(session)
     }
-    if (due || sessions === null) this.#listeners.tellDue()
+    if (due || (sessions === null && (await this.#isDueNews()))) this.#listeners.tellDue()
+  }
+
+  /** Whether something is due, or the next time at which something will be is another than at the last comparison. */
+  async #isDueNews(): Promise<boolean> {
+    if (!this.#listeners.hasDue) return false
+    const before = this.#nextDue
+    this.#nextDue = await this.nextDue()
+    return this.#nextDue !== before || (this.#nextDue !== null && this.#nextDue <= this.now())
   }
 
   /** Told of something only now. Hints can be forged, and clocks differ by a little. */
