@@ -92,7 +92,7 @@ export class Server {
     }
     this.port = port
     this.#settingsGiven = options
-    this.#settings = Object.entries({ ...own, shared_buffers: '16MB', jit: 'off' }).map(
+    this.#settings = Object.entries({ shared_buffers: '16MB', jit: 'off', ...own }).map(
       ([name, value]) => `${name}=${value}`,
     )
     this.#folder = mkdtempSync(join(tmpdir(), 'terret-postgres-'))

@@ -98,6 +98,8 @@ export class PostgresStore implements Store {
   /** The latest time that the clock has said when this process asked what is due. */
   #latest: number | null = null
   #taken = 0
+  /** When the next session was due at the last comparison. */
+  #dueKnown: { readonly next: number | null; readonly at: number } | null = null
   readonly #hints: Hints | null
   readonly post?: () => Post
 
@@ -231,7 +233,8 @@ export class PostgresStore implements Store {
         const taken = await takeDue(this.#sql, { worker, ttlMs, wanted, token, now, damaged })
         const { until } = taken
         const { host = null, pid = null, started = null } = wanted.process ?? {}
-        this.#lane.rememberWorker(worker, { until, ttlMs: taken.ttlMs, address: null, host, pid, started })
+        if (taken.sessions.length > 0)
+          this.#lane.rememberWorker(worker, { until, ttlMs: taken.ttlMs, address: null, host, pid, started })
         for (const { session, row } of taken.sessions) this.#lane.remember(session, row)
         return new Map(taken.sessions.map(({ session, claim }) => [session, claim]))
       })
@@ -391,13 +394,23 @@ export class PostgresStore implements Store {
       if (isNews) this.#listeners.tell(session, null)
       if (sessions !== null) this.#listeners.tellCard(session)
     }
-    if (due || sessions === null) this.#listeners.tellDue()
+    if (sessions === null ? await this.#isDueNews() : due) this.#listeners.tellDue()
+  }
+
+  /** A look that finds nothing due, and the next one at the time that is known already, is no news: whoever waits for it waits on. */
+  async #isDueNews(): Promise<boolean> {
+    if (!this.#listeners.hasDue) return false
+    const before = this.#dueKnown
+    const next = await this.nextDue()
+    const at = this.now()
+    this.#dueKnown = { next, at }
+    return before === null || next !== before.next || at < before.at || (next !== null && next <= at)
   }
 
   /** How far everything that is watched goes. Cards are told at once. */
   async #compared(): Promise<ReadonlyMap<string, number>> {
     const watched = [...this.#listeners.sessions]
-    const seqs = await readSeqs(this.#reader, watched)
+    const seqs = watched.length === 0 ? new Map<string, number>() : await readSeqs(this.#reader, watched)
     if (this.#listeners.hasCards) {
       const since = this.#cardsAt - CLOCK_SLACK_MS
       this.#cardsAt = this.now()

@@ -18,7 +18,10 @@ const IS_WANTED = `($4::text[] is null or s.agent = any($4::text[])) and (not $5
   and s.n <> all($8::bigint[]) and s.epoch < ${Number.MAX_SAFE_INTEGER - 1}`
 const ORDER = 'order by s.urgent desc, s.due, s.n limit greatest(0, $3 - (select count(*) from before))'
 
-/** A worker is known, and its lease as long as it was asked for, before it holds anything: a lease without a worker would never end. */
+/**
+ * A worker is known, and its lease as long as it was asked for, before it holds anything: a lease without a worker would never end.
+ * A question that takes nothing writes nothing.
+ */
 const TAKE = `with t as materialized (select coalesce($7::float8, extract(epoch from clock_timestamp()) * 1000)::float8 as now),
   before as (select s.n, s.urgent, s.due from ~sessions s where s.worker = $1 and s.taken = $6),
   free as (select s.n, s.urgent, s.due, false as lost from ~sessions s, t where s.worker is null and s.due <= t.now
@@ -31,6 +34,7 @@ const TAKE = `with t as materialized (select coalesce($7::float8, extract(epoch 
     from best, t where s.n = best.n returning ${HEAD}, best.urgent as rush, best.due as since),
   me as (insert into ~workers as w (id, until, ttl, host, pid, started)
     select $1, t.now + $2::float8, $2::float8, $10, $11::float8, $12::float8 from t
+    where exists (select 1 from best) or exists (select 1 from before)
     on conflict (id) do update set
       until = case when w.ttl > excluded.ttl and w.until > excluded.until and w.until - w.ttl <= excluded.until - excluded.ttl + ${CLOCK_SLACK_MS}
         then w.until else excluded.until end,
