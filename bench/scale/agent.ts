@@ -3,14 +3,14 @@
 import { defineTool, Harness, scripted, type StandardSchema } from '../../src/index.ts'
 import type { Store } from '../../src/ports/store.ts'
 
-/** `day`: all sessions are of one agent, so each model call moves money on one account. `own`: they are spread over many. */
-export type Accounts = 'day' | 'own'
+/** `day`: all sessions are of one agent, so each model call moves money on one account. `own`: they are spread over many. `none`: no budget. */
+export type Accounts = 'day' | 'own' | 'none'
 
 export type Shape = { readonly turns: number; readonly turnBytes: number; readonly accounts: Accounts }
 
 const AGENTS = 64
 /** How long the model takes: sessions are held under their lease meanwhile. */
-const MODEL_MS = 200
+export const MODEL_MS = 200
 const COST = 100
 
 export function agentOf(n: number, accounts: Accounts): string {
@@ -24,7 +24,7 @@ const nothing: StandardSchema<object> = {
   },
 }
 
-export function harnessOn(store: Store, { turns, turnBytes }: Shape, drives: boolean): Harness {
+export function harnessOn(store: Store, { turns, turnBytes, accounts }: Shape, drives: boolean): Harness {
   let made = 0
   // Another each time: a tool that only repeats itself would be taken for one that gets nowhere.
   const execute = (): string => `${made++} `.padEnd(turnBytes, 'x')
@@ -38,7 +38,7 @@ export function harnessOn(store: Store, { turns, turnBytes }: Shape, drives: boo
     // A reply and its result are two messages.
     if (done >= 2 * turns) return { ...said, text: 'done' }
     const isAsked = done === 0 && JSON.stringify(messages[asked]).includes('ask')
-    return { ...said, calls: [{ tool: isAsked ? 'ask' : 'look' }] }
+    return { ...said, calls: [{ tool: isAsked ? 'ask' : 'look', args: { place: messages.length } }] }
   })
   const agent = { model, tools: [look, ask], description: 'Answers', subagents: [] }
   const names = Array.from({ length: AGENTS }, (_, n) => agentOf(n, 'own'))
@@ -47,7 +47,7 @@ export function harnessOn(store: Store, { turns, turnBytes }: Shape, drives: boo
     store,
     drives,
     subagents: Object.fromEntries(names.map((name) => [name, agent])),
-    budget: { dayUsd: 1_000_000 },
+    ...(accounts === 'none' ? {} : { budget: { dayUsd: 1_000_000 } }),
     worker: { width: 1_000 },
   })
 }

@@ -7,6 +7,8 @@ import { harnessOn, type Shape } from './agent.ts'
 /** Since it began. `vain`: claims that another worker had been faster with; `empty`: questions that found nothing due. */
 export type Counts = {
   readonly commits: number
+  /** Calls that have their result. */
+  readonly turns: number
   readonly takes: number
   readonly empty: number
   readonly claims: number
@@ -20,7 +22,7 @@ const TELL_MS = 50
 
 const [url = '', shape = '{}', name = '', account = '', width = '1'] = process.argv.slice(2)
 const store = postgres(url)
-const counts = { commits: 0, takes: 0, empty: 0, claims: 0, vain: 0 }
+const counts = { commits: 0, turns: 0, takes: 0, empty: 0, claims: 0, vain: 0 }
 let rested: Rested[] = []
 await store.open()
 process.send?.('ready')
@@ -76,7 +78,9 @@ function counted(inner: Store): Store {
       counts.commits += 1
       for (const write of writes) {
         if (write.lane !== 'owner') continue
-        const { session, seq, status, asks } = write.card
+        counts.turns += write.events.filter(({ type }) => type === 'agent.tool_result').length
+        const { session, seq, status, asks, outcome } = write.card
+        if (status === 'idle' && outcome !== 'completed') throw new Error(`a run of ${session} ended as ${outcome}`)
         if (status === 'idle') rested.push({ session, seq, ask: null })
         else if (status === 'requires_action') rested.push({ session, seq, ask: asks[0] ?? null })
       }

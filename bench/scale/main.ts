@@ -11,7 +11,7 @@ import pg from 'pg'
 import { argumentsOf, refuse, wholeNumber } from '../../sim/arguments.ts'
 import { postgres, type PostgresDatabase } from '../../src/stores/postgres/postgres.ts'
 import { noPostgres, Server } from '../../test/postgres/server.ts'
-import { type Accounts, harnessOn, type Shape } from './agent.ts'
+import { type Accounts, harnessOn, MODEL_MS, type Shape } from './agent.ts'
 import { broken, FIGURES, KEPT_UP, shown, type Step, verdicts } from './budgets.ts'
 import type { Counts, Told } from './child-worker.ts'
 import { type Moment, momentOf, takenMs, type Watched } from './figures.ts'
@@ -23,7 +23,7 @@ const TMPFS = 0x01021994
 /** Turns a second: doubled with each step until one is not kept up with. */
 const PACES = [50, 100, 200, 400, 800, 1_600, 3_200]
 const QUICK_PACES = [25, 50]
-const SETTLE_MS = 2_000
+const SETTLE_MS = 1_000
 const HOT_MS = 3_000
 const WOKEN_AT_ONCE = 200
 
@@ -72,8 +72,8 @@ function askedFor(): Asked {
     otherwise: number,
   ): number => wholeNumber(values[name] ?? String(otherwise), name, 1)
   const { accounts } = values
-  if (accounts !== 'own' && accounts !== 'day')
-    refuse(`--accounts must be "day" (all sessions pay from one) or "own", not "${accounts}".`)
+  if (accounts !== 'own' && accounts !== 'day' && accounts !== 'none')
+    refuse(`--accounts must be "own", "day" (all sessions pay from one) or "none" (no budget), not "${accounts}".`)
   const sessions = number('sessions', quick ? 2_000 : 100_000)
   const active = number('active', quick ? 100 : 2_000)
   if (active > sessions) refuse(`--active must be at most --sessions, which is ${sessions}.`)
@@ -99,9 +99,7 @@ async function measure(): Promise<void> {
     const { rows } = await bare.query<{ server_version: string }>('show server_version')
     const machine = `Postgres ${rows[0]?.server_version ?? ''} · node ${process.version} · ${cpus().length} CPUs`
     console.log(`${machine} · fsync and full_page_writes on, data on a disk, all on one machine`)
-    console.log(
-      `${sessions} parked sessions, ${active} of them used, ${workers} workers, results of ${turnBytes} bytes,`,
-    )
+    console.log(`${sessions} parked sessions, ${active} of them used, ${workers} workers, runs of ${turns} turns,`)
     console.log(`results of ${turnBytes} bytes, accounts: ${accounts}, steps of ${seconds} s\n`)
     const call = await parked(store, bare)
     await hotRows()
@@ -189,13 +187,13 @@ async function load(store: PostgresDatabase, bare: pg.Client, call: string): Pro
   const steps: Step[] = []
   for (const pace of asked.paces) {
     people.pace = pace / asked.turns
-    await sleep(SETTLE_MS)
+    // Until as many runs end as begin.
+    await sleep(SETTLE_MS + (asked.turns + 1) * MODEL_MS)
     const [from, since] = [await now(), store.now()]
     await sleep(asked.seconds * 1_000)
     const to = await now()
     const step = {
       pace,
-      turns: asked.turns,
       from,
       to,
       waiting: people.waiting,
@@ -234,7 +232,14 @@ type Parked = { readonly ids: readonly string[]; readonly call: string; readonly
 
 function sumOf(all: readonly Counts[]): Counts {
   const sum = (of: keyof Counts): number => all.reduce((total, counts) => total + counts[of], 0)
-  return { commits: sum('commits'), takes: sum('takes'), empty: sum('empty'), claims: sum('claims'), vain: sum('vain') }
+  return {
+    commits: sum('commits'),
+    turns: sum('turns'),
+    takes: sum('takes'),
+    empty: sum('empty'),
+    claims: sum('claims'),
+    vain: sum('vain'),
+  }
 }
 
 function report(steps: readonly Step[], trouble: number): void {
