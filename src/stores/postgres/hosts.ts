@@ -103,15 +103,15 @@ function parametersIn(url: string): URLSearchParams {
 /** The options, with those that the URL has. What is given beside it counts more. */
 export function withOwn(options: ConnectOptions): ConnectOptions {
   const parameters = parametersIn(options.url)
-  const [pooled, direct] = OWN.map((name) => parameters.get(name))
-  if (pooled != null && pooled !== 'true' && pooled !== 'false')
+  const [pooled, direct] = [parameters.get('pooled'), parameters.get('direct')]
+  if (pooled !== null && pooled !== 'true' && pooled !== 'false')
     throw invalid('The parameter "pooled" in the URL of the database must be true or false.')
-  if (direct != null && !/^[^/?#@\s]+$/.test(direct))
+  if (direct !== null && !/^[^/?#@\s]+$/.test(direct))
     throw invalid('The parameter "direct" in the URL of the database must be the server itself, as host:5432.')
   const there = options.url.replace(/^(\w+:\/\/(?:[^/?#]*@)?)[^/?#@]*/, (_, start: string) => `${start}${direct}`)
   return {
-    ...(pooled == null ? {} : { pooled: pooled === 'true' }),
-    ...(direct == null ? {} : { direct: there }),
+    ...(pooled === null ? {} : { pooled: pooled === 'true' }),
+    ...(direct === null ? {} : { direct: there }),
     ...options,
   }
 }
