@@ -167,6 +167,7 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     ...drivingFlags,
     idle: flag('end when nothing is due any more'),
     agents: value('NAMES', 'only sessions of these agents, such as default,researcher'),
+    metrics: value('PORT', 'numbers for Prometheus on this port of this machine, or on ADDRESS:PORT'),
   }),
   interrupt: entry('ID', [1, 1], 'stop what a session does', { pause: flag('only pause it; `resume` goes on') }),
   undo: entry('ID', [1, 1], 'take back the file changes of its last run', {

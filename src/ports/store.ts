@@ -117,6 +117,35 @@ export type StoreHealth = Frozen<{
   sessions: number
   leases: number
   due: number
+  /** How long the one that waits longest of these has been due. */
+  waitedMs: number
+  /** Only of a store that processes anywhere share. */
+  network?: NetworkHealth
+}>
+/** What this process met since it opened the store, and how the server of the store stands. */
+export type NetworkHealth = Frozen<{
+  /** Statements that wrote; how often the present had moved by then, or an answer was lost: both are asked again. Connections that were made. */
+  written: number
+  moved: number
+  lost: number
+  connects: number
+  /** Sessions that were asked for, and those of them that another worker had. */
+  claims: Frozen<{ asked: number; vain: number }>
+  /**
+   * How often it heard of what other processes wrote, how long after that, in ms: in all, and at most. `missed`: those of which no hint
+   * came, and which a look found.
+   */
+  news: Frozen<{ heard: number; missed: number; lagMs: number; lagMsMax: number }>
+  /** Of its database: connections, and how many there can be. Of its sessions: updated rows, those that stayed in their page, dead rows. */
+  server: Frozen<{
+    connections: number
+    connectionsMax: number
+    updated: number
+    updatedInPage: number
+    deadRows: number
+    /** Transactions since the oldest row was frozen: autovacuum must keep it far below two thousand million. */
+    frozenAge: number
+  }>
 }>
 export type CardFilter = Frozen<Wanted & { root?: string; after?: string; newest?: true | 'made'; limit: number }>
 type Wanted = {

@@ -49,6 +49,7 @@ function parametersOf({ path, query, keyed }: Route): Json {
 
 function contentOf({ answer }: Route): Json {
   if (answer === 'stream') return { 'text/event-stream': { schema: { type: 'string' } } }
+  if (answer === 'text') return { 'text/plain': { schema: { type: 'string' } } }
   if (answer === 'bytes') return { 'application/octet-stream': {} }
   return { 'application/json': { schema: { $ref: `#/components/schemas/${answer}` } } }
 }

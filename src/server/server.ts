@@ -13,7 +13,7 @@ import { Pages, SAFE } from './pages.ts'
 import { bodyOf, Refused, refusalOf } from './refusals.ts'
 import type { SseOptions } from './sse.ts'
 import type { Tokens } from './tokens.ts'
-import type { Principal } from './wire.ts'
+import { type Principal, ROUTES } from './wire.ts'
 
 export type ServeOptions = {
   readonly host: Host
@@ -142,7 +142,7 @@ class Desk implements ServerState {
       const target = targetOf(request.url)
       const host = checkHost(request, this.hosts)
       const isMcp = target.path === '/mcp'
-      const isPage = target.segments[0] !== 'v1' && !isMcp
+      const isPage = target.segments[0] !== 'v1' && target.path !== ROUTES.metrics.path && !isMcp
       checkOrigin(request, host, isPage)
       if (this.closing.aborted) throw new Refused(503, 'closing', 'The server is closing. Connect again.', 1)
       if (isPage) return this.#page(target, request, response)

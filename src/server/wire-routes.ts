@@ -18,8 +18,8 @@ export type Route = {
   /** The longest body that is read. Default: `BODY_MAX`. */
   readonly bodyMax?: number
   readonly status: 200 | 201 | 202
-  /** The name of its schema; or a stream of events, or bytes to download. */
-  readonly answer: keyof typeof ANSWERS | 'stream' | 'bytes'
+  /** The name of its schema; or a stream of events, a text, or bytes to download. */
+  readonly answer: keyof typeof ANSWERS | 'stream' | 'text' | 'bytes'
   /** It takes an `Idempotency-Key`: the same key twice is one change. */
   readonly keyed?: true
 }
@@ -43,6 +43,10 @@ const keyed = (route: Route): Route => ({ ...route, keyed: true })
 
 const routes = {
   health: get('health', 'Health', 'whether it can write, where it lies, which hosts it answers to'),
+  metrics: {
+    ...get('', 'text', 'the same in numbers, and what this process met, as Prometheus reads it'),
+    path: '/metrics',
+  },
   me: get('me', 'Me', 'whose token this is'),
   openapi: get('openapi.json', 'Document', 'this table, as an OpenAPI 3.1 document'),
   sessions: get('sessions', 'Sessions', 'the sessions, newest first, a page at a time', QUERIES.sessions),

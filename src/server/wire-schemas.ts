@@ -145,6 +145,8 @@ export const ANSWERS = {
       driving: whole,
       streams: whole,
       due: whole,
+      waitedMs: number,
+      network: anything,
     },
     ['ok', 'version', 'now', 'store', 'durability', 'trouble', 'hosts', 'drives'],
   ),

@@ -13,6 +13,7 @@ import type {
   Limits,
   Message,
   Metadata,
+  NetworkHealth,
   Part,
   Run,
   Session,
@@ -63,6 +64,10 @@ export type Health = Frozen<{
   bytes?: number
   sessions?: number
   leases?: number
+  /** How long the longest waiting of those that are due has waited. */
+  waitedMs?: number
+  /** What this process met, and how the database stands, where the store is one that machines share. */
+  network?: NetworkHealth
 }>
 
 export type Me = Principal & Frozen<{ now: number; store: string }>

@@ -79,6 +79,24 @@ export function describeInbox(make: MakeFixture): void {
       expect(await store.health()).toMatchObject({ leases: 0, due: 2 })
     })
 
+    it('B-OPS-1: the store says how long what is due has waited for a worker, the longest of it', async () => {
+      const { store, clock } = await make()
+      expect(await store.health()).toMatchObject({ due: 0, waitedMs: 0 })
+      for (const session of ['a', 'b']) {
+        await create(store, session)
+        await admit(store, session, message('m'))
+        clock.advance(5_000)
+      }
+      expect(await store.health()).toMatchObject({ due: 2, waitedMs: 10_000 })
+      await store.claim('a', 'w', TTL)
+      expect(await store.health()).toMatchObject({ due: 1, waitedMs: 5_000 })
+      await store.claim('b', 'w', TTL)
+      expect(await store.health()).toMatchObject({ due: 0, waitedMs: 0 })
+      // A session waits from the end of its lost worker's lease on.
+      clock.advance(TTL + 7_000)
+      expect(await store.health()).toMatchObject({ due: 2, waitedMs: 7_000 })
+    })
+
     it('B-STORE-31: the same id in two sessions is two events', async () => {
       const { store } = await make()
       await create(store, 'a')

@@ -25,7 +25,7 @@ describe('postgres()', () => {
   })
 
   it('B-PG-18: connects to nothing until it is used, and then says plainly that nobody is there', async () => {
-    const store = postgres('postgres://u:secret@127.0.0.1:1/d')
+    const store = postgres({ url: 'postgres://u:secret@127.0.0.1:1/d', patienceMs: 200 })
     expect(store.reach).toBe('network')
     expect(await outcome(store.open())).toBe('store_busy')
     await expect(store.card('s')).rejects.not.toThrow('secret')

@@ -1,7 +1,17 @@
 // Real Postgres servers: each with a folder and a loopback port of its own, and gone when this process is, however that ends.
 // For programs and tests alike; what a test takes of them is stage.ts. It knows nothing of the store.
 import { execFileSync, spawn } from 'node:child_process'
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -57,6 +67,8 @@ export const account = user()
 export type ServerOptions = {
   /** Writes reach the disk: for tests that cut its power. */
   readonly fsync?: boolean
+  /** Every piece of its log is copied to `kept`, for a restore to any time. */
+  readonly keepsLog?: boolean
   /** Settings of the server, as in `max_connections`. */
   readonly settings?: Readonly<Record<string, string | number>>
 }
@@ -83,20 +95,22 @@ export class Server {
   }
 
   private constructor(options: ServerOptions, port: number) {
-    const { fsync = false, settings = {} } = options
+    const { fsync = false, settings = {}, keepsLog = false } = options
     const own = {
       fsync: fsync ? 'on' : 'off',
       full_page_writes: fsync ? 'on' : 'off',
       max_connections: 60,
       ...settings,
     }
+    this.#folder = mkdtempSync(join(tmpdir(), 'terret-postgres-'))
+    mkdirSync(this.kept)
+    const archive = { archive_mode: 'on', archive_command: `test ! -f ${this.kept}/%f && cp %p ${this.kept}/%f` }
     this.port = port
     this.#settingsGiven = options
-    this.#settings = Object.entries({ ...own, shared_buffers: '16MB', jit: 'off' }).map(
+    this.#settings = Object.entries({ shared_buffers: '16MB', jit: 'off', ...own, ...(keepsLog ? archive : {}) }).map(
       ([name, value]) => `${name}=${value}`,
     )
-    this.#folder = mkdtempSync(join(tmpdir(), 'terret-postgres-'))
-    if (account) chownSync(this.#folder, account.uid, account.gid)
+    if (account) for (const each of [this.#folder, this.kept]) chownSync(each, account.uid, account.gid)
     // It reads until this process ends, for whatever reason, and then leaves nothing of the server.
     const sweep = `cat >/dev/null; kill -9 $(head -n 1 "$0/data/postmaster.pid") 2>/dev/null; sleep 0.2; rm -rf "$0"`
     this.#guard = spawn('sh', ['-c', sweep, this.#folder], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
@@ -181,6 +195,37 @@ export class Server {
     const follows = "select 1 from pg_stat_replication where application_name = 'copy' and sync_state = 'sync'"
     while ((await this.query(follows)).length === 0) await pause(LOOK_MS)
     return copy
+  }
+
+  /** A folder for its logs and backups, gone with it. */
+  get kept(): string {
+    return join(this.#folder, 'kept')
+  }
+
+  /** All of it as it is now, while it runs, into this folder. */
+  backup(folder: string): void {
+    const from = `host=127.0.0.1 port=${this.port} user=postgres password=${PASSWORD}`
+    this.#run('pg_basebackup', ['-d', from, '-D', folder, '-X', 'stream', '-c', 'fast', '--no-sync'])
+  }
+
+  /** Stopped, and started again as it was at this time: from a backup, and the log that was kept since. */
+  async restore(backup: string, time: string): Promise<void> {
+    await this.stop()
+    rmSync(this.data, { recursive: true })
+    execFileSync('cp', ['-a', backup, this.data])
+    const lines = [`restore_command = 'cp ${this.kept}/%f %p'`, `recovery_target_time = '${time}'`]
+    const settings = [...lines, "recovery_target_action = 'promote'"].join('\n')
+    appendFileSync(join(this.data, 'postgresql.auto.conf'), `${settings}\n`)
+    writeFileSync(join(this.data, 'recovery.signal'), '')
+    if (account) chownSync(join(this.data, 'recovery.signal'), account.uid, account.gid)
+    await this.up()
+    const ready = 'select pg_is_in_recovery() as recovering'
+    while ((await this.query<{ recovering: boolean }>(ready))[0]?.recovering !== false) await pause(LOOK_MS)
+  }
+
+  /** One of the programs that come with it, such as pg_dump, for this database. */
+  program(name: string, ...args: readonly string[]): void {
+    this.#run(name, ['-h', '127.0.0.1', '-p', String(this.port), '-U', 'postgres', ...args])
   }
 
   /** The copy becomes a server of its own, on a new timeline. */

@@ -57,6 +57,7 @@ export async function connectionsTo(server: Place, change: Change = (sql) => sql
   return {
     lane: change(sqlOf(lane)),
     reader: sqlOf(reader),
+    made: 2,
     open: async () => void (await (opening ??= Promise.all([lane.connect(), reader.connect()]))),
     close: async () => void (await Promise.all([lane.end(), reader.end()])),
   }

@@ -3,21 +3,36 @@
 import type { Call } from '../args.ts'
 import { clean } from '../../view/clean.ts'
 import { endOf, EXIT, Refusal } from '../exit.ts'
+import { addressIn, openMetrics } from '../serve/metrics-port.ts'
 import { Crews, WIDTH } from '../state/crews.ts'
 import { inPlace } from '../state/place.ts'
 import { warn } from '../present/print.ts'
 import { LEASE_MS } from '../state/work.ts'
 
 export function worker(call: Call): Promise<number> {
+  const metrics = call.text('metrics')
+  if (metrics !== undefined) addressIn(metrics)
   return inPlace(async (place) => {
-    const { DueLoop } = await import('../../index.ts')
+    const { DueLoop, Fault } = await import('../../index.ts')
     const agents = agentsIn(call)
-    const crews = new Crews(place, call, { leaseMs: LEASE_MS, says: true })
+    // What this process knows is not what the store has: only the next one can go on with it.
+    let replaced = false
+    const failed = (error: unknown): void => {
+      if (!(error instanceof Fault) || error.code !== 'store_replaced') return
+      replaced = true
+      stop()
+    }
+    const crews = new Crews(place, call, { leaseMs: LEASE_MS, says: true, failed })
     const idleMs = call.is('idle') ? 0 : Number.POSITIVE_INFINITY
     const { store } = place
-    const report = (error: unknown): void => warn(clean(endOf(error).text))
+    const report = (error: unknown): void => {
+      warn(clean(endOf(error).text))
+      failed(error)
+    }
     const look = (session: string, alone: boolean) => crews.look(session, alone)
     const driving = (): number => crews.busy
+    const port = metrics === undefined ? null : await openMetrics(place, metrics, driving)
+    if (port !== null && !call.is('quiet')) warn(`Metrics are at ${port.url}`)
     const dueLoop = new DueLoop({
       store,
       width: WIDTH,
@@ -43,8 +58,9 @@ export function worker(call: Call): Promise<number> {
       process.off('SIGINT', stop)
       process.off('SIGTERM', stop)
       await crews.close()
+      await port?.close()
     }
-    return EXIT.ok
+    return replaced ? EXIT.store : EXIT.ok
   })
 }
 

@@ -3,7 +3,7 @@
 import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Card, Model, ModelFailure, Reply, Request, Store } from '../../kernel/index.ts'
+import type { Card, Model, ModelFailure, Reply, Request, Store, StoreHealth } from '../../kernel/index.ts'
 import { endpointsOf, modelsFor, routesFor } from '../state/agent.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../../view/clean.ts'
@@ -91,7 +91,7 @@ async function store(): Promise<readonly Finding[]> {
       const cards = await open.list({ limit: SESSIONS_MAX })
       const count = cards.length === SESSIONS_MAX ? `${SESSIONS_MAX} or more` : cards.length
       const wrong = (file && seen && (await unlike(file, seen))) ?? (await open.moved())
-      const detail = wrong || `${at.shown}, ${count} sessions`
+      const detail = wrong || `${at.shown}, ${count} sessions${backlogText(await open.health())}`
       const about: Finding = { what, status: wrong ? 'misconfigured' : 'ok', detail }
       return [about, ...room(home.folder), ...(await damaged(open, cards))]
     } finally {
@@ -100,6 +100,14 @@ async function store(): Promise<readonly Finding[]> {
   } catch (error) {
     return [{ what, status: 'misconfigured', detail: endOf(error).text }]
   }
+}
+
+/** Of what no worker drives, and of the database where it is one. */
+function backlogText({ due, waitedMs, network }: StoreHealth): string {
+  const waited = due === 0 ? '' : `, ${due} due and driven by nobody, for up to ${Math.ceil(waitedMs / 1_000)} s`
+  if (!network) return waited
+  const { connections, connectionsMax } = network.server
+  return `${waited}, ${connections} of ${connectionsMax} connections`
 }
 
 const SESSIONS_MAX = 1_000

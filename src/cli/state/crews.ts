@@ -18,6 +18,8 @@ type Looked = NonNullable<Awaited<ReturnType<Harness['look']>>['looked']>
 export type CrewOptions = {
   readonly leaseMs: number
   readonly says: boolean
+  /** Told of what is reported. */
+  readonly failed?: (error: unknown) => void
 }
 
 /** `of`: that it is said of once. */
@@ -62,6 +64,7 @@ export class Crews {
 
   #report(session: string, error: unknown): void {
     if (!this.#closed) warn(`${shortId(session)}: ${clean(endOf(error).text)}`)
+    this.#options.failed?.(error)
   }
 
   async close(): Promise<void> {

@@ -3,7 +3,7 @@ import type { Answers } from '../host.ts'
 import { close, commands, fork, interrupt, open, remove, send, undo, wake } from './acting.ts'
 import { answer, decide } from './deciding.ts'
 import { blob, exported, imported } from './files.ts'
-import { agents, due, health, me, openapi, pending, session, sessions } from './looking.ts'
+import { agents, due, health, me, metrics, openapi, pending, session, sessions } from './looking.ts'
 import { events, messages, result, state } from './reading.ts'
 import { follow, streams } from './streams.ts'
 import { dropToken, makeToken, tokens } from './token-list.ts'
@@ -11,6 +11,7 @@ import { usage } from './usage.ts'
 
 export const ANSWERS: Answers = {
   health,
+  metrics,
   me,
   openapi,
   sessions,

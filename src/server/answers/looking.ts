@@ -1,8 +1,10 @@
 // How the server and its sessions stand: health, cards, what waits for people, agents, what is due. Nothing is driven.
-import { type Card, Fault, type Store } from '../../kernel/index.ts'
+import { type Card, Fault, type Store, type StoreHealth } from '../../kernel/index.ts'
 import { usdOf } from '../../view/usd.ts'
 import { type Asked, cardOf, type Given, OWNER, reaches } from '../host.ts'
+import { METRICS_MEDIA, metricsText } from '../metrics.ts'
 import { openApi } from '../open-api.ts'
+import { SAFE } from '../pages.ts'
 import { Refused } from '../refusals.ts'
 import type {
   AgentsAnswer,
@@ -55,9 +57,20 @@ export async function health({ host, server }: Asked): Promise<Given> {
     driving: host.driving(),
     streams: server.streams.size,
     due: store?.due ?? 0,
-    ...(store ? { bytes: store.bytes, sessions: store.sessions, leases: store.leases } : {}),
+    ...(store ? figuresOf(store) : {}),
   }
   return { json }
+}
+
+function figuresOf({ bytes, sessions, leases, waitedMs, network }: StoreHealth): Partial<Health> {
+  return { bytes, sessions, leases, waitedMs, ...(network ? { network } : {}) }
+}
+
+/** A text, for programs that look every few seconds. */
+export async function metrics({ host, response }: Asked): Promise<Given> {
+  const text = metricsText(await host.harness.health(), host.driving())
+  response.writeHead(200, { ...SAFE, 'content-type': METRICS_MEDIA, 'cache-control': 'no-store' }).end(text)
+  return null
 }
 
 const WRITES_KEPT = 500

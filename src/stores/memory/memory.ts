@@ -340,12 +340,20 @@ class MemoryStore implements Store {
   }
 
   async health(): Promise<StoreHealth> {
-    const due = (await this.due(Number.MAX_SAFE_INTEGER)).length
+    const waiting = await this.due(Number.MAX_SAFE_INTEGER)
     const now = this.#check()
+    const due = waiting.length
+    const waitedMs = Math.max(0, ...waiting.map((id) => now - this.#freeSince(id)))
     const leases = [...this.#workers.values()].reduce((sum, each) => sum + (isLive(each, now) ? each.held.size : 0), 0)
     const logs = this.#list.reduce((sum, { bodies }) => bodies.reduce((bytes, { length }) => bytes + length, sum), 0)
     const bytes = logs + this.#blobs.bytes
-    return { durability: 'memory', schema: null, bytes, sessions: this.#logs.size, leases, due }
+    return { durability: 'memory', schema: null, bytes, sessions: this.#logs.size, leases, due, waitedMs }
+  }
+
+  /** When a session that is due became so, or lost its worker. */
+  #freeSince(session: string): number {
+    const { due, worker } = this.#find(session)
+    return Math.max(due ?? 0, this.#workers.get(worker ?? '')?.until ?? 0)
   }
 
   async close(): Promise<void> {

@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { assert, Fault } from '../../kernel/failure.ts'
 import type { Clock } from '../../ports/system.ts'
 import { holdProcess, steadyClock } from '../plan/clock.ts'
-import { type Connected, type ConnectOptions, Hosts, type MakeClient } from './hosts.ts'
+import { type Connected, type ConnectOptions, Hosts, type MakeClient, withOwn } from './hosts.ts'
 import { type Sql, type SqlValue, Stale, Unknown } from './sql.ts'
 import { busyFault, closedFault, isUnreplicated, Patience, type Trouble, troubleOf } from './trouble.ts'
 
@@ -44,8 +44,9 @@ export class Connections {
   readonly #options: ConnectOptions
   #id = ''
 
-  /** `options` are checked already, by CONNECT_OPTIONS of hosts.ts. `clock` is one that cannot be set. */
-  constructor(options: ConnectOptions, clock: Clock = steadyClock) {
+  /** `given` are checked already, by CONNECT_OPTIONS of hosts.ts. `clock` is one that cannot be set. */
+  constructor(given: ConnectOptions, clock: Clock = steadyClock) {
+    const options = withOwn(given)
     const { url, direct, pooled = false, hints = true } = options
     const answerMs = options.connectTimeoutMs ?? CONNECT_MS
     const hosts = new Hosts(url, clock, answerMs)
@@ -77,6 +78,11 @@ export class Connections {
         await patience.after(error.fault)
       }
     }
+  }
+
+  /** How many connections were made so far. */
+  get made(): number {
+    return this.lane.made + this.reader.made + (this.ear?.made ?? 0)
   }
 
   patience(): Patience {
@@ -136,6 +142,8 @@ export class Link implements Sql {
   #letGo: () => void = () => {}
   #onIdle: () => void = () => {}
   #closed = false
+  /** How many connections it made. */
+  made = 0
   /** Called when a connection was made, before anything else is asked on it; and when it is gone. */
   onConnect: (run: (text: string) => Promise<unknown>) => Promise<void> = async () => {}
   onLost: () => void = () => {}
@@ -358,6 +366,7 @@ export class Link implements Sql {
     })
     wire.client.on('notification', ({ channel, payload = '' }) => this.onNotification(channel, payload))
     this.#wire = wire
+    this.made += 1
     try {
       const run = (text: string): Promise<Answer> =>
         this.#send(wire, { name: '', text, values: [], timeoutMs: this.#statementMs })

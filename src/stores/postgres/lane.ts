@@ -5,11 +5,12 @@ import { Fault } from '../../kernel/failure.ts'
 import { Batch } from './batch.ts'
 import { fetch, nothingKnown, noWants, type Present, type Wants } from './fetch.ts'
 import type { Row, WorkerRow } from './rows.ts'
-import { steadyNow } from '../plan/clock.ts'
+import { steadyClock } from '../plan/clock.ts'
 import { isStoreId } from '../plan/id.ts'
 import { ROOM } from './schema.ts'
 import { type LaneSql, type Sql, Stale, Unknown } from './sql.ts'
-import { write } from './write.ts'
+import { Patience } from './trouble.ts'
+import { isKnown, type Witness, write } from './write.ts'
 
 type Act<T> = {
   /** Adds what it needs to know. */
@@ -55,6 +56,8 @@ export class Lane {
   readonly #options: LaneOptions
   readonly #queue: (Job | Alone)[] = []
   #running: Promise<void> | null = null
+  /** What this process wrote last. All that it knows may be of a past that never was, if the database does not have it. */
+  #witness: Witness | null = null
   /** The last partition of events that is surely there. */
   #room = -1
 
@@ -128,27 +131,39 @@ export class Lane {
   }
 
   async #runAlone({ run, done, fail }: Alone): Promise<void> {
-    const until = steadyNow() + LOST_MS_MAX
+    const patience = new Patience(steadyClock, LOST_MS_MAX)
     for (let tries = 1; ; tries++) {
       try {
+        await this.#verify()
         await run(tries > 1)
         return done()
       } catch (error) {
-        const fault = this.#faultOf(error, tries, until)
+        const fault = await this.#faultOf(error, tries, patience)
         if (fault !== null) return fail(fault)
       }
     }
   }
 
+  /** Throws if the database is older than what this process knows of it. */
+  async #verify(): Promise<void> {
+    const witness = this.#witness
+    if (witness === null || (await isKnown(this.#options.sql, witness))) return
+    const text = `The database does not have event ${witness.seq} of session ${witness.session}, which this process wrote: it was restored to an earlier time, or is another one. Nothing more is written. Start the process again to go on with what is there.`
+    throw new Fault('store_replaced', text)
+  }
+
   /** Null: it is tried again. */
-  #faultOf(error: unknown, tries: number, until: number): Error | null {
+  async #faultOf(error: unknown, tries: number, patience: Patience): Promise<Error | null> {
     if (error instanceof Stale) {
       this.moved += 1
       return tries < TRIES_MAX ? null : new Fault('store_busy', MOVED)
     }
     if (error instanceof Unknown) {
       this.lost += 1
-      return steadyNow() < until ? null : error.fault
+      return patience.after(error.fault).then(
+        () => null,
+        (fault: Fault) => fault,
+      )
     }
     return error instanceof Error ? error : new Error(String(error))
   }
@@ -156,7 +171,7 @@ export class Lane {
   /** Answers each of them. */
   async #run(group: readonly Job[]): Promise<void> {
     let jobs = group
-    const until = steadyNow() + LOST_MS_MAX
+    const patience = new Patience(steadyClock, LOST_MS_MAX)
     for (let tries = 1; jobs.length > 0; tries++) {
       try {
         const { batch, refused, spoiled } = await (tries < LOCKED_FROM
@@ -167,7 +182,15 @@ export class Lane {
         spoiled.job.fail(spoiled.error)
         jobs = jobs.filter((job) => job !== spoiled.job)
       } catch (error) {
-        const fault = this.#faultOf(error, tries, until)
+        // The guard that failed may be the witness.
+        const trouble =
+          error instanceof Stale
+            ? await this.#verify().then(
+                () => error,
+                (worse: unknown) => worse,
+              )
+            : error
+        const fault = await this.#faultOf(trouble, tries, patience)
         if (fault !== null) return this.#fail(jobs, fault)
       }
     }
@@ -199,7 +222,7 @@ export class Lane {
     if (spoiled || !batch.changed) return planned
     await this.#makeRoom(batch, sql)
     const askedAt = this.#options.askedAt()
-    this.#options.heardNow(await write(sql, batch), askedAt)
+    this.#options.heardNow(await write(sql, batch, this.#witness), askedAt)
     this.written += 1
     return planned
   }
@@ -277,6 +300,10 @@ export class Lane {
   #settle(batch: Batch): void {
     for (const [session, { row }] of batch.changes) this.remember(session, { ...row, v: row.v + 1 })
     for (const [id, row] of batch.workers) this.#workers.set(id, row)
+    for (const { session } of batch.grown) {
+      const row = batch.changes.get(session)?.row
+      if (row) this.#witness = { session, n: row.n, seq: row.seq, sum: row.sum }
+    }
     this.#options.after(batch)
   }
 }

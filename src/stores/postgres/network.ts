@@ -4,13 +4,13 @@ import { steadyClock as clock } from '../plan/clock.ts'
 import { Connections } from './connect.ts'
 import { Ear } from './ear.ts'
 import type { ConnectOptions } from './hosts.ts'
-import { News, type NewsOptions } from './news.ts'
+import { type Lag, News, type NewsOptions } from './news.ts'
 import { channelPost } from './post.ts'
 
 export type Network = {
   readonly connections: Connections
   /** The hints of one store. `heard` is called with what other processes did. */
-  readonly hints: (heard: NewsOptions['heard']) => News
+  readonly hints: (heard: NewsOptions['heard'], lag?: Lag) => News
   /** One for each Live. */
   readonly post: () => Post
 }
@@ -22,7 +22,8 @@ export function network(options: ConnectOptions, name: string): Network {
   let posts = 0
   return {
     connections,
-    hints: (heard) => new News({ connections, ear, clock, channel: `terret_${name}`, heard }),
+    hints: (heard, lag) =>
+      new News({ connections, ear, clock, channel: `terret_${name}`, heard, ...(lag ? { lag } : {}) }),
     post: () => channelPost({ connections, ear, clock, n: ++posts }),
   }
 }

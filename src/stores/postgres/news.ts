@@ -27,15 +27,26 @@ export type NewsOptions = {
   readonly channel: string
   /** Look: at these sessions, or at all that is watched (null), and, if `due`, whether somebody is. Seq 0: it was removed. */
   readonly heard: (sessions: ReadonlyMap<string, number> | null, due: boolean) => void | Promise<void>
+  /** The store's clock, and who is told when something was committed that is heard of now. Absent: nobody measures. */
+  readonly lag?: Lag
 }
 
-type Hint = { readonly by: string; readonly due: boolean; readonly at: readonly (readonly [string, number])[] | null }
+export type Lag = { readonly now: () => number; readonly heard: (committedAt: number) => void }
+
+/** `on`: when the first of it was committed, by the store's clock. */
+type Hint = {
+  readonly by: string
+  readonly on: number | null
+  readonly due: boolean
+  readonly at: readonly (readonly [string, number])[] | null
+}
 
 export class News {
   readonly #options: NewsOptions
   readonly #told = new Map<string, number>()
   #grown = new Map<string, number>()
   #due = false
+  #since: number | null = null
   #sending: Promise<void> | null = null
   /** What is to be looked at: null for all. */
   #heard: Map<string, number> | null = new Map()
@@ -86,6 +97,7 @@ export class News {
     }
     if (!hints) return
     this.#due ||= due
+    this.#since ??= this.#options.lag?.now() ?? null
     this.#sending ??= this.#send()
   }
 
@@ -113,7 +125,7 @@ export class News {
   /** Takes what is gathered, in texts that are short enough. */
   #hints(): readonly string[] {
     const by = this.#options.connections.id
-    const due = this.#due
+    const [due, on] = [this.#due, this.#since]
     const rooms: [string, number][][] = [[]]
     let bytes = 0
     let all = false
@@ -129,12 +141,14 @@ export class News {
     }
     this.#grown = new Map()
     this.#due = false
-    return all ? [textOf({ by, due, at: null })] : rooms.map((at) => textOf({ by, due, at }))
+    this.#since = null
+    return all ? [textOf({ by, on, due, at: null })] : rooms.map((at) => textOf({ by, on, due, at }))
   }
 
   #hear(text: string): void {
     const hint = hintOf(text)
     if (hint === null || hint.by === this.#options.connections.id) return
+    if (hint.on !== null && this.#started) this.#options.lag?.heard(hint.on)
     // What this process committed is newer, unless the session is gone.
     const newer = hint.at?.filter(([session, seq]) => seq === 0 || seq > (this.#told.get(session) ?? 0))
     this.#gather(newer ?? null, hint.due)
@@ -178,19 +192,24 @@ export class News {
   }
 }
 
-function textOf({ by, due, at }: Hint): string {
-  return JSON.stringify({ by, ...(due ? { due } : {}), ...(at === null ? { all: true } : { at }) })
+function textOf({ by, on, due, at }: Hint): string {
+  return JSON.stringify({
+    by,
+    ...(on === null ? {} : { on }),
+    ...(due ? { due } : {}),
+    ...(at === null ? { all: true } : { at }),
+  })
 }
 
 /** Anybody who may use the database can send anything to a channel. What is no hint is none. */
 function hintOf(text: string): Hint | null {
   try {
-    const read = JSON.parse(text) as { by?: unknown; due?: unknown; all?: unknown; at?: unknown } | null
-    if (typeof read?.by !== 'string') return null
-    if (read.all === true) return { by: read.by, due: read.due === true, at: null }
-    if (!Array.isArray(read.at)) return null
-    const at = read.at.filter((entry) => isEntry(entry))
-    return { by: read.by, due: read.due === true, at }
+    const read = JSON.parse(text) as Readonly<Record<string, unknown>> | null
+    if (typeof read?.['by'] !== 'string') return null
+    const about = { by: read['by'], on: typeof read['on'] === 'number' ? read['on'] : null, due: read['due'] === true }
+    if (read['all'] === true) return { ...about, at: null }
+    if (!Array.isArray(read['at'])) return null
+    return { ...about, at: read['at'].filter((entry) => isEntry(entry)) }
   } catch {
     return null
   }

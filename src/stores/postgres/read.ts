@@ -8,6 +8,7 @@ import type {
   Card,
   CardFilter,
   Holder,
+  NetworkHealth,
   Page,
   ProcessId,
   Removal,
@@ -294,12 +295,15 @@ export async function readSent(sql: Sql, session: string, id: string): Promise<n
   return row?.seq ?? null
 }
 
-/** How far the logs of these sessions go. One that is not there is left out. */
-export async function readSeqs(sql: Sql, sessions: readonly string[]): Promise<ReadonlyMap<string, number>> {
-  const text = 'select id, seq from ~sessions where id = any($1)'
-  const rows = await sql.ask<{ id: string; seq: number }>('seqs', text, [sessions.filter(isStoreId)])
-  return new Map(rows.map(({ id, seq }) => [id, seq]))
+/** Where the logs of these sessions end, and when. One that is not there is left out. */
+export async function readEnds(sql: Sql, sessions: readonly string[]): Promise<ReadonlyMap<string, End>> {
+  if (sessions.length === 0) return new Map()
+  const text = 'select id, seq, at from ~sessions where id = any($1)'
+  const rows = await sql.ask<End & { readonly id: string }>('ends', text, [sessions.filter(isStoreId)])
+  return new Map(rows.map(({ id, seq, at }) => [id, { seq, at }]))
 }
+
+type End = { readonly seq: number; readonly at: number }
 
 const GROWN = `select id from ~sessions where hour >= $2::bigint and at >= $1::float8
   union all select session from ~removals where at >= $1::float8`
@@ -333,29 +337,42 @@ export async function readRemovals(sql: Sql, limit: number): Promise<readonly Re
   return (await sql.ask<Removal>('removals', text, [Math.min(limit, SEQ_MAX)])).map((row) => ({ ...row }))
 }
 
-type HealthRow = { readonly version: string; readonly sync: string; readonly bytes: number } & Counts
-type Counts = { readonly sessions: number; readonly leases: number; readonly due: number }
+type HealthRow = { readonly version: string; readonly sync: string } & Counts & NetworkHealth['server']
+type Counts = Pick<StoreHealth, 'bytes' | 'sessions' | 'leases'> & { readonly free: Waiting; readonly lost: Waiting }
+/** `since`: the first of them. */
+type Waiting = { readonly count: number; readonly since: number | null }
 
 const HEALTH = `select current_setting('server_version') as version, current_setting('synchronous_commit') as sync,
   pg_database_size(current_database())::float8 as bytes, (select count(*) from ~sessions)::float8 as sessions,
   (select count(*) from ~workers w join ~sessions s on s.worker = w.id
     where w.until > $1::float8 and w.until - w.ttl <= $1::float8 + ${CLOCK_SLACK_MS})::float8 as leases,
-  ((select count(*) from ~sessions where worker is null and due <= $1::float8)
-    + (select count(*) from ~workers w join ~sessions s on s.worker = w.id where ${LOST}))::float8 as due`
+  (select json_build_object('count', count(*), 'since', min(due)) from ~sessions where worker is null and due <= $1::float8) as free,
+  (select json_build_object('count', count(*), 'since', min(greatest(s.due, w.until)))
+    from ~workers w join ~sessions s on s.worker = w.id where ${LOST}) as lost,
+  (select numbackends from pg_stat_database where datname = current_database())::float8 as connections,
+  current_setting('max_connections')::float8 as "connectionsMax",
+  coalesce(pg_stat_get_tuples_updated('~sessions'::regclass), 0)::float8 as updated,
+  coalesce(pg_stat_get_tuples_hot_updated('~sessions'::regclass), 0)::float8 as "updatedInPage",
+  coalesce(pg_stat_get_dead_tuples('~sessions'::regclass), 0)::float8 as "deadRows",
+  (select age(datfrozenxid) from pg_database where datname = current_database())::float8 as "frozenAge"`
 
 /** The server is asked how it keeps a commit. */
-export async function readHealth(sql: Sql, now: number): Promise<StoreHealth> {
+export async function readHealth(sql: Sql, now: number, met: Met): Promise<StoreHealth> {
   const [row] = await sql.ask<HealthRow>('health', HEALTH, [now])
-  const { version, sync, bytes, sessions, leases, due } = row as HealthRow
+  const { version, sync, bytes, sessions, leases, free, lost, ...server } = row as HealthRow
   return {
     durability: `postgres ${version}, synchronous_commit ${sync}`,
     schema: SCHEMA_VERSION,
     bytes,
     sessions,
     leases,
-    due,
+    due: free.count + lost.count,
+    waitedMs: Math.max(0, now - Math.min(free.since ?? now, lost.since ?? now)),
+    network: { ...met, server },
   }
 }
+
+type Met = Omit<NetworkHealth, 'server'>
 
 /** What is said to those who want to write, where a move is over or not complete. Nearly no store has such a table. */
 export async function readMoved(sql: Sql): Promise<string | null> {

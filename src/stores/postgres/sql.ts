@@ -22,6 +22,8 @@ export interface LaneSql extends Sql {
 export interface Connections {
   readonly lane: LaneSql
   readonly reader: Sql
+  /** How many were made so far. */
+  readonly made: number
   /** Ready to be asked. May be called again. */
   open(): Promise<void>
   close(): Promise<void>

@@ -10,6 +10,7 @@ import type {
   CardQuery,
   Claim,
   Holder,
+  NetworkHealth,
   Page,
   Post,
   ProcessId,
@@ -31,6 +32,7 @@ import type { Batch } from './batch.ts'
 import { ServerClock } from './clock.ts'
 import { Lane } from './lane.ts'
 import { migrate } from './migrate.ts'
+import type { Lag } from './news.ts'
 import { readPage } from './pages.ts'
 import {
   isAnyAhead,
@@ -40,6 +42,7 @@ import {
   readBlob,
   readCard,
   readDue,
+  readEnds,
   readGrown,
   readHealth,
   readHolders,
@@ -49,7 +52,6 @@ import {
   readNextDue,
   readRemovals,
   readSent,
-  readSeqs,
 } from './read.ts'
 import { removeSession } from './remove.ts'
 import { hourOf } from './rows.ts'
@@ -73,8 +75,8 @@ export type PostgresStoreOptions = {
   readonly schema?: string
   /** For tests: in place of the database's time, everywhere. */
   readonly clock?: Clock
-  /** `heard` is to be called with what other processes did. */
-  readonly hints?: (heard: PostgresStore['heard']) => Hints
+  /** `heard` is to be called with what other processes did, `lag` with when. */
+  readonly hints?: (heard: PostgresStore['heard'], lag: Lag) => Hints
   /** How live deltas travel. Absent: they stay in their process. */
   readonly post?: () => Post
 }
@@ -101,6 +103,8 @@ export class PostgresStore implements Store {
   #latest: number | null = null
   #taken = 0
   readonly #hints: Hints | null
+  readonly #claims = { asked: 0, vain: 0 }
+  readonly #news = { heard: 0, missed: 0, lagMs: 0, lagMsMax: 0 }
   readonly post?: () => Post
 
   constructor(connections: Connections, { schema = SCHEMA_DEFAULT, clock, hints, post }: PostgresStoreOptions = {}) {
@@ -108,7 +112,8 @@ export class PostgresStore implements Store {
     this.#clock = clock ?? null
     this.#schema = schema
     if (post) this.post = post
-    this.#hints = hints?.((sessions, due) => this.heard(sessions, due)) ?? null
+    const lag = { now: () => this.now(), heard: (at: number) => this.#heardOf(at) }
+    this.#hints = hints?.((sessions, due) => this.heard(sessions, due), lag) ?? null
     this.#sql = laneInSchema(connections.lane, schema)
     this.#reader = inSchema(connections.reader, schema)
     this.#lane = new Lane({
@@ -212,8 +217,8 @@ export class PostgresStore implements Store {
     }
   }
 
-  claim(session: string, worker: string, ttlMs: number, process?: ProcessId): Promise<Claim | null> {
-    return this.#write(() =>
+  async claim(session: string, worker: string, ttlMs: number, process?: ProcessId): Promise<Claim | null> {
+    const claimed = await this.#write(() =>
       this.#lane.submit({
         want: (wants) => {
           wants.sessions.add(session)
@@ -222,6 +227,9 @@ export class PostgresStore implements Store {
         act: (batch) => batch.claim(session, worker, ttlMs, process),
       }),
     )
+    this.#claims.asked += 1
+    if (claimed === null) this.#claims.vain += 1
+    return claimed
   }
 
   /** Claims up to `limit` due sessions in the order of `due`: only of these agents if given, and with `fresh` none that failed before. */
@@ -239,6 +247,7 @@ export class PostgresStore implements Store {
           this.#lane.remember(session, row)
           this.#lane.rememberWorker(worker, { until: claim.until, ttlMs: keptMs, address: null, host, pid, started })
         }
+        this.#claims.asked += taken.length
         return new Map(taken.map(({ session, claim }) => [session, claim]))
       })
     })
@@ -360,7 +369,12 @@ export class PostgresStore implements Store {
 
   health(): Promise<StoreHealth> {
     // Asked where it writes: reads are kept in another way.
-    return this.#write(() => this.#lane.alone(() => readHealth(this.#sql, this.now())))
+    return this.#write(() => this.#lane.alone(() => readHealth(this.#sql, this.now(), this.#met)))
+  }
+
+  get #met(): Omit<NetworkHealth, 'server'> {
+    const { made: connects } = this.#connections
+    return { ...this.counts, connects, claims: { ...this.#claims }, news: { ...this.#news } }
   }
 
   /** Why it takes no writes: it was moved to another store, or what is moved to it is not complete. Null: it does. */
@@ -388,13 +402,15 @@ export class PostgresStore implements Store {
    */
   async heard(sessions: ReadonlyMap<string, number> | null, due: boolean): Promise<void> {
     if (this.#closing !== null) return
-    const seqs = sessions ?? (await this.#compared())
+    const ends = sessions === null ? await this.#compared() : null
+    const seqs = sessions ?? new Map([...(ends ?? [])].map(([session, { seq }]) => [session, seq]))
     for (const [session, seq] of seqs) {
       const told = this.#told.get(session)
       // What a hint says may be wrong: then the next comparison says otherwise.
       const isNews = told !== undefined && (sessions === null ? seq !== told : seq > told || (seq === 0 && told > 0))
       if (isNews) this.#told.set(session, seq)
       if (isNews) this.#listeners.tell(session, null)
+      if (isNews && ends !== null) this.#missed(ends.get(session)?.at ?? null)
       if (sessions !== null) this.#listeners.tellCard(session)
     }
     if (due || (sessions === null && (await this.#isDueNews()))) this.#listeners.tellDue()
@@ -408,24 +424,39 @@ export class PostgresStore implements Store {
     return this.#nextDue !== before || (this.#nextDue !== null && this.#nextDue <= this.now())
   }
 
-  /** How far everything that is watched goes. Cards are told at once. */
-  async #compared(): Promise<ReadonlyMap<string, number>> {
+  /** Told of something only now. Hints can be forged, and clocks differ by a little. */
+  #heardOf(committedAt: number): void {
+    const lagMs = Math.max(0, this.now() - committedAt)
+    if (!(lagMs <= LAG_MS_MAX)) return
+    this.#news.heard += 1
+    this.#news.lagMs += lagMs
+    this.#news.lagMsMax = Math.max(this.#news.lagMsMax, lagMs)
+  }
+
+  /** No hint had come. Null: it was removed, and nobody knows when. */
+  #missed(at: number | null): void {
+    this.#news.missed += 1
+    if (at !== null) this.#heardOf(at)
+  }
+
+  /** Where everything that is watched ends. Cards are told at once. */
+  async #compared(): Promise<ReadonlyMap<string, { readonly seq: number; readonly at: number | null }>> {
     const watched = [...this.#listeners.sessions]
-    const seqs = watched.length === 0 ? new Map<string, number>() : await readSeqs(this.#reader, watched)
+    const ends = await readEnds(this.#reader, watched)
     if (this.#listeners.hasCards) {
       const since = this.#cardsAt - CLOCK_SLACK_MS
       this.#cardsAt = this.now()
       for (const session of await readGrown(this.#reader, since, hourOf(since))) this.#listeners.tellCard(session)
     }
-    return new Map(watched.map((session) => [session, seqs.get(session) ?? 0]))
+    return new Map(watched.map((session) => [session, ends.get(session) ?? { seq: 0, at: null }]))
   }
 
   /** How far a session went when it was first watched: what comes after it is news. */
   #learn(session: string): void {
     const known = this.#lane.remembered(session)
     if (known) return void this.#told.set(session, known.seq)
-    const learned = readSeqs(this.#reader, [session]).then((seqs) => {
-      if (!this.#told.has(session)) this.#told.set(session, seqs.get(session) ?? 0)
+    const learned = readEnds(this.#reader, [session]).then((ends) => {
+      if (!this.#told.has(session)) this.#told.set(session, ends.get(session)?.seq ?? 0)
     })
     // If it cannot be read, the next comparison or commit tells.
     learned.catch(() => {})
@@ -462,6 +493,8 @@ export class PostgresStore implements Store {
   }
 }
 
+/** No news is as old: what says so is no measure. */
+const LAG_MS_MAX = 3_600_000
 /** So often the clock is read when the store is opened: the quickest answer tells it best. */
 const CLOCK_ASKED = 3
 const NOW = 'select extract(epoch from clock_timestamp())::float8 * 1000 as now'

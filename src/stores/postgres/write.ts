@@ -22,9 +22,12 @@ type Part = {
   readonly guards: number | null
 }
 
-/** Returns the time of the database. */
-export async function write(sql: Sql, batch: Batch): Promise<number> {
-  const all = partsOf(batch)
+/** The end of a log as this process wrote it last. */
+export type Witness = { readonly session: string; readonly n: number; readonly seq: number; readonly sum: number }
+
+/** Returns the time of the database. With a witness nothing is written to a database that does not know it: an older copy. */
+export async function write(sql: Sql, batch: Batch, witness: Witness | null): Promise<number> {
+  const all = partsOf(batch, witness)
   const parts = all.filter(isFilled)
   const values: SqlValue[] = []
   const withs = parts.flatMap(({ key, columns, sql: text }) => {
@@ -44,8 +47,37 @@ export async function write(sql: Sql, batch: Batch): Promise<number> {
   return row?.now ?? 0
 }
 
-function partsOf(batch: Batch): readonly Part[] {
+/** `r` is a witness. Its session still ends there, or went on, or was removed. */
+const KNOWN = `exists (select 1 from ~sessions s where s.n = r.n and s.seq = r.seq and s.sum = r.sum)
+  or exists (select 1 from ~events e where e.n = r.n and e.seq = r.seq and e.sum = r.sum)
+  or exists (select 1 from ~removals m where m.n = r.n)`
+
+/** Whether the database has what this process wrote last. */
+export async function isKnown(sql: Sql, { n, seq, sum }: Witness): Promise<boolean> {
+  const text = `select 1 from (select $1::bigint as n, $2::int as seq, $3::int as sum) r where ${KNOWN}`
+  return (await sql.ask('witness', text, [n, seq, sum])).length > 0
+}
+
+/** A session that is changed is guarded by its own row. */
+function witnessPart({ changes }: Batch, witness: Witness | null): Part {
+  const was = witness && changes.get(witness.session)?.was
+  const isGuarded = was?.n === witness?.n && was?.seq === witness?.seq && was?.sum === witness?.sum
+  const rows = witness === null || isGuarded ? [] : [witness]
+  return {
+    key: 'witness',
+    columns: [
+      column(rows, 'n', 'bigint', ({ n }) => n),
+      column(rows, 'seq', 'int', ({ seq }) => seq),
+      column(rows, 'sum', 'int', ({ sum }) => sum),
+    ],
+    sql: `select 1 from $rows where ${KNOWN}`,
+    guards: rows.length,
+  }
+}
+
+function partsOf(batch: Batch, witness: Witness | null): readonly Part[] {
   return [
+    witnessPart(batch, witness),
     ...sessionParts(batch),
     ...workerParts(batch),
     ...moneyParts(batch),
@@ -124,8 +156,12 @@ function sessionParts(batch: Batch): readonly Part[] {
   return [
     {
       key: 'changed',
-      columns: [...rowColumns(changed), column(changed, 'v', 'bigint', ({ was }) => was?.v ?? 0)],
-      sql: `update ~sessions s set v = s.v + 1, ${sets.join(', ')} from $rows where s.n = r.n and s.v = r.v returning 1`,
+      columns: [
+        ...rowColumns(changed),
+        column(changed, 'v', 'bigint', ({ was }) => was?.v ?? 0),
+        column(changed, 'was_sum', 'int', ({ was }) => was?.sum ?? 0),
+      ],
+      sql: `update ~sessions s set v = s.v + 1, ${sets.join(', ')} from $rows where s.n = r.n and s.v = r.v and s.sum = r.was_sum returning 1`,
       guards: changed.length,
     },
     {

@@ -324,6 +324,8 @@ export function readBlob(sql: Statements, hash: string, of?: string): Blob | nul
 /** The engine is asked how it keeps a commit: what was set when the file was opened is not repeated here. */
 export function readHealth(sql: Statements, db: Database, now: number): StoreHealth {
   const pragma = (name: string): unknown => Object.values(db.prepare(`PRAGMA ${name}`).get() as object)[0]
+  const free = sql.countDueFree.get(now) as Waiting
+  const lost = sql.countDueLost.get(now, CLOCK_SLACK_MS) as Waiting
   const sync = SYNCHRONOUS[Number(pragma('synchronous'))] ?? 'unknown'
   return {
     durability: `sqlite ${String(pragma('journal_mode'))}, synchronous ${sync}`,
@@ -331,9 +333,13 @@ export function readHealth(sql: Statements, db: Database, now: number): StoreHea
     bytes: Number(pragma('page_count')) * Number(pragma('page_size')),
     sessions: countOf(sql.countSessions),
     leases: countOf(sql.countLeases, now, CLOCK_SLACK_MS),
-    due: countOf(sql.countDueFree, now) + countOf(sql.countDueLost, now, CLOCK_SLACK_MS),
+    due: free.count + lost.count,
+    waitedMs: Math.max(0, now - Math.min(free.since ?? now, lost.since ?? now)),
   }
 }
+
+/** `since`: the first of them. */
+type Waiting = { readonly count: number; readonly since: number | null }
 
 const SYNCHRONOUS = ['off', 'normal', 'full', 'extra'] as const
 

@@ -280,8 +280,8 @@ export const SQL = {
   countSessions: 'SELECT count(*) AS count FROM sessions',
   countLeases: `SELECT count(*) AS count FROM workers w CROSS JOIN sessions s ON s.worker = w.id
     WHERE w.until > ?1 AND w.until - w.ttl <= ?1 + ?2`,
-  countDueFree: 'SELECT count(*) AS count FROM sessions WHERE worker IS NULL AND due <= ?',
-  countDueLost: `SELECT count(*) AS count FROM workers w CROSS JOIN sessions s ON s.worker = w.id
+  countDueFree: 'SELECT count(*) AS count, min(due) AS since FROM sessions WHERE worker IS NULL AND due <= ?',
+  countDueLost: `SELECT count(*) AS count, min(max(s.due, w.until)) AS since FROM workers w CROSS JOIN sessions s ON s.worker = w.id
     WHERE (w.until <= ?1 OR w.until - w.ttl > ?1 + ?2) AND s.due <= ?1`,
   // Cards.
   card: `${CARD} WHERE s.id = ?`,

@@ -1,0 +1,78 @@
+// The port of `terret worker --metrics`: `GET /metrics`, and nothing else. It answers whoever reaches it, with numbers alone.
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { EXIT, Refusal } from '../exit.ts'
+import type { Place } from '../state/place.ts'
+
+/** Each look writes once: whoever asks more often gets the same answer again. */
+const SAME_MS = 1_000
+
+export type MetricsPort = { readonly url: string; close(): Promise<void> }
+
+/** `PORT` of this machine, or `ADDRESS:PORT`. */
+export function addressIn(given: string): { readonly address: string; readonly port: number } {
+  const [, address = '127.0.0.1', digits = ''] = /^(?:([\w.-]+|\[[0-9a-fA-F:]+\]):)?(\d{1,5})$/.exec(given) ?? []
+  const port = Number(digits)
+  if (digits === '' || port > 65_535)
+    throw new Refusal(EXIT.usage, '--metrics must be a port, such as 9464, or an address with a port.')
+  return { address: address.replace(/[[\]]/g, ''), port }
+}
+
+export async function openMetrics(place: Place, given: string, driving: () => number): Promise<MetricsPort> {
+  const { address, port } = addressIn(given)
+  const [{ METRICS_MEDIA, metricsText }, { checkHost }, { Harness, offline }] = await Promise.all([
+    import('../../server/metrics.ts'),
+    import('../../server/checks.ts'),
+    import('../../index.ts'),
+  ])
+  const harness = new Harness({ model: offline(), store: place.store, drives: false })
+  let last: Promise<string> | null = null
+  const look = (): Promise<string> => {
+    if (last === null) {
+      last = harness.health().then((health) => metricsText(health, driving()))
+      setTimeout(() => void (last = null), SAME_MS).unref()
+    }
+    return last
+  }
+  const isLocal = address === '127.0.0.1' || address === '::1' || address === 'localhost'
+  const http = createServer((request, response) => {
+    const end = (status: number, media: string, text: string): void =>
+      void response.writeHead(status, { 'content-type': media, 'cache-control': 'no-store' }).end(text)
+    const { port: own } = http.address() as AddressInfo
+    try {
+      // A page that has its own name lead here is not answered.
+      if (isLocal) checkHost(request, new Set([`127.0.0.1:${own}`, `localhost:${own}`, `[::1]:${own}`]))
+    } catch {
+      return end(421, 'text/plain', 'This server is not called that.\n')
+    }
+    if (request.method !== 'GET' || request.url !== '/metrics')
+      return end(404, 'text/plain', 'There is nothing here but GET /metrics.\n')
+    look().then(
+      (text) => end(200, METRICS_MEDIA, text),
+      () => end(503, 'text/plain', 'The store could not be looked at.\n'),
+    )
+  })
+  await listening(http, address, port).catch(async (error: unknown) => {
+    await harness.close()
+    throw error
+  })
+  const shown = address.includes(':') ? `[${address}]` : address
+  return {
+    url: `http://${shown}:${(http.address() as AddressInfo).port}/metrics`,
+    close: async () => {
+      http.closeAllConnections()
+      await new Promise((closed) => http.close(closed))
+      await harness.close()
+    },
+  }
+}
+
+function listening(http: Server, address: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    http.once('error', (error: NodeJS.ErrnoException) => {
+      const why = error.code === 'EADDRINUSE' ? 'is in use' : `cannot be opened (${error.code ?? error.message})`
+      reject(new Refusal(EXIT.config, `Port ${port} of ${address} ${why}. Choose another for --metrics.`))
+    })
+    http.listen({ port, host: address, exclusive: true }, resolve)
+  })
+}

@@ -1,0 +1,59 @@
+// How a store and the process that asks it stand, as the text that Prometheus reads (its format 0.0.4). Only numbers: no id, no name.
+import type { Harness } from '../harness.ts'
+
+type Health = Awaited<ReturnType<Harness['health']>>
+type Row = readonly [name: string, type: 'gauge' | 'counter', help: string, value: number | null | undefined]
+
+export const METRICS_MEDIA = 'text/plain; version=0.0.4; charset=utf-8'
+const S = 1_000
+
+/** What is not known is left out. Counters are those of this process, and begin at 0 with it. */
+export function metricsText({ ok, writeMs, store }: Health, driving: number): string {
+  const { network } = store ?? {}
+  const rows: readonly Row[] = [
+    ['up', 'gauge', 'Whether a write was just made.', ok ? 1 : 0],
+    ['write_seconds', 'gauge', 'How long that write took.', writeMs === null ? null : writeMs / S],
+    ['driving', 'gauge', 'Sessions that this process drives now.', driving],
+    ['sessions', 'gauge', 'Sessions in the store.', store?.sessions],
+    ['leases', 'gauge', 'Sessions that a living worker holds.', store?.leases],
+    ['due', 'gauge', 'Sessions that are due and nobody drives.', store?.due],
+    ['due_waited_seconds', 'gauge', 'How long the longest waiting of them has been due.', store && store.waitedMs / S],
+    ['store_bytes', 'gauge', 'What the store takes on its disk.', store?.bytes],
+    ...(network ? networkRows(network) : []),
+  ]
+  const known = rows.flatMap(([name, type, help, value]) =>
+    value === null || value === undefined ? [] : [{ name: `terret_${name}`, type, help, value }],
+  )
+  return known
+    .map(({ name, type, help, value }) => `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${name} ${value}\n`)
+    .join('')
+}
+
+function networkRows({
+  written,
+  moved,
+  lost,
+  connects,
+  claims,
+  news,
+  server,
+}: NonNullable<NonNullable<Health['store']>['network']>): readonly Row[] {
+  return [
+    ['claims_total', 'counter', 'Sessions that were asked for.', claims.asked],
+    ['claims_vain_total', 'counter', 'Of these, those that another worker had.', claims.vain],
+    ['writes_total', 'counter', 'Statements that wrote.', written],
+    ['writes_moved_total', 'counter', 'Writes planned anew, as another process was faster.', moved],
+    ['answers_lost_total', 'counter', 'Answers of the database that were lost, and asked for again.', lost],
+    ['connects_total', 'counter', 'Connections to the database that were made.', connects],
+    ['news_total', 'counter', 'How often it was heard what other processes wrote.', news.heard],
+    ['news_missed_total', 'counter', 'News that no hint told of, found by looking.', news.missed],
+    ['news_lag_seconds_total', 'counter', 'From their commit to their being heard, in all.', news.lagMs / S],
+    ['news_lag_seconds_max', 'gauge', 'The longest of these since the process began.', news.lagMsMax / S],
+    ['database_connections', 'gauge', 'Connections to the database, of all programs.', server.connections],
+    ['database_connections_max', 'gauge', 'How many there can be.', server.connectionsMax],
+    ['rows_updated_total', 'counter', 'Rows of sessions that were updated, by all processes.', server.updated],
+    ['rows_updated_in_page_total', 'counter', 'Of these, those that no index was written for.', server.updatedInPage],
+    ['rows_dead', 'gauge', 'Rows of sessions that wait for vacuum.', server.deadRows],
+    ['frozen_age', 'gauge', 'Transactions since the oldest row was frozen.', server.frozenAge],
+  ]
+}
