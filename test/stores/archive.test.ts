@@ -48,6 +48,15 @@ async function family(store: Store): Promise<void> {
   await harness.close()
 }
 
+async function goOn(store: Store): Promise<void> {
+  const harness = make(
+    scripted(() => 'more'),
+    { store },
+  )
+  await harness.session('root').run('again')
+  await harness.close()
+}
+
 async function all(store: Store) {
   const cards = await store.list({ limit: 99 })
   const logs = await Promise.all(cards.map(({ session }) => store.read(session, 0)))
@@ -113,12 +122,7 @@ describe.each(Object.entries(STORES))('an archive of a store in %s', (_name, ope
     expect(await store.list({ limit: 9 })).toEqual([])
     // It grows, and is archived anew: the first file is of the past.
     await restoreArchive(store, old, by)
-    await make(
-      scripted(() => 'more'),
-      { store },
-    )
-      .session('root')
-      .run('again')
+    await goOn(store)
     const young = await archiveOf(store, 'root')
     await removeArchived(store, young, 'ana')
     expect(await outcome(restoreArchive(store, old, await removedBy(store)))).toBe('invalid_input')
@@ -129,12 +133,7 @@ describe.each(Object.entries(STORES))('an archive of a store in %s', (_name, ope
     const store = await opened()
     await family(store)
     const made = await archiveOf(store, 'root')
-    await make(
-      scripted(() => 'more'),
-      { store },
-    )
-      .session('root')
-      .run('again')
+    await goOn(store)
     expect(await outcome(removeArchived(store, made, 'ana'))).toBe('conflict')
     expect(await store.list({ limit: 9 })).toHaveLength(2)
   })
