@@ -2,7 +2,7 @@
 // that is killed. Real processes on a real Postgres.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -11,7 +11,10 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { freePort, noPostgres, PASSWORD } from '../postgres/server.ts'
 import { database, ownServer } from '../postgres/stage.ts'
 import { until } from '../until.ts'
+import { postgres } from '../../src/stores/postgres/postgres.ts'
+import { admit, create, message } from '../contract/fixture.ts'
 import { stageOfEach } from './scripted.ts'
+import { MAIN } from './stage.ts'
 
 const { stage, scriptedBy } = stageOfEach()
 const script = fileURLToPath(new URL('../../examples/several-machines/start.sh', import.meta.url))
@@ -41,9 +44,12 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
       // Three ports that differ in their last digit.
       const base = Math.floor((await freePort()) / 10)
       const port = await freePort()
+      const bin = join(stage.home, '..', 'path')
+      mkdirSync(bin)
+      writeFileSync(join(bin, 'terret'), `#!/bin/sh\nexec "${process.execPath}" "${MAIN}" "$@"\n`, { mode: 0o755 })
       const env = {
         ...stage.env,
-        PATH: `${join(stage.command, '..')}:${process.env['PATH'] ?? ''}`,
+        PATH: `${bin}:${process.env['PATH'] ?? ''}`,
         PGHOST: '127.0.0.1',
         PGPORT: String(server.port),
         PGUSER: 'postgres',
@@ -63,7 +69,7 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
       let said = ''
       for (const stream of [child.stdout, child.stderr])
         stream.on('data', (text: Buffer) => void (said += text.toString()))
-      await until(() => expect(said.match(/Metrics are at/g) ?? []).toHaveLength(3))
+      await until(() => expect(said).toMatch(/(Metrics are at[^]*){3}/))
       await until(() => expect(said).toContain(`Serving http://127.0.0.1:${port}`))
       expect(said).toContain('Nothing is wrong.')
       expect(said).not.toContain('secret')
@@ -113,6 +119,16 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
     const { code, err } = await started.ended
     expect([code, err]).toEqual([0, expect.stringMatching(/Metrics are at http:\/\/127\.0\.0\.1:\d+\/metrics/)])
   }, 60_000)
+
+  it('B-OPS-5: the doctor says what waits for a worker, and how many connections are used', async () => {
+    const { url } = await database()
+    const store = postgres(url)
+    onTestFinished(() => store.close())
+    await create(store, 's')
+    await admit(store, 's', message('m'))
+    const { out } = await stage.terretIn({ env: { TERRET_STORE: url } }, 'doctor', '--model', 'offline:any')
+    expect(out).toMatch(/^store .* 1 sessions, 1 due and driven by nobody, for up to \d+ s, \d+ of \d+ connections$/m)
+  })
 
   it('B-OPS-6: a worker of the time after a restore ends with exit code 8, and the next one goes on', async () => {
     const write = { calls: [{ tool: 'write', args: { path: 'out.txt', content: 'written' } }] }
