@@ -28,6 +28,7 @@ import { Listeners } from '../plan/listeners.ts'
 import { needsOf } from '../plan/needs.ts'
 import { CLOCK_SLACK_MS, isAhead } from '../plan/plan.ts'
 import { checkQuery, queryOf } from '../plan/query.ts'
+import type { Ends } from '../plan/removal.ts'
 import type { Batch } from './batch.ts'
 import { ServerClock } from './clock.ts'
 import { Lane } from './lane.ts'
@@ -54,6 +55,7 @@ import {
   readSent,
 } from './read.ts'
 import { removeSession } from './remove.ts'
+import { type FreedRooms, freeRooms } from './rooms.ts'
 import { hourOf } from './rows.ts'
 import { keepSnapshots, readSnapshot } from './snapshots.ts'
 import type { Connections, LaneSql, Sql } from './sql.ts'
@@ -168,10 +170,11 @@ export class PostgresStore implements Store {
     checkCount('after', after)
     checkCount('limit', limit)
     if (bytesMax !== undefined) checkCount('bytesMax', bytesMax)
-    const { n, ...page } = await this.#read((sql) =>
+    const { n, away, ...page } = await this.#read((sql) =>
       readLog(sql, session, { after, limit, bytesMax: bytesMax ?? null }),
     )
-    if (page.damaged) this.#lane.damaged.set(n, `event ${page.damaged.seq}: ${page.damaged.reason}`)
+    // What is only elsewhere may come back.
+    if (page.damaged && !away) this.#lane.damaged.set(n, `event ${page.damaged.seq}: ${page.damaged.reason}`)
     return page
   }
 
@@ -340,13 +343,13 @@ export class PostgresStore implements Store {
     return this.#read((sql) => readAddress(sql, session, this.now()))
   }
 
-  remove(session: string, by: string): Promise<readonly Removal[]> {
+  remove(session: string, by: string, ends?: Ends): Promise<readonly Removal[]> {
     let now: number | null = null
     return this.#write(() =>
       this.#lane.alone(async (again) => {
         // The same for all tries: the removal is found again by it.
         now ??= this.now()
-        const removed = await removeSession(this.#sql, { session, by, now }, again)
+        const removed = await removeSession(this.#sql, { session, by, now, ends }, again)
         for (const each of removed) {
           this.#lane.forget(each.session)
           this.#told.set(each.session, 0)
@@ -372,6 +375,11 @@ export class PostgresStore implements Store {
   get #met(): Omit<NetworkHealth, 'server'> {
     const { made: connects } = this.#connections
     return { ...this.counts, connects, claims: { ...this.#claims }, news: { ...this.#news } }
+  }
+
+  /** Gives back the space of events whose sessions are all gone. Says which tables went, and which could not. */
+  freeRooms(): Promise<FreedRooms> {
+    return this.#write(() => this.#lane.alone(() => freeRooms(this.#sql)))
   }
 
   /** Why it takes no writes: it was moved to another store, or what is moved to it is not complete. Null: it does. */
