@@ -60,6 +60,15 @@ export function describeClocks(make: MakeFixture): void {
       expect(await outcome(store.remove('s', 'ann'))).toBe('session_busy')
     })
 
+    it('B-CLOCK-3: so it is when nothing was asked for while the clock was ahead, and only something written', async () => {
+      const { store, clock } = await make()
+      expect(await store.due(9)).toEqual([])
+      clock.time += HOUR_MS
+      await create(store, 's', { due: clock.time + 500 })
+      clock.time -= HOUR_MS
+      expect(await store.due(9)).toEqual(['s'])
+    })
+
     it('B-CLOCK-2: after the clock was set back, a heartbeat or a commit of the worker makes its lease good again', async () => {
       const { store, clock } = await make()
       const owner = await begin(store, 's')

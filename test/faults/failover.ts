@@ -61,7 +61,7 @@ async function play(round: number): Promise<void> {
     printVerdict({ strikes: ground.strikes, verdict, violations, again })
   } finally {
     if (wrong) process.exitCode = 1
-    ground.end(wrong)
+    await ground.end(wrong)
     await Promise.all([old.close(), next.close()])
   }
 }

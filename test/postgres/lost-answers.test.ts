@@ -129,6 +129,15 @@ describe.skipIf(noPostgres)('an answer of the database that is lost', () => {
     expect(lost).toBeGreaterThan(0)
   })
 
+  it('B-PG-3: a store is opened, whichever of its first answers is lost', async () => {
+    for (let next = 1; ; next++) {
+      const loser = new Loser()
+      loser.next = next
+      await openPostgres({ change: loser.change })
+      if (loser.lost === 0) break
+    }
+  })
+
   it('B-PG-3: a claim whose answer was lost is claimed anew by the same worker, and its earlier epoch is dead', async () => {
     const loser = new Loser()
     const store = await openPostgres({ change: loser.change })

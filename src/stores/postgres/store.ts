@@ -101,7 +101,7 @@ export class PostgresStore implements Store {
   #nextDue: number | null = null
   #opening: Promise<void> | null = null
   #closing: Promise<void> | null = null
-  /** The latest time that the clock has said when this process asked what is due. */
+  /** The latest time that the clock has said, since this process first asked what is due. */
   #latest: number | null = null
   #taken = 0
   readonly #hints: Hints | null
@@ -150,7 +150,8 @@ export class PostgresStore implements Store {
     await this.#lane.alone(() => migrate(this.#sql, this.#schema))
     for (let i = 0; i < CLOCK_ASKED; i++) {
       const asked = this.#server.asked
-      const [row] = await this.#sql.ask<{ now: number }>('now', NOW)
+      // Where a lost answer is simply asked for again.
+      const [row] = await this.#reader.ask<{ now: number }>('now', NOW)
       this.#server.heard(row?.now ?? 0, asked)
     }
     this.#cardsAt = this.now()
@@ -158,7 +159,9 @@ export class PostgresStore implements Store {
   }
 
   now(): number {
-    return this.#clock?.now() ?? this.#server.now()
+    const now = this.#clock?.now() ?? this.#server.now()
+    if (this.#latest !== null && now > this.#latest) this.#latest = now
+    return now
   }
 
   commit(writes: readonly Write[]): Promise<readonly Receipt[]> {
