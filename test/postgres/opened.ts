@@ -43,7 +43,7 @@ export async function connections({ change = (sql) => sql, patienceMs = 10_000 }
     ask: (...asked) => lane.ask(...asked),
     transaction: (work) => lane.transaction(work),
   }
-  return { lane: change(plain), reader, open: () => real.open(), close: () => real.close() }
+  return { lane: change(plain), reader, made: 2, open: () => real.open(), close: () => real.close() }
 }
 
 type Opening = Between & { readonly schema?: string; readonly clock?: Clock }
