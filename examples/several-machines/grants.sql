@@ -2,7 +2,7 @@
 -- and after each update of Terret that changed them.
 grant usage on schema terret to terret_worker;
 grant select, insert, update, delete on all tables in schema terret to terret_worker;
-grant usage on all sequences in schema terret to terret_worker;
+grant usage, select on all sequences in schema terret to terret_worker;
 -- Events are added, and deleted only with a session whose removal is logged: triggers see to that, and only the owner could take them away.
 revoke update, truncate on terret.events from terret_worker;
 -- The parts of that table are reached through it alone.

@@ -1,4 +1,5 @@
 // Sessions in files, and back in the store that they left: through the archive alone, on every store.
+import { hash } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -27,7 +28,7 @@ async function family(store: Store): Promise<void> {
   const helper = { description: 'helps', model: scripted(() => 'helped') }
   const long = tool('long', { execute: () => 'x'.repeat(100_000) })
   const options = { store, tools: [long], subagents: { helper }, detached: true }
-  const harness = make(scripted([calls('long'), 'done']), options)
+  const harness = make(scripted([calls('long'), 'done', 'heard']), options)
   const session = await harness.open({
     id: 'root',
     labels: { team: 'a' },
@@ -36,7 +37,9 @@ async function family(store: Store): Promise<void> {
   })
   expect(await session.run('hello', { id: 'm' })).toMatchObject({ status: 'completed' })
   const { sessionId } = await session.spawn('helper', 'help me')
-  await until(async () => expect(await store.card(sessionId)).toMatchObject({ outcome: 'completed' }))
+  // The child's report is heard by its parent, which then rests too.
+  for (const id of [sessionId, 'root'])
+    await until(async () => expect(await store.card(id)).toMatchObject({ outcome: 'completed', due: null }))
   const charges = [
     { type: 'hold', key: 'k', accounts: ['session:root', 'tree:root', 'day:x'], amount: 10 },
     { type: 'settle', key: 'k', amount: 7.25 },
@@ -60,10 +63,13 @@ async function goOn(store: Store): Promise<void> {
 async function all(store: Store) {
   const cards = await store.list({ limit: 99 })
   const logs = await Promise.all(cards.map(({ session }) => store.read(session, 0)))
-  const hashes = [...JSON.stringify(logs).matchAll(/"hash":"([0-9a-f]{64})"/g)].map(([, hash = '']) => hash)
-  const blobs = await Promise.all(hashes.map((hash) => store.blob(hash, 'root')))
+  const hashes = [...JSON.stringify(logs).matchAll(/"hash":"([0-9a-f]{64})"/g)].map(([, name = '']) => name)
+  const found = await Promise.all(hashes.map((name) => store.blob(name, 'root')))
+  const blobs = found.flatMap((blob) =>
+    blob ? [`${blob.media} ${blob.data.length} ${hash('sha256', blob.data)}`] : [],
+  )
   const accounts = await Promise.all(['session:root', 'tree:root', 'day:x'].map((id) => store.account(id)))
-  return { cards, logs, blobs, accounts }
+  return { cards, logs: logs.map((log) => hash('sha256', JSON.stringify(log))), blobs, accounts }
 }
 
 const removedBy = async (store: Store): Promise<string | null> =>
@@ -81,17 +87,16 @@ describe.each(Object.entries(STORES))('an archive of a store in %s', (_name, ope
     const store = await opened()
     await family(store)
     const before = await all(store)
-    expect(before.blobs.filter(Boolean).length).toBeGreaterThan(0)
+    expect(before.blobs.length).toBeGreaterThan(0)
     const made = await archiveOf(store, 'root')
     expect(await removeArchived(store, made, 'ana')).toHaveLength(2)
     expect(await store.list({ limit: 9 })).toEqual([])
     const file: unknown = JSON.parse(JSON.stringify(made))
     expect(await restoreArchive(store, file, await removedBy(store))).toMatchObject({ session: 'root' })
     const after = await all(store)
-    expect(JSON.stringify(after.logs)).toBe(JSON.stringify(before.logs))
     expect(after).toEqual(before)
     // Archived again it is the same.
-    expect(await archiveOf(store, 'root')).toEqual(made)
+    expect((await archiveOf(store, 'root')).checksum).toBe(made.checksum)
     expect(await outcome(restoreArchive(store, file, await removedBy(store)))).toBe('session_exists')
   })
 

@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import type { Archive } from '../../archive/archive.ts'
+import type { Archive } from '../../replay.ts'
 import { Fault, type Removal, type Store } from '../../kernel/index.ts'
 import { clean, oneLine, safeJson } from '../../view/clean.ts'
 import type { Call } from '../args.ts'
@@ -74,7 +74,7 @@ type Ways = { readonly by: string; readonly kept: Kept }
 
 /** Null: it went on, or is gone, meanwhile. */
 async function archiveOne({ store }: Place, to: string, root: string, { by, kept }: Ways): Promise<Done | null> {
-  const { archiveOf, removeArchived } = await import('../../archive/archive.ts')
+  const { archiveOf, removeArchived } = await import('../../replay.ts')
   const made = await archiveOf(store, root).catch((error: unknown) => missing(error))
   if (made === null) return null
   const file = join(to, nameOf(made))
@@ -107,7 +107,7 @@ function nameOf({ session, checksum }: Archive): string {
 
 /** On the disk, under its name and whole: as it is read back from there. */
 async function keep(file: string, text: string, checksum: string): Promise<void> {
-  const { checkArchive } = await import('../../archive/archive.ts')
+  const { checkArchive } = await import('../../replay.ts')
   const part = `${file}.part`
   try {
     writeFileSync(part, text, { mode: 0o600, flush: true })
@@ -234,7 +234,7 @@ async function restoreOne(
   removedBy: ReadonlyMap<string, string>,
   so: Restored,
 ): Promise<boolean> {
-  const { checkArchive, restoreArchive } = await import('../../archive/archive.ts')
+  const { checkArchive, restoreArchive } = await import('../../replay.ts')
   try {
     const { session, sessions } = await checkArchive(read(file))
     if ((await store.card(session)) !== null) so.there.push(file)

@@ -23,7 +23,7 @@ export async function detachedOf(sql: Sql, n: number): Promise<string | null> {
 const MARGIN = 10_000
 const inRoom = (room: string): string => `s.n >= (${room}) * ${ROOM} and s.n < (${room} + 1) * ${ROOM}`
 const EMPTY = `select r.room::float8 as room from (
-    select substr(a.relname, 8)::bigint as room from (${ATTACHED}) a where a.relname ~ '^events_[0-9]{1,12}$'
+    select substring(a.relname from '^events_([0-9]{1,12})$')::bigint as room from (${ATTACHED}) a
   ) r where r.room < (select (last_value - ${MARGIN}) / ${ROOM} from ~numbers)
   and not exists (select 1 from ~sessions s where ${inRoom('r.room')}) order by r.room`
 
