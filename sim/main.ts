@@ -1,6 +1,7 @@
 // The simulator's command line: `npm run sim -- --seeds 2000 | --seed N | --planted [--only TEXT]`.
 // `--store sqlite` or `postgres` runs the seeds on that store, with real files and a real server that it starts itself.
 // `--bail` ends everything at the first violation. Splits the seeds over the cores; a violation prints the one command that replays it.
+import { fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { argumentsOf, refuse, wholeNumber } from './arguments.ts'
@@ -44,13 +45,18 @@ async function storeOf(name: string): Promise<MakeStore | null> {
     return refuse(`--store must be memory, sqlite or postgres, not "${name}".`)
   const stores = await import('./stores.ts')
   if (name === 'sqlite') return stores.onSqlite
-  const { noPostgres, Server } = await import('../test/postgres/server.ts')
-  if (noPostgres)
-    return refuse(
-      'Postgres is not installed here. Install it, or set TERRET_POSTGRES_BIN to the folder with its initdb.',
-    )
-  process.env[DATABASE] ??= (await Server.start()).url()
+  process.env[DATABASE] ??= await startServer()
   return stores.onPostgres(process.env[DATABASE])
+}
+
+/** A server of the tests, which ends with this process. Its URL is the last word that it says. */
+async function startServer(): Promise<string> {
+  const path = fileURLToPath(new URL('../test/postgres/child-server.js', import.meta.url))
+  const child = fork(path, { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
+  return new Promise((resolve) => {
+    child.stdout?.once('data', (said: Buffer) => resolve(said.toString().trim().split(' ').at(-1) ?? ''))
+    child.once('exit', () => refuse('Postgres did not start. Install it, or set TERRET_POSTGRES_BIN to its programs.'))
+  })
 }
 
 async function all(): Promise<void> {

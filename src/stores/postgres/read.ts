@@ -246,6 +246,15 @@ export async function readDue(
   return rows.map(({ id }) => id)
 }
 
+/** The time of the database. */
+export async function readNow(sql: Sql): Promise<number> {
+  const [row] = await sql.ask<{ now: number }>(
+    'now',
+    'select extract(epoch from clock_timestamp())::float8 * 1000 as now',
+  )
+  return row?.now ?? 0
+}
+
 /** Whether some worker has a lease that lies ahead. */
 export async function isAnyAhead(sql: Sql, now: number): Promise<boolean> {
   const [row] = await sql.ask<{ ahead: boolean }>('any ahead', `select ${ANY_AHEAD} as ahead`, [now])

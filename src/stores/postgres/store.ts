@@ -51,6 +51,7 @@ import {
   readLog,
   readMoved,
   readNextDue,
+  readNow,
   readRemovals,
   readSent,
 } from './read.ts'
@@ -151,8 +152,7 @@ export class PostgresStore implements Store {
     for (let i = 0; i < CLOCK_ASKED; i++) {
       const asked = this.#server.asked
       // Where a lost answer is simply asked for again.
-      const [row] = await this.#reader.ask<{ now: number }>('now', NOW)
-      this.#server.heard(row?.now ?? 0, asked)
+      this.#server.heard(await readNow(this.#reader), asked)
     }
     this.#cardsAt = this.now()
     for (const session of this.#listeners.sessions) this.#learn(session)
@@ -505,5 +505,4 @@ export class PostgresStore implements Store {
 const LAG_MS_MAX = 3_600_000
 /** So often the clock is read when the store is opened: the quickest answer tells it best. */
 const CLOCK_ASKED = 3
-const NOW = 'select extract(epoch from clock_timestamp())::float8 * 1000 as now'
 const PAST_WORKERS = `update ~workers set until = $1::float8 where until - ttl > $1::float8 + ${CLOCK_SLACK_MS}`
