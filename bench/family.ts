@@ -36,6 +36,8 @@ export type Family = {
   readonly parts?: Readonly<Record<string, Case>>
   /** It needs what a machine may not have (a package registry): trouble is shown as skipped, and is no error. */
   readonly mayFail?: boolean
+  /** What this machine has not and the family cannot be measured without: its figures are shown as skipped. */
+  readonly lacks?: string | null
 }
 
 /** CPU time of this process so far: user and system, all threads. */

@@ -14,13 +14,13 @@ const SESSIONS = 64
 const WARM_UP = 50
 const ROUNDS = 200
 
-type Owner = { readonly id: string; readonly epoch: number; seq: number }
+export type Owner = { readonly id: string; readonly epoch: number; seq: number }
 
 const compare: Case = async (folder) => {
   const file = join(folder, `group-${process.pid}.db`)
   const store = sqlite(file)
   const bare = openBare(join(folder, `floor-${process.pid}.db`))
-  const owners = await begin(store)
+  const owners = await begin(store, 'session-', SESSIONS)
   const opened = transactionsIn(file)
   let transactions = 0
   const ours: Time[] = []
@@ -54,8 +54,9 @@ async function timed(act: () => Promise<unknown>): Promise<Time> {
   return { wallMs: performance.now() - wall, cpuMs: cpuMs() - cpu }
 }
 
-async function begin(store: Store): Promise<readonly Owner[]> {
-  const ids = Array.from({ length: SESSIONS }, (_, i) => `session-${i}`)
+/** So many new sessions, each claimed. */
+export async function begin(store: Store, prefix: string, count: number): Promise<readonly Owner[]> {
+  const ids = Array.from({ length: count }, (_, i) => `${prefix}${i}`)
   return Promise.all(
     ids.map(async (id): Promise<Owner> => {
       const created = {
@@ -76,7 +77,7 @@ async function begin(store: Store): Promise<readonly Owner[]> {
 }
 
 /** A turn is two commits: the reply and its intent, then the result and the next question. */
-function nextPair(store: Store, { seq, epoch }: Owner, round: number): Pair {
+export function nextPair(store: Pick<Store, 'now'>, { seq, epoch }: Owner, round: number): Pair {
   const stamp = { at: store.now(), epoch }
   return round % 2 === 0 ? turnEvents(seq, stamp)[0] : turnEvents(seq - 2, stamp)[1]
 }
@@ -85,7 +86,7 @@ function bodiesOf(pair: Pair): readonly string[] {
   return pair.map((event) => JSON.stringify(event))
 }
 
-function writeOf({ id, epoch, seq }: Owner, events: Pair): OwnerWrite {
+export function writeOf({ id, epoch, seq }: Owner, events: Pair): OwnerWrite {
   const card = cardOf(id, seq + 2, events[1].at)
   return { session: id, lane: 'owner', epoch, expectedSeq: seq, events, card }
 }

@@ -31,6 +31,7 @@ export type Plan = {
 const CASE_MS_MAX = 300_000
 
 export async function measure({ family, figures, repetitions, script }: Plan): Promise<readonly Measured[]> {
+  if (family.lacks) return figures.map((figure) => skipped(figure, family.lacks))
   const folder = makeFolder(script)
   const sampleOf = async (name: string): Promise<Sample> => {
     const sample = await spawn(script, caseName(family, name), folder)

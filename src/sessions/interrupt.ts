@@ -22,7 +22,7 @@ export async function interrupted({ store, clock }: Known, session: string, even
 const TRIES_MAX = 10
 
 /** A session and all that work below it. Looked at again afterwards: a child may have been made meanwhile. */
-export async function stopAll({ store, clock }: Known, session: string, event: Interrupt): Promise<Interrupted> {
+async function stopAll({ store, clock }: Known, session: string, event: Interrupt): Promise<Interrupted> {
   const [{ stopsBelow }, { isWorking }] = await Promise.all([
     import('../riders/children/children.ts'),
     import('../riders/children/status.ts'),

@@ -6,6 +6,28 @@ import { stageOfEach } from './scripted.ts'
 const { scriptedBy, stage } = stageOfEach()
 const call = (tool: string, args: Readonly<Record<string, string>>) => ({ calls: [{ tool, args }] })
 
+// Lines that need no session, and their exit codes.
+const WITHOUT_SESSION = {
+  trust: 0,
+  policy: 0,
+  tools: 0,
+  agents: 0,
+  models: 0,
+  'mcp list': 0,
+  workflow: 0,
+  'workflow list': 0,
+  'workflow runs': 0,
+  'workflow run nothing': 6,
+  worktree: 2,
+  store: 2,
+  'store check': 0,
+  'worktree merge': 2,
+  memory: 6,
+  demo: 0,
+  acp: 0,
+  interactive: 2,
+}
+
 it('B-CLI-197: every command ends by itself, with its exit code', async () => {
   const named = new Set<string>()
   const each = async (lines: Readonly<Record<string, number>>): Promise<void> => {
@@ -16,26 +38,7 @@ it('B-CLI-197: every command ends by itself, with its exit code', async () => {
     }
   }
   await each({ help: 0, version: 0, 'completion bash': 0, 'init --model offline:any': 0 })
-  await each({
-    trust: 0,
-    policy: 0,
-    tools: 0,
-    agents: 0,
-    models: 0,
-    'mcp list': 0,
-    workflow: 0,
-    'workflow list': 0,
-    'workflow runs': 0,
-    'workflow run nothing': 6,
-    worktree: 2,
-    store: 2,
-    'store check': 0,
-    'worktree merge': 2,
-    memory: 6,
-    demo: 0,
-    acp: 0,
-    interactive: 2,
-  })
+  await each(WITHOUT_SESSION)
   await scriptedBy([
     call('write', { path: 'a', content: 'a' }),
     'Written.',

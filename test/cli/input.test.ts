@@ -69,7 +69,9 @@ describe('the command line', () => {
 
 describe('configuration', () => {
   it.each([
-    ['{"model": ', /config\.json is not valid JSON: .*\. Correct it\.$/],
+    ['{"model": ', /config\.json is not valid JSON: Unexpected end of JSON input in line 1\. Correct it\.$/],
+    ['{\n"a": 1,\n}', /config\.json is not valid JSON: .* in line 3\. Correct it\.$/],
+    ['{"a": "s3cret",\n"b": s3cret}', /config\.json is not valid JSON: Unexpected token 's' in line 2\. Correct it\.$/],
     ['[]', /config\.json must hold one JSON object\. Correct it\.$/],
     ['{"modle": "a:b"}', /config\.json: "modle" is not known\. Did you mean "model"\?$/],
     ['{"model": 5}', /config\.json: "model" must be a list of texts\.$/],
@@ -95,6 +97,14 @@ describe('configuration', () => {
     const model = text.includes('nobody') ? [] : ['--model', 'offline:any']
     const { code, err } = await stage.refused('run', ...model, 'x')
     expect([code, lastLine(err)]).toEqual([7, expect.stringMatching(message)])
+    expect(err).not.toContain('s3cret')
+  })
+
+  it('B-CLI-74: a command that only reads needs the configuration too, as it names the store: it says the same in one line', async () => {
+    stage.write('config/terret/config.json', '{\n  "store": "/tmp/x",\n}')
+    const { code, out, err } = await stage.refused('list')
+    expect([code, out]).toEqual([7, ''])
+    expect(err).toMatch(/^terret: \S+config\.json is not valid JSON: [^\n]+ in line 3\. Correct it\.\n$/)
   })
 
   it('B-CLI-164: skills of the configuration are offered, unless it names the tools', async () => {

@@ -2,6 +2,7 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { noPooler, pooler } from '../postgres/pooler.ts'
 import { noPostgres, PASSWORD } from '../postgres/server.ts'
 import { database } from '../postgres/stage.ts'
 import { stageOfEach } from './scripted.ts'
@@ -68,4 +69,27 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
     expect((await other.terret('run', 'Say something.')).out).toBe('Done there.\n')
     expect(await listed(one)).toHaveLength(2)
   }, 120_000)
+
+  it.skipIf(noPooler)(
+    'B-PGNET-29: every command works behind a pooler in transaction mode, by its address alone',
+    async () => {
+      const { url: provider } = await scriptedBy(['Done here.'])
+      const { server, name } = await database()
+      const pooled = server.url(name, undefined, await pooler(server, 2))
+      const bare = machine('bare', pooled, provider)
+      const refused = await bare.terret('list')
+      expect([refused.code, refused.err]).toEqual([7, expect.stringContaining('or ?pooled=true in its URL')])
+      const one = machine('one', `${pooled}?pooled=true&direct=127.0.0.1:${server.port}`, provider)
+      expect((await one.terret('run', 'Say something.')).out).toBe('Done here.\n')
+      expect(await listed(one)).toHaveLength(1)
+      const checked = await one.terret('store', 'check')
+      expect([checked.code, checked.out]).toEqual([0, expect.stringContaining('Nothing is wrong.')])
+      const file = join(one.folder, '..', 'back.db')
+      expect((await one.terret('store', 'move', '--to', file)).code).toBe(0)
+      const wrong = await machine('wrong', `${pooled}?poled=true`, provider).terret('list')
+      expect([wrong.code, wrong.err]).toEqual([7, expect.stringContaining('did you mean "pooled"?')])
+      expect(wrong.err).not.toContain(PASSWORD)
+    },
+    120_000,
+  )
 })

@@ -63,6 +63,21 @@ export function describeTake(make: MakeFixture): void {
       expect(await take(store, 'w1', { limit: 9, agents: [] })).toEqual([])
     })
 
+    it.each(['w1', 'w2'])(
+      'B-DIST-22: a worker that finds nothing to take has no longer lease for it, and what it held is then for %s',
+      async (next) => {
+        const { store, clock } = await make()
+        await create(store, 's', { due: clock.time })
+        expect(await take(store, 'w1', { limit: 9 })).toEqual([['s', 1]])
+        for (let i = 0; i < 3; i++) {
+          clock.advance(TTL / 4)
+          expect(await take(store, 'w1', { limit: 9 })).toEqual([])
+        }
+        clock.advance(TTL / 4)
+        expect(await take(store, next, { limit: 9 })).toEqual([['s', 2]])
+      },
+    )
+
     it('B-DIST-3: a worker that takes says which process it is, as one that claims', async () => {
       const { store, clock } = await make()
       await create(store, 's', { due: clock.time })

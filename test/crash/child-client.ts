@@ -1,5 +1,5 @@
 // The process that is never killed: it opens sessions, sends, decides, answers and interrupts through its own connection to
-// the same file, and keeps a journal of what it was promised. It drives nothing and runs no tool.
+// the same file or server, and keeps a journal of what it was promised. It drives nothing and runs no tool.
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Card } from '../../src/ports/store.ts'
@@ -9,9 +9,9 @@ import { outsideOf } from '../../src/kernel/ledger.ts'
 import { Fault } from '../../src/kernel/failure.ts'
 import type { Receipt, Write } from '../../src/ports/store.ts'
 import { SessionCache } from '../../src/engine/session-cache.ts'
-import { stopAll } from '../../src/sessions/interrupt.ts'
-import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
+import { interrupted } from '../../src/sessions/interrupt.ts'
 import { Appender, digestOf, type JournalLine, placesIn } from './evidence.ts'
+import { openStore } from './open.ts'
 import { Chance } from './random.ts'
 import { CREATED, creation, message } from './stage.ts'
 import type { Plan } from './plan.ts'
@@ -24,11 +24,11 @@ const TREES_UNTIL = 250
 /** Children below a session. */
 const LEVELS = 3
 
-const [folder = '', seed = '1', sessionsMax = '24'] = process.argv.slice(2)
+const [folder = '', database = '', seed = '1', sessionsMax = '24'] = process.argv.slice(2)
 const places = placesIn(folder)
 const journal = new Appender<JournalLine>(places.journal)
 const chance = new Chance(Number(seed))
-let store = sqlite(places.database)
+let store = openStore(database)
 let settling = false
 let sessions = 0
 let levels = LEVELS
@@ -45,6 +45,7 @@ lines.on('close', () => process.exit(2))
 await main()
 
 async function main(): Promise<void> {
+  await store.open()
   while (sessions < SESSIONS_FIRST) await create()
   process.stdout.write('begun\n')
   while (!settling) {
@@ -103,12 +104,10 @@ async function send(
   await append(session, message(newId(), plan, when), 'send')
 }
 
+/** As a session's handle does it: a stop goes to all that work below, in the same commit. */
 async function interrupt(session: string, mode: 'stop' | 'pause'): Promise<void> {
   const event = { type: 'user.interrupt', id: newId(), mode } as const
-  await append(session, event, 'interrupt')
-  const card = await store.card(session)
-  // As a session's handle does it: one that rests has no run whose end would stop its children.
-  if (mode === 'stop' && card?.status === 'idle') await stopAll({ store }, session, event)
+  await append(session, event, 'interrupt', async () => (await interrupted({ store }, session, event)).seq)
 }
 
 /** Serves a session that waits for a person: decides, answers, or lets it go on. */
@@ -154,31 +153,43 @@ async function again(): Promise<void> {
 async function reopen(): Promise<void> {
   await store.close()
   await sleep(chance.integer(0, 150))
-  store = sqlite(places.database)
+  store = openStore(database)
+  await store.open()
 }
 
 async function create(): Promise<void> {
   sessions += 1
   const session = `s${sessions}`
   journal.add({ type: 'try', session, id: 'created', digest: digestOf(CREATED) })
-  await promised({ session, id: 'created', verb: 'create' }, creation(session, store.now()))
+  const write = creation(session, store.now())
+  await promised({ session, id: 'created', verb: 'create' }, () => commit(write))
 }
 
-async function append(session: string, body: InboxBody, verb: string): Promise<void> {
+async function append(
+  session: string,
+  body: InboxBody,
+  verb: string,
+  act = () => commit({ session, lane: 'inbox', events: [body] }),
+): Promise<void> {
   journal.add({ type: 'try', session, id: body.id, digest: digestOf(body) })
-  await promised({ session, id: body.id, verb }, { session, lane: 'inbox', events: [body] })
+  await promised({ session, id: body.id, verb }, act)
   remembered.push({ session, body })
   if (remembered.length > REMEMBERED_MAX) remembered.shift()
 }
 
 type Asked = { readonly session: string; readonly id: string; readonly verb: string }
 
+/** Where the first event of it stands. */
+async function commit(write: Write): Promise<number> {
+  const [receipt] = (await store.commit([write])) as readonly [Receipt]
+  return receipt.seqs[0] ?? 0
+}
+
 /** Noted as acknowledged only after the promise resolved. Busy is the one refusal that is tried again, with the same id. */
-async function promised({ session, id, verb }: Asked, write: Write): Promise<void> {
+async function promised({ session, id, verb }: Asked, act: () => Promise<number>): Promise<void> {
   for (;;) {
     try {
-      const [receipt] = (await store.commit([write])) as readonly [Receipt]
-      journal.add({ type: 'ack', session, id, seq: receipt.seqs[0] ?? 0, verb })
+      journal.add({ type: 'ack', session, id, seq: await act(), verb })
       return
     } catch (error) {
       if (error instanceof Fault && error.code === 'store_busy') continue

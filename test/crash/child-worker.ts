@@ -1,30 +1,36 @@
-// The process that is killed: one worker on a real SQLite file, driving whatever is due. It is started ahead of time and
+// The process that is killed: one worker on a real SQLite file or Postgres server, driving whatever is due. It is started ahead of time and
 // waits for "go", so that a round does not pay for the start of a process. It never kills itself and knows of no kill. Told to
 // "hold" at a commit, it stands still there as a whole, so that a kill falls right before or right after that commit.
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import type { Event } from '../../src/kernel/event.ts'
 import { Bug, Fault } from '../../src/kernel/failure.ts'
-import type { Store, Write } from '../../src/ports/store.ts'
-import { systemRandom } from '../../src/engine/platform.ts'
+import type { Claim, Store, Write } from '../../src/ports/store.ts'
+import { systemClock, systemRandom } from '../../src/engine/platform.ts'
 import { Worker } from '../../src/engine/worker.ts'
-import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
+import { storeWith } from '../../sim/store-with.ts'
 import { Appender, digestOf, type ErrorLine, type MarkLine, placesIn, type Written } from './evidence.ts'
+import { openStore } from './open.ts'
 import { agentOf } from './workload.ts'
 import { DEEP, servicesOf } from './stage.ts'
 
-const [folder = '', leaseMs = '250'] = process.argv.slice(2)
+const [folder = '', database = '', leaseMs = '250', aheadMs = '0'] = process.argv.slice(2)
 const places = placesIn(folder)
 const errors = new Appender<ErrorLine>(places.errors)
 const agent = agentOf(new Appender(places.oracle), places.oracle)
-const store = marked(sqlite(places.database), new Appender(places.marks(process.pid)))
-const worker = new Worker(servicesOf(store, agent), {
-  id: `worker-${process.pid}-${systemRandom.id()}`,
-  leaseMs: Number(leaseMs),
-  // The kills come from outside, not from a session: no session may be left alone for them.
-  attemptsMax: Number.MAX_SAFE_INTEGER,
-  onError: report,
-})
+const store = marked(openStore(database), new Appender(places.marks(process.pid)))
+// A process whose machine has another time: what it measures by is off from its beginning on.
+const clock = { ...systemClock, now: () => systemClock.now() + Number(aheadMs) }
+const worker = new Worker(
+  { ...servicesOf(store, agent), clock },
+  {
+    id: `worker-${process.pid}-${systemRandom.id()}`,
+    leaseMs: Number(leaseMs),
+    // The kills come from outside, not from a session: no session may be left alone for them.
+    attemptsMax: Number.MAX_SAFE_INTEGER,
+    onError: report,
+  },
+)
 
 let held: { readonly when: string; readonly what: string; left: number } | null = null
 const lines = createInterface({ input: process.stdin })
@@ -36,7 +42,9 @@ lines.on('line', (line) => {
 // The parent process is gone, so it cannot stop this one any more.
 lines.on('close', () => process.exit(2))
 
+/** May be told again. */
 async function go(): Promise<void> {
+  await store.open()
   await store.nextDue()
   worker.start()
   process.stdout.write('ready\n')
@@ -44,6 +52,8 @@ async function go(): Promise<void> {
 
 async function stop(): Promise<void> {
   await worker.close()
+  const { asked, vain } = worker.claims
+  process.stdout.write(`claims ${asked} ${vain}\n`)
   await store.close()
   process.exit(0)
 }
@@ -57,10 +67,8 @@ function report(session: string, error: unknown): void {
 /** The same store, with a mark before each commit and one after it returned: a kill between the two has hit a commit. */
 function marked(inner: Store, marks: Appender<MarkLine>): Store {
   let commits = 0
-  return {
-    reach: inner.reach,
-    open: () => inner.open(),
-    now: () => inner.now(),
+  const claimed = (session: string, { epoch }: Claim): void => marks.add({ type: 'claim', session, epoch })
+  const own: Partial<Store> = {
     async commit(writes) {
       commits += 1
       const n = commits
@@ -76,34 +84,19 @@ function marked(inner: Store, marks: Appender<MarkLine>): Store {
     },
     async claim(session, id, ttlMs, self) {
       const claim = await inner.claim(session, id, ttlMs, self)
-      if (claim) marks.add({ type: 'claim', session, epoch: claim.epoch })
+      if (claim) claimed(session, claim)
       return claim
     },
-    read: (session, after, limit, bytesMax) => inner.read(session, after, limit, bytesMax),
-    sent: (session, id) => inner.sent(session, id),
-    snapshot: (session, upTo) => inner.snapshot(session, upTo),
-    keep: (session, snapshots) => inner.keep(session, snapshots),
-    page: (query) => inner.page(query),
-    watch: (session, listener) => inner.watch(session, listener),
-    watchCards: (listener) => inner.watchCards(listener),
-    watchDue: (listener) => inner.watchDue(listener),
-    extend: (id, ttlMs) => inner.extend(id, ttlMs),
-    holders: (host) => inner.holders(host),
-    expire: (id, gone) => inner.expire(id, gone),
-    release: (session, epoch, trouble) => inner.release(session, epoch, trouble),
-    card: (session) => inner.card(session),
-    due: (limit) => inner.due(limit),
-    nextDue: () => inner.nextDue(),
-    list: (filter) => inner.list(filter),
-    blob: (hash, of) => inner.blob(hash, of),
-    account: (id) => inner.account(id),
-    announce: (id, address, ttlMs) => inner.announce(id, address, ttlMs),
-    address: (session) => inner.address(session),
-    remove: (session, by) => inner.remove(session, by),
-    removals: (limit) => inner.removals(limit),
-    health: () => inner.health(),
-    close: () => inner.close(),
   }
+  if (!inner.take) return storeWith(inner, own)
+  return storeWith(inner, {
+    ...own,
+    async take(id, ttlMs, wanted) {
+      const taken = (await inner.take?.(id, ttlMs, wanted)) ?? new Map<string, Claim>()
+      for (const [session, claim] of taken) claimed(session, claim)
+      return taken
+    },
+  })
 }
 
 /** Such as "hold after end 7": right after the seventh commit in which a child ends. */

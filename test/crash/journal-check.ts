@@ -52,7 +52,7 @@ function checkInbox(
     const seen = new Set<string>()
     for (const event of events) {
       if (event.epoch !== 0) continue
-      const id = 'id' in event ? event.id : 'created'
+      const id = 'id' in event ? event.id : event.type === 'session.created' ? 'created' : event.type
       // What the harness itself sends between parents and children is for tree-check.ts.
       if (id.startsWith('terret:') || (event.type === 'session.created' && event.parent)) continue
       if (seen.has(id)) duplicated += 1

@@ -75,7 +75,7 @@ async function waitToKill(worker: Child, places: Places, { aim, warmUpMs, delayM
 }
 
 /** Looks at what the worker writes until it does what is waited for; gives up after a while, and the shot is a free one. */
-async function waitFor(aim: Aim, worker: Child, places: Places): Promise<void> {
+export async function waitFor(aim: Aim, worker: Child, places: Places): Promise<void> {
   const marks = new Tail<MarkLine>(places.marks(worker.pid))
   const oracle = new Tail<OracleLine>(places.oracle)
   const seen = sightOf(aim, worker.pid, marks, oracle)

@@ -2,125 +2,130 @@
 // was promised is compared with what is there. `npm run crash -- --rounds 100 [--seed N]`. Exit 1 on any violation.
 // With `--trees` each round is a parent with twenty children, and the kills fall where children are made, end and report (trees.ts).
 // It shows safety against the death of a process. It shows nothing about power loss: the page cache survives a SIGKILL.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { argumentsOf, wholeNumber } from '../../sim/arguments.ts'
-import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
-import { type ErrorLine, type JournalLine, type MarkLine, type OracleLine, placesIn, readLines } from './evidence.ts'
-import { shoot, takeAim } from './killer.ts'
-import { Child } from './process.ts'
+// With `--store postgres` the same on a server that it starts itself, under four workers, one of them killed a round; with
+// `--kill-server` each fourth round kills the server instead, and every other time a worker with it.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { argumentsOf, refuse, wholeNumber } from '../../sim/arguments.ts'
+import { noPostgres, Server } from '../postgres/server.ts'
+import { Ground } from './ground.ts'
+import { shoot, takeAim, waitFor } from './killer.ts'
+import type { Child } from './process.ts'
 import { Chance } from './random.ts'
 import { printSummary } from './summary.ts'
-import { Strikes } from './strike.ts'
 import { killTrees } from './trees.ts'
-import { type Verdict, verify } from './verify.ts'
 
 /** Short, so that a session is taken up again soon after its worker was killed. */
-const LEASE_MS = 250
+const LEASE_MS = { sqlite: 250, postgres: 1_000 }
 const LAST_LEASE_MS = 2_000
-const SETTLE_MS = 60_000
+const WORKERS = { sqlite: 1, postgres: 4 }
+/** How long a server stays away, at most. */
+const AWAY_MS_MAX = 1_500
+const SERVER_EACH = 4
 
 const { values } = argumentsOf('crash', {
-  options: { rounds: { type: 'string' }, seed: { type: 'string' }, trees: { type: 'boolean' } },
+  options: {
+    rounds: { type: 'string' },
+    seed: { type: 'string' },
+    trees: { type: 'boolean' },
+    store: { type: 'string' },
+    'kill-server': { type: 'boolean' },
+  },
 })
 const rounds = wholeNumber(values.rounds ?? '100', 'rounds')
 const seed = wholeNumber(values.seed ?? String(Date.now() % 1_000_000), 'seed')
-const folder = mkdtempSync(join(tmpdir(), 'terret-crash-'))
-const places = placesIn(folder)
-const children = new Set<Child>()
-const strikes = new Strikes()
-const troubles: string[] = []
+const kind = storeOf(values.store)
+const killsServer = values['kill-server'] === true
+if (killsServer && kind !== 'postgres') refuse('There is no server to kill. Use --kill-server with: --store postgres')
+if (killsServer && values.trees) refuse('--trees kills workers alone. Leave out --kill-server, or --trees.')
+const given = [values.trees && '--trees', kind === 'postgres' && '--store postgres', killsServer && '--kill-server']
+const again = ['npm run crash --', ...given.filter(Boolean), `--rounds ${rounds} --seed ${seed}`].join(' ')
+const server = kind === 'postgres' ? await Server.start({ fsync: killsServer }) : null
+const ground = new Ground(server?.url())
 const begun = performance.now()
+let serverKills = 0
 try {
-  if (values.trees) await trees()
-  else await plain()
+  const violations = values.trees ? await trees() : await plain()
+  if (violations.length > 0) process.exitCode = 1
 } catch (error) {
   console.error(error)
+  console.log(`again with: ${again}`)
   process.exitCode = 1
 } finally {
-  for (const child of children) child.kill()
-  if (process.exitCode) console.log(`kept for a look: ${folder}`)
-  else rmSync(folder, { recursive: true })
+  await ground.end(Boolean(process.exitCode))
+  await server?.close()
 }
 
-async function trees(): Promise<void> {
-  const wrong = await killTrees({ seed, rounds, places, startWorker: () => startWorker(LEASE_MS) })
-  if (wrong.length > 0) process.exitCode = 1
+function storeOf(name = 'sqlite'): 'sqlite' | 'postgres' {
+  if (name === 'memory')
+    return refuse(
+      'A store in memory dies with its process, so there is nothing to recover. Use --store sqlite or postgres.',
+    )
+  if (name !== 'sqlite' && name !== 'postgres') return refuse(`--store must be sqlite or postgres, not "${name}".`)
+  if (name === 'postgres' && noPostgres)
+    return refuse(
+      'Postgres is not installed here. Install it, or set TERRET_POSTGRES_BIN to the folder with its initdb.',
+    )
+  return name
 }
 
-async function plain(): Promise<void> {
-  const verdict = await crash()
+function trees(): Promise<readonly string[]> {
+  const { places, database } = ground
+  return killTrees({ seed, rounds, places, database, again, startWorker: () => startWorker(0) })
+}
+
+async function plain(): Promise<readonly string[]> {
+  await crash()
+  const verdict = await ground.verdict()
   const seconds = (performance.now() - begun) / 1_000
-  const violations = [...troubles, ...missed(), ...strikes.wrong, ...verdict.violations]
-  printSummary({ rounds, seed, seconds, strikes, verdict, violations })
-  if (violations.length > 0) process.exitCode = 1
+  const violations = [...missed(), ...ground.violations(verdict)]
+  printSummary({ rounds, again, seconds, serverKills, strikes: ground.strikes, verdict, violations })
+  return violations
 }
 
-async function crash(): Promise<Verdict> {
+async function crash(): Promise<void> {
   const chance = new Chance(seed)
-  const client = start('./child-client.js', [folder, String(seed)])
-  if (!(await client.heard('begun', 20_000))) throw new Error(`the client did not begin: ${client.stderr}`)
-  let worker = startWorker(LEASE_MS)
+  const client = await ground.startClient(seed)
+  const workers = Array.from({ length: WORKERS[kind] }, () => startWorker(0))
   for (let round = 1; round <= rounds; round++) {
-    const heir = startWorker(round === rounds ? LAST_LEASE_MS : LEASE_MS)
-    const trouble = await shoot({ worker, heir }, places, takeAim(chance, strikes.struck.kills))
-    if (trouble !== null) troubles.push(`round ${round}: ${trouble}`)
-    await judge(worker)
+    const i = workers.length === 1 ? 0 : chance.integer(0, workers.length - 1)
+    workers.forEach((other, at) => at !== i && other.say('go'))
+    if (killsServer && round % SERVER_EACH === 0) await strikeServer(chance, workers[i] as Child)
+    if (!killsServer || round % SERVER_EACH !== 0 || chance.happens(0.5)) await strike(chance, workers, i, round)
     if (!client.alive) throw new Error(`the client ended: ${client.stderr}`)
-    worker = heir
   }
-  await settle(client, worker)
-  const store = sqlite(places.database)
-  await strikes.compare(store, readLines<MarkLine>(places.marks(worker.pid)))
-  const verdict = await verify(store, {
-    journal: readLines<JournalLine>(places.journal),
-    oracle: readLines<OracleLine>(places.oracle),
-    errors: readLines<ErrorLine>(places.errors),
-    reads: strikes.reads,
-  })
-  await store.close()
-  return verdict
+  await ground.settle(client, workers)
 }
 
-/** By a connection of its own that is closed again: between two workers the file may well have no reader at all. */
-async function judge(worker: Child): Promise<void> {
-  children.delete(worker)
-  const store = sqlite(places.database)
-  try {
-    await strikes.judge(store, readLines<MarkLine>(places.marks(worker.pid)), readLines<OracleLine>(places.oracle))
-  } finally {
-    await store.close()
-  }
+/** One worker is killed, and another takes its place. */
+async function strike(chance: Chance, workers: Child[], i: number, round: number): Promise<void> {
+  const worker = workers[i] as Child
+  const heir = startWorker(round)
+  const trouble = await shoot({ worker, heir }, ground.places, takeAim(chance, ground.strikes.struck.kills))
+  if (trouble !== null) ground.troubles.push(`round ${round}: ${trouble}`)
+  workers[i] = heir
+  await ground.judge(worker)
 }
 
-/** No more kills: the last worker and the client bring everything to rest. */
-async function settle(client: Child, worker: Child): Promise<void> {
+/** The server is killed near a commit of this worker, and is away for a while. */
+async function strikeServer(chance: Chance, worker: Child): Promise<void> {
   worker.say('go')
-  client.say('settle')
-  if (!(await client.heard('settled', SETTLE_MS))) troubles.push(`not settled after ${SETTLE_MS} ms: ${client.stderr}`)
-  worker.say('stop')
-  client.say('stop')
-  const deadline = setTimeout(() => worker.kill(), 20_000)
-  const code = await worker.exited
-  clearTimeout(deadline)
-  if (code !== 0) troubles.push(`the last worker ended with ${code}: ${worker.stderr}`)
-  await client.exited
+  await worker.heard('ready', 20_000)
+  await sleep(chance.between(0, 300))
+  await waitFor('commit', worker, ground.places)
+  await sleep(chance.between(0, 5))
+  await server?.kill()
+  serverKills += 1
+  await sleep(chance.between(0, AWAY_MS_MAX))
+  await server?.up()
 }
 
-function startWorker(leaseMs: number): Child {
-  return start('./child-worker.js', [folder, String(leaseMs)])
-}
-
-function start(script: string, args: readonly string[]): Child {
-  const child = new Child(script, args)
-  children.add(child)
-  return child
+function startWorker(round: number): Child {
+  return ground.startWorker(round === rounds ? LAST_LEASE_MS : LEASE_MS[kind])
 }
 
 /** A run that never hit a class shows nothing about it. A few rounds cannot promise to hit them all. */
 function missed(): readonly string[] {
   if (rounds < 50) return []
-  const classes = Object.entries(strikes.struck.kills)
+  const classes = Object.entries(ground.strikes.struck.kills)
   return classes.flatMap(([name, kills]) => (kills > 0 ? [] : [`no kill fell into the class "${name}"`]))
 }

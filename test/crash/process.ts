@@ -64,8 +64,22 @@ export class Child {
     return true
   }
 
+  /** What it said last that begins so; null if it said nothing of the kind. */
+  said(begin: string): string | null {
+    return this.#lines.findLast((line) => line.startsWith(begin)) ?? null
+  }
+
   /** From outside, at once, and not to be caught. */
   kill(): void {
     this.#process.kill('SIGKILL')
+  }
+
+  /** The whole process stands still, and knows nothing of it. */
+  pause(): void {
+    this.#process.kill('SIGSTOP')
+  }
+
+  resume(): void {
+    this.#process.kill('SIGCONT')
   }
 }

@@ -5,8 +5,11 @@ import type { Verdict } from './verify.ts'
 
 export type Summary = {
   readonly rounds: number
-  readonly seed: number
+  /** The command that does the same again. */
+  readonly again: string
   readonly seconds: number
+  /** Of the database's server, beside those of workers. */
+  readonly serverKills: number
   readonly strikes: Strikes
   readonly verdict: Verdict
   readonly violations: readonly string[]
@@ -14,7 +17,7 @@ export type Summary = {
 
 const SHOWN_MAX = 20
 
-export function printSummary({ rounds, seed, seconds, strikes, verdict, violations }: Summary): void {
+export function printSummary({ rounds, again, seconds, serverKills, strikes, verdict, violations }: Summary): void {
   const { kills, sessions, effects: hit, commits, idle } = strikes.struck
   const { journal, effects, trees } = verdict
   const rows: readonly (readonly [string, number, string])[] = [
@@ -23,6 +26,7 @@ export function printSummary({ rounds, seed, seconds, strikes, verdict, violatio
     ['kills after result', kills.after, `${sessions.after} sessions struck`],
     ['kills during a commit', kills.commit, `commits then on disk ${commits.whole}, not on disk ${commits.none}`],
     ['kills with nothing in hand', idle, ''],
+    ...(serverKills > 0 ? [['kills of the server', serverKills, ''] as const] : []),
     [
       'sessions',
       verdict.sessions,
@@ -47,9 +51,25 @@ export function printSummary({ rounds, seed, seconds, strikes, verdict, violatio
   for (const [name, value, more] of rows) {
     console.log(`  ${name.padEnd(33)}${String(value).padStart(7)}${more === '' ? '' : `   (${more})`}`)
   }
+  printVerdict({ strikes, verdict, violations, again })
+}
+
+/** The last lines of every program that hurts processes, servers and networks. */
+export function printVerdict({
+  strikes,
+  verdict,
+  violations,
+  again,
+}: Pick<Summary, 'strikes' | 'verdict' | 'violations' | 'again'>): void {
+  const { journal, effects } = verdict
   for (const text of violations.slice(0, SHOWN_MAX)) console.log(`  VIOLATION ${text}`)
   if (violations.length > SHOWN_MAX) console.log(`  and ${violations.length - SHOWN_MAX} more`)
-  console.log(`violations ${violations.length}; again with: npm run crash -- --rounds ${rounds} --seed ${seed}`)
+  const settled = violations.some((text) => /not settled|still open|never taken up/.test(text))
+    ? 'NOT all settled'
+    : 'all settled'
+  const lost = journal.lost + strikes.lost
+  console.log(`lost ${lost}, doubled ${journal.duplicated}, once twice ${effects.onceTwice}, ${settled}`)
+  console.log(`violations ${violations.length}; again with: ${again}`)
 }
 
 function who(client: number, workers: number): string {

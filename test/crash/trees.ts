@@ -4,11 +4,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Services } from '../../src/engine/wiring.ts'
 import type { Card, Store } from '../../src/ports/store.ts'
-import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { beginDeep, checkDeep, goOn, missedStops, noStops, REST_MS, stopDeep, type Stops, stopsText } from './deep.ts'
 import { checkEffects } from './effect-check.ts'
 import { Appender, type ErrorLine, type OracleLine, type Places, readLines, Tail } from './evidence.ts'
 import { callsOf } from './log-check.ts'
+import { openStore } from './open.ts'
 import type { Child } from './process.ts'
 import { Chance } from './random.ts'
 import { Rows } from './rows.ts'
@@ -42,7 +42,10 @@ export type Trees = {
   readonly seed: number
   readonly rounds: number
   readonly places: Places
+  readonly database: string
   readonly startWorker: () => Child
+  /** The command that does the same again. */
+  readonly again: string
 }
 
 type Sums = { children: number; reports: number; shown: number; lost: number; twice: number }
@@ -60,9 +63,17 @@ type Stage = {
 }
 
 /** Returns what was wrong, in sentences. */
-export async function killTrees({ seed, rounds, places, startWorker }: Trees): Promise<readonly string[]> {
+export async function killTrees({
+  seed,
+  rounds,
+  places,
+  database,
+  startWorker,
+  again,
+}: Trees): Promise<readonly string[]> {
   const begun = performance.now()
-  const store = sqlite(places.database)
+  const store = openStore(database)
+  await store.open()
   const stage: Stage = {
     services: servicesOf(store, agentOf(new Appender(places.oracle), places.oracle)),
     chance: new Chance(seed),
@@ -90,7 +101,7 @@ export async function killTrees({ seed, rounds, places, startWorker }: Trees): P
   stage.oracle.close()
   wrong.push(...troublesIn(readLines<ErrorLine>(places.errors)))
   if (rounds >= ROUNDS_ENOUGH) wrong.push(...missedStops(stops), ...rows.missed)
-  print({ seed, rounds, seconds: (performance.now() - begun) / 1_000, kills, sums, rows, stops, wrong })
+  print({ rounds, again, seconds: (performance.now() - begun) / 1_000, kills, sums, rows, stops, wrong })
   return wrong
 }
 
@@ -228,7 +239,7 @@ function compared(root: string, logs: Logs, sums: Sums): readonly string[] {
   return wrong
 }
 
-type Printed = Pick<Trees, 'seed' | 'rounds'> & {
+type Printed = Pick<Trees, 'rounds' | 'again'> & {
   readonly seconds: number
   readonly kills: readonly Kill[]
   readonly sums: Sums
@@ -239,7 +250,7 @@ type Printed = Pick<Trees, 'seed' | 'rounds'> & {
 
 const SHOWN_MAX = 20
 
-function print({ seed, rounds, seconds, kills, sums, rows, stops, wrong }: Printed): void {
+function print({ rounds, again, seconds, kills, sums, rows, stops, wrong }: Printed): void {
   const { children, reports, shown, lost, twice } = sums
   const places = [...new Set(kills.map(({ where }) => where))].sort()
   const counts = places.map((place) => `${place} ${kills.filter(({ where }) => where === place).length}`)
@@ -250,5 +261,5 @@ function print({ seed, rounds, seconds, kills, sums, rows, stops, wrong }: Print
   )
   for (const line of [...rows.text, ...stopsText(stops)]) console.log(`  ${line}`)
   for (const text of wrong.slice(0, SHOWN_MAX)) console.log(`  VIOLATION ${text}`)
-  console.log(`violations ${wrong.length}; again with: npm run crash -- --trees --rounds ${rounds} --seed ${seed}`)
+  console.log(`violations ${wrong.length}; again with: ${again}`)
 }

@@ -32,7 +32,7 @@ describe('the name of a worker', () => {
     const [first, second] = [waiting('hang', { effect: 'once' }), waiting('hang', { effect: 'once' })]
     const script = () => scripted(({ messages }) => (messages.at(-1)?.role === 'tool' ? 'done' : calls('hang')))
     const [one, two] = [first, second].map(({ tool }) =>
-      make(script(), { store, tools: [tool], worker: { id: 'shared' } }),
+      make(script(), { store, tools: [tool], worker: { id: 'shared', leaseMs: 1_000 } }),
     )
     const session = await one?.open({ id: 's' })
     const running = session?.run('go')

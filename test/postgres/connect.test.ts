@@ -3,7 +3,8 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { Fault } from '../../src/kernel/failure.ts'
 import { optionsOf } from '../../src/options.ts'
 import { Connections } from '../../src/stores/postgres/connect.ts'
-import { CONNECT_OPTIONS, type ConnectOptions, hostsOf } from '../../src/stores/postgres/hosts.ts'
+import { CONNECT_OPTIONS, type ConnectOptions, hostsOf, withOwn } from '../../src/stores/postgres/hosts.ts'
+import { postgres } from '../../src/stores/postgres/postgres.ts'
 import { Stale, Unknown } from '../../src/stores/postgres/sql.ts'
 import { until } from '../until.ts'
 import { noPostgres, PASSWORD } from './server.ts'
@@ -201,6 +202,31 @@ describe.skipIf(noPostgres)('what cannot be used', () => {
     expect(() => check({})).toThrow('The option "url" of postgres is missing.')
     expect(() => check({ url: 'postgres://h/d', patienceMs: -1 })).toThrow('"patienceMs"')
     expect(() => hostsOf('postgres://h/d?sslmod=require')).toThrow('did you mean "sslmode"?')
+    expect(() => hostsOf('postgres://h/d?sslmode=requir')).toThrow(
+      '"sslmode" in the URL of the database must be one of',
+    )
+  })
+
+  it('B-PGNET-10: pooled and direct may stand in the URL; what is given beside it counts more, and the driver sees neither', () => {
+    const url = 'postgres://u:p%40w@pool:6432/d?sslmode=disable&pooled=true&direct=one:1,two'
+    const own = withOwn({ url })
+    expect(own).toEqual({ url, pooled: true, direct: url.replace('pool:6432', 'one:1,two') })
+    expect(hostsOf(own.direct ?? '').map((host) => host.url)).toEqual([
+      'postgres://u:p%40w@one:1/d?sslmode=disable',
+      'postgres://u:p%40w@two/d?sslmode=disable',
+    ])
+    expect(withOwn({ url, pooled: false, direct: 'postgres://x/d' })).toEqual({
+      url,
+      pooled: false,
+      direct: 'postgres://x/d',
+    })
+    expect(hostsOf('postgres://pool/d?pooled=true')[0]?.url).toBe('postgres://pool/d')
+    const plain = 'postgres:///d?host=/run/postgresql'
+    expect(withOwn({ url: plain })).toEqual({ url: plain })
+    expect(() => hostsOf('postgres://h/d?poold=true')).toThrow('did you mean "pooled"?')
+    expect(() => withOwn({ url: 'postgres://h/d?pooled=yes' })).toThrow('"pooled" in the URL of the database must be')
+    expect(() => withOwn({ url: 'postgres://h/d?direct=postgres://h2/d' })).toThrow('must be the server itself')
+    for (const made of ['?pooled=yes', '?direct=u:p@h']) expect(() => postgres(`postgres://h/d${made}`)).toThrow(Fault)
   })
 
   it.each([

@@ -1,12 +1,14 @@
 // A primary that dies or stops, and a standby that takes its place, under processes that go on. A table of its own stands for the
 // store: each number is written once, and what was acknowledged must be there.
+import pg from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Connections } from '../../src/stores/postgres/connect.ts'
 import type { ConnectOptions } from '../../src/stores/postgres/hosts.ts'
 import { network } from '../../src/stores/postgres/network.ts'
+import { postgres } from '../../src/stores/postgres/postgres.ts'
 import { Unknown } from '../../src/stores/postgres/sql.ts'
 import { until } from '../until.ts'
-import { noPostgres, PASSWORD, type Server } from './server.ts'
+import { noPostgres, PASSWORD, type Server, urlOf } from './server.ts'
 import { ownServer, ownStandby } from './stage.ts'
 
 function connections(options: ConnectOptions): Connections {
@@ -20,7 +22,7 @@ async function pair(): Promise<{ readonly old: Server; readonly next: Server; re
   await old.query('create table t (n bigint primary key)')
   const next = await ownStandby(old)
   // The standby is named first, so that it is not the order that finds the primary.
-  return { old, next, url: `postgres://postgres:${PASSWORD}@127.0.0.1:${next.port},127.0.0.1:${old.port}/postgres` }
+  return { old, next, url: urlOf([next, old]) }
 }
 
 const where = ['where', 'select inet_server_port() as port', []] as const
@@ -157,5 +159,31 @@ describe.skipIf(noPostgres)('a server with few connections', () => {
     const waits = connections({ url }).lane.ask('one', 'select 1 as n')
     await first.close()
     expect(await waits).toEqual([{ n: 1 }])
+  })
+
+  it('B-PGNET-26: is waited for by a whole store too: ten seconds, then `store_busy`, and it goes on when one is free', async () => {
+    const server = await ownServer({
+      settings: { max_connections: 8, superuser_reserved_connections: 3, max_wal_senders: 0 },
+    })
+    await server.query(`create role worker login password '${PASSWORD}'; grant create on database postgres to worker`)
+    const url = server.url('postgres', `worker:${PASSWORD}`)
+    const hogs = Array.from({ length: 5 }, () => new pg.Client({ connectionString: url }))
+    for (const hog of hogs) await hog.connect()
+    const [store, patient] = [postgres(url), postgres(url)]
+    const began = performance.now()
+    await expect(store.open()).rejects.toMatchObject({
+      code: 'store_busy',
+      message: expect.stringMatching(
+        /^The database at \S+ could not be used: it has no free connection: raise its max_connections, or use a pooler\. Nothing was written; try again\.$/,
+      ) as string,
+    })
+    // By a clock that may be busy with other tests; less would be a patience that ended early.
+    expect(performance.now() - began).toBeGreaterThan(9_900)
+    const opening = patient.open()
+    await Promise.all(hogs.map((hog) => hog.end()))
+    await opening
+    await store.open()
+    expect(await patient.list({ limit: 1 })).toEqual([])
+    await Promise.all([store.close(), patient.close()])
   })
 })

@@ -5,6 +5,7 @@ import {
   admit,
   begin,
   card,
+  claim,
   create,
   creation,
   message,
@@ -14,7 +15,8 @@ import {
   seqs,
   TTL,
 } from '../contract/fixture.ts'
-import { newSchema, noPostgres, openPostgres } from '../stores/postgres-server.ts'
+import { newSchema, openPostgres } from './opened.ts'
+import { noPostgres } from './server.ts'
 
 const BAD = ['', 'a\0b', '\ud800', 'x'.repeat(513)] as const
 
@@ -140,5 +142,29 @@ describe.skipIf(noPostgres)('names that the database cannot hold', () => {
     await store.heard(new Map([['s', 0]]), false)
     expect(heard).toHaveLength(5)
     expect(await outcome(store.read('s', 0))).toBe('session_missing')
+  })
+
+  it('B-SCALE-1: a look that finds what is known already tells nobody that something is due', async () => {
+    const schema = newSchema()
+    const [store, other] = [await openPostgres({ schema }), await openPostgres({ schema })]
+    let told = 0
+    store.watchDue(() => void (told += 1))
+    const look = async (): Promise<number> => {
+      told = 0
+      await store.heard(null, true)
+      return told
+    }
+    await look()
+    expect([await look(), await look()]).toEqual([0, 0])
+    const later = store.now() + 3_600_000
+    await create(other, 'later', { status: 'rescheduling', due: later })
+    expect([await look(), await look()]).toEqual([1, 0])
+    await create(other, 'sooner', { status: 'rescheduling', due: later - 1 })
+    expect([await look(), await look()]).toEqual([1, 0])
+    // As long as something is due that nobody takes, each look tells of it.
+    await create(other, 'now', { status: 'running', due: store.now() })
+    expect([await look(), await look()]).toEqual([1, 1])
+    await claim(other, 'now', 'w')
+    expect([await look(), await look()]).toEqual([1, 0])
   })
 })

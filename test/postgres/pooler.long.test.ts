@@ -71,7 +71,7 @@ describe.skipIf(noPostgres || noPooler)('behind a pooler in transaction mode', (
   it('B-PGNET-21: without `pooled` it is refused, and the sentence names the option', async () => {
     const { server, name } = await database()
     const url = server.url(name, undefined, await pooler(server, 2))
-    await expect(connections({ url }).open()).rejects.toThrow(/set the option pooled to true/)
+    await expect(connections({ url }).open()).rejects.toThrow(/set the option pooled, or \?pooled=true in its URL/)
   })
 
   it('B-PGNET-21: hints are heard where the server itself is named, and elsewhere there is no ear', async () => {

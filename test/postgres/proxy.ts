@@ -42,6 +42,11 @@ export class Proxy {
     return this.#pairs.size
   }
 
+  /** What waits to be handed on. */
+  get held(): number {
+    return [...this.#pairs].reduce((sum, pair) => sum + pair.held, 0)
+  }
+
   /** All connections end at once, for both sides. */
   cut(): void {
     for (const pair of this.#pairs) pair.cut()
@@ -97,6 +102,10 @@ class Pair {
     server.setNoDelay(true)
     this.#pass(client, 'up')
     this.#pass(server, 'down')
+  }
+
+  get held(): number {
+    return this.#held.up.length + this.#held.down.length
   }
 
   cut(): void {

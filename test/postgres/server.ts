@@ -107,7 +107,7 @@ export class Server {
     const archive = { archive_mode: 'on', archive_command: `test ! -f ${this.kept}/%f && cp %p ${this.kept}/%f` }
     this.port = port
     this.#settingsGiven = options
-    this.#settings = Object.entries({ ...own, ...(keepsLog ? archive : {}), shared_buffers: '16MB', jit: 'off' }).map(
+    this.#settings = Object.entries({ shared_buffers: '16MB', jit: 'off', ...own, ...(keepsLog ? archive : {}) }).map(
       ([name, value]) => `${name}=${value}`,
     )
     if (account) for (const each of [this.#folder, this.kept]) chownSync(each, account.uid, account.gid)
@@ -274,6 +274,12 @@ export class Server {
     const env = { ...process.env, PGPASSWORD: PASSWORD, LC_ALL: 'C' }
     execFileSync(join(bin ?? '', program), args, { ...account, cwd: '/', env, stdio: 'pipe' })
   }
+}
+
+/** All of them in one URL, in this order. */
+export function urlOf(servers: readonly Server[], database = 'postgres'): string {
+  const hosts = servers.map(({ port }) => `127.0.0.1:${port}`).join(',')
+  return `postgres://postgres:${PASSWORD}@${hosts}/${database}`
 }
 
 function childrenOf(pid: number): readonly number[] {

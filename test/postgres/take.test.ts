@@ -15,7 +15,8 @@ import {
   TTL,
   write,
 } from '../contract/fixture.ts'
-import { newSchema, noPostgres, openPostgres } from '../stores/postgres-server.ts'
+import { meddle, newSchema, openPostgres } from './opened.ts'
+import { noPostgres } from './server.ts'
 
 describe.skipIf(noPostgres)('take', () => {
   it('B-PG-11: claims what is due in the order of due, at most so many, with epochs that count like those of claim', async () => {
@@ -55,6 +56,19 @@ describe.skipIf(noPostgres)('take', () => {
     expect(await store.claim('begun', 'w2', TTL)).toMatchObject({ epoch: 2, failed: 0 })
     expect([...(await store.take('w', TTL, { limit: 0 }))]).toEqual([])
     expect(await outcome(store.take('w', TTL, { limit: -1 }).then(() => {}))).toBe('invalid_input')
+  })
+
+  it('B-SCALE-2: writes nothing where it takes nothing', async () => {
+    const schema = newSchema()
+    const store = await openPostgres({ schema })
+    await create(store, 's', { status: 'running', due: store.now() })
+    expect([...(await store.take('w', TTL, { limit: 9 })).keys()]).toEqual(['s'])
+    const rows = async () => meddle(`select id, until, xmin from ${schema}.workers`)
+    const before = await rows()
+    expect(before).toMatchObject([{ id: 'w' }])
+    for (const worker of ['w', 'x']) expect([...(await store.take(worker, TTL, { limit: 9 }))]).toEqual([])
+    expect(await rows()).toEqual(before)
+    expect([...(await store.extend('w', TTL)).keys()]).toEqual(['s'])
   })
 
   it('B-PG-11: only of these agents, and with `fresh` none that failed before', async () => {

@@ -306,4 +306,28 @@ describe('a move that was cut off', () => {
     expect(existsSync(to)).toBe(true)
     expect(await move(one, to)).toMatchObject({ finished: false })
   })
+
+  it('B-MOVE-13: of two moves to one empty file at once the second is refused, and what the first has brought stays', async () => {
+    const [one, other] = [await furnished(), await furnished()]
+    const to = target()
+    const [first, second] = [await sqliteTarget(to), await sqliteTarget(to)]
+    expect([await first.state(), await second.state()]).toEqual([{ type: 'empty' }, { type: 'empty' }])
+    const [source, late] = [await sqliteSource(one), await sqliteSource(other)]
+    const mark = { id: source.id, name: source.name, at: 1, text: 'A move is not finished.' }
+    await first.fill(mark, source.rows())
+    // The second has seen an empty file, and comes to write when the first has filled it, or has come to its end.
+    const refused = ['conflict', expect.stringContaining('Another process has begun to use')]
+    const comesLate = async (): Promise<void> => {
+      expect(await refusal(second.fill({ ...mark, id: late.id }, late.rows()))).toEqual(refused)
+      await second.clear()
+    }
+    await comesLate()
+    expect(await first.state()).toEqual({ type: 'arriving', from: mark })
+    await first.finish()
+    await comesLate()
+    await Promise.all([first.close(), second.close(), source.close(), late.close()])
+    expect((await open(to).list({ limit: 9 })).length).toBe(6)
+    await create(open(to), 'goes on')
+    await create(open(other), 'goes on too')
+  })
 })

@@ -115,11 +115,27 @@ export function parseFields(file: string, text: string): Readonly<Record<string,
   try {
     value = JSON.parse(text)
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    throw new Refusal(EXIT.config, `${file} is not valid JSON: ${why}. Correct it.`)
+    const said = error instanceof Error ? error.message : String(error)
+    // Without the text around it, which some versions of Node add: it may hold a password.
+    const [why = ''] = said.split(/, (?:\.\.\.)?"| in JSON| is not valid JSON/)
+    const line = text.slice(0, placeIn(text, said)).split('\n').length
+    throw new Refusal(EXIT.config, `${file} is not valid JSON: ${why} in line ${line}. Correct it.`)
   }
   if (!isObject(value)) throw new Refusal(EXIT.config, `${file} must hold one JSON object. Correct it.`)
   return value
+}
+
+/** Where it cannot be read any more: as the error says, else by looking for the first part that fails alike. */
+function placeIn(text: string, said: string): number {
+  const known = /at position (\d+)/.exec(said)?.[1]
+  if (known !== undefined) return Number(known)
+  for (let end = 1; end < text.length; end++)
+    try {
+      JSON.parse(text.slice(0, end))
+    } catch (error) {
+      if (error instanceof Error && error.message.startsWith('Unexpected token')) return end - 1
+    }
+  return text.length
 }
 
 type Where = { readonly file: string; readonly field: string }

@@ -237,11 +237,11 @@ class MemoryStore implements Store {
   }
 
   async release(session: string, epoch: number, trouble?: Card['trouble']): Promise<void> {
-    this.#check()
+    const now = this.#check()
     const log = this.#logs.get(session)
     if (log?.epoch !== epoch || log.worker === null) return
     const { worker } = log
-    const { due, ...rest } = releasedFrom(log, trouble)
+    const { due, ...rest } = releasedFrom(log, trouble, now)
     Object.assign(log, rest)
     this.#place(log, { worker: null, due, urgent: log.urgent })
     // A worker that claims once, under a name of its own, is not remembered.

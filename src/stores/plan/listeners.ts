@@ -14,11 +14,15 @@ export class Listeners {
   #delivering = false
 
   get empty(): boolean {
-    return this.#sessions.size === 0 && this.#due.size === 0 && !this.hasCards
+    return this.#sessions.size === 0 && !this.hasDue && !this.hasCards
   }
 
   get hasCards(): boolean {
     return this.#cards.size > 0
+  }
+
+  get hasDue(): boolean {
+    return this.#due.size > 0
   }
 
   get sessions(): Iterable<string> {
@@ -58,7 +62,7 @@ export class Listeners {
   }
 
   tellDue(): void {
-    if (this.#due.size > 0) this.#deliver(this.#due, null)
+    if (this.hasDue) this.#deliver(this.#due, null)
   }
 
   /** These listeners only note the name, so there is no order to keep. */

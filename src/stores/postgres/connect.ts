@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { assert, Fault } from '../../kernel/failure.ts'
 import type { Clock } from '../../ports/system.ts'
 import { holdProcess, steadyClock } from '../plan/clock.ts'
-import { type Connected, type ConnectOptions, Hosts, type MakeClient } from './hosts.ts'
+import { type Connected, type ConnectOptions, Hosts, type MakeClient, withOwn } from './hosts.ts'
 import { type Sql, type SqlValue, Stale, Unknown } from './sql.ts'
 import { busyFault, closedFault, isUnreplicated, Patience, type Trouble, troubleOf } from './trouble.ts'
 
@@ -44,8 +44,9 @@ export class Connections {
   readonly #options: ConnectOptions
   #id = ''
 
-  /** `options` are checked already, by CONNECT_OPTIONS of hosts.ts. `clock` is one that cannot be set. */
-  constructor(options: ConnectOptions, clock: Clock = steadyClock) {
+  /** `given` are checked already, by CONNECT_OPTIONS of hosts.ts. `clock` is one that cannot be set. */
+  constructor(given: ConnectOptions, clock: Clock = steadyClock) {
+    const options = withOwn(given)
     const { url, direct, pooled = false, hints = true } = options
     const answerMs = options.connectTimeoutMs ?? CONNECT_MS
     const hosts = new Hosts(url, clock, answerMs)

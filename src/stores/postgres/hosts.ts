@@ -8,7 +8,10 @@ import type { Clock } from '../../ports/system.ts'
 import { busyFault, connectTroubleOf, type Peer, type Trouble } from './trouble.ts'
 
 export type ConnectOptions = {
-  /** `postgres://user:password@host:5432/database`; several hosts with commas between them. */
+  /**
+   * `postgres://user:password@host:5432/database`; several hosts with commas between them. `?pooled=true` and `direct=host:5432` in it
+   * are the options of these names, for whoever has only a URL to give: `direct` has the user and the database of the URL.
+   */
   readonly url: string
   /** The URL is a pooler's in transaction mode: statements have no names, and settings last for one transaction. */
   readonly pooled?: boolean
@@ -51,6 +54,9 @@ const PARAMETERS = [
   'options',
 ]
 
+/** Options of the store that a URL may have. They are not the driver's. */
+const OWN = ['pooled', 'direct']
+
 /** A host of the URL. `url` has the password; nothing else of it does. */
 export type Host = Peer & { readonly url: string }
 
@@ -59,9 +65,10 @@ export function hostsOf(url: string): readonly Host[] {
   const read =
     /^postgres(?:ql)?:\/\/(?:(?<who>[^/?#]*)@)?(?<hosts>[^/?#@]*)(?<path>\/[^?#@]*)?(?:\?(?<query>[^#@]*))?$/.exec(url)
   if (!read?.groups) throw invalid(`The URL of the database cannot be read. ${SHAPE}`)
-  const { who = '', hosts = '', path = '', query = '' } = read.groups
-  const parameters = new URLSearchParams(query)
-  for (const name of parameters.keys()) if (!PARAMETERS.includes(name)) throw unknownParameter(name)
+  const { who = '', hosts = '', path = '' } = read.groups
+  const parameters = parametersIn(url)
+  for (const name of parameters.keys()) if (![...PARAMETERS, ...OWN].includes(name)) throw unknownParameter(name)
+  const query = forDriver(read.groups['query'] ?? '', parameters)
   return hosts.split(',').map((host) => {
     const whole = `postgres://${who === '' ? '' : `${who}@`}${host}${path}${query === '' ? '' : `?${query}`}`
     try {
@@ -77,9 +84,42 @@ export function hostsOf(url: string): readonly Host[] {
   })
 }
 
+const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify']
+
+/** Without what is not the driver's. It checks as `verify-full` does whatever else asks for TLS, and would warn of each. */
+function forDriver(query: string, parameters: URLSearchParams): string {
+  const mode = parameters.get('sslmode')
+  if (mode !== null && !SSL_MODES.includes(mode))
+    throw invalid(`The parameter "sslmode" in the URL of the database must be one of: ${SSL_MODES.join(', ')}.`)
+  const own = query.split('&').filter((each) => !OWN.includes(each.split('=')[0] ?? ''))
+  if (parameters.get('uselibpqcompat') === 'true') return own.join('&')
+  return own.map((each) => each.replace(/^sslmode=(?:prefer|require|verify-ca)$/, 'sslmode=verify-full')).join('&')
+}
+
+function parametersIn(url: string): URLSearchParams {
+  return new URLSearchParams(/\?([^#]*)$/.exec(url)?.[1] ?? '')
+}
+
+/** The options, with those that the URL has. What is given beside it counts more. */
+export function withOwn(options: ConnectOptions): ConnectOptions {
+  const parameters = parametersIn(options.url)
+  const [pooled, direct] = [parameters.get('pooled'), parameters.get('direct')]
+  if (pooled !== null && pooled !== 'true' && pooled !== 'false')
+    throw invalid('The parameter "pooled" in the URL of the database must be true or false.')
+  if (direct !== null && !/^[^/?#@\s]+$/.test(direct))
+    throw invalid('The parameter "direct" in the URL of the database must be the server itself, as host:5432.')
+  const there = options.url.replace(/^(\w+:\/\/(?:[^/?#]*@)?)[^/?#@]*/, (_, start: string) => `${start}${direct}`)
+  return {
+    ...(pooled === null ? {} : { pooled: pooled === 'true' }),
+    ...(direct === null ? {} : { direct: there }),
+    ...options,
+  }
+}
+
 function unknownParameter(name: string): Fault {
-  const near = nearest(name, PARAMETERS)
-  const hint = near === null ? `. Known are: ${PARAMETERS.join(', ')}.` : `: did you mean "${near}"?`
+  const known = [...PARAMETERS, ...OWN]
+  const near = nearest(name, known)
+  const hint = near === null ? `. Known are: ${known.join(', ')}.` : `: did you mean "${near}"?`
   return invalid(`Unknown parameter "${name.slice(0, 64)}" in the URL of the database${hint}`)
 }
 

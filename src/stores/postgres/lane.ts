@@ -5,10 +5,11 @@ import { Fault } from '../../kernel/failure.ts'
 import { Batch } from './batch.ts'
 import { fetch, nothingKnown, noWants, type Present, type Wants } from './fetch.ts'
 import type { Row, WorkerRow } from './rows.ts'
-import { steadyNow } from '../plan/clock.ts'
+import { steadyClock } from '../plan/clock.ts'
 import { isStoreId } from '../plan/id.ts'
 import { ROOM } from './schema.ts'
 import { type LaneSql, type Sql, Stale, Unknown } from './sql.ts'
+import { Patience } from './trouble.ts'
 import { isKnown, type Witness, write } from './write.ts'
 
 type Act<T> = {
@@ -130,14 +131,14 @@ export class Lane {
   }
 
   async #runAlone({ run, done, fail }: Alone): Promise<void> {
-    const until = steadyNow() + LOST_MS_MAX
+    const patience = new Patience(steadyClock, LOST_MS_MAX)
     for (let tries = 1; ; tries++) {
       try {
         await this.#verify()
         await run(tries > 1)
         return done()
       } catch (error) {
-        const fault = this.#faultOf(error, tries, until)
+        const fault = await this.#faultOf(error, tries, patience)
         if (fault !== null) return fail(fault)
       }
     }
@@ -152,14 +153,17 @@ export class Lane {
   }
 
   /** Null: it is tried again. */
-  #faultOf(error: unknown, tries: number, until: number): Error | null {
+  async #faultOf(error: unknown, tries: number, patience: Patience): Promise<Error | null> {
     if (error instanceof Stale) {
       this.moved += 1
       return tries < TRIES_MAX ? null : new Fault('store_busy', MOVED)
     }
     if (error instanceof Unknown) {
       this.lost += 1
-      return steadyNow() < until ? null : error.fault
+      return patience.after(error.fault).then(
+        () => null,
+        (fault: Fault) => fault,
+      )
     }
     return error instanceof Error ? error : new Error(String(error))
   }
@@ -167,7 +171,7 @@ export class Lane {
   /** Answers each of them. */
   async #run(group: readonly Job[]): Promise<void> {
     let jobs = group
-    const until = steadyNow() + LOST_MS_MAX
+    const patience = new Patience(steadyClock, LOST_MS_MAX)
     for (let tries = 1; jobs.length > 0; tries++) {
       try {
         const { batch, refused, spoiled } = await (tries < LOCKED_FROM
@@ -186,7 +190,7 @@ export class Lane {
                 (worse: unknown) => worse,
               )
             : error
-        const fault = this.#faultOf(trouble, tries, until)
+        const fault = await this.#faultOf(trouble, tries, patience)
         if (fault !== null) return this.#fail(jobs, fault)
       }
     }

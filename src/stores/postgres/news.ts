@@ -187,7 +187,7 @@ export class News {
     this.#looks += 1
     // With several hosts another one may be the primary by now, while the old one still answers.
     if (this.#looks % LOOKS_PER_HOSTS === 0) void this.#options.connections.lane.look()
-    this.#gather(null, true)
+    this.#gather(null, false)
     this.#schedule()
   }
 }

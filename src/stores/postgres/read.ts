@@ -246,6 +246,15 @@ export async function readDue(
   return rows.map(({ id }) => id)
 }
 
+/** The time of the database. */
+export async function readNow(sql: Sql): Promise<number> {
+  const [row] = await sql.ask<{ now: number }>(
+    'now',
+    'select extract(epoch from clock_timestamp())::float8 * 1000 as now',
+  )
+  return row?.now ?? 0
+}
+
 /** Whether some worker has a lease that lies ahead. */
 export async function isAnyAhead(sql: Sql, now: number): Promise<boolean> {
   const [row] = await sql.ask<{ ahead: boolean }>('any ahead', `select ${ANY_AHEAD} as ahead`, [now])
@@ -304,6 +313,7 @@ export async function readSent(sql: Sql, session: string, id: string): Promise<n
 
 /** Where the logs of these sessions end, and when. One that is not there is left out. */
 export async function readEnds(sql: Sql, sessions: readonly string[]): Promise<ReadonlyMap<string, End>> {
+  if (sessions.length === 0) return new Map()
   const text = 'select id, seq, at from ~sessions where id = any($1)'
   const rows = await sql.ask<End & { readonly id: string }>('ends', text, [sessions.filter(isStoreId)])
   return new Map(rows.map(({ id, seq, at }) => [id, { seq, at }]))

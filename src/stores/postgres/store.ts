@@ -51,6 +51,7 @@ import {
   readLog,
   readMoved,
   readNextDue,
+  readNow,
   readRemovals,
   readSent,
 } from './read.ts'
@@ -97,9 +98,11 @@ export class PostgresStore implements Store {
   readonly #told = new Map<string, number>()
   /** When the cards of all sessions were last compared. */
   #cardsAt = 0
+  /** When something was to become due, at the last comparison. */
+  #nextDue: number | null = null
   #opening: Promise<void> | null = null
   #closing: Promise<void> | null = null
-  /** The latest time that the clock has said when this process asked what is due. */
+  /** The latest time that the clock has said, since this process first asked what is due. */
   #latest: number | null = null
   #taken = 0
   readonly #hints: Hints | null
@@ -148,15 +151,17 @@ export class PostgresStore implements Store {
     await this.#lane.alone(() => migrate(this.#sql, this.#schema))
     for (let i = 0; i < CLOCK_ASKED; i++) {
       const asked = this.#server.asked
-      const [row] = await this.#sql.ask<{ now: number }>('now', NOW)
-      this.#server.heard(row?.now ?? 0, asked)
+      // Where a lost answer is simply asked for again.
+      this.#server.heard(await readNow(this.#reader), asked)
     }
     this.#cardsAt = this.now()
     for (const session of this.#listeners.sessions) this.#learn(session)
   }
 
   now(): number {
-    return this.#clock?.now() ?? this.#server.now()
+    const now = this.#clock?.now() ?? this.#server.now()
+    if (this.#latest !== null && now > this.#latest) this.#latest = now
+    return now
   }
 
   commit(writes: readonly Write[]): Promise<readonly Receipt[]> {
@@ -240,12 +245,13 @@ export class PostgresStore implements Store {
       return this.#lane.alone(async () => {
         const [now, damaged] = [this.#clock?.now() ?? null, [...this.#lane.damaged.keys()]]
         const taken = await takeDue(this.#sql, { worker, ttlMs, wanted, token, now, damaged })
-        const { until } = taken
         const { host = null, pid = null, started = null } = wanted.process ?? {}
-        this.#lane.rememberWorker(worker, { until, ttlMs: taken.ttlMs, address: null, host, pid, started })
-        for (const { session, row } of taken.sessions) this.#lane.remember(session, row)
-        this.#claims.asked += taken.sessions.length
-        return new Map(taken.sessions.map(({ session, claim }) => [session, claim]))
+        for (const { session, row, claim, ttlMs: keptMs } of taken) {
+          this.#lane.remember(session, row)
+          this.#lane.rememberWorker(worker, { until: claim.until, ttlMs: keptMs, address: null, host, pid, started })
+        }
+        this.#claims.asked += taken.length
+        return new Map(taken.map(({ session, claim }) => [session, claim]))
       })
     })
   }
@@ -415,7 +421,15 @@ export class PostgresStore implements Store {
       if (isNews && ends !== null) this.#missed(ends.get(session)?.at ?? null)
       if (sessions !== null) this.#listeners.tellCard(session)
     }
-    if (due || sessions === null) this.#listeners.tellDue()
+    if (due || (sessions === null && (await this.#isDueNews()))) this.#listeners.tellDue()
+  }
+
+  /** Whether something is due, or the next time at which something will be is another than at the last comparison. */
+  async #isDueNews(): Promise<boolean> {
+    if (!this.#listeners.hasDue) return false
+    const before = this.#nextDue
+    this.#nextDue = await this.nextDue()
+    return this.#nextDue !== before || (this.#nextDue !== null && this.#nextDue <= this.now())
   }
 
   /** Told of something only now. Hints can be forged, and clocks differ by a little. */
@@ -491,5 +505,4 @@ export class PostgresStore implements Store {
 const LAG_MS_MAX = 3_600_000
 /** So often the clock is read when the store is opened: the quickest answer tells it best. */
 const CLOCK_ASKED = 3
-const NOW = 'select extract(epoch from clock_timestamp())::float8 * 1000 as now'
 const PAST_WORKERS = `update ~workers set until = $1::float8 where until - ttl > $1::float8 + ${CLOCK_SLACK_MS}`

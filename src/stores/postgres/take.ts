@@ -18,19 +18,23 @@ const IS_WANTED = `($4::text[] is null or s.agent = any($4::text[])) and (not $5
   and s.n <> all($8::bigint[]) and s.epoch < ${Number.MAX_SAFE_INTEGER - 1}`
 const ORDER = 'order by s.urgent desc, s.due, s.n limit greatest(0, $3 - (select count(*) from before))'
 
-/** A worker is known, and its lease as long as it was asked for, before it holds anything: a lease without a worker would never end. */
+/**
+ * A worker is known, and its lease as long as it was asked for, before it holds anything: a lease without a worker would never end. One
+ * that takes nothing has no longer lease for it: what it was given before, and does not know of, is then free for others in its time.
+ */
 const TAKE = `with t as materialized (select coalesce($7::float8, extract(epoch from clock_timestamp()) * 1000)::float8 as now),
   before as (select s.n, s.urgent, s.due from ~sessions s where s.worker = $1 and s.taken = $6),
   free as (select s.n, s.urgent, s.due, false as lost from ~sessions s, t where s.worker is null and s.due <= t.now
     and ${IS_WANTED} ${ORDER} for update of s skip locked),
   lost as (select s.n, s.urgent, s.due, s.tries > 0 as lost from t, ~workers w join ~sessions s on s.worker = w.id
-    where w.id <> $1 and w.until <= t.now and s.due <= t.now and ${IS_WANTED} ${ORDER} for update of s skip locked for share of w skip locked),
+    where w.until <= t.now and (s.due <= t.now or (s.due > t.now + ${CLOCK_SLACK_MS} and s.at > t.now + ${CLOCK_SLACK_MS})) and ${IS_WANTED} ${ORDER} for update of s skip locked for share of w skip locked),
   best as (select * from (select * from free union all select * from lost) s ${ORDER}),
-  took as (update ~sessions s set v = s.v + 1, worker = $1, epoch = s.epoch + 1, tries = s.tries + 1, taken = $6,
+  took as (update ~sessions s set v = s.v + 1, worker = $1, due = least(s.due, t.now), epoch = s.epoch + 1, tries = s.tries + 1, taken = $6,
     trouble = case when best.lost then json_build_object('attempts', s.tries, 'reason', $9::text, 'until', t.now)::text else s.trouble end
     from best, t where s.n = best.n returning ${HEAD}, best.urgent as rush, best.due as since),
   me as (insert into ~workers as w (id, until, ttl, host, pid, started)
     select $1, t.now + $2::float8, $2::float8, $10, $11::float8, $12::float8 from t
+    where exists (select 1 from took) or exists (select 1 from before)
     on conflict (id) do update set
       until = case when w.ttl > excluded.ttl and w.until > excluded.until and w.until - w.ttl <= excluded.until - excluded.ttl + ${CLOCK_SLACK_MS}
         then w.until else excluded.until end,
@@ -38,8 +42,8 @@ const TAKE = `with t as materialized (select coalesce($7::float8, extract(epoch 
         then w.ttl else excluded.ttl end,
       host = coalesce(excluded.host, w.host), pid = coalesce(excluded.pid, w.pid), started = coalesce(excluded.started, w.started)
     returning until, ttl)
-  select a.*, me.until, me.ttl from me left join (select * from took
-    union all select ${HEAD}, b.urgent, b.due from before b join ~sessions s on s.n = b.n) a on true order by a.rush desc, a.since, a.n`
+  select a.*, me.until, me.ttl from me, (select * from took
+    union all select ${HEAD}, b.urgent, b.due from before b join ~sessions s on s.n = b.n) a order by a.rush desc, a.since, a.n`
 
 export type Taking = {
   readonly worker: string
@@ -51,15 +55,14 @@ export type Taking = {
   readonly now: number | null
   readonly damaged: readonly number[]
 }
-export type Taken = {
-  readonly until: number
-  readonly ttlMs: number
-  readonly sessions: readonly { readonly session: string; readonly row: Row; readonly claim: Claim }[]
-}
+type One = { readonly session: string; readonly row: Row; readonly claim: Claim; readonly ttlMs: number }
 
-type TakenRow = StoredRow & { readonly until: number; readonly ttl: number; readonly id: string | null }
+type TakenRow = StoredRow & { readonly until: number; readonly ttl: number }
 
-export async function takeDue(sql: Sql, { worker, ttlMs, wanted, token, now, damaged }: Taking): Promise<Taken> {
+export async function takeDue(
+  sql: Sql,
+  { worker, ttlMs, wanted, token, now, damaged }: Taking,
+): Promise<readonly One[]> {
   const { limit, agents, process, fresh } = wanted
   const identity = [process?.host ?? null, process?.pid ?? null, process?.started ?? null]
   const rows = await sql.ask<TakenRow>('take', TAKE, [
@@ -74,11 +77,8 @@ export async function takeDue(sql: Sql, { worker, ttlMs, wanted, token, now, dam
     LOST,
     ...identity,
   ])
-  const [{ until, ttl } = { until: 0, ttl: ttlMs }] = rows
-  const taken = rows.filter(({ id }) => id !== null)
-  const sessions = taken.map((stored) => {
+  return rows.map(({ until, ttl, ...stored }) => {
     const row = rowOf(stored)
-    return { session: stored.id, row, claim: { epoch: row.epoch, until, failed: row.tries - 1 } }
+    return { session: stored.id, row, claim: { epoch: row.epoch, until, failed: row.tries - 1 }, ttlMs: ttl }
   })
-  return { until, ttlMs: ttl, sessions }
 }

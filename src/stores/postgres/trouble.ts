@@ -46,7 +46,8 @@ export type Peer = { readonly host: string; readonly user: string; readonly data
 /** What a store that was moved answers to every write. Its message is for people. */
 export const MOVED_STATE = 'TR001'
 
-const POOLER = 'If a pooler in transaction mode stands before the server, set the option pooled to true.'
+const POOLER =
+  'If a pooler in transaction mode stands before the server, set the option pooled, or ?pooled=true in its URL.'
 const NOTHING = 'Nothing was written; try again.'
 
 type Sentence = readonly [code: FaultCode, text: (peer: Peer, said: string) => string]

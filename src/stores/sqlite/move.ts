@@ -69,6 +69,8 @@ class SqliteSide implements Source, Target {
   readonly name: string
   readonly #connection: Connection
   readonly #sql: Statements
+  /** The store whose rows this side has seen arriving, or has written. */
+  #from: string | null = null
 
   constructor(connection: Connection) {
     this.#connection = connection
@@ -199,24 +201,32 @@ class SqliteSide implements Source, Target {
 
   async state(): Promise<TargetState> {
     const from = this.#mark('from')
-    if (from) return { type: 'arriving', from }
+    this.#from = from?.id ?? null
+    return from ? { type: 'arriving', from } : { type: this.#isUsed() ? 'used' : 'empty' }
+  }
+
+  #isUsed(): boolean {
     const tables = WRITTEN.map((table) => `EXISTS (SELECT 1 FROM ${table})`).join(' OR ')
-    const { used } = this.#ask(`SELECT ${tables} AS used`).get() as { used: number }
-    return { type: used === 1 ? 'used' : 'empty' }
+    return (this.#ask(`SELECT ${tables} AS used`).get() as { used: number }).used === 1
   }
 
   async fill(from: MoveMark, rows: AsyncIterable<readonly Row[]>): Promise<void> {
     await this.#transaction(async () => {
+      if (this.#mark('from') || this.#isUsed())
+        throw new Fault('conflict', `Another process has begun to use ${this.name}. Name another.`)
       const filling = new Filling(this.#sql)
       for await (const piece of rows) for (const row of piece) filling.add(row)
       filling.end()
       this.#close('from', from)
     })
+    this.#from = from.id
   }
 
-  /** The tables are made anew: events are never deleted one by one. */
+  /** The tables are made anew: events are never deleted one by one. What another move has brought stays. */
   async clear(): Promise<void> {
     await this.#transaction(async () => {
+      const mark = this.#mark('from')
+      if (mark === null || mark.id !== this.#from) return
       const tables = this.#ask(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`).all()
       const { db } = this.#connection
       for (const { name } of tables as { name: string }[]) db.exec(`DROP TABLE "${name}"`)

@@ -76,7 +76,7 @@ export class SqliteStore implements Store {
   #open: Open | null = null
   #opening: Promise<Open> | null = null
   #closed = false
-  /** The latest time that the clock has said when this process asked what is due. */
+  /** The latest time that the clock has said, since this process first asked what is due. */
   #latest: number | null = null
   #dataVersion = -1
 
@@ -96,7 +96,9 @@ export class SqliteStore implements Store {
   }
 
   now(): number {
-    return this.#machine.clock.now()
+    const now = this.#machine.clock.now()
+    if (this.#latest !== null && now > this.#latest) this.#latest = now
+    return now
   }
 
   commit(writes: readonly Write[]): Promise<readonly Receipt[]> {
