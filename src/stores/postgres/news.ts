@@ -4,6 +4,7 @@
 import type { Clock } from '../../ports/system.ts'
 import type { Connections } from './connect.ts'
 import type { Ear } from './ear.ts'
+import type { NewsLag } from './lag.ts'
 import { Patience } from './trouble.ts'
 
 const LOOK_EVERY_MS = 1_000
@@ -28,10 +29,8 @@ export type NewsOptions = {
   /** Look: at these sessions, or at all that is watched (null), and, if `due`, whether somebody is. Seq 0: it was removed. */
   readonly heard: (sessions: ReadonlyMap<string, number> | null, due: boolean) => void | Promise<void>
   /** The store's clock, and who is told when something was committed that is heard of now. Absent: nobody measures. */
-  readonly lag?: Lag
+  readonly lag?: NewsLag
 }
-
-export type Lag = { readonly now: () => number; readonly heard: (committedAt: number) => void }
 
 /** `on`: when the first of it was committed, by the store's clock. */
 type Hint = {
