@@ -16,6 +16,7 @@ import {
 import { join } from 'node:path'
 import type { Archive } from '../../replay.ts'
 import { Fault, type Removal, type Store } from '../../kernel/index.ts'
+import type { PostgresDatabase } from '../../stores/postgres/postgres.ts'
 import { clean, oneLine, safeJson } from '../../view/clean.ts'
 import type { Call } from '../args.ts'
 import { endOf, EXIT, Refusal } from '../exit.ts'
@@ -54,13 +55,13 @@ export function archive(call: Call): Promise<number> {
         done.flatMap(({ removed }) => removed),
       )
     }
-    const freed = 'freeRooms' in place.store ? await (place.store as Roomy).freeRooms() : { dropped: [], left: [] }
+    const freed =
+      'freeRooms' in place.store ? await (place.store as PostgresDatabase).freeRooms() : { dropped: [], left: [] }
     return told(call, { to, done, kept, freed })
   })
 }
 
-type Roomy = Awaited<ReturnType<typeof import('../../stores/postgres/postgres.ts').postgres>>
-type Freed = Awaited<ReturnType<Roomy['freeRooms']>>
+type Freed = Awaited<ReturnType<PostgresDatabase['freeRooms']>>
 
 /** A server has its own data folder. */
 function inOwnPlace(act: (place: Place) => Promise<number>): Promise<number> {
