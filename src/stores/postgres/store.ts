@@ -31,9 +31,9 @@ import { checkQuery, queryOf } from '../plan/query.ts'
 import type { Ends } from '../plan/removal.ts'
 import type { Batch } from './batch.ts'
 import { ServerClock } from './clock.ts'
+import { Lag } from './lag.ts'
 import { Lane } from './lane.ts'
 import { migrate } from './migrate.ts'
-import type { Lag } from './news.ts'
 import { readPage } from './pages.ts'
 import {
   isAnyAhead,
@@ -107,7 +107,7 @@ export class PostgresStore implements Store {
   #taken = 0
   readonly #hints: Hints | null
   readonly #claims = { asked: 0, vain: 0 }
-  readonly #news = { heard: 0, missed: 0, lagMs: 0, lagMsMax: 0 }
+  readonly #lag = new Lag(() => this.now())
   readonly post?: () => Post
 
   constructor(connections: Connections, { schema = SCHEMA_DEFAULT, clock, hints, post }: PostgresStoreOptions = {}) {
@@ -115,8 +115,7 @@ export class PostgresStore implements Store {
     this.#clock = clock ?? null
     this.#schema = schema
     if (post) this.post = post
-    const lag = { now: () => this.now(), heard: (at: number) => this.#heardOf(at) }
-    this.#hints = hints?.((sessions, due) => this.heard(sessions, due), lag) ?? null
+    this.#hints = hints?.((sessions, due) => this.heard(sessions, due), this.#lag) ?? null
     this.#sql = laneInSchema(connections.lane, schema)
     this.#reader = inSchema(connections.reader, schema)
     this.#lane = new Lane({
@@ -377,7 +376,7 @@ export class PostgresStore implements Store {
 
   get #met(): Omit<NetworkHealth, 'server'> {
     const { made: connects } = this.#connections
-    return { ...this.counts, connects, claims: { ...this.#claims }, news: { ...this.#news } }
+    return { ...this.counts, connects, claims: { ...this.#claims }, news: this.#lag.counts }
   }
 
   /** Gives back the space of events whose sessions are all gone. Says which tables went, and which could not. */
@@ -418,7 +417,7 @@ export class PostgresStore implements Store {
       const isNews = told !== undefined && (sessions === null ? seq !== told : seq > told || (seq === 0 && told > 0))
       if (isNews) this.#told.set(session, seq)
       if (isNews) this.#listeners.tell(session, null)
-      if (isNews && ends !== null) this.#missed(ends.get(session)?.at ?? null)
+      if (isNews && ends !== null) this.#lag.miss(ends.get(session)?.at ?? null)
       if (sessions !== null) this.#listeners.tellCard(session)
     }
     if (due || (sessions === null && (await this.#isDueNews()))) this.#listeners.tellDue()
@@ -430,21 +429,6 @@ export class PostgresStore implements Store {
     const before = this.#nextDue
     this.#nextDue = await this.nextDue()
     return this.#nextDue !== before || (this.#nextDue !== null && this.#nextDue <= this.now())
-  }
-
-  /** Told of something only now. Hints can be forged, and clocks differ by a little. */
-  #heardOf(committedAt: number): void {
-    const lagMs = Math.max(0, this.now() - committedAt)
-    if (!(lagMs <= LAG_MS_MAX)) return
-    this.#news.heard += 1
-    this.#news.lagMs += lagMs
-    this.#news.lagMsMax = Math.max(this.#news.lagMsMax, lagMs)
-  }
-
-  /** No hint had come. Null: it was removed, and nobody knows when. */
-  #missed(at: number | null): void {
-    this.#news.missed += 1
-    if (at !== null) this.#heardOf(at)
   }
 
   /** Where everything that is watched ends. Cards are told at once. */
@@ -501,8 +485,6 @@ export class PostgresStore implements Store {
   }
 }
 
-/** No news is as old: what says so is no measure. */
-const LAG_MS_MAX = 3_600_000
 /** So often the clock is read when the store is opened: the quickest answer tells it best. */
 const CLOCK_ASKED = 3
 const PAST_WORKERS = `update ~workers set until = $1::float8 where until - ttl > $1::float8 + ${CLOCK_SLACK_MS}`
