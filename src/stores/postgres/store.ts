@@ -420,7 +420,7 @@ export class PostgresStore implements Store {
       if (isNews && ends !== null) this.#lag.miss(ends.get(session)?.at ?? null)
       if (sessions !== null) this.#listeners.tellCard(session)
     }
-    if (due || (sessions === null && (await this.#isDueNews()))) this.#listeners.tellDue()
+    if (sessions === null ? await this.#isDueNews() : due) this.#listeners.tellDue()
   }
 
   /** Whether something is due, or the next time at which something will be is another than at the last comparison. */
