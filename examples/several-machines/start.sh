@@ -5,7 +5,8 @@ set -eu
 cd "$(dirname "$0")"
 work=${WORK:-$HOME}
 at="${PGHOST:-127.0.0.1}:${PGPORT:-5432}/terret"
-trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT
+started=
+trap 'kill $started 2>/dev/null; wait' EXIT
 trap 'exit 0' INT TERM
 
 sh ./roles.sh
@@ -18,6 +19,8 @@ export PGPASSWORD="$WORKER_PASSWORD" TERRET_STORE="postgres://terret_worker@$at"
 cd "$work"
 for n in 1 2 3; do
   TERRET_HOME="${TERRET_HOME:-$HOME/.terret}/worker-$n" terret worker --model "${TERRET_MODEL:-offline:any}" --metrics "${METRICS_PORT:-946}$n" &
+  started="$started $!"
 done
 terret serve --model "${TERRET_MODEL:-offline:any}" --port "${PORT:-4747}" &
+started="$started $!"
 wait
