@@ -4,6 +4,7 @@
 import { Fault } from '../src/kernel/failure.ts'
 import type { Claim, ProcessId, Store, Write } from '../src/ports/store.ts'
 import type { Clock, Processes } from '../src/ports/system.ts'
+import type { Gate } from './gate.ts'
 import type { Network, NetworkTally } from './network.ts'
 import type { Chance, Scheduler } from './scheduler.ts'
 
@@ -72,11 +73,11 @@ export class Walls implements Clock {
     this.#setMs = aheadMs
   }
 
-  /** As if it had been ahead when this was done. The store in memory reads its clock before it waits for anything. */
-  by<T>(aheadMs: number, act: () => T): T {
+  /** As if it had been ahead when this was done. Nothing else may be asked meanwhile. */
+  async by<T>(aheadMs: number, act: () => Promise<T>): Promise<T> {
     this.#aheadMs = aheadMs
     try {
-      return act()
+      return await act()
     } finally {
       this.#aheadMs = 0
     }
@@ -95,6 +96,7 @@ export type Shared = {
   readonly store: Store
   readonly tally: Tally
   readonly disk: Disk
+  readonly gate: Gate | null
   /** Faults are on; switched off for the liveness phase. */
   readonly faults: () => Faults | null
   /** A process died: what had been committed, and what was it doing? */
@@ -117,6 +119,8 @@ export class SimProcess {
   alive = true
   /** Set while this process's own commit runs, so that its watchers see events and others only a hint. */
   committing = false
+  /** Its commits that are under way, where a gate says which one is done now. */
+  readonly #own = new Set<unknown>()
   readonly #shared: Shared
   /** How often it froze. */
   freezes = 0
@@ -241,6 +245,7 @@ export class SimProcess {
     }
     if (beside) tally.heldBeside += 1
     this.committing = true
+    this.#own.add(writes)
     const waits = (ms: number): Promise<void> => {
       this.committing = false
       return this.sleep(ms)
@@ -260,11 +265,12 @@ export class SimProcess {
       throw error
     } finally {
       this.committing = false
+      this.#own.delete(writes)
     }
   }
 
   #connect(): Store {
-    const { store, walls, network } = this.#shared
+    const { store, walls, network, gate } = this.#shared
     const hears = (delayMs: number): number => network?.hears(delayMs) ?? delayMs
     const far = async <T>(writes: boolean, act: () => Promise<T>): Promise<T> => {
       await this.#hop(writes)
@@ -290,7 +296,7 @@ export class SimProcess {
       watch: (session, listener) =>
         store.watch(session, (news) => {
           if (!this.alive) return
-          if (this.committing) listener(news)
+          if (gate ? this.#own.has(gate.current) : this.committing) listener(news)
           else this.#timer(hears(this.chance.between(0, 40)), () => listener(null))
         }),
       watchDue: (listener) => store.watchDue(() => this.#timer(hears(this.chance.between(0, 40)), listener)),

@@ -1,5 +1,7 @@
-// Virtual time and seeded chance: one seed decides every delay, fault, reply and click. No real clock, no real I/O.
+// Virtual time and seeded chance: one seed decides every delay, fault, reply and click. No real clock. Where a
+// store does real I/O, time waits for it at a gate.
 import type { Clock } from '../src/ports/system.ts'
+import type { Gate } from './gate.ts'
 
 export class Chance {
   #state: number
@@ -39,9 +41,11 @@ export class Scheduler implements Clock {
   readonly chance: Chance
   #now = START
   readonly #heap: Timer[] = []
+  readonly #gate: Gate | null
 
-  constructor(chance: Chance) {
+  constructor(chance: Chance, gate: Gate | null = null) {
     this.chance = chance
+    this.#gate = gate
   }
 
   now(): number {
@@ -68,7 +72,7 @@ export class Scheduler implements Clock {
 
   /** Lets everything that is ready happen, then moves time to the next timer. False when there is none. */
   async step(): Promise<boolean> {
-    await settleMicrotasks()
+    await this.still()
     for (;;) {
       const timer = this.#pop()
       if (!timer) return false
@@ -76,6 +80,15 @@ export class Scheduler implements Clock {
       this.#now = Math.max(this.#now, timer.at)
       timer.fire()
       return true
+    }
+  }
+
+  /** When everything that is ready has happened, and the store has nothing more to do. */
+  async still(): Promise<void> {
+    await settleMicrotasks()
+    while (this.#gate?.isBusy) {
+      await this.#gate.idle
+      await settleMicrotasks()
     }
   }
 

@@ -11,9 +11,13 @@ export type Shares<Line> = {
   readonly seeds: number
   /** Ends everything at the first line of which this is true. */
   readonly ends?: (line: Line) => boolean
+  /** What each share is told besides its seeds. */
+  readonly args?: readonly string[]
+  /** A seed that takes this long runs in circles. */
+  readonly stuckMs?: number
 }
 
-/** A seed takes a fraction of a second. One that takes this long runs in circles. */
+/** A seed takes a fraction of a second. */
 const STUCK_MS = 30_000
 
 /** The lines of all seeds, in the order of the seeds. */
@@ -25,20 +29,20 @@ export async function shared<Line extends { readonly seed: number }>(shares: Sha
 }
 
 function one<Line>(
-  { file, command, first, seeds, ends = () => false }: Shares<Line>,
+  { file, command, first, seeds, ends = () => false, args: more = [], stuckMs = STUCK_MS }: Shares<Line>,
   children: ChildProcess[],
   index: number,
   step: number,
 ): Promise<Line[]> {
-  const args = ['--lines', '--first', `${first + index}`, '--seeds', `${first + seeds}`, '--step', `${step}`]
+  const args = ['--lines', '--first', `${first + index}`, '--seeds', `${first + seeds}`, '--step', `${step}`, ...more]
   const running = spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
   children.push(running)
   const lines: Line[] = []
   let heard = performance.now()
   const watch = setInterval(() => {
-    if (performance.now() - heard < STUCK_MS) return
+    if (performance.now() - heard < stuckMs) return
     const seed = first + index + lines.length * step
-    console.log(`seed ${seed}: L2 it does not end\n  replay: ${command} -- --seed ${seed}`)
+    console.log(`seed ${seed}: L2 it does not end\n  replay: ${[command, '--', ...more, '--seed', seed].join(' ')}`)
     process.exitCode = 1
     // Nothing softer reaches a process that never lets its loop go round.
     for (const other of children) other.kill('SIGKILL')

@@ -1,4 +1,5 @@
-// One seed, from nothing to rest: real kernel, real driver, real worker, real memory store; simulated everything else.
+// One seed, from nothing to rest: real kernel, real driver, real worker, real store (memory unless another is made); simulated everything
+// else.
 // Two phases: safety (faults on), then liveness (faults off: everything must settle).
 import { ownerWrite } from '../src/engine/card.ts'
 import { readSnapshot } from '../src/engine/session-cache.ts'
@@ -15,6 +16,7 @@ import { type Cast, drawCast, GRACE_MS, withStrictHooks } from './cast.ts'
 import { simHooks } from './hooks.ts'
 import type { Flows } from './flows.ts'
 import { Elsewhere } from './elsewhere.ts'
+import { Gate, gated } from './gate.ts'
 import { Director, graphIn } from './graphs.ts'
 import { FAR, Invariants, type Seen } from './invariants.ts'
 import { hasBoard, Members } from './members.ts'
@@ -26,6 +28,7 @@ import type { Verdicts } from './verdicts.ts'
 import { Redactor } from '../src/riders/redact/redact.ts'
 import { Network, NETWORK_FAULTS, type NetworkFaults, type World, worldOf } from './network.ts'
 import { storeWith, withoutTake } from './store-with.ts'
+import type { Kept, MakeStore } from './stores.ts'
 // Loaded here, as the runtime loads them when they are first needed: a seed must not depend on the seeds that ran before it.
 import '../src/effects/child-place.ts'
 import '../src/effects/compact.ts'
@@ -87,11 +90,16 @@ export type Report = {
   readonly world: World & { readonly skewed: number }
 }
 
-/** `look` sees the store when all is at rest. */
-export async function simulate(seed: number, look: (store: Store) => Promise<void> = async () => {}): Promise<Report> {
-  const stage = new Simulation(seed)
+/** `look` sees the store when all is at rest. `make`: another store than that in memory. */
+export async function simulate(
+  seed: number,
+  look: (store: Store) => Promise<void> = async () => {},
+  make: MakeStore | null = null,
+): Promise<Report> {
+  const stage = new Simulation(seed, make)
   await stage.play()
   await look(stage.store)
+  await stage.end()
   return stage.report()
 }
 
@@ -100,6 +108,9 @@ class Simulation {
   readonly #scheduler: Scheduler
   readonly #walls: Walls
   readonly #store: Store
+  /** Of a store that does real input and output. */
+  readonly #gate: Gate | null
+  readonly #throwAway: Kept['end']
   readonly #oracle = new Oracle()
   readonly #cast: Cast
   readonly #invariants: Invariants
@@ -136,18 +147,21 @@ class Simulation {
   #between = false
   #over = false
 
-  constructor(seed: number) {
+  constructor(seed: number, make: MakeStore | null) {
     this.#seed = seed
-    this.#scheduler = new Scheduler(new Chance(seed))
+    this.#gate = make && new Gate()
+    this.#scheduler = new Scheduler(new Chance(seed), this.#gate)
     const { chance } = this.#scheduler
     this.#sessions = Array.from({ length: chance.between(3, 5) }, (_, i) => `s${i}`)
     this.#cast = withStrictHooks(seed, drawCast(chance, this.#sessions))
     this.#invariants = new Invariants(this.#oracle, this.#cast)
     this.#faults = this.#cast.clocks ? FAULTS : { ...FAULTS, clockSet: 0 }
     this.#walls = new Walls(this.#scheduler, () => this.#scheduler.elapsed() >= FAULTY_MS)
-    const kept = memory({ clock: this.#walls })
+    const made = make?.(this.#walls, seed) ?? { store: memory({ clock: this.#walls }), end: async () => {} }
+    this.#throwAway = made.end
     this.#world = worldOf(seed)
-    this.#store = this.#observed(this.#world.takes ? kept : withoutTake(kept))
+    const observed = this.#observed(this.#world.takes ? made.store : withoutTake(made.store))
+    this.#store = this.#gate ? gated(observed, this.#gate) : observed
     const over = (): boolean => this.#over
     const [scheduler, store, disk, invariants] = [this.#scheduler, this.#store, this.#disk, this.#invariants]
     const around = { scheduler, store, disk, invariants, over }
@@ -163,6 +177,7 @@ class Simulation {
   }
 
   async play(): Promise<void> {
+    await this.#store.open()
     for (const session of this.#sessions) await this.#create(session)
     for (let i = 0; i < this.#workers; i++) this.#boot(`w${i}`, 0)
     for (const session of this.#sessions) this.#live(this.#people.user(session))
@@ -187,6 +202,11 @@ class Simulation {
 
   get store(): Store {
     return this.#store
+  }
+
+  async end(): Promise<void> {
+    await this.#scheduler.still()
+    await this.#throwAway()
   }
 
   report(): Report {
@@ -240,8 +260,9 @@ class Simulation {
         watched.add(session)
         store.watch(session, (news) => this.#invariants.take(session, news ?? []))
       }
-      // The store in memory tells its listeners before it returns.
+      // The store in memory tells its listeners before it returns, the others before they answer.
       const receipts = store.commit(writes)
+      if (this.#gate) return receipts.finally(() => this.#invariants.committed())
       this.#invariants.committed()
       return receipts
     }
@@ -341,6 +362,7 @@ class Simulation {
       store: this.#store,
       tally: this.#tally,
       disk: this.#disk,
+      gate: this.#gate,
       faults,
       onCrash,
       onHold,

@@ -5,6 +5,9 @@ import { describe, expect, it } from 'vitest'
 import { FAULTS } from '../sim/faults.ts'
 import { applies } from '../sim/planted.ts'
 import { type Report, simulate } from '../sim/simulate.ts'
+import { onPostgres, onSqlite } from '../sim/stores.ts'
+import { noPostgres } from './postgres/server.ts'
+import { sharedServer } from './postgres/stage.ts'
 
 const SEEDS = Array.from({ length: 30 }, (_, i) => 201 + i)
 let played: Promise<readonly Report[]> | null = null
@@ -38,6 +41,21 @@ describe('the simulator', () => {
 
   it('B-SIM-2: the same seed gives the same trace', async () => {
     for (const seed of [3, 14, 159]) expect((await simulate(seed)).hash).toBe((await simulate(seed)).hash)
+  })
+
+  it('B-SIM-80: on a SQLite file nothing is broken either, and the same seed gives the same trace', async () => {
+    for (const seed of [3, 14]) {
+      const { violations, hash } = await simulate(seed, undefined, onSqlite)
+      expect(violations).toEqual([])
+      expect((await simulate(seed, undefined, onSqlite)).hash).toBe(hash)
+    }
+  })
+
+  it.skipIf(noPostgres)('B-SIM-80: so it is on a real Postgres', async () => {
+    const make = onPostgres((await sharedServer()).url())
+    const { violations, hash } = await simulate(3, undefined, make)
+    expect(violations).toEqual([])
+    expect((await simulate(3, undefined, make)).hash).toBe(hash)
   })
 
   it('B-SIM-3: a seed has at least three sessions and two workers; faults and every class of effect occur', async () => {

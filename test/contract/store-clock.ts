@@ -60,6 +60,29 @@ export function describeClocks(make: MakeFixture): void {
       expect(await outcome(store.remove('s', 'ann'))).toBe('session_busy')
     })
 
+    it('B-CLOCK-3: so it is when nothing was asked for while the clock was ahead, and only something written', async () => {
+      const { store, clock } = await make()
+      expect(await store.due(9)).toEqual([])
+      clock.time += HOUR_MS
+      await create(store, 's', { due: clock.time + 500 })
+      clock.time -= HOUR_MS
+      expect(await store.due(9)).toEqual(['s'])
+    })
+
+    it('B-CLOCK-3: so is what was held while others looked for such times, when it is given back', async () => {
+      const { store, clock } = await make()
+      expect(await store.due(9)).toEqual([])
+      clock.time += HOUR_MS
+      const owner = await begin(store, 's')
+      await write(store, owner, [note('x')], { card: card('s', { status: 'running', due: clock.time + 500 }) })
+      clock.time -= HOUR_MS
+      await store.extend('w1', TTL)
+      expect(await store.due(9)).toEqual([])
+      await store.release('s', owner.epoch)
+      expect(await store.due(9)).toEqual(['s'])
+      expect((await store.card('s'))?.trouble?.reason).toContain('a clock that was ahead')
+    })
+
     it('B-CLOCK-2: after the clock was set back, a heartbeat or a commit of the worker makes its lease good again', async () => {
       const { store, clock } = await make()
       const owner = await begin(store, 's')

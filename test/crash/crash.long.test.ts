@@ -116,6 +116,13 @@ describe('the comparison', () => {
     const { end } = refold(events)
     const reshown = events.map((event) => (event.type === 'model.started' ? { ...event, shows: [2] } : event))
     expect(checkShown(reshown, end)).toContainEqual('user.message 2 was shown 3 times')
+    const late = { ...events[1], id: 'late', seq: events.length + 1, at: end.at } as Event
+    const closed = [
+      ...events,
+      late,
+      { type: 'session.closed', seq: late.seq + 1, at: end.at, epoch: end.epoch } as Event,
+    ]
+    expect(checkShown(closed, refold(closed).end)).toEqual([])
     const unanswered = events.filter((event) => event.type !== 'agent.tool_result')
     expect(checkRequests(unanswered)).not.toEqual([])
   })

@@ -3,8 +3,17 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Event } from '../../src/kernel/event.ts'
 import type { Store } from '../../src/ports/store.ts'
-import { type ErrorLine, type JournalLine, type MarkLine, type OracleLine, placesIn, readLines } from './evidence.ts'
+import {
+  Appender,
+  type ErrorLine,
+  type JournalLine,
+  type MarkLine,
+  type OracleLine,
+  placesIn,
+  readLines,
+} from './evidence.ts'
 import { openStore } from './open.ts'
 import { Child } from './process.ts'
 import { Strikes } from './strike.ts'
@@ -122,10 +131,19 @@ export class Ground {
     return [...this.troubles, ...this.strikes.wrong, ...verdict.violations]
   }
 
-  /** The evidence is kept for a look when something was wrong. */
-  end(wrong: boolean): void {
+  /** The evidence is kept for a look when something was wrong, with the logs of a server that ends with this process. */
+  async end(wrong: boolean): Promise<void> {
     for (const child of this.#children) child.kill()
-    if (wrong) console.log(`kept for a look: ${this.folder}`)
-    else rmSync(this.folder, { recursive: true })
+    if (!wrong) return rmSync(this.folder, { recursive: true })
+    if (this.database !== this.places.database) await this.#keepLogs().catch(() => {})
+    console.log(`kept for a look: ${this.folder}`)
+  }
+
+  #keepLogs(): Promise<void> {
+    const logs = new Appender<Event & { readonly session: string }>(join(this.folder, 'logs.jsonl'))
+    return this.look(async (store) => {
+      for (const { session } of await store.list({ limit: 10_000 }))
+        for (const event of (await store.read(session, 0)).events) logs.add({ session, ...event })
+    })
   }
 }

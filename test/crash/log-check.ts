@@ -60,9 +60,11 @@ export function checkRest(end: Session): readonly string[] {
   return wrong
 }
 
-/** Inputs, results and notes are each shown to the model once, or wait to be. */
+/** Inputs, results and notes are each shown to the model once, or wait to be. What waited as a session was closed is shown to nobody. */
 export function checkShown(events: readonly Event[], end: Session): readonly string[] {
   const shown = new Map<number, number>()
+  const closed = events.findIndex(({ type }) => type === 'session.closed')
+  if (closed >= 0) for (const { seq } of refold(events.slice(0, closed)).end.inputs) shown.set(seq, 1)
   for (const seq of end.unshown) shown.set(seq, (shown.get(seq) ?? 0) + 1)
   for (const event of events) {
     if (event.type !== 'model.started') continue

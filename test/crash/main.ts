@@ -51,7 +51,7 @@ try {
   console.log(`again with: ${again}`)
   process.exitCode = 1
 } finally {
-  ground.end(Boolean(process.exitCode))
+  await ground.end(Boolean(process.exitCode))
   await server?.close()
 }
 

@@ -21,16 +21,16 @@ describe.skipIf(noPostgres)('workers on one Postgres', () => {
     expect(status).toBe(0)
   }, 400_000)
 
-  it('B-FAULT-3 to B-FAULT-7: cut off, stopped, without answers, with other clocks and at one queue', () => {
+  it('B-FAULT-3, B-FAULT-4, B-FAULT-5, B-FAULT-6, B-FAULT-7, B-PG-22: cut off, stopped, without answers, with other clocks and at one queue', () => {
     const { status, said } = run('faults/partition', '--short', '--seed', '5')
     expect(said).toMatch(/dark for 4 s.* written late 0\n.*stopped for.* written after its lease 0\n.*answers lost for/)
     expect(said.match(new RegExp(WELL, 'g'))).toHaveLength(3)
     expect(status).toBe(0)
   }, 400_000)
 
-  it('B-FAULT-8: go on with the copy of a primary that was killed', () => {
-    const { status, said } = run('faults/failover', '--rounds', '1', '--within', '60000', '--seed', '3')
-    expect(said).toMatch(/primary killed, copy promoted/)
+  it('B-FAULT-8, B-FAULT-9: go on with the copy of a primary that was killed or stopped, and write nothing to one that wakes', () => {
+    const { status, said } = run('faults/failover', '--rounds', '2', '--within', '60000', '--seed', '3')
+    expect(said).toMatch(/primary killed, copy promoted[^]*primary woken: events written to it 0, .* 3 of 3,/)
     expect(said).toMatch(WELL)
     expect(status).toBe(0)
   }, 400_000)

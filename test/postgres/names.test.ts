@@ -15,7 +15,8 @@ import {
   seqs,
   TTL,
 } from '../contract/fixture.ts'
-import { newSchema, noPostgres, openPostgres } from '../stores/postgres-server.ts'
+import { newSchema, openPostgres } from './opened.ts'
+import { noPostgres } from './server.ts'
 
 const BAD = ['', 'a\0b', '\ud800', 'x'.repeat(513)] as const
 

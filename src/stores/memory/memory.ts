@@ -49,7 +49,7 @@ import {
   type View,
   type WritePlan,
 } from '../plan/plan.ts'
-import { type Household, planRemoval } from '../plan/removal.ts'
+import { type Ends, type Household, planRemoval } from '../plan/removal.ts'
 
 export type MemoryOptions = {
   readonly clock?: Clock
@@ -106,6 +106,7 @@ class MemoryStore implements Store {
     ended: (session) => this.#ended.get(session) ?? null,
     bodies: (session, after, count) => this.#logs.get(session)?.bodies.slice(after, after + count) ?? [],
     rootOf: (session) => this.#logs.get(session)?.card.root ?? null,
+    endOf: (session) => this.#logs.get(session)?.seq ?? null,
     family: (root) => this.#list.flatMap((log) => (log.card.root === root ? [log.id] : [])),
     isDriven: (session) => this.#leased(this.#find(session), this.#view.now),
     forksOf: (session) => this.#list.flatMap((log) => (log.origin === session ? [log.id] : [])),
@@ -236,11 +237,11 @@ class MemoryStore implements Store {
   }
 
   async release(session: string, epoch: number, trouble?: Card['trouble']): Promise<void> {
-    this.#check()
+    const now = this.#check()
     const log = this.#logs.get(session)
     if (log?.epoch !== epoch || log.worker === null) return
     const { worker } = log
-    const { due, ...rest } = releasedFrom(log, trouble)
+    const { due, ...rest } = releasedFrom(log, trouble, now)
     Object.assign(log, rest)
     this.#place(log, { worker: null, due, urgent: log.urgent })
     // A worker that claims once, under a name of its own, is not remembered.
@@ -323,9 +324,9 @@ class MemoryStore implements Store {
     return log && this.#leased(log, now) ? (this.#workers.get(log.worker ?? '')?.address ?? null) : null
   }
 
-  async remove(session: string, by: string): Promise<readonly Removal[]> {
+  async remove(session: string, by: string, ends?: Ends): Promise<readonly Removal[]> {
     const at = this.#check()
-    const { sessions, book } = planRemoval(session, by, this.#view)
+    const { sessions, book } = planRemoval(session, by, this.#view, ends)
     this.#applyRest({ book, blobs: [], refs: [] })
     const removed = sessions.map((id) => this.#remove(this.#find(id), { at, by }))
     for (const id of sessions) this.#tellRemoved(id)

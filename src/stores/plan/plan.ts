@@ -46,7 +46,7 @@ export interface View extends Ledger {
  * Each life of an id begins with a multiple of this. So no epoch comes twice, and a process that knew an earlier session of this id can
  * tell that the one there now is another.
  */
-const LIFE = 2 ** 32
+export const LIFE = 2 ** 32
 
 export function lifeOf(epoch: number): number {
   return Math.floor(epoch / LIFE)
@@ -214,12 +214,18 @@ export function claimedFrom(head: Head, now: number): Pick<Head, 'due' | 'tries'
 
 /** How a session is given back without a commit: as if no worker had looked, or with trouble, and then put off or left alone. */
 export function releasedFrom(
-  { due, tries, trouble: known }: Head,
+  head: Head,
   trouble: Trouble | undefined,
+  now: number,
 ): Pick<Head, 'due' | 'tries' | 'trouble'> {
+  const { at, due, tries, trouble: known } = head
   // A message came while the last attempt failed: then it is not left alone.
   const lifted = trouble?.until === null && tries === 0
-  if (trouble === undefined || lifted) return { due, tries: Math.max(0, tries - 1), trouble: known }
+  if (trouble === undefined || lifted) {
+    // Whoever looked for such times may have passed over it while it was held.
+    const ahead = due !== null && isAhead(due, now) && isAhead(at, now)
+    return { due, trouble: known, ...(ahead ? doubted(head, now) : null), tries: Math.max(0, tries - 1) }
+  }
   const { until, attempts } = trouble
   return { due: until === null || due === null ? null : Math.max(due, until), tries: attempts, trouble }
 }

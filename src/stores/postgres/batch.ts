@@ -223,7 +223,7 @@ export class Batch implements View {
   release(session: string, epoch: number, trouble?: Trouble): void {
     const row = this.#row(session)
     if (row?.epoch !== epoch || row.worker === null || row.damage !== null) return
-    const released = { ...row, worker: null, ...releasedFrom(row, trouble) }
+    const released = { ...row, worker: null, ...releasedFrom(row, trouble, this.now) }
     this.#change(session, released)
     this.stirred ||= released.due !== null
   }

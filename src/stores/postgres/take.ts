@@ -27,9 +27,9 @@ const TAKE = `with t as materialized (select coalesce($7::float8, extract(epoch 
   free as (select s.n, s.urgent, s.due, false as lost from ~sessions s, t where s.worker is null and s.due <= t.now
     and ${IS_WANTED} ${ORDER} for update of s skip locked),
   lost as (select s.n, s.urgent, s.due, s.tries > 0 as lost from t, ~workers w join ~sessions s on s.worker = w.id
-    where w.until <= t.now and s.due <= t.now and ${IS_WANTED} ${ORDER} for update of s skip locked for share of w skip locked),
+    where w.until <= t.now and (s.due <= t.now or (s.due > t.now + ${CLOCK_SLACK_MS} and s.at > t.now + ${CLOCK_SLACK_MS})) and ${IS_WANTED} ${ORDER} for update of s skip locked for share of w skip locked),
   best as (select * from (select * from free union all select * from lost) s ${ORDER}),
-  took as (update ~sessions s set v = s.v + 1, worker = $1, epoch = s.epoch + 1, tries = s.tries + 1, taken = $6,
+  took as (update ~sessions s set v = s.v + 1, worker = $1, due = least(s.due, t.now), epoch = s.epoch + 1, tries = s.tries + 1, taken = $6,
     trouble = case when best.lost then json_build_object('attempts', s.tries, 'reason', $9::text, 'until', t.now)::text else s.trouble end
     from best, t where s.n = best.n returning ${HEAD}, best.urgent as rush, best.due as since),
   me as (insert into ~workers as w (id, until, ttl, host, pid, started)

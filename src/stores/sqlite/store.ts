@@ -19,6 +19,7 @@ import type {
   StoreHealth,
   Write,
 } from '../../ports/store.ts'
+import type { Ends } from '../plan/removal.ts'
 import type { Clock } from '../../ports/system.ts'
 import { checkCount } from '../plan/count.ts'
 import { checkQuery, queryOf } from '../plan/query.ts'
@@ -75,7 +76,7 @@ export class SqliteStore implements Store {
   #open: Open | null = null
   #opening: Promise<Open> | null = null
   #closed = false
-  /** The latest time that the clock has said when this process asked what is due. */
+  /** The latest time that the clock has said, since this process first asked what is due. */
   #latest: number | null = null
   #dataVersion = -1
 
@@ -95,7 +96,9 @@ export class SqliteStore implements Store {
   }
 
   now(): number {
-    return this.#machine.clock.now()
+    const now = this.#machine.clock.now()
+    if (this.#latest !== null && now > this.#latest) this.#latest = now
+    return now
   }
 
   commit(writes: readonly Write[]): Promise<readonly Receipt[]> {
@@ -259,8 +262,8 @@ export class SqliteStore implements Store {
     return this.#open.connection
   }
 
-  async remove(session: string, by: string): Promise<readonly Removal[]> {
-    const removed = await this.#write((batch) => batch.remove(session, by), session)
+  async remove(session: string, by: string, ends?: Ends): Promise<readonly Removal[]> {
+    const removed = await this.#write((batch) => batch.remove(session, by, ends), session)
     // Of many that are removed together, one makes the file smaller for all.
     this.#shrinking ??= this.#shrink().finally(() => {
       this.#shrinking = null
