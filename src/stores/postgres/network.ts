@@ -4,14 +4,14 @@ import { steadyClock as clock } from '../plan/clock.ts'
 import { Connections } from './connect.ts'
 import { Ear } from './ear.ts'
 import type { ConnectOptions } from './hosts.ts'
-import type { NewsLag } from './lag.ts'
+import type { Lag } from './lag.ts'
 import { News, type NewsOptions } from './news.ts'
 import { channelPost } from './post.ts'
 
 export type Network = {
   readonly connections: Connections
   /** The hints of one store. `heard` is called with what other processes did. */
-  readonly hints: (heard: NewsOptions['heard'], lag?: NewsLag) => News
+  readonly hints: (heard: NewsOptions['heard'], lag?: Lag) => News
   /** One for each Live. */
   readonly post: () => Post
 }

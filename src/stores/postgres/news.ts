@@ -4,7 +4,7 @@
 import type { Clock } from '../../ports/system.ts'
 import type { Connections } from './connect.ts'
 import type { Ear } from './ear.ts'
-import type { NewsLag } from './lag.ts'
+import type { Lag } from './lag.ts'
 import { Patience } from './trouble.ts'
 
 const LOOK_EVERY_MS = 1_000
@@ -29,7 +29,7 @@ export type NewsOptions = {
   /** Look: at these sessions, or at all that is watched (null), and, if `due`, whether somebody is. Seq 0: it was removed. */
   readonly heard: (sessions: ReadonlyMap<string, number> | null, due: boolean) => void | Promise<void>
   /** The store's clock, and who is told when something was committed that is heard of now. Absent: nobody measures. */
-  readonly lag?: NewsLag
+  readonly lag?: Lag
 }
 
 /** `on`: when the first of it was committed, by the store's clock. */
@@ -147,7 +147,7 @@ export class News {
   #hear(text: string): void {
     const hint = hintOf(text)
     if (hint === null || hint.by === this.#options.connections.id) return
-    if (hint.on !== null && this.#started) this.#options.lag?.heard(hint.on)
+    if (hint.on !== null && this.#started) this.#options.lag?.hear(hint.on)
     // What this process committed is newer, unless the session is gone.
     const newer = hint.at?.filter(([session, seq]) => seq === 0 || seq > (this.#told.get(session) ?? 0))
     this.#gather(newer ?? null, hint.due)

@@ -31,7 +31,7 @@ import { checkQuery, queryOf } from '../plan/query.ts'
 import type { Ends } from '../plan/removal.ts'
 import type { Batch } from './batch.ts'
 import { ServerClock } from './clock.ts'
-import { NewsLag } from './lag.ts'
+import { Lag } from './lag.ts'
 import { Lane } from './lane.ts'
 import { migrate } from './migrate.ts'
 import { readPage } from './pages.ts'
@@ -79,7 +79,7 @@ export type PostgresStoreOptions = {
   /** For tests: in place of the database's time, everywhere. */
   readonly clock?: Clock
   /** `heard` is to be called with what other processes did, `lag` with when. */
-  readonly hints?: (heard: PostgresStore['heard'], lag: NewsLag) => Hints
+  readonly hints?: (heard: PostgresStore['heard'], lag: Lag) => Hints
   /** How live deltas travel. Absent: they stay in their process. */
   readonly post?: () => Post
 }
@@ -107,7 +107,7 @@ export class PostgresStore implements Store {
   #taken = 0
   readonly #hints: Hints | null
   readonly #claims = { asked: 0, vain: 0 }
-  readonly #lag = new NewsLag(() => this.now())
+  readonly #lag = new Lag(() => this.now())
   readonly post?: () => Post
 
   constructor(connections: Connections, { schema = SCHEMA_DEFAULT, clock, hints, post }: PostgresStoreOptions = {}) {
@@ -376,7 +376,7 @@ export class PostgresStore implements Store {
 
   get #met(): Omit<NetworkHealth, 'server'> {
     const { made: connects } = this.#connections
-    return { ...this.counts, connects, claims: { ...this.#claims }, news: { ...this.#lag.counts } }
+    return { ...this.counts, connects, claims: { ...this.#claims }, news: this.#lag.counts }
   }
 
   /** Gives back the space of events whose sessions are all gone. Says which tables went, and which could not. */
@@ -417,10 +417,10 @@ export class PostgresStore implements Store {
       const isNews = told !== undefined && (sessions === null ? seq !== told : seq > told || (seq === 0 && told > 0))
       if (isNews) this.#told.set(session, seq)
       if (isNews) this.#listeners.tell(session, null)
-      if (isNews && ends !== null) this.#lag.missed(ends.get(session)?.at ?? null)
+      if (isNews && ends !== null) this.#lag.miss(ends.get(session)?.at ?? null)
       if (sessions !== null) this.#listeners.tellCard(session)
     }
-    if (due || (sessions === null && (await this.#isDueNews()))) this.#listeners.tellDue()
+    if (sessions === null ? await this.#isDueNews() : due) this.#listeners.tellDue()
   }
 
   /** Whether something is due, or the next time at which something will be is another than at the last comparison. */
