@@ -151,7 +151,7 @@ describe.skipIf(noPostgres)('names that the database cannot hold', () => {
     store.watchDue(() => void (told += 1))
     const look = async (): Promise<number> => {
       told = 0
-      await store.heard(null, true)
+      await store.heard(null, false)
       return told
     }
     await look()
