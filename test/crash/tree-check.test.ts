@@ -114,4 +114,26 @@ describe('the comparison of parents and children', () => {
     )
     expect(checkTrees(told).wrong).toContainEqual(expect.stringMatching(/was told to stop at event \d+, and did/))
   })
+
+  it('B-SPAWN-23: one that is closed while it rests stops those below when it is closed, and not when it is told', () => {
+    const child = [...logs.keys()][1] ?? ''
+    const last = (logs.get('s') ?? []).at(-1) as Event
+    const word = { type: 'user.interrupt', id: 'terret:parent:close:9', mode: 'stop', closes: true }
+    const closed = changed('s', (events) => [
+      ...events,
+      { ...word, seq: last.seq + 1, at: last.at + 5_000, epoch: 0 } as Event,
+      { type: 'session.closed', seq: last.seq + 2, at: last.at + 9_000, epoch: last.epoch } as Event,
+    ])
+    const endsAfter = (ms: number) =>
+      new Map(
+        [...closed].map(([id, events]) => [
+          id,
+          id !== child
+            ? events
+            : events.map((event) => (event.type === 'run.settled' ? { ...event, at: last.at + ms } : event)),
+        ]),
+      )
+    expect(checkTrees(endsAfter(7_000)).wrong.filter((text) => text.includes('worked on'))).toEqual([])
+    expect(checkTrees(endsAfter(20_000)).wrong).toContainEqual(expect.stringMatching(/worked on after s was stopped/))
+  })
 })

@@ -228,12 +228,18 @@ function checkObeys({ id, events, parent }: Child, counts: Counts): readonly str
   return wrong
 }
 
-/** Where a session was stopped: the end of its run, or the word itself while it rested. */
+/**
+ * Where a session was stopped: the end of its run, or the word itself while it rested. One that its parent closes while it rests tells
+ * those below when it is closed.
+ */
 function stopsIn(events: readonly Event[]): readonly Event[] {
   let open = false
+  let closing = false
   return events.filter((event) => {
     if (event.type === 'run.started') open = true
-    if (event.type === 'user.interrupt') return !open && event.mode === 'stop'
+    if (event.type === 'user.interrupt' && !open && event.closes) closing = true
+    if (event.type === 'user.interrupt') return !open && event.mode === 'stop' && !event.closes
+    if (event.type === 'session.closed') return closing
     if (event.type !== 'run.settled') return false
     open = false
     return event.outcome.type === 'interrupted'
