@@ -81,7 +81,7 @@ describe.skipIf(noPostgres)('two hosts', () => {
     expect(there.map(({ n }) => Number(n))).toEqual(work.acknowledged)
   })
 
-  it('B-PGNET-23: when a stopped primary wakes after its copy was promoted, nobody writes to it and nobody hears it', async () => {
+  it('B-PGNET-23, B-FAULT-9: when a stopped primary wakes after its copy was promoted, nobody writes to it and nobody hears it', async () => {
     const { old, next, url } = await pair()
     const all = connections({ url, statementTimeoutMs: 2_000 })
     const { connections: idle, hints } = network({ url }, 'test')

@@ -1,6 +1,7 @@
 // How the Postgres store writes: one statement for what is asked together, again when the present has moved, and nothing half.
 import { describe, expect, it } from 'vitest'
 import type { LaneSql, SqlValue } from '../../src/stores/postgres/sql.ts'
+import { Lane } from '../../src/stores/postgres/lane.ts'
 import { PostgresStore } from '../../src/stores/postgres/store.ts'
 import {
   admit,
@@ -34,6 +35,16 @@ function meddling(before: (times: number) => Promise<void>): (sql: LaneSql) => L
 }
 
 describe.skipIf(noPostgres)('the lane of a Postgres store', () => {
+  it('B-PG-12: what is asked as the last of it ends is done too, however soon after', async () => {
+    const { lane: sql } = await connectionsTo(await sharedServer())
+    const lane = new Lane({ sql, now: () => 0, heardNow: () => 0, askedAt: () => 0, after: () => {} })
+    for (let hops = 0; hops < 20; hops++) {
+      await lane.alone(async () => {})
+      for (let i = 0; i < hops; i++) await null
+      await lane.alone(async () => {})
+    }
+  })
+
   it('B-PG-12: what is asked in one moment is one statement, what is asked meanwhile the next, and a refusal spoils no other', async () => {
     const store = await openPostgres()
     const ids = Array.from({ length: 20 }, (_, i) => `s${i}`)

@@ -110,23 +110,26 @@ export class Lane {
 
   #push(job: Job | Alone): void {
     this.#queue.push(job)
-    this.#running ??= this.#drain().finally(() => {
-      this.#running = null
-    })
+    this.#running ??= this.#drain()
   }
 
   async #drain(): Promise<void> {
     // What is asked in the same moment goes together.
     await Promise.resolve()
-    for (let first = this.#queue[0]; first; first = this.#queue[0]) {
-      if ('run' in first) {
-        this.#queue.shift()
-        await this.#runAlone(first)
-        continue
+    try {
+      for (let first = this.#queue[0]; first; first = this.#queue[0]) {
+        if ('run' in first) {
+          this.#queue.shift()
+          await this.#runAlone(first)
+          continue
+        }
+        const end = this.#queue.findIndex((job) => 'run' in job)
+        const group = this.#queue.splice(0, Math.min(GROUP_MAX, end < 0 ? GROUP_MAX : end)) as Job[]
+        await this.#run(group)
       }
-      const end = this.#queue.findIndex((job) => 'run' in job)
-      const group = this.#queue.splice(0, Math.min(GROUP_MAX, end < 0 ? GROUP_MAX : end)) as Job[]
-      await this.#run(group)
+    } finally {
+      // In the same moment as the last look at the queue: what is asked after it finds nobody at work.
+      this.#running = null
     }
   }
 
