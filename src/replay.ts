@@ -1,5 +1,6 @@
 // Recorded sessions: taken to another store as a checked file, examined, folded and decided again by today's code, and run again.
 export { type Examination, examine, examineLog, type Finding } from './models/protocols/doctor.ts'
+export { type Archive, archiveOf, checkArchive, removeArchived, restoreArchive } from './archive/archive.ts'
 export { exportSession, importSession, type Portable } from './archive/portable.ts'
 export { checkStore, type StoreCheck, type StoreProblem } from './archive/store-check.ts'
 export { type Misfold, readChildren, readLog, type Refolded, refold } from './archive/replay.ts'

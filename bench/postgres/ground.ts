@@ -12,6 +12,7 @@ export const lacks = noPostgres ? 'there is no Postgres on this machine' : null
 export const SCHEMA = 'terret'
 
 export type Ground = {
+  readonly server: Server
   readonly store: Store
   /** A connection with nothing around it. */
   readonly bare: pg.Client
@@ -30,7 +31,7 @@ export async function onGround<T>(folder: string, work: (ground: Ground) => Prom
   try {
     await bare.connect()
     await store.open()
-    return await work({ store, bare })
+    return await work({ server, store, bare })
   } finally {
     await store.close()
     await bare.end()

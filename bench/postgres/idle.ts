@@ -1,29 +1,30 @@
-// `postgres.idle`: how often a worker asks the database when nothing is due. Each statement is a transaction of its own, and Postgres
-// counts those.
+// `postgres.idle`: how often a worker asks the database when nothing is due, counted on its way there.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Harness, scripted } from '../../src/index.ts'
+import { postgres } from '../../src/stores/postgres/postgres.ts'
+import { Proxy } from '../../test/postgres/proxy.ts'
 import type { Case, Family } from '../family.ts'
-import { lacks, numberOf, onGround } from './ground.ts'
+import { lacks, onGround } from './ground.ts'
 
-/** A server process tells what it counted once a second at most. */
 const SETTLE_MS = 5_000
 const IDLE_MS = 20_000
 
-const COUNT = 'select xact_commit + xact_rollback from pg_stat_database where datname = current_database()'
-
 const worker: Case = (folder) =>
-  onGround(folder, async ({ store, bare }) => {
+  onGround(folder, async ({ server }) => {
+    const proxy = await Proxy.to(server.port)
+    const store = postgres(server.url(undefined, undefined, proxy.port))
     const harness = new Harness({ model: scripted(() => 'done'), store })
     const stop = new AbortController()
     const worked = harness.work({ signal: stop.signal })
     await sleep(SETTLE_MS)
-    const before = await numberOf(bare, COUNT)
+    const before = proxy.asked.length
     await sleep(IDLE_MS)
-    // Without the question that counted before.
-    const asked = (await numberOf(bare, COUNT)) - before - 1
+    const asked = proxy.asked.length - before
     stop.abort()
     await worked
     await harness.close()
+    await store.close()
+    await proxy.close()
     return { perSecond: (asked * 1_000) / IDLE_MS }
   })
 

@@ -1,5 +1,5 @@
 // The agents of the load model: real turns with a scripted model. Each message makes a run of so many turns with one call each, and a last
-// reply; if the message is "ask", a person must allow the first of these calls.
+// reply. A person must allow the first of these calls if the message asks for that; parked sessions have no other one.
 import { defineTool, Harness, scripted, type StandardSchema } from '../../src/index.ts'
 import type { Store } from '../../src/ports/store.ts'
 
@@ -12,6 +12,10 @@ const AGENTS = 64
 /** How long the model takes: sessions are held under their lease meanwhile. */
 export const MODEL_MS = 200
 const COST = 100
+/** Messages. */
+export const LOOK = 'look'
+export const ASK = 'ask'
+export const WAKE = 'wake'
 
 export function agentOf(n: number, accounts: Accounts): string {
   return `agent-${accounts === 'day' ? 0 : n % AGENTS}`
@@ -33,12 +37,13 @@ export function harnessOn(store: Store, { turns, turnBytes, accounts }: Shape, d
   const ask = defineTool({ ...of, name: 'ask', effect: 'once', approval: 'ask' })
   const model = scripted(({ messages }) => {
     const asked = messages.findLastIndex(({ role }) => role === 'user')
+    const said = JSON.stringify(messages[asked])
     const done = messages.length - 1 - asked
-    const said = { delayMs: MODEL_MS, cost: COST }
+    const reply = { delayMs: MODEL_MS, cost: COST }
     // A reply and its result are two messages.
-    if (done >= 2 * turns) return { ...said, text: 'done' }
-    const isAsked = done === 0 && JSON.stringify(messages[asked]).includes('ask')
-    return { ...said, calls: [{ tool: isAsked ? 'ask' : 'look', args: { place: messages.length } }] }
+    if (done >= 2 * (said.includes(WAKE) ? 1 : turns)) return { ...reply, text: 'done' }
+    const tool = done === 0 && (said.includes(WAKE) || said.includes(ASK)) ? 'ask' : 'look'
+    return { ...reply, calls: [{ tool, args: { place: messages.length } }] }
   })
   const agent = { model, tools: [look, ask], description: 'Answers', subagents: [] }
   const names = Array.from({ length: AGENTS }, (_, n) => agentOf(n, 'own'))

@@ -3,7 +3,7 @@
 import type pg from 'pg'
 import type { Store } from '../../src/ports/store.ts'
 import { addSum, seedOf } from '../../src/stores/plan/checksum.ts'
-import { agentOf, harnessOn, type Shape } from './agent.ts'
+import { agentOf, harnessOn, type Shape, WAKE } from './agent.ts'
 
 const BATCH = 2_000
 const ROOM = 100_000
@@ -17,7 +17,7 @@ export function sessionOf(n: number): string {
 export async function fill(store: Store, bare: pg.Client, count: number, shape: Shape): Promise<string> {
   const harness = harnessOn(store, shape, true)
   const agent = agentOf(0, shape.accounts)
-  const { status } = await (await harness.open({ id: PATTERN, agent })).run('ask')
+  const { status } = await (await harness.open({ id: PATTERN, agent })).run(WAKE)
   if (status !== 'requires_action') throw new Error(`the session to copy ${status}`)
   await harness.close()
   const call = (await store.card(PATTERN))?.asks[0]

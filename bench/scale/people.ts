@@ -1,6 +1,7 @@
 // Those who use the sessions: they write messages at a given pace to sessions that rest, and allow what is asked. One process for all of
 // them, which drives nothing.
 import type { Harness } from '../../src/index.ts'
+import { ASK, LOOK } from './agent.ts'
 import type { Rested } from './child-worker.ts'
 
 const TICK_MS = 10
@@ -62,7 +63,7 @@ export class People {
       if (session === undefined) return
       this.#credit -= 1
       this.sent += 1
-      const text = this.sent % ASK_EVERY === 0 ? 'ask' : 'look'
+      const text = this.sent % ASK_EVERY === 0 ? ASK : LOOK
       this.#wait(session, () => this.#harness.session(session).send(text))
     }
   }

@@ -48,6 +48,11 @@ export async function exportSession(store: Store, session: string, options: Expo
   const events = withoutFolder(await readLog(store, session))
   const apart = partial ? null : notAlone(session, events, events.reduce(fold, EMPTY))
   if (apart !== null) throw new Fault('invalid_input', `Session ${session} cannot be exported: ${apart}`)
+  return portableOf(store, { session, events })
+}
+
+/** A log with all that it refers to. */
+export async function portableOf(store: Store, { session, events }: PortableLog): Promise<Portable> {
   const parents = await parentsOf(store, { session, events })
   const blobs = await blobsOf(store, session, [events, ...parents.map((parent) => parent.events)].flat())
   const rest = { session, events, blobs, ...(parents.length > 0 ? { parents } : {}) }
@@ -64,18 +69,13 @@ export async function importSession(store: Store, value: unknown, options: Impor
   checkOptions(options)
   const said = descriptionIn(options)
   const copy = homeless(copied(value))
-  const blobs = Object.entries(copy.blobs).map(([hashed, blob]): Blob => {
-    return { hash: hashed, media: blob.media, data: bytesOf(hashed, blob) }
-  })
   const id = options.id ?? copy.session
   checkRootId(id)
-  const state = soundLog(copy, copy.blobs)
+  const { state, blobs } = await soundCopy(copy)
   const apart = notAlone(copy.session, copy.events, state)
   if (apart !== null) throw invalid(apart)
   await store.open()
   checkTimes(copy.events, store.now())
-  checkParents(copy)
-  await checkBlobs(copy)
   const { parents = [] } = copy
   const missing: PortableLog[] = []
   for (const parent of parents) if (!(await isThere(store, parent))) missing.push(parent)
@@ -87,6 +87,17 @@ export async function importSession(store: Store, value: unknown, options: Impor
   const write = restoration(store, { session: id, events: [...copy.events, arrived] }, fold(state, arrived), blobs)
   await restored(store, [...stubs, write], arrived)
   return (await store.card(id)) ?? write.card
+}
+
+/** The state at the end of a log that a store could have written, and its blobs. Refused for all that is wrong with the file alone. */
+export async function soundCopy(copy: Portable): Promise<{ readonly state: Session; readonly blobs: readonly Blob[] }> {
+  const blobs = Object.entries(copy.blobs).map(([hashed, blob]): Blob => {
+    return { hash: hashed, media: blob.media, data: bytesOf(hashed, blob) }
+  })
+  const state = soundLog(copy, copy.blobs)
+  checkParents(copy)
+  await checkBlobs(copy)
+  return { state, blobs }
 }
 
 /** It may be there because of this very import, whose answer was lost. */
@@ -103,7 +114,7 @@ async function restored(store: Store, writes: readonly Restoration[], arrived: E
   })
 }
 
-function restoration(
+export function restoration(
   store: Store,
   { session, events: history }: PortableLog,
   state: Session,
@@ -114,7 +125,7 @@ function restoration(
 }
 
 /** A copy of its own, of the right shape and with the right checksum. */
-function copied(value: unknown): Portable {
+export function copied(value: unknown): Portable {
   try {
     const copy: unknown = JSON.parse(JSON.stringify(value) ?? 'null')
     checkPortable(copy)
@@ -217,7 +228,7 @@ function after({ seq, at, epoch }: Session, body: OwnerBody, now: number): Owner
 }
 
 /** The same log is there already, perhaps with more after it. Another one under that id is refused. */
-async function isThere(store: Store, { session, events }: PortableLog): Promise<boolean> {
+export async function isThere(store: Store, { session, events }: PortableLog): Promise<boolean> {
   if ((await store.card(session)) === null) return false
   const { events: known } = await store.read(session, 0, events.length)
   if (canonicalJson(withoutFolder(known)) === canonicalJson(events)) return true

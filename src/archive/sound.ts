@@ -5,6 +5,7 @@ import type { Event } from '../kernel/event.ts'
 import { Bug } from '../kernel/failure.ts'
 import { open, take } from '../kernel/fold.ts'
 import { EMPTY, type Session } from '../kernel/session.ts'
+import { LIFE } from '../stores/plan/plan.ts'
 import { digestOf } from '../tools/core/admit.ts'
 import type { PortableBlob, PortableLog } from './portable-file.ts'
 import { invalid } from './schema-check.ts'
@@ -49,12 +50,15 @@ const TOKENS_MAX = 100_000_000
 
 /** More than a worker a second for thirty years. A store counts on from it, and has no number after the largest. */
 const EPOCH_MAX = 1_000_000_000
+/** So often its id was removed and used again. */
+const LIVES_MAX = 1_000_000
 /** In millionths of a dollar. */
 const COST_MAX = 1_000_000_000_000
 
 /** What is summed over a log, or over all sessions of a store, must have a sum. */
 function checkNumbers(event: Event, where: string): void {
-  if (event.epoch > EPOCH_MAX) throw invalid(`${where} has an epoch that no session comes to.`)
+  if (event.epoch % LIFE > EPOCH_MAX || event.epoch > LIVES_MAX * LIFE)
+    throw invalid(`${where} has an epoch that no session comes to.`)
   if ('cost' in event && (event.cost ?? 0) > COST_MAX) throw invalid(`${where} cost more than any request does.`)
   const used = 'usage' in event ? Object.values(event.usage ?? {}) : []
   if (used.some((tokens) => (tokens ?? 0) > TOKENS_MAX)) throw invalid(`${where} has more tokens than any model takes.`)

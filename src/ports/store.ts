@@ -237,8 +237,11 @@ export interface Store {
   address(session: string): Promise<string | null>
   /** A way for live deltas to other machines, one for each caller. A store whose processes share a machine has none. */
   post?(): Post
-  /** A root and its children, out for good; what is held is spent. `session_busy`: one is driven; `conflict`: a fork reads one. */
-  remove(session: string, by: string): Promise<readonly Removal[]>
+  /**
+   * A root and its children, out for good; what is held is spent. `session_busy`: one is driven; `conflict`: a fork reads one, or with
+   * `ends` its log, or that of a child, does not end there.
+   */
+  remove(session: string, by: string, ends?: ReadonlyMap<string, number>): Promise<readonly Removal[]>
   /** What was removed, newest first. Its watchers were told null, and read that it is missing. */
   removals(limit: number): Promise<readonly Removal[]>
   /** It only reads. Whether a commit can be made, only a write tells. */

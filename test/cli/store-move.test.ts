@@ -67,7 +67,7 @@ describe('terret store move', () => {
       [['store'], 2, 'Usage: terret store check | move --to STORE'],
       [['store', 'chek'], 2, 'Did you mean `terret store check`?'],
       [['store', 'move'], 2, '--to is missing.'],
-      [['store', 'check', '--to', 'x.db'], 2, '--to is for `terret store move`.'],
+      [['store', 'check', '--to', 'x.db'], 2, '`terret store check` takes no --to.'],
       [['store', 'move', '--to', database()], 2, 'is the store that would be moved.'],
       [['store', 'move', '--to', ' '], 7, '--to is empty.'],
       [['store', 'move', '--store', 'none.db', '--to', 'x.db'], 6, 'There is no store'],

@@ -163,6 +163,25 @@ export function describeRemoval(make: MakeFixture): void {
       await store.release('root~1.0', owner.epoch)
     })
 
+    it('B-OPS-9: told where the logs must end, a removal is refused if one has grown, or another was made', async () => {
+      const { store } = await make()
+      await family(store)
+      const cards = await store.list({ root: 'root', limit: 9 })
+      const ends = new Map(cards.map(({ session, seq }) => [session, seq]))
+      const [child = ''] = [...ends.keys()].filter((id) => id !== 'root')
+      for (const wrong of [
+        new Map(),
+        new Map([...ends, [child, 99]]),
+        new Map([...ends].filter(([id]) => id !== child)),
+      ])
+        expect(await outcome(store.remove('root', 'ann', wrong))).toBe('conflict')
+      await admit(store, child, message('late'))
+      expect(await outcome(store.remove('root', 'ann', ends))).toBe('conflict')
+      expect(await store.list({ root: 'root', limit: 9 })).toHaveLength(cards.length)
+      ends.set(child, (ends.get(child) ?? 0) + 1)
+      expect(await store.remove('root', 'ann', ends)).toHaveLength(cards.length)
+    })
+
     it('B-STORE-134: while a fork reads through one of them the removal is refused, and a removed session cannot be forked', async () => {
       const { store } = await make()
       await family(store)

@@ -12,7 +12,7 @@ import { until } from '../until.ts'
 
 const MAIN = fileURLToPath(new URL('../../.build/test/machines/main.js', import.meta.url))
 
-/** With a folder of its own for temporary files: whatever it starts has its path among its arguments. */
+/** With a folder of its own for temporary files. */
 function started(args: readonly string[] = [], more: Readonly<Record<string, string>> = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'terret-machines-test-'))
   // The server is another user's.
@@ -30,17 +30,16 @@ function started(args: readonly string[] = [], more: Readonly<Record<string, str
   return { folder, child, said, ended }
 }
 
-/** Processes that were started with a path in this folder. */
+/** Processes that have this folder for temporary files: whatever it started, and what that started. */
 function processesIn(folder: string): readonly string[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
-  const commands = pids.map((pid) => {
+  return pids.filter((pid) => {
     try {
-      return `${pid} ${readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')}`
+      return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(folder)
     } catch {
-      return ''
+      return false
     }
   })
-  return commands.filter((command) => command.includes(folder))
 }
 
 async function expectNothingLeft(folder: string, text: string): Promise<void> {
@@ -80,8 +79,10 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
     child.kill(signal)
     expect(await ended).toBe(signal === 'SIGINT' ? 5 : null)
     if (signal === 'SIGINT') expect(said.text).toContain('Stopped. No process is left.')
+    // Commands that approve end by themselves when nobody answers them.
+    await until(() => expect(processesIn(folder)).toEqual([]))
     // What a killed program cannot remove is a folder with the book of the bank in it.
-    else
+    if (signal === 'SIGKILL')
       for (const name of readdirSync(folder).filter((each) => each.startsWith('terret-machines-')))
         rmSync(join(folder, name), { recursive: true })
     await expectNothingLeft(folder, said.text)

@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import type { PostgresStore } from '../../src/stores/postgres/store.ts'
 import { admit, begin, create, message, note, outcome, StillClock, TTL, write } from '../contract/fixture.ts'
-import { meddle, newSchema, noPostgres, openPostgres } from '../stores/postgres-server.ts'
+import { meddle, newSchema, openPostgres } from './opened.ts'
+import { noPostgres } from './server.ts'
 
 /** As no program may: the triggers are off. */
 const force = (text: string) => meddle(`begin; set local session_replication_role = replica; ${text}; commit`)

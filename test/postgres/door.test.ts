@@ -3,7 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { ServerClock } from '../../src/stores/postgres/clock.ts'
 import { postgres } from '../../src/stores/postgres/postgres.ts'
 import { create, outcome, seqs } from '../contract/fixture.ts'
-import { newSchema, noPostgres, sharedServer } from '../stores/postgres-server.ts'
+import { newSchema } from './opened.ts'
+import { noPostgres } from './server.ts'
+import { sharedServer } from './stage.ts'
 
 describe('postgres()', () => {
   it('B-PG-18: refuses options that it cannot use, with one sentence and without the password', () => {
@@ -34,9 +36,7 @@ describe('postgres()', () => {
   })
 
   it.skipIf(noPostgres)('B-PG-18: is a store', async () => {
-    const { socket } = await sharedServer()
-    const url = `postgres://terret@/postgres?host=${encodeURIComponent(socket)}`
-    const store = postgres({ url, schema: newSchema() })
+    const store = postgres({ url: (await sharedServer()).url(), schema: newSchema() })
     await store.open()
     await create(store, 's')
     expect(await seqs(store, 's')).toEqual([1])

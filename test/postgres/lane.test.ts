@@ -18,8 +18,8 @@ import {
   TTL,
   write,
 } from '../contract/fixture.ts'
-import { connectionsTo } from '../stores/postgres-client.ts'
-import { meddle, newSchema, noPostgres, openPostgres, sharedServer } from '../stores/postgres-server.ts'
+import { connections, meddle, newSchema, openPostgres } from './opened.ts'
+import { noPostgres } from './server.ts'
 
 /** Runs `before` each time a batch is about to be written. */
 function meddling(before: (times: number) => Promise<void>): (sql: LaneSql) => LaneSql {
@@ -36,7 +36,7 @@ function meddling(before: (times: number) => Promise<void>): (sql: LaneSql) => L
 
 describe.skipIf(noPostgres)('the lane of a Postgres store', () => {
   it('B-PG-12: what is asked as the last of it ends is done too, however soon after', async () => {
-    const { lane: sql } = await connectionsTo(await sharedServer())
+    const { lane: sql } = await connections()
     const lane = new Lane({ sql, now: () => 0, heardNow: () => 0, askedAt: () => 0, after: () => {} })
     for (let hops = 0; hops < 20; hops++) {
       await lane.alone(async () => {})
@@ -170,7 +170,7 @@ describe.skipIf(noPostgres)('the lane of a Postgres store', () => {
       }),
       creation(store, 'new'),
     ]
-    await expect(store.commit(writes)).rejects.toThrow('no space left')
+    await expect(store.commit(writes)).rejects.toMatchObject({ code: 'disk_full' })
     expect([await seqs(store, 's'), await seqs(store, 'other'), await store.card('new')]).toEqual([[1], [1], null])
     expect([await store.account('day'), await store.blob('h')]).toEqual([null, null])
     expect(await store.card('s')).toMatchObject({ status: 'idle', seq: 1 })
@@ -184,16 +184,16 @@ describe.skipIf(noPostgres)('the lane of a Postgres store', () => {
 
   it('B-PG-9: a lock that another program keeps is waited for no longer than the connection allows, and nothing is half done', async () => {
     const schema = newSchema()
-    const connections = await connectionsTo(await sharedServer())
-    const store = new PostgresStore(connections, { schema })
+    const between = await connections({ patienceMs: 0 })
+    const store = new PostgresStore(between, { schema })
     await store.open()
     await create(store, 's')
-    await connections.lane.ask('', 'set lock_timeout = 100')
-    const other = await connectionsTo(await sharedServer())
+    await between.lane.ask('', 'set lock_timeout = 100')
+    const other = await connections()
     await other.open()
     await other.lane.transaction(async (sql) => {
       await sql.ask('', `select 1 from ${schema}.sessions for update`)
-      await expect(admit(store, 's', message('m'))).rejects.toMatchObject({ code: '55P03' })
+      await expect(admit(store, 's', message('m'))).rejects.toMatchObject({ code: 'store_busy' })
     })
     expect(await seqs(store, 's')).toEqual([1])
     await admit(store, 's', message('m'))

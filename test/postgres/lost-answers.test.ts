@@ -15,7 +15,8 @@ import {
   StillClock,
   TTL,
 } from '../contract/fixture.ts'
-import { emptySchema, noPostgres, openPostgres } from '../stores/postgres-server.ts'
+import { emptySchema, openPostgres } from './opened.ts'
+import { noPostgres } from './server.ts'
 
 /** Loses the answer of the statement that is `next` from now, after it was done. */
 class Loser {
@@ -150,11 +151,17 @@ describe.skipIf(noPostgres)('an answer of the database that is lost', () => {
 
   it('B-PG-3: a database that never answers is said plainly, and the store goes on when it does', async () => {
     let dark = false
+    const unanswered = (): void => {
+      if (dark) throw new Unknown(new Fault('store_busy', 'The database does not answer.'))
+    }
     const change = (sql: LaneSql): LaneSql => ({
-      ...sql,
       ask: async (...asked: Parameters<LaneSql['ask']>) => {
-        if (dark) throw new Unknown(new Fault('store_busy', 'The database does not answer.'))
+        unanswered()
         return sql.ask<never>(...asked)
+      },
+      transaction: async (work) => {
+        unanswered()
+        return sql.transaction(work)
       },
     })
     const store = await openPostgres({ change })

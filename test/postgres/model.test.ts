@@ -2,7 +2,8 @@
 import { describe, it } from 'vitest'
 import { runs } from '../runs.ts'
 import { expectSameAnswers } from '../stores/model.ts'
-import { emptySchema, noPostgres, openPostgres } from '../stores/postgres-server.ts'
+import { emptySchema, openPostgres } from './opened.ts'
+import { noPostgres } from './server.ts'
 
 describe.skipIf(noPostgres)('memory and Postgres', () => {
   it('B-STORE-120: give the same answers to the same questions', async () => {

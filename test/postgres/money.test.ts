@@ -4,7 +4,8 @@ import type { Fault } from '../../src/kernel/failure.ts'
 import type { Charge } from '../../src/ports/store.ts'
 import { create } from '../contract/fixture.ts'
 import type { PostgresStore } from '../../src/stores/postgres/store.ts'
-import { newSchema, noPostgres, openPostgres } from '../stores/postgres-server.ts'
+import { newSchema, openPostgres } from './opened.ts'
+import { noPostgres } from './server.ts'
 
 const hold = (key: string, amount: number, ...accounts: string[]): Charge => ({ type: 'hold', key, amount, accounts })
 const limit = (account: string, to: number): Charge => ({ type: 'limit', account, limit: to })

@@ -15,7 +15,8 @@ import {
   seqs,
   TTL,
 } from '../contract/fixture.ts'
-import { newSchema, noPostgres, openPostgres } from '../stores/postgres-server.ts'
+import { newSchema, openPostgres } from './opened.ts'
+import { noPostgres } from './server.ts'
 
 const BAD = ['', 'a\0b', '\ud800', 'x'.repeat(513)] as const
 
@@ -150,7 +151,7 @@ describe.skipIf(noPostgres)('names that the database cannot hold', () => {
     store.watchDue(() => void (told += 1))
     const look = async (): Promise<number> => {
       told = 0
-      await store.heard(null, true)
+      await store.heard(null, false)
       return told
     }
     await look()

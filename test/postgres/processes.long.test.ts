@@ -6,8 +6,9 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import { PostgresStore } from '../../src/stores/postgres/store.ts'
 import { admit, create, message, outcome, seqs, TTL } from '../contract/fixture.ts'
-import { connectionsTo } from '../stores/postgres-client.ts'
-import { meddle, newSchema, noPostgres, openPostgres, sharedServer } from '../stores/postgres-server.ts'
+import { connections, meddle, newSchema, openPostgres } from './opened.ts'
+import { noPostgres } from './server.ts'
+import { sharedServer } from './stage.ts'
 import type { Told } from './child-store.ts'
 
 const script = fileURLToPath(new URL('../../.build/test/postgres/child-store.js', import.meta.url))
@@ -21,8 +22,7 @@ afterEach(() => {
 type Running = { readonly child: ChildProcess; readonly told: Promise<Told> }
 
 async function start(schema: string, task: string, name: string): Promise<Running> {
-  const { socket } = await sharedServer()
-  const child = fork(script, [socket, schema, task, name])
+  const child = fork(script, [(await sharedServer()).url(), schema, task, name])
   children.push(child)
   const told = new Promise<Told>((resolve) => {
     child.on('message', (message: Told | string) => {
@@ -36,12 +36,12 @@ async function start(schema: string, task: string, name: string): Promise<Runnin
 describe.skipIf(noPostgres)('several processes on one Postgres', () => {
   it('B-PG-4: while a worker is stopped in the middle of its commits, no other waits 50 ms for a lock', async () => {
     const schema = newSchema()
-    const connections = await connectionsTo(await sharedServer())
-    const store = new PostgresStore(connections, { schema })
+    const between = await connections({ patienceMs: 0 })
+    const store = new PostgresStore(between, { schema })
     await store.open()
     for (const id of ['s', 'other']) await create(store, id)
-    // Who has to wait that long for a lock is refused with 55P03, and the test fails.
-    await connections.lane.ask('', 'set lock_timeout = 50')
+    // Who has to wait that long for a lock is refused with store_busy, and the test fails.
+    await between.lane.ask('', 'set lock_timeout = 50')
     const { child, told } = await start(schema, 'commit', 'w1')
     const rounds = 40
     for (let round = 0; round < rounds; round++) {

@@ -4,7 +4,8 @@ import type { OwnerBody } from '../../src/kernel/event.ts'
 import type { PostgresStore } from '../../src/stores/postgres/store.ts'
 import { admit, card, create, creation, message, note, outcome, ownerWrite, TTL } from '../contract/fixture.ts'
 import { runs } from '../runs.ts'
-import { meddle, newSchema, noPostgres, openPostgres } from '../stores/postgres-server.ts'
+import { meddle, newSchema, openPostgres } from './opened.ts'
+import { noPostgres } from './server.ts'
 
 const blob = { hash: 'h', media: 'a/b', data: new Uint8Array([1, 2, 3]) }
 const part = { type: 'blob', hash: 'h', bytes: 3, media: 'a/b' } as const

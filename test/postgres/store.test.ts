@@ -2,7 +2,8 @@
 import { describe } from 'vitest'
 import { StillClock } from '../contract/fixture.ts'
 import { describeStore } from '../contract/store.ts'
-import { emptySchema, noPostgres, openPostgres } from '../stores/postgres-server.ts'
+import { emptySchema, openPostgres } from './opened.ts'
+import { noPostgres } from './server.ts'
 
 describe.skipIf(noPostgres)('without Postgres on this machine these are skipped', () => {
   describeStore('postgres', async () => {

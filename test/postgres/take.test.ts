@@ -15,7 +15,8 @@ import {
   TTL,
   write,
 } from '../contract/fixture.ts'
-import { meddle, newSchema, noPostgres, openPostgres } from '../stores/postgres-server.ts'
+import { meddle, newSchema, openPostgres } from './opened.ts'
+import { noPostgres } from './server.ts'
 
 describe.skipIf(noPostgres)('take', () => {
   it('B-PG-11: claims what is due in the order of due, at most so many, with epochs that count like those of claim', async () => {

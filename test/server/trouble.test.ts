@@ -82,7 +82,9 @@ describe('a server', () => {
 
   it('B-SERVE-39: has every route of its table in the guide and in its OpenAPI document, and no other', () => {
     const guide = readFileSync(new URL('../../docs/guide/server.md', import.meta.url), 'utf8')
-    const rows = [...guide.matchAll(/^\| `(GET|POST|DELETE) (\/(?:v1\/[^`]+|metrics))` \| (\w+) \| ([^|]*) \| (.+) \|$/gm)]
+    const rows = [
+      ...guide.matchAll(/^\| `(GET|POST|DELETE) (\/(?:v1\/[^`]+|metrics))` \| (\w+) \| ([^|]*) \| (.+) \|$/gm),
+    ]
     const said = rows.map(([, method, path, role, takes = '', says]) => {
       return { method, path, role, takes: takes.replace(/[` ]/g, ''), says }
     })

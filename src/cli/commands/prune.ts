@@ -15,7 +15,7 @@ import { stateOf } from '../../view/tree.ts'
 /** A root with its children, as `prune` looks at them. */
 type Family = { readonly root: Card; readonly cards: readonly Card[]; readonly events: number; readonly at: number }
 type Reason = 'running' | 'waiting' | 'wakes' | 'forked'
-type Kept = Record<Reason, number>
+export type Kept = Record<Reason, number>
 
 const DAY_MS = 86_400_000
 const PAGE = 2_000
@@ -36,17 +36,7 @@ export async function prune(call: Call): Promise<number> {
   if (!hasStore()) return told(call, { days, removed: [], kept: { running: 0, waiting: 0, wakes: 0, forked: 0 } })
   return inPlace(async (place) => {
     const kept: Kept = { running: 0, waiting: 0, wakes: 0, forked: 0 }
-    const before = place.store.now() - days * DAY_MS
-    const old = (await familiesIn(place, call.is('all'))).filter(
-      ({ root, at }) => at < before && (status ?? root.status) === root.status,
-    )
-    const done = old.filter((family) => {
-      const reason = reasonOf(family, place.store.now())
-      if (reason !== null) kept[reason] += 1
-      return reason === null
-    })
-    const waves = wavesOf(done, await readersOf(place.store, done))
-    kept.forked += done.length - waves.flat().length
+    const waves = await oldFamilies(place, { days, all: call.is('all'), status, kept })
     if (call.is('dry-run')) return previewed(place, call, { waves, kept, days })
     if (!(await isMeant(call, waves.flat(), days))) {
       warn('Nothing was removed.')
@@ -56,6 +46,31 @@ export async function prune(call: Call): Promise<number> {
     const removed = await removeAll(place, waves, person(call), kept)
     return told(call, { days, removed, kept })
   })
+}
+
+type Old = {
+  readonly days: number
+  /** Of all folders. */
+  readonly all: boolean
+  readonly status?: Card['status'] | undefined
+  /** Counts those that stay. */
+  readonly kept: Kept
+}
+
+/** Old families with nothing left to do, forks before what they were forked from. */
+export async function oldFamilies(place: Place, { days, all, status, kept }: Old): Promise<readonly Family[][]> {
+  const before = place.store.now() - days * DAY_MS
+  const old = (await familiesIn(place, all)).filter(
+    ({ root, at }) => at < before && (status ?? root.status) === root.status,
+  )
+  const done = old.filter((family) => {
+    const reason = reasonOf(family, place.store.now())
+    if (reason !== null) kept[reason] += 1
+    return reason === null
+  })
+  const waves = wavesOf(done, await readersOf(place.store, done))
+  kept.forked += done.length - waves.flat().length
+  return waves
 }
 
 /** Of this folder, or all of the store. */
@@ -144,7 +159,7 @@ async function removeAll(
   return removed
 }
 
-function refused(error: unknown, kept: Kept): readonly Removal[] {
+export function refused(error: unknown, kept: Kept): readonly Removal[] {
   const code = error instanceof Error && 'code' in error ? error.code : ''
   if (code === 'session_busy') kept.running += 1
   else if (code === 'conflict') kept.forked += 1
@@ -203,7 +218,7 @@ const SAID: Readonly<Record<Reason, string>> = {
   forked: 'that a fork reads',
 }
 
-function keptText(kept: Kept): string {
+export function keptText(kept: Kept): string {
   const said = (Object.keys(SAID) as Reason[]).flatMap((reason) => {
     return kept[reason] > 0 ? [`${kept[reason]} ${SAID[reason]}`] : []
   })

@@ -1,5 +1,5 @@
 // `terret store check`: reads all that the store holds and says what is wrong. `terret store move --to STORE`: takes all of it to another
-// store, proves that it arrived, and leaves the old one to be read only.
+// store, proves that it arrived, and leaves the old one to be read only. `archive` and `restore` are archive.ts.
 import { existsSync } from 'node:fs'
 import type { Call } from '../args.ts'
 import { nearest } from '../../options.ts'
@@ -22,24 +22,36 @@ import {
 } from '../state/store-place.ts'
 import { keepSeen, seenIn, unlike } from '../state/store-fingerprint.ts'
 
-export function store(call: Call): Promise<number> {
-  const [what] = call.words
-  const at = placeIn(call, 'store') ?? placed().at
-  if (what === 'check') {
-    if (call.text('to') !== undefined) throw new Refusal(EXIT.usage, '--to is for `terret store move`.')
-    return check(call, at)
-  }
-  if (what !== 'move') {
-    const meant = nearest(what ?? '', ['check', 'move'])
+export async function store(call: Call): Promise<number> {
+  const [what = '', more] = call.words
+  const wants = KINDS[what]
+  if (wants === undefined) {
+    const meant = nearest(what, Object.keys(KINDS))
     const hint = meant === null ? `Usage: ${USAGE}` : `Did you mean \`terret store ${meant}\`?`
-    throw new Refusal(EXIT.usage, `There is no \`terret store ${oneLine(what ?? '', 40)}\`. ${hint}`)
+    throw new Refusal(EXIT.usage, `There is no \`terret store ${oneLine(what, 40)}\`. ${hint}`)
   }
+  const stray = ['to', 'older', 'store', 'by'].find((flag) => call.text(flag) !== undefined && !wants.includes(flag))
+  if (stray !== undefined)
+    throw new Refusal(EXIT.usage, `\`terret store ${what}\` takes no --${stray}. Usage: ${USAGE}`)
+  if (more !== undefined && what !== 'restore')
+    throw new Refusal(EXIT.usage, `Wrong number of arguments. Usage: ${USAGE}`)
+  if (what === 'archive') return (await import('./archive.ts')).archive(call)
+  if (what === 'restore') return (await import('./archive.ts')).restore(call)
+  const at = placeIn(call, 'store') ?? placed().at
+  if (what === 'check') return check(call, at)
   const to = placeIn(call, 'to')
   if (to === null) throw new Refusal(EXIT.usage, `--to is missing. Usage: ${USAGE}`)
   return move(call, at, to)
 }
 
-const USAGE = 'terret store check | move --to STORE'
+/** The flags that each takes. */
+const KINDS: Readonly<Record<string, readonly string[]>> = {
+  check: ['store'],
+  move: ['store', 'to'],
+  archive: ['older', 'to', 'by'],
+  restore: [],
+}
+const USAGE = 'terret store check | move --to STORE | archive --older DAYS --to DIR | restore DIR'
 
 /** A store that a flag names. */
 function placeIn(call: Call, flag: string): StorePlace | null {

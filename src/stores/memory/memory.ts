@@ -49,7 +49,7 @@ import {
   type View,
   type WritePlan,
 } from '../plan/plan.ts'
-import { type Household, planRemoval } from '../plan/removal.ts'
+import { type Ends, type Household, planRemoval } from '../plan/removal.ts'
 
 export type MemoryOptions = {
   readonly clock?: Clock
@@ -106,6 +106,7 @@ class MemoryStore implements Store {
     ended: (session) => this.#ended.get(session) ?? null,
     bodies: (session, after, count) => this.#logs.get(session)?.bodies.slice(after, after + count) ?? [],
     rootOf: (session) => this.#logs.get(session)?.card.root ?? null,
+    endOf: (session) => this.#logs.get(session)?.seq ?? null,
     family: (root) => this.#list.flatMap((log) => (log.card.root === root ? [log.id] : [])),
     isDriven: (session) => this.#leased(this.#find(session), this.#view.now),
     forksOf: (session) => this.#list.flatMap((log) => (log.origin === session ? [log.id] : [])),
@@ -323,9 +324,9 @@ class MemoryStore implements Store {
     return log && this.#leased(log, now) ? (this.#workers.get(log.worker ?? '')?.address ?? null) : null
   }
 
-  async remove(session: string, by: string): Promise<readonly Removal[]> {
+  async remove(session: string, by: string, ends?: Ends): Promise<readonly Removal[]> {
     const at = this.#check()
-    const { sessions, book } = planRemoval(session, by, this.#view)
+    const { sessions, book } = planRemoval(session, by, this.#view, ends)
     this.#applyRest({ book, blobs: [], refs: [] })
     const removed = sessions.map((id) => this.#remove(this.#find(id), { at, by }))
     for (const id of sessions) this.#tellRemoved(id)

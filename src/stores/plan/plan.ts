@@ -46,7 +46,7 @@ export interface View extends Ledger {
  * Each life of an id begins with a multiple of this. So no epoch comes twice, and a process that knew an earlier session of this id can
  * tell that the one there now is another.
  */
-const LIFE = 2 ** 32
+export const LIFE = 2 ** 32
 
 export function lifeOf(epoch: number): number {
   return Math.floor(epoch / LIFE)

@@ -11,6 +11,8 @@ export interface Household extends Ledger {
   rootOf(session: string): string | null
   /** All sessions with this root. */
   family(root: string): readonly string[]
+  /** Where its log ends. */
+  endOf(session: string): number | null
   /** A live worker holds its lease. */
   isDriven(session: string): boolean
   /** The sessions that were forked from this one and are there. */
@@ -24,7 +26,10 @@ export type Leaving = {
   readonly book: AccountChanges | null
 }
 
-export function planRemoval(session: string, by: string, house: Household): Leaving {
+/** Where the logs of all that goes must end. */
+export type Ends = ReadonlyMap<string, number>
+
+export function planRemoval(session: string, by: string, house: Household, ends?: Ends): Leaving {
   checkId('session id', session)
   checkId('name of who removes it', by)
   const root = house.rootOf(session)
@@ -38,6 +43,8 @@ export function planRemoval(session: string, by: string, house: Household): Leav
   const leaving = new Set(sessions)
   let book: AccountChanges | null = null
   for (const id of sessions) {
+    if (ends && house.endOf(id) !== ends.get(id))
+      throw new Fault('conflict', `Session ${id} has grown since it was looked at. Nothing was removed.`)
     if (house.isDriven(id)) {
       throw new Fault('session_busy', `Session ${id} is being driven. Interrupt it, or try again when it rests.`)
     }

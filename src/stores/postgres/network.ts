@@ -4,7 +4,8 @@ import { steadyClock as clock } from '../plan/clock.ts'
 import { Connections } from './connect.ts'
 import { Ear } from './ear.ts'
 import type { ConnectOptions } from './hosts.ts'
-import { type Lag, News, type NewsOptions } from './news.ts'
+import type { Lag } from './lag.ts'
+import { News, type NewsOptions } from './news.ts'
 import { channelPost } from './post.ts'
 
 export type Network = {

@@ -4,6 +4,7 @@
 import type { Clock } from '../../ports/system.ts'
 import type { Connections } from './connect.ts'
 import type { Ear } from './ear.ts'
+import type { Lag } from './lag.ts'
 import { Patience } from './trouble.ts'
 
 const LOOK_EVERY_MS = 1_000
@@ -30,8 +31,6 @@ export type NewsOptions = {
   /** The store's clock, and who is told when something was committed that is heard of now. Absent: nobody measures. */
   readonly lag?: Lag
 }
-
-export type Lag = { readonly now: () => number; readonly heard: (committedAt: number) => void }
 
 /** `on`: when the first of it was committed, by the store's clock. */
 type Hint = {
@@ -148,7 +147,7 @@ export class News {
   #hear(text: string): void {
     const hint = hintOf(text)
     if (hint === null || hint.by === this.#options.connections.id) return
-    if (hint.on !== null && this.#started) this.#options.lag?.heard(hint.on)
+    if (hint.on !== null && this.#started) this.#options.lag?.hear(hint.on)
     // What this process committed is newer, unless the session is gone.
     const newer = hint.at?.filter(([session, seq]) => seq === 0 || seq > (this.#told.get(session) ?? 0))
     this.#gather(newer ?? null, hint.due)

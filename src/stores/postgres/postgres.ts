@@ -4,6 +4,7 @@ import type { Store } from '../../ports/store.ts'
 import { filled, optionsOf } from '../../options.ts'
 import { CONNECT_OPTIONS, type ConnectOptions, hostsOf } from './hosts.ts'
 import { network } from './network.ts'
+import type { FreedRooms } from './rooms.ts'
 import { PostgresStore } from './store.ts'
 import { checkSchemaName, SCHEMA_DEFAULT } from './texts.ts'
 
@@ -18,6 +19,8 @@ const checkOptions = optionsOf<PostgresOptions>('postgres', { ...CONNECT_OPTIONS
 export type PostgresDatabase = Store & {
   /** Why it takes no writes: it was moved to another store, or what is moved to it is not complete. Null: it does. */
   moved(): Promise<string | null>
+  /** Gives back the space of events whose sessions are all gone. Says which tables went, and which could not. */
+  freeRooms(): Promise<FreedRooms>
 }
 
 export function postgres(options: string | PostgresOptions): PostgresDatabase {

@@ -20,6 +20,7 @@ import { CLOCK_SLACK_MS, isLive, type Lease, missingSession } from '../plan/plan
 import { upcast } from '../plan/upcast.ts'
 import { SEQ_MAX } from './fetch.ts'
 import { cardOf, HEAD, type StoredRow } from './rows.ts'
+import { detachedOf } from './rooms.ts'
 import { SCHEMA_VERSION } from './schema.ts'
 import type { Sql, SqlValue } from './sql.ts'
 
@@ -56,7 +57,8 @@ const BOUNDED = piecesOf(`select k.seq, k.sum, k.body from (
     select b.*, sum(octet_length(b.body)) over w as bytes, row_number() over w as i from (${EVENTS}) b window w as (order by b.seq)
   ) k where k.bytes <= $4::float8 or k.i = 1`)
 
-export type Log = Page & { readonly n: number }
+/** `away`: the table with its events is not a part of the store now. */
+export type Log = Page & { readonly n: number; readonly away?: true }
 
 /** A log from `after` on, as far as it is good. With a bound on bytes it is one piece. */
 export async function readLog(sql: Sql, session: string, { after, limit, bytesMax }: Range): Promise<Log> {
@@ -78,12 +80,17 @@ export async function readLog(sql: Sql, session: string, { after, limit, bytesMa
     pieces.push(read.events)
     seq += read.events.length
     const damage = read.damage ?? damageAfter(piece, seq, read.sum)
+    const table = damage === MISSING && seq === 0 ? await detachedOf(sql, n) : null
+    if (table !== null) return { n, events: [], damaged: { seq: 1, reason: awayText(table) }, away: true }
     if (damage !== null) return { n, events: join(pieces), damaged: { seq: seq + 1, reason: damage } }
     if (seq >= last || bytesMax !== null) return { n, events: join(pieces) }
   }
 }
 
 const MISSING = 'the event is missing'
+
+const awayText = (table: string): string =>
+  `its events are in the table ${table}, which is not attached to this store. Attach it again, or restore it from where it is kept`
 
 function damageAfter({ end, end_sum: endSum }: Piece, seq: number, sum: number): string | null {
   return seq === end && sum !== endSum ? 'the log does not end as its session says' : null

@@ -4,7 +4,7 @@ import type { Removal } from '../../ports/store.ts'
 import { isOwnAccount, ownPrefixes } from '../plan/charges.ts'
 import { isStoreId } from '../plan/id.ts'
 import { isLive } from '../plan/plan.ts'
-import { type Household, planRemoval } from '../plan/removal.ts'
+import { type Ends, type Household, planRemoval } from '../plan/removal.ts'
 import { fetch, noWants } from './fetch.ts'
 import type { WorkerRow } from './rows.ts'
 import type { Sql } from './sql.ts'
@@ -19,12 +19,17 @@ const DONE =
 const REMOVE =
   'select session, agent, events, bytes, at, by from ~remove_sessions($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)'
 
-export type Removing = { readonly session: string; readonly by: string; readonly now: number }
+export type Removing = {
+  readonly session: string
+  readonly by: string
+  readonly now: number
+  readonly ends: Ends | undefined
+}
 
 /** `again`: it may be done already. */
 export async function removeSession(
   sql: Sql,
-  { session, by, now }: Removing,
+  { session, by, now, ends }: Removing,
   again: boolean,
 ): Promise<readonly Removal[]> {
   const [house, heads] = await look(sql, session, now)
@@ -33,7 +38,7 @@ export async function removeSession(
     const done = await sql.ask<Removal>('removed', DONE, [session, by, now])
     if (done.length > 0) return inOrder(done, session)
   }
-  const { sessions: gone, book } = planRemoval(session, by, house)
+  const { sessions: gone, book } = planRemoval(session, by, house, ends)
   const rows = gone.map((id) => heads.get(id))
   const prefixes = gone.flatMap(ownPrefixes)
   const found = await sql.ask<{ id: string }>('own accounts', ACCOUNTS, [prefixes])
@@ -82,6 +87,7 @@ async function look(sql: Sql, session: string, now: number) {
     hold: (key) => view.hold(key),
     holdsOf: (id) => view.holdsOf(id),
     rootOf: (id) => view.heads.get(id)?.root ?? null,
+    endOf: (id) => view.heads.get(id)?.seq ?? null,
     family: (root) => family.filter((each) => each.root === root && view.heads.get(each.id)).map(({ id }) => id),
     isDriven: (id) => {
       const lease = leaseOf(id)

@@ -28,11 +28,12 @@ import { Listeners } from '../plan/listeners.ts'
 import { needsOf } from '../plan/needs.ts'
 import { CLOCK_SLACK_MS, isAhead } from '../plan/plan.ts'
 import { checkQuery, queryOf } from '../plan/query.ts'
+import type { Ends } from '../plan/removal.ts'
 import type { Batch } from './batch.ts'
 import { ServerClock } from './clock.ts'
+import { Lag } from './lag.ts'
 import { Lane } from './lane.ts'
 import { migrate } from './migrate.ts'
-import type { Lag } from './news.ts'
 import { readPage } from './pages.ts'
 import {
   isAnyAhead,
@@ -55,6 +56,7 @@ import {
   readSent,
 } from './read.ts'
 import { removeSession } from './remove.ts'
+import { type FreedRooms, freeRooms } from './rooms.ts'
 import { hourOf } from './rows.ts'
 import { keepSnapshots, readSnapshot } from './snapshots.ts'
 import type { Connections, LaneSql, Sql } from './sql.ts'
@@ -105,7 +107,7 @@ export class PostgresStore implements Store {
   #taken = 0
   readonly #hints: Hints | null
   readonly #claims = { asked: 0, vain: 0 }
-  readonly #news = { heard: 0, missed: 0, lagMs: 0, lagMsMax: 0 }
+  readonly #lag = new Lag(() => this.now())
   readonly post?: () => Post
 
   constructor(connections: Connections, { schema = SCHEMA_DEFAULT, clock, hints, post }: PostgresStoreOptions = {}) {
@@ -113,8 +115,7 @@ export class PostgresStore implements Store {
     this.#clock = clock ?? null
     this.#schema = schema
     if (post) this.post = post
-    const lag = { now: () => this.now(), heard: (at: number) => this.#heardOf(at) }
-    this.#hints = hints?.((sessions, due) => this.heard(sessions, due), lag) ?? null
+    this.#hints = hints?.((sessions, due) => this.heard(sessions, due), this.#lag) ?? null
     this.#sql = laneInSchema(connections.lane, schema)
     this.#reader = inSchema(connections.reader, schema)
     this.#lane = new Lane({
@@ -171,10 +172,11 @@ export class PostgresStore implements Store {
     checkCount('after', after)
     checkCount('limit', limit)
     if (bytesMax !== undefined) checkCount('bytesMax', bytesMax)
-    const { n, ...page } = await this.#read((sql) =>
+    const { n, away, ...page } = await this.#read((sql) =>
       readLog(sql, session, { after, limit, bytesMax: bytesMax ?? null }),
     )
-    if (page.damaged) this.#lane.damaged.set(n, `event ${page.damaged.seq}: ${page.damaged.reason}`)
+    // What is only elsewhere may come back.
+    if (page.damaged && !away) this.#lane.damaged.set(n, `event ${page.damaged.seq}: ${page.damaged.reason}`)
     return page
   }
 
@@ -343,13 +345,13 @@ export class PostgresStore implements Store {
     return this.#read((sql) => readAddress(sql, session, this.now()))
   }
 
-  remove(session: string, by: string): Promise<readonly Removal[]> {
+  remove(session: string, by: string, ends?: Ends): Promise<readonly Removal[]> {
     let now: number | null = null
     return this.#write(() =>
       this.#lane.alone(async (again) => {
         // The same for all tries: the removal is found again by it.
         now ??= this.now()
-        const removed = await removeSession(this.#sql, { session, by, now }, again)
+        const removed = await removeSession(this.#sql, { session, by, now, ends }, again)
         for (const each of removed) {
           this.#lane.forget(each.session)
           this.#told.set(each.session, 0)
@@ -374,7 +376,12 @@ export class PostgresStore implements Store {
 
   get #met(): Omit<NetworkHealth, 'server'> {
     const { made: connects } = this.#connections
-    return { ...this.counts, connects, claims: { ...this.#claims }, news: { ...this.#news } }
+    return { ...this.counts, connects, claims: { ...this.#claims }, news: this.#lag.counts }
+  }
+
+  /** Gives back the space of events whose sessions are all gone. Says which tables went, and which could not. */
+  freeRooms(): Promise<FreedRooms> {
+    return this.#write(() => this.#lane.alone(() => freeRooms(this.#sql)))
   }
 
   /** Why it takes no writes: it was moved to another store, or what is moved to it is not complete. Null: it does. */
@@ -410,10 +417,10 @@ export class PostgresStore implements Store {
       const isNews = told !== undefined && (sessions === null ? seq !== told : seq > told || (seq === 0 && told > 0))
       if (isNews) this.#told.set(session, seq)
       if (isNews) this.#listeners.tell(session, null)
-      if (isNews && ends !== null) this.#missed(ends.get(session)?.at ?? null)
+      if (isNews && ends !== null) this.#lag.miss(ends.get(session)?.at ?? null)
       if (sessions !== null) this.#listeners.tellCard(session)
     }
-    if (due || (sessions === null && (await this.#isDueNews()))) this.#listeners.tellDue()
+    if (sessions === null ? await this.#isDueNews() : due) this.#listeners.tellDue()
   }
 
   /** Whether something is due, or the next time at which something will be is another than at the last comparison. */
@@ -422,21 +429,6 @@ export class PostgresStore implements Store {
     const before = this.#nextDue
     this.#nextDue = await this.nextDue()
     return this.#nextDue !== before || (this.#nextDue !== null && this.#nextDue <= this.now())
-  }
-
-  /** Told of something only now. Hints can be forged, and clocks differ by a little. */
-  #heardOf(committedAt: number): void {
-    const lagMs = Math.max(0, this.now() - committedAt)
-    if (!(lagMs <= LAG_MS_MAX)) return
-    this.#news.heard += 1
-    this.#news.lagMs += lagMs
-    this.#news.lagMsMax = Math.max(this.#news.lagMsMax, lagMs)
-  }
-
-  /** No hint had come. Null: it was removed, and nobody knows when. */
-  #missed(at: number | null): void {
-    this.#news.missed += 1
-    if (at !== null) this.#heardOf(at)
   }
 
   /** Where everything that is watched ends. Cards are told at once. */
@@ -493,8 +485,6 @@ export class PostgresStore implements Store {
   }
 }
 
-/** No news is as old: what says so is no measure. */
-const LAG_MS_MAX = 3_600_000
 /** So often the clock is read when the store is opened: the quickest answer tells it best. */
 const CLOCK_ASKED = 3
 const PAST_WORKERS = `update ~workers set until = $1::float8 where until - ttl > $1::float8 + ${CLOCK_SLACK_MS}`

@@ -14,10 +14,11 @@ import { maskOf } from './texts.ts'
 
 /** A column of the rows that a part writes: its name, its type, and its values. */
 type Column = readonly [name: string, type: string, values: readonly SqlValue[]]
-/** `guards`: how many rows it must find or make; null where it makes no difference. */
+/** `guards`: how many of its `size` rows it must find or make; null where it makes no difference. Columns are made for parts with rows. */
 type Part = {
   readonly key: string
-  readonly columns: readonly Column[]
+  readonly size: number
+  readonly columns: () => readonly Column[]
   readonly sql: string
   readonly guards: number | null
 }
@@ -25,26 +26,34 @@ type Part = {
 /** The end of a log as this process wrote it last. */
 export type Witness = { readonly session: string; readonly n: number; readonly seq: number; readonly sum: number }
 
+/** The text of a statement follows from the parts it has: each is made once. */
+const TEXTS = new Map<string, string>()
+
 /** Returns the time of the database. With a witness nothing is written to a database that does not know it: an older copy. */
 export async function write(sql: Sql, batch: Batch, witness: Witness | null): Promise<number> {
   const all = partsOf(batch, witness)
-  const parts = all.filter(isFilled)
-  const values: SqlValue[] = []
+  const parts = all.flatMap((part) => (part.size > 0 ? [{ ...part, columns: part.columns() }] : []))
+  const name = `write ${maskOf(all.map(({ size }) => size > 0))}`
+  const text = TEXTS.get(name) ?? textOf(parts)
+  TEXTS.set(name, text)
+  const values: SqlValue[] = parts.flatMap(({ columns }) => columns.map(([, , list]) => list))
+  values.push(parts.reduce((sum, { guards }) => sum + (guards ?? 0), 0))
+  const [row] = await sql.ask<{ now: number }>(name, text, values)
+  return row?.now ?? 0
+}
+
+type Filled = Omit<Part, 'columns'> & { readonly columns: readonly Column[] }
+
+function textOf(parts: readonly Filled[]): string {
+  let given = 0
   const withs = parts.flatMap(({ key, columns, sql: text }) => {
-    const from = columns.map(([, type, list]) => {
-      values.push(list)
-      return `$${values.length}::${type}[]`
-    })
+    const from = columns.map(([, type]) => `$${++given}::${type}[]`)
     const rows = `${key}_rows as (select * from unnest(${from.join(', ')}) r(${columns.map(([name]) => name).join(', ')}))`
     return [rows, `${key} as (${text.replaceAll('$rows', `${key}_rows r`)})`]
   })
-  const guarded = parts.filter(({ guards }) => guards !== null)
-  values.push(guarded.reduce((sum, { guards }) => sum + (guards ?? 0), 0))
-  const counts = guarded.map(({ key }) => `(select count(*) from ${key})`)
-  const text = `with ${withs.join(',\n')}
-    select 1 / (${['0', ...counts].join(' + ')} = $${values.length}::int)::int as good, extract(epoch from clock_timestamp())::float8 * 1000 as now`
-  const [row] = await sql.ask<{ now: number }>(`write ${maskOf(all.map(isFilled))}`, text, values)
-  return row?.now ?? 0
+  const counts = parts.flatMap(({ key, guards }) => (guards === null ? [] : [`(select count(*) from ${key})`]))
+  return `with ${withs.join(',\n')}
+    select 1 / (${['0', ...counts].join(' + ')} = $${given + 1}::int)::int as good, extract(epoch from clock_timestamp())::float8 * 1000 as now`
 }
 
 /** `r` is a witness. Its session still ends there, or went on, or was removed. */
@@ -65,7 +74,8 @@ function witnessPart({ changes }: Batch, witness: Witness | null): Part {
   const rows = witness === null || isGuarded ? [] : [witness]
   return {
     key: 'witness',
-    columns: [
+    size: rows.length,
+    columns: () => [
       column(rows, 'n', 'bigint', ({ n }) => n),
       column(rows, 'seq', 'int', ({ seq }) => seq),
       column(rows, 'sum', 'int', ({ sum }) => sum),
@@ -87,10 +97,6 @@ function partsOf(batch: Batch, witness: Witness | null): readonly Part[] {
   ]
 }
 
-function isFilled({ columns }: Part): boolean {
-  return (columns[0]?.[2].length ?? 0) > 0
-}
-
 const column = <T>(rows: readonly T[], name: string, type: string, of: (row: T) => SqlValue): Column => [
   name,
   type,
@@ -102,22 +108,15 @@ function byNumber(a: { readonly row: Row }, b: { readonly row: Row }): number {
   return a.row.n - b.row.n
 }
 
-const TURN = [
-  'seq',
-  'at',
-  'sum',
-  'epoch',
-  'worker',
-  'due',
-  'urgent',
-  'tries',
-  'trouble',
-  'status',
-  'root',
-  'agent',
-  'hour',
-]
-const TOLD = ['card', 'tokens', 'title', 'owner', 'folder', 'parent']
+const COLUMNS =
+  'seq at sum epoch worker due urgent tries trouble status root agent hour card tokens title owner folder parent'.split(
+    ' ',
+  )
+const SETS = COLUMNS.map((name) => (name === 'card' ? 'card = coalesce(r.card, s.card)' : `${name} = r.${name}`))
+const CHANGE = `update ~sessions s set v = s.v + 1, ${SETS.join(', ')} from $rows
+  where s.n = r.n and s.v = r.v and s.sum = r.was_sum returning 1`
+const MAKE = `insert into ~sessions (n, v, id, created, ${COLUMNS.join(', ')})
+  select n, 1, id, created, ${COLUMNS.join(', ')} from $rows on conflict do nothing returning 1`
 
 function rowColumns(rows: readonly Change[]): readonly Column[] {
   const of = (name: string, type: string, value: (row: Row, change: Change) => SqlValue): Column =>
@@ -150,34 +149,34 @@ function rowColumns(rows: readonly Change[]): readonly Column[] {
 function sessionParts(batch: Batch): readonly Part[] {
   const all = [...batch.changes].map(([id, change]) => ({ id, ...change })).sort(byNumber)
   const [changed, made] = [all.filter(({ was }) => was !== null), all.filter(({ was }) => was === null)]
-  const columns = [...TURN, ...TOLD]
-  const sets = columns.map((name) => (name === 'card' ? 'card = coalesce(r.card, s.card)' : `${name} = r.${name}`))
   const guards = [...batch.guards.values()].sort((a, b) => a - b)
   return [
     {
       key: 'changed',
-      columns: [
+      size: changed.length,
+      columns: () => [
         ...rowColumns(changed),
         column(changed, 'v', 'bigint', ({ was }) => was?.v ?? 0),
         column(changed, 'was_sum', 'int', ({ was }) => was?.sum ?? 0),
       ],
-      sql: `update ~sessions s set v = s.v + 1, ${sets.join(', ')} from $rows where s.n = r.n and s.v = r.v and s.sum = r.was_sum returning 1`,
+      sql: CHANGE,
       guards: changed.length,
     },
     {
       key: 'made',
-      columns: [
+      size: made.length,
+      columns: () => [
         ...rowColumns(made),
         column(made, 'id', 'text', ({ id }) => id),
         column(made, 'created', 'float8', ({ row }) => row.facts.created),
       ],
-      sql: `insert into ~sessions (n, v, id, created, ${columns.join(', ')})
-        select n, 1, id, created, ${columns.join(', ')} from $rows on conflict do nothing returning 1`,
+      sql: MAKE,
       guards: made.length,
     },
     {
       key: 'kept',
-      columns: [column(guards, 'n', 'bigint', (n) => n)],
+      size: guards.length,
+      columns: () => [column(guards, 'n', 'bigint', (n) => n)],
       sql: 'select s.n from $rows join ~sessions s on s.n = r.n for key share of s',
       guards: guards.length,
     },
@@ -192,13 +191,18 @@ function workerParts({ workers, endedLeases, isNewWorker, now }: Batch): readonl
   return [
     {
       key: 'ended',
-      columns: [column(ended, 'id', 'text', ([id]) => id), column(ended, 'until', 'float8', ([, until]) => until)],
+      size: ended.length,
+      columns: () => [
+        column(ended, 'id', 'text', ([id]) => id),
+        column(ended, 'until', 'float8', ([, until]) => until),
+      ],
       sql: 'select w.id from $rows join ~workers w on w.id = r.id and w.until = r.until for share of w',
       guards: ended.length,
     },
     {
       key: 'workers',
-      columns: [
+      size: rows.length,
+      columns: () => [
         column(rows, 'id', 'text', ([id]) => id),
         column(rows, 'until', 'float8', ([, { until }]) => until),
         column(rows, 'ttl', 'float8', ([, { ttlMs }]) => ttlMs),
@@ -215,7 +219,8 @@ function workerParts({ workers, endedLeases, isNewWorker, now }: Batch): readonl
     },
     {
       key: 'forgotten',
-      columns: [['before', 'float8', isNewWorker ? [now - WORKER_KEPT_MS] : []]],
+      size: isNewWorker ? 1 : 0,
+      columns: () => [['before', 'float8', [now - WORKER_KEPT_MS]]],
       sql: `delete from ~workers w using $rows where w.until < r.before and w.id <> all(select id from workers_rows)
         and not exists (select 1 from ~sessions s where s.worker = w.id)`,
       guards: null,
@@ -227,6 +232,11 @@ function workerParts({ workers, endedLeases, isNewWorker, now }: Batch): readonl
 const SAME =
   'a.held = r.was_held and a.spent = r.was_spent and a.assumed = r.was_assumed and a.cap is not distinct from r.was_cap'
 const CAP = 'case when r.sets then r.cap else a.cap end'
+const moved = (name: 'held' | 'spent' | 'assumed') =>
+  `${name} = case when ${SAME} then r.${name} else a.${name} + (r.${name} - r.was_${name}) end`
+const PAY = `update ~accounts a set cap = ${CAP}, ${moved('held')}, ${moved('spent')}, ${moved('assumed')} from $rows
+        where a.id = r.id and ((${SAME}) or (not r.exact and (r.asked = 0 or ${CAP} is null or a.held + a.spent + r.asked <= ${CAP})))
+        returning 1`
 
 /**
  * An account that others have changed since is changed by the difference, if what is asked for still fits. `exact`: it raised a limit,
@@ -245,12 +255,11 @@ function moneyParts(batch: Batch): readonly Part[] {
   })
   type Pair = (typeof known)[number]
   const of = (name: string, type: string, value: (pair: Pair) => SqlValue): Column => column(known, name, type, value)
-  const moved = (name: 'held' | 'spent' | 'assumed') =>
-    `${name} = case when ${SAME} then r.${name} else a.${name} + (r.${name} - r.was_${name}) end`
   return [
     {
       key: 'accounts',
-      columns: [
+      size: known.length,
+      columns: () => [
         of('id', 'text', ({ row }) => row.id),
         of('sets', 'boolean', ({ row, was }) => row.limit !== was.limit),
         of('cap', 'float8', ({ row }) => row.limit),
@@ -264,14 +273,13 @@ function moneyParts(batch: Batch): readonly Part[] {
         of('asked', 'float8', ({ row }) => batch.asked.get(row.id) ?? 0),
         of('exact', 'boolean', ({ row }) => batch.raised.has(row.id)),
       ],
-      sql: `update ~accounts a set cap = ${CAP}, ${moved('held')}, ${moved('spent')}, ${moved('assumed')} from $rows
-        where a.id = r.id and ((${SAME}) or (not r.exact and (r.asked = 0 or ${CAP} is null or a.held + a.spent + r.asked <= ${CAP})))
-        returning 1`,
+      sql: PAY,
       guards: known.length,
     },
     {
       key: 'opened',
-      columns: [
+      size: fresh.length,
+      columns: () => [
         column(fresh, 'id', 'text', ({ id }) => id),
         column(fresh, 'cap', 'float8', ({ limit }) => limit),
         column(fresh, 'held', 'float8', ({ held }) => held),
@@ -283,7 +291,11 @@ function moneyParts(batch: Batch): readonly Part[] {
     },
     {
       key: 'raised',
-      columns: [column(raised, 'id', 'text', ({ id }) => id), column(raised, 'spent', 'float8', ({ spent }) => spent)],
+      size: raised.length,
+      columns: () => [
+        column(raised, 'id', 'text', ({ id }) => id),
+        column(raised, 'spent', 'float8', ({ spent }) => spent),
+      ],
       sql: 'select a.id from $rows join ~accounts a on a.id = r.id and a.spent = r.spent for share of a',
       guards: raised.length,
     },
@@ -305,19 +317,22 @@ function holdParts(batch: Batch): readonly Part[] {
   return [
     {
       key: 'held',
-      columns: columnsOf(made),
+      size: made.length,
+      columns: () => columnsOf(made),
       sql: 'insert into ~holds select * from $rows on conflict do nothing returning 1',
       guards: made.length,
     },
     {
       key: 'reheld',
-      columns: columnsOf(changed),
+      size: changed.length,
+      columns: () => columnsOf(changed),
       sql: `update ~holds h set amount = r.amount, accounts = r.accounts, session = r.session from $rows where h.key = r.key returning 1`,
       guards: changed.length,
     },
     {
       key: 'closed',
-      columns: [column(closed, 'key', 'text', ({ key }) => key)],
+      size: closed.length,
+      columns: () => [column(closed, 'key', 'text', ({ key }) => key)],
       sql: 'delete from ~holds h using $rows where h.key = r.key returning 1',
       guards: closed.length,
     },
@@ -330,13 +345,15 @@ function blobParts({ blobs, refs }: Batch): readonly Part[] {
   return [
     {
       key: 'locked',
-      columns: [['one', 'int', refs.length > 0 ? [1] : []]],
+      size: Math.min(1, refs.length),
+      columns: () => [['one', 'int', [1]]],
       sql: `select pg_advisory_xact_lock_shared(${lockKey('blobs')}) from $rows`,
-      guards: refs.length > 0 ? 1 : null,
+      guards: 1,
     },
     {
       key: 'blobs',
-      columns: [
+      size: rows.length,
+      columns: () => [
         column(rows, 'hash', 'text', ({ hash }) => hash),
         column(rows, 'media', 'text', ({ media }) => media),
         column(rows, 'sum', 'int', ({ data }) => crc32(data) | 0),
@@ -347,7 +364,8 @@ function blobParts({ blobs, refs }: Batch): readonly Part[] {
     },
     {
       key: 'refs',
-      columns: [column(refs, 'hash', 'text', ({ hash }) => hash), column(refs, 'n', 'bigint', ({ n }) => n)],
+      size: refs.length,
+      columns: () => [column(refs, 'hash', 'text', ({ hash }) => hash), column(refs, 'n', 'bigint', ({ n }) => n)],
       sql: 'insert into ~blob_refs select distinct * from $rows on conflict do nothing',
       guards: null,
     },
@@ -365,7 +383,8 @@ function logParts(batch: Batch): readonly Part[] {
   return [
     {
       key: 'events',
-      columns: [
+      size: events.length,
+      columns: () => [
         column(events, 'n', 'bigint', ({ n }) => n),
         column(events, 'seq', 'int', ({ seq }) => seq),
         column(events, 'sum', 'int', ({ sum }) => sum),
@@ -376,7 +395,8 @@ function logParts(batch: Batch): readonly Part[] {
     },
     {
       key: 'letters',
-      columns: [
+      size: letters.length,
+      columns: () => [
         column(letters, 'n', 'bigint', ({ n }) => n),
         column(letters, 'id', 'text', ({ id }) => id),
         column(letters, 'seq', 'int', ({ seq }) => seq),
@@ -386,13 +406,18 @@ function logParts(batch: Batch): readonly Part[] {
     },
     {
       key: 'forks',
-      columns: [column(forks, 'n', 'bigint', ({ n }) => n), column(forks, 'origin', 'text', ({ origin }) => origin)],
+      size: forks.length,
+      columns: () => [
+        column(forks, 'n', 'bigint', ({ n }) => n),
+        column(forks, 'origin', 'text', ({ origin }) => origin),
+      ],
       sql: 'insert into ~forks select * from $rows',
       guards: null,
     },
     {
       key: 'labels',
-      columns: [
+      size: labels.length,
+      columns: () => [
         column(labels, 'name', 'text', ([, name]) => name),
         column(labels, 'value', 'text', ([, , value]) => value),
         column(labels, 'n', 'bigint', ([n]) => n),
@@ -402,9 +427,10 @@ function logParts(batch: Batch): readonly Part[] {
     },
     {
       key: 'finds',
-      columns: [
+      size: found.length,
+      columns: () => [
         column(found, 'n', 'bigint', ([, { row }]) => row.n),
-        column(found, 'text', 'text', ([session, { row }]) => textOf(session, row, cardIn(row.card))),
+        column(found, 'text', 'text', ([session, { row }]) => foundText(session, row, cardIn(row.card))),
       ],
       sql: 'insert into ~finds select * from $rows on conflict (n) do update set text = excluded.text',
       guards: null,
@@ -418,7 +444,8 @@ function snapshotParts(batch: Batch): readonly Part[] {
   return [
     {
       key: 'snapshots',
-      columns: [
+      size: snapshots.length,
+      columns: () => [
         column(snapshots, 'n', 'bigint', ([, { n }]) => n),
         column(snapshots, 'seq', 'int', ([, { seq }]) => seq),
         column(snapshots, 'version', 'float8', ([, { version }]) => version),
@@ -431,7 +458,8 @@ function snapshotParts(batch: Batch): readonly Part[] {
     },
     {
       key: 'spare',
-      columns: [
+      size: snapshots.length,
+      columns: () => [
         column(snapshots, 'n', 'bigint', ([, { n }]) => n),
         column(snapshots, 'seq', 'int', ([, { seq }]) => seq),
       ],
@@ -447,6 +475,6 @@ function isRenamed(row: Row, was: Row): boolean {
   return row.facts.title !== was.facts.title || row.facts.owner !== was.facts.owner || row.agent !== was.agent
 }
 
-function textOf(session: string, { agent, facts }: Row, card: Card | null): string {
+function foundText(session: string, { agent, facts }: Row, card: Card | null): string {
   return findable({ session, agent, title: facts.title, labels: card?.labels ?? {} })
 }

@@ -23,7 +23,7 @@ import {
   type Trouble,
   type View,
 } from '../plan/plan.ts'
-import { type Household, planRemoval } from '../plan/removal.ts'
+import { type Ends, type Household, planRemoval } from '../plan/removal.ts'
 import type { SqlValue } from './driver.ts'
 import { readAccount, readBodies, unsound } from './read.ts'
 import { dropAccounts, dropEvents, dropSession, type Left } from './remove.ts'
@@ -145,6 +145,10 @@ export class Batch implements View, Household {
 
   family(root: string): readonly string[] {
     return (this.#sql.family.all(root) as { id: string }[]).map(({ id }) => id)
+  }
+
+  endOf(session: string): number | null {
+    return this.#row(session)?.seq ?? null
   }
 
   isDriven(session: string): boolean {
@@ -281,12 +285,12 @@ export class Batch implements View, Household {
   }
 
   /** Written at once, but for the events: what is asked after it finds the session gone. */
-  remove(session: string, by: string): readonly Removal[] {
+  remove(session: string, by: string, ends?: Ends): readonly Removal[] {
     for (const [id, { row }] of this.#changes) {
       // What is not in the file yet cannot be taken out of it: then each is done alone, in its turn.
       if (id === session || row.root === session) throw new Error(`${session} is removed together with what it grew by`)
     }
-    const { sessions, book } = planRemoval(session, by, this)
+    const { sessions, book } = planRemoval(session, by, this, ends)
     if (book) this.#pay(book)
     this.#anyRemoved = true
     return sessions.map((id) => {

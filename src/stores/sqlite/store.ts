@@ -19,6 +19,7 @@ import type {
   StoreHealth,
   Write,
 } from '../../ports/store.ts'
+import type { Ends } from '../plan/removal.ts'
 import type { Clock } from '../../ports/system.ts'
 import { checkCount } from '../plan/count.ts'
 import { checkQuery, queryOf } from '../plan/query.ts'
@@ -261,8 +262,8 @@ export class SqliteStore implements Store {
     return this.#open.connection
   }
 
-  async remove(session: string, by: string): Promise<readonly Removal[]> {
-    const removed = await this.#write((batch) => batch.remove(session, by), session)
+  async remove(session: string, by: string, ends?: Ends): Promise<readonly Removal[]> {
+    const removed = await this.#write((batch) => batch.remove(session, by, ends), session)
     // Of many that are removed together, one makes the file smaller for all.
     this.#shrinking ??= this.#shrink().finally(() => {
       this.#shrinking = null
