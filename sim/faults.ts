@@ -28,7 +28,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'money is held for a session that another worker has',
-    seed: 267,
+    seed: 457,
     file: 'src/riders/money/budgeted-model.ts',
     find: 'this.#cache.epoch || undefined',
     replace: 'undefined',
@@ -47,14 +47,14 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'off by one: one tool call too many',
-    seed: 34,
+    seed: 2,
     file: 'src/kernel/fold.ts',
     find: 'calls > run.limits.toolCalls',
     replace: 'calls > run.limits.toolCalls + 1',
   },
   {
     name: 'each wrong call of a reply uses up a retry',
-    seed: 42,
+    seed: 4,
     file: 'src/kernel/retries.ts',
     find: 'if (turn.retried?.includes(tool)) return',
     replace: 'if (turn.retried?.includes(`${tool} `)) return',
@@ -68,7 +68,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a run goes back to what the run before it chose for itself',
-    seed: 4,
+    seed: 1,
     file: 'src/effects/epoch.ts',
     find: 'last.since === undefined ? last :',
     replace: "last.since === undefined || last.options !== undefined ? { ...last, model: 'simulated' } :",
@@ -81,13 +81,14 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'an approval is not bound to the action shown',
+    seed: 8,
     file: 'src/kernel/ledger.ts',
     find: 'if (digest !== e.digest) return',
     replace: 'if (digest === null) return',
   },
   {
     name: 'the last decision stands instead of the first',
-    seed: 4,
+    seed: 1,
     file: 'src/kernel/ledger.ts',
     find: "if (call?.state.type !== 'asked' || call.proposal.gate?.type !== 'ask') return",
     replace:
@@ -95,21 +96,21 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a no does not end a yes for the run',
-    seed: 213,
+    seed: 64,
     file: 'src/kernel/ledger.ts',
     find: 'run.said = { yes: [], denied: [...said.denied,',
     replace: 'run.said = { yes: said.yes, denied: [...said.denied,',
   },
   {
     name: 'a no to a child is not told to its parent',
-    seed: 10,
+    seed: 2,
     file: 'src/riders/children/children.ts',
     find: '...(end.denied ? { denied: true } : {}),',
     replace: '',
   },
   {
     name: 'a decision counts under a yes that was never for the run',
-    seed: 10,
+    seed: 4,
     file: 'src/kernel/ledger.ts',
     find: '!coverersOf(call, said).some((yes) => yes.call === e.under)) return',
     replace: 'said.yes.length > 99) return',
@@ -136,6 +137,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'an interrupt forgets the input that waits',
+    seed: 2,
     file: 'src/kernel/result.ts',
     find: 'i.seq < s.stop || (i.seq < opened',
     replace: '(i.seq < opened',
@@ -148,6 +150,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'input that arrives during a request is taken for shown',
+    seed: 13,
     file: 'src/kernel/fold.ts',
     find: 's.inputs = s.inputs.filter((input) => !e.shows.includes(input.seq))',
     replace: 's.inputs = []',
@@ -178,7 +181,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'completed while steering waits',
-    seed: 3,
+    seed: 2,
     file: 'src/kernel/next.ts',
     find: "verdict?.type === 'final' && inputs.length === 0",
     replace: "verdict?.type === 'final'",
@@ -197,7 +200,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a child may be one deeper',
-    seed: 9,
+    seed: 1,
     file: 'src/effects/admit-reply.ts',
     find: 'if (depth + 1 > most) {',
     replace: 'if (depth > most) {',
@@ -217,7 +220,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a child that was answered too late owes its parent nothing',
-    seed: 271,
+    seed: 5,
     file: 'src/riders/children/children.ts',
     find: 'parent && !parent.detached ? indebted',
     replace: 'parent && plan.at < 0 ? indebted',
@@ -231,7 +234,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a child is not told that nobody waits for it any more',
-    seed: 22,
+    seed: 6,
     file: 'src/riders/children/children.ts',
     find: "if (call?.state.type === 'outside') dismissed(",
     replace: "if (call?.state.type === 'running') dismissed(",
@@ -250,7 +253,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'an attempt that is over goes on asking hooks',
-    seed: 68,
+    seed: 296,
     file: 'src/riders/hooks/hooks.ts',
     find: 'if (!wanted()) return null',
     replace: "if (event.session === '') return null",
@@ -263,21 +266,21 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a strict hook that fails ends nothing',
-    seed: 8,
+    seed: 6,
     file: 'src/kernel/limits.ts',
     find: 'if (run.ends !== null) return',
     replace: "if (run.ends === '') return",
   },
   {
     name: 'a result that its hook never saw is shown',
-    seed: 14,
+    seed: 1,
     file: 'src/effects/run-call.ts',
     find: 'return resultOf(call, { ...done, output: WITHHELD }, [], { redactor, context })',
     replace: 'return resultOf(call, done, context.kept, { redactor, context })',
   },
   {
     name: 'what a hook lets go starts although the session is paused',
-    seed: 307,
+    seed: 33,
     file: 'src/engine/commit.ts',
     find: 'ready && s.run !== null && !s.paused &&',
     replace: 'ready && s.run !== null &&',
@@ -305,7 +308,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a budget counts what is spent, and not what is held',
-    seed: 44,
+    seed: 29,
     file: 'src/stores/plan/charges.ts',
     find: 'account.held + account.spent + amount > account.limit',
     replace: 'account.spent + amount > account.limit',
