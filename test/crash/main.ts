@@ -3,7 +3,7 @@
 // With `--trees` each round is a parent with twenty children, and the kills fall where children are made, end and report (trees.ts).
 // It shows safety against the death of a process. It shows nothing about power loss: the page cache survives a SIGKILL.
 // With `--store postgres` the same on a server that it starts itself, under four workers, one of them killed a round; with
-// `--kill-server` each fourth round kills the server instead, and every other time a worker with it.
+// `--kill-server` each fourth round kills the server instead, and about half of the time a worker with it.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { argumentsOf, refuse, wholeNumber } from '../../sim/arguments.ts'
 import { noPostgres, Server } from '../postgres/server.ts'
