@@ -37,6 +37,7 @@ import { migrate } from './migrate.ts'
 import { readPage } from './pages.ts'
 import {
   isAnyAhead,
+  type Log,
   readAccount,
   readAddress,
   readAhead,
@@ -172,9 +173,11 @@ export class PostgresStore implements Store {
     checkCount('after', after)
     checkCount('limit', limit)
     if (bytesMax !== undefined) checkCount('bytesMax', bytesMax)
-    const { n, away, ...page } = await this.#read((sql) =>
-      readLog(sql, session, { after, limit, bytesMax: bytesMax ?? null }),
-    )
+    const log = (): Promise<Log> =>
+      this.#read((sql) => readLog(sql, session, { after, limit, bytesMax: bytesMax ?? null }))
+    const first = await log()
+    // As in the lane: a table that was made just then may not have been seen.
+    const { n, away, ...page } = first.damaged && !first.away ? await log() : first
     // What is only elsewhere may come back.
     if (page.damaged && !away) this.#lane.damaged.set(n, `event ${page.damaged.seq}: ${page.damaged.reason}`)
     return page
