@@ -122,7 +122,7 @@ describe('the comparison of parents and children', () => {
     const closed = changed('s', (events) => [
       ...events,
       { ...word, seq: last.seq + 1, at: last.at + 5_000, epoch: 0 } as Event,
-      { type: 'session.closed', seq: last.seq + 2, at: last.at + 9_000, epoch: last.epoch } as Event,
+      { type: 'session.closed', seq: last.seq + 2, at: last.at + 9_000, epoch: last.epoch },
     ])
     const endsAfter = (ms: number) =>
       new Map(

@@ -40,7 +40,7 @@ describe.skipIf(noPostgres)('the lane of a Postgres store', () => {
     const lane = new Lane({ sql, now: () => 0, heardNow: () => 0, askedAt: () => 0, after: () => {} })
     for (let hops = 0; hops < 20; hops++) {
       await lane.alone(async () => {})
-      for (let i = 0; i < hops; i++) await null
+      for (let i = 0; i < hops; i++) await Promise.resolve()
       await lane.alone(async () => {})
     }
   })
