@@ -91,6 +91,7 @@ function compile(root: string, what: { readonly include: readonly string[] } | {
     rootDir: '.',
     noEmitOnError: false,
     noCheck: true,
+    incremental: false,
     noResolve: 'files' in what,
   }
   const config = { extends: resolve('tsconfig.json'), compilerOptions, include: [], ...what }
