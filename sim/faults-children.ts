@@ -2,7 +2,7 @@
 export const CHILD_FAULTS = [
   {
     name: 'a detached child that waits for money says that it ended',
-    seed: 4,
+    seed: 13,
     file: 'src/riders/children/children.ts',
     find: 'if (!parent || isBroke(end.outcome)) return []',
     replace: 'if (!parent || (isBroke(end.outcome) && !parent.detached)) return []',
@@ -21,34 +21,35 @@ export const CHILD_FAULTS = [
   },
   {
     name: 'a report is lost when no sibling works',
+    seed: 8,
     file: 'src/riders/children/children.ts',
     find: 'const sends = plan.write.sends?.map((send) =>',
     replace: 'const sends = plan.write.sends?.slice(1).map((send) =>',
   },
   {
     name: 'a question is reported under another id each time',
-    seed: 10,
+    seed: 1,
     file: 'src/riders/children/children.ts',
     find: 'reportOf({ id, session }, asked.key, {',
     replace: 'reportOf({ id, session }, `${asked.key}${session.seq}`, {',
   },
   {
     name: 'a report does not say that somebody said no',
-    seed: 10,
+    seed: 11,
     file: 'src/riders/children/children.ts',
     find: 'const no = denied ? { denied: true as const } : {}',
     replace: 'const no = denied ? {} : {}',
   },
   {
     name: 'a stop does not reach detached children',
-    seed: 2,
+    seed: 1,
     file: 'src/riders/children/children.ts',
     find: 'return more.length === 0 ? plan : withSends(plan, [...told, ...more])',
     replace: 'return more.length >= 0 ? plan : withSends(plan, [...told, ...more])',
   },
   {
     name: 'the depth of a child that is spawned below another is not checked',
-    seed: 9,
+    seed: 21,
     file: 'src/effects/orders.ts',
     find: "return placed.gate?.type === 'refuse' ? placed : null",
     replace: "return placed.gate?.type === 'refuse' && !admitting.cache.session.parent ? placed : null",
@@ -76,7 +77,7 @@ export const CHILD_FAULTS = [
   },
   {
     name: 'a phase begins when one of those before it is done',
-    seed: 33,
+    seed: 5,
     file: 'src/graphs/route.ts',
     find: 'const all = from.every((name) => here.includes(name))',
     replace: 'const all = from.some((name) => here.includes(name))',

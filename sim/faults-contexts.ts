@@ -2,7 +2,7 @@
 export const CONTEXT_FAULTS = [
   {
     name: 'a pin is cut away',
-    seed: 24,
+    seed: 44,
     file: 'src/kernel/transcript.ts',
     find: "else if (seen.role === 'user' && seen.pin) front.push(seen)",
     replace: "else if (seen.role === 'user' && seen.pin && seen.seq < 0) front.push(seen)",
@@ -15,14 +15,14 @@ export const CONTEXT_FAULTS = [
   },
   {
     name: 'a context is cut again without a reply between',
-    seed: 199,
+    seed: 174,
     file: 'src/effects/compact.ts',
     find: 'const cut = fill.cut ? null : cutOf(',
     replace: 'const cut = cutOf(',
   },
   {
     name: 'a context is compacted whatever failed before',
-    seed: 55,
+    seed: 64,
     file: 'src/effects/compact.ts',
     find: 'if (fill.failures >= FAILURES_MAX) return full',
     replace: 'if (fill.failures < 0) return full',

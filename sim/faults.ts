@@ -163,6 +163,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'the same message twice is two messages',
+    seed: 2,
     file: 'src/stores/plan/plan.ts',
     find: 'if (!known) return 0',
     replace: 'if (!known || known.seq > 0) return 0',
@@ -181,7 +182,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'completed while steering waits',
-    seed: 2,
+    seed: 6,
     file: 'src/kernel/next.ts',
     find: "verdict?.type === 'final' && inputs.length === 0",
     replace: "verdict?.type === 'final'",
@@ -220,14 +221,14 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a child that was answered too late owes its parent nothing',
-    seed: 5,
+    seed: 234,
     file: 'src/riders/children/children.ts',
     find: 'parent && !parent.detached ? indebted',
     replace: 'parent && plan.at < 0 ? indebted',
   },
   {
     name: 'two calls answer one question of a child',
-    seed: 56,
+    seed: 136,
     file: 'src/effects/admit-reply.ts',
     find: 'if (taken.has(once))',
     replace: 'if (taken.has(once) && calls.length > 100)',
@@ -273,7 +274,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a result that its hook never saw is shown',
-    seed: 1,
+    seed: 21,
     file: 'src/effects/run-call.ts',
     find: 'return resultOf(call, { ...done, output: WITHHELD }, [], { redactor, context })',
     replace: 'return resultOf(call, done, context.kept, { redactor, context })',
@@ -294,7 +295,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a pause ends with its run, though more waits',
-    seed: 91,
+    seed: 144,
     file: 'src/kernel/fold.ts',
     find: 's.paused &&= s.inputs.length > 0',
     replace: 's.paused = false',
@@ -328,14 +329,14 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'the breaker forgets what failed before its worker was lost',
-    seed: 15,
+    seed: 24,
     file: 'src/engine/session-cache.ts',
     find: 'this.#guard?.take(event)\n        this.keep(event)',
     replace: "if (event.type !== 'agent.tool_result') this.#guard?.take(event)\n        this.keep(event)",
   },
   {
     name: 'a reply that was superseded is taken when it arrives late',
-    seed: 5,
+    seed: 4,
     file: 'src/engine/commit.ts',
     find: 'stop === null ? landing : stoppedReply(landing, stop)',
     replace: 'stop !== null || landing ? landing : stoppedReply(landing, stop)',
@@ -356,6 +357,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a wake is lost in an outage',
+    seed: 8,
     file: 'src/kernel/fold.ts',
     find: 'countFailure(run, e, at)',
     replace: 'countFailure(run, e, at)\n  s.wakes = []',
@@ -369,7 +371,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a wake is lost when its run cannot begin',
-    seed: 29,
+    seed: 33,
     file: 'src/kernel/retries.ts',
     find: "assert(s.run === null, 'a run was deferred inside a run')",
     replace: 's.wakes = []',
@@ -389,33 +391,35 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a cut answer is no counted attempt',
-    seed: 14,
+    seed: 7,
     file: 'src/kernel/retries.ts',
     find: 'if (e.partial !== undefined) run.cuts += 1',
     replace: 'run.cuts += 0',
   },
   {
     name: 'one request too many after the last token',
-    seed: 9,
+    seed: 1,
     file: 'src/riders/guard/guard.ts',
     find: 'this.#tokens >= tokens)',
     replace: 'this.#tokens >= tokens * 2)',
   },
   {
     name: 'an imported approval counts',
+    seed: 6,
     file: 'src/kernel/session.ts',
     find: 's.run.foreign = true',
     replace: 's.run.foreign = false',
   },
   {
     name: 'an imported session goes on by itself',
+    seed: 6,
     file: 'src/kernel/next.ts',
     find: "if (s.held) return rest('resume')",
     replace: "if (s.held && s.seq < 0) return rest('resume')",
   },
   {
     name: 'what is open in a fork goes on as it was decided in the other session',
-    seed: 5,
+    seed: 8,
     file: 'src/sessions/fork.ts',
     find: '...more, foreign: true }',
     replace: '...more }',
@@ -429,6 +433,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'what ran once elsewhere is asked about, and run again',
+    seed: 29,
     file: 'src/effects/review.ts',
     find: "if (state.type !== 'running') return false",
     replace: "if (state.type !== 'asked') return false",
@@ -449,7 +454,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a call starts beside a sibling that is asked about again',
-    seed: 445,
+    seed: 11,
     file: 'src/engine/commit.ts',
     find: ' && !waitsForSibling(s, landing)',
     replace: '',
@@ -463,14 +468,14 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a member that died keeps its card',
-    seed: 2,
+    seed: 4,
     file: 'src/boards/verbs.ts',
     find: "return card.phase === 'resting' ? 'has ended its run' : null",
     replace: 'return null',
   },
   {
     name: 'what is said of an ended claim counts for the claim after it',
-    seed: 36,
+    seed: 66,
     file: 'src/boards/shared.ts',
     find: ' && card.attempts === attempt\n    return is',
     replace: '\n    return is',
