@@ -156,7 +156,7 @@ describe('connections', () => {
     // The end of the body may come a little later than the end that the provider says.
     const slow = await served((_request, response) => {
       response.writeHead(200, STREAMED).write(ANSWER)
-      setTimeout(() => response.end(': bye\n\n'), 100)
+      setTimeout(() => response.end(': bye\n\n'), 20)
     })
     let others = 0
     slow.server.on('connection', () => {
