@@ -7,28 +7,16 @@ import type { Source } from '../../src/stores/move/rows.ts'
 import { postgresSource } from '../../src/stores/postgres/move.ts'
 import { postgres } from '../../src/stores/postgres/postgres.ts'
 import { sqliteSource } from '../../src/stores/sqlite/move.ts'
-import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
-import { begin, note, write } from '../contract/fixture.ts'
+import { begin } from '../contract/fixture.ts'
 import { noPostgres, PASSWORD } from '../postgres/server.ts'
 import { database } from '../postgres/stage.ts'
 import { until } from '../until.ts'
+import { fill } from './filled.ts'
 import { stageOfEach } from './scripted.ts'
 
 const { stage } = stageOfEach()
 
 const SESSIONS = 100
-const EVENTS = 500
-const TEXT = 'A note that is as long as notes are. '.repeat(8)
-
-async function fill(file: string): Promise<void> {
-  const store = sqlite(file)
-  for (let i = 0; i < SESSIONS; i++) {
-    const owner = await begin(store, `session-${i}`)
-    const notes = Array.from({ length: EVENTS }, (_, at) => note(`${i}.${at}: ${TEXT}`))
-    await write(store, owner, notes, { release: true })
-  }
-  await store.close()
-}
 
 type Seen = { readonly digest: string; readonly moved: boolean }
 async function seen(opening: Promise<Source>): Promise<Seen> {
@@ -47,7 +35,7 @@ const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false 
 describe.skipIf(noPostgres)('without Postgres on this machine these are skipped', () => {
   it('B-PGMOVE-9: killed in the middle, to a database or from one, the source is whole; then the same move comes to its end', async () => {
     const file = join(stage.home, 'terret.db')
-    await fill(file)
+    await fill(file, SESSIONS)
     const { digest } = await seen(sqliteSource(file))
     const { server, name, url } = await database()
     /** Resolves when the move got so far; it is killed then. */

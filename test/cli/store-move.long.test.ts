@@ -5,25 +5,14 @@ import { expect, it } from 'vitest'
 import { Digest } from '../../src/stores/move/digest.ts'
 import { sqliteSource, sqliteTarget } from '../../src/stores/sqlite/move.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
-import { begin, note, write } from '../contract/fixture.ts'
+import { begin } from '../contract/fixture.ts'
 import { until } from '../until.ts'
+import { fill } from './filled.ts'
 import { stageOfEach } from './scripted.ts'
 
 const { stage } = stageOfEach()
 
 const SESSIONS = 200
-const EVENTS = 500
-const TEXT = 'A note that is as long as notes are. '.repeat(8)
-
-async function fill(file: string): Promise<void> {
-  const store = sqlite(file)
-  for (let i = 0; i < SESSIONS; i++) {
-    const owner = await begin(store, `session-${i}`)
-    const notes = Array.from({ length: EVENTS }, (_, at) => note(`${i}.${at}: ${TEXT}`))
-    await write(store, owner, notes, { release: true })
-  }
-  await store.close()
-}
 
 /** Of everything in it, as a source sees it; and whether it was moved. */
 async function sourceOf(file: string): Promise<{ readonly digest: string; readonly moved: boolean }> {
@@ -53,7 +42,7 @@ async function isArriving(file: string): Promise<boolean> {
 
 it('B-MOVE-12: killed at any point, the source is whole and goes on; then the same move comes to its end', async () => {
   const from = join(stage.home, 'terret.db')
-  await fill(from)
+  await fill(from, SESSIONS)
   const { digest } = await sourceOf(from)
   const whole = written(from)
   const points: readonly [string, (to: string) => boolean | Promise<boolean>][] = [
