@@ -1,5 +1,5 @@
 // A result that is still long after the content router: what a summarizer is asked about it, which of its answers counts, and the cut
-// to a budget of bytes. Pure: the model is asked in effects/summarized-result.ts.
+// to a budget of bytes. Pure: the model is asked in effects/results/summarized-result.ts.
 import type { Json } from '../kernel/content.ts'
 import type { Reply } from '../ports/model.ts'
 import { clip } from '../tools/core/bound.ts'

@@ -204,7 +204,7 @@ export class CallRunner {
   }
 
   async #shorter(cache: SessionCache, agent: Agent, by: Shortening, call: Call, ran: Ran<Ended>): Promise<Landing> {
-    const { shorterResult } = await import('./shorter-result.ts')
+    const { shorterResult } = await import('./results/shorter-result.ts')
     const services = this.#services
     const { redactor } = services
     const { done, context, flight } = ran

@@ -3,7 +3,7 @@
 import type { Event } from '../kernel/event.ts'
 import { isBroke } from '../view/pending.ts'
 import { heldText, settle } from '../riders/children/tree.ts'
-import { LogFollower } from './log-follower.ts'
+import { LogFollower } from './follow/log-follower.ts'
 import { pendingOf } from './look/pending.ts'
 import { windowOfRun } from './meter.ts'
 import { Collector, type Result } from './result.ts'

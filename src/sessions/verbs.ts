@@ -24,7 +24,7 @@ import type { ListedPage, PageOptions } from './paging/page.ts'
 import type { Completed, Result } from './result.ts'
 import type { Strictness } from './run-failed.ts'
 import type { ChildRow, Spawned, SpawnOptions } from './children.ts'
-import type { StreamEvent } from './stream.ts'
+import type { StreamEvent } from './follow/stream.ts'
 import type { UndoneCall } from './undo.ts'
 import type {
   Answer,

@@ -1,6 +1,6 @@
 // Reading a session for a page: its log as it is now, and its stream item by item. A page that leaves changes nothing but its reading.
 import { Fault } from '../kernel/failure.ts'
-import type { StreamEvent } from '../sessions/stream.ts'
+import type { StreamEvent } from '../sessions/follow/stream.ts'
 import type { RunStream, Session } from '../sessions/verbs.ts'
 import { logOf, readPosition } from './position.ts'
 import { type Item, Teller } from './teller.ts'

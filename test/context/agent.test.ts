@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { compressedResult } from '../../src/effects/compressed-result.ts'
-import { KeptOriginal } from '../../src/effects/kept-original.ts'
+import { compressedResult } from '../../src/effects/results/compressed-result.ts'
+import { KeptOriginal } from '../../src/effects/results/kept-original.ts'
 import {
   defineTool,
   type Event,

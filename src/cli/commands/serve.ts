@@ -41,7 +41,7 @@ export function serve(call: Call): Promise<number> {
   })
 }
 
-/** An address that others reach needs the names it is called by there: any other name is a page that plays this server. */
+/** An address that other machines reach needs a list of its host names: a request with another name may be a DNS rebinding attack. */
 function listensOn(call: Call): Listening {
   const address = call.text('host') ?? '127.0.0.1'
   const names = call.texts('name')

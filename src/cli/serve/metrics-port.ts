@@ -1,10 +1,10 @@
-// The port of `terret worker --metrics`: `GET /metrics`, and nothing else. It answers whoever reaches it, with numbers alone.
+// The port of `terret worker --metrics`: `GET /metrics`, and nothing else. It asks for no token, so it gives only numbers.
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { EXIT, Refusal } from '../exit.ts'
 import type { Place } from '../state/place.ts'
 
-/** Each look writes once: whoever asks more often gets the same answer again. */
+/** Measuring the store's health writes to it. So an answer is kept for this long and given again. */
 const SAME_MS = 1_000
 
 export type MetricsPort = { readonly url: string; close(): Promise<void> }

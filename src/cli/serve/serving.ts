@@ -122,7 +122,7 @@ function isMarked(store: Store): store is Store & { mark(): Promise<{ readonly s
   return 'mark' in store && typeof store.mark === 'function'
 }
 
-/** What is wrong with a folder, its configuration or an agent is for whoever asked. */
+/** A mistake in a folder, its configuration or an agent goes into the answer to the request. */
 async function said<T>(asked: Promise<T>): Promise<T> {
   try {
     return await asked

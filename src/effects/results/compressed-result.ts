@@ -1,13 +1,13 @@
 // The content router in the way of a fresh result. The metadata of the result says what was done.
-import type { Json } from '../kernel/content.ts'
-import type { Call } from '../kernel/ledger.ts'
-import { compressContent } from '../context/juice/compress.ts'
-import type { Hint, Profile } from '../context/juice/kind.ts'
-import type { Compression } from '../engine/wiring.ts'
-import type { Output } from '../tools/core/output.ts'
-import { isObject } from '../view/json.ts'
+import type { Json } from '../../kernel/content.ts'
+import type { Call } from '../../kernel/ledger.ts'
+import { compressContent } from '../../context/juice/compress.ts'
+import type { Hint, Profile } from '../../context/juice/kind.ts'
+import type { Compression } from '../../engine/wiring.ts'
+import type { Output } from '../../tools/core/output.ts'
+import { isObject } from '../../view/json.ts'
 import type { KeptOriginal } from './kept-original.ts'
-import type { Tools } from './toolbox.ts'
+import type { Tools } from '../toolbox.ts'
 
 type Fresh = {
   readonly call: Call

@@ -1,8 +1,8 @@
 // The original of a result that is made shorter: a text beside the log, and the token by which its session finds it again.
-import type { Call } from '../kernel/ledger.ts'
-import type { Blob } from '../ports/store.ts'
-import { type Original, RETRIEVE, tokenOf } from '../context/juice/marker.ts'
-import { textBlob } from '../engine/wiring.ts'
+import type { Call } from '../../kernel/ledger.ts'
+import type { Blob } from '../../ports/store.ts'
+import { type Original, RETRIEVE, tokenOf } from '../../context/juice/marker.ts'
+import { textBlob } from '../../engine/wiring.ts'
 
 /** The original of one result: made when a stage asks for it, and kept once if one `keeps` it. */
 export class KeptOriginal {

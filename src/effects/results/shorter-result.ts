@@ -1,19 +1,19 @@
 // The way of a fresh result, after the hooks and the redaction and before the clip: content router, summarizer, budget of bytes. The
 // first of them that leaves something out keeps the original beside the log, in the commit of the result; all name it by one token.
 // The metadata of the result says what each did. Loaded by the first result of an agent that has one of them on.
-import type { Call } from '../kernel/ledger.ts'
-import type { Blob } from '../ports/store.ts'
-import { RETRIEVE, STAGES } from '../context/juice/marker.ts'
-import { withinBytes } from '../context/payload.ts'
-import type { SessionCache } from '../engine/session-cache.ts'
-import type { Agent, Services, Shortening } from '../engine/wiring.ts'
-import type { FlightContext } from '../engine/flights.ts'
-import type { Metadata, Output } from '../tools/core/output.ts'
-import { CHARS_A_TOKEN } from '../view/history.ts'
+import type { Call } from '../../kernel/ledger.ts'
+import type { Blob } from '../../ports/store.ts'
+import { RETRIEVE, STAGES } from '../../context/juice/marker.ts'
+import { withinBytes } from '../../context/payload.ts'
+import type { SessionCache } from '../../engine/session-cache.ts'
+import type { Agent, Services, Shortening } from '../../engine/wiring.ts'
+import type { FlightContext } from '../../engine/flights.ts'
+import type { Metadata, Output } from '../../tools/core/output.ts'
+import { CHARS_A_TOKEN } from '../../view/history.ts'
 import { compressedResult } from './compressed-result.ts'
-import type { ToolRunContext } from './contexts.ts'
+import type { ToolRunContext } from '../contexts.ts'
 import { KeptOriginal } from './kept-original.ts'
-import type { Tools } from './toolbox.ts'
+import type { Tools } from '../toolbox.ts'
 
 export type Fresh = {
   readonly services: Services

@@ -1,19 +1,19 @@
 // A long result, summarised by a model under the run's own limits of money. Whatever goes wrong, the result goes on as it is. Three
 // failures in a row switch it off for the session: the log says so, and every process reads it there. Loaded by the first long result.
-import type { Json } from '../kernel/content.ts'
-import type { Event } from '../kernel/event.ts'
-import type { ModelFailure, Reply, Request } from '../ports/model.ts'
-import { materialOf, SUMMARIZER, summaryIn } from '../context/payload.ts'
-import type { SessionCache } from '../engine/session-cache.ts'
-import { type Services, summarizerOf } from '../engine/wiring.ts'
-import type { Output } from '../tools/core/output.ts'
-import { CHARS_A_TOKEN } from '../view/history.ts'
-import { isObject } from '../view/json.ts'
-import { shortened } from '../view/text.ts'
+import type { Json } from '../../kernel/content.ts'
+import type { Event } from '../../kernel/event.ts'
+import type { ModelFailure, Reply, Request } from '../../ports/model.ts'
+import { materialOf, SUMMARIZER, summaryIn } from '../../context/payload.ts'
+import type { SessionCache } from '../../engine/session-cache.ts'
+import { type Services, summarizerOf } from '../../engine/wiring.ts'
+import type { Output } from '../../tools/core/output.ts'
+import { CHARS_A_TOKEN } from '../../view/history.ts'
+import { isObject } from '../../view/json.ts'
+import { shortened } from '../../view/text.ts'
 import type { KeptOriginal } from './kept-original.ts'
-import { inTime, messageIn } from './outcomes.ts'
+import { inTime, messageIn } from '../outcomes.ts'
 import type { Fresh } from './shorter-result.ts'
-import { findWindow } from './window.ts'
+import { findWindow } from '../window.ts'
 
 /** Failures in a row that switch it off for the session. */
 const FAILURES_MAX = 3

@@ -8,7 +8,7 @@ import { eventId } from '../../view/text.ts'
 import { followedBy, type Place } from '../await-run.ts'
 import { type MessageBody, messageOf, type Said, type SendOptions } from '../command.ts'
 import { checkOwnBlobs, checkRoom, type Input, namedBlobs } from '../input.ts'
-import { sentBefore } from '../log-follower.ts'
+import { sentBefore } from '../follow/log-follower.ts'
 import { idInBatch } from '../../stores/plan/id.ts'
 import type { RunOptions } from '../verb-options.ts'
 import type { SentReceipt } from '../verbs.ts'
@@ -54,7 +54,7 @@ export async function createWith(
   return receipt?.seqs[0] ?? 0
 }
 
-/** To the inbox, as anyone may write. */
+/** Writes to the inbox, which needs no lease. */
 export async function admit(place: Place, said: Said): Promise<SentReceipt> {
   checkOpen(place)
   return written(place, said)

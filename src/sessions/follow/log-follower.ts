@@ -1,7 +1,7 @@
 // Following a log: every event after a point, in order, exactly once: first what is there, then what comes.
 import { isDeepStrictEqual } from 'node:util'
-import type { Event, InboxBody } from '../kernel/event.ts'
-import type { Store } from '../ports/store.ts'
+import type { Event, InboxBody } from '../../kernel/event.ts'
+import type { Store } from '../../ports/store.ts'
 
 const PAGE = 1_000
 

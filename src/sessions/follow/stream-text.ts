@@ -1,7 +1,7 @@
 // The two ways to read a stream: by its events, or by the text of the answer as it comes. The text is what deltas say, and of a
 // reply whose deltas were missed the whole text: no reasoning, no calls, and nothing of children.
-import { Fault } from '../kernel/failure.ts'
-import { Heard } from '../view/heard.ts'
+import { Fault } from '../../kernel/failure.ts'
+import { Heard } from '../../view/heard.ts'
 import type { Feed, StreamEvent } from './stream.ts'
 
 /** Both take from one queue, so a stream is read in one of the two ways. */

@@ -1,19 +1,19 @@
 // What a reader of a stream gets: the events of a session and of its children, and what models say meanwhile, in one numbered line.
 // It only reads; the log is what happened.
-import type { CallKey, Frozen, Json, Proposal } from '../kernel/content.ts'
-import { callKey, type Event } from '../kernel/event.ts'
-import { outsideOf } from '../kernel/ledger.ts'
-import { childId } from '../stores/plan/id.ts'
-import { cloneJson } from '../effects/clone-json.ts'
+import type { CallKey, Frozen, Json, Proposal } from '../../kernel/content.ts'
+import { callKey, type Event } from '../../kernel/event.ts'
+import { outsideOf } from '../../kernel/ledger.ts'
+import { childId } from '../../stores/plan/id.ts'
+import { cloneJson } from '../../effects/clone-json.ts'
 import { LogFollower } from './log-follower.ts'
-import type { LiveDelta } from '../live/live.ts'
-import type { CallsOf, ToolList } from '../tools/core/typed.ts'
-import { headOf } from '../riders/children/tree.ts'
-import { checkCount } from '../stores/plan/count.ts'
-import { Queue } from './queue.ts'
-import type { StreamOptions } from './verb-options.ts'
-import type { Services } from '../engine/wiring.ts'
-import type { Store } from '../ports/store.ts'
+import type { LiveDelta } from '../../live/live.ts'
+import type { CallsOf, ToolList } from '../../tools/core/typed.ts'
+import { headOf } from '../../riders/children/tree.ts'
+import { checkCount } from '../../stores/plan/count.ts'
+import { Queue } from '../queue.ts'
+import type { StreamOptions } from '../verb-options.ts'
+import type { Services } from '../../engine/wiring.ts'
+import type { Store } from '../../ports/store.ts'
 
 /** Where in the tree of sessions something happened. */
 export type Source = Frozen<{

@@ -40,7 +40,7 @@ export type WholeSession = { readonly card: WireCard; readonly logs: ComparedLog
 
 /** More than this is not compared. */
 const COMPARED_MAX = 20_000
-/** A fork of a fork of a fork: as long as anybody reads, and never a ring. */
+/** How many forks back a session's origin is followed. A damaged log could name a ring of them. */
 const FORKS_MAX = 50
 
 export async function readWhole(session: string, signal?: AbortSignal): Promise<WholeSession> {
