@@ -1,5 +1,5 @@
-// The way between a process and a store on another machine: answers get lost, the way is dark for a while, packets come late, and
-// listeners die without a word. What a process asks is asked here; the store itself is right all the time.
+// A simulated network between a process and its store: it loses answers, is cut for a while, delivers requests late, and silences
+// listeners without an error. The store behind it never fails.
 import { Fault } from '../src/kernel/failure.ts'
 import type { Scheduler } from './scheduler.ts'
 import { Chance } from './scheduler.ts'
@@ -66,7 +66,7 @@ export class Network {
     if (this.#darkUntil > this.#scheduler.now()) {
       const late = this.#darkUntil - this.#scheduler.now() + this.#chance.between(0, 30)
       const arrives = this.#chance.yes(faults.late)
-      // Nobody waits for what comes of it. That it was sent is enough, also when its process is dead by then.
+      // The request is carried out although its sender has given up, or has been killed.
       if (arrives) this.#scheduler.timer(late, () => void this.#arrive(act))
       await sleep(Math.min(TIMEOUT_MS, late))
       throw new Fault('store_busy', 'The store does not answer.')
@@ -77,7 +77,7 @@ export class Network {
     throw new Fault('store_busy', 'The store did the work, and its answer was lost.')
   }
 
-  /** What only reads is asked again by whoever needs it. */
+  /** A lost read changes nothing in the store: the caller repeats it. */
   async read<T>(sleep: (ms: number) => Promise<void>, act: () => Promise<T>): Promise<T> {
     if (this.#faults() && this.#darkUntil > this.#scheduler.now()) {
       await sleep(Math.min(TIMEOUT_MS, this.#darkUntil - this.#scheduler.now()))
