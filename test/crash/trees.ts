@@ -60,6 +60,8 @@ type Stage = {
   readonly sums: Sums
   readonly rows: Rows
   readonly stops: Stops
+  /** The keys of all calls that the logs of earlier rounds have. */
+  readonly earlier: Set<string>
 }
 
 /** Returns what was wrong, in sentences. */
@@ -83,6 +85,7 @@ export async function killTrees({
     sums: { children: 0, reports: 0, shown: 0, lost: 0, twice: 0 },
     rows: new Rows(),
     stops: noStops(),
+    earlier: new Set(),
   }
   const { kills, sums, rows, stops } = stage
   const wrong: string[] = []
@@ -130,7 +133,7 @@ async function play(stage: Stage, before: Child, aim: Strike['aim'], round: numb
     const times = kills.slice(earlier).map(({ at }) => at)
     rows.take(root, wide, times)
   }
-  wrong.push(...checkedEach(new Map([...(wide ?? []), ...(stopped ?? [])]), oracle.read()))
+  wrong.push(...checkedEach(new Map([...(wide ?? []), ...(stopped ?? [])]), oracle.read(), stage.earlier))
   return { worker, wrong }
 }
 
@@ -218,9 +221,12 @@ function isAtRest(status: Card['status'], due: Card['due']): boolean {
 }
 
 /** What must hold in each log, and between the logs and the effects of the round. */
-function checkedEach(logs: Logs, oracle: readonly OracleLine[]): readonly string[] {
+function checkedEach(logs: Logs, oracle: readonly OracleLine[], earlier: Set<string>): readonly string[] {
   const calls = [...logs].flatMap(([session, events]) => callsOf(session, events))
-  const wrong = [...checkEffects(calls, oracle).wrong]
+  // A handler whose worker lost its lease, and that does not obey, may end after its round. It must not begin then.
+  const ofRound = oracle.filter(({ key, phase }) => phase === 'start' || !earlier.has(key))
+  const wrong = [...checkEffects(calls, ofRound).wrong]
+  for (const { key } of calls) earlier.add(key)
   for (const [session, events] of logs) wrong.push(...checkLog(events).map((text) => `${session}: ${text}`))
   return wrong
 }

@@ -4,6 +4,8 @@ type Obj = { readonly [key: string]: unknown }
 type Rule = (broken: boolean, why: string) => void
 
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/
+/** Calls of the provider's own tools, which come back as they came. */
+const SERVED: readonly unknown[] = ['web_search_call', 'code_interpreter_call', 'file_search_call']
 
 /** What a strict host would refuse this body for; empty when it takes it. */
 export function refusals(text: string): readonly string[] {
@@ -31,8 +33,7 @@ export function refusals(text: string): readonly string[] {
 
 // https://platform.openai.com/docs/api-reference/responses/create#responses-create-input
 function itemRules({ type, role, content, call_id: id, name, arguments: args, output }: Obj, rule: Rule): void {
-  const served = ['web_search_call', 'code_interpreter_call', 'file_search_call']
-  const known = ['message', 'reasoning', 'function_call', 'function_call_output', ...served]
+  const known = ['message', 'reasoning', 'function_call', 'function_call_output', ...SERVED]
   rule(!known.includes(String(type)), 'R4 another item')
   if (type === 'message') {
     const parts = content as readonly Obj[]
@@ -80,17 +81,17 @@ function pairRules(items: readonly Obj[], chained: boolean, rule: Rule): void {
   })
 }
 
-// "Item 'rs_…' of type 'reasoning' was provided without its required following item." and "Duplicate item found with id …"
+// "Item 'rs_…' of type 'reasoning' was provided without its required following item." and "Duplicate item found with id …".
+// The item that follows may be a call of the provider's own tool: "Item 'ws_…' of type 'web_search_call' was provided without its
+// required 'reasoning' item".
 function reasoningRules({ store }: Obj, items: readonly Obj[], rule: Rule): void {
   const ids = items.flatMap(({ id }) => (typeof id === 'string' ? [id] : []))
   rule(new Set(ids).size !== ids.length, 'R15 an item twice')
   items.forEach(({ type, encrypted_content: sealed, summary }, at) => {
     if (type !== 'reasoning') return
     const led = items.slice(at + 1).find((item) => item.type !== 'reasoning')
-    rule(
-      led === undefined || (led.role !== 'assistant' && led.type !== 'function_call'),
-      'R16 a thought that led nowhere',
-    )
+    const leads = led?.role === 'assistant' || led?.type === 'function_call' || SERVED.includes(led?.type)
+    rule(!leads, 'R16 a thought that led nowhere')
     rule(store !== true && (typeof sealed !== 'string' || sealed === ''), 'R17 a thought that nobody stored')
     rule(!Array.isArray(summary), 'R17 a thought without a summary')
   })
