@@ -1,7 +1,8 @@
 // Planted faults: small mutations of the real source, applied one at a time to a copy. The simulator must catch every one
 // of them, and the unchanged copy must pass the same seeds. A mutation that no longer applies is an error, not a pass.
-import { spawnSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { FAULTS, type Planted } from './faults.ts'
 
@@ -12,17 +13,23 @@ export async function planted(only = ''): Promise<boolean> {
   const faults = FAULTS.filter(({ name }) => name.includes(only))
   if (faults.length === 0) throw new Error(`No planted fault has "${only}" in its name.`)
   const root = resolve('.build', 'planted')
-  copy(root)
+  rmSync(root, { recursive: true, force: true })
+  // A copy for each core, and each takes the next fault.
+  const copies = Array.from({ length: availableParallelism() }, (_, i) => copy(join(root, `${i}`)))
   let good = true
-  const clean = simulated(root, 1, SEEDS)
+  const clean = await simulated(copies[0] ?? root, 1, SEEDS)
   console.log(`${clean.caught || clean.unfinished ? 'FAILED ' : 'passes '}  the clean tree, ${SEEDS} seeds`)
   if (clean.caught || clean.unfinished) console.log(clean.output)
   good &&= !clean.caught && !clean.unfinished
-  for (const fault of faults) {
-    const { caught, by } = tried(root, fault)
-    console.log(`${caught ? 'caught ' : 'MISSED '}  ${fault.name}  (${by})`)
-    good &&= caught
+  const left = faults.values()
+  const tryAll = async (of: string): Promise<void> => {
+    for (const fault of left) {
+      const { caught, by } = await tried(of, fault)
+      console.log(`${caught ? 'caught ' : 'MISSED '}  ${fault.name}  (${by})`)
+      good &&= caught
+    }
   }
+  await Promise.all(copies.map(tryAll))
   console.log(`${faults.length} planted faults, ${good ? 'all caught' : 'NOT all caught'}`)
   rmSync(root, { recursive: true, force: true })
   return good
@@ -31,36 +38,39 @@ export async function planted(only = ''): Promise<boolean> {
 /** Seeds that were not all run, because they took too long, have shown nothing. */
 type Outcome = { readonly caught: boolean; readonly unfinished: boolean; readonly by: string; readonly output: string }
 
-function copy(root: string): void {
-  rmSync(root, { recursive: true, force: true })
+function copy(root: string): string {
   mkdirSync(root, { recursive: true })
   for (const part of ['src', 'sim']) cpSync(part, join(root, part), { recursive: true })
   cpSync('package.json', join(root, 'package.json'))
   symlinkSync(resolve('node_modules'), join(root, 'node_modules'))
   compile(root, { include: ['src', 'sim'] })
+  return root
 }
 
 /** The seed where it was last seen first, and all others only if it is not seen there. */
-function tried(root: string, fault: Planted): Outcome {
+async function tried(root: string, fault: Planted): Promise<Outcome> {
   const clean = readFileSync(join(root, fault.file), 'utf8')
   apply(root, fault)
   compile(root, { files: [fault.file] })
   const { seed = 1 } = fault
-  const first = simulated(root, seed, 1)
-  const outcome = first.caught ? first : simulated(root, 1, SEEDS)
+  const first = await simulated(root, seed, 1)
+  const outcome = first.caught ? first : await simulated(root, 1, SEEDS)
   writeFileSync(join(root, fault.file), clean)
   compile(root, { files: [fault.file] })
   return outcome
 }
 
-function simulated(root: string, first: number, seeds: number): Outcome {
+function simulated(root: string, first: number, seeds: number): Promise<Outcome> {
   const main = join(root, 'out', 'sim', 'main.js')
-  const { status, stdout, stderr } = spawnSync(
-    process.execPath,
-    [main, '--bail', '--first', `${first}`, '--seeds', `${seeds}`],
-    { encoding: 'utf8', timeout: 900_000 },
-  )
-  const output = `${stdout}${stderr}`
+  const args = [main, '--bail', '--first', `${first}`, '--seeds', `${seeds}`]
+  return new Promise((done) => {
+    const child = execFile(process.execPath, args, { timeout: 900_000, maxBuffer: Infinity }, (_, stdout, stderr) =>
+      done(outcomeOf(child.exitCode, `${stdout}${stderr}`, seeds)),
+    )
+  })
+}
+
+function outcomeOf(status: number | null, output: string, seeds: number): Outcome {
   if (status === null) return { caught: false, unfinished: true, by: 'took too long', output }
   const [, seed, rules = ''] = /seed (\d+): (.*)/.exec(output) ?? []
   const by = `${/\b([A-Z]\d+) /.exec(rules)?.[1] ?? `exit ${status}`}, seed ${seed ?? 'unknown'}`
