@@ -224,7 +224,7 @@ export interface Store {
   due(limit: number, agents?: readonly string[]): Promise<readonly string[]>
   /** When the next session becomes due, or null. `agents`: it may count only theirs; a time that is too early costs one look. */
   nextDue(agents?: readonly string[]): Promise<number | null>
-  /** `due` and `claim` in one step, in the order of `due`: no session is given to two workers. A store without it is asked for both. */
+  /** `due` and `claim` in one step, in the order of `due`, of one tree a share while others wait: no session is given to two workers. A store without it is asked for both. */
   take?(worker: string, ttlMs: number, wanted: Taking): Promise<ReadonlyMap<string, Claim>>
   list(filter: CardFilter): Promise<readonly Card[]> // by id, from `after` on; or the roots (with `parent`: its children), `newest` last event first, or the last `made` in this store
   /** A page of cards, in bounded pieces of work: other callers are served between them. */

@@ -63,6 +63,22 @@ export function describeTake(make: MakeFixture): void {
       expect(await take(store, 'w1', { limit: 9, agents: [] })).toEqual([])
     })
 
+    it('B-DIST-23: of one tree takes a quarter of `limit` at most while others wait, and the rest of it after them', async () => {
+      const { store, clock } = await make()
+      const since = clock.time - 1_000
+      for (let i = 0; i < 12; i++) await create(store, `big ${10 + i}`, { root: 'big', due: since + i })
+      for (const id of ['x', 'y', 'z']) await create(store, id, { due: since + 100 })
+      const ids = async (worker: string, limit: number): Promise<readonly string[]> =>
+        (await take(store, worker, { limit })).map(([session]) => session)
+      expect(await ids('w1', 4)).toEqual(['big 10', 'x', 'y', 'z'])
+      await create(store, 'late', { due: since + 200 })
+      expect(await ids('w2', 8)).toEqual(['big 11', 'big 12', 'big 13', 'big 14', 'big 15', 'big 16', 'big 17', 'late'])
+      // What has input comes first, whatever its tree has.
+      await create(store, 'w', { due: since + 300 })
+      for (const i of [19, 20, 21]) await admit(store, `big ${i}`, message('m'))
+      expect(await ids('w3', 4)).toEqual(['big 19', 'big 20', 'big 21', 'big 18'])
+    })
+
     it.each(['w1', 'w2'])(
       'B-DIST-22: a worker that finds nothing to take has no longer lease for it, and what it held is then for %s',
       async (next) => {

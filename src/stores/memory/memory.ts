@@ -50,6 +50,7 @@ import {
   type WritePlan,
 } from '../plan/plan.ts'
 import { type Ends, type Household, planRemoval } from '../plan/removal.ts'
+import { LOOKED_AT, takenFirst } from '../plan/share.ts'
 
 export type MemoryOptions = {
   readonly clock?: Clock
@@ -265,8 +266,10 @@ class MemoryStore implements Store {
     const now = this.#check()
     const { limit, agents, fresh = false, process } = wanted
     const isOurs = ofAgents(agents)
-    const found = this.#due(now, limit, (log) => isOurs(log) && !(fresh && log.tries > 0))
-    return new Map(found.map((log) => [log.id, this.#claim(log, { worker, ttlMs, now, process })]))
+    checkCount('limit', limit)
+    const found = this.#due(now, limit + LOOKED_AT, (log) => isOurs(log) && !(fresh && log.tries > 0))
+    const taken = found.length > limit ? takenFirst(found, ({ card }) => card.root, limit) : found
+    return new Map(taken.map((log) => [log.id, this.#claim(log, { worker, ttlMs, now, process })]))
   }
 
   #due(now: number, limit: number, wanted: (log: Log) => boolean): readonly Log[] {

@@ -370,7 +370,7 @@ export class Link implements Sql {
     try {
       const run = (text: string): Promise<Answer> =>
         this.#send(wire, { name: '', text, values: [], timeoutMs: this.#statementMs })
-      if (this.#role === 'reader' && !pooled) await run('set synchronous_commit = off')
+      if (!pooled && SETTINGS[this.#role] !== null) await run(`select ${SETTINGS[this.#role]}`)
       await this.onConnect(run)
       return { type: 'wire', wire }
     } catch (error) {
@@ -437,6 +437,16 @@ export class Link implements Sql {
 }
 
 type Ended<T> = { readonly done: T } | { readonly trouble: Trouble; readonly committing: boolean }
+
+/**
+ * The statements of the lane find few rows by keys: planned once, and never by reading a whole table, which is what is planned
+ * while a table is small and would be kept while it grows.
+ */
+const SETTINGS = {
+  lane: "set_config('plan_cache_mode', 'force_generic_plan', false), set_config('enable_seqscan', 'off', false)",
+  reader: "set_config('synchronous_commit', 'off', false)",
+  ear: null,
+}
 
 function limits(statementMs: number): Readonly<Record<string, number>> {
   return {

@@ -17,7 +17,7 @@ type Act<T> = {
   readonly want: (wants: Wants) => void
   /** Runs on the batch. Throws a Fault to be refused, and then has changed nothing. */
   readonly act: (batch: Batch) => T
-  /** It may be planned on rows that are remembered: a plain commit of an owner. */
+  /** It may be planned on rows that are remembered: a plain commit of an owner, or a claim of what nobody holds. */
   readonly remembered?: boolean
 }
 type Settled = { readonly done: () => void; readonly fail: (error: Error) => void }
@@ -98,6 +98,10 @@ export class Lane {
   remember(session: string, row: Row): void {
     if (this.#rows.size > ROWS_KNOWN_MAX) this.#rows.clear()
     this.#rows.set(session, row)
+  }
+
+  knowsWorker(id: string): boolean {
+    return this.#workers.has(id)
   }
 
   rememberWorker(id: string, row: WorkerRow): void {

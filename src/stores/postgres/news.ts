@@ -2,12 +2,17 @@
 // due. A hint only says "look": it may be lost, late, doubled or forged, and a look each second finds what no hint said. What is
 // new, and who is told of it, is the store's.
 import type { Clock } from '../../ports/system.ts'
+import { steadyClock } from '../plan/clock.ts'
 import type { Connections } from './connect.ts'
 import type { Ear } from './ear.ts'
 import type { Lag } from './lag.ts'
 import { Patience } from './trouble.ts'
 
 const LOOK_EVERY_MS = 1_000
+/** After a hint, what only grew is gathered for so long. That somebody may be due is said at once. */
+const GATHER_MS = 10
+/** After the last watcher it listens on for so long: one run after another does not begin anew each time. */
+const LINGER_MS = 1_000
 const LOOKS_PER_HOSTS = 5
 /** A notification of 8,000 bytes is refused. */
 export const HINT_BYTES_MAX = 7_500
@@ -47,6 +52,8 @@ export class News {
   #due = false
   #since: number | null = null
   #sending: Promise<void> | null = null
+  #sendNow: () => void = () => {}
+  #stay: () => void = () => {}
   /** What is to be looked at: null for all. */
   #heard: Map<string, number> | null = new Map()
   #heardDue = false
@@ -63,6 +70,7 @@ export class News {
 
   /** From now on, until `stop`: for as long as somebody watches. Resolves when it listens, or cannot for now. */
   async start(): Promise<void> {
+    this.#stay()
     if (this.#started) return
     this.#started = true
     this.#schedule()
@@ -73,7 +81,13 @@ export class News {
     await this.#unlisten
   }
 
+  /** Nobody watches any more. */
   stop(): void {
+    this.#stay()
+    this.#stay = steadyClock.timer(LINGER_MS, () => this.#end())
+  }
+
+  #end(): void {
     this.#started = false
     this.#cancel?.()
     this.#cancel = null
@@ -98,11 +112,14 @@ export class News {
     this.#due ||= due
     this.#since ??= this.#options.lag?.now() ?? null
     this.#sending ??= this.#send()
+    if (due) this.#sendNow()
   }
 
   /** Resolves when what was told is sent, or lost. */
   async close(): Promise<void> {
-    this.stop()
+    this.#stay()
+    this.#end()
+    this.#sendNow()
     await this.#sending
   }
 
@@ -117,8 +134,19 @@ export class News {
         .ask('terret_hint', 'select pg_notify($1, hint) from unnest($2::text[]) hint', [channel, hints], { patience })
         // The look of each second finds what this one would have said.
         .catch(() => {})
+      if (!this.#due) await this.#gathered()
     }
     this.#sending = null
+  }
+
+  #gathered(): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = steadyClock.timer(GATHER_MS, resolve)
+      this.#sendNow = () => {
+        cancel()
+        resolve()
+      }
+    })
   }
 
   /** Takes what is gathered, in texts that are short enough. */

@@ -223,13 +223,17 @@ export class PostgresStore implements Store {
   }
 
   async claim(session: string, worker: string, ttlMs: number, process?: ProcessId): Promise<Claim | null> {
+    const holder = this.#lane.remembered(session)?.worker
+    // Whether another's lease has ended is asked; that nobody has it is guarded by the statement.
+    const remembered = holder === null || holder === worker
     const claimed = await this.#write(() =>
       this.#lane.submit({
         want: (wants) => {
           wants.sessions.add(session)
-          wants.workers.add(worker)
+          if (!remembered || !this.#lane.knowsWorker(worker)) wants.workers.add(worker)
         },
         act: (batch) => batch.claim(session, worker, ttlMs, process),
+        remembered,
       }),
     )
     this.#claims.asked += 1

@@ -2,6 +2,7 @@
 // The order is that of `due`. A question that is asked again, because its answer was lost, gets what it took the first time.
 import type { Claim, ProcessId } from '../../ports/store.ts'
 import { CLOCK_SLACK_MS, LOST } from '../plan/plan.ts'
+import { LOOKED_AT, shareOf } from '../plan/share.ts'
 import { HEAD, type Row, rowOf, type StoredRow } from './rows.ts'
 import type { Sql } from './sql.ts'
 
@@ -16,7 +17,7 @@ export type Wanted = {
 /** `$8` are numbers of sessions that are damaged. */
 const IS_WANTED = `($4::text[] is null or s.agent = any($4::text[])) and (not $5::boolean or (s.tries = 0 and s.trouble is null))
   and s.n <> all($8::bigint[]) and s.epoch < ${Number.MAX_SAFE_INTEGER - 1}`
-const ORDER = 'order by s.urgent desc, s.due, s.n limit greatest(0, $3 - (select count(*) from before))'
+const ORDER = 'order by s.urgent desc, s.turn, s.due, s.n limit greatest(0, $3 - (select count(*) from before))'
 
 /**
  * A worker is known, and its lease as long as it was asked for, before it holds anything: a lease without a worker would never end. One
@@ -24,10 +25,15 @@ const ORDER = 'order by s.urgent desc, s.due, s.n limit greatest(0, $3 - (select
  */
 const TAKE = `with t as materialized (select coalesce($7::float8, extract(epoch from clock_timestamp()) * 1000)::float8 as now),
   before as (select s.n, s.urgent, s.due from ~sessions s where s.worker = $1 and s.taken = $6),
-  free as (select s.n, s.urgent, s.due, false as lost from ~sessions s, t where s.worker is null and s.due <= t.now
-    and ${IS_WANTED} ${ORDER} for update of s skip locked),
-  lost as (select s.n, s.urgent, s.due, s.tries > 0 as lost from t, ~workers w join ~sessions s on s.worker = w.id
-    where w.until <= t.now and (s.due <= t.now or (s.due > t.now + ${CLOCK_SLACK_MS} and s.at > t.now + ${CLOCK_SLACK_MS})) and ${IS_WANTED} ${ORDER} for update of s skip locked for share of w skip locked),
+  first as (select s.n, s.urgent, s.due, s.root from ~sessions s, t where s.worker is null and s.due <= t.now
+    and ${IS_WANTED} order by s.urgent desc, s.due, s.n limit $3::int + ${LOOKED_AT}),
+  turns as (select f.*, (row_number() over (partition by f.urgent, f.root order by f.due, f.n) - 1) / $13::int as turn from first f),
+  free as (select s.n, s.urgent, s.due, false as lost, r.turn from t, turns r join ~sessions s on s.n = r.n
+    where s.worker is null and s.due <= t.now and ${IS_WANTED} order by r.urgent desc, r.turn, r.due, r.n
+    limit greatest(0, $3 - (select count(*) from before)) for update of s skip locked),
+  lost as (select s.n, s.urgent, s.due, s.tries > 0 as lost, 0 as turn from t, ~workers w join ~sessions s on s.worker = w.id
+    where w.until <= t.now and (s.due <= t.now or (s.due > t.now + ${CLOCK_SLACK_MS} and s.at > t.now + ${CLOCK_SLACK_MS})) and ${IS_WANTED}
+    order by s.urgent desc, s.due, s.n limit greatest(0, $3 - (select count(*) from before)) for update of s skip locked for share of w skip locked),
   best as (select * from (select * from free union all select * from lost) s ${ORDER}),
   took as (update ~sessions s set v = s.v + 1, worker = $1, due = least(s.due, t.now), epoch = s.epoch + 1, tries = s.tries + 1, taken = $6,
     trouble = case when best.lost then json_build_object('attempts', s.tries, 'reason', $9::text, 'until', t.now)::text else s.trouble end
@@ -76,6 +82,7 @@ export async function takeDue(
     damaged,
     LOST,
     ...identity,
+    shareOf(Math.min(limit, 2 ** 30)),
   ])
   return rows.map(({ until, ttl, ...stored }) => {
     const row = rowOf(stored)

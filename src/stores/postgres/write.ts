@@ -33,10 +33,12 @@ const TEXTS = new Map<string, string>()
 export async function write(sql: Sql, batch: Batch, witness: Witness | null): Promise<number> {
   const all = partsOf(batch, witness)
   const parts = all.flatMap((part) => (part.size > 0 ? [{ ...part, columns: part.columns() }] : []))
-  const name = `write ${maskOf(all.map(({ size }) => size > 0))}`
+  const name = `write ${maskOf(all.map(({ size }) => size > 0))} ${maskOf(parts.map(({ size }) => size === 1))}`
   const text = TEXTS.get(name) ?? textOf(parts)
   TEXTS.set(name, text)
-  const values: SqlValue[] = parts.flatMap(({ columns }) => columns.map(([, , list]) => list))
+  const values = parts.flatMap(({ size, columns }) =>
+    columns.map(([, , list]): SqlValue => (size === 1 ? (list[0] ?? null) : list)),
+  )
   values.push(parts.reduce((sum, { guards }) => sum + (guards ?? 0), 0))
   const [row] = await sql.ask<{ now: number }>(name, text, values)
   return row?.now ?? 0
@@ -46,10 +48,12 @@ type Filled = Omit<Part, 'columns'> & { readonly columns: readonly Column[] }
 
 function textOf(parts: readonly Filled[]): string {
   let given = 0
-  const withs = parts.flatMap(({ key, columns, sql: text }) => {
-    const from = columns.map(([, type]) => `$${++given}::${type}[]`)
-    const rows = `${key}_rows as (select * from unnest(${from.join(', ')}) r(${columns.map(([name]) => name).join(', ')}))`
-    return [rows, `${key} as (${text.replaceAll('$rows', `${key}_rows r`)})`]
+  const withs = parts.flatMap(({ key, size, columns, sql: text }) => {
+    const one = columns.map(([name, type]) => `$${++given}::${type}${size === 1 ? ` as ${name}` : '[]'}`).join(', ')
+    const names = columns.map(([name]) => name).join(', ')
+    // Most parts have one row: its values need no arrays.
+    const rows = size === 1 ? `select ${one}` : `select * from unnest(${one}) r(${names})`
+    return [`${key}_rows as (${rows})`, `${key} as (${text.replaceAll('$rows', `${key}_rows r`)})`]
   })
   const counts = parts.flatMap(({ key, guards }) => (guards === null ? [] : [`(select count(*) from ${key})`]))
   return `with ${withs.join(',\n')}
@@ -108,17 +112,31 @@ function byNumber(a: { readonly row: Row }, b: { readonly row: Row }): number {
   return a.row.n - b.row.n
 }
 
-const COLUMNS =
-  'seq at sum epoch worker due urgent tries trouble status root agent hour card tokens title owner folder parent'.split(
-    ' ',
-  )
-const SETS = COLUMNS.map((name) => (name === 'card' ? 'card = coalesce(r.card, s.card)' : `${name} = r.${name}`))
-const CHANGE = `update ~sessions s set v = s.v + 1, ${SETS.join(', ')} from $rows
-  where s.n = r.n and s.v = r.v and s.sum = r.was_sum returning 1`
-const MAKE = `insert into ~sessions (n, v, id, created, ${COLUMNS.join(', ')})
-  select n, 1, id, created, ${COLUMNS.join(', ')} from $rows on conflict do nothing returning 1`
+const PLACE = ['seq', 'at', 'sum', 'epoch', 'worker', 'due', 'urgent', 'tries', 'trouble', 'status', 'card', 'tokens']
+/** What seldom changes, and is sent only then. */
+const NAMES = ['root', 'agent', 'hour', 'title', 'owner', 'folder', 'parent']
+const COLUMNS = [...PLACE, ...NAMES].join(', ')
+const change = (columns: readonly string[]): string => {
+  const sets = columns.map((name) => (name === 'card' ? 'card = coalesce(r.card, s.card)' : `${name} = r.${name}`))
+  return `update ~sessions s set v = s.v + 1, ${sets.join(', ')} from $rows
+    where s.n = r.n and s.v = r.v and s.sum = r.was_sum returning 1`
+}
+const GO_ON = change(PLACE)
+const CHANGE = change([...PLACE, ...NAMES])
+const MAKE = `insert into ~sessions (n, v, id, created, ${COLUMNS}) select n, 1, id, created, ${COLUMNS} from $rows
+  on conflict do nothing returning 1`
 
-function rowColumns(rows: readonly Change[]): readonly Column[] {
+function isNamedAnew({ row, was }: Change): boolean {
+  if (was === null || row === was) return was === null
+  const isSame =
+    row.root === was.root && row.agent === was.agent && row.folder === was.folder && row.parent === was.parent
+  const { facts } = row
+  return (
+    !isSame || facts.title !== was.facts.title || facts.owner !== was.facts.owner || hourOf(row.at) !== hourOf(was.at)
+  )
+}
+
+function placeColumns(rows: readonly Change[]): readonly Column[] {
   const of = (name: string, type: string, value: (row: Row, change: Change) => SqlValue): Column =>
     column(rows, name, type, (change) => value(change.row, change))
   return [
@@ -133,12 +151,19 @@ function rowColumns(rows: readonly Change[]): readonly Column[] {
     of('tries', 'int', ({ tries }) => tries),
     of('trouble', 'text', ({ trouble }) => trouble && JSON.stringify(trouble)),
     of('status', 'text', ({ status }) => status),
-    of('root', 'text', ({ root }) => root),
-    of('agent', 'text', ({ agent }) => agent),
-    of('hour', 'bigint', ({ at }) => hourOf(at)),
     // One that stays is not sent again.
     of('card', 'text', ({ card }, { was }) => (card === was?.card ? null : card)),
     of('tokens', 'float8', ({ facts }) => facts.tokens),
+  ]
+}
+
+function nameColumns(rows: readonly Change[]): readonly Column[] {
+  const of = (name: string, type: string, value: (row: Row) => SqlValue): Column =>
+    column(rows, name, type, ({ row }) => value(row))
+  return [
+    of('root', 'text', ({ root }) => root),
+    of('agent', 'text', ({ agent }) => agent),
+    of('hour', 'bigint', ({ at }) => hourOf(at)),
     of('title', 'text', ({ facts }) => facts.title),
     of('owner', 'text', ({ facts }) => facts.owner),
     of('folder', 'text', ({ folder }) => folder),
@@ -150,15 +175,23 @@ function sessionParts(batch: Batch): readonly Part[] {
   const all = [...batch.changes].map(([id, change]) => ({ id, ...change })).sort(byNumber)
   const [changed, made] = [all.filter(({ was }) => was !== null), all.filter(({ was }) => was === null)]
   const guards = [...batch.guards.values()].sort((a, b) => a - b)
+  const isRenaming = changed.some(isNamedAnew)
+  const wasColumns = (): readonly Column[] => [
+    column(changed, 'v', 'bigint', ({ was }) => was?.v ?? 0),
+    column(changed, 'was_sum', 'int', ({ was }) => was?.sum ?? 0),
+  ]
   return [
     {
+      key: 'gone_on',
+      size: isRenaming ? 0 : changed.length,
+      columns: () => [...placeColumns(changed), ...wasColumns()],
+      sql: GO_ON,
+      guards: changed.length,
+    },
+    {
       key: 'changed',
-      size: changed.length,
-      columns: () => [
-        ...rowColumns(changed),
-        column(changed, 'v', 'bigint', ({ was }) => was?.v ?? 0),
-        column(changed, 'was_sum', 'int', ({ was }) => was?.sum ?? 0),
-      ],
+      size: isRenaming ? changed.length : 0,
+      columns: () => [...placeColumns(changed), ...nameColumns(changed), ...wasColumns()],
       sql: CHANGE,
       guards: changed.length,
     },
@@ -166,7 +199,8 @@ function sessionParts(batch: Batch): readonly Part[] {
       key: 'made',
       size: made.length,
       columns: () => [
-        ...rowColumns(made),
+        ...placeColumns(made),
+        ...nameColumns(made),
         column(made, 'id', 'text', ({ id }) => id),
         column(made, 'created', 'float8', ({ row }) => row.facts.created),
       ],

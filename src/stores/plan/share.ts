@@ -1,0 +1,28 @@
+// Which of the sessions that are due are taken first: of one tree no more than a share, as long as others wait. Pure.
+
+/** Of so many that are due, the first ones, it is looked at whose tree they belong to. */
+export const LOOKED_AT = 1_024
+
+/** So many of one tree are taken before the next of another: a quarter. */
+export function shareOf(limit: number): number {
+  return Math.max(1, Math.floor(limit / 4))
+}
+
+/** `due` in its order. What is urgent comes first, whatever its tree had. */
+export function takenFirst<T extends { readonly urgent: boolean }>(
+  due: readonly T[],
+  rootOf: (one: T) => string,
+  limit: number,
+): readonly T[] {
+  const share = shareOf(limit)
+  const counts = new Map<string, number>()
+  const turns = due.map((one, at) => {
+    const key = `${one.urgent} ${rootOf(one)}`
+    const before = counts.get(key) ?? 0
+    counts.set(key, before + 1)
+    return { one, at, turn: Math.floor(before / share) }
+  })
+  turns.sort((a, b) => Number(b.one.urgent) - Number(a.one.urgent) || a.turn - b.turn || a.at - b.at)
+  const taken = turns.slice(0, limit).sort((a, b) => a.at - b.at)
+  return taken.map(({ one }) => one)
+}
