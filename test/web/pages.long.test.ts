@@ -125,8 +125,11 @@ async function context(): Promise<BrowserContext> {
 }
 
 async function rowsOf(page: Page, count: number): Promise<readonly string[]> {
-  await until(async () => expect(await page.locator('.line.message').count()).toBeGreaterThanOrEqual(count))
-  return page.locator('.line.message .text.block').allInnerTexts()
+  const texts = page.locator('.line.message .text.block')
+  // A line that was just added has no text on the screen before the next frame.
+  const shown = async (): Promise<readonly string[]> => (await texts.allInnerTexts()).filter((text) => text !== '')
+  await until(async () => expect((await shown()).length).toBeGreaterThanOrEqual(count))
+  return shown()
 }
 
 describe.skipIf(noChromium)('the pages', () => {
