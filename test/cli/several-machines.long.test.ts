@@ -130,19 +130,28 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
     expect(out).toMatch(/^store .* 1 sessions, 1 due and driven by nobody, for up to \d+ s, \d+ of \d+ connections$/m)
   })
 
-  it('B-OPS-6: a worker of the time after a restore ends with exit code 8, and the next one goes on', async () => {
+  it.each([
+    ['worker', []],
+    ['serve', ['--port', '0']],
+  ] as const)('B-OPS-6: a %s of the time after a restore ends with exit code 8, and the next process goes on', async (command, flags) => {
     const write = { calls: [{ tool: 'write', args: { path: 'out.txt', content: 'written' } }] }
     await scriptedBy([write, 'Done.', 'Done again.', 'Done.'])
     const { url, server, name } = await database()
     const env = { TERRET_STORE: url }
     expect((await stage.terretIn({ env }, 'run', 'Write.')).code).toBe(3)
-    const worker = stage.start(['worker'], { env })
+    const worker = stage.start([command, ...flags], { env })
     onTestFinished(() => void worker.child.kill('SIGKILL'))
-    const alone = (text: string) =>
-      until(async () => {
+    const allow = (yes: boolean) =>
+      server.query(`update pg_database set datallowconn = ${yes} where datname like '${name}%'`)
+    // A database that somebody uses is neither copied nor renamed, and whoever is cut off comes back at once.
+    const alone = async (text: string) => {
+      await allow(false)
+      await until(async () => {
         await server.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
         await server.query(text)
       })
+      await allow(true)
+    }
     await alone(`create database ${name}_copy template ${name}`)
     onTestFinished(async () => void (await server.query(`drop database if exists ${name}_lost with (force)`)))
     expect((await stage.terretIn({ env }, 'approve', 'latest', '--yes')).code).toBe(0)
