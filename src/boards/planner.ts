@@ -9,7 +9,7 @@ import type { Message } from '../kernel/transcript.ts'
 import type { Reply } from '../ports/model.ts'
 import type { Shared } from '../sessions/agent.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
-import { choice, integer, list, object, optional, text } from '../tools/core/schema.ts'
+import { choice, flag, integer, list, object, optional, text } from '../tools/core/schema.ts'
 import { parsePolicy } from '../tools/policy/policy.ts'
 import { isObject, parsed } from '../view/json.ts'
 import { textOf } from '../view/text.ts'
@@ -73,12 +73,22 @@ export function answersTo(messages: readonly Message[]): BoardReply {
     const read = changeIn(textOf(message.parts))
     if ('unreadable' in read) answers.set(`#${message.seq}`, unreadable(read.unreadable))
     else if (!answers.has(read.id)) {
-      const next = applied(board, read)
+      const before = read.again === true ? answeredIn(messages, read.id) : null
+      const next = before === null ? applied(board, read) : { board, outcome: before }
       board = next.board
       answers.set(read.id, next.outcome)
     }
   }
   return { board, answers: Object.fromEntries(answers) }
+}
+
+/** What became of a change that is said again: it may have been read meanwhile. */
+function answeredIn(messages: readonly Message[], id: string): BoardOutcome | null {
+  for (const message of messages.toReversed()) {
+    const answers = message.role === 'assistant' ? boardReplyIn(textOf(message.parts))?.answers : undefined
+    if (answers && Object.hasOwn(answers, id)) return answers[id] ?? null
+  }
+  return null
 }
 
 function unreadable(what: string): BoardOutcome {
@@ -102,6 +112,7 @@ const envelope = {
   id: name,
   by: name,
   version: optional(integer('')),
+  again: optional(flag('')),
   ended: optional(
     list('', object({ card, attempt: integer('', { min: 1 }), why: text('', { max: 300 }) }), { max: CARDS_MAX }),
   ),

@@ -15,7 +15,9 @@ export type NewTask = Frozen<{ text: string; needs?: readonly string[] }>
 export type EndedClaim = Frozen<{ card: string; attempt: number; why: string }>
 
 /** `id` is the caller's own, `by` the member's name or `host`, `version` that of the board the caller saw. */
-export type BoardChange = Frozen<{ id: string; by: string; version?: number; ended?: readonly EndedClaim[] } & Act>
+/** `again`: it was sent before, and no answer to it was seen. */
+type Envelope = { id: string; by: string; version?: number; again?: boolean; ended?: readonly EndedClaim[] }
+export type BoardChange = Frozen<Envelope & Act>
 type Act =
   | { action: 'open'; members: readonly Member[]; cards: readonly NewTask[]; attemptsMax?: number }
   | { action: 'add'; cards: readonly NewTask[] }

@@ -19,7 +19,7 @@ import {
 } from './shared.ts'
 
 export type BoardSessions = Pick<Sessions, 'open' | 'session' | 'status'>
-type Act<C = BoardChange> = C extends unknown ? Omit<C, 'id' | 'ended'> : never
+type Act<C = BoardChange> = C extends unknown ? Omit<C, 'id' | 'ended' | 'again'> : never
 /** `key`: the caller's own. The same key twice is the same word, also after a crash. */
 type Keyed = { readonly key?: string }
 
@@ -143,14 +143,13 @@ export class BoardHandle {
     const ended = act.action === 'open' ? [] : await this.#ended()
     const change = { ...act, id, ...(ended.length > 0 ? { ended } : {}) }
     const session = this.#sessions.session(this.id)
-    const text = JSON.stringify(change)
-    const seq = await this.#send(text, id)
+    const seq = await this.#send(JSON.stringify(change), id)
     for (let i = 0; i < TRIES; i++) {
       const rests = (await this.#sessions.status(this.id))?.phase === 'resting'
       const { outcome } = await this.#answer(seq, id)
       if (outcome) return outcome
-      // A stop or a hook took the message away before it was read. The planner takes a change that it reads twice for one.
-      if (rests && i > 0) await this.#send(text, `${id}:${i}`)
+      // A stop or a hook took the message away before it was read, or its run failed, and the next one may read it yet.
+      if (rests && i > 0) await this.#send(JSON.stringify({ ...change, again: true }), `${id}:${i}`)
       await session.run()
     }
     throw new Fault('session_busy', `Board ${this.id} has not answered. Ask again with the same key.`)

@@ -186,6 +186,26 @@ it('B-BOARD-28: a word that a hook took away before the board read it is said ag
   await harness.close()
 })
 
+it('B-BOARD-29: a word that is said again after it was read is answered as before, and counts once', () => {
+  const said = (change: object) =>
+    ({ role: 'user', seq: 2, parts: [{ type: 'text', text: JSON.stringify(change) }] }) as const
+  const open = { id: 'o', by: 'host', action: 'open', members: ANA_AND_BOB, cards: [{ text: 'a' }, { text: 'b' }] }
+  const claim = { id: 'k', by: 'ana', action: 'claim', card: 't1' }
+  const before = [said(open), said(claim)]
+  const first = answersTo(before)
+  const reply = {
+    role: 'assistant',
+    seq: 3,
+    parts: [{ type: 'text', text: JSON.stringify(first) }],
+    calls: [],
+  } as const
+  const next = answersTo([...before, reply, said({ ...claim, again: true })])
+  expect(next).toEqual({ board: first.board, answers: { k: first.answers['k'] } })
+  // One that was never read is a change like any other.
+  const fresh = answersTo([said(open), said({ ...claim, again: true })])
+  expect(fresh.answers['k']).toMatchObject({ type: 'Started', attempt: 1 })
+})
+
 function child(...args: readonly string[]) {
   const script = fileURLToPath(new URL('../../.build/test/boards/child-claims.js', import.meta.url))
   const started = spawn(process.execPath, [script, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
