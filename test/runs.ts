@@ -1,4 +1,6 @@
 // How much of a repetitive test is done: a part of it, and all of it with `TERRET_RUNS=all npm run test:long`.
+import { relative } from 'node:path'
+import { expect } from 'vitest'
 
 const all = process.env['TERRET_RUNS'] === 'all'
 /** Divided by two and by three, it chooses every part as often. */
@@ -16,9 +18,9 @@ export function runs(whole: number, part = 5): number {
  */
 export function share<T>(cases: readonly T[], part = 3): readonly T[] {
   if (all) return cases
-  console.log(
-    `1 of ${part} cases: again with TERRET_SHARE=${start} npm run test:long -- FILE, all with TERRET_RUNS=all`,
-  )
+  const file = relative('.', expect.getState().testPath ?? '')
+  const command = `npm ${file.includes('.long.') ? 'run test:long' : 'test'} -- ${file}`
+  console.log(`1 of ${part} cases; again with: TERRET_SHARE=${start} ${command}; all with TERRET_RUNS=all`)
   return shareFrom(cases, part, start)
 }
 
