@@ -79,7 +79,9 @@ async function soak(): Promise<void> {
   const heap: number[] = []
   const until = performance.now() + seconds * 1_000
   const deciding = decide()
-  while (performance.now() < until) {
+  // A short one goes on until it has been killed and cut, and its tabs reloaded.
+  const isHurt = (): boolean => counts.kills > 0 && counts.cuts > 0 && (counts.reloads > 0 || tabs.length === 0)
+  while (performance.now() < until || !isHurt()) {
     await sleep(chance.between(300, 3_000))
     const hit = chance.weighted([
       ['cut', 5],
