@@ -66,6 +66,11 @@ const FAULTS: Readonly<Record<string, number>> = {
   session_damaged: EXIT.store,
 }
 
+/** The store is not the one that this process knows, so the process can only end. */
+export function isReplaced(error: unknown): boolean {
+  return error instanceof Error && error.name === 'Fault' && 'code' in error && error.code === 'store_replaced'
+}
+
 /** The text and exit code of an error. A Fault is recognised by its name, since its class is not loaded here. */
 export function endOf(error: unknown): { readonly exit: number; readonly text: string } {
   if (error instanceof Refusal) return { exit: error.exit, text: error.message }

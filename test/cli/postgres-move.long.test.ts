@@ -83,4 +83,15 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
     const written = await stage.start(['run', '--model', 'offline:any', 'More.'], old).ended
     expect([written.code, written.out, written.err]).toEqual([8, '', expect.stringContaining(`was moved to ${back}`)])
   }, 300_000)
+
+  it('B-PGMOVE-14: what of the new address is not shown is named', async () => {
+    await fill(join(stage.home, 'terret.db'), 1)
+    const { url } = await database()
+    const { code, out } = await stage.apart('store', 'move', '--to', `${url}?sslmode=disable`)
+    expect([code, out]).toEqual([
+      0,
+      expect.stringMatching(/TERRET_STORE=\S+ \(with its password and what you gave after the "\?"\)\n$/),
+    ])
+    expect(out).not.toContain(PASSWORD)
+  }, 60_000)
 })

@@ -131,36 +131,49 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
     expect(out).toMatch(/^store .* 1 sessions, 1 due and driven by nobody, for up to \d+ s, \d+ of \d+ connections$/m)
   })
 
-  it('B-OPS-6: a worker of the time after a restore ends with exit code 8, and the next one goes on', async () => {
-    const write = { calls: [{ tool: 'write', args: { path: 'out.txt', content: 'written' } }] }
-    await scriptedBy([write, 'Done.', 'Done again.', 'Done.'])
-    const { url, server, name } = await database()
-    const env = { TERRET_STORE: url }
-    expect((await stage.terretIn({ env }, 'run', 'Write.')).code).toBe(3)
-    const worker = stage.start(['worker'], { env })
-    onTestFinished(() => void worker.child.kill('SIGKILL'))
-    const alone = (text: string) =>
-      until(async () => {
-        await server.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
-        await server.query(text)
+  it.each([
+    ['worker', []],
+    ['serve', ['--port', '0']],
+  ] as const)(
+    'B-OPS-6: a %s of the time after a restore ends with exit code 8, and the next process goes on',
+    async (command, flags) => {
+      const write = { calls: [{ tool: 'write', args: { path: 'out.txt', content: 'written' } }] }
+      await scriptedBy([write, 'Done.', 'Done again.', 'Done.'])
+      const { url, server, name } = await database()
+      const env = { TERRET_STORE: url }
+      expect((await stage.terretIn({ env }, 'run', 'Write.')).code).toBe(3)
+      const worker = stage.start([command, ...flags], { env })
+      onTestFinished(() => void worker.child.kill('SIGKILL'))
+      const allow = (yes: boolean) =>
+        server.query(`update pg_database set datallowconn = ${yes} where datname like '${name}%'`)
+      // A database that somebody uses is neither copied nor renamed, and whoever is cut off comes back at once.
+      const alone = async (text: string) => {
+        await allow(false)
+        await until(async () => {
+          await server.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
+          await server.query(text)
+        })
+        await allow(true)
+      }
+      await alone(`create database ${name}_copy template ${name}`)
+      onTestFinished(async () => void (await server.query(`drop database if exists ${name}_lost with (force)`)))
+      expect((await stage.terretIn({ env }, 'approve', 'latest', '--yes')).code).toBe(0)
+      await until(async () => {
+        const { out } = await stage.terretIn({ env }, 'list', '--all', '--json')
+        expect(JSON.parse(out)).toMatchObject({ outcome: 'completed' })
       })
-    await alone(`create database ${name}_copy template ${name}`)
-    onTestFinished(async () => void (await server.query(`drop database if exists ${name}_lost with (force)`)))
-    expect((await stage.terretIn({ env }, 'approve', 'latest', '--yes')).code).toBe(0)
-    await until(async () => {
+      await alone(`alter database ${name} rename to ${name}_lost`)
+      await alone(`alter database ${name}_copy rename to ${name}`)
+      expect((await stage.terretIn({ env }, 'approve', 'latest', '--yes')).code).toBe(0)
+      const ended = await worker.ended
+      expect([ended.code, ended.err]).toEqual([8, expect.stringContaining('it was restored to an earlier time')])
+      expect((await stage.terretIn({ env }, 'worker', '--idle')).code).toBe(0)
       const { out } = await stage.terretIn({ env }, 'list', '--all', '--json')
       expect(JSON.parse(out)).toMatchObject({ outcome: 'completed' })
-    })
-    await alone(`alter database ${name} rename to ${name}_lost`)
-    await alone(`alter database ${name}_copy rename to ${name}`)
-    expect((await stage.terretIn({ env }, 'approve', 'latest', '--yes')).code).toBe(0)
-    const ended = await worker.ended
-    expect([ended.code, ended.err]).toEqual([8, expect.stringContaining('it was restored to an earlier time')])
-    expect((await stage.terretIn({ env }, 'worker', '--idle')).code).toBe(0)
-    const { out } = await stage.terretIn({ env }, 'list', '--all', '--json')
-    expect(JSON.parse(out)).toMatchObject({ outcome: 'completed' })
-    expect((await stage.terretIn({ env }, 'store', 'check')).code).toBe(0)
-  }, 120_000)
+      expect((await stage.terretIn({ env }, 'store', 'check')).code).toBe(0)
+    },
+    120_000,
+  )
 
   it('B-OPS-13: an archive, and then a restore, that are killed at any moment lose nothing, and go on', async () => {
     const { url } = await database()

@@ -1,6 +1,6 @@
 // `terret serve`: the sessions of this data folder over HTTP, and driven by this process, until it is stopped.
 import type { Call } from '../args.ts'
-import { EXIT, Refusal } from '../exit.ts'
+import { endOf, EXIT, isReplaced, Refusal } from '../exit.ts'
 import { clean } from '../../view/clean.ts'
 import { print, printJson, warn } from '../present/print.ts'
 import { openPage } from '../serve/browser.ts'
@@ -18,8 +18,16 @@ export function serve(call: Call): Promise<number> {
     const store = at?.shown ?? ''
     const other = otherServer(home)
     // From the start: who reads the address may stop it at once.
-    const stops = stopped()
-    const server = await openServer(place, call, listening)
+    const { stops, stop } = stopping()
+    // What this process knows is not what the store has: only the next one can go on with it.
+    let replaced = false
+    const failed = (error: unknown): void => {
+      if (replaced || !isReplaced(error)) return
+      replaced = true
+      warn(clean(endOf(error).text))
+      stop()
+    }
+    const server = await openServer(place, call, listening, failed)
     server.drive(call.count('width'))
     if (other) warn(`Another server drives the sessions of this data folder too: ${other.url} (process ${other.pid}).`)
     const { url, token, page } = server
@@ -34,10 +42,10 @@ export function serve(call: Call): Promise<number> {
     leave?.()
     const late = setTimeout(() => {
       warn('Not everything came to rest in time. What was acknowledged is on disk.')
-      process.exit(EXIT.ok)
+      process.exit(replaced ? EXIT.store : EXIT.ok)
     }, STOP_MS)
     await server.close().finally(() => clearTimeout(late))
-    return EXIT.ok
+    return replaced ? EXIT.store : EXIT.ok
   })
 }
 
@@ -56,9 +64,11 @@ function listensOn(call: Call): Listening {
   return { port: call.count('port', 0) ?? PORT, address, names }
 }
 
-function stopped(): Promise<void> {
-  return new Promise((resolve) => {
-    const stop = (): void => {
+/** Resolves when somebody stops the process, or `stop` is called. */
+function stopping(): { readonly stops: Promise<void>; readonly stop: () => void } {
+  let stop = (): void => {}
+  const stops = new Promise<void>((resolve) => {
+    stop = () => {
       process.off('SIGINT', stop)
       process.off('SIGTERM', stop)
       resolve()
@@ -66,4 +76,5 @@ function stopped(): Promise<void> {
     process.on('SIGINT', stop)
     process.on('SIGTERM', stop)
   })
+  return { stops, stop }
 }

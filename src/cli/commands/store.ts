@@ -136,7 +136,7 @@ async function move(call: Call, from: StorePlace, to: StorePlace): Promise<numbe
             `  from    ${clean(from.shown)} (kept; it is read, and takes no writes)`,
             `  to      ${clean(to.shown)}`,
             `  SHA-256 ${digest} on both sides`,
-            `From now on: export TERRET_STORE=${word(clean(to.shown))}${hasPassword(to) ? ' (with its password)' : ''}`,
+            `From now on: export TERRET_STORE=${word(clean(to.shown))}${notShown(to)}`,
           ].join('\n'),
         )
       }
@@ -177,6 +177,15 @@ async function remember(to: StorePlace): Promise<void> {
 
 function hasPassword(place: StorePlace): boolean {
   return place.type === 'postgres' && passwordIn(place) !== null
+}
+
+/** What of the address is not shown, and still belongs to it. */
+function notShown(place: StorePlace): string {
+  const parts = [
+    ...(hasPassword(place) ? ['its password'] : []),
+    ...(place.type === 'postgres' && place.url.includes('?') ? ['what you gave after the "?"'] : []),
+  ]
+  return parts.length === 0 ? '' : ` (with ${parts.join(' and ')})`
 }
 
 /** As a shell takes it. */

@@ -2,7 +2,7 @@
 // when; the engine decides everything else, also when to give up on a failing session.
 import type { Call } from '../args.ts'
 import { clean } from '../../view/clean.ts'
-import { endOf, EXIT, Refusal } from '../exit.ts'
+import { endOf, EXIT, isReplaced, Refusal } from '../exit.ts'
 import { addressIn, openMetrics } from '../serve/metrics-port.ts'
 import { Crews, WIDTH } from '../state/crews.ts'
 import { inPlace } from '../state/place.ts'
@@ -13,12 +13,12 @@ export function worker(call: Call): Promise<number> {
   const metrics = call.text('metrics')
   if (metrics !== undefined) addressIn(metrics)
   return inPlace(async (place) => {
-    const { DueLoop, Fault } = await import('../../index.ts')
+    const { DueLoop } = await import('../../index.ts')
     const agents = agentsIn(call)
     // What this process knows is not what the store has: only the next one can go on with it.
     let replaced = false
     const failed = (error: unknown): void => {
-      if (!(error instanceof Fault) || error.code !== 'store_replaced') return
+      if (!isReplaced(error)) return
       replaced = true
       stop()
     }

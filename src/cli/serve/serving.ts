@@ -38,14 +38,20 @@ export type Serving = {
   close(): Promise<void>
 }
 
-export async function openServer(place: Place, call: Call, listening: Listening): Promise<Serving> {
+/** `failed` is told what the store refused to the sessions that are driven here. */
+export async function openServer(
+  place: Place,
+  call: Call,
+  listening: Listening,
+  failed: (error: unknown) => void = () => {},
+): Promise<Serving> {
   const [{ serve: start }, { Tokens }, { DueLoop, Harness, offline, VERSION }] = await Promise.all([
     import('../../server/server.ts'),
     import('../../server/tokens.ts'),
     import('../../index.ts'),
   ])
   const { store, home } = place
-  const crews = new Crews(place, call, { leaseMs: LEASE_MS, says: false })
+  const crews = new Crews(place, call, { leaseMs: LEASE_MS, says: false, failed })
   const reader = new Harness({ model: offline(), store, drives: false })
   const report = (where: string, error: unknown): void => warn(clean(`${where}: ${endOf(error).text}`))
   const tokens = new Tokens(tokenFile(home), person(call))
@@ -68,7 +74,10 @@ export async function openServer(place: Place, call: Call, listening: Listening)
         idleMs: Number.POSITIVE_INFINITY,
         driving: () => crews.busy,
         look: (session, alone) => crews.look(session, alone),
-        report: (error) => report('due', error),
+        report: (error) => {
+          report('due', error)
+          failed(error)
+        },
       })
     },
     close: async () => {
