@@ -9,7 +9,7 @@ import { pageWith, sessionFile } from '../../src/cli/state/session-file.ts'
 import type { SessionFile } from '../../src/server/wire-file.ts'
 import { browser, noChromium } from '../ui/browser.ts'
 import { faults } from '../web/faults.ts'
-import { SHOTS } from '../web/stage.ts'
+import { looks, SHOTS } from '../web/stage.ts'
 import { HOSTILE, newsIn, tales } from '../web/tales.ts'
 
 async function told(): Promise<SessionFile> {
@@ -61,18 +61,16 @@ describe.skipIf(noChromium)('an exported page', () => {
   it('B-EXPORT-10: opened from a file without a network it shows the session: no request, nothing refused, axe finds nothing, in light and dark, wide and narrow', async () => {
     mkdirSync(SHOTS, { recursive: true })
     const url = written(pageWith(await told()))
-    for (const width of [1280, 390]) {
-      for (const dark of [false, true]) {
-        const { page, asked, wrong } = await opened(url, width, dark)
-        const text = await textOf(page)
-        expect(text).toContain('Publish the news.')
-        await page.screenshot({ path: `${SHOTS}/export-${width}-${dark ? 'dark' : 'light'}.png` })
-        expect(await faults(page)).toEqual([])
-        expect(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth')).toBe(true)
-        expect(await page.title()).toBe('Publish the news.')
-        expect([asked, wrong]).toEqual([[], []])
-        await page.context().close()
-      }
+    for (const { width, dark } of looks()) {
+      const { page, asked, wrong } = await opened(url, width, dark)
+      const text = await textOf(page)
+      expect(text).toContain('Publish the news.')
+      await page.screenshot({ path: `${SHOTS}/export-${width}-${dark ? 'dark' : 'light'}.png` })
+      expect(await faults(page)).toEqual([])
+      expect(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth')).toBe(true)
+      expect(await page.title()).toBe('Publish the news.')
+      expect([asked, wrong]).toEqual([[], []])
+      await page.context().close()
     }
   }, 200_000)
 

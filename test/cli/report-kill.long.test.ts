@@ -7,12 +7,13 @@ import { expect, it, onTestFinished } from 'vitest'
 import type { Event } from '../../src/kernel/event.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { Chance } from '../crash/random.ts'
+import { runs } from '../runs.ts'
 import { calledIn, type Killed, type KillPlace, PLACES, Range } from './report-kill.ts'
 import { openStage } from './stage.ts'
 
 const NODES = PLACES.filter((place) => place !== 'gate')
 const seed = Number(process.env['TERRET_KILL_SEED'] ?? Date.now() % 1_000_000)
-const rounds = Number(process.env['TERRET_KILL_ROUNDS'] ?? 50)
+const rounds = Number(process.env['TERRET_KILL_ROUNDS'] ?? runs(50, 3))
 const HITS_MIN = 3
 const LANES = 2
 /** The command's lease: a killed process holds its session no longer than this. */

@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { freePort, noPostgres, PASSWORD } from '../postgres/server.ts'
 import { database, ownServer } from '../postgres/stage.ts'
+import { share } from '../runs.ts'
 import { until } from '../until.ts'
 import { postgres } from '../../src/stores/postgres/postgres.ts'
 import { admit, create, message } from '../contract/fixture.ts'
@@ -205,11 +206,11 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
       // Each is in the store or in a whole file, and those in both are taken from either.
       expect(new Set([...(await ids()), ...kept()])).toEqual(all)
     }
-    for (const ms of [300, 600, 900, 1_200, 1_500])
+    for (const ms of share([300, 600, 900, 1_200, 1_500]))
       await killed(['store', 'archive', '--older', '0', '--to', folder], ms)
     expect((await stage.terretIn({ env }, 'store', 'archive', '--older', '0', '--to', folder)).code).toBe(0)
     expect(await ids()).toEqual([])
-    for (const ms of [300, 600, 900, 1_200]) await killed(['store', 'restore', folder], ms)
+    for (const ms of share([300, 600, 900, 1_200])) await killed(['store', 'restore', folder], ms)
     expect((await stage.terretIn({ env }, 'store', 'restore', folder)).code).toBe(0)
     expect(new Set(await ids())).toEqual(all)
     expect((await stage.terretIn({ env }, 'store', 'check')).code).toBe(0)

@@ -6,6 +6,7 @@ import { Digest } from '../../src/stores/move/digest.ts'
 import { sqliteSource, sqliteTarget } from '../../src/stores/sqlite/move.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { begin } from '../contract/fixture.ts'
+import { share } from '../runs.ts'
 import { until } from '../until.ts'
 import { fill } from './filled.ts'
 import { stageOfEach } from './scripted.ts'
@@ -46,7 +47,7 @@ it('B-MOVE-12: killed at any point, the source is whole and goes on; then the sa
   const { digest } = await sourceOf(from)
   const whole = written(from)
   const points: readonly [string, (to: string) => boolean | Promise<boolean>][] = [
-    ...[0.01, 0.2, 0.5, 0.8].map((part): [string, (to: string) => boolean] => [
+    ...share([0.01, 0.2, 0.5, 0.8]).map((part): [string, (to: string) => boolean] => [
       `${part} of it written`,
       (to) => written(to) >= part * whole,
     ]),

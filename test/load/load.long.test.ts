@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
+import { runs } from '../runs.ts'
 
 const run = promisify(execFile)
 const repository = resolve(import.meta.dirname, '../..')
@@ -19,7 +20,7 @@ it('B-SERVE-51: fifty sessions at once, beside idle tabs and readers that do not
 it('B-SERVE-52: killed, stopped and started again for a minute, with readers that are cut and tabs that are reloaded: every reader has each event once, and the page each message', {
   timeout: 400_000,
 }, async () => {
-  const args = ['.build/test/load/soak.js', '--minutes', '1', '--seed', '7']
+  const args = ['.build/test/load/soak.js', '--seconds', String(runs(60, 3)), '--seed', '7']
   const { stdout } = await run(process.execPath, args, { cwd: repository })
   expect(stdout).toMatch(/[1-9]\d* kills/)
   expect(stdout).toContain('✓ nothing missing, nothing doubled')

@@ -1,4 +1,4 @@
-// The server for a long time under bad luck: `npm run soak -- --minutes 30 [--seed N]`. It is killed and started again on its port and
+// The server for a long time under bad luck: `npm run soak -- --minutes 30 [--seed N]`, or `--seconds N`. It is killed and started again on its port and
 // folder, readers lose their connections, tabs are reloaded, decisions are made. Every reader must have each event once and in order, the page
 // each message once, and memory must not grow. The seed decides who is hit and when; what the machine makes of it is not in the seed.
 import { randomUUID } from 'node:crypto'
@@ -20,8 +20,10 @@ const SETTLE_MS = 60_000
 const GROWTH_MAX = 1.3
 const GROWTH_MB = 25
 
-const { values } = argumentsOf('soak', { options: { minutes: { type: 'string' }, seed: { type: 'string' } } })
-const minutes = wholeNumber(values.minutes ?? '30', 'minutes', 1)
+const { values } = argumentsOf('soak', {
+  options: { minutes: { type: 'string' }, seconds: { type: 'string' }, seed: { type: 'string' } },
+})
+const seconds = wholeNumber(values.seconds ?? '0', 'seconds') || 60 * wholeNumber(values.minutes ?? '30', 'minutes', 1)
 const seed = wholeNumber(values.seed ?? String(Date.now() % 1_000_000), 'seed')
 const chance = new Chance(seed)
 const counts = { kills: 0, stops: 0, cuts: 0, reloads: 0, decisions: 0, messages: 0 }
@@ -44,7 +46,7 @@ const stop = async (): Promise<void> => {
 }
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop().then(() => process.exit(1)))
 try {
-  console.log(`seed ${seed}: ${minutes} minutes, ${SESSIONS} sessions${browser ? '' : '; no Chromium, so no tabs'}`)
+  console.log(`seed ${seed}: ${seconds} seconds, ${SESSIONS} sessions${browser ? '' : '; no Chromium, so no tabs'}`)
   await soak()
 } finally {
   await stop()
@@ -54,7 +56,7 @@ for (const line of wrong.slice(0, 20)) console.log(`✗ ${line}`)
 console.log(
   wrong.length === 0
     ? '✓ nothing missing, nothing doubled, memory flat'
-    : `✗ ${wrong.length} wrong. Again with: npm run soak -- --minutes ${minutes} --seed ${seed}`,
+    : `✗ ${wrong.length} wrong. Again with: npm run soak -- --seconds ${seconds} --seed ${seed}`,
 )
 process.exitCode = wrong.length === 0 ? 0 : 1
 
@@ -75,9 +77,11 @@ async function soak(): Promise<void> {
       : []
   const rss: number[] = []
   const heap: number[] = []
-  const until = performance.now() + minutes * 60_000
+  const until = performance.now() + seconds * 1_000
   const deciding = decide()
-  while (performance.now() < until) {
+  // A short one goes on until it has been killed and cut, and its tabs reloaded.
+  const isHurt = (): boolean => counts.kills > 0 && counts.cuts > 0 && (counts.reloads > 0 || tabs.length === 0)
+  while (performance.now() < until || !isHurt()) {
     await sleep(chance.between(300, 3_000))
     const hit = chance.weighted([
       ['cut', 5],

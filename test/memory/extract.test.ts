@@ -1,6 +1,5 @@
 // Extraction: after enough has happened a model is asked for what lasts. Counted, paid and written in the log, and never in the way of a run.
 import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import {
@@ -19,8 +18,6 @@ import { FREE } from '../../src/models/price.ts'
 import type { Priced } from '../../src/models/http/hosted.ts'
 import type { Request } from '../../src/ports/model.ts'
 import { loadDriver } from '../../src/stores/sqlite/driver.ts'
-import { printedBy } from '../runtime/killed.ts'
-import { makeFolder } from '../stores/folder.ts'
 import { storeWith } from '../../sim/store-with.ts'
 import { until } from '../until.ts'
 import { closing, logOf, type Place, place, staged } from './stage.ts'
@@ -443,25 +440,6 @@ const OLD = `
   PRAGMA application_id = ${0x5472726c};
   PRAGMA user_version = 1;
 `
-
-describe('an extraction that was killed', () => {
-  it.each(['in the model', 'answered', 'written'])(
-    'B-MEMORY-69: `kill -9` of an extraction (%s): the next process goes on, and nothing is learned twice',
-    async (at) => {
-      const folder = makeFolder()
-      const child = fileURLToPath(new URL('../../.build/test/memory/child-extract.js', import.meta.url))
-      const args = (stop: string, session: string) => [child, folder, stop, session]
-      expect(await printedBy(args(at, 's'))).toBe('here\n')
-      // A run of another session is enough.
-      const [asked, learned, marks, , spent] = (await printedBy(args('', 'other'))).trim().split(' ')
-      expect({ learned, marks }).toEqual({ learned: '1', marks: '1' })
-      expect(asked).toBe(at === 'in the model' ? '1' : '0')
-      // What was paid for and lost is counted as spent.
-      expect(Number(spent)).toBe(at === 'in the model' ? 2 : 1)
-    },
-    60_000,
-  )
-})
 
 type Timer = { readonly at: number; readonly fire: () => void }
 

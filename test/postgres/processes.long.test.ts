@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import { PostgresStore } from '../../src/stores/postgres/store.ts'
 import { admit, create, message, outcome, seqs, TTL } from '../contract/fixture.ts'
+import { share } from '../runs.ts'
 import { connections, meddle, newSchema, openPostgres } from './opened.ts'
 import { noPostgres } from './server.ts'
 import { sharedServer } from './stage.ts'
@@ -76,7 +77,7 @@ describe.skipIf(noPostgres)('several processes on one Postgres', () => {
   })
 
   it('B-PG-7: processes that are killed while they open an empty database leave all of its tables or none, and the next goes on', async () => {
-    for (let round = 0; round < 12; round++) {
+    for (const round of share([...Array(12).keys()])) {
       const schema = newSchema()
       const [killed, other] = await Promise.all([start(schema, 'open', 'killed'), start(schema, 'open', 'other')])
       // At another moment of its start each time: some have begun to make tables, some have not.

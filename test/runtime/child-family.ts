@@ -1,4 +1,4 @@
-// A process that runs a session with two children until it rests, for children-kill.test.ts, which kills it on the way. It says a
+// A process that runs a session with two children until it rests, for children-kill.long.test.ts, which kills it on the way. It says a
 // line each time it comes to the place where it is to be killed, and stays there; without a place it says how the run ended.
 import { appendFileSync } from 'node:fs'
 import { z } from 'zod'

@@ -1,5 +1,5 @@
 // A worker that drives one session of an SQLite store: claims it as soon as it can, starts a model call, and prints its own
-// worker id. Then it waits to be killed. Run by live-process.test.ts.
+// worker id. Then it waits to be killed. Run by live-process.long.test.ts.
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import type { Card } from '../../src/ports/store.ts'
 import type { OwnerBody } from '../../src/kernel/event.ts'

@@ -1,5 +1,5 @@
 // A process that drives a session: lines on stdin tell it what to say, and it answers by lines on stdout. When stdin ends
-// it has nothing left to do and must exit by itself, even with readers still connected. Run by live-process.test.ts.
+// it has nothing left to do and must exit by itself, even with readers still connected. Run by live-process.long.test.ts.
 import { createInterface } from 'node:readline'
 import { SharedLive } from '../../src/live/shared.ts'
 import { sockets } from '../../src/live/socket.ts'

@@ -1,4 +1,4 @@
-// A process that runs one session under a budget until it rests, for money-process.test.ts, which kills it on the way. It says
+// A process that runs one session under a budget until it rests, for money-process.long.test.ts, which kills it on the way. It says
 // how the run ended.
 import { z } from 'zod'
 import { defineTool, Harness, model } from '../../src/index.ts'

@@ -1,4 +1,4 @@
-// A harness whose handler blocks the event loop for as long as it is told. Started by watchdog.test.ts.
+// A harness whose handler blocks the event loop for as long as it is told. Started by watchdog.long.test.ts.
 import { defineTool, Harness, scripted } from '../../src/index.ts'
 
 const [blockMs = '2000', watchdogMs = '200', end] = process.argv.slice(2)

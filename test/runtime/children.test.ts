@@ -1,5 +1,5 @@
 // Subagents as durable children: how one is made, what it gets, and what its parent gets back. How they end otherwise is
-// children-ends.test.ts; a whole tree seen from its root children-tree.test.ts; killed processes children-kill.test.ts.
+// children-ends.test.ts; a whole tree seen from its root children-tree.test.ts; killed processes children-kill.long.test.ts.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Fault, Harness, type HarnessOptions, type Request, type Tool, type ToolSource } from '../../src/index.ts'

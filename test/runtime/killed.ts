@@ -3,6 +3,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { onTestFinished } from 'vitest'
 
+/** More than any of them makes. */
+export const COMMITS_MAX = 300
+
 /**
  * A process that is killed after so many commits, if it makes as many, and then one that goes on. `argsFor` gives the arguments of a
  * process that stops after that commit; 0 never does. Returns what the last one printed.

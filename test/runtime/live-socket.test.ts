@@ -1,5 +1,5 @@
 // Following a session from another process, over real sockets with both ends in this process. The driving end is in
-// live-serve.test.ts, processes that really die are in live-process.test.ts.
+// live-serve.test.ts, processes that really die are in live-process.long.test.ts.
 import { connect, type Socket } from 'node:net'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'

@@ -1,5 +1,5 @@
-// Replies with calls, results and sources of the provider's own tools: a process is killed after each of its commits, and another one
-// finishes. The provider is a server here, which sees the bytes of every request.
+// Replies with calls, results and sources of the provider's own tools: a process is killed after each of its commits, or a share of
+// them, and another one finishes. The provider is a server here, which sees the bytes of every request.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -7,7 +7,8 @@ import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
 import { bytesOf } from '../models/aisdk-stage.ts'
 import { makeFile } from '../stores/folder.ts'
-import { killedAfter } from './killed.ts'
+import { share, upTo } from '../runs.ts'
+import { COMMITS_MAX, killedAfter } from './killed.ts'
 
 const CHILD = fileURLToPath(new URL('../../.build/test/runtime/child-provider-parts.js', import.meta.url))
 
@@ -82,12 +83,13 @@ it.each([
     expect(JSON.parse(whole.said)).toMatchObject({ status: 'completed', last: 'completed' })
     expect(whole.requests).toHaveLength(count)
     expect(whole.requests.at(-1)).toContain(own)
-    for (let commits = 1; ; commits++) {
+    for (const commits of share(upTo(COMMITS_MAX))) {
       const { said, killed, requests } = await finished(name, commits)
       expect(said, `after commit ${commits}`).toBe(whole.said)
       expect(requests, `after commit ${commits}`).toEqual(whole.requests)
       if (!killed) return
     }
+    throw new Error(`It made more than ${COMMITS_MAX} commits.`)
   },
   180_000,
 )

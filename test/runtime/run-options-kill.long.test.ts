@@ -1,10 +1,11 @@
-// A run with options, metadata and a context, killed after each of its commits and finished by another process.
+// A run with options, metadata and a context, killed after each of its commits, or a share of them, and finished by another process.
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { makeFile } from '../stores/folder.ts'
-import { killedAfter } from './killed.ts'
+import { share, upTo } from '../runs.ts'
+import { COMMITS_MAX, killedAfter } from './killed.ts'
 
 const CHILD = fileURLToPath(new URL('../../.build/test/runtime/child-run-options.js', import.meta.url))
 
@@ -30,7 +31,7 @@ it('B-RUN-2, B-META-8: killed after any commit, another process makes the same r
   const requests = whole.lines.filter(({ request }) => request !== undefined).map(bytesOf)
   expect(requests).toHaveLength(3)
   expect(requests[0]).toContain('Be odd.')
-  for (let commits = 2; ; commits++) {
+  for (const commits of share(upTo(COMMITS_MAX).slice(1))) {
     const { said, killed, lines } = await finished(commits)
     expect(JSON.parse(said), `after commit ${commits}`).toEqual(answer)
     // A request that was lost is asked again as it was, but for the place of its question in the log.
@@ -40,6 +41,7 @@ it('B-RUN-2, B-META-8: killed after any commit, another process makes the same r
       expect(built).toEqual({ tenant: 'acme', user: 'ann' })
     if (!killed) return
   }
+  throw new Error(`It made more than ${COMMITS_MAX} commits.`)
 }, 180_000)
 
 /** Without places in the log: no provider is sent them. */

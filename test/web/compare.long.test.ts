@@ -5,10 +5,8 @@ import { describe, expect, it } from 'vitest'
 import { noChromium } from '../ui/browser.ts'
 import { until } from '../until.ts'
 import { faults } from './faults.ts'
-import { BUILT, gallery, looking, SHOTS } from './stage.ts'
+import { BUILT, gallery, looking, looks, SHOTS } from './stage.ts'
 import { newsIn, tales } from './tales.ts'
-
-const LOOKS = [1280, 390].flatMap((width) => [false, true].map((dark) => ({ width, dark })))
 
 async function place() {
   await gallery()
@@ -52,7 +50,7 @@ describe.skipIf(noChromium)('forks and comparisons', () => {
     const costs = await page.locator('.cmp-figures tr td:nth-child(5)').allInnerTexts()
     expect(costs).toEqual(['$0.0297', '$0.0398', '+$0.0101'])
     expect(wrong.filter((each) => !each.includes('400'))).toEqual([])
-    for (const look of LOOKS) {
+    for (const look of looks()) {
       const looked = await looking(look)
       await looked.page.goto(`${one.server.url}/compare?a=${one.session}&b=${fork}#token=${one.tokens.own}`)
       await looked.page.waitForSelector('.cmp-pair')

@@ -12,6 +12,7 @@ import { tool } from '../runtime/scene.ts'
 import { browser, noChromium } from '../ui/browser.ts'
 import { until } from '../until.ts'
 import { type Inspector, faultsOf, FOCUS_SEEN, inspector } from './inspector.ts'
+import { looks } from './stage.ts'
 
 const HOUR = 3_600_000
 const publish = tool('publish', { approval: 'ask', effect: 'once' })
@@ -64,26 +65,23 @@ describe.skipIf(noChromium)('every page', () => {
   it('B-WEB-88: axe finds nothing on real data, in light and dark, at 1280 and 390 pixels, and nothing is wider than the page', async () => {
     const { one, ids } = await sample()
     const wrong: string[] = []
-    for (const width of [1280, 390]) {
-      for (const dark of [false, true]) {
-        const { page, wrong: faults } = await one.tab('/', { width, dark })
-        for (const path of addresses(ids)) {
-          await page.goto(`${one.server.url}${path}`)
-          await settled(page)
-          for (const fault of await faultsOf(page))
-            wrong.push(`${path} at ${width} ${dark ? 'dark' : 'light'}: ${fault}`)
-          const fits = await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth')
-          if (fits !== true) wrong.push(`${path} is wider than ${width}`)
-        }
-        for (const key of ['n', '?', 'Control+k']) {
-          await page.keyboard.press(key)
-          await page.waitForSelector('dialog[open]')
-          for (const fault of await faultsOf(page)) wrong.push(`the window of ${key} at ${width}: ${fault}`)
-          await page.keyboard.press('Escape')
-        }
-        wrong.push(...faults)
-        await page.context().close()
+    for (const { width, dark } of looks()) {
+      const { page, wrong: faults } = await one.tab('/', { width, dark })
+      for (const path of addresses(ids)) {
+        await page.goto(`${one.server.url}${path}`)
+        await settled(page)
+        for (const fault of await faultsOf(page)) wrong.push(`${path} at ${width} ${dark ? 'dark' : 'light'}: ${fault}`)
+        const fits = await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth')
+        if (fits !== true) wrong.push(`${path} is wider than ${width}`)
       }
+      for (const key of ['n', '?', 'Control+k']) {
+        await page.keyboard.press(key)
+        await page.waitForSelector('dialog[open]')
+        for (const fault of await faultsOf(page)) wrong.push(`the window of ${key} at ${width}: ${fault}`)
+        await page.keyboard.press('Escape')
+      }
+      wrong.push(...faults)
+      await page.context().close()
     }
     expect(wrong).toEqual([])
   }, 600_000)

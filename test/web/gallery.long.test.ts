@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { noChromium } from '../ui/browser.ts'
 import { faults } from './faults.ts'
-import { galleryAt, looking, type Look, SHOTS } from './stage.ts'
+import { galleryAt, looking, looks, type Look, SHOTS } from './stage.ts'
 
 async function opened(look: Look): Promise<{ readonly page: Page; readonly wrong: readonly string[] }> {
   const looked = await looking(look)
@@ -15,10 +15,8 @@ async function opened(look: Look): Promise<{ readonly page: Page; readonly wrong
   return looked
 }
 
-const LOOKS = [1280, 390].flatMap((width) => [false, true].map((dark) => ({ width, dark })))
-
 describe.skipIf(noChromium)('the parts', () => {
-  it.each(LOOKS)(
+  it.each(looks())(
     'B-WEB-10: at %o nothing is refused by the policy, axe finds nothing, and nothing is wider than the page',
     async (look) => {
       mkdirSync(SHOTS, { recursive: true })

@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { noChromium } from '../ui/browser.ts'
 import { sessionStage, type Stage } from './session-stage.ts'
-import { SHOTS } from './stage.ts'
+import { looks, SHOTS } from './stage.ts'
 
 type Violation = { readonly id: string; readonly nodes: readonly { readonly html: string }[] }
 
@@ -45,14 +45,12 @@ async function addresses(stage: Stage): Promise<Readonly<Record<string, string>>
   }
 }
 
-const LOOKS = [1280, 390].flatMap((width) => [false, true].map((dark) => ({ width, dark })))
-
 describe.skipIf(noChromium)('the look of a session', () => {
   it('B-WEB-43: in light and dark, at 1280 and 390 pixels, axe finds nothing, nothing is wider than the page, nothing is refused', async () => {
     mkdirSync(SHOTS, { recursive: true })
     const stage = await sessionStage()
     const all = await addresses(stage)
-    for (const { width, dark } of LOOKS) {
+    for (const { width, dark } of looks()) {
       const { page, wrong } = await stage.look('/', { width, dark, height: width === 390 ? 844 : 860 })
       for (const [name, address] of Object.entries(all)) {
         await page.goto(stage.url + address)

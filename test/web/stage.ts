@@ -8,6 +8,7 @@ import type { Page } from 'playwright-core'
 import { build } from 'vite'
 import { onTestFinished } from 'vitest'
 import { CSP } from '../../src/server/pages.ts'
+import { share } from '../runs.ts'
 import { repository } from '../tidy/source.ts'
 import { browser } from '../ui/browser.ts'
 
@@ -60,6 +61,15 @@ export async function galleryAt(): Promise<string> {
 
 export type Looked = { readonly page: Page; readonly wrong: string[] }
 export type Look = { readonly width: number; readonly dark: boolean; readonly height?: number }
+
+/** Both themes at both widths; as a share, two of the four that have both themes and both widths. */
+export function looks(): readonly Look[] {
+  const pairs = [false, true].map((dark) => [
+    { width: 1280, dark },
+    { width: 390, dark: !dark },
+  ])
+  return share(pairs, 2).flat()
+}
 
 /** `wrong` has every error, refused load, dialog and request to elsewhere. */
 export async function looking({ width, dark, height = 860 }: Look): Promise<Looked> {

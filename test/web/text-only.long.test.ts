@@ -1,4 +1,4 @@
-// Text of others stays text: five hundred attacks in every field that a log or an answer of the server can hold. First in real sessions,
+// Text of others stays text: five hundred attacks (or a share of them) in every field that a log or an answer of the server can hold. First in real sessions,
 // whose logs hold them; then in every text of every answer, whatever the server would say.
 import type { Page, Route } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { defineTool, type Script } from '../../src/index.ts'
 import type { WirePending } from '../../src/server/wire.ts'
 import { askUserTool } from '../../src/tools/index.ts'
+import { runs, share } from '../runs.ts'
 import { noChromium } from '../ui/browser.ts'
 import { until } from '../until.ts'
 import { type Inspector, inspector, type Seen } from './inspector.ts'
@@ -63,8 +64,9 @@ async function watched(one: Inspector): Promise<Seen> {
   return seen
 }
 
-const ALL = PAYLOADS.join('\n\n')
-const keyed = Object.fromEntries(PAYLOADS.map((payload, i) => [`${payload} ${i}`, payload]))
+const ATTACKS = share(PAYLOADS)
+const ALL = ATTACKS.join('\n\n')
+const keyed = Object.fromEntries(ATTACKS.map((payload, i) => [`${payload} ${i}`, payload]))
 
 type StepFunction = Extract<Script, (...args: never) => unknown>
 
@@ -79,8 +81,8 @@ const spoken = defineTool({
 
 /** By the first word of its message: it asks, it fails, or it calls a tool and one that is not there. */
 const hostile: StepFunction = ({ messages }) => {
-  const call = { tool: 'note', args: { ...keyed, list: [...PAYLOADS] } }
-  const question = { tool: 'ask_user', args: { question: ALL, choices: PAYLOADS.slice(0, 50) } }
+  const call = { tool: 'note', args: { ...keyed, list: [...ATTACKS] } }
+  const question = { tool: 'ask_user', args: { question: ALL, choices: ATTACKS.slice(0, 50) } }
   const turns = messages.filter(({ role }) => role === 'assistant').length
   const said = JSON.stringify(messages[0])
   if (said.includes('ASK')) return turns === 0 ? { text: ALL, calls: [question] } : { text: ALL }
@@ -95,8 +97,8 @@ describe.skipIf(noChromium)('text of others', () => {
     expect(PAYLOADS).toHaveLength(500)
     const one = await inspector(hostile, { tools: [spoken, askUserTool()] })
     const body = {
-      metadata: { title: PAYLOADS[2] ?? '', note: ALL.slice(0, 8_000) },
-      labels: { note: (PAYLOADS[4] ?? '').slice(0, 100) },
+      metadata: { title: ATTACKS[2] ?? '', note: ALL.slice(0, 8_000) },
+      labels: { note: (ATTACKS[4] ?? '').slice(0, 100) },
     }
     const [talk, ask, fail] = await Promise.all(
       ['GO', 'ASK', 'FAIL'].map((word) => one.open('', { body: { ...body, input: `${word} ${ALL}` } })),
@@ -183,7 +185,7 @@ describe.skipIf(noChromium)('text of others', () => {
       expect(filled).toContain(`/v1/${name}`)
     // Every refusal, too.
     await seen.page.unrouteAll()
-    for (const payload of PAYLOADS.slice(0, 8)) {
+    for (const payload of ATTACKS.slice(0, runs(8, 3))) {
       await seen.page.route('**/v1/agents', (route) =>
         route.fulfill({ status: 500, body: JSON.stringify({ error: { code: payload, message: ALL } }) }),
       )
@@ -212,13 +214,13 @@ const KEPT = new Set([
   'planner',
 ])
 
-/** Every list of records becomes five hundred of them, the n-th with the n-th attack in all its texts. */
-function spoiled(value: Json, payload = PAYLOADS[0] ?? '', depth = 0): Json {
+/** Every list of records becomes as many as there are attacks, the n-th with the n-th attack in all its texts. */
+function spoiled(value: Json, payload = ATTACKS[0] ?? '', depth = 0): Json {
   if (typeof value === 'string') return payload
   if (Array.isArray(value)) {
     const [first] = value as readonly Json[]
     if (first === undefined || first === null) return [...(value as readonly Json[])]
-    const many = depth <= 1 ? PAYLOADS : [payload]
+    const many = depth <= 1 ? ATTACKS : [payload]
     return many.map((each, i) => numbered(spoiled(first, each, depth + 1), i))
   }
   if (value === null || typeof value !== 'object') return value

@@ -6,11 +6,10 @@ import { describe, expect, it } from 'vitest'
 import { noChromium } from '../ui/browser.ts'
 import { until } from '../until.ts'
 import { faults } from './faults.ts'
-import { BUILT, gallery, looking, type Look, SHOTS } from './stage.ts'
+import { BUILT, gallery, looking, looks, type Look, SHOTS } from './stage.ts'
 import { newsIn, reportIn, tales } from './tales.ts'
 
 const WIDE: Look = { width: 1280, dark: false }
-const LOOKS = [1280, 390].flatMap((width) => [false, true].map((dark) => ({ width, dark })))
 
 type Place = Awaited<ReturnType<typeof tales>>
 
@@ -35,7 +34,7 @@ describe.skipIf(noChromium)('the views of a session', () => {
     const one = await place()
     const [news, report] = [await newsIn(one), await reportIn(one)]
     const views = [`waterfall ${news}`, `graph ${report}`, `graph ${news}`, `context ${news}`, `raw ${news}`]
-    for (const look of LOOKS) {
+    for (const look of looks()) {
       const { page, wrong } = await looking(look)
       for (const [view = '', session = ''] of views.map((each) => each.split(' '))) {
         await page.goto(`${one.server.url}/views/${view}?s=${session}#token=${one.tokens.own}`)
