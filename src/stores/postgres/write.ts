@@ -6,58 +6,19 @@ import { crc32 } from '../plan/checksum.ts'
 import { findable } from '../plan/facts.ts'
 import { SNAPSHOT_SPAN } from '../plan/snapshots.ts'
 import type { Batch, Change } from './batch.ts'
+import { type Column, column, type Part, statementOf } from './parts.ts'
 import { cardIn, hourOf, type Row } from './rows.ts'
 import { lockKey } from './schema.ts'
 import { snapshotSum } from './snapshots.ts'
 import type { Sql, SqlValue } from './sql.ts'
-import { maskOf } from './texts.ts'
-
-/** A column of the rows that a part writes: its name, its type, and its values. */
-type Column = readonly [name: string, type: string, values: readonly SqlValue[]]
-/** `guards`: how many of its `size` rows it must find or make; null where it makes no difference. Columns are made for parts with rows. */
-type Part = {
-  readonly key: string
-  readonly size: number
-  readonly columns: () => readonly Column[]
-  readonly sql: string
-  readonly guards: number | null
-}
 
 /** The end of a log as this process wrote it last. */
 export type Witness = { readonly session: string; readonly n: number; readonly seq: number; readonly sum: number }
 
-/** The text of a statement follows from the parts it has: each is made once. */
-const TEXTS = new Map<string, string>()
-
 /** Returns the time of the database. With a witness nothing is written to a database that does not know it: an older copy. */
 export async function write(sql: Sql, batch: Batch, witness: Witness | null): Promise<number> {
-  const all = partsOf(batch, witness)
-  const parts = all.flatMap((part) => (part.size > 0 ? [{ ...part, columns: part.columns() }] : []))
-  const name = `write ${maskOf(all.map(({ size }) => size > 0))} ${maskOf(parts.map(({ size }) => size === 1))}`
-  const text = TEXTS.get(name) ?? textOf(parts)
-  TEXTS.set(name, text)
-  const values = parts.flatMap(({ size, columns }) =>
-    columns.map(([, , list]): SqlValue => (size === 1 ? (list[0] ?? null) : list)),
-  )
-  values.push(parts.reduce((sum, { guards }) => sum + (guards ?? 0), 0))
-  const [row] = await sql.ask<{ now: number }>(name, text, values)
+  const [row] = await sql.ask<{ now: number }>(...statementOf(partsOf(batch, witness)))
   return row?.now ?? 0
-}
-
-type Filled = Omit<Part, 'columns'> & { readonly columns: readonly Column[] }
-
-function textOf(parts: readonly Filled[]): string {
-  let given = 0
-  const withs = parts.flatMap(({ key, size, columns, sql: text }) => {
-    const one = columns.map(([name, type]) => `$${++given}::${type}${size === 1 ? ` as ${name}` : '[]'}`).join(', ')
-    const names = columns.map(([name]) => name).join(', ')
-    // Most parts have one row: its values need no arrays.
-    const rows = size === 1 ? `select ${one}` : `select * from unnest(${one}) r(${names})`
-    return [`${key}_rows as (${rows})`, `${key} as (${text.replaceAll('$rows', `${key}_rows r`)})`]
-  })
-  const counts = parts.flatMap(({ key, guards }) => (guards === null ? [] : [`(select count(*) from ${key})`]))
-  return `with ${withs.join(',\n')}
-    select 1 / (${['0', ...counts].join(' + ')} = $${given + 1}::int)::int as good, extract(epoch from clock_timestamp())::float8 * 1000 as now`
 }
 
 /** `r` is a witness. Its session still ends there, or went on, or was removed. */
@@ -100,12 +61,6 @@ function partsOf(batch: Batch, witness: Witness | null): readonly Part[] {
     ...snapshotParts(batch),
   ]
 }
-
-const column = <T>(rows: readonly T[], name: string, type: string, of: (row: T) => SqlValue): Column => [
-  name,
-  type,
-  rows.map(of),
-]
 
 /** By number: so that two statements lock them in the same order. */
 function byNumber(a: { readonly row: Row }, b: { readonly row: Row }): number {
