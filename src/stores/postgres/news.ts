@@ -54,6 +54,7 @@ export class News {
   #sending: Promise<void> | null = null
   #sendNow: () => void = () => {}
   #stay: () => void = () => {}
+  #closed = false
   /** What is to be looked at: null for all. */
   #heard: Map<string, number> | null = new Map()
   #heardDue = false
@@ -117,6 +118,7 @@ export class News {
 
   /** Resolves when what was told is sent, or lost. */
   async close(): Promise<void> {
+    this.#closed = true
     this.#stay()
     this.#end()
     this.#sendNow()
@@ -134,7 +136,7 @@ export class News {
         .ask('terret_hint', 'select pg_notify($1, hint) from unnest($2::text[]) hint', [channel, hints], { patience })
         // The look of each second finds what this one would have said.
         .catch(() => {})
-      if (!this.#due) await this.#gathered()
+      if (!this.#due && !this.#closed) await this.#gathered()
     }
     this.#sending = null
   }
