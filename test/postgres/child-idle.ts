@@ -5,6 +5,8 @@ import { PostWay } from '../../src/live/post.ts'
 import { SharedLive } from '../../src/live/shared.ts'
 import { steadyClock as clock } from '../../src/stores/plan/clock.ts'
 import { network } from '../../src/stores/postgres/network.ts'
+import { postgres } from '../../src/stores/postgres/postgres.ts'
+import { create } from '../contract/fixture.ts'
 import { Directory } from '../runtime/live-directory.ts'
 
 const { connections, hints, post } = network({ url: process.argv[2] ?? '' }, 'test')
@@ -19,3 +21,8 @@ await connections.reader.ask('slow', 'select 1 from pg_sleep(0.3)')
 process.stdout.write('answered\n')
 await connections.patience().after(new Fault('store_busy', 'busy'))
 process.stdout.write('waited\n')
+const store = postgres(process.argv[2] ?? '')
+await create(store, 's')
+// The hint of that commit is under way.
+await store.close()
+process.stdout.write('closed\n')

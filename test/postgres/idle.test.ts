@@ -12,6 +12,6 @@ describe.skipIf(noPostgres)('a process with nothing left to do', () => {
   it('B-PGNET-9: ends by itself, with every connection open, when what it asked is answered', async () => {
     const { url } = await database()
     const { stdout } = await promisify(execFile)(process.execPath, [script, url])
-    expect(stdout).toBe('open\nanswered\nwaited\n')
+    expect(stdout).toBe('open\nanswered\nwaited\nclosed\n')
   })
 })
