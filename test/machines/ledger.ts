@@ -21,8 +21,10 @@ type Tale = {
   readonly takeovers: readonly string[]
 }
 
-/** `spent` is what the account of the day says, in millionths of a dollar. */
-export async function ledgerOf(store: Store, book: readonly Payment[], spent: number): Promise<Ledger> {
+/** What the account of the day says, in millionths of a dollar. `assumed` of it nobody has said: requests that were cut off. */
+type Day = { readonly spent: number; readonly assumed: number }
+
+export async function ledgerOf(store: Store, book: readonly Payment[], { spent, assumed }: Day): Promise<Ledger> {
   const cards = await store.list({ limit: 1_000 })
   const tales: Tale[] = []
   let [lost, doubled] = [0, 0]
@@ -36,7 +38,9 @@ export async function ledgerOf(store: Store, book: readonly Payment[], spent: nu
   const sum = (of: (tale: Tale) => number): number => tales.reduce((all, tale) => all + of(tale), 0)
   const [cost, requests] = [sum((tale) => tale.cost), sum((tale) => tale.requests)]
   const takeovers = tales.flatMap((tale) => tale.takeovers)
-  const agrees = cost === spent ? 'so says the account' : `the account says ${usdText(spent)}`
+  const more =
+    assumed === 0 ? '' : `, with ${usdText(assumed)} more, the most that requests which were cut off can have cost`
+  const agrees = cost === spent - assumed ? `so says the account${more}` : `the account says ${usdText(spent)}`
   const lines = [
     `Agents     ${cards.length}, ${tales.filter(({ settled }) => settled).length} of them done`,
     `Payments   ${sum(({ payments }) => payments)} in the logs, ${book.length} in the book of the bank`,

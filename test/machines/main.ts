@@ -73,7 +73,8 @@ class Machines {
     await Promise.all([approving, this.#strike(ended.signal), this.#watch(store).finally(() => ended.abort())])
     this.#tell(`All ${this.#agents} agents are done`)
     const [day] = await harness.accounts()
-    const ledger = await ledgerOf(store, paymentsIn(this.#book), Math.round((day?.spentUsd ?? 0) * 1_000_000))
+    const account = day && (await store.account(day.id))
+    const ledger = await ledgerOf(store, paymentsIn(this.#book), account ?? { spent: 0, assumed: 0 })
     await this.#end(ledger)
     return ledger.lost + ledger.doubled === 0
   }

@@ -43,8 +43,12 @@ export async function decided(question: Question, leaving: AbortSignal): Promise
   await watched
   if (decisionIn(log) === null) return false
   telling.news()
-  const soon = AbortSignal.any([leaving, AbortSignal.timeout(ELSEWHERE_MS)])
-  if (!isHere) await log.until(() => log.isSettled || null, soon)
+  if (isHere) return true
+  // Not AbortSignal.timeout: what only AbortSignal.any refers to may be collected before its time, and never aborts then.
+  const soon = new AbortController()
+  const timer = setTimeout(() => soon.abort(), ELSEWHERE_MS)
+  await log.until(() => log.isSettled || null, AbortSignal.any([leaving, soon.signal]))
+  clearTimeout(timer)
   return true
 }
 
