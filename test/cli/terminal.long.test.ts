@@ -140,7 +140,7 @@ describe.skipIf(noTmux)('a chat', { timeout: 120_000 }, () => {
     await seen.until('a.txt: removed, as it was new')
     expect(existsSync(join(stage.folder, 'a.txt'))).toBe(false)
     seen.enter('/mode auto')
-    await seen.until(/mode auto\n\n›$/)
+    // Entered while the chat changes its mode, it is heard after that.
     seen.enter('/fork')
     await seen.until('stays as it is.')
     seen.enter('Again.')
@@ -155,6 +155,17 @@ describe.skipIf(noTmux)('a chat', { timeout: 120_000 }, () => {
     // What waits between two commands that were entered at once is up to the machine; what they say is not.
     expectScreen(seen.text(), 'commands', stage)
     expect((await stage.terret('list')).out.trimEnd().split('\n')).toHaveLength(2)
+  })
+
+  it('B-TALK-27: what is entered while the mode changes is heard after it, and who leaves meanwhile has left', async () => {
+    await scriptedBy(['Hello.'])
+    const seen = await chat()
+    seen.enter('/mode auto')
+    seen.enter('Hi.')
+    await seen.until(/mode auto\n\n› Hi\.[\s\S]*Hello\.[\s\S]*tokens\n\n›$/)
+    seen.enter('/mode plan')
+    seen.keys('C-d')
+    await seen.until(/Go on with: terret interactive [0-9a-f]{8}\n\$$/)
   })
 
   it('B-TALK-8: a question of the model is answered in place, by a number where it offers choices', async () => {

@@ -29,7 +29,6 @@ export class Chat implements Talk {
   session: SessionHandle | null
   wish: Ended | null = null
   readonly #echoed = new Set<string>()
-  readonly #typed: string[] = []
   readonly #shown = new Set<string>()
   /** The last event that was sent from here. */
   #sent = 0
@@ -39,7 +38,7 @@ export class Chat implements Talk {
   readonly children: Children
   #looks = false
   #stopping = false
-  #left = false
+  #left: boolean
   #closing: Promise<void> | null = null
   #warned = false
   #exit: number = EXIT.ok
@@ -49,6 +48,7 @@ export class Chat implements Talk {
   constructor(options: ChatOptions, session: SessionHandle | null) {
     this.options = options
     this.session = session
+    this.#left = !options.terminal.open
     this.view = new ChatView(options.terminal.out, options.calls, (id) => this.#echoed.has(id), options.window)
     this.children = new Children(options.place.store)
     const { out } = options.terminal
@@ -66,7 +66,7 @@ export class Chat implements Talk {
   }
 
   async #talk(card: Card | null): Promise<Ended> {
-    if (card) {
+    if (card && !this.#left) {
       this.view.seq = card.seq
       const tokens = await tokensOf(this.options.place.store, card.session, card.seq)
       if (tokens !== null) this.view.filled(tokens)
@@ -74,7 +74,7 @@ export class Chat implements Talk {
       else await this.look()
     }
     while (!this.#left && this.wish === null) {
-      const text = this.#typed.shift() ?? (await this.options.terminal.read())
+      const text = this.options.typed.shift() ?? (await this.options.terminal.read())
       if (text === null) break
       await this.#guarded(() => this.#entered(text))
     }
@@ -112,7 +112,7 @@ export class Chat implements Talk {
 
   /** Input outside of a prompt. A working session gets it with its next turn; else it is queued. */
   aside(text: string): void {
-    if (!this.#works) return void this.#typed.push(text)
+    if (!this.#works) return void this.options.typed.push(text)
     if (text.trim() === '') return
     this.options.remember(text)
     if (text.startsWith('/')) {

@@ -323,6 +323,8 @@ export type ChatOptions = {
   readonly by: string
   /** The calls of this chat so far, in all modes. */
   readonly calls: Calls
+  /** What was entered and is not read yet, in all modes. */
+  readonly typed: string[]
   /** Rules saved since the harness got its policy. */
   readonly kept: Kept[]
   /** Adds an input to the history. */

@@ -106,6 +106,7 @@ async function modes({ place, card, call, seat, ...first }: Holding): Promise<nu
             window,
             terminal,
             calls,
+            typed: seat.chat?.options.typed ?? [],
             kept: [],
             by: person(said),
             remember,
