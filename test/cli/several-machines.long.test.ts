@@ -135,7 +135,7 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
     ['worker', []],
     ['serve', ['--port', '0']],
   ] as const)(
-    'B-OPS-6: a %s of the time after a restore ends with exit code 8, and the next process goes on',
+    'B-OPS-6: a %s whose database was restored to an earlier time ends with exit code 8, and the next process goes on',
     async (command, flags) => {
       const write = { calls: [{ tool: 'write', args: { path: 'out.txt', content: 'written' } }] }
       await scriptedBy([write, 'Done.', 'Done again.', 'Done.'])
@@ -146,7 +146,7 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
       onTestFinished(() => void worker.child.kill('SIGKILL'))
       const allow = (yes: boolean) =>
         server.query(`update pg_database set datallowconn = ${yes} where datname like '${name}%'`)
-      // A database that somebody uses is neither copied nor renamed, and whoever is cut off comes back at once.
+      // A database with connections can be neither copied nor renamed, and clients that are cut off connect again at once.
       const alone = async (text: string) => {
         await allow(false)
         await until(async () => {

@@ -136,7 +136,7 @@ async function stopped(ground: Ground, { worker }: Place): Promise<void> {
   worker.resume()
   await sleep(AFTER_MS)
   const [others, own] = [now.filter(({ isTaken }) => isTaken), now.filter(({ isTaken }) => !isTaken)]
-  // What nobody has taken is its own still: what it had asked the store to write before it stopped may be written.
+  // A session that no other worker took still belongs to it, so a write it had sent before it stopped may be committed.
   const written = (await writtenLate(ground, others)) + (await writtenLate(ground, own, since))
   const taken = others.length
   console.log(

@@ -21,7 +21,7 @@ type Tale = {
   readonly takeovers: readonly string[]
 }
 
-/** What the account of the day says, in millionths of a dollar. `assumed` of it nobody has said: requests that were cut off. */
+/** The account of the day, in millionths of a dollar. `assumed` is the part for requests that were cut off, whose price no provider told. */
 type Day = { readonly spent: number; readonly assumed: number }
 
 export async function ledgerOf(store: Store, book: readonly Payment[], { spent, assumed }: Day): Promise<Ledger> {

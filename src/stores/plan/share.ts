@@ -1,9 +1,9 @@
 // Which of the sessions that are due are taken first: of one tree no more than a share, as long as others wait. Pure.
 
-/** Of so many that are due, the first ones, it is looked at whose tree they belong to. */
+/** How many of the sessions that wait longest are ranked by tree. */
 export const LOOKED_AT = 1_024
 
-/** So many of one tree are taken before the next of another: a quarter. */
+/** How many sessions of one tree are taken before another tree has its turn: a quarter of the limit. */
 export function shareOf(limit: number): number {
   return Math.max(1, Math.floor(limit / 4))
 }

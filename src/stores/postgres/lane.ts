@@ -17,7 +17,7 @@ type Act<T> = {
   readonly want: (wants: Wants) => void
   /** Runs on the batch. Throws a Fault to be refused, and then has changed nothing. */
   readonly act: (batch: Batch) => T
-  /** It may be planned on rows that are remembered: a plain commit of an owner, or a claim of what nobody holds. */
+  /** It may be planned on the rows this process remembers, without reading them: an owner's plain commit, or a claim of a free session. */
   readonly remembered?: boolean
 }
 type Settled = { readonly done: () => void; readonly fail: (error: Error) => void }

@@ -9,9 +9,9 @@ import type { Lag } from './lag.ts'
 import { Patience } from './trouble.ts'
 
 const LOOK_EVERY_MS = 1_000
-/** After a hint, what only grew is gathered for so long. That somebody may be due is said at once. */
+/** How long commits are gathered after a hint before the next one is sent. That a session may be due is sent at once. */
 const GATHER_MS = 10
-/** After the last watcher it listens on for so long: one run after another does not begin anew each time. */
+/** How long it listens on after the last watcher, so runs that follow each other do not start listening each time. */
 const LINGER_MS = 1_000
 const LOOKS_PER_HOSTS = 5
 /** A notification of 8,000 bytes is refused. */
@@ -53,7 +53,7 @@ export class News {
   #since: number | null = null
   #sending: Promise<void> | null = null
   #sendNow: () => void = () => {}
-  #stay: () => void = () => {}
+  #cancelEnd: () => void = () => {}
   #closed = false
   /** What is to be looked at: null for all. */
   #heard: Map<string, number> | null = new Map()
@@ -71,7 +71,7 @@ export class News {
 
   /** From now on, until `stop`: for as long as somebody watches. Resolves when it listens, or cannot for now. */
   async start(): Promise<void> {
-    this.#stay()
+    this.#cancelEnd()
     if (this.#started) return
     this.#started = true
     this.#schedule()
@@ -82,10 +82,10 @@ export class News {
     await this.#unlisten
   }
 
-  /** Nobody watches any more. */
+  /** The last watcher has gone. It listens on for `LINGER_MS`, unless somebody starts it again. */
   stop(): void {
-    this.#stay()
-    this.#stay = steadyClock.timer(LINGER_MS, () => this.#end())
+    this.#cancelEnd()
+    this.#cancelEnd = steadyClock.timer(LINGER_MS, () => this.#end())
   }
 
   #end(): void {
@@ -119,7 +119,7 @@ export class News {
   /** Resolves when what was told is sent, or lost. */
   async close(): Promise<void> {
     this.#closed = true
-    this.#stay()
+    this.#cancelEnd()
     this.#end()
     this.#sendNow()
     await this.#sending
@@ -136,12 +136,13 @@ export class News {
         .ask('terret_hint', 'select pg_notify($1, hint) from unnest($2::text[]) hint', [channel, hints], { patience })
         // The look of each second finds what this one would have said.
         .catch(() => {})
-      if (!this.#due && !this.#closed) await this.#gathered()
+      if (!this.#due && !this.#closed) await this.#pause()
     }
     this.#sending = null
   }
 
-  #gathered(): Promise<void> {
+  /** `GATHER_MS`, or until `#sendNow`. */
+  #pause(): Promise<void> {
     return new Promise((resolve) => {
       const cancel = steadyClock.timer(GATHER_MS, resolve)
       this.#sendNow = () => {

@@ -224,7 +224,7 @@ export class PostgresStore implements Store {
 
   async claim(session: string, worker: string, ttlMs: number, process?: ProcessId): Promise<Claim | null> {
     const holder = this.#lane.remembered(session)?.worker
-    // Whether another's lease has ended is asked; that nobody has it is guarded by the statement.
+    // Only the database knows whether another worker's lease has ended. That a session is free is checked by the statement itself.
     const remembered = holder === null || holder === worker
     const claimed = await this.#write(() =>
       this.#lane.submit({
