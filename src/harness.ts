@@ -3,7 +3,7 @@
 import { type Graph, graphAgents, graphCheck } from './graphs/definition.ts'
 import type { Json } from './kernel/content.ts'
 import { Fault } from './kernel/failure.ts'
-import type { Store } from './ports/store.ts'
+import type { Claim, Store, Taking } from './ports/store.ts'
 import type { Model } from './ports/model.ts'
 import type { Clock, Random } from './ports/system.ts'
 import type { OutputMode } from './models/output.ts'
@@ -177,12 +177,12 @@ type OnlyKnown<Table, Options> = {
 type WithContext<Deps> = unknown extends Deps ? unknown : { readonly context: MakeContext<Deps> }
 
 /** A harness, whatever its options were. What `new Harness` makes is one, and knows more. */
-export interface Harness extends Sessions, Pick<LocalHarness, 'look' | 'work' | 'describe'> {}
+export interface Harness extends Sessions, Pick<LocalHarness, 'look' | 'take' | 'work' | 'describe'> {}
 
 /** `Answers` are the types of its agents' answers, by name, and `Tools` all tools that they have: both are inferred. */
 export interface TypedHarness<Answers extends Readonly<Record<string, unknown>>, Tools extends ToolList[number]>
   extends TypedSessions<Answers, Tools>,
-    Pick<LocalHarness, 'look' | 'work' | 'describe'> {}
+    Pick<LocalHarness, 'look' | 'take' | 'work' | 'describe'> {}
 
 type NewHarness = new <
   Tools extends ToolList | [] = ToolList,
@@ -429,9 +429,15 @@ class LocalHarness implements Sessions {
    * Looks as `work` does at what is due: a session that failed too often is left alone. For a `DueLoop` over several harnesses, which
    * says when to look, and whether `alone`.
    */
-  async look(session: string, alone: boolean): Promise<Look> {
+  async look(session: string, alone: boolean, claim?: Claim): Promise<Look> {
     this.#checkDriver()
-    return this.#worker.look(session, alone)
+    return this.#worker.look(session, alone, claim)
+  }
+
+  /** The store's `take`, for the worker of this harness: each claim is for `look`. For a store with `take`, and a worker whose name nobody chose. */
+  async take(wanted: Omit<Taking, 'process'>): Promise<ReadonlyMap<string, Claim>> {
+    this.#checkDriver()
+    return this.#worker.take(wanted)
   }
 
   /**

@@ -3,7 +3,19 @@
 import { Fault } from '../kernel/failure.ts'
 import type { Claim, Store, Taking } from '../ports/store.ts'
 import type { Clock } from '../ports/system.ts'
-import { callable, type Check, clockCheck, count, filled, having, listOf, ms, needed, optionsOf } from '../options.ts'
+import {
+  callable,
+  type Check,
+  clockCheck,
+  count,
+  filled,
+  flag,
+  having,
+  listOf,
+  ms,
+  needed,
+  optionsOf,
+} from '../options.ts'
 import { Bell } from './bell.ts'
 import { Peers } from './peers.ts'
 import { systemClock } from './platform.ts'
@@ -53,8 +65,13 @@ export type DueLoopOptions = {
   readonly driving: () => number
   /** Looks at a session, with others at the same time or `alone`. With a `claim` it is this worker's already. Never rejects. */
   readonly look: (session: string, alone: boolean, claim?: Claim) => Promise<LookResult>
-  /** The store's `take` as this worker, where the store has it. Without it each session is claimed by `look`. */
-  readonly take?: (wanted: Pick<Taking, 'limit' | 'agents' | 'fresh'>) => Promise<ReadonlyMap<string, Claim>>
+  /**
+   * The store's `take` as this worker, where the store has it. Without it each session is claimed by `look`. Null for a session that
+   * cannot be looked at here: it is left alone for a moment.
+   */
+  readonly take?: (wanted: Omit<Taking, 'process'>) => Promise<ReadonlyMap<string, Claim | null>>
+  /** `take` is told which sessions are due, and chooses among them. */
+  readonly chooses?: boolean
   readonly report: (error: unknown) => void
   /** The other workers of this host. Default: those that the system tells of. */
   readonly peers?: Pick<Peers, 'look'>
@@ -70,6 +87,7 @@ const checkDueLoop = optionsOf<DueLoopOptions>('new DueLoop', {
   driving: needed(callable),
   look: needed(callable),
   take: callable,
+  chooses: flag,
   report: needed(callable),
   peers: having('leave it out', 'look'),
 })
@@ -87,6 +105,9 @@ const CLAIM_MS = 100
 /** The machine's clock may be set, and the machine may sleep: nothing is waited for longer than this at a time. */
 const WAIT_MS_MAX = 60_000
 const TROUBLE_MS = 1_000
+/** For each free place so many due sessions are named, as others take some of them at the same moment. */
+const NAMED_PER_PLACE = 8
+const NAMED_MAX = 512
 
 export class DueLoop {
   readonly done: Promise<Worked>
@@ -183,10 +204,12 @@ export class DueLoop {
   async #find(free: number): Promise<number> {
     const now = this.#clock.now()
     for (const [session, { until }] of this.#shy) if (until + BACKOFF_MS_MAX < now) this.#shy.delete(session)
-    // A session that is left alone for a moment would be taken again and again.
-    if (this.#around.take && this.#shy.size === 0) return this.#take(this.#around.take, free)
-    const found = await this.#due(free, now)
-    for (const session of found) await this.#consider(session)
+    const { take, chooses = false } = this.#around
+    if (take && !chooses && this.#shy.size === 0) return this.#take(take, free)
+    const found = await this.#due(take ? Math.min(free * NAMED_PER_PLACE, NAMED_MAX) : free)
+    // Named, so that a session that is left alone for a moment is not taken again and again.
+    if (take && found.length > 0) await this.#take(take, free, found)
+    if (!take) for (const session of found) await this.#consider(session)
     return found.length
   }
 
@@ -194,18 +217,20 @@ export class DueLoop {
    * The first one whatever it is, so that one that failed before is not passed over for ever; then those that did not fail; and if there
    * are places left, one that did.
    */
-  async #take(take: NonNullable<DueLoopOptions['take']>, free: number): Promise<number> {
+  async #take(take: NonNullable<DueLoopOptions['take']>, free: number, among?: readonly string[]): Promise<number> {
     const { agents } = this.#around
     const of = agents ? { agents } : {}
     let left = free
     const taken = async (wanted: Pick<Taking, 'limit' | 'fresh'>): Promise<number> => {
-      const claims = this.#stopped ? [] : [...(await take({ ...wanted, ...of }))]
-      for (const [session, claim] of claims) {
-        if (this.#stopped) await this.#around.store.release(session, claim.epoch)
+      const before = left
+      const named = among ? { among: among.filter(this.#isOpen) } : {}
+      for (const [session, claim] of this.#stopped ? [] : await take({ ...wanted, ...of, ...named })) {
+        if (claim === null) this.#shun(session)
+        else if (this.#stopped) await this.#around.store.release(session, claim.epoch)
         else this.#look(session, claim.failed > 0, claim)
+        if (claim !== null) left -= 1
       }
-      left -= claims.length
-      return claims.length
+      return before - left
     }
     if (this.#suspect === null && (await taken({ limit: 1 })) === 0) return 0
     if (left > 0) await taken({ limit: left, fresh: true })
@@ -213,14 +238,16 @@ export class DueLoop {
     return free - left
   }
 
-  async #due(free: number, now: number): Promise<readonly string[]> {
+  async #due(limit: number): Promise<readonly string[]> {
     const { store, agents } = this.#around
-    const found = await store.due(free + this.#looking.size + this.#shy.size + this.#suspects.size, agents)
-    const ready = found.filter((session) => {
-      if (this.#looking.has(session) || this.#suspects.has(session)) return false
-      return (this.#shy.get(session)?.until ?? 0) <= now
-    })
-    return ready.slice(0, free)
+    const found = await store.due(limit + this.#looking.size + this.#shy.size + this.#suspects.size, agents)
+    return found.filter(this.#isOpen).slice(0, limit)
+  }
+
+  /** It is neither looked at now nor left alone for a moment. */
+  readonly #isOpen = (session: string): boolean => {
+    if (this.#looking.has(session) || this.#suspects.has(session)) return false
+    return (this.#shy.get(session)?.until ?? 0) <= this.#clock.now()
   }
 
   async #consider(session: string): Promise<void> {
@@ -246,12 +273,14 @@ export class DueLoop {
         this.#suspects.clear()
       }
       if (seen !== 'failed') this.#shy.delete(session)
-      else {
-        const failures = (this.#shy.get(session)?.failures ?? 0) + 1
-        this.#shy.set(session, { failures, until: this.#clock.now() + backoffMs(failures) })
-      }
+      else this.#shun(session)
       this.#bell.ring()
     })
     this.#looking.set(session, looked)
+  }
+
+  #shun(session: string): void {
+    const failures = (this.#shy.get(session)?.failures ?? 0) + 1
+    this.#shy.set(session, { failures, until: this.#clock.now() + backoffMs(failures) })
   }
 }

@@ -214,8 +214,7 @@ export class Worker {
       peers: this.#peers,
       ...(looksMax === undefined ? {} : { looksMax }),
       ...(agents === undefined ? {} : { agents }),
-      // What is taken and not answered could not be told from what another process of this name drives.
-      ...(store.take && !this.#options.named ? { take: (wanted) => this.#take(wanted) } : {}),
+      ...(this.takes ? { take: (wanted) => this.take(wanted) } : {}),
       driving: () => this.#attempts.size,
       look: async (session, alone, claim) => (await this.look(session, alone, claim)).seen,
       report: (error) => this.#options.onError?.('', error),
@@ -249,8 +248,16 @@ export class Worker {
     }
   }
 
-  /** Due sessions are claimed as they are found. */
-  async #take(wanted: Pick<Taking, 'limit' | 'agents' | 'fresh'>): Promise<ReadonlyMap<string, Claim>> {
+  /** What a worker of a shared name takes and has no answer for could not be told from what another process of that name drives. */
+  get takes(): boolean {
+    return this.#services.store.take !== undefined && !this.#options.named
+  }
+
+  /** Claims due sessions, for `look`. */
+  async take(wanted: Omit<Taking, 'process'>): Promise<ReadonlyMap<string, Claim>> {
+    const why = 'The store has no `take`, or the worker has a name that others may have. Leave `take` out.'
+    if (!this.takes) throw new Fault('invalid_input', why)
+    if (this.#closing) return new Map()
     const { store, clock } = this.#services
     const begun = clock.now()
     const self = selfOf(this.#services)

@@ -97,8 +97,14 @@ export type Page = Frozen<{ events: readonly Event[]; damaged?: Frozen<{ seq: nu
 
 /** `failed`: attempts in a row before it that were lost, or failed, before they had done a whole turn. */
 export type Claim = Frozen<{ epoch: number; until: number; failed: number }>
-/** At most `limit` sessions, only of these `agents`. `process`: which one the worker is. `fresh`: only those whose claim has `failed` 0. */
-export type Taking = Frozen<{ limit: number; agents?: readonly string[]; process?: ProcessId; fresh?: true }>
+/** At most `limit` sessions, only of these `agents`, only those `among` these. `process`: which one the worker is. `fresh`: only those whose claim has `failed` 0. */
+export type Taking = Frozen<{
+  limit: number
+  agents?: readonly string[]
+  among?: readonly string[]
+  process?: ProcessId
+  fresh?: true
+}>
 /** A process that other processes of its host can find again. `host` is where its numbers count; `started` tells it from a later one. */
 export type ProcessId = Frozen<{ host: string; pid: number; started: number }>
 /** A worker that holds sessions, and the process it said it is. */

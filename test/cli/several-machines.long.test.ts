@@ -13,6 +13,7 @@ import { database, ownServer } from '../postgres/stage.ts'
 import { share } from '../runs.ts'
 import { until } from '../until.ts'
 import { postgres } from '../../src/stores/postgres/postgres.ts'
+import { Harness, offline } from '../../src/index.ts'
 import { admit, create, message } from '../contract/fixture.ts'
 import { stageOfEach } from './scripted.ts'
 import { MAIN } from './stage.ts'
@@ -103,6 +104,40 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
     },
     120_000,
   )
+
+  it('B-DIST-26: four workers drive 120 due sessions of two folders, each once, without a claim in vain, and leave those of a third folder alone', async () => {
+    const { url } = await database()
+    const store = postgres(url)
+    const harness = new Harness({ model: offline(), store, drives: false })
+    onTestFinished(() => harness.close())
+    const second = join(stage.folder, 'second')
+    mkdirSync(second)
+    const folders = [stage.folder, second, join(stage.folder, 'not here')]
+    const sessions = await Promise.all(
+      Array.from({ length: 126 }, async (_, i) => {
+        const session = await harness.open({ folder: folders[i < 120 ? i % 2 : 2] ?? '' })
+        await session.send('Say something.')
+        return session.id
+      }),
+    )
+    const ports = await Promise.all([freePort(), freePort(), freePort(), freePort()])
+    const workers = ports.map((port) =>
+      stage.start(['worker', '--model', 'offline:any', '--metrics', String(port)], { env: { TERRET_STORE: url } }),
+    )
+    onTestFinished(() => workers.forEach(({ child }) => void child.kill('SIGKILL')))
+    const cards = () => Promise.all(sessions.map((id) => store.card(id)))
+    await until(async () => expect((await cards()).filter((card) => card?.outcome === 'completed')).toHaveLength(120))
+    const claims = await Promise.all(
+      ports.map(async (port) => {
+        const text = await metricsAt(`http://127.0.0.1:${port}/metrics`)
+        return ['total', 'vain_total'].map((name) =>
+          Number(new RegExp(`^terret_claims_${name} (\\d+)$`, 'm').exec(text)?.[1]),
+        )
+      }),
+    )
+    expect(claims.map(([, vain]) => vain)).toEqual([0, 0, 0, 0])
+    expect(claims.reduce((sum, [all = 0]) => sum + all, 0)).toBe(120)
+  }, 120_000)
 
   it('B-OPS-4: a port that is none, or in use, is refused in one sentence', async () => {
     for (const wrong of ['x', '99999', ':1', 'a b:1'])

@@ -63,6 +63,19 @@ export function describeTake(make: MakeFixture): void {
       expect(await take(store, 'w1', { limit: 9, agents: [] })).toEqual([])
     })
 
+    it('B-DIST-24: takes only of the sessions that are named, in the order of `due`', async () => {
+      const { store, clock } = await make()
+      for (const [i, id] of ['a', 'b', 'c', 'd'].entries()) await create(store, id, { due: clock.time - 9 + i })
+      await claim(store, 'a', 'lost')
+      clock.advance(TTL + 1)
+      expect(await take(store, 'w1', { limit: 9, among: [] })).toEqual([])
+      expect(await take(store, 'w1', { limit: 2, among: ['missing', 'nu\0ll', 'd', 'c', 'a'] })).toEqual([
+        ['a', 2],
+        ['c', 1],
+      ])
+      expect(await store.due(9)).toEqual(['b', 'd'])
+    })
+
     it('B-DIST-23: of one tree takes a quarter of `limit` at most while others wait, and the rest of it after them', async () => {
       const { store, clock } = await make()
       const since = clock.time - 1_000

@@ -1,9 +1,10 @@
 // Finding and claiming what is due in one step, and only what a worker has the agents for.
 import { describe, expect, it } from 'vitest'
-import { memory, scripted, type Store } from '../../src/index.ts'
+import { DueLoop, memory, scripted, type Store } from '../../src/index.ts'
 import { storeWith, withoutTake } from '../../sim/store-with.ts'
 import { StillClock } from '../contract/fixture.ts'
 import { make, moment, STORAGES, storeOf } from '../runtime/scene.ts'
+import { until } from '../until.ts'
 import { asleep, quiet, say } from '../runtime/wake-stage.ts'
 
 const DONE = scripted(() => 'done')
@@ -103,6 +104,45 @@ describe('a worker that takes', () => {
     expect(await working).toEqual({ type: 'stopped', looks: 0 })
     expect(await store.due(9)).toEqual(['s'])
     expect(await store.card('s')).not.toHaveProperty('trouble')
+  })
+
+  it('B-DIST-25: takes the others while one that could not be looked at is left alone', async () => {
+    const store = memory()
+    for (const id of ['bad', 'foreign', 'good']) {
+      await asleep(store, id, [])
+      await say(store, id, 'hello')
+    }
+    const named: (readonly string[] | undefined)[] = []
+    const looked: string[] = []
+    const loop = new DueLoop({
+      store,
+      width: 2,
+      idleMs: Number.POSITIVE_INFINITY,
+      driving: () => 0,
+      chooses: true,
+      take: async (wanted) => {
+        named.push(wanted.among)
+        const among = wanted.among?.filter((session) => session !== 'foreign')
+        const taken = (await store.take?.('w', 60_000, { ...wanted, ...(among ? { among } : {}) })) ?? new Map()
+        return wanted.among?.includes('foreign') ? new Map([['foreign', null], ...taken]) : taken
+      },
+      look: async (session, _alone, claim) => {
+        looked.push(session)
+        if (session === 'bad') await store.release(session, claim?.epoch ?? 0)
+        return session === 'bad' ? 'failed' : 'seen'
+      },
+      report: (error) => {
+        throw error
+      },
+    })
+    await until(() => expect(looked).toContain('good'))
+    await asleep(store, 'later', [])
+    await say(store, 'later', 'hello')
+    await until(() => expect(looked).toContain('later'))
+    loop.stop()
+    await loop.done
+    expect(named[0]).toEqual(['bad', 'foreign', 'good'])
+    expect(named.findLast((among) => among?.includes('later'))).toEqual(['later'])
   })
 
   it('B-DIST-8: takes its own session again after its lease ended: the old attempt writes nothing more, and the new one goes on', async () => {

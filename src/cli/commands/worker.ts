@@ -29,7 +29,6 @@ export function worker(call: Call): Promise<number> {
       warn(clean(endOf(error).text))
       failed(error)
     }
-    const look = (session: string, alone: boolean) => crews.look(session, alone)
     const driving = (): number => crews.busy
     const port = metrics === undefined ? null : await openMetrics(place, metrics, driving)
     if (port !== null && !call.is('quiet')) warn(`Metrics are at ${port.url}`)
@@ -39,7 +38,7 @@ export function worker(call: Call): Promise<number> {
       idleMs,
       ...(agents ? { agents } : {}),
       driving,
-      look,
+      ...crews.looks,
       report,
     })
     // Running sessions are released, with their log complete up to here.

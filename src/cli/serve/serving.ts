@@ -73,7 +73,7 @@ export async function openServer(
         width,
         idleMs: Number.POSITIVE_INFINITY,
         driving: () => crews.busy,
-        look: (session, alone) => crews.look(session, alone),
+        ...crews.looks,
         report: (error) => {
           report('due', error)
           failed(error)

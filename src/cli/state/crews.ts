@@ -1,6 +1,7 @@
 // A process that drives many sessions, each with the harness of its folder: `terret worker` and `terret serve`.
-import type { Harness, LookResult } from '../../index.ts'
+import type { DueLoopOptions, Harness, LookResult } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
+import type { Claim } from '../../ports/store.ts'
 import type { Call } from '../args.ts'
 import { endOf } from '../exit.ts'
 import { decideCovered } from '../present/approval.ts'
@@ -12,6 +13,7 @@ import { type Crew, Harnesses } from './harnesses.ts'
 import { folderHere, type Place, shortId, workplaceOf } from './place.ts'
 import type { Setup } from './setup.ts'
 
+type Wanted = Parameters<Harness['take']>[0]
 type Looked = NonNullable<Awaited<ReturnType<Harness['look']>>['looked']>
 
 /** How a process drives: how long it may be silent before others take its sessions, and whether it says what it saw. */
@@ -35,6 +37,8 @@ export class Crews {
   readonly #harnesses: Harnesses
   /** Whose sessions it leaves to others, as far as it has said so. */
   readonly #left = new Set<string>()
+  /** Who took a session that is about to be looked at. */
+  readonly #taken = new Map<string, Crew>()
   #busy = 0
   #closed = false
 
@@ -46,20 +50,65 @@ export class Crews {
     this.#harnesses = new Harnesses(place, call, { worker: { leaseMs: options.leaseMs, onError } })
   }
 
+  /** How a due loop looks at sessions and, where the store can, claims them before. */
+  get looks(): Pick<DueLoopOptions, 'look' | 'take' | 'chooses'> {
+    const look: DueLoopOptions['look'] = (session, alone, claim) => this.look(session, alone, claim)
+    return this.#place.store.take ? { look, take: (wanted) => this.take(wanted), chooses: true } : { look }
+  }
+
   get busy(): number {
     return this.#busy
   }
 
-  async look(session: string, alone: boolean): Promise<LookResult> {
+  async look(session: string, alone: boolean, claim?: Claim): Promise<LookResult> {
     this.#busy += 1
     try {
-      return await this.#look(session, alone)
+      return await this.#look(session, alone, claim)
     } catch (error) {
       this.#report(session, error)
       return 'failed'
     } finally {
       this.#busy -= 1
     }
+  }
+
+  /**
+   * Claims due sessions, each for the harness of its folder: first those that wait longest, and if others have some of these by now, of
+   * the rest. Null for one that this process cannot drive.
+   */
+  async take({ among = [], limit, ...wanted }: Wanted): Promise<ReadonlyMap<string, Claim | null>> {
+    const taken = new Map<string, Claim | null>()
+    const crews = await Promise.all(among.map((session) => this.#found(session)))
+    const found = among.flatMap((session, i) => (crews[i] ? [{ session, crew: crews[i] }] : []))
+    for (const [i, session] of among.entries()) if (!crews[i]) taken.set(session, null)
+    let left = limit
+    for (const part of [found.slice(0, limit), found.slice(limit)])
+      for (const [crew, named] of byCrew(part)) {
+        if (left === 0) return taken
+        const asked = crew.harness.take({ ...wanted, among: named, limit: Math.min(left, named.length) })
+        // What was claimed before is looked at all the same.
+        const claims = await asked.catch((error: unknown) => {
+          if (left === limit) throw error
+          return new Map<string, Claim>()
+        })
+        for (const [session, claim] of claims) {
+          taken.set(session, claim)
+          this.#taken.set(session, crew)
+        }
+        left -= claims.size
+      }
+    return taken
+  }
+
+  async #found(session: string): Promise<Crew | null> {
+    try {
+      const left = await this.#othersDo(session)
+      if (left === null) return await this.#crewOf(session)
+      this.#leave(session, left)
+    } catch (error) {
+      this.#report(session, error)
+    }
+    return null
   }
 
   #report(session: string, error: unknown): void {
@@ -72,13 +121,14 @@ export class Crews {
     await this.#harnesses.close()
   }
 
-  async #look(session: string, alone: boolean): Promise<LookResult> {
-    const { agent = '' } = (await this.#place.store.card(session)) ?? {}
-    const left = await this.#othersDo(session)
+  async #look(session: string, alone: boolean, claim?: Claim): Promise<LookResult> {
+    const left = claim ? null : await this.#othersDo(session)
     if (left !== null) return this.#leave(session, left)
-    const { setup, harness } = await this.#crewOf(session, agent)
-    for (;;) {
-      const { seen, looked } = await harness.look(session, alone)
+    const crew = this.#taken.get(session) ?? (await this.#crewOf(session))
+    this.#taken.delete(session)
+    const { setup, harness } = crew
+    for (let given = claim; ; given = undefined) {
+      const { seen, looked } = await harness.look(session, alone, given)
       // The failure was reported; a session that must run alone comes again.
       if (looked === null || seen === 'later') return seen
       this.#say(session, looked, await this.#place.store.card(session))
@@ -123,7 +173,8 @@ export class Crews {
   }
 
   /** The setup of its folder limits a session. */
-  async #crewOf(session: string, agent: string): Promise<Crew> {
+  async #crewOf(session: string, known?: string): Promise<Crew> {
+    const agent = known ?? (await this.#place.store.card(session))?.agent ?? ''
     return this.#harnesses.of({ folder: await workplaceOf(this.#place, session), agent })
   }
 
@@ -136,4 +187,14 @@ export class Crews {
   async harnessIn(folder: string, agent: string): Promise<Harness> {
     return (await this.#harnesses.of({ folder, agent })).harness
   }
+}
+
+function byCrew(found: readonly { readonly session: string; readonly crew: Crew }[]): ReadonlyMap<Crew, string[]> {
+  const crews = new Map<Crew, string[]>()
+  for (const { session, crew } of found) {
+    const named = crews.get(crew)
+    if (named) named.push(session)
+    else crews.set(crew, [session])
+  }
+  return crews
 }

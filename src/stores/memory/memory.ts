@@ -264,10 +264,11 @@ class MemoryStore implements Store {
 
   async take(worker: string, ttlMs: number, wanted: Taking): Promise<ReadonlyMap<string, Claim>> {
     const now = this.#check()
-    const { limit, agents, fresh = false, process } = wanted
-    const isOurs = ofAgents(agents)
+    const { limit, agents, among, fresh = false, process } = wanted
+    const [isOurs, named] = [ofAgents(agents), among && new Set(among)]
     checkCount('limit', limit)
-    const found = this.#due(now, limit + LOOKED_AT, (log) => isOurs(log) && !(fresh && log.tries > 0))
+    const isWanted = (log: Log): boolean => isOurs(log) && !(fresh && log.tries > 0) && (named?.has(log.id) ?? true)
+    const found = this.#due(now, limit + LOOKED_AT, isWanted)
     const taken = found.length > limit ? takenFirst(found, ({ card }) => card.root, limit) : found
     return new Map(taken.map((log) => [log.id, this.#claim(log, { worker, ttlMs, now, process })]))
   }

@@ -20,6 +20,8 @@ export const column = <T>(rows: readonly T[], name: string, type: string, of: (r
   rows.map(of),
 ]
 
+/** A connection keeps a plan of about 280 kB for each text that has a name. The others are planned each time. */
+const NAMED_MAX = 64
 /** The text of a statement follows from the parts it has, and from which of them have one row: each is made once. */
 const TEXTS = new Map<string, string>()
 
@@ -27,13 +29,15 @@ const TEXTS = new Map<string, string>()
 export function statementOf(all: readonly Part[]): [name: string, text: string, values: readonly SqlValue[]] {
   const parts = all.flatMap((part) => (part.size > 0 ? [{ ...part, columns: part.columns() }] : []))
   const name = `write ${maskOf(all.map(({ size }) => size > 0))} ${maskOf(parts.map(({ size }) => size === 1))}`
-  const text = TEXTS.get(name) ?? textOf(parts)
-  TEXTS.set(name, text)
+  const known = TEXTS.get(name)
+  const text = known ?? textOf(parts)
+  const isNamed = known !== undefined || TEXTS.size < NAMED_MAX
+  if (isNamed) TEXTS.set(name, text)
   const values = parts.flatMap(({ size, columns }) =>
     columns.map(([, , list]): SqlValue => (size === 1 ? (list[0] ?? null) : list)),
   )
   values.push(parts.reduce((sum, { guards }) => sum + (guards ?? 0), 0))
-  return [name, text, values]
+  return [isNamed ? name : '', text, values]
 }
 
 type Filled = Omit<Part, 'columns'> & { readonly columns: readonly Column[] }

@@ -19,6 +19,7 @@ import type {
   Snapshot,
   Store,
   StoreHealth,
+  Taking,
   Write,
 } from '../../ports/store.ts'
 import type { Clock } from '../../ports/system.ts'
@@ -61,7 +62,7 @@ import { type FreedRooms, freeRooms } from './rooms.ts'
 import { hourOf } from './rows.ts'
 import { keepSnapshots, readSnapshot } from './snapshots.ts'
 import type { Connections, LaneSql, Sql } from './sql.ts'
-import { takeDue, type Wanted } from './take.ts'
+import { takeDue } from './take.ts'
 import { inSchema, laneInSchema, SCHEMA_DEFAULT } from './texts.ts'
 
 /** How processes tell each other of their commits: news.ts. Hints may be lost, late, doubled or forged. */
@@ -242,7 +243,7 @@ export class PostgresStore implements Store {
   }
 
   /** Claims up to `limit` due sessions in the order of `due`: only of these agents if given, and with `fresh` none that failed before. */
-  async take(worker: string, ttlMs: number, wanted: Wanted): Promise<ReadonlyMap<string, Claim>> {
+  async take(worker: string, ttlMs: number, wanted: Taking): Promise<ReadonlyMap<string, Claim>> {
     checkId('worker id', worker)
     checkCount('limit', wanted.limit)
     return this.#write(async () => {

@@ -1,22 +1,14 @@
 // Claims due sessions in one statement: workers that ask at the same moment pass over each other's (SKIP LOCKED), and none claims in vain.
 // The order is that of `due`. A question that is asked again, because its answer was lost, gets what it took the first time.
-import type { Claim, ProcessId } from '../../ports/store.ts'
+import type { Claim, Taking } from '../../ports/store.ts'
 import { CLOCK_SLACK_MS, LOST } from '../plan/plan.ts'
 import { LOOKED_AT, shareOf } from '../plan/share.ts'
 import { HEAD, type Row, rowOf, type StoredRow } from './rows.ts'
 import type { Sql } from './sql.ts'
 
-export type Wanted = {
-  readonly limit: number
-  readonly agents?: readonly string[]
-  readonly process?: ProcessId
-  /** None that failed before. */
-  readonly fresh?: true
-}
-
 /** `$8` are numbers of sessions that are damaged. */
 const IS_WANTED = `($4::text[] is null or s.agent = any($4::text[])) and (not $5::boolean or (s.tries = 0 and s.trouble is null))
-  and s.n <> all($8::bigint[]) and s.epoch < ${Number.MAX_SAFE_INTEGER - 1}`
+  and ($14::text[] is null or s.id = any($14::text[])) and s.n <> all($8::bigint[]) and s.epoch < ${Number.MAX_SAFE_INTEGER - 1}`
 const ORDER = 'order by s.urgent desc, s.turn, s.due, s.n limit greatest(0, $3 - (select count(*) from before))'
 
 /**
@@ -51,10 +43,10 @@ const TAKE = `with t as materialized (select coalesce($7::float8, extract(epoch 
   select a.*, me.until, me.ttl from me, (select * from took
     union all select ${HEAD}, b.urgent, b.due from before b join ~sessions s on s.n = b.n) a order by a.rush desc, a.since, a.n`
 
-export type Taking = {
+export type TakeQuestion = {
   readonly worker: string
   readonly ttlMs: number
-  readonly wanted: Wanted
+  readonly wanted: Taking
   /** Names this question. */
   readonly token: string
   /** In place of the database's time. */
@@ -67,15 +59,17 @@ type TakenRow = StoredRow & { readonly until: number; readonly ttl: number }
 
 export async function takeDue(
   sql: Sql,
-  { worker, ttlMs, wanted, token, now, damaged }: Taking,
+  { worker, ttlMs, wanted, token, now, damaged }: TakeQuestion,
 ): Promise<readonly One[]> {
-  const { limit, agents, process, fresh } = wanted
+  const { limit, agents, among, process, fresh } = wanted
+  // No name has a NUL, and Postgres would refuse all of them for one.
+  const names = (list?: readonly string[]) => list?.filter((name) => !name.includes('\0')) ?? null
   const identity = [process?.host ?? null, process?.pid ?? null, process?.started ?? null]
   const rows = await sql.ask<TakenRow>('take', TAKE, [
     worker,
     ttlMs,
     Math.min(limit, 2 ** 30),
-    agents?.filter((agent) => !agent.includes('\0')) ?? null,
+    names(agents),
     fresh === true,
     token,
     now,
@@ -83,6 +77,7 @@ export async function takeDue(
     LOST,
     ...identity,
     shareOf(Math.min(limit, 2 ** 30)),
+    names(among),
   ])
   return rows.map(({ until, ttl, ...stored }) => {
     const row = rowOf(stored)
