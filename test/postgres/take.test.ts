@@ -15,6 +15,7 @@ import {
   TTL,
   write,
 } from '../contract/fixture.ts'
+import { until } from '../until.ts'
 import { meddle, newSchema, openPostgres } from './opened.ts'
 import { noPostgres } from './server.ts'
 
@@ -125,5 +126,26 @@ describe.skipIf(noPostgres)('take', () => {
     expect(all.flat().toSorted()).toEqual(ids.toSorted())
     for (const [i, mine] of all.entries())
       expect(await stores[i]?.extend(`w${i}`, TTL)).toEqual(new Map(mine.map((id) => [id, 1])))
+  })
+
+  it('B-PG-23: reads as many rows as it is asked for sessions, however many are due, also before the table was ever analysed', async () => {
+    const schema = newSchema()
+    const store = await openPostgres({ schema })
+    const due = store.now() - 1
+    await Promise.all(Array.from({ length: 3_000 }, (_, i) => create(store, `s${i}`, { due, status: 'running' })))
+    const read = async (): Promise<number> => {
+      const of = `schemaname = '${schema}' and indexrelname = 'sessions_due'`
+      const rows = await meddle<{ read: number }>(
+        `select idx_tup_read::int as read from pg_stat_user_indexes where ${of}`,
+      )
+      return rows[0]?.read ?? 0
+    }
+    const before = await read()
+    const worker = await openPostgres({ schema })
+    for (let i = 0; i < 5; i++) expect((await worker.take('w', TTL, { limit: 10 })).size).toBe(10)
+    // A connection that ends says what it has read.
+    await worker.close()
+    await until(async () => expect(await read()).toBeGreaterThan(before + 50))
+    expect((await read()) - before).toBeLessThan(5 * 250)
   })
 })

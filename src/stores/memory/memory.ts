@@ -50,7 +50,7 @@ import {
   type WritePlan,
 } from '../plan/plan.ts'
 import { type Ends, type Household, planRemoval } from '../plan/removal.ts'
-import { LOOKED_AT, takenFirst } from '../plan/share.ts'
+import { rankedOf, takenFirst } from '../plan/share.ts'
 
 export type MemoryOptions = {
   readonly clock?: Clock
@@ -268,7 +268,7 @@ class MemoryStore implements Store {
     const [isOurs, named] = [ofAgents(agents), among && new Set(among)]
     checkCount('limit', limit)
     const isWanted = (log: Log): boolean => isOurs(log) && !(fresh && log.tries > 0) && (named?.has(log.id) ?? true)
-    const found = this.#due(now, limit + LOOKED_AT, isWanted)
+    const found = this.#due(now, rankedOf(limit), isWanted)
     const taken = found.length > limit ? takenFirst(found, ({ card }) => card.root, limit) : found
     return new Map(taken.map((log) => [log.id, this.#claim(log, { worker, ttlMs, now, process })]))
   }

@@ -1,7 +1,9 @@
 // Which of the sessions that are due are taken first: of one tree no more than a share, as long as others wait. Pure.
 
-/** How many of the sessions that wait longest are ranked by tree. */
-export const LOOKED_AT = 1_024
+/** How many of the sessions that wait longest are ranked by tree: 16 for each that is asked for, and no more than 1,024, beside those. */
+export function rankedOf(limit: number): number {
+  return limit + Math.min(16 * limit, 1_024)
+}
 
 /** How many sessions of one tree are taken before another tree has its turn: a quarter of the limit. */
 export function shareOf(limit: number): number {

@@ -370,7 +370,8 @@ export class Link implements Sql {
     try {
       const run = (text: string): Promise<Answer> =>
         this.#send(wire, { name: '', text, values: [], timeoutMs: this.#statementMs })
-      if (!pooled && SETTINGS[this.#role] !== null) await run(`select ${SETTINGS[this.#role]}`)
+      const settings = pooled ? null : settingsText(this.#role)
+      if (settings !== null) await run(settings)
       await this.onConnect(run)
       return { type: 'wire', wire }
     } catch (error) {
@@ -439,13 +440,18 @@ export class Link implements Sql {
 type Ended<T> = { readonly done: T } | { readonly trouble: Trouble; readonly committing: boolean }
 
 /**
- * The statements of the lane find few rows by keys: planned once, and never by reading a whole table, which is what is planned
- * while a table is small and would be kept while it grows.
+ * The statements of the lane find few rows by keys, and in the order of an index. So they are planned once, and never by reading or
+ * sorting a whole table, which is what is planned while a table is small and would be kept while it grows. They are too short to compile.
  */
-const SETTINGS = {
-  lane: "set_config('plan_cache_mode', 'force_generic_plan', false), set_config('enable_seqscan', 'off', false)",
-  reader: "set_config('synchronous_commit', 'off', false)",
-  ear: null,
+const SETTINGS: Readonly<Record<Role, Readonly<Record<string, string>>>> = {
+  lane: { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', enable_sort: 'off', jit: 'off' },
+  reader: { synchronous_commit: 'off' },
+  ear: {},
+}
+
+function settingsText(role: Role): string | null {
+  const set = Object.entries(SETTINGS[role]).map(([name, value]) => `set_config('${name}', '${value}', false)`)
+  return set.length > 0 ? `select ${set.join(', ')}` : null
 }
 
 function limits(statementMs: number): Readonly<Record<string, number>> {

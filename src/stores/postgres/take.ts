@@ -2,7 +2,7 @@
 // The order is that of `due`. A question that is asked again, because its answer was lost, gets what it took the first time.
 import type { Claim, Taking } from '../../ports/store.ts'
 import { CLOCK_SLACK_MS, LOST } from '../plan/plan.ts'
-import { LOOKED_AT, shareOf } from '../plan/share.ts'
+import { rankedOf, shareOf } from '../plan/share.ts'
 import { HEAD, type Row, rowOf, type StoredRow } from './rows.ts'
 import type { Sql } from './sql.ts'
 
@@ -18,9 +18,10 @@ const ORDER = 'order by s.urgent desc, s.turn, s.due, s.n limit greatest(0, $3 -
 const TAKE = `with t as materialized (select coalesce($7::float8, extract(epoch from clock_timestamp()) * 1000)::float8 as now),
   before as (select s.n, s.urgent, s.due from ~sessions s where s.worker = $1 and s.taken = $6),
   first as (select s.n, s.urgent, s.due, s.root from ~sessions s, t where s.worker is null and s.due <= t.now
-    and ${IS_WANTED} order by s.urgent desc, s.due, s.n limit $3::int + ${LOOKED_AT}),
+    and ${IS_WANTED} order by s.urgent desc, s.due, s.n limit $15::int),
   turns as (select f.*, (row_number() over (partition by f.urgent, f.root order by f.due, f.n) - 1) / $13::int as turn from first f),
-  free as (select s.n, s.urgent, s.due, false as lost, r.turn from t, turns r join ~sessions s on s.n = r.n
+  ranked as (select * from turns order by urgent desc, turn, due, n offset 0),
+  free as (select s.n, s.urgent, s.due, false as lost, r.turn from t, ranked r join ~sessions s on s.n = r.n
     where s.worker is null and s.due <= t.now and ${IS_WANTED} order by r.urgent desc, r.turn, r.due, r.n
     limit greatest(0, $3 - (select count(*) from before)) for update of s skip locked),
   lost as (select s.n, s.urgent, s.due, s.tries > 0 as lost, 0 as turn from t, ~workers w join ~sessions s on s.worker = w.id
@@ -61,14 +62,15 @@ export async function takeDue(
   sql: Sql,
   { worker, ttlMs, wanted, token, now, damaged }: TakeQuestion,
 ): Promise<readonly One[]> {
-  const { limit, agents, among, process, fresh } = wanted
+  const { agents, among, process, fresh } = wanted
+  const limit = Math.min(wanted.limit, 2 ** 30)
   // No name has a NUL, and Postgres would refuse all of them for one.
   const names = (list?: readonly string[]) => list?.filter((name) => !name.includes('\0')) ?? null
   const identity = [process?.host ?? null, process?.pid ?? null, process?.started ?? null]
   const rows = await sql.ask<TakenRow>('take', TAKE, [
     worker,
     ttlMs,
-    Math.min(limit, 2 ** 30),
+    limit,
     names(agents),
     fresh === true,
     token,
@@ -76,8 +78,9 @@ export async function takeDue(
     damaged,
     LOST,
     ...identity,
-    shareOf(Math.min(limit, 2 ** 30)),
+    shareOf(limit),
     names(among),
+    rankedOf(limit),
   ])
   return rows.map(({ until, ttl, ...stored }) => {
     const row = rowOf(stored)
