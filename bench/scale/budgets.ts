@@ -91,6 +91,7 @@ export const FIGURES: readonly (readonly [name: string, value: (step: Step) => n
   ['CPU of the database, cores', (step) => rate(step, 'databaseCpuMs') / 1_000],
   ['CPU of the workers, cores', (step) => rate(step, 'workersCpuMs') / 1_000],
   ['CPU of the people, cores', (step) => rate(step, 'peopleCpuMs') / 1_000],
+  ['memory of the workers, MB', ({ to }) => to.workersMb],
   ['sessions waited for at the end', ({ waiting }) => waiting],
 ]
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type pg from 'pg'
 import type { Counts } from './child-worker.ts'
 
-/** All but `dead`, `live` and `connections` only grow. */
+/** All but `dead`, `live`, `connections` and `workersMb` only grow. */
 export type Moment = {
   readonly ms: number
   readonly transactions: number
@@ -19,6 +19,7 @@ export type Moment = {
   readonly databaseCpuMs: number
   readonly workersCpuMs: number
   readonly peopleCpuMs: number
+  readonly workersMb: number
   readonly sent: number
   readonly settled: number
 } & Counts
@@ -58,13 +59,15 @@ export async function momentOf(
     databaseCpuMs: familyCpuMs(Number(readFileSync(`${data}/postmaster.pid`, 'utf8').split('\n')[0])),
     workersCpuMs: workers.reduce((sum, pid) => sum + (statOf(pid)?.cpuMs ?? Number.NaN), 0),
     peopleCpuMs: (user + system) / 1_000,
+    workersMb: workers.reduce((sum, pid) => sum + (statOf(pid)?.bytes ?? Number.NaN), 0) / 1_048_576,
   }
   return { ms: performance.now(), ...read, ...counts, ...cpu }
 }
 
 const TICK_MS = 10
+const PAGE_BYTES = 4_096
 
-type Stat = { readonly parent: number; readonly cpuMs: number; readonly deadCpuMs: number }
+type Stat = { readonly parent: number; readonly cpuMs: number; readonly deadCpuMs: number; readonly bytes: number }
 
 /** Null where there is no such process, or no /proc. */
 function statOf(pid: number): Stat | null {
@@ -75,7 +78,8 @@ function statOf(pid: number): Stat | null {
       .split(' ')
       .map(Number)
     const ticks = (from: number): number => ((fields[from] ?? 0) + (fields[from + 1] ?? 0)) * TICK_MS
-    return { parent: fields[1] ?? 0, cpuMs: ticks(11), deadCpuMs: ticks(13) }
+    const bytes = (fields[21] ?? 0) * PAGE_BYTES
+    return { parent: fields[1] ?? 0, cpuMs: ticks(11), deadCpuMs: ticks(13), bytes }
   } catch {
     return null
   }

@@ -23,6 +23,8 @@ const TMPFS = 0x01021994
 /** Turns a second: doubled with each step until one is not kept up with. */
 const PACES = [50, 100, 200, 400, 800, 1_600, 3_200]
 const QUICK_PACES = [25, 50]
+/** Into so many steps of the same pace `--minutes` are divided. */
+const PARTS = 10
 const SETTLE_MS = 1_000
 const HOT_MS = 3_000
 const WOKEN_AT_ONCE = 200
@@ -33,6 +35,8 @@ const { values } = argumentsOf('scale', {
     active: { type: 'string' },
     workers: { type: 'string', default: '2' },
     seconds: { type: 'string' },
+    pace: { type: 'string' },
+    minutes: { type: 'string' },
     turns: { type: 'string' },
     'turn-bytes': { type: 'string', default: '256' },
     accounts: { type: 'string', default: 'own' },
@@ -46,6 +50,8 @@ type Asked = Shape & {
   readonly workers: number
   readonly seconds: number
   readonly paces: readonly number[]
+  /** Until it is not kept up with. */
+  readonly grows: boolean
 }
 
 const asked = askedFor()
@@ -68,7 +74,7 @@ try {
 function askedFor(): Asked {
   const { quick } = values
   const number = (
-    name: 'sessions' | 'active' | 'workers' | 'seconds' | 'turns' | 'turn-bytes',
+    name: 'sessions' | 'active' | 'workers' | 'seconds' | 'pace' | 'minutes' | 'turns' | 'turn-bytes',
     otherwise: number,
   ): number => wholeNumber(values[name] ?? String(otherwise), name, 1)
   const { accounts } = values
@@ -77,15 +83,19 @@ function askedFor(): Asked {
   const sessions = number('sessions', quick ? 2_000 : 100_000)
   const active = number('active', quick ? 100 : 2_000)
   if (active > sessions) refuse(`--active must be at most --sessions, which is ${sessions}.`)
+  const { pace, minutes, seconds } = values
+  if ((pace === undefined) !== (minutes === undefined) || (minutes !== undefined && seconds !== undefined))
+    refuse('--pace and --minutes go together, and without --seconds: one load, for so long.')
   return {
     sessions,
     active,
     workers: number('workers', 2),
-    seconds: number('seconds', quick ? 3 : 12),
+    seconds: minutes === undefined ? number('seconds', quick ? 3 : 12) : (number('minutes', 1) * 60) / PARTS,
     turns: number('turns', quick ? 5 : 20),
     turnBytes: number('turn-bytes', 256),
     accounts: accounts satisfies Accounts,
-    paces: quick ? QUICK_PACES : PACES,
+    paces: pace === undefined ? (quick ? QUICK_PACES : PACES) : Array<number>(PARTS).fill(number('pace', 1)),
+    grows: pace === undefined,
   }
 }
 
@@ -203,7 +213,7 @@ async function load(store: PostgresDatabase, bare: pg.Client, call: string): Pro
     steps.push(step)
     console.error(`${pace} turns a second: ${broken(step).join(', ') || 'all budgets hold'}`)
     // One may be a bad moment of the machine.
-    if (steps.length > 1 && steps.slice(-2).every((each) => broken(each).includes(KEPT_UP))) break
+    if (asked.grows && steps.length > 1 && steps.slice(-2).every((each) => broken(each).includes(KEPT_UP))) break
   }
   people.stop()
   report(steps, trouble)

@@ -29,6 +29,7 @@ const FIGURES = [
   'connections',
   'CPU of the database, cores',
   'CPU of the workers, cores',
+  'memory of the workers, MB',
 ]
 
 describe.skipIf(noPostgres)('npm run scale', () => {
@@ -54,6 +55,8 @@ describe('npm run scale', () => {
       ['--accounts', 'one'],
       ['--sessions', '5', '--active', '6'],
       ['--workers', '0'],
+      ['--pace', '50'],
+      ['--pace', '50', '--minutes', '1', '--seconds', '9'],
     ]
     for (const args of asked) {
       const { status, stdout, stderr } = scale(...args)
