@@ -24,9 +24,6 @@ export type CrewOptions = {
   readonly failed?: (error: unknown) => void
 }
 
-/** `of`: that it is said of once. */
-type Left = { readonly of: string; readonly text: string }
-
 /** Sessions that are driven at once. */
 export const WIDTH = 16
 
@@ -35,8 +32,8 @@ export class Crews {
   readonly #call: Call
   readonly #options: CrewOptions
   readonly #harnesses: Harnesses
-  /** Whose sessions it leaves to others, as far as it has said so. */
-  readonly #left = new Set<string>()
+  /** Folders whose sessions it leaves to others, as far as it has said so. */
+  readonly #left = new Set<string | null>()
   /** Who took a session that is about to be looked at. */
   readonly #taken = new Map<string, Crew>()
   #busy = 0
@@ -102,13 +99,11 @@ export class Crews {
 
   async #found(session: string): Promise<Crew | null> {
     try {
-      const left = await this.#othersDo(session)
-      if (left === null) return await this.#crewOf(session)
-      this.#leave(session, left)
+      return await this.#crewHere(session)
     } catch (error) {
       this.#report(session, error)
+      return null
     }
-    return null
   }
 
   #report(session: string, error: unknown): void {
@@ -122,9 +117,8 @@ export class Crews {
   }
 
   async #look(session: string, alone: boolean, claim?: Claim): Promise<LookResult> {
-    const left = claim ? null : await this.#othersDo(session)
-    if (left !== null) return this.#leave(session, left)
-    const crew = this.#taken.get(session) ?? (await this.#crewOf(session))
+    const crew = this.#taken.get(session) ?? (await this.#crewHere(session))
+    if (crew === null) return 'failed'
     this.#taken.delete(session)
     const { setup, harness } = crew
     for (let given = claim; ; given = undefined) {
@@ -138,21 +132,25 @@ export class Crews {
     }
   }
 
-  /** What is said of a session that is not for this process; null if it is. */
-  async #othersDo(session: string): Promise<Left | null> {
-    const here = await folderHere(this.#place, session)
-    if (here === null) return null
-    const { missing } = here
-    if (missing === null) return { of: '', text: 'Sessions without a folder are left to the programs that opened them' }
-    return { of: missing, text: `There is no folder ${missing} here. Its sessions are left to other workers` }
+  /** Null if its folder is not here. It is looked at again, ever more seldom: the folder may be made. */
+  async #crewHere(session: string): Promise<Crew | null> {
+    const [card, { folder, isHere }] = await Promise.all([
+      this.#place.store.card(session),
+      folderHere(this.#place, session),
+    ])
+    if (isHere) return this.#harnesses.of({ folder, agent: card?.agent ?? '' })
+    this.#leave(session, folder)
+    return null
   }
 
-  /** It is looked at again, ever more seldom: its folder may be made. */
-  #leave(session: string, { of, text }: Left): LookResult {
-    const silent = this.#left.has(of) || this.#closed || this.#call.is('quiet')
+  #leave(session: string, folder: string | null): void {
+    const text =
+      folder === null
+        ? 'Sessions without a folder are left to the programs that opened them'
+        : `There is no folder ${folder} here. Its sessions are left to other workers`
+    const silent = this.#left.has(folder) || this.#closed || this.#call.is('quiet')
     if (!silent) warn(clean(`${text}: ${shortId(session)} and others.`))
-    this.#left.add(of)
-    return 'failed'
+    this.#left.add(folder)
   }
 
   #say(session: string, looked: Looked, card: Card | null): void {
@@ -172,15 +170,9 @@ export class Crews {
     return decideCovered({ session: handle, setup, kept: [] }, await handle.run())
   }
 
-  /** The setup of its folder limits a session. */
-  async #crewOf(session: string, known?: string): Promise<Crew> {
-    const agent = known ?? (await this.#place.store.card(session))?.agent ?? ''
-    return this.#harnesses.of({ folder: await workplaceOf(this.#place, session), agent })
-  }
-
-  /** The harness that has the agent of a session, with its tools. */
+  /** The harness that has the agent of a session, with its tools. The setup of its folder limits a session. */
   async harnessOf({ session, agent }: Pick<Card, 'session' | 'agent'>): Promise<Harness> {
-    return (await this.#crewOf(session, agent)).harness
+    return this.harnessIn(await workplaceOf(this.#place, session), agent)
   }
 
   /** The same for a session that is to be opened in this folder. */

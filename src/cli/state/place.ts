@@ -170,12 +170,17 @@ export async function workplaceOf(place: Place, session: string): Promise<string
   return realFolder(folder)
 }
 
-/** The folder of a session, as far as it is on this machine: `missing` is one that is not. */
-export async function folderHere(place: Place, session: string): Promise<{ readonly missing: string | null } | null> {
+/** The folder of a session (null: unknown), and whether it is on this machine. */
+export async function folderHere(place: Place, session: string): Promise<FolderHere> {
   const folder = await folderOf(place, session)
-  if (folder === null) return { missing: null }
-  return statSync(folder, { throwIfNoEntry: false })?.isDirectory() ? null : { missing: folder }
+  if (folder === null) return { folder, isHere: false }
+  const isHere = statSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? false
+  return isHere ? { folder: realFolder(folder), isHere } : { folder, isHere }
 }
+
+type FolderHere =
+  | { readonly folder: string; readonly isHere: true }
+  | { readonly folder: string | null; readonly isHere: false }
 
 /** A short id to type. Ids of another form stay whole. */
 export function shortId(session: string): string {
