@@ -385,9 +385,10 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'what was shown of a cut answer is dropped',
+    seed: 2,
     file: 'src/effects/contexts.ts',
     find: 'const shown = keeps ?',
-    replace: "const shown = keeps && this.#session === '' ?",
+    replace: 'const shown = keeps && this.#seq < 0 ?',
   },
   {
     name: 'a cut answer is no counted attempt',

@@ -96,8 +96,11 @@ function simulated(root: string, first: number, seeds: number): Promise<Outcome>
 function outcomeOf(status: number | null, output: string, seeds: number): Outcome {
   if (status === null) return { caught: false, unfinished: true, by: 'took too long', output, seeds }
   const [, seed, rules = ''] = /seed (\d+): (.*)/.exec(output) ?? []
-  const by = `${/\b([A-Z]\d+) /.exec(rules)?.[1] ?? `exit ${status}`}, seed ${seed ?? 'unknown'}`
-  return { caught: status !== 0, unfinished: false, by: status === 0 ? `${seeds} seeds` : by, output, seeds }
+  if (status === 0) return { caught: false, unfinished: false, by: `${seeds} seeds`, output, seeds }
+  // A change that does not even run shows nothing about the rules.
+  if (seed === undefined) return { caught: false, unfinished: true, by: `exit ${status} without a seed`, output, seeds }
+  const by = `${/\b([A-Z]\d+) /.exec(rules)?.[1] ?? `exit ${status}`}, seed ${seed}`
+  return { caught: true, unfinished: false, by, output, seeds }
 }
 
 /** The source still holds what this fault changes, exactly once. */
