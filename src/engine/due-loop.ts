@@ -206,11 +206,23 @@ export class DueLoop {
     for (const [session, { until }] of this.#shy) if (until + BACKOFF_MS_MAX < now) this.#shy.delete(session)
     const { take, chooses = false } = this.#around
     if (take && !chooses && this.#shy.size === 0) return this.#take(take, free)
-    const found = await this.#due(take ? Math.min(free * NAMED_PER_PLACE, NAMED_MAX) : free)
-    // Named, so that a session that is left alone for a moment is not taken again and again.
-    if (take && found.length > 0) await this.#take(take, free, found)
-    if (!take) for (const session of found) await this.#consider(session)
+    if (take) return this.#takeAmong(take, free)
+    const found = await this.#due(free)
+    for (const session of found) await this.#consider(session)
     return found.length
+  }
+
+  /** Those that are due are named, so that one that is left alone for a moment is not taken again and again. */
+  async #takeAmong(take: NonNullable<DueLoopOptions['take']>, free: number): Promise<number> {
+    for (;;) {
+      const found = await this.#due(Math.min(free * NAMED_PER_PLACE, NAMED_MAX))
+      const took = found.length > 0 ? await this.#take(take, free, found) : 0
+      const rest = found.filter(this.#isOpen)
+      // What must be looked at alone, and was passed over, makes room for those behind it.
+      if (took < free && this.#suspect !== null) for (const session of rest) this.#passOver(session)
+      // If none of them is for this process, those behind them may be.
+      if (found.length === 0 || took > 0 || rest.length > 0 || this.#stopped) return found.length
+    }
   }
 
   /**
@@ -255,10 +267,12 @@ export class DueLoop {
     if (this.#stopped) return
     if (!failedBefore) this.#look(session, false)
     else if (this.#suspect === null) this.#look(session, true)
-    else {
-      if (this.#suspects.size === 0) this.#suspectsUntil = this.#clock.now() + TROUBLE_MS
-      this.#suspects.add(session)
-    }
+    else this.#passOver(session)
+  }
+
+  #passOver(session: string): void {
+    if (this.#suspects.size === 0) this.#suspectsUntil = this.#clock.now() + TROUBLE_MS
+    this.#suspects.add(session)
   }
 
   #look(session: string, alone: boolean, claim?: Claim): void {

@@ -232,8 +232,8 @@ export class Worker {
 
   /** As the due loop looks at what is due: a session that failed too often is left alone. Never rejects. */
   async look(session: string, alone: boolean, claim?: Claim): Promise<Look> {
-    if (this.#closing) return { seen: 'seen', looked: { type: 'stopped' } }
     const running = claim ? await this.#outlasting(session, claim) : this.#attempts.get(session)
+    if (this.#closing && !claim) return { seen: 'seen', looked: { type: 'stopped' } }
     if (this.#closing && claim && !running) {
       await this.#services.store.release(session, claim.epoch).catch(() => {})
       return { seen: 'seen', looked: { type: 'stopped' } }

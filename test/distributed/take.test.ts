@@ -25,6 +25,53 @@ function counted(inner: Store): { readonly store: Store; readonly claimed: strin
   return { store: storeWith(inner, inner.take ? { claim, take } : { claim }), claimed }
 }
 
+async function due(store: Store, id: string): Promise<void> {
+  await asleep(store, id, [])
+  await say(store, id, 'hello')
+}
+
+type Chooser = {
+  readonly width: number
+  readonly idleMs?: number
+  readonly cannot?: (session: string) => boolean
+  /** As long as a session that failed before is looked at. */
+  readonly hangs?: Promise<void>
+}
+
+/** A loop that is told what is due and takes some of it. The session `bad` fails. */
+function chooser(
+  store: Store,
+  { width, idleMs = Number.POSITIVE_INFINITY, cannot = () => false, hangs = Promise.resolve() }: Chooser,
+) {
+  const [named, looked]: [(readonly string[])[], string[]] = [[], []]
+  let driving = 0
+  const loop = new DueLoop({
+    store,
+    width,
+    idleMs,
+    driving: () => driving,
+    chooses: true,
+    take: async ({ among = [], ...wanted }) => {
+      named.push(among)
+      const able = among.filter((session) => !cannot(session))
+      const taken = (await store.take?.('w', 60_000, { ...wanted, among: able })) ?? new Map()
+      return new Map([...among.filter(cannot).map((session) => [session, null] as const), ...taken])
+    },
+    look: async (session, alone, claim) => {
+      driving += 1
+      looked.push(session)
+      if (alone) await hangs
+      if (session === 'bad') await store.release(session, claim?.epoch ?? 0)
+      driving -= 1
+      return session === 'bad' ? 'failed' : 'seen'
+    },
+    report: (error) => {
+      throw error
+    },
+  })
+  return { loop, looked, named }
+}
+
 describe.each([...STORAGES, 'memory without take'] as const)('a worker on %s', (storage) => {
   const open = (): Store => (storage === 'memory without take' ? withoutTake(memory()) : storeOf(storage))
 
@@ -108,41 +155,41 @@ describe('a worker that takes', () => {
 
   it('B-DIST-25: takes the others while one that could not be looked at is left alone', async () => {
     const store = memory()
-    for (const id of ['bad', 'foreign', 'good']) {
-      await asleep(store, id, [])
-      await say(store, id, 'hello')
-    }
-    const named: (readonly string[] | undefined)[] = []
-    const looked: string[] = []
-    const loop = new DueLoop({
-      store,
-      width: 2,
-      idleMs: Number.POSITIVE_INFINITY,
-      driving: () => 0,
-      chooses: true,
-      take: async (wanted) => {
-        named.push(wanted.among)
-        const among = wanted.among?.filter((session) => session !== 'foreign')
-        const taken = (await store.take?.('w', 60_000, { ...wanted, ...(among ? { among } : {}) })) ?? new Map()
-        return wanted.among?.includes('foreign') ? new Map([['foreign', null], ...taken]) : taken
-      },
-      look: async (session, _alone, claim) => {
-        looked.push(session)
-        if (session === 'bad') await store.release(session, claim?.epoch ?? 0)
-        return session === 'bad' ? 'failed' : 'seen'
-      },
-      report: (error) => {
-        throw error
-      },
-    })
+    for (const id of ['bad', 'foreign', 'good']) await due(store, id)
+    const { loop, looked, named } = chooser(store, { width: 2, cannot: (session) => session === 'foreign' })
     await until(() => expect(looked).toContain('good'))
-    await asleep(store, 'later', [])
-    await say(store, 'later', 'hello')
+    await due(store, 'later')
     await until(() => expect(looked).toContain('later'))
     loop.stop()
     await loop.done
     expect(named[0]).toEqual(['bad', 'foreign', 'good'])
-    expect(named.findLast((among) => among?.includes('later'))).toEqual(['later'])
+    expect(named.findLast((among) => among.includes('later'))).toEqual(['later'])
+  })
+
+  it('B-DIST-25: finds what it can look at behind hundreds that it cannot', async () => {
+    const store = memory()
+    const foreign = Array.from({ length: 40 }, (_, i) => `foreign ${i}`)
+    for (const id of [...foreign, 'own']) await due(store, id)
+    const { loop, looked } = chooser(store, { width: 2, idleMs: 0, cannot: (session) => session !== 'own' })
+    expect(await loop.done).toMatchObject({ type: 'idle' })
+    expect(looked).toEqual(['own'])
+  })
+
+  it('B-DIST-25: takes fresh sessions behind many that failed before and wait to be looked at alone', async () => {
+    const clock = new StillClock()
+    const store = memory({ clock })
+    const suspects = Array.from({ length: 40 }, (_, i) => `failed ${i}`)
+    for (const id of suspects) await due(store, id)
+    for (const id of suspects) await store.claim(id, 'lost', 1_000)
+    clock.advance(1_001)
+    for (const id of ['fresh 1', 'fresh 2', 'fresh 3']) await due(store, id)
+    const over = moment()
+    const { loop, looked } = chooser(store, { width: 3, hangs: over.here })
+    await until(() => expect(looked.filter((session) => session.startsWith('fresh'))).toHaveLength(3))
+    expect(looked.filter((session) => session.startsWith('failed'))).toHaveLength(1)
+    loop.stop()
+    over.come()
+    await loop.done
   })
 
   it('B-DIST-8: takes its own session again after its lease ended: the old attempt writes nothing more, and the new one goes on', async () => {

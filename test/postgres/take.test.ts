@@ -128,7 +128,7 @@ describe.skipIf(noPostgres)('take', () => {
       expect(await stores[i]?.extend(`w${i}`, TTL)).toEqual(new Map(mine.map((id) => [id, 1])))
   })
 
-  it('B-PG-23: reads as many rows as it is asked for sessions, however many are due, also before the table was ever analysed', async () => {
+  it('B-PG-23: reads as many rows as it is asked for sessions or may choose among, however many are due, also before the table was ever analysed', async () => {
     const schema = newSchema()
     const store = await openPostgres({ schema })
     const due = store.now() - 1
@@ -142,7 +142,11 @@ describe.skipIf(noPostgres)('take', () => {
     }
     const before = await read()
     const worker = await openPostgres({ schema })
-    for (let i = 0; i < 5; i++) expect((await worker.take('w', TTL, { limit: 10 })).size).toBe(10)
+    const among = Array.from({ length: 80 }, (_, i) => `s${2_900 + i}`)
+    for (let i = 0; i < 5; i++) {
+      expect((await worker.take('w', TTL, { limit: 10 })).size).toBe(10)
+      expect((await worker.take('w', TTL, { limit: 10, among })).size).toBe(10)
+    }
     // A connection that ends says what it has read.
     await worker.close()
     await until(async () => expect(await read()).toBeGreaterThan(before + 50))

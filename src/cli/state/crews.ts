@@ -75,14 +75,19 @@ export class Crews {
    */
   async take({ among = [], limit, ...wanted }: Wanted): Promise<ReadonlyMap<string, Claim | null>> {
     const taken = new Map<string, Claim | null>()
+    if (this.#closed) return taken
     const crews = await Promise.all(among.map((session) => this.#found(session)))
     const found = among.flatMap((session, i) => (crews[i] ? [{ session, crew: crews[i] }] : []))
     for (const [i, session] of among.entries()) if (!crews[i]) taken.set(session, null)
+    const first = byCrew(found.slice(0, limit))
     let left = limit
-    for (const part of [found.slice(0, limit), found.slice(limit)])
-      for (const [crew, named] of byCrew(part)) {
-        if (left === 0) return taken
-        const asked = crew.harness.take({ ...wanted, among: named, limit: Math.min(left, named.length) })
+    // All that wait for a crew are named to it, so that no tree gets more than its share. The second time for what others took.
+    for (const share of [(crew: Crew) => first.get(crew)?.length ?? 0, () => limit])
+      for (const [crew, named] of byCrew(found)) {
+        const among = named.filter((session) => !taken.has(session))
+        const places = Math.min(left, share(crew), among.length)
+        if (places === 0 || this.#closed) continue
+        const asked = crew.harness.take({ ...wanted, among, limit: places })
         // What was claimed before is looked at all the same.
         const claims = await asked.catch((error: unknown) => {
           if (left === limit) throw error

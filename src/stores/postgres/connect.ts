@@ -27,6 +27,7 @@ export type AskOptions = {
   readonly timeoutMs?: number
   /** It does not keep the process alive. */
   readonly idle?: boolean
+  readonly unsorted?: boolean
 }
 
 /** The lane: its lost answers reject with `Unknown`, as they are for its owner to plan anew. The others just ask again. */
@@ -182,7 +183,8 @@ export class Link implements Sql {
           continue
         }
         try {
-          const { rows } = await (this.#set.pooled ? this.#wrapped(wire, statement) : this.#send(wire, statement))
+          const isWrapped = this.#set.pooled || options.unsorted === true
+          const { rows } = await (isWrapped ? this.#wrapped(wire, statement, options) : this.#send(wire, statement))
           // The caller names what its statement gives: nothing here could check that.
           return rows as readonly Row[]
         } catch (error) {
@@ -255,8 +257,8 @@ export class Link implements Sql {
     try {
       await run('', this.#begin)
       const done = await work({
-        ask: async <Row extends object>(...asked: Parameters<Sql['ask']>) =>
-          (await run(...asked)).rows as readonly Row[],
+        ask: async <Row extends object>(...[name, text, values]: Parameters<Sql['ask']>) =>
+          (await run(name, text, values)).rows as readonly Row[],
       })
       committing = true
       const { command } = await run('', 'commit')
@@ -284,11 +286,11 @@ export class Link implements Sql {
     return trouble
   }
 
-  /** As one transaction, in one round trip: no setting may last behind a pooler. */
-  async #wrapped(wire: Wire, statement: Statement): Promise<Answer> {
+  /** As one transaction, in one round trip: for settings that must not last. */
+  async #wrapped(wire: Wire, statement: Statement, { unsorted = false }: AskOptions): Promise<Answer> {
     const plain = { name: '', values: [], timeoutMs: statement.timeoutMs }
     const [begun, asked, ended] = await Promise.allSettled([
-      this.#send(wire, { ...plain, text: this.#begin }),
+      this.#send(wire, { ...plain, text: unsorted ? `${this.#begin}; set local enable_sort = off` : this.#begin }),
       this.#send(wire, statement),
       this.#send(wire, { ...plain, text: 'commit' }),
     ])
@@ -440,11 +442,11 @@ export class Link implements Sql {
 type Ended<T> = { readonly done: T } | { readonly trouble: Trouble; readonly committing: boolean }
 
 /**
- * The statements of the lane find few rows by keys, and in the order of an index. So they are planned once, and never by reading or
- * sorting a whole table, which is what is planned while a table is small and would be kept while it grows. They are too short to compile.
+ * The statements of the lane find few rows by keys: planned once, and never by reading a whole table, which is what is planned
+ * while a table is small and would be kept while it grows. They are too short to be compiled.
  */
 const SETTINGS: Readonly<Record<Role, Readonly<Record<string, string>>>> = {
-  lane: { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', enable_sort: 'off', jit: 'off' },
+  lane: { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off' },
   reader: { synchronous_commit: 'off' },
   ear: {},
 }

@@ -7,9 +7,15 @@ export type SqlValue = string | number | boolean | null | Uint8Array | readonly 
 export interface Sql {
   /**
    * Rows of one statement. `name` is for a prepared statement, the same for the same text. Rejects with a Fault where the trouble is the
-   * database's, and with `Stale` where the present has moved (a guard of the statement failed).
+   * database's, and with `Stale` where the present has moved (a guard of the statement failed). `unsorted`: what an index has in order
+   * is read in that order, and never sorted; outside of transactions only.
    */
-  ask<Row extends object>(name: string, text: string, values?: readonly SqlValue[]): Promise<readonly Row[]>
+  ask<Row extends object>(
+    name: string,
+    text: string,
+    values?: readonly SqlValue[],
+    options?: { readonly unsorted?: boolean },
+  ): Promise<readonly Row[]>
 }
 
 /** The connection of the writes: one, on which what is asked is done in order. A lost answer rejects with `Unknown`. */

@@ -8,24 +8,27 @@ import type { Sql } from './sql.ts'
 
 /** `$8` are numbers of sessions that are damaged. */
 const IS_WANTED = `($4::text[] is null or s.agent = any($4::text[])) and (not $5::boolean or (s.tries = 0 and s.trouble is null))
-  and ($14::text[] is null or s.id = any($14::text[])) and s.n <> all($8::bigint[]) and s.epoch < ${Number.MAX_SAFE_INTEGER - 1}`
+  and s.n <> all($8::bigint[]) and s.epoch < ${Number.MAX_SAFE_INTEGER - 1}`
 const ORDER = 'order by s.urgent desc, s.turn, s.due, s.n limit greatest(0, $3 - (select count(*) from before))'
 
 /**
  * A worker is known, and its lease as long as it was asked for, before it holds anything: a lease without a worker would never end. One
  * that takes nothing has no longer lease for it: what it was given before, and does not know of, is then free for others in its time.
  */
-const TAKE = `with t as materialized (select coalesce($7::float8, extract(epoch from clock_timestamp()) * 1000)::float8 as now),
+const takeOf = (
+  sessions: string,
+  isNamed: string,
+): string => `with t as materialized (select coalesce($7::float8, extract(epoch from clock_timestamp()) * 1000)::float8 as now),
   before as (select s.n, s.urgent, s.due from ~sessions s where s.worker = $1 and s.taken = $6),
-  first as (select s.n, s.urgent, s.due, s.root from ~sessions s, t where s.worker is null and s.due <= t.now
-    and ${IS_WANTED} order by s.urgent desc, s.due, s.n limit $15::int),
+  first as (select s.n, s.urgent, s.due, s.root from ${sessions} s, t where s.worker is null and s.due <= t.now
+    and ${IS_WANTED} order by s.urgent desc, s.due, s.n limit $14::int),
   turns as (select f.*, (row_number() over (partition by f.urgent, f.root order by f.due, f.n) - 1) / $13::int as turn from first f),
   ranked as (select * from turns order by urgent desc, turn, due, n offset 0),
   free as (select s.n, s.urgent, s.due, false as lost, r.turn from t, ranked r join ~sessions s on s.n = r.n
     where s.worker is null and s.due <= t.now and ${IS_WANTED} order by r.urgent desc, r.turn, r.due, r.n
     limit greatest(0, $3 - (select count(*) from before)) for update of s skip locked),
   lost as (select s.n, s.urgent, s.due, s.tries > 0 as lost, 0 as turn from t, ~workers w join ~sessions s on s.worker = w.id
-    where w.until <= t.now and (s.due <= t.now or (s.due > t.now + ${CLOCK_SLACK_MS} and s.at > t.now + ${CLOCK_SLACK_MS})) and ${IS_WANTED}
+    where w.until <= t.now and (s.due <= t.now or (s.due > t.now + ${CLOCK_SLACK_MS} and s.at > t.now + ${CLOCK_SLACK_MS})) and ${IS_WANTED} and ${isNamed}
     order by s.urgent desc, s.due, s.n limit greatest(0, $3 - (select count(*) from before)) for update of s skip locked for share of w skip locked),
   best as (select * from (select * from free union all select * from lost) s ${ORDER}),
   took as (update ~sessions s set v = s.v + 1, worker = $1, due = least(s.due, t.now), epoch = s.epoch + 1, tries = s.tries + 1, taken = $6,
@@ -43,6 +46,14 @@ const TAKE = `with t as materialized (select coalesce($7::float8, extract(epoch 
     returning until, ttl)
   select a.*, me.until, me.ttl from me, (select * from took
     union all select ${HEAD}, b.urgent, b.due from before b join ~sessions s on s.n = b.n) a order by a.rush desc, a.since, a.n`
+
+/** In the order of an index, however many are due. */
+const TAKE = takeOf('~sessions', 'true')
+/** Those that are named are found by their names, however many others are due. */
+const TAKE_AMONG = takeOf(
+  '(select * from ~sessions x where x.id = any($15::text[]) offset 0)',
+  's.id = any($15::text[])',
+)
 
 export type TakeQuestion = {
   readonly worker: string
@@ -67,7 +78,7 @@ export async function takeDue(
   // No name has a NUL, and Postgres would refuse all of them for one.
   const names = (list?: readonly string[]) => list?.filter((name) => !name.includes('\0')) ?? null
   const identity = [process?.host ?? null, process?.pid ?? null, process?.started ?? null]
-  const rows = await sql.ask<TakenRow>('take', TAKE, [
+  const values = [
     worker,
     ttlMs,
     limit,
@@ -79,9 +90,12 @@ export async function takeDue(
     LOST,
     ...identity,
     shareOf(limit),
-    names(among),
     rankedOf(limit),
-  ])
+  ]
+  const named = names(among)
+  const rows = await (named === null
+    ? sql.ask<TakenRow>('take', TAKE, values, { unsorted: true })
+    : sql.ask<TakenRow>('take among', TAKE_AMONG, [...values, named]))
   return rows.map(({ until, ttl, ...stored }) => {
     const row = rowOf(stored)
     return { session: stored.id, row, claim: { epoch: row.epoch, until, failed: row.tries - 1 }, ttlMs: ttl }

@@ -15,10 +15,10 @@ export function checkSchemaName(name: string): void {
 export function inSchema(sql: Sql, schema: string): Sql {
   const known = new Map<string, string>()
   return {
-    ask: <Row extends object>(name: string, text: string, values?: readonly SqlValue[]): Promise<readonly Row[]> => {
+    ask: <Row extends object>(...[name, text, ...rest]: Parameters<Sql['ask']>): Promise<readonly Row[]> => {
       const whole = known.get(text) ?? text.replaceAll('~schema~', schema).replaceAll('~', `${schema}.`)
       known.set(text, whole)
-      return sql.ask<Row>(name, whole, values)
+      return sql.ask<Row>(name, whole, ...rest)
     },
   }
 }
