@@ -55,7 +55,11 @@ export async function remembering(options: Options, setup: Setup, store: Store):
     memoryOf(home, folder, store),
     import('../../memory/index.ts'),
   ])
-  const onError = (error: unknown): void => warn(`Memory: ${clean(troubleIn(error))}`)
+  let isClosed = false
+  // A question that was under way when the process was told to stop is no trouble of the memory.
+  const onError = (error: unknown): void => {
+    if (!isClosed) warn(`Memory: ${clean(troubleIn(error))}`)
+  }
   const { tools = [], hooks = [] } = options
   const extract = await extractionFor(setup)
   return {
@@ -64,7 +68,10 @@ export async function remembering(options: Options, setup: Setup, store: Store):
       tools: [...tools, directiveTool({ store })],
       hooks: [...hooks, ...memoryHooks(memory, { dir: runtimeDir(home), file: promoted, extract, onError })],
     },
-    close: () => memory.close(),
+    close: () => {
+      isClosed = true
+      return memory.close()
+    },
   }
 }
 
