@@ -1,6 +1,6 @@
 // The texts of the store's statements in the schema they are for: `~` before a name is the schema. Each is made once.
 import { Fault } from '../../kernel/failure.ts'
-import type { LaneSql, Sql, SqlValue } from './sql.ts'
+import type { LaneSql, Sql } from './sql.ts'
 
 export const SCHEMA_DEFAULT = 'terret'
 
