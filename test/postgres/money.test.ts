@@ -4,7 +4,8 @@ import type { Fault } from '../../src/kernel/failure.ts'
 import type { Charge } from '../../src/ports/store.ts'
 import { create } from '../contract/fixture.ts'
 import type { PostgresStore } from '../../src/stores/postgres/store.ts'
-import { newSchema, openPostgres } from './opened.ts'
+import { until } from '../until.ts'
+import { newSchema, openPostgres, readOf } from './opened.ts'
 import { noPostgres } from './server.ts'
 
 const hold = (key: string, amount: number, ...accounts: string[]): Charge => ({ type: 'hold', key, amount, accounts })
@@ -54,6 +55,25 @@ describe.skipIf(noPostgres)('money in several processes', () => {
       expect(await first.account(`own${i}`)).toEqual(
         mine === 0 ? null : { id: `own${i}`, limit: null, held: 0, spent: 2 * mine, assumed: 0 },
       )
+  })
+
+  it('B-PG-24: a commit that moves money reads the accounts it names, however many there are', async () => {
+    const schema = newSchema()
+    const store = await openPostgres({ schema })
+    await create(store, 's')
+    const beside = (on: PostgresStore, ...charges: Charge[]) =>
+      on.commit([{ session: 's', lane: 'inbox', events: [], charges }])
+    await Promise.all(Array.from({ length: 2_000 }, (_, i) => beside(store, limit(`a${i}`, 100))))
+    const read = (): Promise<number> => readOf(schema, 'accounts')
+    const before = await read()
+    const other = await openPostgres({ schema })
+    for (let i = 0; i < 20; i++) {
+      await beside(other, hold(`h${i}`, 3, 'a7', 'a8'))
+      await beside(other, { type: 'settle', key: `h${i}`, amount: 2 })
+    }
+    await other.close()
+    await until(async () => expect(await read()).toBeGreaterThan(before))
+    expect((await read()) - before).toBeLessThan(40 * 20)
   })
 
   it('B-PG-5: the same hold by several at once is one hold, and closing it twice pays once', async () => {

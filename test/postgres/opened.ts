@@ -32,6 +32,14 @@ export async function meddle<Row extends object>(text: string): Promise<readonly
   return (await sharedServer()).query<Row>(text)
 }
 
+/** Rows of a table that were read so far, by connections that have ended. */
+export async function readOf(schema: string, table: string): Promise<number> {
+  const of = `schemaname = '${schema}' and relname = '${table}'`
+  const text = `select (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as read from pg_stat_user_tables where ${of}`
+  const [row] = await meddle<{ read: number }>(text)
+  return row?.read ?? Number.NaN
+}
+
 /** `change` stands between a store and its writes. With `patienceMs` 0 trouble is said at once. */
 type Between = { readonly change?: (sql: LaneSql) => LaneSql; readonly patienceMs?: number }
 

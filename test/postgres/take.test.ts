@@ -16,7 +16,7 @@ import {
   write,
 } from '../contract/fixture.ts'
 import { until } from '../until.ts'
-import { meddle, newSchema, openPostgres } from './opened.ts'
+import { meddle, newSchema, openPostgres, readOf } from './opened.ts'
 import { noPostgres } from './server.ts'
 
 describe.skipIf(noPostgres)('take', () => {
@@ -133,13 +133,7 @@ describe.skipIf(noPostgres)('take', () => {
     const store = await openPostgres({ schema })
     const due = store.now() - 1
     await Promise.all(Array.from({ length: 3_000 }, (_, i) => create(store, `s${i}`, { due, status: 'running' })))
-    const read = async (): Promise<number> => {
-      const of = `schemaname = '${schema}' and indexrelname = 'sessions_due'`
-      const rows = await meddle<{ read: number }>(
-        `select idx_tup_read::int as read from pg_stat_user_indexes where ${of}`,
-      )
-      return rows[0]?.read ?? 0
-    }
+    const read = (): Promise<number> => readOf(schema, 'sessions')
     const before = await read()
     const worker = await openPostgres({ schema })
     const among = Array.from({ length: 80 }, (_, i) => `s${2_900 + i}`)
@@ -150,6 +144,7 @@ describe.skipIf(noPostgres)('take', () => {
     // A connection that ends says what it has read.
     await worker.close()
     await until(async () => expect(await read()).toBeGreaterThan(before + 50))
-    expect((await read()) - before).toBeLessThan(5 * 250)
+    // Once, when it asks first, a process looks whether a clock that was ahead has put off any of them.
+    expect((await read()) - before).toBeLessThan(3_000 + 5 * 600)
   })
 })

@@ -69,8 +69,9 @@ function partsOf(wants: Wants): readonly Part[] {
     { key: 'holds', sql: HOLDS, values: [holds, lost] },
     {
       key: 'accounts',
-      sql: `select a.id, a.cap, a.held, a.spent, a.assumed from ~accounts a where a.id = any($3)
-        or a.id in (select json_array_elements_text(h.accounts::json) from (${HOLDS}) h)`,
+      // Each by its key, whatever is believed of how many there are.
+      sql: `select a.* from (select unnest($3::text[]) as id union select json_array_elements_text(h.accounts::json) from (${HOLDS}) h) wanted
+        cross join lateral (select a.id, a.cap, a.held, a.spent, a.assumed from ~accounts a where a.id = wanted.id offset 0) a`,
       values: [holds, lost, ids(wants.accounts)],
     },
     {
