@@ -18,6 +18,7 @@ import {
   flag,
   having,
   listOf,
+  needed,
   optionsOf,
   orNull,
   record,
@@ -194,6 +195,13 @@ type NewHarness = new <
   options: HarnessOptions<Tools, Schema, Mode, Agents, Graphs> &
     WithContext<DepsOf<Tools[number] | ToolsBelow<Agents>>>,
 ) => TypedHarness<Answers<Schema, Mode, Agents>, ToolsOf<Tools, Agents, Graphs>>
+
+const checkTake = optionsOf<Omit<Taking, 'process'>>('take', {
+  limit: needed(count()),
+  agents: listOf(filled),
+  among: listOf(filled),
+  fresh: flag,
+})
 
 /** A path is what is often given instead. */
 const storeCheck: Check = (value, name, of) => {
@@ -434,9 +442,10 @@ class LocalHarness implements Sessions {
     return this.#worker.look(session, alone, claim)
   }
 
-  /** The store's `take`, for the worker of this harness: each claim is for `look`. For a store with `take`, and a worker whose name nobody chose. */
+  /** Claims due sessions by the store's `take`. Each must be handed to `look` with its claim. Sessions of any agent, unless `agents` are given. */
   async take(wanted: Omit<Taking, 'process'>): Promise<ReadonlyMap<string, Claim>> {
     this.#checkDriver()
+    checkTake(wanted)
     return this.#worker.take(wanted)
   }
 

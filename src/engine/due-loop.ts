@@ -236,6 +236,7 @@ export class DueLoop {
     const taken = async (wanted: Pick<Taking, 'limit' | 'fresh'>): Promise<number> => {
       const before = left
       const named = among ? { among: among.filter(this.#isOpen) } : {}
+      if (named.among?.length === 0) return 0
       for (const [session, claim] of this.#stopped ? [] : await take({ ...wanted, ...of, ...named })) {
         if (claim === null) this.#shun(session)
         else if (this.#stopped) await this.#around.store.release(session, claim.epoch)
@@ -256,7 +257,7 @@ export class DueLoop {
     return found.filter(this.#isOpen).slice(0, limit)
   }
 
-  /** It is neither looked at now nor left alone for a moment. */
+  /** It is not looked at now, and not left alone for a moment. */
   readonly #isOpen = (session: string): boolean => {
     if (this.#looking.has(session) || this.#suspects.has(session)) return false
     return (this.#shy.get(session)?.until ?? 0) <= this.#clock.now()

@@ -116,6 +116,7 @@ const DEFAULTS = {
   width: 64,
   attemptsMax: 5,
 }
+const CANNOT_TAKE = 'The store has no `take`, or `worker: { id }` names this worker. Leave `take` of the DueLoop out.'
 const LEFT_ALONE: Looked = { type: 'rested', waiting: 'nothing', until: null }
 
 export class Worker {
@@ -214,7 +215,7 @@ export class Worker {
       peers: this.#peers,
       ...(looksMax === undefined ? {} : { looksMax }),
       ...(agents === undefined ? {} : { agents }),
-      ...(this.takes ? { take: (wanted) => this.take(wanted) } : {}),
+      ...(this.#canTake ? { take: (wanted) => this.take(wanted) } : {}),
       driving: () => this.#attempts.size,
       look: async (session, alone, claim) => (await this.look(session, alone, claim)).seen,
       report: (error) => this.#options.onError?.('', error),
@@ -233,9 +234,8 @@ export class Worker {
   /** As the due loop looks at what is due: a session that failed too often is left alone. Never rejects. */
   async look(session: string, alone: boolean, claim?: Claim): Promise<Look> {
     const running = claim ? await this.#outlasting(session, claim) : this.#attempts.get(session)
-    if (this.#closing && !claim) return { seen: 'seen', looked: { type: 'stopped' } }
-    if (this.#closing && claim && !running) {
-      await this.#services.store.release(session, claim.epoch).catch(() => {})
+    if (this.#closing && !(claim && running)) {
+      if (claim) await this.#services.store.release(session, claim.epoch).catch(() => {})
       return { seen: 'seen', looked: { type: 'stopped' } }
     }
     const attempt = running ?? this.#begin(session, alone ? 'alone' : 'found', claim)
@@ -248,15 +248,14 @@ export class Worker {
     }
   }
 
-  /** What a worker of a shared name takes and has no answer for could not be told from what another process of that name drives. */
-  get takes(): boolean {
+  /** Not under a name that other processes may have: what was taken and not answered could not be told from what these drive. */
+  get #canTake(): boolean {
     return this.#services.store.take !== undefined && !this.#options.named
   }
 
   /** Claims due sessions, for `look`. */
   async take(wanted: Omit<Taking, 'process'>): Promise<ReadonlyMap<string, Claim>> {
-    const why = 'The store has no `take`, or the worker has a name that others may have. Leave `take` out.'
-    if (!this.takes) throw new Fault('invalid_input', why)
+    if (!this.#canTake) throw new Fault('invalid_input', CANNOT_TAKE)
     if (this.#closing) return new Map()
     const { store, clock } = this.#services
     const begun = clock.now()

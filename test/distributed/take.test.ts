@@ -192,6 +192,16 @@ describe('a worker that takes', () => {
     await loop.done
   })
 
+  it('B-DIST-24: harness.take refuses what it does not know, and a worker that cannot take', async () => {
+    const harness = make(DONE, { store: memory() })
+    await expect(harness.take({ limit: 1, amnog: [] } as never)).rejects.toThrow('did you mean "among"?')
+    await expect(harness.take({ limit: -1 })).rejects.toThrow('"limit" of take')
+    await expect(harness.take({} as never)).rejects.toThrow('"limit" of take is missing')
+    const named = make(DONE, { store: memory(), worker: { id: 'w' } })
+    await expect(named.take({ limit: 1 })).rejects.toThrow('Leave `take` of the DueLoop out.')
+    await expect(make(DONE, { store: withoutTake(memory()) }).take({ limit: 1 })).rejects.toThrow('has no `take`')
+  })
+
   it('B-DIST-8: takes its own session again after its lease ended: the old attempt writes nothing more, and the new one goes on', async () => {
     const clock = new StillClock()
     const inner = memory({ clock })

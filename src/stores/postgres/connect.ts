@@ -155,7 +155,7 @@ export class Link implements Sql {
     this.#role = role
     this.#set = set
     this.#statementMs = options.statementTimeoutMs ?? STATEMENT_MS
-    const local = { ...limits(this.#statementMs), ...(role === 'reader' ? { synchronous_commit: 'off' } : {}) }
+    const local = { ...limits(this.#statementMs), ...(role === 'reader' ? SETTINGS.reader : {}) }
     const settings = Object.entries(local).map(([name, value]) => `; set local ${name} = ${value}`)
     this.#begin = pooled ? `begin${settings.join('')}` : 'begin'
     hosts.whenNewer((timeline) => {

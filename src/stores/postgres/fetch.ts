@@ -69,7 +69,7 @@ function partsOf(wants: Wants): readonly Part[] {
     { key: 'holds', sql: HOLDS, values: [holds, lost] },
     {
       key: 'accounts',
-      // Each by its key, whatever is believed of how many there are.
+      // `lateral` and `offset 0`: each account is looked up by its key. A plain join is planned as a scan of all of them.
       sql: `select a.* from (select unnest($3::text[]) as id union select json_array_elements_text(h.accounts::json) from (${HOLDS}) h) wanted
         cross join lateral (select a.id, a.cap, a.held, a.spent, a.assumed from ~accounts a where a.id = wanted.id offset 0) a`,
       values: [holds, lost, ids(wants.accounts)],

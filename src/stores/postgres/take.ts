@@ -15,9 +15,9 @@ const ORDER = 'order by s.urgent desc, s.turn, s.due, s.n limit greatest(0, $3 -
  * A worker is known, and its lease as long as it was asked for, before it holds anything: a lease without a worker would never end. One
  * that takes nothing has no longer lease for it: what it was given before, and does not know of, is then free for others in its time.
  */
-const takeOf = (
+const takeFrom = (
   sessions: string,
-  isNamed: string,
+  condition: string,
 ): string => `with t as materialized (select coalesce($7::float8, extract(epoch from clock_timestamp()) * 1000)::float8 as now),
   before as (select s.n, s.urgent, s.due from ~sessions s where s.worker = $1 and s.taken = $6),
   first as (select s.n, s.urgent, s.due, s.root from ${sessions} s, t where s.worker is null and s.due <= t.now
@@ -28,7 +28,7 @@ const takeOf = (
     where s.worker is null and s.due <= t.now and ${IS_WANTED} order by r.urgent desc, r.turn, r.due, r.n
     limit greatest(0, $3 - (select count(*) from before)) for update of s skip locked),
   lost as (select s.n, s.urgent, s.due, s.tries > 0 as lost, 0 as turn from t, ~workers w join ~sessions s on s.worker = w.id
-    where w.until <= t.now and (s.due <= t.now or (s.due > t.now + ${CLOCK_SLACK_MS} and s.at > t.now + ${CLOCK_SLACK_MS})) and ${IS_WANTED} and ${isNamed}
+    where w.until <= t.now and (s.due <= t.now or (s.due > t.now + ${CLOCK_SLACK_MS} and s.at > t.now + ${CLOCK_SLACK_MS})) and ${IS_WANTED} and ${condition}
     order by s.urgent desc, s.due, s.n limit greatest(0, $3 - (select count(*) from before)) for update of s skip locked for share of w skip locked),
   best as (select * from (select * from free union all select * from lost) s ${ORDER}),
   took as (update ~sessions s set v = s.v + 1, worker = $1, due = least(s.due, t.now), epoch = s.epoch + 1, tries = s.tries + 1, taken = $6,
@@ -48,9 +48,9 @@ const takeOf = (
     union all select ${HEAD}, b.urgent, b.due from before b join ~sessions s on s.n = b.n) a order by a.rush desc, a.since, a.n`
 
 /** In the order of an index, however many are due. */
-const TAKE = takeOf('~sessions', 'true')
+const TAKE = takeFrom('~sessions', 'true')
 /** Those that are named are found by their names, however many others are due. */
-const TAKE_AMONG = takeOf(
+const TAKE_AMONG = takeFrom(
   '(select * from ~sessions x where x.id = any($15::text[]) offset 0)',
   's.id = any($15::text[])',
 )
