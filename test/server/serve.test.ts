@@ -19,6 +19,8 @@ describe('terret serve', () => {
     expect([ok, hosts]).toEqual([true, [`127.0.0.1:${one.port}`, `localhost:${one.port}`, `[::1]:${one.port}`]])
     const taken = await stage.apart('serve', '--port', String(one.port))
     expect([taken.code, taken.err]).toEqual([7, expect.stringContaining(`Port ${one.port} of 127.0.0.1 is in use`)])
+    const beyond = await stage.refused('serve', '--port', '65536')
+    expect([beyond.code, beyond.err]).toEqual([2, 'terret: --port must be at most 65535, not 65536. 0 takes any.\n'])
     const open = await stage.apart('serve', '--host', '0.0.0.0')
     expect([open.code, open.err]).toEqual([2, expect.stringContaining('--name')])
     // The same token again, so that pages survive a restart; and the other one is said.

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import type { Call } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
+import { jsonTrouble } from '../state/config.ts'
 import { recordFolder } from '../state/folders.ts'
 import { heldIn, heldLines } from '../present/held.ts'
 import { inPlace } from '../state/place.ts'
@@ -44,7 +45,9 @@ function read(file: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    throw new Refusal(EXIT.usage, `${file} is not valid JSON: ${why}. Export it again with --format json.`)
+    throw new Refusal(
+      EXIT.usage,
+      `${file} is not valid JSON: ${jsonTrouble(text, error)}. Export it again with --format json.`,
+    )
   }
 }

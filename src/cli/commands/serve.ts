@@ -10,6 +10,7 @@ import { otherServer } from '../state/served.ts'
 
 /** Whatever is left to do then, the process ends: what was acknowledged is on disk. */
 const STOP_MS = 10_000
+const PORT_MAX = 65_535
 
 export function serve(call: Call): Promise<number> {
   const listening = listensOn(call)
@@ -61,7 +62,9 @@ function listensOn(call: Call): Listening {
       EXIT.usage,
       `--host ${address} can be reached from outside. Say by which names, as browsers will ask for them: --name box.lan`,
     )
-  return { port: call.count('port', 0) ?? PORT, address, names }
+  const port = call.count('port', 0) ?? PORT
+  if (port > PORT_MAX) throw new Refusal(EXIT.usage, `--port must be at most ${PORT_MAX}, not ${port}. 0 takes any.`)
+  return { port, address, names }
 }
 
 /** Resolves when somebody stops the process, or `stop` is called. */

@@ -115,27 +115,39 @@ export function parseFields(file: string, text: string): Readonly<Record<string,
   try {
     value = JSON.parse(text)
   } catch (error) {
-    const said = error instanceof Error ? error.message : String(error)
-    // Without the text around it, which some versions of Node add: it may hold a password.
-    const [why = ''] = said.split(/, (?:\.\.\.)?"| in JSON| is not valid JSON/)
-    const line = text.slice(0, placeIn(text, said)).split('\n').length
-    throw new Refusal(EXIT.config, `${file} is not valid JSON: ${why} in line ${line}. Correct it.`)
+    throw new Refusal(EXIT.config, `${file} is not valid JSON: ${jsonTrouble(text, error)}. Correct it.`)
   }
   if (!isObject(value)) throw new Refusal(EXIT.config, `${file} must hold one JSON object. Correct it.`)
   return value
 }
 
-/** Where it cannot be read any more: as the error says, else by looking for the first part that fails alike. */
+/** Why a text is no JSON and in which line, without the text around it, which some versions of Node add: it may hold a password. */
+export function jsonTrouble(text: string, error: unknown): string {
+  const said = error instanceof Error ? error.message : String(error)
+  const [why = ''] = said.split(/, (?:\.\.\.)?"| in JSON| is not valid JSON/)
+  return `${why} in line ${text.slice(0, placeIn(text, said)).split('\n').length}`
+}
+
+/** Where it cannot be read any more: as the error says, else the end of the shortest beginning that fails alike. Halving, as a file may be long. */
 function placeIn(text: string, said: string): number {
   const known = /at position (\d+)/.exec(said)?.[1]
   if (known !== undefined) return Number(known)
-  for (let end = 1; end < text.length; end++)
-    try {
-      JSON.parse(text.slice(0, end))
-    } catch (error) {
-      if (error instanceof Error && error.message.startsWith('Unexpected token')) return end - 1
-    }
-  return text.length
+  let [good, bad] = [0, text.length + 1]
+  while (bad - good > 1) {
+    const end = Math.floor((good + bad) / 2)
+    if (failsAtToken(text.slice(0, end))) bad = end
+    else good = end
+  }
+  return bad - 1
+}
+
+function failsAtToken(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return false
+  } catch (error) {
+    return error instanceof Error && error.message.startsWith('Unexpected token')
+  }
 }
 
 type Where = { readonly file: string; readonly field: string }
