@@ -26,13 +26,16 @@ const NAMED_MAX = 64
 const TEXTS = new Map<string, string>()
 
 /** It answers with the time of the database. */
-export function statementOf(all: readonly Part[]): [name: string, text: string, values: readonly SqlValue[]] {
+export function statementOf(
+  all: readonly Part[],
+  texts = TEXTS,
+): [name: string, text: string, values: readonly SqlValue[]] {
   const parts = all.flatMap((part) => (part.size > 0 ? [{ ...part, columns: part.columns() }] : []))
   const name = `write ${maskOf(all.map(({ size }) => size > 0))} ${maskOf(parts.map(({ size }) => size === 1))}`
-  const known = TEXTS.get(name)
+  const known = texts.get(name)
   const text = known ?? textOf(parts)
-  const isNamed = known !== undefined || TEXTS.size < NAMED_MAX
-  if (isNamed) TEXTS.set(name, text)
+  const isNamed = known !== undefined || texts.size < NAMED_MAX
+  if (isNamed) texts.set(name, text)
   const values = parts.flatMap(({ size, columns }) =>
     columns.map(([, , list]): SqlValue => (size === 1 ? (list[0] ?? null) : list)),
   )
