@@ -47,7 +47,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'off by one: one tool call too many',
-    seed: 2,
+    seed: 12,
     file: 'src/kernel/fold.ts',
     find: 'calls > run.limits.toolCalls',
     replace: 'calls > run.limits.toolCalls + 1',
@@ -61,7 +61,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'another process shows its own instructions',
-    seed: 2,
+    seed: 4,
     file: 'src/effects/epoch.ts',
     find: '(cache.session.cut ?? 0) > epoch.seq',
     replace: '(cache.session.cut ?? 0) < epoch.seq',
@@ -103,7 +103,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a no to a child is not told to its parent',
-    seed: 2,
+    seed: 5,
     file: 'src/riders/children/children.ts',
     find: '...(end.denied ? { denied: true } : {}),',
     replace: '',
@@ -221,7 +221,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a child that was answered too late owes its parent nothing',
-    seed: 234,
+    seed: 250,
     file: 'src/riders/children/children.ts',
     find: 'parent && !parent.detached ? indebted',
     replace: 'parent && plan.at < 0 ? indebted',
@@ -385,7 +385,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'what was shown of a cut answer is dropped',
-    seed: 2,
+    seed: 3,
     file: 'src/effects/contexts.ts',
     find: 'const shown = keeps ?',
     replace: 'const shown = keeps && this.#seq < 0 ?',
@@ -462,7 +462,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a card of a shared board that somebody holds is given to another',
-    seed: 2,
+    seed: 8,
     file: 'src/boards/shared.ts',
     find: "if (card.status === 'in_progress' || card.status === 'done')",
     replace: "if (card.status === 'done')",
