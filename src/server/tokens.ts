@@ -25,6 +25,9 @@ type File = { readonly own: string; readonly others: readonly Kept[] }
 
 /** 256 bits. */
 const TOKEN_BYTES = 32
+/** A change of the file takes some milliseconds. One that is still under way after this long was cut off, and is passed over. */
+const CUT_OFF_MS = 2_000
+const PAUSE_MS = 5
 
 export class Tokens {
   readonly #path: string
@@ -66,37 +69,37 @@ export class Tokens {
   }
 
   make({ name, role, roles = [], reach = 'all' }: TokenBody, now: number): TokenMade {
-    this.#refresh()
     const said = name.trim()
     if (!/^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,99}$/u.test(said))
       throw new Refused(400, 'invalid_input', 'A name has letters, numbers and . _ @ - in it, at most 100.')
-    // Names stand in logs and are counted as people: one must not be taken for another.
-    const other = [this.#owner, ...this.#file.others].find((one) => skeleton(one.name) === skeleton(said))
-    if (other)
-      throw new Refused(
-        409,
-        'conflict',
-        `${other.name} has a token. Remove it first, or choose a name that looks different.`,
-      )
     const token = randomBytes(TOKEN_BYTES).toString('base64url')
     const row = { name: said, role, roles: roles.filter((one) => one !== ANY_ROLE), reach, made: now }
-    this.#write({ ...this.#file, others: [...this.#file.others, { ...row, hash: hashOf(token) }] })
+    this.#change((others) => {
+      // Names stand in logs and are counted as people: one must not be taken for another.
+      const other = [this.#owner, ...others].find((one) => skeleton(one.name) === skeleton(said))
+      if (!other) return [...others, { ...row, hash: hashOf(token) }]
+      const text = `${other.name} has a token. Remove it first, or choose a name that looks different.`
+      throw new Refused(409, 'conflict', text)
+    })
     return { ...row, token }
   }
 
   drop(name: string): void {
-    this.#refresh()
-    const others = this.#file.others.filter((one) => one.name !== name)
-    if (others.length === this.#file.others.length)
+    this.#change((others) => {
+      const left = others.filter((one) => one.name !== name)
+      if (left.length < others.length) return left
       throw new Refused(404, 'not_found', 'Nobody of that name has a token.')
-    this.#write({ ...this.#file, others })
+    })
   }
 
-  #write(file: File): void {
-    replace(this.#path, file)
-    this.#file = file
-    this.#stamp = stampOf(this.#path)
-    this.#byHash = this.#index()
+  /** A token that another server took away does not come back with what is written here. */
+  #change(change: (others: readonly Kept[]) => readonly Kept[]): void {
+    this.#refresh()
+    alone(this.#path, () => {
+      const file = read(this.#path) ?? this.#file
+      replace(this.#path, { ...file, others: change(file.others) })
+    })
+    this.#refresh()
   }
 
   /** One look at the file's time for each request: what another process took away must not be good here. */
@@ -136,11 +139,45 @@ function stampOf(path: string): string {
 }
 
 function readOrMake(path: string): File {
-  const found = read(path)
-  if (found) return found
-  const made = { own: randomBytes(TOKEN_BYTES).toString('base64url'), others: [] }
-  replace(path, made)
-  return made
+  const made = (): File => {
+    const file = { own: randomBytes(TOKEN_BYTES).toString('base64url'), others: [] }
+    replace(path, file)
+    return file
+  }
+  return read(path) ?? alone(path, () => read(path) ?? made())
+}
+
+/** One process after the other. The event loop waits too: nothing here takes long. */
+function alone<T>(path: string, work: () => T): T {
+  const lock = `${path}.lock`
+  while (!isMade(lock)) {
+    if (ageMs(lock) > CUT_OFF_MS) rmSync(lock, { force: true })
+    else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS)
+  }
+  try {
+    return work()
+  } finally {
+    rmSync(lock, { force: true })
+  }
+}
+
+function isMade(lock: string): boolean {
+  try {
+    closeSync(openSync(lock, 'wx', 0o600))
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+/** 0: it is gone. */
+function ageMs(lock: string): number {
+  try {
+    return Math.abs(Date.now() - statSync(lock).mtimeMs)
+  } catch {
+    return 0
+  }
 }
 
 function read(path: string): File | null {

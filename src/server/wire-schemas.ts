@@ -67,7 +67,15 @@ export const BODIES = {
     ['callId', 'allow'],
   ),
   interrupt: closed({ mode: words('stop', 'pause') }),
-  fork: closed({ at: { ...whole, minimum: 1 }, agent: filled, model: filled, folder: text, id: filled }),
+  fork: closed({
+    at: { ...whole, minimum: 1 },
+    agent: filled,
+    model: filled,
+    folder: text,
+    labels,
+    metadata,
+    id: filled,
+  }),
   undo: closed({ run: { ...whole, minimum: 1 } }),
   token: closed({ name: filled, role: ROLES, roles: list(filled, 100), reach: REACH }, ['name', 'role']),
   stream: closed({

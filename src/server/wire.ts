@@ -281,7 +281,15 @@ export type DecisionBody = Frozen<{
 }>
 export type BudgetBody = Frozen<{ callId: 'budget'; allow: boolean; usd?: number; why?: string; sessionId?: string }>
 export type InterruptBody = Frozen<{ mode?: 'stop' | 'pause' }>
-export type ForkBody = Frozen<{ at?: number; agent?: string; model?: string; folder?: string; id?: string }>
+export type ForkBody = Frozen<{
+  at?: number
+  agent?: string
+  model?: string
+  folder?: string
+  labels?: Labels
+  metadata?: Metadata
+  id?: string
+}>
 export type UndoBody = Frozen<{ run?: number }>
 export type TokenBody = Frozen<{ name: string; role: Role; roles?: readonly string[]; reach?: 'own' | 'all' }>
 /** `sessions`: the last seq that was seen of each. `cards`: also each card that changes, from `since` on. */

@@ -17,7 +17,7 @@ import { headOf } from '../riders/children/tree.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
 import { checkSame, made } from './drive/made.ts'
 import { descriptionIn, readOrigin } from './origin.ts'
-import type { ForkOptions } from './verb-options.ts'
+import { checkFork, type ForkOptions } from './verb-options.ts'
 
 type Result = Extract<OwnerBody, { type: 'agent.tool_result' }>
 
@@ -50,7 +50,9 @@ async function beginningOf(services: Services, id: string, options: ForkOptions)
   const kept = options.agent === undefined && imported === undefined ? origin?.model : undefined
   const { agent = own, model = kept } = options
   await checkSuccessor(services, { id, planner, agent }, options)
-  const said = descriptionIn(given({ folder: options.folder ?? folder, metadata, labels }) as Description)
+  const named = given({ metadata: over(metadata, options.metadata), labels: over(labels, options.labels) })
+  checkFork(named, `the fork of ${id}`)
+  const said = descriptionIn(given({ folder: options.folder ?? folder, ...named }) as Description)
   // A workflow plans again what it has no result of.
   const planned = services.agent(agent).planner !== null
   const taken = planned ? { seq: at, events: [] } : await forkedAt(store, id, at)
@@ -61,14 +63,19 @@ async function beginningOf(services: Services, id: string, options: ForkOptions)
   return { agent, ...(await readOrigin(store, { id })), ...said, fork, events, blobs }
 }
 
+/** What the session has, but where the fork has its own. */
+function over<T extends object>(inherited: T | undefined, own: T | undefined): T | undefined {
+  return own === undefined ? inherited : { ...inherited, ...own }
+}
+
 /** Whether this session was made by the same call of `fork`: of this session, with the same options. */
 function isForkOf(created: Event | undefined, id: string, options: ForkOptions): boolean {
   const { fork } = created?.type === 'session.created' ? created : {}
   return fork?.session === id && fork.asked === askedFor(options)
 }
 
-function askedFor({ at, folder, agent, model }: ForkOptions): string {
-  return hash('sha256', canonicalJson(given({ at, folder, agent, model })))
+function askedFor({ at, folder, agent, model, labels, metadata }: ForkOptions): string {
+  return hash('sha256', canonicalJson(given({ at, folder, agent, model, labels, metadata })))
 }
 
 type Created = Extract<Event, { type: 'session.created' }>

@@ -1,5 +1,5 @@
 // The options of verbs, of sessions and of a harness, and the one check of each. What the verbs do is src/session.ts.
-import type { CallKey } from '../kernel/content.ts'
+import type { CallKey, Labels, Metadata } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import { anything, type Checks, count, filled, flag, needed, oneOf, optionsOf, shown, text } from '../options.ts'
 import { RUN_CHOICES, type RunChoices, SEND_OPTIONS, type SendOptions } from './command.ts'
@@ -8,7 +8,7 @@ import { traceparentCheck } from '../tracing/traceparent.ts'
 import type { AnySchema } from '../tools/core/typed.ts'
 import type { CardFilter, Status } from '../ports/store.ts'
 import type { PendingCall } from './look/pending.ts'
-import { labelsCheck } from './metadata.ts'
+import { labelsCheck, metadataCheck } from './metadata.ts'
 import type { ListOptions } from './meter.ts'
 import type { ActiveFilter, EventsFilter } from './reading.ts'
 
@@ -61,6 +61,9 @@ export type ForkOptions = {
   readonly agent?: string
   /** Another model answers in all runs of the fork, unless a run chooses its own: one of the harness's `models`, or `provider:model`. */
   readonly model?: string
+  /** Beside those of this session, instead of those with the same name. */
+  readonly labels?: Labels
+  readonly metadata?: Metadata
 }
 
 const COMMON: Checks<Omit<RunOptions, 'require'>> = {
@@ -90,6 +93,8 @@ export const checkFork = optionsOf<ForkOptions>('fork', {
   folder: text,
   agent: filled,
   model: RUN_CHOICES.model,
+  labels: labelsCheck,
+  metadata: metadataCheck,
 })
 export const checkAnswer = optionsOf<Answer & Partial<PendingCall>>('answer', {
   ...SHOWN,

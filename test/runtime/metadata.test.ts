@@ -158,6 +158,23 @@ describe.each([
     expect(await ids({ where: { tenant: 'a' } })).toHaveLength(3)
   })
 
+  it('B-META-10: a fork has labels and metadata of its own beside those of its session, the same ones under the same id', async () => {
+    const harness = harnessWith({ store: makeStore() })
+    const session = await harness.open({ labels: { tenant: 'a', owner: 'ana' }, metadata: { plan: 1, owner: 'ana' } })
+    const own = { labels: { owner: 'bob' }, metadata: { owner: 'bob', why: 'what if' } }
+    const fork = await session.fork({ id: 'f', ...own })
+    expect((await fork.card())?.labels).toEqual({ tenant: 'a', owner: 'bob' })
+    expect((await fork.read(0, 1)).events[0]).toMatchObject({ metadata: { plan: 1, owner: 'bob', why: 'what if' } })
+    expect((await session.card())?.labels).toEqual({ tenant: 'a', owner: 'ana' })
+    expect((await session.fork({ id: 'f', ...own })).id).toBe('f')
+    for (const other of [{}, { ...own, labels: { owner: 'ana' } }, { labels: own.labels }])
+      await expect(session.fork({ id: 'f', ...other })).rejects.toMatchObject({ code: 'id_reused' })
+    const many = Object.fromEntries(Array.from({ length: 15 }, (_, i) => [`l${i}`, 'x']))
+    await expect(session.fork({ labels: many })).rejects.toThrow('has 17 labels and may have 16')
+    await expect(session.fork({ labels: { owner: 'a\nb' } })).rejects.toMatchObject({ code: 'invalid_config' })
+    expect(await harness.list({ where: { tenant: 'a' } })).toHaveLength(2)
+  })
+
   it('B-META-4: what is no plain object of texts is refused, also by `list`, and what a caller changes later changes nothing', async () => {
     const harness = harnessWith({ store: makeStore() })
     const labels = { tenant: 'acme' }

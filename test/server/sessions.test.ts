@@ -188,6 +188,24 @@ describe('sessions over HTTP', () => {
     expect((await one.ask('POST', '/v1/sessions', { token, body: { labels: { owner: 'mia' } } })).status).toBe(400)
   })
 
+  it('B-SERVE-93: a fork is whose token made it, with labels of its own, and its key is not that of the other owner', async () => {
+    const { one, otto } = await stage(['Done.'])
+    const token = one.token({ name: 'mia', role: 'operator', reach: 'own' })
+    const session = await opened(one, { token })
+    const path = `/v1/sessions/${session}/fork`
+    const headers = { 'idempotency-key': 'f-1' }
+    const body = { labels: { why: 'test' }, metadata: { n: 1 } }
+    const { session: fork } = await one.json<OpenedAnswer>('POST', path, { token: otto, headers, body })
+    const { card } = await one.json<SessionAnswer>('GET', `/v1/sessions/${fork}`, { token: otto })
+    expect([card.owner, card.labels]).toEqual(['otto', { owner: 'otto', why: 'test' }])
+    expect((await logOf(one, fork))[0]).toMatchObject({ metadata: { owner: 'otto', n: 1 } })
+    expect((await one.json<OpenedAnswer>('POST', path, { token: otto, headers, body })).session).toBe(fork)
+    expect((await one.ask('GET', `/v1/sessions/${fork}`, { token })).status).toBe(404)
+    const own = await one.json<OpenedAnswer>('POST', path, { token, headers, body })
+    expect(own.session).not.toBe(fork)
+    expect((await one.ask('POST', path, { token, body: { labels: { owner: 'otto' } } })).status).toBe(400)
+  })
+
   it('B-SERVE-16: an old digest, an expired question and a wrong role decide nothing: 409, 409, 403', async () => {
     const rule = { effect: 'ask', tool: 'publish', roles: ['lead'] } as const
     const { one, ana } = await stage([asks, 'Done.'], { tools: [publish], policy: { rules: [rule] } })

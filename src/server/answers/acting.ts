@@ -1,6 +1,7 @@
 // What operators do: open, say, stop, fork, undo, close; and what admins take out. Who did it is the token's name, whatever the body says.
 import { Fault } from '../../kernel/index.ts'
 import type { Harness } from '../../harness.ts'
+import type { Labels } from '../../kernel/content.ts'
 import { type Asked, cardOf, type Given, OWNER } from '../host.ts'
 import { type Key, reused, sessionIdsOf } from '../keys.ts'
 import { Refused } from '../refusals.ts'
@@ -27,8 +28,7 @@ const DONE: DoneAnswer = { ok: true }
 export async function open(asked: Asked): Promise<Given> {
   const { host, principal, key } = asked
   const { input, agent, folder, labels, metadata, id, model } = asked.body as OpenBody
-  if (labels && OWNER in labels)
-    throw new Refused(400, 'invalid_input', `The label "${OWNER}" is that of the token. Leave it out.`)
+  checkLabels(labels)
   if (id !== undefined && key)
     throw new Refused(400, 'invalid_input', 'Give an id or an Idempotency-Key, which becomes the id.')
   const begun = await host.begin({ ...(agent ? { agent } : {}), ...(folder ? { folder } : {}), by: principal })
@@ -39,7 +39,7 @@ export async function open(asked: Asked): Promise<Given> {
     labels: { ...labels, [OWNER]: principal.name },
   }
   if (id !== undefined) checkName(id)
-  const made = key ? await madeBefore(asked, key, principal.name) : null
+  const made = key ? await madeBefore(asked, key) : null
   const own = key ? { id: sessionIdsOf(key).id, reuse: true } : id === undefined ? {} : { id }
   const session = made === null ? await begun.harness.open({ ...options, ...own }) : begun.harness.session(made)
   // Others can work out the id of a key that they guess, and be there first.
@@ -54,6 +54,11 @@ function opened({ id }: Session, receipt: WireReceipt | null): Given {
   return { json, headers: { location: `/v1/sessions/${encodeURIComponent(id)}` } }
 }
 
+function checkLabels(labels: Labels | undefined): void {
+  if (labels && OWNER in labels)
+    throw new Refused(400, 'invalid_input', `The label "${OWNER}" is that of the token. Leave it out.`)
+}
+
 /** No path can name these: they are steps of a path. */
 function checkName(id: string): void {
   if (id === '.' || id === '..')
@@ -61,10 +66,9 @@ function checkName(id: string): void {
 }
 
 /** Another body under the same key would have made another id. Sessions of other owners have nothing to do with it. */
-async function madeBefore({ host }: Asked, key: Key, owner: string | undefined): Promise<string | null> {
+async function madeBefore({ host, principal }: Asked, key: Key): Promise<string | null> {
   const { start, id } = sessionIdsOf(key)
-  const where = owner === undefined ? {} : { where: { [OWNER]: owner } }
-  const [card] = await host.store.list({ ...where, after: start, limit: 1 })
+  const [card] = await host.store.list({ where: { [OWNER]: principal.name }, after: start, limit: 1 })
   if (!card?.session.startsWith(start)) return null
   if (card.session !== id) throw reused()
   return id
@@ -107,19 +111,24 @@ export async function wake(asked: Asked): Promise<Given> {
 }
 
 export async function fork(asked: Asked): Promise<Given> {
-  const { host, key } = asked
+  const { host, key, principal } = asked
   const card = await cardOf(asked)
   const harness = await host.harnessOf(card)
-  const options = asked.body as ForkBody
+  const { labels, metadata, ...options } = asked.body as ForkBody
+  checkLabels(labels)
   if (options.id !== undefined && key)
     throw new Refused(400, 'invalid_input', 'Give an id or an Idempotency-Key, which becomes the id.')
-  if (options.folder !== undefined) await host.begin({ folder: options.folder, by: asked.principal })
+  if (options.folder !== undefined) await host.begin({ folder: options.folder, by: principal })
   if (options.id !== undefined) checkName(options.id)
-  // A fork has the labels of the session it comes from.
-  const made = key ? await madeBefore(asked, key, card.labels?.[OWNER]) : null
+  const made = key ? await madeBefore(asked, key) : null
   if (made !== null) return opened(harness.session(made), null)
   const own = key ? { id: sessionIdsOf(key).id } : {}
-  return opened(await harness.session(card.session).fork({ ...options, ...own }), null)
+  // It is whose token made it, whoever has the session it comes from.
+  const named = {
+    metadata: { ...metadata, [OWNER]: principal.name },
+    labels: { ...labels, [OWNER]: principal.name },
+  }
+  return opened(await harness.session(card.session).fork({ ...options, ...named, ...own }), null)
 }
 
 export async function undo(asked: Asked): Promise<Given> {
