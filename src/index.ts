@@ -96,6 +96,7 @@ export type { Command, RunChoices, SendOptions } from './sessions/command.ts'
 export type {
   Answer,
   ForkOptions,
+  CloseOptions,
   InterruptOptions,
   PendingFilter,
   RemoveOptions,

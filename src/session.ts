@@ -32,6 +32,7 @@ import {
   checkAnswer,
   checkBlob,
   checkFork,
+  checkClose,
   checkInterrupt,
   checkResult,
   checkRunOf,
@@ -39,6 +40,7 @@ import {
   checkSteer,
   checkStream,
   type ForkOptions,
+  type CloseOptions,
   type InterruptOptions,
   type ResultOptions,
   type RunOptions,
@@ -82,7 +84,7 @@ export class SessionHandle implements Verbs {
     checkSteer(options)
     const said = commandsOf(commands, this.#place.services.random, options)
     if (said.some(({ event }) => event.type === 'user.interrupt' && event.mode === 'stop'))
-      return this.interrupt('stop', options.id === undefined ? {} : { id: options.id })
+      return this.interrupt('stop', options)
     const receipt = await enterAll(this.#place, said, options.id)
     kick(this.#place)
     return receipt
@@ -207,7 +209,7 @@ export class SessionHandle implements Verbs {
   async interrupt(mode: 'stop' | 'pause' = 'stop', options: InterruptOptions = {}): Promise<SentReceipt> {
     checkInterrupt(options)
     const { services } = this.#place
-    const event = interruptOf(mode, services.random, options.id)
+    const event = interruptOf(mode, services.random, options)
     checkOpen(this.#place)
     const { seq, duplicate, woken } = await interrupted(services, this.id, event)
     for (const session of woken) kick(this.#place, session)
@@ -263,8 +265,9 @@ export class SessionHandle implements Verbs {
     return this.#place.services.store.read(this.id, after, limit)
   }
 
-  async close(): Promise<void> {
-    await this.interrupt()
+  async close(options: CloseOptions = {}): Promise<void> {
+    checkClose(options)
+    await this.interrupt('stop', options)
     await this.#place.worker.wake(this.id)
     await owned(this.#place, async () => ({ value: null, events: [{ type: 'session.closed' }] }))
   }

@@ -255,7 +255,9 @@ export class Seat {
     const failed = (error: unknown): void =>
       this.#options.desk.note(`The session could not be stopped: ${String(error)}`)
     // Not before its message is on disk: a stop is for what was said before it.
-    turn.stopped = turn.begun.then(async () => void (await turn.session?.interrupt())).catch(failed)
+    turn.stopped = turn.begun
+      .then(async () => void (await turn.session?.interrupt('stop', { by: this.#options.desk.by })))
+      .catch(failed)
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,5 @@
 // Parses arguments into a call: command, words and flags. An unknown one is an error of one line, with a suggestion.
+import { userInfo } from 'node:os'
 import { parseArgs } from 'node:util'
 import { nearest } from '../options.ts'
 import { EXIT, Refusal } from './exit.ts'
@@ -67,4 +68,15 @@ export function unknownCommand(command: string): string {
   const near = nearest(command, Object.keys(TABLE))
   const hint = near === null ? 'Run `terret --help` to see what there is.' : `Did you mean \`terret ${near}\`?`
   return `There is no command "${command}". ${hint}`
+}
+
+/** Who it is in the log: `--by`, or the name of the user. */
+export function person(call: Call): string {
+  const given = call.text('by')?.trim()
+  if (given) return given
+  try {
+    return userInfo().username
+  } catch {
+    return 'somebody'
+  }
 }

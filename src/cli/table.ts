@@ -169,7 +169,10 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     agents: value('NAMES', 'only sessions of these agents, such as default,researcher'),
     metrics: value('PORT', 'numbers for Prometheus on this port of this machine, or on ADDRESS:PORT'),
   }),
-  interrupt: entry('ID', [1, 1], 'stop what a session does', { pause: flag('only pause it; `resume` goes on') }),
+  interrupt: entry('ID', [1, 1], 'stop what a session does', {
+    pause: flag('only pause it; `resume` goes on'),
+    by: value('WHO', 'who does it (default: your user name)'),
+  }),
   undo: entry('ID', [1, 1], 'take back the file changes of its last run', {
     run: value('SEQ', 'of the run that began with this event'),
   }),

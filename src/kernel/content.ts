@@ -97,6 +97,7 @@ type Details = { cachedTokens?: number; cacheWriteTokens?: number; reasoningToke
 /** Input counts what was read from and written to a cache, output what was spent on reasoning. `webSearches` are of the provider. */
 export type Usage = Frozen<{ inputTokens: number; outputTokens: number } & Details>
 
+export type Stopper = Frozen<{ run?: Whole; by?: string; why?: string; closes?: true }>
 export type Routed = { route?: string; fallback_from?: Name }
 /** Of the messages shown so far `pins` are pinned; `turned`: an inherited or not yet shown one is, or is no longer; why it `failed`. */
 export type Compacted = { pins?: Seqs; turned?: Seqs; before?: Whole; after?: Whole; failed?: string } & Spent & Routed

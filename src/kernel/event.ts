@@ -2,7 +2,7 @@
 // A session is an append-only log of these. A new type needs a decision record. Two lanes:
 // - inbox events may be appended by anyone, at any time, and must be harmless in any interleaving;
 // - owner events are written only by the worker that holds the session's lease, and carry its epoch.
-import type { CallKey, Frozen, Hash, Json, Labels, Metadata, Moment, Name, Whole } from './content.ts'
+import type { CallKey, Frozen, Hash, Json, Labels, Metadata, Moment, Name, Stopper, Whole } from './content.ts'
 import type { Allow, BlobRef, CallStatus, Failure, Limits, ModelFailureClass, NoteKind, Outcome } from './content.ts'
 import type { Compacted, Part, Prefix, Proposal, Routed, RunChoice, Spent, Terms, Verdict } from './content.ts'
 
@@ -11,7 +11,7 @@ export type InboxBody = Frozen<
   | ({ type: 'user.message'; id: Name; parts: readonly Part[]; when: 'next' | 'after' | 'now' } & Frozen<Sender>)
   | ({ type: 'user.tool_confirmation'; id: Name; call: CallKey; digest: string; allow: boolean } & Frozen<Decider>)
   | ({ type: 'user.custom_tool_result'; id: Name; call: CallKey; ok: boolean; content: string } & Frozen<Answerer>)
-  | { type: 'user.interrupt'; id: Name; mode: 'stop' | 'pause' | 'resume'; run?: Whole; why?: string; closes?: true }
+  | ({ type: 'user.interrupt'; id: Name; mode: 'stop' | 'pause' | 'resume' } & Stopper)
 >
 /** `report`: a child's, which may wait so many ms for others to be read with it. All that `Opening` has is for the run it opens. */
 type Sender = Opening & { by?: string; pin?: true; report?: Whole; denied?: true }

@@ -212,7 +212,7 @@ async function answer(place: Place, args: Infer<typeof ANSWER>): Promise<Fields>
 }
 
 async function interrupt(place: Place, { session: id, mode = 'stop' }: Infer<typeof INTERRUPT>): Promise<Fields> {
-  const { seq, duplicate } = await (await reach(place, id)).interrupt(mode)
+  const { seq, duplicate } = await (await reach(place, id)).interrupt(mode, { by: place.caller.name })
   return { session: id, mode, seq, duplicate }
 }
 

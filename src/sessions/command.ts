@@ -157,25 +157,23 @@ function messageIn(input: Input, options: SendOptions, id: string): Said<Message
   return { event: { ...event, ...more, ...own, ...trace, ...(pin ? { pin } : {}) }, blobs }
 }
 
-/** `id` is the caller's own, if it gave one. */
+/** `id` is the caller's own, if it gave one. `by`: who it is, for the log. */
+type Whose = { readonly id?: string; readonly by?: string }
+
 export function interruptOf(
   mode: 'stop' | 'pause',
   random: Random,
-  id = random.id(),
+  { id = random.id(), by }: Whose = {},
 ): Extract<InboxBody, { type: 'user.interrupt' }> {
   checkCallersId(id)
   // Any other word would stand in the log, and end a pause.
   if (mode !== 'stop' && mode !== 'pause')
     throw new Fault('invalid_input', `An interrupt is stop or pause, not ${shown(mode)}. To go on, steer with resume.`)
-  return { type: 'user.interrupt', id, mode }
+  return { type: 'user.interrupt', id, mode, ...(by === undefined ? {} : { by }) }
 }
 
 /** In order. A cancel ends all of it, wherever it stands among the others. */
-export function commandsOf(
-  commands: readonly Command[],
-  random: Random,
-  { id, by }: { readonly id?: string; readonly by?: string } = {},
-): readonly Said[] {
+export function commandsOf(commands: readonly Command[], random: Random, { id, by }: Whose = {}): readonly Said[] {
   if (!(commands?.length > 0)) throw new Fault('invalid_input', 'There is nothing to say: give at least one command.')
   if (id !== undefined) checkCallersId(id)
   const said = commands.map((command, i) => commandOf(command, id === undefined ? random.id() : idInBatch(id, i), by))
@@ -204,12 +202,13 @@ function spoken(command: Command, id: string, who: { readonly by?: string }): Sa
         throw new Fault('invalid_input', 'Say what to do instead: a redirect has a text.')
       return messageIn(`[steering:redirect] ${command.text}`, { when: 'now', ...who }, id)
     case 'cancel':
-      return { event: { type: 'user.interrupt', id, mode: 'stop' }, blobs: [] }
+      return { event: { type: 'user.interrupt', id, mode: 'stop', ...who }, blobs: [] }
     case 'resume':
-      return { event: { type: 'user.interrupt', id, mode: 'resume' }, blobs: [] }
+      return { event: { type: 'user.interrupt', id, mode: 'resume', ...who }, blobs: [] }
     case 'pause': {
       const { reason: why } = command
-      return { event: { type: 'user.interrupt', id, mode: 'pause', ...(why === undefined ? {} : { why }) }, blobs: [] }
+      const said = why === undefined ? who : { ...who, why }
+      return { event: { type: 'user.interrupt', id, mode: 'pause', ...said }, blobs: [] }
     }
     default:
       throw new Fault(

@@ -44,8 +44,9 @@ export type Answer = {
   /** The session that asked, as `pending` names it. Default: this one. */
   readonly sessionId?: string
 }
-/** `id` is your own: the same interrupt again is answered like the first, and stops nothing that began since. */
-export type InterruptOptions = { readonly id?: string }
+/** `id` is your own: the same interrupt again is answered like the first, and stops nothing that began since. `by`: who it is, for the log. */
+export type InterruptOptions = { readonly id?: string; readonly by?: string }
+export type CloseOptions = Pick<InterruptOptions, 'by'>
 /** `id` is your own: the same batch again is answered like the first, and nothing of it is said twice. */
 export type SteerOptions = { readonly id?: string; readonly by?: string }
 /** `waitMs`: how long to wait for a session that works. Default: not at all. */
@@ -84,7 +85,8 @@ export const STREAM_OPTIONS: Checks<StreamOptions> = {
 export const checkSend = optionsOf<SendOptions>('send', SEND_OPTIONS)
 export const checkRunOf = optionsOf<SendOptions & RunOptions>('run', { ...SEND_OPTIONS, ...RUN_OPTIONS })
 export const checkStream = optionsOf<StreamOptions & SendOptions>('stream', { ...SEND_OPTIONS, ...STREAM_OPTIONS })
-export const checkInterrupt = optionsOf<InterruptOptions>('interrupt', { id: text })
+export const checkInterrupt = optionsOf<InterruptOptions>('interrupt', { id: text, by: text })
+export const checkClose = optionsOf<CloseOptions>('close', { by: text })
 export const checkSteer = optionsOf<SteerOptions>('steer', { id: text, by: text })
 export const checkResult = optionsOf<ResultOptions>('result', { waitMs: count() })
 export const checkFork = optionsOf<ForkOptions>('fork', {

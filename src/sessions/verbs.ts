@@ -29,6 +29,7 @@ import type { UndoneCall } from './undo.ts'
 import type {
   Answer,
   ForkOptions,
+  CloseOptions,
   InterruptOptions,
   PendingFilter,
   RemoveOptions,
@@ -167,7 +168,7 @@ export interface Session {
   /** The log itself, from `after` on. */
   read(after?: number, limit?: number): Promise<Page>
   /** Nothing more will be accepted. What runs is interrupted first. */
-  close(): Promise<void>
+  close(options?: CloseOptions): Promise<void>
 }
 
 /** The message that is pinned now. */

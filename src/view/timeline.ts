@@ -35,7 +35,7 @@ export type TimelineRow =
     >
   | Row<'decision', { call: CallKey; allow: boolean; by: string; why: string }>
   | Row<'answer', { call: CallKey; ok: boolean; by: string | null }>
-  | Row<'interrupt', { mode: 'stop' | 'pause' | 'resume'; why: string }>
+  | Row<'interrupt', { mode: 'stop' | 'pause' | 'resume'; by: string | null; why: string }>
   | Row<'wake', { due: number; reason: string }>
   | Row<'deferred', { message: string; retryAt: number }>
   | Row<'settled', { outcome: Outcome; endedAt: number; startedAt: number | null; cost: number; output?: Json }>
@@ -298,7 +298,7 @@ function plainRow(e: Event): TimelineRow {
     case 'user.custom_tool_result':
       return { type: 'answer', seq, at, call: e.call, ok: e.ok, by: e.by ?? null }
     case 'user.interrupt':
-      return { type: 'interrupt', seq, at, mode: e.mode, why: e.why ?? '' }
+      return { type: 'interrupt', seq, at, mode: e.mode, by: e.by ?? null, why: e.why ?? '' }
     case 'note.added':
       return { type: 'note', seq, at, kind: e.kind, text: e.text }
     case 'context.compacted': {

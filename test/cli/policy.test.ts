@@ -72,7 +72,9 @@ describe('a question for several people', () => {
   it('B-DECIDE-1: what was interrupted is not pending any more, and approving it is refused with a sentence', async () => {
     await scriptedBy([write('a'), 'Done.'], { policy: policyFile({ rules: [{ effect: 'ask', tool: 'write' }] }) })
     const call = await callOf('Write.')
-    expect((await stage.terret('interrupt', 'latest')).code).toBe(0)
+    expect((await stage.terret('interrupt', 'latest', '--by', 'ana')).code).toBe(0)
+    // B-SERVE-89: who it was is in the log.
+    expect((await stage.terret('history', 'latest')).out).toContain('stop by ana\n')
     expect((await stage.terret('pending')).err).toBe('Nothing waits for you here.\n')
     for (const named of [[], [call]]) {
       const late = await stage.terret('approve', 'latest', ...named)

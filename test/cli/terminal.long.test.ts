@@ -394,7 +394,7 @@ describe.skipIf(noTmux)('at a terminal', { timeout: 120_000 }, () => {
     seen.enter(`clear; ${process.execPath} ${stage.command} run --trust Write a.txt.; echo code $?`)
     await seen.until('Allow it?')
     const rows = execFileSync('ps', ['-A', '-o', 'pid=,args='], { encoding: 'utf8' }).split('\n')
-    const row = rows.find((each) => each.includes(`${stage.command} run`)) ?? ''
+    const row = rows.find((each) => each.includes(`${stage.command} run --trust Write a.txt.`)) ?? ''
     const pid = Number.parseInt(row, 10)
     process.kill(pid, 'SIGTERM')
     await seen.until('code 3')

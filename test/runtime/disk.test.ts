@@ -36,11 +36,11 @@ it('B-WAKE-31: a disk that is full for longer than a lease loses no result: the 
     return Promise.reject(new Fault('disk_full', 'The disk is full.'))
   }
   const model = scripted([{ calls: [{ tool: 'pay', args: { n: 1 } }] }, 'done'])
-  const harness = new Harness({ model, tools: [pay], store, worker: { leaseMs: 300, graceMs: 50 } })
+  const harness = new Harness({ model, tools: [pay], store, worker: { leaseMs: 1_000, graceMs: 50 } })
   const session = await harness.open({ id: 's' })
   const running = session.run('go')
   await vi.waitFor(() => expect(ran).toBe(1), 10_000)
-  await sleep(1_200)
+  await sleep(2_500)
   expect(heartbeats).toBeGreaterThan(3)
   expect(await typesIn(session)).not.toContain('agent.tool_result')
   blocked = false

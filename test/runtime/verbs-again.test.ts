@@ -62,6 +62,26 @@ describe('an interrupt with an id', () => {
     expect((await typesOf(session)).filter((type) => type === 'user.interrupt')).toHaveLength(1)
   })
 
+  it('B-VERB-51: has who did it in the log, as a steering and a close have', async () => {
+    const harness = harnessWith()
+    const session = await harness.open()
+    await session.steer([{ type: 'pause' }, { type: 'resume' }], { by: 'ana' })
+    await session.interrupt('stop', { id: 'a', by: 'ana' })
+    await expect(session.interrupt('stop', { id: 'a', by: 'bob' })).rejects.toMatchObject({ code: 'id_reused' })
+    await session.interrupt('pause')
+    await expect(session.close({ by: 7 as never })).rejects.toMatchObject({ code: 'invalid_config' })
+    await session.close({ by: 'bob' })
+    const { events } = await session.read()
+    const stops = events.filter((event) => event.type === 'user.interrupt')
+    expect(stops.map(({ mode, by }) => [mode, by])).toEqual([
+      ['pause', 'ana'],
+      ['resume', 'ana'],
+      ['stop', 'ana'],
+      ['pause', undefined],
+      ['stop', 'bob'],
+    ])
+  })
+
   it('B-VERB-44: is refused under an id that was used for something else, and with one that is no id', async () => {
     const harness = harnessWith()
     const session = await harness.open()

@@ -165,7 +165,7 @@ describe('a server, attacked from outside', () => {
     }
   })
 
-  it('B-SERVE-89: messages among commands have the name of the token', async () => {
+  it('B-SERVE-89: messages, stops, pauses and the end of a session have the name of the token', async () => {
     const one = await served(['Hello.'])
     const otto = one.token({ name: 'otto', role: 'operator' })
     const { session } = await one.json<OpenedAnswer>('POST', '/v1/sessions', { body: {} })
@@ -176,6 +176,21 @@ describe('a server, attacked from outside', () => {
     await one.json('POST', `/v1/sessions/${session}/commands`, { token: otto, body: { commands } })
     const { events } = await one.json<EventsAnswer>('GET', `/v1/sessions/${session}/events?types=user.message`)
     expect(events).toMatchObject([{ by: 'otto' }, { by: 'otto' }])
+    const said = (path: string, body: object) =>
+      one.json('POST', `/v1/sessions/${session}/${path}`, { token: otto, body })
+    await said('commands', { commands: [{ type: 'pause', reason: 'lunch' }] })
+    await said('commands', { commands: [{ type: 'resume' }] })
+    await said('commands', { commands: [{ type: 'cancel' }] })
+    await said('interrupt', { mode: 'pause' })
+    await said('close', {})
+    const stops = await one.json<EventsAnswer>('GET', `/v1/sessions/${session}/events?types=user.interrupt`)
+    expect(stops.events).toMatchObject([
+      { mode: 'pause', by: 'otto', why: 'lunch' },
+      { mode: 'resume', by: 'otto' },
+      { mode: 'stop', by: 'otto' },
+      { mode: 'pause', by: 'otto' },
+      { mode: 'stop', by: 'otto' },
+    ])
   })
 
   it('B-SERVE-90: a file with numbers that no store goes on from is refused, and everything can be listed', async () => {

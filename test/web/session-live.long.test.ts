@@ -105,6 +105,8 @@ describe.skipIf(noChromium)('a session at work', () => {
       expect(await page.locator('.line.message').last().innerText()).toContain('otto')
       await page.getByRole('button', { name: 'Interrupt' }).click()
       await until(async () => expect(await page.locator('.line.settled').innerText()).toContain('interrupted'))
+      // B-SERVE-89: and by whom.
+      expect(await page.getByText('interrupted by otto').count()).toBe(1)
       go()
       await page.getByRole('button', { name: 'Fork here' }).first().click()
       await page.getByRole('dialog').getByRole('button', { name: 'Fork', exact: true }).click()

@@ -129,7 +129,7 @@ export class Chat implements Talk {
     if (this.#works && session && !this.#stopping) {
       this.#stopping = true
       this.view.stopping()
-      void this.#guarded(() => session.interrupt())
+      void this.#guarded(() => session.interrupt('stop', { by: this.options.by }))
     } else if (this.#works || this.#warned) this.leave()
     else {
       this.#warned = true

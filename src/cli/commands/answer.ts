@@ -1,11 +1,10 @@
 // `terret answer`: the answer to a question of a session, or to a call that is owned outside.
-import type { Call } from '../args.ts'
+import { type Call, person } from '../args.ts'
 import { aside } from '../state/without-driving.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { pendingIn } from '../state/log.ts'
 import { inPlace, sessionOf, shortId } from '../state/place.ts'
 import { print, printJson, typed, warn } from '../present/print.ts'
-import { person } from '../state/work.ts'
 import { resumeSession } from './resume.ts'
 
 export function answer(call: Call): Promise<number> {

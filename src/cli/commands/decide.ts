@@ -3,7 +3,7 @@
 import type { Pending, Rule } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
 import { keepAlways, rememberable, ruleText, hasVoted, wordOf } from '../present/approval.ts'
-import type { Call } from '../args.ts'
+import { type Call, person } from '../args.ts'
 import { aside } from '../state/without-driving.ts'
 import { oneLine } from '../../view/clean.ts'
 import { pendingLines, votesText } from '../present/ending.ts'
@@ -14,7 +14,7 @@ import { pendingIn } from '../state/log.ts'
 import { inPlace, type Place, sessionOf, shortId, workplaceOf } from '../state/place.ts'
 import { ask, isAttended, print, printJson, seatOf, typed, warn } from '../present/print.ts'
 import { type Setup, setupFor } from '../state/setup.ts'
-import { person, wishesOf } from '../state/work.ts'
+import { wishesOf } from '../state/work.ts'
 import { resumeSession } from './resume.ts'
 
 export const approve = (call: Call): Promise<number> => inPlace((place) => decide(place, call, true))

@@ -1,6 +1,6 @@
 // `terret delete`: removes one session for good, with its children and its files outside the database. It first shows what is lost.
 import type { Card } from '../../kernel/index.ts'
-import type { Call } from '../args.ts'
+import { type Call, person } from '../args.ts'
 import { oneLine } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { clientOf } from '../state/far.ts'
@@ -9,7 +9,6 @@ import { sweep, warnOfWorktrees } from '../state/leftovers.ts'
 import { inPlace, type Place, sessionOf, shortId } from '../state/place.ts'
 import { ask, isAttended, print, printJson, warn } from '../present/print.ts'
 import { aside } from '../state/without-driving.ts'
-import { person } from '../state/work.ts'
 import { taskOf } from './list.ts'
 import { stateOf } from '../../view/tree.ts'
 

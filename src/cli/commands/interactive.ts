@@ -1,6 +1,6 @@
 // `terret interactive`: a chat with an agent in this folder, in a new session or in one that goes on.
 import type { Card, Event, Store } from '../../kernel/index.ts'
-import type { Call } from '../args.ts'
+import { type Call, person } from '../args.ts'
 import { Chat } from '../chat/chat.ts'
 import { Calls, doneRows, type Folded } from '../chat/call.ts'
 import { completions } from '../chat/slash-commands.ts'
@@ -18,7 +18,7 @@ import { inPlace, type Place, sessionOf, shortId, workplaceOf } from '../state/p
 import { print, typed } from '../present/print.ts'
 import type { Setup } from '../state/setup.ts'
 import { windowOf } from '../state/window.ts'
-import { agentWanted, person, setupOf, withHarness } from '../state/work.ts'
+import { agentWanted, setupOf, withHarness } from '../state/work.ts'
 import { workflowOf } from '../state/workflows.ts'
 
 export function interactive(call: Call): Promise<number> {
@@ -174,7 +174,7 @@ async function greet({ view, session, options }: Chat, { store }: Place): Promis
     view.note(
       `It was imported and is held. To see what it would do, and let it: ${typed(`resume ${shortId(session.id)}`)}`,
     )
-  else if (paused) await session.steer([{ type: 'resume' }])
+  else if (paused) await session.steer([{ type: 'resume' }], { by: options.by })
 }
 
 /** The number of last messages shown. */

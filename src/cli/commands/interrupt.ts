@@ -1,5 +1,5 @@
 // `terret interrupt`: stops or pauses a session from any process. The process that drives it sees it at once.
-import type { Call } from '../args.ts'
+import { type Call, person } from '../args.ts'
 import { aside } from '../state/without-driving.ts'
 import { EXIT } from '../exit.ts'
 import { inPlace, sessionOf, shortId } from '../state/place.ts'
@@ -9,7 +9,7 @@ export function interrupt(call: Call): Promise<number> {
   return inPlace(async (place) => {
     const { session } = await sessionOf(place, call.words[0] ?? '')
     const mode = call.is('pause') ? 'pause' : 'stop'
-    await aside(place, (harness) => harness.session(session).interrupt(mode))
+    await aside(place, (harness) => harness.session(session).interrupt(mode, { by: person(call) }))
     if (call.is('json')) printJson({ session, mode })
     else print(`Told it to ${mode}. Go on with: ${typed(`resume ${shortId(session)}`)}`)
     return EXIT.ok

@@ -2,7 +2,7 @@
 // run.
 import type { Harness } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
-import type { Call } from '../args.ts'
+import { type Call, person } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { clientOf } from '../state/far.ts'
 import { allEvents, foldAll } from '../state/log.ts'
@@ -32,7 +32,7 @@ export async function resumeSession(place: Place, card: Card, call: Call, messag
   const drive = async (harness: Harness, ear: Ear): Promise<number> => {
     const session = harness.session(id)
     const { paused, held, run } = foldAll(await allEvents(place.store, id))
-    if (paused || held) await session.steer([{ type: 'resume' }])
+    if (paused || held) await session.steer([{ type: 'resume' }], { by: person(call) })
     const said = message !== '' ? message : wasCutShort(card) ? goOnOf(card) : undefined
     const open = run?.turn?.open ?? []
     return work(call, { store: place.store, harness, setup, session, ear, agent, open, after: card.seq }, (deltas) =>

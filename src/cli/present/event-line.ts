@@ -25,7 +25,7 @@ function wordsOf(event: Event): string {
     case 'user.custom_tool_result':
       return `${event.call} ${oneLine(event.content)}`
     case 'user.interrupt':
-      return event.mode
+      return `${event.mode}${event.by === undefined ? '' : ` by ${oneLine(event.by)}`}${event.why ? `: ${oneLine(event.why)}` : ''}`
     case 'session.created':
       return event.fork ? `forked from ${event.fork.session} at ${event.fork.seq}` : event.agent
     case 'session.imported':

@@ -85,7 +85,7 @@ async function follow(
 
 /** The first Ctrl-C stops the run and waits until it has settled; the second leaves at once. The log is complete either way. */
 function onSignals(
-  { harness, session, view }: TerminalRun,
+  { harness, session, view, by }: TerminalRun,
   ending: AbortController,
   stopping: AbortController,
 ): () => void {
@@ -99,7 +99,7 @@ function onSignals(
     asked = true
     stopping.abort()
     view.note('Stopping; once more leaves at once.')
-    session.interrupt().catch((error: unknown) => view.note(`It could not be stopped: ${String(error)}`))
+    session.interrupt('stop', { by }).catch((error: unknown) => view.note(`It could not be stopped: ${String(error)}`))
   }
   // SIGTERM releases the session as it is; the next process goes on.
   const end = (): void => {

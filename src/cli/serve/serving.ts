@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { Harness } from '../../index.ts'
 import { Fault, type Store } from '../../kernel/index.ts'
 import type { Begun, Host, Wish } from '../../server/host.ts'
-import type { Call } from '../args.ts'
+import { type Call, person } from '../args.ts'
 import { endOf, EXIT, Refusal } from '../exit.ts'
 import { clean } from '../../view/clean.ts'
 import { warn } from '../present/print.ts'
@@ -20,7 +20,6 @@ import type { Place } from '../state/place.ts'
 import { forgetServer, rememberServer, tokenFile } from '../state/served.ts'
 import { setupFor } from '../state/setup.ts'
 import { isTrusted } from '../state/trust.ts'
-import { person } from '../state/work.ts'
 
 /** A session whose server was killed goes on elsewhere after this, or at once where its process is seen to be gone. */
 const LEASE_MS = 5_000

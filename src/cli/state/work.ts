@@ -1,11 +1,10 @@
 // Opens and closes what a command needs to drive sessions: the setup of a folder, the agent, and a harness on the store.
-import { userInfo } from 'node:os'
 import type { Harness, RunStream, SessionHandle } from '../../index.ts'
 import type { Store } from '../../kernel/index.ts'
 import type { BashLine, McpServer } from '../../tools/index.ts'
 import { agentFor } from './agent.ts'
 import { definitionNamed, definitionsOf, equipped } from './agents.ts'
-import type { Call } from '../args.ts'
+import { type Call, person } from '../args.ts'
 import { clean, oneLine, safeJson } from '../../view/clean.ts'
 import { type TerminalRun, drive } from '../present/terminal-run.ts'
 import { waitingBelow } from './children.ts'
@@ -21,17 +20,6 @@ import { type Setup, setupFor, type Wishes } from './setup.ts'
 import { trustFolder } from './trust.ts'
 import { progressOn } from '../present/progress.ts'
 import { isPlanned, workflowOf } from './workflows.ts'
-
-/** The name of the user in the log. */
-export function person(call: Call): string {
-  const given = call.text('by')?.trim()
-  if (given) return given
-  try {
-    return userInfo().username
-  } catch {
-    return 'somebody'
-  }
-}
 
 /** The setup flags of the command line. */
 export function wishesOf(call: Call): Wishes {

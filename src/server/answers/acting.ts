@@ -94,7 +94,8 @@ export async function commands(asked: Asked): Promise<Given> {
 export async function interrupt(asked: Asked): Promise<Given> {
   const { session } = await cardOf(asked)
   const { mode = 'stop' } = asked.body as InterruptBody
-  return { json: (await asked.host.harness.session(session).interrupt(mode, idOf(asked))) satisfies WireReceipt }
+  const said = { ...idOf(asked), by: asked.principal.name }
+  return { json: (await asked.host.harness.session(session).interrupt(mode, said)) satisfies WireReceipt }
 }
 
 /** What was said under this key before is not said again. */
@@ -144,7 +145,7 @@ export async function close(asked: Asked): Promise<Given> {
   const card = await cardOf(asked)
   const harness = await asked.host.harnessOf(card)
   try {
-    await harness.session(card.session).close()
+    await harness.session(card.session).close({ by: asked.principal.name })
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'session_closed') throw error
   }

@@ -49,12 +49,7 @@ export const PlainLine = memo(function PlainLine({ row, around }: { readonly row
         <Line around={around} kind="small" seq={row.seq} at={row.at} depth={1}>
           <Status of={row.ok ? 'ok' : 'failed'} words={row.ok ? 'answered' : 'answered with a failure'} />{' '}
           <Text text={around.toolOf(row.call)} />
-          {row.by === null ? null : (
-            <>
-              {' '}
-              by <By by={row.by} />
-            </>
-          )}
+          <ByWhom by={row.by} />
         </Line>
       )
     case 'lost':
@@ -92,6 +87,16 @@ function MessageLine({ row, around }: Lined<'message'>) {
 const SESSION = 'session:'
 
 /** A person, or the session that said it. */
+function ByWhom({ by }: { readonly by: string | null }) {
+  if (by === null) return null
+  return (
+    <>
+      {' '}
+      by <By by={by} />
+    </>
+  )
+}
+
 function By({ by }: { readonly by: string }) {
   if (!by.startsWith(SESSION))
     return (
@@ -265,6 +270,7 @@ function noted(row: Noted): ReactNode {
       return (
         <>
           <Status of="interrupted" words={INTERRUPTS[row.mode]} />
+          <ByWhom by={row.by} />
           <Why text={row.why} />
         </>
       )
