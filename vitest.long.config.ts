@@ -3,6 +3,7 @@
 // `TERRET_RUNS=all npm run test:long` takes them all, and runs the properties again of which `npm test` looks at a part.
 // Not the quick tests of the same areas: those are in `npm test` (vitest.config.ts).
 import { readdirSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import quick from './vitest.config.ts'
@@ -17,6 +18,8 @@ export default defineConfig({
     ...quick.test,
     include: ['test/**/*.long.test.ts', ...properties.map((name) => `test/${name}`)],
     exclude: [],
+    // They wait more than they work: for leases, kills and browsers.
+    maxWorkers: availableParallelism() + 2,
     // Real processes and browsers, beside whatever else the machine does.
     testTimeout: 120_000,
     hookTimeout: 300_000,
