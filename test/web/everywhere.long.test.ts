@@ -11,7 +11,8 @@ import { sqlite } from '../../src/index.ts'
 import { tool } from '../runtime/scene.ts'
 import { browser, noChromium } from '../ui/browser.ts'
 import { until } from '../until.ts'
-import { type Inspector, faultsOf, FOCUS_SEEN, inspector } from './inspector.ts'
+import { faults } from './faults.ts'
+import { type Inspector, FOCUS_SEEN, inspector } from './inspector.ts'
 import { looks } from './stage.ts'
 
 const HOUR = 3_600_000
@@ -66,21 +67,21 @@ describe.skipIf(noChromium)('every page', () => {
     const { one, ids } = await sample()
     const wrong: string[] = []
     for (const { width, dark } of looks()) {
-      const { page, wrong: faults } = await one.tab('/', { width, dark })
+      const { page, wrong: seen } = await one.tab('/', { width, dark })
       for (const path of addresses(ids)) {
         await page.goto(`${one.server.url}${path}`)
         await settled(page)
-        for (const fault of await faultsOf(page)) wrong.push(`${path} at ${width} ${dark ? 'dark' : 'light'}: ${fault}`)
+        for (const fault of await faults(page)) wrong.push(`${path} at ${width} ${dark ? 'dark' : 'light'}: ${fault}`)
         const fits = await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth')
         if (fits !== true) wrong.push(`${path} is wider than ${width}`)
       }
       for (const key of ['n', '?', 'Control+k']) {
         await page.keyboard.press(key)
         await page.waitForSelector('dialog[open]')
-        for (const fault of await faultsOf(page)) wrong.push(`the window of ${key} at ${width}: ${fault}`)
+        for (const fault of await faults(page)) wrong.push(`the window of ${key} at ${width}: ${fault}`)
         await page.keyboard.press('Escape')
       }
-      wrong.push(...faults)
+      wrong.push(...seen)
       await page.context().close()
     }
     expect(wrong).toEqual([])

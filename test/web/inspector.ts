@@ -1,6 +1,5 @@
 // The built inspector on a real server, in a real browser: people with their tabs. No expectations here.
 import { join } from 'node:path'
-import axe from 'axe-core'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import type { HarnessOptions, Script } from '../../src/index.ts'
 import type { OpenedAnswer, WirePending } from '../../src/server/wire.ts'
@@ -88,17 +87,6 @@ async function tabOf(shared: Browser, one: Served, path: string, look: Tab): Pro
 /** A token for each of vera (viewer), otto (operator), ana and bob (approvers). */
 export function peopleOf(one: Served): Readonly<Record<string, string>> {
   return Object.fromEntries(PEOPLE.map((person) => [person.name, one.token(person)]))
-}
-
-type Violation = { readonly id: string; readonly nodes: readonly { readonly html: string }[] }
-
-/** What axe finds, in few words. */
-export async function faultsOf(page: Page): Promise<readonly string[]> {
-  await page.evaluate(axe.source)
-  const violations = (await page.evaluate(
-    "window.axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations)",
-  )) as readonly Violation[]
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`)
 }
 
 /** Whether the element with the focus is drawn as one: it has an outline, or an underline or ring in its place. */

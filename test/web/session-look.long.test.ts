@@ -1,23 +1,11 @@
 // How the page of a session looks (pictures in .build/shots), and what it is to those who do not see it, from sessions of a real server.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import axe from 'axe-core'
-import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { noChromium } from '../ui/browser.ts'
+import { faults } from './faults.ts'
 import { sessionStage, type Stage } from './session-stage.ts'
 import { looks, SHOTS } from './stage.ts'
-
-type Violation = { readonly id: string; readonly nodes: readonly { readonly html: string }[] }
-
-/** What axe finds, in few words. */
-async function faults(page: Page): Promise<readonly string[]> {
-  await page.evaluate(axe.source)
-  const violations = (await page.evaluate(
-    "window.axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations)",
-  )) as readonly Violation[]
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`)
-}
 
 async function addresses(stage: Stage): Promise<Readonly<Record<string, string>>> {
   const [news, done, fail, parent, graph, long] = await Promise.all(
