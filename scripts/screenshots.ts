@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { type Browser, chromium } from 'playwright-core'
 import { Harness, sqlite } from '../src/index.ts'
 import { serve } from '../src/server/server.ts'
+import { alone } from '../src/stores/sqlite/alone.ts'
 import { Tokens } from '../src/server/tokens.ts'
 import { VERSION } from '../src/version.ts'
 import { fillSample, SampleClock, sampleOptions } from './sample-sessions.ts'
@@ -63,7 +64,7 @@ async function main(): Promise<void> {
     drives: true,
     driving: () => 1,
   }
-  const tokens = new Tokens(join(folder, 'tokens.json'), 'ana')
+  const tokens = new Tokens(join(folder, 'tokens.json'), 'ana', alone)
   tokens.make({ name: 'bob', role: 'approver', roles: ['lead'] }, Date.now() - 86_400_000)
   tokens.make({ name: 'ci', role: 'operator', reach: 'own' }, Date.now() - 9 * 86_400_000)
   const server = await serve({

@@ -159,7 +159,15 @@ class Desk implements ServerState {
   }
 
   #principalOf(request: IncomingMessage): Principal {
-    return this.#options.tokens.principalOf(tokenIn(request))
+    const token = tokenIn(request)
+    try {
+      return this.#options.tokens.principalOf(token)
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      // Who asks may be anybody: where the file is, and what is wrong with it, is for whoever runs the server.
+      this.report('tokens', error)
+      throw new Refused(503, 'closing', 'The tokens of this server cannot be used now. Its own output says why.', 5)
+    }
   }
 
   #page({ path }: Target, request: IncomingMessage, response: ServerResponse): void {

@@ -25,24 +25,27 @@ type File = { readonly own: string; readonly others: readonly Kept[] }
 
 /** 256 bits. */
 const TOKEN_BYTES = 32
-/** A change of the file takes some milliseconds. One that is still under way after this long was cut off, and is passed over. */
-const CUT_OFF_MS = 2_000
-const PAUSE_MS = 5
+
+/** Does it when no other process does anything under the same path. */
+export type Alone = <T>(path: string, work: () => T) => T
 
 export class Tokens {
   readonly #path: string
   readonly #owner: Principal
+  readonly #alone: Alone
   #file: File
   #stamp: string
   #byHash: ReadonlyMap<string, Principal> = new Map()
 
   /** `owner`: the name that the owner's token stands for in logs. */
-  constructor(path: string, owner: string) {
+  constructor(path: string, owner: string, alone: Alone) {
     this.#path = path
     this.#owner = { name: owner, role: 'admin', roles: [ANY_ROLE], reach: 'all' }
-    this.#file = readOrMake(path)
+    this.#alone = alone
+    // Before the file is read: what changes meanwhile is read again.
     this.#stamp = stampOf(path)
-    this.#byHash = this.#index()
+    this.#file = this.#read()
+    this.#byHash = this.#index(this.#file)
   }
 
   get own(): string {
@@ -94,26 +97,28 @@ export class Tokens {
 
   /** A token that another server took away does not come back with what is written here. */
   #change(change: (others: readonly Kept[]) => readonly Kept[]): void {
-    this.#refresh()
-    alone(this.#path, () => {
-      const file = read(this.#path) ?? this.#file
+    this.#alone(`${this.#path}.lock`, () => {
+      const file = read(this.#path) ?? made(this.#path)
       replace(this.#path, { ...file, others: change(file.others) })
     })
     this.#refresh()
+  }
+
+  #read(): File {
+    return read(this.#path) ?? this.#alone(`${this.#path}.lock`, () => read(this.#path) ?? made(this.#path))
   }
 
   /** One look at the file's time for each request: what another process took away must not be good here. */
   #refresh(): void {
     const stamp = stampOf(this.#path)
     if (stamp === this.#stamp) return
-    this.#file = readOrMake(this.#path)
+    this.#file = this.#read()
+    this.#byHash = this.#index(this.#file)
     this.#stamp = stamp
-    this.#byHash = this.#index()
   }
 
   /** A token that stayed as it was keeps its principal, by which `knows` tells it from another one of the same name. */
-  #index(): ReadonlyMap<string, Principal> {
-    const { own, others } = this.#file
+  #index({ own, others }: File): ReadonlyMap<string, Principal> {
     const rows = others.map(({ hash, name, role, roles, reach }) => [hash, { name, role, roles, reach }] as const)
     const before = this.#byHash
     return new Map(
@@ -138,46 +143,11 @@ function stampOf(path: string): string {
   }
 }
 
-function readOrMake(path: string): File {
-  const made = (): File => {
-    const file = { own: randomBytes(TOKEN_BYTES).toString('base64url'), others: [] }
-    replace(path, file)
-    return file
-  }
-  return read(path) ?? alone(path, () => read(path) ?? made())
-}
-
-/** One process after the other. The event loop waits too: nothing here takes long. */
-function alone<T>(path: string, work: () => T): T {
-  const lock = `${path}.lock`
-  while (!isMade(lock)) {
-    if (ageMs(lock) > CUT_OFF_MS) rmSync(lock, { force: true })
-    else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS)
-  }
-  try {
-    return work()
-  } finally {
-    rmSync(lock, { force: true })
-  }
-}
-
-function isMade(lock: string): boolean {
-  try {
-    closeSync(openSync(lock, 'wx', 0o600))
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-    throw error
-  }
-}
-
-/** 0: it is gone. */
-function ageMs(lock: string): number {
-  try {
-    return Math.abs(Date.now() - statSync(lock).mtimeMs)
-  } catch {
-    return 0
-  }
+/** Only by who is alone with it. */
+function made(path: string): File {
+  const file = { own: randomBytes(TOKEN_BYTES).toString('base64url'), others: [] }
+  replace(path, file)
+  return file
 }
 
 function read(path: string): File | null {
@@ -193,7 +163,8 @@ function read(path: string): File | null {
     if ((mode & 0o077) !== 0 || uid !== (process.getuid?.() ?? uid))
       throw unusable(path, 'can be read or changed by other users of this machine')
     const { own, others } = JSON.parse(readFileSync(file, 'utf8')) as Partial<File>
-    if (typeof own !== 'string' || own.length < 43 || !Array.isArray(others)) throw unusable(path, 'is damaged')
+    if (typeof own !== 'string' || own.length < 43 || !Array.isArray(others) || !others.every(isKept))
+      throw unusable(path, 'is damaged')
     return { own, others }
   } catch (error) {
     throw error instanceof Fault ? error : unusable(path, 'is damaged')
@@ -202,13 +173,19 @@ function read(path: string): File | null {
   }
 }
 
+function isKept(row: Partial<Kept> | null): boolean {
+  const { hash, name, role, roles, reach, made: at } = row ?? {}
+  const texts = [hash, name, role, reach].every((each) => typeof each === 'string')
+  return texts && typeof at === 'number' && Array.isArray(roles) && roles.every((each) => typeof each === 'string')
+}
+
 function unusable(path: string, why: string): Fault {
   return new Fault('invalid_config', `${path} ${why}, so the tokens in it are not used. Remove it: new ones are made.`)
 }
 
-/** Whole or not at all. */
+/** Whole or not at all. What a process left that was killed here is taken away. */
 function replace(path: string, file: File): void {
-  const beside = `${path}.${process.pid}.tmp`
+  const beside = `${path}.tmp`
   rmSync(beside, { force: true })
   const handle = openSync(beside, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600)
   try {

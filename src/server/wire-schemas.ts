@@ -23,7 +23,8 @@ const open = (properties: Readonly<Record<string, Schema>>, required: readonly s
   return { type: 'object', properties, required: [...required] }
 }
 
-const labels: Schema = { type: 'object', additionalProperties: { type: 'string' }, maxProperties: 16 }
+export const LABELS_MAX = 16
+const labels: Schema = { type: 'object', additionalProperties: { type: 'string' }, maxProperties: LABELS_MAX }
 const metadata: Schema = { type: 'object' }
 /** How a message is said; what is wrong with a part is said by the library, with what to do. */
 const input: Schema = { anyOf: [text, { type: 'object' }, list({ type: 'object', required: ['type'] }, 200)] }

@@ -18,6 +18,7 @@ import {
   optionsOf,
   shown,
   text,
+  who,
   within,
 } from '../options.ts'
 import { LIMITS } from '../effects/limits.ts'
@@ -87,7 +88,7 @@ export const RUN_CHOICES: Checks<RunChoices> = {
 export const SEND_OPTIONS: Checks<SendOptions> = {
   when: anything,
   id: text,
-  by: text,
+  by: who,
   pin: flag,
   patienceMs: count(),
   traceparent: traceparentCheck,

@@ -1,9 +1,10 @@
 // Sessions from the outside: ids, lists, decisions, answers, events as they come, files to take along.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { overflow } from '../../src/testing/index.ts'
-import { Harness, sqlite } from '../../src/index.ts'
+import { Harness, scripted, sqlite } from '../../src/index.ts'
 import { stageOfEach } from './scripted.ts'
 import { chaosOf, hosted } from '../models/hosted-stage.ts'
 import { endpoint, lastLine } from './stage.ts'
@@ -434,6 +435,19 @@ describe('files to take along', () => {
       /First\.[^]*One\.[^]*\*Forked from event 6 of session [^]*Third\.[^]*Other\.[^]*\*Forked [^]*Fourth\.[^]*Last\./,
     )
     expect(page).not.toMatch(/Second\.|Two\./)
+  })
+
+  it('B-SERVE-93: a fork of a session that somebody else owns is of the user who made it', async () => {
+    await scriptedBy(['One.'])
+    await stage.terret('run', 'First.')
+    const store = sqlite(join(stage.home, 'terret.db'))
+    onTestFinished(() => store.close())
+    const harness = new Harness({ model: scripted(() => 'Hello.'), store, drives: false })
+    await harness.open({ id: 'theirs', labels: { owner: 'bob', team: 'a' }, metadata: { owner: 'bob' } })
+    const { session } = (await stage.json('fork', 'theirs')) as Ran
+    const { owner, labels } = (await store.card(session)) ?? {}
+    expect([owner, labels]).toEqual([userInfo().username, { owner: userInfo().username, team: 'a' }])
+    await harness.close()
   })
 
   it('B-CLI-47: a file that is not there, is no JSON or was changed is refused, and nothing is written', async () => {

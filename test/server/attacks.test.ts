@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { alone } from '../../src/stores/sqlite/alone.ts'
 import { Tokens } from '../../src/server/tokens.ts'
 import type { EventsAnswer, OpenedAnswer, UsageAnswer } from '../../src/server/wire.ts'
 import { canonicalJson } from '../../src/tools/core/canonical.ts'
@@ -27,7 +28,7 @@ describe('a server, attacked from outside', () => {
       )
     const [a, b, c] = [open(kept), open(dropped), open(lowered)]
     await until(() => expect([a, b, c].map((each) => each.frames.length > 0)).toEqual([true, true, true]))
-    const elsewhere = new Tokens(join(one.folder, 'tokens.json'), 'owner')
+    const elsewhere = new Tokens(join(one.folder, 'tokens.json'), 'owner', alone)
     elsewhere.drop('dropped')
     elsewhere.drop('lowered')
     elsewhere.make({ name: 'lowered', role: 'viewer', reach: 'own' }, 1)

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { mayBe, routeFor, targetOf } from '../../src/server/checks.ts'
 import { isTooDeep } from '../../src/server/body.ts'
 import { STATUS } from '../../src/server/refusals.ts'
+import { alone } from '../../src/stores/sqlite/alone.ts'
 import { Tokens } from '../../src/server/tokens.ts'
 import { ROUTES, type Role, type WireError } from '../../src/server/wire.ts'
 import { type Answer, PEOPLE, type Served, served, spoken } from './served.ts'
@@ -217,16 +218,16 @@ describe('a server', () => {
     expect(readFileSync(file, 'utf8')).not.toContain(token)
     expect(await one.json('GET', '/v1/me', { token })).toMatchObject({ name: 'vera', role: 'viewer', reach: 'all' })
     // After a restart it is the same token, and a name is given once.
-    expect(new Tokens(file, 'owner').own).toBe(one.tokens.own)
+    expect(new Tokens(file, 'owner', alone).own).toBe(one.tokens.own)
     expect((await one.ask('POST', '/v1/tokens', { body: { name: 'vera', role: 'admin' } })).status).toBe(409)
     // What another process takes away is not good here.
-    new Tokens(file, 'owner').drop('vera')
+    new Tokens(file, 'owner', alone).drop('vera')
     expect((await one.ask('GET', '/v1/me', { token })).status).toBe(401)
     chmodSync(file, 0o640)
-    expect(() => new Tokens(file, 'owner')).toThrow('other users')
+    expect(() => new Tokens(file, 'owner', alone)).toThrow('other users')
     chmodSync(file, 0o600)
     symlinkSync(file, join(one.folder, 'link.json'))
-    expect(() => new Tokens(join(one.folder, 'link.json'), 'owner')).toThrow('link')
+    expect(() => new Tokens(join(one.folder, 'link.json'), 'owner', alone)).toThrow('link')
   })
 
   it('B-SERVE-9: a fault keeps its code, and has the status of its kind', () => {

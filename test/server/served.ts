@@ -9,6 +9,7 @@ import { onTestFinished } from 'vitest'
 import { Harness, type HarnessOptions, type Script, scripted, sqlite, type SqliteFile } from '../../src/index.ts'
 import type { Host } from '../../src/server/host.ts'
 import { type ServeOptions, type Server, serve } from '../../src/server/server.ts'
+import { alone } from '../../src/stores/sqlite/alone.ts'
 import { Tokens } from '../../src/server/tokens.ts'
 import type { Principal, TokenBody } from '../../src/server/wire.ts'
 
@@ -61,7 +62,7 @@ export async function served(script: Script, options: Options = {}): Promise<Ser
     driving: () => 0,
   }
   const reports: string[] = []
-  const tokens = new Tokens(join(folder, 'tokens.json'), 'owner')
+  const tokens = new Tokens(join(folder, 'tokens.json'), 'owner', alone)
   const report = (where: string, error: unknown): void => void reports.push(`${where}: ${String(error)}`)
   const server = await serve({ host, tokens, port: 0, report, ...options.serve })
   const working = options.harness?.drives === false ? Promise.resolve() : harness.work()

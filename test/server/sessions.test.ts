@@ -204,6 +204,13 @@ describe('sessions over HTTP', () => {
     const own = await one.json<OpenedAnswer>('POST', path, { token, headers, body })
     expect(own.session).not.toBe(fork)
     expect((await one.ask('POST', path, { token, body: { labels: { owner: 'otto' } } })).status).toBe(400)
+    // Without an owner and with no room for one, it is forked all the same.
+    const full = Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`l${i}`, 'x']))
+    const { id } = await one.host.harness.open({ labels: full })
+    const plain = { token: otto, headers: { 'idempotency-key': 'f-2' }, body: {} }
+    const copied = await one.json<OpenedAnswer>('POST', `/v1/sessions/${id}/fork`, plain)
+    expect((await one.json<OpenedAnswer>('POST', `/v1/sessions/${id}/fork`, plain)).session).toBe(copied.session)
+    expect((await one.host.store.card(copied.session))?.labels).toEqual(full)
   })
 
   it('B-SERVE-16: an old digest, an expired question and a wrong role decide nothing: 409, 409, 403', async () => {

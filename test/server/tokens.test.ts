@@ -1,11 +1,13 @@
 // The file of tokens, with several servers on one folder.
-import { execFile } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { alone } from '../../src/stores/sqlite/alone.ts'
 import { Tokens } from '../../src/server/tokens.ts'
 
 const script = fileURLToPath(new URL('../../.build/test/server/child-tokens.js', import.meta.url))
@@ -21,23 +23,63 @@ describe('the file of tokens', () => {
     const path = pathOf()
     const names = ['a', 'b', 'c', 'd']
     const said = await Promise.all(names.map((name) => promisify(execFile)(process.execPath, [script, path, name])))
-    const tokens = new Tokens(path, 'owner')
+    const tokens = new Tokens(path, 'owner', alone)
     expect(new Set(said.map(({ stdout }) => stdout.trim()))).toEqual(new Set([tokens.own]))
     const left = tokens.list().map(({ name }) => name)
     expect(new Set(left)).toEqual(new Set(names.map((name) => `${name}-29`)))
-    expect(existsSync(`${path}.lock`)).toBe(false)
   })
 
-  it('B-SERVE-94: what a process left that was killed while it changed them is passed over; a file that is gone is made anew', () => {
+  it('B-SERVE-94: while one process is at it another changes nothing and says so, and goes on when that one is killed', async () => {
     const path = pathOf()
-    const tokens = new Tokens(path, 'owner')
-    writeFileSync(`${path}.lock`, '')
-    utimesSync(`${path}.lock`, 0, 0)
+    const tokens = new Tokens(path, 'owner', alone)
+    const holder = spawn(process.execPath, [script, path, 'hold'], { stdio: ['ignore', 'pipe', 'inherit'] })
+    onTestFinished(() => void holder.kill('SIGKILL'))
+    let said = ''
+    for await (const text of holder.stdout) if ((said += String(text)).includes('holds')) break
+    expect(() => tokens.make({ name: 'ana', role: 'viewer' }, 1)).toThrow(
+      expect.objectContaining({ code: 'store_busy' }),
+    )
+    expect(new Tokens(path, 'owner', alone).list()).toEqual([])
+    holder.kill('SIGKILL')
+    await once(holder, 'exit')
     tokens.make({ name: 'ana', role: 'viewer' }, 1)
-    expect(new Tokens(path, 'owner').list().map(({ name }) => name)).toEqual(['ana'])
+    expect(new Tokens(path, 'owner', alone).list().map(({ name }) => name)).toEqual(['ana'])
+  })
+
+  it('B-SERVE-94: a file that is gone is made anew, with no token of before', () => {
+    const path = pathOf()
+    const tokens = new Tokens(path, 'owner', alone)
+    const { token } = tokens.make({ name: 'ana', role: 'viewer' }, 1)
     rmSync(path)
     tokens.make({ name: 'bob', role: 'viewer' }, 1)
     expect(tokens.list().map(({ name }) => name)).toEqual(['bob'])
-    expect(existsSync(`${path}.lock`)).toBe(false)
+    expect(() => tokens.principalOf(token)).toThrow()
+  })
+
+  it('B-SERVE-95: a file with a row that is none lets nobody in, however often they ask, until it is good again', () => {
+    const path = pathOf()
+    const tokens = new Tokens(path, 'owner', alone)
+    const { token } = tokens.make({ name: 'ana', role: 'viewer' }, 1)
+    const good = readFileSync(path, 'utf8')
+    const whole = { hash: 'x', name: 'ana', role: 'viewer', roles: [], reach: 'all', made: 1 }
+    for (const row of [null, 7, { hash: 1 }, { ...whole, roles: [7] }, { ...whole, made: '1' }]) {
+      writeFileSync(path, JSON.stringify({ own: tokens.own, others: [row] }))
+      for (let i = 0; i < 3; i++) expect(() => tokens.principalOf(token)).toThrow('is damaged')
+      expect(() => new Tokens(path, 'owner', alone)).toThrow('Remove it: new ones are made')
+    }
+    writeFileSync(path, good)
+    expect(tokens.principalOf(token).name).toBe('ana')
+  })
+
+  it('B-SERVE-95: a lock that is no file is said in one sentence, and nothing waits for it', () => {
+    const path = pathOf()
+    const tokens = new Tokens(path, 'owner', alone)
+    rmSync(`${path}.lock`, { force: true })
+    for (const spoil of [() => mkdirSync(`${path}.lock`), () => symlinkSync('/nonexistent/x', `${path}.lock`)]) {
+      spoil()
+      expect(() => tokens.make({ name: 'ana', role: 'viewer' }, 1)).toThrow(`${path}.lock cannot be made or locked.`)
+      rmSync(`${path}.lock`, { recursive: true })
+    }
+    expect(tokens.list()).toEqual([])
   })
 })

@@ -15,7 +15,7 @@ import { counted } from '../../view/text.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { startIn } from '../state/folders.ts'
 import { allEvents, pendingIn } from '../state/log.ts'
-import { shortId, type Place } from '../state/place.ts'
+import { ownedBy, shortId, type Place } from '../state/place.ts'
 import { saidOf, TOO_SHORT } from '../commands/compact.ts'
 import { SAID } from '../commands/undo.ts'
 import type { Harness, Pending, SessionHandle } from '../../index.ts'
@@ -283,10 +283,12 @@ async function mode(chat: Talk, [wanted]: readonly string[]): Promise<void> {
 async function fork(chat: Talk): Promise<void> {
   const { session: handle, options } = chat
   if (!handle) return chat.view.note('There is nothing to copy yet.')
-  const forked = await startIn(options.place, options.setup.folder, (as) => handle.fork(as))
+  const { place } = options
+  const own = ownedBy(place, await place.store.card(handle.id), options.by)
+  const forked = await startIn(place, options.setup.folder, (as) => handle.fork({ ...as, ...own }))
   const { id } = forked
   chat.session = forked
-  chat.view.seq = (await options.place.store.card(id))?.seq ?? 0
+  chat.view.seq = (await place.store.card(id))?.seq ?? 0
   chat.view.note(`  Now in ${shortId(id)}. ${shortId(handle.id)} stays as it is.`)
 }
 

@@ -1,21 +1,23 @@
 // `terret fork`: a new session that goes on from an event of another, which stays unchanged. Open calls are asked about again.
-import type { Call } from '../args.ts'
+import { type Call, person } from '../args.ts'
 import { aside } from '../state/without-driving.ts'
 import { EXIT } from '../exit.ts'
 import { folderOf, startIn } from '../state/folders.ts'
 import { allEvents, foldAll } from '../state/log.ts'
-import { inPlace, sessionOf, shortId } from '../state/place.ts'
+import { inPlace, ownedBy, sessionOf, shortId } from '../state/place.ts'
 import { print, printJson, typed } from '../present/print.ts'
 import { isPlanned } from '../state/workflows.ts'
 
 export function fork(call: Call): Promise<number> {
   const at = call.count('at')
   return inPlace(async (place) => {
-    const { session, agent } = await sessionOf(place, call.words[0] ?? '')
+    const card = await sessionOf(place, call.words[0] ?? '')
+    const { session, agent } = card
     const folder = (await folderOf(place, session)) ?? place.folder
     const upTo = at === undefined ? {} : { at }
+    const own = ownedBy(place, card, person(call))
     const { id } = await startIn(place, folder, (as) => {
-      return aside(place, (harness) => harness.session(session).fork({ ...as, ...upTo }), { agent, folder })
+      return aside(place, (harness) => harness.session(session).fork({ ...as, ...upTo, ...own }), { agent, folder })
     })
     const again = foldAll(await allEvents(place.store, id)).run?.turn?.open.length ?? 0
     if (call.is('json')) printJson({ session: id, from: session, at: at ?? null, open: again })

@@ -17,6 +17,7 @@ import { realFolder } from '../state/home.ts'
 import { sweep } from '../state/leftovers.ts'
 import { AGENT } from '../state/memory.ts'
 import type { Place } from '../state/place.ts'
+import { alone } from '../../stores/sqlite/alone.ts'
 import { forgetServer, rememberServer, tokenFile } from '../state/served.ts'
 import { setupFor } from '../state/setup.ts'
 import { isTrusted } from '../state/trust.ts'
@@ -53,7 +54,7 @@ export async function openServer(
   const crews = new Crews(place, call, { leaseMs: LEASE_MS, says: false, failed })
   const reader = new Harness({ model: offline(), store, drives: false })
   const report = (where: string, error: unknown): void => warn(clean(`${where}: ${endOf(error).text}`))
-  const tokens = new Tokens(tokenFile(home), person(call))
+  const tokens = new Tokens(tokenFile(home), person(call), alone)
   let due: InstanceType<typeof DueLoop> | null = null
   const host = await hostOf({ place, crews, reader, version: VERSION, drives: () => due !== null })
   const server = await start({ host, tokens, pages: pagesIn(), report, ...listening }).catch(async (error: unknown) => {

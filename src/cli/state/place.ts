@@ -3,7 +3,7 @@ import { existsSync, statSync } from 'node:fs'
 import type { Card, Store } from '../../kernel/index.ts'
 import { clean } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { farNamed } from './far.ts'
+import { clientOf, farNamed } from './far.ts'
 import { cardsIn, folderOf } from './folders.ts'
 import { type Home, homeOf, makeHome, realFolder, unusable } from './home.ts'
 import { isErrno } from './plain-file.ts'
@@ -185,4 +185,11 @@ type FolderHere =
 /** A short id to type. Ids of another form stay whole. */
 export function shortId(session: string): string {
   return /^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(session) ? session.slice(0, 8) : session
+}
+
+/** A fork of a session that has an owner is whose hand made it. A server says so by itself, of the token. */
+export function ownedBy({ store }: Place, card: Pick<Card, 'labels'> | null, by: string) {
+  if (card?.labels?.['owner'] === undefined || clientOf(store)) return {}
+  const owner = { owner: by }
+  return { labels: owner, metadata: owner }
 }

@@ -18,6 +18,7 @@ import type {
   UndoneAnswer,
   WireReceipt,
 } from '../wire.ts'
+import { LABELS_MAX } from '../wire-schemas.ts'
 
 type OpenOptions = NonNullable<Parameters<Harness['open']>[0]>
 type Session = ReturnType<Harness['session']>
@@ -39,7 +40,7 @@ export async function open(asked: Asked): Promise<Given> {
     labels: { ...labels, [OWNER]: principal.name },
   }
   if (id !== undefined) checkName(id)
-  const made = key ? await madeBefore(asked, key) : null
+  const made = key ? await madeBefore(asked, key, principal.name) : null
   const own = key ? { id: sessionIdsOf(key).id, reuse: true } : id === undefined ? {} : { id }
   const session = made === null ? await begun.harness.open({ ...options, ...own }) : begun.harness.session(made)
   // Others can work out the id of a key that they guess, and be there first.
@@ -66,9 +67,10 @@ function checkName(id: string): void {
 }
 
 /** Another body under the same key would have made another id. Sessions of other owners have nothing to do with it. */
-async function madeBefore({ host, principal }: Asked, key: Key): Promise<string | null> {
+async function madeBefore({ host }: Asked, key: Key, owner: string | undefined): Promise<string | null> {
   const { start, id } = sessionIdsOf(key)
-  const [card] = await host.store.list({ where: { [OWNER]: principal.name }, after: start, limit: 1 })
+  const where = owner === undefined ? {} : { where: { [OWNER]: owner } }
+  const [card] = await host.store.list({ ...where, after: start, limit: 1 })
   if (!card?.session.startsWith(start)) return null
   if (card.session !== id) throw reused()
   return id
@@ -121,14 +123,14 @@ export async function fork(asked: Asked): Promise<Given> {
     throw new Refused(400, 'invalid_input', 'Give an id or an Idempotency-Key, which becomes the id.')
   if (options.folder !== undefined) await host.begin({ folder: options.folder, by: principal })
   if (options.id !== undefined) checkName(options.id)
-  const made = key ? await madeBefore(asked, key) : null
+  // It is whose token made it, whoever has the session it comes from. One without an owner may have no room for one more label.
+  const inherited = { ...card.labels, ...labels }
+  const hasOwner = OWNER in inherited || Object.keys(inherited).length < LABELS_MAX
+  const owner = hasOwner ? { [OWNER]: principal.name } : {}
+  const made = key ? await madeBefore(asked, key, hasOwner ? principal.name : undefined) : null
   if (made !== null) return opened(harness.session(made), null)
   const own = key ? { id: sessionIdsOf(key).id } : {}
-  // It is whose token made it, whoever has the session it comes from.
-  const named = {
-    metadata: { ...metadata, [OWNER]: principal.name },
-    labels: { ...labels, [OWNER]: principal.name },
-  }
+  const named = { metadata: { ...metadata, ...owner }, labels: { ...labels, ...owner } }
   return opened(await harness.session(card.session).fork({ ...options, ...named, ...own }), null)
 }
 

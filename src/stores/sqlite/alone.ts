@@ -1,0 +1,31 @@
+// One process after the other, by a lock of the operating system: it is gone with the process that has it, however that ends.
+import { Fault } from '../../kernel/failure.ts'
+import { type Database, loadDriver } from './driver.ts'
+import { isBusy } from './fault.ts'
+
+const WAIT_MS = 1_000
+
+/** `path` is a file for this alone. The event loop waits too: what is done here must not take long. */
+export function alone<T>(path: string, work: () => T): T {
+  const db = locked(path)
+  try {
+    return work()
+  } finally {
+    db.close()
+  }
+}
+
+function locked(path: string): Database {
+  const Driver = loadDriver()
+  let db: Database | null = null
+  try {
+    db = new Driver(path)
+    db.exec(`PRAGMA busy_timeout = ${WAIT_MS}; BEGIN EXCLUSIVE`)
+    return db
+  } catch (error) {
+    db?.close()
+    if (isBusy(error)) throw new Fault('store_busy', `Another process has ${path}. Nothing was changed; try again.`)
+    const text = `${path} cannot be made or locked. Check that its folder is there and yours, and remove it if it is no plain file.`
+    throw new Fault('io_error', text, String(error))
+  }
+}
