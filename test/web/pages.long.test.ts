@@ -142,7 +142,7 @@ describe.skipIf(noChromium)('the pages', () => {
     await first.waitForSelector('.session-row')
     expect(first.url()).toBe(`${url}/`)
     const second = await tabs.newPage()
-    await second.goto(`${url}/health`)
+    await second.goto(`${url}/s/s1`)
     await second.waitForSelector('.rail-me')
     expect(await second.evaluate("sessionStorage.getItem('terret.token')")).toBe(TOKEN)
     expect(await second.evaluate('document.cookie + JSON.stringify(localStorage)')).not.toContain(TOKEN)

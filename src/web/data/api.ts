@@ -83,7 +83,8 @@ async function json<T>(method: 'GET' | 'POST' | 'DELETE', path: string, asked: A
 
 /** A response that is no refusal. Also for streams and files. */
 export async function request(method: 'GET' | 'POST' | 'DELETE', path: string, asked: Asked = {}): Promise<Response> {
-  const headers: Record<string, string> = { authorization: `Bearer ${currentToken() ?? ''}` }
+  const token = currentToken()
+  const headers: Record<string, string> = { authorization: `Bearer ${token ?? ''}` }
   if (asked.body) headers['content-type'] = 'application/json'
   if (asked.key !== undefined) headers['idempotency-key'] = asked.key
   const init: RequestInit = { method, headers, credentials: 'omit', cache: 'no-store', redirect: 'error' }
@@ -96,6 +97,8 @@ export async function request(method: 'GET' | 'POST' | 'DELETE', path: string, a
     if (asked.signal?.aborted) throw error
     throw new ApiError('network', 0, 'The server does not answer. Is `terret serve` still running?')
   }
+  // Another one may have come since: that one was not refused.
+  if (response.status === 401 && currentToken() === token) setToken(null)
   if (!response.ok) throw await refusalOf(response)
   return response
 }
@@ -111,7 +114,6 @@ async function refusalOf(response: Response): Promise<ApiError> {
   const code = stringOf(error['code']) || 'internal'
   const message = stringOf(error['message']) || `The server answered ${response.status}.`
   const wait = Number(response.headers.get('retry-after'))
-  if (response.status === 401) setToken(null)
   return new ApiError(code as WireCode, response.status, message, wait > 0 ? wait * 1_000 : null)
 }
 
