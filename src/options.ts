@@ -73,11 +73,11 @@ export const record: Check = (value) => {
 /** Not empty, and not only blanks. */
 export const filled: Check = (value) =>
   typeof value === 'string' && value.trim() !== '' ? null : `must be a text that is not empty, not ${kindOf(value)}`
-/** Who somebody is, for the log. */
+const WHO_CHARS_MAX = 1_024
+/** The name of a person or program, for the log. */
 export const who: Check = (value, name, of) =>
   text(value, name, of) ??
   ((value as string).length <= WHO_CHARS_MAX ? null : `has more than ${WHO_CHARS_MAX} characters`)
-const WHO_CHARS_MAX = 1_024
 export const usd = amount('dollars')
 export const ms = amount('milliseconds')
 

@@ -164,9 +164,9 @@ class Desk implements ServerState {
       return this.#options.tokens.principalOf(token)
     } catch (error) {
       if (!(error instanceof Fault)) throw error
-      // Who asks may be anybody: where the file is, and what is wrong with it, is for whoever runs the server.
+      // Nobody is known before the token is: the path of the file goes to the server's own output, not into the answer.
       this.report('tokens', error)
-      throw new Refused(503, 'closing', 'The tokens of this server cannot be used now. Its own output says why.', 5)
+      throw new Refused(503, 'io_error', 'The tokens of this server cannot be used now. Its own output says why.', 5)
     }
   }
 

@@ -26,7 +26,7 @@ type File = { readonly own: string; readonly others: readonly Kept[] }
 /** 256 bits. */
 const TOKEN_BYTES = 32
 
-/** Does it when no other process does anything under the same path. */
+/** Runs `work` while no other process runs anything under the same path. */
 export type Alone = <T>(path: string, work: () => T) => T
 
 export class Tokens {

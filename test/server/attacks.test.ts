@@ -1,5 +1,6 @@
 // What an outsider with a token tried, and what must come of it.
 import { createHash } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'
@@ -192,6 +193,21 @@ describe('a server, attacked from outside', () => {
       { mode: 'pause', by: 'otto' },
       { mode: 'stop', by: 'otto' },
     ])
+  })
+
+  it('B-SERVE-95: a file of tokens that cannot be used lets nobody in, and its path is only in the output of the server', async () => {
+    const one = await served(['Hello.'])
+    const token = one.tokens.own
+    const path = join(one.folder, 'tokens.json')
+    const good = readFileSync(path, 'utf8')
+    writeFileSync(path, JSON.stringify({ own: token, others: [null] }))
+    for (let i = 0; i < 2; i++) {
+      const { status, text } = await one.ask('GET', '/v1/sessions', { token })
+      expect([status, text.includes(one.folder)]).toEqual([503, false])
+    }
+    expect(one.reports.join()).toContain(path)
+    writeFileSync(path, good)
+    expect((await one.ask('GET', '/v1/sessions', { token })).status).toBe(200)
   })
 
   it('B-SERVE-90: a file with numbers that no store goes on from is refused, and everything can be listed', async () => {

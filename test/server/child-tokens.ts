@@ -17,7 +17,7 @@ for (let i = 0; i < 30; i += 1) {
   if (i > 0) done(() => tokens.drop(`${name}-${i - 1}`))
 }
 
-/** Nobody else is as fast: one that is not served in time asks again. */
+/** Four processes that change it without a pause can keep one of them out for longer than it waits. */
 function done(change: () => unknown): void {
   for (let tries = 1; ; tries++)
     try {

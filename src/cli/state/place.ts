@@ -187,8 +187,10 @@ export function shortId(session: string): string {
   return /^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(session) ? session.slice(0, 8) : session
 }
 
-/** A fork of a session that has an owner is whose hand made it. A server says so by itself, of the token. */
-export function ownedBy({ store }: Place, card: Pick<Card, 'labels'> | null, by: string) {
+type Owned = { readonly labels?: { readonly owner: string }; readonly metadata?: { readonly owner: string } }
+
+/** For a fork of a session that has an owner: it belongs to the person who makes it. A server sets that by itself. */
+export function ownedBy({ store }: Place, card: Pick<Card, 'labels'> | null, by: string): Owned {
   if (card?.labels?.['owner'] === undefined || clientOf(store)) return {}
   const owner = { owner: by }
   return { labels: owner, metadata: owner }

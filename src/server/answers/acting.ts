@@ -123,7 +123,7 @@ export async function fork(asked: Asked): Promise<Given> {
     throw new Refused(400, 'invalid_input', 'Give an id or an Idempotency-Key, which becomes the id.')
   if (options.folder !== undefined) await host.begin({ folder: options.folder, by: principal })
   if (options.id !== undefined) checkName(options.id)
-  // It is whose token made it, whoever has the session it comes from. One without an owner may have no room for one more label.
+  // A fork belongs to the principal who makes it, not to the owner of the session. A session without an owner may have no label left for one.
   const inherited = { ...card.labels, ...labels }
   const hasOwner = OWNER in inherited || Object.keys(inherited).length < LABELS_MAX
   const owner = hasOwner ? { [OWNER]: principal.name } : {}
