@@ -174,7 +174,7 @@ export class Batch implements View {
     const epoch = row.epoch + 1
     const claimed = { ...claimedFrom(row, this.now), ...(ahead ? doubted(row, this.now) : null) }
     this.#change(session, { ...row, worker, epoch, ...claimed })
-    return { epoch, until, failed: row.tries }
+    return { epoch, seq: row.seq, until, failed: row.tries }
   }
 
   /** Also how a worker becomes known. */
@@ -255,17 +255,25 @@ export class Batch implements View {
       this.snapshots.set(session, { n, ...snapshot })
     const card = draft.card === null ? (was?.card ?? '') : JSON.stringify(draft.card)
     const { root, folder = null, parent = null, agent } = draft.card ?? was ?? { root: session, agent: '' }
-    const turn = { seq, at, epoch, worker, due, urgent, status, tries, trouble }
     const damage = epoch >= Number.MAX_SAFE_INTEGER ? `its epoch is ${epoch}` : null
+    // Every commit makes one: without a spread all of them have one shape.
     this.#change(session, {
-      ...turn,
       n,
       v: was?.v ?? 0,
+      seq,
+      at,
       sum,
+      epoch,
+      worker,
+      due,
+      urgent,
+      tries,
+      status,
+      trouble,
       root,
+      agent,
       folder,
       parent,
-      agent,
       card,
       facts: draft.facts,
       damage,

@@ -71,7 +71,8 @@ export class Lane {
       const act = (batch: Batch): void => {
         value = plan.act(batch)
       }
-      this.#push({ plan: { ...plan, act }, done: () => resolve(value), fail: reject })
+      const { want, remembered = false } = plan
+      this.#push({ plan: { want, act, remembered }, done: () => resolve(value), fail: reject })
     })
   }
 
@@ -248,7 +249,8 @@ export class Lane {
   async #present(jobs: readonly Job[], fresh: boolean, sql: Sql): Promise<Known> {
     const { now, heardNow, askedAt } = this.#options
     const wants = wantsOf(jobs)
-    const must = wantsOf(fresh ? jobs : jobs.filter(({ plan }) => !plan.remembered)).sessions
+    const unknown = fresh ? jobs : jobs.filter(({ plan }) => !plan.remembered)
+    const must = unknown.length === 0 ? NONE : wantsOf(unknown).sessions
     const known = this.#recall(wants, must)
     const isNeeded = Object.values(wants).some((want) => (typeof want === 'number' ? want > 0 : sizeOf(want) > 0))
     const asked = askedAt()
@@ -268,10 +270,11 @@ export class Lane {
   /** Takes out of `wants` what is remembered. A log that goes on where a write begins may hold that very write: then it is fetched. */
   #recall(wants: Wants, must: ReadonlySet<string>): ReadonlyMap<string, Row> {
     const known = new Map<string, Row>()
+    const elsewhere = new Set<string>()
+    for (const { session, after } of wants.bodies) if (this.#rows.get(session)?.seq !== after) elsewhere.add(session)
     for (const session of wants.sessions) {
       const row = this.#rows.get(session)
-      const isElsewhere = wants.bodies.some((span) => span.session === session && span.after !== row?.seq)
-      if (!row || isElsewhere || must.has(session)) continue
+      if (!row || elsewhere.has(session) || must.has(session)) continue
       known.set(session, row)
       wants.sessions.delete(session)
       wants.fresh.delete(session)
@@ -317,6 +320,7 @@ export class Lane {
   }
 }
 
+const NONE: ReadonlySet<string> = new Set()
 const LOCK_SESSIONS = 'select 1 from ~sessions where id = any($1) order by id for update'
 const LOCK_ACCOUNTS = 'select 1 from ~accounts where id = any($1) order by id for update'
 const LOCK_HOLDS = 'select 1 from ~holds where key = any($1) or session = any($2) order by key for update'

@@ -43,11 +43,19 @@ export type StoredRow = Omit<Row, 'trouble' | 'facts' | 'damage'> & {
 /** `last` is the sum of the event that its log ends with; null if that is missing, undefined if nobody looked. */
 export function rowOf(stored: StoredRow, last?: number | null): Row {
   const { n, v, seq, at, sum, epoch, worker, due, urgent, tries, status, root, agent, folder, parent, card } = stored
-  const trouble = troubleOf(stored)
-  const place = { n, v, seq, at, sum, epoch, worker, due, urgent, tries, status }
   return {
-    ...place,
-    trouble,
+    n,
+    v,
+    seq,
+    at,
+    sum,
+    epoch,
+    worker,
+    due,
+    urgent,
+    tries,
+    status,
+    trouble: troubleOf(stored),
     root,
     agent,
     folder,

@@ -473,7 +473,8 @@ export class PostgresStore implements Store {
     }
     if (this.#listeners.hasCards) for (const session of batch.changes.keys()) this.#listeners.tellCard(session)
     if (batch.stirred) this.#listeners.tellDue()
-    const grown = new Map([...batch.changes].map(([session, { row }]) => [session, row.seq]))
+    const grown = new Map<string, number>()
+    for (const [session, { row }] of batch.changes) grown.set(session, row.seq)
     if (grown.size > 0 || batch.stirred) this.#hints?.tell(grown, batch.stirred)
   }
 

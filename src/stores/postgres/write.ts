@@ -6,11 +6,11 @@ import { crc32 } from '../plan/checksum.ts'
 import { findable } from '../plan/facts.ts'
 import { SNAPSHOT_SPAN } from '../plan/snapshots.ts'
 import type { Batch, Change } from './batch.ts'
-import { type Column, column, type Part, statementOf } from './parts.ts'
+import { type Column, column, columnsOf, type Part, statementOf } from './parts.ts'
 import { cardIn, hourOf, type Row } from './rows.ts'
 import { lockKey } from './schema.ts'
 import { snapshotSum } from './snapshots.ts'
-import type { Sql, SqlValue } from './sql.ts'
+import type { Sql } from './sql.ts'
 
 /** The end of a log as this process wrote it last. */
 export type Witness = { readonly session: string; readonly n: number; readonly seq: number; readonly sum: number }
@@ -92,42 +92,40 @@ function isNamedAnew({ row, was }: Change): boolean {
 }
 
 function placeColumns(rows: readonly Change[]): readonly Column[] {
-  const of = (name: string, type: string, value: (row: Row, change: Change) => SqlValue): Column =>
-    column(rows, name, type, (change) => value(change.row, change))
+  const of = columnsOf(rows)
   return [
-    of('n', 'bigint', ({ n }) => n),
-    of('seq', 'int', ({ seq }) => seq),
-    of('at', 'float8', ({ at }) => at),
-    of('sum', 'int', ({ sum }) => sum),
-    of('epoch', 'bigint', ({ epoch }) => epoch),
-    of('worker', 'text', ({ worker }) => worker),
-    of('due', 'float8', ({ due }) => due),
-    of('urgent', 'boolean', ({ urgent }) => urgent),
-    of('tries', 'int', ({ tries }) => tries),
-    of('trouble', 'text', ({ trouble }) => trouble && JSON.stringify(trouble)),
-    of('status', 'text', ({ status }) => status),
+    of('n', 'bigint', ({ row: { n } }) => n),
+    of('seq', 'int', ({ row: { seq } }) => seq),
+    of('at', 'float8', ({ row: { at } }) => at),
+    of('sum', 'int', ({ row: { sum } }) => sum),
+    of('epoch', 'bigint', ({ row: { epoch } }) => epoch),
+    of('worker', 'text', ({ row: { worker } }) => worker),
+    of('due', 'float8', ({ row: { due } }) => due),
+    of('urgent', 'boolean', ({ row: { urgent } }) => urgent),
+    of('tries', 'int', ({ row: { tries } }) => tries),
+    of('trouble', 'text', ({ row: { trouble } }) => trouble && JSON.stringify(trouble)),
+    of('status', 'text', ({ row: { status } }) => status),
     // One that stays is not sent again.
-    of('card', 'text', ({ card }, { was }) => (card === was?.card ? null : card)),
-    of('tokens', 'float8', ({ facts }) => facts.tokens),
+    of('card', 'text', ({ row: { card }, was }) => (card === was?.card ? null : card)),
+    of('tokens', 'float8', ({ row: { facts } }) => facts.tokens),
   ]
 }
 
 function nameColumns(rows: readonly Change[]): readonly Column[] {
-  const of = (name: string, type: string, value: (row: Row) => SqlValue): Column =>
-    column(rows, name, type, ({ row }) => value(row))
+  const of = columnsOf(rows)
   return [
-    of('root', 'text', ({ root }) => root),
-    of('agent', 'text', ({ agent }) => agent),
-    of('hour', 'bigint', ({ at }) => hourOf(at)),
-    of('title', 'text', ({ facts }) => facts.title),
-    of('owner', 'text', ({ facts }) => facts.owner),
-    of('folder', 'text', ({ folder }) => folder),
-    of('parent', 'text', ({ parent }) => parent),
+    of('root', 'text', ({ row: { root } }) => root),
+    of('agent', 'text', ({ row: { agent } }) => agent),
+    of('hour', 'bigint', ({ row: { at } }) => hourOf(at)),
+    of('title', 'text', ({ row: { facts } }) => facts.title),
+    of('owner', 'text', ({ row: { facts } }) => facts.owner),
+    of('folder', 'text', ({ row: { folder } }) => folder),
+    of('parent', 'text', ({ row: { parent } }) => parent),
   ]
 }
 
 function sessionParts(batch: Batch): readonly Part[] {
-  const all = [...batch.changes].map(([id, change]) => ({ id, ...change })).sort(byNumber)
+  const all = [...batch.changes].map(([id, { row, was }]) => ({ id, row, was })).sort(byNumber)
   const [changed, made] = [all.filter(({ was }) => was !== null), all.filter(({ was }) => was === null)]
   const guards = [...batch.guards.values()].sort((a, b) => a - b)
   const isRenaming = changed.some(isNamedAnew)
@@ -209,7 +207,7 @@ function workerParts({ workers, endedLeases, isNewWorker, now }: Batch): readonl
     {
       key: 'forgotten',
       size: isNewWorker ? 1 : 0,
-      columns: () => [['before', 'float8', [now - WORKER_KEPT_MS]]],
+      columns: () => [['before', 'float8', now - WORKER_KEPT_MS]],
       sql: `delete from ~workers w using $rows where w.until < r.before and w.id <> all(select id from workers_rows)
         and not exists (select 1 from ~sessions s where s.worker = w.id)`,
       guards: null,
@@ -242,8 +240,7 @@ function moneyParts(batch: Batch): readonly Part[] {
     const was = batch.accounts.has(id) ? null : batch.was('accounts', id)
     return was ? [was] : []
   })
-  type Pair = (typeof known)[number]
-  const of = (name: string, type: string, value: (pair: Pair) => SqlValue): Column => column(known, name, type, value)
+  const of = columnsOf(known)
   return [
     {
       key: 'accounts',
@@ -335,7 +332,7 @@ function blobParts({ blobs, refs }: Batch): readonly Part[] {
     {
       key: 'locked',
       size: Math.min(1, refs.length),
-      columns: () => [['one', 'int', [1]]],
+      columns: () => [['one', 'int', 1]],
       sql: `select pg_advisory_xact_lock_shared(${lockKey('blobs')}) from $rows`,
       guards: 1,
     },
@@ -346,7 +343,7 @@ function blobParts({ blobs, refs }: Batch): readonly Part[] {
         column(rows, 'hash', 'text', ({ hash }) => hash),
         column(rows, 'media', 'text', ({ media }) => media),
         column(rows, 'sum', 'int', ({ data }) => crc32(data) | 0),
-        column(rows, 'data', 'bytea', ({ data }) => Buffer.from(data)),
+        column(rows, 'data', 'bytea', ({ data }) => data),
       ],
       sql: 'insert into ~blobs select * from $rows on conflict do nothing',
       guards: null,
