@@ -17,7 +17,7 @@ import { stamped } from './card.ts'
 import { type Flight, type FlightOptions, type Flights, hasIntent, type Landing } from './flights.ts'
 import type { Leases, StopSignal } from './leases.ts'
 import type { Word } from '../riders/guard/guard.ts'
-import type { SessionCache } from './session-cache.ts'
+import { type SessionCache, SNAPSHOT_FROM } from './session-cache.ts'
 
 export type Job = {
   readonly cache: SessionCache
@@ -189,7 +189,7 @@ export function planCommit(job: Job, flights: Flights, stopSignal: StopSignal, b
   const over = stopSignal.reason === 'stopped' && flights.size === landed.length
   if (over || (decision.type === 'rest' && leaves(job, decision))) write.release = true
   if (commit.asks && getsOn(job.attempt)) write.gained = true
-  if (s.seq - cache.snapshotSeq >= (write.release ? SNAPSHOT_EVERY / 10 : SNAPSHOT_EVERY))
+  if (s.seq - cache.snapshotSeq >= (write.release ? SNAPSHOT_FROM : SNAPSHOT_EVERY))
     write.snapshot = { seq: s.seq, version: FOLD_VERSION, body: cache.snapshot() }
   if (commit.blobs) write.blobs = commit.blobs
   if (commit.charges) write.charges = commit.charges

@@ -4,7 +4,7 @@ import type { Metadata } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import { assert } from '../kernel/failure.ts'
 import { type OpenSession, open, take } from '../kernel/fold.ts'
-import type { Snapshot, Store } from '../ports/store.ts'
+import type { Claim, Snapshot, Store } from '../ports/store.ts'
 import { EMPTY, FOLD_VERSION, type Session } from '../kernel/session.ts'
 import type { Transcript } from '../kernel/transcript.ts'
 import { Fill } from '../context/window.ts'
@@ -21,6 +21,8 @@ export const NO_METADATA: Metadata = {}
 const PAGE = 1_000
 /** A log up to this long is read once for both folds; a longer one is read again when a model must read it. */
 const KEPT_MAX = 5_000
+/** A session that comes to its rest so many events after its last snapshot gets one. A shorter log has none. */
+export const SNAPSHOT_FROM = 100
 
 export class SessionCache {
   readonly id: string
@@ -96,9 +98,9 @@ export class SessionCache {
     return { session: this.id, agent, metadata: (run ? run.metadata : metadata) ?? NO_METADATA }
   }
 
-  /** Reads to the end of the log, from the newest usable snapshot on. */
-  async open(): Promise<void> {
-    const snapshot = await this.#store.snapshot(this.id)
+  /** Reads to the end of the log, from the newest usable snapshot on. `seq`: how far the log goes at least, if that is known. */
+  async open(seq = SNAPSHOT_FROM): Promise<void> {
+    const snapshot = seq < SNAPSHOT_FROM ? null : await this.#store.snapshot(this.id)
     this.#guard = this.#newGuard?.() ?? null
     const folded = snapshot && foldedIn(snapshot)
     if (folded) {
@@ -218,7 +220,7 @@ export class SessionCaches {
    * What this process has read before is only brought up to date: the log never changes behind it. But its session may have
    * been removed, and its id used again: then it is of another one.
    */
-  async open(session: string, epoch: number): Promise<SessionCache> {
+  async open(session: string, { epoch, seq }: Claim): Promise<SessionCache> {
     const kept = this.#caches.get(session)
     const known = kept && lifeOf(kept.epoch) === lifeOf(epoch) ? kept : null
     this.#caches.delete(session)
@@ -229,7 +231,7 @@ export class SessionCaches {
     const aheadMs = store.now() - clock.now()
     cache.aheadMs = aheadMs
     cache.now = () => clock.now() + aheadMs
-    await (known ? cache.catchUp() : cache.open())
+    await (known ? cache.catchUp() : cache.open(seq))
     this.#caches.set(session, cache)
     const [oldest] = this.#caches.keys()
     if (this.#caches.size > CACHES_KEPT && oldest !== undefined) this.#caches.delete(oldest)

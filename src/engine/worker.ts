@@ -391,7 +391,7 @@ export class Worker {
     let wrote = false
     let driven: SessionCache | null = null
     try {
-      const cache = await this.#caches.open(session, epoch)
+      const cache = await this.#caches.open(session, claim)
       driven = cache
       const own = this.#attempts.get(session)
       if (own) own.cache = cache

@@ -95,8 +95,8 @@ export type Receipt = Frozen<{ seqs: readonly number[]; duplicate: boolean }>
 /** `damaged` names the first event that failed its checksum; everything before it is good. */
 export type Page = Frozen<{ events: readonly Event[]; damaged?: Frozen<{ seq: number; reason: string }> }>
 
-/** `failed`: attempts in a row before it that were lost, or failed, before they had done a whole turn. */
-export type Claim = Frozen<{ epoch: number; until: number; failed: number }>
+/** `seq`: how far its log went then. `failed`: attempts in a row before it that were lost, or failed, before they had done a whole turn. */
+export type Claim = Frozen<{ epoch: number; seq: number; until: number; failed: number }>
 /** At most `limit` sessions, only of these `agents`, only those `among` these. `process`: which one the worker is. `fresh`: only those whose claim has `failed` 0. */
 export type Taking = Frozen<{
   limit: number

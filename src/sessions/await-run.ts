@@ -20,6 +20,8 @@ export type Followed = {
   /** The message whose run is followed; null for the last run. */
   readonly input: number | null
   readonly after: number
+  /** The session was made for this message, just now: nobody has answered it yet. */
+  readonly fresh?: true
   readonly raw?: boolean
   /** Also wait for a try that is far off. Without it, a wait longer than the worker's `lingerMs` and its jitter is `sleeping`. */
   readonly patient?: boolean
@@ -53,7 +55,7 @@ export async function attended<T>(worker: Worker, act: (reader: Reader) => Promi
 
 export async function follow(place: Place, reader: Reader, followed: Followed): Promise<Result> {
   const { id, services, worker } = place
-  const { input, after, raw = false, see, gone } = followed
+  const { input, after, fresh = false, raw = false, see, gone } = followed
   const { store, clock } = services
   const collector = new Collector(id, input, raw)
   const event = (e: Event): void => {
@@ -68,10 +70,14 @@ export async function follow(place: Place, reader: Reader, followed: Followed): 
   }
   gone?.addEventListener('abort', leave, { once: true })
   try {
-    await follower.catchUp()
+    // What is there is read meanwhile, if the run need not wait for it. A failure comes again when it is caught up with.
+    const caughtUp = follower.catchUp()
+    if (fresh) caughtUp.catch(() => {})
+    else await caughtUp
     for (;;) {
       const looked = await settle(worker, store, id, clock)
-      await follower.catchUp()
+      // What comes after the run that was asked for is nothing to its result.
+      if (see || input === null || !collector.outcome) await follower.catchUp()
       const retryMs = collector.outcome ? null : retryWait(looked, place, followed)
       const over = (looked.type === 'rested' && retryMs === null) || looked.type === 'stopped' || gone?.aborted
       // Its driver may be about to begin a newer run than the last that was seen.

@@ -58,7 +58,7 @@ export function describeLeases(make: MakeFixture): void {
       const { store, clock } = await make()
       await create(store, 's')
       const first = await store.claim('s', 'w1', TTL)
-      expect(first).toEqual({ epoch: 1, until: clock.time + TTL, failed: 0 })
+      expect(first).toEqual({ epoch: 1, seq: 1, until: clock.time + TTL, failed: 0 })
       clock.advance(TTL - 1)
       expect(await store.claim('s', 'w2', TTL)).toBeNull()
       clock.advance(1)

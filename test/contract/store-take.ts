@@ -55,8 +55,8 @@ export function describeTake(make: MakeFixture): void {
       expect(await take(store, 'w1', { limit: 9, agents: ['a', 'b'], fresh: true })).toEqual([['b1', 1]])
       expect(await store.take?.('w1', TTL, { limit: 9, agents: ['a'] })).toEqual(
         new Map([
-          ['a1', { epoch: lost.epoch + 1, until: clock.time + TTL, failed: 1 }],
-          ['a2', { epoch: failed.epoch + 1, until: clock.time + TTL, failed: 2 }],
+          ['a1', { epoch: lost.epoch + 1, seq: 1, until: clock.time + TTL, failed: 1 }],
+          ['a2', { epoch: failed.epoch + 1, seq: 1, until: clock.time + TTL, failed: 2 }],
         ]),
       )
       expect(await store.due(9)).toEqual(['c1'])

@@ -37,9 +37,9 @@ describe.skipIf(noPostgres)('take', () => {
     const until = clock.time + TTL
     const process = { host: 'h', pid: 7, started: 100 }
     expect([...(await store.take('w', TTL, { limit: 3, process }))]).toEqual([
-      ['lost', { epoch: 2, until, failed: 1 }],
-      ['begun', { epoch: 1, until, failed: 0 }],
-      ['sent', { epoch: 1, until, failed: 0 }],
+      ['lost', { epoch: 2, seq: 1, until, failed: 1 }],
+      ['begun', { epoch: 1, seq: 1, until, failed: 0 }],
+      ['sent', { epoch: 1, seq: 2, until, failed: 0 }],
     ])
     expect((await store.card('lost'))?.trouble).toEqual({
       attempts: 1,

@@ -1,8 +1,9 @@
 // The driver: what is written when, what is started when, and that nothing can hold it up.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool, Fault, Harness, memory, type Tool } from '../../src/index.ts'
+import { defineTool, Fault, Harness, memory, scripted, type Store, type Tool } from '../../src/index.ts'
 import { abandon } from '../../src/effects/outcomes.ts'
+import { storeWith } from '../../sim/store-with.ts'
 import { until } from '../until.ts'
 import { observed, stage, typesOf } from './stage.ts'
 
@@ -24,6 +25,19 @@ function tool(
   })
 }
 
+/** The same store; what its caller waits for is noted. */
+function noting(store: Store, asked: string[]): Store {
+  const note = <K extends 'commit' | 'claim' | 'read' | 'snapshot' | 'card'>(name: K): Store[K] => {
+    const act = store[name].bind(store) as (...args: never[]) => unknown
+    return ((...args: never[]) => {
+      asked.push(name)
+      return act(...args)
+    }) as Store[K]
+  }
+  const noted = { commit: note('commit'), claim: note('claim'), read: note('read'), snapshot: note('snapshot') }
+  return storeWith(store, { ...noted, card: note('card') })
+}
+
 describe('the driver', () => {
   it('B-DRIVE-1: a turn is two commits: the reply with its intents, the results with the next request', async () => {
     const { store, commits } = observed(memory())
@@ -38,6 +52,31 @@ describe('the driver', () => {
       ['agent.tool_result', 'agent.tool_result', 'model.started'],
       ['agent.message', 'run.settled'],
     ])
+  })
+
+  it('B-DRIVE-22: a run of one answer in a new session waits for its store five times', async () => {
+    const asked: string[] = []
+    const store = noting(memory(), asked)
+    const harness = new Harness({ model: scripted(['done']), store })
+    await harness.run('go')
+    // The first reading is for the caller, while the worker claims.
+    expect(asked).toEqual(['commit', 'read', 'claim', 'read', 'commit', 'commit'])
+    await harness.close()
+  })
+
+  it('B-DRIVE-22: a snapshot is asked for from 100 events on', async () => {
+    const asked: string[] = []
+    const store = noting(memory(), asked)
+    for (let events = 0; events < 110; ) {
+      asked.length = 0
+      const harness = new Harness({ model: scripted(() => 'done'), store })
+      const session = await harness.open({ id: 's' })
+      const before = (await session.read()).events.length
+      await session.run('go')
+      expect(asked.includes('snapshot')).toBe(before >= 99)
+      events = before
+      await harness.close()
+    }
   })
 
   it('B-DRIVE-2: nothing starts before its intent is on disk', async () => {

@@ -20,7 +20,7 @@ import { checkOpen, kick } from './place.ts'
 export async function begin(place: Place, beginning: Beginning, input: Input, options: RunOptions): Promise<Result> {
   const result = await attended(place.worker, async (reader) => {
     const seq = await createWith(place, beginning, input, options)
-    return heed(place, reader, { input: seq, after: seq - 1, ...followedBy(options) }, options.signal)
+    return heed(place, reader, { input: seq, after: seq - 1, fresh: true, ...followedBy(options) }, options.signal)
   })
   return required(result, options.require)
 }

@@ -214,7 +214,7 @@ class MemoryStore implements Store {
     Object.assign(log, claimedFrom(log, now), ahead ? doubted(log, now) : null)
     this.#place(log, { worker, due: log.due, urgent: log.urgent })
     log.epoch += 1
-    return { epoch: log.epoch, until: claimant.until, failed }
+    return { epoch: log.epoch, seq: log.seq, until: claimant.until, failed }
   }
 
   async extend(worker: string, ttlMs: number): Promise<ReadonlyMap<string, number>> {

@@ -98,6 +98,11 @@ export async function takeDue(
     : sql.ask<TakenRow>('take among', TAKE_AMONG, [...values, named]))
   return rows.map(({ until, ttl, ...stored }) => {
     const row = rowOf(stored)
-    return { session: stored.id, row, claim: { epoch: row.epoch, until, failed: row.tries - 1 }, ttlMs: ttl }
+    return {
+      session: stored.id,
+      row,
+      claim: { epoch: row.epoch, seq: row.seq, until, failed: row.tries - 1 },
+      ttlMs: ttl,
+    }
   })
 }

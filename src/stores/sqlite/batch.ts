@@ -228,7 +228,7 @@ export class Batch implements View, Household {
       ...claimedFrom(row, this.now),
       ...(ahead ? doubted(row, this.now) : null),
     })
-    return { epoch, until, failed: row.tries }
+    return { epoch, seq: row.seq, until, failed: row.tries }
   }
 
   /** Also how a worker becomes known. */
