@@ -300,7 +300,6 @@ export class Link implements Sql {
 
   #send(wire: Wire, { name, text, values, timeoutMs }: Statement): Promise<Answer> {
     const { pooled, clock, hosts } = this.#set
-    const named = name === '' || pooled ? {} : { name }
     return new Promise<Answer>((resolve, reject) => {
       const silent = clock.timer(timeoutMs + SILENCE_MS, () => this.#drop(wire))
       const doubt = hosts.all.length > 1 ? clock.timer(DOUBT_MS, () => void this.look()) : null
@@ -319,7 +318,7 @@ export class Link implements Sql {
       wire.waiting.push(waiting)
       // By a callback, so that it has left the list when a notice about the next one comes in the same packet.
       wire.client.query(
-        { ...named, text, values: [...values] },
+        { name: pooled ? '' : name, text, values: [...values] },
         (error: Error | null, result?: pg.QueryResult<object>) => waiting.end(error, result),
       )
     })

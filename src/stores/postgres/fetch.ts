@@ -17,7 +17,7 @@ export type Wants = Needs & {
 }
 
 export function noWants(): Wants {
-  return { ...noNeeds(), workers: new Set(), held: new Set(), numbers: 0 }
+  return Object.assign(noNeeds(), { workers: new Set<string>(), held: new Set<string>(), numbers: 0 })
 }
 
 /** The present of a batch. */

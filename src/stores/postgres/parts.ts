@@ -99,7 +99,8 @@ export function statementOf(
   const text = known ?? textOf(parts, columns)
   const isNamed = known !== undefined || texts.size < NAMED_MAX
   if (isNamed) texts.set(name, text)
-  const values: SqlValue[] = columns.flat().map(([, , value]) => value)
+  const values: SqlValue[] = []
+  for (const own of columns) for (const each of own) values.push(each[2])
   values.push(parts.reduce((sum, { guards }) => sum + (guards ?? 0), 0))
   return [isNamed ? name : '', text, values]
 }
