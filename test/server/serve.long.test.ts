@@ -240,6 +240,24 @@ describe('the command line with --server', () => {
   })
 })
 
+describe('resume with --server', () => {
+  it('B-SERVE-96: tells a run that was stopped to go on, and refuses a session that had no run, as it does here', async () => {
+    await scriptedBy([{ calls: [{ tool: 'write', args: { path: 'a.txt', content: 'hello' } }] }, 'Done.', 'Done.'])
+    const one = await serving(stage)
+    const far = (...args: readonly string[]) => stage.terret('--server', one.url, ...args)
+    const session = await opened(one)
+    expect((await far('interrupt', session)).code).toBe(0)
+    await until(async () => expect((await logOf(one, session)).at(-1)?.type).toBe('run.settled'))
+    expect(await far('resume', session)).toMatchObject({ code: 0, out: 'Done.\n' })
+    expect((await logOf(one, session)).filter(({ type }) => type === 'run.started')).toHaveLength(2)
+    const unused = await opened(one, { body: {} })
+    const there = await far('resume', unused)
+    expect([there.code, there.err]).toEqual([9, expect.stringContaining('has had no run yet')])
+    expect(await stage.terret('resume', unused)).toEqual(there)
+    expect((await far('resume', unused, 'Now', 'go.')).out).toBe('Done.\n')
+  })
+})
+
 /** Those that take a session, with words after it that make sense. */
 const LINES: Readonly<Record<string, readonly string[]>> = {
   answer: ['1.0', 'Yes.'],

@@ -6,7 +6,8 @@ import { type Call, person } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { clientOf } from '../state/far.ts'
 import { allEvents, foldAll } from '../state/log.ts'
-import { inPlace, type Place, sessionOf, workplaceOf } from '../state/place.ts'
+import { inPlace, type Place, sessionOf, shortId, workplaceOf } from '../state/place.ts'
+import { typed } from '../present/print.ts'
 import { type Ear, setupOf, withHarness, work } from '../state/work.ts'
 import { isPlanned } from '../state/workflows.ts'
 
@@ -23,20 +24,24 @@ export async function resumeSession(place: Place, card: Card, call: Call, messag
   const { session: id, status, agent } = card
   if (status === 'terminated')
     throw new Refusal(EXIT.conflict, `Session ${id} is closed. \`terret fork ${id}\` goes on from it.`)
+  const said = message !== '' ? message : wasCutShort(card) ? goOnOf(card) : ''
+  if (said === '' && isUnused(card)) {
+    const go = typed(`run --continue --session ${shortId(id)} TASK`)
+    throw new Refusal(EXIT.conflict, `Session ${shortId(id)} has had no run yet. Give it something to do: ${go}`)
+  }
   const client = clientOf(place.store)
   if (client) {
     const { farSay } = await import('../remote/driven.ts')
-    return farSay(client.session(id), place, call, { task: message, after: card.seq })
+    return farSay(client.session(id), place, call, { task: said, after: card.seq })
   }
   const setup = await setupOf(place, await workplaceOf(place, id), call, agent)
   const drive = async (harness: Harness, ear: Ear): Promise<number> => {
     const session = harness.session(id)
     const { paused, held, run } = foldAll(await allEvents(place.store, id))
     if (paused || held) await session.steer([{ type: 'resume' }], { by: person(call) })
-    const said = message !== '' ? message : wasCutShort(card) ? goOnOf(card) : undefined
     const open = run?.turn?.open ?? []
     return work(call, { store: place.store, harness, setup, session, ear, agent, open, after: card.seq }, (deltas) =>
-      session.stream(said, { ...(said ? {} : { after: card.seq }), deltas }),
+      session.stream(said === '' ? undefined : said, { ...(said === '' ? { after: card.seq } : {}), deltas }),
     )
   }
   return withHarness(place, setup, call, drive, agent)
@@ -48,7 +53,12 @@ function goOnOf({ agent }: Card): string {
 }
 
 /** It is idle but not completed. A forked workflow is idle before its first run. */
-function wasCutShort({ status, outcome, due, agent }: Card): boolean {
-  const begun = outcome !== null || isPlanned(agent)
-  return status === 'idle' && due === null && begun && outcome !== 'completed'
+function wasCutShort(card: Card): boolean {
+  const { status, outcome, due } = card
+  return status === 'idle' && due === null && outcome !== 'completed' && !isUnused(card)
+}
+
+/** No message has come to it so far. */
+function isUnused({ status, outcome, due, agent }: Card): boolean {
+  return status === 'idle' && due === null && outcome === null && !isPlanned(agent)
 }
