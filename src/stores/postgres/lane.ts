@@ -2,11 +2,13 @@
 // remembered or fetched, without a lock, and written by one guarded statement. If the present has moved, it is fetched, planned and
 // written again; from the third time on under locks. What is written is batch.ts and write.ts.
 import { Fault } from '../../kernel/failure.ts'
+import type { Receipt, Write } from '../../ports/store.ts'
 import { Batch } from './batch.ts'
 import { fetch, nothingKnown, noWants, type Present, type Wants } from './fetch.ts'
 import type { Row, WorkerRow } from './rows.ts'
 import { steadyClock } from '../plan/clock.ts'
 import { isStoreId } from '../plan/id.ts'
+import { needsOf } from '../plan/needs.ts'
 import { ROOM } from './schema.ts'
 import { type LaneSql, type Sql, Stale, Unknown } from './sql.ts'
 import { Patience } from './trouble.ts'
@@ -19,6 +21,8 @@ type Act<T> = {
   readonly act: (batch: Batch) => T
   /** It may be planned on the rows this process remembers, without reading them: an owner's plain commit, or a claim of a free session. */
   readonly remembered?: boolean
+  /** Of the blobs that it brings. */
+  readonly blobBytes?: number
 }
 type Settled = { readonly done: () => void; readonly fail: (error: Error) => void }
 type Job = Settled & { readonly plan: Act<void> }
@@ -37,6 +41,8 @@ type LaneOptions = {
 }
 
 const GROUP_MAX = 256
+/** Nobody waits behind more than this, and no statement comes near the gigabyte that the database takes. */
+const GROUP_BLOB_BYTES_MAX = 64 * 2 ** 20
 const LOCKED_FROM = 3
 const TRIES_MAX = 12
 /** Lost answers are asked for again for so long. */
@@ -71,8 +77,8 @@ export class Lane {
       const act = (batch: Batch): void => {
         value = plan.act(batch)
       }
-      const { want, remembered = false } = plan
-      this.#push({ plan: { want, act, remembered }, done: () => resolve(value), fail: reject })
+      const { want, remembered = false, blobBytes = 0 } = plan
+      this.#push({ plan: { want, act, remembered, blobBytes }, done: () => resolve(value), fail: reject })
     })
   }
 
@@ -128,14 +134,24 @@ export class Lane {
           await this.#runAlone(first)
           continue
         }
-        const end = this.#queue.findIndex((job) => 'run' in job)
-        const group = this.#queue.splice(0, Math.min(GROUP_MAX, end < 0 ? GROUP_MAX : end)) as Job[]
-        await this.#run(group)
+        await this.#run(this.#group())
       }
     } finally {
       // In the same moment as the last look at the queue: what is asked after it finds nobody at work.
       this.#running = null
     }
+  }
+
+  /** Takes the next jobs that are written together. */
+  #group(): readonly Job[] {
+    let [count, bytes] = [0, 0]
+    for (const job of this.#queue) {
+      if ('run' in job || count === GROUP_MAX) break
+      bytes += job.plan.blobBytes ?? 0
+      if (count > 0 && bytes > GROUP_BLOB_BYTES_MAX) break
+      count += 1
+    }
+    return this.#queue.splice(0, count) as Job[]
   }
 
   async #runAlone({ run, done, fail }: Alone): Promise<void> {
@@ -332,6 +348,16 @@ type Planned = {
   readonly refused: ReadonlyMap<Job, Fault>
   /** The job whose plan failed with what is no refusal. */
   readonly spoiled: { readonly job: Job; readonly error: Error } | null
+}
+
+export function commitOf(writes: readonly Write[]): Act<readonly Receipt[]> {
+  const blobs = writes.flatMap((write) => write.blobs ?? [])
+  return {
+    want: (wants) => void needsOf(writes, wants),
+    act: (batch) => batch.commit(writes),
+    remembered: true,
+    blobBytes: blobs.reduce((sum, { data }) => sum + data.byteLength, 0),
+  }
 }
 
 function wantsOf(jobs: readonly Job[]): Wants {

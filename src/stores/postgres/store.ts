@@ -26,14 +26,13 @@ import type { Clock } from '../../ports/system.ts'
 import { checkCount } from '../plan/count.ts'
 import { checkId } from '../plan/id.ts'
 import { Listeners } from '../plan/listeners.ts'
-import { needsOf } from '../plan/needs.ts'
 import { CLOCK_SLACK_MS, isAhead } from '../plan/plan.ts'
 import { checkQuery, queryOf } from '../plan/query.ts'
 import type { Ends } from '../plan/removal.ts'
 import type { Batch } from './batch.ts'
 import { ServerClock } from './clock.ts'
 import { Lag } from './lag.ts'
-import { Lane } from './lane.ts'
+import { commitOf, Lane } from './lane.ts'
 import { migrate } from './migrate.ts'
 import { readPage } from './pages.ts'
 import {
@@ -166,8 +165,7 @@ export class PostgresStore implements Store {
   }
 
   commit(writes: readonly Write[]): Promise<readonly Receipt[]> {
-    const act = (batch: Batch): readonly Receipt[] => batch.commit(writes)
-    return this.#write(() => this.#lane.submit({ want: (wants) => void needsOf(writes, wants), act, remembered: true }))
+    return this.#write(() => this.#lane.submit(commitOf(writes)))
   }
 
   async read(session: string, after: number, limit = Number.MAX_SAFE_INTEGER, bytesMax?: number): Promise<Page> {

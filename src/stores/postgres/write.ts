@@ -1,6 +1,7 @@
 // The one statement that writes a batch, if everything it was planned on is still so: else nothing is written (22012, a Stale).
 // Its parts follow from what the batch holds; few batches have more than three. Rows are locked in this order: sessions, workers,
 // accounts, holds. It decides nothing: batch.ts has.
+import { Fault } from '../../kernel/failure.ts'
 import type { Card } from '../../ports/store.ts'
 import { crc32 } from '../plan/checksum.ts'
 import { findable } from '../plan/facts.ts'
@@ -15,9 +16,17 @@ import type { Sql } from './sql.ts'
 /** The end of a log as this process wrote it last. */
 export type Witness = { readonly session: string; readonly n: number; readonly seq: number; readonly sum: number }
 
+/** A server takes messages of less than a gigabyte, and ends the connection over a larger one. */
+const STATEMENT_BYTES_MAX = 1_000_000_000
+const TOO_LARGE =
+  'A commit of over 1 GB cannot be written to Postgres: its messages end there. Use smaller files, or fewer at once.'
+
 /** Returns the time of the database. With a witness nothing is written to a database that does not know it: an older copy. */
 export async function write(sql: Sql, batch: Batch, witness: Witness | null): Promise<number> {
-  const [row] = await sql.ask<{ now: number }>(...statementOf(partsOf(batch, witness)))
+  const [name, text, values] = statementOf(partsOf(batch, witness))
+  const bytes = values.reduce<number>((sum, value) => sum + (value instanceof Uint8Array ? value.byteLength : 0), 0)
+  if (bytes > STATEMENT_BYTES_MAX) throw new Fault('invalid_input', TOO_LARGE)
+  const [row] = await sql.ask<{ now: number }>(name, text, values)
   return row?.now ?? 0
 }
 
