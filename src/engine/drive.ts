@@ -19,11 +19,11 @@ export async function drive(job: Job, stopSignal: StopSignal): Promise<Ended> {
   const bell = new Bell(job.clock)
   const flights = new Flights(job.flights, bell.ring)
   let stale = false
-  const unwatch = store.watch(cache.id, (news) => {
-    if (news !== null && news.every((event) => event.epoch !== 0)) return
-    stale = true
-    bell.ring()
-  })
+  const notice: Parameters<typeof store.watch>[1] = (news) => {
+    stale ||= news === null || news.some((event) => event.epoch === 0)
+    if (stale) bell.ring()
+  }
+  const unwatch = store.watch(cache.id, notice, 'inbox')
   stopSignal.ring = bell.ring
   try {
     for (;;) {

@@ -1,6 +1,8 @@
 // Names and hints that no honest caller would give: refused before any SQL, and harmless to what is asked beside them.
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { Harness, scripted } from '../../src/index.ts'
 import type { Write } from '../../src/ports/store.ts'
+import { PostgresStore } from '../../src/stores/postgres/store.ts'
 import {
   admit,
   begin,
@@ -15,7 +17,7 @@ import {
   seqs,
   TTL,
 } from '../contract/fixture.ts'
-import { newSchema, openPostgres } from './opened.ts'
+import { connections, newSchema, openPostgres } from './opened.ts'
 import { noPostgres } from './server.ts'
 
 const BAD = ['', 'a\0b', '\ud800', 'x'.repeat(513)] as const
@@ -102,6 +104,37 @@ describe.skipIf(noPostgres)('names that the database cannot hold', () => {
     // What stands in the log itself may be anything.
     expect(await outcome(admit(store, 's', message('m', 'a\0b \ud800')))).toBe('ok')
     expect((await store.read('s', owner.seq)).events).toMatchObject([{ parts: [{ text: 'a\0b \ud800' }] }])
+  })
+
+  it('B-PGNET-30: whoever drives a session or waits for what is due follows nobody; all other watchers do, until they leave', async () => {
+    let followers = 0
+    const follow = (): (() => void) => {
+      followers += 1
+      return () => void (followers -= 1)
+    }
+    const hints = { start: async () => {}, stop: () => {}, tell: () => {}, close: async () => {}, follow }
+    const store = new PostgresStore(await connections(), { schema: newSchema(), hints: () => hints })
+    onTestFinished(() => store.close())
+    const leave = [store.watchDue(() => {}), store.watch('s', () => {}, 'inbox')]
+    expect(followers).toBe(0)
+    const driving: number[] = []
+    const model = scripted(() => {
+      driving.push(followers)
+      return 'done'
+    })
+    const harness = new Harness({ model, store, drives: false })
+    const session = await harness.open()
+    await session.send('Go.')
+    const driver = new Harness({ model, store })
+    await driver.wake(session.id)
+    expect(driving).toEqual([0])
+    await driver.close()
+    leave.push(store.watch('s', () => {}))
+    expect(followers).toBe(1)
+    leave.push(store.watchCards(() => {}))
+    expect(followers).toBe(2)
+    for (const each of leave) each()
+    expect(followers).toBe(0)
   })
 
   it('B-PG-16: a hint that is wrong, forged or of nobody known is harmless: the next comparison tells what is so', async () => {

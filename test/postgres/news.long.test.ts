@@ -61,6 +61,38 @@ describe.skipIf(noPostgres)('hints', () => {
     expect(two.heard).toHaveLength(1)
   })
 
+  it('B-PGNET-30: say that sessions only grew while somebody follows, and that somebody is due or a session gone always', async () => {
+    const { url } = await database()
+    const [one, two] = await Promise.all([open({ url }), open({ url })])
+    const said = (): readonly string[] => two.heard.flatMap(({ sessions }) => [...(sessions?.keys() ?? [])])
+    // Nobody has said anything so far.
+    one.news.tell(at(['early', 1]), false)
+    await until(() => expect(said()).toContain('early'))
+    await new Promise((resolve) => setTimeout(resolve, 5_200))
+    one.news.tell(at(['unheard', 1]), false)
+    one.news.tell(at(['asked', 1]), true)
+    await until(() => expect(said()).toContain('asked'))
+    one.news.tell(at(['gone', 0]), false)
+    await until(() => expect(said()).toContain('gone'))
+    const leave = two.news.follow()
+    for (let n = 1; !said().includes('followed'); n++) {
+      one.news.tell(at(['followed', n]), false)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    // It is said again and again, for as long as somebody follows.
+    await new Promise((resolve) => setTimeout(resolve, 6_000))
+    one.news.tell(at(['later', 1]), false)
+    await until(() => expect(said()).toContain('later'))
+    leave()
+    leave()
+    await new Promise((resolve) => setTimeout(resolve, 7_500))
+    one.news.tell(at(['after', 1]), false)
+    one.news.tell(at(['last', 1]), true)
+    await until(() => expect(said()).toContain('last'))
+    expect(said()).not.toContain('unheard')
+    expect(said()).not.toContain('after')
+  })
+
   it('B-PGNET-12: that a commit of this process has overtaken are passed over, but not that a session is gone', async () => {
     const place = await database()
     const one = await open({ url: place.url }, LOOKLESS)

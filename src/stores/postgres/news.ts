@@ -1,6 +1,7 @@
 // Hints between the processes of a store: after a commit, who made it, which sessions stand at which seq now, and whether somebody is
-// due. A hint only says "look": it may be lost, late, doubled or forged, and a look each second finds what no hint said. What is
-// new, and who is told of it, is the store's.
+// due. That sessions only grew is said while some process follows what others write: every hint wakes every process that listens. A
+// hint only says "look": it may be lost, late, doubled or forged, and a look each second finds what no hint said. What is new, and
+// who is told of it, is the store's.
 import type { Clock } from '../../ports/system.ts'
 import { steadyClock } from '../plan/clock.ts'
 import type { Connections } from './connect.ts'
@@ -14,6 +15,11 @@ const GATHER_MS = 10
 /** How long it listens on after the last watcher, so runs that follow each other do not start listening each time. */
 const LINGER_MS = 1_000
 const LOOKS_PER_HOSTS = 5
+/** Whoever follows says so again with every second look. Whoever has not heard it for `FOLLOWED_MS` says only what is due. */
+const LOOKS_PER_FOLLOW = 2
+const FOLLOWED_MS = 5_000
+/** After it was said that somebody follows: what was written before others heard it is looked for then. */
+const FOLLOWED_AFTER_MS = 50
 /** A notification of 8,000 bytes is refused. */
 export const HINT_BYTES_MAX = 7_500
 /** Without what is said beside the sessions. */
@@ -37,9 +43,10 @@ export type NewsOptions = {
   readonly lag?: Lag
 }
 
-/** `on`: when the first of it was committed, by the store's clock. */
+/** `on`: when the first of it was committed, by the store's clock. `follows`: it wants to hear how far sessions go. */
 type Hint = {
   readonly by: string
+  readonly follows: boolean
   readonly on: number | null
   readonly due: boolean
   readonly at: readonly (readonly [string, number])[] | null
@@ -64,6 +71,10 @@ export class News {
   #cancel: (() => void) | null = null
   #looks = 0
   #delivering = false
+  /** How many follow here, when that was last said, and until when others are taken to. */
+  #followers = 0
+  #saidAt = Number.NEGATIVE_INFINITY
+  #followedUntil = Number.POSITIVE_INFINITY
 
   constructor(options: NewsOptions) {
     this.#options = options
@@ -77,7 +88,11 @@ export class News {
     this.#schedule()
     const { ear, channel } = this.#options
     if (!ear) return
-    this.#notBack = ear.whenBack(() => this.#gather(null, true))
+    this.#notBack = ear.whenBack(() => {
+      this.#assume()
+      this.#gather(null, true)
+    })
+    this.#assume()
     this.#unlisten = ear.listen(channel, (text) => this.#hear(text))
     await this.#unlisten
   }
@@ -86,6 +101,35 @@ export class News {
   stop(): void {
     this.#cancelEnd()
     this.#cancelEnd = steadyClock.timer(LINGER_MS, () => this.#end())
+  }
+
+  /** Others are told how far sessions go, and whoever tells it hears that somebody follows. */
+  follow(): () => void {
+    this.#followers += 1
+    if (steadyClock.now() - this.#saidAt >= LOOK_EVERY_MS * LOOKS_PER_FOLLOW)
+      void this.#sayFollows().then(() => steadyClock.timer(FOLLOWED_AFTER_MS, () => this.#gather(null, false)))
+    let left = false
+    return () => {
+      if (!left) this.#followers -= 1
+      left = true
+    }
+  }
+
+  async #sayFollows(): Promise<void> {
+    const { hints, id: by } = this.#options.connections
+    if (!hints || this.#closed) return
+    this.#saidAt = steadyClock.now()
+    await this.#notify([textOf({ by, on: null, due: false, follows: true, at: [] })])
+  }
+
+  /** As long as nothing is known of the others: that some follow. */
+  #assume(): void {
+    this.#followedUntil = steadyClock.now() + FOLLOWED_MS
+  }
+
+  /** One that hears nothing cannot know. */
+  get #isFollowed(): boolean {
+    return !this.#started || !this.#options.ear || steadyClock.now() < this.#followedUntil
   }
 
   #end(): void {
@@ -100,8 +144,9 @@ export class News {
   /** After a commit of this process. What is told while a hint is under way is the next hint. Seq 0: it was removed. */
   tell(grown: ReadonlyMap<string, number>, due: boolean): void {
     const { hints } = this.#options.connections
+    const isSaid = hints && (due || this.#isFollowed || [...grown.values()].includes(0))
     for (const [session, seq] of grown) {
-      if (hints) this.#grown.set(session, seq)
+      if (isSaid) this.#grown.set(session, seq)
       this.#told.delete(session)
       if (seq > 0) this.#told.set(session, seq)
     }
@@ -109,7 +154,7 @@ export class News {
       if (this.#told.size <= TOLD_MAX) break
       this.#told.delete(session)
     }
-    if (!hints) return
+    if (!isSaid) return
     this.#due ||= due
     this.#since ??= this.#options.lag?.now() ?? null
     this.#sending ??= this.#send()
@@ -126,19 +171,22 @@ export class News {
   }
 
   async #send(): Promise<void> {
-    const { connections, clock, channel } = this.#options
     // After what the caller tells in the same round.
     await Promise.resolve()
     while (this.#grown.size > 0 || this.#due) {
-      const hints = this.#hints()
-      const patience = new Patience(clock, 0)
-      await connections.reader
-        .ask('terret_hint', 'select pg_notify($1, hint) from unnest($2::text[]) hint', [channel, hints], { patience })
-        // The look of each second finds what this one would have said.
-        .catch(() => {})
+      await this.#notify(this.#hints())
       if (!this.#due && !this.#closed) await this.#pause()
     }
     this.#sending = null
+  }
+
+  /** The look of each second finds what a lost one would have said. */
+  async #notify(hints: readonly string[]): Promise<void> {
+    const { connections, clock, channel } = this.#options
+    const patience = new Patience(clock, 0)
+    await connections.reader
+      .ask('terret_hint', 'select pg_notify($1, hint) from unnest($2::text[]) hint', [channel, hints], { patience })
+      .catch(() => {})
   }
 
   /** `GATHER_MS`, or until `#sendNow`. */
@@ -172,12 +220,14 @@ export class News {
     this.#grown = new Map()
     this.#due = false
     this.#since = null
-    return all ? [textOf({ by, on, due, at: null })] : rooms.map((at) => textOf({ by, on, due, at }))
+    const about = { by, on, due, follows: false }
+    return all ? [textOf({ ...about, at: null })] : rooms.map((at) => textOf({ ...about, at }))
   }
 
   #hear(text: string): void {
     const hint = hintOf(text)
     if (hint === null || hint.by === this.#options.connections.id) return
+    if (hint.follows) return this.#assume()
     if (hint.on !== null && this.#started) this.#options.lag?.hear(hint.on)
     // What this process committed is newer, unless the session is gone.
     const newer = hint.at?.filter(([session, seq]) => seq === 0 || seq > (this.#told.get(session) ?? 0))
@@ -217,14 +267,16 @@ export class News {
     this.#looks += 1
     // With several hosts another one may be the primary by now, while the old one still answers.
     if (this.#looks % LOOKS_PER_HOSTS === 0) void this.#options.connections.lane.look()
+    if (this.#looks % LOOKS_PER_FOLLOW === 0 && this.#followers > 0) void this.#sayFollows()
     this.#gather(null, false)
     this.#schedule()
   }
 }
 
-function textOf({ by, on, due, at }: Hint): string {
+function textOf({ by, on, due, follows, at }: Hint): string {
   return JSON.stringify({
     by,
+    ...(follows ? { follows } : {}),
     ...(on === null ? {} : { on }),
     ...(due ? { due } : {}),
     ...(at === null ? { all: true } : { at }),
@@ -236,7 +288,8 @@ function hintOf(text: string): Hint | null {
   try {
     const read = JSON.parse(text) as Readonly<Record<string, unknown>> | null
     if (typeof read?.['by'] !== 'string') return null
-    const about = { by: read['by'], on: typeof read['on'] === 'number' ? read['on'] : null, due: read['due'] === true }
+    const on = typeof read['on'] === 'number' ? read['on'] : null
+    const about = { by: read['by'], on, due: read['due'] === true, follows: read['follows'] === true }
     if (read['all'] === true) return { ...about, at: null }
     if (!Array.isArray(read['at'])) return null
     return { ...about, at: read['at'].filter((entry) => isEntry(entry)) }

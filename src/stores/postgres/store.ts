@@ -61,7 +61,7 @@ import { type FreedRooms, freeRooms } from './rooms.ts'
 import { hourOf } from './rows.ts'
 import { keepSnapshots, readSnapshot } from './snapshots.ts'
 import type { Connections, LaneSql, Sql } from './sql.ts'
-import { takeDue } from './take.ts'
+import { PAST_WORKERS, takeDue } from './take.ts'
 import { inSchema, laneInSchema, SCHEMA_DEFAULT } from './texts.ts'
 
 /** How processes tell each other of their commits: news.ts. Hints may be lost, late, doubled or forged. */
@@ -69,6 +69,8 @@ export interface Hints {
   /** For as long as somebody watches. */
   start(): Promise<void>
   stop(): void
+  /** From now on others say how far sessions go. Returns its end. */
+  follow(): () => void
   /** After a commit: how far these sessions go now (0: removed), and whether one may have become due. */
   tell(grown: ReadonlyMap<string, number>, due: boolean): void
   close(): Promise<void>
@@ -195,28 +197,30 @@ export class PostgresStore implements Store {
     return this.#write(() => this.#lane.alone(() => keepSnapshots(this.#sql, session, snapshots)))
   }
 
-  watch(session: string, listener: (news: readonly Event[] | null) => void): () => void {
+  watch(session: string, listener: (news: readonly Event[] | null) => void, only?: 'inbox'): () => void {
     const isFirst = !this.#listeners.watches(session)
     const remove = this.#listeners.addSession(session, listener)
     if (isFirst) this.#told.delete(session)
     if (isFirst && this.#opening !== null && this.#closing === null) this.#learn(session)
-    return this.#listening(remove)
+    return this.#listening(remove, only !== 'inbox')
   }
 
   watchDue(listener: () => void): () => void {
-    return this.#listening(this.#listeners.addDue(listener))
+    return this.#listening(this.#listeners.addDue(listener), false)
   }
 
   watchCards(listener: (session: string) => void): () => void {
     if (!this.#listeners.hasCards) this.#cardsAt = this.now()
-    return this.#listening(this.#listeners.addCards(listener))
+    return this.#listening(this.#listeners.addCards(listener), true)
   }
 
-  /** Hints are listened for while somebody watches. */
-  #listening(remove: () => void): () => void {
+  /** Hints are listened for while somebody watches, and asked for while somebody follows what others write. */
+  #listening(remove: () => void, follows: boolean): () => void {
     if (this.#closing === null) this.#hints?.start().catch(() => {})
+    const leave = follows && this.#closing === null ? this.#hints?.follow() : null
     return () => {
       remove()
+      leave?.()
       if (this.#listeners.empty) this.#hints?.stop()
     }
   }
@@ -494,4 +498,3 @@ export class PostgresStore implements Store {
 
 /** So often the clock is read when the store is opened: the quickest answer tells it best. */
 const CLOCK_ASKED = 3
-const PAST_WORKERS = `update ~workers set until = $1::float8 where until - ttl > $1::float8 + ${CLOCK_SLACK_MS}`

@@ -106,3 +106,6 @@ export async function takeDue(
     }
   })
 }
+
+/** Leases that end later than their time allows: they were taken by a clock that was ahead. */
+export const PAST_WORKERS = `update ~workers set until = $1::float8 where until - ttl > $1::float8 + ${CLOCK_SLACK_MS}`
