@@ -246,6 +246,10 @@ describe('resume with --server', () => {
     const one = await serving(stage)
     const far = (...args: readonly string[]) => stage.terret('--server', one.url, ...args)
     const session = await opened(one)
+    await until(async () => {
+      const { card } = await one.json<SessionAnswer>('GET', `/v1/sessions/${session}`)
+      expect(card.status).toBe('requires_action')
+    })
     expect((await far('interrupt', session)).code).toBe(0)
     await until(async () => expect((await logOf(one, session)).at(-1)?.type).toBe('run.settled'))
     expect(await far('resume', session)).toMatchObject({ code: 0, out: 'Done.\n' })

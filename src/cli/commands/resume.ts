@@ -53,12 +53,12 @@ function goOnOf({ agent }: Card): string {
 }
 
 /** It is idle but not completed. A forked workflow is idle before its first run. */
-function wasCutShort(card: Card): boolean {
-  const { status, outcome, due } = card
-  return status === 'idle' && due === null && outcome !== 'completed' && !isUnused(card)
+function wasCutShort({ status, outcome, due, agent }: Card): boolean {
+  const begun = outcome !== null || isPlanned(agent)
+  return status === 'idle' && due === null && begun && outcome !== 'completed'
 }
 
-/** No message has come to it so far. */
-function isUnused({ status, outcome, due, agent }: Card): boolean {
-  return status === 'idle' && due === null && outcome === null && !isPlanned(agent)
+/** It waits for nothing, and never had a run. One in trouble has a message that no worker tries any more. */
+function isUnused({ status, outcome, due, agent, trouble, held }: Card): boolean {
+  return status === 'idle' && due === null && outcome === null && !isPlanned(agent) && !trouble && !held
 }
