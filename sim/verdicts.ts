@@ -136,12 +136,12 @@ export class Verdicts {
     const held = e.status === 'denied' && HELD_BACK.includes(error_type ?? '')
     if (held) {
       this.tally.cancelled += 1
-      // A call whose arguments do not fit is asked about before it has a key.
+      // A call whose arguments do not fit is asked about before it has a key, by whoever writes the reply. The next worker may be the
+      // one that writes its result.
       const { id, gate } = call.proposal
       const unfit = gate?.type === 'refuse'
-      const all = hooksOf(plan, call.proposal).flatMap((hook) =>
-        this.#said(session, unfit ? id : e.call, hook, e.epoch),
-      )
+      const [key, epoch] = unfit ? [id, call.epoch] : [e.call, e.epoch]
+      const all = hooksOf(plan, call.proposal).flatMap((hook) => this.#said(session, key, hook, epoch))
       // It must answer within the time of the request, which a seed makes short.
       const late = unfit && all.length > 0 && typeof e.content === 'string' && e.content.includes(LATE_WORD)
       if (!all.includes('cancel') && !late) fail('V5 a call was held back by no hook')

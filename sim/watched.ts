@@ -11,6 +11,8 @@ export type Of<T extends Event['type']> = Extract<Event, { type: T }>
 export type CallRecord = {
   proposal: Proposal
   readonly turn: number
+  /** Of its reply. */
+  readonly epoch: number
   readonly runnable: boolean
   decision: boolean | null
   intents: number
@@ -124,7 +126,7 @@ export function record(e: Of<'agent.message'>, proposal: Proposal, over: boolean
     foreign,
     again: false,
   }
-  return { proposal, turn: e.seq, runnable, ...counts }
+  return { proposal, turn: e.seq, epoch: e.epoch, runnable, ...counts }
 }
 
 /** An interrupt came in this run, and the run has not settled yet. */
