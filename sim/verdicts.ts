@@ -136,8 +136,8 @@ export class Verdicts {
     const held = e.status === 'denied' && HELD_BACK.includes(error_type ?? '')
     if (held) {
       this.tally.cancelled += 1
-      // A call whose arguments do not fit is asked about before it has a key, by whoever writes the reply. The next worker may be the
-      // one that writes its result.
+      // Hooks are asked about a call with unfit arguments while its reply is written, before the call has a key. If that worker is
+      // lost then, the next one writes the result: so the epoch is the reply's.
       const { id, gate } = call.proposal
       const unfit = gate?.type === 'refuse'
       const [key, epoch] = unfit ? [id, call.epoch] : [e.call, e.epoch]

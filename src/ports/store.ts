@@ -209,8 +209,8 @@ export interface Store {
   keep(session: string, snapshots: readonly (Snapshot & { readonly at: number })[]): Promise<void>
   /**
    * Called after each commit that grew the session, by this process (with the events) or by another (with null). News of others, here and
-   * in the two below, may be late or spurious, and is never missing for more than a second. `inbox`: what its owner writes need not be
-   * told, as whoever drives it is the owner.
+   * in the two below, may be late or spurious, and is never missing for more than a second. `inbox` is for
+   * the session's driver: it need not be told what it wrote itself.
    */
   watch(session: string, listener: (news: readonly Event[] | null) => void, only?: 'inbox'): () => void
   /** Called with each session whose card may have changed, or that was removed, by this process or by another. May tell one that has not. */

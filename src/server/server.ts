@@ -164,7 +164,7 @@ class Desk implements ServerState {
       return this.#options.tokens.principalOf(token)
     } catch (error) {
       if (!(error instanceof Fault)) throw error
-      // Nobody is known before the token is: the path of the file goes to the server's own output, not into the answer.
+      // The caller has not shown a valid token yet. So the file's path goes to the server's own output, not into the answer.
       this.report('tokens', error)
       throw new Refused(503, 'io_error', 'The tokens of this server cannot be used now. Its own output says why.', 5)
     }

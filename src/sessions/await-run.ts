@@ -20,7 +20,7 @@ export type Followed = {
   /** The message whose run is followed; null for the last run. */
   readonly input: number | null
   readonly after: number
-  /** The session was made for this message, just now: nobody has answered it yet. */
+  /** The session was just made for this message: its run need not wait until the log is read. */
   readonly fresh?: true
   readonly raw?: boolean
   /** Also wait for a try that is far off. Without it, a wait longer than the worker's `lingerMs` and its jitter is `sleeping`. */
@@ -70,13 +70,13 @@ export async function follow(place: Place, reader: Reader, followed: Followed): 
   }
   gone?.addEventListener('abort', leave, { once: true })
   try {
-    // What is there is read meanwhile, if the run need not wait for it. A failure comes again when it is caught up with.
+    // A failure to read is met again by the next `catchUp`.
     const caughtUp = follower.catchUp()
     if (fresh) caughtUp.catch(() => {})
     else await caughtUp
     for (;;) {
       const looked = await settle(worker, store, id, clock)
-      // What comes after the run that was asked for is nothing to its result.
+      // Events after the end of the run that was asked for do not change its result.
       if (see || input === null || !collector.outcome) await follower.catchUp()
       const retryMs = collector.outcome ? null : retryWait(looked, place, followed)
       const over = (looked.type === 'rested' && retryMs === null) || looked.type === 'stopped' || gone?.aborted

@@ -41,7 +41,7 @@ type LaneOptions = {
 }
 
 const GROUP_MAX = 256
-/** Nobody waits behind more than this, and no statement comes near the gigabyte that the database takes. */
+/** Keeps a statement far below the gigabyte that Postgres accepts, and the commits behind it from waiting long. */
 const GROUP_BLOB_BYTES_MAX = 64 * 2 ** 20
 const LOCKED_FROM = 3
 const TRIES_MAX = 12

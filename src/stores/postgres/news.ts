@@ -15,10 +15,10 @@ const GATHER_MS = 10
 /** How long it listens on after the last watcher, so runs that follow each other do not start listening each time. */
 const LINGER_MS = 1_000
 const LOOKS_PER_HOSTS = 5
-/** Whoever follows says so again with every second look. Whoever has not heard it for `FOLLOWED_MS` says only what is due. */
+/** A process that follows announces it at every second look. Others send hints of growth until `FOLLOWED_MS` after the last announcement. */
 const LOOKS_PER_FOLLOW = 2
 const FOLLOWED_MS = 5_000
-/** After it was said that somebody follows: what was written before others heard it is looked for then. */
+/** So long after the first announcement it compares everything: commits made before others heard of it sent no hint. */
 const FOLLOWED_AFTER_MS = 50
 /** A notification of 8,000 bytes is refused. */
 export const HINT_BYTES_MAX = 7_500
@@ -71,9 +71,9 @@ export class News {
   #cancel: (() => void) | null = null
   #looks = 0
   #delivering = false
-  /** How many follow here, when that was last said, and until when others are taken to. */
+  /** How many follow in this process, when it last announced that, and until when others are assumed to follow. */
   #followers = 0
-  #saidAt = Number.NEGATIVE_INFINITY
+  #announcedAt = Number.NEGATIVE_INFINITY
   #followedUntil = Number.POSITIVE_INFINITY
 
   constructor(options: NewsOptions) {
@@ -89,10 +89,10 @@ export class News {
     const { ear, channel } = this.#options
     if (!ear) return
     this.#notBack = ear.whenBack(() => {
-      this.#assume()
+      this.#assumeFollowed()
       this.#gather(null, true)
     })
-    this.#assume()
+    this.#assumeFollowed()
     this.#unlisten = ear.listen(channel, (text) => this.#hear(text))
     await this.#unlisten
   }
@@ -103,11 +103,11 @@ export class News {
     this.#cancelEnd = steadyClock.timer(LINGER_MS, () => this.#end())
   }
 
-  /** Others are told how far sessions go, and whoever tells it hears that somebody follows. */
+  /** From now on other processes say how far sessions go. Returns its end. */
   follow(): () => void {
     this.#followers += 1
-    if (steadyClock.now() - this.#saidAt >= LOOK_EVERY_MS * LOOKS_PER_FOLLOW)
-      void this.#sayFollows().then(() => steadyClock.timer(FOLLOWED_AFTER_MS, () => this.#gather(null, false)))
+    if (steadyClock.now() - this.#announcedAt >= LOOK_EVERY_MS * LOOKS_PER_FOLLOW)
+      void this.#announce().then(() => steadyClock.timer(FOLLOWED_AFTER_MS, () => this.#gather(null, false)))
     let left = false
     return () => {
       if (!left) this.#followers -= 1
@@ -115,19 +115,20 @@ export class News {
     }
   }
 
-  async #sayFollows(): Promise<void> {
+  async #announce(): Promise<void> {
     const { hints, id: by } = this.#options.connections
-    if (!hints || this.#closed) return
-    this.#saidAt = steadyClock.now()
+    // Before the store is open it has no id, and would take its own announcement for another's: the next look announces.
+    if (!hints || this.#closed || by === '') return
+    this.#announcedAt = steadyClock.now()
     await this.#notify([textOf({ by, on: null, due: false, follows: true, at: [] })])
   }
 
-  /** As long as nothing is known of the others: that some follow. */
-  #assume(): void {
+  /** Also when nothing is known of the others: after a start, or a lost connection. */
+  #assumeFollowed(): void {
     this.#followedUntil = steadyClock.now() + FOLLOWED_MS
   }
 
-  /** One that hears nothing cannot know. */
+  /** A process that does not listen cannot know, and sends everything. */
   get #isFollowed(): boolean {
     return !this.#started || !this.#options.ear || steadyClock.now() < this.#followedUntil
   }
@@ -144,9 +145,9 @@ export class News {
   /** After a commit of this process. What is told while a hint is under way is the next hint. Seq 0: it was removed. */
   tell(grown: ReadonlyMap<string, number>, due: boolean): void {
     const { hints } = this.#options.connections
-    const isSaid = hints && (due || this.#isFollowed || [...grown.values()].includes(0))
+    const isSent = hints && (due || this.#isFollowed || [...grown.values()].includes(0))
     for (const [session, seq] of grown) {
-      if (isSaid) this.#grown.set(session, seq)
+      if (isSent) this.#grown.set(session, seq)
       this.#told.delete(session)
       if (seq > 0) this.#told.set(session, seq)
     }
@@ -154,7 +155,7 @@ export class News {
       if (this.#told.size <= TOLD_MAX) break
       this.#told.delete(session)
     }
-    if (!isSaid) return
+    if (!isSent) return
     this.#due ||= due
     this.#since ??= this.#options.lag?.now() ?? null
     this.#sending ??= this.#send()
@@ -227,7 +228,7 @@ export class News {
   #hear(text: string): void {
     const hint = hintOf(text)
     if (hint === null || hint.by === this.#options.connections.id) return
-    if (hint.follows) return this.#assume()
+    if (hint.follows) return this.#assumeFollowed()
     if (hint.on !== null && this.#started) this.#options.lag?.hear(hint.on)
     // What this process committed is newer, unless the session is gone.
     const newer = hint.at?.filter(([session, seq]) => seq === 0 || seq > (this.#told.get(session) ?? 0))
@@ -267,7 +268,7 @@ export class News {
     this.#looks += 1
     // With several hosts another one may be the primary by now, while the old one still answers.
     if (this.#looks % LOOKS_PER_HOSTS === 0) void this.#options.connections.lane.look()
-    if (this.#looks % LOOKS_PER_FOLLOW === 0 && this.#followers > 0) void this.#sayFollows()
+    if (this.#looks % LOOKS_PER_FOLLOW === 0 && this.#followers > 0) void this.#announce()
     this.#gather(null, false)
     this.#schedule()
   }
