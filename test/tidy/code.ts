@@ -1,7 +1,6 @@
 // Rules about the text and syntax of one file: lengths, names, banned words and banned globals.
 // It does not compare files with each other: imports.ts and records.ts do.
 import {
-  countLines,
   importsOf,
   lineAt,
   type Node,
@@ -16,16 +15,9 @@ import {
 } from './source.ts'
 
 const functionLinesMax = 70
-const fileLinesMax = 500
 
 export function unparsable(files: readonly SourceFile[]): readonly Violation[] {
   return files.flatMap((file) => file.errors.map((error) => violation(file, 0, error)))
-}
-
-export function longFiles(files: readonly TextFile[]): readonly Violation[] {
-  return files
-    .filter((file) => countLines(file.text) > fileLinesMax)
-    .map((file) => violation(file, 0, `has ${countLines(file.text)} lines, more than ${fileLinesMax}`))
 }
 
 /** A suite is a list of tests, not a procedure: the tests declared inside a function do not count as its lines. */

@@ -98,11 +98,6 @@ export function lineAt(text: string, offset: number): number {
   return line
 }
 
-export function countLines(text: string): number {
-  const lines = text.split('\n').length
-  return text.endsWith('\n') ? lines - 1 : lines
-}
-
 export function violation(file: TextFile, offset: number, message: string): Violation {
   return `${file.path}:${lineAt(file.text, offset)} ${message}`
 }
