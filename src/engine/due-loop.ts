@@ -166,7 +166,11 @@ export class DueLoop {
         if (until !== null && this.#looks < looksMax) await this.#bell.wait(until)
       } catch (error) {
         if (error instanceof Fault && error.code === 'store_closed') this.#stopped = true
-        else {
+        else if (error instanceof Fault && error.code === 'store_replaced') {
+          // What this process knows is not what the store has: only a new process can go on.
+          await Promise.all(this.#looking.values())
+          throw error
+        } else {
           report(error)
           await this.#bell.wait(this.#clock.now() + TROUBLE_MS)
         }

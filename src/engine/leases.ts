@@ -73,12 +73,14 @@ export class Leases {
     this.#extending = true
     const { store, clock, worker, leaseMs } = this.#options
     const begun = clock.now()
+    // A claim that is answered while the heartbeat is under way may be missing in what the heartbeat found.
+    const before = new Map([...this.#options.driven].map(([session, { epoch }]) => [session, epoch]))
     store
       .extend(worker, leaseMs)
       .then((held) => {
         this.#full = false
         this.renew(begun + leaseMs)
-        this.#lose((session, epoch) => epoch !== 0 && held.get(session) !== epoch)
+        this.#lose((session, epoch) => epoch !== 0 && before.get(session) === epoch && held.get(session) !== epoch)
         this.#giveBack(held)
       })
       .catch((error: unknown) => {

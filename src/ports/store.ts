@@ -219,7 +219,10 @@ export interface Store {
   watchDue(listener: () => void): () => void
   /** A lease, or null while another worker's lives. The epoch only grows, also when the id of a removed session is used again. `process`: which one the worker is. */
   claim(session: string, worker: string, ttlMs: number, process?: ProcessId): Promise<Claim | null>
-  /** One heartbeat for all of a worker's sessions; returns what it still holds. */
+  /**
+   * One heartbeat for all of a worker's sessions; returns what it still holds. It waits for no write, so it has no order with what is
+   * asked in the same moment: a claim that is under way may be missing in the answer.
+   */
   extend(worker: string, ttlMs: number): Promise<ReadonlyMap<string, number>>
   /** Workers of a host that hold sessions under a lease that lives. */
   holders(host: string): Promise<readonly Holder[]>

@@ -1,7 +1,7 @@
 // Networks, clocks and processes that fail between workers and one real Postgres. `npm run partition [-- --rounds N] [--seed N]`.
 // Three workers, each behind a network of its own, work for a client: one of them is cut off for longer than its lease, and what it had
 // sent arrives late; answers of commits are lost; one is stopped past its lease. Then, on databases of their own: clocks that are an
-// hour off, and eight workers at one queue. After each part all that was promised is compared with what is there. Exit 1 on a violation.
+// hour off, a row that another program keeps locked, and eight workers at one queue. After each part all that was promised is compared with what is there. Exit 1 on a violation.
 // `--short` is each fault once, and briefly.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { argumentsOf, refuse, wholeNumber } from '../../sim/arguments.ts'
@@ -12,6 +12,7 @@ import { printVerdict } from '../crash/summary.ts'
 import { Proxy } from '../postgres/proxy.ts'
 import { noPostgres, Server } from '../postgres/server.ts'
 import { clocks } from './clocks.ts'
+import { locked } from './locked.ts'
 import { queue } from './queue.ts'
 
 const LEASE_MS = 1_500
@@ -42,6 +43,7 @@ try {
     console.log(`partition: round ${round} of ${rounds}`)
     await part(`network_${round}`, network)
     await part(`clocks_${round}`, (ground) => clocks(ground, server, short ? 6 : 60, short ? SLOW_MS : 1_000))
+    await part(`locked_${round}`, (ground) => locked(ground, short ? 4_000 : 12_000))
     await part(`queue_${round}`, (ground) => queue(ground, short ? 200 : 2_000))
   }
 } catch (error) {

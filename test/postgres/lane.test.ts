@@ -37,7 +37,7 @@ function meddling(before: (times: number) => Promise<void>): (sql: LaneSql) => L
 describe.skipIf(noPostgres)('the lane of a Postgres store', () => {
   it('B-PG-12: what is asked as the last of it ends is done too, however soon after', async () => {
     const { lane: sql } = await connections()
-    const lane = new Lane({ sql, now: () => 0, heardNow: () => 0, askedAt: () => 0, after: () => {} })
+    const lane = new Lane({ sql, now: () => 0, heardNow: () => 0, askedAt: () => 0, asideMs: 0, after: () => {} })
     for (let hops = 0; hops < 20; hops++) {
       await lane.alone(async () => {})
       for (let i = 0; i < hops; i++) await Promise.resolve()

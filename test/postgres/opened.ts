@@ -46,12 +46,20 @@ type Between = { readonly change?: (sql: LaneSql) => LaneSql; readonly patienceM
 export async function connections({ change = (sql) => sql, patienceMs = 10_000 }: Between = {}): Promise<Plain> {
   const real = new Connections({ url: (await sharedServer()).url(), hints: false, patienceMs })
   onTestFinished(() => real.close())
-  const { lane, reader } = real
+  const { lane, reader, heartbeat } = real
   const plain: LaneSql = {
     ask: (...asked) => lane.ask(...asked),
     transaction: (work) => lane.transaction(work),
   }
-  return { lane: change(plain), reader, made: 2, open: () => real.open(), close: () => real.close() }
+  return {
+    lane: change(plain),
+    reader,
+    heartbeat,
+    patienceMs,
+    made: 2,
+    open: () => real.open(),
+    close: () => real.close(),
+  }
 }
 
 type Opening = Between & { readonly schema?: string; readonly clock?: Clock }

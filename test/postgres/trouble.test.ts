@@ -27,7 +27,6 @@ describe('an error', () => {
   it.each([
     ['40001', false],
     ['40P01', false],
-    ['55P03', false],
     ['57014', false],
     ['25006', true],
     ['53300', true],
@@ -35,6 +34,15 @@ describe('an error', () => {
     ['26000', true],
   ])('B-PGNET-27: %s did nothing and is asked again, on another connection: %s', (code, drop) => {
     expect(troubleOf(coded(code), peer, sent)).toMatchObject({ type: 'again', drop, fault: { code: 'store_busy' } })
+  })
+
+  it('B-PGNET-27: 55P03 did nothing: a row is locked by another transaction', () => {
+    expect(troubleOf(coded('55P03'), peer, sent)).toMatchObject({ type: 'locked', fault: { code: 'store_busy' } })
+  })
+
+  it('B-PGLOCK-4: a table that is gone is a store that was replaced, in one sentence', () => {
+    for (const code of ['42P01', '3F000'])
+      expect(troubleOf(coded(code), peer, sent)).toMatchObject({ type: 'final', error: { code: 'store_replaced' } })
   })
 
   it('B-PGNET-27: a connection that is gone makes any answer without a code a lost one', () => {

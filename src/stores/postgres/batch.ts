@@ -211,15 +211,6 @@ export class Batch implements View {
     }
   }
 
-  held(worker: string): ReadonlyMap<string, number> {
-    const held = new Map(this.#present.held.get(worker))
-    for (const [session, { row }] of this.changes) {
-      if (row.worker === worker) held.set(session, row.epoch)
-      else held.delete(session)
-    }
-    return held
-  }
-
   release(session: string, epoch: number, trouble?: Trouble): void {
     const row = this.#row(session)
     if (row?.epoch !== epoch || row.worker === null || row.damage !== null) return

@@ -1,11 +1,11 @@
-// The connections of one store: lane (writes), reader and ear, each opened when it is needed, made anew when it is lost, and no
+// The connections of one store: lane (writes), reader, heartbeat and ear, each opened when it is needed, made anew when it is lost, and no
 // reason for the process to stay alive while it is idle. What an error means is trouble.ts, where the server is hosts.ts.
 import type pg from 'pg'
 import { assert, Fault } from '../../kernel/failure.ts'
 import type { Clock } from '../../ports/system.ts'
 import { holdProcess, steadyClock } from '../plan/clock.ts'
 import { type Connected, type ConnectOptions, Hosts, type MakeClient, withOwn } from './hosts.ts'
-import { type Sql, type SqlValue, Stale, Unknown } from './sql.ts'
+import { Locked, type Sql, type SqlValue, Stale, Unknown } from './sql.ts'
 import { busyFault, closedFault, isUnreplicated, Patience, type Trouble, troubleOf } from './trouble.ts'
 
 const PATIENCE_MS = 10_000
@@ -15,7 +15,7 @@ const STATEMENT_MS = 8_000
 const SILENCE_MS = 1_000
 /** A statement without an answer for so long is a reason to ask the other hosts. */
 const DOUBT_MS = 2_000
-const LOCK_MS = 4_000
+const LOCK_MS = 1_000
 const IDLE_IN_TRANSACTION_MS = 10_000
 const KEEP_ALIVE_MS = 10_000
 const FAREWELL_MS = 1_000
@@ -28,15 +28,22 @@ export type AskOptions = {
   /** It does not keep the process alive. */
   readonly idle?: boolean
   readonly unsorted?: boolean
+  /** A locked row is waited for, also on the lane. */
+  readonly waits?: boolean
 }
 
-/** The lane: its lost answers reject with `Unknown`, as they are for its owner to plan anew. The others just ask again. */
-export type Role = 'lane' | 'reader' | 'ear'
+/**
+ * The lane: its lost answers reject with `Unknown`, and locked rows with `Locked`, as they are for its owner to plan anew. The others
+ * just ask again.
+ */
+export type Role = 'lane' | 'reader' | 'heartbeat' | 'ear'
 
 export class Connections {
   readonly lane: Link
   /** Only for reads and hints: it does not wait until what it writes is on a disk. */
   readonly reader: Link
+  /** Only for heartbeats: a lease must not end because a write waits for a lock. */
+  readonly heartbeat: Link
   /** It listens, and is never in a transaction. Null where nothing can be heard: hints are off, or only a pooler is known. */
   readonly ear: Link | null
   /** Whether hints are sent. */
@@ -56,6 +63,7 @@ export class Connections {
     this.#options = options
     this.lane = new Link('lane', { options, clock, hosts, pooled })
     this.reader = new Link('reader', { options, clock, hosts, pooled })
+    this.heartbeat = new Link('heartbeat', { options, clock, hosts, pooled })
     const heard = direct === undefined ? (pooled ? null : hosts) : new Hosts(direct, clock, answerMs)
     this.ear = hints && heard ? new Link('ear', { options, clock, hosts: heard, pooled: false }) : null
   }
@@ -83,16 +91,20 @@ export class Connections {
 
   /** How many connections were made so far. */
   get made(): number {
-    return this.lane.made + this.reader.made + (this.ear?.made ?? 0)
+    return this.lane.made + this.reader.made + this.heartbeat.made + (this.ear?.made ?? 0)
+  }
+
+  get patienceMs(): number {
+    return this.#options.patienceMs ?? PATIENCE_MS
   }
 
   patience(): Patience {
-    return new Patience(this.#clock, this.#options.patienceMs ?? PATIENCE_MS)
+    return new Patience(this.#clock, this.patienceMs)
   }
 
   /** What was asked is waited for; what is asked from now on is refused with `store_closed`. */
   async close(): Promise<void> {
-    await Promise.all([this.lane.close(), this.reader.close(), this.ear?.close()])
+    await Promise.all([this.lane.close(), this.reader.close(), this.heartbeat.close(), this.ear?.close()])
   }
 }
 
@@ -188,7 +200,7 @@ export class Link implements Sql {
           // The caller names what its statement gives: nothing here could check that.
           return rows as readonly Row[]
         } catch (error) {
-          await this.#afterTrouble(this.#troubleOf(error, wire), patience)
+          await this.#afterTrouble(this.#troubleOf(error, wire), patience, options)
         }
       }
     })
@@ -210,7 +222,7 @@ export class Link implements Sql {
           const wire = await this.#connected(patience)
           const ended = await this.#attempt(wire, work, options.timeoutMs ?? this.#statementMs)
           if ('done' in ended) return ended.done
-          await this.#afterTrouble(ended.trouble, patience, ended.committing)
+          await this.#afterTrouble(ended.trouble, patience, { ...options, committing: ended.committing })
         }
       } finally {
         this.#alone = null
@@ -273,10 +285,12 @@ export class Link implements Sql {
   }
 
   /** Resolves when it is to be tried again. */
-  async #afterTrouble(trouble: Trouble, patience: Patience, committing = this.#role === 'lane'): Promise<void> {
+  async #afterTrouble(trouble: Trouble, patience: Patience, options: After): Promise<void> {
+    const { committing = this.#role === 'lane', waits = false } = options
     if (trouble.type === 'stale') throw new Stale()
     if (trouble.type === 'final') throw trouble.error
     if (trouble.type === 'lost' && committing) throw new Unknown(trouble.fault)
+    if (trouble.type === 'locked' && this.#role === 'lane' && !waits) throw new Locked(trouble.fault)
     await patience.after(trouble.fault)
   }
 
@@ -438,6 +452,8 @@ export class Link implements Sql {
   }
 }
 
+type After = { readonly committing?: boolean; readonly waits?: boolean }
+
 type Ended<T> = { readonly done: T } | { readonly trouble: Trouble; readonly committing: boolean }
 
 /**
@@ -447,6 +463,7 @@ type Ended<T> = { readonly done: T } | { readonly trouble: Trouble; readonly com
 const SETTINGS: Readonly<Record<Role, Readonly<Record<string, string>>>> = {
   lane: { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off' },
   reader: { synchronous_commit: 'off' },
+  heartbeat: {},
   ear: {},
 }
 

@@ -10,26 +10,23 @@ import { maskOf } from './texts.ts'
 /** What a batch needs besides what commits do. */
 export type Wants = Needs & {
   readonly workers: Set<string>
-  /** Workers whose sessions are all wanted. */
-  readonly held: Set<string>
   /** Numbers for sessions that may be made. */
   numbers: number
 }
 
 export function noWants(): Wants {
-  return Object.assign(noNeeds(), { workers: new Set<string>(), held: new Set<string>(), numbers: 0 })
+  return Object.assign(noNeeds(), { workers: new Set<string>(), numbers: 0 })
 }
 
 /** The present of a batch. */
 export type Present = {
   readonly view: Fetched<Row>
   readonly workers: Map<string, WorkerRow | null>
-  readonly held: Map<string, ReadonlyMap<string, number>>
   readonly numbers: number[]
 }
 
 export function nothingKnown(now = 0): Present {
-  return { view: new Fetched<Row>(now), workers: new Map(), held: new Map(), numbers: [] }
+  return { view: new Fetched<Row>(now), workers: new Map(), numbers: [] }
 }
 
 type Part = { readonly key: string; readonly sql: string; readonly values: readonly SqlValue[] }
@@ -86,11 +83,6 @@ function partsOf(wants: Wants): readonly Part[] {
       values: [spans.map(({ session }) => session), spans.map(({ after }) => after), spans.map(({ count }) => count)],
     },
     { key: 'workers', sql: `select id, ${WORKER} from ~workers where id = any($1)`, values: [ids(wants.workers)] },
-    {
-      key: 'held',
-      sql: 'select worker, id, epoch::float8 as epoch from ~sessions where worker = any($1)',
-      values: [ids(wants.held)],
-    },
     {
       key: 'numbers',
       sql: `select nextval('~numbers')::float8 as n from generate_series(1, $1::int)`,
@@ -149,9 +141,6 @@ function fill(present: Present, wants: Wants, rowsOf: <T>(key: string) => readon
     const places = view.stored.get(session) ?? new Map<number, readonly string[]>()
     view.stored.set(session, places.set(after, stored.get(session)?.get(after) ?? []))
   }
-  for (const worker of wants.held) present.held.set(worker, new Map())
-  for (const { worker, id, epoch } of rowsOf<{ worker: string; id: string; epoch: number }>('held'))
-    (present.held.get(worker) as Map<string, number>).set(id, epoch)
   for (const { n } of rowsOf<{ n: number }>('numbers')) present.numbers.push(n)
 }
 

@@ -41,9 +41,11 @@ export class Held implements Sql {
         await ending
       }
       // Awaited by `commit`, `undo`, or the statement that failed.
-      const done: Promise<void> = link.transaction(work, { timeoutMs: STATEMENT_MS_MAX }).catch((error: unknown) => {
-        throw error instanceof Unknown ? error.fault : error
-      })
+      const done: Promise<void> = link
+        .transaction(work, { timeoutMs: STATEMENT_MS_MAX, waits: true })
+        .catch((error: unknown) => {
+          throw error instanceof Unknown ? error.fault : error
+        })
       done.catch(reject)
     })
   }

@@ -1,16 +1,18 @@
 // The lane of a store's writes: what is asked while a batch is under way is the next batch. Each batch is planned on the rows that are
 // remembered or fetched, without a lock, and written by one guarded statement. If the present has moved, it is fetched, planned and
-// written again; from the third time on under locks. What is written is batch.ts and write.ts.
+// written again; from the third time on under locks. What needs a row that another transaction keeps locked is set aside and tried again,
+// while the rest goes on. What is written is batch.ts and write.ts.
 import { Fault } from '../../kernel/failure.ts'
 import type { Receipt, Write } from '../../ports/store.ts'
 import { Batch } from './batch.ts'
 import { fetch, nothingKnown, noWants, type Present, type Wants } from './fetch.ts'
 import type { Row, WorkerRow } from './rows.ts'
-import { steadyClock } from '../plan/clock.ts'
+import { holdProcess, steadyClock } from '../plan/clock.ts'
 import { isStoreId } from '../plan/id.ts'
+import { findLocked } from './locked.ts'
 import { needsOf } from '../plan/needs.ts'
 import { ROOM } from './schema.ts'
-import { type LaneSql, type Sql, Stale, Unknown } from './sql.ts'
+import { type LaneSql, Locked, type Sql, Stale, Unknown } from './sql.ts'
 import { Patience } from './trouble.ts'
 import { isKnown, type Witness, write } from './write.ts'
 
@@ -24,10 +26,20 @@ type Act<T> = {
   /** Of the blobs that it brings. */
   readonly blobBytes?: number
 }
-type Settled = { readonly done: () => void; readonly fail: (error: Error) => void }
+type Settled = {
+  readonly done: () => void
+  readonly fail: (error: Error) => void
+  /** Until when it is set aside, because a row it needs was found locked. Null: none was. */
+  asideUntil: number | null
+}
 type Job = Settled & { readonly plan: Act<void> }
-/** Runs by itself, when all before it is done. */
-type Alone = Settled & { readonly run: (again: boolean) => Promise<void> }
+/** Runs by itself, when all before it is done. `session`: the one whose row it needs. */
+type Alone = Settled & {
+  readonly run: (again: boolean) => Promise<void>
+  readonly session: string | null
+  /** It was run before, and may be done. */
+  again: boolean
+}
 
 type LaneOptions = {
   readonly sql: LaneSql
@@ -36,6 +48,8 @@ type LaneOptions = {
   /** The time of the database, as it was just read: what now counts. */
   readonly heardNow: (time: number, askedAt: number) => number
   readonly askedAt: () => number
+  /** What needs a locked row is set aside for so long at most. Then its caller is told, and may ask again. */
+  readonly asideMs: number
   /** After a batch was written, before it is answered. */
   readonly after: (batch: Batch) => void
 }
@@ -47,6 +61,7 @@ const LOCKED_FROM = 3
 const TRIES_MAX = 12
 /** Lost answers are asked for again for so long. */
 const LOST_MS_MAX = 10_000
+const LOOK_AGAIN_MS = 100
 const ROWS_KNOWN_MAX = 10_000
 
 export class Lane {
@@ -61,6 +76,11 @@ export class Lane {
   readonly damaged = new Map<number, string>()
   readonly #options: LaneOptions
   readonly #queue: (Job | Alone)[] = []
+  /** Those that need a locked row, in the order in which they were asked. */
+  readonly #setAside: (Job | Alone)[] = []
+  /** Resolves when those that are set aside are in the queue again. */
+  #returning: Promise<void> | null = null
+  #lockFault = new Fault('store_busy', MOVED)
   #running: Promise<void> | null = null
   /** What this process wrote last. All that it knows may be of a past that never was, if the database does not have it. */
   #witness: Witness | null = null
@@ -78,24 +98,29 @@ export class Lane {
         value = plan.act(batch)
       }
       const { want, remembered = false, blobBytes = 0 } = plan
-      this.#push({ plan: { want, act, remembered, blobBytes }, done: () => resolve(value), fail: reject })
+      this.#push({
+        plan: { want, act, remembered, blobBytes },
+        done: () => resolve(value),
+        fail: reject,
+        asideUntil: null,
+      })
     })
   }
 
   /** `again`: the present had moved, or the answer was lost, and what was asked may be done. */
-  alone<T>(act: (again: boolean) => Promise<T>): Promise<T> {
+  alone<T>(act: (again: boolean) => Promise<T>, session: string | null = null): Promise<T> {
     return new Promise((resolve, reject) => {
       let value: T
       const run = async (again: boolean): Promise<void> => {
         value = await act(again)
       }
-      this.#push({ run, done: () => resolve(value), fail: reject })
+      this.#push({ run, session, again: false, done: () => resolve(value), fail: reject, asideUntil: null })
     })
   }
 
   /** When all that was asked is done. */
   async idle(): Promise<void> {
-    while (this.#running) await this.#running
+    while (this.#running || this.#returning) await (this.#running ?? this.#returning)
   }
 
   remembered(session: string): Row | null {
@@ -122,6 +147,39 @@ export class Lane {
   #push(job: Job | Alone): void {
     this.#queue.push(job)
     this.#running ??= this.#drain()
+  }
+
+  /** Sets aside those that need a row which is locked now, or one that was asked for before them and is set aside. Returns the others. */
+  async #withoutLocked<T extends Job | Alone>(jobs: readonly T[]): Promise<readonly T[]> {
+    const before = new Set(this.#setAside.flatMap((job) => [...wantsOfOne(job).sessions]))
+    const wants = jobs.map(wantsOfOne)
+    const locked = await findLocked(this.#options.sql, wants)
+    return jobs.filter((job, i) => {
+      const isKept = locked.has(i) || [...(wants[i]?.sessions ?? [])].some((session) => before.has(session))
+      if (isKept) this.#putAside(job)
+      return !isKept
+    })
+  }
+
+  #putAside(job: Job | Alone): void {
+    job.asideUntil ??= steadyClock.now() + this.#options.asideMs
+    if (steadyClock.now() >= job.asideUntil) return job.fail(this.#lockFault)
+    this.#setAside.push(job)
+    this.#returning ??= this.#returnLater()
+  }
+
+  async #returnLater(): Promise<void> {
+    const release = holdProcess()
+    await new Promise<void>((done) => void steadyClock.timer(LOOK_AGAIN_MS, done))
+    release()
+    this.#returning = null
+    this.#queue.unshift(...this.#setAside.splice(0))
+    this.#running ??= this.#drain()
+  }
+
+  /** While some are set aside, the next jobs are looked at before they are done: they may need the same rows. */
+  #mayNeedLocked(jobs: readonly (Job | Alone)[]): boolean {
+    return this.#setAside.length > 0 || jobs.some(({ asideUntil }) => asideUntil !== null)
   }
 
   async #drain(): Promise<void> {
@@ -154,14 +212,20 @@ export class Lane {
     return this.#queue.splice(0, count) as Job[]
   }
 
-  async #runAlone({ run, done, fail }: Alone): Promise<void> {
+  async #runAlone(job: Alone): Promise<void> {
+    const { run, done, fail, session } = job
     const patience = new Patience(steadyClock, LOST_MS_MAX)
     for (let tries = 1; ; tries++) {
       try {
-        await this.#verify()
-        await run(tries > 1)
+        const isSuspect = session !== null && this.#mayNeedLocked([job])
+        if (isSuspect && (await this.#withoutLocked([job])).length === 0) return
+        await this.verify()
+        await run(job.again)
         return done()
       } catch (error) {
+        job.again = true
+        if (error instanceof Locked) this.#lockFault = error.fault
+        if (error instanceof Locked && session !== null) return this.#putAside(job)
         const fault = await this.#faultOf(error, tries, patience)
         if (fault !== null) return fail(fault)
       }
@@ -169,9 +233,9 @@ export class Lane {
   }
 
   /** Throws if the database is older than what this process knows of it. */
-  async #verify(): Promise<void> {
+  async verify(sql: Sql = this.#options.sql): Promise<void> {
     const witness = this.#witness
-    if (witness === null || (await isKnown(this.#options.sql, witness))) return
+    if (witness === null || (await isKnown(sql, witness))) return
     const text = `The database does not have event ${witness.seq} of session ${witness.session}, which this process wrote: it was restored to an earlier time, or is another one. Nothing more is written. Start the process again to go on with what is there.`
     throw new Fault('store_replaced', text)
   }
@@ -182,8 +246,8 @@ export class Lane {
       this.moved += 1
       return tries < TRIES_MAX ? null : new Fault('store_busy', MOVED)
     }
-    if (error instanceof Unknown) {
-      this.lost += 1
+    if (error instanceof Unknown || error instanceof Locked) {
+      if (error instanceof Unknown) this.lost += 1
       return patience.after(error.fault).then(
         () => null,
         (fault: Fault) => fault,
@@ -198,6 +262,8 @@ export class Lane {
     const patience = new Patience(steadyClock, LOST_MS_MAX)
     for (let tries = 1; jobs.length > 0; tries++) {
       try {
+        if (this.#mayNeedLocked(jobs)) jobs = await this.#withoutLocked(jobs)
+        if (jobs.length === 0) return
         const { batch, refused, spoiled } = await (tries < LOCKED_FROM
           ? this.#try(jobs, tries > 1)
           : this.#underLocks(jobs))
@@ -206,10 +272,13 @@ export class Lane {
         spoiled.job.fail(spoiled.error)
         jobs = jobs.filter((job) => job !== spoiled.job)
       } catch (error) {
+        const count = jobs.length
+        if (error instanceof Locked) jobs = await this.#afterLock(jobs, error)
+        if (jobs.length < count) continue
         // The guard that failed may be the witness.
         const trouble =
           error instanceof Stale
-            ? await this.#verify().then(
+            ? await this.verify().then(
                 () => error,
                 (worse: unknown) => worse,
               )
@@ -218,6 +287,12 @@ export class Lane {
         if (fault !== null) return this.#fail(jobs, fault)
       }
     }
+  }
+
+  /** Returns those of them that can go on. All of them, if the lock is gone by now or is not one of a row. */
+  #afterLock(jobs: readonly Job[], { fault }: Locked): Promise<readonly Job[]> {
+    this.#lockFault = fault
+    return this.#withoutLocked(jobs).catch(() => jobs)
   }
 
   /** Of many, one may spoil it for the others: then each is done alone. Trouble of the database is the same for all. */
@@ -358,6 +433,13 @@ export function commitOf(writes: readonly Write[]): Act<readonly Receipt[]> {
     remembered: true,
     blobBytes: blobs.reduce((sum, { data }) => sum + data.byteLength, 0),
   }
+}
+
+function wantsOfOne(job: Job | Alone): Wants {
+  const wants = noWants()
+  if (!('run' in job)) job.plan.want(wants)
+  else if (job.session !== null) wants.sessions.add(job.session)
+  return wants
 }
 
 function wantsOf(jobs: readonly Job[]): Wants {

@@ -28,6 +28,10 @@ export interface LaneSql extends Sql {
 export interface Connections {
   readonly lane: LaneSql
   readonly reader: Sql
+  /** For heartbeats alone, so that none waits behind a write or a long read. */
+  readonly heartbeat: Sql
+  /** How long trouble that may pass is waited for. */
+  readonly patienceMs: number
   /** How many were made so far. */
   readonly made: number
   /** Ready to be asked. May be called again. */
@@ -40,6 +44,20 @@ export class Stale extends Error {
   constructor() {
     super('The present has moved.')
     this.name = 'Stale'
+  }
+}
+
+/**
+ * Another transaction kept a row locked for longer than a statement waits. Nothing was done. Only the lane rejects with this: it sets
+ * aside what needs the row, and goes on with the rest.
+ */
+export class Locked extends Error {
+  /** For the caller, once patience is over. */
+  readonly fault: Fault
+  constructor(fault: Fault) {
+    super(fault.message)
+    this.name = 'Locked'
+    this.fault = fault
   }
 }
 

@@ -56,6 +56,7 @@ import {
   readRemovals,
   readSent,
 } from './read.ts'
+import { extendLeases } from './heartbeat.ts'
 import { removeSession } from './remove.ts'
 import { type FreedRooms, freeRooms } from './rooms.ts'
 import { hourOf } from './rows.ts'
@@ -94,6 +95,7 @@ export class PostgresStore implements Store {
   readonly #schema: string
   readonly #sql: LaneSql
   readonly #reader: Sql
+  readonly #heartbeat: Sql
   readonly #server = new ServerClock()
   readonly #lane: Lane
   readonly #listeners = new Listeners()
@@ -121,9 +123,11 @@ export class PostgresStore implements Store {
     this.#hints = hints?.((sessions, due) => this.heard(sessions, due), this.#lag) ?? null
     this.#sql = laneInSchema(connections.lane, schema)
     this.#reader = inSchema(connections.reader, schema)
+    this.#heartbeat = inSchema(connections.heartbeat, schema)
     this.#lane = new Lane({
       sql: this.#sql,
       now: () => this.now(),
+      asideMs: connections.patienceMs,
       askedAt: () => this.#server.asked,
       heardNow: (time, asked) => {
         this.#server.heard(time, asked)
@@ -194,7 +198,7 @@ export class PostgresStore implements Store {
   }
 
   keep(session: string, snapshots: Parameters<Store['keep']>[1]): Promise<void> {
-    return this.#write(() => this.#lane.alone(() => keepSnapshots(this.#sql, session, snapshots)))
+    return this.#write(() => this.#lane.alone(() => keepSnapshots(this.#sql, session, snapshots), session))
   }
 
   watch(session: string, listener: (news: readonly Event[] | null) => void, only?: 'inbox'): () => void {
@@ -266,18 +270,13 @@ export class PostgresStore implements Store {
   }
 
   extend(worker: string, ttlMs: number): Promise<ReadonlyMap<string, number>> {
-    return this.#write(() =>
-      this.#lane.submit({
-        want: (wants) => {
-          wants.workers.add(worker)
-          wants.held.add(worker)
-        },
-        act: (batch) => {
-          batch.extend(worker, ttlMs)
-          return batch.held(worker)
-        },
-      }),
-    )
+    return this.#write(async () => {
+      checkId('worker id', worker)
+      await this.#lane.verify(this.#heartbeat)
+      const beat = await extendLeases(this.#heartbeat, { worker, ttlMs, now: this.#clock?.now() ?? null })
+      this.#lane.rememberWorker(worker, beat.worker)
+      return beat.held
+    })
   }
 
   holders(host: string): Promise<readonly Holder[]> {
@@ -370,7 +369,7 @@ export class PostgresStore implements Store {
         }
         this.#hints?.tell(new Map(removed.map((each) => [each.session, 0])), false)
         return removed
-      }),
+      }, session),
     )
   }
 

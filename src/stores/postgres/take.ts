@@ -3,6 +3,7 @@
 import type { Claim, Taking } from '../../ports/store.ts'
 import { CLOCK_SLACK_MS, LOST } from '../plan/plan.ts'
 import { rankedOf, shareOf } from '../plan/share.ts'
+import { KEEPS_LONGER } from './heartbeat.ts'
 import { HEAD, type Row, rowOf, type StoredRow } from './rows.ts'
 import type { Sql } from './sql.ts'
 
@@ -38,10 +39,8 @@ const takeFrom = (
     select $1, t.now + $2::float8, $2::float8, $10, $11::float8, $12::float8 from t
     where exists (select 1 from took) or exists (select 1 from before)
     on conflict (id) do update set
-      until = case when w.ttl > excluded.ttl and w.until > excluded.until and w.until - w.ttl <= excluded.until - excluded.ttl + ${CLOCK_SLACK_MS}
-        then w.until else excluded.until end,
-      ttl = case when w.ttl > excluded.ttl and w.until > excluded.until and w.until - w.ttl <= excluded.until - excluded.ttl + ${CLOCK_SLACK_MS}
-        then w.ttl else excluded.ttl end,
+      until = case when ${KEEPS_LONGER} then w.until else excluded.until end,
+      ttl = case when ${KEEPS_LONGER} then w.ttl else excluded.ttl end,
       host = coalesce(excluded.host, w.host), pid = coalesce(excluded.pid, w.pid), started = coalesce(excluded.started, w.started)
     returning until, ttl)
   select a.*, me.until, me.ttl from me, (select * from took

@@ -8,6 +8,8 @@ export type Trouble =
   | { readonly type: 'stale' }
   /** The server said no, or was never asked: nothing was done, and it may be soon. `drop`: not on this connection. */
   | { readonly type: 'again'; readonly fault: Fault; readonly drop: boolean }
+  /** Another transaction kept a row locked for too long. Nothing was done. */
+  | { readonly type: 'locked'; readonly fault: Fault }
   /** No answer, or one that cannot be relied on. The connection is of no more use. */
   | { readonly type: 'lost'; readonly fault: Fault }
   | { readonly type: 'final'; readonly error: Error }
@@ -60,7 +62,6 @@ const passing: readonly (readonly [code: RegExp, why: string, drop: boolean])[] 
   // A standby, or a server that was made one: the primary is elsewhere by now.
   [/^25006$/, 'it takes no writes', true],
   [/^40001$|^40P01$/, 'other writers were in the way', false],
-  [/^55P03$/, 'others kept their locks for too long', false],
   [/^57014$/, 'the statement took too long', false],
   [/^25P0[34]$/, 'the transaction waited for too long', true],
   // A new connection knows no named statement, and names it again.
@@ -75,6 +76,8 @@ const lasting: Readonly<Record<string, Sentence>> = {
     'invalid_config',
     (peer) => `There is no database "${peer.database}" at ${peer.host}. Create it, or correct the URL.`,
   ],
+  '42P01': ['store_replaced', dropped],
+  '3F000': ['store_replaced', dropped],
   '42501': [
     'io_error',
     (peer, said) =>
@@ -83,6 +86,10 @@ const lasting: Readonly<Record<string, Sentence>> = {
   '58030': ['io_error', () => 'The disk of the database failed. Nothing was written; see the log of the server.'],
   XX001: ['store_damaged', () => 'The database is damaged. Restore it from a backup.'],
   XX002: ['store_damaged', () => 'An index of the database is damaged. Rebuild it with REINDEX.'],
+}
+
+function dropped(peer: Peer): string {
+  return `The tables of the store are gone from the database "${peer.database}" at ${peer.host}. Restore them from a backup, then start again. Nothing was written.`
 }
 
 function refused(peer: Peer): string {
@@ -105,6 +112,8 @@ export function troubleOf(error: unknown, peer: Peer, { sent, broken }: { sent: 
   // Another process has changed the tables under a named statement.
   if (routine === 'RevalidateCachedQuery')
     return { type: 'again', fault: busyFault(peer, 'its tables were changed', detail(code, message)), drop: true }
+  if (code === '55P03')
+    return { type: 'locked', fault: busyFault(peer, 'others kept their locks for too long', detail(code, message)) }
   const known = lasting[code]
   if (known) return { type: 'final', error: new Fault(known[0], known[1](peer, message), detail(code, message)) }
   const found = passing.find(([pattern]) => pattern.test(code))
