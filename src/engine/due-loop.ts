@@ -168,6 +168,7 @@ export class DueLoop {
         if (error instanceof Fault && error.code === 'store_closed') this.#stopped = true
         else if (error instanceof Fault && error.code === 'store_replaced') {
           // What this process knows is not what the store has: only a new process can go on.
+          report(error)
           await Promise.all(this.#looking.values())
           throw error
         } else {

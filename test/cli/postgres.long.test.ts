@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { noPooler, pooler } from '../postgres/pooler.ts'
 import { noPostgres, PASSWORD } from '../postgres/server.ts'
 import { database } from '../postgres/stage.ts'
+import { until } from '../until.ts'
 import { stageOfEach } from './scripted.ts'
 import { type Ended, type Started, endpoint } from './stage.ts'
 
@@ -68,6 +69,33 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
     expect(await listed(other)).toEqual([expect.objectContaining({ session, outcome: 'completed' })])
     expect((await other.terret('run', 'Say something.')).out).toBe('Done there.\n')
     expect(await listed(one)).toHaveLength(2)
+  }, 120_000)
+
+  it('B-PGLOCK-4, B-PGLOCK-5: a schema that is dropped ends a worker with exit code 8, and no command makes a new store there', async () => {
+    const { url: provider } = await scriptedBy(['Done here.', 'Done again.'])
+    const { url, server, name } = await database()
+    const one = machine('one', url, provider)
+    expect((await one.terret('run', 'Say something.')).code).toBe(0)
+    const worker = one.start('worker')
+    await until(async () =>
+      expect(
+        await server.query("select 1 from pg_stat_activity where application_name = 'terret lane'", name),
+      ).not.toEqual([]),
+    )
+    await server.query('drop schema terret cascade', name)
+    const ended = await worker.ended
+    expect([ended.code, ended.err]).toEqual([8, expect.stringContaining('The tables of the store are gone from')])
+    for (const command of [['list'], ['run', 'Say more.'], ['worker', '--idle']] as const) {
+      const refused = await one.terret(...command)
+      expect([refused.code, refused.err]).toEqual([
+        8,
+        expect.stringMatching(/^(?:terret: )?The store is gone: .*--accept-store/),
+      ])
+    }
+    const schemas = await server.query("select 1 from pg_namespace where nspname = 'terret'", name)
+    expect(schemas).toEqual([])
+    expect((await one.terret('doctor', '--accept-store')).code).toBe(0)
+    expect((await one.terret('run', 'Say something.')).out).toBe('Done again.\n')
   }, 120_000)
 
   it.skipIf(noPooler)(

@@ -1,6 +1,6 @@
 // `terret store check`: reads all that the store holds and says what is wrong. `terret store move --to STORE`: takes all of it to another
 // store, proves that it arrived, and leaves the old one to be read only. `archive` and `restore` are archive.ts.
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import type { Call } from '../args.ts'
 import { nearest } from '../../options.ts'
 import { clean, oneLine } from '../../view/clean.ts'
@@ -166,7 +166,8 @@ async function refuseUnlike(from: StorePlace): Promise<void> {
 
 /** Later commands notice if the new file is replaced. */
 async function remember(to: StorePlace): Promise<void> {
-  if (to.type !== 'file') return
+  // A move gives the database the id of the store that came.
+  if (to.type === 'postgres') return rmSync(to.seen, { force: true })
   const file = await openFile(to)
   try {
     await keepSeen(homeWith(homeOf(), to), file).catch(() => {})

@@ -51,7 +51,9 @@ export function worker(call: Call): Promise<number> {
     process.on('SIGINT', stop)
     process.on('SIGTERM', stop)
     try {
-      await dueLoop.done
+      await dueLoop.done.catch((error: unknown) => {
+        if (!replaced) throw error
+      })
     } finally {
       clearInterval(held)
       process.off('SIGINT', stop)

@@ -57,8 +57,16 @@ async function examineSession(call: Call, name: string): Promise<number> {
 /** The user accepts that actions done since then may be repeated. */
 async function accept(call: Call): Promise<number> {
   const { home, at } = placed()
-  const place = fileOnly(at, '--accept-store', 'A database is checked by the store itself: `terret store check`.')
   makeHome(home)
+  if (at.type === 'postgres') {
+    rmSync(at.seen, { force: true })
+    if (call.is('json')) printJson({ database: at.shown, accepted: null })
+    else
+      print(
+        `Whatever is in ${oneLine(at.shown, 400)} is accepted. If it has no store, the next command makes a new one.`,
+      )
+    return EXIT.ok
+  }
   if (!existsSync(home.database)) {
     rmSync(home.seen, { force: true })
     rmSync(`${home.database}-mark`, { force: true })
@@ -66,7 +74,7 @@ async function accept(call: Call): Promise<number> {
     else print('There is no database. The next run makes a new one.')
     return EXIT.ok
   }
-  const file = await openFile(place)
+  const file = await openFile(at)
   try {
     const mark = await file.mark()
     writeSeen(home, mark)

@@ -79,10 +79,12 @@ export async function openServer(
           failed(error)
         },
       })
+      // It ends by itself when the store was replaced, which `report` was told.
+      due.done.catch(() => {})
     },
     close: async () => {
       due?.stop()
-      await Promise.all([server.close(), crews.close(), due?.done])
+      await Promise.all([server.close(), crews.close(), due?.done.catch(() => {})])
       await reader.close()
       forgetServer(home)
     },

@@ -8,8 +8,9 @@ import { cardsIn, folderOf } from './folders.ts'
 import { type Home, homeOf, makeHome, realFolder, unusable } from './home.ts'
 import { isErrno } from './plain-file.ts'
 import { warn } from '../present/print.ts'
-import { gone, keepSeen, seenIn, unlike } from './store-fingerprint.ts'
-import { type FilePlace, homeWith, openFile, openStore, storeIn, type StorePlace } from './store-place.ts'
+import type { PostgresDatabase } from '../../stores/postgres/postgres.ts'
+import { ACCEPT, gone, keepSeen, keepSeenDatabase, seenIn, unlike } from './store-fingerprint.ts'
+import { type FilePlace, homeWith, openDatabase, openFile, storeIn, type StorePlace } from './store-place.ts'
 
 /** `at`: which store it is. Null: that of a server. */
 export type Place = {
@@ -37,15 +38,25 @@ async function within<T>(act: (place: Place) => Promise<T>, reads: boolean): Pro
   const { home, at } = placed()
   makeReadable(home, reads)
   if (at.type === 'file') return withFile(at, { home, folder }, reads, act)
-  const store = await openStore(at)
+  const store = await openDatabase(at)
   try {
     // What cannot be reached is said before anything else is done.
-    await store.open()
+    await openKnown(store)
+    await keepSeenDatabase(home, at, store)
     refuseWrong(await store.moved(), reads)
     return await act({ home, folder, at, store })
   } finally {
     await store.close()
   }
+}
+
+/** A store that is gone, or is another one than before, is refused. */
+async function openKnown(store: PostgresDatabase): Promise<void> {
+  await store.open().catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === 'store_replaced')
+      throw new Refusal(EXIT.store, `${error.message} ${ACCEPT}`)
+    throw error
+  })
 }
 
 /** The data folder and the store of this command line. */

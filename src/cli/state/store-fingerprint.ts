@@ -1,5 +1,6 @@
-// The last seen state of the database, in a small file beside it. A database that is gone, replaced or an older copy must not be
+// The last seen state of the database, in a small file of the data folder. A database that is gone, replaced or an older copy must not be
 // written to silently: actions done since then would be repeated.
+import type { PostgresDatabase } from '../../stores/postgres/postgres.ts'
 import type { Mark, SqliteFile } from '../../stores/sqlite/sqlite.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { type Home, replaceOwn } from './home.ts'
@@ -17,7 +18,7 @@ export function seenIn({ seen }: Home): Mark | null {
   throw new Refusal(EXIT.store, `${seen} cannot be read, so the database cannot be verified. ${ACCEPT}`)
 }
 
-const ACCEPT = 'To accept what is there: terret doctor --accept-store'
+export const ACCEPT = 'To accept what is there: terret doctor --accept-store'
 
 /** The problem of this database, or null. */
 export async function unlike(store: SqliteFile, seen: Mark): Promise<string | null> {
@@ -29,6 +30,30 @@ export async function unlike(store: SqliteFile, seen: Mark): Promise<string | nu
       return `${error.message} ${ACCEPT}`
     throw error
   }
+}
+
+/** The id of the store that was in this database last. Null: none was seen, or its end was accepted. */
+export function seenDatabase({ seen }: { readonly seen: string }): string | null {
+  const text = readPlain(seen)
+  if (text === null) return null
+  try {
+    const { store } = JSON.parse(text) as { readonly store?: unknown }
+    if (typeof store === 'string' && store !== '') return store
+  } catch {}
+  throw new Refusal(EXIT.store, `${seen} cannot be read, so the database cannot be verified. ${ACCEPT}`)
+}
+
+/** Protects later commands; that it cannot be written must not fail this one. */
+export async function keepSeenDatabase(
+  home: Home,
+  { seen }: { readonly seen: string },
+  store: Pick<PostgresDatabase, 'id'>,
+): Promise<void> {
+  const id = await store.id()
+  if (readPlain(seen) !== null) return
+  try {
+    replaceOwn(home, seen, `${JSON.stringify({ store: id })}\n`)
+  } catch {}
 }
 
 export function gone({ database }: Home): Refusal {

@@ -11,11 +11,18 @@ import { EXIT, Refusal } from '../exit.ts'
 import { parseFields } from './config.ts'
 import type { Environment, Home } from './home.ts'
 import { readPlain } from './plain-file.ts'
+import { seenDatabase } from './store-fingerprint.ts'
 
 export type StorePlace = FilePlace | DatabasePlace
 /** `seen`: where the last seen state of this file is kept. */
 export type FilePlace = { readonly type: 'file'; readonly shown: string; readonly file: string; readonly seen: string }
-export type DatabasePlace = { readonly type: 'postgres'; readonly shown: string; readonly url: string }
+/** `seen`: where the id of the store is kept that was there last. */
+export type DatabasePlace = {
+  readonly type: 'postgres'
+  readonly shown: string
+  readonly url: string
+  readonly seen: string
+}
 
 export function storeIn(home: Home, env: Environment = process.env): StorePlace {
   const given = env['TERRET_STORE']
@@ -45,7 +52,10 @@ export function storeNamed(home: Home, given: string, { what, from }: Named): St
   const text = given.trim()
   if (text === '') throw new Refusal(EXIT.config, `${what} is empty. Set it to ${FORMS}`)
   const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(text)?.[1]?.toLowerCase()
-  if (scheme !== undefined) return databaseAt(text, scheme, what)
+  if (scheme !== undefined) {
+    const { shown, url } = databaseAt(text, scheme, what)
+    return { type: 'postgres', shown, url, seen: seenFile(home, shown) }
+  }
   // The text is not repeated: an address that is written wrongly may hold a password.
   if (text.includes('\0') || text.startsWith('//') || /^[^/]*@/.test(text))
     throw new Refusal(EXIT.config, `${what} is no path of a file, and does not begin with postgres://`)
@@ -54,12 +64,16 @@ export function storeNamed(home: Home, given: string, { what, from }: Named): St
   return fileAt(home, resolve(from ?? '/', text))
 }
 
-function fileAt({ folder, database, seen }: Home, file: string): FilePlace {
-  const own = file === database ? seen : join(folder, `store-${hash('sha256', file).slice(0, 16)}.json`)
+function seenFile({ folder }: Home, shown: string): string {
+  return join(folder, `store-${hash('sha256', shown).slice(0, 16)}.json`)
+}
+
+function fileAt(home: Home, file: string): FilePlace {
+  const own = file === home.database ? home.seen : seenFile(home, file)
   return { type: 'file', shown: file, file, seen: own }
 }
 
-function databaseAt(text: string, scheme: string, what: string): DatabasePlace {
+function databaseAt(text: string, scheme: string, what: string): Pick<DatabasePlace, 'shown' | 'url'> {
   const refused = (why: string): Refusal => new Refusal(EXIT.config, `${what} ${why}`)
   if (!SCHEMES.includes(scheme)) {
     const near = nearest(scheme, SCHEMES)
@@ -78,7 +92,7 @@ function databaseAt(text: string, scheme: string, what: string): DatabasePlace {
     throw refused(`cannot be read. A store is ${FORMS}`)
   if (database === '') throw refused(`names no database. Write ${scheme}://USER@HOST/DATABASE`)
   const name = user.split(':')[0] ?? ''
-  return { type: 'postgres', shown: `postgres://${name === '' ? '' : `${name}@`}${host}/${database}`, url: text }
+  return { shown: `postgres://${name === '' ? '' : `${name}@`}${host}/${database}`, url: text }
 }
 
 /** The password of an address, as it is written there; null if it has none. */
@@ -112,8 +126,14 @@ export function homeWith(home: Home, place: StorePlace): Home {
 // Opening. Each kind of store is loaded when it is used. Not from the index: a command that only reads loads no harness.
 
 export async function openStore(place: StorePlace): Promise<SqliteFile | PostgresDatabase> {
-  if (place.type === 'postgres') return (await import('../../stores/postgres/postgres.ts')).postgres(place.url)
-  return openFile(place)
+  return place.type === 'file' ? openFile(place) : openDatabase(place)
+}
+
+/** Where a store was seen before, no other one is taken for it, and no new one is made. */
+export async function openDatabase(place: DatabasePlace): Promise<PostgresDatabase> {
+  const { postgres } = await import('../../stores/postgres/postgres.ts')
+  const expects = seenDatabase(place)
+  return postgres({ url: place.url, ...(expects === null ? {} : { expects }) })
 }
 
 export async function openFile({ file }: FilePlace): Promise<SqliteFile> {

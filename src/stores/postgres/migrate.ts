@@ -21,15 +21,22 @@ const MAKE = `do $do$ begin
   ${SCHEMA}
 end $do$`
 
-export async function migrate(sql: Sql, schema: string): Promise<void> {
+/** `expected`: the id of the store that must be there. Then no tables are made, and another store is refused. */
+export async function migrate(sql: Sql, schema: string, expected: string | null = null): Promise<void> {
   const [state] = await sql.ask<{ ours: boolean; tables: number }>('state', STATE)
   if (state?.ours === false && state.tables > 0) {
     const text = `The schema ${schema} of this database has tables of another program. Name another schema in the option "schema".`
     throw new Fault('store_unsupported', text)
   }
+  if (state?.ours === false && expected !== null) {
+    const text = `The store is gone: the schema ${schema} of this database has no tables of it any more. Restore them from a backup.`
+    throw new Fault('store_replaced', text)
+  }
   if (state?.ours === false) await sql.ask('make', MAKE)
-  const [meta] = await sql.ask<{ version: number }>('version', 'select version from ~meta')
+  const [meta] = await sql.ask<{ version: number; store: string }>('version', 'select version, store from ~meta')
   if (meta === undefined) throw new Fault('store_damaged', `The schema ${schema} does not say which version it has.`)
+  if (expected !== null && meta.store !== expected)
+    throw new Fault('store_replaced', `The schema ${schema} of this database holds another store than before.`)
   if (meta.version > SCHEMA_VERSION) {
     const text = 'This store was written by a newer version of Terret. Update Terret, or use another schema.'
     throw new Fault('store_newer', text, `schema version ${meta.version}, known is ${SCHEMA_VERSION}`)

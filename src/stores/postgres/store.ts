@@ -80,6 +80,8 @@ export interface Hints {
 export type PostgresStoreOptions = {
   /** Where its tables lie. */
   readonly schema?: string
+  /** The id of the store that must be there. */
+  readonly expects?: string | null
   /** For tests: in place of the database's time, everywhere. */
   readonly clock?: Clock
   /** `heard` is to be called with what other processes did, `lag` with when. */
@@ -93,6 +95,7 @@ export class PostgresStore implements Store {
   readonly #connections: Connections
   readonly #clock: Clock | null
   readonly #schema: string
+  readonly #expects: string | null
   readonly #sql: LaneSql
   readonly #reader: Sql
   readonly #heartbeat: Sql
@@ -115,10 +118,14 @@ export class PostgresStore implements Store {
   readonly #lag = new Lag(() => this.now())
   readonly post?: () => Post
 
-  constructor(connections: Connections, { schema = SCHEMA_DEFAULT, clock, hints, post }: PostgresStoreOptions = {}) {
+  constructor(
+    connections: Connections,
+    { schema = SCHEMA_DEFAULT, expects = null, clock, hints, post }: PostgresStoreOptions = {},
+  ) {
     this.#connections = connections
     this.#clock = clock ?? null
     this.#schema = schema
+    this.#expects = expects
     if (post) this.post = post
     this.#hints = hints?.((sessions, due) => this.heard(sessions, due), this.#lag) ?? null
     this.#sql = laneInSchema(connections.lane, schema)
@@ -154,7 +161,7 @@ export class PostgresStore implements Store {
 
   async #start(): Promise<void> {
     await this.#connections.open()
-    await this.#lane.alone(() => migrate(this.#sql, this.#schema))
+    await this.#lane.alone(() => migrate(this.#sql, this.#schema, this.#expects))
     for (let i = 0; i < CLOCK_ASKED; i++) {
       const asked = this.#server.asked
       // Where a lost answer is simply asked for again.
@@ -391,6 +398,12 @@ export class PostgresStore implements Store {
   /** Gives back the space of events whose sessions are all gone. Says which tables went, and which could not. */
   freeRooms(): Promise<FreedRooms> {
     return this.#write(() => this.#lane.alone(() => freeRooms(this.#sql)))
+  }
+
+  /** As no other store calls itself. */
+  async id(): Promise<string> {
+    const [meta] = await this.#read((sql) => sql.ask<{ store: string }>('store id', 'select store from ~meta'))
+    return meta?.store ?? ''
   }
 
   /** Why it takes no writes: it was moved to another store, or what is moved to it is not complete. Null: it does. */
