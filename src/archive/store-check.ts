@@ -12,7 +12,7 @@ import { canonicalJson } from '../tools/core/canonical.ts'
 import { cardOf } from '../view/card.ts'
 import { needs } from './sound.ts'
 
-/** `what` is a session, an account, a hold or a blob. */
+/** `what` is a session, an account, a hold, a blob or the store. */
 export type StoreProblem = { readonly what: string; readonly text: string }
 export type StoreCheck = {
   readonly sessions: number
@@ -33,6 +33,8 @@ const TRIES = 3
 export async function checkStore(store: Store, reader: Reader, tell: Tell = () => {}): Promise<StoreCheck> {
   const found: Found = { sessions: 0, events: 0, blobs: 0, accounts: 0, holds: 0, problems: [] }
   const seen = new SeenBlobs(store)
+  const { problem } = await store.health()
+  if (problem !== undefined) found.problems.push({ what: 'store', text: problem })
   for (let after = ''; ; ) {
     const cards = await store.list({ after, limit: PAGE })
     for (const { session } of cards) {

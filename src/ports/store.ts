@@ -125,6 +125,8 @@ export type StoreHealth = Frozen<{
   due: number
   /** How long the one that waits longest of these has been due. */
   waitedMs: number
+  /** Why it takes no writes, though it can be read: it was moved, or lost what it had acknowledged. */
+  problem?: string
   /** Only of a store that processes anywhere share. */
   network?: NetworkHealth
 }>

@@ -21,7 +21,7 @@ describe.skipIf(noPostgres)('workers on one Postgres', () => {
     expect(status).toBe(0)
   }, 400_000)
 
-  it('B-FAULT-3, B-FAULT-4, B-FAULT-5, B-FAULT-6, B-FAULT-7, B-FAULT-9, B-PG-22: cut off, stopped, without answers, with other clocks and at one queue', () => {
+  it('B-FAULT-3, B-FAULT-4, B-FAULT-5, B-FAULT-6, B-FAULT-7, B-PGLOCK-6, B-PG-22: cut off, stopped, without answers, with other clocks and at one queue', () => {
     const { status, said } = run('faults/partition', '--short', '--seed', '5')
     expect(said).toMatch(/dark for 4 s.* written late 0\n.*stopped for.* written after its lease 0\n.*answers lost for/)
     expect(said).toMatch(/row of one session locked for 4 s.* taken away 0, without progress 0\n.*unknown outcome 0 of/)

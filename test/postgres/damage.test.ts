@@ -25,6 +25,19 @@ async function prepared(): Promise<{
 }
 
 describe.skipIf(noPostgres)('a damaged session', () => {
+  it.each(['owner', 'title', 'agent'])(
+    'B-PG-29: whose %s was changed beside its log is shown as damaged and not acted on',
+    async (column) => {
+      const { again, schema } = await prepared()
+      await force(`update ${schema}.sessions set ${column} = 'bob' where id = 's'`)
+      const store = await again()
+      const damaged = await store.card('s')
+      expect([damaged?.owner, damaged?.trouble?.reason]).toEqual([undefined, expect.stringContaining('checksum')])
+      expect(await outcome(admit(store, 's', message('new')))).toBe('session_damaged')
+      expect(await outcome(admit(store, 'other', message('new')))).toBe('ok')
+    },
+  )
+
   it.each([
     ['a changed body', (s: string) => `update ${s}.events set body = replace(body, '"2"', '"3"') where seq = 4`, 4],
     ['an event that is missing in the middle', (s: string) => `delete from ${s}.events where seq = 4`, 4],

@@ -46,7 +46,7 @@ describe.skipIf(noPostgres)('the guide on Postgres', () => {
     expect(await gone).toBe(0)
   })
 
-  it('B-PG-20: a role that owns nothing works with the rights that it says, and changes no event', async () => {
+  it('B-PG-20, B-PG-28: a role that owns nothing works with the rights that it says, changes no event and writes no removal', async () => {
     const { server, name, url } = await database()
     const owner = postgres(url)
     await owner.open()
@@ -70,11 +70,23 @@ describe.skipIf(noPostgres)('the guide on Postgres', () => {
     const client = new pg.Client({ connectionString: theirs })
     await client.connect()
     await expect(client.query(`update terret.events set body = ''`)).rejects.toMatchObject({ code: '42501' })
-    await expect(client.query('delete from terret.events')).rejects.toThrow('events are never deleted')
+    for (const text of [
+      'delete from terret.events',
+      'delete from terret.removals',
+      "insert into terret.removals select n, id, id, 1, 'a', 1, 1, 1, 'nobody' from terret.sessions",
+      "update terret.removals set by = 'nobody'",
+    ])
+      await expect(client.query(text)).rejects.toMatchObject({ code: '42501' })
     await expect(client.query('drop table terret.events_0')).rejects.toMatchObject({ code: '42501' })
     await client.end()
     await store.remove('s', 'me')
     expect(await outcome(store.read('s', 0))).toBe('session_missing')
+    for (const text of [
+      'delete from terret.removals',
+      "update terret.removals set by = 'nobody'",
+      'truncate terret.removals',
+    ])
+      await expect(server.query(text, name)).rejects.toThrow('removals are never changed')
   })
 
   it.skipIf(noPooler)('B-PG-21: each sentence of its table is what a real server makes it say', async () => {

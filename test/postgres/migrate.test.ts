@@ -51,6 +51,21 @@ describe.skipIf(noPostgres)('the tables of a Postgres store', () => {
     expect(await tablesIn(schema)).toBeGreaterThan(10)
   })
 
+  it('B-PG-30: tables of version 1 are brought up to date when they are opened, by one of many processes, and keep what they have', async () => {
+    const schema = newSchema()
+    const first = await openPostgres({ schema })
+    await create(first, 's')
+    await first.close()
+    await meddle(`alter table ${schema}.sessions drop column facts_sum; drop trigger removals_keep on ${schema}.removals;
+      drop trigger removals_whole on ${schema}.removals; drop function ${schema}.keep_removal; update ${schema}.meta set version = 1`)
+    const stores = await Promise.all(Array.from({ length: 4 }, () => openPostgres({ schema })))
+    for (const [i, store] of stores.entries()) await create(store, `t${i}`)
+    expect(await meddle(`select version from ${schema}.meta`)).toEqual([{ version: SCHEMA_VERSION }])
+    expect(await seqs(stores[0] as PostgresStore, 's')).toEqual([1])
+    expect(await stores[1]?.remove('s', 'me')).toHaveLength(1)
+    await expect(meddle(`delete from ${schema}.removals`)).rejects.toThrow('removals are never changed')
+  })
+
   it('B-PG-8: tables of a newer version are refused with store_newer, those of another program with store_unsupported, before any write', async () => {
     const schema = newSchema()
     await (await openPostgres({ schema })).close()

@@ -146,11 +146,14 @@ describe('what was acknowledged', () => {
     ],
   ]
   it.each(harms)(
-    'B-STORE-162: a write-ahead log that is %s is noticed: the store can be read and not written',
+    'B-STORE-162, B-WALCUT-1: a write-ahead log that is %s is noticed: the store can be read and not written, and says so to readers too',
     async (_, harm) => {
       const file = await killed()
       harm(file)
       const store = open(file)
+      expect([await store.moved(), (await store.health()).problem]).toEqual(
+        Array(2).fill(expect.stringContaining(`remove ${file}-mark`)),
+      )
       const told = await create(store, 'new').catch((error: unknown) => error)
       expect(told).toMatchObject({ code: 'store_replaced' })
       expect(String(told)).toContain(`remove ${file}-mark`)
@@ -164,6 +167,7 @@ describe('what was acknowledged', () => {
   it('B-STORE-162: one that is whole goes on, and so does one whose mark is older or torn', async () => {
     const file = await killed()
     const mark = readFileSync(`${file}-mark`)
+    expect((await open(file).health()).problem).toBeUndefined()
     expect(await outcome(admit(open(file), 's', message('more')))).toBe('ok')
     for (const bytes of [mark, mark.subarray(0, 40), Buffer.from('x')]) {
       writeFileSync(`${file}-mark`, bytes)

@@ -4,7 +4,7 @@ import type { Card } from '../../ports/store.ts'
 import type { Row, SessionRow } from '../move/rows.ts'
 import { addSum, crc32, seedOf } from '../plan/checksum.ts'
 import { findable } from '../plan/facts.ts'
-import { hourOf } from './rows.ts'
+import { factsSumOf, hourOf } from './rows.ts'
 import { ROOM } from './schema.ts'
 import type { Sql } from './sql.ts'
 
@@ -89,7 +89,16 @@ export class Filling {
     const texts = [title, agent, row.folder, row.owner, ...Object.entries(card.labels ?? {}).flat()]
     if (texts.some((each) => each?.includes('\0'))) throw unwritable(id)
     const text = JSON.stringify(card)
-    const more = { n, v: 1, sum: this.#sum, hour: hourOf(at), trouble: trouble && JSON.stringify(trouble), card: text }
+    const facts_sum = factsSumOf({ n, agent, facts: { ...row, words: null } })
+    const more = {
+      n,
+      v: 1,
+      sum: this.#sum,
+      facts_sum,
+      hour: hourOf(at),
+      trouble: trouble && JSON.stringify(trouble),
+      card: text,
+    }
     this.#put('sessions', { ...row, ...more }, text.length)
     this.#put('finds', { n, text: findable({ session: id, agent, title, labels: card.labels ?? {} }) })
     for (const [name, value] of Object.entries(card.labels ?? {})) this.#put('labels', { name, value, n })

@@ -1,6 +1,6 @@
 // Makes the tables of a store, or finds that they are those of another version or of another program. One statement: all of it or none.
 import { Fault } from '../../kernel/failure.ts'
-import { lockKey, SCHEMA, SCHEMA_VERSION } from './schema.ts'
+import { lockKey, SCHEMA, SCHEMA_VERSION, UPGRADES } from './schema.ts'
 import type { Sql } from './sql.ts'
 
 const STATE = `select to_regclass('~meta') is not null as ours,
@@ -19,6 +19,14 @@ const MAKE = `do $do$ begin
     create schema ~schema~;
   end if;
   ${SCHEMA}
+end $do$`
+
+/** Looked at again under the lock: another process may have been faster. */
+const upgrade = (version: number): string => `do $do$ begin
+  perform pg_advisory_xact_lock(${lockKey('schema')});
+  if (select version from ~meta) = ${version} then
+    ${UPGRADES[version]}
+  end if;
 end $do$`
 
 /** `expected`: the id of the store that must be there. Then no tables are made, and another store is refused. */
@@ -41,4 +49,6 @@ export async function migrate(sql: Sql, schema: string, expected: string | null 
     const text = 'This store was written by a newer version of Terret. Update Terret, or use another schema.'
     throw new Fault('store_newer', text, `schema version ${meta.version}, known is ${SCHEMA_VERSION}`)
   }
+  for (let { version } = meta; version < SCHEMA_VERSION; version++)
+    await sql.ask(`upgrade ${version}`, upgrade(version))
 }

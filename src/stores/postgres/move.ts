@@ -33,7 +33,7 @@ const PIECE_BYTES = 1024 * 1024
 /** All that a store keeps, and every write to one changes at least one of these. In the order in which writers lock them. */
 const WRITTEN = 'sessions workers accounts holds blobs blob_refs events inbox removals snapshots'.split(' ')
 const BESIDE = ['labels', 'finds', 'forks', 'meta']
-const FUNCTIONS = ['remove_sessions', 'make_room', 'keep_event', 'keep_log']
+const FUNCTIONS = ['keep_removal', 'remove_sessions', 'make_room', 'keep_event', 'keep_log']
 
 const ONE_MOMENT = 'set transaction isolation level repeatable read'
 /** Readers go on. */

@@ -1,5 +1,6 @@
 // Rows of a Postgres store as objects. What is fetched comes as JSON: one statement brings rows of many tables.
 import type { Card } from '../../ports/store.ts'
+import { rowSum } from '../plan/checksum.ts'
 import { type Facts, told } from '../plan/facts.ts'
 import type { Head, Lease, Trouble } from '../plan/plan.ts'
 
@@ -28,7 +29,7 @@ export type WorkerRow = Lease & {
 
 /** Numbers as float8: one that no number of JavaScript can hold must not spoil what is fetched with it. */
 export const HEAD = `s.n::float8 as n, s.v::float8 as v, s.id, s.seq, s.at, s.sum, s.epoch::float8 as epoch, s.worker, s.due, s.urgent,
-  s.tries, s.trouble, s.status, s.root, s.agent, s.card, s.tokens, s.created, s.title, s.owner, s.folder, s.parent`
+  s.tries, s.trouble, s.status, s.root, s.agent, s.card, s.tokens, s.created, s.title, s.owner, s.folder, s.parent, s.facts_sum as "factsSum"`
 
 /** A row as HEAD selects it. */
 export type StoredRow = Omit<Row, 'trouble' | 'facts' | 'damage'> & {
@@ -38,6 +39,7 @@ export type StoredRow = Omit<Row, 'trouble' | 'facts' | 'damage'> & {
   readonly created: number
   readonly title: string | null
   readonly owner: string | null
+  readonly factsSum: number | null
 }
 
 /** `last` is the sum of the event that its log ends with; null if that is missing, undefined if nobody looked. */
@@ -66,7 +68,14 @@ export function rowOf(stored: StoredRow, last?: number | null): Row {
   }
 }
 
+/** The checksum of what the log says of a session and its row repeats. */
+export function factsSumOf({ n, agent, facts }: Pick<Row, 'n' | 'agent' | 'facts'>): number {
+  return rowSum(n, agent, facts.created, facts.title, facts.owner)
+}
+
 function damageOf({ seq, epoch, sum, trouble, ...row }: StoredRow, last: number | null | undefined): string | null {
+  const { n, agent, factsSum } = row
+  if (factsSum !== null && factsSum !== factsSumOf({ n, agent, facts: factsOf(row) })) return FACTS_DAMAGED
   if (!Number.isSafeInteger(epoch) || epoch >= Number.MAX_SAFE_INTEGER) return `its epoch is ${epoch}`
   if (last === null) return `its last event, ${seq}, is missing`
   if (last !== undefined && last !== sum) return `event ${seq}: the log does not end as its session says`
@@ -78,7 +87,9 @@ function troubleOf({ trouble }: Pick<StoredRow, 'trouble'>): Trouble | null {
   return trouble === null ? null : (parsed(trouble) as Trouble | null)
 }
 
-function factsOf({ created, tokens, title, owner }: StoredRow): Facts {
+const FACTS_DAMAGED = 'its agent, time, title or owner does not match its checksum'
+
+function factsOf({ created, tokens, title, owner }: Pick<StoredRow, 'created' | 'tokens' | 'title' | 'owner'>): Facts {
   return { created, tokens, title, owner, words: title }
 }
 

@@ -2,7 +2,7 @@
 // Ids are ordered by their bytes, as in every store. Bodies are text: jsonb changes what it is given. Sums are signed 32 bits.
 
 /** Raised with each released schema. A newer one is refused; an older one is brought up to date when the store is opened. */
-export const SCHEMA_VERSION = 1
+export const SCHEMA_VERSION = 2
 
 /** So many sessions have their events in one table: it can be detached and kept elsewhere as a whole. */
 export const ROOM = 100_000
@@ -15,7 +15,8 @@ const ID = 'text collate "C"'
 
 /**
  * `v` grows with each change of the row: a commit is written only if it is what it was planned on. `hour` is that of `at`, for the
- * newest: an index on `at` would have to be written with every commit. `taken` names the question that took it.
+ * newest: an index on `at` would have to be written with every commit. `taken` names the question that took it. `facts_sum` is the checksum of what the
+ * log says of the session: its agent, time, title and owner. Rows of version 1 have none.
  */
 const SESSIONS = `
   create sequence ~numbers;
@@ -23,7 +24,7 @@ const SESSIONS = `
     n bigint primary key, v bigint not null, id ${ID} not null unique, seq int not null, at float8 not null, sum int not null,
     epoch bigint not null, worker ${ID}, due float8, urgent boolean not null, tries int not null, trouble text,
     status text not null, root ${ID} not null, agent ${ID} not null, hour bigint not null, card text not null,
-    tokens float8 not null, created float8 not null, title text, owner ${ID}, folder ${ID}, parent ${ID}, taken text
+    tokens float8 not null, created float8 not null, title text, owner ${ID}, folder ${ID}, parent ${ID}, taken text, facts_sum int
   ) with (fillfactor = 60);
   create index sessions_due on ~sessions (urgent desc, due, n) where worker is null and due is not null;
   create index sessions_worker on ~sessions (worker) where worker is not null;
@@ -70,7 +71,7 @@ const REST = `
   create index blob_refs_n on ~blob_refs (n);
 `
 
-/** What no program may do: change an event, or delete one whose session is not among the removals. */
+/** What no program may do: change an event or a removal, or delete an event whose session is not among the removals. */
 const TRIGGERS = `
   create function ~keep_event() returns trigger language plpgsql as $fn$
     begin
@@ -86,6 +87,14 @@ const TRIGGERS = `
   create trigger events_keep before update on ~events for each row execute function ~keep_event();
   create trigger events_stay before delete on ~events for each row execute function ~keep_log();
   create trigger events_whole before truncate on ~events for each statement execute function ~keep_event();
+`
+const REMOVALS_STAY = `
+  create function ~keep_removal() returns trigger language plpgsql as $fn$
+    begin
+      raise exception 'removals are never changed';
+    end $fn$;
+  create trigger removals_keep before update or delete on ~removals for each row execute function ~keep_removal();
+  create trigger removals_whole before truncate on ~removals for each statement execute function ~keep_removal();
 `
 
 /** Attached, not created as a part: that would stop every reader and writer of the other parts. */
@@ -105,13 +114,14 @@ const MAKE_ROOM = `
 
 /**
  * Takes sessions out, if they are as they were planned on. One function, as each of its statements must see what was committed while it
- * waited for its locks. Rows are locked in the order of all commits: sessions, accounts, holds.
+ * waited for its locks. Rows are locked in the order of all commits: sessions, accounts, holds. It has the rights of the owner of the
+ * tables, so that a worker needs no right to write removals or to delete events by itself.
  */
 const REMOVE = `
-  create function ~remove_sessions(
+  create or replace function ~remove_sessions(
     gone bigint[], versions bigint[], root_id text, now float8, by_whom text, hold_keys text[],
     account_ids text[], held_less float8[], spent_more float8[], assumed_more float8[], own_accounts text[]
-  ) returns setof ~removals language plpgsql as $fn$
+  ) returns setof ~removals language plpgsql security definer set search_path = pg_catalog, pg_temp as $fn$
     declare
       each bigint;
       size float8;
@@ -149,10 +159,18 @@ const REMOVE = `
       delete from ~forks f where f.n = any(gone);
       return query select r.* from ~removals r where r.n = any(gone);
     end $fn$;
+  revoke execute on function ~remove_sessions from public;
 `
 
 export const SCHEMA = `
   create table ~meta (version int not null, store text not null);
-  ${SESSIONS}${EVENTS}${REST}${TRIGGERS}${MAKE_ROOM}${REMOVE}
+  ${SESSIONS}${EVENTS}${REST}${TRIGGERS}${REMOVALS_STAY}${MAKE_ROOM}${REMOVE}
   insert into ~meta (version, store) values (${SCHEMA_VERSION}, gen_random_uuid()::text);
 `
+
+/** What brings the tables of a version to the next one. By the version they have. */
+export const UPGRADES: Readonly<Record<number, string>> = {
+  1: `alter table ~sessions add column facts_sum int;
+    ${REMOVALS_STAY}${REMOVE}
+    update ~meta set version = 2;`,
+}

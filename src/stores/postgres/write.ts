@@ -8,7 +8,7 @@ import { findable } from '../plan/facts.ts'
 import { SNAPSHOT_SPAN } from '../plan/snapshots.ts'
 import type { Batch, Change } from './batch.ts'
 import { type Column, column, columnsOf, type Part, statementOf } from './parts.ts'
-import { cardIn, hourOf, type Row } from './rows.ts'
+import { cardIn, factsSumOf, hourOf, type Row } from './rows.ts'
 import { lockKey } from './schema.ts'
 import { snapshotSum } from './snapshots.ts'
 import type { Sql } from './sql.ts'
@@ -78,7 +78,7 @@ function byNumber(a: { readonly row: Row }, b: { readonly row: Row }): number {
 
 const PLACE = ['seq', 'at', 'sum', 'epoch', 'worker', 'due', 'urgent', 'tries', 'trouble', 'status', 'card', 'tokens']
 /** What seldom changes, and is sent only then. */
-const NAMES = ['root', 'agent', 'hour', 'title', 'owner', 'folder', 'parent']
+const NAMES = ['root', 'agent', 'hour', 'title', 'owner', 'folder', 'parent', 'facts_sum']
 const COLUMNS = [...PLACE, ...NAMES].join(', ')
 const change = (columns: readonly string[]): string => {
   const sets = columns.map((name) => (name === 'card' ? 'card = coalesce(r.card, s.card)' : `${name} = r.${name}`))
@@ -130,6 +130,7 @@ function nameColumns(rows: readonly Change[]): readonly Column[] {
     of('owner', 'text', ({ row: { facts } }) => facts.owner),
     of('folder', 'text', ({ row: { folder } }) => folder),
     of('parent', 'text', ({ row: { parent } }) => parent),
+    of('facts_sum', 'int', ({ row }) => factsSumOf(row)),
   ]
 }
 

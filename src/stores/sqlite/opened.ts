@@ -2,7 +2,7 @@
 // (store.ts), so that a process whose sessions live in memory loads none of it.
 export { CardNews } from './card-news.ts'
 export { dropCopy, prepareReading } from './file.ts'
-export { checkMark, moveIn, readMark } from './mark.ts'
+export { checkMark, MarkFile, moveIn, readMark } from './mark.ts'
 export { closeFile, openFile } from './open.ts'
 export {
   isAnyAhead,

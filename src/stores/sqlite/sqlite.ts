@@ -21,7 +21,7 @@ export type SqliteFile = Store & {
   mark(): Promise<Mark>
   /** Refuses with `store_replaced` unless it goes on from that mark. */
   verify(mark: Mark): Promise<void>
-  /** Why it takes no writes: it was moved to another store, or what is moved to it is not complete. Null: it does. */
+  /** Why it takes no writes: it was moved, what is moved to it is not complete, or it has less than was acknowledged. Null: it does. */
   moved(): Promise<string | null>
 }
 

@@ -252,9 +252,12 @@ export class SqliteStore implements Store {
     return this.#read((_sql, { checkMark }) => checkMark(this.#connection().db, this.#connection().file, mark))
   }
 
-  /** Why it takes no writes: it was moved to another store, or what is moved to it is not complete. Null: it does. */
+  /** Why it takes no writes: it was moved, what is moved to it is not complete, or it has less than was acknowledged. Null: it does. */
   moved(): Promise<string | null> {
-    return this.#read((_sql, { moveIn }) => moveIn(this.#connection().db)?.text ?? null)
+    return this.#read((_sql, { moveIn, MarkFile }) => {
+      const connection = this.#connection()
+      return moveIn(connection.db)?.text ?? new MarkFile(connection).check()?.message ?? null
+    })
   }
 
   #connection(): Connection {
@@ -277,8 +280,10 @@ export class SqliteStore implements Store {
     return this.#read((sql) => (sql.removals.all(limit) as Removal[]).map((row) => ({ ...row })))
   }
 
-  health(): Promise<StoreHealth> {
-    return this.#read((sql, { readHealth }) => readHealth(sql, this.#connection().db, this.now()))
+  async health(): Promise<StoreHealth> {
+    const problem = await this.moved()
+    const health = await this.#read((sql, { readHealth }) => readHealth(sql, this.#connection().db, this.now()))
+    return problem === null ? health : { ...health, problem }
   }
 
   /** What was asked before is still written. */
