@@ -2,8 +2,11 @@
 // counted them last, and characters of what came since. It only reads events.
 import type { Frozen, Usage } from '../kernel/content.ts'
 import type { Event, OwnerBody } from '../kernel/event.ts'
+import { FITTED_CHARS_MIN } from '../kernel/transcript.ts'
 import { CHARS_A_TOKEN, charsOf } from '../view/history.ts'
 
+/** Of the window: from here on the newest batch is shortened if it is a large part of it. */
+export const FIT_AT = 0.8
 /** Of the window: from here on it is compacted. */
 export const COMPACT_AT = 0.9
 /** Of the window: from here on nothing is asked any more if it cannot be compacted. */
@@ -27,7 +30,10 @@ export type SavedFill = Frozen<{
   failures: number
   why: string
   cut: boolean
+  learned?: number
+  refusals?: number
   newest: readonly Result[]
+  batch?: readonly Result[]
   clearable: number
   inherits: boolean
 }>
@@ -42,9 +48,14 @@ export class Fill {
   why = ''
   /** It was cut since the last reply: doing so again would change nothing. */
   cut = false
+  /** How many tokens the window has at most, as refusals since the last reply showed, and how many these were. */
+  learned = Number.POSITIVE_INFINITY
+  refusals = 0
   /** Tokens of what came after the open request was made. */
   #fresh = 0
   readonly #newest: Result[] = []
+  /** Results since the last reply: the model has not seen them, so they are never cleared. */
+  #batch: readonly Result[] = []
   /** Characters of results that are older than those. */
   #clearable = 0
   #inherits = false
@@ -54,8 +65,11 @@ export class Fill {
     if (!saved) return
     const { tokens, counted, failures, why, cut, fresh, newest, clearable, inherits } = saved
     Object.assign(this, { tokens, counted, failures, why, cut })
+    this.learned = saved.learned ?? Number.POSITIVE_INFINITY
+    this.refusals = saved.refusals ?? 0
     this.#fresh = fresh
     this.#newest.push(...newest)
+    this.#batch = saved.batch ?? []
     this.#clearable = clearable
     this.#inherits = inherits
   }
@@ -90,7 +104,7 @@ export class Fill {
 
   /** Old results that can be cleared, if that is worth it. Null: there are none. */
   clearing(window: number): Compacted | null {
-    const [oldest] = this.#newest
+    const [oldest] = [...this.#newest, ...this.#batch]
     const freed = Math.floor(this.#clearable / CHARS_A_TOKEN)
     if (oldest === undefined || freed < window * CLEARED_MIN || freed === 0) return null
     const after = Math.max(0, this.tokens - freed)
@@ -104,8 +118,9 @@ export class Fill {
 
   save(): SavedFill {
     const { tokens, counted, failures, why, cut } = this
-    const own = { fresh: this.#fresh, newest: this.#newest.slice(), clearable: this.#clearable }
-    return { tokens, counted, failures, why, cut, ...own, inherits: this.#inherits }
+    const own = { fresh: this.#fresh, newest: this.#newest.slice(), batch: this.#batch, clearable: this.#clearable }
+    const refused = this.refusals === 0 ? {} : { learned: this.learned, refusals: this.refusals }
+    return { tokens, counted, failures, why, cut, ...refused, ...own, inherits: this.#inherits }
   }
 
   /** Returns how many characters it is. */
@@ -119,7 +134,12 @@ export class Fill {
 
   #reply(event: Extract<Event, { type: 'agent.message' }>): void {
     const fresh = this.#fresh
+    this.#newest.push(...this.#batch)
+    this.#batch = []
+    this.#keepNewest()
     this.cut = false
+    this.learned = Number.POSITIVE_INFINITY
+    this.refusals = 0
     const used = usedIn(event.usage)
     if (used === null) return void this.#add(event)
     this.counted = true
@@ -127,15 +147,29 @@ export class Fill {
   }
 
   #result(result: Result): void {
-    if (this.#newest.push(result) > RESULTS_KEPT) this.#clearable += this.#newest.shift()?.chars ?? 0
+    this.#batch = [...this.#batch, result]
+    this.#keepNewest()
   }
 
-  #compacted({ cut, cleared, after, failed }: Extract<Event, { type: 'context.compacted' }>): void {
+  #keepNewest(): void {
+    while (this.#newest.length > 0 && this.#newest.length + this.#batch.length > RESULTS_KEPT)
+      this.#clearable += this.#newest.shift()?.chars ?? 0
+  }
+
+  #compacted({ cut, cleared, fitted, after, failed, learned }: Extract<Event, { type: 'context.compacted' }>): void {
+    if (learned !== undefined) {
+      this.learned = Math.min(this.learned, learned)
+      this.refusals += 1
+    }
     if (failed !== undefined) {
       this.failures += 1
       this.why = failed
     }
     if (after !== undefined) this.tokens = after
+    if (fitted !== undefined) {
+      const charsMax = Math.max(fitted, FITTED_CHARS_MIN)
+      this.#batch = this.#batch.map(({ seq, chars }) => ({ seq, chars: Math.min(chars, charsMax) }))
+    }
     if (cut === undefined && cleared === undefined) return
     this.#clearable = 0
     if (cut === undefined) return

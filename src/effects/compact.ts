@@ -17,7 +17,8 @@ import {
   SUMMARIZER,
   summaryOf,
 } from '../context/summary.ts'
-import { COMPACT_AT, type Compacted, FAILURES_MAX, type Fill, FULL_AT } from '../context/window.ts'
+import { fitBatch, fitRest, newestBatch } from '../context/fit.ts'
+import { COMPACT_AT, type Compacted, FAILURES_MAX, type Fill, FIT_AT, FULL_AT } from '../context/window.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
 import { type Agent, resolved, type Services, summarizerOf } from '../engine/wiring.ts'
@@ -64,22 +65,56 @@ const READ_SHARE = 0.85
 const READ_CHARS_MAX = 1_600_000
 /** Of a request that a provider found too long. */
 const OVERFLOW_SHARE = 0.5
+const REFUSED_SHARE = 0.7
+const ESTIMATE_SLACK = 1.5
+/** So often in a row a refused request is made shorter. */
+const REFUSALS_MAX = 4
 const REASON_CHARS = 500
 /** Of the window: a cut must take at least this much away. */
 const SAVED_MIN = 0.05
 
-export async function whenFull(compacting: Compacting): Promise<Fullness> {
-  const { request, window, fill } = compacting
+export async function whenFull(given: Compacting): Promise<Fullness> {
+  const { request, fill, transcript } = given
   if (!fill.counted) fill.learn(Math.ceil(charsIn(request) / CHARS_A_TOKEN))
+  const window = { ...given.window, tokens: Math.min(given.window.tokens, fill.learned) }
+  const compacting = { ...given, window }
+  if (fill.tokens < window.tokens * FIT_AT) return AS_IT_IS
+  const fits = window.compacts ? fitBatch(transcript.messages, fill, window.tokens) : null
+  if (fits !== null) return { landing: heldBackFor('The newest texts were shortened to fit the context.', fits) }
   if (fill.tokens < window.tokens * COMPACT_AT) return AS_IT_IS
   const full = fill.tokens >= window.tokens * FULL_AT
   // The size of the window is known only now. Held back, the request is asked for again, and then the guard can clear or end.
   if (!window.compacts) return full ? { landing: heldBack() } : AS_IT_IS
   if (fill.clearing(window.tokens) !== null) return { landing: heldBack() }
-  if (fill.failures >= FAILURES_MAX) return full ? { landing: parked(fill, window) } : AS_IT_IS
-  const cut = fill.cut ? null : cutOf(compacting.transcript, await staying(compacting), full ? 1 : undefined)
-  // Where most of it is in what stays, a summary every turn would cost money and win nothing.
-  return cut === null || charsOf(cut) < window.tokens * CHARS_A_TOKEN * SAVED_MIN ? AS_IT_IS : shorter(compacting, cut)
+  const cut = await worthCutting(compacting, full ? 1 : undefined)
+  if (cut !== null) return shorter(compacting, cut)
+  return full ? withoutSummary(compacting) : AS_IT_IS
+}
+
+/** Null: it was cut just now, summaries fail, or most of the context is in what stays: a summary would cost money and win nothing. */
+async function worthCutting(compacting: Compacting, least?: number): Promise<Cut | null> {
+  const { fill, window, transcript } = compacting
+  if (fill.cut || fill.failures >= FAILURES_MAX) return null
+  const cut = cutOf(transcript, await staying(compacting), least)
+  return cut === null || charsOf(cut) < window.tokens * CHARS_A_TOKEN * SAVED_MIN ? null : cut
+}
+
+/** Nothing older can be taken away: the newest texts get the room that is left. What cannot fit is not sent. */
+function withoutSummary(compacting: Compacting): Fullness {
+  const { fill } = compacting
+  const fits = fitsInRest(compacting)
+  if (fits !== null) return { landing: fits }
+  return cannotFit(compacting) || fill.failures >= FAILURES_MAX ? { landing: parked(compacting) } : AS_IT_IS
+}
+
+/** Where the provider has counted nothing yet, the size is an estimate: then it is asked unless it is far too long. */
+function cannotFit({ fill, window }: Compacting): boolean {
+  return fill.tokens >= window.tokens * (fill.counted ? 1 : ESTIMATE_SLACK)
+}
+
+function fitsInRest({ fill, window, transcript }: Compacting): Landing | null {
+  const fits = fitRest(transcript.messages, fill, window.tokens * COMPACT_AT)
+  return fits && heldBackFor('The newest texts were shortened to fit the context.', fits)
 }
 
 /**
@@ -108,28 +143,43 @@ function charsOf({ old }: Cut): number {
   return old.reduce((sum, message) => sum + sizeOfMessage(message), 0)
 }
 
-/** The provider says that the request is too long. Null: nothing can be done about it. */
-export async function afterOverflow(compacting: Compacting): Promise<Fullness | null> {
-  const { fill } = compacting
-  if (!compacting.window.compacts || fill.cut || fill.failures >= FAILURES_MAX) return null
-  const cut = cutOf(compacting.transcript, await staying(compacting), 1)
-  if (cut !== null) return shorter({ ...compacting, overflowed: true }, cut)
-  const cleared = fill.clearing(1)
-  return cleared && { landing: { events: [heldBackAs('The provider says that the context is full.'), cleared] } }
+/**
+ * The provider says that the request is too long, whatever was estimated. The window is taken to have 0.7 of what was sent, and the same
+ * steps are taken for that. Null: nothing can be done about it.
+ */
+export async function afterOverflow(given: Compacting): Promise<Fullness | null> {
+  const { fill, transcript, request } = given
+  if (!given.window.compacts || fill.refusals >= REFUSALS_MAX) return null
+  const sent = Math.max(fill.tokens, Math.ceil(charsIn(request) / CHARS_A_TOKEN))
+  const learned = Math.max(1, Math.floor(Math.min(given.window.tokens, fill.learned, sent) * REFUSED_SHARE))
+  const compacting = { ...given, window: { ...given.window, tokens: learned }, overflowed: true } as const
+  const taken =
+    fitBatch(transcript.messages, fill, learned) ?? fill.clearing(1) ?? (await worthCutting(compacting, 1)) ?? null
+  if (taken !== null && 'old' in taken) return shorter(compacting, taken)
+  const body = taken ?? fitRest(transcript.messages, fill, learned)
+  return body && { landing: heldBackFor('The provider says that the context is full.', { ...body, learned }) }
 }
 
 async function shorter(compacting: Compacting, cut: Cut): Promise<Fullness> {
-  const { cache, request, flight } = compacting
+  const { cache, request, flight, fill, window, overflowed } = compacting
   const { failure, over, rules = [], ...tried } = await compacted(compacting, cut)
+  const learned = overflowed ? { learned: window.tokens } : {}
   // The request itself may still be within the budget.
   const body = over ? null : tried.body
   if (failure !== null || body?.cut === undefined) {
     // What could not be settled while it was asked for is settled with this.
     const charges = [{ type: 'lost', key: holdsUnder(cache.id, `${request.seq}.0`) }] as const
     const stopped = failure && flight.reason !== null ? { ...failure, unasked: true as const } : failure
+    if (failure === null && body !== null && (overflowed || cannotFit(compacting))) {
+      // What cannot fit is not sent. It is asked for again, with shorter texts if there are any, until summaries have failed too often.
+      const { events } = fitsInRest(compacting) ?? {
+        events: [heldBackAs('The context is full, and could not be summarised.')],
+      }
+      return { landing: { events: [...events, { ...body, ...learned }], charges } }
+    }
     return { failure: stopped, beside: { events: body === null ? [] : [body], charges } }
   }
-  const events = [heldBackAs('The context was nearly full, and was compacted.'), body, ...rules]
+  const events = [heldBackAs('The context was nearly full, and was compacted.'), { ...body, ...learned }, ...rules]
   return { landing: { events } }
 }
 
@@ -223,6 +273,10 @@ function unpaid(failure: ModelFailure): ModelFailure {
   return rest.class === 'timeout' ? { ...rest, class: 'other' } : rest
 }
 
+function heldBackFor(why: string, body: Compacted): Landing {
+  return { events: [heldBackAs(why), body] }
+}
+
 function heldBack(): Landing {
   return { events: [heldBackAs('The context is nearly full.')] }
 }
@@ -231,8 +285,13 @@ function heldBackAs(message: string): OwnerBody {
   return { type: 'model.failed', class: 'superseded', message, retryable: true, unasked: true }
 }
 
-/** It waits for a person: the reason says what to do. */
-function parked({ tokens, failures, why }: Fill, window: Window): Landing {
-  const message = `The context is full: about ${tokens} of ${window.tokens} tokens, and compacting it failed ${failures} times in a row (${why}). Compact it yourself, fork the session from an earlier event, or go on with a model that takes more.`
+/** It waits for a person: the reason says how large everything is, and what to do. */
+function parked({ fill, window, request, transcript }: Compacting): Landing {
+  const { tokens, failures, why } = fill
+  const inTokens = (chars: number): number => Math.ceil(chars / CHARS_A_TOKEN)
+  const pinned = inTokens(charsIn({ ...request, messages: transcript.messages.filter(isPinned) }))
+  const newest = inTokens(newestBatch(transcript.messages).reduce((sum, message) => sum + sizeOfMessage(message), 0))
+  const failed = failures > 0 ? ` Summarising it failed ${failures} times in a row (${why}).` : ''
+  const message = `The context is full: about ${tokens} of ${window.tokens} tokens. Instructions, tools and pinned messages take ${pinned} of them, and the newest messages and results ${newest}.${failed} Nothing was sent. Unpin something, fork the session from an earlier event, or go on with a model that takes more.`
   return { events: [{ type: 'model.failed', class: 'overflow', message, retryable: false, unasked: true }] }
 }

@@ -27,6 +27,7 @@ export function mayFill({ compaction }: Of, model: Model): boolean {
 /** Whether what a session holds surely fits: it is not long, or by far not as long as what this model is known to take. */
 export function surelyFits(services: Of, model: Model, fill: Fill | null): boolean {
   if (fill === null) return !mayFill(services, model)
+  if (fill.refusals > 0) return false
   if (!fill.matters) return true
   const size = SIZES.get(model)
   if (size === undefined) return false

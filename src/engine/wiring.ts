@@ -8,7 +8,7 @@ import type { Waiting } from '../kernel/next.ts'
 import type { Blob, Store } from '../ports/store.ts'
 import type { Model, Reply, Workload } from '../ports/model.ts'
 import type { Clock, Processes, Random } from '../ports/system.ts'
-import type { Message } from '../kernel/transcript.ts'
+import { bothEnds, type Message } from '../kernel/transcript.ts'
 import type { OutputPlan } from '../models/output.ts'
 import { hintIn, noRoute } from '../models/router.ts'
 import type { BreakerOptions } from '../riders/guard/guard.ts'
@@ -256,7 +256,9 @@ export function resolved(
       if (message.role === 'tool') {
         const { content, parts } = message
         if (typeof content === 'string' && parts === undefined) return message
-        const text = typeof content === 'string' ? content : ((await findText(store, content.hash)) ?? MISSING)
+        const found = typeof content === 'string' ? content : ((await findText(store, content.hash)) ?? MISSING)
+        const { fits } = message
+        const text = fits && found.length > fits.chars ? bothEnds(found, fits.chars, fits.token) : found
         return { ...message, content: text, ...(parts ? { parts: await resolvedParts(store, parts) } : {}) }
       }
       if (!message.parts.some((part) => part.type === 'blob')) return message

@@ -100,7 +100,18 @@ export type Usage = Frozen<{ inputTokens: number; outputTokens: number } & Detai
 export type Stopper = Frozen<{ run?: Whole; by?: string; why?: string; closes?: true }>
 export type Routed = { route?: string; fallback_from?: Name }
 /** Of the messages shown so far `pins` are pinned; `turned`: an inherited or not yet shown one is, or is no longer; why it `failed`. */
-export type Compacted = { pins?: Seqs; turned?: Seqs; before?: Whole; after?: Whole; failed?: string } & Spent & Routed
+export type Compacted = {
+  pins?: Seqs
+  turned?: Seqs
+  /** Every text since the last reply that is longer than this many characters shows only its two ends. 0: none of it is shown. */
+  fitted?: Whole
+  /** A provider refused a request of about this size: the window has no more tokens than this. */
+  learned?: Whole
+  before?: Whole
+  after?: Whole
+  failed?: string
+} & Spent &
+  Routed
 type Seqs = readonly Whole[]
 /** `assumed`: the provider did not report usage, and this is an estimate. The accounts then count all that was held for it. */
 export type Spent = { usage?: Usage; cost?: number; assumed?: true }

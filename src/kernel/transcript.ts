@@ -11,16 +11,22 @@ export type Message = Frozen<
   | { role: 'user'; seq: number; parts: readonly Part[]; pin?: boolean | undefined; report?: number | undefined }
   /** `cut`: what was shown of an answer that a person stopped. */
   | { role: 'assistant'; seq: number; parts: readonly Part[]; calls: readonly ShownCall[]; cut?: true }
-  | ({ role: 'tool'; seq: number; call: CallKey; id: string; tool: string } & Frozen<Told>)
+  /** `fits`: of a content that lives beside the log, only so many characters are shown, and the whole is found by `token`. */
+  | ({ role: 'tool'; seq: number; call: CallKey; id: string; tool: string; fits?: Fits } & Frozen<Told>)
 >
 /** `status` and `kind` say how, for one that is not ok. `parts` are pictures and files, after the content. */
 type Told = { ok: boolean; status?: CallStatus; kind?: string | undefined; content: string | BlobRef } & Attached
+type Fits = { chars: number; token: string }
 type Attached = { parts?: readonly Part[] | undefined }
 
 type Answer = Extract<Event, { type: 'user.custom_tool_result' }>
 
 const CUT = 'The answer above was stopped by the user and is not complete. Calls it may have asked for were not run.'
 export const CLEARED = '[Old tool result content cleared]'
+/** A text that may show less than this shows nothing but where it is. */
+export const FITTED_CHARS_MIN = 160
+/** Of a text that is shortened, this part of what it may show is its beginning, and the rest its end. */
+const HEAD_SHARE = 0.6
 
 /** Mutable on purpose: it only grows, and copying it each turn would cost what the history costs. */
 export class Transcript {
@@ -117,8 +123,24 @@ export class Transcript {
     this.#held.set(e.seq, shown.ok ? told : { ...told, status: e.status, kind: e.failure?.kind ?? typeOf(answer) })
   }
 
+  /** Shortens what came after the last reply. */
+  #fit(chars: number): void {
+    const last = this.messages.findLastIndex(({ role }) => role === 'assistant')
+    for (const [i, m] of this.messages.entries()) {
+      if (i <= last) continue
+      const place = this.placeOf(m)
+      const ago = this.inherited.get(m) ?? 0
+      const seen = fitted(m, chars, tokenOf(m, ago))
+      if (place === 0) this.inherited.set(seen, ago)
+      else if (m.role === 'user') this.#shownBy.set(seen, place)
+      this.messages[i] = seen
+    }
+  }
+
   /** A view, never a rewrite: the log keeps everything. Pins stand before the summary; a result whose call was cut goes with it. */
-  #compact({ seq, cut = 0, cleared = 0, summary, pins, turned }: Extract<Event, { type: 'context.compacted' }>): void {
+  #compact(e: Extract<Event, { type: 'context.compacted' }>): void {
+    const { seq, cut = 0, cleared = 0, summary, pins, turned } = e
+    if (e.fitted !== undefined) this.#fit(e.fitted)
     const front: Message[] = []
     for (const [at, m] of this.#held)
       if (m.role === 'user' && turned?.includes(at)) this.#held.set(at, { ...m, pin: !m.pin })
@@ -129,7 +151,7 @@ export class Transcript {
       const pin = m.role === 'user' && m.pin === true
       const turns = place > 0 ? pins && pins.includes(m.seq) !== pin : ago > 0 && turned?.includes(m.seq)
       let seen: Message = m
-      if (old) seen = { ...m, content: `${CLEARED} call:${'^'.repeat(ago)}${m.call}`, parts: undefined }
+      if (old) seen = { ...m, content: `${CLEARED} ${tokenOf(m, ago)}`, parts: undefined }
       else if (m.role === 'user' && turns) seen = { ...m, pin: !pin }
       if (place === 0) this.inherited.set(seen, ago)
       else if (seen !== m) this.#shownBy.set(seen, place)
@@ -139,6 +161,37 @@ export class Transcript {
     if (summary !== undefined) front.push(said(seq, tagged('conversation-summary', '', summary)))
     this.messages.unshift(...front)
   }
+}
+
+/** Shows the two ends of a text, and between them how it is found. It is at most `chars` long. */
+export function bothEnds(text: string, chars: number, token: string): string {
+  const gap = `\n[… of ${text.length} characters the middle is left out to fit the context; the whole is ${token} …]\n`
+  const room = Math.max(0, chars - gap.length)
+  const head = Math.floor(room * HEAD_SHARE)
+  // A character that is written as two halves is not cut in the middle.
+  const start = text.slice(0, head).replace(/[\uD800-\uDBFF]$/, '')
+  return `${start}${gap}${text.slice(text.length - (room - head)).replace(/^[\uDC00-\uDFFF]/, '')}`
+}
+
+function fitted(message: Message, chars: number, token: string): Message {
+  if (message.role === 'assistant' || (message.role === 'user' && message.pin === true)) return message
+  if (message.role === 'user') {
+    const parts = message.parts.map((part) =>
+      part.type === 'text' && part.text.length > Math.max(chars, FITTED_CHARS_MIN)
+        ? { ...part, text: bothEnds(part.text, Math.max(chars, FITTED_CHARS_MIN), token) }
+        : part,
+    )
+    return { ...message, parts }
+  }
+  if (chars === 0) return { ...message, content: `${CLEARED} ${token}`, parts: undefined }
+  const { content } = message
+  if (typeof content !== 'string') return content.bytes > chars ? { ...message, fits: { chars, token } } : message
+  return content.length > chars ? { ...message, content: bothEnds(content, chars, token) } : message
+}
+
+/** How the whole of a message is found by who reads the shortened one. `ago`: so many forks ago it was said. */
+function tokenOf(message: Message, ago: number): string {
+  return message.role === 'tool' ? `call:${'^'.repeat(ago)}${message.call}` : `msg:${'^'.repeat(ago)}${message.seq}`
 }
 
 /** What an answer from outside says about its own failure. */

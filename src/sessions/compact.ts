@@ -3,6 +3,7 @@
 import type { OwnerBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Session } from '../kernel/session.ts'
+import { fitBatch } from '../context/fit.ts'
 import { cutOf } from '../context/summary.ts'
 import type { Compacted } from '../context/window.ts'
 import { compacted, type Compacting, staying } from '../effects/compact.ts'
@@ -76,12 +77,13 @@ async function summarised(
   const transcript = await cache.transcript()
   const window = await findWindow(services, agent.model)
   const cut = cutOf(transcript, await staying({ services, cache, transcript, window }), 1)
-  if (cut === null) return { body: null }
   const messages = transcript.messages
   const asked = { session: id, seq: NO_REQUEST, instructions: agent.instructions, tools: [], boost: false, messages }
   const request = { ...asked, allow: 'none' } as const
   const fill = await cache.fill()
   fill.learn(Math.ceil(charsIn(request) / CHARS_A_TOKEN))
+  // Where nothing older can be summarised, the newest texts are shortened.
+  if (cut === null) return { body: fitBatch(messages, fill, Math.min(window.tokens, fill.learned, fill.tokens)) }
   const allowances = new Allowances(services, new FrozenRuns(store))
   const flight = stoppable()
   const wish = focus === undefined ? {} : { focus: services.redactor.text(focus) }

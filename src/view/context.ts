@@ -152,7 +152,8 @@ export class ContextLog {
     this.#transcript.take(event)
     this.#kinds.set(seq, 'summary')
     // A pin that was set or taken away is no compaction.
-    if (cut === undefined && cleared === undefined && failed === undefined && cost === 0) return
+    const isShorter = cut !== undefined || cleared !== undefined || event.fitted !== undefined
+    if (!isShorter && failed === undefined && cost === 0) return
     const messages = had - this.#transcript.messages.length + (summary === undefined ? 0 : 1)
     const results = cut === undefined ? this.#clearedCount() - empty : 0
     const why = failed === undefined ? {} : { failed }

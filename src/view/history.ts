@@ -134,8 +134,13 @@ export function sizeOfMessage(message: Message): number {
   return calls.reduce((sum, { tool, args }) => sum + tool.length + sizeOfJson(args), sizeOf(message.parts))
 }
 
-function sizeOfContent({ content, parts = [] }: Pick<Extract<Message, { role: 'tool' }>, 'content' | 'parts'>): number {
-  return (typeof content === 'string' ? shownChars(content) : content.bytes) + sizeOf(parts)
+type Content = Pick<Extract<Message, { role: 'tool' }>, 'content' | 'parts' | 'fits'>
+
+function sizeOfContent({ content, parts = [], fits }: Content): number {
+  return (
+    (typeof content === 'string' ? shownChars(content) : Math.min(content.bytes, fits?.chars ?? content.bytes)) +
+    sizeOf(parts)
+  )
 }
 
 /** An answer of a person or a child with more characters than this is shown in part: effects/long-answers.ts. */

@@ -422,10 +422,13 @@ describe('what an attack found', () => {
     expect(summaries).toHaveLength(3)
   })
 
-  it('B-COMPACT-20: a context that is full of what no cut takes away is not summarised turn by turn', async () => {
+  it('B-COMPACT-20: a context that is full of what no cut takes away is not summarised turn by turn, and waits when nothing fits any more', async () => {
     const instructions = 'i'.repeat(48_500)
     const { harness, summaries } = stage(noting(20, 300), () => 'S', { tools: [note], instructions })
-    expect(await harness.run('go')).toMatchObject({ status: 'completed' })
+    expect(await harness.run('go')).toMatchObject({
+      status: 'requires_action',
+      reason: expect.stringContaining('Instructions, tools and pinned messages take') as string,
+    })
     expect(summaries.length).toBeLessThan(6)
   })
 

@@ -179,9 +179,10 @@ export class ChatView implements Form {
   }
 
   /** Warnings about missing tools, each shown once. */
-  #compacted({ cut, cleared, failed }: Extract<StreamEvent, { type: 'context.compacted' }>): void {
+  #compacted({ cut, cleared, fitted, failed }: Extract<StreamEvent, { type: 'context.compacted' }>): void {
     if (cut !== undefined) this.#presenter.aside('what was said before was summed up')
     else if (cleared !== undefined) this.#presenter.aside('old results were left out, as the context is nearly full')
+    else if (fitted !== undefined) this.#presenter.aside('the newest results were shortened to fit the context')
     else if (failed !== undefined) this.#presenter.aside(`the context could not be summed up: ${oneLine(failed, 200)}`)
   }
 

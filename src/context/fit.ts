@@ -1,0 +1,54 @@
+// Shortens the newest texts of a request into a window: results and messages since the last reply, which no clearing and no summary takes
+// away. It only decides how much each may show; the transcript shows it, and the log keeps everything.
+import { FITTED_CHARS_MIN } from '../kernel/transcript.ts'
+import type { Message } from '../kernel/transcript.ts'
+import { CHARS_A_TOKEN, sizeOfMessage } from '../view/history.ts'
+import type { Compacted, Fill } from './window.ts'
+
+/** Of the window: what the newest batch may take of a context that is nearly full. */
+const BATCH_SHARE = 0.3
+
+/** What the model is shown for the first time: all after the last reply, without what is pinned. */
+export function newestBatch(messages: readonly Message[]): readonly Message[] {
+  const last = messages.findLastIndex(({ role }) => role === 'assistant')
+  return messages.slice(last + 1).filter((message) => !(message.role === 'user' && message.pin === true))
+}
+
+/** Null: the batch is small enough. */
+export function fitBatch(messages: readonly Message[], fill: Fill, windowTokens: number): Compacted | null {
+  return fitInto(newestBatch(messages), fill, windowTokens * BATCH_SHARE)
+}
+
+/** The same with the room that everything else leaves below `tokens`. */
+export function fitRest(messages: readonly Message[], fill: Fill, tokens: number): Compacted | null {
+  const batch = newestBatch(messages)
+  return fitInto(batch, fill, tokens - (fill.tokens - charsIn(batch) / CHARS_A_TOKEN))
+}
+
+function fitInto(batch: readonly Message[], fill: Fill, tokens: number): Compacted | null {
+  const sizes = batch.map(sizeOfMessage)
+  const before = charsIn(batch)
+  if (before <= tokens * CHARS_A_TOKEN) return null
+  const share = shareOf(sizes, Math.max(0, tokens * CHARS_A_TOKEN))
+  const fitted = share < FITTED_CHARS_MIN ? 0 : Math.floor(share)
+  const saved = sizes.reduce((sum, size) => sum + Math.max(0, size - Math.max(fitted, FITTED_CHARS_MIN)), 0)
+  if (saved === 0) return null
+  const after = Math.max(0, fill.tokens - Math.floor(saved / CHARS_A_TOKEN))
+  return { type: 'context.compacted', fitted, before: fill.tokens, after }
+}
+
+/** How much each may take at most, so that all together take no more than `room`: small ones stay whole, larger ones share the rest. */
+function shareOf(sizes: readonly number[], room: number): number {
+  const sorted = sizes.toSorted((a, b) => a - b)
+  let left = room
+  for (const [i, size] of sorted.entries()) {
+    const share = left / (sorted.length - i)
+    if (size > share) return share
+    left -= size
+  }
+  return Number.POSITIVE_INFINITY
+}
+
+function charsIn(messages: readonly Message[]): number {
+  return messages.reduce((sum, message) => sum + sizeOfMessage(message), 0)
+}
