@@ -161,7 +161,7 @@ export async function afterOverflow(given: Compacting): Promise<Fullness | null>
 }
 
 async function shorter(compacting: Compacting, cut: Cut): Promise<Fullness> {
-  const { cache, request, flight, fill, window, overflowed } = compacting
+  const { cache, request, flight, window, overflowed } = compacting
   const { failure, over, rules = [], ...tried } = await compacted(compacting, cut)
   const learned = overflowed ? { learned: window.tokens } : {}
   // The request itself may still be within the budget.
