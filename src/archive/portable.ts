@@ -20,7 +20,7 @@ import { checkPortable, invalid } from './schema-check.ts'
 import { bytesOf, needs, soundLog } from './sound.ts'
 import { flag, optionsOf, text } from '../options.ts'
 import { labelsCheck, metadataCheck } from '../sessions/metadata.ts'
-import { descriptionIn, type OriginOptions } from '../sessions/origin.ts'
+import { checkOrigin, descriptionIn, type OriginOptions } from '../sessions/origin.ts'
 import { blobFor, mentionsIn } from '../view/blobs.ts'
 import { withoutFolder } from '../view/folder.ts'
 import { readLog } from './replay.ts'
@@ -71,6 +71,7 @@ export async function importSession(store: Store, value: unknown, options: Impor
   const copy = homeless(copied(value))
   const id = options.id ?? copy.session
   checkRootId(id)
+  checkOriginOf(copy)
   const { state, blobs } = await soundCopy(copy)
   const apart = notAlone(copy.session, copy.events, state)
   if (apart !== null) throw invalid(apart)
@@ -136,6 +137,16 @@ export function copied(value: unknown): Portable {
     if (error instanceof Fault) throw error
     // Circles, numbers that JSON does not have, and what is nested too deeply to be walked.
     throw invalid(`it is no JSON (${error instanceof Error ? error.message : String(error)}).`)
+  }
+}
+
+/** What the model is told of the place of a session stands in its instructions, each on one line. */
+function checkOriginOf({ events: [created] }: PortableLog): void {
+  if (created?.type !== 'session.created') return
+  try {
+    checkOrigin(created)
+  } catch (error) {
+    throw error instanceof Fault ? invalid(error.message) : error
   }
 }
 
