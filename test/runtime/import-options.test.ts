@@ -77,7 +77,9 @@ it('B-IMPORT-1, B-IMPORT-2, B-IMPORT-5: neither an open run nor a waiting messag
   const store = memory()
   const { session: id } = await importSession(store, await fileOf())
   const first: Seen[] = []
-  await harnessOn(store, first).session(id).steer([{ type: 'resume' }])
+  await harnessOn(store, first)
+    .session(id)
+    .steer([{ type: 'resume' }])
   await harnessOn(store, first).session(id).run()
   const later: Seen[] = []
   const session = harnessOn(store, later).session(id)
@@ -99,7 +101,9 @@ it.each(['before the import', 'at the import', 'at the end'] as const)(
     const file = await fileOf()
     const store = memory()
     const card = await importSession(store, file)
-    const at = { 'before the import': file.events.length - 1, 'at the import': card.seq, 'at the end': undefined }[where]
+    const at = { 'before the import': file.events.length - 1, 'at the import': card.seq, 'at the end': undefined }[
+      where
+    ]
     const seen: Seen[] = []
     const harness = harnessOn(store, seen)
     const fork = await harness.session(card.session).fork(at === undefined ? {} : { at })

@@ -4,8 +4,41 @@ import { expect, it } from 'vitest'
 import { shownId, shownRow } from '../../src/view/clean.ts'
 import { shellCommand, shellWord } from '../../src/view/shell.ts'
 
-const ODD = ['', '-a', '~', '~root', 'a:~b', '$(id)', '`id`', "a'b", 'a"b', 'a b', 'a\nb', '\u001b[2J', '\u202eabc', 'a!b', '!!']
-ODD.push('\\', "a'\n!\\", 'é', '日本', '\u200b', 'a;b', 'a|b', '*', '?', '[a]', '{a,b}', '#', '&', '\t', '\u00a0', '\u2028')
+const ODD = [
+  '',
+  '-a',
+  '~',
+  '~root',
+  'a:~b',
+  '$(id)',
+  '`id`',
+  "a'b",
+  'a"b',
+  'a b',
+  'a\nb',
+  '\u001b[2J',
+  '\u202eabc',
+  'a!b',
+  '!!',
+]
+ODD.push(
+  '\\',
+  "a'\n!\\",
+  'é',
+  '日本',
+  '\u200b',
+  'a;b',
+  'a|b',
+  '*',
+  '?',
+  '[a]',
+  '{a,b}',
+  '#',
+  '&',
+  '\t',
+  '\u00a0',
+  '\u2028',
+)
 
 it('B-ID-6: a quoted word is the same word to a shell, and shows nothing that is not drawn', () => {
   const said = execFileSync('bash', ['-c', `printf '%s\\0' ${ODD.map(shellWord).join(' ')}`], { encoding: 'utf8' })
@@ -24,7 +57,7 @@ it('B-ID-6: a value of a command to paste is never read as a flag', () => {
   expect(shellCommand`approve ${dashed}`).toBe('approve -- --yes')
   expect(shellCommand`terret doctor --session ${dashed}`).toBe('terret doctor --session=--yes')
   expect(shellCommand`run --continue --session ${dashed} TASK`).toBe('run --continue --session=--yes TASK')
-  expect(shellCommand`export ${"a b"} --out report-${"a b"}`).toBe("export 'a b' --out report-'a b'")
+  expect(shellCommand`export ${'a b'} --out report-${'a b'}`).toBe("export 'a b' --out report-'a b'")
 })
 
 it('B-ID-5: an id and a row move no cursor, hide nothing and begin no other row', () => {
