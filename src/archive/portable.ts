@@ -10,7 +10,7 @@ import { outsideOf } from '../kernel/ledger.ts'
 import { next } from '../kernel/next.ts'
 import type { Blob, Card, Store } from '../ports/store.ts'
 import { EMPTY, type Session } from '../kernel/session.ts'
-import { checkRootId } from '../stores/plan/id.ts'
+import { checkRootId, checkSessionId } from '../stores/plan/id.ts'
 import type { Restoration } from '../stores/plan/plan.ts'
 import { again } from '../engine/again.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
@@ -79,7 +79,11 @@ export async function importSession(store: Store, value: unknown, options: Impor
   checkTimes(copy.events, store.now())
   const { parents = [] } = copy
   const missing: PortableLog[] = []
-  for (const parent of parents) if (!(await isThere(store, parent))) missing.push(parent)
+  for (const parent of parents) {
+    if (await isThere(store, parent)) continue
+    checkSessionId(parent.session)
+    missing.push(parent)
+  }
   const stubs = missing.map((parent) => {
     const log = closed(parent)
     return restoration(store, log, soundLog(log, copy.blobs), [])

@@ -5,6 +5,7 @@ import type { Card } from '../ports/store.ts'
 import type { PendingCall } from '../sessions/look/pending.ts'
 import type { Session, Sessions } from '../sessions/verbs.ts'
 import type { Caller } from './caller.ts'
+import { shownId } from '../view/clean.ts'
 
 export type ServerOptions = {
   readonly desk: Desk
@@ -37,7 +38,7 @@ export function deskOf(sessions: Sessions, owns: (caller: Caller, session: strin
     return all.filter((_, i) => owned[i])
   }
   return {
-    session: async (id, caller) => ((await reaches(caller, id)) ? sessions.session(id) : null),
+    session: async (id, caller) => ((await reaches(caller, id)) ? sessions.session(id, { stored: true }) : null),
     start: async (start) => sessions.open({ ...start, ...(start.id === undefined ? {} : { reuse: true }) }),
     pending: async (caller) => within(await sessions.pending(), ({ sessionId }) => sessionId, caller),
     list: async (limit, caller) =>
@@ -45,9 +46,9 @@ export function deskOf(sessions: Sessions, owns: (caller: Caller, session: strin
   }
 }
 
-/** A child belongs to whom its root belongs. */
+/** A child belongs to whom its root belongs. A root may have "~" in its id, but never the end that children have. */
 export function rootOf(session: string): string {
-  return session.split('~')[0] ?? session
+  return session.replace(/(?:~[1-9]\d*(?:\.\d+){1,2})+$/, '')
 }
 
 const never = (): Promise<boolean> => Promise.resolve(false)
@@ -56,6 +57,6 @@ const never = (): Promise<boolean> => Promise.resolve(false)
 export function missing(id: string): Fault {
   return new Fault(
     'session_missing',
-    `There is no session "${id.slice(0, 100)}". \`pending\` and the resources name those there are.`,
+    `There is no session "${shownId(id)}". \`pending\` and the resources name those there are.`,
   )
 }

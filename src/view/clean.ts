@@ -78,7 +78,7 @@ const COLOUR = /\u001b\[(?:[0-2]|3[1-6])m/g
 /** One row of ours for a terminal: whatever stands in it, it moves no cursor, hides nothing and begins no other row. Our colours stay. */
 export function shownRow(row: string): string {
   const colours = row.match(COLOUR) ?? []
-  const texts = row.split(COLOUR).map((text) => clean(text).replaceAll('\n', numbered).replaceAll('\t', TAB))
+  const texts = row.split(COLOUR).map((text) => clean(text).replaceAll('\n', ' ⏎ ').replaceAll('\t', TAB))
   return texts.map((text, at) => `${text}${colours[at] ?? ''}`).join('')
 }
 

@@ -60,7 +60,7 @@ const LITERAL = { isLiteral: true, isDashed: false } as const
 
 function wordsOf(parts: TemplateStringsArray, values: readonly string[]): readonly Word[] {
   const words: Word[] = []
-  let open: Word | null = null
+  let open = null as Word | null
   for (const [at, literal] of parts.entries()) {
     for (const piece of literal.split(/( +)/)) {
       if (piece === '') continue
@@ -71,7 +71,7 @@ function wordsOf(parts: TemplateStringsArray, values: readonly string[]): readon
     }
     const value = values[at]
     if (value === undefined) continue
-    const isDashed: boolean = open ? open.isDashed : value.startsWith('-')
+    const isDashed = open ? open.isDashed : value.startsWith('-')
     open = { text: `${open?.text ?? ''}${shellWord(value)}`, isLiteral: open?.isLiteral ?? false, isDashed }
   }
   return open ? [...words, open] : words

@@ -64,5 +64,5 @@ it('B-ID-5: an id and a row move no cursor, hide nothing and begin no other row'
   expect(shownId('a\nb\u001b[2J\u202e é')).toBe('a\\u{a}b\\u{1b}[2J\\u{202e}␣\\u{e9}')
   expect(shownId('1a2b3c4d~3.0')).toBe('1a2b3c4d~3.0')
   expect(shownId('x'.repeat(1_000))).toHaveLength(200 + '… (1000 characters)'.length)
-  expect(shownRow('\u001b[31mred\u001b[0m\nx\u001b[2J\r')).toBe('\u001b[31mred\u001b[0m\\u{a}x\\u{1b}[2J\\u{d}')
+  expect(shownRow('\u001b[31mred\u001b[0m\nx\u001b[2J\r')).toBe('\u001b[31mred\u001b[0m ⏎ x\\u{1b}[2J\\u{d}')
 })

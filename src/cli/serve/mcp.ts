@@ -82,7 +82,7 @@ async function folderDesk(place: Place, call: Call, harnesses: Harnesses): Promi
   const driven = async (id: string): Promise<Session | null> => {
     const card = await store.card(id)
     if (card === null || !(await isHere(id))) return null
-    return (await crewFor((await store.card(card.root))?.agent)).harness.session(id)
+    return (await crewFor((await store.card(card.root))?.agent)).harness.session(id, { stored: true })
   }
   return {
     session: driven,

@@ -1,7 +1,7 @@
 // The opened data folder: its store, and sessions by the short ids people type. A command opens one place and closes it at its end.
 import { existsSync, statSync } from 'node:fs'
 import type { Card, Store } from '../../kernel/index.ts'
-import { clean } from '../../view/clean.ts'
+import { clean, shownId } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { clientOf, farNamed } from './far.ts'
 import { cardsIn, folderOf } from './folders.ts'
@@ -117,16 +117,30 @@ export async function sessionOf(place: Place, name: string): Promise<Card> {
   if (name === 'latest') return latestOf(place)
   if (name.trim() === '') throw new Refusal(EXIT.usage, 'The session id is empty. `terret list` shows the sessions.')
   const exact = await place.store.card(name)
-  if (exact) return exact
+  const found = exact && !isShort(name) ? [] : await beginningWith(place.store, name)
+  if (exact && found.length === 0) return exact
+  if (exact) throw severalSessions(name, [exact, ...found])
   const below = await childOf(place, name)
   if (below) return below
-  const found = await beginningWith(place.store, name)
   const [card] = found
   if (card && found.length === 1) return card
-  if (!card)
-    throw new Refusal(EXIT.missing, `There is no session "${name}". \`terret list --all\` shows those there are.`)
-  const some = found.slice(0, 3).map(({ session }) => session)
-  throw new Refusal(EXIT.missing, `"${name}" could mean several sessions: ${some.join(', ')}… Give more of the id.`)
+  if (card) throw severalSessions(name, found)
+  const text = `There is no session "${shownId(name)}". \`terret list --all\` shows those there are.`
+  throw new Refusal(EXIT.missing, text)
+}
+
+function severalSessions(name: string, found: readonly Card[]): Refusal {
+  const some = found.slice(0, 3).map(({ session }) => shownId(session))
+  const text = `"${shownId(name)}" could mean several sessions: ${some.join(', ')}… Give more of the id.`
+  return new Refusal(EXIT.missing, text)
+}
+
+/**
+ * Whether it has the form of a short id, by which printed commands name a session. If it is also the whole id of another session, neither
+ * is chosen: one would be decided on in the place of the other.
+ */
+function isShort(name: string): boolean {
+  return /^[0-9a-f]{8}$/.test(name)
 }
 
 /** A child by a short id of its root and its name below it: `1a2b3c4d~3.0`. */
@@ -165,7 +179,7 @@ export async function workplaceOf(place: Place, session: string): Promise<string
   if (folder === null)
     throw new Refusal(
       EXIT.config,
-      `Session ${session} was not started by this command, so its folder is unknown. Run it with the program that started it.`,
+      `Session ${shownId(session)} was not started by this command, so its folder is unknown. Run it with the program that started it.`,
     )
   return realFolder(folder)
 }
@@ -181,11 +195,6 @@ export async function folderHere(place: Place, session: string): Promise<FolderH
 type FolderHere =
   | { readonly folder: string; readonly isHere: true }
   | { readonly folder: string | null; readonly isHere: false }
-
-/** A short id to type. Ids of another form stay whole. */
-export function shortId(session: string): string {
-  return /^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(session) ? session.slice(0, 8) : session
-}
 
 type Owned = { readonly labels?: { readonly owner: string }; readonly metadata?: { readonly owner: string } }
 
