@@ -6,6 +6,7 @@ import type { PendingCall } from '../sessions/look/pending.ts'
 import type { Session, Sessions } from '../sessions/verbs.ts'
 import type { Caller } from './caller.ts'
 import { shownId } from '../view/clean.ts'
+import { rootIdOf } from '../view/ids.ts'
 
 export type ServerOptions = {
   readonly desk: Desk
@@ -30,11 +31,12 @@ export type Desk = {
 export function deskOf(sessions: Sessions, owns: (caller: Caller, session: string) => Promise<boolean> = never): Desk {
   const reaches = async (caller: Caller, id: string): Promise<boolean> => {
     if ((await sessions.status(id)) === null) return false
-    return caller.reach === 'all' || owns(caller, rootOf(id))
+    // A child belongs to whom its root belongs.
+    return caller.reach === 'all' || owns(caller, rootIdOf(id))
   }
   const within = async <T>(all: readonly T[], idOf: (one: T) => string, caller: Caller): Promise<readonly T[]> => {
     if (caller.reach === 'all') return all
-    const owned = await Promise.all(all.map((one) => owns(caller, rootOf(idOf(one)))))
+    const owned = await Promise.all(all.map((one) => owns(caller, rootIdOf(idOf(one)))))
     return all.filter((_, i) => owned[i])
   }
   return {
@@ -44,11 +46,6 @@ export function deskOf(sessions: Sessions, owns: (caller: Caller, session: strin
     list: async (limit, caller) =>
       within(await sessions.list({ newest: true, limit }), ({ session }) => session, caller),
   }
-}
-
-/** A child belongs to whom its root belongs. A root may have "~" in its id, but never the end that children have. */
-export function rootOf(session: string): string {
-  return session.replace(/(?:~[1-9]\d*(?:\.\d+){1,2})+$/, '')
 }
 
 const never = (): Promise<boolean> => Promise.resolve(false)

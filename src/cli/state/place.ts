@@ -10,6 +10,7 @@ import { isErrno } from './plain-file.ts'
 import { warn } from '../present/print.ts'
 import { gone, keepSeen, seenIn, unlike } from './store-fingerprint.ts'
 import { type FilePlace, homeWith, openFile, openStore, storeIn, type StorePlace } from './store-place.ts'
+import { isChildId } from '../../view/ids.ts'
 
 /** `at`: which store it is. Null: that of a server. */
 export type Place = {
@@ -117,11 +118,14 @@ export async function sessionOf(place: Place, name: string): Promise<Card> {
   if (name === 'latest') return latestOf(place)
   if (name.trim() === '') throw new Refusal(EXIT.usage, 'The session id is empty. `terret list` shows the sessions.')
   const exact = await place.store.card(name)
-  const found = exact && !isShort(name) ? [] : await beginningWith(place.store, name)
-  if (exact && found.length === 0) return exact
-  if (exact) throw severalSessions(name, [exact, ...found])
+  if (exact) {
+    const others = isShort(name) ? await beginningWith(place.store, `${name.slice(0, 8)}-`) : []
+    if (others.length === 0) return exact
+    throw severalSessions(name, [exact, ...others])
+  }
   const below = await childOf(place, name)
   if (below) return below
+  const found = await beginningWith(place.store, name)
   const [card] = found
   if (card && found.length === 1) return card
   if (card) throw severalSessions(name, found)
@@ -136,11 +140,11 @@ function severalSessions(name: string, found: readonly Card[]): Refusal {
 }
 
 /**
- * Whether it has the form of a short id, by which printed commands name a session. If it is also the whole id of another session, neither
- * is chosen: one would be decided on in the place of the other.
+ * Whether it has the form of a short id, by which printed commands name a session or its child. If it is also the whole id of another
+ * session, neither is chosen: one would be decided on in the place of the other.
  */
 function isShort(name: string): boolean {
-  return /^[0-9a-f]{8}$/.test(name)
+  return /^[0-9a-f]{8}(?:~|$)/.test(name)
 }
 
 /** A child by a short id of its root and its name below it: `1a2b3c4d~3.0`. */
@@ -159,7 +163,7 @@ async function beginningWith(store: Store, start: string): Promise<readonly Card
   for (let after = start; ; ) {
     const cards = await store.list({ after, limit: PAGE })
     const alike = cards.filter(({ session }) => session.startsWith(start))
-    found.push(...alike.filter(({ session }) => !session.includes('~') || start.includes('~')))
+    found.push(...alike.filter(({ session }) => !isChildId(session) || start.includes('~')))
     const last = cards.at(-1)
     if (found.length > 3 || last === undefined || alike.length < cards.length || cards.length < PAGE) return found
     after = last.session

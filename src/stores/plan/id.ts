@@ -4,6 +4,7 @@ import { hash } from 'node:crypto'
 import type { CallKey } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import { shownId } from '../../view/clean.ts'
+import { isChildId, rootIdOf } from '../../view/ids.ts'
 
 const ID_LENGTH_MAX = 512
 
@@ -14,11 +15,10 @@ const ID_LENGTH_MAX = 512
 const OUTER = /^[A-Za-z0-9._:~-]{1,128}$/
 /** Steps of a path, and the word by which the command line names the newest session. */
 const RESERVED: ReadonlySet<string> = new Set(['.', '..', 'latest'])
-const CHILDREN = /(?:~[1-9]\d*(?:\.\d+){1,2})*$/
 
 /** For the id of a session that comes from outside. The ids of children are made here, from that of their root. */
 export function checkSessionId(id: unknown): void {
-  const root = typeof id === 'string' ? id.replace(CHILDREN, '') : ''
+  const root = typeof id === 'string' ? rootIdOf(id) : ''
   if (isStoreId(id) && OUTER.test(root) && !RESERVED.has(root)) return
   const what = typeof id === 'string' && id !== '' ? `The session id "${shownId(id)}"` : 'A session id that is empty'
   throw new Fault(
@@ -73,7 +73,7 @@ export function childId(session: string, call: CallKey, n: number | null = null)
 /** For a session that is made. One that would have the name of another's child would stand in that child's way. */
 export function checkRootId(id: string): void {
   checkSessionId(id)
-  if (/~[1-9]\d*(\.\d+){1,2}$/.test(id))
+  if (isChildId(id))
     throw new Fault(
       'invalid_input',
       `A session cannot be named "${id}": children are named like that. Choose another id.`,
