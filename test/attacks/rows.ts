@@ -8,6 +8,7 @@ import { decisions, remembered } from './decisions.ts'
 import { breakouts } from './escape.ts'
 import { fetches } from './fetch.ts'
 import { repositories } from './git.ts'
+import { ids } from './ids.ts'
 import { importedOptions } from './import-options.ts'
 import { elsewhere, imports } from './imports.ts'
 import { allowLists, names } from './injection.ts'
@@ -66,5 +67,6 @@ export const ROWS: readonly Row[] = [
   hostSockets,
   plantedFiles,
   profiles,
+  ids,
   importedOptions,
 ]
