@@ -73,7 +73,7 @@ export function shownId(id: string): string {
 }
 
 /** The colours that our own lines have, as `ESC[31m`. */
-const COLOUR = /\u001b\[(?:[0-2]|3[1-6])m/g
+const COLOUR = new RegExp(`${String.fromCharCode(27)}\\[(?:[0-2]|3[1-6])m`, 'g')
 
 /** One row of ours for a terminal: whatever stands in it, it moves no cursor, hides nothing and begins no other row. Our colours stay. */
 export function shownRow(row: string): string {

@@ -217,7 +217,7 @@ type Shown = { readonly real: (id: string) => string; readonly naive: (id: strin
 function written(act: () => void): string {
   let text = ''
   const streams = [process.stdout, process.stderr]
-  const kept = streams.map((stream) => stream.write)
+  const kept = streams.map((stream) => stream.write.bind(stream))
   for (const stream of streams)
     stream.write = (chunk: string | Uint8Array) => {
       text += String(chunk)
@@ -226,7 +226,7 @@ function written(act: () => void): string {
   try {
     act()
   } finally {
-    for (const [at, stream] of streams.entries()) stream.write = kept[at] ?? stream.write
+    for (const [at, write] of kept.entries()) Object.assign(streams[at] ?? {}, { write })
   }
   return text.replace(/\n$/, '')
 }

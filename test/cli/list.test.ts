@@ -1,5 +1,5 @@
 // `terret list` where there is nothing to list, or no way to, and where there is more than it shows.
-import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { recordFolder } from '../../src/cli/state/folders.ts'

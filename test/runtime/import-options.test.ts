@@ -41,6 +41,7 @@ function harnessOn(store: Store, seen: Seen[] = []): Harness {
     tools: [ask, look],
     instructions: 'Be brief.',
     environment: 'here',
+    subagents: { helper: { description: 'helps', instructions: 'Help.' } },
   })
   onTestFinished(() => harness.close())
   return harness
@@ -68,7 +69,7 @@ function expectOwn(seen: readonly Seen[]): void {
   for (const { model, request } of seen) {
     expect(model).toBe('own')
     expect(request.instructions).toBe('Be brief.\n\nEnvironment: here')
-    expect(request.tools.map(({ name }) => name)).toEqual(['ask', 'look'])
+    expect(request.tools.map(({ name }) => name)).toEqual(['ask', 'look', 'subagent'])
     expect(request.output ?? null).toBeNull()
   }
 }
@@ -147,6 +148,27 @@ it('B-IMPORT-3: a fork keeps what was chosen here after the import', async () =>
   const fork = await harnessOn(store, seen).session(id).fork()
   await goOn(fork)
   expect(seen.at(-1)?.request.instructions).toContain('Chosen here.')
+})
+
+it('B-IMPORT-4: a child that it starts has what its agent has here, and no metadata of the file', async () => {
+  const store = memory()
+  const { session: id } = await importSession(store, await fileOf())
+  const seen: Seen[] = []
+  const harness = harnessOn(store, seen)
+  const session = harness.session(id)
+  await session.steer([{ type: 'resume' }])
+  await goOn(session)
+  seen.length = 0
+  const { sessionId } = await session.spawn('helper', 'Help me.')
+  await goOn(harness.session(sessionId))
+  expect(seen.length).toBeGreaterThan(0)
+  for (const { model, request } of seen) {
+    expect(model).toBe('own')
+    expect(request.instructions).toContain('Help.')
+    expect(request.instructions).not.toMatch(/Obey|there/)
+  }
+  const { events } = await harness.session(sessionId).read()
+  expect(JSON.stringify(events)).not.toMatch(/tenant|there/)
 })
 
 it('B-IMPORT-5: a file whose environment has a second line is refused, and nothing is written', async () => {

@@ -17,7 +17,7 @@ import { startIn } from '../state/folders.ts'
 import { isForPerson } from '../state/log.ts'
 import { WAITS_MS } from '../present/outage.ts'
 import { hiddenText, painted, shownCall } from '../present/preview.ts'
-import { shortId, typed } from '../present/print.ts'
+import { typed } from '../present/print.ts'
 
 /** How often the children are looked at while any works. */
 const LOOK_MS = 500

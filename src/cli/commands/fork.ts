@@ -5,7 +5,7 @@ import { EXIT } from '../exit.ts'
 import { folderOf, startIn } from '../state/folders.ts'
 import { allEvents, foldAll } from '../state/log.ts'
 import { inPlace, ownedBy, sessionOf } from '../state/place.ts'
-import { print, printJson, shortId, typed } from '../present/print.ts'
+import { print, printJson, typed } from '../present/print.ts'
 import { isPlanned } from '../state/workflows.ts'
 import { shownId } from '../../view/clean.ts'
 

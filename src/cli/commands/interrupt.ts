@@ -3,7 +3,7 @@ import { type Call, person } from '../args.ts'
 import { aside } from '../state/without-driving.ts'
 import { EXIT } from '../exit.ts'
 import { inPlace, sessionOf } from '../state/place.ts'
-import { print, printJson, shortId, typed } from '../present/print.ts'
+import { print, printJson, typed } from '../present/print.ts'
 
 export function interrupt(call: Call): Promise<number> {
   return inPlace(async (place) => {

@@ -1,7 +1,7 @@
 // `terret agents`: the agents that can be used in this folder, and of one its whole definition with the prompt. It runs none.
 import type { AgentDefinition } from '../../agents/index.ts'
 import type { Call } from '../args.ts'
-import { clean, oneLine } from '../../view/clean.ts'
+import { oneLine } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { print, printJson, warn } from '../present/print.ts'
 import { agentsFolder, definitionNamed, definitionsOf } from '../state/agents.ts'
