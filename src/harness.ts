@@ -339,9 +339,9 @@ class LocalHarness implements Sessions {
     return labels ? { ...begun, ...descriptionIn({ labels }) } : begun
   }
 
-  session(id: string, options: SessionChoice = {}): Session {
-    checkSessionChoice(options)
-    if (options.stored !== true) checkSessionId(id)
+  session(id: string, options?: SessionChoice): Session {
+    if (options !== undefined) checkSessionChoice(options)
+    if (options?.stored !== true) checkSessionId(id)
     return new SessionHandle(this.#place(id))
   }
 
