@@ -45,6 +45,8 @@ const SENTENCES = [
   'B-ATTACK-70: a socket of the host is not reached under any name, wherever and however it was bound',
   'B-ATTACK-71: what is obeyed unasked is planted nowhere, however deep, hidden or far from where it is looked for',
   'B-ATTACK-72: what the profile of the user exports reaches no command',
+  'B-ATTACK-105: no id makes a session that a shell, a terminal or a path would obey, and none that is there does so where it is shown',
+  'B-ATTACK-106: no option of a run counts that stands in a file, however the session goes on',
 ]
 
 const rowOf = (sentence: string): number => Number(/\d+/.exec(sentence)?.[0])

@@ -8,6 +8,7 @@ import { boardText } from './board.ts'
 import { BOARD } from './planner.ts'
 import type { BoardOutcome, ClaimOutcome, SharedBoard } from './shared.ts'
 import { BoardHandle, type BoardSessions } from './verbs.ts'
+import { rootIdOf } from '../view/ids.ts'
 
 export type MemberToolOptions = {
   /** The harness, once there is one. */
@@ -34,7 +35,7 @@ type Args = Infer<typeof input>
 
 /** The board of the team that this session leads, or is a member of. */
 export function teamBoardOf(session: string): string {
-  return `${session.split('~')[0]}-${BOARD}`
+  return `${rootIdOf(session)}-${BOARD}`
 }
 
 export function memberTool(options: MemberToolOptions): Tool {

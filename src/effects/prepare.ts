@@ -191,9 +191,11 @@ export class Preparer {
     const { store } = this.#services
     const first = cache.first ?? (await store.read(cache.id, 0, 1)).events[0]
     const { fork } = first?.type === 'session.created' ? first : {}
+    const { imported } = cache.session
     // What is in a file chooses no model.
-    const model = cache.session.imported === undefined ? (fork?.model ?? null) : null
-    const opened = { text: originText(await readOrigin(store, { id: cache.id, first })), model }
+    const model = imported === undefined ? (fork?.model ?? null) : null
+    const { environment: here } = agentIn(this.#services, cache.session)
+    const opened = { text: originText(await readOrigin(store, { id: cache.id, first, imported, here })), model }
     this.#places.set(cache, opened)
     return opened
   }

@@ -26,8 +26,8 @@ export type Chosen = {
 }
 
 /**
- * What the messages that open a run chose for it, over the `model` that its session goes on with, if it has one. What is in a file
- * chooses neither a model nor limits, nor whose run it is.
+ * What the messages that open a run chose for it, over the `model` that its session goes on with, if it has one. A message that came
+ * out of a file chooses nothing.
  */
 export async function chosenBy(
   services: Services,
@@ -40,27 +40,24 @@ export async function chosenBy(
   const own = model === null ? {} : { model }
   let frozen: Frozen | null = model === null ? null : { ...own, message: '' }
   for (const { seq, chooses } of session.inputs) {
-    if (!chooses || !inputs.includes(seq)) continue
+    if (!chooses || !inputs.includes(seq) || seq <= (session.imported ?? 0)) continue
     const [event] = (await services.store.read(cache.id, seq - 1, 1)).events
     if (event?.type !== 'user.message') continue
-    const foreign = seq <= (session.imported ?? 0)
-    if (event.metadata !== undefined && !foreign) metadata = { ...metadata, ...event.metadata }
-    if (event.options !== undefined)
-      frozen = { ...own, ...(foreign ? harmless(event.options) : event.options), message: event.id }
+    if (event.metadata !== undefined) metadata = { ...metadata, ...event.metadata }
+    if (event.options !== undefined) frozen = { ...own, ...event.options, message: event.id }
   }
   const agent = agentIn(services, session)
   if (frozen === null) return { agent, options: null, tools: null, own: false, metadata }
   return { ...varied(services, cache, frozen), metadata }
 }
 
-/** The options that an open run froze elsewhere, as they hold here: all of them in a fork, and after an import what is harmless. */
+/** The options that an open run froze elsewhere: a fork keeps all of them, an imported session none. */
 export async function reviewedOptions(services: Services, cache: SessionCache): Promise<Chosen> {
   const { metadata, run, imported } = cache.session
   const agent = agentIn(services, cache.session)
-  if (run?.options === undefined) return { agent, options: null, tools: null, own: false, metadata }
-  const { message, ...choice } = await frozenAs(services, run.options)
-  const kept = imported === undefined ? choice : harmless(choice)
-  return { ...varied(services, cache, { ...kept, message }), metadata }
+  if (run?.options === undefined || imported !== undefined)
+    return { agent, options: null, tools: null, own: false, metadata }
+  return { ...varied(services, cache, await frozenAs(services, run.options)), metadata }
 }
 
 /** For an attempt that goes on with a run that chose: what it chose is known from here on. */
@@ -89,11 +86,6 @@ export function chosenTools(tools: Tools, names: readonly string[]): Tools {
 export function missingTools(missing: readonly string[], known: readonly string[]): Fault {
   const has = known.length === 0 ? 'It has none' : `It has: ${known.join(', ')}`
   return new Fault('invalid_config', `The agent has no tool "${missing.join('", "')}" for this run. ${has}.`)
-}
-
-function harmless({ instructions, output, tools }: RunChoice): RunChoice {
-  const said = { ...(instructions === undefined ? {} : { instructions }), ...(output === undefined ? {} : { output }) }
-  return tools === undefined ? said : { ...said, tools }
 }
 
 function varied(services: Services, cache: SessionCache, frozen: Frozen): Omit<Chosen, 'metadata'> {

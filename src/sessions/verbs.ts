@@ -35,6 +35,7 @@ import type {
   RemoveOptions,
   ResultOptions,
   RunOptions,
+  SessionChoice,
   SteerOptions,
   StreamOptions,
 } from './verb-options.ts'
@@ -46,8 +47,11 @@ export interface Sessions {
    * `id_reused`.
    */
   open(options?: OpenOptions): Promise<Session>
-  /** The session with this id. Nothing is read or written until a verb is used. */
-  session(id: string): Session
+  /**
+   * The session with this id. Nothing is read or written until a verb is used. An id that no new session may have is refused, unless it
+   * is `stored`: one that `list` or another session gave.
+   */
+  session(id: string, options?: SessionChoice): Session
   /** One input in a new session, to its end. */
   run(input: Input, options?: RunOptions & BeginOptions): Promise<Result>
   /** The same, as it happens. */
