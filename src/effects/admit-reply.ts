@@ -12,6 +12,7 @@ import { costOf, heldBack, inTime, LATE_WORD, WITHHELD } from './outcomes.ts'
 import { tierAllows, tierRule } from '../sessions/tiers.ts'
 import { SPAWN, SPAWN_MANY } from '../tools/agents/orders.ts'
 import { usdOf } from '../view/usd.ts'
+import { boundsBelow, isWithin } from './narrowing.ts'
 import { aboutTool, type Tools } from './toolbox.ts'
 import type { Agent, Services } from '../engine/wiring.ts'
 import { shortened, textOf } from '../view/text.ts'
@@ -197,10 +198,15 @@ async function placedChild(admitting: Admitting, call: Proposal): Promise<Propos
         'NotFound',
         `No subagent of yours waits for an answer in session "${shortened(session, 64)}".`,
       )
+    if (!isWithin(asked.within, boundsBelow(cache)))
+      return refused(call, 'Denied', `Subagent ${session} ${WIDER}`, { error_type: 'SubAgentHasMoreTools' })
     return gated(call, { type: 'outside', child: asked.agent, answers: { session, call: asked.call } })
   }
   return mayStart(admitting, call)
 }
+
+/** For a child that an earlier run started with tools that this run may not use. */
+export const WIDER = 'was started with tools that this run may not use, so it takes nothing from it. Start another one.'
 
 /** The agents that a call would start. */
 export function startedBy(call: Proposal): readonly string[] {

@@ -1,6 +1,6 @@
 // What an attempt may touch: the doors, and the agents by name. Types and small lookups; nothing happens here.
 import { hash } from 'node:crypto'
-import type { BlobRef, Json, Limits, Metadata, Part, Verdict } from '../kernel/content.ts'
+import type { BlobRef, Json, Limits, Metadata, Part, Verdict, Within } from '../kernel/content.ts'
 import { assert } from '../kernel/failure.ts'
 import type { Session } from '../kernel/session.ts'
 import type { OwnerEvent } from '../kernel/event.ts'
@@ -197,7 +197,8 @@ const elsewhere = new WeakMap<Agent, Map<string, Agent>>()
 const ELSEWHERE_KEPT = 32
 
 type Driven = { readonly session: Session; readonly varied: Varied | null }
-export type Varied = { readonly options: string; readonly agent: Agent }
+/** `below`: the bounds of what the run starts. */
+export type Varied = { readonly options: string; readonly agent: Agent; readonly below?: Within }
 
 /** What answers the turns of an agent's sessions, as it is recorded. */
 export function plannerName(services: Pick<Services, 'agent'>, agent: string): string {

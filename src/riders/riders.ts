@@ -1,10 +1,11 @@
 // The riders of one attempt, in the order in which they speak: guard, step hooks, redaction, money, children. What a session does not need is
 // neither in its list nor loaded.
-import type { CallKey, Limits } from '../kernel/content.ts'
+import type { CallKey, Limits, Within } from '../kernel/content.ts'
 import type { Session } from '../kernel/session.ts'
 import type { Rider } from '../engine/commit.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
 import { type Agent, agentFor, plannerName, type Services } from '../engine/wiring.ts'
+import { boundsBelow } from '../effects/narrowing.ts'
 import type { Performer } from '../effects/perform.ts'
 import { readerIn, type Tools } from '../effects/toolbox.ts'
 import { traceparentIn } from '../effects/trace-context.ts'
@@ -50,7 +51,8 @@ export async function ridersFor(
     const traceOf = (call: CallKey): string | undefined =>
       traceparentIn(services, cache, () => callSpanIdOf(cache.id, call))
     const charsMaxOf = (name: string): number | undefined => services.agent(name).maxResultChars
-    riders.push(childrenRider(cache, store, { plannerOf, readerOf, traceOf, charsMaxOf, isWorkingBelow }))
+    const within = (now: Session): Within | undefined => boundsBelow({ session: now, varied: cache.varied })
+    riders.push(childrenRider(cache, store, { plannerOf, readerOf, traceOf, charsMaxOf, isWorkingBelow, within }))
     // A child must be able to say what it said last, whatever ends it.
     if (session.parent) await cache.transcript()
   }

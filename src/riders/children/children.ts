@@ -23,7 +23,7 @@ import type { SessionCache } from '../../engine/session-cache.ts'
 import { textBlob } from '../../engine/wiring.ts'
 import { Collector, spokenIn } from '../../sessions/result.ts'
 import { isBroke, waitsOf } from '../../view/pending.ts'
-import { type Agents, birth, type Known, optionsIn, taskOf } from './birth.ts'
+import { type Agents, birth, type Known, taskOf } from './birth.ts'
 import { carriedOut, commanded } from './orders.ts'
 import { childOf, headOf, questionIn } from './tree.ts'
 import { childrenBelow, isDetached, isWorking, isStoppedFromAbove } from './status.ts'
@@ -228,8 +228,7 @@ function handed(family: Family, { id, session }: Pick<SessionCache, 'id' | 'sess
     }
     family.sends.push({ session: to, event })
   } else if (child !== undefined) {
-    const chosen = options ? { options } : optionsIn(call.proposal.args)
-    const order = { child, ...chosen, ...(folder ? { folder } : {}) }
+    const order = { child, ...(options ? { options } : {}), ...(folder ? { folder } : {}) }
     family.births.push(...birth({ id, session, key: call.key, born: childId(id, call.key), order, task, ...known }))
   }
 }
