@@ -11,7 +11,7 @@ import { CHILD_PAGE, childrenBelow, childStatus } from '../riders/children/statu
 import { canonicalJson } from '../tools/core/canonical.ts'
 import { CLOSE, CONTINUE, FORK, LIST, SPAWN, SPAWN_MANY, STEER, WAIT, WAIT_SECS } from '../tools/agents/orders.ts'
 import { LIKE_PARENT } from '../tools/agents/subagent.ts'
-import type { Agent } from '../engine/wiring.ts'
+import { type Agent, barredModel } from '../engine/wiring.ts'
 import { ToolFailure } from '../tools/core/output.ts'
 import type { BaseRef } from '../tools/worktrees/worktree.ts'
 import { shortened } from '../view/text.ts'
@@ -181,6 +181,8 @@ async function optionsOf(admitting: Admitting, task: Task): Promise<Pick<Order, 
 
 /** What keeps this task from starting a child; null if nothing does. */
 async function refusedSpawn(admitting: Admitting, call: Proposal, task: Task): Promise<Proposal | null> {
+  const barred = task.model === undefined ? null : barredModel(admitting.services, task.model)
+  if (barred !== null) return refused(call, 'NotFound', barred, { error_type: 'UnknownModel' })
   const asked = gated(call, { type: 'outside', child: agentOf(task, admitting.agent) })
   const placed = await mayStart(admitting, asked)
   return placed.gate?.type === 'refuse' ? placed : null

@@ -96,8 +96,8 @@ export type End = {
   readonly output: Json | undefined
   readonly requests: number
   readonly toolCalls: number
-  /** The provider refuses: no key, no access, no money there. What may pass, or what only this request met, is no such word. */
-  readonly barred: boolean
+  /** The name of the model whose provider refuses: no key, no access, no money there. Null for none: what may pass is no refusal. */
+  readonly barred: string | null
   /** The last reply was cut at its longest. */
   readonly cut: boolean
   /** A person denied one of its calls, or one of a child of its own. */

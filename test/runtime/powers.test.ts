@@ -9,12 +9,15 @@ import {
   family,
   gate,
   ofType,
+  play,
+  report,
   resultsIn,
   STORAGES,
   storeOf,
   tool,
   use,
 } from './children-stage.ts'
+import { model as makeModel } from '../../src/models/resolve.ts'
 import { until } from '../until.ts'
 
 /** A tool that notes each run of it under its name. */
@@ -235,5 +238,78 @@ describe.each(STORAGES)('children of a run that was narrowed, on %s', (storage) 
     const { sessionId } = await harness.session(child).spawn('default', 'more')
     await until(async () => expect(ofType(await eventsOf(store, sessionId), 'run.settled')).toHaveLength(1))
     expect(ran).toEqual(['allowed'])
+  })
+})
+
+describe('the model of a child', () => {
+  const starts = (model: string, blocking: boolean) => spawn('work', { model, blocking })
+  const FOREIGN = [
+    'openai:gpt-5.1',
+    'ollama:any',
+    'offline:any',
+    'nowhere:x',
+    'bad',
+    'hint:coding',
+    'hint:no',
+    '__proto__',
+  ]
+
+  it.each(FOREIGN)('B-POWER-10: %s is not for a model to choose, and it reads what is', async (model) => {
+    for (const blocking of [true, false]) {
+      const roles = { root: [starts(model, blocking), report], work: ['Done.'] }
+      const { harness, store } = family(roles, { detached: true, models: { other: play({ work: ['Other.'] }, 'x') } })
+      const { status, text, sessionId } = await harness.run('Go.')
+      expect({ status, text }).toEqual({
+        status: 'completed',
+        text: `You cannot choose the model "${model}". Choose one of: family, other; or leave "model" out.`,
+      })
+      expect(await childrenOf(store, sessionId)).toEqual([])
+    }
+  })
+
+  it('B-POWER-10: what the configuration has under a name or a route may be chosen, with its own address', async () => {
+    const own = (name: string) => play({ work: [`I am ${name}.`] }, name)
+    const routes = { coding: own('coder') }
+    const helper = { description: 'helps', model: own('helping') }
+    for (const [model, said] of [
+      ['other', 'I am other.'],
+      ['hint:coding', 'I am coder.'],
+      ['coder', 'I am coder.'],
+      ['helping', 'I am helping.'],
+    ] as const) {
+      const roles = { root: [starts(model, true), report] }
+      const options = { detached: true, models: { other: own('other') }, routes, subagents: { helper } }
+      const { harness } = family(roles, options)
+      expect(await harness.run('Go.')).toMatchObject({ text: said })
+    }
+  })
+
+  it('B-POWER-10: no tool that starts a child takes a model beside its own arguments', async () => {
+    const { harness, store } = family({
+      root: [use('subagent', { task: 'work', model: 'openai:gpt-5.1' }), 'Done.'],
+      work: ['Done.'],
+    })
+    const { sessionId } = await harness.run('Go.')
+    for (const child of await childrenOf(store, sessionId))
+      for (const { options } of ofType(await eventsOf(store, child), 'user.message')) expect(options).toBeUndefined()
+  })
+
+  it('B-POWER-11: a chosen model without a key, or one that refuses it, fails the call and not the parent', async () => {
+    const refusing = play({ work: [{ error: 'auth', message: 'No.' }] }, 'refusing')
+    const keyless = makeModel('openai:gpt-5.1', { env: {} })
+    for (const blocking of [true, false]) {
+      for (const model of ['refusing', 'keyless']) {
+        const roles = { root: [starts(model, blocking), 'I go on.', 'I read it.'], work: ['Done.'] }
+        const { harness, store } = family(roles, { detached: true, models: { refusing, keyless } })
+        const session = await harness.open()
+        expect(await session.run('Go.')).toMatchObject({ status: 'completed', text: 'I go on.' })
+        const [child = ''] = await childrenOf(store, session.id)
+        await until(async () => expect(ofType(await eventsOf(store, child), 'run.settled')).toHaveLength(1))
+        const told = (await eventsOf(store, session.id)).filter(
+          (event) => 'by' in event && event.by === `session:${child}`,
+        )
+        expect(JSON.stringify(told)).toMatch(/did not finish: (No\.|There is no key for openai)/)
+      }
+    }
   })
 })

@@ -12,6 +12,8 @@ export type Agents = {
   readonly readerOf: (agent: string) => string | undefined
   /** How many characters of an agent's answer its parent reads. Absent: as many as of any. */
   readonly charsMaxOf?: (agent: string) => number | undefined
+  /** The name of the model that answers in the open run of the session. */
+  readonly modelName?: (session: Session) => string
   /** Whether this process drives a run of another child of this session. It need not know of all that do. */
   readonly isWorkingBelow?: (parent: string, but: string) => boolean
   /** The trace context of a call of this session: its child is in the same trace. */
