@@ -413,6 +413,10 @@ class LocalHarness implements Sessions {
     return agentRows(this.#agents, this.#services.redactor)
   }
 
+  models(): readonly string[] {
+    return this.#services.choosable
+  }
+
   async accounts(session?: string): Promise<readonly MoneyAccount[]> {
     this.#check()
     if (session !== undefined) checkSession(session)
