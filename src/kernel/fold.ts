@@ -86,7 +86,8 @@ function apply(s: OpenSession, e: Event): void {
       return
     case 'wake.scheduled':
       // A pending wake with the same key is the same wake: the first stands.
-      if (!s.wakes.some((w) => w.key === e.key)) s.wakes = [...s.wakes, wakeOf(e)]
+      if (s.wakes.some((w) => w.key === e.key)) return
+      s.wakes = [...s.wakes, wakeOf(e)]
       if (s.run) s.run.wakes = (s.run.wakes ?? 0) + 1
       return
     case 'run.deferred':

@@ -5,7 +5,7 @@ import type { Session } from '../kernel/session.ts'
 import type { Card } from '../ports/store.ts'
 import { type Checks, filled, flag, oneOf, optionsOf } from '../options.ts'
 import { birth } from '../riders/children/birth.ts'
-import { type ChildStatus, childrenBelow, childStatus } from '../riders/children/status.ts'
+import { type ChildStatus, childrenBelow, childStatus, countBelow } from '../riders/children/status.ts'
 import { headOf } from '../riders/children/tree.ts'
 import { childId } from '../stores/plan/id.ts'
 import { commit } from '../engine/again.ts'
@@ -106,6 +106,7 @@ export async function spawn(
     await commit(services, [{ session: again.session, lane: 'inbox', events: [body] }])
     return { sessionId: again.session, decision: idle ? 'reused_idle' : 'reused_running' }
   }
+  await checkRoom(services, id, session)
   const forked = options.fork ? { fork: true as const } : {}
   const order = { child: agent, detached: true as const, ...task, ...chosen, ...forked }
   const base = options.isolation === 'worktree' ? (options.baseRef ?? 'head') : null
@@ -129,6 +130,16 @@ function startable(
   const barred = barredStart({ services, agent, id, parent, most: agent.limits.depth ?? 0 }, child)
   if (barred !== null) throw new Fault('invalid_input', barred.text, barred.as)
   return child
+}
+
+/** A host is held to the bound of a tree as a model is. */
+async function checkRoom({ store, agent }: Services, id: string, { agent: own, parent, run }: Session): Promise<void> {
+  const most = (run ?? agent(own)).limits.children
+  if (most === undefined || (await countBelow(store, parent?.root ?? id, most)) < most) return
+  throw new Fault(
+    'too_many',
+    `Session ${id} is in a tree that may have ${most} children that are not closed, and has them. Close some, or raise limits.children.`,
+  )
 }
 
 type Wanted = Parameters<typeof birth>[0]['order']

@@ -14,6 +14,7 @@ import {
   resultsIn,
   STORAGES,
   storeOf,
+  toldIn,
   tool,
   use,
 } from './children-stage.ts'
@@ -313,3 +314,65 @@ describe('the model of a child', () => {
     }
   })
 })
+
+describe.each(STORAGES)('bounds of a tree, on %s', (storage) => {
+  it('B-FAMILY-1: a tree has limits.children sessions below its root; one more is a result that the model reads', async () => {
+    const tasks = ['one', 'two', 'three'].map((prompt) => ({ prompt }))
+    const roles = {
+      root: [
+        use('subagent', { task: 'deep' }),
+        { calls: [1, 2].map(() => ({ tool: 'subagent', args: { task: 'one' } })) },
+        (request: Request) =>
+          resultsIn(request)
+            .map(({ content }) => content)
+            .join('|'),
+      ],
+      deep: [use('subagent', { task: 'one' }), 'Deep.'],
+      one: ['One.'],
+    }
+    const { harness, store } = family(roles, { storage, limits: { children: 3 } })
+    const { text, sessionId, status } = await harness.run('Go.')
+    expect(status).toBe('completed')
+    expect(text).toBe(`Deep.|One.|${CROWDED(3)}`)
+    expect(await childrenOf(store, sessionId)).toHaveLength(3)
+    const many = {
+      root: [use('spawn_parallel_agents', { tasks }), report, 'Read.', 'Read.', 'Read.'],
+      one: ['One.'],
+      two: ['Two.'],
+    }
+    const detached = family(many, { storage, detached: true, limits: { children: 2 } })
+    const rows = JSON.parse((await detached.harness.run('Go.')).text) as readonly { readonly error?: string }[]
+    expect(rows.map(({ error = '' }) => error)).toEqual(['', '', CROWDED(2)])
+  })
+
+  it('B-FAMILY-1: a child that is closed makes room, and a host is held to the same bound', async () => {
+    const { harness } = family({ root: ['Hello.'], work: ['Done.'] }, { storage, limits: { children: 1 } })
+    const session = await harness.open()
+    const { sessionId } = await session.spawn('default', 'work')
+    await expect(session.spawn('default', 'work')).rejects.toMatchObject({ code: 'too_many' })
+    await until(async () => expect((await harness.status(sessionId))?.status).toBe('idle'))
+    await harness.session(sessionId).close()
+    await session.spawn('default', 'work')
+  })
+
+  it('B-FAMILY-2: a run asks for limits.wakes wakes; one more is not kept, and the model is told', async () => {
+    const store = storeOf(storage)
+    const wake = (n: number) => ({ reason: `look ${n}`, delay_seconds: 3_600 })
+    const look = use('loop_directive', { outcome: 'sleep', summary: 's', wakes: [wake(1), wake(2)] })
+    const roles = { root: [look, look, (request: Request) => toldIn(request).join('|')] }
+    const { harness } = family(roles, { store, tools: [directiveTool({ store })], limits: { wakes: 3 } })
+    const { text, sessionId } = await harness.run('Go.')
+    expect(text).toContain('A wake was not kept: this run asked for 3 wakes already')
+    expect(ofType(await eventsOf(store, sessionId), 'wake.scheduled')).toHaveLength(3)
+  })
+
+  it('B-FAMILY-1, B-FAMILY-2: without options a tree has 100 children and a run 20 wakes', async () => {
+    const { harness, store } = family({ root: ['Done.'] }, { storage })
+    const { sessionId } = await harness.run('Go.')
+    const [start] = ofType(await eventsOf(store, sessionId), 'run.started')
+    expect(start?.limits).toMatchObject({ children: 100, wakes: 20 })
+  })
+})
+
+const CROWDED = (most: number): string =>
+  `This tree of sessions may have ${most} subagents that are not closed, and has them. Do the task yourself, or close subagents that are done.`
