@@ -45,6 +45,9 @@ const SENTENCES = [
   'B-ATTACK-70: a socket of the host is not reached under any name, wherever and however it was bound',
   'B-ATTACK-71: what is obeyed unasked is planted nowhere, however deep, hidden or far from where it is looked for',
   'B-ATTACK-72: what the profile of the user exports reaches no command',
+  'B-ATTACK-90: a tool that a run left out runs in no child, however it is started, how deep it is and who goes on with it',
+  'B-ATTACK-91: a model sends no conversation to a provider that the configuration does not name',
+  'B-ATTACK-92: no member takes the place of another, no tree or chain of wakes grows without end, and no child writes rules or plans of the user',
 ]
 
 const rowOf = (sentence: string): number => Number(/\d+/.exec(sentence)?.[0])
