@@ -7,7 +7,6 @@ import {
   childrenOf,
   eventsOf,
   family,
-  gate,
   ofType,
   play,
   report,
@@ -118,10 +117,10 @@ describe.each(STORAGES)('children of a run that was narrowed, on %s', (storage) 
 
   it('B-POWER-3: another process goes on with a narrowed child, and what the child does later is narrowed too', async () => {
     const { ran, tools } = noted(['allowed', 'forbidden'])
-    const held = gate()
+    let isFirst = true
     const roles = {
       root: [use('subagent', { task: 'work' }), 'Done.'],
-      work: [async () => (await held.opened, use('allowed')), use('forbidden'), 'Done.', use('forbidden'), 'Later.'],
+      work: [() => (isFirst ? { stall: true } : use('allowed')), use('forbidden'), 'Done.', use('forbidden'), 'Later.'],
     }
     const store = storeOf(storage)
     const first = family(roles, { store, tools })
@@ -129,7 +128,7 @@ describe.each(STORAGES)('children of a run that was narrowed, on %s', (storage) 
     void session.run('Go.', { tools: ['allowed', 'subagent'] }).catch(() => {})
     await until(async () => expect(await childrenOf(store, session.id)).toHaveLength(1))
     await first.harness.close()
-    held.open()
+    isFirst = false
     const { harness } = family(roles, { store, tools })
     await harness.session(session.id).run()
     const [child = ''] = await childrenOf(store, session.id)
