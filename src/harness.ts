@@ -280,8 +280,7 @@ class LocalHarness implements Sessions {
     const report = (error: unknown): void => onError('observer', error)
     const onPlugin = (plugin: string, error: unknown): void => onError(`plugin ${plugin}`, error)
     const observer = hooks || tracer ? new Observer({ store, clock, hooks, tracer, report }) : null
-    const agentModels = [...agents.values()].map(({ model }) => model)
-    const { keys, ...models } = modelsBy(options, table, agentModels)
+    const { keys, ...models } = modelsBy(options, table, [...agents.values()])
     this.#services = {
       watchdog: options.watchdogMs === undefined ? null : new Watchdog(options.watchdogMs),
       store,
@@ -417,6 +416,10 @@ class LocalHarness implements Sessions {
     this.#check()
     const { agentRows } = await import('./sessions/look/describe.ts')
     return agentRows(this.#agents, this.#services.redactor)
+  }
+
+  models(): readonly string[] {
+    return this.#services.choosable
   }
 
   async accounts(session?: string): Promise<readonly MoneyAccount[]> {

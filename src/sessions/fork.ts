@@ -41,7 +41,7 @@ export async function forked(services: Services, id: string, options: ForkOption
 /** How the fork of a session begins, at the event that is asked for or at its end. */
 async function beginningOf(services: Services, id: string, options: ForkOptions): Promise<Beginning> {
   const { store } = services
-  const { seq, agent: own, folder, metadata, labels, imported } = await headOf(store, id)
+  const { seq, agent: own, folder, metadata, labels, imported, within } = await headOf(store, id)
   const at = options.at ?? seq
   if (!(Number.isInteger(at) && at >= 1 && at <= seq))
     throw new Fault('invalid_input', `Session ${id} has events 1 to ${seq}; it cannot be forked at ${shown(at)}.`)
@@ -61,7 +61,9 @@ async function beginningOf(services: Services, id: string, options: ForkOptions)
     model === undefined ? { events: taken.events, blobs: [] } : await withModel(store, taken, model)
   const asked = options.id === undefined ? {} : { asked: askedFor(options) }
   const fork = { session: id, seq: taken.seq, ...(model === undefined ? {} : { model }), ...asked }
-  return { agent, ...(await readOrigin(store, { id, imported, here })), ...said, fork, events, blobs }
+  // A fork of a child that was narrowed is narrowed too: it goes on with the same conversation.
+  const bounds = within === undefined ? {} : { within }
+  return { agent, ...(await readOrigin(store, { id, imported, here })), ...said, ...bounds, fork, events, blobs }
 }
 
 /** What the session has, but where the fork has its own. */

@@ -89,6 +89,8 @@ export interface Sessions {
   remove(session: string, options?: RemoveOptions): Promise<readonly Removed[]>
   /** The agents that sessions can be opened for: model, tools, limits, children, and the picture of a graph. */
   agents(): Promise<readonly AgentRow[]>
+  /** The models and routes of the configuration by name: what a language model, and a caller of a server, may choose from. */
+  models(): readonly string[]
   /** The money accounts that pay for a session, or, without one, those of today by agent. One that holds nothing is left out. */
   accounts(session?: string): Promise<readonly MoneyAccount[]>
   /** Makes a write, and says how the store stands. It resolves also where nothing can be written: then `ok` is false. */

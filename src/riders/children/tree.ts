@@ -135,12 +135,13 @@ export async function questionOf(
   store: Store,
   id: string,
   child: string,
-): Promise<{ readonly agent: string; readonly call: string } | null> {
+): Promise<{ readonly agent: string; readonly call: string; readonly within: Session['within'] } | null> {
   const card = child.startsWith(`${id}~`) ? await store.card(child) : null
   if (card === null) return null
   const session = await headOf(store, child)
   const asked = questionIn(session)
-  return session.parent?.session === id && asked ? { agent: session.agent, call: asked.key } : null
+  const { agent, within } = session
+  return session.parent?.session === id && asked ? { agent, call: asked.key, within } : null
 }
 
 const HEADS_KEPT = 32

@@ -39,6 +39,7 @@ export async function open(asked: Asked): Promise<Given> {
     metadata: { ...metadata, [OWNER]: principal.name },
     labels: { ...labels, [OWNER]: principal.name },
   }
+  checkModel(begun.harness, model)
   const made = key ? await madeBefore(asked, key, principal.name) : null
   const own = key ? { id: sessionIdsOf(key).id, reuse: true } : id === undefined ? {} : { id }
   const session = made === null ? await begun.harness.open({ ...options, ...own }) : begun.harness.session(made)
@@ -52,6 +53,14 @@ export async function open(asked: Asked): Promise<Given> {
 function opened({ id }: Session, receipt: WireReceipt | null): Given {
   const json: OpenedAnswer = { session: id, receipt }
   return { json, headers: { location: `/v1/sessions/${encodeURIComponent(id)}` } }
+}
+
+/** A caller sends a conversation to no host that the configuration does not name. */
+function checkModel(harness: Harness, model: string | undefined): void {
+  const known = harness.models()
+  if (model === undefined || known.includes(model)) return
+  const choice = known.length === 0 ? 'Leave it out' : `Choose one of: ${known.join(', ')}; or leave it out`
+  throw new Refused(400, 'invalid_input', `This server has no model "${model.slice(0, 64)}". ${choice}.`)
 }
 
 function checkLabels(labels: Labels | undefined): void {
@@ -76,6 +85,7 @@ export async function send(asked: Asked): Promise<Given> {
   // Options of a run are checked against the agent of the session.
   const chooses = ['model', 'instructions', 'limits', 'tools'].some((name) => name in options)
   const harness = chooses ? await host.harnessOf(card) : host.harness
+  checkModel(harness, options.model)
   const said = { ...options, by: principal.name, ...idOf(asked) }
   return { json: (await harness.session(card.session, { stored: true }).send(input, said)) satisfies WireReceipt }
 }
@@ -120,6 +130,7 @@ export async function fork(asked: Asked): Promise<Given> {
   checkLabels(labels)
   if (options.id !== undefined && key)
     throw new Refused(400, 'invalid_input', 'Give an id or an Idempotency-Key, which becomes the id.')
+  checkModel(harness, options.model)
   if (options.folder !== undefined) await host.begin({ folder: options.folder, by: principal })
   // A fork belongs to the principal who makes it, not to the owner of the session. A session without an owner may have no label left for one.
   const inherited = { ...card.labels, ...labels }
