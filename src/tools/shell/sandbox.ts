@@ -1,10 +1,11 @@
 // What a confined command may see and touch, as arguments for bubblewrap; where bubblewrap is; and which environment a child gets.
 // It starts nothing: spawn.ts does, and sandbox-check.ts finds out whether the walls stand.
-import { accessSync, constants, existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { homedir, totalmem } from 'node:os'
-import { delimiter, dirname, isAbsolute, join, relative, sep } from 'node:path'
+import { dirname, isAbsolute, join, relative, sep } from 'node:path'
 import { Fault } from '../../kernel/failure.ts'
 import { ownPlaces } from '../files/own-places.ts'
+import { findProgram, isExecutable, repositoryAround } from '../files/programs.ts'
 import { filterFor } from './seccomp.ts'
 import { FILTER_FD, GO, READY } from './spawn.ts'
 
@@ -67,20 +68,8 @@ export function findSandbox(
   if (platform !== 'linux') return { type: 'none', reason: `there is no sandbox for ${platform} yet` }
   // Without the filter every socket of the host could be reached.
   if (filterFor(arch) === null) return { type: 'none', reason: `there is no filter of system calls for ${arch} yet` }
-  const path = findProgram('bwrap', workspace, env, ['/usr/bin'])
+  const path = findProgram('bwrap', repositoryAround(workspace, env), env, ['/usr/bin'])
   return path === null ? { type: 'none', reason: 'bubblewrap (bwrap) is not installed' } : { type: 'bwrap', path }
-}
-
-/** A program on PATH that is not in the workspace. */
-export function findProgram(
-  name: string,
-  workspace: string,
-  env: Environment,
-  before: readonly string[] = [],
-): string | null {
-  const folders = [...before, ...(env['PATH'] ?? '').split(delimiter).filter(isAbsolute)]
-  const paths = folders.map((folder) => join(folder, name))
-  return paths.find((path) => isExecutable(path) && !isWithin(realpathSync(workspace), realpathSync(path))) ?? null
 }
 
 /** Built from a list of what is let through, never from what is there. */
@@ -284,13 +273,4 @@ export function isWithin(folder: string, path: string): boolean {
 
 function isFolder(path: string): boolean {
   return statSync(path).isDirectory()
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return statSync(path).isFile()
-  } catch {
-    return false
-  }
 }
