@@ -8,6 +8,7 @@ import { decisions, remembered } from './decisions.ts'
 import { breakouts } from './escape.ts'
 import { fetches } from './fetch.ts'
 import { repositories } from './git.ts'
+import { gitPrograms, gitSettings } from './git-settings.ts'
 import { elsewhere, imports } from './imports.ts'
 import { allowLists, names } from './injection.ts'
 import { collisions, measureless, programs, rugPulls, silentChanges } from './mcp.ts'
@@ -65,4 +66,6 @@ export const ROWS: readonly Row[] = [
   hostSockets,
   plantedFiles,
   profiles,
+  gitSettings,
+  gitPrograms,
 ]
