@@ -47,6 +47,7 @@ const SENTENCES = [
   'B-ATTACK-72: what the profile of the user exports reaches no command',
   'B-ATTACK-80: no setting of a repository runs a program when the harness uses git for worktrees',
   'B-ATTACK-81: the harness starts no git that the repository brings along',
+  'B-ATTACK-82: a command finds nothing at home but the programs that tools need',
 ]
 
 const rowOf = (sentence: string): number => Number(/\d+/.exec(sentence)?.[0])

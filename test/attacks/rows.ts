@@ -9,6 +9,7 @@ import { breakouts } from './escape.ts'
 import { fetches } from './fetch.ts'
 import { repositories } from './git.ts'
 import { gitPrograms, gitSettings } from './git-settings.ts'
+import { homes } from './home.ts'
 import { elsewhere, imports } from './imports.ts'
 import { allowLists, names } from './injection.ts'
 import { collisions, measureless, programs, rugPulls, silentChanges } from './mcp.ts'
@@ -68,4 +69,5 @@ export const ROWS: readonly Row[] = [
   profiles,
   gitSettings,
   gitPrograms,
+  homes,
 ]

@@ -30,8 +30,11 @@ function empty(): string {
 }
 
 function git(folder: string, ...args: readonly string[]): string {
-  const options = { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] } as const
-  return execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...args], options).trim()
+  return execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...args], {
+    cwd: folder,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  }).trim()
 }
 
 function repository(...init: readonly string[]): string {

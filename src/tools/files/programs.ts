@@ -32,7 +32,8 @@ export function foldersOutside(root: string, env: Environment): readonly string[
  */
 export function repositoryAround(workspace: string, env: Environment): string {
   const folder = realpathSync(workspace)
-  const home = resolve(env['HOME'] || homedir())
+  const named = resolve(env['HOME'] || homedir())
+  const home = existsSync(named) ? realpathSync(named) : named
   const [start = folder] = folder.split(join('/', WORKTREES, '/'), 1)
   let root = start
   for (let place = start; place !== home && place !== dirname(place); place = dirname(place))
