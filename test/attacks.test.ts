@@ -48,6 +48,7 @@ const SENTENCES = [
   'B-ATTACK-80: no setting of a repository runs a program when the harness uses git for worktrees',
   'B-ATTACK-81: the harness starts no git that the repository brings along',
   'B-ATTACK-82: a command finds nothing at home but the programs that tools need',
+  "B-ATTACK-83: a command plants nothing where the settings of git lead, so that the user's next git obeys it",
 ]
 
 const rowOf = (sentence: string): number => Number(/\d+/.exec(sentence)?.[0])

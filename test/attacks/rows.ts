@@ -8,6 +8,7 @@ import { decisions, remembered } from './decisions.ts'
 import { breakouts } from './escape.ts'
 import { fetches } from './fetch.ts'
 import { repositories } from './git.ts'
+import { plantedGit } from './git-planted.ts'
 import { gitPrograms, gitSettings } from './git-settings.ts'
 import { homes } from './home.ts'
 import { elsewhere, imports } from './imports.ts'
@@ -70,4 +71,5 @@ export const ROWS: readonly Row[] = [
   gitSettings,
   gitPrograms,
   homes,
+  plantedGit,
 ]
