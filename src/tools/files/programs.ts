@@ -14,7 +14,7 @@ export function findProgram(
   env: Environment,
   before: readonly string[] = [],
 ): string | null {
-  const real = realpathSync(root)
+  const real = realOf(root)
   const paths = [...before, ...foldersOutside(real, env)].map((folder) => join(folder, name))
   return paths.find((path) => isExecutable(path) && !contains(real, realpathSync(path))) ?? null
 }
@@ -31,14 +31,18 @@ export function foldersOutside(root: string, env: Environment): readonly string[
  * home folder does not count: there are programs of the user in it, also where it is a repository.
  */
 export function repositoryAround(workspace: string, env: Environment): string {
-  const folder = realpathSync(workspace)
-  const named = resolve(env['HOME'] || homedir())
-  const home = existsSync(named) ? realpathSync(named) : named
+  const folder = realOf(workspace)
+  const home = realOf(env['HOME'] || homedir())
   const [start = folder] = folder.split(join('/', WORKTREES, '/'), 1)
   let root = start
   for (let place = start; place !== home && place !== dirname(place); place = dirname(place))
     if (existsSync(join(place, '.git'))) root = place
   return root
+}
+
+/** Without links, as far as it is there. */
+function realOf(path: string): string {
+  return existsSync(path) ? realpathSync(path) : resolve(path)
 }
 
 export function isExecutable(path: string): boolean {

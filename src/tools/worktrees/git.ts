@@ -238,11 +238,12 @@ function run(
 
 /** As variables, and not as `-c name=value`: there a name ends at its first `=`, and a name of a filter or a driver may have one. */
 function configured(settings: readonly Setting[]): Readonly<Record<string, string>> {
-  const pairs = settings.flatMap(([name, value], i) => [
-    [`GIT_CONFIG_KEY_${i}`, name],
-    [`GIT_CONFIG_VALUE_${i}`, value],
-  ])
-  return { GIT_CONFIG_COUNT: String(settings.length), ...Object.fromEntries(pairs) }
+  const variables: Record<string, string> = { GIT_CONFIG_COUNT: String(settings.length) }
+  for (const [i, [name, value]] of settings.entries()) {
+    variables[`GIT_CONFIG_KEY_${i}`] = name
+    variables[`GIT_CONFIG_VALUE_${i}`] = value
+  }
+  return variables
 }
 
 /** What it printed, without the last line break. Throws what git said if it failed. */
