@@ -50,6 +50,10 @@ const SENTENCES = [
   'B-ATTACK-92: no member takes the place of another, no tree or chain of wakes grows without end, and no child writes rules or plans of the user',
   'B-ATTACK-105: no id makes a session that a shell, a terminal or a path would obey, and none that is there does so where it is shown',
   'B-ATTACK-106: no option of a run counts that stands in a file, however the session goes on',
+  'B-ATTACK-80: no setting of a repository runs a program when the harness uses git for worktrees',
+  'B-ATTACK-81: the harness starts no git that the repository brings along',
+  'B-ATTACK-82: a command finds nothing at home but the programs that tools need',
+  "B-ATTACK-83: a command plants nothing where the settings of git lead, so that the user's next git obeys it",
 ]
 
 const byNumber = (a: number, b: number): number => a - b

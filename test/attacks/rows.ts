@@ -11,6 +11,9 @@ import { fetches } from './fetch.ts'
 import { repositories } from './git.ts'
 import { ids } from './ids.ts'
 import { importedOptions } from './import-options.ts'
+import { plantedGit } from './git-planted.ts'
+import { gitPrograms, gitSettings } from './git-settings.ts'
+import { homes } from './home.ts'
 import { elsewhere, imports } from './imports.ts'
 import { allowLists, names } from './injection.ts'
 import { collisions, measureless, programs, rugPulls, silentChanges } from './mcp.ts'
@@ -74,4 +77,8 @@ export const ROWS: readonly Row[] = [
   narrowedRuns,
   foreignModels,
   families,
+  gitSettings,
+  gitPrograms,
+  homes,
+  plantedGit,
 ]

@@ -3,6 +3,7 @@ import { StringDecoder } from 'node:string_decoder'
 import type { Frozen } from '../../kernel/content.ts'
 import { ToolFailure } from '../core/output.ts'
 import { isErrno } from './paths.ts'
+import { findProgram, repositoryAround } from './programs.ts'
 
 /** Left out of searches, unless the pattern or the path names it. */
 const IGNORED = ['node_modules', '.git', 'target', 'dist', 'build', 'vendor', '.next', '__pycache__', '.venv']
@@ -28,7 +29,8 @@ export type Ran = Frozen<{ code: number | null; stderr: string; dropped: number 
 
 /** Arguments are passed as they are; there is no shell. It resolves when the process has ended and its pipes are closed. */
 export async function ripgrep({ file, args, cwd, stdin, separator, signal, record }: Ripgrep): Promise<Ran> {
-  const binary = file ?? (await bundled()) ?? 'rg'
+  const binary = file ?? (await bundled()) ?? findProgram('rg', repositoryAround(cwd, process.env), process.env)
+  if (binary === null) throw missing()
   // Loaded when first needed: `import 'terret'` must stay cheap.
   const { spawn } = await import('node:child_process')
   const child = spawn(binary, ['--no-config', ...args], {
@@ -81,7 +83,10 @@ async function bundled(): Promise<string | null> {
 }
 
 function unavailable(error: Error): Error {
-  if (!isErrno(error, 'ENOENT') && !isErrno(error, 'EACCES')) return error
+  return isErrno(error, 'ENOENT') || isErrno(error, 'EACCES') ? missing() : error
+}
+
+function missing(): ToolFailure {
   const text = 'ripgrep cannot be started. Install the optional parts of @vscode/ripgrep, or put rg on the PATH.'
   return new ToolFailure('Unavailable', text)
 }

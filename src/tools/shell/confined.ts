@@ -6,6 +6,7 @@ import type { Json } from '../../kernel/content.ts'
 import { type Check, type Checks, count, filled, flag, listOf, needed, record } from '../../options.ts'
 import { type Aftermath, aftermath, type Before, glimpse, leadsTo } from './protected-after.ts'
 import { bound, clip, readOn } from '../core/bound.ts'
+import { homeView } from './home.ts'
 import type { Captured } from './capture.ts'
 import { type Metadata, type Output, output, ToolFailure } from '../core/output.ts'
 import * as sandboxes from './sandbox.ts'
@@ -28,6 +29,8 @@ export type ConfinedOptions = {
   readonly foldersMax?: number
   /** More to hide than the usual secrets and what is the harness's own. Absolute. */
   readonly masked?: readonly string[]
+  /** More to show of the home folder than the programs that tools need. Read-only. Absolute. */
+  readonly readable?: readonly string[]
   /** Where the allowed variables are read from; default `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>>
   /** Names of more variables to let through, such as `JAVA_HOME`. Default none. */
@@ -49,6 +52,7 @@ export const CONFINED_OPTIONS: Checks<ConfinedOptions> = {
   attended: flag,
   protectedPaths: listOf(filled),
   masked: listOf(filled),
+  readable: listOf(filled),
   env: record,
   variables: listOf(filled),
   localSockets: flag,
@@ -113,13 +117,14 @@ export function placeOf({
   workspace,
   sandbox,
   masked = [],
+  readable = [],
   protectedPaths,
   localSockets = false,
   variables = [],
   env,
 }: Ground): Readonly<Record<string, Json>> {
   const { PATH = null, HOME = null, TMPDIR = null } = env
-  const confined = { sandbox: sandbox.type, masked, protectedPaths: protectedPaths ?? null, localSockets }
+  const confined = { sandbox: sandbox.type, masked, readable, protectedPaths: protectedPaths ?? null, localSockets }
   const passed = variables.map((name) => [name, env[name] ?? null])
   return { workspace: realpathSync(workspace), ...confined, PATH, HOME, TMPDIR, variables: passed }
 }
@@ -197,14 +202,16 @@ async function prepare(errand: Errand, ground: Ground, context: ToolContext): Pr
   const seen = look(ground, workspace, { now: context.clock.now(), foldersMax: ground.foldersMax })
   if (seen.partly && !context.approved) throw new ToolFailure('Denied', tooLarge(ground))
   const { closed, told } = closedOf([...seen.paths])
+  const home = homeView(workspace, source, ground.masked)
   const confinement = {
     workspace,
     env: { ...env, ...errand.variables },
     network: errand.network,
     localSockets: ground.localSockets === true,
-    masked: [...sandboxes.secretPaths(source), ...(ground.masked ?? [])],
+    masked: [...home.masked, ...sandboxes.secretPaths(source), ...(ground.masked ?? [])],
     protectedPaths: closed,
-    shown: errand.shown ?? [],
+    shown: [...home.shown, ...(ground.readable ?? []), ...(errand.shown ?? [])],
+    links: home.links,
   }
   const { args, filter, links } = sandboxes.raiseWalls(confinement, verdict.features)
   const wrapped = [...args, ...sandboxes.heldBack(argv)]

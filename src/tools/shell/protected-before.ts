@@ -1,6 +1,7 @@
 // What is protected within the workspace, looked for before every command and after it. Only looks: sandbox.ts closes what is
 // found, and protected-after.ts compares. A folder that has not changed since the last look is not read again.
 import { type Dirent, existsSync, lstatSync, opendirSync, readdirSync, realpathSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { bytesOf, gitlinksOf } from './git-index.ts'
 import { isGitFolder, OBEYED_BY_GIT, PROTECTED, REBASE_ORDERS } from '../files/protected.ts'
@@ -70,11 +71,16 @@ export function lookAround(workspace: string, before: Look, { now, foldersMax }:
     const folder: string = next
     partly ||= folders.size >= foldersMax
     const seen = folders.size >= foldersMax ? 'too many' : see(workspace, folder, before.folders.get(folder), now)
-    if (seen === 'no folder') paths.add(folder)
-    else if (typeof seen === 'string') unseen.set(folder, seen)
+    if (seen === 'no folder') {
+      paths.add(folder)
+      for (const named of namedBy(workspace, folder)) add(named)
+    } else if (typeof seen === 'string') unseen.set(folder, seen)
     if (seen === null || typeof seen === 'string') continue
     folders.set(folder, seen)
-    for (const path of seen.named) paths.add(path)
+    for (const path of seen.named) {
+      paths.add(path)
+      if (isGitName(basename(path))) for (const named of namedBy(workspace, path)) add(named)
+    }
     for (const inner of seen.folders) add(inner)
     for (const link of seen.links) {
       for (const led of leadsWithin(workspace, link)) add(led)
@@ -133,23 +139,31 @@ function read(
   seen: { readonly stamp: string; readonly settled: boolean },
 ): Seen | null {
   const [folders, named, links, names]: [string[], string[], string[], string[]] = [[], [], [], []]
+  const isInGit = folder.split('/').some(isGitName)
   for (const entry of entries) {
     const { name } = entry
     const path = folder === '' ? name : `${folder}/${name}`
-    if (name === 'HEAD' || name === 'objects' || name === 'commondir' || isIndex(name)) names.push(name)
+    if (GIT_NAMES.has(name) || isIndex(name)) names.push(name)
     if (isGitName(name)) (entry.isDirectory() || entry.isSymbolicLink() ? folders : named).push(path)
     else if (isProtectedName(name, folder)) named.push(path)
-    else if (SKIPPED.has(name)) continue
+    else if (SKIPPED.has(name) && !isInGit) continue
     else if (entry.isSymbolicLink()) links.push(path)
     else if (entry.isDirectory()) folders.push(path)
     if (folders.length > SUBFOLDERS_MAX) return null
   }
-  const isRepository = isGitName(basename(folder)) || isGitFolder((name) => names.includes(name))
+  const isRepository =
+    isGitName(basename(folder)) ||
+    isGitFolder((name) => names.includes(name)) ||
+    // A later git may make a repository of what is there of one.
+    (OF_SUBMODULES.test(folder) && OBEYED_BY_GIT.some((name) => names.includes(name)))
   if (!isRepository) return { ...seen, folders, named, links, indexes: null }
-  const isInGit = folder.split('/').some(isGitName)
   const places = isInGit ? folders.filter((path) => !GITS_OWN.has(basename(path))) : folders
   return { ...seen, folders: places, named, links, indexes: names.filter(isIndex) }
 }
+
+const GIT_NAMES: ReadonlySet<string> = new Set(['HEAD', 'objects', ...OBEYED_BY_GIT])
+/** Where a repository keeps those of its submodules. */
+const OF_SUBMODULES = /(?:^|\/)\.git\/modules\//i
 
 function isGitName(name: string): boolean {
   return name === '.git' || name.toLowerCase() === '.git'
@@ -199,6 +213,12 @@ function protectedBehind(workspace: string, link: string): readonly string[] {
 
 const RUNS = PROTECTED.map((path) => path.split('/')).filter((names) => names.length > 1)
 
+/** The folder that a `.git` file names, in which the repository really is. It may lie in a folder that is skipped. */
+function namedBy(workspace: string, file: string): readonly string[] {
+  const named = /^gitdir: (.+)$/m.exec(fileText(join(workspace, file)))?.[1]?.trim()
+  return named === undefined ? [] : wayTo(workspace, resolve(workspace, dirname(file), named))
+}
+
 type Repository = {
   readonly obeyed: readonly string[]
   /** Where its own files, its submodules and its worktrees have their `.git`. They may lie in folders that are skipped. */
@@ -223,8 +243,7 @@ function repositoryAt(workspace: string, folder: string, indexes: readonly strin
   const todo = ordersIn(join(whole, REBASE_ORDERS))
   if (todo.length > 0) orders.push([`${folder}/${REBASE_ORDERS}`, todo])
   const own = isGitName(basename(folder)) || (worktree ?? link) === '' ? [] : ['']
-  const named = [...config.matchAll(NAMED_PLACES)].map(([, path = '']) => path.trim())
-  const places = named.flatMap((path) => [resolve(root, path), resolve(whole, path)])
+  const places = ['config', 'config.worktree'].flatMap((name) => placesIn(join(whole, name), [root, whole]))
   return {
     obeyed: [
       ...OBEYED_BY_GIT.map((name) => `${folder}/${name}`),
@@ -236,8 +255,45 @@ function repositoryAt(workspace: string, folder: string, indexes: readonly strin
   }
 }
 
-/** `core.hooksPath` and `include.path`: settings and programs that git takes from elsewhere, and so perhaps from the workspace. */
-const NAMED_PLACES = /\b(?:hookspath|path)\s*=\s*"?([^"\n#;]+)/gi
+/**
+ * Settings and programs that git takes from elsewhere, and so perhaps from the workspace: what `include.path`, `core.hooksPath` and
+ * `init.templateDir` name, and what the included files name in turn, whatever the condition. `bases` are where hooks may be found from.
+ */
+function placesIn(config: string, bases: readonly string[]): readonly string[] {
+  const places = new Set<string>()
+  const files = new Set([config])
+  for (const file of files) {
+    const text = fileText(file)
+    for (const { index, 0: start, 1: key = '' } of text.matchAll(NAMED_PLACES)) {
+      const path = valueAt(text, index + start.length).replace(/^~(?=\/)/, homedir())
+      const isInclude = key.toLowerCase() === 'path'
+      const found = [...(isInclude ? [] : bases), dirname(file)].map((base) => resolve(base, path))
+      for (const place of found) places.add(place)
+      if (isInclude && files.size < INCLUDED_MAX) for (const place of found) files.add(place)
+    }
+  }
+  return [...places]
+}
+
+const NAMED_PLACES = /\b(hookspath|path|templatedir)\s*=/gi
+const INCLUDED_MAX = 100
+
+/** A value as git reads it: quoted in parts, with escapes, and over several lines where they end with a backslash. */
+function valueAt(text: string, from: number): string {
+  let value = ''
+  let isQuoted = false
+  for (let at = from; at < text.length && text[at] !== '\n'; at++) {
+    const char = text[at] ?? ''
+    if (char === '"') isQuoted = !isQuoted
+    else if (char === '\\') {
+      at++
+      if (text[at] === '\r' && text[at + 1] === '\n') at++
+      if (text[at] !== '\n') value += text[at] ?? ''
+    } else if (!isQuoted && (char === '#' || char === ';')) break
+    else value += char
+  }
+  return value.trim()
+}
 
 /** What a rebase that was begun would run when the user goes on with it. */
 function ordersIn(todo: string): readonly string[] {

@@ -1,10 +1,12 @@
 // What a confined command may see and touch, as arguments for bubblewrap; where bubblewrap is; and which environment a child gets.
 // It starts nothing: spawn.ts does, and sandbox-check.ts finds out whether the walls stand.
-import { accessSync, constants, existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { homedir, totalmem } from 'node:os'
-import { delimiter, dirname, isAbsolute, join, relative, sep } from 'node:path'
+import { dirname, isAbsolute, join, relative, sep } from 'node:path'
 import { Fault } from '../../kernel/failure.ts'
 import { ownPlaces } from '../files/own-places.ts'
+import { findProgram, isExecutable, repositoryAround } from '../files/programs.ts'
+import type { HomeView } from './home.ts'
 import { filterFor } from './seccomp.ts'
 import { FILTER_FD, GO, READY } from './spawn.ts'
 
@@ -29,6 +31,8 @@ export type Confinement = {
   readonly protectedPaths: readonly string[]
   /** Absolute. Read-only, and seen also where what is around them is hidden. */
   readonly shown?: readonly string[]
+  /** Absolute. Names in hidden folders that stay as links, and where they lead. */
+  readonly links?: HomeView['links']
 }
 
 /** Per process, but for the processes, which are counted together. */
@@ -46,11 +50,21 @@ const LIMITS: Limits = {
   fileBytesMax: 8 * 2 ** 30,
 }
 
+/** Hidden also where the home folder is not, because the workspace is around it, or because a tool needs what is around them. */
 const SECRETS_AT_HOME = [
   '.ssh .aws .gnupg .config/gcloud .npmrc .netrc .docker .azure .kube .config/gh .config/op .git-credentials',
   '.config/git/credentials .pypirc .pgpass .my.cnf .vault-token .terraform.d .cargo/credentials',
   '.cargo/credentials.toml .yarnrc.yml .password-store .local/share/keyrings .mozilla .config/google-chrome',
-  '.config/chromium .bash_history .zsh_history .node_repl_history',
+  '.config/chromium .bash_history .zsh_history .node_repl_history .python_history .psql_history .mysql_history .sqlite_history',
+  '.rediscli_history .dbshell .mongorc.js .mongodb .irb_history .lesshst .viminfo .local/share/fish .config/fish/fish_variables',
+  '.claude .claude.json .codex .gemini .cursor .config/claude .aider.conf.yml .config/github-copilot .continue .ollama',
+  '.cache/huggingface .huggingface .kaggle .wandb .config/rclone .config/doctl .config/hub .config/glab-cli .oci .aliyun .bluemix',
+  '.fly .railway .vercel .netlify .config/netlify .config/heroku .databrickscfg .snowsql .dbt .boto .s3cfg .config/sops .age',
+  '.electrum .bitcoin .ethereum .config/solana .config/Exodus .config/Bitwarden .config/1Password .config/keepassxc .thunderbird',
+  '.config/BraveSoftware .config/microsoft-edge .config/vivaldi .config/Slack .config/discord .config/Signal .config/Code',
+  '.config/containers .config/helm .gem/credentials .bundle/config .composer/auth.json .config/composer/auth.json .m2/settings.xml',
+  '.m2/settings-security.xml .gradle/gradle.properties .nuget/NuGet .config/NuGet .ivy2/.credentials .sbt/credentials',
+  '.hex/hex.config .pub-cache/credentials.json .julia/servers .android .config/pypoetry .condarc .conda/token .rvm/user',
 ].flatMap((line) => line.split(' '))
 /** Sockets and tokens of daemons live in /run. Whether a socket can be used at all is decided by the filter of system calls. */
 const SECRETS_ELSEWHERE = ['/run', '/var/run', '/etc/shadow', '/etc/gshadow', '/etc/sudoers', '/etc/sudoers.d']
@@ -67,20 +81,8 @@ export function findSandbox(
   if (platform !== 'linux') return { type: 'none', reason: `there is no sandbox for ${platform} yet` }
   // Without the filter every socket of the host could be reached.
   if (filterFor(arch) === null) return { type: 'none', reason: `there is no filter of system calls for ${arch} yet` }
-  const path = findProgram('bwrap', workspace, env, ['/usr/bin'])
+  const path = findProgram('bwrap', repositoryAround(workspace, env), env, ['/usr/bin'])
   return path === null ? { type: 'none', reason: 'bubblewrap (bwrap) is not installed' } : { type: 'bwrap', path }
-}
-
-/** A program on PATH that is not in the workspace. */
-export function findProgram(
-  name: string,
-  workspace: string,
-  env: Environment,
-  before: readonly string[] = [],
-): string | null {
-  const folders = [...before, ...(env['PATH'] ?? '').split(delimiter).filter(isAbsolute)]
-  const paths = folders.map((folder) => join(folder, name))
-  return paths.find((path) => isExecutable(path) && !isWithin(realpathSync(workspace), realpathSync(path))) ?? null
 }
 
 /** Built from a list of what is let through, never from what is there. */
@@ -121,9 +123,9 @@ export function raiseWalls(confinement: Confinement, features: SandboxFeatures):
   const shown = existing(confinement.shown ?? [])
   const own = shown.filter((path) => isWithin(workspace, path)).map((path) => relative(workspace, path))
   const { pins, readOnly, links } = protection(workspace, [...confinement.protectedPaths, ...own])
+  const isOwnFolder = (path: string): boolean => path !== workspace && isFolder(path)
   const size = features.tmpfsSize ? ['--size', String(TMP_BYTES_MAX)] : []
-  const isAround = (path: string): boolean => isWithin(path, workspace)
-  const isOver = (path: string): boolean => !isAround(path) && shown.some((one) => isWithin(path, one))
+  const { before, within } = layersOf(workspace, masked, shown)
   const args = [
     ['--unshare-all', '--unshare-user', network ? ['--share-net'] : []],
     features.disableUserns ? ['--disable-userns'] : [],
@@ -134,19 +136,44 @@ export function raiseWalls(confinement: Confinement, features: SandboxFeatures):
     // Without it root would write /proc/sys/kernel/core_pattern, which the host obeys, with no capability at all.
     ['/proc/sys', '/proc/sysrq-trigger'].filter(existsSync).map(bind('--ro-bind')),
     [size, '--tmpfs', '/tmp'],
-    masked.filter(isAround).map(mask),
+    before.map(({ path, isMask }) => (isMask ? mask(path) : bind('--ro-bind')(path))),
+    (confinement.links ?? []).map(([path, target]) => ['--symlink', target, path]),
     ['--bind', workspace, workspace],
     pins.map(bind('--bind')),
     readOnly.map(bind('--ro-bind')),
-    masked.filter(isOver).map(mask),
-    shown.filter((path) => !isWithin(workspace, path)).map(bind('--ro-bind')),
-    masked.filter((path) => !isAround(path) && !isOver(path)).map(mask),
+    within.map(mask),
     [...NEEDED, ...(network ? resolverFile() : [])].filter(existsSync).map(bind('--ro-bind')),
     // Nothing was said about their size, and they lie in memory: they are read-only.
-    ['/dev', ...masked.filter((path) => path !== workspace && isFolder(path))].map((path) => ['--remount-ro', path]),
+    ['/dev', ...[...before.flatMap(({ path, isMask }) => (isMask ? [path] : [])), ...within].filter(isOwnFolder)].map(
+      (path) => ['--remount-ro', path],
+    ),
     ['--chdir', workspace],
   ].flat(3)
   return { args, filter, links }
+}
+
+type Layer = { readonly path: string; readonly isMask: boolean }
+
+/**
+ * What is hidden and shown, in the order of the mounts: what is around comes before what is in it, so the nearest one decides. `before`
+ * is mounted before the workspace, `within` after it. What is in a hidden folder is not hidden once more.
+ */
+function layersOf(workspace: string, masked: readonly string[], shown: readonly string[]) {
+  const isInside = (path: string): boolean => path !== workspace && isWithin(workspace, path)
+  const all = [
+    ...masked.map((path): Layer => ({ path, isMask: true })),
+    ...shown.filter((path) => !isWithin(workspace, path)).map((path): Layer => ({ path, isMask: false })),
+  ].sort((a, b) => a.path.length - b.path.length)
+  const layers: Layer[] = []
+  for (const layer of all) {
+    const nearest = layers.findLast(({ path }) => isWithin(path, layer.path))
+    const isCut = isInside(layer.path) && nearest !== undefined && isWithin(nearest.path, workspace)
+    if (!layer.isMask || nearest === undefined || !nearest.isMask || isCut) layers.push(layer)
+  }
+  return {
+    before: layers.filter(({ path }) => !isInside(path)),
+    within: layers.flatMap(({ path }) => (isInside(path) ? [path] : [])),
+  }
 }
 
 /**
@@ -284,13 +311,4 @@ export function isWithin(folder: string, path: string): boolean {
 
 function isFolder(path: string): boolean {
   return statSync(path).isDirectory()
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return statSync(path).isFile()
-  } catch {
-    return false
-  }
 }

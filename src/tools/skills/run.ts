@@ -14,7 +14,7 @@ import {
 } from '../shell/confined.ts'
 import { inFile } from '../files/disk.ts'
 import { ToolFailure } from '../core/output.ts'
-import { findProgram } from '../shell/sandbox.ts'
+import { findProgram } from '../files/programs.ts'
 import { type Infer, integer, list, object, optional, text } from '../core/schema.ts'
 import type { Skill } from './find.ts'
 import { among, fileOf, skillNamed } from './read.ts'

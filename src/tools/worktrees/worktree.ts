@@ -1,12 +1,22 @@
 // Worktrees of children: a folder and a branch of its own for each, made before the child starts and found again after a crash.
 // A record beside the folder says whose it is and where it began. What git is told is git.ts.
 import { createHash } from 'node:crypto'
-import { lstat, mkdir, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises'
-import { join, relative, resolve, sep } from 'node:path'
+import { lstat, mkdir, readdir, readFile, realpath, rename, rm, rmdir, writeFile } from 'node:fs/promises'
+import { join, relative, sep } from 'node:path'
 import { isObject, parsed } from '../../view/json.ts'
 import { WORKTREES } from '../files/own-places.ts'
 import { isErrno } from '../files/paths.ts'
-import { git, gitFailed, type Repository, repositoryAt, told, trouble } from './git.ts'
+import {
+  git,
+  gitFailed,
+  makeLinkedFolders,
+  openRepository,
+  type Repository,
+  type Setting,
+  told,
+  trouble,
+  worktreeAt,
+} from './git.ts'
 
 /** `head`: the commit that is checked out. `fresh`: the default branch of `origin`, as it was last fetched. */
 export type BaseRef = 'head' | 'fresh'
@@ -34,7 +44,7 @@ export type Wanted = {
 type Record = Omit<Worktree, 'path' | 'folder'> & { readonly ready: boolean }
 
 /** What is always in the way of a worktree, and where the others of this folder are. */
-type Ground = Repository & { readonly room: string; readonly common: string; readonly inside: string }
+type Ground = Repository & { readonly room: string; readonly inside: string }
 
 const NAME_CHARS_MAX = 40
 const HASH_CHARS = 10
@@ -46,7 +56,10 @@ export async function makeWorktree({ folder, id, parent, base = 'head' }: Wanted
   const name = worktreeName(id)
   const known = await recordOf(ground, name)
   if (known !== null && known.id !== id) throw trouble('WorktreeTaken', `Another session has the worktree ${name}.`)
-  if (known?.ready && (await isFolder(join(ground.room, name)))) return placed(ground, name, known)
+  if (known?.ready && (await isFolder(join(ground.room, name)))) {
+    await finished(ground, join(ground.room, name))
+    return placed(ground, name, known)
+  }
   const record = known ?? (await begun(ground, { id, parent, base, name }))
   if (known?.ready) await added(ground, name, ['--force', join(ground.room, name), record.branch])
   else {
@@ -102,16 +115,19 @@ export async function changesOf(folder: string, worktree: Worktree): Promise<Cha
 }
 
 async function changesIn(ground: Ground, { path, base }: Worktree): Promise<Changes> {
-  const { at, dir } = await withinOf(ground, path)
+  const at = await withinOf(ground, path)
   const [status, log] = await Promise.all([
-    told(at, ['status', '--porcelain=v1', '-z', '--untracked-files=all', '--no-renames'], dir),
-    told(at, ['diff', '--name-only', '-z', '--no-ext-diff', '--no-textconv', '--no-renames', base, 'HEAD'], dir),
+    told(at, ['status', '--porcelain=v1', '-z', '--untracked-files=all', '--no-renames', NOT_INSIDE]),
+    told(at, ['diff', '--name-only', '-z', '--no-ext-diff', '--no-textconv', '--no-renames', NOT_INSIDE, base, 'HEAD']),
   ])
   const open = status.split('\0').flatMap((line) => (line === '' ? [] : [line.slice(3)]))
   const files = new Set([...open, ...log.split('\0').filter((file) => file !== '')])
   const nested = open.filter((file) => file.endsWith('/'))
   return { files: [...files].sort(), nested }
 }
+
+/** Else git is started in every repository within this one, and reads the settings of those. */
+const NOT_INSIDE = '--ignore-submodules=dirty'
 
 export type Overlap = { readonly file: string; readonly with: readonly string[] }
 
@@ -151,30 +167,25 @@ export async function mergeWorktree(folder: string, id: string): Promise<Merged>
   const into = await git(ground, ['symbolic-ref', '--short', '-q', 'HEAD'])
   if (into.code !== 0)
     throw trouble('WorktreeDetached', `${folder} has no branch checked out to merge into. Check one out and try again.`)
-  const { files, nested } = await changesIn(ground, found)
+  const { files, nested: fresh } = await changesIn(ground, found)
+  const nested = [...fresh, ...(await knownNested(ground, found))]
   if (nested.length > 0)
     throw trouble(
       'WorktreeNested',
       `${listed(nested)} in the worktree of ${id} is a repository of its own. Move it away first.`,
     )
   await committed(ground, found)
-  const args = [
-    ...(await identity(ground)),
-    'merge',
-    '--no-ff',
-    '--no-edit',
-    '-m',
-    `Merge ${found.branch}`,
-    found.branch,
-  ]
-  const ran = await git(ground, args)
+  const args = ['merge', '--no-ff', '--no-edit', '-m', `Merge ${found.branch}`, found.branch]
+  const ran = await git(ground, args, { settings: await identity(ground) })
   if (ran.code !== 0) throw await unmerged(ground, id, ran)
   await removed(ground, found)
   return { branch: found.branch, into: into.stdout.trim(), files }
 }
 
 async function unmerged(ground: Ground, id: string, ran: Parameters<typeof gitFailed>[1]) {
-  const open = (await git(ground, ['diff', '--name-only', '-z', '--diff-filter=U'])).stdout.split('\0').filter(Boolean)
+  const open = (await git(ground, ['diff', '--name-only', '-z', '--diff-filter=U', NOT_INSIDE])).stdout
+    .split('\0')
+    .filter(Boolean)
   if (open.length === 0) return gitFailed(['merge'], ran)
   await told(ground, ['merge', '--abort'])
   const message = `The worktree of ${id} changes the same lines as the parent in ${listed(open)}. Nothing was merged, and both are as they were.`
@@ -212,17 +223,11 @@ export function worktreeName(id: string): string {
 async function groundOf(folder: string): Promise<Ground> {
   const real = await realpath(folder).catch(() => null)
   if (real === null) throw trouble('WorktreeNoRepository', `The folder ${folder} is not there.`)
-  const bare = { folder: real, more: [] }
-  const top = await git(bare, ['rev-parse', '--show-toplevel', '--git-common-dir'])
-  const [whole, common] = top.stdout.split('\n')
-  if (top.code !== 0 || !whole || !common) {
-    const why = /dubious ownership/.test(top.stderr) ? 'belongs to another user' : 'is in no git repository with files'
-    throw trouble('WorktreeNoRepository', `${folder} ${why}, so it has no worktrees. Use isolation "none".`)
-  }
-  const at = await repositoryAt(real)
+  const at = await openRepository(real)
+  if (typeof at === 'string')
+    throw trouble('WorktreeNoRepository', `${folder} ${at}, so it has no worktrees. Use isolation "none".`)
   for (const part of ['.terret', WORKTREES]) await checkFolder(join(real, part))
-  const inside = relative(await realpath(whole), real)
-  return { ...at, room: join(real, WORKTREES), common: resolve(real, common), inside }
+  return { ...at, room: join(real, WORKTREES), inside: relative(at.top, real) }
 }
 
 async function checkFolder(path: string): Promise<void> {
@@ -288,10 +293,32 @@ async function fresh(ground: Ground, name: string, record: Record): Promise<void
   }
 }
 
+/** It is locked until its files are there: one that was killed before that is finished by the next. */
 async function added(ground: Ground, name: string, args: readonly string[]): Promise<void> {
-  const ran = await git(ground, ['worktree', 'add', ...args])
+  await makeLinkedFolders(ground)
+  const ran = await git(ground, ['worktree', 'add', '--no-checkout', '--lock', ...args])
   if (ran.code !== 0) throw gitFailed([`worktree add (${name})`], ran)
+  const path = join(ground.room, name)
+  try {
+    await finished(ground, path)
+  } catch (error) {
+    await git(ground, ['worktree', 'remove', '--force', '--force', path])
+    throw error
+  }
 }
+
+/** Writes the files of a worktree that has none yet, and the `.git` that leads to its repository. */
+async function finished(ground: Ground, path: string): Promise<void> {
+  const dir = await gitDirAt(ground.common, path)
+  if (dir === null || (await readFile(join(dir, 'locked'), 'utf8').catch(() => '')).trim() !== LOCKED) return
+  const at = await worktreeAt(ground, path, dir)
+  await told(at, ['reset', '--hard', '--quiet', '--no-recurse-submodules'])
+  await writeFile(join(path, '.git'), `gitdir: ${dir}\n`)
+  await rm(join(dir, 'locked'))
+}
+
+/** What git writes for `--lock`. A person who locks a worktree gives a reason of their own, or none. */
+const LOCKED = 'added with --lock'
 
 async function cleared(ground: Ground, name: string, { branch, base }: Record): Promise<void> {
   const path = join(ground.room, name)
@@ -306,21 +333,35 @@ async function cleared(ground: Ground, name: string, { branch, base }: Record): 
 async function removed(ground: Ground, { id, path, branch }: Worktree): Promise<void> {
   await told(ground, ['worktree', 'remove', '--force', '--force', path])
   await git(ground, ['branch', '-D', branch])
+  // Git removes it with the last worktree, but not behind a link.
+  await rmdir(join(ground.common, 'worktrees')).catch(() => {})
   await rm(recordPath(ground, worktreeName(id)), { force: true })
 }
 
 /** What the child left uncommitted, as one commit of its branch. */
 async function committed(ground: Ground, { path, id }: Worktree): Promise<void> {
-  const { at, dir } = await withinOf(ground, path)
-  await told(at, ['add', '--all'], dir)
-  if ((await git(at, ['diff', '--cached', '--quiet', '--no-ext-diff'], dir)).code === 0) return
-  await told(at, [...(await identity(ground)), 'commit', '--quiet', '--no-verify', '-m', `Work of ${id}`], dir)
+  const at = await withinOf(ground, path)
+  await told(at, ['add', '--all'])
+  if ((await git(at, ['diff', '--cached', '--quiet', '--no-ext-diff', NOT_INSIDE])).code === 0) return
+  await told(at, ['commit', '--quiet', '--no-verify', '-m', `Work of ${id}`], { settings: await identity(ground) })
+}
+
+/** Repositories within the worktree that its index has already. `git add` would start another git in each of them. */
+async function knownNested(ground: Ground, { path }: Worktree): Promise<readonly string[]> {
+  const entries = (await told(await withinOf(ground, path), ['ls-files', '--stage', '-z'])).split('\0')
+  const links = entries.flatMap((entry) => (entry.startsWith('160000 ') ? [entry.slice(entry.indexOf('\t') + 1)] : []))
+  const there = await Promise.all(links.map((link) => isThere(join(path, link, '.git'))))
+  return links.filter((_, i) => there[i])
 }
 
 /** The user's name, or one of our own where none is set. */
-async function identity(at: Repository): Promise<readonly string[]> {
-  const known = await git(at, ['-c', 'user.useConfigOnly=true', 'var', 'GIT_COMMITTER_IDENT'])
-  return known.code === 0 ? [] : ['-c', 'user.name=Terret', '-c', 'user.email=terret@localhost']
+async function identity(at: Repository): Promise<readonly Setting[]> {
+  const known = await git(at, ['var', 'GIT_COMMITTER_IDENT'], { settings: [['user.useConfigOnly', 'true']] })
+  if (known.code === 0) return []
+  return [
+    ['user.name', 'Terret'],
+    ['user.email', 'terret@localhost'],
+  ]
 }
 
 async function isAtBase(ground: Ground, { branch, base }: Worktree): Promise<boolean> {
@@ -329,19 +370,16 @@ async function isAtBase(ground: Ground, { branch, base }: Worktree): Promise<boo
 
 /** All of it is in the parent's branch already: a merge was killed before it could tidy up. */
 async function isMerged(ground: Ground, { path, branch }: Worktree): Promise<boolean> {
-  const { at, dir } = await withinOf(ground, path)
-  const open = await told(at, ['status', '--porcelain', '-z', '--untracked-files=all'], dir)
+  const at = await withinOf(ground, path)
+  const open = await told(at, ['status', '--porcelain', '-z', '--untracked-files=all', NOT_INSIDE])
   return open === '' && (await git(ground, ['merge-base', '--is-ancestor', branch, 'HEAD'])).code === 0
 }
 
 /** A worktree as git is called in it, found from the repository: a `.git` in the worktree itself is not believed. */
-async function withinOf(
-  { common, more }: Ground,
-  path: string,
-): Promise<{ readonly at: Repository; readonly dir: string }> {
-  const dir = await gitDirAt(common, path)
+async function withinOf(ground: Ground, path: string): Promise<Repository> {
+  const dir = await gitDirAt(ground.common, path)
   if (dir === null) throw trouble('WorktreeMissing', `git does not know the worktree ${path} any more.`)
-  return { at: { folder: path, more }, dir }
+  return worktreeAt(ground, path, dir)
 }
 
 async function gitDirAt(common: string, path: string): Promise<string | null> {
