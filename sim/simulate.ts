@@ -324,6 +324,7 @@ class Simulation {
       code: 'sim',
       redactor: new Redactor({}),
       watchdog: null,
+      choosable: [],
       model: () => {
         throw new Error('no simulated run chooses its model')
       },

@@ -61,10 +61,12 @@ import {
   checkPending,
   checkRemove,
   checkSession,
+  checkSessionChoice,
   type PendingFilter,
   type RemoveOptions,
   RUN_OPTIONS,
   type RunOptions,
+  type SessionChoice,
   STREAM_OPTIONS,
   type StreamOptions,
 } from './sessions/verb-options.ts'
@@ -88,6 +90,7 @@ import { agentsBy, checkBreaker, hooksOf, reporter, warn, worksFor } from './ses
 import { bindPlugins, type Bound, type Plugin, watcherOf } from './sessions/plugins.ts'
 import { SessionHandle } from './session.ts'
 import { holdProcess, systemClock as idleClock } from './stores/plan/clock.ts'
+import { checkSessionId } from './stores/plan/id.ts'
 import { memory } from './stores/memory/memory.ts'
 import type { Tool } from './tools/core/tool.ts'
 import type { AnySchema, DepsOf, ToolList } from './tools/core/typed.ts'
@@ -277,8 +280,7 @@ class LocalHarness implements Sessions {
     const report = (error: unknown): void => onError('observer', error)
     const onPlugin = (plugin: string, error: unknown): void => onError(`plugin ${plugin}`, error)
     const observer = hooks || tracer ? new Observer({ store, clock, hooks, tracer, report }) : null
-    const agentModels = [...agents.values()].map(({ model }) => model)
-    const { keys, ...models } = modelsBy(options, table, agentModels)
+    const { keys, ...models } = modelsBy(options, table, [...agents.values()])
     this.#services = {
       watchdog: options.watchdogMs === undefined ? null : new Watchdog(options.watchdogMs),
       store,
@@ -336,7 +338,9 @@ class LocalHarness implements Sessions {
     return labels ? { ...begun, ...descriptionIn({ labels }) } : begun
   }
 
-  session(id: string): Session {
+  session(id: string, options?: SessionChoice): Session {
+    if (options !== undefined) checkSessionChoice(options)
+    if (options?.stored !== true) checkSessionId(id)
     return new SessionHandle(this.#place(id))
   }
 
@@ -412,6 +416,10 @@ class LocalHarness implements Sessions {
     this.#check()
     const { agentRows } = await import('./sessions/look/describe.ts')
     return agentRows(this.#agents, this.#services.redactor)
+  }
+
+  models(): readonly string[] {
+    return this.#services.choosable
   }
 
   async accounts(session?: string): Promise<readonly MoneyAccount[]> {

@@ -102,6 +102,7 @@ export type {
   RemoveOptions,
   ResultOptions,
   RunOptions,
+  SessionChoice,
   SteerOptions,
   StreamOptions,
 } from './sessions/verb-options.ts'

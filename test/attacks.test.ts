@@ -45,15 +45,21 @@ const SENTENCES = [
   'B-ATTACK-70: a socket of the host is not reached under any name, wherever and however it was bound',
   'B-ATTACK-71: what is obeyed unasked is planted nowhere, however deep, hidden or far from where it is looked for',
   'B-ATTACK-72: what the profile of the user exports reaches no command',
+  'B-ATTACK-90: a tool that a run left out runs in no child, however it is started, how deep it is and who goes on with it',
+  'B-ATTACK-91: a model sends no conversation to a provider that the configuration does not name',
+  'B-ATTACK-92: no member takes the place of another, no tree or chain of wakes grows without end, and no child writes rules or plans of the user',
+  'B-ATTACK-105: no id makes a session that a shell, a terminal or a path would obey, and none that is there does so where it is shown',
+  'B-ATTACK-106: no option of a run counts that stands in a file, however the session goes on',
 ]
 
+const byNumber = (a: number, b: number): number => a - b
 const rowOf = (sentence: string): number => Number(/\d+/.exec(sentence)?.[0])
 
 describe('the attacks', () => {
   afterAll(removeWalls)
 
   it('B-ATTACK-1: are at least 150, each of another name within its row, and no row is left out here', () => {
-    expect(ROWS.map(({ row }) => row)).toEqual(SENTENCES.map(rowOf))
+    expect(ROWS.map(({ row }) => row).toSorted(byNumber)).toEqual(SENTENCES.map(rowOf).toSorted(byNumber))
     expect(ROWS.reduce((sum, { cases }) => sum + cases.length, 0)).toBeGreaterThanOrEqual(150)
     for (const { cases } of ROWS) expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length)
   })

@@ -5,11 +5,12 @@ import { Fault } from '../kernel/failure.ts'
 import type { PendingCall } from '../sessions/look/pending.ts'
 import type { Session } from '../sessions/verbs.ts'
 import { BUDGET } from '../view/pending.ts'
-import { clean } from '../view/clean.ts'
+import { clean, oneLine, shownId } from '../view/clean.ts'
 import type { Desk } from './desk.ts'
 import type { Editor } from './editor.ts'
 import { ASK_USER, questionIn, questionText, textContent, writtenDiff } from './tool-call.ts'
 import { callName, chunk, shownCall, text, type Updates } from './updates.ts'
+import { shellCommand } from '../view/shell.ts'
 
 /** `go`: follow the session. `later`: the person answers with the next prompt. `stop`: the editor withdrew the question. */
 export type Asked = 'go' | 'later' | 'stop'
@@ -49,21 +50,24 @@ function askOne(place: Place, pending: PendingCall): Promise<Asked> {
   const { callId, needs, tool, sessionId } = pending
   if (callId === BUDGET)
     throw waits(
-      `The budget is used up${amountText(pending)}. Raise it: terret approve ${sessionId} budget --usd DOLLARS.`,
+      `The budget is used up${amountText(pending)}. Raise it: ${shellCommand`terret approve ${sessionId} budget --usd DOLLARS`}.`,
     )
   if (needs === 'approval') return permit(place, pending)
   if (tool === ASK_USER) return answer(place, pending)
-  throw waits(`Call ${callId} of ${tool} waits for an answer from outside: terret answer ${sessionId} ${callId} TEXT`)
+  const way = shellCommand`terret answer ${sessionId} ${callId} TEXT`
+  throw waits(`Call ${shownId(callId)} of ${oneLine(tool)} waits for an answer from outside: ${way}`)
 }
 
 async function permit(place: Place, pending: PendingCall): Promise<Asked> {
   const { desk, editor, session, decided } = place
   const { callId, sessionId, digest, n = 1, votes = [] } = pending
   const key = `${sessionId} ${callId} ${digest ?? ''}`
-  const way = `terret approve ${sessionId} ${callId}`
+  const way = shellCommand`terret approve ${sessionId} ${callId}`
   if (digest === undefined) throw waits(`Call ${callId} cannot be decided here. Decide it with: ${way}`)
   if (decided.has(key) || votes.includes(desk.by))
-    throw waits(`${votes.length} of ${n} people have approved call ${callId}. Another person must: ${way} --by NAME`)
+    throw waits(
+      `${votes.length} of ${n} people have approved call ${callId}. Another person must: ${shellCommand`terret approve ${sessionId} ${callId} --by NAME`}`,
+    )
   const shown = await shownPending(place, pending)
   const options: readonly PermissionOption[] = [
     { optionId: `allow:${digest}`, name: n > 1 ? `Allow (${n} people must)` : 'Allow once', kind: 'allow_once' },

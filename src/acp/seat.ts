@@ -16,6 +16,8 @@ import type { Editor } from './editor.ts'
 import { askPending, openQuestion, pause, sayQuestion } from './questions.ts'
 import type { Allowed } from './servers.ts'
 import { callName, Updates } from './updates.ts'
+import { shellCommand } from '../view/shell.ts'
+import { shownId } from '../view/clean.ts'
 
 const PAGE = 1_000
 /** How long to wait before a session that sleeps is looked at again. */
@@ -120,7 +122,7 @@ export class Seat {
       }
       if (damaged) {
         this.#options.desk.note(
-          `The log of ${session.id} is damaged at event ${damaged.seq}. Run: terret doctor --session ${session.id}`,
+          `The log of ${shownId(session.id)} is damaged at event ${damaged.seq}. Run: ${shellCommand`terret doctor --session ${session.id}`}`,
         )
         return
       }
@@ -320,7 +322,7 @@ function endOf(result: Result): StopReason {
 function troubleOf(result: Result): string {
   const { sessionId } = result
   if (result.status === 'limit')
-    return `The budget is used up. Raise it: terret approve ${sessionId} budget --usd DOLLARS.`
+    return `The budget is used up. Raise it: ${shellCommand`terret approve ${sessionId} budget --usd DOLLARS`}.`
   if (result.status === 'failed') return result.failure.message || 'The run failed.'
   return result.status === 'halted' ? result.reason : 'The run ended without an answer.'
 }

@@ -10,7 +10,7 @@ import { outsideOf } from '../kernel/ledger.ts'
 import { next } from '../kernel/next.ts'
 import type { Blob, Card, Store } from '../ports/store.ts'
 import { EMPTY, type Session } from '../kernel/session.ts'
-import { checkRootId } from '../stores/plan/id.ts'
+import { checkRootId, checkSessionId } from '../stores/plan/id.ts'
 import type { Restoration } from '../stores/plan/plan.ts'
 import { again } from '../engine/again.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
@@ -20,7 +20,7 @@ import { checkPortable, invalid } from './schema-check.ts'
 import { bytesOf, needs, soundLog } from './sound.ts'
 import { flag, optionsOf, text } from '../options.ts'
 import { labelsCheck, metadataCheck } from '../sessions/metadata.ts'
-import { descriptionIn, type OriginOptions } from '../sessions/origin.ts'
+import { checkOrigin, descriptionIn, type OriginOptions } from '../sessions/origin.ts'
 import { blobFor, mentionsIn } from '../view/blobs.ts'
 import { withoutFolder } from '../view/folder.ts'
 import { readLog } from './replay.ts'
@@ -71,6 +71,7 @@ export async function importSession(store: Store, value: unknown, options: Impor
   const copy = homeless(copied(value))
   const id = options.id ?? copy.session
   checkRootId(id)
+  checkOriginOf(copy)
   const { state, blobs } = await soundCopy(copy)
   const apart = notAlone(copy.session, copy.events, state)
   if (apart !== null) throw invalid(apart)
@@ -78,7 +79,11 @@ export async function importSession(store: Store, value: unknown, options: Impor
   checkTimes(copy.events, store.now())
   const { parents = [] } = copy
   const missing: PortableLog[] = []
-  for (const parent of parents) if (!(await isThere(store, parent))) missing.push(parent)
+  for (const parent of parents) {
+    if (await isThere(store, parent)) continue
+    checkSessionId(parent.session)
+    missing.push(parent)
+  }
   const stubs = missing.map((parent) => {
     const log = closed(parent)
     return restoration(store, log, soundLog(log, copy.blobs), [])
@@ -136,6 +141,16 @@ export function copied(value: unknown): Portable {
     if (error instanceof Fault) throw error
     // Circles, numbers that JSON does not have, and what is nested too deeply to be walked.
     throw invalid(`it is no JSON (${error instanceof Error ? error.message : String(error)}).`)
+  }
+}
+
+/** What the model is told of the place of a session stands in its instructions, each on one line. */
+function checkOriginOf({ events: [created] }: PortableLog): void {
+  if (created?.type !== 'session.created') return
+  try {
+    checkOrigin(created)
+  } catch (error) {
+    throw error instanceof Fault ? invalid(error.message) : error
   }
 }
 

@@ -6,8 +6,9 @@ import { choice, type Infer, integer, object, optional, text } from '../tools/co
 import { defineTool, type Tool, type ToolContext } from '../tools/core/tool.ts'
 import { boardText } from './board.ts'
 import { BOARD } from './planner.ts'
-import type { BoardOutcome, ClaimOutcome, SharedBoard } from './shared.ts'
+import type { BoardOutcome, ClaimOutcome, Member, SharedBoard } from './shared.ts'
 import { BoardHandle, type BoardSessions } from './verbs.ts'
+import { rootIdOf } from '../view/ids.ts'
 
 export type MemberToolOptions = {
   /** The harness, once there is one. */
@@ -25,7 +26,7 @@ const input = object({
     'fail',
     'release',
   ]),
-  member: text('Your name on the board.', { min: 1, max: 64 }),
+  member: optional(text('Your name on the board, if you are asked for it.', { min: 1, max: 64 })),
   card: optional(text('Which card, such as "t2". claim without it takes the first that is free.', { min: 1, max: 40 })),
   attempt: optional(integer('complete, fail, release: the number that the claim gave you.', { min: 1 })),
   note: optional(text('What came of it, or why not.', { min: 1, max: 300 })),
@@ -34,7 +35,7 @@ type Args = Infer<typeof input>
 
 /** The board of the team that this session leads, or is a member of. */
 export function teamBoardOf(session: string): string {
-  return `${session.split('~')[0]}-${BOARD}`
+  return `${rootIdOf(session)}-${BOARD}`
 }
 
 export function memberTool(options: MemberToolOptions): Tool {
@@ -50,15 +51,23 @@ export function memberTool(options: MemberToolOptions): Tool {
     sequential: true,
     polling: true,
     instructions: `Work on a card of the ${BOARD} only while you hold it. When your run ends, a card that you still hold is given back.`,
-    execute: (args, context) => spoken(new BoardHandle(sessions(), board(context.session)), args, context),
+    execute: (args, context) => {
+      const all = sessions()
+      return spoken(new BoardHandle(all, board(context.session)), all, args, context)
+    },
   })
   // A member without it would leave the board standing still, whatever lists leave out.
   return { ...tool, always: true }
 }
 
-async function spoken(board: BoardHandle, args: Args, { session, key }: ToolContext): Promise<Output> {
+async function spoken(
+  board: BoardHandle,
+  sessions: Pick<BoardSessions, 'status'>,
+  args: Args,
+  { session, key }: ToolContext,
+): Promise<Output> {
   try {
-    const by = await seatOf(board, args.member, session)
+    const by = await seatOf(board, sessions, session, args.member)
     const said = await outcomeOf(board, by, args, key)
     return shown(said, await board.read())
   } catch (error) {
@@ -67,13 +76,40 @@ async function spoken(board: BoardHandle, args: Args, { session, key }: ToolCont
   }
 }
 
-/** Who this session is. The first session that speaks as a member has its place. */
-async function seatOf(board: BoardHandle, name: string, session: string): Promise<string> {
+/**
+ * Which member this session is. A member of a team is known by its session: the child that the lead started for it. On a board that was
+ * opened without sessions, the first session that gives the name of a free place has it.
+ */
+async function seatOf(
+  board: BoardHandle,
+  sessions: Pick<BoardSessions, 'status'>,
+  session: string,
+  named: string | undefined,
+): Promise<string> {
   const { members } = await board.read()
   const own = members.find((member) => member.session === session)
   if (own) return own.name
+  const { task, parent } = (await sessions.status(session)) ?? {}
+  const name = members.find((member) => member.child && isChild(member, task, parent))?.name ?? named
+  if (name === undefined)
+    throw new Fault(
+      'invalid_input',
+      'The board does not know this session. Give your name on it as "member".',
+      'NoName',
+    )
+  if (members.some((member) => member.name === name && !isChild(member, task, parent)))
+    throw new Fault(
+      'invalid_input',
+      `"${name}" is another session of the team. Ask your lead which member you are.`,
+      'NotMember',
+    )
   await board.seat(name, session)
   return name
+}
+
+/** Whether a session with this task and parent may be the member. */
+function isChild({ child }: Member, task: string | undefined, parent: string | null | undefined): boolean {
+  return child === undefined || (child.task === task && child.parent === parent)
 }
 
 async function outcomeOf(board: BoardHandle, by: string, args: Args, key: string): Promise<BoardOutcome> {

@@ -105,7 +105,13 @@ export function boardReplyIn(said: string): BoardReply | null {
 const NAME_CHARS_MAX = 200
 const name = text('', { min: 1, max: NAME_CHARS_MAX })
 const card = text('', { min: 1, max: 40 })
-const member = object({ name, role: choice('', ['lead', 'worker']), session: optional(name) })
+const child = object({ parent: text('', { min: 1, max: 512 }), task: name })
+const member = object({
+  name,
+  role: choice('', ['lead', 'worker']),
+  session: optional(name),
+  child: optional(child),
+})
 const task = object({ text: text('', { max: 10_000 }), needs: optional(list('', card, { max: CARDS_MAX })) })
 const cards = list('', task, { max: 10_000 })
 const envelope = {

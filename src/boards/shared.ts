@@ -5,8 +5,13 @@ import type { Frozen } from '../kernel/content.ts'
 import { type Board, type BoardCard, boardIn, CARDS_MAX, NO_CARDS, TEXT_CHARS_MAX } from './board.ts'
 import { isObject, listOf, stringOf } from '../view/json.ts'
 
-/** `session`: the session the member works in. A member without one is outside of the store, and loses its cards only by leaving. */
-export type Member = Frozen<{ name: string; role: 'lead' | 'worker'; session?: string }>
+/**
+ * `session`: the session the member works in. A member without one is outside of the store, and loses its cards only by leaving. `child`:
+ * only that child of the lead may be this member, whatever session says its name.
+ */
+export type Member = Frozen<{ name: string; role: 'lead' | 'worker'; session?: string; child?: Frozen<MemberChild> }>
+/** A child of `parent`, by the name of its task. */
+type MemberChild = { parent: string; task: string }
 export type SharedBoard = Board & Frozen<{ members: readonly Member[]; attemptsMax: number }>
 
 /** `needs` are ids of cards on the board, or of those added with it: `t1` is the first card of the board, and so on. */
@@ -130,16 +135,20 @@ function left(board: SharedBoard, name: string): Applied {
   return changed(withoutEnded(board, free), { members: board.members.filter((each) => each.name !== name) })
 }
 
-/** A seat that another session has is free only once that has ended, and then its card was given back with this word. */
+/**
+ * A seat that another session has stays with it. Where the member is a child of the lead, another session is that same member, started
+ * anew: then the seat is free once the one before has ended, and its card was given back with this word.
+ */
 function seated(board: SharedBoard, by: string, session: string): Applied {
   const member = board.members.find(({ name }) => name === by)
   if (!member) return notMember(board, by)
   const works = board.cards.some((card) => card.by === by && card.status === 'in_progress')
-  if (member.session !== undefined && member.session !== session && works)
+  const taken = member.session !== undefined && member.session !== session
+  if (taken && (works || member.child === undefined))
     return refused(
       board,
       'NotMember',
-      `Another session works as "${by}". Give the name of your own place on the board.`,
+      `Another session has the place of "${by}". Give the name of your own place on the board.`,
     )
   return changed(board, { members: board.members.map((each) => (each === member ? { ...member, session } : each)) })
 }

@@ -40,7 +40,7 @@ const PAGE = 500
 function taskReads(sessions: Pick<Sessions, 'list' | 'session'>): TaskReads {
   return {
     list: (filter) => sessions.list(filter),
-    read: (session, after, limit) => sessions.session(session).read(after, limit),
+    read: (session, after, limit) => sessions.session(session, { stored: true }).read(after, limit),
   }
 }
 
@@ -127,7 +127,7 @@ export function tasks(sessions: TaskSessions) {
   }
   const live = async (id: string): Promise<Session> => {
     const is = await status(id)
-    if (!ENDED.includes(is)) return sessions.session(id)
+    if (!ENDED.includes(is)) return sessions.session(id, { stored: true })
     throw new Fault(
       'invalid_input',
       `Task ${id} has ended (${is}) and takes no more orders. Start another.`,
@@ -135,7 +135,7 @@ export function tasks(sessions: TaskSessions) {
     )
   }
   const wait = async (id: string): Promise<TaskEnd> => {
-    const result = await sessions.session(id).run()
+    const result = await sessions.session(id, { stored: true }).run()
     return { id, status: await status(id), value: result.text, result }
   }
   const cancel = async (id: string): Promise<void> => {
@@ -172,7 +172,7 @@ export function tasks(sessions: TaskSessions) {
       const losers = ids.filter((id) => id !== winner.id)
       await Promise.all(
         losers.map(async (id) => {
-          if (!ENDED.includes(await status(id))) await sessions.session(id).interrupt()
+          if (!ENDED.includes(await status(id))) await sessions.session(id, { stored: true }).interrupt()
         }),
       )
       return winner

@@ -6,7 +6,9 @@ import type { Model } from '../ports/model.ts'
 import { callable, filled, listOf, needed, optionsOf, record } from '../options.ts'
 import { modelCheck, type SubagentOptions } from '../sessions/agent.ts'
 import { type MemberToolOptions, memberTool, teamBoardOf } from './member.ts'
-import type { NewTask, SharedBoard } from './shared.ts'
+import { taskName } from '../effects/orders.ts'
+import { LIKE_PARENT } from '../tools/agents/subagent.ts'
+import type { Member, NewTask, SharedBoard } from './shared.ts'
 import { type BoardHandle, type BoardSessions, openBoard } from './verbs.ts'
 import { BOARD } from './planner.ts'
 
@@ -74,12 +76,18 @@ export function teamAgents(
 export async function startTeam(sessions: BoardSessions, options: TeamOptions): Promise<Team> {
   checkTeam(options)
   const { lead, members, tasks, brief = '' } = options
-  const seats = members.map(({ name }) => ({ name, role: 'worker' }) as const)
-  const board = await openBoard(sessions, { id: teamBoardOf(lead), members: seats, cards: tasks, reuse: true })
+  const id = teamBoardOf(lead)
+  const keyOf = (name: string): string => `${id}:${name}`
+  // The board knows each member by the child that is started for it below, so no session is a member by its word alone.
+  const seats = members.map(({ name, agent }): Member => {
+    const task = taskName(keyOf(name), { agent: agent === 'default' ? LIKE_PARENT : agent, toolkit: '', model: '' })
+    return { name, role: 'worker', child: { parent: lead, task } }
+  })
+  const board = await openBoard(sessions, { id, members: seats, cards: tasks, reuse: true })
   const head: Session = sessions.session(lead)
   const places = new Map<string, string>()
   for (const { name, agent } of members) {
-    const { sessionId } = await head.spawn(agent, taskOf(name, brief), { taskKey: `${board.id}:${name}` })
+    const { sessionId } = await head.spawn(agent, taskOf(name, brief), { taskKey: keyOf(name) })
     places.set(name, sessionId)
   }
   return {

@@ -90,7 +90,10 @@ function changed(board: Board, args: TodoArgs): Board {
 type Change = (board: Board, args: TodoArgs) => Board
 
 const CHANGES: Readonly<Record<Exclude<TodoArgs['action'], 'list'>, Change>> = {
-  add: (board, args) => withCards(board, board.cards, cardsOf(args)),
+  add: (board, args) => {
+    checkPlanned(board.cards, 'add to')
+    return withCards(board, board.cards, cardsOf(args))
+  },
   replace: (board, args) => {
     checkPlanned(board.cards, 'replace')
     return withCards(board, [], cardsOf(args))
@@ -164,11 +167,12 @@ function checkBounds({ cards }: Board): void {
   if (first && second) throw busy(first)
 }
 
-/** What a person approved is changed by asking that person again. */
+/** What a person approved is changed by asking that person again. A card that is added would be work that nobody was shown. */
 function checkPlanned(cards: readonly BoardCard[], action: string): void {
   const open = cards.find((each) => each.planned && each.status !== 'done' && each.status !== 'rejected')
   if (!open) return
-  const message = `Card ${open.id} is of the plan that a person approved, so you cannot ${action} it. Set its status, or show the changed plan with plan_exit.`
+  const what = action === 'add to' ? 'the plan, which is not done yet' : 'it'
+  const message = `Card ${open.id} is of the plan that a person approved, so you cannot ${action} ${what}. Set its status, or show the changed plan with plan_exit.`
   throw refusal('PlanApproved', message)
 }
 

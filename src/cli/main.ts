@@ -100,7 +100,7 @@ async function main(line: readonly string[]): Promise<number> {
 function help(name?: string): number {
   const entry = name === undefined ? undefined : TABLE[name]
   if (name !== undefined && !entry) throw new Refusal(EXIT.usage, unknownCommand(name))
-  print(name !== undefined && entry ? helpOn(name, entry) : overview())
+  print(...(name !== undefined && entry ? helpOn(name, entry) : overview()).split('\n'))
   return EXIT.ok
 }
 

@@ -129,8 +129,9 @@ export function ruleLines(
   })
 }
 
+/** The report of a child is shown like a message of the user, and holds no rule of the user. */
 function isRule(message: Message): message is UserMessage {
-  if (message.role !== 'user' || message.pin !== undefined) return false
+  if (message.role !== 'user' || message.pin !== undefined || message.report !== undefined) return false
   const text = textOf(message.parts)
   return RULE.test(text) && !/^<(?:conversation-summary|harness_notice|hook_context)/.test(text)
 }
@@ -190,7 +191,8 @@ function lineOf(message: Message, share: number): string {
   // What an earlier summary says is nowhere else.
   const charsMax = isSummary(message) ? SUMMARY_CHARS : TEXT_CHARS * share
   const text = [bothEnds(textOf(message.parts), charsMax), ...files].join(' ').trim()
-  if (message.role === 'user') return `[user]\n${quoted(text)}`
+  if (message.role === 'user')
+    return `[${message.report === undefined ? 'user' : 'report of a subagent'}]\n${quoted(text)}`
   const calls = message.calls.map(({ tool, args }) => `${tool}(${shortened(JSON.stringify(args), ARGS_CHARS * share)})`)
   return ['[agent]', ...(text === '' ? [] : [quoted(text)]), ...calls.map((call) => `calls ${quoted(call)}`)].join('\n')
 }

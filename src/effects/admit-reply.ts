@@ -1,10 +1,11 @@
 // The last step of admission, over a whole reply: what is withdrawn near a limit, which child a call would open, and what hooks
 // say of a reply and of calls that were refused. Its outcome is recorded with the reply, like all of admission.
-import type { Allow, Gate, Json, Proposal, Verdict } from '../kernel/content.ts'
+import type { Allow, Gate, Json, Order, Proposal, Verdict } from '../kernel/content.ts'
 import { outsideOf } from '../kernel/ledger.ts'
 import type { Session } from '../kernel/session.ts'
 import type { Reply } from '../ports/model.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
+import { countBelow } from '../riders/children/status.ts'
 import { questionOf } from '../riders/children/tree.ts'
 import type { FlightContext } from '../engine/flights.ts'
 import { HookFailed, type Hooks } from '../riders/hooks/hooks.ts'
@@ -12,6 +13,7 @@ import { costOf, heldBack, inTime, LATE_WORD, WITHHELD } from './outcomes.ts'
 import { tierAllows, tierRule } from '../sessions/tiers.ts'
 import { SPAWN, SPAWN_MANY } from '../tools/agents/orders.ts'
 import { usdOf } from '../view/usd.ts'
+import { boundsBelow, isWithin } from './narrowing.ts'
 import { aboutTool, type Tools } from './toolbox.ts'
 import type { Agent, Services } from '../engine/wiring.ts'
 import { shortened, textOf } from '../view/text.ts'
@@ -51,8 +53,9 @@ export function isForChildren(call: Proposal): boolean {
 }
 
 /** One call alone that a person will be asked about: which child it would open, and which hooks must allow it before it starts. */
-export function admittedAgain(admitting: Admitting, call: Proposal): Promise<Proposal> {
-  return prepared(admitting, watched(call))
+export async function admittedAgain(admitting: Admitting, call: Proposal): Promise<Proposal> {
+  const [placed = call] = await withRoom(admitting, [await prepared(admitting, watched(call))])
+  return placed
 }
 
 async function asked(
@@ -65,7 +68,7 @@ async function asked(
   const verdict = await mayGoOn(admitting, judged, reply)
   if (verdict.type !== 'continue') return { calls: proposed, verdict }
   const calls = proposed.map((call, i) => prepared(admitting, call, reply.calls[i]?.args))
-  return { calls: answeredOnce(await Promise.all(calls)), verdict }
+  return { calls: await withRoom(admitting, answeredOnce(await Promise.all(calls))), verdict }
 }
 
 /** A reply that would be the answer. A hook may want more; a hook that fails or hangs does not keep the answer back. */
@@ -197,10 +200,15 @@ async function placedChild(admitting: Admitting, call: Proposal): Promise<Propos
         'NotFound',
         `No subagent of yours waits for an answer in session "${shortened(session, 64)}".`,
       )
+    if (!isWithin(asked.within, boundsBelow(cache)))
+      return refused(call, 'Denied', `Subagent ${session} ${WIDER}`, { error_type: 'SubAgentHasMoreTools' })
     return gated(call, { type: 'outside', child: asked.agent, answers: { session, call: asked.call } })
   }
   return mayStart(admitting, call)
 }
+
+/** For a child that an earlier run started with tools that this run may not use. */
+export const WIDER = 'was started with tools that this run may not use, so it takes nothing from it. Start another one.'
 
 /** The agents that a call would start. */
 export function startedBy(call: Proposal): readonly string[] {
@@ -224,6 +232,33 @@ export async function mayStart({ services, agent, cache }: Admitting, call: Prop
     return refused(call, as === UNKNOWN ? 'NotFound' : 'Denied', text + hint, about)
   }
   return call
+}
+
+/** The calls of a reply, without the children that the tree has no room for. Trees that grow at the same moment may pass the bound by a few. */
+async function withRoom({ services, cache }: Admitting, calls: readonly Proposal[]): Promise<readonly Proposal[]> {
+  const { run, parent } = cache.session
+  const most = run?.limits.children
+  if (most === undefined || !calls.some((call) => startedBy(call).length > 0)) return calls
+  let room = most - (await countBelow(services.store, parent?.root ?? cache.id, most))
+  return calls.map((call) => {
+    const wanted = startedBy(call).length
+    if (wanted <= room) {
+      room -= wanted
+      return call
+    }
+    const { orders } = outsideOf(call) ?? {}
+    if (orders === undefined || orders.length === 1 || room <= 0)
+      return refused(call, 'Denied', crowdedText(most), { error_type: 'TreeTooLarge' })
+    const kept = orders.map((order): Order => {
+      if (order.type !== 'spawn' || room-- > 0) return order
+      return { type: 'none', decision: 'failed', why: crowdedText(most) }
+    })
+    return gated(call, { type: 'outside', orders: kept })
+  })
+}
+
+export function crowdedText(most: number): string {
+  return `This tree of sessions may have ${most} subagents that are not closed, and has them. Do the task yourself, or close subagents that are done.`
 }
 
 type Starting = {

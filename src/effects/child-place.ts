@@ -9,6 +9,7 @@ import { ToolFailure } from '../tools/core/output.ts'
 import { type BaseRef, makeWorktree, restoreWorktree } from '../tools/worktrees/worktree.ts'
 import { shortened } from '../view/text.ts'
 import type { Admitting } from './admit-reply.ts'
+import { boundsBelow, toolsWithin } from './narrowing.ts'
 
 const ID_CHARS = 12
 
@@ -79,5 +80,6 @@ export async function toolkitFor(
 /** As the child will have them: what works elsewhere has the same names. */
 async function toolsOf({ services, cache, flight }: Admitting, child: string): Promise<readonly Tool[]> {
   const { tools } = agentIn(services, { ...cache.session, agent: child })
-  return [...(tools.seen ?? (await tools.open(flight))).values()]
+  const all = tools.seen ?? (await tools.open(flight))
+  return [...toolsWithin(all, boundsBelow(cache) ?? {}).values()]
 }

@@ -17,6 +17,8 @@ export const LIMITS: Checks<Partial<Limits>> = {
   parallel: count(1),
   tokens: orNull(count()),
   depth: count(),
+  children: count(),
+  wakes: count(),
   emptyRetries: count(),
   patienceMs: count(),
 }

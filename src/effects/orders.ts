@@ -2,7 +2,7 @@
 // Whether an order can be carried out is found out here, so that the log has it with the reply. Loaded by the first such call.
 import { hash } from 'node:crypto'
 import { clockOf } from '../kernel/clock.ts'
-import type { Json, Order, Proposal } from '../kernel/content.ts'
+import type { Json, Order, Proposal, Within } from '../kernel/content.ts'
 import { outsideOf } from '../kernel/ledger.ts'
 import type { Card, Store } from '../ports/store.ts'
 import { endedText } from '../riders/children/children.ts'
@@ -11,12 +11,13 @@ import { CHILD_PAGE, childrenBelow, childStatus } from '../riders/children/statu
 import { canonicalJson } from '../tools/core/canonical.ts'
 import { CLOSE, CONTINUE, FORK, LIST, SPAWN, SPAWN_MANY, STEER, WAIT, WAIT_SECS } from '../tools/agents/orders.ts'
 import { LIKE_PARENT } from '../tools/agents/subagent.ts'
-import type { Agent } from '../engine/wiring.ts'
+import { type Agent, barredModel } from '../engine/wiring.ts'
 import { ToolFailure } from '../tools/core/output.ts'
 import type { BaseRef } from '../tools/worktrees/worktree.ts'
 import { shortened } from '../view/text.ts'
 import { usdOf } from '../view/usd.ts'
-import { type Admitting, gated, mayStart, refused } from './admit-reply.ts'
+import { type Admitting, gated, mayStart, refused, WIDER } from './admit-reply.ts'
+import { boundsBelow, isWithin } from './narrowing.ts'
 
 /** One task, as a model gives it. */
 type Task = {
@@ -60,6 +61,8 @@ async function toChild(admitting: Admitting, call: Proposal, card: Card): Promis
   const status = childStatus(card)
   const head = await headOf(services.store, session)
   const gone = head.closed || head.closing === true
+  if ((call.tool === STEER || call.tool === CONTINUE) && !isWithin(head.within, boundsBelow(cache)))
+    return refused(call, 'Denied', `Subagent ${session} ${WIDER}`, { error_type: 'SubAgentHasMoreTools' })
   switch (call.tool) {
     case WAIT: {
       if (gone) return ordered(call, [{ type: 'none', why: closedText(session) }])
@@ -178,6 +181,8 @@ async function optionsOf(admitting: Admitting, task: Task): Promise<Pick<Order, 
 
 /** What keeps this task from starting a child; null if nothing does. */
 async function refusedSpawn(admitting: Admitting, call: Proposal, task: Task): Promise<Proposal | null> {
+  const barred = task.model === undefined ? null : barredModel(admitting.services, task.model)
+  if (barred !== null) return refused(call, 'NotFound', barred, { error_type: 'UnknownModel' })
   const asked = gated(call, { type: 'outside', child: agentOf(task, admitting.agent) })
   const placed = await mayStart(admitting, asked)
   return placed.gate?.type === 'refuse' ? placed : null
@@ -191,7 +196,8 @@ async function spawn(admitting: Admitting, task: Task, own: Pick<Order, 'owns'> 
   const options = await optionsOf(admitting, task)
   const fork = task.agent_id === FORK ? { fork: true as const } : {}
   const name = key === undefined ? {} : { task: taskName(key, selectorOf(task, child)) }
-  const again = fresh || name.task === undefined ? null : await reusable(services.store, cache.id, name.task)
+  const bounds = boundsBelow(cache)
+  const again = fresh || name.task === undefined ? null : await reusable(services.store, cache.id, name.task, bounds)
   if (again === null) {
     const decision = fresh && key !== undefined ? 'forced_fresh' : 'spawned_new'
     const place = await placeOf(admitting, task)
@@ -227,13 +233,15 @@ export function taskName(key: string, selector: Json): string {
   return `${slug}#${hash('sha256', canonicalJson({ key, selector })).slice(0, HASH_CHARS)}`
 }
 
-/** The newest that works or rests. */
-export async function reusable(store: Store, parent: string, task: string): Promise<Card | null> {
+/** The newest that works or rests, and has no tool that these bounds leave out. */
+export async function reusable(store: Store, parent: string, task: string, bounds?: Within): Promise<Card | null> {
   let newest: Card | null = null
   for await (const card of childrenBelow(store, parent)) {
     const status = childStatus(card)
     const fits = card.task === task && (status === 'running' || status === 'idle')
-    if (fits && (newest === null || card.at >= newest.at) && !(await headOf(store, card.session)).closing) newest = card
+    if (!fits || (newest !== null && card.at < newest.at)) continue
+    const { closing, within } = await headOf(store, card.session)
+    if (!closing && isWithin(within, bounds)) newest = card
   }
   return newest
 }

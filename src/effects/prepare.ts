@@ -2,6 +2,7 @@
 import type { Failure, Limits, Metadata } from '../kernel/content.ts'
 import type { OwnerBody, Setup } from '../kernel/event.ts'
 import type { Effect } from '../kernel/next.ts'
+import type { Session } from '../kernel/session.ts'
 import type { Blob } from '../ports/store.ts'
 import { NO_METADATA, type SessionCache } from '../engine/session-cache.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
@@ -15,6 +16,7 @@ import type { Chosen } from './run-options.ts'
 import type { Tools } from './toolbox.ts'
 import { type Agent, agentIn, textBlob, type Services } from '../engine/wiring.ts'
 import { keptPrefix } from './epoch.ts'
+import { toolsWithin } from './narrowing.ts'
 import { type FrozenRuns, toolsetBlob } from './frozen-run.ts'
 
 type Prepare = Extract<Effect, { type: 'prepare' }>
@@ -50,9 +52,9 @@ export class Preparer {
     let chosen: Chosen = { ...NOTHING_CHOSEN, agent: agentIn(this.#services, session), metadata: session.metadata }
     try {
       const { model } = await this.#placeOf(cache)
-      if (model !== null || session.inputs.some(({ seq, chooses }) => chooses && effect.inputs.includes(seq))) {
+      if (model !== null || isChosen(session, effect)) {
         const { chosenBy } = await import('./run-options.ts')
-        chosen = await chosenBy(this.#services, cache, effect.inputs, model)
+        chosen = await chosenBy(this.#services, cache, effect, model)
         if (chosen.agent.budget !== null) await (await this.#allowances()).learn(chosen.agent)
       }
       return await this.#prepare(effect, cache, flight, chosen)
@@ -131,10 +133,11 @@ export class Preparer {
   async setup(
     cache: SessionCache,
     tools: Tools,
-    { agent, options, tools: names, metadata }: Chosen,
+    chosen: Chosen,
   ): Promise<{ readonly setup: Setup; readonly blobs: Blob[] }> {
+    const { agent, options, metadata } = chosen
     const { toolset, policy, ...frozen } =
-      options === null ? this.#frozenBy(agent, tools) : await this.#frozenAs(agent, tools, names)
+      options === null ? this.#frozenBy(agent, tools) : await this.#frozenAs(chosen, tools)
     const instructions = await this.#placed(cache, frozen)
     const hashes = { toolset: toolset.hash, instructions: instructions.hash }
     const { warnings } = agent.tools
@@ -191,9 +194,11 @@ export class Preparer {
     const { store } = this.#services
     const first = cache.first ?? (await store.read(cache.id, 0, 1)).events[0]
     const { fork } = first?.type === 'session.created' ? first : {}
+    const { imported } = cache.session
     // What is in a file chooses no model.
-    const model = cache.session.imported === undefined ? (fork?.model ?? null) : null
-    const opened = { text: originText(await readOrigin(store, { id: cache.id, first })), model }
+    const model = imported === undefined ? (fork?.model ?? null) : null
+    const { environment: here } = agentIn(this.#services, cache.session)
+    const opened = { text: originText(await readOrigin(store, { id: cache.id, first, imported, here })), model }
     this.#places.set(cache, opened)
     return opened
   }
@@ -205,10 +210,12 @@ export class Preparer {
   }
 
   /** For one run alone. */
-  async #frozenAs(agent: Agent, tools: Tools, names: readonly string[] | null): Promise<Frozen> {
+  async #frozenAs({ agent, tools: names, within }: Chosen, all: Tools): Promise<Frozen> {
+    // The tools of a workflow are its own program: bounds are for the agents that it starts.
+    const tools = within === undefined || agent.planner !== null ? all : toolsWithin(all, within)
     if (names === null) return this.#freeze(agent, tools)
-    const { chosenTools } = await import('./run-options.ts')
-    return this.#freeze(agent, chosenTools(tools, names))
+    const { chosenTools, toolsBelow } = await import('./run-options.ts')
+    return this.#freeze(agent, chosenTools(tools, names, toolsBelow(this.#services, agent)))
   }
 
   #freeze(agent: Agent, tools: Tools): Frozen {
@@ -223,6 +230,13 @@ export class Preparer {
       policy: none ? null : textBlob(JSON.stringify(redactor.values(agent.policy)), 'application/json'),
     }
   }
+}
+
+/** Whether anything says what this run has instead of what its agent has: a message, bounds from above, a report or a wake. */
+function isChosen({ within, inputs, wakes }: Session, opening: Prepare): boolean {
+  if (within !== undefined) return true
+  if (inputs.some(({ seq, chooses, report }) => (chooses || report) && opening.inputs.includes(seq))) return true
+  return wakes.some(({ key, options }) => options !== undefined && opening.wakes.includes(key))
 }
 
 const NOTHING_CHOSEN = { options: null, tools: null, own: false } as const

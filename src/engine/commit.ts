@@ -96,8 +96,8 @@ export type End = {
   readonly output: Json | undefined
   readonly requests: number
   readonly toolCalls: number
-  /** The provider refuses: no key, no access, no money there. What may pass, or what only this request met, is no such word. */
-  readonly barred: boolean
+  /** The name of the model whose provider refuses: no key, no access, no money there. Null for none: what may pass is no refusal. */
+  readonly barred: string | null
   /** The last reply was cut at its longest. */
   readonly cut: boolean
   /** A person denied one of its calls, or one of a child of its own. */
@@ -216,10 +216,18 @@ const NOBODY: readonly string[] = []
 /** How many wakes may wait in one session. One more is not kept, and the model is told. */
 const WAKES_MAX = 100
 
-function bounded({ wakes }: Session, body: OwnerBody): OwnerBody {
-  if (body.type !== 'wake.scheduled' || wakes.length < WAKES_MAX || wakes.some(({ key }) => key === body.key))
-    return body
-  return { type: 'note.added', kind: 'limit', text: `A wake was not kept: ${WAKES_MAX} wakes wait already.` }
+function bounded({ wakes, run }: Session, body: OwnerBody): OwnerBody {
+  if (body.type !== 'wake.scheduled') return body
+  const wake = run?.options === undefined ? body : { ...body, options: run.options }
+  if (wakes.some(({ key }) => key === body.key)) return wake
+  const most = run?.limits.wakes ?? Number.POSITIVE_INFINITY
+  if ((run?.wakes ?? 0) >= most)
+    return notKept(`this run asked for ${most} wakes already, which is the most of one run`)
+  return wakes.length < WAKES_MAX ? wake : notKept(`${WAKES_MAX} wakes wait already`)
+}
+
+function notKept(why: string): OwnerBody {
+  return { type: 'note.added', kind: 'limit', text: `A wake was not kept: ${why}.` }
 }
 
 /** A turn begins that is not the first of its attempt: the one before is whole. */

@@ -1,6 +1,7 @@
 // Writing as a session's owner outside of any run: what creates it, and what is done to it while no worker drives it.
 // What happens within a run is the driver's (drive.ts).
 import type { FlightContext } from './flights.ts'
+import type { Within } from '../kernel/content.ts'
 import type { InboxBody, OwnerBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob, Charge, OwnerWrite, Receipt, Store, Write } from '../ports/store.ts'
@@ -112,6 +113,7 @@ async function sentAt(store: Store, { session, events }: Letters): Promise<Recei
 export type Beginning = Origin & {
   readonly agent: string
   readonly fork?: NonNullable<Extract<OwnerBody, { type: 'session.created' }>['fork']>
+  readonly within?: Within
   readonly blobs?: readonly Blob[]
   /** What it begins with, after `session.created`. */
   readonly events?: readonly OwnerBody[]

@@ -1,6 +1,6 @@
 // What an attempt may touch: the doors, and the agents by name. Types and small lookups; nothing happens here.
 import { hash } from 'node:crypto'
-import type { BlobRef, Json, Limits, Metadata, Part, Verdict } from '../kernel/content.ts'
+import type { BlobRef, Json, Limits, Metadata, Part, Verdict, Within } from '../kernel/content.ts'
 import { assert } from '../kernel/failure.ts'
 import type { Session } from '../kernel/session.ts'
 import type { OwnerEvent } from '../kernel/event.ts'
@@ -11,6 +11,7 @@ import type { Clock, Processes, Random } from '../ports/system.ts'
 import { bothEnds, type Message } from '../kernel/transcript.ts'
 import type { OutputPlan } from '../models/output.ts'
 import { hintIn, noRoute } from '../models/router.ts'
+import { shortened } from '../view/text.ts'
 import type { BreakerOptions } from '../riders/guard/guard.ts'
 import type { Hooks } from '../riders/hooks/hooks.ts'
 import type { Live } from '../live/live.ts'
@@ -131,6 +132,8 @@ export type Services = {
   readonly code: string
   /** A model that a run may choose, by its name. */
   readonly model: (name: string) => Model
+  /** The names of all models and routes of the configuration: what a model may choose from. */
+  readonly choosable: readonly string[]
   /** The model that is set for a workload; null for none. Absent: no routes are set. */
   readonly route?: ((workload: Workload) => Model | null) | undefined
   /** The schemas that callers in this process gave with a message, by `schemaKey`: what a worker elsewhere knows only as JSON Schema. */
@@ -147,6 +150,15 @@ export function modelNamed(services: Services, name: string, own: Model | null):
   if (model === null) throw noRoute(workload)
   return model
 }
+
+/** Why a language model may not choose this model for a child, with those that it may; null if it may. */
+export function barredModel({ choosable }: Pick<Services, 'choosable'>, name: string): string | null {
+  if (choosable.includes(name)) return null
+  const named = `You cannot choose the model "${shortened(name, MODEL_CHARS_SHOWN)}".`
+  if (choosable.length === 0) return `${named} Leave "model" out.`
+  return `${named} Choose one of: ${choosable.join(', ')}; or leave "model" out.`
+}
+const MODEL_CHARS_SHOWN = 64
 
 /** The model that writes summaries for an agent: that of the route, or its own. */
 export function summarizerOf({ route }: Services, { model }: Agent): Model {
@@ -197,7 +209,8 @@ const elsewhere = new WeakMap<Agent, Map<string, Agent>>()
 const ELSEWHERE_KEPT = 32
 
 type Driven = { readonly session: Session; readonly varied: Varied | null }
-export type Varied = { readonly options: string; readonly agent: Agent }
+/** `below`: the bounds of what the run starts. */
+export type Varied = { readonly options: string; readonly agent: Agent; readonly below?: Within }
 
 /** What answers the turns of an agent's sessions, as it is recorded. */
 export function plannerName(services: Pick<Services, 'agent'>, agent: string): string {

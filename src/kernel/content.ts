@@ -133,6 +133,9 @@ export type RunChoice = Frozen<{
   tools?: readonly Name[]
 }>
 
+/** The most that a session and all sessions below it may do, because a run above it was narrowed. Of its tools it has only these. */
+export type Within = Frozen<{ tools?: readonly Name[]; limits?: Readonly<Record<string, number>> }>
+
 /** Counted by fold, enforced by next. `hold` is in millionths of a dollar: money is counted in integers. */
 export type Limits = Frozen<{
   modelRequests: number
@@ -148,6 +151,9 @@ export type Limits = Frozen<{
   /** Of input and output together; how deep children may be; retries of a cut, empty answer. Older logs have none of them. */
   tokens?: number | null
   depth?: number
+  /** How many sessions may be below the root of the tree; how many wakes one run may ask for. Older logs have neither. */
+  children?: number
+  wakes?: number
   emptyRetries?: number
   /** How long a provider may be unavailable: tries and the waits between them, since the last reply. Older logs have none. */
   patienceMs?: number

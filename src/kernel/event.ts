@@ -4,7 +4,7 @@
 // - owner events are written only by the worker that holds the session's lease, and carry its epoch.
 import type { CallKey, Frozen, Hash, Json, Labels, Metadata, Moment, Name, Stopper, Whole } from './content.ts'
 import type { Allow, BlobRef, CallStatus, Failure, Limits, ModelFailureClass, NoteKind, Outcome } from './content.ts'
-import type { Compacted, Part, Prefix, Proposal, Routed, RunChoice, Spent, Terms, Verdict } from './content.ts'
+import type { Compacted, Part, Prefix, Proposal, Routed, RunChoice, Spent, Terms, Verdict, Within } from './content.ts'
 
 /** `id` is the caller's own: the same id twice is the same event. */
 export type InboxBody = Frozen<
@@ -33,7 +33,8 @@ export type OwnerBody = Frozen<
   | ({ type: 'agent.tool_result'; call: CallKey; status: CallStatus; content: string | BlobRef } & Frozen<Evidence>)
   | ({ type: 'context.compacted'; cut?: Whole; summary?: string; cleared?: Whole } & Frozen<Compacted>)
   | { type: 'note.added'; kind: NoteKind; text: string }
-  | { type: 'wake.scheduled'; due: Moment; reason: string; key: string; urgent?: true }
+  /** `options`: those of the run that asked for it, if it has any. The run that the wake opens has no more tools than that one. */
+  | { type: 'wake.scheduled'; due: Moment; reason: string; key: string; urgent?: true; options?: Hash }
   /** A run could not begin because something was away: what would open it stays pending. `waitedMs` is all that took so far. */
   | { type: 'run.deferred'; message: string; retryAt: Moment; waitedMs: number }
   | { type: 'run.settled'; outcome: Outcome; output?: Json; inputs?: readonly Whole[]; wakes?: readonly string[] }
@@ -45,7 +46,13 @@ export type OwnerBody = Frozen<
   /** An open call gets its terms anew. What was decided about it before does not count any more. */
   | ({ type: 'call.reviewed'; call: CallKey } & Terms)
 >
-type Origin = Description & { parent?: Parent; environment?: string; attachments?: readonly BlobRef[]; fork?: Fork }
+type Origin = Description & {
+  parent?: Parent
+  environment?: string
+  attachments?: readonly BlobRef[]
+  fork?: Fork
+  within?: Within
+}
 /** `folder` is where a root works, by its full path. After an import only what `session.imported` says counts. */
 export type Description = { folder?: string; metadata?: Metadata; labels?: Labels }
 /** `root` is `depth` levels up. `reader`: the parent's tool that reads long, kept answers. */

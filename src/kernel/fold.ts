@@ -46,6 +46,7 @@ function apply(s: OpenSession, e: Event): void {
       s.created = true
       s.agent = e.agent
       s.parent = e.parent ?? null
+      if (e.within) s.within = e.within
       return describe(s, e)
     case 'user.message':
       if (s.closed) return
@@ -85,7 +86,9 @@ function apply(s: OpenSession, e: Event): void {
       return
     case 'wake.scheduled':
       // A pending wake with the same key is the same wake: the first stands.
-      if (!s.wakes.some((w) => w.key === e.key)) s.wakes = [...s.wakes, wakeOf(e)]
+      if (s.wakes.some((w) => w.key === e.key)) return
+      s.wakes = [...s.wakes, wakeOf(e)]
+      if (s.run) s.run.wakes = (s.run.wakes ?? 0) + 1
       return
     case 'run.deferred':
       return defer(s, e)

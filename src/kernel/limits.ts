@@ -5,7 +5,16 @@ import type { Run, Session } from './session.ts'
 export type StopReason = 'interrupted' | 'superseded' | 'limit'
 export type Here = Frozen<{ now: number; epoch: number }>
 
-const COUNTS = { modelRequests: 64, lossesMax: 8, toolRetries: 5, outputRetries: 1, parallel: 16, depth: 3 }
+const COUNTS = {
+  modelRequests: 64,
+  lossesMax: 8,
+  toolRetries: 5,
+  outputRetries: 1,
+  parallel: 16,
+  depth: 3,
+  children: 100,
+  wakes: 20,
+}
 const NONE = { modelAttempts: null, toolCalls: null, tokens: null, hold: 0 }
 const TIMES = { modelMs: 600_000, activeMs: 600_000, patienceMs: 900_000 }
 export const DEFAULT_LIMITS: Limits = { ...COUNTS, ...NONE, ...TIMES }

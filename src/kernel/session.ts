@@ -1,19 +1,19 @@
 // What `next` needs to know of a session: plain JSON, bounded by what is open, replaced and never mutated.
 // Settled calls and shown messages leave it; the transcript (transcript.ts) keeps what a model must read.
 import { clockOf } from './clock.ts'
-import type { Frozen, Labels, Limits, Metadata, ModelFailureClass, Mutable, Outcome } from './content.ts'
+import type { Frozen, Labels, Limits, Metadata, ModelFailureClass, Mutable, Outcome, Within } from './content.ts'
 import type { Description, Event, Parent } from './event.ts'
 import type { OpenTurn, Said, Turn } from './ledger.ts'
 
 /** Raise it when fold changes meaning: older snapshots are then ignored, and the log is folded anew. */
-export const FOLD_VERSION = 12
+export const FOLD_VERSION = 13
 
 /** `chooses`: it has options or metadata for the run that it opens. A child's report may wait for others `until`. */
 export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now' } & Frozen<InputOptions>>
 type InputOptions = { patienceMs?: number; traceparent?: string; chooses?: true; report?: Report }
 type Report = Frozen<{ by: string; at: number; until: number }>
-/** `at` is what the clock said when it was asked for. */
-export type Wake = Frozen<{ seq: number; due: number; key: string; at: number; urgent?: true }>
+/** `at` is what the clock said when it was asked for. `options`: of the run that asked for it. */
+export type Wake = Frozen<{ seq: number; due: number; key: string; at: number; urgent?: true; options?: string }>
 
 export type Run = Frozen<{
   seq: number
@@ -25,6 +25,8 @@ export type Run = Frozen<{
   metadata?: Metadata
   requests: number
   toolCalls: number
+  /** Wakes that it asked for. Absent for none. */
+  wakes?: number
   outputRetries: number
   boosts: number
   toolRetries: Readonly<Record<string, number>>
@@ -68,6 +70,8 @@ export type Session = Frozen<{
   closing?: boolean
   agent: string
   parent: Parent | null
+  /** What a narrowed run above it leaves it. */
+  within?: Within
   /** Where it works, and what its host says of it, if that was said here: an import forgets what its file says. */
   folder?: string
   metadata?: Metadata
@@ -196,8 +200,9 @@ export function clock(s: Session, run: OpenRun, e: Event, epochBefore: number): 
 }
 
 export function wakeOf(e: Extract<Event, { type: 'wake.scheduled' }>): Wake {
-  const { seq, due, key } = e
-  return e.urgent ? { seq, due, key, at: clockOf(e), urgent: true } : { seq, due, key, at: clockOf(e) }
+  const { seq, due, key, urgent, options } = e
+  const wake = { seq, due, key, at: clockOf(e), ...(urgent ? { urgent } : {}) }
+  return options === undefined ? wake : { ...wake, options }
 }
 
 /** It came out of a file: what is open in it is held, and nothing that was allowed elsewhere is allowed here. A no still counts. */

@@ -5,6 +5,8 @@ import type { Card } from '../ports/store.ts'
 import type { PendingCall } from '../sessions/look/pending.ts'
 import type { Session, Sessions } from '../sessions/verbs.ts'
 import type { Caller } from './caller.ts'
+import { shownId } from '../view/clean.ts'
+import { rootIdOf } from '../view/ids.ts'
 
 export type ServerOptions = {
   readonly desk: Desk
@@ -29,25 +31,21 @@ export type Desk = {
 export function deskOf(sessions: Sessions, owns: (caller: Caller, session: string) => Promise<boolean> = never): Desk {
   const reaches = async (caller: Caller, id: string): Promise<boolean> => {
     if ((await sessions.status(id)) === null) return false
-    return caller.reach === 'all' || owns(caller, rootOf(id))
+    // A child belongs to whom its root belongs.
+    return caller.reach === 'all' || owns(caller, rootIdOf(id))
   }
   const within = async <T>(all: readonly T[], idOf: (one: T) => string, caller: Caller): Promise<readonly T[]> => {
     if (caller.reach === 'all') return all
-    const owned = await Promise.all(all.map((one) => owns(caller, rootOf(idOf(one)))))
+    const owned = await Promise.all(all.map((one) => owns(caller, rootIdOf(idOf(one)))))
     return all.filter((_, i) => owned[i])
   }
   return {
-    session: async (id, caller) => ((await reaches(caller, id)) ? sessions.session(id) : null),
+    session: async (id, caller) => ((await reaches(caller, id)) ? sessions.session(id, { stored: true }) : null),
     start: async (start) => sessions.open({ ...start, ...(start.id === undefined ? {} : { reuse: true }) }),
     pending: async (caller) => within(await sessions.pending(), ({ sessionId }) => sessionId, caller),
     list: async (limit, caller) =>
       within(await sessions.list({ newest: true, limit }), ({ session }) => session, caller),
   }
-}
-
-/** A child belongs to whom its root belongs. */
-export function rootOf(session: string): string {
-  return session.split('~')[0] ?? session
 }
 
 const never = (): Promise<boolean> => Promise.resolve(false)
@@ -56,6 +54,6 @@ const never = (): Promise<boolean> => Promise.resolve(false)
 export function missing(id: string): Fault {
   return new Fault(
     'session_missing',
-    `There is no session "${id.slice(0, 100)}". \`pending\` and the resources name those there are.`,
+    `There is no session "${shownId(id)}". \`pending\` and the resources name those there are.`,
   )
 }

@@ -9,6 +9,7 @@ import { BUDGET } from '../view/pending.ts'
 import { ANY_ROLE, type Caller, type Role } from './caller.ts'
 import { type Desk, missing } from './desk.ts'
 import { type Fields, fitting, isCut } from './shown.ts'
+import { shellCommand } from '../view/shell.ts'
 
 export type Place = { readonly desk: Desk; readonly caller: Caller; readonly signal: AbortSignal }
 
@@ -184,7 +185,10 @@ async function decide(place: Place, args: Infer<typeof DECIDE>): Promise<Fields>
   const { caller } = place
   const { approvalRoles = [] } = caller
   if (args.call === BUDGET)
-    throw new Fault('invalid_input', `Money is not decided here. Raise it with: terret approve ${args.session} budget`)
+    throw new Fault(
+      'invalid_input',
+      `Money is not decided here. Raise it with: ${shellCommand`terret approve ${args.session} budget`}`,
+    )
   const any = approvalRoles.includes(ANY_ROLE)
   if (args.role !== undefined && !any && !approvalRoles.includes(args.role))
     throw new Fault(

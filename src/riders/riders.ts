@@ -1,10 +1,11 @@
 // The riders of one attempt, in the order in which they speak: guard, step hooks, redaction, money, children. What a session does not need is
 // neither in its list nor loaded.
-import type { CallKey, Limits } from '../kernel/content.ts'
+import type { CallKey, Limits, Within } from '../kernel/content.ts'
 import type { Session } from '../kernel/session.ts'
 import type { Rider } from '../engine/commit.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
 import { type Agent, agentFor, plannerName, type Services } from '../engine/wiring.ts'
+import { boundsBelow } from '../effects/narrowing.ts'
 import type { Performer } from '../effects/perform.ts'
 import { readerIn, type Tools } from '../effects/toolbox.ts'
 import { traceparentIn } from '../effects/trace-context.ts'
@@ -50,7 +51,11 @@ export async function ridersFor(
     const traceOf = (call: CallKey): string | undefined =>
       traceparentIn(services, cache, () => callSpanIdOf(cache.id, call))
     const charsMaxOf = (name: string): number | undefined => services.agent(name).maxResultChars
-    riders.push(childrenRider(cache, store, { plannerOf, readerOf, traceOf, charsMaxOf, isWorkingBelow }))
+    const within = (now: Session): Within | undefined => boundsBelow({ session: now, varied: cache.varied })
+    const modelName = (now: Session): string => agentFor(services, { session: now, varied: cache.varied }).model.name
+    riders.push(
+      childrenRider(cache, store, { plannerOf, readerOf, traceOf, charsMaxOf, isWorkingBelow, within, modelName }),
+    )
     // A child must be able to say what it said last, whatever ends it.
     if (session.parent) await cache.transcript()
   }
@@ -83,20 +88,21 @@ function guardRider(services: Services, cache: SessionCache): Rider {
   }
 }
 
-const NO_TRAITS: Traits = { writers: new Set(), pollers: new Set(), finalResult: false }
+const NO_TRAITS: Traits = { writers: new Set(), pollers: new Set(), finalResult: false, model: '' }
 /** By the set of tools, which never changes. */
 const TRAITS = new WeakMap<Tools, Traits>()
 
 /** What the guard must know of an agent's tools. The same object while they are the same. */
-function traitsOf({ tools, output }: Agent): Traits {
+function traitsOf({ tools, output, model: { name: model } }: Agent): Traits {
   const { seen } = tools
   const finalResult = output?.asked?.mode === 'tool'
-  if (seen === null) return { ...NO_TRAITS, finalResult }
+  if (seen === null) return { ...NO_TRAITS, finalResult, model }
   const known = TRAITS.get(seen)
-  if (known) return known.finalResult === finalResult ? known : { ...known, finalResult }
+  if (known)
+    return known.finalResult === finalResult && known.model === model ? known : { ...known, finalResult, model }
   const named = (trait: 'deliverable' | 'polling'): ReadonlySet<string> =>
     new Set([...seen.values()].filter((tool) => tool[trait]).map((tool) => tool.name))
-  const traits = { writers: named('deliverable'), pollers: named('polling'), finalResult }
+  const traits = { writers: named('deliverable'), pollers: named('polling'), finalResult, model }
   TRAITS.set(seen, traits)
   return traits
 }

@@ -75,7 +75,7 @@ function deskOf(host: Host): Desk {
   return {
     session: async (id, caller) => {
       const card = await store.card(id)
-      return card !== null && reaches(caller, card) ? harness.session(id) : null
+      return card !== null && reaches(caller, card) ? harness.session(id, { stored: true }) : null
     },
     start: async ({ id, agent }, { name, role, reach, approvalRoles: roles = [] }) => {
       const begun = await host.begin({ ...(agent === undefined ? {} : { agent }), by: { name, role, reach, roles } })

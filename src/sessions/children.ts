@@ -1,11 +1,11 @@
 // Children that a host starts, and what children a session has: the same as with the tools of a model (effects/orders.ts), without one.
-import type { CallKey } from '../kernel/content.ts'
+import type { CallKey, Within } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Session } from '../kernel/session.ts'
 import type { Card } from '../ports/store.ts'
 import { type Checks, filled, flag, oneOf, optionsOf } from '../options.ts'
 import { birth } from '../riders/children/birth.ts'
-import { type ChildStatus, childrenBelow, childStatus } from '../riders/children/status.ts'
+import { type ChildStatus, childrenBelow, childStatus, countBelow } from '../riders/children/status.ts'
 import { headOf } from '../riders/children/tree.ts'
 import { childId } from '../stores/plan/id.ts'
 import { commit } from '../engine/again.ts'
@@ -15,6 +15,7 @@ import { byBirth } from '../view/tree.ts'
 import { usdOf } from '../view/usd.ts'
 import { barredStart } from '../effects/admit-reply.ts'
 import { namedBy, reusable, taskName } from '../effects/orders.ts'
+import { boundsNow } from '../effects/run-options.ts'
 
 export type SpawnOptions = {
   /** Another model for this task, by its name. */
@@ -95,7 +96,8 @@ export async function spawn(
   const chosen = model === undefined ? {} : { options: { model } }
   const key = taskKey === undefined ? undefined : services.redactor.text(taskKey)
   const task = key === undefined ? {} : { task: taskName(key, { agent, toolkit: '', model: model ?? '' }) }
-  const again = fresh || task.task === undefined ? null : await reusable(services.store, id, task.task)
+  const within = await boundsNow(services, session)
+  const again = fresh || task.task === undefined ? null : await reusable(services.store, id, task.task, within)
   if (again !== null) {
     const idle = childStatus(again) === 'idle'
     const parts = [{ type: 'text', text: prompt }] as const
@@ -104,10 +106,11 @@ export async function spawn(
     await commit(services, [{ session: again.session, lane: 'inbox', events: [body] }])
     return { sessionId: again.session, decision: idle ? 'reused_idle' : 'reused_running' }
   }
+  await checkRoom(services, id, session)
   const forked = options.fork ? { fork: true as const } : {}
   const order = { child: agent, detached: true as const, ...task, ...chosen, ...forked }
   const base = options.isolation === 'worktree' ? (options.baseRef ?? 'head') : null
-  const sessionId = await born(services, id, session, order, prompt, base)
+  const sessionId = await born(services, id, session, { order, within }, prompt, base)
   return { sessionId, decision: fresh ? 'forced_fresh' : 'spawned_new' }
 }
 
@@ -129,6 +132,16 @@ function startable(
   return child
 }
 
+/** A host is held to the bound of a tree as a model is. */
+async function checkRoom({ store, agent }: Services, id: string, { agent: own, parent, run }: Session): Promise<void> {
+  const most = (run ?? agent(own)).limits.children
+  if (most === undefined || (await countBelow(store, parent?.root ?? id, most)) < most) return
+  throw new Fault(
+    'too_many',
+    `Session ${id} is in a tree that may have ${most} children that are not closed, and has them. Close some, or raise limits.children.`,
+  )
+}
+
 type Wanted = Parameters<typeof birth>[0]['order']
 
 /** No call has a number as high as this, in one reply: so no child that a model starts has the same name. */
@@ -140,7 +153,7 @@ async function born(
   services: Services,
   id: string,
   session: Session,
-  order: Wanted,
+  { order, within }: { readonly order: Wanted; readonly within: Within | undefined },
   prompt: string,
   base: BaseRef | null,
 ): Promise<string> {
@@ -154,6 +167,7 @@ async function born(
       plannerOf: (agent: string) => plannerName(services, agent),
       readerOf: () => undefined,
       traceOf: () => undefined,
+      within: () => within,
     }
     const place = base === null ? {} : { folder: await worktreeFor(session, id, name, base) }
     const task = redactor.text(prompt)

@@ -41,7 +41,7 @@ export async function forked(services: Services, id: string, options: ForkOption
 /** How the fork of a session begins, at the event that is asked for or at its end. */
 async function beginningOf(services: Services, id: string, options: ForkOptions): Promise<Beginning> {
   const { store } = services
-  const { seq, agent: own, folder, metadata, labels, imported } = await headOf(store, id)
+  const { seq, agent: own, folder, metadata, labels, imported, within } = await headOf(store, id)
   const at = options.at ?? seq
   if (!(Number.isInteger(at) && at >= 1 && at <= seq))
     throw new Fault('invalid_input', `Session ${id} has events 1 to ${seq}; it cannot be forked at ${shown(at)}.`)
@@ -54,13 +54,16 @@ async function beginningOf(services: Services, id: string, options: ForkOptions)
   checkFork(named, `the fork of ${id}`)
   const said = descriptionIn(given({ folder: options.folder ?? folder, ...named }) as Description)
   // A workflow plans again what it has no result of.
-  const planned = services.agent(agent).planner !== null
+  const { planner: plans, environment: here } = services.agent(agent)
+  const planned = plans !== null
   const taken = planned ? { seq: at, events: [] } : await forkedAt(store, id, at)
   const { events, blobs } =
     model === undefined ? { events: taken.events, blobs: [] } : await withModel(store, taken, model)
   const asked = options.id === undefined ? {} : { asked: askedFor(options) }
   const fork = { session: id, seq: taken.seq, ...(model === undefined ? {} : { model }), ...asked }
-  return { agent, ...(await readOrigin(store, { id })), ...said, fork, events, blobs }
+  // A fork of a child that was narrowed is narrowed too: it goes on with the same conversation.
+  const bounds = within === undefined ? {} : { within }
+  return { agent, ...(await readOrigin(store, { id, imported, here })), ...said, ...bounds, fork, events, blobs }
 }
 
 /** What the session has, but where the fork has its own. */
@@ -127,7 +130,9 @@ async function withModel(
 }
 
 export async function forkedAt(store: Store, id: string, at: number): Promise<Forked> {
-  const log = (await readLog(store, id)).slice(0, at)
+  const whole = await readLog(store, id)
+  const imported = whole.findLast(({ type }) => type === 'session.imported')?.seq ?? 0
+  const log = whole.slice(0, at)
   const { run }: Session = log.reduce(fold, EMPTY)
   const reply = run?.turn ? log[run.turn.seq - 1] : undefined
   if (!run?.turn || reply?.type !== 'agent.message') return { seq: at, events: [] }
@@ -136,7 +141,7 @@ export async function forkedAt(store: Store, id: string, at: number): Promise<Fo
   return {
     seq: reply.seq - 1,
     events: [
-      begun(run, log[run.seq - 1]),
+      begun(run, log[run.seq - 1], run.seq <= imported),
       { type: 'model.started', shows: [] },
       { type: 'agent.message', parts, calls, verdict },
       ...calls.flatMap((_, index) => takenAlong(id, log, run.turn, index)),
@@ -144,10 +149,14 @@ export async function forkedAt(store: Store, id: string, at: number): Promise<Fo
   }
 }
 
-/** With the options of the run, unless they come from an import that was not reviewed yet. */
-function begun({ limits, toolset, instructions, options, foreign }: Run, start: Event | undefined): OwnerBody {
+/** With the options of the run, unless they came out of a file, or from another session and were not reviewed yet. */
+function begun(
+  { limits, toolset, instructions, options, foreign }: Run,
+  start: Event | undefined,
+  isFromFile: boolean,
+): OwnerBody {
   const { policy, code } = start?.type === 'run.started' ? start : {}
-  const chosen = options === undefined || foreign ? {} : { options }
+  const chosen = options === undefined || foreign || isFromFile ? {} : { options }
   const more = { ...(policy === undefined ? {} : { policy }), ...(code === undefined ? {} : { code }), ...chosen }
   return { type: 'run.started', inputs: [], wakes: [], limits, toolset, instructions, ...more, foreign: true }
 }

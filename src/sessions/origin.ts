@@ -5,6 +5,7 @@ import type { BlobRef, Frozen, Labels, Metadata } from '../kernel/content.ts'
 import type { Description, Event } from '../kernel/event.ts'
 import { shortened } from '../view/text.ts'
 import { Fault } from '../kernel/failure.ts'
+import { headOf } from '../riders/children/tree.ts'
 import type { Blob, Store } from '../ports/store.ts'
 import { type Checks, listOf, needed, text, within } from '../options.ts'
 import { FILE_PART, type FilePart } from '../tools/core/file-part.ts'
@@ -54,18 +55,38 @@ export function originOf(options: OriginOptions): { readonly origin: Origin; rea
   return { origin: refs.length > 0 ? { ...named, attachments: refs } : named, blobs }
 }
 
-/** Its session's own, as the log has it, but for what is said of it: an import may have forgotten that. */
-export async function readOrigin(store: Store, { id, first }: Read): Promise<Origin> {
+/**
+ * Its session's own, as the log has it, but for what is said of it: an import may have forgotten that. The environment becomes a part
+ * of the instructions, so an imported session has that of its agent here, and not the one that the file names.
+ */
+export async function readOrigin(store: Store, { id, first, imported, here }: Read): Promise<Origin> {
   const created = first ?? (await store.read(id, 0, 1)).events[0]
   if (created?.type !== 'session.created') return {}
-  const { environment, attachments, parent, fork } = created
+  const { attachments, parent, fork } = created
   // A child that goes on from its parent's conversation is told of the same place.
-  if (parent && fork) return readOrigin(store, { id: fork.session })
+  if (parent && fork) {
+    const above = await headOf(store, fork.session)
+    return readOrigin(store, { id: fork.session, imported: above.imported, here })
+  }
+  const environment = imported === undefined ? created.environment : (here ?? undefined)
   return { ...(environment === undefined ? {} : { environment }), ...(attachments ? { attachments } : {}) }
 }
 
-/** A session, and the first event of its log if that is in hand. */
-type Read = { readonly id: string; readonly first?: Event | undefined }
+type Read = {
+  readonly id: string
+  /** The first event of its log, if that is in hand. */
+  readonly first?: Event | undefined
+  /** The event of its import, if there was one. */
+  readonly imported: number | undefined
+  /** The environment of its agent in this harness. */
+  readonly here: string | null
+}
+
+/** Throws for what `originOf` would not have written. */
+export function checkOrigin({ environment, attachments = [] }: Origin): void {
+  if (environment !== undefined) checkName('An environment', environment)
+  for (const { name } of attachments) if (name !== undefined) checkName('An attachment', name)
+}
 
 /** For the model: the same bytes in every run of a session. Empty when there is nothing to say. */
 export function originText({ environment, attachments = [] }: Origin): string {

@@ -34,6 +34,7 @@ export function pinning({ store }: Services, id: string, what: string | number):
     const { transcript, found } = await foundIn(store, id, seq)
     if (typeof what === 'string') return said(what, found, seq)
     const own = found.find(({ message, of }) => message.seq === what && of !== 'inherited')
+    if (own) checkPinnable(id, what, own.message.report)
     if (own) checkLength(textOf(own.message.parts))
     if (own && isPinned(own.message)) return { value: { seq: what }, events: [] }
     if (own?.of === 'waiting') return { value: { seq: what }, events: [turning(id, what, found)] }
@@ -42,6 +43,7 @@ export function pinning({ store }: Services, id: string, what: string | number):
     const [event] = Number.isSafeInteger(what) && what > 0 ? (await store.read(id, what - 1, 1)).events : []
     if (event?.type !== 'user.message')
       throw new Fault('invalid_input', `Event ${shown(what)} of session ${id} is no message. Name one that is.`)
+    checkPinnable(id, what, event.report)
     if (event.parts.some(({ type }) => type !== 'text'))
       throw new Fault(
         'invalid_input',
@@ -73,6 +75,15 @@ function turning(id: string, seq: number, found: readonly Found[]): Owned<null>[
       `Session ${id} has two messages ${seq} from before its fork. Try again after the next run.`,
     )
   return { type: 'context.compacted', turned: [seq] }
+}
+
+/** A pin is a rule of the user: what a child says is material, and never becomes one. */
+function checkPinnable(id: string, seq: number, report: number | undefined): void {
+  if (report === undefined) return
+  throw new Fault(
+    'invalid_input',
+    `Message ${seq} of session ${id} is the report of a child, which cannot be pinned. Pin a text of your own.`,
+  )
 }
 
 function checkLength(text: string): void {

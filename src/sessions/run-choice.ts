@@ -2,7 +2,7 @@
 // at the end. What becomes of it in between is effects/run-options.ts. Loaded by the first caller that chooses.
 import type { Failure, Part } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
-import { missingTools, parsedBy } from '../effects/run-options.ts'
+import { missingTools, parsedBy, toolsBelow } from '../effects/run-options.ts'
 import { modelNamed, type Services } from '../engine/wiring.ts'
 import { FINAL_RESULT } from '../models/output.ts'
 import { CHECK_LATE, checkedInTime } from '../tools/core/check-time.ts'
@@ -27,7 +27,8 @@ export function checkChoice(
     )
   if (output !== undefined) anyJsonSchema(shapeOf(output.schema) as JsonSchema, FINAL_RESULT)
   const seen = agent.tools.sources.length === 0 ? agent.tools.seen : null
-  const missing = seen === null ? [] : (tools ?? []).filter((tool) => !seen.has(tool))
+  const below = tools === undefined || seen === null ? null : toolsBelow(services, agent)
+  const missing = below === null ? [] : (tools ?? []).filter((tool) => !seen?.has(tool) && !below.has(tool))
   if (missing.length > 0) throw missingTools(missing, [...(seen?.keys() ?? [])])
 }
 

@@ -5,7 +5,7 @@ import type { AnySchema, MadeBy, ToolList } from '../tools/core/typed.ts'
 import type { SendOptions } from './command.ts'
 import type { Input } from './input.ts'
 import type { Result } from './result.ts'
-import type { ForkOptions, RunOptions, StreamOptions } from './verb-options.ts'
+import type { ForkOptions, RunOptions, SessionChoice, StreamOptions } from './verb-options.ts'
 import type { BeginOptions, OpenOptions, RunStream, Session, Sessions } from './verbs.ts'
 
 /** The answer of a run: what its own schema makes, if it has one, else that of its agent. */
@@ -20,7 +20,7 @@ export interface TypedSessions<Answers extends Readonly<Record<string, unknown>>
    * The session with this id. Nothing is read or written until a verb is used. Whose it is, only the caller knows: for one of another
    * agent say `session<'reader'>(id)`.
    */
-  session<Agent extends string = 'default'>(id: string): TypedSession<Answers[Agent], Tools>
+  session<Agent extends string = 'default'>(id: string, options?: SessionChoice): TypedSession<Answers[Agent], Tools>
   /** One input in a new session, to its end. */
   run<Schema extends AnySchema = never, Agent extends string = 'default'>(
     input: Input,

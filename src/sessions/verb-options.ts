@@ -49,6 +49,8 @@ export type InterruptOptions = { readonly id?: string; readonly by?: string }
 export type CloseOptions = Pick<InterruptOptions, 'by'>
 /** `id` is your own: the same batch again is answered like the first, and nothing of it is said twice. */
 export type SteerOptions = { readonly id?: string; readonly by?: string }
+/** `stored`: the id is one that the store gave, and may be older than the rule for ids. */
+export type SessionChoice = { readonly stored?: boolean }
 /** `waitMs`: how long to wait for a session that works. Default: not at all. */
 export type ResultOptions = { readonly waitMs?: number }
 export type ForkOptions = {
@@ -107,6 +109,8 @@ export const checkAnswer = optionsOf<Answer & Partial<PendingCall>>('answer', {
   by: who,
   sessionId: text,
 })
+
+export const checkSessionChoice = optionsOf<SessionChoice>('session', { stored: flag })
 
 export function checkSession(id: unknown): void {
   if (typeof id !== 'string' || id.trim() === '')

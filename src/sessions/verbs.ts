@@ -35,6 +35,7 @@ import type {
   RemoveOptions,
   ResultOptions,
   RunOptions,
+  SessionChoice,
   SteerOptions,
   StreamOptions,
 } from './verb-options.ts'
@@ -46,8 +47,11 @@ export interface Sessions {
    * `id_reused`.
    */
   open(options?: OpenOptions): Promise<Session>
-  /** The session with this id. Nothing is read or written until a verb is used. */
-  session(id: string): Session
+  /**
+   * The session with this id. Nothing is read or written until a verb is used. An id that no new session may have is refused, unless it
+   * is `stored`: one that `list` or another session gave.
+   */
+  session(id: string, options?: SessionChoice): Session
   /** One input in a new session, to its end. */
   run(input: Input, options?: RunOptions & BeginOptions): Promise<Result>
   /** The same, as it happens. */
@@ -85,6 +89,8 @@ export interface Sessions {
   remove(session: string, options?: RemoveOptions): Promise<readonly Removed[]>
   /** The agents that sessions can be opened for: model, tools, limits, children, and the picture of a graph. */
   agents(): Promise<readonly AgentRow[]>
+  /** The models and routes of the configuration by name: what a language model, and a caller of a server, may choose from. */
+  models(): readonly string[]
   /** The money accounts that pay for a session, or, without one, those of today by agent. One that holds nothing is left out. */
   accounts(session?: string): Promise<readonly MoneyAccount[]>
   /** Makes a write, and says how the store stands. It resolves also where nothing can be written: then `ok` is false. */

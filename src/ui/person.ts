@@ -43,11 +43,12 @@ export async function admitted(
   id: unknown,
   act: (known: Known) => ReturnType<Handler>,
 ): Promise<Response> {
-  if (typeof id !== 'string' || id === '' || id.length > 512)
-    throw new Fault('invalid_input', 'Name the session by its id, a text of 1 to 512 characters.')
+  if (typeof id !== 'string') throw new Fault('invalid_input', 'Name the session by its id, which is a text.')
+  // Checked first: `by` is not asked about an id that no session may have.
+  const session = sessions.session(id)
   const person = named(await options.by(request, id))
   if (person === null) return refusal(403, 'forbidden', 'You may not use this session.')
-  return act({ session: sessions.session(id), ...person })
+  return act({ session, ...person })
 }
 
 /** Null unless there is a name: `false`, nothing and an empty text refuse too. */

@@ -64,6 +64,24 @@ export function exposedLine(line: string): string {
     .replace(/ +/g, (run) => (run.length > BLANKS_MAX ? `⟨${run.length} blanks⟩` : '␣'.repeat(run.length)))
 }
 
+const ID_CHARS_MAX = 200
+
+/** The id of a session, a call or a message in a line for people: only ASCII is drawn, and all else is shown by its code. */
+export function shownId(id: string): string {
+  const drawn = exposedLine(id.slice(0, ID_CHARS_MAX))
+  return id.length > ID_CHARS_MAX ? `${drawn}… (${id.length} characters)` : drawn
+}
+
+/** The colours that our own lines have, as `ESC[31m`. */
+const COLOUR = new RegExp(`${String.fromCharCode(27)}\\[(?:[0-2]|3[1-6])m`, 'g')
+
+/** One row of ours for a terminal: whatever stands in it, it moves no cursor, hides nothing and begins no other row. Our colours stay. */
+export function shownRow(row: string): string {
+  const colours = row.match(COLOUR) ?? []
+  const texts = row.split(COLOUR).map((text) => clean(text).replaceAll('\n', ' ⏎ ').replaceAll('\t', TAB))
+  return texts.map((text, at) => `${text}${colours[at] ?? ''}`).join('')
+}
+
 /** Trailing blanks are invisible, so they are shown. */
 export function endShown(line: string): string {
   return line.replace(/ +$/, (run) => '␣'.repeat(run.length))

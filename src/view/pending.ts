@@ -4,6 +4,7 @@ import { type Call, outsideOf, type Said } from '../kernel/ledger.ts'
 import type { Session } from '../kernel/session.ts'
 import type { Card } from '../ports/store.ts'
 import { usdOf } from './usd.ts'
+import { idsDownTo } from './ids.ts'
 
 /** A call as others see it: which tool, and its arguments as they were admitted. */
 export type AnyCall = { readonly tool: string; readonly args: Json }
@@ -120,7 +121,7 @@ export async function waitingIn(
 ): Promise<readonly OwnPending[]> {
   const head = await headOf(id)
   if (await isStopped(head, headOf)) return []
-  const pending = ownPending(head, pathOf(id), saidBefore)
+  const pending = ownPending(head, idsDownTo(id), saidBefore)
   const { parent } = head
   if (parent === null || parent.detached || pending[0]?.callId !== BUDGET) return pending
   // Nothing is pending in a child whose parent no longer waits for it.
@@ -132,10 +133,4 @@ export async function waitingIn(
 export function mayWait({ status, outcome, asks, waits }: Card): boolean {
   if (status === 'requires_action' || asks.length + waits.length > 0) return true
   return status === 'idle' && outcome === 'limit'
-}
-
-/** The ids from the root down: a child's id begins with its parent's. */
-function pathOf(session: string): readonly string[] {
-  const parts = session.split('~')
-  return parts.map((_, i) => parts.slice(0, i + 1).join('~'))
 }

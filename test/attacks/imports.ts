@@ -34,7 +34,7 @@ function forged(value: Portable, change: Forgery): Portable {
 }
 
 /** The log as it is in the file, and nothing said about where it came from. */
-async function believed(store: Store, { session, events, blobs }: Portable): Promise<void> {
+export async function believed(store: Store, { session, events, blobs }: Portable): Promise<void> {
   const state: Session = events.reduce(fold, EMPTY)
   const write: Restoration = {
     session,

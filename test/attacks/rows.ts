@@ -6,8 +6,11 @@ import { brokenWalls } from './broken-walls.ts'
 import { daemons } from './daemons.ts'
 import { decisions, remembered } from './decisions.ts'
 import { breakouts } from './escape.ts'
+import { families } from './families.ts'
 import { fetches } from './fetch.ts'
 import { repositories } from './git.ts'
+import { ids } from './ids.ts'
+import { importedOptions } from './import-options.ts'
 import { elsewhere, imports } from './imports.ts'
 import { allowLists, names } from './injection.ts'
 import { collisions, measureless, programs, rugPulls, silentChanges } from './mcp.ts'
@@ -16,6 +19,7 @@ import { archives, oddFiles } from './odd-files.ts'
 import { patterns } from './patterns.ts'
 import { climbing, linked, newborn } from './paths.ts'
 import { pollution } from './pollution.ts'
+import { foreignModels, narrowedRuns } from './powers.ts'
 import { plantedFiles, protectedFiles } from './protected.ts'
 import { races } from './race.ts'
 import { sinksOfSecrets } from './redaction.ts'
@@ -65,4 +69,9 @@ export const ROWS: readonly Row[] = [
   hostSockets,
   plantedFiles,
   profiles,
+  ids,
+  importedOptions,
+  narrowedRuns,
+  foreignModels,
+  families,
 ]

@@ -7,6 +7,7 @@ import { defineTool, Harness, sqlite, type Store } from '../../src/index.ts'
 import { addSum, seedOf } from '../../src/stores/plan/checksum.ts'
 import { type Database, loadDriver } from '../../src/stores/sqlite/driver.ts'
 import { digestOf } from '../../src/tools/core/admit.ts'
+import { makeOldSession } from '../old-session.ts'
 import type { Case, Row } from './case.ts'
 import { Desk, sender, sentEvil } from './desk.ts'
 import type { World } from './world.ts'
@@ -65,7 +66,11 @@ async function theirs(world: World, name: string, use: 'session' | 'message' | '
   const harness = new Harness({ model: world.model(() => 'done'), store })
   const session = await harness.open({ id: 'theirs' })
   await session.run(world.secret)
-  if (use === 'session') await (await harness.open({ id: name })).run('x')
+  if (use === 'session') {
+    // Refused today, but an older version took it.
+    await makeOldSession(store, name)
+    await harness.session(name, { stored: true }).run('x')
+  }
   if (use === 'message') await (await harness.open({ id: 'mine' })).run('x', { id: name })
   told.set(world, { canary: await bodies(store, 'theirs'), seen: await seen(store, name, use) })
   await harness.close()

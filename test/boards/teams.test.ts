@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { BoardHandle, boardPlanner, memberTool, openBoard, startTeam, teamAgents } from '../../src/boards/index.ts'
 import { Harness, memory, type Model, type Request, scripted, type Step } from '../../src/index.ts'
+import { until } from '../until.ts'
 
 type Said = { readonly tool: string; readonly content: string }
 
@@ -107,6 +108,52 @@ describe('a team', () => {
       { name: 'ana', role: 'worker', session: sessionId },
       { name: 'bob', role: 'worker' },
     ])
+    await harness.close()
+  })
+
+  it('B-FAMILY-3: a member of a team is known by its session: the name of another in a call takes nothing', async () => {
+    const store = memory()
+    const word = (member: string, args: object): Step => ({ calls: [{ tool: 'board', args: { member, ...args } }] })
+    // bob says that he is ana, before ana says anything.
+    let said = (): void => {}
+    const spoke = new Promise<void>((resolve) => {
+      said = resolve
+    })
+    const model = scripted(async (request) => {
+      const [, name = ''] = /You are the member \\"(\w+)\\"/.exec(JSON.stringify(request.messages)) ?? []
+      const turns = request.messages.filter(({ role }) => role === 'assistant').length
+      if (name === 'bob') return turns === 0 ? word('ana', { action: 'claim', card: 't1' }) : (said(), 'Done.')
+      await spoke
+      return turns === 0 ? word('bob', { action: 'claim', card: 't2' }) : 'Done.'
+    })
+    const harness: Harness = new Harness({
+      model,
+      store,
+      subagents: teamAgents({ worker: { description: 'works' } }, { sessions: () => harness }),
+      graphs: [boardPlanner()],
+    })
+    const { id: lead } = await harness.open()
+    const members = ['ana', 'bob'].map((name) => ({ name, agent: 'worker' }))
+    const team = await startTeam(harness, { lead, members, tasks: [{ text: 'a' }, { text: 'b' }] })
+    await until(async () => {
+      const { members: seated } = await team.board.read()
+      expect(seated.map(({ name, session }) => [name, session])).toEqual([...team.sessions])
+    })
+    await harness.close()
+  })
+
+  it('B-FAMILY-3: a place that a session has is not taken by another session that gives its name', async () => {
+    const store = memory()
+    const list = { calls: [{ tool: 'board', args: { member: 'ana', action: 'list' } }] }
+    const tools = [memberTool({ sessions: () => harness, board: () => 'b' })]
+    const model = scripted(({ messages }) => (messages.some(({ role }) => role === 'tool') ? 'Done.' : list))
+    const harness: Harness = new Harness({ model, store, tools, graphs: [boardPlanner()] })
+    await openBoard(harness, { id: 'b', members: [{ name: 'ana', role: 'worker' }], cards: [{ text: 'a' }] })
+    const first = await harness.run('Look.')
+    const second = await harness.run('Look.')
+    expect(JSON.stringify(second.calls[0]?.content)).toContain('Another session has the place')
+    const { members } = await new BoardHandle(harness, 'b').read()
+    expect(members).toEqual([{ name: 'ana', role: 'worker', session: first.sessionId }])
     await harness.close()
   })
 })

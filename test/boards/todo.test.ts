@@ -200,6 +200,25 @@ describe('plan_exit', () => {
     await harness.close()
   })
 
+  it('B-FAMILY-4: a card that is added to an approved plan is refused until it is shown and approved with the plan', async () => {
+    const adds = [todo({ action: 'add', text: 'delete the backups' })]
+    const { store, harness } = stage([plan(six)], adds, [plan([...six, 'g'])], adds)
+    const asked = await harness.run('Plan it.')
+    const session = harness.session(asked.sessionId)
+    const texts = async () => (await readBoard(store, session.id)).board.cards.map(({ text }) => text)
+    const allow = async ([one]: typeof asked.pending): Promise<void> => {
+      await session.decide({ callId: one?.callId ?? '', digest: one?.digest ?? '', allow: true, by: 'ana' })
+    }
+    await allow(asked.pending)
+    const again = await session.run()
+    expect(again.calls.find(({ tool }) => tool === 'todo')).toMatchObject({ status: 'error' })
+    expect(await texts()).toEqual(six)
+    await allow(again.pending)
+    await session.run()
+    expect(await texts()).toEqual([...six, 'g'])
+    await harness.close()
+  })
+
   it('B-BOARD-14: no policy approves a plan in place of a person', async () => {
     const store = memory()
     const model = scripted([{ calls: [plan(six)] }, 'Done.'])

@@ -1,11 +1,12 @@
 // `terret list` where there is nothing to list, or no way to, and where there is more than it shows.
-import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { recordFolder } from '../../src/cli/state/folders.ts'
 import { homeOf, makeHome } from '../../src/cli/state/home.ts'
 import { defineTool, Harness, scripted, sqlite } from '../../src/index.ts'
 import { askUserTool } from '../../src/tools/index.ts'
+import { makeOldSession } from '../old-session.ts'
 import { until } from '../until.ts'
 import { stageOfEach } from './scripted.ts'
 
@@ -39,9 +40,9 @@ it('B-CLI-154: --all shows the newest of all folders, says if there are more, an
   ).toEqual(['Three.', 'Two.'])
   expect(some.err).toBe('… and more: --limit N shows them.\n')
   expect((await stage.terret('list', '--all', '--limit', '3')).err).toBe('')
-  const file = join(stage.folder, 's.json')
-  writeFileSync(file, (await stage.terret('export', 'latest', '--format', 'json')).out)
-  await stage.terret('import', file, '--id', 'an "odd" id')
+  const store = sqlite(join(stage.home, 'terret.db'))
+  await makeOldSession(store, 'an "odd" id', { folder: stage.folder, text: 'Four.' })
+  await store.close()
   const { out } = await stage.terret('list', '--all', '--json')
   const listed = out
     .trimEnd()

@@ -28,6 +28,7 @@ export function servicesOf(store: Store, agent: Agent): Services {
     redactor: new Redactor({}),
     watchdog: null,
     model: resolveModel,
+    choosable: [],
     schemas: new Map(),
     context: null,
     hooks: null,

@@ -5,6 +5,7 @@ import { compressions } from './compress.ts'
 import { forms } from './forms.ts'
 import { numbers } from './number.ts'
 import { optionObjects } from './options.ts'
+import { pasted } from './pasted.ts'
 import { paths } from './paths.ts'
 import { policies } from './policy.ts'
 import { repairs } from './repair.ts'
@@ -24,6 +25,7 @@ export const targets: readonly Target[] = [
   numbers,
   optionObjects,
   shown,
+  pasted,
   streams,
   compressions,
 ]

@@ -15,6 +15,7 @@ import { restate, type RestateOptions } from '../../src/restate/index.ts'
 import { unusable } from '../../src/restate/sdk.ts'
 import { wakerOf } from '../../src/restate/wake.ts'
 import { compareIds } from '../../src/stores/plan/id.ts'
+import { makeOldSession } from '../old-session.ts'
 import { until } from '../until.ts'
 
 const BASE58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
@@ -314,7 +315,7 @@ describe('the relay', () => {
     const { store, harness, options } = stage()
     const { url, heard } = await ingress({ status: 202 })
     const idle = new Harness({ model: scripted(() => 'done'), store, drives: false })
-    await (await idle.open({ id: 'a/b' })).send('hello')
+    await makeOldSession(store, 'a/b', { text: 'hello' })
     await idle.open({ id: 'quiet' })
     const worker = await restate({ ...options, relay: true, ingress: `${url}/base/` })
     await until(() => expect(heard.length).toBeGreaterThanOrEqual(2))

@@ -81,7 +81,11 @@ describe('what waits in a session', () => {
       effect: 'read',
       execute: () => output({ content: 'ok', follows }),
     })
-    const harness = make({ model: scripted([{ calls: [{ tool: 'plan' }] }, 'Done.']), tools: [plan] })
+    const harness = make({
+      model: scripted([{ calls: [{ tool: 'plan' }] }, 'Done.']),
+      tools: [plan],
+      limits: { wakes: 200 },
+    })
     const { sessionId } = await harness.run('Go.')
     expect((await harness.list())[0]).toMatchObject({ wakes: 100 })
     const { events } = await harness.session(sessionId).read()

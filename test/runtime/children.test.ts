@@ -25,6 +25,7 @@ import {
   use,
 } from './children-stage.ts'
 import { observed } from './stage.ts'
+import { makeOldSession } from '../old-session.ts'
 import { until } from '../until.ts'
 
 const NAMED = { helper: { description: 'helps' } } as const
@@ -236,7 +237,8 @@ describe('limits of children', () => {
 
   it('B-CHILD-10: a session whose name leaves no room for a longer one starts no child', async () => {
     const { harness, store } = family({ root: [ask('dig'), report] })
-    const session = await harness.open({ id: 'x'.repeat(500) })
+    await makeOldSession(store, 'x'.repeat(500))
+    const session = harness.session('x'.repeat(500), { stored: true })
     expect(await session.run('Go.')).toMatchObject({ text: expect.stringContaining('too long') as string })
     expect(await childrenOf(store, session.id)).toEqual([])
   })

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import type { Event, Json, Request, Store } from '../../src/index.ts'
-import { childrenOf, eventsOf, family, gate, ofType, resultsIn, STORAGES, toldIn, use } from './children-stage.ts'
+import { childrenOf, eventsOf, family, gate, ofType, play, resultsIn, STORAGES, toldIn, use } from './children-stage.ts'
 import { until } from '../until.ts'
 
 const spawn = (prompt: string, more: Readonly<Record<string, Json>> = {}) => use('spawn_subagent', { prompt, ...more })
@@ -93,13 +93,13 @@ describe.each(STORAGES)('a detached child on %s', (storage) => {
         told.startsWith('fresh')
           ? { ...again, fresh: true }
           : told.startsWith('other')
-            ? { ...again, model: 'offline:any' }
+            ? { ...again, model: 'other' }
             : again,
       )
     }
     const dig = (request: Request) => `I was asked ${toldIn(request).length} times.`
     const roles = { root: Array.from({ length: 20 }, () => lead), dig: [dig, dig, dig] }
-    const { harness, store } = family(roles, { storage, ...DETACHED })
+    const { harness, store } = family(roles, { storage, ...DETACHED, models: { other: play({ dig: [dig] }) } })
     const session = await harness.open()
     const decided = async (text: string, runs: number): Promise<Started> => {
       const { calls } = await session.run(text)

@@ -13,7 +13,7 @@ import {
 } from '../../src/riders/guard/guard.ts'
 import { call, Logbook } from '../kernel/logbook.ts'
 
-const PLAIN: Traits = { writers: new Set(), pollers: new Set(), finalResult: false }
+const PLAIN: Traits = { writers: new Set(), pollers: new Set(), finalResult: false, model: 'own' }
 
 export const ENDLESS = (): Window => ({ tokens: Number.POSITIVE_INFINITY, compacts: true })
 

@@ -228,8 +228,8 @@ describe('a session in a file', () => {
     await expect(importSession(store, value)).rejects.toMatchObject({ code: 'session_exists' })
     expect(await exportSession(store, 'buyer')).toEqual(before)
     await expect(importSession(store, value, { id: '' })).rejects.toMatchObject({ code: 'invalid_input' })
-    await importSession(store, value, { id: 'second buyer' })
-    expect((await store.list({ limit: 10 })).map((card) => card.session)).toEqual(['buyer', 'second buyer'])
+    await importSession(store, value, { id: 'second-buyer' })
+    expect((await store.list({ limit: 10 })).map((card) => card.session)).toEqual(['buyer', 'second-buyer'])
   })
 
   it('B-PORT-13: a call that ran when the session was exported is a lost call there: it is not run again', async () => {

@@ -273,7 +273,7 @@ describe('the options of one run', () => {
     expect(await session.run()).toMatchObject({ status: 'completed', text: 'here', metadata: {} })
     const { events } = await session.read()
     expect(events.find((event) => event.type === 'run.reviewed')).toMatchObject({ limits: { modelRequests: 64 } })
-    expect(seen.at(-1)?.[1]).toMatchObject({ instructions: 'Be odd.', tools: [{ name: 'ask' }] })
+    expect(seen.at(-1)?.[1]).toMatchObject({ instructions: 'Be brief.', tools: [{ name: 'ask' }, { name: 'look' }] })
   })
 
   it('B-RUN-8: nor does it say how long to wait for a provider, or in whose trace a run stands', async () => {

@@ -110,6 +110,7 @@ const PLAIN: Sessions = {
   pending: async () => [],
   remove: async () => [],
   agents: async () => [],
+  models: () => [],
   accounts: async () => [],
   health: nothing,
   wake: nothing,

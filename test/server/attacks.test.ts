@@ -5,10 +5,12 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { sqlite } from '../../src/index.ts'
 import { alone } from '../../src/stores/sqlite/alone.ts'
 import { Tokens } from '../../src/server/tokens.ts'
 import type { EventsAnswer, OpenedAnswer, UsageAnswer } from '../../src/server/wire.ts'
 import { canonicalJson } from '../../src/tools/core/canonical.ts'
+import { makeOldSession } from '../old-session.ts'
 import { until } from '../until.ts'
 import { served, spoken, streamed } from './served.ts'
 
@@ -90,7 +92,10 @@ describe('a server, attacked from outside', () => {
     const one = await served(['Hello.'])
     for (const path of ['/%761/me', '/v1/%6de', '/v1/tok%65ns', '/v1/sessions/%61', '/v1/sessions/%7e', '/v1/m%5F'])
       expect([path, (await one.ask('GET', path)).status]).toEqual([path, 400])
-    const { session } = await one.json<OpenedAnswer>('POST', '/v1/sessions', { body: { id: 'a/b %é~c' } })
+    const session = 'a/b %é~c'
+    const store = sqlite(join(one.folder, 'terret.db'))
+    await makeOldSession(store, session)
+    await store.close()
     expect((await one.ask('GET', `/v1/sessions/${encodeURIComponent(session)}`)).status).toBe(200)
   })
 

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, it } from 'vitest'
-import type { HarnessOptions } from '../../src/index.ts'
+import { type HarnessOptions, scripted } from '../../src/index.ts'
 import type { Event } from '../../src/kernel/index.ts'
 import type {
   EventsAnswer,
@@ -126,6 +126,22 @@ describe('sessions over HTTP', () => {
     const log = await logOf(one, session)
     expect(log.find(({ type }) => type === 'user.message')).toMatchObject({ by: 'otto' })
     expect(log.find(({ type }) => type === 'user.tool_confirmation')).toMatchObject({ by: 'ana' })
+  })
+
+  it('B-POWER-12: a caller chooses only models that the configuration has', async () => {
+    const { one } = await stage(['Done.', 'Again.', 'Forked.'], { models: { other: scripted(['Other.']) } })
+    const session = await opened(one)
+    const asks = [
+      ['/v1/sessions', { input: 'Go.' }],
+      [`/v1/sessions/${session}/messages`, { input: 'Go.' }],
+      [`/v1/sessions/${session}/fork`, {}],
+    ] as const
+    for (const [path, body] of asks) {
+      const refused = await one.ask('POST', path, { body: { ...body, model: 'ollama:any' } })
+      expect(refused.status).toBe(400)
+      expect(messageOf(refused)).toMatch(/^This server has no model "ollama:any"\. Choose one of: .*other/)
+      expect((await one.ask('POST', path, { body: { ...body, model: 'other' } })).status).toBeLessThan(300)
+    }
   })
 
   it('B-SERVE-14: the same Idempotency-Key is one change, also after a restart; with another body it is refused, and while the first is answered too', async () => {

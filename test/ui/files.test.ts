@@ -45,7 +45,7 @@ describe('files on a page', () => {
     const url = await chatServer(harness)
     const errors: string[] = []
     const transport = new DefaultChatTransport({ api: `${url}/api/chat` })
-    const chat = new Chat({ id: 'c 1', transport, onError: ({ message }) => void errors.push(message) })
+    const chat = new Chat({ id: 'c:1', transport, onError: ({ message }) => void errors.push(message) })
     const sent: FileUIPart = {
       type: 'file',
       mediaType: 'image/png',
@@ -58,7 +58,7 @@ describe('files on a page', () => {
       { mediaType: 'text/html', providerMetadata: { terret: { toolCallId: expect.any(String) as string } } },
       { mediaType: 'image/png', providerMetadata: { terret: { hash: expect.any(String) as string } } },
     ])
-    const loaded = await fetch(`${url}/api/chat/c%201/messages`)
+    const loaded = await fetch(`${url}/api/chat/c%3A1/messages`)
     const { messages } = (await loaded.json()) as { readonly messages: UIMessage[] }
     expect(files(messages[1])).toEqual(shown)
     const [page, picture] = await Promise.all(shown.map((file) => fetch(new URL(file.url, url))))

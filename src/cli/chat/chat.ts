@@ -10,13 +10,12 @@ import { childLine, Children } from './children.ts'
 import { runCommand, type ChatOptions, type Ended, type Talk } from './slash-commands.ts'
 import { ChatView } from './chat-view.ts'
 import { fitted, saidText } from '../present/text.ts'
-import { oneLine } from '../../view/clean.ts'
+import { oneLine, shownId } from '../../view/clean.ts'
 import { headLine, isBudget, neededText, votesText } from '../present/ending.ts'
 import { endOf, EXIT } from '../exit.ts'
 import { startIn } from '../state/folders.ts'
 import { isForPerson } from '../state/log.ts'
 import { WAITS_MS } from '../present/outage.ts'
-import { shortId } from '../state/place.ts'
 import { hiddenText, painted, shownCall } from '../present/preview.ts'
 import { typed } from '../present/print.ts'
 
@@ -318,7 +317,7 @@ export class Chat implements Talk {
     const action = await shownCall(setup.folder, pending, room)
     const before = pending.denied ? ['refused before in this run'] : []
     const title = [aboutOf(pending), action.sum, ...before].filter((text) => text !== '').join(' · ')
-    const wants = paint.bold(fitted(`? ${title} (call ${pending.callId})`, columns))
+    const wants = paint.bold(fitted(`? ${title} (call ${shownId(pending.callId)})`, columns))
     const hidden = hiddenText(action, 'd shows all of it.')
     this.#shown.add(shownKey(pending))
     const last = hidden === null ? [] : [paint.yellow(fitted(hidden, columns))]
@@ -360,7 +359,7 @@ export class Chat implements Talk {
   }
 
   get wayBack(): string | null {
-    return this.session && `Go on with: ${typed(`interactive ${shortId(this.session.id)}`)}`
+    return this.session && `Go on with: ${typed`interactive ${this.session.id}`}`
   }
 }
 

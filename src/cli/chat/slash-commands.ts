@@ -5,7 +5,7 @@ import { withTreeCost } from '../../stores/plan/tree-cost.ts'
 import type { Call } from '../args.ts'
 import { type Folded, foldedLine, type Texts, unfolded, type Calls } from './call.ts'
 import { hiddenText, painted } from '../present/preview.ts'
-import { clean, oneLine } from '../../view/clean.ts'
+import { clean, oneLine, shownId } from '../../view/clean.ts'
 import { contextLines } from '../present/context.ts'
 import { eventLine } from '../present/event-line.ts'
 import { clippedToWidth, fitted } from '../present/text.ts'
@@ -15,7 +15,7 @@ import { counted } from '../../view/text.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { startIn } from '../state/folders.ts'
 import { allEvents, pendingIn } from '../state/log.ts'
-import { ownedBy, shortId, type Place } from '../state/place.ts'
+import { ownedBy, type Place } from '../state/place.ts'
 import { saidOf, TOO_SHORT } from '../commands/compact.ts'
 import { SAID } from '../commands/undo.ts'
 import type { Harness, Pending, SessionHandle } from '../../index.ts'
@@ -23,6 +23,7 @@ import type { Terminal } from './terminal-input.ts'
 import type { ChatView } from './chat-view.ts'
 import type { Kept } from '../state/kept.ts'
 import type { Setup } from '../state/setup.ts'
+import { shortId } from '../present/print.ts'
 
 type Act = (chat: Talk, words: readonly string[]) => Promise<void> | void
 type Entry = {
@@ -294,7 +295,7 @@ async function fork(chat: Talk): Promise<void> {
 
 function session({ session: handle, wayBack, options: { setup }, view }: Talk): void {
   if (!handle) return view.note('It begins with what you say first.')
-  view.note(`  session ${handle.id}\n  folder  ${clean(setup.folder)}\n  ${wayBack ?? ''}`)
+  view.note(`  session ${shownId(handle.id)}\n  folder  ${clean(setup.folder)}\n  ${wayBack ?? ''}`)
 }
 
 async function exportTo({ session: handle, view }: Talk, [out]: readonly string[]): Promise<void> {

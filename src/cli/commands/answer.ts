@@ -3,9 +3,10 @@ import { type Call, person } from '../args.ts'
 import { aside } from '../state/without-driving.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { pendingIn } from '../state/log.ts'
-import { inPlace, sessionOf, shortId } from '../state/place.ts'
-import { print, printJson, typed, warn } from '../present/print.ts'
+import { inPlace, sessionOf } from '../state/place.ts'
+import { print, printJson, shortId, typed, warn } from '../present/print.ts'
 import { resumeSession } from './resume.ts'
+import { shownId } from '../../view/clean.ts'
 
 export function answer(call: Call): Promise<number> {
   return inPlace(async (place) => {
@@ -22,7 +23,7 @@ export function answer(call: Call): Promise<number> {
     if (found.length > 1)
       throw new Refusal(
         EXIT.usage,
-        `Several calls wait for an answer. Name one of them: ${found.map(({ callId }) => callId).join(', ')}`,
+        `Several calls wait for an answer. Name one of them: ${found.map(({ callId }) => shownId(callId)).join(', ')}`,
       )
     if (!only) {
       const what = wanted === undefined ? 'Nothing waits' : `Call ${wanted} does not wait`
@@ -32,13 +33,15 @@ export function answer(call: Call): Promise<number> {
       )
     }
     const { callId, sessionId } = only
-    await aside(place, (harness) => harness.session(sessionId).answer({ callId, content, by: person(call) }))
+    await aside(place, (harness) =>
+      harness.session(sessionId, { stored: true }).answer({ callId, content, by: person(call) }),
+    )
     const card = await place.store.card(root)
     if (call.is('resume') && card) return resumeSession(place, card, call)
     if (call.is('json')) printJson({ session: sessionId, callId, answered: true })
     else {
-      print(`Answered call ${callId}.`)
-      warn(`Go on with: ${typed(`resume ${shortId(root)}`)}`)
+      print(`Answered call ${shownId(callId)}.`)
+      warn(`Go on with: ${typed`resume ${root}`}`)
     }
     return EXIT.ok
   })

@@ -6,8 +6,8 @@ import { textOf } from '../../view/text.ts'
 import type { Call } from '../args.ts'
 import { EXIT } from '../exit.ts'
 import { oneLine } from '../../view/clean.ts'
-import { print, printJson } from '../present/print.ts'
-import { hasStore, readPlace, sessionOf, shortId } from '../state/place.ts'
+import { print, printJson, shortId } from '../present/print.ts'
+import { hasStore, readPlace, sessionOf } from '../state/place.ts'
 
 export function board(call: Call): Promise<number> {
   return readPlace(async (place) => {

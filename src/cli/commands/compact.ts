@@ -16,7 +16,7 @@ export function compact(call: Call): Promise<number> {
       setup,
       call,
       async (harness) => {
-        const done = await harness.session(id).compact(focus === undefined ? {} : { focus })
+        const done = await harness.session(id, { stored: true }).compact(focus === undefined ? {} : { focus })
         if (call.is('json')) printJson({ session: id, compacted: done })
         else if (done === null) warn(TOO_SHORT)
         else print(saidOf(done))

@@ -5,14 +5,14 @@ import type { Card } from '../../kernel/index.ts'
 import { keepAlways, rememberable, ruleText, hasVoted, wordOf } from '../present/approval.ts'
 import { type Call, person } from '../args.ts'
 import { aside } from '../state/without-driving.ts'
-import { oneLine } from '../../view/clean.ts'
+import { oneLine, shownId } from '../../view/clean.ts'
 import { pendingLines, votesText } from '../present/ending.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { folderOf } from '../state/folders.ts'
 import { heldIn, heldLines } from '../present/held.ts'
 import { pendingIn } from '../state/log.ts'
-import { inPlace, type Place, sessionOf, shortId, workplaceOf } from '../state/place.ts'
-import { ask, isAttended, print, printJson, seatOf, typed, warn } from '../present/print.ts'
+import { inPlace, type Place, sessionOf, workplaceOf } from '../state/place.ts'
+import { ask, isAttended, print, printJson, seatOf, shortId, typed, warn } from '../present/print.ts'
 import { type Setup, setupFor } from '../state/setup.ts'
 import { wishesOf } from '../state/work.ts'
 import { resumeSession } from './resume.ts'
@@ -36,7 +36,7 @@ async function decide(place: Place, call: Call, allow: boolean): Promise<number>
   const word = { allow, by, ...(why === undefined ? {} : { why }), ...(role === undefined ? {} : { role }) }
   const pending = wanted === BUDGET ? null : await chosen(place, card, wanted)
   if (pending && hasVoted(pending.votes ?? [], by)) {
-    const text = `${oneLine(by)} approved call ${pending.callId} already, and the first word stands: ${votesText(pending)}.`
+    const text = `${oneLine(by)} approved call ${shownId(pending.callId)} already, and the first word stands: ${votesText(pending)}.`
     throw new Refusal(EXIT.conflict, text)
   }
   const always = call.is('always') ? await ruleFor(place, call, card, pending) : null
@@ -55,7 +55,7 @@ async function decide(place: Place, call: Call, allow: boolean): Promise<number>
     ...(usd === undefined ? {} : { usd: Number(usd) }),
     ...(kept ? { remember: kept.rule } : {}),
   }
-  await aside(place, (harness) => harness.session(sessionId).decide({ ...what, ...word }))
+  await aside(place, (harness) => harness.session(sessionId, { stored: true }).decide({ ...what, ...word }))
   const { root } = card
   const open = (await pendingIn(place.store, root)).find(
     (each) => each.callId === callId && each.sessionId === sessionId,
@@ -66,8 +66,10 @@ async function decide(place: Place, call: Call, allow: boolean): Promise<number>
     const decided = { session: sessionId, callId, tool: pending?.tool ?? BUDGET, allow, by, digest: digest ?? null }
     printJson({ ...decided, ...(open ? { votes, n } : {}), ...(kept ? { remember: kept.rule } : {}) })
   } else {
-    print(`${allow ? 'Approved' : 'Rejected'} ${oneLine(pending?.tool ?? BUDGET)} (call ${callId}) as ${oneLine(by)}.`)
-    warn(open ? stillText(open) : `Go on with: ${typed(`resume ${shortId(root)}`)}`)
+    print(
+      `${allow ? 'Approved' : 'Rejected'} ${oneLine(pending?.tool ?? BUDGET)} (call ${shownId(callId)}) as ${oneLine(by)}.`,
+    )
+    warn(open ? stillText(open) : `Go on with: ${typed`resume ${root}`}`)
   }
   return open ? EXIT.waits : EXIT.ok
 }
@@ -78,8 +80,11 @@ function stillText(pending: Pending): string {
   const missing = n - votes.length
   const [role] = pending.roles ?? []
   const others = `${missing} more ${missing === 1 ? 'person' : 'people'}`
-  const command = `approve ${shortId(sessionId)} ${callId} --by NAME${role === undefined ? '' : ` --role ${oneLine(role)}`}`
-  return `${votesText(pending)}. ${others} must approve it: ${typed(command)}`
+  const command =
+    role === undefined
+      ? typed`approve ${sessionId} ${callId} --by NAME`
+      : typed`approve ${sessionId} ${callId} --by NAME --role ${role}`
+  return `${votesText(pending)}. ${others} must approve it: ${command}`
 }
 
 type Always = { readonly setup: Setup; readonly rule: Rule }
@@ -101,7 +106,9 @@ async function chosen({ store }: Place, { session, root }: Card, wanted: string 
   const [only] = found
   if (only && found.length === 1) return only
   if (found.length > 1) {
-    const names = found.map(({ sessionId, callId, tool }) => `${shortId(sessionId)} ${callId} (${tool})`)
+    const names = found.map(
+      ({ sessionId, callId, tool }) => `${shortId(sessionId)} ${shownId(callId)} (${oneLine(tool)})`,
+    )
     throw new Refusal(EXIT.usage, `Several calls wait. Name one of them: ${names.join(', ')}`)
   }
   if (wanted === undefined)
@@ -117,7 +124,7 @@ async function chosen({ store }: Place, { session, root }: Card, wanted: string 
     )
   throw new Refusal(
     EXIT.missing,
-    `Session ${shortId(session)} has no call "${wanted}". \`terret pending ${shortId(session)}\` shows what waits.`,
+    `Session ${shortId(session)} has no call "${shownId(wanted)}". \`${typed`pending ${session}`}\` shows what waits.`,
   )
 }
 
@@ -128,8 +135,7 @@ async function isMeant(call: Call, pending: Pending, meant: Meant): Promise<bool
   const { allow, always, folder } = meant
   const asks = !call.is('yes') && !call.is('json') && isAttended()
   const seat = (whole: boolean) => seatOf(process.stderr, whole || call.is('whole'))
-  const id = shortId(pending.sessionId)
-  const way = asks ? `d shows all of it; so does: ${typed(`pending ${id} --whole`)}` : undefined
+  const way = asks ? `d shows all of it; so does: ${typed`pending ${pending.sessionId} --whole`}` : undefined
   const show = async (whole: boolean): Promise<void> => {
     for (const line of await pendingLines(pending, { folder, ...seat(whole), ...(way ? { way } : {}) })) warn(line)
   }

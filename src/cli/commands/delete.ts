@@ -1,16 +1,17 @@
 // `terret delete`: removes one session for good, with its children and its files outside the database. It first shows what is lost.
 import type { Card } from '../../kernel/index.ts'
 import { type Call, person } from '../args.ts'
-import { oneLine } from '../../view/clean.ts'
+import { oneLine, shownId } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { clientOf } from '../state/far.ts'
 import { folderOf } from '../state/folders.ts'
 import { sweep, warnOfWorktrees } from '../state/leftovers.ts'
-import { inPlace, type Place, sessionOf, shortId } from '../state/place.ts'
-import { ask, isAttended, print, printJson, warn } from '../present/print.ts'
+import { inPlace, type Place, sessionOf } from '../state/place.ts'
+import { ask, idToType, isAttended, print, printJson, shortId, warn } from '../present/print.ts'
 import { aside } from '../state/without-driving.ts'
 import { taskOf } from './list.ts'
 import { stateOf } from '../../view/tree.ts'
+import { shellCommand } from '../../view/shell.ts'
 
 export function deleteOne(call: Call): Promise<number> {
   return inPlace(async (place) => {
@@ -39,7 +40,7 @@ async function isMeant(place: Place, call: Call, card: Card): Promise<boolean> {
   const sure = call.is('yes')
   if (!sure && (call.is('json') || !isAttended())) {
     const what = `Session ${shortId(session)} has ${countOf(card.seq, 'event')}, and is gone for good when it is removed.`
-    throw new Refusal(EXIT.usage, `${what} Confirm with: terret delete ${shortId(session)} --yes`)
+    throw new Refusal(EXIT.usage, `${what} Confirm with: ${shellCommand`terret delete ${idToType(session)} --yes`}`)
   }
   if (!call.is('json')) for (const line of await lossOf(place, card)) warn(line)
   if (sure) return true
@@ -54,7 +55,7 @@ async function lossOf(place: Place, card: Card): Promise<readonly string[]> {
   const children = family.length > 1 ? `, with ${countOf(family.length - 1, 'subagent session')}` : ''
   const next = card.due === null ? '' : `; it would go on ${whenOf(card.due)}`
   return [
-    `Session   ${session}`,
+    `Session   ${shownId(session)}`,
     `State     ${stateOf(card)}${next}`,
     `Folder    ${oneLine((await folderOf(place, session)) ?? 'not known', 400)}`,
     `Task      ${oneLine(await taskOf(store, session), 400)}`,

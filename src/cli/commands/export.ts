@@ -5,7 +5,7 @@ import { extname, join } from 'node:path'
 import type { Card, Event, Store } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
 import { spoken } from '../present/text.ts'
-import { clean, safeJson } from '../../view/clean.ts'
+import { clean, safeJson, shownId } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { allEvents, eventsBefore, foldAll } from '../state/log.ts'
 import { CUT, isStopped, noteText, type Outcome, outcomeOf, outcomeText, type ToolResult } from '../present/outcome.ts'
@@ -97,12 +97,12 @@ function pageOf(session: string, events: readonly Event[]): string {
     if (event.type === 'user.tool_confirmation')
       return [`*Call ${event.call} was ${event.allow ? 'allowed' : 'refused'} by ${clean(event.by)}.*`]
     if (event.type === 'session.created' && event.fork)
-      return [`*Forked from event ${event.fork.seq} of session ${clean(event.fork.session)}.*`]
+      return [`*Forked from event ${event.fork.seq} of session ${shownId(event.fork.session)}.*`]
     if (event.type === 'note.added') return [`*Note: ${clean(noteText(event))}*`]
     if (event.type === 'run.settled') return [`*The run ended: ${event.outcome.type}.*`]
     return []
   })
-  return `${[`# Session ${session}`, ...parts.filter((part) => part !== '')].join('\n\n')}\n`
+  return `${[`# Session ${shownId(session)}`, ...parts.filter((part) => part !== '')].join('\n\n')}\n`
 }
 
 /** The output of a command, unchanged. */

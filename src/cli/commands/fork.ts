@@ -4,9 +4,10 @@ import { aside } from '../state/without-driving.ts'
 import { EXIT } from '../exit.ts'
 import { folderOf, startIn } from '../state/folders.ts'
 import { allEvents, foldAll } from '../state/log.ts'
-import { inPlace, ownedBy, sessionOf, shortId } from '../state/place.ts'
+import { inPlace, ownedBy, sessionOf } from '../state/place.ts'
 import { print, printJson, typed } from '../present/print.ts'
 import { isPlanned } from '../state/workflows.ts'
+import { shownId } from '../../view/clean.ts'
 
 export function fork(call: Call): Promise<number> {
   const at = call.count('at')
@@ -17,18 +18,22 @@ export function fork(call: Call): Promise<number> {
     const upTo = at === undefined ? {} : { at }
     const own = ownedBy(place, card, person(call))
     const { id } = await startIn(place, folder, (as) => {
-      return aside(place, (harness) => harness.session(session).fork({ ...as, ...upTo, ...own }), { agent, folder })
+      return aside(place, (harness) => harness.session(session, { stored: true }).fork({ ...as, ...upTo, ...own }), {
+        agent,
+        folder,
+      })
     })
     const again = foldAll(await allEvents(place.store, id)).run?.turn?.open.length ?? 0
     if (call.is('json')) printJson({ session: id, from: session, at: at ?? null, open: again })
     else if (again > 0)
       print(
-        `${id}\n${again === 1 ? 'A call was' : `${again} calls were`} open there: it is asked about again here. Go on with: ${typed(`resume ${shortId(id)}`)}`,
+        shownId(id),
+        `${again === 1 ? 'A call was' : `${again} calls were`} open there: it is asked about again here. Go on with: ${typed`resume ${id}`}`,
       )
-    else
-      print(
-        `${id}\nGo on with: ${typed(isPlanned(agent) ? `resume ${shortId(id)}` : `run --continue --session ${shortId(id)} TASK`)}`,
-      )
+    else {
+      const way = isPlanned(agent) ? typed`resume ${id}` : typed`run --continue --session ${id} TASK`
+      print(shownId(id), `Go on with: ${way}`)
+    }
     return EXIT.ok
   })
 }

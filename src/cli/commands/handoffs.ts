@@ -7,7 +7,7 @@ import { type Handoff, handoffIn, inOrder } from '../../view/handoffs.ts'
 import { nameIn, parentIn } from '../../view/tree.ts'
 import type { Call } from '../args.ts'
 import { EXIT } from '../exit.ts'
-import { oneLine } from '../../view/clean.ts'
+import { oneLine, shownId } from '../../view/clean.ts'
 import { print, printJson } from '../present/print.ts'
 import { eventsOf } from '../state/log.ts'
 import { readPlace, sessionOf } from '../state/place.ts'
@@ -44,7 +44,7 @@ const HASH_CHARS = 12
 function lines({ at, kind, status, from, to, ...rest }: Handoff, top: string, sha256: string): readonly string[] {
   const { fromSession, toSession, text, files } = rest
   const role = (agent: string, session: string | null): string =>
-    session === null || session === top ? oneLine(agent) : `${oneLine(agent)} ${nameIn(session, top)}`
+    session === null || session === top ? oneLine(agent) : `${oneLine(agent)} ${shownId(nameIn(session, top))}`
   const what = status === undefined ? kind : `${kind}, ${oneLine(status)}`
   const ends = `${role(from, fromSession)} → ${role(to, toSession)}`
   return [

@@ -9,6 +9,7 @@ import { heldIn, heldLines } from '../present/held.ts'
 import { inPlace } from '../state/place.ts'
 import { codeOf } from '../state/plain-file.ts'
 import { print, printJson, seatOf } from '../present/print.ts'
+import { shownId } from '../../view/clean.ts'
 
 export function importFrom(call: Call): Promise<number> {
   const [file = ''] = call.words
@@ -28,8 +29,8 @@ export function importFrom(call: Call): Promise<number> {
     const held = await heldIn(store, card.session)
     if (call.is('json')) printJson(held ? { ...card, would: held } : card)
     else {
-      print(`Imported ${card.session}: ${card.seq} events.`)
-      if (held) print((await heldLines(held, { folder, ...seatOf(process.stdout) })).join('\n'))
+      print(`Imported ${shownId(card.session)}: ${card.seq} events.`)
+      if (held) print(...(await heldLines(held, { folder, ...seatOf(process.stdout) })))
     }
     return EXIT.ok
   })

@@ -5,7 +5,7 @@ import { type CacheMiss, missIn } from '../../view/context.ts'
 import type { ReportState } from '../../graphs/index.ts'
 import { cardsBelow } from '../../stores/plan/tree-cost.ts'
 import type { Call } from '../args.ts'
-import { oneLine } from '../../view/clean.ts'
+import { oneLine, shownId } from '../../view/clean.ts'
 import { compactionLines, contextLines, missLines } from '../present/context.ts'
 import { pendingLines, wayLine } from '../present/ending.ts'
 import { EXIT, Refusal } from '../exit.ts'
@@ -14,9 +14,9 @@ import { heldIn, heldLines } from '../present/held.ts'
 import { allEvents, eventsOf, foldAll, pendingIn } from '../state/log.ts'
 import { outageLine } from '../present/outage.ts'
 import { CUT, isStopped, outcomeOf } from '../present/outcome.ts'
-import { type Place, readPlace, sessionOf, shortId } from '../state/place.ts'
+import { type Place, readPlace, sessionOf } from '../state/place.ts'
 import { type Window, windowIn } from '../state/window.ts'
-import { print, printJson, printSaid, seatOf } from '../present/print.ts'
+import { print, printJson, printSaid, seatOf, shortId } from '../present/print.ts'
 import { flowOf } from '../state/flows.ts'
 import { isPlanned } from '../state/workflows.ts'
 import { stateIn, stopsOf } from '../../view/node-stops.ts'
@@ -59,7 +59,7 @@ async function showSession(call: Call, place: Place, card: Card): Promise<number
     return EXIT.ok
   }
   const { created, runs, requests, calls, tools, text, cut, last } = summary
-  print(`Session   ${oneLine(session, 600)}`)
+  print(`Session   ${shownId(session)}`)
   const why = card.status === 'idle' ? endedBy(last) : ''
   print(`State     ${stateOf(card)}${why}`)
   if (card.outage) print(`Outage    ${outageLine(card) ?? ''}`)
@@ -94,8 +94,8 @@ async function showSession(call: Call, place: Place, card: Card): Promise<number
   if (card.wakes > 0) print(`Wakes     ${card.wakes}`)
   const showing = { folder, ...seatOf(process.stdout, call.is('whole')) }
   const held = await heldIn(place.store, session)
-  if (held) print((await heldLines(held, showing)).join('\n'))
-  for (const each of pending) print([...(await pendingLines(each, showing)), wayLine(each)].join('\n'))
+  if (held) print(...(await heldLines(held, showing)))
+  for (const each of pending) print(...(await pendingLines(each, showing)), wayLine(each))
   if (!workflow && text.trim() !== '') {
     print('')
     printSaid(text.trim())
@@ -121,7 +121,7 @@ async function showContext(call: Call, { session, agent }: Card, window: Window,
     throw new Refusal(EXIT.usage, `Session ${shortId(session)} is a workflow: no model reads it, so it has no context.`)
   const report = await contextReport(store, session, window)
   if (call.is('json')) printJson(report)
-  else for (const line of [`Session   ${oneLine(session, 600)}`, ...contextLines(report)]) print(line)
+  else for (const line of [`Session   ${shownId(session)}`, ...contextLines(report)]) print(line)
   return EXIT.ok
 }
 

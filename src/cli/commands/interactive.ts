@@ -14,12 +14,13 @@ import { counted } from '../../view/text.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { allEvents, eventsBefore, foldAll } from '../state/log.ts'
 import { isStopped } from '../present/outcome.ts'
-import { inPlace, type Place, sessionOf, shortId, workplaceOf } from '../state/place.ts'
-import { print, typed } from '../present/print.ts'
+import { inPlace, type Place, sessionOf, workplaceOf } from '../state/place.ts'
+import { idToType, print, shortId, typed } from '../present/print.ts'
 import type { Setup } from '../state/setup.ts'
 import { windowOf } from '../state/window.ts'
 import { agentWanted, setupOf, withHarness } from '../state/work.ts'
 import { workflowOf } from '../state/workflows.ts'
+import { shellCommand } from '../../view/shell.ts'
 
 export function interactive(call: Call): Promise<number> {
   const [name] = call.words
@@ -38,13 +39,13 @@ export function interactive(call: Call): Promise<number> {
     if (card?.status === 'terminated')
       throw new Refusal(
         EXIT.conflict,
-        `Session ${card.session} is closed. \`terret fork ${card.session}\` goes on from it.`,
+        `Session ${shortId(card.session)} is closed. \`${shellCommand`terret fork ${idToType(card.session)}`}\` goes on from it.`,
       )
     // A workflow takes no messages: the graph decides what comes next.
     if (card && workflowOf(card.agent) !== null)
       throw new Refusal(
         EXIT.usage,
-        `Session ${shortId(card.session)} is a workflow, not a chat. Go on with: ${typed(`resume ${shortId(card.session)}`)}`,
+        `Session ${shortId(card.session)} is a workflow, not a chat. Go on with: ${typed`resume ${card.session}`}`,
       )
     return held(place, card, call)
   })
@@ -94,7 +95,7 @@ async function modes({ place, card, call, seat, ...first }: Holding): Promise<nu
         const models = said.texts('model').length > 0 ? said.texts('model') : (now.settings.model ?? [])
         const { tokens: window } = await windowOf(now, models)
         const id = seat.chat ? seat.chat.session?.id : card?.session
-        const session = id === undefined ? null : harness.session(id)
+        const session = id === undefined ? null : harness.session(id, { stored: true })
         const remember = (text: string): void => history.add(text)
         const calls = seat.chat?.view.calls ?? new Calls()
         const chat = new Chat(
@@ -171,9 +172,7 @@ async function greet({ view, session, options }: Chat, { store }: Place): Promis
   ])
   const { paused, held } = foldAll(events)
   if (held)
-    view.note(
-      `It was imported and is held. To see what it would do, and let it: ${typed(`resume ${shortId(session.id)}`)}`,
-    )
+    view.note(`It was imported and is held. To see what it would do, and let it: ${typed`resume ${session.id}`}`)
   else if (paused) await session.steer([{ type: 'resume' }], { by: options.by })
 }
 

@@ -5,11 +5,12 @@ import { oneLine } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { cardsIn, notedFolders } from '../state/folders.ts'
 import { isAskedBelow } from '../state/log.ts'
-import { hasStore, readPlace, shortId } from '../state/place.ts'
-import { print, printJson, warn } from '../present/print.ts'
+import { hasStore, readPlace } from '../state/place.ts'
+import { idToType, print, printJson, shortId, warn } from '../present/print.ts'
 import { type TreeCard, withTreeCost } from '../../stores/plan/tree-cost.ts'
 import { taskText } from '../state/workflows.ts'
 import { isQuarantined, stateOf } from '../../view/tree.ts'
+import { shellCommand } from '../../view/shell.ts'
 
 const LIMIT = 20
 const STATUSES = ['idle', 'running', 'rescheduling', 'requires_action', 'terminated'] as const
@@ -45,7 +46,7 @@ export async function list(call: Call): Promise<number> {
     const left = shown.find(isQuarantined)
     if (!call.is('json') && left)
       warn(
-        `No worker tries ${shortId(left.session)} any more: \`terret inspect ${shortId(left.session)}\` says why, and how to go on.`,
+        `No worker tries ${shortId(left.session)} any more: \`${shellCommand`terret inspect ${idToType(left.session)}`}\` says why, and how to go on.`,
       )
     if (!call.is('json')) await warnOfChildren(place.store, shown)
     if (!call.is('json') && cards.length > limit) warn('… and more: --limit N shows them.')
@@ -57,8 +58,8 @@ export async function list(call: Call): Promise<number> {
 async function warnOfChildren(store: Store, cards: readonly Card[]): Promise<void> {
   for (const card of cards) {
     if (!(await isAskedBelow(store, card))) continue
-    const id = shortId(card.session)
-    warn(`A subagent of ${id} waits for you: \`terret pending ${id}\` shows it.`)
+    const way = shellCommand`terret pending ${idToType(card.session)}`
+    warn(`A subagent of ${shortId(card.session)} waits for you: \`${way}\` shows it.`)
   }
 }
 

@@ -5,12 +5,13 @@ import { join } from 'node:path'
 import type { Event } from '../../kernel/index.ts'
 import type { Learned } from '../../memory/index.ts'
 import type { Call } from '../args.ts'
-import { oneLine } from '../../view/clean.ts'
+import { oneLine, shownId } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { allEvents } from '../state/log.ts'
 import { AGENT, memoryOf, type Remembered, runtimeDir } from '../state/memory.ts'
-import { readPlace, type Place, sessionOf, shortId } from '../state/place.ts'
-import { print, printJson, printQuoted, warn } from '../present/print.ts'
+import { readPlace, type Place, sessionOf } from '../state/place.ts'
+import { idToType, print, printJson, printQuoted, shortId, warn } from '../present/print.ts'
+import { shellCommand } from '../../view/shell.ts'
 
 const VERBS = ['query', 'learnings', 'promote', 'forget', 'rebuild'] as const
 type Verb = (typeof VERBS)[number]
@@ -55,12 +56,12 @@ async function show(place: Place, call: Call, name: string): Promise<number> {
   else {
     for (const { file, text } of files)
       if (text !== null) {
-        print(`--- ${oneLine(join(folder, file), 400)}\n`)
+        print(`--- ${oneLine(join(folder, file), 400)}`, '')
         printQuoted(text.trimEnd())
         print('')
       }
     const off = files.filter(({ state }) => state !== 'current')
-    const again = `\`terret memory --rebuild ${shortId(session)}\` writes them from the log, and so does a wake.`
+    const again = `\`${shellCommand`terret memory --rebuild ${idToType(session)}`}\` writes them from the log, and so does a wake.`
     if (off.length > 0) warn(`${off.map(({ file, state }) => `${file}: ${STATES[state] ?? ''}`).join('; ')}. ${again}`)
   }
   return EXIT.ok
@@ -112,7 +113,7 @@ const ACTS: Readonly<Record<Exclude<Verb, 'rebuild'>, (act: Act) => Promise<numb
     else if (found.length === 0) warn('No learning of this folder matches.')
     else
       for (const { id, kind, title, score, at, snippet } of found) {
-        print(`${score.toFixed(2)}  ${headOf({ id, kind, title, at })}\n      ${oneLine(snippet, 400)}`)
+        print(`${score.toFixed(2)}  ${headOf({ id, kind, title, at })}`, `      ${oneLine(snippet, 400)}`)
       }
     return EXIT.ok
   },
@@ -123,7 +124,9 @@ const ACTS: Readonly<Record<Exclude<Verb, 'rebuild'>, (act: Act) => Promise<numb
     else {
       for (const one of all)
         print(
-          `${headOf(one)}${one.promote ? '  (asks to be kept)' : ''}\n  ${oneLine(one.detail, 400)}${sourceOf(one)}`,
+          `${headOf(one)}${one.promote ? '  (asks to be kept)' : ''}`,
+          `  ${oneLine(one.detail, 400)}`,
+          ...sourceOf(one),
         )
       if (existsSync(promoted)) warn(`Kept ones are in ${oneLine(promoted, 400)}.`)
     }
@@ -150,14 +153,14 @@ function headOf({ id, kind, title, at }: Pick<Learned, 'id' | 'kind' | 'title' |
 }
 
 /** Where an extracted learning is from. */
-function sourceOf({ from }: Learned): string {
-  return from.length === 0 ? '' : `\n  extracted from ${from.map(shortName).join(', ')}`
+function sourceOf({ from }: Learned): readonly string[] {
+  return from.length === 0 ? [] : [`  extracted from ${from.map(shortName).join(', ')}`]
 }
 
 /** `session:seq`, with a short session id. */
 function shortName(id: string): string {
   const at = id.lastIndexOf(':')
-  return `${shortId(id.slice(0, at))}${id.slice(at)}`
+  return `${shortId(id.slice(0, at))}${shownId(id.slice(at))}`
 }
 
 /** The learning with this id, in full or with a short session id. */

@@ -22,13 +22,13 @@ export async function pending(call: Call): Promise<number> {
     const seat = seatOf(process.stdout, call.is('whole'))
     for (const each of held) {
       if (call.is('json')) printJson(each)
-      else print((await heldLines(each, { folder: await folderOf(place, each.session), ...seat })).join('\n'))
+      else print(...(await heldLines(each, { folder: await folderOf(place, each.session), ...seat })))
     }
     for (const each of found) {
       if (call.is('json')) printJson(each)
       else {
         const folder = await folderOf(place, each.path[0] ?? each.sessionId)
-        print([...(await pendingLines(each, { folder, ...seat })), wayLine(each)].join('\n'))
+        print(...(await pendingLines(each, { folder, ...seat })), wayLine(each))
       }
     }
     return EXIT.ok

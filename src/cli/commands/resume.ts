@@ -6,10 +6,11 @@ import { type Call, person } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { clientOf } from '../state/far.ts'
 import { allEvents, foldAll } from '../state/log.ts'
-import { inPlace, type Place, sessionOf, shortId, workplaceOf } from '../state/place.ts'
-import { typed } from '../present/print.ts'
+import { inPlace, type Place, sessionOf, workplaceOf } from '../state/place.ts'
+import { idToType, shortId, typed } from '../present/print.ts'
 import { type Ear, setupOf, withHarness, work } from '../state/work.ts'
 import { isPlanned } from '../state/workflows.ts'
+import { shellCommand } from '../../view/shell.ts'
 
 export function resume(call: Call): Promise<number> {
   const [name = '', ...words] = call.words
@@ -23,10 +24,13 @@ export function resume(call: Call): Promise<number> {
 export async function resumeSession(place: Place, card: Card, call: Call, message = ''): Promise<number> {
   const { session: id, status, agent } = card
   if (status === 'terminated')
-    throw new Refusal(EXIT.conflict, `Session ${id} is closed. \`terret fork ${id}\` goes on from it.`)
+    throw new Refusal(
+      EXIT.conflict,
+      `Session ${shortId(id)} is closed. \`${shellCommand`terret fork ${idToType(id)}`}\` goes on from it.`,
+    )
   const said = message !== '' ? message : wasCutShort(card) ? goOnOf(card) : ''
   if (said === '' && isUnused(card)) {
-    const go = typed(`run --continue --session ${shortId(id)} TASK`)
+    const go = typed`run --continue --session ${id} TASK`
     throw new Refusal(EXIT.conflict, `Session ${shortId(id)} has had no run yet. Give it something to do: ${go}`)
   }
   const client = clientOf(place.store)
@@ -36,7 +40,7 @@ export async function resumeSession(place: Place, card: Card, call: Call, messag
   }
   const setup = await setupOf(place, await workplaceOf(place, id), call, agent)
   const drive = async (harness: Harness, ear: Ear): Promise<number> => {
-    const session = harness.session(id)
+    const session = harness.session(id, { stored: true })
     const { paused, held, run } = foldAll(await allEvents(place.store, id))
     if (paused || held) await session.steer([{ type: 'resume' }], { by: person(call) })
     const open = run?.turn?.open ?? []

@@ -39,7 +39,7 @@ async function goOn(place: Place, call: Call, task: string): Promise<number> {
   const { session: id, agent } = await sessionOf(place, call.text('session') ?? 'latest')
   const setup = await setupOf(place, await workplaceOf(place, id), call, agent)
   const drive = (harness: Harness, ear: Ear): Promise<number> => {
-    const session = harness.session(id)
+    const session = harness.session(id, { stored: true })
     return work(call, { store: place.store, harness, setup, session, ear, agent }, (deltas) =>
       session.stream(task, { deltas }),
     )

@@ -35,7 +35,10 @@ export function serve(call: Call): Promise<number> {
     if (call.is('json')) printJson({ url, token, store })
     else
       print(
-        `Serving ${url}\nOpen ${page}\nSessions are in ${clean(store)}\nCtrl-C stops it; runs go on where they are driven next.`,
+        `Serving ${url}`,
+        `Open ${page}`,
+        `Sessions are in ${clean(store)}`,
+        'Ctrl-C stops it; runs go on where they are driven next.',
       )
     const leave = call.is('open') ? await openPage(home, page) : (): void => {}
     if (leave === null) warn('No browser could be opened. Open the address yourself.')

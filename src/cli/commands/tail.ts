@@ -4,12 +4,12 @@ import type { Card, Event, Store } from '../../kernel/index.ts'
 import { cardsBelow } from '../../stores/plan/tree-cost.ts'
 import { nameIn } from '../../view/tree.ts'
 import type { Call } from '../args.ts'
-import { oneLine } from '../../view/clean.ts'
+import { oneLine, shownId } from '../../view/clean.ts'
 import { eventLine } from '../present/event-line.ts'
 import { EXIT } from '../exit.ts'
 import { eventsOf } from '../state/log.ts'
-import { readPlace, sessionOf, shortId } from '../state/place.ts'
-import { print, printJson } from '../present/print.ts'
+import { readPlace, sessionOf } from '../state/place.ts'
+import { print, printJson, shortId } from '../present/print.ts'
 
 const LINES = 10
 /** Polls too: a process may be killed between an event and its notification. */
@@ -34,7 +34,7 @@ export function tail(call: Call): Promise<number> {
 
 /** The name of a child below the session, and its agent, in one column. */
 function label(of: Card, { session }: Card): string {
-  const name = of.session === session ? shortId(session) : nameIn(of.session, session)
+  const name = of.session === session ? shortId(session) : shownId(nameIn(of.session, session))
   return `${`${name} ${oneLine(of.agent, AGENT_CHARS_MAX)}`.padEnd(LABEL_WIDTH)} `
 }
 

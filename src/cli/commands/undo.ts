@@ -44,7 +44,7 @@ async function undoneIn(
   const parts = workflow === null ? {} : await partsOf(workflow, folder)
   const harness = new Harness({ model: offline(), tools, store: place.store, drives: false, ...parts })
   try {
-    return await harness.session(session).undo(run)
+    return await harness.session(session, { stored: true }).undo(run)
   } finally {
     await harness.close()
   }

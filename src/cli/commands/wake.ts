@@ -3,9 +3,9 @@ import type { Harness } from '../../index.ts'
 import type { Call } from '../args.ts'
 import { EXIT } from '../exit.ts'
 import { clientOf } from '../state/far.ts'
-import { inPlace, sessionOf, shortId, workplaceOf } from '../state/place.ts'
+import { inPlace, sessionOf, workplaceOf } from '../state/place.ts'
 import { lookedText } from '../present/looked.ts'
-import { print, printJson } from '../present/print.ts'
+import { print, printJson, shortId } from '../present/print.ts'
 import { setupOf, withHarness } from '../state/work.ts'
 
 export function wake(call: Call): Promise<number> {

@@ -8,8 +8,8 @@ import { EXIT, endOf, Refusal } from '../exit.ts'
 import { flowAgent, type FlowFile, flowFiles, type Flows, flowGraph, flowNamed, readFlow } from '../state/flows.ts'
 import { cardsIn, startIn } from '../state/folders.ts'
 import { homeOf, realFolder } from '../state/home.ts'
-import { inPlace, readPlace, shortId } from '../state/place.ts'
-import { print, printJson, warn } from '../present/print.ts'
+import { inPlace, readPlace } from '../state/place.ts'
+import { print, printJson, shortId, warn } from '../present/print.ts'
 import { setupOf, withHarness, work } from '../state/work.ts'
 import { graphsOf, isPlanned } from '../state/workflows.ts'
 import { visible } from '../../view/invisible.ts'
@@ -45,7 +45,7 @@ async function draw(call: Call, name: string | undefined): Promise<number> {
   for (const graph of await chosen(name)) {
     if (format === 'json') printJson(toJson(graph))
     // A comment of Mermaid.
-    else print(`%% ${graph.name}\n${toMermaid(graph).trimEnd()}`)
+    else print(`%% ${graph.name}`, ...toMermaid(graph).trimEnd().split('\n'))
   }
   return EXIT.ok
 }
@@ -70,7 +70,7 @@ async function list(call: Call): Promise<number> {
   if (call.is('json')) printJson({ workflows: rows })
   else
     for (const { name, kind, from, says } of rows)
-      print(`${name.padEnd(20)} ${kind.padEnd(10)} ${clean(from)}\n  ${oneLine(says, 300)}`)
+      print(`${name.padEnd(20)} ${kind.padEnd(10)} ${clean(from)}`, `  ${oneLine(says, 300)}`)
   return EXIT.ok
 }
 

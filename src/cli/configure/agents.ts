@@ -1,7 +1,7 @@
 // `terret agents`: the agents that can be used in this folder, and of one its whole definition with the prompt. It runs none.
 import type { AgentDefinition } from '../../agents/index.ts'
 import type { Call } from '../args.ts'
-import { clean, oneLine } from '../../view/clean.ts'
+import { oneLine } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { print, printJson, warn } from '../present/print.ts'
 import { agentsFolder, definitionNamed, definitionsOf } from '../state/agents.ts'
@@ -21,7 +21,7 @@ export async function agents(call: Call): Promise<number> {
     const { lines: _lines, prompt, ...found } = definitionNamed(definitions, id)
     const whole = { ...found, model: modelOf(definitionNamed(definitions, id)) }
     if (call.is('json')) printJson({ ...whole, prompt })
-    else print(pageOf(whole, promptOf(definitionNamed(definitions, id))))
+    else print(...pageOf(whole, promptOf(definitionNamed(definitions, id))))
     return EXIT.ok
   }
   for (const each of definitions) {
@@ -46,10 +46,10 @@ function toolsText(tools: AgentDefinition['tools']): string {
   return tools === 'all' ? 'all' : `${tools.length} tools`
 }
 
-function pageOf(fields: object, prompt: string): string {
+function pageOf(fields: object, prompt: string): readonly string[] {
   const rows = Object.entries(fields).map(([name, value]) => {
     const text = typeof value === 'string' ? value : JSON.stringify(value)
     return `${name.padEnd(16)}  ${oneLine(text, 600)}`
   })
-  return `${rows.join('\n')}\n\n${clean(prompt)}`
+  return [...rows, '', ...prompt.split('\n')]
 }

@@ -1,7 +1,7 @@
 // `terret completion`: a script for a shell, made from the table. It completes commands and their flags, and runs nothing.
 import type { Call } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { print, printJson } from '../present/print.ts'
+import { printJson, printRaw } from '../present/print.ts'
 import { TABLE } from '../table.ts'
 
 export async function completion(call: Call): Promise<number> {
@@ -13,7 +13,7 @@ export async function completion(call: Call): Promise<number> {
       `There is no completion for "${shell}". Choose one of: ${Object.keys(SCRIPTS).join(', ')}.`,
     )
   if (call.is('json')) printJson({ shell, script: script() })
-  else print(script())
+  else printRaw(script())
   return EXIT.ok
 }
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Card, Model, ModelFailure, Reply, Request, Store, StoreHealth } from '../../kernel/index.ts'
 import { endpointsOf, modelsFor, routesFor } from '../state/agent.ts'
 import type { Call } from '../args.ts'
-import { oneLine } from '../../view/clean.ts'
+import { oneLine, shownId } from '../../view/clean.ts'
 import type { McpEntry } from '../state/config.ts'
 import { EXIT, endOf } from '../exit.ts'
 import { homeOf, makeHome, realFolder } from '../state/home.ts'
@@ -21,6 +21,7 @@ import { parseArgs } from 'node:util'
 import { type Event, Fault, listModels, type RoutedWorkload, routeProfiles } from '../../index.ts'
 import { nearest } from '../../options.ts'
 import { type Examination, examineLog } from '../../replay.ts'
+import { shellCommand } from '../../view/shell.ts'
 
 type Status = 'ok' | 'mock' | 'missing' | 'misconfigured' | 'model_missing'
 type Finding = { readonly what: string; readonly status: Status; readonly detail: string }
@@ -44,7 +45,7 @@ async function examineSession(call: Call, name: string): Promise<number> {
   const json = call.is('json') ? ['--json'] : []
   const look = async (session: string, database: string): Promise<number> => {
     const { text, code } = await doctor(['--session', session, '--store', database, ...json])
-    print(text)
+    print(...text.split('\n'))
     return code
   }
   if (file !== undefined) return look(name, file)
@@ -140,8 +141,9 @@ async function damaged(file: Store, cards: readonly Card[]): Promise<readonly Fi
   for (const { session, trouble } of cards) {
     const reason = trouble?.reason.startsWith('The session is damaged') ? trouble.reason : await damageIn(file, session)
     if (reason === null) continue
-    const help = `\`terret doctor --session ${session}\` shows what can be read. Restore the database from a backup, or remove it with \`terret delete ${session}\`.`
-    found.push({ what: `session ${session}`, status: 'misconfigured', detail: `${reason} ${help}` })
+    const [look, remove] = [shellCommand`terret doctor --session ${session}`, shellCommand`terret delete ${session}`]
+    const help = `\`${look}\` shows what can be read. Restore the database from a backup, or remove it with \`${remove}\`.`
+    found.push({ what: `session ${shownId(session)}`, status: 'misconfigured', detail: `${reason} ${help}` })
   }
   return found
 }
@@ -247,7 +249,7 @@ async function serverFinding(setup: Setup, name: string, entry: McpEntry): Promi
     const { state, tools, detail } = await tried(await serverOf(setup, name, entry))
     const trouble = detail === '' ? '' : `. ${detail}`
     if (state === 'usable') return { what, status: 'ok', detail: `${toolsText(tools)}${trouble}` }
-    const way = state === 'changed' ? ` ${typed(`mcp approve ${oneLine(name)}`)} shows what changed.` : ''
+    const way = state === 'changed' ? ` ${typed`mcp approve ${oneLine(name)}`} shows what changed.` : ''
     return { what, status: down, detail: `${detail}${way}` }
   } catch (error) {
     return { what, status: down, detail: endOf(error).text }
@@ -309,7 +311,7 @@ function nearText(name: string, offer: readonly Offered[]): string {
     offer.map(({ id }) => id),
   )
   const meant = near === null ? '' : ` Did you mean ${host}:${near}?`
-  return `${meant} ${typed(`models ${host}`)} lists what it offers: ${offer.length} models.`
+  return `${meant} ${typed`models ${host}`} lists what it offers: ${offer.length} models.`
 }
 
 const CALL_MS = 30_000

@@ -85,7 +85,7 @@ function addedLines(name: string, found: Tried | null): readonly string[] {
   const asked = 'Each of its calls is asked, unless your policy allows it.'
   if (!found) return [`Added ${oneLine(name)} without trying it. ${asked}`]
   if (found.state === 'changed') {
-    const way = typed(`mcp approve ${oneLine(name)}`)
+    const way = typed`mcp approve ${oneLine(name)}`
     return [`Added ${oneLine(name)}. It is not what was approved under this name before. Look at it with: ${way}`]
   }
   const trouble = found.detail === '' ? [] : [`  ! ${found.detail}`]

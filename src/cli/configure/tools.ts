@@ -26,7 +26,7 @@ export async function tools(call: Call): Promise<number> {
       print(
         `${oneLine(row.name).padEnd(16)}  ${row.effect.padEnd(10)}  ${row.approval.padEnd(12)}  ${oneLine(row.description, 100)}`,
       )
-    if (name !== undefined && !call.is('json')) print(JSON.stringify(row.parameters, null, 2))
+    if (name !== undefined && !call.is('json')) print(...JSON.stringify(row.parameters, null, 2).split('\n'))
   }
   return EXIT.ok
 }

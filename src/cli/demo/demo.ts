@@ -7,11 +7,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Harness, Pending } from '../../index.ts'
 import { type Call, person } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { isAttended, keepIn, near, typed } from '../present/print.ts'
+import { isAttended, keepIn, near, shortId, typed } from '../present/print.ts'
 import { startIn } from '../state/folders.ts'
 import { realFolder } from '../state/home.ts'
 import { pendingIn } from '../state/log.ts'
-import { inPlace, type Place, shortId } from '../state/place.ts'
+import { inPlace, type Place } from '../state/place.ts'
 import { setupFor } from '../state/setup.ts'
 import { aside } from '../state/without-driving.ts'
 import { withHarness } from '../state/work.ts'
@@ -140,7 +140,7 @@ class Demo {
     const inspector = this.#served ? ', in the inspector' : ''
     this.#telling.say(`No worker runs now. Decide here${inspector}, or in a second terminal:`)
     if (this.#served) this.#telling.command(`  ${this.#served.page}`)
-    this.#telling.command(`  ${typed(`approve ${this.#id}`)}`)
+    this.#telling.command(`  ${typed`approve ${this.#id}`}`)
     if (this.#served && this.#call.is('open')) await this.#openPage(this.#served)
     const [place, log, telling, by] = [this.#place, this.#log, this.#telling, person(this.#call)]
     return decided({ place, log, telling, pending, by }, this.#leaving.signal)
@@ -156,7 +156,7 @@ class Demo {
   }
 
   get #resume(): string {
-    return typed(`resume ${this.#id}`)
+    return typed`resume ${this.#id}`
   }
 
   get #isLeft(): boolean {
@@ -252,9 +252,9 @@ class Demo {
   /** It waits, and says how it goes on. */
   #later(): number {
     this.#telling.say('It waits, and no process runs. Go on today or next week, from any terminal:')
-    this.#telling.command(`  See it:     ${typed(`pending ${this.#id} --whole`)}`)
-    this.#telling.command(`  Allow it:   ${typed(`approve ${this.#id} --resume`)}`)
-    this.#telling.command(`  Refuse it:  ${typed(`reject ${this.#id} --resume`)}`)
+    this.#telling.command(`  See it:     ${typed`pending ${this.#id} --whole`}`)
+    this.#telling.command(`  Allow it:   ${typed`approve ${this.#id} --resume`}`)
+    this.#telling.command(`  Refuse it:  ${typed`reject ${this.#id} --resume`}`)
     return EXIT.ok
   }
 
@@ -269,7 +269,7 @@ class Demo {
     const { cost = 0, outcome = null } = (await this.#place.store.card(this.#session)) ?? {}
     const { pids } = this.#workers
     for (const line of ledger({ log: this.#log, kills: this.#kills, pids, cost })) this.#telling.say(line)
-    this.#telling.command(`Next       ${typed(`inspect ${this.#id}`)}`)
+    this.#telling.command(`Next       ${typed`inspect ${this.#id}`}`)
     this.#telling.say('           docs/guide/quickstart.md: an agent of your own')
     const isRefused = this.#log.events.some((event) => event.type === 'user.tool_confirmation' && !event.allow)
     return outcome === 'completed' || isRefused ? EXIT.ok : EXIT.failed
@@ -285,6 +285,6 @@ class Demo {
     if (!signal.aborted) await once(signal, 'abort')
     // The terminal has left its mark of the Ctrl-C on a line of its own.
     process.stderr.write('\n')
-    this.#telling.command(`Again      ${typed('serve')}`)
+    this.#telling.command(`Again      ${typed`serve`}`)
   }
 }

@@ -1,11 +1,10 @@
 // The output at the end of a run: the answer on standard output; its status, cost and next command on standard error.
 import type { Pending, Result } from '../../index.ts'
 import { fitted, type Paint } from './text.ts'
-import { clean, oneLine } from '../../view/clean.ts'
+import { clean, oneLine, shownId } from '../../view/clean.ts'
 import { EXIT } from '../exit.ts'
-import { shortId } from '../state/place.ts'
 import { hiddenText, painted, type Room, shownCall } from './preview.ts'
-import { isAttended, print, printJson, printSaid, seatOf, typed, warn } from './print.ts'
+import { isAttended, print, printJson, printSaid, seatOf, shortId, typed, warn } from './print.ts'
 import type { Store } from '../../kernel/index.ts'
 import { nameIn } from '../../view/tree.ts'
 import { counted } from '../../view/text.ts'
@@ -76,14 +75,12 @@ export async function tellChildren(store: Store, id: string, left: Left): Promis
     for (const each of waiting)
       for (const line of [...(await pendingLines(each, { folder, ...seatOf(process.stderr, false) })), wayLine(each)])
         warn(line)
-    const names = working.map(({ session, agent }) => `${nameIn(session, id)} ${oneLine(agent)}`)
+    const names = working.map(({ session, agent }) => `${shownId(nameIn(session, id))} ${oneLine(agent)}`)
     // The run itself had ended before the stop, and says nothing of it.
     if (exit === EXIT.ok && stopped && names.length === 0)
-      warn(`Its agents were stopped. Nothing is lost. Go on with: ${typed(`resume ${shortId(id)}`)}`)
+      warn(`Its agents were stopped. Nothing is lost. Go on with: ${typed`resume ${id}`}`)
     if (names.length > 0)
-      warn(
-        `Not done yet: ${names.join(', ')}. They go on with: ${typed(`resume ${shortId(id)}`)}   or: ${typed('worker')}`,
-      )
+      warn(`Not done yet: ${names.join(', ')}. They go on with: ${typed`resume ${id}`}   or: ${typed`worker`}`)
     // What git cannot say keeps no result back.
     for (const line of await unmergedBelow(folder, id).catch(() => [])) warn(oneLine(line, 2_000))
   }
@@ -137,13 +134,13 @@ function writtenIn(result: Result): string | null {
 }
 
 async function reportLines(result: Result, options: Telling): Promise<readonly string[]> {
-  const id = shortId(result.sessionId)
+  const { sessionId: id } = result
   if (result.status === 'completed') {
     return [
       'The report is written. To see how it was made:',
-      `  ${typed(`inspect ${id}`)}`,
-      `  ${typed(`history ${id}`)}`,
-      `  ${typed(`export ${id} --format folder --out report-${id}`)}`,
+      `  ${typed`inspect ${id}`}`,
+      `  ${typed`history ${id}`}`,
+      `  ${typed`export ${id} --format folder --out report-${id}`}`,
     ]
   }
   const [only] = result.pending
@@ -153,8 +150,8 @@ async function reportLines(result: Result, options: Telling): Promise<readonly s
     // At a terminal the person was asked and has seen it.
     ...(isAttended() ? [] : await pendingLines(only, { folder: options.folder, ...seatOf(process.stderr, true) })),
     'Nothing is written before somebody allows it.',
-    `  Allow it:   ${typed(`approve ${id} --resume`)}`,
-    `  Refuse it:  ${typed(`reject ${id} --resume`)}`,
+    `  Allow it:   ${typed`approve ${id} --resume`}`,
+    `  Refuse it:  ${typed`reject ${id} --resume`}`,
   ]
 }
 
@@ -184,8 +181,7 @@ function resultJson(result: Result, text = result.text): object {
 }
 
 async function endLines(result: Result, { told, folder }: Telling): Promise<readonly string[]> {
-  const id = shortId(result.sessionId)
-  const { usage, cost } = result
+  const { usage, cost, sessionId } = result
   const tokens = usage.inputTokens + usage.outputTokens
   const spent = [
     counted(usage.modelRequests, 'request'),
@@ -194,8 +190,8 @@ async function endLines(result: Result, { told, folder }: Telling): Promise<read
     ...(cost > 0 ? [usdText(cost)] : []),
   ]
   const waits = result.status === 'requires_action' && result.stopReason !== 'paused'
-  const cause = waits ? await waitLines(result.pending, folder) : causeLines(result, id, told)
-  return [...cause, `${result.status} · ${spent.join(' · ')} · session ${id}`]
+  const cause = waits ? await waitLines(result.pending, folder) : causeLines(result, told)
+  return [...cause, `${result.status} · ${spent.join(' · ')} · session ${shortId(sessionId)}`]
 }
 
 /** At a terminal the person was asked and has seen the calls. */
@@ -218,31 +214,32 @@ export const UNWHOLE = {
   refusal: 'The model refused to answer.',
 } as const
 
-function causeLines(result: Result, id: string, told: string): readonly string[] {
+function causeLines(result: Result, told: string): readonly string[] {
+  const { sessionId: id } = result
   switch (result.status) {
     case 'completed':
       return [UNWHOLE[result.stopReason] ?? []].flat()
     case 'failed': {
       const { message, classified } = result.failure
       const said = [message === told ? '' : oneLine(message, 600), oneLine(classified?.nextAction ?? '')]
-      return [said.filter((text) => text !== '').join(' '), `Go on with: ${typed(`resume ${id}`)}`].filter(
+      return [said.filter((text) => text !== '').join(' '), `Go on with: ${typed`resume ${id}`}`].filter(
         (line) => line !== '',
       )
     }
     case 'halted':
       return [oneLine(result.reason, 600)]
     case 'limit':
-      return [limitText(result, id)]
+      return [limitText(result)]
     case 'interrupted':
-      return [`Interrupted. Nothing is lost. Go on with: ${typed(`resume ${id}`)}`]
+      return [`Interrupted. Nothing is lost. Go on with: ${typed`resume ${id}`}`]
     case 'sleeping': {
       const when = result.until === null ? '' : ` at ${new Date(result.until).toISOString()}`
-      return [`It goes on${when}, when \`${typed('worker')}\` runs; or now: ${typed(`resume ${id}`)}`]
+      return [`It goes on${when}, when \`${typed`worker`}\` runs; or now: ${typed`resume ${id}`}`]
     }
     case 'requires_action':
       if (result.flags.held)
         return [
-          `It was imported and is held. Go on with: ${typed(`resume ${id}`)}   (${typed(`pending ${id}`)} shows what it would do)`,
+          `It was imported and is held. Go on with: ${typed`resume ${id}`}   (${typed`pending ${id}`} shows what it would do)`,
         ]
       return pausedLines('reason' in result ? result.reason : undefined, id)
   }
@@ -250,11 +247,11 @@ function causeLines(result: Result, id: string, told: string): readonly string[]
 
 /** With a full context the same request would only be refused again. */
 function pausedLines(reason: string | undefined, id: string): readonly string[] {
-  if (reason === undefined) return [`It is paused. Go on with: ${typed(`resume ${id}`)}`]
+  if (reason === undefined) return [`It is paused. Go on with: ${typed`resume ${id}`}`]
   return [
     oneLine(reason, 600),
-    `  Go on from an earlier event:  ${typed(`fork ${id} --at SEQ`)}   (${typed(`history ${id}`)} lists them)`,
-    `  Or with another model:        ${typed(`resume ${id} --model NAME`)}`,
+    `  Go on from an earlier event:  ${typed`fork ${id} --at SEQ`}   (${typed`history ${id}`} lists them)`,
+    `  Or with another model:        ${typed`resume ${id} --model NAME`}`,
   ]
 }
 
@@ -289,10 +286,10 @@ function dollars(millionths: number): string {
   return `$${(Math.ceil(millionths / 100) / 10_000).toFixed(4)}`
 }
 
-function limitText(result: Extract<Result, { status: 'limit' }>, id: string): string {
-  const { limit } = result
-  if (limit === 'usd') return `${budgetText(result)} Allow more with: ${typed(`approve ${id} budget --usd 1 --resume`)}`
-  return `The limit ${limit} was met. Raise it in the configuration, and go on with: ${typed(`resume ${id}`)}`
+function limitText(result: Extract<Result, { status: 'limit' }>): string {
+  const { limit, sessionId: id } = result
+  if (limit === 'usd') return `${budgetText(result)} Allow more with: ${typed`approve ${id} budget --usd 1 --resume`}`
+  return `The limit ${oneLine(limit)} was met. Raise it in the configuration, and go on with: ${typed`resume ${id}`}`
 }
 
 /** A pending call in one line. */
@@ -302,21 +299,23 @@ export function headLine(pending: Pending): string {
   if (isBudget(pending)) {
     return `Session ${id} waits for money. ${budgetText(args)}`
   }
-  if (needs === 'answer') return `Session ${id} asks with ${oneLine(tool)} (call ${callId}):`
+  if (needs === 'answer') return `Session ${id} asks with ${oneLine(tool)} (call ${shownId(callId)}):`
   const until = expiresAt ? `, until ${new Date(expiresAt).toISOString()}` : ''
   const needed = neededText(pending)
-  return `Session ${id} wants to run ${oneLine(tool)} (call ${callId}${needed === '' ? '' : `, ${needed}`}${until}):`
+  return `Session ${id} wants to run ${oneLine(tool)} (call ${shownId(callId)}${needed === '' ? '' : `, ${needed}`}${until}):`
 }
 
 /** The command that decides it. */
 export function wayLine(pending: Pending): string {
   const { callId, sessionId, needs, roles = [] } = pending
-  const id = shortId(sessionId)
   if (isBudget(pending))
-    return `  Allow more with: ${typed(`approve ${shortId(pending.path[0] ?? sessionId)} budget --usd 1 --resume`)}`
-  if (needs === 'answer') return `  Answer with: ${typed(`answer ${id} ${callId} TEXT`)}`
-  const as = roles.length > 0 ? ` --role ${oneLine(roles.length === 1 ? (roles[0] ?? '') : 'ROLE')}` : ''
-  return `  Decide with: ${typed(`approve ${id} ${callId}${as}`)}   or: ${typed(`reject ${id} ${callId}${as}`)}`
+    return `  Allow more with: ${typed`approve ${pending.path[0] ?? sessionId} budget --usd 1 --resume`}`
+  if (needs === 'answer') return `  Answer with: ${typed`answer ${sessionId} ${callId} TEXT`}`
+  if (roles.length === 0)
+    return `  Decide with: ${typed`approve ${sessionId} ${callId}`}   or: ${typed`reject ${sessionId} ${callId}`}`
+  const role = roles.length === 1 ? (roles[0] ?? '') : 'ROLE'
+  const yes = typed`approve ${sessionId} ${callId} --role ${role}`
+  return `  Decide with: ${yes}   or: ${typed`reject ${sessionId} ${callId} --role ${role}`}`
 }
 
 export type Showing = {
@@ -336,12 +335,7 @@ export async function shownPending(
   pending: Pending,
   showing: Showing,
 ): Promise<{ readonly lines: readonly string[]; readonly isCut: boolean }> {
-  const {
-    folder,
-    room,
-    paint,
-    way = `See all of it with: ${typed(`pending ${shortId(pending.sessionId)} --whole`)}`,
-  } = showing
+  const { folder, room, paint, way = `See all of it with: ${typed`pending ${pending.sessionId} --whole`}` } = showing
   const head = headLine(pending)
   if (isBudget(pending)) return { lines: [head], isCut: false }
   const shown = await shownCall(folder, pending, room)
@@ -351,7 +345,7 @@ export async function shownPending(
   const lines = [
     sum === '' ? head : `${head} ${sum}`,
     ...painted(shown.rows, paint),
-    ...(hidden === null ? [] : [paint.yellow(fitted(hidden, room.columns))]),
+    ...(hidden === null ? [] : paint.yellow(fitted(hidden, room.columns)).split('\n')),
   ]
   return { lines, isCut: hidden !== null }
 }

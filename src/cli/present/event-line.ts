@@ -1,6 +1,6 @@
 // One event as one line for people. Everything in it is cleaned; `--json` has all of it.
 import type { Event } from '../../kernel/index.ts'
-import { oneLine, safeJson } from '../../view/clean.ts'
+import { oneLine, safeJson, shownId } from '../../view/clean.ts'
 import { decisionText, lastLineOf, noteText, outcomeOf, outcomeText } from './outcome.ts'
 import { isCheckpoint } from '../../view/node-stops.ts'
 
@@ -27,9 +27,9 @@ function wordsOf(event: Event): string {
     case 'user.interrupt':
       return `${event.mode}${event.by === undefined ? '' : ` by ${oneLine(event.by)}`}${event.why ? `: ${oneLine(event.why)}` : ''}`
     case 'session.created':
-      return event.fork ? `forked from ${event.fork.session} at ${event.fork.seq}` : event.agent
+      return event.fork ? `forked from ${shownId(event.fork.session)} at ${event.fork.seq}` : oneLine(event.agent)
     case 'session.imported':
-      return `from a file, where it was ${oneLine(event.from)}`
+      return `from a file, where it was ${shownId(event.from)}`
     case 'agent.tool_use':
     case 'agent.custom_tool_use':
     case 'call.reviewed':

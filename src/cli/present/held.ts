@@ -1,11 +1,10 @@
 // Shows what a held, imported session would do, for the person who may release it. It only reads.
 import type { Event, Json, Session, Store } from '../../kernel/index.ts'
-import { oneLine } from '../../view/clean.ts'
+import { oneLine, shownId } from '../../view/clean.ts'
 import type { Showing } from './ending.ts'
 import { allEvents, foldAll } from '../state/log.ts'
-import { shortId } from '../state/place.ts'
 import { drawnPreview, painted } from './preview.ts'
-import { typed } from './print.ts'
+import { shortId, typed } from './print.ts'
 import { previewOf } from '../../tools/files/preview.ts'
 
 /** Each of `calls` will be asked about by the local rules. */
@@ -67,7 +66,7 @@ export async function heldLines(held: Held, showing: Showing): Promise<readonly 
     ...wakes.map(({ due, reason }) => `- it wakes at ${dateText(due)}: ${oneLine(reason, 300)}`),
     ...(calls.length + inputs.length + wakes.length === 0 ? ['- its model is asked again'] : []),
     '  Instructions, tools, limits and policy are those of this folder.',
-    `  Go on with: ${typed(`resume ${id}`)}   or drop what is open: ${typed(`interrupt ${id}`)}`,
+    `  Go on with: ${typed`resume ${session}`}   or drop what is open: ${typed`interrupt ${session}`}`,
   ]
 }
 
@@ -77,7 +76,7 @@ async function callLines(call: Held['calls'][number], { folder, room, paint }: S
     ? 'ran elsewhere; it is asked about, or its result is unknown'
     : 'is asked about here, whatever was decided elsewhere'
   const { rows } = drawnPreview(call, await previewOf(folder, call), room)
-  return [`- ${oneLine(tool)} (call ${callId}) ${now}:`, ...painted(rows, paint)]
+  return [`- ${oneLine(tool)} (call ${shownId(callId)}) ${now}:`, ...painted(rows, paint)]
 }
 
 /** An imported file may hold any number. */

@@ -1,6 +1,5 @@
 // What a look at a session found, and what is wrong with one that failed, as a line for people.
 import type { Card } from '../../kernel/index.ts'
-import { shortId } from '../state/place.ts'
 import { oneLine } from '../../view/clean.ts'
 import { typed } from './print.ts'
 
@@ -9,18 +8,17 @@ export function lookedText(
   looked: { readonly type: string; readonly waiting?: string; readonly until?: number | null },
 ): string {
   if (looked.type === 'contended') return `${id}: another worker drives it.`
-  if (looked.type !== 'rested') return `${id}: ${looked.type}.`
+  if (looked.type !== 'rested') return `${id}: ${oneLine(looked.type)}.`
   const until = looked.until ? `, until ${new Date(looked.until).toISOString()}` : ''
-  return `${id}: rests, waiting for ${looked.waiting ?? 'nothing'}${until}.`
+  return `${id}: rests, waiting for ${oneLine(looked.waiting ?? 'nothing')}${until}.`
 }
 
 export function troubleText(session: string, trouble: NonNullable<Card['trouble']>): string {
   const { attempts, reason, until } = trouble
   const often = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts in a row'} failed`
-  const id = shortId(session)
   const next =
     until === null
-      ? `It is quarantined: no worker tries it any more. To try it again: ${typed(`resume ${id}`)}`
+      ? `It is quarantined: no worker tries it any more. To try it again: ${typed`resume ${session}`}`
       : `It is tried again after ${new Date(until).toISOString()}.`
   return `${often} (${oneLine(reason, 400)}). ${next}`
 }

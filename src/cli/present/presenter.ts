@@ -2,7 +2,7 @@
 // both show alike; a form draws the rest: progress.ts as a line for each event, chat-view.ts as a chat. It decides nothing.
 import type { StreamEvent } from '../../index.ts'
 import { CHANGED } from '../../context/summary.ts'
-import { oneLine } from '../../view/clean.ts'
+import { oneLine, shownRow } from '../../view/clean.ts'
 import { outageText } from './outage.ts'
 import { decisionText, isMark, isStopped, noteText } from './outcome.ts'
 import type { Moving, Surface } from './screen.ts'
@@ -106,7 +106,7 @@ export class Presenter {
 
   /** A line of our own, between those of the session. */
   note(text: string): void {
-    this.out.say('note', this.out.paint.dim(fitted(text, this.out.columns)))
+    this.out.say('note', this.out.paint.dim(fitted(shownRows(text), this.out.columns)))
   }
 
   warn(text: string): void {
@@ -124,8 +124,13 @@ export class Presenter {
   }
 
   #fitted(text: string): string {
-    return fitted(`${this.#depth}${text}`, this.out.columns)
+    return fitted(shownRows(`${this.#depth}${text}`), this.out.columns)
   }
+}
+
+/** The breaks between rows are ours. */
+function shownRows(text: string): string {
+  return text.split('\n').map(shownRow).join('\n')
 }
 
 /** Of a note that tells what changed, only that: its first sentence is for the model. */

@@ -1,13 +1,16 @@
 // Writes lines: answers to standard output, everything else to standard error. Also asks the one question of a command.
 import { basename, isAbsolute, join, relative, resolve } from 'node:path'
 import { fitted, type Paint, paintsOf, saidText, spoken } from './text.ts'
-import { clean, safeJson } from '../../view/clean.ts'
+import { clean, safeJson, shownId, shownRow } from '../../view/clean.ts'
+import { shellCommandWith, shellWord } from '../../view/shell.ts'
 import { quoted, type Room } from './preview.ts'
 import { createInterface } from 'node:readline'
 import { EXIT, Refusal } from '../exit.ts'
 
-export function print(text: string): void {
-  printRaw(fitted(text, seatOf(process.stdout).room.columns))
+/** Each text is one row, whatever stands in it. */
+export function print(...rows: readonly string[]): void {
+  const { columns } = seatOf(process.stdout).room
+  for (const row of rows) printRaw(fitted(shownRow(row), columns))
 }
 
 /** Unchanged, for other programs. */
@@ -32,8 +35,10 @@ export function printQuoted(text: string): void {
   printRaw(Number.isFinite(room.columns) ? rows.join('\n') : clean(text))
 }
 
-export function warn(text: string): void {
-  process.stderr.write(`${fitted(text, seatOf(process.stderr).room.columns)}\n`)
+/** Each text is one row, whatever stands in it. */
+export function warn(...rows: readonly string[]): void {
+  const { columns } = seatOf(process.stderr).room
+  for (const row of rows) process.stderr.write(`${fitted(shownRow(row), columns)}\n`)
 }
 
 /** The folder of `--data`, which printed commands name too; null for the usual one. */
@@ -49,19 +54,31 @@ export function keepIn(folder: string | undefined): void {
 }
 
 /**
- * A command the user can type here: `terret …` if it was run by that name, else `node FILE …`. A printed command must run as printed.
+ * A command the user can type here, as a template whose values are quoted: `terret …` if it was run by that name, else `node FILE …`. A
+ * printed command must run as printed. Ids of sessions are given whole, and are made short here.
  */
-export function typed(words: string): string {
+export function typed(parts: TemplateStringsArray, ...values: readonly string[]): string {
   const [, script = ''] = process.argv
-  const all = dataFolder === null ? words : `${words} --data ${near(dataFolder)}`
+  const data = dataFolder === null ? [] : [`--data ${near(dataFolder)}`]
+  const all = shellCommandWith(data, parts, values.map(idToType))
   return /^terret(?:\.\w+)?$/.test(basename(script)) ? `terret ${all}` : `node ${near(script)} ${all}`
+}
+
+/** A session as it is named in a command: a long id by its beginning, others whole. It is not quoted yet. */
+export function idToType(session: string): string {
+  return /^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(session) ? session.slice(0, 8) : session
+}
+
+/** The id of a session in a line for people. */
+export function shortId(session: string): string {
+  return shownId(idToType(session))
 }
 
 /** A path to type in this folder. */
 export function near(path: string): string {
   const way = relative(process.cwd(), path)
   const shown = way === '' || way.startsWith('..') || isAbsolute(way) ? path : way
-  return /^[\w./@+-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", "'\\''")}'`
+  return shellWord(shown)
 }
 
 /** Lines of a call shown without a terminal. */

@@ -6,8 +6,7 @@ import { headLine, isBudget, shownPending } from './ending.ts'
 import { EXIT } from '../exit.ts'
 import type { Kept } from '../state/kept.ts'
 import { WAITS_MS } from './outage.ts'
-import { isAttended, seatOf, typed, warn, ask } from './print.ts'
-import { shortId } from '../state/place.ts'
+import { ask, isAttended, seatOf, typed, warn } from './print.ts'
 import type { Setup } from '../state/setup.ts'
 import { ChildrenWait, goesOn, waitingBelow } from '../state/children.ts'
 import type { Store } from '../../kernel/index.ts'
@@ -93,7 +92,7 @@ function onSignals(
   const interrupt = (): void => {
     if (asked) {
       view.close()
-      warn(`Left at once. Go on with: ${typed(`resume ${shortId(session.id)}`)}`)
+      warn(`Left at once. Go on with: ${typed`resume ${session.id}`}`)
       process.exit(EXIT.interrupted)
     }
     asked = true
@@ -169,7 +168,7 @@ function askerOf(deck: TerminalRun, ending: AbortSignal): Asker {
 
 /** True if not all of it was shown. */
 async function shownHere({ view, setup }: TerminalRun, pending: Pending, whole: boolean): Promise<boolean> {
-  const way = `d shows all of it; so does: ${typed(`pending ${shortId(pending.sessionId)} --whole`)}`
+  const way = `d shows all of it; so does: ${typed`pending ${pending.sessionId} --whole`}`
   const { lines, isCut } = await shownPending(pending, { folder: setup.folder, way, ...seatOf(process.stderr, whole) })
   view.note(lines.join('\n'))
   return isCut

@@ -6,8 +6,8 @@ import { EXIT, Refusal } from '../exit.ts'
 import { oneLine } from '../../view/clean.ts'
 import { tell } from '../present/ending.ts'
 import { eventLine } from '../present/event-line.ts'
-import { print, printJson, warn } from '../present/print.ts'
-import { sessionOf, type Place, shortId } from '../state/place.ts'
+import { print, printJson, shortId, warn } from '../present/print.ts'
+import { sessionOf, type Place } from '../state/place.ts'
 
 /** These are of the process that drives, and that is the server. */
 const NOT_FAR = ['mode', 'on-ask', 'environment', 'patience', 'verbose', 'trust'] as const

@@ -85,7 +85,10 @@ function deskOf(place: Place, call: Call, harnesses: Harnesses): Desk {
       const as = agent === undefined ? {} : { agent }
       return startIn(place, wanted.folder, (where) => harness.open({ ...where, ...as }), id)
     },
-    session: async (id, wanted) => (await crewFor(wanted, await agentOf(id))).harness.session(id),
+    session: async (id, wanted) => {
+      const card = await place.store.card(id)
+      return (await crewFor(wanted, card?.agent)).harness.session(id, { stored: card !== null })
+    },
     waitingBelow: async (id, wanted) => waitingIn(place, (await crewFor(wanted, await agentOf(id))).harness, id),
     children: async (id, seq, wanted, signal) =>
       childrenOf(place, (await crewFor(wanted, await agentOf(id))).harness, { id, seq, signal }),
@@ -102,7 +105,7 @@ function deskOf(place: Place, call: Call, harnesses: Harnesses): Desk {
 /** With what each would change, as the child itself says it. */
 async function waitingIn({ store }: Place, harness: Harness, id: string): Promise<readonly PendingCall[]> {
   const asking = new Set((await waitingBelow(store, id)).map(({ sessionId }) => sessionId))
-  const states = await Promise.all([...asking].map((child) => harness.session(child).state()))
+  const states = await Promise.all([...asking].map((child) => harness.session(child, { stored: true }).state()))
   return states.flatMap(({ sessionId, pending }) => pending.filter((each) => each.sessionId === sessionId))
 }
 

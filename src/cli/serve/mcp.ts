@@ -3,7 +3,7 @@
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import type { Session } from '../../index.ts'
 import { type Caller, ROLES } from '../../mcp/caller.ts'
-import { type Desk, deskOf, rootOf } from '../../mcp/desk.ts'
+import { type Desk, deskOf } from '../../mcp/desk.ts'
 import { serverFor } from '../../mcp/server.ts'
 import { type Call, person } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
@@ -78,11 +78,11 @@ async function folderDesk(place: Place, call: Call, harnesses: Harnesses): Promi
     agent === undefined ? undefined : definitionNamed(definitions, agent).id
   const usual = named(call.text('agent'))
   const all = deskOf(harness)
-  const isHere = async (id: string): Promise<boolean> => (await folderOf(place, rootOf(id))) === folder
+  const isHere = async (id: string): Promise<boolean> => (await folderOf(place, id)) === folder
   const driven = async (id: string): Promise<Session | null> => {
     const card = await store.card(id)
     if (card === null || !(await isHere(id))) return null
-    return (await crewFor((await store.card(card.root))?.agent)).harness.session(id)
+    return (await crewFor((await store.card(card.root))?.agent)).harness.session(id, { stored: true })
   }
   return {
     session: driven,

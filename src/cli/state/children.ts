@@ -114,7 +114,7 @@ export async function unmergedBelow(folder: string, id: string): Promise<readonl
   const lines = own.map(async (one) => {
     const { files } = await changesOf(folder, one)
     if (files.length === 0) return []
-    return [`Not merged yet: ${one.branch}, with changes in ${listed(files)}. See: ${typed('worktree')}`]
+    return [`Not merged yet: ${one.branch}, with changes in ${listed(files)}. See: ${typed`worktree`}`]
   })
   return (await Promise.all(lines)).flat()
 }

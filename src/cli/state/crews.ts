@@ -8,9 +8,9 @@ import { decideCovered } from '../present/approval.ts'
 import { clean } from '../../view/clean.ts'
 import { lookedText, troubleText } from '../present/looked.ts'
 import { outageLine } from '../present/outage.ts'
-import { printJson, warn } from '../present/print.ts'
+import { printJson, shortId, warn } from '../present/print.ts'
 import { type Crew, Harnesses } from './harnesses.ts'
-import { folderHere, type Place, shortId, workplaceOf } from './place.ts'
+import { folderHere, type Place, workplaceOf } from './place.ts'
 import type { Setup } from './setup.ts'
 
 type Wanted = Parameters<Harness['take']>[0]
@@ -171,7 +171,7 @@ export class Crews {
 
   /** Writes allowed for the whole run. */
   async #cover(harness: Harness, setup: Setup, session: string): Promise<boolean> {
-    const handle = harness.session(session)
+    const handle = harness.session(session, { stored: true })
     return decideCovered({ session: handle, setup, kept: [] }, await handle.run())
   }
 

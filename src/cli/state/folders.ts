@@ -7,6 +7,7 @@ import type { Home } from './home.ts'
 import { codeOf, isErrno } from './plain-file.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { isFound } from '../../stores/plan/facts.ts'
+import { rootIdOf } from '../../view/ids.ts'
 
 type Kept = { readonly home: Home; readonly store: Store }
 
@@ -109,7 +110,7 @@ export async function sessionsIn(place: Kept & { readonly folder: string }): Pro
 
 /** A child works in the folder of its root session. */
 export async function folderOf({ home, store }: Kept, session: string): Promise<string | null> {
-  const [root = session] = session.split('~')
+  const root = rootIdOf(session)
   const { folder } = (await store.card(root)) ?? {}
   return folder ?? notedFolders(home).get(root) ?? null
 }

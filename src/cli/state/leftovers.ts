@@ -10,6 +10,7 @@ import type { Home } from './home.ts'
 import { runtimeDir } from './memory.ts'
 import { codeOf } from './plain-file.ts'
 import { warn } from '../present/print.ts'
+import { isChildId } from '../../view/ids.ts'
 
 /** A file that cannot be removed is a warning: the session itself is gone. */
 export async function sweep(home: Home, removed: readonly Removal[]): Promise<void> {
@@ -68,7 +69,7 @@ async function sweepTraces({ folder }: Home, removed: readonly Removal[]): Promi
   if (files.size === 0) return
   const { traceIdOf } = await import('../../view/spans/span.ts')
   const emptied = new Set<string>()
-  for (const { session, events } of removed.filter((each) => !each.session.includes('~'))) {
+  for (const { session, events } of removed.filter((each) => !isChildId(each.session))) {
     for (let run = 1; run <= events; run++) {
       const name = `${traceIdOf(session, run)}.jsonl`
       const project = files.get(name)

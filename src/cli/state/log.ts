@@ -5,6 +5,8 @@ import { cardsBelow } from '../../stores/plan/tree-cost.ts'
 import { mayWait } from '../../view/pending.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { aside } from './without-driving.ts'
+import { shellCommand } from '../../view/shell.ts'
+import { shownId } from '../../view/clean.ts'
 
 const PAGE = 1_000
 
@@ -14,7 +16,8 @@ export async function* eventsOf(store: Store, session: string, after = 0): Async
     const page = await store.read(session, seq, PAGE)
     yield* page.events
     if (page.damaged) {
-      const text = `The log of session ${session} is damaged at event ${page.damaged.seq}. \`terret doctor --session ${session}\` says more.`
+      const way = shellCommand`terret doctor --session ${session}`
+      const text = `The log of session ${shownId(session)} is damaged at event ${page.damaged.seq}. \`${way}\` says more.`
       throw new Refusal(EXIT.store, text)
     }
     if (page.events.length < PAGE) return
@@ -42,7 +45,7 @@ export function foldAll(events: readonly Event[]): Session {
 
 /** The pending calls of a session and its children. */
 export async function pendingIn(store: Store, root: string): Promise<readonly Pending[]> {
-  return aside({ store }, (harness) => harness.session(root).pending())
+  return aside({ store }, (harness) => harness.session(root, { stored: true }).pending())
 }
 
 /** Does this session wait for a person, or only for a child that does? */

@@ -1,7 +1,7 @@
 // The opened data folder: its store, and sessions by the short ids people type. A command opens one place and closes it at its end.
 import { existsSync, statSync } from 'node:fs'
 import type { Card, Store } from '../../kernel/index.ts'
-import { clean } from '../../view/clean.ts'
+import { clean, shownId } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { clientOf, farNamed } from './far.ts'
 import { cardsIn, folderOf } from './folders.ts'
@@ -11,6 +11,7 @@ import { warn } from '../present/print.ts'
 import type { PostgresDatabase } from '../../stores/postgres/postgres.ts'
 import { ACCEPT, gone, keepSeen, keepSeenDatabase, seenIn, unlike } from './store-fingerprint.ts'
 import { type FilePlace, homeWith, openDatabase, openFile, storeIn, type StorePlace } from './store-place.ts'
+import { isChildId } from '../../view/ids.ts'
 
 /** `at`: which store it is. Null: that of a server. */
 export type Place = {
@@ -128,16 +129,33 @@ export async function sessionOf(place: Place, name: string): Promise<Card> {
   if (name === 'latest') return latestOf(place)
   if (name.trim() === '') throw new Refusal(EXIT.usage, 'The session id is empty. `terret list` shows the sessions.')
   const exact = await place.store.card(name)
-  if (exact) return exact
+  if (exact) {
+    const others = isShort(name) ? await beginningWith(place.store, `${name.slice(0, 8)}-`) : []
+    if (others.length === 0) return exact
+    throw severalSessions(name, [exact, ...others])
+  }
   const below = await childOf(place, name)
   if (below) return below
   const found = await beginningWith(place.store, name)
   const [card] = found
   if (card && found.length === 1) return card
-  if (!card)
-    throw new Refusal(EXIT.missing, `There is no session "${name}". \`terret list --all\` shows those there are.`)
-  const some = found.slice(0, 3).map(({ session }) => session)
-  throw new Refusal(EXIT.missing, `"${name}" could mean several sessions: ${some.join(', ')}… Give more of the id.`)
+  if (card) throw severalSessions(name, found)
+  const text = `There is no session "${shownId(name)}". \`terret list --all\` shows those there are.`
+  throw new Refusal(EXIT.missing, text)
+}
+
+function severalSessions(name: string, found: readonly Card[]): Refusal {
+  const some = found.slice(0, 3).map(({ session }) => shownId(session))
+  const text = `"${shownId(name)}" could mean several sessions: ${some.join(', ')}… Give more of the id.`
+  return new Refusal(EXIT.missing, text)
+}
+
+/**
+ * Whether it has the form of a short id, by which printed commands name a session or its child. If it is also the whole id of another
+ * session, neither is chosen: one would be decided on in the place of the other.
+ */
+function isShort(name: string): boolean {
+  return /^[0-9a-f]{8}(?:~|$)/.test(name)
 }
 
 /** A child by a short id of its root and its name below it: `1a2b3c4d~3.0`. */
@@ -156,7 +174,7 @@ async function beginningWith(store: Store, start: string): Promise<readonly Card
   for (let after = start; ; ) {
     const cards = await store.list({ after, limit: PAGE })
     const alike = cards.filter(({ session }) => session.startsWith(start))
-    found.push(...alike.filter(({ session }) => !session.includes('~') || start.includes('~')))
+    found.push(...alike.filter(({ session }) => !isChildId(session) || start.includes('~')))
     const last = cards.at(-1)
     if (found.length > 3 || last === undefined || alike.length < cards.length || cards.length < PAGE) return found
     after = last.session
@@ -176,7 +194,7 @@ export async function workplaceOf(place: Place, session: string): Promise<string
   if (folder === null)
     throw new Refusal(
       EXIT.config,
-      `Session ${session} was not started by this command, so its folder is unknown. Run it with the program that started it.`,
+      `Session ${shownId(session)} was not started by this command, so its folder is unknown. Run it with the program that started it.`,
     )
   return realFolder(folder)
 }
@@ -192,11 +210,6 @@ export async function folderHere(place: Place, session: string): Promise<FolderH
 type FolderHere =
   | { readonly folder: string; readonly isHere: true }
   | { readonly folder: string | null; readonly isHere: false }
-
-/** A short id to type. Ids of another form stay whole. */
-export function shortId(session: string): string {
-  return /^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(session) ? session.slice(0, 8) : session
-}
 
 type Owned = { readonly labels?: { readonly owner: string }; readonly metadata?: { readonly owner: string } }
 

@@ -90,7 +90,7 @@ export async function withHarness<T>(
 function troublesOf(servers: readonly McpServer[]): readonly string[] {
   return servers.flatMap((server) => {
     const changed = server.changes().length > 0
-    const hint = changed ? ` See what changed, and allow it, with: ${typed(`mcp approve ${oneLine(server.name)}`)}` : ''
+    const hint = changed ? ` See what changed, and allow it, with: ${typed`mcp approve ${oneLine(server.name)}`}` : ''
     const troubles = server.status().troubles.map((text) => `MCP server ${oneLine(server.name)}: ${oneLine(text, 300)}`)
     return changed && troubles.length === 0
       ? [`MCP server ${oneLine(server.name)} changed.${hint}`]

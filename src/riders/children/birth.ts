@@ -1,5 +1,5 @@
 // How a child is made: its log, and its task as its first message, written in one commit with the parent's events.
-import type { CallKey, Json, Order, RunChoice } from '../../kernel/content.ts'
+import type { CallKey, Json, Order, Within } from '../../kernel/content.ts'
 import type { InboxBody, OwnerBody } from '../../kernel/event.ts'
 import { EMPTY, type Session } from '../../kernel/session.ts'
 import type { InboxWrite, OwnerWrite } from '../../ports/store.ts'
@@ -12,10 +12,14 @@ export type Agents = {
   readonly readerOf: (agent: string) => string | undefined
   /** How many characters of an agent's answer its parent reads. Absent: as many as of any. */
   readonly charsMaxOf?: (agent: string) => number | undefined
+  /** The name of the model that answers in the open run of the session. */
+  readonly modelName?: (session: Session) => string
   /** Whether this process drives a run of another child of this session. It need not know of all that do. */
   readonly isWorkingBelow?: (parent: string, but: string) => boolean
   /** The trace context of a call of this session: its child is in the same trace. */
   readonly traceOf: (call: CallKey) => string | undefined
+  /** The bounds of what the session starts now, if a run of it or above it was narrowed. */
+  readonly within: (session: Session) => Within | undefined
 }
 export type Known = Agents & { readonly at: number }
 
@@ -42,6 +46,7 @@ export function birth({
   plannerOf,
   readerOf,
   traceOf,
+  within: boundsOf,
 }: Born): readonly (OwnerWrite | InboxWrite)[] {
   const { root = id, depth = 0 } = session.parent ?? {}
   // A model can be told of a question and answer it; what is no model can only wait.
@@ -65,7 +70,9 @@ export function birth({
   const { labels, run } = session
   const said = { ...(run?.metadata ? { metadata: run.metadata } : {}), ...(labels ? { labels } : {}) }
   const from = { ...(fork ? { fork: { session: id, seq: shownAt(session) } } : {}), ...(folder ? { folder } : {}) }
-  const created: OwnerBody = { type: 'session.created', agent: child, planner, parent, ...from, ...said }
+  const bounds = boundsOf(session)
+  const within = bounds === undefined ? {} : { within: bounds }
+  const created: OwnerBody = { type: 'session.created', agent: child, planner, parent, ...from, ...said, ...within }
   const parts = [{ type: 'text', text: task }] as const
   const traceparent = traceOf(key)
   const trace = traceparent === undefined ? {} : { traceparent }
@@ -90,11 +97,6 @@ export function taskOf(args: Json): string {
   const said = [task, prompt, message, answer].find((text) => typeof text === 'string')
   if (typeof said !== 'string') return JSON.stringify(args)
   return typeof context === 'string' && context.trim() !== '' ? `${said}\n\nContext:\n${context}` : said
-}
-
-export function optionsIn(args: Json): { readonly options?: RunChoice } {
-  const { model } = args as { readonly model?: Json }
-  return typeof model === 'string' ? { options: { model } } : {}
 }
 
 /** The last event before the reply whose calls are open: a provider takes no call without its result. */

@@ -23,7 +23,7 @@ import type { SessionCache } from '../../engine/session-cache.ts'
 import { textBlob } from '../../engine/wiring.ts'
 import { Collector, spokenIn } from '../../sessions/result.ts'
 import { isBroke, waitsOf } from '../../view/pending.ts'
-import { type Agents, birth, type Known, optionsIn, taskOf } from './birth.ts'
+import { type Agents, birth, type Known, taskOf } from './birth.ts'
 import { carriedOut, commanded } from './orders.ts'
 import { childOf, headOf, questionIn } from './tree.ts'
 import { childrenBelow, isDetached, isWorking, isStoppedFromAbove } from './status.ts'
@@ -50,7 +50,7 @@ export function childrenRider(cache: SessionCache, store: Store, known: Agents):
       const call = isGivenUp(body, first) ? openCall(session, body.call) : undefined
       if (call?.state.type === 'outside') dismissed(commit.kin, id, call)
       // As the log will have it: what a child tells its parent holds no more than that.
-      if (body.type === 'run.settled') commit.end = endOf(session, body.outcome, commit.events)
+      if (body.type === 'run.settled') commit.end = endOf(session, body.outcome, commit.events, known)
     },
     after({ session, here, kin }, event) {
       const call = event.type === 'agent.custom_tool_use' ? openCall(session, event.call) : undefined
@@ -228,8 +228,7 @@ function handed(family: Family, { id, session }: Pick<SessionCache, 'id' | 'sess
     }
     family.sends.push({ session: to, event })
   } else if (child !== undefined) {
-    const chosen = options ? { options } : optionsIn(call.proposal.args)
-    const order = { child, ...chosen, ...(folder ? { folder } : {}) }
+    const order = { child, ...(options ? { options } : {}), ...(folder ? { folder } : {}) }
     family.births.push(...birth({ id, session, key: call.key, born: childId(id, call.key), order, task, ...known }))
   }
 }
@@ -246,11 +245,12 @@ function dismissed(family: Family, id: string, call: Call): void {
 }
 
 /** The end of the open run, right before it is taken, with what the same commit took before it. */
-function endOf({ run, seq, denied: before = false }: Session, outcome: Outcome, events: readonly OwnerEvent[]): End {
+function endOf(session: Session, outcome: Outcome, events: readonly OwnerEvent[], { modelName }: Agents): End {
+  const { run, seq, denied: before = false } = session
   const { requests = 0, toolCalls = 0, turn = null } = run ?? {}
   const output = turn?.verdict.type === 'final' ? turn.verdict.output : undefined
   const failed = events.findLast((event) => event.type === 'model.failed')
-  const barred = failed?.type === 'model.failed' && failed.class === 'auth'
+  const barred = failed?.type === 'model.failed' && failed.class === 'auth' ? (modelName?.(session) ?? '') : null
   const reply = events.findLast((event) => event.type === 'agent.message')
   const cut = reply?.type === 'agent.message' && reply.finish === 'length' && output === undefined
   const denied = before || (run?.said?.denied.length ?? 0) > 0
@@ -399,10 +399,10 @@ function reportOf({ id, session }: Whose, of: string, { content, metadata }: Tol
   }
 }
 
-/** Trying the same again cannot help: no access. Only the harness itself says so. */
-function permanent({ outcome, barred }: End): { readonly permanent?: true } {
-  const refused = outcome.type === 'failed' && outcome.reason === 'provider_error' && barred
-  return refused ? { permanent: true } : {}
+/** Asking this model again cannot help: there is no access to it. Only the harness itself says so. */
+function permanent({ outcome, barred }: End): { readonly permanent?: true; readonly model?: string } {
+  const refused = outcome.type === 'failed' && outcome.reason === 'provider_error' && barred !== null
+  return refused ? { permanent: true, model: barred } : {}
 }
 
 function reasonOf(outcome: Outcome): { readonly reason: string; readonly cause: string } {
@@ -470,7 +470,7 @@ async function lastEnd(
   const cut = result.stopReason === 'max_tokens' && output === undefined
   const denied = before || result.calls.some(({ status }) => status === 'denied')
   const counts = { requests: usage.modelRequests, toolCalls: usage.toolCalls }
-  return { end: { outcome, output, ...counts, barred: false, cut, denied, began, seq }, text }
+  return { end: { outcome, output, ...counts, barred: null, cut, denied, began, seq }, text }
 }
 
 /** How a child that does not work stands: its question, or how its last run ended. */

@@ -38,6 +38,18 @@ export async function* childrenBelow(store: Store, parent: string): AsyncGenerat
   }
 }
 
+/** How many sessions below this root are not closed, counted up to `most`. */
+export async function countBelow(store: Store, root: string, most: number): Promise<number> {
+  let count = 0
+  for (let after = ''; ; ) {
+    const cards = await store.list({ root, after, limit: CHILD_PAGE })
+    count += cards.filter(({ session, status }) => session !== root && status !== 'terminated').length
+    const last = cards.at(-1)
+    if (count >= most || last === undefined || cards.length < CHILD_PAGE) return Math.min(count, most)
+    after = last.session
+  }
+}
+
 /** Was the last stop of this session its parent's? */
 export async function isStoppedFromAbove(
   store: Store,

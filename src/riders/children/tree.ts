@@ -12,6 +12,8 @@ import { outsideOf, type Call } from '../../kernel/ledger.ts'
 import { childId } from '../../stores/plan/id.ts'
 import { missingSession } from '../../stores/plan/plan.ts'
 import { waitsOf } from '../../view/pending.ts'
+import { shellCommand } from '../../view/shell.ts'
+import { shownId } from '../../view/clean.ts'
 
 type Rested = { readonly type: 'rested'; readonly waiting: Waiting; readonly until: number | null }
 type Looked = Rested | { readonly type: 'contended' | 'lost' | 'stopped' }
@@ -125,7 +127,7 @@ function childrenOf(id: string, session: Session): readonly string[] {
 
 /** What is said of a session that came from a file, until a person lets it go on. */
 export function heldText(id: string): string {
-  return `Session ${id} was imported and is held. Look at what it would do, then let it go on: \`terret resume ${id}\`, or steer([{ type: 'resume' }]). What is open in it is asked about then.`
+  return `Session ${shownId(id)} was imported and is held. Look at what it would do, then let it go on: \`${shellCommand`terret resume ${id}`}\`, or steer([{ type: 'resume' }]). What is open in it is asked about then.`
 }
 
 /** The question that a child of this session waits with, and which agent it is; null if it is no child or waits for nothing. */
@@ -133,12 +135,13 @@ export async function questionOf(
   store: Store,
   id: string,
   child: string,
-): Promise<{ readonly agent: string; readonly call: string } | null> {
+): Promise<{ readonly agent: string; readonly call: string; readonly within: Session['within'] } | null> {
   const card = child.startsWith(`${id}~`) ? await store.card(child) : null
   if (card === null) return null
   const session = await headOf(store, child)
   const asked = questionIn(session)
-  return session.parent?.session === id && asked ? { agent: session.agent, call: asked.key } : null
+  const { agent, within } = session
+  return session.parent?.session === id && asked ? { agent, call: asked.key, within } : null
 }
 
 const HEADS_KEPT = 32

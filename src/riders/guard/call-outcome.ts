@@ -28,6 +28,12 @@ export function isPermanent({ metadata, gate }: CallOutcome): boolean {
   return outside?.type === 'outside' && outside.child !== undefined
 }
 
+/** A child that asked another model says nothing about the model of its parent. Older logs do not say which it was. */
+export function isLostFor({ metadata }: CallOutcome, model: string): boolean {
+  const { model: asked = model } = metadata as { readonly model?: Json }
+  return asked === model
+}
+
 /** A rule, a hook or a person said no. An expired question is no denial, and what a tool itself denies may change. */
 export function isRejected(attempt: CallOutcome): boolean {
   const { status, failure, gate } = attempt

@@ -16,6 +16,8 @@ export type Traits = {
   readonly pollers: ReadonlySet<string>
   /** The answer is given by calling `final_result`. */
   readonly finalResult: boolean
+  /** The name of the model that the run asks. */
+  readonly model: string
 }
 
 /** What must be said before a request, or how the run must end instead. A note at a time: it is asked again after it. */
@@ -129,7 +131,7 @@ export class Guard {
   beforeRequest(session: Session, traits: Traits, window: () => Window): Word | null {
     const { run } = session
     if (!run) return null
-    const rung = this.#progress?.breakerLevel(traits.pollers) ?? null
+    const rung = this.#progress?.breakerLevel(traits.pollers, traits.model) ?? null
     // What stopped it is the root cause, also where a limit is reached at the same moment.
     if (rung?.type === 'halt') return { type: 'settle', outcome: { type: 'halted', reason: rung.text } }
     const { tokens = null } = run.limits

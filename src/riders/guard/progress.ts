@@ -3,7 +3,7 @@
 import type { Proposal } from '../../kernel/content.ts'
 import type { Event } from '../../kernel/event.ts'
 import { count, given, optionsOf } from '../../options.ts'
-import { type CallOutcome, errorOf, isPermanent, isRejected, isTransient, sealed } from './call-outcome.ts'
+import { type CallOutcome, errorOf, isLostFor, isPermanent, isRejected, isTransient, sealed } from './call-outcome.ts'
 import { isSameCall, isSameFailure, isSameOutput, shownAs } from './call-outcome.ts'
 import { haltText, nudgeText, permanentText, rejectedText, type Repeated } from './notices.ts'
 
@@ -184,8 +184,8 @@ export class Progress {
     else this.#told()
   }
 
-  /** How far up the ladder the run is. Calls of `pollers` count for nothing. */
-  breakerLevel(pollers: ReadonlySet<string>): Rung | null {
+  /** How far up the ladder the run is. Calls of `pollers` count for nothing. `model` is the one that the run asks. */
+  breakerLevel(pollers: ReadonlySet<string>, model: string): Rung | null {
     if (this.#waiting.length > 0) {
       for (const turn of this.#waiting) this.#count(turn, pollers)
       this.#waiting.length = 0
@@ -194,7 +194,7 @@ export class Progress {
     this.#open = null
     // Most turns: nothing failed, and nothing was done twice.
     if (!this.#failed && !this.#permanent && this.#calls.count < 2 && this.#outputs.count < 2) return null
-    return this.#halt() ?? this.#nudge()
+    return this.#halt(model) ?? this.#nudge()
   }
 
   #wait(): void {
@@ -271,9 +271,9 @@ export class Progress {
     this.#outputs.clear()
   }
 
-  #halt(): Rung | null {
+  #halt(model: string): Rung | null {
     const [last, lost] = [this.#failed, this.#permanent]
-    if (lost) return { type: 'halt', text: permanentText(lost.tool, errorOf(lost)) }
+    if (lost && isLostFor(lost, model)) return { type: 'halt', text: permanentText(lost.tool, errorOf(lost)) }
     if (last && this.#same.count >= this.#halts.rejected && isRejected(last))
       return { type: 'halt', text: rejectedText(last.tool, errorOf(last)) }
     const due = this.#streaks().find(([, { count }, halt]) => count >= halt)

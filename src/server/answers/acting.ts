@@ -39,7 +39,7 @@ export async function open(asked: Asked): Promise<Given> {
     metadata: { ...metadata, [OWNER]: principal.name },
     labels: { ...labels, [OWNER]: principal.name },
   }
-  if (id !== undefined) checkName(id)
+  checkModel(begun.harness, model)
   const made = key ? await madeBefore(asked, key, principal.name) : null
   const own = key ? { id: sessionIdsOf(key).id, reuse: true } : id === undefined ? {} : { id }
   const session = made === null ? await begun.harness.open({ ...options, ...own }) : begun.harness.session(made)
@@ -55,15 +55,17 @@ function opened({ id }: Session, receipt: WireReceipt | null): Given {
   return { json, headers: { location: `/v1/sessions/${encodeURIComponent(id)}` } }
 }
 
+/** A caller sends a conversation to no host that the configuration does not name. */
+function checkModel(harness: Harness, model: string | undefined): void {
+  const known = harness.models()
+  if (model === undefined || known.includes(model)) return
+  const choice = known.length === 0 ? 'Leave it out' : `Choose one of: ${known.join(', ')}; or leave it out`
+  throw new Refused(400, 'invalid_input', `This server has no model "${model.slice(0, 64)}". ${choice}.`)
+}
+
 function checkLabels(labels: Labels | undefined): void {
   if (labels && OWNER in labels)
     throw new Refused(400, 'invalid_input', `The label "${OWNER}" is that of the token. Leave it out.`)
-}
-
-/** No path can name these: they are steps of a path. */
-function checkName(id: string): void {
-  if (id === '.' || id === '..')
-    throw new Refused(400, 'invalid_input', 'A session cannot be named "." or "..". Choose another id.')
 }
 
 /** Another body under the same key would have made another id. Sessions of other owners have nothing to do with it. */
@@ -83,21 +85,28 @@ export async function send(asked: Asked): Promise<Given> {
   // Options of a run are checked against the agent of the session.
   const chooses = ['model', 'instructions', 'limits', 'tools'].some((name) => name in options)
   const harness = chooses ? await host.harnessOf(card) : host.harness
+  checkModel(harness, options.model)
   const said = { ...options, by: principal.name, ...idOf(asked) }
-  return { json: (await harness.session(card.session).send(input, said)) satisfies WireReceipt }
+  return { json: (await harness.session(card.session, { stored: true }).send(input, said)) satisfies WireReceipt }
 }
 
 export async function commands(asked: Asked): Promise<Given> {
   const { session } = await cardOf(asked)
   const { commands: said } = asked.body as CommandsBody
-  return { json: await asked.host.harness.session(session).steer(said, { ...idOf(asked), by: asked.principal.name }) }
+  return {
+    json: await asked.host.harness
+      .session(session, { stored: true })
+      .steer(said, { ...idOf(asked), by: asked.principal.name }),
+  }
 }
 
 export async function interrupt(asked: Asked): Promise<Given> {
   const { session } = await cardOf(asked)
   const { mode = 'stop' } = asked.body as InterruptBody
   const said = { ...idOf(asked), by: asked.principal.name }
-  return { json: (await asked.host.harness.session(session).interrupt(mode, said)) satisfies WireReceipt }
+  return {
+    json: (await asked.host.harness.session(session, { stored: true }).interrupt(mode, said)) satisfies WireReceipt,
+  }
 }
 
 /** What was said under this key before is not said again. */
@@ -121,8 +130,8 @@ export async function fork(asked: Asked): Promise<Given> {
   checkLabels(labels)
   if (options.id !== undefined && key)
     throw new Refused(400, 'invalid_input', 'Give an id or an Idempotency-Key, which becomes the id.')
+  checkModel(harness, options.model)
   if (options.folder !== undefined) await host.begin({ folder: options.folder, by: principal })
-  if (options.id !== undefined) checkName(options.id)
   // A fork belongs to the principal who makes it, not to the owner of the session. A session without an owner may have no label left for one.
   const inherited = { ...card.labels, ...labels }
   const hasOwner = OWNER in inherited || Object.keys(inherited).length < LABELS_MAX
@@ -131,14 +140,14 @@ export async function fork(asked: Asked): Promise<Given> {
   if (made !== null) return opened(harness.session(made), null)
   const own = key ? { id: sessionIdsOf(key).id } : {}
   const named = { metadata: { ...metadata, ...owner }, labels: { ...labels, ...owner } }
-  return opened(await harness.session(card.session).fork({ ...options, ...named, ...own }), null)
+  return opened(await harness.session(card.session, { stored: true }).fork({ ...options, ...named, ...own }), null)
 }
 
 export async function undo(asked: Asked): Promise<Given> {
   const card = await cardOf(asked)
   const { run } = asked.body as UndoBody
   const harness = await asked.host.harnessOf(card)
-  const undone = await harness.session(card.session).undo(run)
+  const undone = await harness.session(card.session, { stored: true }).undo(run)
   return { json: { undone: undone as unknown as UndoneAnswer['undone'] } satisfies UndoneAnswer }
 }
 
@@ -147,7 +156,7 @@ export async function close(asked: Asked): Promise<Given> {
   const card = await cardOf(asked)
   const harness = await asked.host.harnessOf(card)
   try {
-    await harness.session(card.session).close({ by: asked.principal.name })
+    await harness.session(card.session, { stored: true }).close({ by: asked.principal.name })
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'session_closed') throw error
   }

@@ -25,14 +25,14 @@ async function raise(asked: Asked, session: string, { allow, usd, why, sessionId
   const to = sessionId === undefined ? {} : { sessionId }
   const harness = await asked.host.harnessOf(await cardOf(asked))
   const by = asked.principal.name
-  const receipt = await harness.session(session).decide({ callId: BUDGET, allow, by, ...said, ...to })
+  const receipt = await harness.session(session, { stored: true }).decide({ callId: BUDGET, allow, by, ...said, ...to })
   return { json: receipt satisfies WireReceipt }
 }
 
 async function decided(asked: Asked, session: string, body: DecisionBody): Promise<WireReceipt> {
   const { host, principal } = asked
   const { callId, allow, digest, why, sessionId = session } = body
-  const handle = host.harness.session(session)
+  const handle = host.harness.session(session, { stored: true })
   try {
     const { pending } = await handle.state()
     const call = pending.find((one) => one.callId === callId && one.sessionId === sessionId)
@@ -82,6 +82,8 @@ export async function answer(asked: Asked): Promise<Given> {
   const { session } = await cardOf(asked)
   const { callId, content, ok = true, sessionId = session } = asked.body as AnswerBody
   const by = asked.principal.name
-  const receipt = await asked.host.harness.session(session).answer({ callId, content, ok, sessionId, by })
+  const receipt = await asked.host.harness
+    .session(session, { stored: true })
+    .answer({ callId, content, ok, sessionId, by })
   return { json: receipt satisfies WireReceipt }
 }

@@ -24,7 +24,9 @@ function download(response: ServerResponse, bytes: Uint8Array | string, name: st
 export async function blob(asked: Asked): Promise<Given> {
   const { session } = await cardOf(asked)
   const { hash = '' } = asked.params
-  const found = /^[0-9a-f]{64}$/.test(hash) ? await asked.host.harness.session(session).blob({ hash }) : null
+  const found = /^[0-9a-f]{64}$/.test(hash)
+    ? await asked.host.harness.session(session, { stored: true }).blob({ hash })
+    : null
   if (!found) throw new Refused(404, 'not_found', 'This session has no such file.')
   if (/^[\w.+-]+\/[\w.+-]+$/.test(found.media)) asked.response.setHeader('x-media-type', found.media)
   return download(asked.response, found.data, hash, 'application/octet-stream')

@@ -89,7 +89,7 @@ function p99Of(store: Store, ms: number | null): { readonly appendP99Ms?: number
 export async function session(asked: Asked): Promise<Given> {
   const { host } = asked
   const found = await cardOf(asked)
-  const handle = host.harness.session(found.session)
+  const handle = host.harness.session(found.session, { stored: true })
   const about = { head: found.seq, now: host.store.now(), store: host.storeId }
   const card = await costed(asked, found)
   try {

@@ -141,7 +141,7 @@ export async function state(asked: Asked): Promise<Given> {
   const { session: id, seq: head } = await cardOf(asked)
   const { at = head } = asked.query as { readonly at?: number }
   if (at > head) throw new Refused(409, 'cursor_stale', `The log ends at ${head}. There is no event ${at} yet.`)
-  const { seq, session } = await asked.host.harness.session(id).stateAt(at)
+  const { seq, session } = await asked.host.harness.session(id, { stored: true }).stateAt(at)
   return { json: { seq, head, session } satisfies StateAnswer }
 }
 
@@ -149,14 +149,14 @@ export async function state(asked: Asked): Promise<Given> {
 export async function result(asked: Asked): Promise<Given> {
   const { session } = await cardOf(asked)
   const { wait = 0 } = asked.query as { readonly wait?: number }
-  const found = await asked.host.harness.session(session).result({ waitMs: wait * 1_000 })
+  const found = await asked.host.harness.session(session, { stored: true }).result({ waitMs: wait * 1_000 })
   return { json: { open: found === null, result: found as WireResult | null } satisfies ResultAnswer }
 }
 
 export async function messages(asked: Asked): Promise<Given> {
   const { session, seq } = await cardOf(asked)
   await checkLength(asked, session, seq)
-  const all = await asked.host.harness.session(session).messages()
+  const all = await asked.host.harness.session(session, { stored: true }).messages()
   return { json: { messages: all, head: seq } satisfies MessagesAnswer }
 }
 

@@ -120,7 +120,9 @@ async function pump(asked: Asked, stream: EventStream, { session, after, deltas,
   const whose = many ? { session } : {}
   const merging = new Merging(asked.host.store, session)
   try {
-    const followed = asked.host.harness.session(session).follow({ after, deltas, signal: stream.signal })
+    const followed = asked.host.harness
+      .session(session, { stored: true })
+      .follow({ after, deltas, signal: stream.signal })
     for await (const item of followed) {
       if (item.type === 'event')
         await stream.send('event', { ...whose, ...item.event }, many ? undefined : item.event.seq)

@@ -41,7 +41,7 @@ export async function reasonOf({ harness, store }: Host, card: Card): Promise<{ 
   if (card.outage) return { reason: card.outage.reason }
   if (card.wakes === 0) return {}
   try {
-    const { session } = await harness.session(card.session).stateAt(card.seq)
+    const { session } = await harness.session(card.session, { stored: true }).stateAt(card.seq)
     const next = session.wakes.find(({ due }) => due === card.due) ?? session.wakes[0]
     const event = next && (await eventAt(store, card.session, next.seq))
     return event?.type === 'wake.scheduled' ? { reason: event.reason } : {}

@@ -3,8 +3,32 @@
 import { hash } from 'node:crypto'
 import type { CallKey } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
+import { shownId } from '../../view/clean.ts'
+import { isChildId, rootIdOf } from '../../view/ids.ts'
 
 const ID_LENGTH_MAX = 512
+
+/**
+ * What callers may name a session. It stands in tables, addresses, names of files and commands to paste, so it has no character that
+ * means something to one of these. A leading dash is allowed, as many random ids have one: `shellCommand` keeps it from being a flag.
+ */
+const OUTER = /^[A-Za-z0-9._:~-]{1,128}$/
+/** Steps of a path, and the word by which the command line names the newest session. */
+const RESERVED: ReadonlySet<string> = new Set(['.', '..', 'latest'])
+
+/** For the id of a session that comes from outside. The ids of children are made here, from that of their root. */
+export function checkSessionId(id: unknown): void {
+  const root = typeof id === 'string' ? rootIdOf(id) : ''
+  if (isStoreId(id) && OUTER.test(root) && !RESERVED.has(root)) return
+  const what = typeof id === 'string' && id !== '' ? `The session id "${shownId(id)}"` : 'A session id that is empty'
+  throw new Fault(
+    'invalid_input',
+    `${what} cannot be used: it must be 1 to 128 letters, digits, ".", "_", ":", "~" or "-", and not ".", ".." or "latest". Choose another.`,
+  )
+}
+
+/** Characters that are not drawn, or that turn the direction of the text around them. */
+const UNDRAWN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u
 
 /** Names are stored and compared as UTF-8: what has no UTF-8 form could become another's name. */
 export function isStoreId(id: unknown): id is string {
@@ -35,6 +59,8 @@ export function idInBatch(id: string, index: number): string {
 
 export function checkCallersId(id: string): void {
   checkId('id', id)
+  if (UNDRAWN.test(id))
+    throw new Fault('invalid_input', `The id "${shownId(id)}" has a character that is not drawn. Choose another.`)
   if (id.startsWith(OWN))
     throw new Fault('invalid_input', `An id cannot begin with "${OWN}": the harness's own ids do. Choose another.`)
 }
@@ -44,9 +70,10 @@ export function childId(session: string, call: CallKey, n: number | null = null)
   return `${session}~${call}${n === null ? '' : `.${n}`}`
 }
 
-/** A session that would have the name of another's child would stand in that child's way. */
+/** For a session that is made. One that would have the name of another's child would stand in that child's way. */
 export function checkRootId(id: string): void {
-  if (typeof id === 'string' && /~[1-9]\d*(\.\d+){1,2}$/.test(id))
+  checkSessionId(id)
+  if (isChildId(id))
     throw new Fault(
       'invalid_input',
       `A session cannot be named "${id}": children are named like that. Choose another id.`,

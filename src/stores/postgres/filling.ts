@@ -7,6 +7,8 @@ import { findable } from '../plan/facts.ts'
 import { factsSumOf, hourOf } from './rows.ts'
 import { ROOM } from './schema.ts'
 import type { Sql } from './sql.ts'
+import { shellCommand } from '../../view/shell.ts'
+import { shownId } from '../../view/clean.ts'
 
 /** So much is sent at once. */
 const SENT_BYTES = 1024 * 1024
@@ -125,6 +127,6 @@ export class Filling {
 
 /** Of its title, agent, folder, owner or labels. What is in events is escaped there. */
 function unwritable(id: string): Fault {
-  const text = `Session ${id} cannot be moved: a text of it has a NUL, which no Postgres database holds. Keep the store in a file, or take it out: \`terret delete ${id}\`.`
+  const text = `Session ${shownId(id)} cannot be moved: a text of it has a NUL, which no Postgres database holds. Keep the store in a file, or take it out: \`${shellCommand`terret delete ${id}`}\`.`
   return new Fault('store_unsupported', text)
 }

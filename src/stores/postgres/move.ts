@@ -26,6 +26,8 @@ import { SCHEMA } from './schema.ts'
 import type { Sql, SqlValue } from './sql.ts'
 import { SCHEMA_DEFAULT } from './texts.ts'
 import { MOVED_STATE } from './trouble.ts'
+import { shellCommand } from '../../view/shell.ts'
+import { shownId } from '../../view/clean.ts'
 
 const PAGE = 500
 const PIECE_BYTES = 1024 * 1024
@@ -361,8 +363,8 @@ function unsound(what: string): Fault {
 }
 
 function damagedSession(id: string, what: string): Fault {
-  const next = `\`terret store check\` finds all that is damaged; \`terret delete ${id}\` takes it out.`
-  return new Fault('session_damaged', `Session ${id} cannot be moved: ${what}. ${next}`)
+  const next = `\`terret store check\` finds all that is damaged; \`${shellCommand`terret delete ${id}`}\` takes it out.`
+  return new Fault('session_damaged', `Session ${shownId(id)} cannot be moved: ${what}. ${next}`)
 }
 
 // ---- The mark of a move -----------------------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ import { damageOf, factsIn, headSumOf, insertAll, type StoredRow, writeSession }
 import { SCHEMA, SCHEMA_VERSION, type Statements } from './schema.ts'
 import { findSpans, positionsOf } from './spans.ts'
 import { whenFree } from './writer.ts'
+import { shellCommand } from '../../view/shell.ts'
+import { shownId } from '../../view/clean.ts'
 
 /** Rows are handed over in pieces of at most so many bytes, or of one row. */
 const PIECE_BYTES = 1024 * 1024
@@ -380,8 +382,8 @@ function sessionOf(row: Stored): SessionRow | null {
 }
 
 function damagedSession(id: string, what: string): Fault {
-  const next = `\`terret store check\` finds all that is damaged; \`terret delete ${id}\` takes it out.`
-  return new Fault('session_damaged', `Session ${id} cannot be moved: ${what}. ${next}`)
+  const next = `\`terret store check\` finds all that is damaged; \`${shellCommand`terret delete ${id}`}\` takes it out.`
+  return new Fault('session_damaged', `Session ${shownId(id)} cannot be moved: ${what}. ${next}`)
 }
 
 /** Writes rows into an empty file, inside a transaction. The events of a session lie side by side. */

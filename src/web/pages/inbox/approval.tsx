@@ -8,6 +8,7 @@ import { Button } from '../../parts/button.tsx'
 import { Command } from '../../parts/states.tsx'
 import { type ActProps, useAct } from './act.ts'
 import { Acts } from './acts.tsx'
+import { shellCommand } from '../../../view/shell.ts'
 
 const ANY_ROLE = '*'
 const WHY_CHARS_MAX = 4_096
@@ -22,7 +23,7 @@ export function Approval(props: ActProps) {
     return (
       <footer className="decision">
         <p>This call has no digest, so it cannot be decided in a page. In a terminal:</p>
-        <Command text={`terret approve ${sessionId} ${callId}`} />
+        <Command text={shellCommand`terret approve ${sessionId} ${callId}`} />
       </footer>
     )
   const decide = (allow: boolean): void => {

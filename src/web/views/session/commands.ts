@@ -1,19 +1,16 @@
 // The same as a page shows, for a terminal: what to paste there.
-
-/** Between single quotes, for a shell. */
-function quoted(text: string): string {
-  return /^[\w./:~-]+$/.test(text) && !text.startsWith('~') ? text : `'${text.replaceAll("'", `'\\''`)}'`
-}
+import { shellCommand, shellWord } from '../../../view/shell.ts'
 
 /** One session, or one event of it. */
 export function cliOf(session: string, seq: number | null): string {
-  if (seq === null) return `terret inspect ${quoted(session)} --server ${location.origin}`
-  return `terret history ${quoted(session)} --server ${location.origin} --json | sed -n '${seq}p'`
+  const { origin } = location
+  if (seq === null) return shellCommand`terret inspect ${session} --server ${origin}`
+  return `${shellCommand`terret history ${session} --server ${origin} --json`} | sed -n '${seq}p'`
 }
 
 /** The token is not in it: it would stay in the history of a shell. */
 export function curlOf(session: string, seq: number | null): string {
   const path = `${location.origin}/v1/sessions/${encodeURIComponent(session)}`
   const url = seq === null ? path : `${path}/events?after=${seq - 1}&limit=1`
-  return `curl -H "authorization: Bearer $TERRET_TOKEN" '${url}'`
+  return `curl -H "authorization: Bearer $TERRET_TOKEN" ${shellWord(url)}`
 }
