@@ -48,6 +48,7 @@ const SENTENCES = [
   'B-ATTACK-90: a tool that a run left out runs in no child, however it is started, how deep it is and who goes on with it',
   'B-ATTACK-91: a model sends no conversation to a provider that the configuration does not name',
   'B-ATTACK-92: no member takes the place of another, no tree or chain of wakes grows without end, and no child writes rules or plans of the user',
+  'B-ATTACK-125: what the sessions of one owner taught is told to no other owner, whatever that one is called',
   'B-ATTACK-105: no id makes a session that a shell, a terminal or a path would obey, and none that is there does so where it is shown',
   'B-ATTACK-106: no option of a run counts that stands in a file, however the session goes on',
   'B-ATTACK-80: no setting of a repository runs a program when the harness uses git for worktrees',

@@ -197,6 +197,9 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     learnings: flag('all learnings of this folder'),
     promote: value('LEARNING', 'keep one in MEMORY.md, which every run in this folder is told'),
     forget: value('LEARNING', 'take one out, for good'),
+    share: value('LEARNING', 'show one to the sessions of all owners'),
+    'forget-owner': value('WHO', 'take out, for good, all that the sessions of this owner taught'),
+    owner: value('WHO', 'of the sessions of this owner (default: of those without one)'),
     rebuild: value('ID', 'write the files of this session again, from its log'),
   }),
   delete: entry('ID', [1, 1], 'take a session out for good, with all that is kept of it', {

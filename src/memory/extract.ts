@@ -188,7 +188,8 @@ export class Extractor implements BoundHook {
     const { redactor } = this.#host.services
     const said = await this.#ask(session, agent, place)
     const facts: Learning[] = []
-    for (const fact of said.facts) if (!(await this.#isKnown(agent.name, fact))) facts.push(fact)
+    const owner = (await this.#memory.ownerOf(session)) ?? ''
+    for (const fact of said.facts) if (!(await this.#isKnown(agent.name, owner, fact))) facts.push(fact)
     const clean = { ...said, facts: facts.map((fact) => redacted(redactor, fact)) }
     // Kept before it is written to the log: what was paid for is not asked for again.
     await this.#memory.indexed((index) => index.answered(session, JSON.stringify(clean)))
@@ -198,9 +199,9 @@ export class Extractor implements BoundHook {
   }
 
   /** Whether the agent learned the same words before. What is near enough to be the same is among the first. */
-  async #isKnown(agent: string, fact: Learning): Promise<boolean> {
+  async #isKnown(agent: string, owner: string, fact: Learning): Promise<boolean> {
     const words = wordsOf(`${fact.title} ${fact.detail}`)
-    const near = await this.#memory.indexed((index) => index.find(agent, words, KNOWN_MAX))
+    const near = await this.#memory.indexed((index) => index.find({ agent, owner }, words, KNOWN_MAX))
     return near.some((row) => sameText(row) === sameText(fact))
   }
 
@@ -210,7 +211,7 @@ export class Extractor implements BoundHook {
     const { store, clock } = services
     const upTo = place.seq
     const { text, seqs } = await this.#material(session, place)
-    const query = questionOf(text, await this.#known(agent.name, text))
+    const query = questionOf(text, await this.#known(agent.name, session, text))
     const messages = [{ role: 'user', seq: upTo, parts: [{ type: 'text', text: query }] }] as const
     const request: Request = {
       session,
@@ -262,8 +263,9 @@ export class Extractor implements BoundHook {
   }
 
   /** What the agent knows that is about this, so that it is not noted a second time. */
-  async #known(agent: string, text: string): Promise<readonly string[]> {
-    const options = { limit: KNOWN_MAX, minScore: 0, charsMax: Number.POSITIVE_INFINITY, timeoutMs: RECALL_MS }
+  async #known(agent: string, session: string, text: string): Promise<readonly string[]> {
+    const owner = await this.#memory.ownerOf(session)
+    const options = { owner, limit: KNOWN_MAX, minScore: 0, charsMax: Number.POSITIVE_INFINITY, timeoutMs: RECALL_MS }
     const found = await this.#memory.recall(agent, text, options)
     return found.map(({ title, snippet }) => clipped(`${title}: ${snippet}`, KNOWN_CHARS))
   }

@@ -6,7 +6,7 @@ import type { Hook } from '../riders/hooks/hooks.ts'
 import { alsoWhenWoken, bindable } from '../riders/hooks/bound.ts'
 import { backgroundOf } from './background.ts'
 import { filesHook, Folder, Views } from './files.ts'
-import { callable, type Checks, count, filled, optionsOf, within } from '../options.ts'
+import { callable, type Check, type Checks, count, filled, optionsOf, within } from '../options.ts'
 import { hintIn } from '../models/router.ts'
 import { modelCheck } from '../sessions/agent.ts'
 import type { ExtractHost, Extracting, ExtractOptions } from './extract.ts'
@@ -22,7 +22,7 @@ export function recallHook(memory: Recalling, options: RecallHookOptions = {}): 
 }
 
 /** A memory of a host's own may only recall. */
-type Recalling = Pick<Memory, 'recall'> & Partial<Pick<Memory, 'store' | 'within'>>
+type Recalling = Pick<Memory, 'recall'> & Partial<Pick<Memory, 'store' | 'within' | 'ownerOf'>>
 
 function recallOf(memory: Recalling, options: RecallHookOptions, views: Views | null): Hook {
   const { onError = warn, file, budgetChars = BUDGET_CHARS, ...recall } = options
@@ -31,10 +31,16 @@ function recallOf(memory: Recalling, options: RecallHookOptions, views: Views | 
   return alsoWhenWoken<Hook>({
     type: 'user_prompt_submit',
     run: async ({ session, agent, prompt }) => {
+      const owner = inTime(Promise.resolve(memory.ownerOf?.(session) ?? null))
+      const recalled = async () => memory.recall(agent, prompt, { ...recall, owner: await owner })
+      const keptFor = async () => {
+        const path = typeof file === 'function' ? file(await owner) : file
+        return path === undefined ? '' : inTime(readKept(path))
+      }
       const [learned, view, kept] = await Promise.allSettled([
-        memory.recall(agent, prompt, recall),
+        recalled(),
         views && inTime(views.of(session)),
-        file === undefined ? '' : inTime(readKept(file)),
+        file === undefined ? '' : keptFor(),
       ])
       const [failed] = [learned, view, kept].filter((one) => one.status === 'rejected')
       if (failed) onError(failed.reason)
@@ -50,9 +56,12 @@ function recallOf(memory: Recalling, options: RecallHookOptions, views: Views | 
   })
 }
 
-export type RecallHookOptions = RecallOptions & {
-  /** MEMORY.md, or what it is called: its entries are told too. Without it none are. */
-  readonly file?: string
+export type RecallHookOptions = Omit<RecallOptions, 'owner'> & {
+  /**
+   * MEMORY.md, or what it is called: its entries are told too. Without it none are. One file is told to the sessions of all owners; a
+   * function names a file for each.
+   */
+  readonly file?: string | ((owner: string | null) => string | undefined)
   /** Of all that a run is told, in characters. Default: 8,000. */
   readonly budgetChars?: number
   /** Told why something was not recalled. Default: a warning of the process. */
@@ -79,7 +88,14 @@ async function readKept(file: string): Promise<string> {
   }
 }
 
-const RECALL_HOOK: Checks<RecallHookOptions> = { ...RECALL, onError: callable, file: filled, budgetChars: count() }
+const fileCheck: Check = (value, name, of) => (typeof value === 'function' ? null : filled(value, name, of))
+const { owner: _owner, ...RECALL_OF_RUN } = RECALL
+const RECALL_HOOK: Checks<RecallHookOptions> = {
+  ...RECALL_OF_RUN,
+  onError: callable,
+  file: fileCheck,
+  budgetChars: count(),
+}
 const checkRecall = optionsOf<RecallHookOptions>('recallHook', RECALL_HOOK)
 const extractCheck = within<ExtractOptions>({ model: modelCheck, tokens: count(), calls: count(), runs: count(1) })
 const checkHooks = optionsOf<MemoryHooksOptions>('memoryHooks', {

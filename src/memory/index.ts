@@ -8,6 +8,7 @@ export {
   type Memory,
   type MemoryOptions,
   openMemory,
+  type Ownership,
   type Promotion,
   type RecallOptions,
 } from './memory.ts'

@@ -17,6 +17,10 @@ export type Row = {
   readonly seq: number
   readonly at: number
   readonly promote: 0 | 1
+  /** Who opened the session that taught it; empty if its host did not say. */
+  readonly owner: string
+  /** A person shared it with all owners. */
+  readonly shared: 0 | 1
   /** The events it was extracted from, as seqs of its session with commas between them. Empty: it was said in so many words. */
   readonly source: string
 }
@@ -33,27 +37,29 @@ export type Claiming = {
   readonly isGone: (holder: string) => boolean
 }
 
+/** Whose learnings they are. `owner` is empty where the host did not say who opened the session. */
+export type Teacher = { readonly session: string; readonly agent: string; readonly owner: string }
 export type Taken = { readonly learning: Learning; readonly seq: number; readonly at: number }
 
 /** Marks the file as ours ("Trrl"). */
 const APPLICATION_ID = 0x5472726c
-const SCHEMA_VERSION = 2
+const SCHEMA_VERSION = 3
 /** SQLite's own waiting stops the whole process, so it is short; longer waits go through the clock. */
 const BUSY_MS = 25
 
+const SOURCE = `ALTER TABLE learnings ADD COLUMN source TEXT NOT NULL DEFAULT '';`
 const EXTRACTIONS = `
-  ALTER TABLE learnings ADD COLUMN source TEXT NOT NULL DEFAULT '';
   CREATE TABLE extractions (
     session TEXT PRIMARY KEY, place TEXT NOT NULL, until REAL NOT NULL DEFAULT 0, holder TEXT NOT NULL DEFAULT '', ready TEXT
   ) STRICT, WITHOUT ROWID;
-  PRAGMA user_version = ${SCHEMA_VERSION};
 `
 
-const SCHEMA = `
+/** `owner` is null only in rows of an older file, until the card of their session was read. */
+const LEARNINGS = `
   CREATE TABLE learnings (
-    id INTEGER PRIMARY KEY, agent TEXT NOT NULL, key TEXT NOT NULL, kind TEXT NOT NULL, title TEXT NOT NULL,
+    id INTEGER PRIMARY KEY, agent TEXT NOT NULL, owner TEXT, key TEXT NOT NULL, kind TEXT NOT NULL, title TEXT NOT NULL,
     detail TEXT NOT NULL, promote INTEGER NOT NULL DEFAULT 0, session TEXT NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL,
-    UNIQUE (agent, key)
+    source TEXT NOT NULL DEFAULT '', shared INTEGER NOT NULL DEFAULT 0, UNIQUE (agent, owner, key)
   ) STRICT;
   CREATE VIRTUAL TABLE words USING fts5(
     title, detail, content = 'learnings', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2'
@@ -65,37 +71,61 @@ const SCHEMA = `
     INSERT INTO words (words, rowid, title, detail) VALUES ('delete', old.id, old.title, old.detail);
     INSERT INTO words (rowid, title, detail) VALUES (new.id, new.title, new.detail);
   END;
+`
+
+const SCHEMA = `
+  ${LEARNINGS}
   CREATE TABLE cursors (session TEXT PRIMARY KEY, seq INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   PRAGMA application_id = ${APPLICATION_ID};
   ${EXTRACTIONS}
+  PRAGMA user_version = ${SCHEMA_VERSION};
 `
 
-const ROW = 'kind, learnings.title, learnings.detail, session, seq, at, promote, source'
+/** An older file keeps what it holds: its learnings get their owners, the words are indexed anew, and the logs are read again. */
+const OWNED = `
+  DROP TRIGGER IF EXISTS words_add; DROP TRIGGER IF EXISTS words_change; DROP TABLE words;
+  ALTER TABLE learnings RENAME TO unowned;
+  ${LEARNINGS}
+  INSERT INTO learnings (id, agent, key, kind, title, detail, promote, session, seq, at, source)
+    SELECT id, agent, key, kind, title, detail, promote, session, seq, at, source FROM unowned;
+  DROP TABLE unowned;
+  DELETE FROM cursors;
+  PRAGMA user_version = ${SCHEMA_VERSION};
+`
+
+const ROW = 'kind, learnings.title, learnings.detail, session, seq, at, promote, owner, shared, source'
+/** What a session of this owner may read: what sessions of the same owner taught, and what a person shared. */
+const READABLE = '(learnings.owner = ? OR learnings.shared = 1)'
 /** As one text: the errors of a driver's `all` do not say whether the file is damaged or busy, and those of its `get` do. */
 const ROWS = `SELECT json_group_array(json_object('kind', kind, 'title', title, 'detail', detail, 'session', session,
-  'seq', seq, 'at', at, 'promote', promote, 'source', source)) AS rows FROM (`
+  'seq', seq, 'at', at, 'promote', promote,
+  'owner', owner, 'shared', shared, 'source', source)) AS rows FROM (`
 /** A word that so many learnings have says little about any of them. Ranking reads all that have a word. */
 const ROWS_MAX = 2_000
 const RANKED_MAX = 10_000
 const SQL = {
   // Of those with one key the earliest stands, whatever the order they are taken in.
-  keep: `INSERT INTO learnings (agent, key, kind, title, detail, session, seq, at, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (agent, key) DO UPDATE SET kind = excluded.kind, title = excluded.title, detail = excluded.detail,
+  keep: `INSERT INTO learnings (agent, owner, key, kind, title, detail, session, seq, at, source, shared)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (agent, owner, key) DO UPDATE SET kind = excluded.kind, title = excluded.title, detail = excluded.detail,
     session = excluded.session, seq = excluded.seq, at = excluded.at, source = excluded.source
     WHERE (excluded.at, excluded.session, excluded.seq) < (learnings.at, learnings.session, learnings.seq)`,
-  ask: 'UPDATE learnings SET promote = 1 WHERE agent = ? AND key = ? AND promote = 0',
+  ask: 'UPDATE learnings SET promote = 1 WHERE agent = ? AND owner = ? AND key = ? AND promote = 0',
   move: `INSERT INTO cursors (session, seq) VALUES (?, ?)
     ON CONFLICT (session) DO UPDATE SET seq = max(seq, excluded.seq)`,
   cursor: 'SELECT seq FROM cursors WHERE session = ?',
   cursors: `SELECT json_group_array(json_array(session, seq)) AS rows FROM cursors`,
-  list: `${ROWS} SELECT ${ROW} FROM learnings WHERE agent = ? ORDER BY at, session, seq)`,
-  one: 'SELECT id, key, title, detail FROM learnings WHERE agent = ? AND session = ? AND seq = ?',
+  list: `${ROWS} SELECT ${ROW} FROM learnings WHERE agent = ? AND owner = ? ORDER BY at, session, seq)`,
+  owned: `SELECT json_group_array(json_array(agent, session, seq)) AS rows FROM learnings WHERE owner = ?`,
+  unowned: 'SELECT json_group_array(DISTINCT session) AS rows FROM learnings WHERE owner IS NULL',
+  own: 'UPDATE OR IGNORE learnings SET owner = ? WHERE owner IS NULL AND session = ?',
+  share: 'UPDATE learnings SET shared = 1 WHERE id = ?',
+  one: 'SELECT id, key, title, detail, owner FROM learnings WHERE agent = ? AND session = ? AND seq = ?',
   unword: `INSERT INTO words (words, rowid, title, detail) VALUES ('delete', ?, ?, ?)`,
   drop: 'DELETE FROM learnings WHERE id = ?',
   find: `${ROWS} SELECT ${ROW} FROM words JOIN learnings ON learnings.id = words.rowid
-    WHERE words MATCH ? AND learnings.agent = ? ORDER BY bm25(words, 4.0, 1.0), at DESC, session, seq LIMIT ?)`,
+    WHERE words MATCH ? AND learnings.agent = ? AND ${READABLE} ORDER BY bm25(words, 4.0, 1.0), at DESC, session, seq LIMIT ?)`,
   newest: `${ROWS} SELECT ${ROW} FROM (SELECT rowid AS near FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ${ROWS_MAX})
-    JOIN learnings ON learnings.id = near WHERE learnings.agent = ? ORDER BY at DESC, session, seq LIMIT ?)`,
+    JOIN learnings ON learnings.id = near WHERE learnings.agent = ? AND ${READABLE} ORDER BY at DESC, session, seq LIMIT ?)`,
   having: `SELECT count(*) AS found FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ${ROWS_MAX})`,
   place: 'SELECT place, ready FROM extractions WHERE session = ?',
   put: `INSERT INTO extractions (session, place) VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET place = excluded.place`,
@@ -120,15 +150,18 @@ export class Learnings {
   }
 
   /** What a session taught its agent, and how far its log was read, in one transaction. */
-  take(session: string, agent: string, taken: readonly Taken[], seq: number): void {
+  take({ session, agent, owner }: Teacher, taken: readonly Taken[], seq: number): void {
     this.atOnce(() => {
-      const forgotten = taken.length > 0 ? this.#forgotten() : new Set()
+      const none: ReadonlySet<string> = new Set()
+      const [forgotten, shared] = taken.length > 0 ? [this.#marks(FORGOTTEN), this.#marks(SHARED)] : [none, none]
       for (const { learning, seq: at, at: time } of taken) {
         const { kind, title, detail, promote } = learning
         const key = keyOf(learning)
-        if (forgotten.has(markOf(agent, key))) continue
-        this.#sql.keep.run(agent, key, kind, title, detail, session, at, time, (learning.from ?? []).join(','))
-        if (promote) this.#sql.ask.run(agent, key)
+        if (forgotten.has(markOf(agent, owner, key))) continue
+        const isShared = shared.has(markOf(agent, owner, key)) ? 1 : 0
+        const source = (learning.from ?? []).join(',')
+        this.#sql.keep.run(agent, owner, key, kind, title, detail, session, at, time, source, isShared)
+        if (promote) this.#sql.ask.run(agent, owner, key)
       }
       this.#sql.move.run(session, seq)
     })
@@ -154,23 +187,50 @@ export class Learnings {
   forget(agent: string, session: string, seq: number): boolean {
     const row = this.#sql.one.get(agent, session, seq) as Known | undefined
     if (!row) return false
-    const file = `${this.#file}${FORGOTTEN}`
-    try {
-      appendFileSync(file, `${markOf(agent, row.key)}\n`, { mode: 0o600, flush: true })
-    } catch (error) {
-      throw new Fault('io_error', `${file} cannot be written: check its directory.`, String(error))
-    }
+    this.#mark(FORGOTTEN, markOf(agent, row.owner ?? '', row.key))
     this.#sql.unword.run(row.id, row.title, row.detail)
     this.#sql.drop.run(row.id)
     return true
   }
 
-  #forgotten(): ReadonlySet<string> {
+  /** Shows one to all owners, also when the file is made again. To be called `atOnce`. False if there is no such learning. */
+  share(agent: string, session: string, seq: number): boolean {
+    const row = this.#sql.one.get(agent, session, seq) as Known | undefined
+    if (!row) return false
+    this.#mark(SHARED, markOf(agent, row.owner ?? '', row.key))
+    this.#sql.share.run(row.id)
+    return true
+  }
+
+  /** Where all learnings of an owner stand, of every agent. */
+  owned(owner: string): readonly (readonly [agent: string, session: string, seq: number])[] {
+    return rowsOf(this.#sql.owned.get(owner))
+  }
+
+  /** Sessions of an older file whose learnings have no owner yet. */
+  unowned(): readonly string[] {
+    return rowsOf(this.#sql.unowned.get())
+  }
+
+  own(session: string, owner: string): void {
+    this.#sql.own.run(owner, session)
+  }
+
+  #mark(end: string, mark: string): void {
+    const file = `${this.#file}${end}`
     try {
-      return new Set(readFileSync(`${this.#file}${FORGOTTEN}`, 'utf8').split('\n'))
+      appendFileSync(file, `${mark}\n`, { mode: 0o600, flush: true })
+    } catch (error) {
+      throw new Fault('io_error', `${file} cannot be written: check its directory.`, String(error))
+    }
+  }
+
+  #marks(end: string): ReadonlySet<string> {
+    try {
+      return new Set(readFileSync(`${this.#file}${end}`, 'utf8').split('\n'))
     } catch (error) {
       if ((error as { readonly code?: unknown }).code === 'ENOENT') return new Set()
-      throw new Fault('io_error', `${this.#file}${FORGOTTEN} cannot be read: check its permissions.`, String(error))
+      throw new Fault('io_error', `${this.#file}${end} cannot be read: check its permissions.`, String(error))
     }
   }
 
@@ -182,15 +242,15 @@ export class Learnings {
     return new Map(rowsOf<readonly [string, number]>(this.#sql.cursors.get()))
   }
 
-  list(agent: string): readonly Row[] {
-    return rowsOf(this.#sql.list.get(agent))
+  list(agent: string, owner: string): readonly Row[] {
+    return rowsOf(this.#sql.list.get(agent, owner))
   }
 
   /**
    * Those that have any of the words, nearest first. The rarest words decide, as many as can be ranked in a moment. Where every word is
    * in too many learnings, the newest of these.
    */
-  find(agent: string, words: readonly string[], limit: number): readonly Row[] {
+  find({ agent, owner }: Omit<Teacher, 'session'>, words: readonly string[], limit: number): readonly Row[] {
     const counted = words.slice(0, WORDS_MAX).map((word) => {
       const { found } = this.#sql.having.get(matchOf([word])) as { readonly found: number }
       return { word, found }
@@ -203,7 +263,7 @@ export class Learnings {
     })
     if (known.length === 0) return []
     const [statement, asked] = rare.length > 0 ? [this.#sql.find, rare] : [this.#sql.newest, known]
-    return rowsOf(statement.get(matchOf(asked.map(({ word }) => word)), agent, limit))
+    return rowsOf(statement.get(matchOf(asked.map(({ word }) => word)), agent, owner, limit))
   }
 
   extraction(session: string): ExtractionRow | null {
@@ -248,13 +308,21 @@ export class Learnings {
   }
 }
 
-type Known = { readonly id: number; readonly key: string; readonly title: string; readonly detail: string }
+type Known = {
+  readonly id: number
+  readonly key: string
+  readonly title: string
+  readonly detail: string
+  readonly owner: string | null
+}
 
-/** Beside the file, as what people forgot must not come back with a file that is made again. */
+/** Beside the file, as what people forgot or shared must stay so when the file is made again. */
 const FORGOTTEN = '.forgotten'
+const SHARED = '.shared'
 
-function markOf(agent: string, key: string): string {
-  return hash('sha256', `${agent}\0${key}`)
+/** As before there were owners, where there is none. */
+function markOf(agent: string, owner: string, key: string): string {
+  return hash('sha256', owner === '' ? `${agent}\0${key}` : `${agent}\0${owner}\0${key}`)
 }
 
 function rowsOf<T>(found: unknown): readonly T[] {
@@ -290,7 +358,8 @@ function createSchema(db: Database): void {
     // Another process may have made it meanwhile.
     const version = ask(db, 'PRAGMA user_version')
     if (version === 0) db.exec(SCHEMA)
-    else if (version !== SCHEMA_VERSION) db.exec(EXTRACTIONS)
+    if (version === 1) db.exec(SOURCE + EXTRACTIONS)
+    if (version === 1 || version === 2) db.exec(OWNED)
     db.exec('COMMIT')
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK')

@@ -1,5 +1,5 @@
-// What an agent learned, shared by all its sessions: taken from their logs, searched, recalled with citations, promoted. The
-// logs are the truth; the file is made again from them when it is gone or damaged. What a session is doing is not here.
+// What an agent learned, for the later sessions of the same owner: taken from their logs, searched, recalled with citations,
+// promoted. The logs are the truth; the file is made again from them when it is gone or damaged. What a session is doing is not here.
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import type { Frozen } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
@@ -27,6 +27,7 @@ import {
 } from '../options.ts'
 import { type Citation, citationsOf, type CiteOptions } from './cite.ts'
 import { wordsOf } from './relevance.ts'
+import { clean } from '../view/clean.ts'
 import { eventId, clipped } from '../view/text.ts'
 
 export type MemoryOptions = {
@@ -60,29 +61,45 @@ export type Learned = Frozen<{
   detail: string
   at: number
   promote: boolean
+  /** Who opened the session that taught it. Null: its host did not say. */
+  owner: string | null
+  /** A person shared it with all owners. */
+  shared: boolean
   from: readonly string[]
 }>
 
-export type RecallOptions = CiteOptions & {
-  /** How long to look, in milliseconds. Default: 500. */
-  readonly timeoutMs?: number
-}
+/** Whose learnings. Default: those of sessions without an owner. What one owner taught is never shown to another, unless it was shared. */
+export type Ownership = { readonly owner?: string | null }
+
+export type RecallOptions = CiteOptions &
+  Ownership & {
+    /** How long to look, in milliseconds. Default: 500. */
+    readonly timeoutMs?: number
+  }
 
 const score: Check = (value) =>
   typeof value === 'number' && value >= 0 && value <= 1 ? null : 'must be a number from 0 to 1'
 /** As much as there is may also be said. */
 const chars: Check = (value, name, of) => (value === Number.POSITIVE_INFINITY ? null : count()(value, name, of))
-export const RECALL: Checks<RecallOptions> = { limit: count(), minScore: score, charsMax: chars, timeoutMs: wait }
+const ownerCheck: Check = (value, name, of) => (value === null ? null : filled(value, name, of))
+const checkOwnership = optionsOf<Ownership>('list', { owner: ownerCheck })
+export const RECALL: Checks<RecallOptions> = {
+  owner: ownerCheck,
+  limit: count(),
+  minScore: score,
+  charsMax: chars,
+  timeoutMs: wait,
+}
 const checkRecall = optionsOf<RecallOptions>('recall', RECALL)
 
-export type Promotion = {
+export type Promotion = Ownership & {
   /** The file to add them to, such as MEMORY.md in the agent's folder. What stands there is left as it is. */
   readonly file: string
   /** Which ones. Default: those that ask for it. */
   readonly ids?: readonly string[]
 }
 
-const checkPromotion = optionsOf<Promotion>('promote', { file: needed(filled), ids: listOf(text) })
+const checkPromotion = optionsOf<Promotion>('promote', { file: needed(filled), ids: listOf(text), owner: ownerCheck })
 
 const PAGE = 1_000
 const CARDS = 500
@@ -116,22 +133,54 @@ export class Memory {
     this.#report = report
   }
 
-  /** What this agent learned that is about the query, nearest first. Rejects when it fails, or takes longer than it may. */
+  /** What this agent learned for this owner that is about the query, nearest first. Rejects when it fails, or takes longer than it may. */
   async recall(agent: string, query: string, options: RecallOptions = {}): Promise<readonly Citation[]> {
     checkRecall(options)
-    const { timeoutMs = RECALL_MS, ...cite } = options
+    const { timeoutMs = RECALL_MS, owner, ...cite } = options
     const words = wordsOf(query)
     if (words.length === 0) return []
     const found = await this.within(
       timeoutMs,
-      this.#use((learnings) => learnings.find(agent, words, CANDIDATES)),
+      this.#use((learnings) => learnings.find({ agent, owner: owner ?? '' }, words, CANDIDATES)),
     )
     return citationsOf(words, found, cite)
   }
 
-  /** All that this agent learned, in the order it did. */
-  async list(agent: string): Promise<readonly Learned[]> {
-    return (await this.#use((learnings) => learnings.list(agent))).map(learnedOf)
+  /** All that this agent learned for this owner, in the order it did. */
+  async list(agent: string, options: Ownership = {}): Promise<readonly Learned[]> {
+    checkOwnership(options)
+    return (await this.#use((learnings) => learnings.list(agent, options.owner ?? ''))).map(learnedOf)
+  }
+
+  /** Who opened a session, or the one it is a child of. Null: its host did not say. */
+  async ownerOf(session: string): Promise<string | null> {
+    const card = await this.store.card(session)
+    const top = card === null || card.root === session ? card : await this.store.card(card.root)
+    return top?.owner ?? null
+  }
+
+  /** Shows one to the sessions of all owners of this agent. Only a person should decide that. */
+  share(agent: string, id: string, options: Ownership = {}): Promise<Learned> {
+    checkOwnership(options)
+    return this.#use((learnings) =>
+      learnings.atOnce(() => {
+        const one = findLearning(learnings, agent, id, options)
+        learnings.share(agent, one.session, one.seq)
+        return { ...learnedOf(one), shared: true }
+      }),
+    )
+  }
+
+  /** Takes out for good all that sessions of this owner taught any agent. Returns how many learnings that were. */
+  forgetOwner(owner: string): Promise<number> {
+    checkOwnership({ owner })
+    return this.#use((learnings) =>
+      learnings.atOnce(() => {
+        const all = learnings.owned(owner)
+        for (const [agent, session, seq] of all) learnings.forget(agent, session, seq)
+        return all.length
+      }),
+    )
   }
 
   /** Takes in what a session has taught since it was last looked at. */
@@ -142,10 +191,10 @@ export class Memory {
   /** Adds learnings to a file for people and agents to read. What is there already is not added again. Returns what was added. */
   async promote(agent: string, promotion: Promotion): Promise<readonly Learned[]> {
     checkPromotion(promotion)
-    const { file, ids } = promotion
+    const { file, ids, owner } = promotion
     return this.#use((learnings) =>
       learnings.atOnce(() => {
-        const all = learnings.list(agent).map(learnedOf)
+        const all = learnings.list(agent, owner ?? '').map(learnedOf)
         const unknown = ids?.find((id) => !all.some((one) => one.id === id))
         if (unknown !== undefined)
           throw new Fault('invalid_input', `Agent "${agent}" has no learning ${unknown}. List them to see their ids.`)
@@ -161,12 +210,15 @@ export class Memory {
    * Takes one out for good: it is not recalled, and not learned again. Its line in `file`, if it was promoted, goes with it. The
    * log that holds it stays as it is.
    */
-  forget(agent: string, id: string, { file }: { readonly file?: string } = {}): Promise<Learned> {
+  forget(
+    agent: string,
+    id: string,
+    { file, ...options }: Ownership & { readonly file?: string } = {},
+  ): Promise<Learned> {
     return this.#use((learnings) =>
       learnings.atOnce(() => {
-        const one = learnings.list(agent).find(({ session, seq }) => eventId(session, seq) === id)
-        if (!one || !learnings.forget(agent, one.session, one.seq))
-          throw new Fault('invalid_input', `Agent "${agent}" has no learning ${id}. List them to see their ids.`)
+        const one = findLearning(learnings, agent, id, options)
+        learnings.forget(agent, one.session, one.seq)
         const learned = learnedOf(one)
         if (file !== undefined) takeFrom(file, learned)
         return learned
@@ -254,6 +306,10 @@ export class Memory {
 
   /** Every log that grew since it was last looked at. With an empty file that is all of them. */
   async #catchUp(learnings: Learnings): Promise<void> {
+    for (const session of await whenFree(this.#clock, () => learnings.unowned())) {
+      const owner = (await this.ownerOf(session)) ?? ''
+      await whenFree(this.#clock, () => learnings.own(session, owner))
+    }
     const known = await whenFree(this.#clock, () => learnings.cursors())
     const grown = ({ session, seq }: Card): boolean => seq > (known.get(session) ?? 0)
     for await (const session of this.#sessions ? this.#newest(await this.#sessions(), grown) : this.#all(grown)) {
@@ -292,6 +348,7 @@ export class Memory {
   async #take(session: string, use: <T>(act: (learnings: Learnings) => T) => Promise<T>): Promise<void> {
     const agent = (await this.store.card(session))?.agent
     if (agent === undefined) throw new Fault('session_missing', `There is no session ${session}.`)
+    const owner = (await this.ownerOf(session)) ?? ''
     const taken: Taken[] = []
     const from = await use((learnings) => learnings.cursor(session))
     for (let after = from; ; ) {
@@ -303,7 +360,7 @@ export class Memory {
       }
       after = events.at(-1)?.seq ?? after
       if (!broken && events.length === PAGE) continue
-      if (after > from) await use((learnings) => learnings.take(session, agent, taken, after))
+      if (after > from) await use((learnings) => learnings.take({ session, agent, owner }, taken, after))
       if (broken) throw damaged(session, broken)
       return
     }
@@ -338,9 +395,17 @@ function learningIn(event: Event): readonly Taken[] {
   return [{ learning: { ...learning, title, detail }, seq: event.seq, at: event.at }]
 }
 
-function learnedOf({ kind, title, detail, session, seq, at, promote, source }: Row): Learned {
+function findLearning(learnings: Learnings, agent: string, id: string, { owner }: Ownership): Row {
+  const one = learnings.list(agent, owner ?? '').find(({ session, seq }) => eventId(session, seq) === id)
+  if (one) return one
+  const whose = owner === undefined || owner === null ? '' : ` of ${clean(owner)}`
+  throw new Fault('invalid_input', `Agent "${agent}" has no learning ${clean(id)}${whose}. List them to see their ids.`)
+}
+
+function learnedOf({ kind, title, detail, session, seq, at, promote, owner, shared, source }: Row): Learned {
   const from = source === '' ? [] : source.split(',').map((each) => eventId(session, Number(each)))
-  return { id: eventId(session, seq), kind, title, detail, at, promote: promote === 1, from }
+  const whose = { owner: owner === '' ? null : owner, shared: shared === 1 }
+  return { id: eventId(session, seq), kind, title, detail, at, promote: promote === 1, ...whose, from }
 }
 
 /** The caller is alone with the file. */
@@ -385,7 +450,7 @@ function read(file: string): string {
 }
 
 function lineOf({ kind, title, detail }: Learned): string {
-  return `- **${title}** (${kind}): ${detail}`.replace(/\s+/g, ' ')
+  return clean(`- **${title}** (${kind}): ${detail}`.replace(/\s+/g, ' '))
 }
 
 const MARK = /<!-- \S+ -->$/

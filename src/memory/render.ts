@@ -3,6 +3,7 @@
 import type { Event } from '../kernel/event.ts'
 import type { Learning } from '../tools/core/directive.ts'
 import { type PendingWake, View } from './view.ts'
+import { clean, safeJson } from '../view/clean.ts'
 import { eventId, clipped } from '../view/text.ts'
 
 export type RuntimeFile = 'checkpoint.json' | 'session-state.md' | 'working-buffer.md'
@@ -58,7 +59,7 @@ function checkpoint(view: View): string {
     lastAgentSetup: run ? { instructions: run.instructions, toolset: run.toolset, code: run.code ?? null } : null,
     counts: { events: state.seq, ...counts, costMicroUsd: state.cost },
   }
-  return `${JSON.stringify(body, null, 2)}\n`
+  return `${safeJson(body, 2)}\n`
 }
 
 function sessionState(view: View): string {
@@ -123,7 +124,8 @@ function endOf({ state: { last } }: View): string {
 }
 
 function document(title: string, blocks: readonly string[]): string {
-  return `${[`# ${title}`, ...blocks].join('\n\n')}\n`
+  // Nothing in it moves a cursor, hides or reverses text, whatever was said.
+  return clean(`${[`# ${title}`, ...blocks].join('\n\n')}\n`)
 }
 
 function section(title: string, body: string): string {

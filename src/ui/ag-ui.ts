@@ -47,7 +47,7 @@ export function agUiHandler(sessions: Sessions, options: UiOptions): Handler {
       if (last?.['role'] === 'tool') return goOn(known, { runId }, cursor, { messages })
       if (cursor !== null) return connect(known.session, { runId }, cursor)
       if (last?.['role'] !== 'user') {
-        await opened(place, request, known.session)
+        await opened(place, request, known)
         return connect(known.session, { runId }, null)
       }
       const stream = await sent(place, request, known, { input: inputOf(last), id: last['id'] })

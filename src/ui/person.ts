@@ -68,23 +68,28 @@ export async function sent(
   { input, id }: { readonly input: Input; readonly id: unknown },
 ): Promise<RunStream> {
   const own = typeof id === 'string' && id !== '' ? { id } : {}
-  await opened(place, request, session, () => messageOf(input, own, UNNAMED))
+  await opened(place, request, { session, name }, () => messageOf(input, own, UNNAMED))
   return session.stream(input, { ...own, by: name, deltas: true, detach: true })
 }
 
 /** For a message that is only looked at. */
 const UNNAMED = { id: () => 'unnamed' }
 
-/** The session, made if there is none and `check` does not throw. Of two pages that open it at once one makes it. */
+/**
+ * The session, made if there is none and `check` does not throw. Of two pages that open it at once one makes it. It belongs to the person
+ * of the request, unless the host names another owner: what it teaches an agent is for sessions of the same owner.
+ */
 export async function opened(
   { sessions, options }: Place,
   request: Request,
-  session: Session,
+  { session, name }: Pick<Known, 'session' | 'name'>,
   check: () => void = () => {},
 ): Promise<void> {
   if (await isThere(session)) return
   check()
-  await sessions.open({ ...(await options.open?.(request, session.id)), id: session.id, reuse: true })
+  const given = (await options.open?.(request, session.id)) ?? {}
+  const metadata = { owner: name, ...given.metadata }
+  await sessions.open({ ...given, metadata, id: session.id, reuse: true })
 }
 
 export type Decided = { readonly id: unknown; readonly allow: unknown; readonly why: unknown }

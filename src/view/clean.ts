@@ -106,9 +106,9 @@ export function joined(text: string, mark: string): string {
   return lines.filter((line) => line !== '').join(mark)
 }
 
-/** JSON on one line that is safe to print: the same value, with every character that is not safe escaped. */
-export function safeJson(value: unknown): string {
-  const text = JSON.stringify(value) ?? 'null'
+/** JSON that is safe to print: the same value, with every character that is not safe escaped. On one line, unless it is indented. */
+export function safeJson(value: unknown, indent?: number): string {
+  const text = JSON.stringify(value, null, indent) ?? 'null'
   return text.replace(UNSAFE, escaped).replace(BLANK, escaped)
 }
 

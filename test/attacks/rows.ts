@@ -20,6 +20,7 @@ import { collisions, measureless, programs, rugPulls, silentChanges } from './mc
 import { egress, hostSockets, labels } from './network.ts'
 import { archives, oddFiles } from './odd-files.ts'
 import { patterns } from './patterns.ts'
+import { owners } from './owners.ts'
 import { climbing, linked, newborn } from './paths.ts'
 import { pollution } from './pollution.ts'
 import { foreignModels, narrowedRuns } from './powers.ts'
@@ -72,6 +73,7 @@ export const ROWS: readonly Row[] = [
   hostSockets,
   plantedFiles,
   profiles,
+  owners,
   ids,
   importedOptions,
   narrowedRuns,

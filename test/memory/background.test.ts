@@ -88,7 +88,18 @@ describe('what a run is told from memory', () => {
 
   it('B-MEMORY-50: of several learnings with one title the last one holds', () => {
     const row = (seq: number, detail: string): Row => {
-      return { kind: 'lesson', title: 'Staging host', detail, session: 's', seq, at: seq, promote: 0, source: '' }
+      return {
+        kind: 'lesson',
+        title: 'Staging host',
+        detail,
+        session: 's',
+        seq,
+        at: seq,
+        promote: 0,
+        owner: '',
+        shared: 0,
+        source: '',
+      }
     }
     const rows = [row(2, 'It is at 10.0.0.8.'), row(1, 'It is at 10.0.0.7.')]
     expect(citationsOf(wordsOf('staging host'), rows)).toMatchObject([{ id: 's:2' }])
@@ -134,7 +145,7 @@ describe('what a run is told from memory', () => {
       seq: n + 1,
       at: n,
     }))
-    await here.memory.indexed((index) => index.take('s', 'default', taken, 20_001))
+    await here.memory.indexed((index) => index.take({ session: 's', agent: 'default', owner: '' }, taken, 20_001))
     const before = performance.now()
     const found = await here.memory.recall('default', 'How do I deploy 777 to staging with the VPN?', {
       timeoutMs: 20_000,

@@ -14,6 +14,8 @@ const row = (n: number, over: Partial<Row> = {}): Row => {
     title: `Deploy ${n}`,
     detail: 'Use the VPN.',
     session: 's',
+    owner: '',
+    shared: 0,
     seq: n,
     at: n,
     promote: 0,

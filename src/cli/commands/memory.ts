@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Event } from '../../kernel/index.ts'
-import type { Learned } from '../../memory/index.ts'
+import type { Learned, Ownership } from '../../memory/index.ts'
 import type { Call } from '../args.ts'
 import { oneLine, shownId } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
@@ -13,7 +13,7 @@ import { readPlace, type Place, sessionOf } from '../state/place.ts'
 import { idToType, print, printJson, printQuoted, shortId, warn } from '../present/print.ts'
 import { shellCommand } from '../../view/shell.ts'
 
-const VERBS = ['query', 'learnings', 'promote', 'forget', 'rebuild'] as const
+const VERBS = ['query', 'learnings', 'promote', 'forget', 'share', 'forget-owner', 'rebuild'] as const
 type Verb = (typeof VERBS)[number]
 
 export function memory(call: Call): Promise<number> {
@@ -26,13 +26,22 @@ export function memory(call: Call): Promise<number> {
     )
   if (call.text('top') !== undefined && verb !== 'query')
     throw new Refusal(EXIT.usage, '--top goes with --query: terret memory --query TEXT --top N')
+  const owner = call.text('owner')
+  if (owner !== undefined && (verb === undefined || verb === 'rebuild' || verb === 'forget-owner'))
+    throw new Refusal(EXIT.usage, '--owner goes with --query, --learnings, --promote, --forget and --share.')
   const top = call.count('top')
   return readPlace(async (place) => {
     if (verb === undefined) return show(place, call, call.words[0] ?? 'latest')
     if (verb === 'rebuild') return rebuild(place, call, call.text(verb) ?? '')
     const remembered = await memoryOf(place.home, place.folder, place.store)
     try {
-      return await ACTS[verb]({ ...remembered, call, given: call.text(verb) ?? '', top })
+      return await ACTS[verb]({
+        ...remembered,
+        call,
+        given: call.text(verb) ?? '',
+        top,
+        whose: owner === undefined ? {} : { owner },
+      })
     } finally {
       await remembered.memory.close()
     }
@@ -98,16 +107,21 @@ async function rebuild(place: Place, call: Call, name: string): Promise<number> 
   return EXIT.ok
 }
 
-type Act = Remembered & { readonly call: Call; readonly given: string; readonly top: number | undefined }
+type Act = Remembered & {
+  readonly call: Call
+  readonly given: string
+  readonly top: number | undefined
+  readonly whose: Ownership
+}
 
 /** A person waits for the answer, so it may take longer than in a run. */
 const SEARCH_MS = 30_000
 const LEAST_SCORE = 0.01
 
 const ACTS: Readonly<Record<Exclude<Verb, 'rebuild'>, (act: Act) => Promise<number>>> = {
-  query: async ({ memory: learnings, call, given, top: limit = 5 }) => {
+  query: async ({ memory: learnings, call, given, top: limit = 5, whose }) => {
     if (given.trim() === '') throw new Refusal(EXIT.usage, 'The query is empty. Usage: terret memory --query TEXT')
-    const wide = { limit, minScore: LEAST_SCORE, charsMax: Number.POSITIVE_INFINITY, timeoutMs: SEARCH_MS }
+    const wide = { ...whose, limit, minScore: LEAST_SCORE, charsMax: Number.POSITIVE_INFINITY, timeoutMs: SEARCH_MS }
     const found = await learnings.recall(AGENT, given, wide)
     if (call.is('json')) for (const one of found) printJson(one)
     else if (found.length === 0) warn('No learning of this folder matches.')
@@ -117,8 +131,8 @@ const ACTS: Readonly<Record<Exclude<Verb, 'rebuild'>, (act: Act) => Promise<numb
       }
     return EXIT.ok
   },
-  learnings: async ({ memory: learnings, call, promoted }) => {
-    const all = await learnings.list(AGENT)
+  learnings: async ({ memory: learnings, call, promoted, whose }) => {
+    const all = await learnings.list(AGENT, whose)
     if (call.is('json')) for (const one of all) printJson(one)
     else if (all.length === 0) warn('Nothing was learned in this folder yet.')
     else {
@@ -132,18 +146,31 @@ const ACTS: Readonly<Record<Exclude<Verb, 'rebuild'>, (act: Act) => Promise<numb
     }
     return EXIT.ok
   },
-  promote: async ({ memory: learnings, call, given, promoted }) => {
-    const { id, title } = learningOf(await learnings.list(AGENT), given)
-    const [added] = await learnings.promote(AGENT, { file: promoted, ids: [id] })
+  promote: async ({ memory: learnings, call, given, promoted, whose }) => {
+    const { id, title } = learningOf(await learnings.list(AGENT, whose), given)
+    const [added] = await learnings.promote(AGENT, { ...whose, file: promoted, ids: [id] })
     if (call.is('json')) printJson({ id, title, file: promoted, added: added !== undefined })
     else print(added ? `Kept "${oneLine(title)}" in ${promoted}.` : `"${oneLine(title)}" is in ${promoted} already.`)
     return EXIT.ok
   },
-  forget: async ({ memory: learnings, call, given, promoted }) => {
-    const { id, title } = learningOf(await learnings.list(AGENT), given)
-    await learnings.forget(AGENT, id, { file: promoted })
+  forget: async ({ memory: learnings, call, given, promoted, whose }) => {
+    const { id, title } = learningOf(await learnings.list(AGENT, whose), given)
+    await learnings.forget(AGENT, id, { ...whose, file: promoted })
     if (call.is('json')) printJson({ id, title, forgotten: true })
     else print(`Forgot "${oneLine(title)}". The log of its session still has it.`)
+    return EXIT.ok
+  },
+  share: async ({ memory: learnings, call, given, whose }) => {
+    const { id, title } = learningOf(await learnings.list(AGENT, whose), given)
+    await learnings.share(AGENT, id, whose)
+    if (call.is('json')) printJson({ id, title, shared: true })
+    else print(`"${oneLine(title)}" is shown to the sessions of all owners in this folder.`)
+    return EXIT.ok
+  },
+  'forget-owner': async ({ memory: learnings, call, given }) => {
+    const forgotten = await learnings.forgetOwner(given)
+    if (call.is('json')) printJson({ owner: given, forgotten })
+    else print(`Forgot ${forgotten} learnings of ${oneLine(given)}. The logs of the sessions still have them.`)
     return EXIT.ok
   },
 }
