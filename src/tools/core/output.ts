@@ -17,6 +17,9 @@ export type Output = Frozen<{ ok: boolean; content: string; metadata: Metadata }
 /** `parts` are pictures and files that the model sees after the content, where it can. */
 type Beside = { follows?: readonly Follow[]; parts?: readonly OutputPart[] }
 
+/** The `error_type` of a failure of a tool that changed nothing yet, because a person must be asked first: the harness asks. */
+export const NOT_APPROVED = 'NotApproved'
+
 /** One object for all that have none, so that it is cheap to tell. */
 export const NO_METADATA: Metadata = Object.freeze({})
 

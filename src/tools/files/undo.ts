@@ -37,6 +37,8 @@ export async function undoChanges(
 
 async function undoChange(guarded: Guard, change: Change, context: ToolContext): Promise<Undone['result']> {
   const place = await locate(guarded, change.path, 'write')
+  // A folder on the way became a link: another file stands there.
+  if (place.shown !== change.path) return 'changed_since'
   return exclusive(guarded, place, async () => {
     const seen = await look(guarded, place)
     const now = seen?.hash ?? null

@@ -1,0 +1,105 @@
+// An approval of a file change is for the file that was shown: the place that links lead to, and the bytes that are there.
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { defineTool, Harness, type HarnessOptions, memory, type Script, scripted, type Store, type Tool } from '../../src/index.ts'
+import { fileTools } from '../../src/tools/files/files.ts'
+
+let root = ''
+const at = (path: string): string => join(root, path)
+const text = (path: string): string => readFileSync(at(path), 'utf8')
+const put = (path: string, said: string): void => {
+  mkdirSync(join(at(path), '..'), { recursive: true })
+  writeFileSync(at(path), said)
+}
+const turn = (link: string, target: string): void => {
+  rmSync(at(link), { force: true })
+  symlinkSync(target, at(link))
+}
+
+beforeEach(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), 'terret-links-')))
+  put('A/x', 'one\n')
+  put('B/x', 'two\n')
+})
+afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+/** Stands for a command that runs unasked beside the question. */
+const swap = (work: () => void): Tool =>
+  defineTool({ name: 'bash', description: 'bash', input: z.object({}), sequential: true, execute: () => (work(), 'done') })
+
+const ASK: HarnessOptions['policy'] = { rules: [{ effect: 'ask', tool: ['write', 'edit'] }] }
+
+type Opened = { readonly store?: Store; readonly tools?: readonly Tool[] }
+const harness = (script: Script, { store = memory(), tools = [] }: Opened = {}): Harness =>
+  new Harness({ model: scripted(script), tools: [...fileTools({ root }), ...tools], policy: ASK, store })
+
+const call = (tool: string, args: Record<string, unknown>) => ({ tool, args: args as never })
+const write = (path: string, content = 'new\n') => call('write', { path, content })
+const edit = (path: string) => call('edit', { edits: [{ path, old_string: 'o', new_string: '0' }] })
+
+describe('an approved change', () => {
+  it.each([
+    ['write', write('out/x')],
+    ['edit', edit('out/x')],
+  ])('B-LINK-1: of %s is asked again when a call of the same reply turns the link on the way', async (_, asked) => {
+    turn('out', 'A')
+    const swapped = swap(() => turn('out', 'B'))
+    const h = harness([{ calls: [call('bash', {}), asked] }, 'done'], { tools: [swapped] })
+    const first = await h.run('go')
+    const session = h.session(first.sessionId)
+    await session.decide({ callId: first.pending[0]?.callId ?? '', allow: true, by: 'ana' })
+    const second = await session.run()
+    expect(text('B/x')).toBe('two\n')
+    expect(text('A/x')).toBe('one\n')
+    expect(second.status).toBe('requires_action')
+    expect(second.pending[0]?.digest).not.toBe(first.pending[0]?.digest)
+    await session.decide({ callId: second.pending[0]?.callId ?? '', allow: true, by: 'ana' })
+    expect((await session.run()).status).toBe('completed')
+    expect(text('B/x')).not.toBe('two\n')
+    await h.close()
+  })
+
+  it('B-LINK-2: is asked again when the bytes of the file changed after the yes, and shows them', async () => {
+    const h = harness([{ calls: [write('A/x')] }, 'done'])
+    const first = await h.run('go')
+    const session = h.session(first.sessionId)
+    await session.decide({ callId: first.pending[0]?.callId ?? '', allow: true, by: 'ana' })
+    put('A/x', 'somebody wrote this meanwhile\n')
+    const second = await session.run()
+    expect(second.status).toBe('requires_action')
+    expect(text('A/x')).toBe('somebody wrote this meanwhile\n')
+    await session.decide({ callId: second.pending[0]?.callId ?? '', allow: true, by: 'ana' })
+    await session.run()
+    expect(text('A/x')).toBe('new\n')
+    await h.close()
+  })
+
+  it.each([
+    ['the parent folder becomes a link', () => (renameSync(at('A'), at('A2')), symlinkSync('B', at('A')))],
+    ['the file becomes a link', () => (unlinkSync(at('A/x')), symlinkSync('../B/x', at('A/x')))],
+    ['the file is gone', () => unlinkSync(at('A/x'))],
+  ])('B-LINK-3: is asked again when %s', async (_, change) => {
+    const h = harness([{ calls: [write('A/x')] }, 'done'])
+    const first = await h.run('go')
+    const session = h.session(first.sessionId)
+    await session.decide({ callId: first.pending[0]?.callId ?? '', allow: true, by: 'ana' })
+    change()
+    expect((await session.run()).status).toBe('requires_action')
+    expect(text('B/x')).toBe('two\n')
+    await h.close()
+  })
+
+  it('B-LINK-4: runs unasked after calls of its own session changed the same file', async () => {
+    const calls = [write('A/x', 'oa\n'), call('edit', { edits: [{ path: 'A/x', old_string: 'a', new_string: 'b' }] })]
+    const h = harness([{ calls }, 'done'])
+    const first = await h.run('go')
+    const session = h.session(first.sessionId)
+    for (const { callId } of first.pending) await session.decide({ callId, allow: true, by: 'ana' })
+    expect((await session.run()).status).toBe('completed')
+    expect(text('A/x')).toBe('ob\n')
+    await h.close()
+  })
+})
