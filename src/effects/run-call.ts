@@ -7,10 +7,10 @@ import type { Effect } from '../kernel/next.ts'
 import { refused, unknown } from '../kernel/result.ts'
 import { digestOf, linksOf, placeOf } from '../tools/core/admit.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
-import { spelledFrom } from '../tools/policy/links.ts'
+import { realPath, spelledFrom } from '../tools/policy/links.ts'
 import { type Action, judge, type Judgement, namesPaths } from '../tools/policy/policy.ts'
 import type { Tool } from '../tools/core/tool.ts'
-import { NOT_APPROVED, type Output } from '../tools/core/output.ts'
+import type { Output } from '../tools/core/output.ts'
 import { type Done, execute, reconcile } from '../tools/core/run.ts'
 import { ROUTED_BYTES_MIN, STAGES } from '../context/juice/marker.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
@@ -153,9 +153,7 @@ export class CallRunner {
     const ran = await (mode === 'execute' ? execute(tool, args, context) : reconcile(tool, args, context))
     leave?.()
     context.finish()
-    // It has changed nothing: what it found is not what it may use unasked.
-    if (ran.type === 'failed' && ran.output.metadata['error_type'] === NOT_APPROVED)
-      return this.#askAgain(cache, agent, call, flight)
+    if (ran.type === 'failed' && ran.asks) return this.#askAgain(cache, agent, call, flight)
     const done = ran.type === 'ok' && ran.output.parts ? await this.#attached(ran, context) : ran
     const settled = this.#done(cache, effect, { done, context, flight })
     const landing = settled instanceof Promise ? await settled : settled
@@ -269,8 +267,9 @@ async function permitsOf(
   const action: Action = { tool, args, effect, approval, ...placed(environment, known) }
   const reading: Action = { ...action, tool: 'read', args: {}, approval: 'auto' }
   const rules = approved ? { ...policy, onAsk: 'park' as const } : policy
+  const root = action.root ?? policy.base ?? process.cwd()
   return (path) => {
-    const links = [spelledFrom(action.root ?? policy.base ?? process.cwd(), path)]
+    const links = [path, realPath(root, path) ?? path].map((one) => spelledFrom(root, one))
     const said = [action, ...(effect === 'read' ? [reading] : [])].map((each) => judge(rules, { ...each, links }).type)
     if (said.includes('deny')) return 'deny'
     return said.includes('ask') && !approved ? 'ask' : 'allow'

@@ -17,9 +17,6 @@ export type Output = Frozen<{ ok: boolean; content: string; metadata: Metadata }
 /** `parts` are pictures and files that the model sees after the content, where it can. */
 type Beside = { follows?: readonly Follow[]; parts?: readonly OutputPart[] }
 
-/** The `error_type` of a failure of a tool that changed nothing yet, because a person must be asked first: the harness asks. */
-export const NOT_APPROVED = 'NotApproved'
-
 /** One object for all that have none, so that it is cheap to tell. */
 export const NO_METADATA: Metadata = Object.freeze({})
 
@@ -123,6 +120,14 @@ export class ToolFailure extends Error {
     this.name = kind
     this.kind = kind
     this.metadata = metadata
+  }
+}
+
+/** A person must be asked first, and nothing was changed yet: the harness asks, and then runs the call again. */
+export class ApprovalNeeded extends ToolFailure {
+  constructor(message: string) {
+    super('Denied', message)
+    this.name = 'ApprovalNeeded'
   }
 }
 

@@ -6,8 +6,8 @@ import { constants, existsSync } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, readlink, realpath, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FileState, Frozen } from '../../kernel/content.ts'
-import { ToolFailure } from '../core/output.ts'
-import { contains, denied, type Guard, isErrno, locate, notApproved, type Place } from './paths.ts'
+import { ApprovalNeeded, ToolFailure } from '../core/output.ts'
+import { contains, denied, type Guard, isErrno, locate, type Place } from './paths.ts'
 import type { ToolContext } from '../core/tool.ts'
 
 /**
@@ -139,16 +139,18 @@ export type Replacement = Frozen<{
   place: Place
   seen: Seen | null
   bytes: Buffer
+  /** Of `bytes`. */
+  after: string
   context: ToolContext
 }>
 
 const CHANGES_MAX = 1_000
 
 /** So that later calls of the session are not taken for those of somebody else. The oldest are forgotten first. */
-function noteChange({ guarded, place, seen, bytes, context }: Replacement): void {
+function noteChange({ guarded, place, seen, after, context }: Replacement): void {
   const { changes } = guarded
   for (const oldest of changes.keys()) if (changes.size >= CHANGES_MAX) changes.delete(oldest)
-  changes.set(changeKey(context, place, hash('sha256', bytes)), seen?.hash ?? null)
+  changes.set(changeKey(context, place, after), seen?.hash ?? null)
 }
 
 function changeKey({ session }: ToolContext, { path }: Place, after: string): string {
@@ -169,7 +171,7 @@ export async function filesAt(guarded: Guard, paths: readonly string[]): Promise
   return [...files.values()]
 }
 
-/** Throws `NotApproved` unless the file is what a person was shown, but for changes that the session itself made since. */
+/** Throws `ApprovalNeeded` unless the file is what a person was shown, but for changes that the session itself made since. */
 export function checkShown(guarded: Guard, place: Place, seen: Seen | null, context: ToolContext): void {
   const { files } = context
   if (files === undefined) return
@@ -181,7 +183,7 @@ export function checkShown(guarded: Guard, place: Place, seen: Seen | null, cont
     const before = now === null ? undefined : guarded.changes.get(changeKey(context, place, now))
     if (before !== undefined) now = before
   }
-  throw notApproved(`"${place.shown}" is not what it was when a person was asked, so nothing was changed.`)
+  throw new ApprovalNeeded(`"${place.shown}" is not what it was when a person was asked, so nothing was changed.`)
 }
 
 /** Puts new bytes in the place of those that were seen: all or nothing, on disk when it returns, and never over others. */

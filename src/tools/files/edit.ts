@@ -6,7 +6,7 @@ import type { Json } from '../../kernel/content.ts'
 import { bound } from '../core/bound.ts'
 import { diff } from '../../view/diff.ts'
 import { checkShown, filesAt, keepBytes, look, replace } from './disk.ts'
-import { NOT_APPROVED, output, ToolFailure } from '../core/output.ts'
+import { ApprovalNeeded, output, ToolFailure } from '../core/output.ts'
 import { approvalOfPaths, exclusive, type Guard, locate, locateFor, PATH_ALIASES, type Place, placeOf } from './paths.ts'
 import { parse } from '../repair/reading.ts'
 import { renamed } from '../repair/repair.ts'
@@ -90,7 +90,7 @@ async function checkFirst(guarded: Guard, edits: readonly Edit[], context: ToolC
       const place = await locateFor(guarded, path, 'write', context)
       checkShown(guarded, place, await look(guarded, place), context)
     } catch (error) {
-      if (error instanceof ToolFailure && error.metadata['error_type'] === NOT_APPROVED) throw error
+      if (error instanceof ApprovalNeeded) throw error
     }
   }
 }
@@ -165,10 +165,11 @@ async function change(guarded: Guard, place: Place, edit: Edit, context: ToolCon
   const { after, replacements } = substitute(before, edit)
   const bytes = Buffer.from(after)
   const replaced = keepBytes(context, seen.bytes)
-  await replace({ guarded, place, seen, bytes, context })
+  const written = hash('sha256', bytes)
+  await replace({ guarded, place, seen, bytes, after: written, context })
   return {
     replacements,
-    hash: hash('sha256', bytes),
+    hash: written,
     before: seen.hash,
     replaced,
     changes: diff(place.shown, context.redact(before), context.redact(after)),

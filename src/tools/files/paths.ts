@@ -7,7 +7,7 @@ import type { Frozen, Json } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import { type Checks, count, filled, listOf, needed } from '../../options.ts'
 import type { Claims, ToolContext, ToolRoot } from '../core/context.ts'
-import { NOT_APPROVED, ToolFailure } from '../core/output.ts'
+import { ApprovalNeeded, ToolFailure } from '../core/output.ts'
 import type { Approval } from '../core/tool.ts'
 import { ownPlaces } from './own-places.ts'
 import { isGitFolder, OBEYED, OBEYED_BY_GIT, PROTECTED } from './protected.ts'
@@ -156,7 +156,7 @@ export async function locate(guarded: Guard, path: string, access: Access): Prom
 }
 
 /**
- * For a call that runs: as `locate`, and rules and people allow the very place that will be opened. Throws `NotApproved` where a
+ * For a call that runs: as `locate`, and rules and people allow the very place that will be opened. Throws `ApprovalNeeded` where a
  * person must be asked first, whatever was found when the call was judged.
  */
 export async function locateFor(guarded: Guard, path: string, access: Access, context: ToolContext): Promise<Place> {
@@ -164,12 +164,18 @@ export async function locateFor(guarded: Guard, path: string, access: Access, co
   const said = context.permits?.(place.path) ?? 'allow'
   if (said === 'deny') throw denied(`"${place.shown}" is denied by policy.`)
   const asks = said === 'ask' || (access === 'write' && !context.approved && isObeyed(guarded, path))
-  if (asks) throw notApproved(`"${place.shown}" is not changed or shown unless a person is asked.`)
+  if (asks) throw new ApprovalNeeded(`"${place.shown}" is not changed or shown unless a person is asked.`)
   return place
 }
 
-export function notApproved(message: string): ToolFailure {
-  return new ToolFailure('Denied', message, { error_type: NOT_APPROVED })
+/** May this be named or quoted in a list of what was found? Rules are asked about each of them. */
+export function isShown(path: string, { permits }: ToolContext): boolean {
+  return (permits?.(path) ?? 'allow') === 'allow'
+}
+
+/** For the end of a list: that it is not whole. Empty if it is. */
+export function leftOut(count: number): readonly string[] {
+  return count === 0 ? [] : [`(${count} left out: rules deny them, or a person must be asked about them by name)`]
 }
 
 /** A person is asked each time about a change of what Terret or the host obeys, whatever rules allow. */

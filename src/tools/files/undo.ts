@@ -51,7 +51,7 @@ async function undoChange(guarded: Guard, change: Change, context: ToolContext):
     }
     const bytes = await kept(change, context)
     if (bytes === null) return 'not_kept'
-    await replace({ guarded, place, seen, bytes, context })
+    await replace({ guarded, place, seen, bytes, after: change.before, context })
     return 'restored'
   })
 }

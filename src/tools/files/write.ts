@@ -57,16 +57,17 @@ async function write(guarded: Guard, place: Place, args: Args, context: ToolCont
   if (!expected) throw conflict()
   const bytes = args.append && seen ? Buffer.concat([seen.bytes, added]) : added
   const replaced = seen ? keepBytes(context, seen.bytes) : null
-  await replace({ guarded, place, seen, bytes, context })
+  const after = hash('sha256', bytes)
+  await replace({ guarded, place, seen, bytes, after, context })
   const verb = args.append && seen ? 'Appended to' : seen ? 'Replaced' : 'Created'
   return output({
-    content: `${verb} ${place.shown}: ${bytes.length} bytes, sha256 ${hash('sha256', bytes).slice(0, 16)}.`,
+    content: `${verb} ${place.shown}: ${bytes.length} bytes, sha256 ${after.slice(0, 16)}.`,
     metadata: {
       path: place.shown,
       changed: true,
       created: seen === null,
       bytes: bytes.length,
-      hash: hash('sha256', bytes),
+      hash: after,
       before: seen?.hash ?? null,
       replaced,
       diff: clip(
