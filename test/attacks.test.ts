@@ -45,6 +45,10 @@ const SENTENCES = [
   'B-ATTACK-70: a socket of the host is not reached under any name, wherever and however it was bound',
   'B-ATTACK-71: what is obeyed unasked is planted nowhere, however deep, hidden or far from where it is looked for',
   'B-ATTACK-72: what the profile of the user exports reaches no command',
+  'B-ATTACK-85: a yes to a change of one file writes no other file, and no bytes that were not shown',
+  'B-ATTACK-86: no link leads a call around a rule on paths, whenever the link is made',
+  'B-ATTACK-87: no list and no search shows what rules deny or ask about',
+  'B-ATTACK-88: no agent rewrites unasked what Terret obeys',
 ]
 
 const rowOf = (sentence: string): number => Number(/\d+/.exec(sentence)?.[0])

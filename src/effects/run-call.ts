@@ -51,7 +51,8 @@ export class CallRunner {
     const tools = agent.tools.seen ?? (await agent.tools.open(flight))
     const judged = await this.#secondLook(agent, proposal, tools.get(proposal.tool))
     if (judged.type === 'deny') return { events: [{ ...refused(key, 'denied', judged.reason), metadata: DENIED_NOW }] }
-    if (judged.type === 'ask' || this.#isElsewhere(proposal, tools, agent)) return this.#askAgain(cache, agent, call, flight)
+    if (judged.type === 'ask' || this.#isElsewhere(proposal, tools, agent))
+      return this.#askAgain(cache, agent, call, flight)
     const children = new Set(startedBy(proposal))
     const missing = [...children].find((child) => !agent.children.includes(child))
     if (missing !== undefined) return { events: [refused(key, 'error', missingText(missing))] }

@@ -14,6 +14,7 @@ import { collisions, measureless, programs, rugPulls, silentChanges } from './mc
 import { egress, hostSockets, labels } from './network.ts'
 import { archives, oddFiles } from './odd-files.ts'
 import { patterns } from './patterns.ts'
+import { followed, found, obeyed, turned } from './links.ts'
 import { climbing, linked, newborn } from './paths.ts'
 import { pollution } from './pollution.ts'
 import { plantedFiles, protectedFiles } from './protected.ts'
@@ -65,4 +66,8 @@ export const ROWS: readonly Row[] = [
   hostSockets,
   plantedFiles,
   profiles,
+  turned,
+  followed,
+  found,
+  obeyed,
 ]

@@ -1,10 +1,29 @@
 // An approval of a file change is for the file that was shown: the place that links lead to, and the bytes that are there.
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool, Harness, type HarnessOptions, memory, type Script, scripted, type Store, type Tool } from '../../src/index.ts'
+import {
+  defineTool,
+  Harness,
+  type HarnessOptions,
+  memory,
+  type Script,
+  scripted,
+  type Store,
+  type Tool,
+} from '../../src/index.ts'
 import { fileTools } from '../../src/tools/files/files.ts'
 
 let root = ''
@@ -28,7 +47,13 @@ afterEach(() => rmSync(root, { recursive: true, force: true }))
 
 /** Stands for a command that runs unasked beside the question. */
 const swap = (work: () => void): Tool =>
-  defineTool({ name: 'bash', description: 'bash', input: z.object({}), sequential: true, execute: () => (work(), 'done') })
+  defineTool({
+    name: 'bash',
+    description: 'bash',
+    input: z.object({}),
+    sequential: true,
+    execute: () => (work(), 'done'),
+  })
 
 const ASK: HarnessOptions['policy'] = { rules: [{ effect: 'ask', tool: ['write', 'edit'] }] }
 

@@ -1,5 +1,14 @@
 // What Terret obeys is changed only after a person was asked about that very change.
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -32,20 +41,27 @@ const harness = (calls: readonly { tool: string; args: never | object }[], more:
   })
 
 describe('what Terret obeys', () => {
-  it.each(['AGENTS.md', './docs/../AGENTS.md', 'agents.MD', 'docs/AGENTS.md', 'CLAUDE.md', '.env', 'docs/.env', 'skills/one/SKILL.md', 'skills/two/SKILL.md'])(
-    'B-OBEY-1: %s is asked about each time, whatever is allowed',
-    async (path) => {
-      const h = harness([evil(path)])
-      const result = await h.run('go')
-      expect(result.status).toBe('requires_action')
-      expect(result.pending[0]?.each).toBe(true)
-      const session = h.session(result.sessionId)
-      await session.decide({ callId: result.pending[0]?.callId ?? '', allow: true, by: 'ana' })
-      expect((await session.run()).status).toBe('completed')
-      expect(text(path)).toBe('be evil\n')
-      await h.close()
-    },
-  )
+  it.each([
+    'AGENTS.md',
+    './docs/../AGENTS.md',
+    'agents.MD',
+    'docs/AGENTS.md',
+    'CLAUDE.md',
+    '.env',
+    'docs/.env',
+    'skills/one/SKILL.md',
+    'skills/two/SKILL.md',
+  ])('B-OBEY-1: %s is asked about each time, whatever is allowed', async (path) => {
+    const h = harness([evil(path)])
+    const result = await h.run('go')
+    expect(result.status).toBe('requires_action')
+    expect(result.pending[0]?.each).toBe(true)
+    const session = h.session(result.sessionId)
+    await session.decide({ callId: result.pending[0]?.callId ?? '', allow: true, by: 'ana' })
+    expect((await session.run()).status).toBe('completed')
+    expect(text(path)).toBe('be evil\n')
+    await h.close()
+  })
 
   it('B-OBEY-2: is asked about when it is reached through a link, or is itself a link to what is changed', async () => {
     symlinkSync('AGENTS.md', at('notes.md'))
@@ -78,7 +94,8 @@ describe('what Terret obeys', () => {
     'B-OBEY-4: is not changed by a command that nobody allowed, and does not stay where one makes it',
     async () => {
       const bash = { ...bashTool({ workspace: root, obeyed: ['skills'] }), approval: () => 'auto' as const }
-      const command = 'echo evil > AGENTS.md; echo evil > skills/one/SKILL.md; echo evil > .env; echo evil > docs/AGENTS.md; true'
+      const command =
+        'echo evil > AGENTS.md; echo evil > skills/one/SKILL.md; echo evil > .env; echo evil > docs/AGENTS.md; true'
       const h = harness([{ tool: 'bash', args: { command } }], [bash])
       await h.run('go')
       expect(text('AGENTS.md')).toBe('be kind\n')

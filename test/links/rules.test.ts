@@ -36,8 +36,17 @@ const verdict = (rule: Rule, path: string, more: Partial<Policy> = {}): string =
 const shown = async (rule: Rule, tool: string, args: Json): Promise<string> => {
   let seen = ''
   const script = scripted([{ calls: [{ tool, args }] }, 'done'])
-  const model = { ...script, call: ((request, context) => ((seen = JSON.stringify(request.messages)), script.call(request, context))) as typeof script.call }
-  const harness = new Harness({ model, tools: [...fileTools({ root }), jsonlSearchTool({ root })], policy: { rules: [rule] } })
+  const model = {
+    ...script,
+    call: ((request, context) => (
+      (seen = JSON.stringify(request.messages)), script.call(request, context)
+    )) as typeof script.call,
+  }
+  const harness = new Harness({
+    model,
+    tools: [...fileTools({ root }), jsonlSearchTool({ root })],
+    policy: { rules: [rule] },
+  })
   await harness.run('go')
   await harness.close()
   return seen.slice(seen.indexOf('"tool"'))
@@ -91,7 +100,10 @@ describe('rules on paths', () => {
     ['list', { path: 'plain' }],
     ['read', { path: 'note.txt' }],
   ])('B-LINK-9: %s with %j shows nothing that is denied', async (tool, args) => {
-    for (const rule of [{ effect: 'deny', path: 'secrets/**' }, { effect: 'deny', tool: 'read', path: 'secrets/**' }] as const) {
+    for (const rule of [
+      { effect: 'deny', path: 'secrets/**' },
+      { effect: 'deny', tool: 'read', path: 'secrets/**' },
+    ] as const) {
       const seen = await shown(rule, tool, args)
       expect(seen).not.toMatch(/key\.txt needle|"secrets\/|secrets\/key|rows\.jsonl|needle\\*":\\*"key/)
     }

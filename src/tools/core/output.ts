@@ -124,9 +124,9 @@ export class ToolFailure extends Error {
 }
 
 /** A person must be asked first, and nothing was changed yet: the harness asks, and then runs the call again. */
-export class ApprovalNeeded extends ToolFailure {
+export class ApprovalNeeded extends Error {
   constructor(message: string) {
-    super('Denied', message)
+    super(message)
     this.name = 'ApprovalNeeded'
   }
 }

@@ -90,8 +90,17 @@ function failed(error: unknown, attempts: number): Failed {
   }
   if (error instanceof ToolFailure) {
     const output = { ok: false, content: error.message, metadata: { error_type: error.kind, ...error.metadata } }
-    const asks = error instanceof ApprovalNeeded ? { asks: true as const } : {}
-    return { type: 'failed', kind: error.kind, output, attempts, ...asks }
+    return { type: 'failed', kind: error.kind, output, attempts }
+  }
+  if (error instanceof ApprovalNeeded) {
+    const metadata = { error_type: error.name }
+    return {
+      type: 'failed',
+      kind: 'Denied',
+      output: { ok: false, content: error.message, metadata },
+      attempts,
+      asks: true,
+    }
   }
   const type = error instanceof Error ? error.name || 'Error' : 'Error'
   const output = { ok: false, content: errorText(type, error), metadata: { error_type: type } }

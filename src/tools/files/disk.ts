@@ -163,7 +163,8 @@ export async function filesAt(guarded: Guard, paths: readonly string[]): Promise
   for (const path of paths) {
     try {
       const place = await locate(guarded, path, 'write')
-      if (!files.has(place.path)) files.set(place.path, { path: place.path, hash: (await look(guarded, place))?.hash ?? null })
+      if (!files.has(place.path))
+        files.set(place.path, { path: place.path, hash: (await look(guarded, place))?.hash ?? null })
     } catch (error) {
       if (!(error instanceof ToolFailure)) throw error
     }

@@ -7,7 +7,16 @@ import { bound } from '../core/bound.ts'
 import { diff } from '../../view/diff.ts'
 import { checkShown, filesAt, keepBytes, look, replace } from './disk.ts'
 import { ApprovalNeeded, output, ToolFailure } from '../core/output.ts'
-import { approvalOfPaths, exclusive, type Guard, locate, locateFor, PATH_ALIASES, type Place, placeOf } from './paths.ts'
+import {
+  approvalOfPaths,
+  exclusive,
+  type Guard,
+  locate,
+  locateFor,
+  PATH_ALIASES,
+  type Place,
+  placeOf,
+} from './paths.ts'
 import { parse } from '../repair/reading.ts'
 import { renamed } from '../repair/repair.ts'
 import { flag, type Infer, integer, list, object, optional, text } from '../core/schema.ts'

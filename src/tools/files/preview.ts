@@ -65,7 +65,13 @@ function changedText(path: string): string {
 }
 
 /** `at` is its real path. */
-type Change = { readonly path: string; readonly at: string; readonly seen: Seen | null; readonly after: string; readonly appends: boolean }
+type Change = {
+  readonly path: string
+  readonly at: string
+  readonly seen: Seen | null
+  readonly after: string
+  readonly appends: boolean
+}
 
 /** What the files would become. Null for a call that is no plain write or edit. */
 async function changesOf(folder: string, tool: string, args: Json): Promise<readonly Change[] | null> {
