@@ -179,9 +179,9 @@ const SHAPES: readonly { readonly name: string; readonly folder: string; readonl
       [turn('docs/in', 'mid'), turn('docs/mid', '../hop'), turn('hop', 'closed')].forEach((step) => step(world)),
   },
   {
-    name: 'a link to what is around',
-    folder: 'docs/in/closed',
-    make: turn('docs/in', '..'),
+    name: 'a link in a folder behind a link',
+    folder: 'docs/in/deep',
+    make: (world) => [turn('docs/in', '../hop'), turn('hop/deep', '../closed')].forEach((step) => step(world)),
   },
   { name: 'a detour after a link', folder: 'docs/deep/../in', make: turn('docs/in', '../closed') },
 ]
