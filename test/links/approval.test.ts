@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import {
   defineTool,
@@ -25,6 +25,7 @@ import {
   type Tool,
 } from '../../src/index.ts'
 import { fileTools } from '../../src/tools/files/files.ts'
+import { previewOf } from '../../src/tools/files/preview.ts'
 
 let root = ''
 const at = (path: string): string => join(root, path)
@@ -125,6 +126,80 @@ describe('an approved change', () => {
     for (const { callId } of first.pending) await session.decide({ callId, allow: true, by: 'ana' })
     expect((await session.run()).status).toBe('completed')
     expect(text('A/x')).toBe('ob\n')
+    await h.close()
+  })
+
+  it('B-LINK-10: shows a difference only while the file is what the digest holds', async () => {
+    const h = harness([{ calls: [write('A/x')] }, 'done'])
+    const { sessionId, pending } = await h.run('go')
+    const [asked] = pending
+    if (!asked) throw new Error('nothing is asked')
+    const seen = await previewOf(root, asked)
+    expect(seen.files?.[0]).toMatchObject({ path: 'A/x', state: 'changed' })
+    put('A/x', 'other bytes\n')
+    const changed = await previewOf(root, asked)
+    expect(changed.files).toBeNull()
+    expect(changed.warnings.join()).toContain('A/x changed since this was asked')
+    await h.session(sessionId).decide({ ...asked, allow: true, by: 'ana' })
+    const [again] = (await h.session(sessionId).run()).pending
+    if (!again) throw new Error('nothing is asked again')
+    expect((await previewOf(root, again)).files?.[0]?.lines.map(({ text: line }) => line)).toContain('other bytes')
+    await h.close()
+  })
+
+  it.each([
+    ['is done already', 'new\n', 'completed'],
+    ['holds other bytes', 'other bytes\n', 'requires_action'],
+  ])('B-LINK-11: whose worker was lost after it began checks the file again: it %s', async (_, now, status) => {
+    const store = memory()
+    let begun = 0
+    const make = (hangs: boolean): Harness => {
+      const stuck = (tool: Tool): Tool =>
+        hangs && tool.name === 'write' ? { ...tool, execute: () => new Promise(() => void (begun += 1)) } : tool
+      const tools = fileTools({ root }).map(stuck)
+      return new Harness({
+        model: scripted(hangs ? [{ calls: [write('A/x')] }] : ['done']),
+        tools,
+        policy: ASK,
+        store,
+        worker: { leaseMs: 300 },
+      })
+    }
+    const first = make(true)
+    const { sessionId, pending } = await first.run('go')
+    await first.session(sessionId).decide({ callId: pending[0]?.callId ?? '', allow: true, by: 'ana' })
+    const lost = first
+      .session(sessionId)
+      .run()
+      .catch(() => null)
+    await vi.waitFor(() => expect(begun).toBe(1), { timeout: 10_000 })
+    store.extend = () => Promise.resolve(new Map())
+    put('A/x', now)
+    const second = make(false)
+    await vi.waitFor(async () => expect((await second.session(sessionId).run()).status).toBe(status), {
+      timeout: 20_000,
+    })
+    expect(text('A/x')).toBe(now)
+    await Promise.all([lost, first.close(), second.close()])
+  })
+
+  it('B-LINK-12: that no person was asked about is asked about when a link leads it to what a rule asks about', async () => {
+    const swapped = swap(() => turn('out', 'B'))
+    const calls = [call('bash', {}), write('out/x'), call('read', { path: 'out/x' })]
+    const policy: Policy = {
+      rules: [
+        { effect: 'ask', tool: 'write', path: 'B/**' },
+        { effect: 'deny', tool: 'read', path: 'B/**' },
+      ],
+    }
+    const h = new Harness({ model: scripted([{ calls }, 'done']), tools: [...fileTools({ root }), swapped], policy })
+    const result = await h.run('go')
+    expect(result.status).toBe('requires_action')
+    expect(text('B/x')).toBe('two\n')
+    await h.session(result.sessionId).decide({ callId: result.pending[0]?.callId ?? '', allow: true, by: 'ana' })
+    const done = await h.session(result.sessionId).run()
+    expect(text('B/x')).toBe('new\n')
+    expect(done.calls.find(({ tool }) => tool === 'read')?.status).not.toBe('ok')
     await h.close()
   })
 })
