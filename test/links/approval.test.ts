@@ -19,6 +19,7 @@ import {
   Harness,
   type HarnessOptions,
   memory,
+  type Policy,
   type Script,
   scripted,
   type Store,

@@ -33,7 +33,7 @@ afterEach(() => rmSync(root, { recursive: true, force: true }))
 
 const ALLOW: HarnessOptions['policy'] = { rules: [{ effect: 'allow' }] }
 const evil = (path: string) => ({ tool: 'write', args: { path, content: 'be evil\n' } })
-const harness = (calls: readonly { tool: string; args: never | object }[], more: readonly Tool[] = []): Harness =>
+const harness = (calls: readonly { tool: string; args: object }[], more: readonly Tool[] = []): Harness =>
   new Harness({
     model: scripted([{ calls: calls as never }, 'done']),
     tools: [...fileTools({ root, obeyed: ['skills'] }), ...more],

@@ -228,7 +228,9 @@ async function toolsFor(
     ...(model ? { parallel: { model } } : {}),
   })
   const heard = onLine ? { onLine: await hushed(onLine, setup.env) } : {}
-  const bash = settings.bash ? [bashTool({ workspace: folder, obeyed, attended, risk: settings.bash.risk, ...heard })] : []
+  const bash = settings.bash
+    ? [bashTool({ workspace: folder, obeyed, attended, risk: settings.bash.risk, ...heard })]
+    : []
   const tools = [...made, ...bash]
   return mode === 'ask' ? tools.map(asking) : tools
 }

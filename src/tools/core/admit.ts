@@ -286,7 +286,7 @@ function bindApproval(proposal: Mutable<Proposal>, tool: Tool, asking: Asking): 
   if (links !== undefined) proposal.links = links
   proposal.same = likenessOf(tool.name, args, policy.base)
   const digested = (files?: Terms['files']): Proposal => {
-    if (files !== undefined && files.length > 0) proposal.files = redactor.json(files as Json) as typeof files
+    if (files !== undefined && files.length > 0) proposal.files = redactor.json(files) as typeof files
     proposal.digest = digestOf(tool, proposal)
     return proposal
   }
@@ -315,7 +315,7 @@ export function linksOf(
   { policy, redactor }: Pick<Asking, 'policy' | 'redactor'>,
 ): readonly string[] | undefined {
   const links = followLinks(placesIn(args), root ?? policy.base ?? process.cwd())
-  return links.length === 0 ? undefined : (redactor.json(links as Json) as readonly string[])
+  return links.length === 0 ? undefined : (redactor.json(links) as readonly string[])
 }
 
 /** Where it would act, and with what beside its arguments. Undefined if nothing but the arguments decides that. */

@@ -95,7 +95,9 @@ function mayName(text: string): boolean {
     .replace(/\[[^\]]*\]|\{[^}]*\}|\?/g, '*')
     .split('/')
     .filter((name) => name.startsWith('.'))
-  const names = [...PROTECTED, ...OBEYED, '.git'].filter((name) => name.startsWith('.')).map((name) => name.split('/')[0] ?? name)
+  const names = [...PROTECTED, ...OBEYED, '.git']
+    .filter((name) => name.startsWith('.'))
+    .map((name) => name.split('/')[0] ?? name)
   return wide.some((one) => one.includes('*') && names.some((name) => matchesText(one, name)))
 }
 
