@@ -148,6 +148,13 @@ describe('an approved change', () => {
     await h.close()
   })
 
+  it('B-LINK-10: says where a path leads that goes through a link', async () => {
+    turn('out', 'A')
+    const { warnings } = await previewOf(root, write('out/x'))
+    expect(warnings).toEqual(['The path "out/x" leads through a link to "A/x".'])
+    expect((await previewOf(root, write('A/x'))).warnings).toEqual([])
+  })
+
   it.each([
     ['is done already', 'new\n', 'completed'],
     ['holds other bytes', 'other bytes\n', 'requires_action'],

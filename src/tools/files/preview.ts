@@ -6,6 +6,7 @@ import { type DiffLine, diffLines } from '../../view/diff.ts'
 import { look, type Seen } from './disk.ts'
 import { drawn, oddName } from '../../view/lookalike.ts'
 import { guard, locate } from './paths.ts'
+import { followLinks } from '../policy/links.ts'
 import { placesIn } from '../policy/paths.ts'
 
 /** `exposed`: a removed and an added line look the same, so every blank and every letter that is not plain must be told. */
@@ -35,8 +36,9 @@ export type Action = { readonly tool: string; readonly args: Json; readonly file
 
 /** Without a folder only what the call itself says. */
 export async function previewOf(folder: string | null, { tool, args, files }: Action): Promise<Preview> {
-  const warnings = warningsOf(tool, args)
-  if (folder === null) return { files: null, trouble: null, warnings }
+  const odd = warningsOf(tool, args)
+  if (folder === null) return { files: null, trouble: null, warnings: odd }
+  const warnings = [...odd, ...linkWarnings(tool, args, folder)]
   try {
     const changes = await changesOf(folder, tool, args)
     const other = files && changes?.find((change) => !isAsAsked(change, files))
@@ -46,6 +48,14 @@ export async function previewOf(folder: string | null, { tool, args, files }: Ac
   } catch (error) {
     return { files: null, trouble: error instanceof Error ? error.message : String(error), warnings }
   }
+}
+
+/** For a reader who sees the path as the model wrote it. */
+function linkWarnings(tool: string, args: Json, folder: string): readonly string[] {
+  if (tool !== 'write' && tool !== 'edit') return []
+  return placesIn(args).flatMap((path) =>
+    followLinks([path], folder).map((led) => `The path "${path}" leads through a link to "${led}".`),
+  )
 }
 
 function warningsOf(tool: string, args: Json): readonly string[] {
