@@ -303,8 +303,7 @@ export function digestOf(
 ): string {
   const shown: Json[] = [name, definition, sorted(args)]
   if (place !== undefined) shown.push(place)
-  if (links !== undefined || files !== undefined)
-    shown.push({ links: links ?? [], files: sorted((files ?? []) as Json) })
+  if (links !== undefined || files !== undefined) shown.push({ links: links ?? [], files: sorted(files ?? []) })
   return hash('sha256', JSON.stringify(shown))
 }
 
