@@ -55,6 +55,10 @@ const SENTENCES = [
   'B-ATTACK-81: the harness starts no git that the repository brings along',
   'B-ATTACK-82: a command finds nothing at home but the programs that tools need',
   "B-ATTACK-83: a command plants nothing where the settings of git lead, so that the user's next git obeys it",
+  'B-ATTACK-85: a yes to a change of one file writes no other file, and no bytes that were not shown',
+  'B-ATTACK-86: no link leads a call around a rule on paths, whenever the link is made',
+  'B-ATTACK-87: no list and no search shows what rules deny or ask about',
+  'B-ATTACK-88: no agent rewrites unasked what Terret obeys',
 ]
 
 const byNumber = (a: number, b: number): number => a - b

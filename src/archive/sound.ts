@@ -103,10 +103,11 @@ function checkDigests({ session, events }: PortableLog, blobs: Blobs): void {
   for (const event of events) {
     if (event.type === 'run.started') tools = definitionsIn(event.now?.toolset ?? event.toolset, blobs)
     if (event.type !== 'agent.message') continue
-    for (const { tool, args, gate, digest, place } of event.calls) {
+    for (const call of event.calls) {
+      const { tool, gate, digest } = call
       const definition = tools.get(tool)
       if (gate?.type !== 'ask' && digest === undefined) continue
-      if (definition === undefined || digest !== digestOf({ name: tool, definition }, args, place))
+      if (definition === undefined || digest !== digestOf({ name: tool, definition }, call))
         throw invalid(`event ${event.seq} of ${session} asks for a call of "${tool}" that its digest does not fit.`)
     }
   }

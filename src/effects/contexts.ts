@@ -119,6 +119,9 @@ export class ToolRunContext implements ToolContext {
   readonly session: string
   readonly call: CallKey
   readonly approved: boolean
+  readonly files: ToolContext['files']
+  /** Set where rules speak of paths. */
+  permits: ToolContext['permits']
   /** What the handler put beside the log: it lands with the result. */
   kept: readonly Blob[] = NONE
   /** The handler asked a model, or may have. */
@@ -149,6 +152,7 @@ export class ToolRunContext implements ToolContext {
     this.call = call.key
     // A call that had to be asked runs only after a yes.
     this.approved = call.proposal?.gate?.type === 'ask'
+    this.files = call.proposal?.files
     this.clock = services.clock
     this.#services = services
     this.#flight = flight

@@ -5,8 +5,10 @@ import type { OwnerBody } from '../kernel/event.ts'
 import { type Call, intentOf } from '../kernel/ledger.ts'
 import type { Effect } from '../kernel/next.ts'
 import { refused, unknown } from '../kernel/result.ts'
-import { digestOf, placeOf } from '../tools/core/admit.ts'
-import { judge, type Judgement } from '../tools/policy/policy.ts'
+import { digestOf, linksOf, placeOf } from '../tools/core/admit.ts'
+import { canonicalJson } from '../tools/core/canonical.ts'
+import { realPath, spelledFrom } from '../tools/policy/links.ts'
+import { type Action, judge, type Judgement, namesPaths } from '../tools/policy/policy.ts'
 import type { Tool } from '../tools/core/tool.ts'
 import type { Output } from '../tools/core/output.ts'
 import { type Done, execute, reconcile } from '../tools/core/run.ts'
@@ -49,7 +51,8 @@ export class CallRunner {
     const tools = agent.tools.seen ?? (await agent.tools.open(flight))
     const judged = await this.#secondLook(agent, proposal, tools.get(proposal.tool))
     if (judged.type === 'deny') return { events: [{ ...refused(key, 'denied', judged.reason), metadata: DENIED_NOW }] }
-    if (judged.type === 'ask' || isElsewhere(proposal, tools, agent)) return this.#askAgain(cache, agent, call, flight)
+    if (judged.type === 'ask' || this.#isElsewhere(proposal, tools, agent))
+      return this.#askAgain(cache, agent, call, flight)
     const children = new Set(startedBy(proposal))
     const missing = [...children].find((child) => !agent.children.includes(child))
     if (missing !== undefined) return { events: [refused(key, 'error', missingText(missing))] }
@@ -102,14 +105,23 @@ export class CallRunner {
    */
   async #secondLook({ policy, environment }: Agent, proposal: Proposal, known: Tool | undefined): Promise<Judgement> {
     const { tool, args, effect, gate } = proposal
-    const place = environment === null ? {} : { environment }
+    const action = { tool, args, effect, ...placed(environment, known) }
     // A person has said yes: that no person can be asked here is no reason any more.
     if (gate?.type === 'ask') {
-      const judged = judge({ ...policy, onAsk: 'park' }, { tool, args, effect, approval: 'auto', ...place })
+      const judged = judge({ ...policy, onAsk: 'park' }, { ...action, approval: 'auto' })
       return judged.type === 'deny' ? judged : { type: 'allow' }
     }
     const approval = known ? await known.approval(args) : 'auto'
-    return judge(policy, { tool, args, effect, approval, ...place })
+    return judge(policy, { ...action, approval })
+  }
+
+  /** It was approved for another place than it would act in now, by its own word or by links: that was no yes to this. */
+  #isElsewhere({ tool, args, digest, place, links }: Proposal, tools: Tools, { environment, policy }: Agent): boolean {
+    const found = digest === undefined ? undefined : tools.get(tool)
+    if (found === undefined) return false
+    const { redactor } = this.#services
+    const now = linksOf(found, args, { policy, redactor })
+    return placeOf(found, environment) !== place || canonicalJson(now ?? []) !== canonicalJson(links ?? [])
   }
 
   async run(cache: SessionCache, effect: Run, flight: FlightContext): Promise<Landing> {
@@ -124,13 +136,10 @@ export class CallRunner {
         events: [refused(call.key, 'error', `ToolChanged: tool "${call.proposal.tool}" ${what} since this run began.`)],
       }
     }
-    const { digest, args: approved, place } = call.proposal
-    if (digest !== undefined) {
-      const moved = placeOf(tool, agent.environment) !== place
-      const wrong = moved ? 'the place it would act in is not the one' : 'its arguments are not those'
-      if (moved || digest !== digestOf(tool, approved, place))
-        return { events: [refused(call.key, 'error', `Not run: ${wrong} that ${moved ? 'was' : 'were'} approved.`)] }
-    }
+    const { digest, args: approved } = call.proposal
+    if (this.#isElsewhere(call.proposal, tools, agent)) return this.#askAgain(cache, agent, call, flight)
+    if (digest !== undefined && digest !== digestOf(tool, call.proposal))
+      return { events: [refused(call.key, 'error', 'Not run: its arguments are not those that were approved.')] }
     const context = new ToolRunContext(this.#services, cache.id, call, flight, tool.secrets)
     context.paidBy(cache, this.#allowances)
     context.tools = this.#frozen.offered(frame, tools)
@@ -138,12 +147,14 @@ export class CallRunner {
       const failed = await this.#equip(cache, context, flight)
       if (failed !== null) return { events: [refused(call.key, 'error', failed)] }
     }
+    if (namesPaths(agent.policy)) context.permits = await permitsOf(agent, call.proposal, tool)
     if (!flight.clear()) return abandon(effect, flight.reason ?? 'lost', false)
     const args = cloneJson(approved)
     const leave = this.#services.watchdog?.enter({ tool: tool.name, call: call.key, session: cache.id })
     const ran = await (mode === 'execute' ? execute(tool, args, context) : reconcile(tool, args, context))
     leave?.()
     context.finish()
+    if (ran.type === 'failed' && ran.asks) return this.#askAgain(cache, agent, call, flight)
     const done = ran.type === 'ok' && ran.output.parts ? await this.#attached(ran, context) : ran
     const settled = this.#done(cache, effect, { done, context, flight })
     const landing = settled instanceof Promise ? await settled : settled
@@ -246,10 +257,32 @@ function missingText(child: string): string {
   return `There is no agent "${child}" here any more. Do the task yourself, or choose another.`
 }
 
-/** It was approved for another place than it would act in now: that was no yes to this. */
-function isElsewhere({ tool, digest, place }: Proposal, tools: Tools, { environment }: Agent): boolean {
-  const found = digest === undefined ? undefined : tools.get(tool)
-  return found !== undefined && placeOf(found, environment) !== place
+/** What the rules say of a call that uses the file at this path, however it got there. What they deny to `read` no tool shows. */
+async function permitsOf(
+  { policy, environment }: Agent,
+  { tool, args, effect, gate }: Proposal,
+  known: Tool,
+): Promise<NonNullable<ToolRunContext['permits']>> {
+  const approved = gate?.type === 'ask'
+  const approval = approved ? 'auto' : await known.approval(args)
+  const action: Action = { tool, args, effect, approval, ...placed(environment, known) }
+  const reading: Action = { ...action, tool: 'read', args: {}, approval: 'auto' }
+  const rules = approved ? { ...policy, onAsk: 'park' as const } : policy
+  const root = action.root ?? policy.base ?? process.cwd()
+  return (path) => {
+    const links = [path, realPath(root, path) ?? path].map((one) => spelledFrom(root, one))
+    const said = [action, ...(effect === 'read' ? [reading] : [])].map((each) => judge(rules, { ...each, links }).type)
+    if (said.includes('deny')) return 'deny'
+    return said.includes('ask') && !approved ? 'ask' : 'allow'
+  }
+}
+
+/** Where a call is judged: the harness's name for that, and where the tool's relative paths start. */
+function placed(environment: string | null, tool: Tool | undefined): Pick<Action, 'environment' | 'root'> {
+  return {
+    ...(environment === null ? {} : { environment }),
+    ...(tool?.root === undefined ? {} : { root: tool.root }),
+  }
 }
 
 type Ended = Exclude<Done, { type: 'undecided' }>

@@ -32,7 +32,10 @@ export async function finalized(
 }
 
 async function ran(tool: Tool, { policy, environment }: Rules, args: Json, context: ToolContext): Promise<Written> {
-  const place = environment === null ? {} : { environment }
+  const place = {
+    ...(environment === null ? {} : { environment }),
+    ...(tool.root === undefined ? {} : { root: tool.root }),
+  }
   const judged = judge(policy, { tool: tool.name, args, effect: 'read', approval: 'auto', ...place })
   if (judged.type !== 'allow') throw new GraphError(`The rules do not let the finalizer "${tool.name}" run.`)
   const { ok, content } = envelopeOf(await tool.execute(args, context))

@@ -62,12 +62,18 @@ type Place = { folder?: string; owns?: readonly string[]; options?: RunChoice } 
 /** One call as admitted: what is stored, shown, approved and executed are these same bytes. `raw` is the model's own spelling. */
 export type Proposal = Frozen<{ id: string; tool: string; args: Json; raw?: string } & Terms>
 
+/** A file at a real path: the hash of its bytes, or null if there is none. */
+export type FileState = Frozen<{ path: string; hash: Hash | null }>
+
 /** On which terms it runs. Without a gate it runs as soon as there is room; `blocks` is not aborted by an interrupt. */
 export type Terms = Frozen<{
   /** `digest` is of what is asked, and `place` of where it would act: an approval is for both. */
   gate?: Gate
   digest?: Hash
   place?: Hash
+  /** Where its paths led through links, and the files it would change as they were, when it was asked about: the digest holds both. */
+  links?: readonly string[]
+  files?: readonly FileState[]
   /** Equal for calls that do the same, however they are spelled. Only for calls that were asked about. */
   same?: Hash
   effect: EffectClass

@@ -44,6 +44,7 @@ export const SHOWN: Checks<Partial<Omit<PendingCall, 'callId' | 'sessionId' | 'd
   n: anything,
   roles: anything,
   votes: anything,
+  files: anything,
   each: anything,
   covered: anything,
   denied: anything,

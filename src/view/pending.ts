@@ -1,5 +1,5 @@
 // What waits for somebody: of one session, and on its card. Pure, and without the fold: a list of sessions needs no more than this.
-import type { CallKey, Frozen, Json, Outcome, Shortage } from '../kernel/content.ts'
+import type { CallKey, FileState, Frozen, Json, Outcome, Shortage } from '../kernel/content.ts'
 import { type Call, outsideOf, type Said } from '../kernel/ledger.ts'
 import type { Session } from '../kernel/session.ts'
 import type { Card } from '../ports/store.ts'
@@ -27,6 +27,8 @@ type Waiting = Frozen<
     n?: number
     roles?: readonly string[]
     votes?: readonly string[]
+    /** For an approval: the files that the call would change, as they were when it was asked about. The digest holds them. */
+    files?: readonly FileState[]
     /** The session that waits, and the sessions from the top down to it: this one, or children below it. */
     sessionId: string
     path: readonly string[]
@@ -77,12 +79,12 @@ export function ownPending(
   // What came from elsewhere is asked about anew, when it goes on.
   const calls = run?.foreign ? [] : (run?.turn?.open ?? [])
   return calls.flatMap((call): readonly OwnPending[] => {
-    const { tool, args, gate, digest } = call.proposal
+    const { tool, args, gate, digest, files } = call.proposal
     const common = { callId: call.key, tool, args, ...where }
     if (call.state.type === 'outside') return isForChild(call) ? [] : [{ ...common, needs: 'answer' }]
     if (call.state.type !== 'asked' || gate?.type !== 'ask') return []
     const { expiresAt, class: kind, n, roles } = gate
-    const asked = { expiresAt, class: kind, n, roles, votes: call.state.votes }
+    const asked = { expiresAt, class: kind, n, roles, votes: call.state.votes, ...(files ? { files } : {}) }
     const before = saidBefore(call, run?.said)
     return [{ ...common, needs: 'approval', ...asked, ...before, ...(digest === undefined ? {} : { digest }) }]
   })

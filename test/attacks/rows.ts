@@ -21,6 +21,7 @@ import { egress, hostSockets, labels } from './network.ts'
 import { archives, oddFiles } from './odd-files.ts'
 import { patterns } from './patterns.ts'
 import { owners } from './owners.ts'
+import { followed, found, obeyed, turned } from './links.ts'
 import { climbing, linked, newborn } from './paths.ts'
 import { pollution } from './pollution.ts'
 import { foreignModels, narrowedRuns } from './powers.ts'
@@ -83,4 +84,8 @@ export const ROWS: readonly Row[] = [
   gitPrograms,
   homes,
   plantedGit,
+  turned,
+  followed,
+  found,
+  obeyed,
 ]

@@ -159,7 +159,7 @@ function rewritten(name: string, changed = 'body'): Case {
     name,
     attack: (world) =>
       poisoned(world, (db, session) => {
-        const [docs, evil] = ['docs', 'evil'].map((to) => digestOf(sender(world), { to }, undefined))
+        const [docs, evil] = ['docs', 'evil'].map((to) => digestOf(sender(world), { args: { to } }))
         const body = `replace(replace(${changed}, '"docs"', '"evil"'), '${docs}', '${evil}')`
         db.exec(`DROP TRIGGER events_keep; DROP TRIGGER events_stay; UPDATE events SET body = ${body}`)
         if (world.defended) return

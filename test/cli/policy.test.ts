@@ -1,5 +1,5 @@
 // Rules and people at the command line: the place that rules name, votes of several people, and rules that are kept for a folder.
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, symlinkSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { stageOfEach } from './scripted.ts'
@@ -39,6 +39,30 @@ describe('the place that rules name', () => {
     expect((await stage.terret(...run, '--environment', 'production', 'Write.')).out).toBe('Then not.\n')
     expect((await stage.terret(...run, '--continue', 'Write.')).out).toBe('Done.\n')
     expect([existsSync(join(stage.folder, 'a')), existsSync(join(stage.folder, 'b'))]).toEqual([false, true])
+  })
+})
+
+describe('links and obeyed files', () => {
+  it('B-LINK-6: `policy test` follows links, from the folder that the tools work in', async () => {
+    const policy = policyFile({ rules: [{ effect: 'deny', path: 'secrets/**' }] })
+    stage.configure({ policy, model: 'offline:any' })
+    stage.write('work/secrets/key', 'x')
+    symlinkSync('secrets', join(stage.folder, 'plain'))
+    const test = (path: string) => stage.terret('policy', 'test', 'read', JSON.stringify({ path }))
+    expect((await test('plain/key')).out).toMatch(/^deny: /)
+    expect((await test('other/key')).out).toBe('allow\n')
+  })
+
+  it('B-OBEY-1: mode auto asks before AGENTS.md, a policy file or a skill in the folder is changed', async () => {
+    const policy = join(stage.folder, 'rules.json')
+    stage.write('work/rules.json', JSON.stringify({ rules: [{ effect: 'allow' }] }))
+    stage.write('work/skills/greet/SKILL.md', '---\nname: greet\ndescription: Greets.\n---\nSay hello.\n')
+    stage.configure({ policy, skills: [join(stage.folder, 'skills')], model: 'offline:any' })
+    const test = (path: string) =>
+      stage.terret('policy', 'test', 'write', JSON.stringify({ path, content: 'x' }), '--mode', 'auto')
+    for (const path of ['AGENTS.md', 'rules.json', 'skills/greet/SKILL.md', '.env'])
+      expect((await test(path)).out).toBe('ask\n')
+    expect((await test('src/a.ts')).out).toBe('allow\n')
   })
 })
 

@@ -24,7 +24,7 @@ const real: Subject = {
   read: async (guarded, place) => (await see(guarded, place)).bytes,
   write: async (guarded, place, bytes) => {
     const seen = await look(guarded, place)
-    await replace({ guarded, place, seen, bytes, context: toolContext() })
+    await replace({ guarded, place, seen, bytes, after: '', context: toolContext() })
   },
 }
 

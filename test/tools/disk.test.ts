@@ -35,7 +35,7 @@ it('B-ATTACK-65: a file that only its owner may read is never readable by others
     }
   }
   const bytes = pieces() as unknown as Buffer
-  await replace({ guarded, place, seen: await look(guarded, place), bytes, context: toolContext() })
+  await replace({ guarded, place, seen: await look(guarded, place), bytes, after: '', context: toolContext() })
   expect(readFileSync(join(folder, 'secret'), 'utf8')).toBe('after')
   expect(modes.length).toBeGreaterThan(2)
   expect(new Set(modes)).toEqual(new Set([0o600]))

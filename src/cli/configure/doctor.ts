@@ -14,7 +14,7 @@ import { hasFile, makeReadable, placed, readPlace, sessionOf } from '../state/pl
 import { print, printJson, typed } from '../present/print.ts'
 import { clock, serverOf, toolsText, tried } from '../state/servers.ts'
 import { seenIn, unlike, writeSeen } from '../state/store-fingerprint.ts'
-import { fileOnly, openFile, openStore, storeNamed } from '../state/store-place.ts'
+import { openFile, openStore, storeNamed } from '../state/store-place.ts'
 import { type Setup, setupHere } from '../state/setup.ts'
 import { windowOf } from '../state/window.ts'
 import { parseArgs } from 'node:util'

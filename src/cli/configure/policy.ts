@@ -70,7 +70,9 @@ const EXITS = { allow: EXIT.ok, ask: EXIT.waits, deny: EXIT.failed } as const
 async function test(call: Call, { policy: rules, settings }: Setup, tool: Tool, args: Json): Promise<number> {
   const approval = await approvalOf(tool, args)
   const { environment } = settings
-  const action = { tool: tool.name, args, approval, effect: tool.effect, ...(environment ? { environment } : {}) }
+  const { root, effect } = tool
+  const where = { ...(environment ? { environment } : {}), ...(root === undefined ? {} : { root }) }
+  const action = { tool: tool.name, args, approval, effect, ...where }
   const judged = judge(rules, action)
   const reason = judged.type === 'deny' ? judged.reason : null
   if (call.is('json')) printJson({ tool: tool.name, args, verdict: judged.type, reason })

@@ -145,7 +145,8 @@ export async function rememberable(setup: Setup, { tool, args, needs }: Pending)
   const known = await toolIn(setup, tool)
   const approval = known ? await known.approval(args) : 'ask'
   const { environment } = setup.settings
-  const action = { tool, args, approval, effect: known?.effect ?? 'once', ...(environment ? { environment } : {}) }
+  const where = { ...(environment ? { environment } : {}), ...(known?.root === undefined ? {} : { root: known.root }) }
+  const action = { tool, args, approval, effect: known?.effect ?? 'once', ...where }
   const rule = rememberedRule(action)
   if (JSON.stringify(rule).length > RULE_CHARS_MAX) return null
   const policy: Policy = { ...setup.policy, rules: [...setup.policy.rules, rule] }
@@ -166,11 +167,11 @@ export function keepAlways({ home, folder }: Setup, rule: Rule, by: string): Kep
 }
 
 /** The rule saved since the harness got its policy that allows exactly this call. */
-async function keptFor(kept: readonly Kept[], pending: Pending, { settings }: Setup): Promise<Kept | null> {
+async function keptFor(kept: readonly Kept[], pending: Pending, { settings, folder }: Setup): Promise<Kept | null> {
   const { tool, args, needs } = pending
   if (kept.length === 0 || needs !== 'approval') return null
   const { judge } = await import('../../index.ts')
   const { environment } = settings
-  const action = { tool, args, approval: 'ask', ...(environment ? { environment } : {}) } as const
+  const action = { tool, args, approval: 'ask', root: folder, ...(environment ? { environment } : {}) } as const
   return kept.find(({ rule }) => judge({ rules: [rule] }, action).type === 'allow') ?? null
 }

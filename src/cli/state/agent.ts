@@ -215,19 +215,22 @@ async function toolsFor(
   model: Model | Hint | undefined,
   onLine: AgentWishes['onLine'],
 ): Promise<readonly Tool[]> {
-  const { settings, folder, mode, policy } = setup
+  const { settings, folder, mode, policy, obeyed } = setup
   const { bashTool, builtInTools } = await import('../../tools/index.ts')
   // A question waits for a person unless --on-ask deny is set.
   const attended = policy.onAsk !== 'deny'
   const made = await builtInTools({
     root: folder,
+    obeyed,
     // builtInTools refuses unknown names and lists the known ones.
     names: toolNames(settings) as readonly BuiltInName[],
-    ...(settings.skills ? { skills: { folders: settings.skills, attended } } : {}),
+    ...(settings.skills ? { skills: { folders: settings.skills, attended, obeyed } } : {}),
     ...(model ? { parallel: { model } } : {}),
   })
   const heard = onLine ? { onLine: await hushed(onLine, setup.env) } : {}
-  const bash = settings.bash ? [bashTool({ workspace: folder, attended, risk: settings.bash.risk, ...heard })] : []
+  const bash = settings.bash
+    ? [bashTool({ workspace: folder, obeyed, attended, risk: settings.bash.risk, ...heard })]
+    : []
   const tools = [...made, ...bash]
   return mode === 'ask' ? tools.map(asking) : tools
 }

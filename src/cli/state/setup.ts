@@ -30,6 +30,8 @@ export type Setup = {
   /** Includes the rules saved for this folder. */
   readonly policy: Policy
   readonly kept: readonly Kept[]
+  /** Files and folders, absolute, that the configuration makes this program obey: policies and skills. */
+  readonly obeyed: readonly string[]
   /** The AGENTS.md of a trusted folder, or an empty string. */
   readonly guidance: string
   /** The environment, then the `.env` files. */
@@ -71,6 +73,7 @@ export async function setupFor(home: Home, folder: string, wishes: Wishes = {}):
     mode: modeOf(wishes.mode, settings.mode, own?.mode),
     policy: await policyOf(user, own, { folder, kept, onAsk: wishes.onAsk }),
     kept,
+    obeyed: [user.policy, own?.policy, ...(settings.skills ?? [])].filter((path) => path !== undefined),
     guidance: guidance.text,
     env: await environment(home, trusted ? folder : null),
     notes: trusted ? guidance.notes : untrustedNotes(folder),

@@ -17,17 +17,18 @@ import {
   within,
 } from '../../options.ts'
 import { bound } from '../core/bound.ts'
-import { keepBytes, look, replace, see } from '../files/disk.ts'
+import { checkShown, filesAt, keepBytes, look, replace, see } from '../files/disk.ts'
 import { type Metadata, ModelRetry, type Output, output, ToolFailure } from '../core/output.ts'
 import { type Asked, type Asking, askOne, type Entry, NOTHING, sum } from './parallel-ask.ts'
 import {
+  approvalOfPaths,
   exclusive,
   type Guard,
   guard,
   guardIn,
   GUARD_OPTIONS,
   type GuardOptions,
-  locate,
+  locateFor,
   type Place,
 } from '../files/paths.ts'
 import { type Field, integer, list, object, optional, text } from '../core/schema.ts'
@@ -132,19 +133,24 @@ function made(frame: Frame, name: string, description: string): Tool {
     aliases: { output_path: 'output_file', outputFile: 'output_file' },
     timeoutMs: TIMEOUT_MS,
     sequential: ({ output_file }) => output_file !== undefined,
+    approval: ({ output_file: file }) => (file === undefined ? 'auto' : approvalOfPaths(guarded, [file])),
     undo: (metadata, context) => undoChanges(guarded, changeIn(metadata), context),
     execute: (args, context) => execute(frame, args, context),
   })
   const rooted = (root: ToolRoot): Tool => made({ ...frame, guarded: guardIn(guarded, root) }, name, description)
-  return { ...tool, kind: 'parallel_llm', rooted }
+  const filesChanged: Tool['filesChanged'] = async (args) => {
+    const { output_file: file } = args as Args
+    return file === undefined ? [] : filesAt(guarded, [file])
+  }
+  return { ...tool, kind: 'parallel_llm', root: guarded.root, filesChanged, rooted }
 }
 
 async function execute(frame: Frame, args: Args, context: ToolContext): Promise<Output> {
   const { guarded, asking } = frame
-  const prompts = await promptsOf(frame, args.source)
+  const prompts = await promptsOf(frame, args.source, context)
   // Where it will go is settled before anything is spent.
-  const place = args.output_file === undefined ? null : await locate(guarded, args.output_file, 'write')
-  if (place) await look(guarded, place)
+  const place = args.output_file === undefined ? null : await locateFor(guarded, args.output_file, 'write', context)
+  if (place) checkShown(guarded, place, await look(guarded, place), context)
   const instructions = instructionsOf(args.system ?? '', asking.output)
   const answers = await askAll({ ...asking, instructions, context }, prompts, args.max_concurrency ?? CONCURRENCY)
   const entries = answers.map(({ entry }) => entry)
@@ -192,16 +198,22 @@ function shown(summary: object, { ok, metadata, context }: Report): Output {
 function save(guarded: Guard, place: Place, entries: readonly Entry[], context: ToolContext): Promise<Metadata> {
   return exclusive(guarded, place, async () => {
     const seen = await look(guarded, place)
+    checkShown(guarded, place, seen, context)
     const bytes = Buffer.from(`${JSON.stringify(entries, null, 1)}\n`)
     const replaced = seen ? keepBytes(context, seen.bytes) : null
-    await replace({ guarded, place, seen, bytes, context })
-    return { path: place.shown, hash: hash('sha256', bytes), before: seen?.hash ?? null, replaced }
+    const after = hash('sha256', bytes)
+    await replace({ guarded, place, seen, bytes, after, context })
+    return { path: place.shown, hash: after, before: seen?.hash ?? null, replaced }
   })
 }
 
-async function promptsOf({ guarded, promptsMax }: Frame, source: Source): Promise<readonly string[]> {
+async function promptsOf(
+  { guarded, promptsMax }: Frame,
+  source: Source,
+  context: ToolContext,
+): Promise<readonly string[]> {
   if (source.type === 'inline') return source.prompts
-  const { bytes } = await see(guarded, await locate(guarded, source.path, 'read'))
+  const { bytes } = await see(guarded, await locateFor(guarded, source.path, 'read', context))
   const prompts = stringsIn(bytes.toString())
   if (prompts === null) {
     throw new ToolFailure(

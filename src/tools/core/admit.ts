@@ -2,13 +2,15 @@
 // so history, wire and execution agree: parse, the tool's own normaliser, repair (only if something is wrong), validate, gate.
 // Nothing runs here, and no call that is wrong ends a run.
 import { hash } from 'node:crypto'
-import type { Failure, Gate, Json, Mutable, Outside, Proposal } from '../../kernel/content.ts'
+import type { Failure, Gate, Json, Mutable, Outside, Proposal, Terms } from '../../kernel/content.ts'
 import { outsideOf as outsideIn } from '../../kernel/ledger.ts'
 import type { ReplyCall } from '../../ports/model.ts'
 import type { Clock } from '../../ports/system.ts'
 import { canonicalJson, sorted } from './canonical.ts'
 import { CHECK_LATE, checkedInTime } from './check-time.ts'
 import { likenessOf } from '../policy/likeness.ts'
+import { followLinks } from '../policy/links.ts'
+import { placesIn } from '../policy/paths.ts'
 import { isSuspect, normalised, parse, readingOf, type Reading } from '../repair/reading.ts'
 import { isTooMuch, VALUES_MAX } from '../repair/repair.ts'
 import { plainCopy, TOO_DEEP } from './plain.ts'
@@ -231,6 +233,7 @@ function gateOf(tool: Tool, args: Json, approval: Approval, asking: Asking): Gat
     approval,
     effect: tool.effect,
     ...(environment === null ? {} : { environment }),
+    ...(tool.root === undefined ? {} : { root: tool.root }),
   }
   const first = judge(policy, action)
   const again = first.type === 'allow' && denied.length > 0 && denied.includes(likenessOf(tool.name, args, policy.base))
@@ -254,7 +257,13 @@ function outsideOf(tool: Tool, args: Json): Outside | null {
   return tool.child ? { type: 'outside', child: tool.child(args) } : { type: 'outside' }
 }
 
-function propose(call: ReplyCall, tool: Tool, { args, raw }: Written, gate: Gate | null, asking: Asking): Proposal {
+function propose(
+  call: ReplyCall,
+  tool: Tool,
+  { args, raw }: Written,
+  gate: Gate | null,
+  asking: Asking,
+): Proposal | Promise<Proposal> {
   const { name, effect, timeoutMs } = tool
   const proposal: Mutable<Proposal> = { id: call.id, tool: name, args, effect, timeoutMs }
   if (gate) proposal.gate = gate
@@ -264,23 +273,48 @@ function propose(call: ReplyCall, tool: Tool, { args, raw }: Written, gate: Gate
   if (tool.reconcile) proposal.reconcile = true
   if (tool.retries !== null) proposal.retries = tool.retries
   if ((tool.onError ?? asking.toolErrors) === 'fail') proposal.fails = true
-  if (gate?.type === 'ask') {
-    const place = placeOf(tool, asking.environment)
-    if (place !== undefined) proposal.place = place
-    proposal.digest = digestOf(tool, args, place)
-    proposal.same = likenessOf(name, args, asking.policy.base)
-  }
-  return proposal
+  return gate?.type === 'ask' ? bindApproval(proposal, tool, asking) : proposal
 }
 
-/** What a person approves: this tool as defined now, with exactly these arguments, in this place. */
+/** With all that an approval is bound to. A promise only for a tool that changes files. */
+function bindApproval(proposal: Mutable<Proposal>, tool: Tool, asking: Asking): Proposal | Promise<Proposal> {
+  const { args } = proposal
+  const { environment, policy, redactor } = asking
+  const place = placeOf(tool, environment)
+  if (place !== undefined) proposal.place = place
+  const links = linksOf(tool, args, asking)
+  if (links !== undefined) proposal.links = links
+  proposal.same = likenessOf(tool.name, args, policy.base)
+  const digested = (files?: Terms['files']): Proposal => {
+    if (files !== undefined && files.length > 0) proposal.files = redactor.json(files) as typeof files
+    proposal.digest = digestOf(tool, proposal)
+    return proposal
+  }
+  return tool.filesChanged ? tool.filesChanged(args).then(digested) : digested()
+}
+
+/**
+ * What a person approves: this tool as defined now, with exactly these arguments, in this place, where links lead now, over these
+ * bytes.
+ */
 export function digestOf(
   { name, definition }: Pick<Tool, 'name' | 'definition'>,
-  args: Json,
-  place: string | undefined,
+  { args, place, links, files }: Pick<Proposal, 'args' | 'place' | 'links' | 'files'>,
 ): string {
-  const shown = [name, definition, sorted(args)]
-  return hash('sha256', JSON.stringify(place === undefined ? shown : [...shown, place]))
+  const shown: Json[] = [name, definition, sorted(args)]
+  if (place !== undefined) shown.push(place)
+  if (links !== undefined || files !== undefined) shown.push({ links: links ?? [], files: sorted(files ?? []) })
+  return hash('sha256', JSON.stringify(shown))
+}
+
+/** Where the paths of a call lead through links; undefined if all of them are what they say. */
+export function linksOf(
+  { root }: Pick<Tool, 'root'>,
+  args: Json,
+  { policy, redactor }: Pick<Asking, 'policy' | 'redactor'>,
+): readonly string[] | undefined {
+  const links = followLinks(placesIn(args), root ?? policy.base ?? process.cwd())
+  return links.length === 0 ? undefined : (redactor.json(links) as readonly string[])
 }
 
 /** Where it would act, and with what beside its arguments. Undefined if nothing but the arguments decides that. */

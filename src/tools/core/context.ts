@@ -1,5 +1,5 @@
 // What a handler sees of its call, as types: the doors it may use, and nothing else of the harness.
-import type { BlobRef, CallKey, Frozen, Metadata } from '../../kernel/content.ts'
+import type { BlobRef, CallKey, FileState, Frozen, Metadata } from '../../kernel/content.ts'
 import type { Hint, Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
 import type { Clock } from '../../ports/system.ts'
 
@@ -25,6 +25,10 @@ type Doors = Frozen<{
   key: string
   /** A person was asked about this very call, and said yes. */
   approved: boolean
+  /** The files it would change, as they were when a person was asked about it. Absent: no person was, or it changes no file. */
+  files?: readonly FileState[] | undefined
+  /** What the rules say of this call if it uses the file or folder at this real path. Absent: no rule speaks of paths. */
+  permits?: ((path: string) => 'allow' | 'ask' | 'deny') | undefined
   signal: AbortSignal
   /** What the host said of this run and its session. */
   metadata: Metadata

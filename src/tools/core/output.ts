@@ -123,6 +123,14 @@ export class ToolFailure extends Error {
   }
 }
 
+/** A person must be asked first, and nothing was changed yet: the harness asks, and then runs the call again. */
+export class ApprovalNeeded extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'ApprovalNeeded'
+  }
+}
+
 /** The model should correct its call and try again: counts against the tool's retries. Its metadata may name another `error_type`. */
 export class ModelRetry extends Error {
   readonly metadata: Metadata

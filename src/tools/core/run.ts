@@ -1,6 +1,6 @@
 // Running one call of one tool: handler in, envelope out. It never throws; the intent is already on disk when it is called.
 import type { FailureKind } from '../../kernel/content.ts'
-import { envelopeOf, isUnshown, ModelRetry, type Output, promisedIn, ToolFailure } from './output.ts'
+import { ApprovalNeeded, envelopeOf, isUnshown, ModelRetry, type Output, promisedIn, ToolFailure } from './output.ts'
 import type { Tool, ToolContext } from './tool.ts'
 
 export type Done =
@@ -11,6 +11,8 @@ export type Done =
       readonly output: Output
       readonly attempts: number
       readonly retryKind?: string
+      /** A person must be asked before it runs, and it changed nothing. */
+      readonly asks?: true
     }
   /** Only a reconcile may say this: it could not find out whether the call had happened. */
   | { readonly type: 'undecided' }
@@ -89,6 +91,16 @@ function failed(error: unknown, attempts: number): Failed {
   if (error instanceof ToolFailure) {
     const output = { ok: false, content: error.message, metadata: { error_type: error.kind, ...error.metadata } }
     return { type: 'failed', kind: error.kind, output, attempts }
+  }
+  if (error instanceof ApprovalNeeded) {
+    const metadata = { error_type: error.name }
+    return {
+      type: 'failed',
+      kind: 'Denied',
+      output: { ok: false, content: error.message, metadata },
+      attempts,
+      asks: true,
+    }
   }
   const type = error instanceof Error ? error.name || 'Error' : 'Error'
   const output = { ok: false, content: errorText(type, error), metadata: { error_type: type } }

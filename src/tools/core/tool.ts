@@ -1,6 +1,6 @@
 // One representation of a tool, and the only one. What happens around it (admission, intent, retries) is not here.
 import { hash } from 'node:crypto'
-import type { EffectClass, FailureKind, Frozen, Json } from '../../kernel/content.ts'
+import type { EffectClass, FailureKind, FileState, Frozen, Json } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Clock } from '../../ports/system.ts'
 import {
@@ -109,6 +109,10 @@ export interface Tool extends Needing {
   readonly aliases?: Aliases
   /** Where it acts and with what, beside its arguments: an approval given for one place is none for another. */
   readonly place?: () => Json
+  /** The folder that its relative paths start from: rules follow links from there. */
+  readonly root?: string
+  /** The files that a call would change, as they are now: an approval is for exactly these. */
+  readonly filesChanged?: (args: Json) => Promise<readonly FileState[]>
   /** The same tool for a session that works elsewhere; null if there is none there. Absent: it is the same everywhere. */
   readonly rooted?: (root: ToolRoot) => Tool | null
   /** The same tool for the skills of these names alone; null if there are none of them. */
@@ -302,6 +306,8 @@ const checkMade = optionsOf<Omit<Tool, '~deps'>>('a tool', {
   child: callable,
   orders: flag,
   place: callable,
+  root: filled,
+  filesChanged: callable,
   rooted: callable,
   filtered: callable,
   deliverable: flag,

@@ -5,9 +5,9 @@ import { hash } from 'node:crypto'
 import { constants, existsSync } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, readlink, realpath, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Frozen } from '../../kernel/content.ts'
-import { ToolFailure } from '../core/output.ts'
-import { contains, denied, type Guard, isErrno, type Place } from './paths.ts'
+import type { FileState, Frozen } from '../../kernel/content.ts'
+import { ApprovalNeeded, ToolFailure } from '../core/output.ts'
+import { contains, denied, type Guard, isErrno, locate, type Place } from './paths.ts'
 import type { ToolContext } from '../core/tool.ts'
 
 /**
@@ -139,11 +139,57 @@ export type Replacement = Frozen<{
   place: Place
   seen: Seen | null
   bytes: Buffer
+  /** Of `bytes`. */
+  after: string
   context: ToolContext
 }>
 
+const CHANGES_MAX = 1_000
+
+/** So that later calls of the session are not taken for those of somebody else. The oldest are forgotten first. */
+function noteChange({ guarded, place, seen, after, context }: Replacement): void {
+  const { changes } = guarded
+  for (const oldest of changes.keys()) if (changes.size >= CHANGES_MAX) changes.delete(oldest)
+  changes.set(changeKey(context, place, after), seen?.hash ?? null)
+}
+
+function changeKey({ session }: ToolContext, { path }: Place, after: string): string {
+  return JSON.stringify([session, path, after])
+}
+
+/** The files at these paths as they are, each once. What may not be written is left out. */
+export async function filesAt(guarded: Guard, paths: readonly string[]): Promise<readonly FileState[]> {
+  const files = new Map<string, FileState>()
+  for (const path of paths) {
+    try {
+      const place = await locate(guarded, path, 'write')
+      if (!files.has(place.path))
+        files.set(place.path, { path: place.path, hash: (await look(guarded, place))?.hash ?? null })
+    } catch (error) {
+      if (!(error instanceof ToolFailure)) throw error
+    }
+  }
+  return [...files.values()]
+}
+
+/** Throws `ApprovalNeeded` unless the file is what a person was shown, but for changes that the session itself made since. */
+export function checkShown(guarded: Guard, place: Place, seen: Seen | null, context: ToolContext): void {
+  const { files } = context
+  if (files === undefined) return
+  const shown = files.find(({ path }) => path === context.redact(place.path))
+  const earlier = new Set<string | null>()
+  for (let now = seen?.hash ?? null; shown !== undefined && !earlier.has(now); ) {
+    if (shown.hash === now) return
+    earlier.add(now)
+    const before = now === null ? undefined : guarded.changes.get(changeKey(context, place, now))
+    if (before !== undefined) now = before
+  }
+  throw new ApprovalNeeded(`"${place.shown}" is not what it was when a person was asked, so nothing was changed.`)
+}
+
 /** Puts new bytes in the place of those that were seen: all or nothing, on disk when it returns, and never over others. */
-export function replace({ guarded, place, seen, bytes, context }: Replacement): Promise<void> {
+export function replace(replacement: Replacement): Promise<void> {
+  const { guarded, place, seen, bytes, context } = replacement
   return inParent(place, true, async (folder, name) => {
     // The same for every try of this call: what a crash left behind is found and removed.
     const temporary = folder.at(`.${hash('sha256', `${context.key}/${name}`).slice(0, 16)}.terret-tmp`)
@@ -167,6 +213,7 @@ export function replace({ guarded, place, seen, bytes, context }: Replacement): 
       await unlink(temporary).catch(unlessMissing)
     }
     if (HANDLES) await folder.handle.sync()
+    noteChange(replacement)
   })
 }
 

@@ -5,9 +5,18 @@ import { hash } from 'node:crypto'
 import type { Json } from '../../kernel/content.ts'
 import { bound } from '../core/bound.ts'
 import { diff } from '../../view/diff.ts'
-import { keepBytes, look, replace } from './disk.ts'
-import { output, ToolFailure } from '../core/output.ts'
-import { exclusive, type Guard, locate, PATH_ALIASES, type Place, placeOf } from './paths.ts'
+import { checkShown, filesAt, keepBytes, look, replace } from './disk.ts'
+import { ApprovalNeeded, output, ToolFailure } from '../core/output.ts'
+import {
+  approvalOfPaths,
+  exclusive,
+  type Guard,
+  locate,
+  locateFor,
+  PATH_ALIASES,
+  type Place,
+  placeOf,
+} from './paths.ts'
 import { parse } from '../repair/reading.ts'
 import { renamed } from '../repair/repair.ts'
 import { flag, type Infer, integer, list, object, optional, text } from '../core/schema.ts'
@@ -47,7 +56,7 @@ const aliases = {
 const ALIASES = new Map(Object.entries(aliases))
 
 export function editTool(guarded: Guard, charsMax: number): Tool {
-  return defineTool({
+  const tool = defineTool({
     name: 'edit',
     description:
       'Replaces exact text in files. Each old_string must be in the file exactly once, unless replace_all is set. Read the file first.',
@@ -56,12 +65,14 @@ export function editTool(guarded: Guard, charsMax: number): Tool {
     sequential: true,
     deliverable: true,
     aliases,
+    approval: ({ edits }) => approvalOfPaths(guarded, pathsOf(edits)),
     place: () => placeOf(guarded),
     normalise,
     undo: ({ results }, context) =>
       undoChanges(guarded, Array.isArray(results) ? results.flatMap(changeIn) : [], context),
     reconcile: ({ edits }) => verified(guarded, edits),
     execute: async ({ edits }, context) => {
+      await checkFirst(guarded, edits, context)
       const done: Applied[] = []
       for (const [index, edit] of edits.entries()) done.push(await apply(guarded, edit, index, context))
       const failed = done.filter(({ ok }) => !ok)
@@ -73,6 +84,24 @@ export function editTool(guarded: Guard, charsMax: number): Tool {
       return output({ ok: failed.length === 0, content: said.content, metadata })
     },
   })
+  const filesChanged: Tool['filesChanged'] = (args) => filesAt(guarded, pathsOf((args as Infer<typeof input>).edits))
+  return { ...tool, root: guarded.root, filesChanged }
+}
+
+function pathsOf(edits: readonly Edit[]): readonly string[] {
+  return [...new Set(edits.map(({ path }) => path))]
+}
+
+/** A person is asked before the first edit is made, or not at all. Other trouble is told edit by edit. */
+async function checkFirst(guarded: Guard, edits: readonly Edit[], context: ToolContext): Promise<void> {
+  for (const path of pathsOf(edits)) {
+    try {
+      const place = await locateFor(guarded, path, 'write', context)
+      checkShown(guarded, place, await look(guarded, place), context)
+    } catch (error) {
+      if (error instanceof ApprovalNeeded) throw error
+    }
+  }
 }
 
 /** After a crash: the files say whether all of it happened. Anything less is no answer. */
@@ -114,7 +143,7 @@ function listOf(edits: Json): readonly Json[] | null {
 
 async function apply(guarded: Guard, edit: Edit, index: number, context: ToolContext): Promise<Applied> {
   try {
-    const place = await locate(guarded, edit.path, 'write')
+    const place = await locateFor(guarded, edit.path, 'write', context)
     const done = await exclusive(guarded, place, () => change(guarded, place, edit, context))
     const count = done.replacements === 1 ? '1 replacement' : `${done.replacements} replacements`
     const { changes, ...facts } = done
@@ -137,6 +166,7 @@ async function apply(guarded: Guard, edit: Edit, index: number, context: ToolCon
 
 async function change(guarded: Guard, place: Place, edit: Edit, context: ToolContext) {
   const seen = await look(guarded, place)
+  checkShown(guarded, place, seen, context)
   if (seen === null) throw new ToolFailure('NotFound', `There is no "${place.shown}". Use write to create it.`)
   // Bytes that are no text would come back changed.
   if (!isUtf8(seen.bytes)) throw new ToolFailure('InvalidInput', `"${place.shown}" is not UTF-8 text.`)
@@ -144,10 +174,11 @@ async function change(guarded: Guard, place: Place, edit: Edit, context: ToolCon
   const { after, replacements } = substitute(before, edit)
   const bytes = Buffer.from(after)
   const replaced = keepBytes(context, seen.bytes)
-  await replace({ guarded, place, seen, bytes, context })
+  const written = hash('sha256', bytes)
+  await replace({ guarded, place, seen, bytes, after: written, context })
   return {
     replacements,
-    hash: hash('sha256', bytes),
+    hash: written,
     before: seen.hash,
     replaced,
     changes: diff(place.shown, context.redact(before), context.redact(after)),

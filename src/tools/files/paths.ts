@@ -6,10 +6,12 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import type { Frozen, Json } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import { type Checks, count, filled, listOf, needed } from '../../options.ts'
-import type { Claims, ToolRoot } from '../core/context.ts'
-import { ToolFailure } from '../core/output.ts'
+import type { Claims, ToolContext, ToolRoot } from '../core/context.ts'
+import { ApprovalNeeded, ToolFailure } from '../core/output.ts'
+import type { Approval } from '../core/tool.ts'
 import { ownPlaces } from './own-places.ts'
-import { isGitFolder, OBEYED_BY_GIT, PROTECTED } from './protected.ts'
+import { isGitFolder, OBEYED, OBEYED_BY_GIT, PROTECTED } from './protected.ts'
+import { realPath } from '../policy/links.ts'
 
 /** What models trained on other file tools call `path`. */
 export const PATH_ALIASES = {
@@ -34,6 +36,8 @@ export type GuardOptions = {
   readonly write?: readonly string[]
   /** Names, and runs of names, that are never written, at any depth, added to those that always are. */
   readonly protect?: readonly string[]
+  /** Files and folders that your program obeys, such as skills: a person is asked each time before one is changed. */
+  readonly obeyed?: readonly string[]
   /** Files larger than this are not opened. */
   readonly fileBytesMax?: number
 }
@@ -43,6 +47,7 @@ export const GUARD_OPTIONS: Checks<GuardOptions> = {
   read: listOf(filled),
   write: listOf(filled),
   protect: listOf(filled),
+  obeyed: listOf(filled),
   fileBytesMax: count(1),
 }
 
@@ -53,9 +58,13 @@ export type Guard = Frozen<{
   protect: readonly string[]
   /** What the harness itself keeps and obeys. Absolute. */
   own: readonly string[]
+  /** What the host obeys, beside the names that always are. From the root or absolute. */
+  obeyed: readonly string[]
   fileBytesMax: number
   /** Which real paths are being worked on in this process: parallel calls of one batch take turns instead of conflicting. */
   busy: Map<string, Promise<void>>
+  /** What the sessions of this process changed: the hash of a file before a change, by session, path and hash after it. */
+  changes: Map<string, string | null>
   /** Absent: all of `write`. */
   claims?: Claims
 }>
@@ -89,8 +98,10 @@ export function guard(options: GuardOptions): Guard {
     own: ownPlaces()
       .all.map(realOr)
       .filter((place) => !write.some((one) => contains(place, one))),
+    obeyed: options.obeyed ?? [],
     fileBytesMax: options.fileBytesMax ?? FILE_BYTES_MAX,
     busy: new Map(),
+    changes: new Map(),
   }
 }
 
@@ -142,6 +153,46 @@ export async function locate(guarded: Guard, path: string, access: Access): Prom
     if (why !== null) throw denied(`"${path}" is not written by this task: ${why}`)
   }
   return { root, segments: below(root, real), path: real, shown: shownAs(guarded, real) }
+}
+
+/**
+ * For a call that runs: as `locate`, and rules and people allow the very place that will be opened. Throws `ApprovalNeeded` where a
+ * person must be asked first, whatever was found when the call was judged.
+ */
+export async function locateFor(guarded: Guard, path: string, access: Access, context: ToolContext): Promise<Place> {
+  const place = await locate(guarded, path, access)
+  const said = context.permits?.(place.path) ?? 'allow'
+  if (said === 'deny') throw denied(`"${place.shown}" is denied by policy.`)
+  const asks = said === 'ask' || (access === 'write' && !context.approved && isObeyed(guarded, path))
+  if (asks) throw new ApprovalNeeded(`"${place.shown}" is not changed or shown unless a person is asked.`)
+  return place
+}
+
+/** May this be named or quoted in a list of what was found? Rules are asked about each of them. */
+export function isShown(path: string, { permits }: ToolContext): boolean {
+  return (permits?.(path) ?? 'allow') === 'allow'
+}
+
+/** For the end of a list: that it is not whole. Empty if it is. */
+export function leftOut(count: number): readonly string[] {
+  return count === 0 ? [] : [`(${count} left out: rules deny them, or a person must be asked about them by name)`]
+}
+
+/** A person is asked each time about a change of what Terret or the host obeys, whatever rules allow. */
+export function approvalOfPaths(guarded: Guard, paths: readonly string[]): Approval {
+  return paths.some((path) => isObeyed(guarded, path)) ? 'always' : 'auto'
+}
+
+/** By its name, by the name of what links lead to, and as the place that such a name itself links to. */
+function isObeyed({ root, obeyed }: Guard, path: string): boolean {
+  const wanted = resolve(root, path)
+  const real = realPath(root, wanted) ?? wanted
+  const names = [wanted, real].map((one) => `/${spelled(one)}/`)
+  if (names.some((way) => OBEYED.some((name) => way.includes(`/${spelled(name)}/`)))) return true
+  return [...OBEYED, ...obeyed].some((name) => {
+    const place = resolve(root, name)
+    return contains(spelled(realPath(root, place) ?? place), spelled(real)) || contains(spelled(place), spelled(wanted))
+  })
 }
 
 /** Null if the claims allow to write there. `real` is a path with all links resolved. */

@@ -1,11 +1,12 @@
 // What a call would do to files as they are now, as plain data to be drawn by a terminal, a page, a server. For writes and
 // edits the difference line by line, with what cannot be seen marked. It looks and decides nothing: what is allowed are the arguments.
 import { isUtf8 } from 'node:buffer'
-import type { Frozen, Json } from '../../kernel/content.ts'
+import type { FileState, Frozen, Json } from '../../kernel/content.ts'
 import { type DiffLine, diffLines } from '../../view/diff.ts'
 import { look, type Seen } from './disk.ts'
 import { drawn, oddName } from '../../view/lookalike.ts'
 import { guard, locate } from './paths.ts'
+import { followLinks } from '../policy/links.ts'
 import { placesIn } from '../policy/paths.ts'
 
 /** `exposed`: a removed and an added line look the same, so every blank and every letter that is not plain must be told. */
@@ -30,18 +31,31 @@ export type Preview = Frozen<{
   warnings: readonly string[]
 }>
 
-export type Action = { readonly tool: string; readonly args: Json }
+/** `files`: as they were when the call was asked about, if it was. */
+export type Action = { readonly tool: string; readonly args: Json; readonly files?: readonly FileState[] }
 
 /** Without a folder only what the call itself says. */
-export async function previewOf(folder: string | null, { tool, args }: Action): Promise<Preview> {
-  const warnings = warningsOf(tool, args)
-  if (folder === null) return { files: null, trouble: null, warnings }
+export async function previewOf(folder: string | null, { tool, args, files }: Action): Promise<Preview> {
+  const odd = warningsOf(tool, args)
+  if (folder === null) return { files: null, trouble: null, warnings: odd }
+  const warnings = [...odd, ...linkWarnings(tool, args, folder)]
   try {
     const changes = await changesOf(folder, tool, args)
+    const other = files && changes?.find((change) => !isAsAsked(change, files))
+    // What is not in the digest is not shown as what a yes would do.
+    if (other) return { files: null, trouble: null, warnings: [...warnings, changedText(other.path)] }
     return { files: changes?.map(changeOf) ?? null, trouble: null, warnings }
   } catch (error) {
     return { files: null, trouble: error instanceof Error ? error.message : String(error), warnings }
   }
+}
+
+/** For a reader who sees the path as the model wrote it. */
+function linkWarnings(tool: string, args: Json, folder: string): readonly string[] {
+  if (tool !== 'write' && tool !== 'edit') return []
+  return placesIn(args).flatMap((path) =>
+    followLinks([path], folder).map((led) => `The path "${path}" leads through a link to "${led}".`),
+  )
 }
 
 function warningsOf(tool: string, args: Json): readonly string[] {
@@ -52,7 +66,22 @@ function warningsOf(tool: string, args: Json): readonly string[] {
   })
 }
 
-type Change = { readonly path: string; readonly seen: Seen | null; readonly after: string; readonly appends: boolean }
+function isAsAsked({ at, seen }: Change, files: readonly FileState[]): boolean {
+  return files.some(({ path, hash }) => path === at && hash === (seen?.hash ?? null))
+}
+
+function changedText(path: string): string {
+  return `${path} changed since this was asked. After a yes the question comes once more, with ${path} as it is then.`
+}
+
+/** `at` is its real path. */
+type Change = {
+  readonly path: string
+  readonly at: string
+  readonly seen: Seen | null
+  readonly after: string
+  readonly appends: boolean
+}
 
 /** What the files would become. Null for a call that is no plain write or edit. */
 async function changesOf(folder: string, tool: string, args: Json): Promise<readonly Change[] | null> {
@@ -63,7 +92,7 @@ async function changesOf(folder: string, tool: string, args: Json): Promise<read
     const known = files.get(place.shown)
     if (known) return known
     const seen = await look(guarded, place)
-    return { path: place.shown, seen, after: seen?.bytes.toString() ?? '', appends: false }
+    return { path: place.shown, at: place.path, seen, after: seen?.bytes.toString() ?? '', appends: false }
   }
   const keep = (change: Change, after: string): void => void files.set(change.path, { ...change, after })
   if (tool === 'write') {

@@ -51,6 +51,12 @@ function words(list: string): readonly string[] {
 }
 
 /**
+ * What Terret and agents like it obey: instructions and keys. Names, at any depth. A person is asked each time before a file tool
+ * changes them; a command that nobody allowed is kept from them like from what is protected.
+ */
+export const OBEYED: readonly string[] = words('AGENTS.md AGENTS.override.md CLAUDE.md CLAUDE.local.md GEMINI.md .env')
+
+/**
  * In every folder that git takes for a repository. `git add` and `git commit` must write `index` and the like, so for commands only
  * what names programs to run, or another place to read such names from, is closed. The file tools have no business in `.git` at all.
  */

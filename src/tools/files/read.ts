@@ -4,7 +4,7 @@ import { blobHash, clip } from '../core/bound.ts'
 import { see } from './disk.ts'
 import { mediaIn } from '../core/file-part.ts'
 import { type Output, output, ToolFailure } from '../core/output.ts'
-import { type Guard, locate, PATH_ALIASES } from './paths.ts'
+import { type Guard, locateFor, PATH_ALIASES } from './paths.ts'
 import { type Infer, integer, object, optional, text } from '../core/schema.ts'
 import { defineTool, type Tool, type ToolContext } from '../core/tool.ts'
 
@@ -22,7 +22,7 @@ const input = object({
 type Args = Infer<typeof input>
 
 export function readTool(guarded: Guard, charsMax: number): Tool {
-  return defineTool({
+  const tool = defineTool({
     name: 'read',
     description:
       'Reads a text file as numbered lines ("number<tab>line"). When there is more, the last line says how to read on. Shows a picture or PDF.',
@@ -54,6 +54,7 @@ export function readTool(guarded: Guard, charsMax: number): Tool {
       return output({ content: `${lines.join('\n')}\n${footer(page, hash)}`, metadata: { ...metadata, ...on } })
     },
   })
+  return { ...tool, root: guarded.root }
 }
 
 /** Models see it where their host takes it; elsewhere they are told that it is there. */
@@ -72,7 +73,7 @@ function picture(
 async function load(guarded: Guard, path: string, context: ToolContext) {
   const kept = blobHash(path)
   if (kept === null) {
-    const place = await locate(guarded, path, 'read')
+    const place = await locateFor(guarded, path, 'read', context)
     return { ...(await see(guarded, place)), shown: place.shown }
   }
   const found = /^[0-9a-f]{64}$/.test(kept) ? await context.recall(kept) : null

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { bound, clip } from '../core/bound.ts'
 import { inFile, inFolder } from './disk.ts'
 import { output, ToolFailure } from '../core/output.ts'
-import { type Guard, locate, type Place, PATH_ALIASES, FOLDER_ALIASES } from './paths.ts'
+import { type Guard, FOLDER_ALIASES, isShown, leftOut, locateFor, PATH_ALIASES, type Place } from './paths.ts'
 import { failedSearch, ignoring, type Ran, ripgrep, troubleOf } from './ripgrep.ts'
 import { flag, type Infer, integer, object, optional, text } from '../core/schema.ts'
 import { defineTool, type Tool, type ToolContext } from '../core/tool.ts'
@@ -27,7 +27,7 @@ const input = object({
 type Args = Infer<typeof input>
 
 export function searchTool(guarded: Guard, charsMax: number, binary: string | null): Tool {
-  return defineTool({
+  const tool = defineTool({
     name: 'search',
     description: 'Searches file contents with ripgrep and shows matching lines by file. Links are not followed.',
     input,
@@ -35,8 +35,8 @@ export function searchTool(guarded: Guard, charsMax: number, binary: string | nu
     effect: 'read',
     timeoutMs: 30_000,
     execute: async (args, context) => {
-      const place = await locate(guarded, args.path ?? '.', 'read')
-      const found = new Findings(place, args, context.redact)
+      const place = await locateFor(guarded, args.path ?? '.', 'read', context)
+      const found = new Findings(place, args, context)
       const ran = await run(guarded, binary, { place, args, context, found })
       const warning = troubleOf(ran)
       // Code 2 with matches is part of an answer; without any it is none.
@@ -49,6 +49,7 @@ export function searchTool(guarded: Guard, charsMax: number, binary: string | nu
       })
     },
   })
+  return { ...tool, root: guarded.root }
 }
 
 type Search = {
@@ -121,11 +122,14 @@ class Findings {
   readonly #place: Place
   readonly #filesMax: number
   readonly #matchesMax: number
-  readonly #redact: ToolContext['redact']
+  readonly #context: ToolContext
+  #hidden = 0
+  /** Nothing of the file at hand is shown. */
+  #hides = false
 
-  constructor(place: Place, args: Args, redact: ToolContext['redact']) {
+  constructor(place: Place, args: Args, context: ToolContext) {
     const { max_files = FILES_MAX, max_matches_per_file = MATCHES_MAX } = args
-    this.#redact = redact
+    this.#context = context
     this.#place = place
     this.#filesMax = max_files
     this.#matchesMax = max_matches_per_file
@@ -135,9 +139,13 @@ class Findings {
   take(line: string): boolean {
     const message = JSON.parse(line) as Message
     if (message.type === 'begin') {
+      const name = lineText(message.data.path)
+      this.#hides = name !== '<stdin>' && !isShown(join(this.#place.path, name), this.#context)
+      if (this.#hides) this.#hidden += 1
+      if (this.#hides) return true
       this.more = this.files.length === this.#filesMax
       if (this.more) return false
-      const path = this.#pathOf(lineText(message.data.path))
+      const path = this.#pathOf(name)
       this.files.push({ path, lines: [], matches: 0, more: false })
     }
     if (message.type === 'match' || message.type === 'context') this.#row(message.type, message.data)
@@ -150,13 +158,13 @@ class Findings {
 
   #row(type: 'match' | 'context', row: Row): void {
     const file = this.files.at(-1)
-    if (!file || file.more) return
+    if (!file || file.more || this.#hides) return
     if (type === 'match' && file.matches === this.#matchesMax) {
       file.more = true
       return
     }
     const mark = type === 'match' ? ':' : '-'
-    file.lines.push(`  ${row.line_number}${mark} ${excerpt(row, this.#redact)}`)
+    file.lines.push(`  ${row.line_number}${mark} ${excerpt(row, this.#context.redact)}`)
     if (type === 'context') return
     file.matches += 1
     this.matches += 1
@@ -169,6 +177,7 @@ class Findings {
     if (groups.length === 0) groups.push('(no matches)')
     if (this.more) groups.push(`(more files match; these are the first ${this.files.length})`)
     if (warning !== null) groups.push(`(incomplete: ${warning})`)
+    groups.push(...leftOut(this.#hidden))
     return groups.join('\n')
   }
 }

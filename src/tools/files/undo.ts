@@ -37,6 +37,8 @@ export async function undoChanges(
 
 async function undoChange(guarded: Guard, change: Change, context: ToolContext): Promise<Undone['result']> {
   const place = await locate(guarded, change.path, 'write')
+  // A folder on the way became a link: another file stands there.
+  if (place.shown !== change.path) return 'changed_since'
   return exclusive(guarded, place, async () => {
     const seen = await look(guarded, place)
     const now = seen?.hash ?? null
@@ -49,7 +51,7 @@ async function undoChange(guarded: Guard, change: Change, context: ToolContext):
     }
     const bytes = await kept(change, context)
     if (bytes === null) return 'not_kept'
-    await replace({ guarded, place, seen, bytes, context })
+    await replace({ guarded, place, seen, bytes, after: change.before, context })
     return 'restored'
   })
 }

@@ -2,9 +2,9 @@
 import { hash } from 'node:crypto'
 import { clip } from '../core/bound.ts'
 import { diff } from '../../view/diff.ts'
-import { conflict, keepBytes, look, replace, type Seen } from './disk.ts'
+import { checkShown, conflict, filesAt, keepBytes, look, replace, type Seen } from './disk.ts'
 import { output } from '../core/output.ts'
-import { exclusive, type Guard, locate, PATH_ALIASES, type Place, placeOf } from './paths.ts'
+import { approvalOfPaths, exclusive, type Guard, locateFor, PATH_ALIASES, type Place, placeOf } from './paths.ts'
 import { flag, type Infer, object, optional, text } from '../core/schema.ts'
 import { defineTool, type Tool, type ToolContext } from '../core/tool.ts'
 import { changeIn, undoChanges } from './undo.ts'
@@ -22,7 +22,7 @@ const input = object({
 type Args = Infer<typeof input>
 
 export function writeTool(guarded: Guard): Tool {
-  return defineTool({
+  const tool = defineTool({
     name: 'write',
     description:
       'Writes a file: creates it, replaces it, or appends to it. To change part of a file, use edit. Appending what the file already ends with changes nothing, unless expected_hash is given.',
@@ -32,13 +32,16 @@ export function writeTool(guarded: Guard): Tool {
     effect: 'idempotent',
     sequential: true,
     deliverable: true,
+    approval: ({ path }) => approvalOfPaths(guarded, [path]),
     place: () => placeOf(guarded),
     undo: (metadata, context) => undoChanges(guarded, changeIn(metadata), context),
     execute: async (args, context) => {
-      const place = await locate(guarded, args.path, 'write')
+      const place = await locateFor(guarded, args.path, 'write', context)
       return exclusive(guarded, place, () => write(guarded, place, args, context))
     },
   })
+  const filesChanged: Tool['filesChanged'] = (args) => filesAt(guarded, [(args as Args).path])
+  return { ...tool, root: guarded.root, filesChanged }
 }
 
 async function write(guarded: Guard, place: Place, args: Args, context: ToolContext) {
@@ -50,19 +53,21 @@ async function write(guarded: Guard, place: Place, args: Args, context: ToolCont
     const same = { hash: seen?.hash ?? null, before: seen?.hash ?? null }
     return output({ content, metadata: { path: place.shown, changed: false, ...same } })
   }
+  checkShown(guarded, place, seen, context)
   if (!expected) throw conflict()
   const bytes = args.append && seen ? Buffer.concat([seen.bytes, added]) : added
   const replaced = seen ? keepBytes(context, seen.bytes) : null
-  await replace({ guarded, place, seen, bytes, context })
+  const after = hash('sha256', bytes)
+  await replace({ guarded, place, seen, bytes, after, context })
   const verb = args.append && seen ? 'Appended to' : seen ? 'Replaced' : 'Created'
   return output({
-    content: `${verb} ${place.shown}: ${bytes.length} bytes, sha256 ${hash('sha256', bytes).slice(0, 16)}.`,
+    content: `${verb} ${place.shown}: ${bytes.length} bytes, sha256 ${after.slice(0, 16)}.`,
     metadata: {
       path: place.shown,
       changed: true,
       created: seen === null,
       bytes: bytes.length,
-      hash: hash('sha256', bytes),
+      hash: after,
       before: seen?.hash ?? null,
       replaced,
       diff: clip(

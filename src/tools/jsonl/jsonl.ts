@@ -61,7 +61,8 @@ function made(confines: Confines): Tool {
     normalise: writtenValues,
     execute: (args, context) => search(confines, args, context),
   })
-  return { ...tool, rooted: (root) => made({ ...confines, guarded: guardIn(confines.guarded, root) }) }
+  const root = confines.guarded.root
+  return { ...tool, root, rooted: (root) => made({ ...confines, guarded: guardIn(confines.guarded, root) }) }
 }
 
 type Confines = { readonly guarded: Guard; readonly ripgrep: string | null; readonly contentCharsMax: number }
@@ -92,7 +93,7 @@ async function search(confines: Confines, args: Args, context: ToolContext): Pro
     ripgrep: confines.ripgrep,
     path,
     query,
-    signal: context.signal,
+    context,
     line,
   })
   tally.judge()

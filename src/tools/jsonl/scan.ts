@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import type { Frozen } from '../../kernel/content.ts'
 import { inFile, inFolder } from '../files/disk.ts'
 import { ToolFailure } from '../core/output.ts'
-import { type Guard, isErrno, locate, type Place } from '../files/paths.ts'
+import { type Guard, isErrno, isShown, leftOut, locateFor, type Place } from '../files/paths.ts'
+import type { ToolContext } from '../core/tool.ts'
 import { failedSearch, ignoring, type Ran, ripgrep, troubleOf } from '../files/ripgrep.ts'
 
 export type Scan = Frozen<{
@@ -15,7 +16,7 @@ export type Scan = Frozen<{
   path: string
   /** Empty lets every line through. */
   query: string
-  signal: AbortSignal
+  context: ToolContext
   /** Called in the order of files and lines. What it throws ends the scan. */
   line: (file: string, number: number, text: string) => void
 }>
@@ -34,8 +35,9 @@ export async function scan(asked: Scan): Promise<Scanned> {
     const trouble = await scanFile(asked, folder)
     return { files: 1, warnings: trouble === null ? [] : [trouble] }
   }
-  const { names, trouble } = await filesIn(asked, folder, glob)
-  const warnings = trouble === null ? [] : [trouble]
+  const { names: all, trouble } = await filesIn(asked, folder, glob)
+  const names = all.filter((name) => isShown(join(folder.path, name), asked.context))
+  const warnings = [...(trouble === null ? [] : [trouble]), ...leftOut(all.length - names.length)]
   if (names.length > FILES_MAX) warnings.push(`Only the first ${FILES_MAX} of ${names.length} files were searched.`)
   for (const name of names.slice(0, FILES_MAX)) {
     const warning = await scanFound(asked, join(folder.path, name))
@@ -48,14 +50,15 @@ export async function scan(asked: Scan): Promise<Scanned> {
 type Selection = { readonly folder: Place; readonly glob: string | null }
 
 /** A path that is there means itself, whatever characters it holds. Otherwise its last parts may be a glob. */
-async function selectionOf({ guard, path }: Scan): Promise<Selection> {
+async function selectionOf({ guard, path, context }: Scan): Promise<Selection> {
   const parts = path.split('/')
   const wild = parts.findIndex((part) => /[*?[{]/.test(part))
-  const place = await locate(guard, path, 'read')
+  const place = await locateFor(guard, path, 'read', context)
   const kind = await kindOf(place)
   if (kind !== null) return { folder: place, glob: kind === 'folder' ? EVERY_ONE : null }
   if (wild < 0) throw new ToolFailure('NotFound', `There is no "${path}".`)
-  const folder = await locate(guard, parts.slice(0, wild).join('/') || (path.startsWith('/') ? '/' : '.'), 'read')
+  const above = parts.slice(0, wild).join('/') || (path.startsWith('/') ? '/' : '.')
+  const folder = await locateFor(guard, above, 'read', context)
   // With a slash in front it starts where the folder is: `*.jsonl` means the files right in it.
   return { folder, glob: `/${parts.slice(wild).join('/')}` }
 }
@@ -84,7 +87,7 @@ async function filesIn(asked: Scan, folder: Place, glob: string): Promise<Found>
       cwd: open.at('.'),
       stdin: null,
       separator: '\0',
-      signal: asked.signal,
+      signal: asked.context.signal,
       record: (name) => names.push(name) > 0,
     }),
   )
@@ -96,7 +99,7 @@ async function filesIn(asked: Scan, folder: Place, glob: string): Promise<Found>
 /** One that cannot be read is a warning: the others still count. */
 async function scanFound(asked: Scan, path: string): Promise<string | null> {
   try {
-    return await scanFile(asked, await locate(asked.guard, path, 'read'))
+    return await scanFile(asked, await locateFor(asked.guard, path, 'read', asked.context))
   } catch (error) {
     const skipped = error instanceof ToolFailure && (error.kind === 'Denied' || error.kind === 'NotFound')
     if (skipped) return error.message
@@ -136,7 +139,7 @@ async function scanFile(asked: Scan, place: Place): Promise<string | null> {
       cwd: asked.guard.root,
       stdin: fd,
       separator: '\n',
-      signal: asked.signal,
+      signal: asked.context.signal,
       record,
     }),
   )

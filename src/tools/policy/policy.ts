@@ -1,10 +1,12 @@
-// The policy: may this call run, must a person be asked, or is it denied? Pure. It is looked at once, when a call is
-// admitted, and its verdict is recorded with the reply. It only judges; the sandbox and the path guard are the boundary.
+// The policy: may this call run, must a person be asked, or is it denied? Pure but for links, which it follows where rules speak of
+// paths. It is looked at when a call is admitted, and its verdict is recorded with the reply. It only judges; the sandbox and the
+// path guard are the boundary.
 import type { EffectClass, Frozen, Gate, Json } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import { anything, type Check, count, filled, given, listOf as listCheck, needed, oneOf } from '../../options.ts'
 import { optionsOf, record } from '../../options.ts'
 import type { Approval } from '../core/tool.ts'
+import { followLinks, followPattern, realPath } from './links.ts'
 import { pathsIn, placesIn } from './paths.ts'
 import { matchesPath, matchesPathAnywhere, matchesText } from './pattern.ts'
 import { type Match, matchesWords, mayRun, plainWords, readCommand } from './command-pattern.ts'
@@ -19,7 +21,10 @@ export type Rule = Frozen<{
   args?: Readonly<Record<string, string>>
   /** All arguments, exactly: none more, none less, none other. */
   exact?: Json
-  /** Path patterns (`src/**`): all paths of the call must match to allow, any one to ask or deny. */
+  /**
+   * Path patterns (`src/**`): all paths of the call must match to allow, any one to ask or deny. Each path counts twice, as it is
+   * written and as the place that links lead to.
+   */
   path?: string | readonly string[]
   /** Command patterns, word by word (`git status *`). */
   command?: string | readonly string[]
@@ -53,6 +58,10 @@ export type Action = Frozen<{
   environment?: string
   approval: Approval
   effect?: EffectClass
+  /** The folder that relative paths of the tool start from. Default: `base` of the policy, else the current folder. */
+  root?: string
+  /** Where its paths lead, as `followLinks` says it. Default: looked up now. */
+  links?: readonly string[]
 }>
 
 export type Judgement =
@@ -74,16 +83,17 @@ export function judge(policy: Policy, action: Action): Judgement {
   if (action.approval === 'never') return { type: 'deny', reason: `Tool "${action.tool}" refuses this call here.` }
   const long = tooLong(policy, action)
   if (long !== null) return { type: 'deny', reason: `Tool "${action.tool}" is denied by policy: ${long}` }
-  if (action.effect !== 'read' && policy.writeRoots && !isWithin(policy, policy.writeRoots, action.args)) {
+  if (action.effect !== 'read' && policy.writeRoots && !isWithin(policy, policy.writeRoots, action)) {
     const where = policy.writeRoots.join(', ') || 'nowhere'
     return { type: 'deny', reason: `Tool "${action.tool}" is denied by policy: it may write only in ${where}.` }
   }
+  const paths = namesPaths(policy) ? pathsOf(policy, action) : []
   let doubt = false
   for (const effect of ['deny', 'ask', 'allow'] as const) {
     // What may be denied is never allowed by a rule: a person is asked.
     if (effect === 'allow' && doubt) return asked(policy, { effect: 'ask' }, action)
     for (const rule of policy.rules) {
-      const match = rule.effect === effect ? matches(rule, action, policy.base) : 'no'
+      const match = rule.effect === effect ? matches(rule, action, { paths, policy }) : 'no'
       if (match === 'yes' || (match === 'maybe' && effect === 'ask')) return verdict(policy, rule, action)
       if (match === 'maybe') doubt = true
     }
@@ -91,9 +101,25 @@ export function judge(policy: Policy, action: Action): Judgement {
   return action.approval === 'auto' ? { type: 'allow' } : asked(policy, null, action)
 }
 
+/** Do its verdicts depend on paths, and so on where links lead? */
+export function namesPaths({ rules, writeRoots }: Policy): boolean {
+  return writeRoots !== undefined || rules.some(({ path }) => path !== undefined)
+}
+
+/** Every path of the call twice: as it is written, and as the place that links lead to. */
+function pathsOf(policy: Policy, action: Action): readonly string[] {
+  const given = pathsIn(action.args)
+  return [...given, ...(action.links ?? followLinks(given, rootOf(policy, action)))]
+}
+
+function rootOf({ base }: Policy, { root }: Action): string {
+  return root ?? base ?? process.cwd()
+}
+
 /** What rules on paths and commands cannot be held against, in words; null if they can. */
-function tooLong({ rules, writeRoots }: Policy, { args }: Action): string | null {
-  if (writeRoots || rules.some(({ path }) => path !== undefined)) {
+function tooLong(policy: Policy, { args }: Action): string | null {
+  const { rules, writeRoots } = policy
+  if (namesPaths(policy)) {
     const paths = writeRoots ? placesIn(args) : pathsIn(args)
     const chars = paths.reduce((most, path) => Math.max(most, path.length), 0)
     if (chars > PATH_CHARACTERS_MAX)
@@ -123,14 +149,17 @@ function asked(policy: Policy, rule: Rule | null, action: Action): Judgement {
   return { type: 'ask', gate: { type: 'ask', class: kind, n, roles, ...each }, expiresMs }
 }
 
-function matches(rule: Rule, { tool, args, environment }: Action, base: string | undefined): Match {
+type Located = { readonly paths: readonly string[]; readonly policy: Policy }
+
+function matches(rule: Rule, action: Action, { paths, policy }: Located): Match {
+  const { tool, args, environment } = action
   if (rule.tool !== undefined && !listOf(rule.tool).some((pattern) => matchesText(pattern, tool))) return 'no'
   if (rule.environment !== undefined && rule.environment !== environment) return 'no'
   if (rule.exact !== undefined && !isSame(rule.exact, args)) return 'no'
   for (const [path, pattern] of Object.entries(rule.args ?? {})) {
     if (!matchesValues(rule.effect, pattern, valuesAt(args, path.split('.')))) return 'no'
   }
-  if (rule.path !== undefined && !matchesPaths(rule, pathsIn(args), base)) return 'no'
+  if (rule.path !== undefined && !matchesPaths(rule, paths, policy, action)) return 'no'
   if (rule.command === undefined) return 'yes'
   return matchesCommand(rule.effect, listOf(rule.command), valuesAt(args, ['command']))
 }
@@ -141,19 +170,26 @@ function matchesValues(effect: Rule['effect'], pattern: string, values: readonly
 }
 
 /** An absolute pattern is held against the whole path: a relative one must not slip past it. */
-function matchesPaths(
-  { effect, path: wanted = [] }: Rule,
-  paths: readonly string[],
-  base: string | undefined,
-): boolean {
-  const fits = effect === 'allow' ? matchesPath : matchesPathAnywhere
-  const any = (path: string): boolean =>
-    listOf(wanted).some((pattern) => fits(pattern, pattern.startsWith('/') ? wholePath(path, base) : path))
-  return effect === 'allow' ? paths.length > 0 && paths.every(any) : paths.some(any)
+function matchesPaths(rule: Rule, paths: readonly string[], policy: Policy, action: Action): boolean {
+  const { effect } = rule
+  const patterns = listOf(rule.path ?? [])
+  const bases = [policy.base, action.root].filter((base) => base !== undefined)
+  const wholes = (path: string, pattern: string): readonly string[] =>
+    pattern.startsWith('/') && bases.length > 0 ? bases.map((base) => wholePath(path, base)) : [path]
+  if (effect === 'allow') {
+    const fits = (path: string): boolean =>
+      patterns.some((pattern) => wholes(path, pattern).every((whole) => matchesPath(pattern, whole)))
+    return paths.length > 0 && paths.every(fits)
+  }
+  // A rule that asks or denies may name a link itself: then it speaks of what the link leads to, too.
+  const led = patterns.flatMap((pattern) => followPattern(pattern, rootOf(policy, action)) ?? [])
+  return paths.some((path) =>
+    [...patterns, ...led].some((pattern) => wholes(path, pattern).some((whole) => matchesPathAnywhere(pattern, whole))),
+  )
 }
 
-function wholePath(path: string, base: string | undefined): string {
-  return path.startsWith('/') || base === undefined ? path : `${base}/${path}`
+function wholePath(path: string, base: string): string {
+  return path.startsWith('/') ? path : `${base}/${path}`
 }
 
 function matchesCommand(effect: Rule['effect'], patterns: readonly string[], commands: readonly string[]): Match {
@@ -167,12 +203,17 @@ function matchesCommand(effect: Rule['effect'], patterns: readonly string[], com
   return plain.length > 0 && plain.every(fit) ? 'yes' : 'no'
 }
 
-function isWithin({ base = '/' }: Policy, roots: readonly string[], args: Json): boolean {
-  return placesIn(args).every((place) => {
+/** Both as it is written and as the place that links lead to. */
+function isWithin(policy: Policy, roots: readonly string[], action: Action): boolean {
+  const { base = '/' } = policy
+  const real = roots.map((root) => realPath(root, '.') ?? root)
+  return placesIn(action.args).every((place) => {
     const path = place.replace(/^file:(\/\/[^/]*)?(?=\/)/, '')
     // Whose home a tool means is not known here.
     if (path.startsWith('~') || path.startsWith('file:')) return false
-    return roots.some((root) => matchesPath(`${root}/**`, wholePath(path, base)))
+    if (!roots.some((root) => matchesPath(`${root}/**`, wholePath(path, base)))) return false
+    const led = realPath(action.root ?? base, path)
+    return led !== null && real.some((root) => matchesPath(`${root}/**`, led))
   })
 }
 

@@ -1,7 +1,7 @@
 // Running one program for a tool: in the sandbox where there is one, with what it said bounded and its end as data.
 // It knows no tool. What is run, and what the model is told about it, is the tool's; so is what it says without a sandbox.
 import { existsSync, realpathSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import type { Json } from '../../kernel/content.ts'
 import { type Check, type Checks, count, filled, flag, listOf, needed, record } from '../../options.ts'
 import { type Aftermath, aftermath, type Before, glimpse, leadsTo } from './protected-after.ts'
@@ -25,6 +25,8 @@ export type ConfinedOptions = {
   readonly attended?: boolean
   /** Relative to the workspace; default: what `lookAround` finds. */
   readonly protectedPaths?: readonly string[]
+  /** More files and folders that your program obeys: no command that nobody allowed changes them. From the workspace or absolute. */
+  readonly obeyed?: readonly string[]
   /** How many folders of the workspace are looked into for them. In a larger one a person must allow each call. Default 50,000. */
   readonly foldersMax?: number
   /** More to hide than the usual secrets and what is the harness's own. Absolute. */
@@ -51,6 +53,7 @@ export const CONFINED_OPTIONS: Checks<ConfinedOptions> = {
   sandbox: sandboxCheck,
   attended: flag,
   protectedPaths: listOf(filled),
+  obeyed: listOf(filled),
   masked: listOf(filled),
   readable: listOf(filled),
   env: record,
@@ -232,7 +235,11 @@ function look(ground: Ground, workspace: string, bounds: { readonly now: number;
     return { ...NOTHING_SEEN, paths: new Set(protectedPaths.filter((path) => existsSync(join(workspace, path)))) }
   }
   last.look = lookAround(workspace, last.look, bounds)
-  return last.look
+  const { obeyed = [] } = ground
+  if (obeyed.length === 0) return last.look
+  const named = obeyed.map((path) => relative(workspace, resolve(workspace, path)))
+  const inside = named.filter((path) => path !== '' && !path.startsWith('..') && existsSync(join(workspace, path)))
+  return { ...last.look, paths: new Set([...last.look.paths, ...inside]) }
 }
 
 /** Each mount makes the next one slower. What git obeys is closed all the same; of the rest only what is nearest to the top. */

@@ -4,7 +4,7 @@ import { type Dirent, existsSync, lstatSync, opendirSync, readdirSync, realpathS
 import { homedir } from 'node:os'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { bytesOf, gitlinksOf } from './git-index.ts'
-import { isGitFolder, OBEYED_BY_GIT, PROTECTED, REBASE_ORDERS } from '../files/protected.ts'
+import { isGitFolder, OBEYED, OBEYED_BY_GIT, PROTECTED, REBASE_ORDERS } from '../files/protected.ts'
 
 /** All paths are from the workspace, with `/` between names; the workspace itself is ''. */
 export type Look = {
@@ -103,7 +103,7 @@ export function isProtectedName(name: string, folder: string): boolean {
   return ENDINGS.some((ending) => whole.endsWith(ending))
 }
 
-const ENDINGS = PROTECTED.map((path) => `/${path.toLowerCase()}`)
+const ENDINGS = [...PROTECTED, ...OBEYED].map((path) => `/${path.toLowerCase()}`)
 const LAST_NAMES: ReadonlySet<string> = new Set(ENDINGS.map((ending) => basename(ending)))
 
 export function isSkipped(folder: string): boolean {

@@ -5,7 +5,7 @@ import { CONTENT_CHARS_MAX, clip } from '../core/bound.ts'
 import { see } from '../files/disk.ts'
 import { visible } from '../../view/invisible.ts'
 import { output, ToolFailure } from '../core/output.ts'
-import { locate, type Place, PATH_ALIASES } from '../files/paths.ts'
+import { isShown, locateFor, type Place, PATH_ALIASES } from '../files/paths.ts'
 import { type Infer, integer, object, optional, text } from '../core/schema.ts'
 import type { Skill } from './find.ts'
 import { summaryOf } from './text.ts'
@@ -31,7 +31,7 @@ export function skillReadTool(skills: readonly Skill[]): Tool {
     aliases: { ...PATH_ALIASES, skill: 'name', skill_name: 'name' },
     effect: 'read',
     instructions: summaryOf(skills),
-    execute: (args, { redact }) => read(skillNamed(skills, args.name), args, redact),
+    execute: (args, context) => read(skillNamed(skills, args.name), args, context),
   })
   return { ...tool, filtered: among(skills, skillReadTool) }
 }
@@ -52,21 +52,21 @@ export function skillNamed(skills: readonly Skill[], name: string): Skill {
 }
 
 /** A file of the skill, in its folder with every link resolved. */
-export function fileOf({ guarded, alone, file, name }: Skill, path: string): Promise<Place> {
+export function fileOf({ guarded, alone, file, name }: Skill, path: string, context: ToolContext): Promise<Place> {
   if (alone && path !== file) {
     throw new ToolFailure('NotFound', `The skill "${name}" is the single file "${file}"; there is no "${path}".`)
   }
-  return locate(guarded, path, 'read')
+  return locateFor(guarded, path, 'read', context)
 }
 
-async function read(skill: Skill, { path = skill.file, offset = 0 }: Args, redact: ToolContext['redact']) {
-  const place = await fileOf(skill, path)
+async function read(skill: Skill, { path = skill.file, offset = 0 }: Args, context: ToolContext) {
+  const place = await fileOf(skill, path, context)
   const { bytes, hash } = await see(skill.guarded, place)
   if (bytes.subarray(0, 8000).includes(0)) {
     const message = `"${place.shown}" is a binary file of ${bytes.length} bytes; skill_read shows text only.`
     throw new ToolFailure('InvalidInput', message)
   }
-  const { text: whole, removed } = visible(redact(bytes.toString()))
+  const { text: whole, removed } = visible(context.redact(bytes.toString()))
   if (offset > whole.length) {
     throw new ToolFailure(
       'InvalidInput',
@@ -79,7 +79,7 @@ async function read(skill: Skill, { path = skill.file, offset = 0 }: Args, redac
   const notes = [
     ...(more ? [`characters ${offset} to ${next} of ${whole.length}; read on with offset ${next}`] : []),
     ...(removed > 0 ? [`${removed} invisible characters are left out`] : []),
-    ...(path === skill.file && offset === 0 ? [await filesText(skill)] : []),
+    ...(path === skill.file && offset === 0 ? [await filesText(skill, context)] : []),
   ]
   const metadata = { skill: skill.name, path: place.shown, bytes: bytes.length, hash }
   const on = more ? { truncated: true, next_offset: next } : {}
@@ -94,10 +94,11 @@ function pageAt(whole: string, offset: number): string {
   return part.length < whole.length - offset && line > CONTENT_CHARS_MAX / 2 ? part.slice(0, line + 1) : part
 }
 
-async function filesText(skill: Skill): Promise<string> {
+async function filesText(skill: Skill, context: ToolContext): Promise<string> {
   if (skill.alone) return 'this skill has no other files'
   const { files, more } = await filesIn(skill.guarded.root)
-  const others = files.filter((file) => file !== skill.file).map((file) => JSON.stringify(visible(file).text))
+  const shown = files.filter((file) => file !== skill.file && isShown(join(skill.guarded.root, file), context))
+  const others = shown.map((file) => JSON.stringify(visible(file).text))
   if (others.length === 0) return 'this skill has no other files'
   return `files of this skill: ${others.join(', ')}${more ? ', and more' : ''}`
 }

@@ -77,7 +77,7 @@ async function run(skill: Skill, asked: Args, { ground, context }: Stage) {
   if (args.some((argument) => argument.includes('\0'))) {
     throw new ToolFailure('InvalidInput', 'An argument must not hold a NUL character.')
   }
-  const place = await fileOf(skill, script)
+  const place = await fileOf(skill, script, context)
   const [program, ...before] = runnerOf(place.shown, ground)
   // Opened once, so that a folder, a device or a missing file is told before anything runs.
   await inFile(skill.guarded, place, async () => {})

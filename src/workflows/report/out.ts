@@ -64,7 +64,7 @@ export async function finalize(
     const bytes = Buffer.from(text)
     if (seen?.hash === sha256) return { path, sha256, bytes: bytes.length, changed: false }
     if ((seen?.hash ?? null) !== replaces) return null
-    await replace({ guarded, place, seen, bytes, context })
+    await replace({ guarded, place, seen, bytes, after: sha256, context })
     return { path, sha256, bytes: bytes.length, changed: true }
   } catch (error) {
     if (error instanceof ToolFailure && error.metadata['error_type'] === 'Conflict') return null

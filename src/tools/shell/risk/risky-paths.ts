@@ -1,7 +1,7 @@
 // Which paths are dangerous to write, to remove or to read, as tables of patterns. It looks at spelling only, never at a disk.
 import { posix } from 'node:path'
 import { matchesText } from '../../policy/pattern.ts'
-import { OBEYED_BY_GIT, PROTECTED, REBASE_ORDERS } from '../../files/protected.ts'
+import { OBEYED, OBEYED_BY_GIT, PROTECTED, REBASE_ORDERS } from '../../files/protected.ts'
 import type { Level } from './level.ts'
 import type { Word } from './words.ts'
 
@@ -31,12 +31,12 @@ const TOUCHY_TO_WRITE: readonly RegExp[] = [
   /^\/(etc|usr|opt|var\/(lib|spool|log))\//,
   /^\/proc\//,
   /^~[^/]*\/\./,
-  ...PROTECTED.map(inPath),
+  ...[...PROTECTED, ...OBEYED].map(inPath),
   ...[...OBEYED_BY_GIT, REBASE_ORDERS].map((name) => inPath(`.git/([^]*/)?${name}`)),
 ]
 
 /** What no command changes unasked: names in any folder, and all of `.git`, from which a path may go on. */
-const OBEYED = inPath(`(?:${[...PROTECTED, '.git'].join('|')})`)
+const UNASKED = inPath(`(?:${[...PROTECTED, ...OBEYED, '.git'].join('|')})`)
 /** All of these names hold one of these. */
 const PERHAPS = /\.|Library/i
 
@@ -86,7 +86,7 @@ export function writeLevel(word: Word): Level | null {
 export function isProtected({ text, pattern }: Word): boolean {
   if (!PERHAPS.test(text)) return false
   const values = [text, text.slice(text.indexOf('=') + 1), ...(/^-\w./.test(text) ? [text.slice(2)] : [])]
-  return values.some((value) => OBEYED.test(normal(value)) || (pattern && mayName(value)))
+  return values.some((value) => UNASKED.test(normal(value)) || (pattern && mayName(value)))
 }
 
 /** A pattern finds a name that begins with a dot only if it begins with one itself. */
@@ -95,7 +95,9 @@ function mayName(text: string): boolean {
     .replace(/\[[^\]]*\]|\{[^}]*\}|\?/g, '*')
     .split('/')
     .filter((name) => name.startsWith('.'))
-  const names = [...PROTECTED, '.git'].filter((name) => name.startsWith('.')).map((name) => name.split('/')[0] ?? name)
+  const names = [...PROTECTED, ...OBEYED, '.git']
+    .filter((name) => name.startsWith('.'))
+    .map((name) => name.split('/')[0] ?? name)
   return wide.some((one) => one.includes('*') && names.some((name) => matchesText(one, name)))
 }
 
