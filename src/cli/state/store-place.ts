@@ -159,12 +159,3 @@ export async function openReader(place: StorePlace): Promise<Reader> {
 function named({ url, shown }: DatabasePlace): { readonly url: string; readonly name: string } {
   return { url, name: shown }
 }
-
-/** For what a file alone can do: refused elsewhere, with what to do instead. */
-export function fileOnly(place: StorePlace | null, what: string, instead: string): FilePlace {
-  if (place?.type === 'file') return place
-  throw new Refusal(
-    EXIT.usage,
-    `${what} is for a store in a file${place ? `, and the store is ${place.shown}` : ''}. ${instead}`,
-  )
-}
