@@ -257,7 +257,7 @@ async function withRoom({ services, cache }: Admitting, calls: readonly Proposal
   })
 }
 
-export function crowdedText(most: number): string {
+function crowdedText(most: number): string {
   return `This tree of sessions may have ${most} subagents that are not closed, and has them. Do the task yourself, or close subagents that are done.`
 }
 
