@@ -6,7 +6,7 @@ import { type Call, intentOf } from '../kernel/ledger.ts'
 import type { Effect } from '../kernel/next.ts'
 import { refused, unknown } from '../kernel/result.ts'
 import { digestOf, placeOf } from '../tools/core/admit.ts'
-import { judge, type Judgement } from '../tools/policy/policy.ts'
+import { judgeCall, type Judgement } from '../tools/policy/policy.ts'
 import type { Tool } from '../tools/core/tool.ts'
 import type { Output } from '../tools/core/output.ts'
 import { type Done, execute, reconcile } from '../tools/core/run.ts'
@@ -105,11 +105,11 @@ export class CallRunner {
     const place = environment === null ? {} : { environment }
     // A person has said yes: that no person can be asked here is no reason any more.
     if (gate?.type === 'ask') {
-      const judged = judge({ ...policy, onAsk: 'park' }, { tool, args, effect, approval: 'auto', ...place })
+      const judged = await judgeCall({ ...policy, onAsk: 'park' }, { tool, args, effect, approval: 'auto', ...place })
       return judged.type === 'deny' ? judged : { type: 'allow' }
     }
     const approval = known ? await known.approval(args) : 'auto'
-    return judge(policy, { tool, args, effect, approval, ...place })
+    return judgeCall(policy, { tool, args, effect, approval, ...place })
   }
 
   async run(cache: SessionCache, effect: Run, flight: FlightContext): Promise<Landing> {

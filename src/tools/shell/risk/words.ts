@@ -10,7 +10,8 @@ export type Word = {
   readonly pattern: boolean
 }
 
-const UNKNOWN = '\0'
+/** Stands for each part of a word that is only known when it runs. */
+export const UNKNOWN = '\0'
 
 export function plainWord(text: string): Word {
   return { text, computed: text.includes(UNKNOWN), pattern: false }
