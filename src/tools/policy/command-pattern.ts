@@ -16,7 +16,10 @@ export function matchesWords(pattern: string, words: readonly string[], from = 0
 }
 
 /** Whether the text is nothing but words, was read whole, and each program in it fits one of the patterns. */
-export function runsOnly(patterns: readonly string[], { runs, whole, plain }: Pick<ShellReading, 'runs' | 'whole' | 'plain'>): boolean {
+export function runsOnly(
+  patterns: readonly string[],
+  { runs, whole, plain }: Pick<ShellReading, 'runs' | 'whole' | 'plain'>,
+): boolean {
   if (!plain || !whole || runs.length === 0) return false
   return runs.every(({ words, programs }) => {
     const texts = words.map(({ text }) => text)

@@ -144,7 +144,12 @@ function commandsOf(options: readonly Word[], words: readonly Word[], texts: rea
 /** As a shell would have to be given them. What is only known when it runs stays so. */
 function quoteAll(words: readonly Word[]): string {
   return words
-    .map(({ text }) => text.split(UNKNOWN).map((part) => `'${part.replaceAll("'", "'\\''")}'`).join('"$unknown"'))
+    .map(({ text }) =>
+      text
+        .split(UNKNOWN)
+        .map((part) => `'${part.replaceAll("'", "'\\''")}'`)
+        .join('"$unknown"'),
+    )
     .join(' ')
 }
 

@@ -163,6 +163,8 @@ const PLAIN_TEXT: Readonly<Record<string, RegExp>> = {
   // Within double quotes a shell still expands.
   string: /^[^$`\\!\n]*$/,
   raw_string: /^[^\n]*$/,
+  // Unquoted it would set a variable.
+  command_name: /^[^=]*$/,
 }
 
 function isPlain({ text, nodes, flaw }: Syntax): boolean {

@@ -52,7 +52,10 @@ function judgeNode(node: SyntaxNode, reading: Reading): void {
     case 'unset_command':
       findings.note('bounded_write', 'It changes variables.')
       judgeSubscripts(wordsIn(node.children, reading.text), reading)
-      reading.run({ words: [plainWord(node.children[0]?.type ?? ''), ...wordsIn(node.children, reading.text)], programs: [0] })
+      reading.run({
+        words: [plainWord(node.children[0]?.type ?? ''), ...wordsIn(node.children, reading.text)],
+        programs: [0],
+      })
       return
     case 'for_statement':
       if (/^\w+\s+[A-Z_]+\b/.test(nodeText(node, reading)))
