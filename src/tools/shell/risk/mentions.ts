@@ -9,8 +9,8 @@ const TEXTS: ReadonlySet<string> = new Set(
 )
 /** Only with one of these can a text be more than one word. */
 const SPECIAL = /[\s;|&<>()`$'"\\]/
-/** `NAME=` and `--option=` before a text. */
-const PREFIX = /^(?:[A-Za-z_]\w*\+?|--?[\w-]+)=/
+/** `NAME=`, `name.of.setting=` and `--option=` before a text, and the mark of git for a command. */
+const PREFIX = /^(?:(?:[A-Za-z_][\w.]*\+?|--?[\w-]+)=!?|!)/
 /** What is used in place of a variable that is not set. */
 const REPLACEMENT = /^\$\{!?[^:}=+?-]*:?[-=+?]([^]+)\}$/
 

@@ -134,7 +134,8 @@ async function readText(text: string, where: TextCase): Promise<boolean> {
       unread(`The command cannot be read for sure: ${syntax.flaw}.`)
       // For bash `((` may be two subshells, and a backslash begins a word also after a line. For the grammar neither is so.
       script(text.replace(/\((?=\()/g, '( ').replace(/\n\\(?=\w)/g, '\n'))
-      for (const part of partsOf(text)) if (part !== text) script(part)
+      for (const piece of syntax.unread) for (const inner of substitutionsIn(piece)) script(inner)
+      for (const part of partsOf(text)) if (part !== text) where.mention(part)
     }
     mentionsIn(syntax, where)
     judgeScript(syntax, where)
@@ -149,9 +150,21 @@ async function readText(text: string, where: TextCase): Promise<boolean> {
 
 const PARTS_MAX = 200
 
-/** Pieces of a text that cannot be read whole: each that may be a command alone, such as what a substitution holds. */
+/** Pieces of a text that cannot be read whole: each may be a command alone. */
 function partsOf(text: string): readonly string[] {
   return text.split(/[\n;|&`(){}]+|\$\(/, PARTS_MAX).filter((part) => /\S/.test(part))
+}
+
+/** What stands in the substitutions of such a text, each to its own end as far as parentheses tell it. */
+function substitutionsIn(text: string): readonly string[] {
+  const found = Array.from(text.matchAll(/`([^`]*)`/g), ([, inner = '']) => inner)
+  const open: number[] = []
+  for (let at = 0; at < text.length && found.length < PARTS_MAX; at++) {
+    if (text[at] === '\\') at += 1
+    else if (text[at] === '(') open.push(at + 1)
+    else if (text[at] === ')') found.push(text.slice(open.pop() ?? at, at))
+  }
+  return found
 }
 
 const PLAIN_TYPES: ReadonlySet<string> = new Set(

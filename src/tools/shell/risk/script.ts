@@ -16,7 +16,7 @@ type Reading = Case &
     /** What was found about the standard input of a node, so that no path to the root is walked twice. */
     readonly inputs: Map<SyntaxNode, Stdin>
     /** The texts that are printed in a node. */
-    readonly printed: Map<SyntaxNode, readonly string[]>
+    readonly texts: Map<SyntaxNode, readonly string[]>
   }
 
 /** Looks at every node, however deep and however many. */
@@ -26,7 +26,7 @@ export function judgeScript(syntax: Syntax, where: Case): void {
     ...where,
     steps: { left: STEPS_MAX },
     inputs: new Map(),
-    printed: new Map(),
+    texts: new Map(),
   }
   for (const node of syntax.nodes) judgeNode(node, reading)
   if (reading.steps.left <= 0) where.findings.note('needs_approval', 'The command nests too deep to be read.')
@@ -47,6 +47,13 @@ function judgeNode(node: SyntaxNode, reading: Reading): void {
       return
     case 'variable_assignment':
       judgeAssignment((nodeText(node, reading).match(/^\w+/) ?? [''])[0], reading)
+      // A number that is read from a variable may be a subscript too.
+      judgeSubscripts(quotedIn(node, reading), reading)
+      return
+    case 'expansion':
+      if (!/@P\}$/.test(nodeText(node, reading))) return
+      findings.note('needs_approval', 'It expands a text that is only known when it runs.')
+      reading.doubt()
       return
     case 'declaration_command':
     case 'unset_command':
@@ -222,6 +229,9 @@ function stepOf(node: SyntaxNode, reading: Reading): Stdin {
     if (isText || isFile) texts.push(...printedIn(redirect, reading))
     if (isFile) from = wordsIn(redirect.children, reading.text)[0]?.computed ? 'pipe' : 'file'
   }
+  // `>(…)` reads what is printed into it.
+  if (node.type === 'process_substitution' && nodeText(node, reading).startsWith('>'))
+    return { from: 'pipe', texts: printedInto(node, reading) }
   if (parent?.type === 'heredoc_redirect') return { from: 'pipe', texts: [...texts, ...printedIn(parent, reading)] }
   if (parent?.type !== 'pipeline' || parent.children[0] === node) return { from, texts }
   for (const stage of parent.children) {
@@ -231,16 +241,23 @@ function stepOf(node: SyntaxNode, reading: Reading): Stdin {
   return { from: 'pipe', texts }
 }
 
+/** What the statement prints whose redirection leads into this process substitution. */
+function printedInto({ parent }: SyntaxNode, reading: Reading): readonly string[] {
+  const statement = parent?.type === 'file_redirect' ? parent.parent : null
+  const [body] = statement?.children ?? []
+  return statement?.type === 'redirected_statement' && body ? printedIn(body, reading) : []
+}
+
 /** Texts that are printed in there: here-documents, here-strings, and those of `echo` and `printf`. */
 function printedIn(stage: SyntaxNode, reading: Reading): readonly string[] {
-  const { text, printed, steps } = reading
-  const known = printed.get(stage)
+  const { text, steps } = reading
+  const known = reading.texts.get(stage)
   if (known !== undefined) return known
   const texts: string[] = []
   const open = [stage]
   for (let node = open.pop(); node !== undefined && steps.left > 0; node = open.pop()) {
     steps.left -= 1
-    const inner = printed.get(node)
+    const inner = reading.texts.get(node)
     if (inner !== undefined) {
       texts.push(...inner)
       steps.left -= inner.length
@@ -253,7 +270,7 @@ function printedIn(stage: SyntaxNode, reading: Reading): readonly string[] {
       for (const line of printedBy(wordsOf(node, reading))) texts.push(line.replaceAll(UNKNOWN, ' '))
     for (const child of node.children) open.push(child)
   }
-  printed.set(stage, texts)
+  reading.texts.set(stage, texts)
   return texts
 }
 
