@@ -45,6 +45,8 @@ const SENTENCES = [
   'B-ATTACK-70: a socket of the host is not reached under any name, wherever and however it was bound',
   'B-ATTACK-71: what is obeyed unasked is planted nowhere, however deep, hidden or far from where it is looked for',
   'B-ATTACK-72: what the profile of the user exports reaches no command',
+  'B-ATTACK-115: a rule that allows a command allows no other that the same text runs',
+  'B-ATTACK-116: a command that is denied, asked about or a disaster does not run unasked, however bash lets it be written',
 ]
 
 const rowOf = (sentence: string): number => Number(/\d+/.exec(sentence)?.[0])

@@ -22,6 +22,7 @@ import { sinksOfSecrets } from './redaction.ts'
 import { remotes } from './remote.ts'
 import { hidden, repeated } from './repeated.ts'
 import { profiles, secrets } from './secrets.ts'
+import { pastAllowRules, pastDenyRules } from './shell-rules.ts'
 import { stores } from './store.ts'
 
 /** In the order of the threat table. */
@@ -65,4 +66,6 @@ export const ROWS: readonly Row[] = [
   hostSockets,
   plantedFiles,
   profiles,
+  pastAllowRules,
+  pastDenyRules,
 ]

@@ -1,7 +1,7 @@
-// Everyday ways to have bash run a command that does not stand at the beginning of the text. `CMD` is where it stands. Each is run by a
-// real bash in the tests, so that no row is a text that runs nothing.
+// Everyday ways to have bash run a command. The attacks of rows 115 and 116 run each with a real bash, so that no row is a text that
+// runs nothing.
 
-/** `plain`: the command is given without quotes of any kind, so that it can stand within quotes. */
+/** `CMD` is where the command stands: two words without quotes. */
 export const SPELLINGS: readonly string[] = [
   // Here-strings and here-documents.
   'cat <<< $(CMD)',
@@ -89,8 +89,8 @@ export const SPELLINGS: readonly string[] = [
   'f() { local x=$(CMD); }; f',
   'echo ${a[$(CMD)]}',
   'echo "${a[$(CMD)]}"',
-  'echo ${#a[$(CMD)]}',
-  'echo ${x:$(CMD)}',
+  'a=(1); echo ${#a[$(CMD)]}',
+  'x=abc; echo ${x:$(CMD)}',
   'x=abc; echo ${x:0:$(CMD)1}',
   'x=abc; echo ${x/$(CMD)/b}',
   'x=abc; echo ${x//a/$(CMD)}',
@@ -118,7 +118,7 @@ export const SPELLINGS: readonly string[] = [
   "[[ 'a[$(CMD)]' -eq 0 ]]",
   "printf -v 'a[$(CMD)]' x",
   "read 'a[$(CMD)]' <<< x",
-  "unset 'a[$(CMD)]'",
+  "a=(1); unset 'a[$(CMD)]'",
   "declare 'a[$(CMD)]=1'",
   "x='a[$(CMD)]'; echo $((x))",
   "x='$(CMD)'; echo ${x@P}",
@@ -207,7 +207,7 @@ export const SPELLINGS: readonly string[] = [
   'find . -maxdepth 0 -exec sh -c "CMD" \\;',
   'sh -c "CMD"',
   "bash -c 'CMD'",
-  'bash -lc "CMD"',
+  'bash -xc "CMD"',
   'bash -ec "CMD"',
   'bash -o pipefail -c "CMD"',
   'sh -c \'$0 "$@"\' CMD',
@@ -218,15 +218,14 @@ export const SPELLINGS: readonly string[] = [
   "trap 'CMD' EXIT",
   "trap -- 'CMD' 0",
   "trap 'CMD' DEBUG; true",
-  'watch -g -n 0.1 true >/dev/null; CMD',
   // Grammar.
   'true; CMD',
   'true && CMD',
   'false || CMD',
   'true | CMD',
-  'CMD | cat',
-  'CMD |& cat',
-  'CMD & wait',
+  'X=1 CMD | cat',
+  'true; CMD |& cat',
+  'true; CMD & wait',
   '(CMD)',
   '((CMD) )',
   '{ CMD; }',
@@ -250,16 +249,60 @@ export const SPELLINGS: readonly string[] = [
   'true;\\\nCMD',
   '{ true; CMD; } > x',
   'PROMPT_COMMAND="CMD" bash -i',
-  'BASH_ENV=<(echo CMD) bash -c :',
   'ENV=x; CMD',
   'echo CMD | sh',
   'echo "CMD" | bash -s',
   'printf "CMD\\n" | sh',
   'echo CMD | cat | sh',
+  'git -c alias.x="!CMD" x',
+]
+
+/** The same through a program that reads another language. What it runs is for the sandbox to bound; rules ask about it. */
+export const FOREIGN: readonly string[] = [
   'python3 -c "import os; os.system(\'CMD\')"',
   'perl -e "system(\'CMD\')"',
   'awk "BEGIN{system(\\"CMD\\")}"',
   'python3 <<EOF\nimport os; os.system("CMD")\nEOF',
   "sed '1e CMD' <<< x",
-  'git -c alias.x="!CMD" x',
+]
+
+/** One call of plain words, for a shell that only splits them, which still runs another command. */
+export const PLAIN: readonly string[] = [
+  "env -S'CMD'",
+  'env -S"CMD"',
+  "env -S 'CMD'",
+  'env CMD',
+  'env X=1 CMD',
+  'command CMD',
+  'builtin eval CMD',
+  "eval 'CMD'",
+  'exec CMD',
+  'time CMD',
+  'coproc CMD',
+  'nohup CMD',
+  'nice CMD',
+  'timeout 5 CMD',
+  'setsid CMD',
+  'stdbuf -oL CMD',
+  'sudo CMD',
+  'doas CMD',
+  'busybox env CMD',
+  'flock x CMD',
+  "flock x -c 'CMD'",
+  "script -qc 'CMD' /dev/null",
+  "find . -maxdepth 0 -exec CMD ';'",
+  "find . -maxdepth 0 -exec sh -c 'CMD' ';'",
+  'xargs CMD',
+  "sh -c 'CMD'",
+  "bash -ec 'CMD'",
+  "trap 'CMD' EXIT",
+  "trap -- 'CMD' 0",
+  "test -v 'a[$(CMD)]'",
+  "printf -v 'a[$(CMD)]' x",
+  "let 'a[$(CMD)]=1'",
+  "read 'a[$(CMD)]'",
+  "declare 'a[$(CMD)]=1'",
+  "git -c alias.x='!CMD' x",
+  "perl -e 'system(q(CMD))'",
+  'awk \'BEGIN{system("CMD")}\'',
 ]
