@@ -8,6 +8,7 @@ import { optionObjects } from './options.ts'
 import { paths } from './paths.ts'
 import { policies } from './policy.ts'
 import { repairs } from './repair.ts'
+import { shellReader } from './shell.ts'
 import { shown } from './shown.ts'
 import { streams } from './streams.ts'
 import type { Target } from './target.ts'
@@ -20,6 +21,7 @@ export const targets: readonly Target[] = [
   truncations,
   policies,
   forms,
+  shellReader,
   captures,
   numbers,
   optionObjects,

@@ -36,6 +36,9 @@ export type Call = {
 const SHELLS = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh', 'mksh', 'ash', 'rbash', 'fish', 'csh', 'tcsh'])
 const INTERPRETERS = /^(python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|tclsh|osascript|pwsh)[\d.]*$/
 
+/** Behind `time`, `coproc` and a second `!` the grammar takes these for programs, and is lost from there on. */
+const RESERVED = new Set('if then else elif fi for select while until do done case esac function'.split(' '))
+
 /** Variables that make other programs run something. */
 const HIJACKS = [
   /^(LD|DYLD)_\w+$/,
@@ -63,6 +66,13 @@ export function judgeCall(call: Call, where: Case): void {
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const run = unwrapped({ ...call, words: next }, where)
     if (run.words.length > 0) where.run(run)
+    if (run.programs.some((at) => RESERVED.has(run.words[at]?.text ?? ''))) {
+      findings.note(
+        'needs_approval',
+        'The command cannot be read for sure: a word of the grammar is in an unusual place.',
+      )
+      doubt()
+    }
     const [named, ...args] = run.words.slice(run.programs.at(-1))
     if (named === undefined) continue
     if (nameOf(named).includes(UNKNOWN) || named.pattern) doubt()

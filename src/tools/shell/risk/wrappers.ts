@@ -68,7 +68,9 @@ export const WRAPPERS: ReadonlyMap<string, Wrapper> = new Map([
   ['setsid', lasting()],
   ['coproc', lasting({ assigns: true })],
   // The grammar takes these for programs behind `time`, `coproc` and a second `!`. No program has such a name.
-  ...['{', '!', 'if', 'then', 'else', 'elif', 'while', 'until', 'do'].map((name) => [name, plain()] as const),
+  ...['{', '!', 'if', 'then', 'else', 'elif', 'while', 'until', 'do'].map(
+    (name) => [name, plain({ assigns: true })] as const,
+  ),
   ['daemonize', lasting({ valued: 'acepolu' })],
   ['strace', other({ valued: 'aeoOpsSuEPIb' })],
   ['ltrace', other({ valued: 'aeoplsuDn' })],
