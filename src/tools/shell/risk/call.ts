@@ -105,7 +105,8 @@ function unwrapped({ words: given, stdin, printed }: Call, where: Case): Run {
     if (program !== undefined) programs.push(at)
     // What it reads becomes words that cannot be seen here.
     const takesInput = name === 'xargs' || name === 'parallel'
-    if (takesInput && words === given) words = [...words, plainWord(UNKNOWN)]
+    const isFirst = takesInput && words === given
+    if (isFirst) words = [...words, plainWord(UNKNOWN)]
     const isLast = at + 1 === words.length || (name === 'command' && /^-[vV]/.test(words[at + 1]?.text ?? ''))
     if (program === undefined || wrapper === undefined || isLast) return { words, programs }
     const inner = unwrap(wrapper, words, at + 1)
@@ -113,14 +114,18 @@ function unwrapped({ words: given, stdin, printed }: Call, where: Case): Run {
     if (systemName(program.text) !== name) findings.note('bounded_write', `${program.text} is a file of somebody.`)
     // The program of this name, unlike the keyword, can write its figures to a file.
     if (name === 'time' && /^-(?!p$)/.test(words[at + 1]?.text ?? '')) findings.note('bounded_write', 'time may write.')
-    const rest = words.slice(inner.at)
     for (const word of inner.scripts) {
       // `env -S 'rm -r' x` runs `rm -r x`.
-      const text = name === 'env' ? `env ${word.text.replaceAll('\\_', ' ')} ${quoteAll(rest)}` : word.text
+      const text =
+        name === 'env' ? `env ${word.text.replaceAll('\\_', ' ')} ${quoteAll(words.slice(inner.at))}` : word.text
       runText({ ...word, text }, name, { ...where, printed })
     }
     for (const { text } of inner.assigned) judgeAssignment((text.match(/^\w+/) ?? [''])[0], where)
-    if (takesInput) for (const text of commandsOf(words.slice(at + 1, inner.at), rest, stdin().texts)) script(text)
+    if (isFirst) {
+      const { texts } = stdin()
+      const own = texts.length === 0 ? [] : words.slice(inner.at)
+      for (const text of commandsOf(words.slice(at + 1, inner.at), own, texts)) script(text)
+    }
     at = inner.at
     // `coproc NAME { …; }`
     if (name === 'coproc' && words[at + 1]?.text === '{') at += 1
