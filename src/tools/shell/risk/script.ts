@@ -51,7 +51,7 @@ function judgeNode(node: SyntaxNode, reading: Reading): void {
       judgeSubscripts(quotedIn(node, reading), reading)
       return
     case 'expansion':
-      if (!/@P\}$/.test(nodeText(node, reading))) return
+      if (!nodeText(node, reading).endsWith('@P}')) return
       findings.note('needs_approval', 'It expands a text that is only known when it runs.')
       reading.doubt()
       return
