@@ -47,6 +47,7 @@ const SENTENCES = [
   'B-ATTACK-72: what the profile of the user exports reaches no command',
   'B-ATTACK-115: a rule that allows a command allows no other that the same text runs',
   'B-ATTACK-116: a command that is denied, asked about or a disaster does not run unasked, however bash lets it be written',
+  'B-ATTACK-117: a known secret is in nothing that is shown while a call runs, in whatever spelling and pieces it comes',
 ]
 
 const rowOf = (sentence: string): number => Number(/\d+/.exec(sentence)?.[0])

@@ -10,6 +10,7 @@ import { fetches } from './fetch.ts'
 import { repositories } from './git.ts'
 import { elsewhere, imports } from './imports.ts'
 import { allowLists, names } from './injection.ts'
+import { liveSecrets } from './live-secrets.ts'
 import { collisions, measureless, programs, rugPulls, silentChanges } from './mcp.ts'
 import { egress, hostSockets, labels } from './network.ts'
 import { archives, oddFiles } from './odd-files.ts'
@@ -68,4 +69,5 @@ export const ROWS: readonly Row[] = [
   profiles,
   pastAllowRules,
   pastDenyRules,
+  liveSecrets,
 ]
