@@ -30,7 +30,7 @@ describe('what is shown while a command runs', () => {
       { numRuns: 60 },
     )
     const stream = redactor.stream()
-    expect([...whole].map((piece) => stream.push(piece)).join('') + stream.end()).toBe(expected)
+    expect(Array.from(whole, (piece) => stream.push(piece)).join('') + stream.end()).toBe(expected)
   })
 
   it('B-LIVESECRET-2: waits only for as many rows of a dump as a secret can take', () => {
