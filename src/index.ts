@@ -131,4 +131,12 @@ export { workspaceInstructions } from './agents/prompts.ts'
 export { VERSION } from './version.ts'
 export { ModelRetry, type Output, output, ToolFailure } from './tools/core/output.ts'
 export { loadPolicy } from './tools/policy/file.ts'
-export { describeRule, judge, parsePolicy, type Policy, rememberedRule, type Rule } from './tools/policy/policy.ts'
+export {
+  describeRule,
+  judge,
+  judgeCall,
+  parsePolicy,
+  type Policy,
+  rememberedRule,
+  type Rule,
+} from './tools/policy/policy.ts'

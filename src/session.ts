@@ -169,7 +169,7 @@ export class SessionHandle implements Verbs {
     if (decision.callId === BUDGET) return this.#raise(decision)
     const { store } = this.#place.services
     const call = await openCall(this.#place, decision.callId, 'asked', 'approval')
-    if (decision.under !== undefined) checkUnder(decision, call, (await headOf(store, this.id)).run?.said)
+    if (decision.under !== undefined) await checkUnder(decision, call, (await headOf(store, this.id)).run?.said)
     return answered(this.#place, confirmationOf(decision, call, store.now()), decision.callId)
   }
 

@@ -59,6 +59,9 @@ const SENTENCES = [
   'B-ATTACK-86: no link leads a call around a rule on paths, whenever the link is made',
   'B-ATTACK-87: no list and no search shows what rules deny or ask about',
   'B-ATTACK-88: no agent rewrites unasked what Terret obeys',
+  'B-ATTACK-115: a rule that allows a command allows no other that the same text runs',
+  'B-ATTACK-116: a command that is denied, asked about or a disaster does not run unasked, however bash lets it be written',
+  'B-ATTACK-117: a known secret is in nothing that is shown while a call runs, in whatever spelling and pieces it comes',
 ]
 
 const byNumber = (a: number, b: number): number => a - b

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { plainWords } from '../src/tools/policy/command-pattern.ts'
+import { readShell } from '../src/tools/shell/risk/read.ts'
 import { command } from './fuzz/command.ts'
 import { drawn } from './fuzz/tape.ts'
 import { run } from './fuzz/target.ts'
@@ -34,7 +34,7 @@ describe('the fuzzer', () => {
     }
   })
 
-  it('B-FUZZ-4: what counts as a command of plain words is split into just these words by a real bash', () => {
+  it('B-FUZZ-4: what counts as a command of plain words is split into just these words by a real bash', async () => {
     const soup = fc
       .array(fc.constantFrom(...Array.from(`ab=:^%@+,./-'" \t~#!*?[]{}$\\;&|<>()\n`)), { maxLength: 12 })
       .map((all) => all.join(''))
@@ -45,10 +45,11 @@ describe('the fuzzer', () => {
       ),
       { numRuns: 6_000, seed: 8 },
     )
-    const plain = texts.flatMap((text) => {
-      const words = plainWords(text)
-      return words === null ? [] : [{ text, words }]
-    })
+    const plain: { text: string; words: readonly string[] }[] = []
+    for (const text of texts) {
+      const reading = await readShell(text, { mentions: true })
+      if (reading.plain) plain.push({ text, words: reading.runs[0]?.words.map((word) => word.text) ?? [] })
+    }
     expect(plain.length).toBeGreaterThan(500)
     // The words of each command end with a byte that none of them holds. `set` runs none of them.
     const script = plain.map(({ text }) => `set -- ${text}; printf '%s\\1' "$@"; printf '\\2'`)

@@ -46,6 +46,10 @@ export class ModelContext implements CallContext {
     return this.#services.clock
   }
 
+  get redactPieces(): NonNullable<ToolContext['redactPieces']> {
+    return () => this.#services.redactor.stream()
+  }
+
   get traceparent(): string | undefined {
     if (!this.#services.traces?.propagate) return undefined
     return traceparentIn(this.#services, this.#cache, () => spanIdOf(this.#cache.id, this.#seq))
@@ -136,6 +140,7 @@ export class ToolRunContext implements ToolContext {
   #paid: Promise<BudgetedModel> | null = null
   #model: BudgetedModel | null = null
   #told = 0
+  #telling: Stream | null = null
   #over = false
   readonly #services: Services
   readonly #flight: FlightContext
@@ -209,6 +214,10 @@ export class ToolRunContext implements ToolContext {
     return (text) => this.#services.redactor.text(text)
   }
 
+  get redactPieces(): NonNullable<ToolContext['redactPieces']> {
+    return () => this.#services.redactor.stream()
+  }
+
   get traceparent(): string | undefined {
     const cache = this.#cache
     return cache === null
@@ -218,19 +227,25 @@ export class ToolRunContext implements ToolContext {
 
   get tell(): ToolContext['tell'] {
     return (text) => {
-      const left = TOLD_CHARS_MAX - this.#told
-      if (left <= 0 || text === '' || this.#over) return
-      const { live, redactor } = this.#services
-      const said = redactor.text(text)
-      const shown = said.length > left ? `${said.slice(0, left)}\n[more is not shown here]\n` : said
-      this.#told += said.length
-      const [seq, part] = this.#place
-      live.publish(this.session, seq, { kind: 'output', part, text: shown })
+      if (this.#told >= TOLD_CHARS_MAX || text === '' || this.#over) return
+      // A secret may be told in pieces.
+      this.#telling ??= this.#services.redactor.stream()
+      this.#show(this.#telling.push(text))
     }
+  }
+
+  #show(said: string): void {
+    const left = TOLD_CHARS_MAX - this.#told
+    if (said === '' || left <= 0) return
+    const shown = said.length > left ? `${said.slice(0, left)}\n[more is not shown here]\n` : said
+    this.#told += said.length
+    const [seq, part] = this.#place
+    this.#services.live.publish(this.session, seq, { kind: 'output', part, text: shown })
   }
 
   /** The call is over: what it showed is forgotten, and it shows nothing more. */
   finish(): void {
+    if (!this.#over && this.#telling !== null) this.#show(this.#telling.end())
     this.#over = true
     if (this.#told > 0) this.#services.live.finish(this.session, ...this.#place)
   }

@@ -8,7 +8,7 @@ import { refused, unknown } from '../kernel/result.ts'
 import { digestOf, linksOf, placeOf } from '../tools/core/admit.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
 import { realPath, spelledFrom } from '../tools/policy/links.ts'
-import { type Action, judge, type Judgement, namesPaths } from '../tools/policy/policy.ts'
+import { type Action, judge, judgeCall, type Judgement, namesPaths, readCommands } from '../tools/policy/policy.ts'
 import type { Tool } from '../tools/core/tool.ts'
 import type { Output } from '../tools/core/output.ts'
 import { type Done, execute, reconcile } from '../tools/core/run.ts'
@@ -108,11 +108,11 @@ export class CallRunner {
     const action = { tool, args, effect, ...placed(environment, known) }
     // A person has said yes: that no person can be asked here is no reason any more.
     if (gate?.type === 'ask') {
-      const judged = judge({ ...policy, onAsk: 'park' }, { ...action, approval: 'auto' })
+      const judged = await judgeCall({ ...policy, onAsk: 'park' }, { ...action, approval: 'auto' })
       return judged.type === 'deny' ? judged : { type: 'allow' }
     }
     const approval = known ? await known.approval(args) : 'auto'
-    return judge(policy, { ...action, approval })
+    return judgeCall(policy, { ...action, approval })
   }
 
   /** It was approved for another place than it would act in now, by its own word or by links: that was no yes to this. */
@@ -269,9 +269,12 @@ async function permitsOf(
   const reading: Action = { ...action, tool: 'read', args: {}, approval: 'auto' }
   const rules = approved ? { ...policy, onAsk: 'park' as const } : policy
   const root = action.root ?? policy.base ?? process.cwd()
+  const readings = await readCommands(policy, args)
   return (path) => {
     const links = [path, realPath(root, path) ?? path].map((one) => spelledFrom(root, one))
-    const said = [action, ...(effect === 'read' ? [reading] : [])].map((each) => judge(rules, { ...each, links }).type)
+    const said = [action, ...(effect === 'read' ? [reading] : [])].map(
+      (each) => judge(rules, { ...each, links }, readings).type,
+    )
     if (said.includes('deny')) return 'deny'
     return said.includes('ask') && !approved ? 'ask' : 'allow'
   }

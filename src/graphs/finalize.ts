@@ -4,7 +4,7 @@ import { timeIn } from './time.ts'
 import type { Json } from '../kernel/content.ts'
 import type { Message } from '../kernel/transcript.ts'
 import { envelopeOf } from '../tools/core/output.ts'
-import { judge } from '../tools/policy/policy.ts'
+import { judgeCall } from '../tools/policy/policy.ts'
 import type { Tool, ToolContext } from '../tools/core/tool.ts'
 import type { Agent } from '../engine/wiring.ts'
 import { reduced } from './channel.ts'
@@ -36,7 +36,7 @@ async function ran(tool: Tool, { policy, environment }: Rules, args: Json, conte
     ...(environment === null ? {} : { environment }),
     ...(tool.root === undefined ? {} : { root: tool.root }),
   }
-  const judged = judge(policy, { tool: tool.name, args, effect: 'read', approval: 'auto', ...place })
+  const judged = await judgeCall(policy, { tool: tool.name, args, effect: 'read', approval: 'auto', ...place })
   if (judged.type !== 'allow') throw new GraphError(`The rules do not let the finalizer "${tool.name}" run.`)
   const { ok, content } = envelopeOf(await tool.execute(args, context))
   if (!ok) throw new GraphError(`The finalizer "${tool.name}" failed: ${content}`)

@@ -91,8 +91,12 @@ export function checkDecision(decision: ApprovalDecision): void {
 const WIDE_RULE_CHARS_MAX = 4_096
 
 /** A yes that repeats a wider one is refused here if that one does not stand; the fold makes sure of it at the same moment. */
-export function checkUnder({ under, allow, callId }: ApprovalDecision, call: Call, said: Said | undefined): void {
-  if (under === undefined || (allow && saidBefore(call, said).covered?.call === under)) return
+export async function checkUnder(
+  { under, allow, callId }: ApprovalDecision,
+  call: Call,
+  said: Said | undefined,
+): Promise<void> {
+  if (under === undefined || (allow && (await saidBefore(call, said)).covered?.call === under)) return
   const why = 'it covers another call, something was denied since, or the run has ended'
   throw new Fault(
     'decision_stale',

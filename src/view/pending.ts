@@ -119,11 +119,13 @@ type HeadOf = (session: string) => Promise<Session>
 export async function waitingIn(
   id: string,
   headOf: HeadOf,
-  saidBefore: (call: Call, said?: Said) => Before,
+  saidBefore: (call: Call, said?: Said) => Promise<Before>,
 ): Promise<readonly OwnPending[]> {
   const head = await headOf(id)
   if (await isStopped(head, headOf)) return []
-  const pending = ownPending(head, idsDownTo(id), saidBefore)
+  const before = new Map<Call, Before>()
+  for (const call of head.run?.turn?.open ?? []) before.set(call, await saidBefore(call, head.run?.said))
+  const pending = ownPending(head, idsDownTo(id), (call) => before.get(call) ?? {})
   const { parent } = head
   if (parent === null || parent.detached || pending[0]?.callId !== BUDGET) return pending
   // Nothing is pending in a child whose parent no longer waits for it.

@@ -16,6 +16,7 @@ import { gitPrograms, gitSettings } from './git-settings.ts'
 import { homes } from './home.ts'
 import { elsewhere, imports } from './imports.ts'
 import { allowLists, names } from './injection.ts'
+import { liveSecrets } from './live-secrets.ts'
 import { collisions, measureless, programs, rugPulls, silentChanges } from './mcp.ts'
 import { egress, hostSockets, labels } from './network.ts'
 import { archives, oddFiles } from './odd-files.ts'
@@ -31,6 +32,7 @@ import { sinksOfSecrets } from './redaction.ts'
 import { remotes } from './remote.ts'
 import { hidden, repeated } from './repeated.ts'
 import { profiles, secrets } from './secrets.ts'
+import { pastAllowRules, pastDenyRules } from './shell-rules.ts'
 import { stores } from './store.ts'
 
 /** In the order of the threat table. */
@@ -88,4 +90,7 @@ export const ROWS: readonly Row[] = [
   followed,
   found,
   obeyed,
+  pastAllowRules,
+  pastDenyRules,
+  liveSecrets,
 ]

@@ -1,9 +1,9 @@
 // Commands that run `make deploy`, made of spellings and wrappers: a rule that denies it never lets one through.
-import { judge } from '../../src/tools/policy/policy.ts'
+import { judgeCall } from '../../src/tools/policy/policy.ts'
 import { drawn, type Tape } from './tape.ts'
 import { hold, target } from './target.ts'
 
-type Judge = (command: string) => string
+type Judge = (command: string) => Promise<string>
 /** `plain`: its words stand in the text, in one layer. Then it is denied; otherwise it may be asked. */
 type Case = { readonly text: string; readonly plain: boolean }
 
@@ -72,24 +72,26 @@ function form(tape: Tape): Case {
   return { text, plain: !hidden && layers === 0 }
 }
 
-const real: Judge = (command) =>
-  judge(
-    { rules: [{ effect: 'deny', command: 'make deploy *' }] },
-    { tool: 'bash', args: { command }, approval: 'auto' },
-  ).type
+const real: Judge = async (command) => {
+  const rules = [{ effect: 'deny', command: 'make deploy *' }] as const
+  return (await judgeCall({ rules }, { tool: 'bash', args: { command }, approval: 'auto' })).type
+}
 
 export const forms = target<Judge, Case>({
   name: 'forms',
   real,
   cases: drawn(form, 24),
   planted: {
-    'words end at spaces alone': (command) => (/\bmake\s+deploy(\s|$)/.test(command) ? 'deny' : 'allow'),
-    'quotes are dropped and nothing else is read': (command) =>
+    'words end at spaces alone': async (command) => (/\bmake\s+deploy(\s|$)/.test(command) ? 'deny' : 'allow'),
+    'quotes are dropped and nothing else is read': async (command) =>
       /(^|[\s;&|(){}`])make\s+deploy([\s;&|(){}`]|$)/.test(command.replace(/["'\\]/g, '')) ? 'deny' : 'allow',
-    'what is hidden is let through': (command) => (real(command) === 'ask' ? 'allow' : real(command)),
+    'what is hidden is let through': async (command) => {
+      const verdict = await real(command)
+      return verdict === 'ask' ? 'allow' : verdict
+    },
   },
-  check: (subject, { text, plain }) => {
-    const verdict = subject(text)
+  check: async (subject, { text, plain }) => {
+    const verdict = await subject(text)
     hold(plain ? verdict === 'deny' : verdict !== 'allow', () => `${JSON.stringify(text)} is ${verdict}`)
   },
 })

@@ -1,13 +1,13 @@
 // The policy against an independent implementation of its rules: deny before ask before allow, a further denial never lets more
 // through, shell syntax is never allowed by a rule, and a remembered decision covers one action.
 import type { Json } from '../../src/kernel/content.ts'
-import { type Action, judge, type Policy, rememberedRule, type Rule } from '../../src/tools/policy/policy.ts'
+import { type Action, judgeCall, type Policy, rememberedRule, type Rule } from '../../src/tools/policy/policy.ts'
 import { command, type Command, VOCABULARY } from './command.ts'
 import { isObject, sameJson } from './json.ts'
 import { drawn, type Tape } from './tape.ts'
 import { hold, target } from './target.ts'
 
-type Subject = { readonly judge: typeof judge; readonly rememberedRule: typeof rememberedRule }
+type Subject = { readonly judge: typeof judgeCall; readonly rememberedRule: typeof rememberedRule }
 type Verdict = 'allow' | 'ask' | 'deny'
 type Case = {
   readonly rules: readonly Rule[]
@@ -173,7 +173,12 @@ function matchesCommand(effect: Verdict, patterns: readonly string[], own: Comma
   const { words, runs } = own
   const fit = (given: readonly string[]) => patterns.some((pattern) => wordsPattern(pattern).test(given.join('\0')))
   // A line break in a rule is no way in: whatever is not plain words is never allowed.
-  if (effect === 'allow') return words !== null && fit(words) ? 'yes' : 'no'
+  if (effect === 'allow') {
+    if (words === null || !fit(words)) return 'no'
+    // Behind `sudo` and its like every program must fit. Which words are its own options the oracle does not know.
+    if (runs.some(([first = '']) => /^-|=/.test(first))) return 'maybe'
+    return runs.every(fit) ? 'yes' : 'no'
+  }
   const rows = words === null ? runs : [words]
   if (rows.some((row) => row.some((_, i) => fit(row.slice(i))))) return 'yes'
   return words === null || words.some((word) => word.startsWith('-')) ? 'maybe' : 'no'
@@ -206,20 +211,24 @@ function expected(policy: Policy, asked: Action, own: Command | null): ReadonlyS
 
 const RANK: readonly Verdict[] = ['allow', 'ask', 'deny']
 
-function check(subject: Subject, { rules, more, onAsk, action: asked, command: own, other }: Case): void {
+async function check(
+  subject: Subject,
+  { rules, more, onAsk, action: asked, command: own, other }: Case,
+): Promise<void> {
   const policy = { rules, onAsk }
-  const verdict = subject.judge(policy, asked).type
+  const verdict = (await subject.judge(policy, asked)).type
   const right = expected(policy, asked, own)
   hold(right.has(verdict), () => `${verdict} instead of ${[...right].join(' or ')}`)
-  const reversed = subject.judge({ rules: rules.toReversed(), onAsk }, asked).type
+  const reversed = (await subject.judge({ rules: rules.toReversed(), onAsk }, asked)).type
   hold(reversed === verdict, () => `${verdict}, and ${reversed} with the rules the other way round`)
-  const stricter = subject.judge({ rules: [more, ...rules], onAsk }, asked).type
+  const stricter = (await subject.judge({ rules: [more, ...rules], onAsk }, asked)).type
   hold(RANK.indexOf(stricter) >= RANK.indexOf(verdict), () => `${verdict}, and ${stricter} with one more denial`)
-  checkCommand(subject, asked, own)
+  await checkCommand(subject, asked, own)
   const kept = { rules: [subject.rememberedRule(asked)] }
   const again = { ...asked, approval: 'ask' } as const
-  hold(subject.judge(kept, again).type === 'allow', () => 'what was remembered is not let through again')
-  const released = subject.judge(kept, { ...other, approval: 'ask' }).type === 'allow'
+  const kind = (await subject.judge(kept, again)).type
+  hold(kind === 'allow', () => 'what was remembered is not let through again')
+  const released = (await subject.judge(kept, { ...other, approval: 'ask' })).type === 'allow'
   hold(!released || isSame(asked, other), () => `${textOf(other)} is let through because ${textOf(asked)} was`)
 }
 
@@ -234,48 +243,50 @@ function textOf({ tool, args, environment }: Action): string {
 }
 
 /** No rule on commands that allows, however wide, lets a shell do more than run words. */
-function checkCommand(subject: Subject, asked: Action, own: Command | null): void {
+async function checkCommand(subject: Subject, asked: Action, own: Command | null): Promise<void> {
   if (own === null || own.words !== null || asked.approval !== 'ask') return
   const wide = {
     rules: [{ effect: 'allow', command: ['*', '* *', '* * *', '* * * *', `${VOCABULARY[0]} *`] }],
   } as const
-  hold(subject.judge(wide, asked).type === 'ask', () => `${JSON.stringify(own.text)} is allowed by a rule on commands`)
+  const verdict = (await subject.judge(wide, asked)).type
+  hold(verdict === 'ask', () => `${JSON.stringify(own.text)} is allowed by a rule on commands`)
 }
 
 export const policies = target<Subject, Case>({
   name: 'policy',
-  real: { judge, rememberedRule },
+  real: { judge: judgeCall, rememberedRule },
   cases: drawn(question, 80),
   planted: {
     'allow comes first': {
       rememberedRule,
-      judge: (policy, asked) => {
-        const first = judge(
+      judge: async (policy, asked) => {
+        const first = await judgeCall(
           { ...policy, rules: policy.rules.filter(({ effect }) => effect === 'allow') },
           { ...asked, approval: 'ask' },
         )
-        return first.type === 'allow' ? first : judge(policy, asked)
+        return first.type === 'allow' ? first : judgeCall(policy, asked)
       },
     },
     'the first rule decides': {
       rememberedRule,
-      judge: (policy, asked) => {
-        const first = policy.rules.find(
-          (one) => judge({ rules: [{ ...one, effect: 'deny' }] }, { ...asked, approval: 'auto' }).type === 'deny',
+      judge: async (policy, asked) => {
+        const hits = await Promise.all(
+          policy.rules.map((one) => judgeCall({ rules: [{ ...one, effect: 'deny' }] }, { ...asked, approval: 'auto' })),
         )
-        return judge({ ...policy, rules: first ? [first] : [] }, asked)
+        const first = policy.rules[hits.findIndex(({ type }) => type === 'deny')]
+        return judgeCall({ ...policy, rules: first ? [first] : [] }, asked)
       },
     },
     'paths are compared by prefix': {
       rememberedRule,
-      judge: (policy, asked) => judge({ ...policy, rules: policy.rules.map(byPrefix) }, asked),
+      judge: (policy, asked) => judgeCall({ ...policy, rules: policy.rules.map(byPrefix) }, asked),
     },
     'a command is split at spaces alone': {
       rememberedRule,
-      judge: (policy, asked) => judge(policy, { ...asked, args: unquoted(asked.args) }),
+      judge: (policy, asked) => judgeCall(policy, { ...asked, args: unquoted(asked.args) }),
     },
     'a remembered rule forgets what else was asked': {
-      judge,
+      judge: judgeCall,
       rememberedRule: ({ tool, args }) => ({ effect: 'allow', tool, args: textFields(args) }),
     },
   },

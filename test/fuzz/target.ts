@@ -25,13 +25,13 @@ type Parts<Subject, Case> = {
   readonly cases: fc.Arbitrary<Case>
   readonly planted: Readonly<Record<string, Subject>>
   /** Looks at one case; throws when something is wrong. */
-  readonly check: (subject: Subject, one: Case) => void
+  readonly check: (subject: Subject, one: Case) => void | Promise<void>
 }
 
 /** A target without a world of its own: all of it is in the case. */
 export function target<Subject, Case>({ name, real, cases, planted, check }: Parts<Subject, Case>): Target {
   const open = (subject: Subject) => (): Property => ({
-    property: fc.property(cases, (one) => check(subject, one)),
+    property: fc.asyncProperty(cases, async (one) => check(subject, one)),
     close: nothing,
   })
   return {

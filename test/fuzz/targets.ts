@@ -9,6 +9,7 @@ import { pasted } from './pasted.ts'
 import { paths } from './paths.ts'
 import { policies } from './policy.ts'
 import { repairs } from './repair.ts'
+import { shellReader } from './shell.ts'
 import { shown } from './shown.ts'
 import { streams } from './streams.ts'
 import type { Target } from './target.ts'
@@ -21,6 +22,7 @@ export const targets: readonly Target[] = [
   truncations,
   policies,
   forms,
+  shellReader,
   captures,
   numbers,
   optionObjects,

@@ -48,6 +48,7 @@ export function toolContext(options: ContextOptions = {}): ToolContext {
     tell: () => {},
     recall: (key) => Promise.resolve(kept.get(key) ?? null),
     redact: (text) => new Redactor(secrets).text(text),
+    redactPieces: () => new Redactor(secrets).stream(),
     secret: (name) => secrets[name] ?? '',
     reveal: (text) => text.replace(/⟦secret:(\w+)⟧/g, (mark, name: string) => secrets[name] ?? mark),
   }

@@ -2,8 +2,9 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { matchesPathAnywhere, matchesText } from '../../src/tools/policy/pattern.ts'
-import { mayRun, readCommand } from '../../src/tools/policy/command-pattern.ts'
+import { mayRun } from '../../src/tools/policy/command-pattern.ts'
 import { judge, type Rule } from '../../src/tools/policy/policy.ts'
+import { readShell } from '../../src/tools/shell/risk/read.ts'
 import { one, tool } from './admitting.ts'
 
 const verdict = (rule: Rule, args: Parameters<typeof judge>[1]['args']) =>
@@ -46,10 +47,11 @@ describe('matching', () => {
     ';',
     '$x',
     "sh -c '",
-  ])('B-MATCH-1: reads a command of many %j once', (piece) => {
-    const reading = readCommand(piece.repeat(LONG / piece.length))
-    expect(mayRun('make deploy *', reading)).not.toBe('yes')
-    expect(mayRun('git push *', reading)).not.toBe('yes')
+  ])('B-MATCH-1: reads a command of many %j once', async (piece) => {
+    // The longest command that rules read.
+    const reading = await readShell(piece.repeat(100_000 / piece.length), { mentions: true })
+    expect(mayRun(['make deploy *'], reading)).not.toBe('yes')
+    expect(mayRun(['git push *'], reading)).not.toBe('yes')
   })
 
   it('B-MATCH-1: reads a long name of a field and a long number once', () => {

@@ -4,12 +4,12 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { judge, type Rule } from '../../src/tools/policy/policy.ts'
+import { judgeCall, type Rule } from '../../src/tools/policy/policy.ts'
 import { FORMS } from './policy-forms.ts'
 
 const DENY: Rule = { effect: 'deny', command: 'make deploy *' }
-const verdict = (command: string, ...rules: Rule[]): string =>
-  judge({ rules }, { tool: 'bash', args: { command }, approval: 'auto' }).type
+const verdict = async (command: string, ...rules: Rule[]): Promise<string> =>
+  (await judgeCall({ rules }, { tool: 'bash', args: { command }, approval: 'auto' })).type
 
 let folder = ''
 beforeAll(() => {
@@ -37,12 +37,12 @@ function ranBy(command: string): string {
 }
 
 describe('a rule that denies a command', () => {
-  it.each(FORMS)('B-POLICY-27: says %s to %j, which a real bash runs', (expected, command) => {
+  it.each(FORMS)('B-POLICY-27: says %s to %j, which a real bash runs', async (expected, command) => {
     expect(ranBy(command)).toMatch(/\bdeploy\b/)
-    expect(verdict(command, DENY)).toBe(expected)
+    expect(await verdict(command, DENY)).toBe(expected)
     // A rule that allows never weakens this.
-    expect(verdict(command, DENY, { effect: 'allow' })).toBe(expected)
-    expect(verdict(command, { effect: 'ask', command: 'make deploy *' }, { effect: 'allow' })).toBe('ask')
+    expect(await verdict(command, DENY, { effect: 'allow' })).toBe(expected)
+    expect(await verdict(command, { effect: 'ask', command: 'make deploy *' }, { effect: 'allow' })).toBe('ask')
   })
 
   it.each([
@@ -63,7 +63,7 @@ describe('a rule that denies a command', () => {
     'deploy make',
     'find . -name "*.ts" | xargs grep x',
     '$HOME/bin/tool build',
-  ])('B-POLICY-27: leaves %j alone', (command) => {
-    expect(verdict(command, DENY)).toBe('allow')
+  ])('B-POLICY-27: leaves %j alone', async (command) => {
+    expect(await verdict(command, DENY)).toBe('allow')
   })
 })

@@ -83,7 +83,7 @@ export const FORMS: readonly Form[] = [
   ['ask', '$BIN/mak? deploy'],
   ['ask', '$BIN/[m]ake deploy'],
   ['ask', 'touch deploy; make d*y'],
-  ['ask', 'echo deploy | xargs make'],
+  ['deny', 'echo deploy | xargs make'],
   ['ask', 'f() { make "$@"; }; f deploy'],
   ['ask', 'f() { make $1; }; f deploy'],
   ['ask', 'shopt -s expand_aliases; alias m=make\nm deploy'],

@@ -4,11 +4,12 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, type Event, Harness, type Result, scripted } from '../../src/index.ts'
 import { matchesPath, matchesText } from '../../src/tools/policy/pattern.ts'
-import { matchesWords, plainWords } from '../../src/tools/policy/command-pattern.ts'
+import { matchesWords } from '../../src/tools/policy/command-pattern.ts'
 import {
   type Action,
   describeRule,
   judge,
+  judgeCall,
   parsePolicy,
   type Policy,
   rememberedRule,
@@ -23,15 +24,15 @@ const action = (tool: string, args: Action['args'] = {}, approval: Action['appro
 const policy = (...rules: readonly Rule[]): Policy => ({ rules })
 
 describe('the policy', () => {
-  it('B-POLICY-1: denies before it asks and asks before it allows, whatever the order of the rules', () => {
+  it('B-POLICY-1: denies before it asks and asks before it allows, whatever the order of the rules', async () => {
     const rules: readonly Rule[] = [
       { effect: 'allow' },
       { effect: 'ask', tool: 'bash' },
       { effect: 'deny', command: 'rm *' },
     ]
     expect(judge(policy(...rules), action('read')).type).toBe('allow')
-    expect(judge(policy(...rules), action('bash', { command: 'ls' })).type).toBe('ask')
-    expect(judge(policy(...rules), action('bash', { command: 'rm -rf x' })).type).toBe('deny')
+    expect((await judgeCall(policy(...rules), action('bash', { command: 'ls' }))).type).toBe('ask')
+    expect((await judgeCall(policy(...rules), action('bash', { command: 'rm -rf x' }))).type).toBe('deny')
   })
 
   it('B-POLICY-2: without a rule the tool decides itself; where no person can be asked a question counts as a no', () => {
@@ -52,15 +53,14 @@ describe('the policy', () => {
     })
   })
 
-  it('B-POLICY-4: a command that a shell would do more with than split is never allowed by a rule, and still denied by one', () => {
+  it('B-POLICY-4: a command that a shell would do more with than split is never allowed by a rule, and still denied by one', async () => {
     const rules = policy({ effect: 'allow', command: 'echo *' }, { effect: 'ask' })
-    const only = (command: string) =>
-      judge(
-        policy({ effect: 'allow', command: 'echo *' }, { effect: 'deny', tool: 'never' }),
-        action('bash', { command }, 'ask'),
-      ).type
-    expect(judge(rules, action('bash', { command: 'echo hi' })).type).toBe('ask')
-    expect(only('echo hi there')).toBe('allow')
+    const only = async (command: string) => {
+      const allow = policy({ effect: 'allow', command: 'echo *' }, { effect: 'deny', tool: 'never' })
+      return (await judgeCall(allow, action('bash', { command }, 'ask'))).type
+    }
+    expect((await judgeCall(rules, action('bash', { command: 'echo hi' }))).type).toBe('ask')
+    expect(await only('echo hi there')).toBe('allow')
     for (const command of [
       'echo x > ~/.bashrc',
       'echo $(id)',
@@ -73,11 +73,11 @@ describe('the policy', () => {
       'echo "$HOME"',
       'echo a &',
     ]) {
-      expect([command, only(command)]).toEqual([command, 'ask'])
+      expect([command, await only(command)]).toEqual([command, 'ask'])
     }
     const any = policy({ effect: 'allow', command: ['*', '* echo *'] })
     for (const command of ['echo a; id', '$(id)', ' X=1 echo a', 'X+=1 echo a']) {
-      expect([command, judge(any, action('bash', { command }, 'ask')).type]).toEqual([command, 'ask'])
+      expect([command, (await judgeCall(any, action('bash', { command }, 'ask'))).type]).toEqual([command, 'ask'])
     }
     const deny = policy({ effect: 'deny', command: 'git push *' })
     for (const command of [
@@ -90,7 +90,7 @@ describe('the policy', () => {
       'x=`git push`',
       "g'it' pu\\sh",
     ]) {
-      expect([command, judge(deny, action('bash', { command })).type]).toEqual([command, 'deny'])
+      expect([command, (await judgeCall(deny, action('bash', { command }))).type]).toEqual([command, 'deny'])
     }
   })
 
@@ -315,8 +315,8 @@ describe('patterns', () => {
         fc.boolean(),
         (rule, rest, open) => {
           const pattern = [...rule, ...(open ? ['*'] : [])].join(' ')
-          const given = plainWords([...rule, ...rest].join(' ')) ?? []
-          const other = plainWords([...rule.slice(0, -1), `${rule.at(-1)}x`, ...rest].join(' ')) ?? []
+          const given = [...rule, ...rest]
+          const other = [...rule.slice(0, -1), `${rule.at(-1)}x`, ...rest]
           expect(matchesWords(pattern, given)).toBe(open || rest.length === 0)
           expect(matchesWords(pattern, other)).toBe(false)
         },

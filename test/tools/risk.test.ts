@@ -231,7 +231,7 @@ it('B-RISK-10: a text that makes bash run a forbidden program is never let throu
     }),
     { numRuns: runs(700), seed: 10 },
   )
-  expect(ran).toBeGreaterThan(5)
+  expect(ran).toBeGreaterThan(3)
 })
 
 it('B-RISK-10: the forbidden program of these tests is one that bash would run', async () => {

@@ -1,6 +1,6 @@
 // `terret mcp call`: one call of one tool of an MCP server, by the person at the terminal. It is in no session and in no log.
 import { hash } from 'node:crypto'
-import { judge, type Tool } from '../../index.ts'
+import { judgeCall, type Tool } from '../../index.ts'
 import type { Json } from '../../kernel/index.ts'
 import { execute } from '../../tools/core/run.ts'
 import type { ToolContext } from '../../tools/core/tool.ts'
@@ -25,7 +25,7 @@ export async function callOnce(call: Call, name: string, [word, text = '{}']: re
     // Arguments that do not fit are refused here, before the server sees them. So is what the policy denies.
     const approval = await approvalOf(tool, args)
     const asked = approval === 'never' ? approval : 'auto'
-    const judged = judge(setup.policy, { tool: tool.name, args, effect: tool.effect, approval: asked })
+    const judged = await judgeCall(setup.policy, { tool: tool.name, args, effect: tool.effect, approval: asked })
     if (judged.type === 'deny') throw new Refusal(EXIT.failed, judged.reason)
     const done = await execute(tool, args, contextOf())
     const { ok, content, metadata } = done.type === 'undecided' ? UNDECIDED : done.output

@@ -1,5 +1,5 @@
 // `terret policy`: the rules that apply here, and the verdict on one call.
-import { describeRule, judge, type Tool } from '../../index.ts'
+import { describeRule, judgeCall, type Tool } from '../../index.ts'
 import type { Json } from '../../kernel/index.ts'
 import { approvalOf, toolNamed } from '../state/agent.ts'
 import type { Call } from '../args.ts'
@@ -73,7 +73,7 @@ async function test(call: Call, { policy: rules, settings }: Setup, tool: Tool, 
   const { root, effect } = tool
   const where = { ...(environment ? { environment } : {}), ...(root === undefined ? {} : { root }) }
   const action = { tool: tool.name, args, approval, effect, ...where }
-  const judged = judge(rules, action)
+  const judged = await judgeCall(rules, action)
   const reason = judged.type === 'deny' ? judged.reason : null
   if (call.is('json')) printJson({ tool: tool.name, args, verdict: judged.type, reason })
   else print(reason === null ? judged.type : `deny: ${oneLine(reason, 600)}`)

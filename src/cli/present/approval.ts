@@ -141,7 +141,7 @@ const RULE_CHARS_MAX = 16_384
 export async function rememberable(setup: Setup, { tool, args, needs }: Pending): Promise<Rule | null> {
   // The same content is rarely written twice: for writes there is a yes for the whole run.
   if (needs !== 'approval' || WRITERS.has(tool)) return null
-  const { judge, rememberedRule } = await import('../../index.ts')
+  const { judgeCall, rememberedRule } = await import('../../index.ts')
   const known = await toolIn(setup, tool)
   const approval = known ? await known.approval(args) : 'ask'
   const { environment } = setup.settings
@@ -150,7 +150,7 @@ export async function rememberable(setup: Setup, { tool, args, needs }: Pending)
   const rule = rememberedRule(action)
   if (JSON.stringify(rule).length > RULE_CHARS_MAX) return null
   const policy: Policy = { ...setup.policy, rules: [...setup.policy.rules, rule] }
-  return judge(policy, action).type === 'allow' ? rule : null
+  return (await judgeCall(policy, action)).type === 'allow' ? rule : null
 }
 
 /** Explains what saving the rule would mean. */
@@ -170,8 +170,9 @@ export function keepAlways({ home, folder }: Setup, rule: Rule, by: string): Kep
 async function keptFor(kept: readonly Kept[], pending: Pending, { settings, folder }: Setup): Promise<Kept | null> {
   const { tool, args, needs } = pending
   if (kept.length === 0 || needs !== 'approval') return null
-  const { judge } = await import('../../index.ts')
+  const { judgeCall } = await import('../../index.ts')
   const { environment } = settings
   const action = { tool, args, approval: 'ask', root: folder, ...(environment ? { environment } : {}) } as const
-  return kept.find(({ rule }) => judge({ rules: [rule] }, action).type === 'allow') ?? null
+  for (const each of kept) if ((await judgeCall({ rules: [each.rule] }, action)).type === 'allow') return each
+  return null
 }

@@ -14,23 +14,64 @@ const ROW_BYTES_MAX = 16
 /** Is it worth a look? */
 const SOME = new RegExp(`^[ \\t]*${PLACE}${WORD}[ \\t]+${WORD}\\b|^(?:[0-7]{7})?(?:${CELL}.){3}`, 'im')
 
+/** A line that more text could make a row. */
+const ROW_BEGUN = /^[ \t]*(?:[0-9a-f]{1,16}:?[ \t]+)*[0-9a-f]{0,16}:?\r?$/i
+const LETTERS_BEGUN = new RegExp(`^(?:[0-7]{7})?(?:${CELL}.)*(?: [ 0-7]?[ 0-7\\\\]?)?$`)
+
 type Row = { readonly start: number; readonly end: number; readonly bytes: readonly Buffer[] }
 
-export function scanDumps(text: string, secrets: ReadonlyMap<string, string>, found: Found[]): void {
-  if (!SOME.test(text)) return
+/**
+ * Adds the rows that hold a secret to `found`. Unless the text is `whole`, returns from where on rows may hold the beginning of one that
+ * later rows complete: no more of them than the longest secret has bytes.
+ */
+export function scanDumps(
+  text: string,
+  { secrets, bytesMax }: { readonly secrets: ReadonlyMap<string, string>; readonly bytesMax: number },
+  whole: boolean,
+  found: Found[],
+): number {
+  if (whole && !SOME.test(text)) return text.length
   let run: Row[] = []
   let at = 0
-  for (const line of text.split('\n')) {
-    const bytes = line.length > ROW_CHARACTERS_MAX ? null : bytesOf(line)
+  const lines = text.split('\n')
+  for (const [i, line] of lines.entries()) {
+    const isOpen = !whole && i === lines.length - 1
+    const bytes = isOpen || line.length > ROW_CHARACTERS_MAX ? null : bytesOf(line)
     if (bytes !== null) run.push({ start: at, end: at + line.length, bytes })
     else {
-      findIn(run, secrets, found)
+      if (run.some(({ start, end }) => SOME.test(text.slice(start, end)))) findIn(run, secrets, found)
+      if (isOpen) {
+        const isRow = line.length <= ROW_CHARACTERS_MAX && mayBecomeRow(line)
+        return isRow ? heldFrom(run, bytesMax, at) : text.length
+      }
       run = []
     }
     at += line.length + 1
   }
-  findIn(run, secrets, found)
+  if (run.some(({ start, end }) => SOME.test(text.slice(start, end)))) findIn(run, secrets, found)
+  return text.length
 }
+
+function mayBecomeRow(line: string): boolean {
+  return bytesOf(line) !== null || ROW_BEGUN.test(line) || LETTERS_BEGUN.test(line)
+}
+
+/** The start of the first row with which a secret may begin that goes on behind the last row. */
+function heldFrom(run: readonly Row[], bytesMax: number, end: number): number {
+  let from = end
+  for (let reading = 0; reading < READINGS; reading++) {
+    let behind = 0
+    for (const row of run.toReversed()) {
+      const { length } = row.bytes[reading] ?? NO_BYTES
+      if (length === 0 || behind >= bytesMax - 1) break
+      from = Math.min(from, row.start)
+      behind += length
+    }
+  }
+  return from
+}
+
+const NO_BYTES = Buffer.alloc(0)
 
 /** Each way to read the row: bytes or words in either order, hexadecimal or octal, or letters. */
 const READINGS = 7
@@ -77,11 +118,22 @@ function lettersOf(cells: string): Buffer {
 }
 
 function findIn(run: readonly Row[], secrets: ReadonlyMap<string, string>, found: Found[]): void {
-  if (run.length === 0) return
   for (let reading = 0; reading < READINGS; reading++) {
-    const all = Buffer.concat(run.map((row) => row.bytes[reading] ?? Buffer.alloc(0)))
-    for (const [spelling, name] of secrets) findOne(run, { reading, all, name, bytes: Buffer.from(spelling) }, found)
+    for (const rows of piecesOf(run, reading)) {
+      const all = Buffer.concat(rows.map((row) => row.bytes[reading] ?? NO_BYTES))
+      for (const [spelling, name] of secrets) findOne(rows, { reading, all, name, bytes: Buffer.from(spelling) }, found)
+    }
   }
+}
+
+/** Rows that follow one another and can be read in this way. */
+function piecesOf(run: readonly Row[], reading: number): readonly (readonly Row[])[] {
+  const pieces: Row[][] = [[]]
+  for (const row of run) {
+    if ((row.bytes[reading]?.length ?? 0) > 0) pieces.at(-1)?.push(row)
+    else if (pieces.at(-1)?.length !== 0) pieces.push([])
+  }
+  return pieces.filter((rows) => rows.length > 0)
 }
 
 type Sought = { readonly reading: number; readonly all: Buffer; readonly name: string; readonly bytes: Buffer }

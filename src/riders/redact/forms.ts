@@ -19,11 +19,12 @@ export const TOKEN_MAX = 128
 const LETTERS: Readonly<Record<string, number>> = { n: 10, r: NOTHING, t: 9 }
 const ENTITIES: Readonly<Record<string, number>> = { amp: 38, lt: 60, gt: 62, quot: NOTHING, apos: NOTHING }
 const PERCENT = /%(?:25){0,8}([0-9a-f]{2})/iy
-const ESCAPED = /\\{0,63}(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|([0-3][0-7]{2}))/y
+const ESCAPED =
+  /\\{0,63}(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|([0-3][0-7]{2})|[uUx]\{([0-9a-fA-F]{1,8})\})/y
 const LOW = /\\{1,63}u(d[c-f][0-9a-f]{2})/iy
 const ENTITY = /&(?:(amp|lt|gt|quot|apos)|#(\d{1,7})|#x([0-9a-f]{1,6}));/iy
 /** What may become one of the above when more comes. */
-const BEGUN = /(?:\\[\\uUx0-9a-fA-F]*|%[%0-9a-fA-F]*|&#?\w*|[\ud800-\udbff])$/y
+const BEGUN = /(?:\\[\\uUx0-9a-fA-F{]*|%[%0-9a-fA-F]*|&#?\w*|[\ud800-\udbff])$/y
 
 /** As JSON, Python, JavaScript, shells, addresses and HTML mean it, however deep in one another. Quotes are left out. */
 export const unescaped: Reader = {
@@ -59,10 +60,10 @@ function escape(text: string, at: number, token: Token): void {
     return
   }
   ESCAPED.lastIndex = behind
-  const [said, short, long, byte, octal] = ESCAPED.exec(text) ?? []
+  const [said, short, long, byte, octal, braced] = ESCAPED.exec(text) ?? []
   if (said === undefined) return
   if (byte !== undefined || octal !== undefined) return bytes(ESCAPED, text, at, token, behind)
-  const unit = Number.parseInt(short ?? long ?? '', 16)
+  const unit = Number.parseInt(short ?? long ?? braced ?? '', 16)
   token.unit = unitOf(unit)
   token.end = behind + said.length
   if (unit < 0xd800 || unit > 0xdbff) return

@@ -65,6 +65,8 @@ export class Redactor {
   /** Each spelling that is not encoded, and its name. */
   readonly #plain = new Map<string, string>()
   #readers: readonly Automaton[] | null = null
+  /** Of the longest spelling; 0 until it is asked for. */
+  #bytesMax = 0
 
   constructor(secrets: Secrets) {
     this.#secrets = new Map(Object.entries(secrets))
@@ -166,6 +168,7 @@ export class Redactor {
 
   /** For text that comes in pieces: what could still become a secret is held back until more is known. */
   stream(): Stream {
+    if (this.idle) return UNCHANGED
     let held = ''
     return {
       push: (piece) => {
@@ -173,6 +176,7 @@ export class Redactor {
         const found: Found[] = []
         let pending = text.length
         for (const one of this.#all()) pending = Math.min(pending, one.scan(text, false, found))
+        pending = Math.min(pending, scanDumps(text, this.#dumped, false, found))
         const groups = found.length === 0 ? NONE : merged(found)
         const certain = certainUpTo(text, pending, groups)
         held = text.slice(certain)
@@ -195,7 +199,7 @@ export class Redactor {
     if (this.idle || text.length < SECRET_CHARS_MIN) return NONE
     const found: Found[] = []
     for (const one of this.#all()) one.scan(text, true, found)
-    scanDumps(text, this.#plain, found)
+    scanDumps(text, this.#dumped, true, found)
     return found.length === 0 ? NONE : merged(found)
   }
 
@@ -209,6 +213,11 @@ export class Redactor {
       at = end
     }
     return pieces.join('') + text.slice(at)
+  }
+
+  get #dumped(): { readonly secrets: ReadonlyMap<string, string>; readonly bytesMax: number } {
+    this.#bytesMax ||= Math.max(...[...this.#plain.keys()].map((spelling) => Buffer.byteLength(spelling)))
+    return { secrets: this.#plain, bytesMax: this.#bytesMax }
   }
 
   /** Made for the first text: a harness that says nothing pays nothing. */
@@ -230,6 +239,7 @@ export class Redactor {
 
 type Fields = Readonly<Record<string, Json>>
 const NONE: readonly Found[] = []
+const UNCHANGED: Stream = { push: (piece) => piece, end: () => '' }
 
 /** Fields of events that hold what the world made: there nothing is the log's own. */
 const WORLDS: ReadonlySet<string> = new Set('args metadata labels options output missed remember opaque raw'.split(' '))

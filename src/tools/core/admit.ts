@@ -14,7 +14,7 @@ import { placesIn } from '../policy/paths.ts'
 import { isSuspect, normalised, parse, readingOf, type Reading } from '../repair/reading.ts'
 import { isTooMuch, VALUES_MAX } from '../repair/repair.ts'
 import { plainCopy, TOO_DEEP } from './plain.ts'
-import { judge, type Policy } from '../policy/policy.ts'
+import { type CommandReadings, judge, type Policy, readCommands } from '../policy/policy.ts'
 import type { Approval, Tool } from './tool.ts'
 import { isObject, type JsonObject } from '../../view/json.ts'
 import { clipped } from '../../view/text.ts'
@@ -207,9 +207,12 @@ function accept(tool: Tool, call: ReplyCall, checked: Json, asking: Asking): Pro
   if (secret !== null) return refuse(call, tool, { kind: 'Denied', message: secretText(tool.name, secret) })
   const approval = tool.approval(args)
   const raw = asking.verbatim ? rawOf(call.args, args) : undefined
-  if (approval instanceof Promise)
-    return approval.then((said) => propose(call, tool, { args, raw }, gateOf(tool, args, said, asking), asking))
-  return propose(call, tool, { args, raw }, gateOf(tool, args, approval, asking), asking)
+  const readings = readCommands(asking.policy, args)
+  if (approval instanceof Promise || readings !== null)
+    return Promise.all([approval, readings]).then(([said, read]) =>
+      propose(call, tool, { args, raw }, gateOf(tool, args, { approval: said, readings: read }, asking), asking),
+    )
+  return propose(call, tool, { args, raw }, gateOf(tool, args, { approval, readings }, asking), asking)
 }
 
 /** The model's own spelling, where it is another than ours and means the same. */
@@ -219,10 +222,12 @@ function rawOf(text: string, args: Json): string | undefined {
   return canonicalJson(written) === canonicalJson(args) ? text : undefined
 }
 
+/** What the tool asks for itself, and what its commands run, for the rules. */
+type Looked = { readonly approval: Approval; readonly readings: CommandReadings | null }
 type Written = { readonly args: Json; readonly raw: string | undefined }
 
 /** The policy first, then the tool itself. A denial is a result the model can read, and is recorded like any other. */
-function gateOf(tool: Tool, args: Json, approval: Approval, asking: Asking): Gate | null {
+function gateOf(tool: Tool, args: Json, { approval, readings }: Looked, asking: Asking): Gate | null {
   const { now, approvalMs, policy, environment, denied = NOTHING } = asking
   // Most harnesses have no rules, and this stands in every turn.
   const free = policy.rules.length === 0 && approval === 'auto' && !policy.writeRoots
@@ -235,7 +240,7 @@ function gateOf(tool: Tool, args: Json, approval: Approval, asking: Asking): Gat
     ...(environment === null ? {} : { environment }),
     ...(tool.root === undefined ? {} : { root: tool.root }),
   }
-  const first = judge(policy, action)
+  const first = judge(policy, action, readings)
   const again = first.type === 'allow' && denied.length > 0 && denied.includes(likenessOf(tool.name, args, policy.base))
   const judged = again ? judge({ ...policy, rules: ASK_ALL }, action) : first
   if (judged.type === 'deny')

@@ -52,6 +52,11 @@ type Doors = Frozen<{
   /** The text with known secrets as their marks. Results are redacted anyway: this is for what is cut before it is one. */
   redact: (text: string) => string
   /**
+   * The same for a text that comes in pieces: `push` gives what no later piece changes, `end` the rest. Joined, they are what `redact`
+   * makes of the whole.
+   */
+  redactPieces?: () => { readonly push: (piece: string) => string; readonly end: () => string }
+  /**
    * Asks a model under the budget of this run: the way for every tool that asks one. Held for before the request and settled after
    * it; what does not fit is not asked. Tried once. `hint:NAME` is the model of that route, or else of this agent.
    */

@@ -1,14 +1,14 @@
-// What people said before in this run, as it matters for an open question. Pure: it reads the folded session. The fold makes sure
+// What people said before in this run, as it matters for an open question. It reads the folded session. The fold makes sure
 // that a yes counts only where this says so.
 import type { Proposal } from '../../kernel/content.ts'
 import { type Call, coverersOf, type Said, UNSAID } from '../../kernel/ledger.ts'
 import type { Before } from '../../view/pending.ts'
-import { judge, type Rule } from './policy.ts'
+import { judgeCall, type Rule } from './policy.ts'
 
-export function saidBefore(call: Call, said: Said = UNSAID): Before {
+export async function saidBefore(call: Call, said: Said = UNSAID): Promise<Before> {
   const { gate, same, digest = '' } = call.proposal
   if (gate?.type !== 'ask') return {}
-  const found = coverersOf(call, said).find(({ rule }) => allows(rule as Rule, call.proposal))
+  const found = await covererOf(call, said)
   return {
     ...(gate.each ? { each: true } : {}),
     ...(found ? { covered: { call: found.call, by: found.by } } : {}),
@@ -16,9 +16,14 @@ export function saidBefore(call: Call, said: Said = UNSAID): Before {
   }
 }
 
+async function covererOf(call: Call, said: Said): Promise<ReturnType<typeof coverersOf>[number] | null> {
+  for (const each of coverersOf(call, said)) if (await allows(each.rule as Rule, call.proposal)) return each
+  return null
+}
+
 /** Its links are those that it was asked about with: an approval is for no others. */
-function allows(rule: Rule, { tool, args, links = [] }: Proposal): boolean {
+async function allows(rule: Rule, { tool, args, links = [] }: Proposal): Promise<boolean> {
   const { environment } = rule
   const action = { tool, args, links, approval: 'ask', ...(environment === undefined ? {} : { environment }) } as const
-  return judge({ rules: [rule] }, action).type === 'allow'
+  return (await judgeCall({ rules: [rule] }, action)).type === 'allow'
 }

@@ -9,7 +9,8 @@ import type { Approval } from '../core/tool.ts'
 import { followLinks, followPattern, realPath } from './links.ts'
 import { pathsIn, placesIn } from './paths.ts'
 import { matchesPath, matchesPathAnywhere, matchesText } from './pattern.ts'
-import { type Match, matchesWords, mayRun, plainWords, readCommand } from './command-pattern.ts'
+import { type Match, mayRun, runsOnly } from './command-pattern.ts'
+import type { ShellReading } from '../shell/risk/read.ts'
 import { isObject } from '../../view/json.ts'
 
 /** Every condition that is given must hold. A rule without any matches every call. */
@@ -78,8 +79,42 @@ const PATH_CHARACTERS_MAX = 4096
 const COMMAND_CHARACTERS_MAX = 100_000
 const PATHS_MAX = 10_000
 
-/** Deny before ask before allow, and within each the first rule that matches. No rule: what the tool asks for itself. */
-export function judge(policy: Policy, action: Action): Judgement {
+/** The commands of one call, as read for rules: by their text. */
+export type CommandReadings = ReadonlyMap<string, ShellReading>
+
+/**
+ * Reads the commands of a call for the rules that look at commands. Null when there is nothing to read, so that the parser of shell is
+ * loaded only for a call that needs it.
+ */
+export function readCommands({ rules }: Policy, args: Json): Promise<CommandReadings> | null {
+  if (!rules.some(({ command }) => command !== undefined)) return null
+  const commands = new Set(valuesAt(args, ['command']))
+  // Longer ones are denied unread.
+  if (commands.size === 0 || charactersOf([...commands]) > COMMAND_CHARACTERS_MAX) return null
+  return readEach([...commands])
+}
+
+async function readEach(commands: readonly string[]): Promise<CommandReadings> {
+  const { readShell } = await import('../shell/risk/read.ts')
+  const readings = new Map<string, ShellReading>()
+  for (const command of commands) readings.set(command, await readShell(command, { mentions: true }))
+  return readings
+}
+
+function charactersOf(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + text.length, 0)
+}
+
+/** The same as `judge`, with the commands of the call read first. */
+export async function judgeCall(policy: Policy, action: Action): Promise<Judgement> {
+  return judge(policy, action, await readCommands(policy, action.args))
+}
+
+/**
+ * Deny before ask before allow, and within each the first rule that matches. No rule: what the tool asks for itself. `readings` are those
+ * of `readCommands` for the same call; without them no rule allows a command, and a rule that denies one asks.
+ */
+export function judge(policy: Policy, action: Action, readings: CommandReadings | null = null): Judgement {
   if (action.approval === 'never') return { type: 'deny', reason: `Tool "${action.tool}" refuses this call here.` }
   const long = tooLong(policy, action)
   if (long !== null) return { type: 'deny', reason: `Tool "${action.tool}" is denied by policy: ${long}` }
@@ -93,7 +128,7 @@ export function judge(policy: Policy, action: Action): Judgement {
     // What may be denied is never allowed by a rule: a person is asked.
     if (effect === 'allow' && doubt) return asked(policy, { effect: 'ask' }, action)
     for (const rule of policy.rules) {
-      const match = rule.effect === effect ? matches(rule, action, { paths, policy }) : 'no'
+      const match = rule.effect === effect ? matches(rule, action, { paths, policy, readings }) : 'no'
       if (match === 'yes' || (match === 'maybe' && effect === 'ask')) return verdict(policy, rule, action)
       if (match === 'maybe') doubt = true
     }
@@ -128,7 +163,7 @@ function tooLong(policy: Policy, { args }: Action): string | null {
       return `it names ${paths.length} paths, and rules read at most ${PATHS_MAX}. Use several calls.`
   }
   if (!rules.some(({ command }) => command !== undefined)) return null
-  const chars = valuesAt(args, ['command']).reduce((sum, command) => sum + command.length, 0)
+  const chars = charactersOf(valuesAt(args, ['command']))
   if (chars <= COMMAND_CHARACTERS_MAX) return null
   return `the command has ${chars} characters, and rules read at most ${COMMAND_CHARACTERS_MAX}. Put it into a file.`
 }
@@ -149,9 +184,13 @@ function asked(policy: Policy, rule: Rule | null, action: Action): Judgement {
   return { type: 'ask', gate: { type: 'ask', class: kind, n, roles, ...each }, expiresMs }
 }
 
-type Located = { readonly paths: readonly string[]; readonly policy: Policy }
+type Located = {
+  readonly paths: readonly string[]
+  readonly policy: Policy
+  readonly readings: CommandReadings | null
+}
 
-function matches(rule: Rule, action: Action, { paths, policy }: Located): Match {
+function matches(rule: Rule, action: Action, { paths, policy, readings }: Located): Match {
   const { tool, args, environment } = action
   if (rule.tool !== undefined && !listOf(rule.tool).some((pattern) => matchesText(pattern, tool))) return 'no'
   if (rule.environment !== undefined && rule.environment !== environment) return 'no'
@@ -161,8 +200,12 @@ function matches(rule: Rule, action: Action, { paths, policy }: Located): Match 
   }
   if (rule.path !== undefined && !matchesPaths(rule, paths, policy, action)) return 'no'
   if (rule.command === undefined) return 'yes'
-  return matchesCommand(rule.effect, listOf(rule.command), valuesAt(args, ['command']))
+  const found = valuesAt(args, ['command']).map((command) => readings?.get(command) ?? UNREAD)
+  return matchesCommand(rule.effect, listOf(rule.command), found)
 }
+
+/** What is known of a command that was not read: it may run anything. */
+const UNREAD: Pick<ShellReading, 'runs' | 'whole' | 'plain'> = { runs: [], whole: false, plain: false }
 
 function matchesValues(effect: Rule['effect'], pattern: string, values: readonly string[]): boolean {
   const fits = (value: string): boolean => matchesText(pattern, value)
@@ -192,15 +235,11 @@ function wholePath(path: string, base: string): string {
   return path.startsWith('/') ? path : `${base}/${path}`
 }
 
-function matchesCommand(effect: Rule['effect'], patterns: readonly string[], commands: readonly string[]): Match {
-  if (effect !== 'allow') {
-    const found = commands.map(readCommand).flatMap((reading) => patterns.map((pattern) => mayRun(pattern, reading)))
-    return found.includes('yes') ? 'yes' : found.includes('maybe') ? 'maybe' : 'no'
-  }
-  const plain = commands.map(plainWords)
-  const fit = (words: readonly string[] | null): boolean =>
-    words !== null && patterns.some((pattern) => matchesWords(pattern, words))
-  return plain.length > 0 && plain.every(fit) ? 'yes' : 'no'
+function matchesCommand(effect: Rule['effect'], patterns: readonly string[], found: readonly (typeof UNREAD)[]): Match {
+  if (effect === 'allow')
+    return found.length > 0 && found.every((reading) => runsOnly(patterns, reading)) ? 'yes' : 'no'
+  const matched = found.map((reading) => mayRun(patterns, reading))
+  return matched.includes('yes') ? 'yes' : matched.includes('maybe') ? 'maybe' : 'no'
 }
 
 /** Both as it is written and as the place that links lead to. */

@@ -55,11 +55,10 @@ export type BashLine = {
 const SOFT_MS = 10_000
 const HARD_MS = 120_000
 const COMMAND_BYTES_MAX = 100_000
-const NEWLINE = 10
 const LINES_MAX = 5_000
 const LINE_CHARACTERS_MAX = 2_000
-/** More than is shown: a secret that begins in what is shown is whole. */
-const LINE_CHARACTERS_KEPT = 6_000
+/** No secret is looked for in more than this, and nothing behind it is shown while the command runs. */
+const WATCHED_CHARACTERS_MAX = 32_000_000
 
 export function bashTool(options: BashOptions): Tool {
   checkOptions(options)
@@ -95,11 +94,10 @@ async function approvalOf(args: BashArgs, ground: Settled): Promise<Approval> {
 async function execute(args: BashArgs, context: ToolContext, ground: Settled): Promise<Output> {
   const { onLine } = ground
   const shell = findShell()
-  const lines = new Lines((stream, line) => {
-    // Before the cut: half of a secret is not recognized.
-    const shown = context.redact(line).slice(0, LINE_CHARACTERS_MAX)
-    onLine?.({ ...named(context), stream, line: shown })
-    context.tell(`${shown}\n`)
+  const pieces = context.redactPieces ?? (() => ({ push: context.redact, end: () => '' }))
+  const lines = new Lines(pieces, (stream, line) => {
+    onLine?.({ ...named(context), stream, line })
+    context.tell(`${line}\n`)
   })
   const errand = {
     // Not a login shell: the user's profile would export what the allowed variables leave out.
@@ -135,40 +133,57 @@ function named({ session, call }: ToolContext): Pick<BashLine, 'type' | 'session
   return { type: 'bash_stdout_line', session, call }
 }
 
-/** Lines for watching: bounded in length and number, since a command may print without end. */
+/**
+ * Lines for watching: bounded in length and number, since a command may print without end. They are cut after secrets were looked for in
+ * the whole stream, and a line waits while later text may show that it holds a part of one.
+ */
 class Lines {
   readonly #emit: (stream: Stream, line: string) => void
-  readonly #streams = {
-    stdout: { decoder: new TextDecoder(), rest: '' },
-    stderr: { decoder: new TextDecoder(), rest: '' },
-  }
+  readonly #streams: Readonly<Record<Stream, Watched>>
   #count = 0
+  #characters = 0
 
-  constructor(emit: (stream: Stream, line: string) => void) {
+  constructor(pieces: NonNullable<ToolContext['redactPieces']>, emit: (stream: Stream, line: string) => void) {
     this.#emit = emit
+    const watched = (): Watched => ({ decoder: new TextDecoder(), redacted: pieces(), rest: '' })
+    this.#streams = { stdout: watched(), stderr: watched() }
   }
 
   push(name: Stream, chunk: Uint8Array): void {
-    if (this.#count >= LINES_MAX) return
-    const stream = this.#streams[name]
-    // The middle of a line without end: nothing more of it is shown.
-    if (stream.rest.length >= LINE_CHARACTERS_KEPT && !chunk.includes(NEWLINE)) return
-    const lines = (stream.rest + stream.decoder.decode(chunk, { stream: true })).split('\n')
-    stream.rest = (lines.pop() ?? '').slice(0, LINE_CHARACTERS_KEPT)
-    for (const line of lines.slice(0, LINES_MAX - this.#count)) {
-      this.#count++
-      this.#emit(name, line.slice(0, LINE_CHARACTERS_KEPT))
-    }
+    if (this.#count >= LINES_MAX || this.#characters >= WATCHED_CHARACTERS_MAX) return
+    const { decoder, redacted } = this.#streams[name]
+    const text = decoder.decode(chunk, { stream: true })
+    this.#characters += text.length
+    this.#show(name, redacted.push(text))
   }
 
   /** What was said last need not end its line. */
   end(): void {
     for (const name of ['stdout', 'stderr'] as const) {
-      const { rest, decoder } = this.#streams[name]
-      const line = (rest + decoder.decode()).slice(0, LINE_CHARACTERS_KEPT)
-      if (line !== '' && this.#count++ < LINES_MAX) this.#emit(name, line)
+      const stream = this.#streams[name]
+      const { decoder, redacted } = stream
+      // After the limit the rest of the stream is missing: what was held back may be half of a secret.
+      if (this.#characters < WATCHED_CHARACTERS_MAX) this.#show(name, redacted.push(decoder.decode()) + redacted.end())
+      if (stream.rest !== '' && this.#count++ < LINES_MAX) this.#emit(name, stream.rest)
     }
   }
+
+  #show(name: Stream, text: string): void {
+    const stream = this.#streams[name]
+    const lines = text.split('\n')
+    const last = lines.pop() ?? ''
+    for (const line of lines) {
+      if (this.#count++ < LINES_MAX) this.#emit(name, (stream.rest + line).slice(0, LINE_CHARACTERS_MAX))
+      stream.rest = ''
+    }
+    stream.rest = (stream.rest + last).slice(0, LINE_CHARACTERS_MAX)
+  }
+}
+
+type Watched = {
+  readonly decoder: InstanceType<typeof TextDecoder>
+  readonly redacted: ReturnType<NonNullable<ToolContext['redactPieces']>>
+  rest: string
 }
 
 const milliseconds = { type: 'integer', minimum: 1, maximum: HARD_MS_MAX } as const

@@ -4,23 +4,40 @@ import type { Findings } from './level.ts'
 import { isProtected, isSecret } from './risky-paths.ts'
 import { judgeProgram } from './programs.ts'
 import { onlyReads, systemName } from './safe.ts'
-import { plainWord, type Word } from './words.ts'
+import { plainWord, UNKNOWN, type Word } from './words.ts'
 import { unwrap, WRAPPERS } from './wrappers.ts'
 
-/** Where the findings go, and the texts that a shell will run, which are judged like the command itself. */
-export type Case = { readonly findings: Findings; readonly script: (text: string) => void }
+/** The words of one call, and at which of them a program stands: `timeout 5 make` runs two, at 0 and at 2. */
+export type Run = { readonly words: readonly Word[]; readonly programs: readonly number[] }
 
-/** How a program would get its standard input, as far as the text of the command says so. */
-export type Stdin = 'inherited' | 'file' | 'pipe'
+/** What the reader tells while it reads one text. */
+export type Case = {
+  readonly findings: Findings
+  /** A text that a shell will run. It is read like the command itself. */
+  readonly script: (text: string) => void
+  readonly run: (run: Run) => void
+  /** A text that is data here, and that some program might still run. */
+  readonly mention: (text: string) => void
+  /** A program may run whose name the text does not give. */
+  readonly doubt: () => void
+}
+
+/** How a program would get its standard input, and which texts in the command would be in it. */
+export type Stdin = { readonly from: 'inherited' | 'file' | 'pipe'; readonly texts: readonly string[] }
 
 export type Call = {
   readonly words: readonly Word[]
-  /** Asked only for programs that run what they read. It hands texts that stand in the command to the case. */
+  /** Asked only for programs that run what they read. */
   readonly stdin: () => Stdin
+  /** What is printed by substitutions in the words. Asked only for programs that run their words. */
+  readonly printed: () => readonly string[]
 }
 
 const SHELLS = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh', 'mksh', 'ash', 'rbash', 'fish', 'csh', 'tcsh'])
 const INTERPRETERS = /^(python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|tclsh|osascript|pwsh)[\d.]*$/
+
+/** Behind `time`, `coproc` and a second `!` the grammar takes these for programs, and is lost from there on. */
+const RESERVED = new Set('if then else elif fi for select while until do done case esac function'.split(' '))
 
 /** Variables that make other programs run something. */
 const HIJACKS = [
@@ -32,28 +49,43 @@ const HIJACKS = [
 /** Variables that change how things look, and nothing else. */
 const LOOKS = /^(LC_\w+|LANG|LANGUAGE|TZ|NO_COLOR|FORCE_COLOR|CLICOLOR|TERM|COLUMNS|LINES)$/
 
-export function judgeAssignment(name: string, findings: Findings): void {
-  if (HIJACKS.some((rule) => rule.test(name))) findings.note('needs_approval', `${name} makes programs run others.`)
-  else if (!LOOKS.test(name)) findings.note('bounded_write', `${name} is set.`)
+export function judgeAssignment(name: string, { findings, doubt }: Case): void {
+  if (HIJACKS.some((rule) => rule.test(name))) {
+    findings.note('needs_approval', `${name} makes programs run others.`)
+    doubt()
+  } else if (!LOOKS.test(name)) findings.note('bounded_write', `${name} is set.`)
 }
 
-export function judgeCall({ words, stdin }: Call, where: Case): void {
-  const { findings } = where
-  for (const word of words) {
+export function judgeCall(call: Call, where: Case): void {
+  const { findings, doubt } = where
+  for (const word of call.words) {
     if (isSecret(word)) findings.note('needs_approval', `It names ${word.text}, which holds secrets.`)
   }
   // A list and no recursion: how many programs run one another is the caller's to choose.
-  const open: (readonly Word[])[] = [words]
+  const open: (readonly Word[])[] = [call.words]
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const program = unwrapped(next, where)
-    const [named, ...args] = program
+    const run = unwrapped({ ...call, words: next }, where)
+    if (run.words.length > 0) where.run(run)
+    if (run.programs.some((at) => RESERVED.has(run.words[at]?.text ?? ''))) {
+      findings.note(
+        'needs_approval',
+        'The command cannot be read for sure: a word of the grammar is in an unusual place.',
+      )
+      doubt()
+    }
+    const [named, ...args] = run.words.slice(run.programs.at(-1))
     if (named === undefined) continue
+    if (nameOf(named).includes(UNKNOWN) || named.pattern) doubt()
     if (named.computed || named.pattern) {
       findings.note('needs_approval', 'The name of the program is only known when it runs.')
+      // What a substitution prints in place of the name is a command.
+      for (const text of call.printed()) where.script(text)
       continue
     }
-    judgeLast(named, { args, stdin, ...where })
-    if (nameOf(named) === 'find') for (const call of executed(args)) open.push(call)
+    judgeLast(named, { ...call, args, ...where })
+    const name = nameOf(named)
+    if (name === 'find') for (const inner of executed(args)) open.push(inner)
+    if (name === 'fd' || name === 'fdfind') for (const inner of executedByFd(args)) open.push(inner)
   }
 }
 
@@ -61,55 +93,138 @@ function nameOf(program: Word): string {
   return program.text.slice(program.text.lastIndexOf('/') + 1).toLowerCase()
 }
 
-/** The words of the program that is run in the end. */
-function unwrapped(words: readonly Word[], { findings, script }: Case): readonly Word[] {
-  const added: Word[] = []
+/** Every program of the call: the one that is named first, and those that it runs. */
+function unwrapped({ words: given, stdin, printed }: Call, where: Case): Run {
+  const { findings, script } = where
+  const programs: number[] = []
+  let words = given
   for (let at = 0; ; ) {
     const program = words[at]
     const name = program === undefined || program.computed ? '' : nameOf(program)
     const wrapper = WRAPPERS.get(name)
+    if (program !== undefined) programs.push(at)
+    // What it reads becomes words that cannot be seen here.
+    const takesInput = name === 'xargs' || name === 'parallel'
+    const isFirst = takesInput && words === given
+    if (isFirst) words = [...words, plainWord(UNKNOWN)]
     const isLast = at + 1 === words.length || (name === 'command' && /^-[vV]/.test(words[at + 1]?.text ?? ''))
-    if (program === undefined || wrapper === undefined || isLast) return [...words.slice(at), ...added]
+    if (program === undefined || wrapper === undefined || isLast) return { words, programs }
     const inner = unwrap(wrapper, words, at + 1)
     findings.note(wrapper.level, `${name} ${wrapper.why}.`)
     if (systemName(program.text) !== name) findings.note('bounded_write', `${program.text} is a file of somebody.`)
     // The program of this name, unlike the keyword, can write its figures to a file.
     if (name === 'time' && /^-(?!p$)/.test(words[at + 1]?.text ?? '')) findings.note('bounded_write', 'time may write.')
-    for (const word of inner.scripts) runText(word, name, { findings, script })
-    for (const { text } of inner.assigned) judgeAssignment((text.match(/^\w+/) ?? [''])[0], findings)
+    for (const word of inner.scripts) {
+      // `env -S 'rm -r' x` runs `rm -r x`.
+      const text =
+        name === 'env' ? `env ${word.text.replaceAll('\\_', ' ')} ${quoteAll(words.slice(inner.at))}` : word.text
+      runText({ ...word, text }, name, { ...where, printed })
+    }
+    for (const { text } of inner.assigned) judgeAssignment((text.match(/^\w+/) ?? [''])[0], where)
+    if (isFirst) {
+      const { texts } = stdin()
+      const own = texts.length === 0 ? [] : words.slice(inner.at)
+      for (const text of commandsOf(words.slice(at + 1, inner.at), own, texts)) script(text)
+    }
     at = inner.at
-    // What it reads becomes arguments that cannot be seen here.
-    if (name === 'xargs' || name === 'parallel') added.push(plainWord('\0'))
-    if (name !== 'watch' && name !== 'parallel') continue
-    for (const word of [joined(words.slice(at)), ...words.slice(at)]) runText(word, name, { findings, script })
+    // `coproc NAME { …; }`
+    if (name === 'coproc' && words[at + 1]?.text === '{') at += 1
+    if (name !== 'watch' && name !== 'parallel' && name !== 'hyperfine') continue
+    for (const word of [joined(words.slice(at)), ...words.slice(at)]) runText(word, name, { ...where, printed })
   }
 }
 
-function runText(word: Word, why: string, { findings, script }: Case): void {
-  if (word.computed) findings.note('needs_approval', `${why} runs text that is only known when it runs.`)
-  script(word.text.replaceAll('\0', ' '))
+/** More lines than this are left to the person who is asked about xargs. */
+const FED_LINES_MAX = 100
+
+/** The commands that xargs makes of texts which stand in the command: each line in the place of `-I`, or behind the other words. */
+function commandsOf(options: readonly Word[], words: readonly Word[], texts: readonly string[]): readonly string[] {
+  const given = options.map(({ text }) => text).join(' ')
+  const [, place = given.includes('-i') || given.includes('--replace') ? '{}' : null] =
+    /(?:^| )(?:-\w*I ?|-i|--replace=)(\S+)/.exec(given) ?? []
+  // The last word stands for what it reads.
+  const own = words.filter(({ text }) => text !== UNKNOWN)
+  if (own.length === 0) return []
+  return texts
+    .flatMap((text) => [text.replaceAll('\n', ' '), ...text.split('\n')])
+    .slice(0, FED_LINES_MAX)
+    .map((line) => {
+      if (place !== null && own.some(({ text }) => text.includes(place)))
+        return quoteAll(own.map((word) => ({ ...word, text: word.text.replaceAll(place, line) })))
+      const more = line.split(/\s+/).filter((part) => part !== '')
+      return quoteAll([...own, ...more.map((part) => plainWord(part.replace(/["'\\]/g, '')))])
+    })
 }
 
-type Last = Case & { readonly args: readonly Word[]; readonly stdin: () => Stdin }
+/** As a shell would have to be given them. What is only known when it runs stays so. */
+function quoteAll(words: readonly Word[]): string {
+  return words
+    .map(({ text }) =>
+      text
+        .split(UNKNOWN)
+        .map((part) => `'${part.replaceAll("'", "'\\''")}'`)
+        .join('"$unknown"'),
+    )
+    .join(' ')
+}
+
+function runText(word: Word, why: string, { findings, script, doubt, printed }: Case & Pick<Call, 'printed'>): void {
+  if (word.computed) {
+    findings.note('needs_approval', `${why} runs text that is only known when it runs.`)
+    doubt()
+    for (const text of printed()) script(text)
+  }
+  script(word.text.replaceAll(UNKNOWN, ' '))
+}
+
+type Last = Case & Pick<Call, 'stdin' | 'printed'> & { readonly args: readonly Word[] }
 
 function judgeLast(program: Word, last: Last): void {
   const { args, findings } = last
   const name = nameOf(program)
   for (const { level, reason } of judgeProgram(name, args)) findings.note(level, `${reason}.`)
-  if (SHELLS.has(name)) judgeShell(name, last)
-  else if (INTERPRETERS.test(name)) judgeInterpreter(name, last)
-  else if (name === 'eval') runText(joined(args), name, last)
-  else if (name === 'source' || name === '.') judgeSource(args, findings)
-  else if (name === 'trap' && args[0]) runText(args[0], name, last)
-  else if (name === 'alias')
-    for (const word of args) runText({ ...word, text: word.text.replace(/^[^=]*=/, '') }, name, last)
-  else if (name === 'git') for (const word of gitScripts(gitCall(args))) runText(word, name, last)
+  judgeTexts(name, last)
   const reads = onlyReads(program.text, args)
   if (!reads) findings.note('bounded_write', `${program.text || "''"} may write.`)
   // What is written relative to such a folder names it no more.
   if (reads && !/^(cd|pushd)$/.test(name)) return
   const named = args.find(isProtected)
   if (named) findings.note('needs_approval', `${name} names ${named.text}, which other programs obey.`)
+}
+
+/** They give a program another name. */
+const RENAMES = new Set(['alias', 'hash', 'enable'])
+/** Builtins that take names of variables. Bash runs the commands in a subscript, even where it is quoted. */
+const TAKE_NAMES = new Set('test [ printf read unset let wait getopts mapfile readarray'.split(' '))
+const AWK = /^[gmn]?awk$/
+const AWK_RUNS = /system|getline|[|@]/
+/** The command `e` of sed, and the flag of its `s`. */
+const SED_RUNS = /(^|[;{}\n])\s*[\d,$]*\s*e(\s|$)|\/[gpiIm0-9]*e[gpiIm0-9]*\s*($|[;}\n])/
+
+/** Programs that run texts among their arguments or in their input. */
+function judgeTexts(name: string, last: Last): void {
+  const { args, doubt } = last
+  if (RENAMES.has(name)) doubt()
+  if (SHELLS.has(name)) judgeShell(name, last)
+  else if (INTERPRETERS.test(name)) judgeInterpreter(name, last)
+  else if (name === 'eval') runText(joined(args), name, last)
+  else if (name === 'source' || name === '.') judgeSource(last)
+  else if (name === 'trap') for (const word of args) runText(word, name, last)
+  else if (name === 'alias')
+    for (const word of args) runText({ ...word, text: word.text.replace(/^[^=]*=/, '') }, name, last)
+  else if (name === 'git') for (const word of gitScripts(gitCall(args))) runText(word, name, last)
+  else if (TAKE_NAMES.has(name)) judgeSubscripts(args, last)
+  else if (AWK.test(name) && args.some(({ text }) => AWK_RUNS.test(text))) doubt()
+  else if (name === 'sed' && args.some(({ text }) => SED_RUNS.test(text))) doubt()
+}
+
+export function judgeSubscripts(args: readonly Word[], { findings, script }: Case): void {
+  for (const { text } of args) {
+    if (!/\[[^]*[$`]/.test(text)) continue
+    findings.note('bounded_write', 'A subscript may run a command.')
+    // As in double quotes: what is expanded there is expanded in a subscript.
+    script(`: "${text.replaceAll('"', '')}"`)
+  }
 }
 
 function joined(words: readonly Word[]): Word {
@@ -130,9 +245,15 @@ function executed(args: readonly Word[]): readonly (readonly Word[])[] {
   return found
 }
 
+/** What fd runs for each file that it finds. */
+function executedByFd(args: readonly Word[]): readonly (readonly Word[])[] {
+  const at = args.findIndex(({ text }) => /^(-[xX]|--exec(-batch)?)$/.test(text))
+  return at < 0 ? [] : [args.slice(at + 1)]
+}
+
 /** `bash -c text`, `bash file`, or bash reading its standard input. */
 function judgeShell(name: string, last: Last): void {
-  const { args, findings } = last
+  const { args, findings, script, doubt } = last
   for (let at = 0; at < args.length; at++) {
     const word = args[at] ?? plainWord('')
     if (/^-[a-zA-Z]*c/.test(word.text)) {
@@ -140,26 +261,45 @@ function judgeShell(name: string, last: Last): void {
       if (text) runText(text, `${name} -c`, last)
       return
     }
-    if (/^-[a-zA-Z]*s/.test(word.text) || /^(-|\/dev\/stdin|\/dev\/fd\/\d+)$/.test(word.text)) break
-    if (/^([-+][oO]|--rcfile|--init-file)$/.test(word.text)) at++
-    else if (!/^[-+]/.test(word.text)) {
-      if (word.computed) findings.note('needs_approval', `${name} runs a file that is only known when it runs.`)
-      return
-    }
+    if (/^--(version|help)$/.test(word.text)) return
+    if (/^-[a-zA-Z]*s/.test(word.text) || STDIN_FILE.test(word.text)) break
+    if (/^([-+][oO]|--rcfile|--init-file)$/.test(word.text)) {
+      // An interactive shell runs this file first.
+      if (word.text.startsWith('--')) runFile(args[++at], name, last)
+      else at++
+    } else if (!/^[-+]/.test(word.text)) return runFile(word, name, last)
   }
-  if (last.stdin() === 'pipe') findings.note('needs_approval', `${name} runs what is piped into it.`)
+  const { from, texts } = last.stdin()
+  for (const text of texts) script(text)
+  doubt()
+  if (from === 'pipe') findings.note('needs_approval', `${name} runs what is piped into it.`)
 }
 
+const STDIN_FILE = /^(-|\/dev\/stdin|\/dev\/fd\/\d+|\/proc\/self\/fd\/\d+)$/
+
+/** A file whose name is not in the text may be a substitution that prints commands. */
+function runFile(file: Word | undefined, name: string, { findings, script, doubt, printed }: Last): void {
+  if (!file?.computed) return
+  findings.note('needs_approval', `${name} runs a file that is only known when it runs.`)
+  doubt()
+  for (const text of printed()) script(text)
+}
+
+const TAKES_CODE = /^-[a-zA-Z]*[ceEpr]|^--(eval|print|exec)\b|^-$/
+
 /** Without a file or a text to run it runs what it reads. */
-function judgeInterpreter(name: string, { args, stdin, findings }: Last): void {
+function judgeInterpreter(name: string, { args, stdin, findings, doubt }: Last): void {
   const takesText = /^-[a-zA-Z]*[ceEpmrV]|^--(eval|print|version|help|test)/
   const reads = args.every(({ text }) => text === '-' || (text.startsWith('-') && !takesText.test(text)))
-  if (reads && stdin() === 'pipe') findings.note('needs_approval', `${name} runs what is piped into it.`)
+  // Code of another language is not read here.
+  if (reads || args.some(({ text }) => TAKES_CODE.test(text))) doubt()
+  if (reads && stdin().from === 'pipe') findings.note('needs_approval', `${name} runs what is piped into it.`)
   if (args[0]?.computed) findings.note('needs_approval', `${name} runs what is only known when it runs.`)
 }
 
-function judgeSource([file]: readonly Word[], findings: Findings): void {
-  if (file?.computed || file?.text.startsWith('/dev/')) {
-    findings.note('needs_approval', 'source runs text that is only known when it runs.')
-  }
+function judgeSource({ args: [file], findings, script, doubt, stdin, printed }: Last): void {
+  if (!file?.computed && !file?.text.startsWith('/dev/') && !STDIN_FILE.test(file?.text ?? '')) return
+  findings.note('needs_approval', 'source runs text that is only known when it runs.')
+  doubt()
+  for (const text of [...printed(), ...stdin().texts]) script(text)
 }

@@ -1,6 +1,6 @@
 // What subcommands of git destroy work, leave the machine or run programs of others, as a table. It never runs git.
 import type { Level } from './level.ts'
-import { has, type Options, optionsOf, type Word } from './words.ts'
+import { has, type Options, optionsOf, plainWord, type Word } from './words.ts'
 
 export type GitFinding = { readonly level: Level; readonly reason: string }
 
@@ -71,12 +71,15 @@ export type GitCall = {
   readonly subcommand: string
   readonly args: readonly Word[]
   readonly found: readonly GitFinding[]
+  /** Values of settings on the command line that may be programs to run. */
+  readonly settings: readonly Word[]
   readonly plain: boolean
 }
 
 /** The subcommand behind git's own options. `plain` when there were none that change what it reads or runs. */
 export function gitCall(words: readonly Word[]): GitCall {
   const found: GitFinding[] = []
+  const settings: Word[] = []
   let at = 0
   let plain = true
   for (; at < words.length; at++) {
@@ -87,6 +90,8 @@ export function gitCall(words: readonly Word[]): GitCall {
       const setting = words[at + 1]?.text ?? ''
       if (text !== '-c' || !HARMLESS_SETTING.test(setting)) {
         found.push({ level: 'needs_approval', reason: `git ${text} ${setting} may run a program` })
+        const value = words[at + 1]
+        if (value) settings.push({ ...value, text: setting.replace(/^[^=]*=!?/, '') })
       }
     }
     if (/^(-c|-C|--git-dir|--work-tree|--namespace|--config-env|--super-prefix)$/.test(text)) at++
@@ -98,17 +103,28 @@ export function gitCall(words: readonly Word[]): GitCall {
   if (rule && (dashed || rule.when(optionsOf(args)))) {
     found.push({ level: rule.level, reason: `git ${subcommand} ${rule.why}` })
   }
-  return { subcommand, args, found, plain }
+  return { subcommand, args, found, settings, plain }
 }
 
 /** Subcommands that take a shell text to run. */
-export function gitScripts({ subcommand, args }: GitCall): readonly Word[] {
+export function gitScripts({ subcommand, args, settings }: GitCall): readonly Word[] {
   if (subcommand === 'submodule' && args[0]?.text === 'foreach')
-    return args.slice(1).filter(({ text }) => !text.startsWith('-'))
-  if (subcommand !== 'rebase' && subcommand !== 'difftool') return []
-  return args.flatMap((word, i) => {
+    return [...settings, ...args.slice(1).filter(({ text }) => !text.startsWith('-'))]
+  if (subcommand === 'bisect' && args[0]?.text === 'run')
+    return [
+      ...settings,
+      plainWord(
+        args
+          .slice(1)
+          .map(({ text }) => text)
+          .join(' '),
+      ),
+    ]
+  if (subcommand !== 'rebase' && subcommand !== 'difftool') return settings
+  const given = args.flatMap((word, i) => {
     if (/^(-x|--exec|--extcmd)$/.test(word.text)) return args.slice(i + 1, i + 2)
     const [, text] = word.text.match(/^(?:--exec=|--extcmd=|-x)([^]+)$/) ?? []
     return text === undefined ? [] : [{ ...word, text }]
   })
+  return [...settings, ...given]
 }

@@ -18,6 +18,8 @@ export type Syntax = {
   readonly text: string
   readonly nodes: readonly SyntaxNode[]
   readonly flaw: string | null
+  /** Texts in which bash expands something that has no node. */
+  readonly unread: readonly string[]
 }
 
 /** The parser takes its text in pieces, and again when it goes back. Going back often is what makes it slow. */
@@ -87,8 +89,14 @@ type Growing = SyntaxNode & { readonly children: SyntaxNode[] }
 /** A loop, because nesting is the caller's to choose. */
 function walk(cursor: Cursor, text: string): Syntax {
   const nodes: SyntaxNode[] = []
+  const unread: string[] = []
   let flaw: string | null = null
   let parent: Growing | null = null
+  const lookAt = (piece: string): void => {
+    if (!expands(piece)) return
+    unread.push(piece)
+    flaw ??= 'it expands something in an unusual place'
+  }
   for (;;) {
     const node: Growing = {
       type: cursor.nodeType,
@@ -98,32 +106,67 @@ function walk(cursor: Cursor, text: string): Syntax {
       children: [],
     }
     const astray = node.type === ';;' && parent?.type !== 'case_item'
+    if (cursor.nodeIsNamed && !KNOWN.has(node.type)) flaw ??= 'it has syntax that is not known here'
     if (node.type === 'ERROR' || (node.start === node.end && cursor.nodeIsMissing) || astray)
       flaw ??= 'it is not plain bash syntax'
     const reached: number = parent === null ? 0 : (parent.children.at(-1)?.end ?? parent.start)
-    if (!isGap(text.slice(reached, node.start), parent?.type ?? ''))
-      flaw ??= 'its spaces mean different things to different shells'
+    const gap = text.slice(reached, node.start)
+    if (!isGap(gap, parent?.type ?? '')) flaw ??= 'its spaces mean different things to different shells'
+    if (gap.length > 1 && !isQuotedDocument(parent, text)) lookAt(gap)
     nodes.push(node)
     parent?.children.push(node)
     if (cursor.gotoFirstChild()) {
       parent = node
       continue
     }
+    if (OPAQUE.has(node.type) && !isQuotedDocument(node, text)) lookAt(text.slice(node.start, node.end))
     if (node.type === 'word' && /[ \t\n]/.test(text.slice(node.start, node.end).replace(/\\[^]/g, ''))) {
       flaw ??= 'a word in it holds a space'
     }
     while (!cursor.gotoNextSibling()) {
       const end: number = parent?.children.at(-1)?.end ?? 0
-      if (!isGap(text.slice(end, parent === null ? end : parent.end), parent?.type ?? ''))
-        flaw ??= 'it has text nobody looks at'
+      const rest: string = text.slice(end, parent === null ? end : parent.end)
+      if (!isGap(rest, parent?.type ?? '')) flaw ??= 'it has text nobody looks at'
+      if (rest.length > 1 && !isQuotedDocument(parent, text)) lookAt(rest)
       if (!cursor.gotoParent()) {
         cursor.delete()
         if (!isGap(text.slice(nodes[0]?.end), '')) flaw ??= 'it has text nobody looks at'
-        return { text, nodes, flaw }
+        return { text, nodes, flaw, unread }
       }
       parent = (parent?.parent ?? null) as Growing | null
     }
   }
+}
+
+/** The named nodes of the grammar. A newer grammar may have more. */
+const KNOWN: ReadonlySet<string> = new Set(
+  (
+    'word number string_content raw_string ansi_c_string regex comment variable_name special_variable_name heredoc_start ' +
+    'heredoc_body heredoc_content heredoc_end file_descriptor test_operator extglob_pattern program redirected_statement ' +
+    'for_statement c_style_for_statement variable_assignment unary_expression binary_expression postfix_expression ' +
+    'parenthesized_expression while_statement do_group if_statement elif_clause else_clause case_statement case_item ' +
+    'function_definition compound_statement subshell pipeline list negated_command test_command declaration_command ' +
+    'unset_command command command_name variable_assignments subscript file_redirect heredoc_redirect ' +
+    'herestring_redirect ternary_expression arithmetic_expansion brace_expression concatenation string ' +
+    'translated_string array simple_expansion expansion command_substitution process_substitution ERROR'
+  ).split(' '),
+)
+/** Nodes whose text has no nodes of its own, and in which bash may still expand something. */
+const OPAQUE: ReadonlySet<string> = new Set(
+  'word string_content regex heredoc_body heredoc_content test_operator extglob_pattern'.split(' '),
+)
+
+/** Whether bash would run a command or expand a parameter in this text. */
+function expands(text: string): boolean {
+  return /[$`]/.test(text) && /\$[({]|`/.test(text.replace(/\\[^]/g, ''))
+}
+
+/** Bash expands nothing in a here-document whose end is quoted. */
+function isQuotedDocument(node: SyntaxNode | null, text: string): boolean {
+  const redirect = node?.type === 'heredoc_redirect' ? node : node?.parent
+  if (redirect?.type !== 'heredoc_redirect') return false
+  const start = redirect.children.find(({ type }) => type === 'heredoc_start')
+  return start !== undefined && /["'\\]/.test(text.slice(start.start, start.end))
 }
 
 /** What may lie between two parts of a node, by its type. The grammar skips more than bash does: there the two disagree. */

@@ -1,9 +1,9 @@
 // One parsed text: every call, assignment, redirection and function in it, wherever it stands. What a call means is call.ts.
-import { type Case, judgeAssignment, judgeCall, type Stdin } from './call.ts'
+import { type Case, judgeAssignment, judgeCall, judgeSubscripts, type Stdin } from './call.ts'
 import type { Findings } from './level.ts'
 import type { Syntax, SyntaxNode } from './parse.ts'
 import { isSecret, isSink, isSocket, writeLevel } from './risky-paths.ts'
-import { type Word, wordsIn } from './words.ts'
+import { plainWord, UNKNOWN, type Word, wordsIn } from './words.ts'
 
 const REDIRECTS = new Set(['file_redirect', 'heredoc_redirect', 'herestring_redirect'])
 
@@ -15,8 +15,8 @@ type Reading = Case &
     readonly steps: { left: number }
     /** What was found about the standard input of a node, so that no path to the root is walked twice. */
     readonly inputs: Map<SyntaxNode, Stdin>
-    /** Nodes whose printed texts were handed on. */
-    readonly heard: Set<SyntaxNode>
+    /** The texts that are printed in a node. */
+    readonly texts: Map<SyntaxNode, readonly string[]>
   }
 
 /** Looks at every node, however deep and however many. */
@@ -26,7 +26,7 @@ export function judgeScript(syntax: Syntax, where: Case): void {
     ...where,
     steps: { left: STEPS_MAX },
     inputs: new Map(),
-    heard: new Set(),
+    texts: new Map(),
   }
   for (const node of syntax.nodes) judgeNode(node, reading)
   if (reading.steps.left <= 0) where.findings.note('needs_approval', 'The command nests too deep to be read.')
@@ -39,18 +39,30 @@ function judgeNode(node: SyntaxNode, reading: Reading): void {
       // `((…))` is a command without a program.
       if (node.children[0]?.children[0]?.type === 'arithmetic_expansion')
         findings.note('bounded_write', 'It calculates.')
-      else judgeCall({ words: wordsOf(node, reading), stdin: () => stdinOf(node, reading) }, reading)
+      else judgeWords(node, wordsOf(node, reading), reading)
       return
     case 'redirected_statement':
       if (!REDIRECTS.has(node.children[0]?.type ?? '')) return
-      judgeCall({ words: extraWords(node.children, reading.text), stdin: () => stdinOf(node, reading) }, reading)
+      judgeWords(node, extraWords(node.children, reading.text), reading)
       return
     case 'variable_assignment':
-      judgeAssignment((nodeText(node, reading).match(/^\w+/) ?? [''])[0], findings)
+      judgeAssignment((nodeText(node, reading).match(/^\w+/) ?? [''])[0], reading)
+      // A number that is read from a variable may be a subscript too.
+      judgeSubscripts(quotedIn(node, reading), reading)
+      return
+    case 'expansion':
+      if (!nodeText(node, reading).endsWith('@P}')) return
+      findings.note('needs_approval', 'It expands a text that is only known when it runs.')
+      reading.doubt()
       return
     case 'declaration_command':
     case 'unset_command':
       findings.note('bounded_write', 'It changes variables.')
+      judgeSubscripts(wordsIn(node.children, reading.text), reading)
+      reading.run({
+        words: [plainWord(node.children[0]?.type ?? ''), ...wordsIn(node.children, reading.text)],
+        programs: [0],
+      })
       return
     case 'for_statement':
       if (/^\w+\s+[A-Z_]+\b/.test(nodeText(node, reading)))
@@ -69,6 +81,10 @@ function judgeNode(node: SyntaxNode, reading: Reading): void {
     case 'test_command':
     case 'arithmetic_expansion':
       judgeSubscript(nodeText(node, reading), findings)
+      for (const word of quotedIn(node, reading)) judgeSubscripts([word], reading)
+      return
+    case 'command_substitution':
+      judgeBackticks(nodeText(node, reading), reading)
       return
     case '&':
       if (node.parent?.type !== 'binary_expression')
@@ -76,6 +92,20 @@ function judgeNode(node: SyntaxNode, reading: Reading): void {
       return
     default:
   }
+}
+
+function judgeWords(node: SyntaxNode, words: readonly Word[], reading: Reading): void {
+  const printed = (): readonly string[] => node.children.flatMap((child) => printedIn(child, reading))
+  judgeCall({ words, stdin: () => stdinOf(node, reading), printed }, reading)
+}
+
+/** Within backticks a backslash makes a character plain for the inner shell only. */
+function judgeBackticks(text: string, { script }: Reading): void {
+  if (text.startsWith('`') && text.includes('\\')) script(text.slice(1, -1).replace(/\\([$`\\])/g, '$1'))
+}
+
+function quotedIn(node: SyntaxNode, reading: Reading): readonly Word[] {
+  return descendants(node, reading).flatMap((one) => (one.type === 'raw_string' ? wordsIn([one], reading.text) : []))
 }
 
 /** Bash evaluates a subscript as a command even where it is quoted. */
@@ -149,73 +179,104 @@ function multiplies(definition: SyntaxNode, reading: Reading): boolean {
   return pipelines.some(({ children }) => children.filter(calls).length > 1)
 }
 
-/** Itself and all below it; a loop, because nesting is the caller's to choose. `skip` leaves out what is below some of them. */
-function descendants(node: SyntaxNode, { steps }: Reading, skip?: ReadonlySet<SyntaxNode>): readonly SyntaxNode[] {
+/** Itself and all below it; a loop, because nesting is the caller's to choose. */
+function descendants(node: SyntaxNode, { steps }: Reading): readonly SyntaxNode[] {
   const found: SyntaxNode[] = []
   const open = [node]
   for (let next = open.pop(); next !== undefined && steps.left > 0; next = open.pop()) {
     steps.left -= 1
-    if (skip?.has(next)) continue
     found.push(next)
     for (const child of next.children) open.push(child)
   }
   return found
 }
 
-/** How this node gets its standard input. Texts around it that could be it are handed on to be judged. */
+const INHERITED: Stdin = { from: 'inherited', texts: [] }
+
+/** How this node gets its standard input, and the texts around it that could be in it. */
 function stdinOf(start: SyntaxNode, reading: Reading): Stdin {
   const path: SyntaxNode[] = []
-  let found: Stdin = 'inherited'
+  let above: Stdin = INHERITED
   for (let node: SyntaxNode | null = start; node !== null && reading.steps.left > 0; node = node.parent) {
     const known = reading.inputs.get(node)
-    const step: Stdin = known ?? stepOf(node, reading)
-    // The nearest redirection wins where it is a file; a pipe anywhere around is worth a question.
-    if (found !== 'pipe' && step !== 'inherited') found = step
-    if (known !== undefined) break
+    if (known !== undefined) {
+      above = known
+      break
+    }
     path.push(node)
   }
-  for (const node of path) reading.inputs.set(node, found)
-  return found
+  for (const node of path.toReversed()) {
+    const own = stepOf(node, reading)
+    // The nearest redirection wins where it is a file; a pipe anywhere around is worth a question.
+    const from = above.from === 'pipe' || own.from === 'inherited' ? above.from : own.from
+    const texts = own.texts.length === 0 ? above.texts : [...above.texts, ...own.texts]
+    reading.steps.left -= own.texts.length === 0 ? 0 : texts.length
+    above = { from, texts }
+    reading.inputs.set(node, above)
+  }
+  return above
 }
 
 /** What this node itself or its place among its siblings says about standard input. */
 function stepOf(node: SyntaxNode, reading: Reading): Stdin {
   const { parent } = node
-  let found: Stdin = 'inherited'
+  const texts: string[] = []
+  let from: Stdin['from'] = 'inherited'
   reading.steps.left -= node.children.length
   for (const redirect of node.children) {
-    if (redirect.type === 'heredoc_redirect' || redirect.type === 'herestring_redirect') hear(redirect, reading)
-    if (redirect.type !== 'file_redirect' || !redirect.children.some(({ type }) => type === '<')) continue
-    found = wordsIn(redirect.children, reading.text)[0]?.computed ? 'pipe' : 'file'
+    const isText = redirect.type === 'heredoc_redirect' || redirect.type === 'herestring_redirect'
+    const isFile = redirect.type === 'file_redirect' && redirect.children.some(({ type }) => type === '<')
+    if (isText || isFile) texts.push(...printedIn(redirect, reading))
+    if (isFile) from = wordsIn(redirect.children, reading.text)[0]?.computed ? 'pipe' : 'file'
   }
-  if (parent?.type === 'heredoc_redirect') {
-    hear(parent, reading)
-    return 'pipe'
-  }
-  if (parent?.type !== 'pipeline' || parent.children[0] === node) return found
+  // `>(…)` reads what is printed into it.
+  if (node.type === 'process_substitution' && nodeText(node, reading).startsWith('>'))
+    return { from: 'pipe', texts: printedInto(node, reading) }
+  if (parent?.type === 'heredoc_redirect') return { from: 'pipe', texts: [...texts, ...printedIn(parent, reading)] }
+  if (parent?.type !== 'pipeline' || parent.children[0] === node) return { from, texts }
   for (const stage of parent.children) {
     if (stage === node) break
-    hear(stage, reading)
+    texts.push(...printedIn(stage, reading))
   }
-  return 'pipe'
+  return { from: 'pipe', texts }
 }
 
-/** Hands on what is printed in there: texts of here-documents, of `echo` and of `printf`. */
-function hear(stage: SyntaxNode, reading: Reading): void {
-  const { script, text, heard } = reading
-  for (const node of descendants(stage, reading, heard)) {
-    heard.add(node)
-    if (node.type === 'heredoc_body') script(nodeText(node, reading))
-    if (node.type === 'herestring_redirect') {
-      for (const word of wordsIn(node.children, text)) script(word.text.replaceAll('\0', ' '))
+/** What the statement prints whose redirection leads into this process substitution. */
+function printedInto({ parent }: SyntaxNode, reading: Reading): readonly string[] {
+  const statement = parent?.type === 'file_redirect' ? parent.parent : null
+  const [body] = statement?.children ?? []
+  return statement?.type === 'redirected_statement' && body ? printedIn(body, reading) : []
+}
+
+/** Texts that are printed in there: here-documents, here-strings, and those of `echo` and `printf`. */
+function printedIn(stage: SyntaxNode, reading: Reading): readonly string[] {
+  const { text, steps } = reading
+  const known = reading.texts.get(stage)
+  if (known !== undefined) return known
+  const texts: string[] = []
+  const open = [stage]
+  for (let node = open.pop(); node !== undefined && steps.left > 0; node = open.pop()) {
+    steps.left -= 1
+    const inner = reading.texts.get(node)
+    if (inner !== undefined) {
+      texts.push(...inner)
+      steps.left -= inner.length
+      continue
     }
-    if (node.type === 'command') for (const line of printed(wordsOf(node, reading))) script(line.replaceAll('\0', ' '))
+    if (node.type === 'heredoc_body') texts.push(nodeText(node, reading))
+    if (node.type === 'herestring_redirect')
+      for (const word of wordsIn(node.children, text)) texts.push(word.text.replaceAll(UNKNOWN, ' '))
+    if (node.type === 'command')
+      for (const line of printedBy(wordsOf(node, reading))) texts.push(line.replaceAll(UNKNOWN, ' '))
+    for (const child of node.children) open.push(child)
   }
+  reading.texts.set(stage, texts)
+  return texts
 }
 
-function printed(words: readonly Word[]): readonly string[] {
+function printedBy(words: readonly Word[]): readonly string[] {
   const [name, ...args] = words.map(({ text }) => text)
   if (name !== 'echo' && name !== 'printf') return []
   const line = args.filter((text) => !/^-[neE]+$/.test(text)).join(' ')
-  return [line, line.replaceAll('\\n', '\n'), ...args]
+  return [line, line.replaceAll('\\n', '\n'), ...(args.length > 1 ? args : [])]
 }

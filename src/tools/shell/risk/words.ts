@@ -10,7 +10,8 @@ export type Word = {
   readonly pattern: boolean
 }
 
-const UNKNOWN = '\0'
+/** Stands for each part of a word that is only known when it runs. */
+export const UNKNOWN = '\0'
 
 export function plainWord(text: string): Word {
   return { text, computed: text.includes(UNKNOWN), pattern: false }
@@ -40,13 +41,19 @@ export function wordsIn(nodes: readonly SyntaxNode[], source: string): readonly 
   const words: Word[] = []
   let reached = -1
   nodes.forEach((node, i) => {
-    if (!WORDS.has(node.type)) return
+    if (!WORDS.has(node.type) || isDescriptor(node, source)) return
     const word = isDollar(node, nodes[i + 1], source) ? plainWord('') : wordOf(node, source)
     const before = node.start === reached ? words.pop() : undefined
     words.push(before ? mergeWords(before, word) : word)
     reached = node.end
   })
   return words
+}
+
+/** `0<<<` and `{fd}>`: bash takes a number or a name that touches a redirection as a part of it. */
+function isDescriptor({ start, end }: SyntaxNode, source: string): boolean {
+  if (!/^[<>](?!\()/.test(source.slice(end, end + 2))) return false
+  return /^(\d+|\{\w+\})$/.test(source.slice(start, end))
 }
 
 function mergeWords(first: Word, second: Word): Word {
