@@ -45,6 +45,7 @@ import { liveOf } from './live/shared.ts'
 import { Observer, type RunTracer } from './riders/hooks/observer.ts'
 import { systemClock, systemRandom } from './engine/platform.ts'
 import { systemProcesses } from './engine/processes.ts'
+import { programCheck, programOf } from './engine/program.ts'
 import { descriptionIn, ORIGIN_OPTIONS, originOf } from './sessions/origin.ts'
 import type { Beginning } from './engine/owner.ts'
 import type { Worked, WorkOptions } from './engine/due-loop.ts'
@@ -104,6 +105,11 @@ export type HarnessOptions<
 > = AgentOptions<Tools, Schema, Mode> & {
   /** Where sessions live. Without one they live in memory and end with the process. */
   readonly store?: Store
+  /**
+   * The name of your program, which the sessions it opens have: its workers drive these, and leave those of other programs on the same
+   * store alone. Of several names, the first is for new sessions. Name it before a second program opens the store.
+   */
+  readonly program?: string | readonly string[]
   /** How long a question to a person stays open. Default: for ever. */
   readonly approvalMs?: number | null
   /** Rules on what may run, what must be asked and what is denied. Without any, each tool decides itself. */
@@ -212,6 +218,7 @@ const storeCheck: Check = (value, name, of) => {
 const checkOptions = optionsOf<HarnessOptions>('new Harness', {
   ...AGENT_OPTIONS,
   store: storeCheck,
+  program: programCheck,
   approvalMs: orNull(ms),
   // Read by `parsePolicy`, as a file of rules is.
   policy: record,
@@ -287,6 +294,7 @@ class LocalHarness implements Sessions {
       random,
       processes: systemProcesses,
       code: `terret@${VERSION}`,
+      program: programOf(options.program),
       agent: agentsBy(agents),
       redactor: new Redactor(Object.assign({}, options.secrets ?? environmentSecrets(), ...keys) as Secrets),
       hooks,

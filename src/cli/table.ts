@@ -161,6 +161,7 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     name: { ...value('HOST', 'a name it is reached by, such as box.lan'), multiple: true },
     by: value('WHO', 'who you are in the log (default: your user name)'),
     width: value('N', 'drive so many sessions at once (default 16)'),
+    'no-drive': flag('drive nothing: only show, record and decide; `terret worker` drives'),
     open: flag('open the inspector in your browser'),
   }),
   worker: entry('', [0, 0], 'do whatever becomes due, until stopped', {

@@ -18,6 +18,7 @@ import type { Budget } from '../riders/money/spending-limits.ts'
 import type { Redactor } from '../riders/redact/redact.ts'
 import type { Toolbox } from '../effects/toolbox.ts'
 import type { Tier } from '../sessions/tiers.ts'
+import type { Program } from './program.ts'
 import type { Watchdog } from './watchdog.ts'
 import type { UnknownTool } from '../tools/core/admit.ts'
 import type { Policy } from '../tools/policy/policy.ts'
@@ -129,6 +130,8 @@ export type Services = {
   /** How runs are traced. Absent: they are not. */
   readonly traces?: { readonly propagate: boolean }
   readonly code: string
+  /** Absent: a program without a name. */
+  readonly program?: Program
   /** A model that a run may choose, by its name. */
   readonly model: (name: string) => Model
   /** The model that is set for a workload; null for none. Absent: no routes are set. */

@@ -67,6 +67,10 @@ export type Session = Frozen<{
   closed: boolean
   closing?: boolean
   agent: string
+  /** What answers its turns, as its first event says: `model`, or a workflow by its name. Absent in older snapshots. */
+  planner?: string
+  /** The program whose workers drive it. Absent in older logs. */
+  program?: string
   parent: Parent | null
   /** Where it works, and what its host says of it, if that was said here: an import forgets what its file says. */
   folder?: string
@@ -180,10 +184,11 @@ export function renewed(run: OpenRun, e: Extract<Event, { type: 'run.reviewed' }
 }
 
 /** What is said of it where it is made, or where it arrives. */
-export function describe(s: OpenSession, { folder, metadata, labels }: Frozen<Description>): void {
+export function describe(s: OpenSession, { folder, metadata, labels, program }: Frozen<Description>): void {
   if (folder !== undefined) s.folder = folder
   if (metadata !== undefined) s.metadata = metadata
   if (labels !== undefined) s.labels = labels
+  if (program !== undefined) s.program = program
 }
 
 /** Time counts while one attempt works, by that attempt's own clock: not while parked, and not while no worker drives. */
@@ -206,6 +211,7 @@ export function arrive(s: OpenSession, e: Extract<Event, { type: 'session.import
   delete s.folder
   delete s.metadata
   delete s.labels
+  delete s.program
   describe(s, e)
   s.held = s.run !== null || s.inputs.length > 0 || s.wakes.length > 0
   // Neither how long to wait for a provider nor in whose trace.

@@ -114,6 +114,8 @@ const card = open(
   {
     session: text,
     agent: text,
+    program: text,
+    elsewhere: text,
     root: text,
     status: text,
     due: orNull(number),

@@ -72,8 +72,8 @@ export type Health = Frozen<{
 
 export type Me = Principal & Frozen<{ now: number; store: string }>
 
-/** A card as it is listed. Costs in dollars: of the session alone, and with the children below it. */
-export type WireCard = Card & Frozen<{ costUsd: number; treeCostUsd: number }>
+/** A card as it is listed. Costs in dollars: of the session alone, and with the children below it. `elsewhere`: as in a receipt. */
+export type WireCard = Card & Frozen<{ costUsd: number; treeCostUsd: number; elsewhere?: string }>
 
 /** `next`: the `cursor` of the next page, or null. `now` is the server's clock: ages are counted from it. */
 export type SessionPage = Frozen<{ sessions: readonly WireCard[]; next: string | null; now: number; store: string }>
@@ -163,8 +163,14 @@ export type WireCall = Frozen<{
   chars: number
 }>
 
-/** It is on disk. `duplicate`: it was before this request. */
-export type WireReceipt = Frozen<{ eventId: string; seq: number; duplicate: boolean; queued: boolean }>
+/** It is on disk. `duplicate`: it was before this request. `elsewhere`: no worker of this server drives the session; who does, for people. */
+export type WireReceipt = Frozen<{
+  eventId: string
+  seq: number
+  duplicate: boolean
+  queued: boolean
+  elsewhere?: string
+}>
 export type OpenedAnswer = Frozen<{ session: string; receipt: WireReceipt | null }>
 export type UndoneAnswer = Frozen<{ undone: readonly Json[] }>
 export type DoneAnswer = Frozen<{ ok: true }>

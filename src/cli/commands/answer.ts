@@ -5,6 +5,7 @@ import { EXIT, Refusal } from '../exit.ts'
 import { pendingIn } from '../state/log.ts'
 import { inPlace, sessionOf, shortId } from '../state/place.ts'
 import { print, printJson, typed, warn } from '../present/print.ts'
+import { drivenElsewhere } from '../state/program.ts'
 import { resumeSession } from './resume.ts'
 
 export function answer(call: Call): Promise<number> {
@@ -34,11 +35,12 @@ export function answer(call: Call): Promise<number> {
     const { callId, sessionId } = only
     await aside(place, (harness) => harness.session(sessionId).answer({ callId, content, by: person(call) }))
     const card = await place.store.card(root)
-    if (call.is('resume') && card) return resumeSession(place, card, call)
+    const elsewhere = drivenElsewhere(place, card)
+    if (call.is('resume') && card && elsewhere === null) return resumeSession(place, card, call)
     if (call.is('json')) printJson({ session: sessionId, callId, answered: true })
     else {
       print(`Answered call ${callId}.`)
-      warn(`Go on with: ${typed(`resume ${shortId(root)}`)}`)
+      warn(elsewhere ?? `Go on with: ${typed(`resume ${shortId(root)}`)}`)
     }
     return EXIT.ok
   })

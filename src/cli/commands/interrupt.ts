@@ -3,15 +3,20 @@ import { type Call, person } from '../args.ts'
 import { aside } from '../state/without-driving.ts'
 import { EXIT } from '../exit.ts'
 import { inPlace, sessionOf, shortId } from '../state/place.ts'
+import { drivenElsewhere } from '../state/program.ts'
 import { print, printJson, typed } from '../present/print.ts'
 
 export function interrupt(call: Call): Promise<number> {
   return inPlace(async (place) => {
-    const { session } = await sessionOf(place, call.words[0] ?? '')
+    const card = await sessionOf(place, call.words[0] ?? '')
+    const { session } = card
     const mode = call.is('pause') ? 'pause' : 'stop'
     await aside(place, (harness) => harness.session(session).interrupt(mode, { by: person(call) }))
     if (call.is('json')) printJson({ session, mode })
-    else print(`Told it to ${mode}. Go on with: ${typed(`resume ${shortId(session)}`)}`)
+    else
+      print(
+        `Told it to ${mode}. ${drivenElsewhere(place, card) ?? `Go on with: ${typed(`resume ${shortId(session)}`)}`}`,
+      )
     return EXIT.ok
   })
 }

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { EXIT, Refusal } from '../exit.ts'
 import type { Place } from '../state/place.ts'
+import { PROGRAM } from '../state/program.ts'
 
 /** Measuring the store's health writes to it. So an answer is kept for this long and given again. */
 const SAME_MS = 1_000
@@ -25,7 +26,7 @@ export async function openMetrics(place: Place, given: string, driving: () => nu
     import('../../server/checks.ts'),
     import('../../index.ts'),
   ])
-  const harness = new Harness({ model: offline(), store: place.store, drives: false })
+  const harness = new Harness({ program: PROGRAM, model: offline(), store: place.store, drives: false })
   let last: Promise<string> | null = null
   const look = (): Promise<string> => {
     if (last === null) {

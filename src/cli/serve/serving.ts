@@ -17,6 +17,7 @@ import { realFolder } from '../state/home.ts'
 import { sweep } from '../state/leftovers.ts'
 import { AGENT } from '../state/memory.ts'
 import type { Place } from '../state/place.ts'
+import { drivenElsewhere, PROGRAM } from '../state/program.ts'
 import { alone } from '../../stores/sqlite/alone.ts'
 import { forgetServer, rememberServer, tokenFile } from '../state/served.ts'
 import { setupFor } from '../state/setup.ts'
@@ -51,8 +52,8 @@ export async function openServer(
     import('../../index.ts'),
   ])
   const { store, home } = place
-  const crews = new Crews(place, call, { leaseMs: LEASE_MS, says: false, failed })
-  const reader = new Harness({ model: offline(), store, drives: false })
+  const crews = new Crews(place, call, { leaseMs: LEASE_MS, says: false, drives: !call.is('no-drive'), failed })
+  const reader = new Harness({ program: PROGRAM, model: offline(), store, drives: false })
   const report = (where: string, error: unknown): void => warn(clean(`${where}: ${endOf(error).text}`))
   const tokens = new Tokens(tokenFile(home), person(call), alone)
   let due: InstanceType<typeof DueLoop> | null = null
@@ -113,6 +114,8 @@ async function hostOf({ place, crews, reader, version, drives }: Parts): Promise
     harnessOf: (card) => said(crews.harnessOf(card)),
     begin: (wish) => said(begin(place, crews, wish)),
     agents: () => said(crews.harnessIn(place.folder, AGENT).then((harness) => harness.agents())),
+    elsewhere: (card) => drivenElsewhere(place, card),
+    program: PROGRAM,
     removed: (removed) => sweep(place.home, removed),
     get drives() {
       return drives()
@@ -137,7 +140,13 @@ async function said<T>(asked: Promise<T>): Promise<T> {
     return await asked
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    throw new Fault(error.exit === EXIT.config ? 'invalid_config' : 'invalid_input', error.message)
+    const code =
+      error.exit === EXIT.config
+        ? 'invalid_config'
+        : error.exit === EXIT.conflict
+          ? 'session_elsewhere'
+          : 'invalid_input'
+    throw new Fault(code, error.message)
   }
 }
 

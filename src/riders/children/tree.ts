@@ -14,7 +14,8 @@ import { missingSession } from '../../stores/plan/plan.ts'
 import { waitsOf } from '../../view/pending.ts'
 
 type Rested = { readonly type: 'rested'; readonly waiting: Waiting; readonly until: number | null }
-type Looked = Rested | { readonly type: 'contended' | 'lost' | 'stopped' }
+type Looked = Rested | { readonly type: 'contended' | 'lost' | 'stopped' } | Elsewhere
+type Elsewhere = { readonly type: 'elsewhere'; readonly why: string }
 /** Looks at a session when asked: the worker. */
 type Driver = { wake(session: string): Promise<Looked> }
 

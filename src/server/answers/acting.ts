@@ -2,7 +2,7 @@
 import { Fault } from '../../kernel/index.ts'
 import type { Harness } from '../../harness.ts'
 import type { Labels } from '../../kernel/content.ts'
-import { type Asked, cardOf, type Given, OWNER } from '../host.ts'
+import { type Asked, cardOf, type Given, OWNER, receipted } from '../host.ts'
 import { type Key, reused, sessionIdsOf } from '../keys.ts'
 import { Refused } from '../refusals.ts'
 import type {
@@ -18,6 +18,7 @@ import type {
   UndoneAnswer,
   WireReceipt,
 } from '../wire.ts'
+import { driverText } from '../../view/program.ts'
 import { LABELS_MAX } from '../wire-schemas.ts'
 
 type OpenOptions = NonNullable<Parameters<Harness['open']>[0]>
@@ -47,7 +48,8 @@ export async function open(asked: Asked): Promise<Given> {
   if (key && (await host.store.card(session.id))?.labels?.[OWNER] !== principal.name) throw reused()
   const chosen = { by: principal.name, ...(model === undefined ? {} : { model }) }
   const receipt = input === undefined ? null : await session.send(input, { ...chosen, ...idOf(asked) })
-  return opened(session, receipt)
+  const card = await host.store.card(session.id)
+  return opened(session, receipt && card && receipted(host, card, receipt))
 }
 
 function opened({ id }: Session, receipt: WireReceipt | null): Given {
@@ -84,20 +86,23 @@ export async function send(asked: Asked): Promise<Given> {
   const chooses = ['model', 'instructions', 'limits', 'tools'].some((name) => name in options)
   const harness = chooses ? await host.harnessOf(card) : host.harness
   const said = { ...options, by: principal.name, ...idOf(asked) }
-  return { json: (await harness.session(card.session).send(input, said)) satisfies WireReceipt }
+  return { json: receipted(host, card, await harness.session(card.session).send(input, said)) satisfies WireReceipt }
 }
 
 export async function commands(asked: Asked): Promise<Given> {
-  const { session } = await cardOf(asked)
+  const card = await cardOf(asked)
   const { commands: said } = asked.body as CommandsBody
-  return { json: await asked.host.harness.session(session).steer(said, { ...idOf(asked), by: asked.principal.name }) }
+  const named = { ...idOf(asked), by: asked.principal.name }
+  const receipt = await asked.host.harness.session(card.session).steer(said, named)
+  return { json: receipted(asked.host, card, receipt) satisfies WireReceipt }
 }
 
 export async function interrupt(asked: Asked): Promise<Given> {
-  const { session } = await cardOf(asked)
+  const card = await cardOf(asked)
   const { mode = 'stop' } = asked.body as InterruptBody
   const said = { ...idOf(asked), by: asked.principal.name }
-  return { json: (await asked.host.harness.session(session).interrupt(mode, said)) satisfies WireReceipt }
+  const receipt = await asked.host.harness.session(card.session).interrupt(mode, said)
+  return { json: receipted(asked.host, card, receipt) satisfies WireReceipt }
 }
 
 /** What was said under this key before is not said again. */
@@ -108,6 +113,8 @@ function idOf({ key }: Asked): { readonly id?: string } {
 /** It is looked at in the background: what comes of it is in its log. */
 export async function wake(asked: Asked): Promise<Given> {
   const card = await cardOf(asked)
+  if (!asked.host.drives)
+    throw new Refused(409, 'session_elsewhere', `This server drives no sessions. ${driverText(card)}`)
   const harness = await asked.host.harnessOf(card)
   harness.wake(card.session).catch((error: unknown) => asked.server.report('wake', error))
   return { json: DONE }
@@ -116,8 +123,11 @@ export async function wake(asked: Asked): Promise<Given> {
 export async function fork(asked: Asked): Promise<Given> {
   const { host, key, principal } = asked
   const card = await cardOf(asked)
-  const harness = await host.harnessOf(card)
   const { labels, metadata, ...options } = asked.body as ForkBody
+  const { agent } = options
+  // A caller that names an agent of this server wants it to go on with the session of another program.
+  const isAdopted = agent !== undefined && host.elsewhere(card) !== null
+  const harness = isAdopted ? (await host.begin({ agent, by: principal })).harness : await host.harnessOf(card)
   checkLabels(labels)
   if (options.id !== undefined && key)
     throw new Refused(400, 'invalid_input', 'Give an id or an Idempotency-Key, which becomes the id.')
