@@ -9,7 +9,7 @@ import type { ContextReport } from './context/report.ts'
 import { type Command, commandsOf, interruptOf, type SendOptions } from './sessions/command.ts'
 import { interrupted } from './sessions/interrupt.ts'
 import { checkDecision, checkUnder, confirmationOf, type ApprovalDecision } from './sessions/approval-decision.ts'
-import { elsewhere, toldElsewhere } from './engine/program.ts'
+import { checkOwn, elsewhere, toldElsewhere } from './engine/program.ts'
 import { headOf } from './riders/children/tree.ts'
 import { blobFor } from './view/blobs.ts'
 import { BUDGET } from './view/pending.ts'
@@ -270,6 +270,9 @@ export class SessionHandle implements Verbs {
 
   async close(options: CloseOptions = {}): Promise<void> {
     checkClose(options)
+    const { services } = this.#place
+    const card = await services.store.card(this.id)
+    if (card) checkOwn(services, this.id, card)
     await this.interrupt('stop', options)
     const looked = await this.#place.worker.wake(this.id)
     if (looked.type === 'elsewhere') throw elsewhere(this.id, looked.why)

@@ -1,10 +1,11 @@
 // Which sessions the workers of a program may drive: those that the program opened. It decides before anything of a session is driven,
 // once for each attempt, and never within a run.
 import { Fault } from '../kernel/failure.ts'
-import type { Session } from '../kernel/session.ts'
 import type { Card } from '../ports/store.ts'
 import type { FrozenRuns } from '../effects/frozen-run.ts'
 import { lastStart } from '../effects/last-start.ts'
+import { RETRIEVE } from '../context/juice/marker.ts'
+import { LEADING } from '../tools/agents/orders.ts'
 import { type Check, filled, listOf } from '../options.ts'
 import { driverText, UNNAMED } from '../view/program.ts'
 import type { SessionCache } from './session-cache.ts'
@@ -55,7 +56,7 @@ export async function whyLeft(services: Services, runs: FrozenRuns, cache: Sessi
   const { session } = cache
   const { program = NOT_NAMED } = services
   if (!maybeOwn(services, session)) return driverText(session)
-  if (isPlannedOtherwise(services, session)) return `${driverText(session)} Here that agent is of another kind.`
+  if (await isPlannedOtherwise(services, cache)) return `${driverText(session)} Here that agent is of another kind.`
   const isImported = session.program === undefined && session.imported !== undefined
   const listed = isImported || program.names.includes(session.program ?? UNNAMED)
   if (listed && (program.given || session.run === null || session.run.foreign)) return null
@@ -74,7 +75,7 @@ export function toldElsewhere(services: Services, card: Card | null): { readonly
 }
 
 /** Refuses what would use the agent of a session: its tools or its model. */
-export function checkOwn(services: Services, id: string, session: Session): void {
+export function checkOwn(services: Services, id: string, session: Pick<Card, 'agent' | 'program'>): void {
   if (maybeOwn(services, session)) return
   throw elsewhere(id, driverText(session))
 }
@@ -84,9 +85,18 @@ export function elsewhere(id: string, why: string): Fault {
 }
 
 /** An agent that is not here at all is told by those that need it. */
-function isPlannedOtherwise(services: Services, { agent, planner }: Session): boolean {
-  return planner !== undefined && plannerName(services, agent) !== planner
+async function isPlannedOtherwise(services: Services, cache: SessionCache): Promise<boolean> {
+  const { agent, planner } = cache.session
+  const here = plannerName(services, agent)
+  if (planner !== undefined || here === MODEL) return here !== (planner ?? MODEL)
+  // An older snapshot does not say it.
+  const first = cache.first ?? (await services.store.read(cache.id, 0, 1)).events[0]
+  return first?.type === 'session.created' && first.planner !== here
 }
+const MODEL = 'model'
+
+/** Options of a harness give an agent these: they say nothing about the program. */
+const OWN_TOOLS: ReadonlySet<string> = new Set([...LEADING, RETRIEVE])
 
 /** The first tool of the open run, or else of the last one, that is not here; empty if there was no run with tools. */
 async function missingTool(services: Services, runs: FrozenRuns, cache: SessionCache): Promise<string | null> {
@@ -95,8 +105,10 @@ async function missingTool(services: Services, runs: FrozenRuns, cache: SessionC
   const [toolset, instructions] = run ? [run.toolset, run.instructions] : [start?.toolset, start?.instructions]
   if (toolset === undefined || instructions === undefined) return ''
   const { definitions } = await runs.read(toolset, instructions, start?.now?.toolset)
+  const names = [...definitions.keys()].filter((name) => !OWN_TOOLS.has(name))
   const { tools } = agentIn(services, cache.session)
-  for (const name of definitions.keys()) if (!tools.mayHave(name)) return name
-  const isNamed = services.program?.given ?? false
-  return isNamed && definitions.size === 0 ? '' : null
+  if (names.some((name) => !tools.mayHave(name))) await tools.open({ signal: new AbortController().signal })
+  const missing = names.find((name) => !tools.mayHave(name))
+  if (missing !== undefined) return missing
+  return services.program?.given && names.length === 0 ? '' : null
 }

@@ -45,7 +45,7 @@ function apply(s: OpenSession, e: Event): void {
     case 'session.created':
       s.created = true
       s.agent = e.agent
-      s.planner = e.planner
+      if (e.planner !== 'model') s.planner = e.planner
       s.parent = e.parent ?? null
       return describe(s, e)
     case 'user.message':

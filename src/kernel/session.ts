@@ -67,7 +67,7 @@ export type Session = Frozen<{
   closed: boolean
   closing?: boolean
   agent: string
-  /** What answers its turns, as its first event says: `model`, or a workflow by its name. Absent in older snapshots. */
+  /** The workflow that answers its turns, by its name. Absent for a language model, and in older snapshots. */
   planner?: string
   /** The program whose workers drive it. Absent in older logs. */
   program?: string
