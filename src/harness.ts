@@ -45,7 +45,7 @@ import { liveOf } from './live/shared.ts'
 import { Observer, type RunTracer } from './riders/hooks/observer.ts'
 import { systemClock, systemRandom } from './engine/platform.ts'
 import { systemProcesses } from './engine/processes.ts'
-import { programCheck, programOf } from './engine/program.ts'
+import { type Program, programCheck, programOf } from './engine/program.ts'
 import { descriptionIn, ORIGIN_OPTIONS, originOf } from './sessions/origin.ts'
 import type { Beginning } from './engine/owner.ts'
 import type { Worked, WorkOptions } from './engine/due-loop.ts'
@@ -252,6 +252,15 @@ const BEGIN: Checks<BeginOptions> = { agent: filled, labels: labelsCheck }
 const checkRun = optionsOf<RunOptions & BeginOptions>('run', { ...RUN_OPTIONS, ...BEGIN })
 const checkStream = optionsOf<StreamOptions & BeginOptions>('stream', { ...STREAM_OPTIONS, ...BEGIN })
 
+const stores = new WeakMap<object, { readonly store: Store; readonly program: Program; readonly drives: boolean }>()
+
+/** For a server over a harness: its store, its program, and whether it drives. Null for what is no harness of this process. */
+export function servedBy(
+  harness: object,
+): { readonly store: Store; readonly program: Program; readonly drives: boolean } | null {
+  return stores.get(harness) ?? null
+}
+
 class LocalHarness implements Sessions {
   readonly #services: Services
   readonly #worker: Worker
@@ -273,6 +282,7 @@ class LocalHarness implements Sessions {
     const table = options.routes ? new RouteTable(options.routes) : null
     const shared = { ...options, clock, store, table, warn: (text: string) => onError('tools', new Error(text)) }
     const agents = graphAgents(options.graphs ?? [], shared, agentsOf(options, shared))
+    stores.set(this, { store, program: programOf(options.program), drives: options.drives ?? true })
     this.#ownsStore = options.store === undefined
     this.#drives = options.drives ?? true
     this.#agents = agents

@@ -234,7 +234,7 @@ export type DueRow = Frozen<{
 export type DueAnswer = Frozen<{ due: readonly DueRow[]; now: number }>
 
 /** A token itself is shown once, when it is made. */
-export type TokenRow = Principal & Frozen<{ made: number }>
+export type TokenRow = Principal & Frozen<{ made: number; expires?: number }>
 export type TokensAnswer = Frozen<{ tokens: readonly TokenRow[] }>
 export type TokenMade = TokenRow & Frozen<{ token: string }>
 
@@ -297,7 +297,15 @@ export type ForkBody = Frozen<{
   id?: string
 }>
 export type UndoBody = Frozen<{ run?: number }>
-export type TokenBody = Frozen<{ name: string; role: Role; roles?: readonly string[]; reach?: 'own' | 'all' }>
+/** `expiresMs`: how long it is good. `inherit`: it gets the sessions of a dropped token of the same name. */
+export type TokenBody = Frozen<{
+  name: string
+  role: Role
+  roles?: readonly string[]
+  reach?: 'own' | 'all'
+  expiresMs?: number
+  inherit?: boolean
+}>
 /** `sessions`: the last seq that was seen of each. `cards`: also each card that changes, from `since` on. */
 export type StreamBody = Frozen<{ sessions?: Readonly<Record<string, number>>; cards?: boolean; deltas?: boolean }>
 

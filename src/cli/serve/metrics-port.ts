@@ -42,7 +42,8 @@ export async function openMetrics(place: Place, given: string, driving: () => nu
     const { port: own } = http.address() as AddressInfo
     try {
       // A page that has its own name lead here is not answered.
-      if (isLocal) checkHost(request, new Set([`127.0.0.1:${own}`, `localhost:${own}`, `[::1]:${own}`]))
+      const names = new Set([`127.0.0.1:${own}`, `localhost:${own}`, `[::1]:${own}`])
+      if (isLocal) checkHost(request, (host) => names.has(host))
     } catch {
       return end(421, 'text/plain', 'This server is not called that.\n')
     }

@@ -1,9 +1,6 @@
 // The server over an opened data folder, as `terret serve` and the demo run it: which harness a session belongs to is said here, what is
 // answered is src/server.
 import { hash } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Harness } from '../../index.ts'
 import { Fault, type Store } from '../../kernel/index.ts'
 import type { Begun, Host, Wish } from '../../server/host.ts'
@@ -21,6 +18,7 @@ import { drivenElsewhere, PROGRAM } from '../state/program.ts'
 import { alone } from '../../stores/sqlite/alone.ts'
 import { forgetServer, rememberServer, tokenFile } from '../state/served.ts'
 import { setupFor } from '../state/setup.ts'
+import { accessLog } from './access-log.ts'
 import { isTrusted } from '../state/trust.ts'
 
 /** A session whose server was killed goes on elsewhere after this, or at once where its process is seen to be gone. */
@@ -46,8 +44,9 @@ export async function openServer(
   listening: Listening,
   failed: (error: unknown) => void = () => {},
 ): Promise<Serving> {
-  const [{ serve: start }, { Tokens }, { DueLoop, Harness, offline, VERSION }] = await Promise.all([
+  const [{ serve: start }, { pagesIn }, { Tokens }, { DueLoop, Harness, offline, VERSION }] = await Promise.all([
     import('../../server/server.ts'),
+    import('../../server/pages.ts'),
     import('../../server/tokens.ts'),
     import('../../index.ts'),
   ])
@@ -58,10 +57,13 @@ export async function openServer(
   const tokens = new Tokens(tokenFile(home), person(call), alone)
   let due: InstanceType<typeof DueLoop> | null = null
   const host = await hostOf({ place, crews, reader, version: VERSION, drives: () => due !== null })
-  const server = await start({ host, tokens, pages: pagesIn(), report, ...listening }).catch(async (error: unknown) => {
-    await reader.close()
-    throw error
-  })
+  const onAccess = accessLog(home)
+  const server = await start({ host, tokens, pages: pagesIn(), report, onAccess, ...listening }).catch(
+    async (error: unknown) => {
+      await reader.close()
+      throw error
+    },
+  )
   rememberServer(home, server.url)
   const { url } = server
   return {
@@ -88,12 +90,6 @@ export async function openServer(
       forgetServer(home)
     },
   }
-}
-
-/** The inspector, where it was built. */
-export function pagesIn(): string | null {
-  const folder = fileURLToPath(new URL('../web', import.meta.url))
-  return existsSync(join(folder, 'index.html')) ? folder : null
 }
 
 type Parts = {

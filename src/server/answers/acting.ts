@@ -13,6 +13,7 @@ import type {
   MessageBody,
   OpenBody,
   OpenedAnswer,
+  Principal,
   RemovedAnswer,
   UndoBody,
   UndoneAnswer,
@@ -40,7 +41,7 @@ export async function open(asked: Asked): Promise<Given> {
     metadata: { ...metadata, [OWNER]: principal.name },
     labels: { ...labels, [OWNER]: principal.name },
   }
-  if (id !== undefined) checkName(id)
+  if (id !== undefined) checkName(id, principal)
   const made = key ? await madeBefore(asked, key, principal.name) : null
   const own = key ? { id: sessionIdsOf(key).id, reuse: true } : id === undefined ? {} : { id }
   const session = made === null ? await begun.harness.open({ ...options, ...own }) : begun.harness.session(made)
@@ -63,9 +64,12 @@ function checkLabels(labels: Labels | undefined): void {
 }
 
 /** No path can name these: they are steps of a path. */
-function checkName(id: string): void {
+function checkName(id: string, { reach, name }: Principal): void {
   if (id === '.' || id === '..')
     throw new Refused(400, 'invalid_input', 'A session cannot be named "." or "..". Choose another id.')
+  // Otherwise an id that is refused would say that somebody else has such a session.
+  if (reach === 'own' && !id.startsWith(`${name}:`))
+    throw new Refused(400, 'invalid_input', `Your token chooses ids that begin with "${name}:". Or leave the id out.`)
 }
 
 /** Another body under the same key would have made another id. Sessions of other owners have nothing to do with it. */
@@ -132,7 +136,7 @@ export async function fork(asked: Asked): Promise<Given> {
   if (options.id !== undefined && key)
     throw new Refused(400, 'invalid_input', 'Give an id or an Idempotency-Key, which becomes the id.')
   if (options.folder !== undefined) await host.begin({ folder: options.folder, by: principal })
-  if (options.id !== undefined) checkName(options.id)
+  if (options.id !== undefined) checkName(options.id, principal)
   // A fork belongs to the principal who makes it, not to the owner of the session. A session without an owner may have no label left for one.
   const inherited = { ...card.labels, ...labels }
   const hasOwner = OWNER in inherited || Object.keys(inherited).length < LABELS_MAX

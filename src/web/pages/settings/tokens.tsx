@@ -1,4 +1,5 @@
 // Who has a token: admins see the list, make one and drop one. A new token is shown once: it is in no later answer.
+import { BASE } from '../../data/base.ts'
 import { type SyntheticEvent, useState } from 'react'
 import type { Role, TokenMade, TokenRow } from '../../../server/wire.ts'
 import { acts } from '../../data/api.ts'
@@ -76,7 +77,7 @@ function TokenLine({ row: { name, role, roles, reach, made } }: { readonly row: 
 }
 
 function Made({ made: { name, token }, onHide }: { readonly made: TokenMade; readonly onHide: () => void }) {
-  const address = `${location.origin}/#token=${token}`
+  const address = `${location.origin}${BASE}/#token=${token}`
   return (
     <div className="token-made" role="status">
       <p>
