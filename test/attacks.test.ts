@@ -45,6 +45,8 @@ const SENTENCES = [
   'B-ATTACK-70: a socket of the host is not reached under any name, wherever and however it was bound',
   'B-ATTACK-71: what is obeyed unasked is planted nowhere, however deep, hidden or far from where it is looked for',
   'B-ATTACK-72: what the profile of the user exports reaches no command',
+  'B-ATTACK-100: no program drives a session of another one, shows it to its model or ends it, by whatever verb',
+  'B-ATTACK-101: no caller learns of a session that is not theirs, and no token is good after it was dropped or its time is over',
 ]
 
 const rowOf = (sentence: string): number => Number(/\d+/.exec(sentence)?.[0])

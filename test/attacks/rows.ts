@@ -1,6 +1,7 @@
 // Every row of the threat table that is played, in its order.
 import type { Row } from './case.ts'
 import { consent, padding } from './approvals.ts'
+import { callers } from './callers.ts'
 import { bombs } from './bombs.ts'
 import { brokenWalls } from './broken-walls.ts'
 import { daemons } from './daemons.ts'
@@ -16,6 +17,7 @@ import { archives, oddFiles } from './odd-files.ts'
 import { patterns } from './patterns.ts'
 import { climbing, linked, newborn } from './paths.ts'
 import { pollution } from './pollution.ts'
+import { foreignSessions } from './programs.ts'
 import { plantedFiles, protectedFiles } from './protected.ts'
 import { races } from './race.ts'
 import { sinksOfSecrets } from './redaction.ts'
@@ -65,4 +67,6 @@ export const ROWS: readonly Row[] = [
   hostSockets,
   plantedFiles,
   profiles,
+  foreignSessions,
+  callers,
 ]

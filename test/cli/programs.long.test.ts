@@ -19,7 +19,9 @@ const place = () => ({ file: join(stage.home, 'terret.db'), journal: join(stage.
 /** The program, killed while its tool runs. */
 async function killed(): Promise<void> {
   const { file, journal } = place()
-  const child = spawn(process.execPath, [CHILD, file, stage.folder, journal, 'hang'], { stdio: ['ignore', 'ignore', 'inherit'] })
+  const child = spawn(process.execPath, [CHILD, file, stage.folder, journal, 'hang'], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
   onTestFinished(() => void child.kill('SIGKILL'))
   await until(() => expect(readFileSync(journal, 'utf8')).toBe('hang A-7\n'))
   const gone = new Promise((resolve) => child.once('exit', resolve))
@@ -42,7 +44,10 @@ describe('a session of another program', () => {
     // Longer than its lease, and than the pause between two looks.
     await new Promise((resolve) => setTimeout(resolve, 4_000))
     const { card } = await server.json<SessionAnswer>('GET', `/v1/sessions/${ID}`)
-    expect(card).toMatchObject({ program: 'unnamed', elsewhere: expect.stringContaining('which has no name') as string })
+    expect(card).toMatchObject({
+      program: 'unnamed',
+      elsewhere: expect.stringContaining('which has no name') as string,
+    })
     const { sessions } = await server.json<SessionPage>('GET', '/v1/sessions')
     expect(sessions[0]?.elsewhere).toBe(card.elsewhere)
     expect((await server.ask('POST', `/v1/sessions/${ID}/wake`, { body: {} })).status).toBe(409)
@@ -86,9 +91,13 @@ describe('a session of another program', () => {
     const provider = await scriptedBy([{ text: 'Hello.' }])
     const server = await serving(stage, '--no-drive')
     expect(await server.json('GET', '/v1/health')).toMatchObject({ drives: false })
-    const opened = await server.json<{ readonly session: string; readonly receipt: WireReceipt }>('POST', '/v1/sessions', {
-      body: { input: 'Hi.' },
-    })
+    const opened = await server.json<{ readonly session: string; readonly receipt: WireReceipt }>(
+      'POST',
+      '/v1/sessions',
+      {
+        body: { input: 'Hi.' },
+      },
+    )
     expect(opened.receipt.elsewhere).toContain('This server drives no sessions.')
     const refused = await server.ask('POST', `/v1/sessions/${opened.session}/wake`, { body: {} })
     expect([refused.status, refused.text]).toEqual([409, expect.stringContaining('session_elsewhere')])
