@@ -2,7 +2,7 @@
 import { QueryClientProvider } from '@tanstack/react-query'
 import { Suspense } from 'react'
 import { Route, Router, Switch } from 'wouter'
-import { BASE } from './data/base.ts'
+import { BASE } from './data/mount.ts'
 import { queries, useToken } from './data/query.ts'
 import { AskToken, Gone, Loading } from './parts/states.tsx'
 import { SessionsPage } from './pages/sessions.tsx'

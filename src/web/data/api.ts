@@ -1,6 +1,6 @@
 // The server's routes as typed functions. Every request has the token in its header; every refusal is an ApiError with the server's code
 // and sentence. It keeps nothing: what is shown again is query.ts.
-import { BASE } from './base.ts'
+import { BASE } from './mount.ts'
 import type {
   AgentsAnswer,
   AnswerBody,

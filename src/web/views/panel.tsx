@@ -1,6 +1,6 @@
 // What is known of the chosen row: a call with its exact arguments, its result and who allowed it; a request with its tokens; any other
 // event as it is. Beside the rows, on a phone above them.
-import { BASE } from '../data/base.ts'
+import { BASE } from '../data/mount.ts'
 import { useState } from 'react'
 import type { CallKey, Event, Session } from '../../kernel/index.ts'
 import type { WirePending } from '../../server/wire.ts'

@@ -1,5 +1,5 @@
 // The same as a page shows, for a terminal: what to paste there.
-import { BASE } from '../../data/base.ts'
+import { BASE } from '../../data/mount.ts'
 
 /** Between single quotes, for a shell. */
 function quoted(text: string): string {

@@ -34,6 +34,16 @@ export type HeadProps = {
 
 type Open = 'send' | 'fork' | 'close' | 'undo' | null
 
+/** For a session of another program: who goes on with it. */
+function Elsewhere({ text }: { readonly text: string | undefined }) {
+  if (text === undefined) return null
+  return (
+    <p className="session-elsewhere dim">
+      No worker of this server drives it. <Text text={text} />
+    </p>
+  )
+}
+
 export function SessionHead({ card, state, me, dead, forkAt }: HeadProps) {
   const [open, setOpen] = useState<Open>(null)
   const live = useLiveState()
@@ -70,6 +80,7 @@ export function SessionHead({ card, state, me, dead, forkAt }: HeadProps) {
           <Money usd={card.treeCostUsd} />
           {live === 'idle' ? null : <Status of={live} />}
         </p>
+        <Elsewhere text={card.elsewhere} />
       </div>
       <div className="page-acts">
         {mayAct && !isClosed ? (
