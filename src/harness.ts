@@ -45,7 +45,7 @@ import { liveOf } from './live/shared.ts'
 import { Observer, type RunTracer } from './riders/hooks/observer.ts'
 import { systemClock, systemRandom } from './engine/platform.ts'
 import { systemProcesses } from './engine/processes.ts'
-import { type Program, programCheck, programOf } from './engine/program.ts'
+import { programCheck, programOf } from './engine/program.ts'
 import { descriptionIn, ORIGIN_OPTIONS, originOf } from './sessions/origin.ts'
 import type { Beginning } from './engine/owner.ts'
 import type { Worked, WorkOptions } from './engine/due-loop.ts'
@@ -54,7 +54,7 @@ import { environmentSecrets, Redactor, type Secrets } from './riders/redact/reda
 import type { Result } from './sessions/result.ts'
 import { Watchdog } from './engine/watchdog.ts'
 import { type Look, type Looked, Worker, WORKER_OPTIONS, type WorkerOptions } from './engine/worker.ts'
-import type { Agent, Compaction, MakeContext, Services } from './engine/wiring.ts'
+import type { Agent, Compaction, MakeContext, Program, Services } from './engine/wiring.ts'
 import {
   checkActive,
   checkEvents,

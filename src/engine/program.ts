@@ -9,10 +9,7 @@ import { LEADING } from '../tools/agents/orders.ts'
 import { type Check, filled, listOf } from '../options.ts'
 import { driverText, UNNAMED } from '../view/program.ts'
 import type { SessionCache } from './session-cache.ts'
-import { agentIn, plannerName, type Services } from './wiring.ts'
-
-/** `names`: sessions of these programs are driven, and new ones are of the first. `given`: the host chose the names. */
-export type Program = { readonly names: readonly string[]; readonly given: boolean }
+import { agentIn, plannerName, type Program, type Services } from './wiring.ts'
 
 const NOT_NAMED: Program = { names: [UNNAMED], given: false }
 const NAME_CHARS_MAX = 64

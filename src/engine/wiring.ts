@@ -18,7 +18,6 @@ import type { Budget } from '../riders/money/spending-limits.ts'
 import type { Redactor } from '../riders/redact/redact.ts'
 import type { Toolbox } from '../effects/toolbox.ts'
 import type { Tier } from '../sessions/tiers.ts'
-import type { Program } from './program.ts'
 import type { Watchdog } from './watchdog.ts'
 import type { UnknownTool } from '../tools/core/admit.ts'
 import type { Policy } from '../tools/policy/policy.ts'
@@ -107,6 +106,9 @@ export type Watcher = {
   told(session: string): Promise<void>
   close(): Promise<void>
 }
+
+/** `names`: sessions of these programs are driven, and new ones are of the first. `given`: the host chose the names. */
+export type Program = { readonly names: readonly string[]; readonly given: boolean }
 
 export type Services = {
   readonly store: Store

@@ -24,9 +24,7 @@ function incomingOf(request: Request): IncomingMessage {
   if (!headers.has('host')) headers.set('host', host)
   // A body whose length nobody said comes in pieces.
   if (request.body && !headers.has('content-length')) headers.set('transfer-encoding', 'chunked')
-  const body = request.body
-    ? Readable.fromWeb(request.body as Parameters<typeof Readable.fromWeb>[0])
-    : Readable.from([])
+  const body = request.body ? Readable.fromWeb(request.body) : Readable.from([])
   const about = {
     method: request.method,
     url: `${pathname}${search}`,

@@ -36,7 +36,7 @@ async function ask(
   const response = await server.fetch(new Request(`http://localhost${path}`, { method, headers, ...content }))
   // A stream has no end: what it begins with says enough.
   if (response.headers.get('content-type')?.includes('event-stream')) {
-    const reader = response.body?.getReader()
+    const reader = response.body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined
     const first = new TextDecoder().decode((await reader?.read())?.value)
     await reader?.cancel()
     return { status: response.status, text: first }

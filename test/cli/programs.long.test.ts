@@ -77,8 +77,8 @@ describe('a session of another program', () => {
     ]
     for (const line of lines) {
       const { code, err } = await stage.apart(...line)
-      expect(err, line.join(' ')).toContain('waits for a worker of agent "default" of the program that opened it')
-      expect(code, line.join(' ')).toBe(line[0] === 'worker' ? 0 : 9)
+      const isSaid = err.includes('waits for a worker of agent "default" of the program that opened it')
+      expect([line[0], isSaid, code]).toEqual([line[0], true, line[0] === 'worker' ? 0 : 9])
     }
     const shown = await stage.terret('inspect', ID)
     expect(shown.out).toContain('Driven    It waits for a worker of agent "default"')

@@ -22,7 +22,7 @@ function pay(ran: string[] = []) {
 }
 
 function opened(store: Store, script: Script, options: Partial<HarnessOptions> = {}) {
-  const harness = new Harness({ model: scripted(script), store, ...options } as HarnessOptions)
+  const harness = new Harness({ model: scripted(script), store, ...options })
   onTestFinished(() => harness.close())
   return harness
 }
@@ -38,7 +38,7 @@ async function allowed(store: Store, options: Partial<HarnessOptions> = {}): Pro
     tools: [pay()],
     store,
     ...options,
-  } as HarnessOptions)
+  })
   const { sessionId, pending } = await own.run('pay it')
   await own.close()
   const records = new Harness({ model: scripted([]), store, drives: false })
@@ -178,7 +178,7 @@ describe('programs on one store', () => {
   it.each([[['']], [['a', '']], [[]], ['no spaces here'], ['x'.repeat(65)]])(
     'B-DRIVES-8: the name %j is refused with what a name is',
     (program) => {
-      expect(() => new Harness({ model: scripted([]), program: program as string })).toThrow(/"program" of new Harness/)
+      expect(() => new Harness({ model: scripted([]), program })).toThrow(/"program" of new Harness/)
     },
   )
 })

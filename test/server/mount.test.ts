@@ -47,7 +47,7 @@ describe('a mounted server', () => {
     expect((await harness.status(session))?.program).toBe('shop')
     const stream = await ask('GET', `/v1/sessions/${session}/stream`)
     expect(stream.headers.get('content-type')).toContain('text/event-stream')
-    const reader = stream.body?.getReader()
+    const reader = stream.body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined
     let text = ''
     while (!text.includes('run.settled')) text += new TextDecoder().decode((await reader?.read())?.value)
     expect(text).toContain('event: hello')
@@ -100,7 +100,7 @@ describe('a mounted server', () => {
     expect(await (await fetch(url)).text()).toBe('the shop')
     const client = connect({ url: `${url}/terret`, token: TOKEN })
     const session = await client.open({ input: 'Hi.' })
-    expect((await session.result({ wait: 10 }))?.text).toBe('Hello.')
+    expect((await session.result({ waitMs: 10_000 }))?.text).toBe('Hello.')
     const stream = streamed(port, `/terret/v1/sessions/${session.id}/stream`, { authorization })
     await until(() => expect(stream.frames.some(({ data }) => data['type'] === 'run.settled')).toBe(true))
     stream.cut()

@@ -37,7 +37,7 @@ export function serve(call: Call): Promise<number> {
     if (call.is('json')) printJson({ url, token, store })
     else
       print(
-        `Serving ${url}\nOpen ${page}\nSessions are in ${clean(store)}\n${drives ? 'Ctrl-C stops it; runs go on where they are driven next.' : 'It drives nothing: \`terret worker\` does. Ctrl-C stops it.'}`,
+        `Serving ${url}\nOpen ${page}\nSessions are in ${clean(store)}\n${drives ? 'Ctrl-C stops it; runs go on where they are driven next.' : 'It drives nothing: `terret worker` does. Ctrl-C stops it.'}`,
       )
     const leave = call.is('open') ? await openPage(home, page) : (): void => {}
     if (leave === null) warn('No browser could be opened. Open the address yourself.')

@@ -1,4 +1,5 @@
 // `terret token`: who may ask the server of this data folder. A server that runs sees the change at its next request.
+import type { Tokens as KeptTokens } from '../../server/tokens.ts'
 import type { Role, TokenBody } from '../../server/wire.ts'
 import { type Call, person } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
@@ -36,9 +37,7 @@ export function token(call: Call): Promise<number> {
   })
 }
 
-type Tokens = InstanceType<typeof import('../../server/tokens.ts').Tokens>
-
-async function made({ store }: Place, call: Call, tokens: Tokens, name: string): Promise<number> {
+async function made({ store }: Place, call: Call, tokens: KeptTokens, name: string): Promise<number> {
   const { newToken } = await import('../../server/answers/token-list.ts')
   const row = await newToken(tokens, store, bodyOf(call, name))
   if (call.is('json')) printJson(row)
@@ -81,7 +80,7 @@ export function expiresMsOf(text: string): number {
   )
 }
 
-function listed(call: Call, rows: ReturnType<Tokens['list']>): number {
+function listed(call: Call, rows: ReturnType<KeptTokens['list']>): number {
   for (const row of rows) {
     const { name, role, reach, expires } = row
     const until = expires === undefined ? '' : `  until ${new Date(expires).toISOString()}`
