@@ -3,7 +3,9 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, type HarnessOptions, memory, scripted, type Script, type Store } from '../../src/index.ts'
 import { END, last, START, withState } from '../../src/graphs/index.ts'
-import { importSession, exportSession } from '../../src/replay.ts'
+import { ownerWrite } from '../../src/engine/card.ts'
+import { EMPTY } from '../../src/kernel/session.ts'
+import { exportSession, importSession } from '../../src/replay.ts'
 
 const NAMELESS: Script = [{ text: 'done by the wrong program' }]
 
@@ -173,6 +175,20 @@ describe('programs on one store', () => {
     await next.work({ idleMs: 200 })
     await expect(next.session(id).run()).rejects.toThrow('Here that agent is of another kind.')
     expect(await logOf(store, id)).toEqual(before)
+  })
+
+  it('B-DRIVES-11: a log of an older version is driven by programs without a name, and by one with a name that has the tools of its last run', async () => {
+    const store = memory()
+    const created = { type: 'session.created', agent: 'default', planner: 'model' } as const
+    for (const id of ['old', 'new'])
+      await store.commit([ownerWrite(id, EMPTY, [created], { now: store.now(), epoch: 0 })])
+    const unnamed = opened(store, [{ text: 'one' }], { tools: [pay()] })
+    expect((await unnamed.session('old').run('hello')).text).toBe('one')
+    const other = opened(store, NAMELESS, { program: 'other' })
+    await expect(other.session('old').run('more')).rejects.toThrow('Here is no tool "pay", which its run has.')
+    await expect(other.session('new').run('hello')).rejects.toThrow('Nothing shows that it was opened by this program.')
+    const billing = opened(store, [{ text: 'two' }], { program: 'billing', tools: [pay()], plan: true })
+    expect((await billing.session('old').run()).text).toBe('two')
   })
 
   it.each([[['']], [['a', '']], [[]], ['no spaces here'], ['x'.repeat(65)]])(
