@@ -155,7 +155,7 @@ export class Tokens {
 
 /** A name that had a token before. What that one opened and decided stays under it. */
 export function wasUsed(name: string): Refused {
-  const text = `${name} was the name of another token, and its sessions are still here. Choose another name, or say inherit: the new token then reaches them.`
+  const text = `${name} was the name of another token, and what that one opened and decided stays under it. Choose another name, or say inherit: the new token then has its sessions.`
   return new Refused(409, 'conflict', text)
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { AccessEntry } from '../../server/access.ts'
 import type { Home } from '../state/home.ts'
 
-export const ACCESS_BYTES_MAX = 1024 * 1024
+const ACCESS_BYTES_MAX = 1024 * 1024
 
 /** Several servers may write to one file: each line is one append. */
 export function accessLog({ folder }: Pick<Home, 'folder'>, bytesMax = ACCESS_BYTES_MAX): (entry: AccessEntry) => void {
