@@ -47,7 +47,6 @@ function Elsewhere({ text }: { readonly text: string | undefined }) {
 export function SessionHead({ card, state, me, dead, forkAt }: HeadProps) {
   const [open, setOpen] = useState<Open>(null)
   const live = useLiveState()
-  const onMark = useMarking(card.session)
   const mayAct = me?.role === 'operator' || me?.role === 'admin'
   const isClosed = card.status === 'terminated'
   const works = card.status !== 'idle' && !isClosed
@@ -58,7 +57,7 @@ export function SessionHead({ card, state, me, dead, forkAt }: HeadProps) {
   useKeys({
     ...(say ? { send: () => setOpen('send') } : {}),
     ...(mayFork ? { fork: () => setOpen('fork') } : {}),
-    mark: onMark,
+    mark: useMarking(id),
     copy: () => tell(navigator.clipboard.writeText(location.href), 'The link is copied.'),
   })
   return (
