@@ -96,6 +96,7 @@ export default defineConfig({
     'agents/index': 'src/agents/index.ts',
     'ui/index': 'src/ui/index.ts',
     'client/index': 'src/client/index.ts',
+    'server/index': 'src/server/index.ts',
     'view/index': 'src/view/index.ts',
     'mcp/index': 'src/mcp/index.ts',
     'restate/index': 'src/restate/index.ts',

@@ -41,7 +41,8 @@ const GROUPS = [
 
 export default defineConfig({
   root: 'src/web',
-  base: '/',
+  // The server writes the place where it is mounted into the first page.
+  base: './',
   plugins: [react(), licenses],
   build: {
     outDir: '../../dist/web',

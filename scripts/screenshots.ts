@@ -61,6 +61,8 @@ async function main(): Promise<void> {
     harnessOf: () => Promise.resolve(harness),
     begin: () => Promise.resolve({ harness }),
     agents: () => harness.agents(),
+    elsewhere: () => null,
+    program: 'unnamed',
     drives: true,
     driving: () => 1,
   }

@@ -45,6 +45,7 @@ import { liveOf } from './live/shared.ts'
 import { Observer, type RunTracer } from './riders/hooks/observer.ts'
 import { systemClock, systemRandom } from './engine/platform.ts'
 import { systemProcesses } from './engine/processes.ts'
+import { programCheck, programOf } from './engine/program.ts'
 import { descriptionIn, ORIGIN_OPTIONS, originOf } from './sessions/origin.ts'
 import type { Beginning } from './engine/owner.ts'
 import type { Worked, WorkOptions } from './engine/due-loop.ts'
@@ -53,7 +54,7 @@ import { environmentSecrets, Redactor, type Secrets } from './riders/redact/reda
 import type { Result } from './sessions/result.ts'
 import { Watchdog } from './engine/watchdog.ts'
 import { type Look, type Looked, Worker, WORKER_OPTIONS, type WorkerOptions } from './engine/worker.ts'
-import type { Agent, Compaction, MakeContext, Services } from './engine/wiring.ts'
+import type { Agent, Compaction, MakeContext, Program, Services } from './engine/wiring.ts'
 import {
   checkActive,
   checkEvents,
@@ -107,6 +108,11 @@ export type HarnessOptions<
 > = AgentOptions<Tools, Schema, Mode> & {
   /** Where sessions live. Without one they live in memory and end with the process. */
   readonly store?: Store
+  /**
+   * The name of your program, which the sessions it opens have: its workers drive these, and leave those of other programs on the same
+   * store alone. Of several names, the first is for new sessions. Name it before a second program opens the store.
+   */
+  readonly program?: string | readonly string[]
   /** How long a question to a person stays open. Default: for ever. */
   readonly approvalMs?: number | null
   /** Rules on what may run, what must be asked and what is denied. Without any, each tool decides itself. */
@@ -215,6 +221,7 @@ const storeCheck: Check = (value, name, of) => {
 const checkOptions = optionsOf<HarnessOptions>('new Harness', {
   ...AGENT_OPTIONS,
   store: storeCheck,
+  program: programCheck,
   approvalMs: orNull(ms),
   // Read by `parsePolicy`, as a file of rules is.
   policy: record,
@@ -248,6 +255,15 @@ const BEGIN: Checks<BeginOptions> = { agent: filled, labels: labelsCheck }
 const checkRun = optionsOf<RunOptions & BeginOptions>('run', { ...RUN_OPTIONS, ...BEGIN })
 const checkStream = optionsOf<StreamOptions & BeginOptions>('stream', { ...STREAM_OPTIONS, ...BEGIN })
 
+const stores = new WeakMap<object, { readonly store: Store; readonly program: Program; readonly drives: boolean }>()
+
+/** For a server over a harness: its store, its program, and whether it drives. Null for what is no harness of this process. */
+export function servedBy(
+  harness: object,
+): { readonly store: Store; readonly program: Program; readonly drives: boolean } | null {
+  return stores.get(harness) ?? null
+}
+
 class LocalHarness implements Sessions {
   readonly #services: Services
   readonly #worker: Worker
@@ -269,6 +285,7 @@ class LocalHarness implements Sessions {
     const table = options.routes ? new RouteTable(options.routes) : null
     const shared = { ...options, clock, store, table, warn: (text: string) => onError('tools', new Error(text)) }
     const agents = graphAgents(options.graphs ?? [], shared, agentsOf(options, shared))
+    stores.set(this, { store, program: programOf(options.program), drives: options.drives ?? true })
     this.#ownsStore = options.store === undefined
     this.#drives = options.drives ?? true
     this.#agents = agents
@@ -289,6 +306,7 @@ class LocalHarness implements Sessions {
       random,
       processes: systemProcesses,
       code: `terret@${VERSION}`,
+      program: programOf(options.program),
       agent: agentsBy(agents),
       redactor: new Redactor(Object.assign({}, options.secrets ?? environmentSecrets(), ...keys) as Secrets),
       hooks,

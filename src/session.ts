@@ -9,6 +9,7 @@ import type { ContextReport } from './context/report.ts'
 import { type Command, commandsOf, interruptOf, type SendOptions } from './sessions/command.ts'
 import { interrupted } from './sessions/interrupt.ts'
 import { checkDecision, checkUnder, confirmationOf, type ApprovalDecision } from './sessions/approval-decision.ts'
+import { checkOwn, elsewhere, toldElsewhere } from './engine/program.ts'
 import { headOf } from './riders/children/tree.ts'
 import { blobFor } from './view/blobs.ts'
 import { BUDGET } from './view/pending.ts'
@@ -71,6 +72,7 @@ export class SessionHandle implements Verbs {
     checkSend(options)
     const { signal } = options
     const receipt = await enter(this.#place, input, options)
+    if (receipt.elsewhere !== undefined) return receipt
     if (!signal) kick(this.#place)
     else {
       const followed = { input: receipt.seq, after: receipt.seq - 1 }
@@ -86,7 +88,7 @@ export class SessionHandle implements Verbs {
     if (said.some(({ event }) => event.type === 'user.interrupt' && event.mode === 'stop'))
       return this.interrupt('stop', options)
     const receipt = await enterAll(this.#place, said, options.id)
-    kick(this.#place)
+    if (receipt.elsewhere === undefined) kick(this.#place)
     return receipt
   }
 
@@ -212,8 +214,9 @@ export class SessionHandle implements Verbs {
     const event = interruptOf(mode, services.random, options)
     checkOpen(this.#place)
     const { seq, duplicate, woken } = await interrupted(services, this.id, event)
-    for (const session of woken) kick(this.#place, session)
-    return { eventId: eventId(this.id, seq), seq, duplicate, queued: false }
+    const told = toldElsewhere(services, await services.store.card(this.id))
+    if (told.elsewhere === undefined) for (const session of woken) kick(this.#place, session)
+    return { eventId: eventId(this.id, seq), seq, duplicate, queued: false, ...told }
   }
 
   async undo(run?: number): Promise<readonly UndoneCall[]> {
@@ -267,8 +270,12 @@ export class SessionHandle implements Verbs {
 
   async close(options: CloseOptions = {}): Promise<void> {
     checkClose(options)
+    const { services } = this.#place
+    const card = await services.store.card(this.id)
+    if (card) checkOwn(services, this.id, card)
     await this.interrupt('stop', options)
-    await this.#place.worker.wake(this.id)
+    const looked = await this.#place.worker.wake(this.id)
+    if (looked.type === 'elsewhere') throw elsewhere(this.id, looked.why)
     await owned(this.#place, async () => ({ value: null, events: [{ type: 'session.closed' }] }))
   }
 }

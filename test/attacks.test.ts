@@ -62,6 +62,8 @@ const SENTENCES = [
   'B-ATTACK-115: a rule that allows a command allows no other that the same text runs',
   'B-ATTACK-116: a command that is denied, asked about or a disaster does not run unasked, however bash lets it be written',
   'B-ATTACK-117: a known secret is in nothing that is shown while a call runs, in whatever spelling and pieces it comes',
+  'B-ATTACK-100: no program drives a session of another one, shows it to its model or ends it, by whatever verb',
+  'B-ATTACK-101: no caller learns of a session that is not theirs, and no token is good after it was dropped or its time is over',
 ]
 
 const byNumber = (a: number, b: number): number => a - b

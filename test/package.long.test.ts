@@ -40,7 +40,7 @@ function run(
 }
 
 /** What the recipes need beside terret and zod, in the versions of this repository. */
-const besides = ['ai', 'hono', '@modelcontextprotocol/client', '@modelcontextprotocol/server-filesystem']
+const besides = ['ai', 'hono', 'express', '@modelcontextprotocol/client', '@modelcontextprotocol/server-filesystem']
 const recipes = readdirSync(join(root, 'docs', 'recipes')).filter((name) => name !== 'README.md')
 
 describe('the package', () => {

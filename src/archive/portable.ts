@@ -13,6 +13,7 @@ import { EMPTY, type Session } from '../kernel/session.ts'
 import { checkRootId, checkSessionId } from '../stores/plan/id.ts'
 import type { Restoration } from '../stores/plan/plan.ts'
 import { again } from '../engine/again.ts'
+import { nameCheck } from '../engine/program.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
 import { cardOf } from '../view/card.ts'
 import type { Portable, PortableBlob, PortableLog } from './portable-file.ts'
@@ -23,16 +24,21 @@ import { labelsCheck, metadataCheck } from '../sessions/metadata.ts'
 import { checkOrigin, descriptionIn, type OriginOptions } from '../sessions/origin.ts'
 import { blobFor, mentionsIn } from '../view/blobs.ts'
 import { withoutFolder } from '../view/folder.ts'
+import { UNNAMED } from '../view/program.ts'
 import { readLog } from './replay.ts'
 
 export type { Portable } from './portable-file.ts'
 
 /** Where it works from now on, and whose it is. What the file says of that is not read. */
-type ImportOptions = { readonly id?: string } & Pick<OriginOptions, 'folder' | 'metadata' | 'labels'>
+type ImportOptions = {
+  readonly id?: string /** Whose workers drive it. Default: those of programs without a name. */
+  readonly program?: string
+} & Pick<OriginOptions, 'folder' | 'metadata' | 'labels'>
 type ExportOptions = { readonly partial?: boolean }
 const checkExport = optionsOf<ExportOptions>('exportSession', { partial: flag })
 const checkOptions = optionsOf<ImportOptions>('importSession', {
   id: text,
+  program: nameCheck,
   folder: text,
   metadata: metadataCheck,
   labels: labelsCheck,
@@ -67,7 +73,7 @@ export async function portableOf(store: Store, { session, events }: PortableLog)
  */
 export async function importSession(store: Store, value: unknown, options: ImportOptions = {}): Promise<Card> {
   checkOptions(options)
-  const said = descriptionIn(options)
+  const said = { ...descriptionIn(options), program: options.program ?? UNNAMED }
   const copy = homeless(copied(value))
   const id = options.id ?? copy.session
   checkRootId(id)

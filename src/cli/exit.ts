@@ -26,7 +26,7 @@ export const EXIT_TEXT: Readonly<Record<number, string>> = {
   6: 'there is no such session, call or file',
   7: 'configuration: a file, a model, a key, or trust',
   8: 'the store, the data folder or standard output cannot be used',
-  9: 'too late or not now: already decided, busy, or closed',
+  9: 'too late or not now: already decided, busy, closed, or the session of another program',
   10: 'it goes on later by itself, when a worker looks',
 }
 
@@ -49,6 +49,7 @@ const FAULTS: Readonly<Record<string, number>> = {
   cursor_stale: EXIT.conflict,
   session_busy: EXIT.conflict,
   session_held: EXIT.waits,
+  session_elsewhere: EXIT.conflict,
   session_closed: EXIT.conflict,
   session_exists: EXIT.conflict,
   id_reused: EXIT.conflict,

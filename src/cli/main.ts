@@ -29,6 +29,7 @@ const COMMANDS: Commands = {
   history: async () => (await import('./commands/history.ts')).history,
   wake: async () => (await import('./commands/wake.ts')).wake,
   serve: async () => (await import('./commands/serve.ts')).serve,
+  token: async () => (await import('./commands/token.ts')).token,
   worker: async () => (await import('./commands/worker.ts')).worker,
   interrupt: async () => (await import('./commands/interrupt.ts')).interrupt,
   undo: async () => (await import('./commands/undo.ts')).undo,

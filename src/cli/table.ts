@@ -161,7 +161,16 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     name: { ...value('HOST', 'a name it is reached by, such as box.lan'), multiple: true },
     by: value('WHO', 'who you are in the log (default: your user name)'),
     width: value('N', 'drive so many sessions at once (default 16)'),
+    'no-drive': flag('drive nothing: only show, record and decide; `terret worker` drives'),
     open: flag('open the inspector in your browser'),
+  }),
+  token: entry('make|list|drop [NAME]', [1, 2], 'who may ask the server: make a token, list them, or drop one', {
+    role: value('ROLE', 'make: viewer (default), operator, approver or admin'),
+    roles: value('NAMES', 'make: the roles that approvals ask for, such as lead,finance'),
+    reach: value('WHAT', 'make: own: only sessions that it opens; all (default)'),
+    expires: value('TIME', 'make: how long it is good, such as 12h or 30d (default: until it is dropped)'),
+    inherit: flag('make: it gets the sessions of a dropped token of the same name'),
+    by: value('WHO', 'who you are in the log (default: your user name)'),
   }),
   worker: entry('', [0, 0], 'do whatever becomes due, until stopped', {
     ...drivingFlags,

@@ -2,6 +2,7 @@
 // the landing. Nothing is decided here; admission and the verdict are recorded with the reply.
 import type { Effect } from '../kernel/next.ts'
 import type { Fail, FlightContext, Landing, Perform } from '../engine/flights.ts'
+import { whyLeft } from '../engine/program.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
 import { agentFor, type Services } from '../engine/wiring.ts'
 import type { Allowances } from '../riders/money/allowance.ts'
@@ -38,6 +39,11 @@ export class Performer {
     const fail: Fail = (effect, error) =>
       effect.type === 'prepare' ? this.#preparer.failed(effect, cache, error, PREPARE_MS) : failedLanding(effect, error)
     return { perform, fail }
+  }
+
+  /** Why no worker of this harness drives the session; null if one may. */
+  whyLeft(cache: SessionCache): Promise<string | null> {
+    return whyLeft(this.#services, this.#frozen, cache)
   }
 
   /** What the open run froze. */

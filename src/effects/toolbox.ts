@@ -76,6 +76,15 @@ export class Toolbox {
     return this.#now
   }
 
+  /**
+   * Whether a tool of this name is here, offered or not. A source that was not asked yet, or is away, may have any that begins with its
+   * name.
+   */
+  mayHave(name: string): boolean {
+    if (this.#now?.has(name) || [...this.#given, ...this.#own].some((tool) => tool.name === name)) return true
+    return this.#sources.some((source) => name.startsWith(`${source.name.replace(/[^A-Za-z0-9_-]/g, '_')}__`))
+  }
+
   /** What was missing of the sources when they were asked last, in sentences for people. */
   get warnings(): readonly string[] {
     return this.#warnings

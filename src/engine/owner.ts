@@ -11,6 +11,7 @@ import { ownerWrite } from './card.ts'
 import { headOf } from '../riders/children/tree.ts'
 import type { Origin } from '../sessions/origin.ts'
 import { endDead, selfOf } from './peers.ts'
+import { nameOf } from './program.ts'
 import { sleep } from './sleep.ts'
 import { plannerName, type Services } from './wiring.ts'
 
@@ -129,7 +130,10 @@ export function creation(
   const planner = plannerName(services, origin.agent)
   // With a hole in it a path leads nowhere.
   const place = folder === undefined || redactor.find(folder) !== null ? {} : { folder }
-  const bodies: readonly OwnerBody[] = [{ type: 'session.created', planner, ...origin, ...place }, ...events]
+  const bodies: readonly OwnerBody[] = [
+    { type: 'session.created', planner, ...origin, ...place, program: nameOf(services) },
+    ...events,
+  ]
   const clean = bodies.map((body) => redactor.body(body))
   return { ...ownerWrite(id, EMPTY, clean, { now: store.now(), epoch: 0 }), blobs }
 }

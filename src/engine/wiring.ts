@@ -108,6 +108,9 @@ export type Watcher = {
   close(): Promise<void>
 }
 
+/** `names`: sessions of these programs are driven, and new ones are of the first. `given`: the host chose the names. */
+export type Program = { readonly names: readonly string[]; readonly given: boolean }
+
 export type Services = {
   readonly store: Store
   readonly live: Live
@@ -130,6 +133,8 @@ export type Services = {
   /** How runs are traced. Absent: they are not. */
   readonly traces?: { readonly propagate: boolean }
   readonly code: string
+  /** Absent: a program without a name. */
+  readonly program?: Program
   /** A model that a run may choose, by its name. */
   readonly model: (name: string) => Model
   /** The names of all models and routes of the configuration: what a model may choose from. */

@@ -32,6 +32,7 @@ import { abandon, deadlineOf, lateResult, shownText, TOO_LONG } from '../effects
 import { checkWork, DueLoop, type LookResult, type Worked, type WorkOptions } from './due-loop.ts'
 import { Performer } from '../effects/perform.ts'
 import { isElsewhere, lostTrouble, troubleOf } from './backoff.ts'
+import { maybeOwn } from './program.ts'
 import type { Services } from './wiring.ts'
 
 export type WorkerOptions = {
@@ -82,8 +83,12 @@ export type Looked =
   | { readonly type: 'rested'; readonly waiting: Waiting; readonly until: number | null }
   /** Another worker drives it. */
   | { readonly type: 'contended' }
+  /** It belongs to another program, whose workers drive it: `why` says which. */
+  | Elsewhere
   | { readonly type: 'lost' }
   | { readonly type: 'stopped' }
+
+export type Elsewhere = { readonly type: 'elsewhere'; readonly why: string }
 
 /** A caller that waits for a session to rest; `wake` makes it look again. */
 export type Reader = { wake: () => void }
@@ -215,7 +220,7 @@ export class Worker {
       peers: this.#peers,
       ...(looksMax === undefined ? {} : { looksMax }),
       ...(agents === undefined ? {} : { agents }),
-      ...(this.#canTake ? { take: (wanted) => this.take(wanted) } : {}),
+      ...(this.#canTake ? { take: (wanted) => this.#takeOwn(wanted) } : {}),
       driving: () => this.#attempts.size,
       look: async (session, alone, claim) => (await this.look(session, alone, claim)).seen,
       report: (error) => this.#options.onError?.('', error),
@@ -241,6 +246,8 @@ export class Worker {
     const attempt = running ?? this.#begin(session, alone ? 'alone' : 'found', claim)
     try {
       const looked = await attempt.ended
+      // The store does not know that it is another program's: this worker remembers it, and looks ever more seldom.
+      if (looked.type === 'elsewhere') return { seen: 'failed', looked }
       return { seen: attempt.later ? 'later' : 'seen', looked }
     } catch (error) {
       this.#options.onError?.(session, error)
@@ -264,6 +271,20 @@ export class Worker {
     const taken = (await store.take?.(this.id, this.#options.leaseMs, whole)) ?? new Map<string, Claim>()
     if (taken.size > 0) this.#leases.renew(begun + this.#options.leaseMs)
     this.claims.asked += taken.size
+    return taken
+  }
+
+  /** The same for its own due loop. Null for one of those named that is another program's, as its card says: it is not claimed. */
+  async #takeOwn({ among, ...wanted }: Omit<Taking, 'process'>): Promise<ReadonlyMap<string, Claim | null>> {
+    if (among === undefined) return this.take(wanted)
+    const { store } = this.#services
+    const cards = await Promise.all(among.map((session) => store.card(session)))
+    const own = among.filter((_, i) => {
+      const card = cards[i]
+      return card && maybeOwn(this.#services, card)
+    })
+    const taken = new Map<string, Claim | null>(own.length > 0 ? await this.take({ ...wanted, among: own }) : [])
+    for (const [i, session] of among.entries()) if (cards[i] && !own.includes(session)) taken.set(session, null)
     return taken
   }
 
@@ -347,6 +368,7 @@ export class Worker {
         continue
       }
       const ended = await this.#drive(session, claim, stopSignal)
+      if (ended.type === 'elsewhere') return ended
       if (ended.type === 'rested') this.#rested(session, ended)
       await this.#services.observer?.told(session)
       if (ended.type !== 'rested' || !attempt?.again || this.#closing) return ended
@@ -384,7 +406,7 @@ export class Worker {
     return true
   }
 
-  async #drive(session: string, claim: Claim, stopSignal: StopSignal): Promise<Ended> {
+  async #drive(session: string, claim: Claim, stopSignal: StopSignal): Promise<Ended | Elsewhere> {
     const { store, clock } = this.#services
     const { graceMs, lingerMs, patienceMs, leaseMs } = this.#options
     const { epoch } = claim
@@ -393,6 +415,8 @@ export class Worker {
     try {
       const cache = await this.#caches.open(session, claim)
       driven = cache
+      const why = await this.#performer.whyLeft(cache)
+      if (why !== null) return await this.#leaveElsewhere(session, epoch, why)
       const own = this.#attempts.get(session)
       if (own) own.cache = cache
       const leases = this.#leases
@@ -435,6 +459,13 @@ export class Worker {
     } finally {
       if (driven?.context) await this.#close(driven)
     }
+  }
+
+  /** Gives back a session of another program. One that rests says so: there is nothing to drive. */
+  async #leaveElsewhere(session: string, epoch: number, why: string): Promise<Ended | Elsewhere> {
+    await this.#services.store.release(session, epoch)
+    const seen = await this.#seen(session)
+    return seen.type === 'rested' ? seen : { type: 'elsewhere', why }
   }
 
   /** Whether this worker drives a run of another child of this session now. */

@@ -53,8 +53,8 @@ type Origin = Description & {
   fork?: Fork
   within?: Within
 }
-/** `folder` is where a root works, by its full path. After an import only what `session.imported` says counts. */
-export type Description = { folder?: string; metadata?: Metadata; labels?: Labels }
+/** `folder` is where a root works, by its full path. `program` is the one whose workers drive the session: older logs name none. After an import only what `session.imported` says counts. */
+export type Description = { folder?: string; metadata?: Metadata; labels?: Labels; program?: Name }
 /** `root` is `depth` levels up. `reader`: the parent's tool that reads long, kept answers. */
 export type Parent = Frozen<Bond & { session: Name; call: CallKey; root: Name; depth: Whole; reader?: Name }>
 type Bond = { parks?: true; detached?: true; task?: string; owns?: readonly string[] } // One that `parks` hears ends, and no questions. For `detached`, no call waits. Its parent finds it by `task`. It may write only what it `owns`.

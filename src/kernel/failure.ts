@@ -4,7 +4,15 @@
 export type FaultCode =
   | ('lease_lost' | 'conflict' | 'over_budget' | 'store_replaced')
   | ('disk_full' | 'io_error' | 'store_busy' | 'store_closed' | 'store_damaged' | 'store_newer' | 'store_unsupported')
-  | ('session_missing' | 'session_exists' | 'session_closed' | 'session_damaged' | 'session_busy' | 'session_held')
+  | (
+      | 'session_missing'
+      | 'session_exists'
+      | 'session_closed'
+      | 'session_damaged'
+      | 'session_busy'
+      | 'session_held'
+      | 'session_elsewhere'
+    )
   | ('id_reused' | 'call_unknown' | 'decision_stale' | 'cursor_stale' | 'too_many')
   | ('invalid_input' | 'invalid_config' | 'harness_closed')
 

@@ -45,6 +45,7 @@ function apply(s: OpenSession, e: Event): void {
     case 'session.created':
       s.created = true
       s.agent = e.agent
+      if (e.planner !== 'model') s.planner = e.planner
       s.parent = e.parent ?? null
       if (e.within) s.within = e.within
       return describe(s, e)

@@ -69,6 +69,10 @@ export type Session = Frozen<{
   closed: boolean
   closing?: boolean
   agent: string
+  /** The workflow that answers its turns, by its name. Absent for a language model, and in older snapshots. */
+  planner?: string
+  /** The program whose workers drive it. Absent in older logs. */
+  program?: string
   parent: Parent | null
   /** What a narrowed run above it leaves it. */
   within?: Within
@@ -184,10 +188,11 @@ export function renewed(run: OpenRun, e: Extract<Event, { type: 'run.reviewed' }
 }
 
 /** What is said of it where it is made, or where it arrives. */
-export function describe(s: OpenSession, { folder, metadata, labels }: Frozen<Description>): void {
+export function describe(s: OpenSession, { folder, metadata, labels, program }: Frozen<Description>): void {
   if (folder !== undefined) s.folder = folder
   if (metadata !== undefined) s.metadata = metadata
   if (labels !== undefined) s.labels = labels
+  if (program !== undefined) s.program = program
 }
 
 /** Time counts while one attempt works, by that attempt's own clock: not while parked, and not while no worker drives. */
@@ -211,6 +216,7 @@ export function arrive(s: OpenSession, e: Extract<Event, { type: 'session.import
   delete s.folder
   delete s.metadata
   delete s.labels
+  delete s.program
   describe(s, e)
   s.held = s.run !== null || s.inputs.length > 0 || s.wakes.length > 0
   // Neither how long to wait for a provider nor in whose trace.

@@ -132,12 +132,12 @@ async function send(place: Place, args: Infer<typeof SEND>): Promise<Fields> {
   const { caller } = place
   const named = args.key === undefined ? {} : { id: ownId(caller, args.key) }
   const reached = await reach(place, args.session)
-  const { seq, duplicate, queued } = await reached.send(args.input, {
+  const { seq, duplicate, queued, elsewhere } = await reached.send(args.input, {
     when: args.when ?? 'next',
     by: caller.name,
     ...named,
   })
-  return { session: args.session, seq, duplicate, queued }
+  return { session: args.session, seq, duplicate, queued, ...(elsewhere === undefined ? {} : { elsewhere }) }
 }
 
 async function events(place: Place, args: Infer<typeof EVENTS>): Promise<Fields> {

@@ -12,6 +12,7 @@ import { recallOptions } from '../effects/run-options.ts'
 import { commit } from '../engine/again.ts'
 import { asOwner, stoppable, type Stoppable } from '../engine/owner.ts'
 import { selfOf } from '../engine/peers.ts'
+import { maybeOwn } from '../engine/program.ts'
 import { SessionCache } from '../engine/session-cache.ts'
 import { type Agent, agentFor, modelNamed, type Services } from '../engine/wiring.ts'
 import type { BoundHook } from '../riders/hooks/bound.ts'
@@ -150,6 +151,8 @@ export class Extractor implements BoundHook {
   async #agentOf(session: string): Promise<Agent | null> {
     const { services } = this.#host
     const card = await services.store.card(session)
+    // Another program's: its words are not for the models of this one.
+    if (card !== null && !maybeOwn(services, card)) return null
     if (card === null || card.status === 'terminated') {
       await this.#memory.indexed((index) => index.finish(session))
       return null

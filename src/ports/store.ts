@@ -8,6 +8,8 @@ export type Status = 'idle' | 'running' | 'rescheduling' | 'requires_action' | '
 export type Card = Frozen<{
   session: string
   agent: string
+  /** The program whose workers drive it. Absent for sessions of older versions. */
+  program?: string
   root: string
   /** The session that a child works for. Roots have none. */
   parent?: string

@@ -45,8 +45,12 @@ function tooLarge(max: number): Refused {
   return new Refused(413, 'too_large', `The body may have ${max} bytes. Send less at once.`)
 }
 
+const READ_BEFORE =
+  'The body of this request was read before it came here. Mount the server before body parsers such as express.json().'
+
 /** Not a loop over the request: leaving one would close the connection before the refusal is sent. */
 async function bytesOf(request: IncomingMessage, max: number): Promise<string> {
+  if (request.readableEnded) throw new Refused(500, 'invalid_config', READ_BEFORE)
   const chunks: Buffer[] = []
   let bytes = 0
   await new Promise<void>((resolve, reject) => {

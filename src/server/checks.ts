@@ -62,11 +62,16 @@ function queryOf(search: string): Readonly<Record<string, string>> {
 }
 
 /** The only one, and exactly one that is known, with its port. */
-export function checkHost(request: IncomingMessage, hosts: ReadonlySet<string>): string {
+export function checkHost(
+  request: IncomingMessage,
+  isKnown: (host: string) => boolean,
+  hosts: ReadonlySet<string> = new Set(),
+): string {
   const given = valuesOf(request, 'host')
   const [host] = given
-  if (host !== undefined && given.length === 1 && hosts.has(host)) return host
-  throw new Refused(421, 'bad_host', `This server is not called that. It answers to ${[...hosts].join(', ')}.`)
+  if (host !== undefined && given.length === 1 && isKnown(host)) return host
+  const known = hosts.size === 0 ? '' : ` It answers to ${[...hosts].join(', ')}.`
+  throw new Refused(421, 'bad_host', `This server is not called that.${known}`)
 }
 
 /** Other ports of this machine are the same site, and other origins. */

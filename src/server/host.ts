@@ -6,9 +6,10 @@ import type { Card, Removal, Store } from '../kernel/index.ts'
 import type { Body } from './body.ts'
 import type { Key } from './keys.ts'
 import { missing } from './refusals.ts'
+import { driverText } from '../view/program.ts'
 import type { SseOptions } from './sse.ts'
 import type { Tokens } from './tokens.ts'
-import type { Frames, Principal, WireAgent } from './wire.ts'
+import type { Frames, Principal, WireAgent, WireReceipt } from './wire.ts'
 import type { Route, RouteName } from './wire-routes.ts'
 
 export type Host = {
@@ -25,6 +26,10 @@ export type Host = {
   agents(): Promise<readonly WireAgent[]>
   /** Told of sessions that were taken out: what is kept of them beside the store goes too. */
   removed?(removed: readonly Removal[]): Promise<void>
+  /** Who drives a session of another program, in a sentence for people; null for one that the workers of this server's program drive. */
+  elsewhere(card: Card): string | null
+  /** Whose workers drive what is imported here. */
+  readonly program: string
   readonly drives: boolean
   driving(): number
 }
@@ -63,6 +68,18 @@ export type ServerState = {
 /** JSON, or nothing where the response was written already. */
 export type Given = { readonly json: unknown; readonly headers?: Readonly<Record<string, string>> } | null
 export type Answers = Readonly<Record<RouteName, (asked: Asked) => Promise<Given>>>
+
+/** A card as it is sent. */
+export function shownCard<T extends Card>(host: Host, card: T): T & { readonly elsewhere?: string } {
+  const elsewhere = host.elsewhere(card)
+  return elsewhere === null ? card : { ...card, elsewhere }
+}
+
+/** What a caller is told of what was recorded: also that no worker of this server goes on with it. */
+export function receipted(host: Host, card: Card, receipt: WireReceipt): WireReceipt {
+  if (host.drives || receipt.elsewhere !== undefined) return receipt
+  return { ...receipt, elsewhere: `This server drives no sessions. ${driverText(card)}` }
+}
 
 /** Who opened a session, as its card has it. Children have the labels of their root. */
 export const OWNER = 'owner'

@@ -1,8 +1,9 @@
 // The files of the inspector, as they were built: read once, by exact name. What is not a file of it, and not under /v1, is its first
 // page, which finds its own way. Without a build there is a short text instead.
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 /** Nothing of another origin is loaded, sent to, or framed; texts never become code. */
 export const CSP = [
@@ -40,11 +41,18 @@ export const SAFE: Readonly<Record<string, string>> = {
 
 type Page = { readonly bytes: Buffer; readonly media: string; readonly hashed: boolean }
 
+/** The inspector, where it was built. */
+export function pagesIn(): string | null {
+  const folder = fileURLToPath(new URL('../web', import.meta.url))
+  return existsSync(join(folder, 'index.html')) ? folder : null
+}
+
 export class Pages {
   readonly #files: ReadonlyMap<string, Page>
 
-  constructor(folder: string | null) {
-    this.#files = folder === null ? new Map() : filesIn(folder)
+  /** `base` is where the server is mounted, such as `/terret`: its first page asks for all others there. */
+  constructor(folder: string | null, base = '') {
+    this.#files = folder === null ? new Map() : filesIn(folder, base)
   }
 
   get built(): boolean {
@@ -70,15 +78,23 @@ export class Pages {
   }
 }
 
-function filesIn(folder: string): ReadonlyMap<string, Page> {
+function filesIn(folder: string, base: string): ReadonlyMap<string, Page> {
   const files = new Map<string, Page>()
   for (const entry of entriesOf(folder)) {
     const media = MEDIA[extname(entry)]
     if (media === undefined) continue
     const hashed = /-[\w-]{8,}\.\w+$/.test(entry)
-    files.set(`/${entry.replaceAll('\\', '/')}`, { bytes: readFileSync(join(folder, entry)), media, hashed })
+    const bytes = readFileSync(join(folder, entry))
+    const own = entry === 'index.html' ? placed(bytes, base) : bytes
+    files.set(`/${entry.replaceAll('\\', '/')}`, { bytes: own, media, hashed })
   }
   return files
+}
+
+/** Files are named from the page on: the page may be at any depth below the base. */
+function placed(page: Buffer, base: string): Buffer {
+  const text = page.toString().replaceAll(/(href|src)="\.\//g, `$1="${base}/`)
+  return Buffer.from(text.replace('<title>', `<meta name="terret-base" content="${base}" />\n    <title>`))
 }
 
 function entriesOf(folder: string): readonly string[] {

@@ -25,6 +25,7 @@ export const STATUS: Readonly<Record<FaultCode, number>> = {
   call_unknown: 404,
   session_busy: 409,
   session_held: 409,
+  session_elsewhere: 409,
   session_exists: 409,
   decision_stale: 409,
   cursor_stale: 409,

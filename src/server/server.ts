@@ -3,6 +3,7 @@
 import { createServer, type IncomingMessage, type Server as HttpServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Fault } from '../kernel/index.ts'
+import { type AccessEntry, SignIns } from './access.ts'
 import { ANSWERS } from './answers/answers.ts'
 import { readBody, readQuery } from './body.ts'
 import { checkHost, checkOrigin, checkRole, routeFor, type Target, targetOf, tokenIn } from './checks.ts'
@@ -15,21 +16,29 @@ import type { SseOptions } from './sse.ts'
 import type { Tokens } from './tokens.ts'
 import { type Principal, ROUTES } from './wire.ts'
 
-export type ServeOptions = {
+/** What is answered, and to whom. */
+export type DeskOptions = {
   readonly host: Host
   readonly tokens: Tokens
+  /** The folder of the built inspector. */
+  readonly pages?: string | null
+  /** Where it is mounted, for the links of the inspector. */
+  readonly base?: string
+  /** How often streams beat, and when a reader that takes nothing is left. */
+  readonly sse?: Partial<SseOptions>
+  /** Told of sign-ins and refusals. */
+  readonly onAccess?: (entry: AccessEntry) => void
+  /** Told of what nobody expected. It is not told what was in the request. */
+  readonly report: (where: string, error: unknown) => void
+}
+
+export type ServeOptions = DeskOptions & {
   /** 0: any that is free. */
   readonly port: number
   /** Default: only this machine. */
   readonly address?: string
   /** The names under which it is reached, with their ports, besides those of this machine. */
   readonly names?: readonly string[]
-  /** The folder of the built inspector. */
-  readonly pages?: string | null
-  /** How often streams beat, and when a reader that takes nothing is left. */
-  readonly sse?: Partial<SseOptions>
-  /** Told of what nobody expected. It is not told what was in the request. */
-  readonly report: (where: string, error: unknown) => void
 }
 
 export type Server = {
@@ -78,7 +87,9 @@ export async function serve(options: ServeOptions): Promise<Server> {
     ...names.map((name) => named(name, port)),
   ])
   const shown = local ? `127.0.0.1:${port}` : named(names[0] ?? address, port)
-  return { url: `http://${shown}`, port, hosts: [...desk.hosts], close: () => desk.close(http) }
+  const { hosts } = desk
+  desk.isHost = (host) => hosts.has(host)
+  return { url: `http://${shown}`, port, hosts: [...hosts], close: () => desk.close(http) }
 }
 
 /** `Host` has the port unless it is the one of the scheme. */
@@ -97,22 +108,25 @@ function listening(http: HttpServer, port: number, address: string): Promise<num
   })
 }
 
-class Desk implements ServerState {
+/** Takes requests, wherever they come from. Until `isHost` is set it answers to no name. */
+export class Desk implements ServerState {
   readonly startedAt: number
   readonly streams = new Map<OpenStream, Principal>()
   readonly closing: AbortSignal
   readonly sse: Partial<SseOptions>
-  readonly #options: ServeOptions
+  readonly #options: DeskOptions
   readonly #pages: Pages
   readonly #flights = new InFlight()
   readonly #mcp: Mcp
   readonly #closing = new AbortController()
   readonly #watch: NodeJS.Timeout
+  readonly #signIns = new SignIns()
   hosts: ReadonlySet<string> = new Set()
+  isHost: (host: string) => boolean = () => false
 
-  constructor(options: ServeOptions) {
+  constructor(options: DeskOptions) {
     this.#options = options
-    this.#pages = new Pages(options.pages ?? null)
+    this.#pages = new Pages(options.pages ?? null, options.base)
     this.#mcp = new Mcp(options.host, this)
     this.startedAt = options.host.store.now()
     this.sse = options.sse ?? {}
@@ -122,9 +136,10 @@ class Desk implements ServerState {
 
   /** A token may be dropped, or made anew with fewer rights, by another server of this folder. */
   #endStale(): void {
-    const { tokens } = this.#options
+    const { tokens, host } = this.#options
     try {
-      for (const [stream, principal] of this.streams) if (!tokens.knows(principal)) stream.bye('token')
+      const now = host.store.now()
+      for (const [stream, principal] of this.streams) if (!tokens.knows(principal, now)) stream.bye('token')
     } catch (error) {
       // A file of tokens that cannot be used lets nobody in, and keeps nobody.
       this.report('tokens', error)
@@ -138,30 +153,52 @@ class Desk implements ServerState {
 
   async take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let where = 'request'
+    const seen: Seen = { route: null, principal: null }
     try {
       const target = targetOf(request.url)
-      const host = checkHost(request, this.hosts)
+      const host = checkHost(request, this.isHost, this.hosts)
       const isMcp = target.path === '/mcp'
       const isPage = target.segments[0] !== 'v1' && target.path !== ROUTES.metrics.path && !isMcp
       checkOrigin(request, host, isPage)
       if (this.closing.aborted) throw new Refused(503, 'closing', 'The server is closing. Connect again.', 1)
-      if (isPage) return this.#page(target, request, response)
+      if (isPage) {
+        seen.route = 'page'
+        return this.#page(target, request, response)
+      }
       if (isMcp) {
         where = 'mcp'
-        return await this.#mcp.take(request, response, this.#principalOf(request))
+        seen.route = where
+        return await this.#mcp.take(request, response, this.#principalOf(request, seen))
       }
-      where = await this.#answer(target, request, response, (name) => {
+      where = await this.#answer(target, request, response, seen, (name) => {
         where = name
       })
     } catch (error) {
-      this.#refuse(where, error, request, response)
+      this.#refuse(where, error, request, response, seen)
     }
   }
 
-  #principalOf(request: IncomingMessage): Principal {
-    const token = tokenIn(request)
+  /** An access log that fails stops no request. */
+  #tell(entry: Omit<AccessEntry, 'at' | 'name' | 'role'>, principal: Principal | null): void {
+    const { name = null, role = null } = principal ?? {}
     try {
-      return this.#options.tokens.principalOf(token)
+      this.#options.onAccess?.({ at: this.#options.host.store.now(), ...entry, name, role })
+    } catch (error) {
+      this.report('access', error)
+    }
+  }
+
+  #principalOf(request: IncomingMessage, seen: Seen): Principal {
+    const token = tokenIn(request)
+    const { tokens, host } = this.#options
+    const from = addressOf(request)
+    try {
+      const now = host.store.now()
+      const principal = tokens.principalOf(token, now)
+      seen.principal = principal
+      if (this.#signIns.isNew(principal, from, now))
+        this.#tell({ type: 'signed_in', from, route: seen.route }, principal)
+      return principal
     } catch (error) {
       if (!(error instanceof Fault)) throw error
       // The caller has not shown a valid token yet. So the file's path goes to the server's own output, not into the answer.
@@ -180,12 +217,14 @@ class Desk implements ServerState {
     target: Target,
     request: IncomingMessage,
     response: ServerResponse,
+    seen: Seen,
     found: (name: string) => void,
   ): Promise<string> {
     const { host, tokens } = this.#options
-    const principal = this.#principalOf(request)
+    const principal = this.#principalOf(request, seen)
     const where = routeFor(request.method, target)
     found(where.name)
+    seen.route = where.name
     checkRole(principal, where.route.role)
     const body = await readBody(request, where.route)
     const query = readQuery(where.route, target.query)
@@ -196,9 +235,12 @@ class Desk implements ServerState {
     return where.name
   }
 
-  #refuse(where: string, error: unknown, request: IncomingMessage, response: ServerResponse): void {
+  #refuse(where: string, error: unknown, request: IncomingMessage, response: ServerResponse, seen: Seen): void {
     const { refused, unexpected } = refusalOf(error)
     if (unexpected) this.report(where, error)
+    const { status, code } = refused
+    if (NOT_LET_IN.has(status))
+      this.#tell({ type: 'refused', from: addressOf(request), route: seen.route, status, code }, seen.principal)
     if (response.headersSent) return void response.destroy()
     const again = refused.retryAfterS === null ? {} : { 'retry-after': String(refused.retryAfterS) }
     // What was not read must not be taken for the next request.
@@ -207,17 +249,33 @@ class Desk implements ServerState {
     send(response, refused.status, bodyOf(refused), { ...again, ...close, ...bearer })
   }
 
-  async close(http: HttpServer): Promise<void> {
+  /** Takes nothing more, and ends every stream. */
+  async leave(): Promise<void> {
     this.#closing.abort()
     clearInterval(this.#watch)
-    const closed = new Promise<void>((resolve) => void http.close(() => resolve()))
     for (const stream of this.streams.keys()) stream.bye('closing')
     await this.#mcp.close()
+  }
+
+  async close(http: HttpServer): Promise<void> {
+    const closed = new Promise<void>((resolve) => void http.close(() => resolve()))
+    await this.leave()
     http.closeIdleConnections()
     const late = setTimeout(() => http.closeAllConnections(), CLOSE_MS)
     await closed
     clearTimeout(late)
   }
+}
+
+/** How far the checks came with a request. */
+type Seen = { route: string | null; principal: Principal | null }
+
+/** A request was not let in: its name or page, its token, or its role. */
+const NOT_LET_IN: ReadonlySet<number> = new Set([401, 403, 421])
+
+/** Null behind a host that does not say it. */
+function addressOf({ socket }: IncomingMessage): string | null {
+  return (socket as IncomingMessage['socket'] | undefined)?.remoteAddress ?? null
 }
 
 function send(

@@ -21,7 +21,15 @@ import { Refused } from './refusals.ts'
 import type { Principal, TokenBody, TokenMade, TokenRow } from './wire.ts'
 
 type Kept = TokenRow & { readonly hash: string }
-type File = { readonly own: string; readonly others: readonly Kept[] }
+/** `dropped`: names whose tokens were taken away. Logs and sessions still name them. */
+type File = { readonly own: string; readonly others: readonly Kept[]; readonly dropped?: readonly string[] }
+
+/** Where the file is kept. `change` lets no other process change it meanwhile. */
+type Place = {
+  readonly stamp: () => string
+  readonly read: () => File
+  readonly change: (change: (file: File) => File) => void
+}
 
 /** 256 bits. */
 const TOKEN_BYTES = 32
@@ -30,22 +38,32 @@ const TOKEN_BYTES = 32
 export type Alone = <T>(path: string, work: () => T) => T
 
 export class Tokens {
-  readonly #path: string
   readonly #owner: Principal
-  readonly #alone: Alone
+  readonly #place: Place
   #file: File
   #stamp: string
-  #byHash: ReadonlyMap<string, Principal> = new Map()
+  #byHash: ReadonlyMap<string, Known> = new Map()
 
   /** `owner`: the name that the owner's token stands for in logs. */
-  constructor(path: string, owner: string, alone: Alone) {
-    this.#path = path
+  constructor(path: string, owner: string, alone: Alone)
+  constructor(place: Place, owner: string)
+  constructor(place: string | Place, owner: string, alone?: Alone) {
     this.#owner = { name: owner, role: 'admin', roles: [ANY_ROLE], reach: 'all' }
-    this.#alone = alone
+    this.#place = typeof place === 'string' ? placeOf(place, alone ?? ((_, work) => work())) : place
     // Before the file is read: what changes meanwhile is read again.
-    this.#stamp = stampOf(path)
-    this.#file = this.#read()
+    this.#stamp = this.#place.stamp()
+    this.#file = this.#place.read()
     this.#byHash = this.#index(this.#file)
+  }
+
+  /** Of this process alone: what is made here is gone with it. */
+  static inMemory(own: string, owner: string): Tokens {
+    let [file, changes]: [File, number] = [{ own, others: [] }, 0]
+    const change = (act: (before: File) => File): void => {
+      file = act(file)
+      changes += 1
+    }
+    return new Tokens({ stamp: () => String(changes), read: () => file, change }, owner)
   }
 
   get own(): string {
@@ -53,17 +71,18 @@ export class Tokens {
   }
 
   /** By the hash, so that how long it takes says nothing. */
-  principalOf(token: string): Principal {
+  principalOf(token: string, now: number): Principal {
     this.#refresh()
     const found = this.#byHash.get(hashOf(token))
-    if (!found) throw unauthorized()
-    return found
+    if (found && !isOver(found, now)) return found.principal
+    throw unauthorized()
   }
 
-  /** Whether the token of a principal that was let in before is still there, with the same rights. */
-  knows(principal: Principal): boolean {
+  /** Whether the token of a principal that was let in before is still good, with the same rights. */
+  knows(principal: Principal, now: number): boolean {
     this.#refresh()
-    return [...this.#byHash.values()].includes(principal)
+    for (const found of this.#byHash.values()) if (found.principal === principal) return !isOver(found, now)
+    return false
   }
 
   list(): readonly TokenRow[] {
@@ -71,62 +90,87 @@ export class Tokens {
     return this.#file.others.map(({ hash: _, ...row }) => row)
   }
 
-  make({ name, role, roles = [], reach = 'all' }: TokenBody, now: number): TokenMade {
+  make({ name, role, roles = [], reach = 'all', expiresMs, inherit = false }: TokenBody, now: number): TokenMade {
     const said = name.trim()
     if (!/^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,99}$/u.test(said))
       throw new Refused(400, 'invalid_input', 'A name has letters, numbers and . _ @ - in it, at most 100.')
     const token = randomBytes(TOKEN_BYTES).toString('base64url')
-    const row = { name: said, role, roles: roles.filter((one) => one !== ANY_ROLE), reach, made: now }
-    this.#change((others) => {
+    const over = expiresMs === undefined ? {} : { expires: now + expiresMs }
+    const row = { name: said, role, roles: roles.filter((one) => one !== ANY_ROLE), reach, made: now, ...over }
+    this.#change((file) => {
+      const { others, dropped = [] } = file
       // Names stand in logs and are counted as people: one must not be taken for another.
-      const other = [this.#owner, ...others].find((one) => skeleton(one.name) === skeleton(said))
-      if (!other) return [...others, { ...row, hash: hashOf(token) }]
-      const text = `${other.name} has a token. Remove it first, or choose a name that looks different.`
-      throw new Refused(409, 'conflict', text)
+      const looksLike = (one: string): boolean => skeleton(one) === skeleton(said)
+      const other = [this.#owner, ...others].find((one) => looksLike(one.name))
+      if (other) {
+        const text = `${other.name} has a token. Remove it first, or choose a name that looks different.`
+        throw new Refused(409, 'conflict', text)
+      }
+      const before = dropped.find(looksLike)
+      if (before !== undefined && !(inherit && before === said)) throw wasUsed(before)
+      const left = dropped.filter((one) => one !== said)
+      return { ...file, others: [...others, { ...row, hash: hashOf(token) }], dropped: left }
     })
     return { ...row, token }
   }
 
   drop(name: string): void {
-    this.#change((others) => {
+    this.#change((file) => {
+      const { others, dropped = [] } = file
       const left = others.filter((one) => one.name !== name)
-      if (left.length < others.length) return left
+      if (left.length < others.length) return { ...file, others: left, dropped: [...dropped, name] }
       throw new Refused(404, 'not_found', 'Nobody of that name has a token.')
     })
   }
 
   /** A token that another server took away does not come back with what is written here. */
-  #change(change: (others: readonly Kept[]) => readonly Kept[]): void {
-    this.#alone(`${this.#path}.lock`, () => {
-      const file = read(this.#path) ?? made(this.#path)
-      replace(this.#path, { ...file, others: change(file.others) })
-    })
+  #change(change: (file: File) => File): void {
+    this.#place.change(change)
     this.#refresh()
-  }
-
-  #read(): File {
-    return read(this.#path) ?? this.#alone(`${this.#path}.lock`, () => read(this.#path) ?? made(this.#path))
   }
 
   /** One look at the file's time for each request: what another process took away must not be good here. */
   #refresh(): void {
-    const stamp = stampOf(this.#path)
+    const stamp = this.#place.stamp()
     if (stamp === this.#stamp) return
-    this.#file = this.#read()
+    this.#file = this.#place.read()
     this.#byHash = this.#index(this.#file)
     this.#stamp = stamp
   }
 
   /** A token that stayed as it was keeps its principal, by which `knows` tells it from another one of the same name. */
-  #index({ own, others }: File): ReadonlyMap<string, Principal> {
-    const rows = others.map(({ hash, name, role, roles, reach }) => [hash, { name, role, roles, reach }] as const)
+  #index({ own, others }: File): ReadonlyMap<string, Known> {
+    const rows = others.map(({ hash, name, role, roles, reach, expires = null }) => {
+      return [hash, { principal: { name, role, roles, reach }, expires }] as const
+    })
     const before = this.#byHash
     return new Map(
-      [...rows, [hashOf(own), { ...this.#owner }] as const].map(([hash, now]) => {
+      [...rows, [hashOf(own), { principal: { ...this.#owner }, expires: null }] as const].map(([hash, now]) => {
         const was = before.get(hash)
         return [hash, was && JSON.stringify(was) === JSON.stringify(now) ? was : now]
       }),
     )
+  }
+}
+
+/** A name that had a token before. What that one opened and decided stays under it. */
+export function wasUsed(name: string): Refused {
+  const text = `${name} was the name of another token, and what that one opened and decided stays under it. Choose another name, or say inherit: the new token then has its sessions.`
+  return new Refused(409, 'conflict', text)
+}
+
+type Known = { readonly principal: Principal; readonly expires: number | null }
+
+function isOver({ expires }: Known, now: number): boolean {
+  return expires !== null && expires <= now
+}
+
+function placeOf(path: string, alone: Alone): Place {
+  const lock = `${path}.lock`
+  return {
+    stamp: () => stampOf(path),
+    read: () => read(path) ?? alone(lock, () => read(path) ?? made(path)),
+    change: (change) => alone(lock, () => replace(path, change(read(path) ?? made(path)))),
   }
 }
 
@@ -162,10 +206,11 @@ function read(path: string): File | null {
     const { mode, uid } = fstatSync(file)
     if ((mode & 0o077) !== 0 || uid !== (process.getuid?.() ?? uid))
       throw unusable(path, 'can be read or changed by other users of this machine')
-    const { own, others } = JSON.parse(readFileSync(file, 'utf8')) as Partial<File>
-    if (typeof own !== 'string' || own.length < 43 || !Array.isArray(others) || !others.every(isKept))
+    const { own, others, dropped = [] } = JSON.parse(readFileSync(file, 'utf8')) as Partial<File>
+    const named = Array.isArray(dropped) && dropped.every((name) => typeof name === 'string')
+    if (typeof own !== 'string' || own.length < 43 || !Array.isArray(others) || !others.every(isKept) || !named)
       throw unusable(path, 'is damaged')
-    return { own, others }
+    return { own, others, dropped }
   } catch (error) {
     throw error instanceof Fault ? error : unusable(path, 'is damaged')
   } finally {
@@ -174,9 +219,15 @@ function read(path: string): File | null {
 }
 
 function isKept(row: Partial<Kept> | null): boolean {
-  const { hash, name, role, roles, reach, made: at } = row ?? {}
+  const { hash, name, role, roles, reach, made: at, expires = 0 } = row ?? {}
   const texts = [hash, name, role, reach].every((each) => typeof each === 'string')
-  return texts && typeof at === 'number' && Array.isArray(roles) && roles.every((each) => typeof each === 'string')
+  return (
+    texts &&
+    typeof at === 'number' &&
+    typeof expires === 'number' &&
+    Array.isArray(roles) &&
+    roles.every((each) => typeof each === 'string')
+  )
 }
 
 function unusable(path: string, why: string): Fault {

@@ -78,7 +78,17 @@ export const BODIES = {
     id: filled,
   }),
   undo: closed({ run: { ...whole, minimum: 1 } }),
-  token: closed({ name: filled, role: ROLES, roles: list(filled, 100), reach: REACH }, ['name', 'role']),
+  token: closed(
+    {
+      name: filled,
+      role: ROLES,
+      roles: list(filled, 100),
+      reach: REACH,
+      expiresMs: { ...whole, minimum: 1_000 },
+      inherit: flag,
+    },
+    ['name', 'role'],
+  ),
   stream: closed({
     sessions: { type: 'object', additionalProperties: whole, maxProperties: 1_000 },
     cards: flag,
@@ -114,6 +124,8 @@ const card = open(
   {
     session: text,
     agent: text,
+    program: text,
+    elsewhere: text,
     root: text,
     status: text,
     due: orNull(number),
@@ -224,7 +236,9 @@ export const ANSWERS = {
     { due: list(open({ session: text, agent: text, due: number, reason: text }, ['session', 'due'])), now: number },
     ['due', 'now'],
   ),
-  Tokens: open({ tokens: list(open({ ...principal, made: number }, [...PRINCIPAL, 'made'])) }, ['tokens']),
-  TokenMade: open({ ...principal, made: number, token: text }, [...PRINCIPAL, 'made', 'token']),
+  Tokens: open({ tokens: list(open({ ...principal, made: number, expires: number }, [...PRINCIPAL, 'made'])) }, [
+    'tokens',
+  ]),
+  TokenMade: open({ ...principal, made: number, expires: number, token: text }, [...PRINCIPAL, 'made', 'token']),
   Document: open({ openapi: text, paths: { type: 'object' } }, ['openapi', 'paths']),
 } as const satisfies Readonly<Record<string, Schema>>

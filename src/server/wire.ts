@@ -72,8 +72,8 @@ export type Health = Frozen<{
 
 export type Me = Principal & Frozen<{ now: number; store: string }>
 
-/** A card as it is listed. Costs in dollars: of the session alone, and with the children below it. */
-export type WireCard = Card & Frozen<{ costUsd: number; treeCostUsd: number }>
+/** A card as it is listed. Costs in dollars: of the session alone, and with the children below it. `elsewhere`: as in a receipt. */
+export type WireCard = Card & Frozen<{ costUsd: number; treeCostUsd: number; elsewhere?: string }>
 
 /** `next`: the `cursor` of the next page, or null. `now` is the server's clock: ages are counted from it. */
 export type SessionPage = Frozen<{ sessions: readonly WireCard[]; next: string | null; now: number; store: string }>
@@ -163,8 +163,14 @@ export type WireCall = Frozen<{
   chars: number
 }>
 
-/** It is on disk. `duplicate`: it was before this request. */
-export type WireReceipt = Frozen<{ eventId: string; seq: number; duplicate: boolean; queued: boolean }>
+/** It is on disk. `duplicate`: it was before this request. `elsewhere`: no worker of this server drives the session; who does, for people. */
+export type WireReceipt = Frozen<{
+  eventId: string
+  seq: number
+  duplicate: boolean
+  queued: boolean
+  elsewhere?: string
+}>
 export type OpenedAnswer = Frozen<{ session: string; receipt: WireReceipt | null }>
 export type UndoneAnswer = Frozen<{ undone: readonly Json[] }>
 export type DoneAnswer = Frozen<{ ok: true }>
@@ -228,7 +234,7 @@ export type DueRow = Frozen<{
 export type DueAnswer = Frozen<{ due: readonly DueRow[]; now: number }>
 
 /** A token itself is shown once, when it is made. */
-export type TokenRow = Principal & Frozen<{ made: number }>
+export type TokenRow = Principal & Frozen<{ made: number; expires?: number }>
 export type TokensAnswer = Frozen<{ tokens: readonly TokenRow[] }>
 export type TokenMade = TokenRow & Frozen<{ token: string }>
 
@@ -291,7 +297,15 @@ export type ForkBody = Frozen<{
   id?: string
 }>
 export type UndoBody = Frozen<{ run?: number }>
-export type TokenBody = Frozen<{ name: string; role: Role; roles?: readonly string[]; reach?: 'own' | 'all' }>
+/** `expiresMs`: how long it is good. `inherit`: it gets the sessions of a dropped token of the same name. */
+export type TokenBody = Frozen<{
+  name: string
+  role: Role
+  roles?: readonly string[]
+  reach?: 'own' | 'all'
+  expiresMs?: number
+  inherit?: boolean
+}>
 /** `sessions`: the last seq that was seen of each. `cards`: also each card that changes, from `since` on. */
 export type StreamBody = Frozen<{ sessions?: Readonly<Record<string, number>>; cards?: boolean; deltas?: boolean }>
 

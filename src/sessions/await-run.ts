@@ -7,6 +7,7 @@ import { LogFollower } from './follow/log-follower.ts'
 import { pendingOf } from './look/pending.ts'
 import { windowOfRun } from './meter.ts'
 import { Collector, type Result } from './result.ts'
+import { elsewhere } from '../engine/program.ts'
 import { sleep } from '../engine/sleep.ts'
 import type { Looked, Reader, Worker } from '../engine/worker.ts'
 import type { Services } from '../engine/wiring.ts'
@@ -76,6 +77,7 @@ export async function follow(place: Place, reader: Reader, followed: Followed): 
     else await caughtUp
     for (;;) {
       const looked = await settle(worker, store, id, clock)
+      if (looked.type === 'elsewhere' && !gone?.aborted) throw elsewhere(id, looked.why)
       // Events after the end of the run that was asked for do not change its result.
       if (see || input === null || !collector.outcome) await follower.catchUp()
       const retryMs = collector.outcome ? null : retryWait(looked, place, followed)

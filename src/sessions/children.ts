@@ -9,6 +9,7 @@ import { type ChildStatus, childrenBelow, childStatus, countBelow } from '../rid
 import { headOf } from '../riders/children/tree.ts'
 import { childId } from '../stores/plan/id.ts'
 import { commit } from '../engine/again.ts'
+import { checkOwn } from '../engine/program.ts'
 import { plannerName, type Services } from '../engine/wiring.ts'
 import type { BaseRef } from '../tools/worktrees/worktree.ts'
 import { byBirth } from '../view/tree.ts'
@@ -115,12 +116,9 @@ export async function spawn(
 }
 
 /** The agent that is meant, if this session may start it now: what a model would be refused, a host is too. */
-function startable(
-  services: Services,
-  id: string,
-  { agent: own, parent, run, ...session }: Session,
-  named: string,
-): string {
+function startable(services: Services, id: string, whole: Session, named: string): string {
+  const { agent: own, parent, run, ...session } = whole
+  checkOwn(services, id, whole)
   if (session.closed || session.closing)
     throw new Fault('session_closed', `Session ${id} is closed and accepts nothing more.`)
   if (run !== null && session.stop > 0)

@@ -13,6 +13,7 @@ import { FrozenRuns } from '../effects/frozen-run.ts'
 import { recallOptions } from '../effects/run-options.ts'
 import { findWindow } from '../effects/window.ts'
 import { type Owned, stoppable } from '../engine/owner.ts'
+import { checkOwn } from '../engine/program.ts'
 import type { Reader } from '../engine/worker.ts'
 import { SessionCache } from '../engine/session-cache.ts'
 import { agentFor, type Services } from '../engine/wiring.ts'
@@ -37,6 +38,7 @@ export function compacting(
   let made: ReturnType<typeof summarised> | null = null
   return async (session, reader, epoch) => {
     if (session.closed) throw new Fault('session_closed', `Session ${id} is closed and accepts nothing more.`)
+    checkOwn(services, id, session)
     // What was asked for is paid once, however often the session has grown meanwhile.
     made ??= summarised(services, { id, from: session.seq, epoch }, options, reader)
     const { body, rules = [] } = await made

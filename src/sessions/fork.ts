@@ -11,6 +11,7 @@ import { resultOf, unknown } from '../kernel/result.ts'
 import { EMPTY, type Run, type Session } from '../kernel/session.ts'
 import { readLog } from '../archive/replay.ts'
 import type { Beginning } from '../engine/owner.ts'
+import { checkOwn } from '../engine/program.ts'
 import { findText, plannerName, type Services, textBlob } from '../engine/wiring.ts'
 import { given, shown } from '../options.ts'
 import { headOf } from '../riders/children/tree.ts'
@@ -41,7 +42,10 @@ export async function forked(services: Services, id: string, options: ForkOption
 /** How the fork of a session begins, at the event that is asked for or at its end. */
 async function beginningOf(services: Services, id: string, options: ForkOptions): Promise<Beginning> {
   const { store } = services
-  const { seq, agent: own, folder, metadata, labels, imported, within } = await headOf(store, id)
+  const session = await headOf(store, id)
+  // Only a caller that names an agent wants one of this program to go on with the session of another.
+  if (options.agent === undefined) checkOwn(services, id, session)
+  const { seq, agent: own, folder, metadata, labels, imported, within } = session
   const at = options.at ?? seq
   if (!(Number.isInteger(at) && at >= 1 && at <= seq))
     throw new Fault('invalid_input', `Session ${id} has events 1 to ${seq}; it cannot be forked at ${shown(at)}.`)

@@ -12,6 +12,7 @@ import type { Tool, Undone } from '../tools/core/tool.ts'
 import { ToolRunContext } from '../effects/contexts.ts'
 import type { Owned } from '../engine/owner.ts'
 import { agentIn, type Services } from '../engine/wiring.ts'
+import { checkOwn } from '../engine/program.ts'
 import { headOf } from '../riders/children/tree.ts'
 import { CallLog } from '../view/calls.ts'
 
@@ -41,6 +42,7 @@ export function undoing(
 ): (session: Session) => Promise<Owned<readonly UndoneCall[]>> {
   let undone: readonly UndoneCall[] | null = null
   return async (session) => {
+    checkOwn(services, id, session)
     if (session.run !== null)
       throw new Fault('session_busy', `Session ${id} has an open run. Interrupt it before you undo one.`)
     if (run === undefined && session.began === 0)

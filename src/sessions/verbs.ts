@@ -194,6 +194,8 @@ export type Removed = Removal & {
 }
 
 export type SentReceipt = {
+  /** It is recorded, and no worker of this program drives the session: who does, in a sentence for people. */
+  readonly elsewhere?: string
   readonly eventId: string
   readonly seq: number
   readonly duplicate: boolean

@@ -84,6 +84,7 @@ const STATUS: Partial<Record<FaultCode, number>> = {
   session_busy: 409,
   session_closed: 409,
   session_held: 409,
+  session_elsewhere: 409,
   session_exists: 409,
   too_many: 413,
   invalid_config: 500,

@@ -35,6 +35,7 @@ export function cardOf(session: string, s: Session, decision: Decision): Card {
   if (s.parent?.task !== undefined) card.task = s.parent.task
   if (s.folder !== undefined) card.folder = s.folder
   if (s.labels !== undefined) card.labels = s.labels
+  if (s.program !== undefined) card.program = s.program
   // What is looked at then comes before other wakes of that time.
   if (s.wakes.some((wake) => wake.urgent && wake.due === due)) card.urgent = true
   return card

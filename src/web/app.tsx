@@ -1,7 +1,8 @@
 // The pages and their addresses. A page that is not opened is not loaded.
 import { QueryClientProvider } from '@tanstack/react-query'
 import { Suspense } from 'react'
-import { Route, Switch } from 'wouter'
+import { Route, Router, Switch } from 'wouter'
+import { BASE } from './data/mount.ts'
 import { queries, useToken } from './data/query.ts'
 import { AskToken, Gone, Loading } from './parts/states.tsx'
 import { SessionsPage } from './pages/sessions.tsx'
@@ -21,26 +22,28 @@ export function App() {
   if (token === null) return <AskToken />
   return (
     <QueryClientProvider client={queries}>
-      <Shell>
-        <Suspense fallback={<Loading />}>
-          <Switch>
-            <Route path="/" component={SessionsPage} />
-            <Route path="/inbox" component={InboxPage} />
-            <Route path="/agents" component={AgentsPage} />
-            <Route path="/schedules" component={SchedulesPage} />
-            <Route path="/health" component={HealthPage} />
-            <Route path="/settings" component={SettingsPage} />
-            <Route path="/compare" component={ComparePage} />
-            <Route path="/s/:id">{({ id }) => <SessionPage id={decodeURIComponent(id)} key={id} />}</Route>
-            <Route>
-              <div className="page">
-                <PageHead title="Not found" />
-                <Gone message="No page has this address." />
-              </div>
-            </Route>
-          </Switch>
-        </Suspense>
-      </Shell>
+      <Router base={BASE}>
+        <Shell>
+          <Suspense fallback={<Loading />}>
+            <Switch>
+              <Route path="/" component={SessionsPage} />
+              <Route path="/inbox" component={InboxPage} />
+              <Route path="/agents" component={AgentsPage} />
+              <Route path="/schedules" component={SchedulesPage} />
+              <Route path="/health" component={HealthPage} />
+              <Route path="/settings" component={SettingsPage} />
+              <Route path="/compare" component={ComparePage} />
+              <Route path="/s/:id">{({ id }) => <SessionPage id={decodeURIComponent(id)} key={id} />}</Route>
+              <Route>
+                <div className="page">
+                  <PageHead title="Not found" />
+                  <Gone message="No page has this address." />
+                </div>
+              </Route>
+            </Switch>
+          </Suspense>
+        </Shell>
+      </Router>
     </QueryClientProvider>
   )
 }

@@ -1,6 +1,7 @@
 // Every row of the threat table that is played, in its order.
 import type { Row } from './case.ts'
 import { consent, padding } from './approvals.ts'
+import { callers } from './callers.ts'
 import { bombs } from './bombs.ts'
 import { brokenWalls } from './broken-walls.ts'
 import { daemons } from './daemons.ts'
@@ -26,6 +27,7 @@ import { followed, found, obeyed, turned } from './links.ts'
 import { climbing, linked, newborn } from './paths.ts'
 import { pollution } from './pollution.ts'
 import { foreignModels, narrowedRuns } from './powers.ts'
+import { foreignSessions } from './programs.ts'
 import { plantedFiles, protectedFiles } from './protected.ts'
 import { races } from './race.ts'
 import { sinksOfSecrets } from './redaction.ts'
@@ -93,4 +95,6 @@ export const ROWS: readonly Row[] = [
   pastAllowRules,
   pastDenyRules,
   liveSecrets,
+  foreignSessions,
+  callers,
 ]

@@ -13,7 +13,9 @@ import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 
 const worker = (name: string, session?: string): Member => ({ name, role: 'worker', ...(session ? { session } : {}) })
 const ANA_AND_BOB = [worker('ana'), worker('bob')]
-const on = (store: Store) => new Harness({ model: scripted(['.']), store, graphs: [boardPlanner()] })
+/** The same program as the children's, with fewer tools: it says so, and may stop what they began. */
+const on = (store: Store) =>
+  new Harness({ model: scripted(['.']), store, program: 'unnamed', graphs: [boardPlanner()] })
 
 const folder = mkdtempSync(join(tmpdir(), 'terret-board-'))
 const running: ChildProcess[] = []

@@ -80,7 +80,7 @@ it('B-CLI-193: where a session works is in its log, and nothing is written besid
 it('B-CLI-194: a session from before, whose folder is only in folders.jsonl, is found, resumed and removed as the others', async () => {
   makeHome(homeOf(stage.env))
   const store = sqlite(join(stage.home, 'terret.db'))
-  const harness = new Harness({ model: scripted(['One.', 'Two.']), store })
+  const harness = new Harness({ model: scripted(['One.', 'Two.']), store, program: 'terret' })
   for (const id of ['old-here', 'old-there']) await (await harness.open({ id })).run('Old.')
   await harness.close()
   await store.close()

@@ -34,7 +34,7 @@ describe('a server, attacked from outside', () => {
     const elsewhere = new Tokens(join(one.folder, 'tokens.json'), 'owner', alone)
     elsewhere.drop('dropped')
     elsewhere.drop('lowered')
-    elsewhere.make({ name: 'lowered', role: 'viewer', reach: 'own' }, 1)
+    elsewhere.make({ name: 'lowered', role: 'viewer', reach: 'own', inherit: true }, 1)
     await until(() => expect([b.over(), c.over()]).toEqual([true, true]))
     expect(b.frames.at(-1)).toMatchObject({ event: 'bye', data: { reason: 'token' } })
     expect(a.over()).toBe(false)
@@ -44,7 +44,7 @@ describe('a server, attacked from outside', () => {
   it('B-SERVE-81: a session that somebody else made under the id of a guessed key is not used', async () => {
     const one = await served(['Hello.'])
     const alice = one.token({ name: 'alice', role: 'operator', reach: 'own' })
-    const mallory = one.token({ name: 'mallory', role: 'operator', reach: 'own' })
+    const mallory = one.token({ name: 'mallory', role: 'operator' })
     const body = { input: 'secret' }
     const key = hashOf(['alice', 'daily'])
     const start = `${key.slice(0, 8)}-${key.slice(8, 12)}-${key.slice(12, 16)}-${key.slice(16, 20)}-`
@@ -67,7 +67,7 @@ describe('a server, attacked from outside', () => {
   it('B-SERVE-81: nor is one under the id of a guessed key of /mcp', async () => {
     const one = await served(['Hello.'])
     const alice = one.token({ name: 'alice', role: 'operator', reach: 'own' })
-    const mallory = one.token({ name: 'mallory', role: 'operator', reach: 'own' })
+    const mallory = one.token({ name: 'mallory', role: 'operator' })
     const accept = 'application/json, text/event-stream'
     const rpc = (method: string, params: object, session?: string) =>
       one.ask('POST', '/mcp', {
@@ -146,13 +146,14 @@ describe('a server, attacked from outside', () => {
 
   it('B-SERVE-86: a new session under the id of a removed one has spent nothing', async () => {
     const one = await served([{ text: 'Hello.', usage: { inputTokens: 1, outputTokens: 1 }, cost: 5 }])
-    const [vera, otto] = ['vera', 'otto'].map((name) => one.token({ name, role: 'operator', reach: 'own' }))
-    await one.json('POST', '/v1/sessions', { token: vera ?? '', body: { id: 's', input: 'Hi.' } })
-    await one.json('GET', '/v1/sessions/s/result?wait=10')
-    expect((await one.json<UsageAnswer>('GET', '/v1/usage', { token: vera ?? '' })).rows).toHaveLength(1)
-    await until(async () => expect((await one.ask('DELETE', '/v1/sessions/s')).status).toBe(200))
-    await one.json('POST', '/v1/sessions', { token: otto ?? '', body: { id: 's' } })
-    expect((await one.json<UsageAnswer>('GET', '/v1/usage', { token: otto ?? '' })).rows).toEqual([])
+    const token = one.token({ name: 'vera', role: 'operator', reach: 'own' })
+    const body = { id: 'vera:s' }
+    await one.json('POST', '/v1/sessions', { token, body: { ...body, input: 'Hi.' } })
+    await one.json('GET', '/v1/sessions/vera:s/result?wait=10')
+    expect((await one.json<UsageAnswer>('GET', '/v1/usage', { token })).rows).toHaveLength(1)
+    await until(async () => expect((await one.ask('DELETE', '/v1/sessions/vera:s')).status).toBe(200))
+    await one.json('POST', '/v1/sessions', { token, body })
+    expect((await one.json<UsageAnswer>('GET', '/v1/usage', { token })).rows).toEqual([])
   })
 
   it('B-SERVE-87: a role of somebody else is refused before the call waits', async () => {

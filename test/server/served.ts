@@ -11,6 +11,7 @@ import type { Host } from '../../src/server/host.ts'
 import { type ServeOptions, type Server, serve } from '../../src/server/server.ts'
 import { alone } from '../../src/stores/sqlite/alone.ts'
 import { Tokens } from '../../src/server/tokens.ts'
+import { driverText, UNNAMED } from '../../src/view/program.ts'
 import type { Principal, TokenBody } from '../../src/server/wire.ts'
 
 export type Answer = {
@@ -58,7 +59,9 @@ export async function served(script: Script, options: Options = {}): Promise<Ser
     harnessOf: async () => harness,
     begin: async ({ agent }) => ({ harness, ...(agent === undefined ? {} : { agent }) }),
     agents: () => harness.agents(),
-    drives: true,
+    elsewhere: (card) => (card.program === undefined || card.program === UNNAMED ? null : driverText(card)),
+    program: UNNAMED,
+    drives: options.harness?.drives ?? true,
     driving: () => 0,
   }
   const reports: string[] = []

@@ -53,7 +53,7 @@ describe('the file of tokens', () => {
     rmSync(path)
     tokens.make({ name: 'bob', role: 'viewer' }, 1)
     expect(tokens.list().map(({ name }) => name)).toEqual(['bob'])
-    expect(() => tokens.principalOf(token)).toThrow()
+    expect(() => tokens.principalOf(token, 1)).toThrow()
   })
 
   it('B-SERVE-95: a file with a row that is none lets nobody in, however often they ask, until it is good again', () => {
@@ -64,11 +64,11 @@ describe('the file of tokens', () => {
     const whole = { hash: 'x', name: 'ana', role: 'viewer', roles: [], reach: 'all', made: 1 }
     for (const row of [null, 7, { hash: 1 }, { ...whole, roles: [7] }, { ...whole, made: '1' }]) {
       writeFileSync(path, JSON.stringify({ own: tokens.own, others: [row] }))
-      for (let i = 0; i < 3; i++) expect(() => tokens.principalOf(token)).toThrow('is damaged')
+      for (let i = 0; i < 3; i++) expect(() => tokens.principalOf(token, 1)).toThrow('is damaged')
       expect(() => new Tokens(path, 'owner', alone)).toThrow('Remove it: new ones are made')
     }
     writeFileSync(path, good)
-    expect(tokens.principalOf(token).name).toBe('ana')
+    expect(tokens.principalOf(token, 1).name).toBe('ana')
   })
 
   it('B-SERVE-95: a lock that is no file is said in one sentence, and nothing waits for it', () => {

@@ -13,7 +13,7 @@ const sizeOf = (name: string): number => gzipSync(readFileSync(join(DIST, name))
 const KB = 1_000
 
 it('B-WEB-1: the first load of the pages is at most 120 kB and all of them at most 200 kB, compressed', () => {
-  const first = [...html().matchAll(/(?:src|href)="\/(assets\/[^"]+)"/g)].map(([, name = '']) => name)
+  const first = [...html().matchAll(/(?:src|href)="\.\/(assets\/[^"]+)"/g)].map(([, name = '']) => name)
   expect(first.length).toBeGreaterThan(1)
   const sum = (names: readonly string[]): number => names.reduce((all, name) => all + sizeOf(name), 0)
   expect(sum(['index.html', ...first])).toBeLessThanOrEqual(120 * KB)

@@ -1,11 +1,9 @@
 // The built inspector in a real browser, beside a server that answers what the test says: tokens, clocks, streams, a server that goes away.
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { readFileSync } from 'node:fs'
-import { extname, join } from 'node:path'
 import type { BrowserContext, Page } from 'playwright-core'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { CSP } from '../../src/server/pages.ts'
+import { Pages } from '../../src/server/pages.ts'
 import { browser, noChromium } from '../ui/browser.ts'
 import { until } from '../until.ts'
 import { DIST } from './stage.ts'
@@ -54,13 +52,12 @@ class Server {
     for (const stream of this.streams) stream.write(frame('event', { session: 's1', ...event }))
   }
 
+  readonly #pages = new Pages(DIST)
+
   #answer(url: string, authorization: string | undefined, response: ServerResponse): void {
     const { pathname, searchParams } = new URL(url, 'http://x')
     if (!pathname.startsWith('/v1/')) {
-      const file = join(DIST, extname(pathname) === '' ? 'index.html' : pathname)
-      const type =
-        { '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' }[extname(file)] ?? 'text/html'
-      response.writeHead(200, { 'content-type': type, 'content-security-policy': CSP }).end(readFileSync(file))
+      this.#pages.answer(pathname, response, false)
       return
     }
     this.tokens.push(authorization)

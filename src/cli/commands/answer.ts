@@ -5,6 +5,7 @@ import { EXIT, Refusal } from '../exit.ts'
 import { pendingIn } from '../state/log.ts'
 import { inPlace, sessionOf } from '../state/place.ts'
 import { print, printJson, shortId, typed, warn } from '../present/print.ts'
+import { drivenElsewhere } from '../state/program.ts'
 import { resumeSession } from './resume.ts'
 import { shownId } from '../../view/clean.ts'
 
@@ -37,11 +38,12 @@ export function answer(call: Call): Promise<number> {
       harness.session(sessionId, { stored: true }).answer({ callId, content, by: person(call) }),
     )
     const card = await place.store.card(root)
-    if (call.is('resume') && card) return resumeSession(place, card, call)
+    const elsewhere = drivenElsewhere(place, card)
+    if (call.is('resume') && card && elsewhere === null) return resumeSession(place, card, call)
     if (call.is('json')) printJson({ session: sessionId, callId, answered: true })
     else {
       print(`Answered call ${shownId(callId)}.`)
-      warn(`Go on with: ${typed`resume ${root}`}`)
+      warn(elsewhere ?? `Go on with: ${typed`resume ${root}`}`)
     }
     return EXIT.ok
   })

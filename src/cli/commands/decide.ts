@@ -14,6 +14,7 @@ import { pendingIn } from '../state/log.ts'
 import { inPlace, type Place, sessionOf, workplaceOf } from '../state/place.ts'
 import { ask, isAttended, print, printJson, seatOf, shortId, typed, warn } from '../present/print.ts'
 import { type Setup, setupFor } from '../state/setup.ts'
+import { drivenElsewhere } from '../state/program.ts'
 import { wishesOf } from '../state/work.ts'
 import { resumeSession } from './resume.ts'
 
@@ -60,7 +61,9 @@ async function decide(place: Place, call: Call, allow: boolean): Promise<number>
   const open = (await pendingIn(place.store, root)).find(
     (each) => each.callId === callId && each.sessionId === sessionId,
   )
-  if (call.is('resume') && !open) return resumeSession(place, (await place.store.card(root)) ?? card, call)
+  const elsewhere = drivenElsewhere(place, card)
+  if (call.is('resume') && !open && elsewhere === null)
+    return resumeSession(place, (await place.store.card(root)) ?? card, call)
   if (call.is('json')) {
     const { votes = null, n = null } = open ?? {}
     const decided = { session: sessionId, callId, tool: pending?.tool ?? BUDGET, allow, by, digest: digest ?? null }
@@ -69,7 +72,7 @@ async function decide(place: Place, call: Call, allow: boolean): Promise<number>
     print(
       `${allow ? 'Approved' : 'Rejected'} ${oneLine(pending?.tool ?? BUDGET)} (call ${shownId(callId)}) as ${oneLine(by)}.`,
     )
-    warn(open ? stillText(open) : `Go on with: ${typed`resume ${root}`}`)
+    warn(open ? stillText(open) : (elsewhere ?? `Go on with: ${typed`resume ${root}`}`))
   }
   return open ? EXIT.waits : EXIT.ok
 }

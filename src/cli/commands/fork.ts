@@ -5,6 +5,7 @@ import { EXIT } from '../exit.ts'
 import { folderOf, startIn } from '../state/folders.ts'
 import { allEvents, foldAll } from '../state/log.ts'
 import { inPlace, ownedBy, sessionOf } from '../state/place.ts'
+import { drivenElsewhere } from '../state/program.ts'
 import { print, printJson, typed } from '../present/print.ts'
 import { isPlanned } from '../state/workflows.ts'
 import { shownId } from '../../view/clean.ts'
@@ -16,12 +17,19 @@ export function fork(call: Call): Promise<number> {
     const { session, agent } = card
     const folder = (await folderOf(place, session)) ?? place.folder
     const upTo = at === undefined ? {} : { at }
+    // A person forks it here on purpose: the agent of this folder goes on with it.
+    const elsewhere = drivenElsewhere(place, card)
+    const by = elsewhere === null ? {} : { agent }
     const own = ownedBy(place, card, person(call))
     const { id } = await startIn(place, folder, (as) => {
-      return aside(place, (harness) => harness.session(session, { stored: true }).fork({ ...as, ...upTo, ...own }), {
-        agent,
-        folder,
-      })
+      return aside(
+        place,
+        (harness) => harness.session(session, { stored: true }).fork({ ...as, ...upTo, ...own, ...by }),
+        {
+          agent,
+          folder,
+        },
+      )
     })
     const again = foldAll(await allEvents(place.store, id)).run?.turn?.open.length ?? 0
     if (call.is('json')) printJson({ session: id, from: session, at: at ?? null, open: again })

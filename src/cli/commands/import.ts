@@ -7,6 +7,7 @@ import { jsonTrouble } from '../state/config.ts'
 import { recordFolder } from '../state/folders.ts'
 import { heldIn, heldLines } from '../present/held.ts'
 import { inPlace } from '../state/place.ts'
+import { PROGRAM } from '../state/program.ts'
 import { codeOf } from '../state/plain-file.ts'
 import { print, printJson, seatOf } from '../present/print.ts'
 import { shownId } from '../../view/clean.ts'
@@ -24,7 +25,7 @@ export function importFrom(call: Call): Promise<number> {
     const { home, folder, store } = place
     const isSaid = !Object.values(environmentSecrets()).some((secret) => folder.includes(secret))
     const where = isSaid ? { folder } : {}
-    const card = await importSession(store, value, { ...where, ...(id === undefined ? {} : { id }) })
+    const card = await importSession(store, value, { program: PROGRAM, ...where, ...(id === undefined ? {} : { id }) })
     if (!isSaid) recordFolder(home, { session: card.session, folder })
     const held = await heldIn(store, card.session)
     if (call.is('json')) printJson(held ? { ...card, would: held } : card)

@@ -16,6 +16,7 @@ import { outageLine } from '../present/outage.ts'
 import { CUT, isStopped, outcomeOf } from '../present/outcome.ts'
 import { type Place, readPlace, sessionOf } from '../state/place.ts'
 import { type Window, windowIn } from '../state/window.ts'
+import { drivenElsewhere } from '../state/program.ts'
 import { print, printJson, printSaid, seatOf, shortId } from '../present/print.ts'
 import { flowOf } from '../state/flows.ts'
 import { isPlanned } from '../state/workflows.ts'
@@ -64,6 +65,8 @@ async function showSession(call: Call, place: Place, card: Card): Promise<number
   print(`State     ${stateOf(card)}${why}`)
   if (card.outage) print(`Outage    ${outageLine(card) ?? ''}`)
   if (card.trouble) print(`Trouble   ${troubleText(session, card.trouble)}`)
+  const elsewhere = drivenElsewhere(place, card)
+  if (elsewhere !== null) print(`Driven    ${oneLine(elsewhere, 400)}`)
   print(`Folder    ${oneLine(folder ?? 'not known', 400)}`)
   if (environment !== null) print(`Environment ${oneLine(environment, 400)}`)
   for (const { name = 'a file', media, bytes } of attachments)

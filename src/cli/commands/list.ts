@@ -7,6 +7,7 @@ import { cardsIn, notedFolders } from '../state/folders.ts'
 import { isAskedBelow } from '../state/log.ts'
 import { hasStore, readPlace } from '../state/place.ts'
 import { idToType, print, printJson, shortId, warn } from '../present/print.ts'
+import { drivenElsewhere } from '../state/program.ts'
 import { type TreeCard, withTreeCost } from '../../stores/plan/tree-cost.ts'
 import { taskText } from '../state/workflows.ts'
 import { isQuarantined, stateOf } from '../../view/tree.ts'
@@ -43,6 +44,11 @@ export async function list(call: Call): Promise<number> {
         printJson({ ...card, folder, task, contextTokens, waitsBelow: await isAskedBelow(place.store, card) })
       } else print(line(card, task, all ? (folder ?? '?') : null))
     }
+    const other = shown.find((card) => card.due !== null && drivenElsewhere(place, card) !== null)
+    if (!call.is('json') && other)
+      warn(
+        `No worker of this program drives ${shortId(other.session)}. ${oneLine(drivenElsewhere(place, other) ?? '', 300)}`,
+      )
     const left = shown.find(isQuarantined)
     if (!call.is('json') && left)
       warn(

@@ -29,8 +29,10 @@ export function serve(call: Call): Promise<number> {
       stop()
     }
     const server = await openServer(place, call, listening, failed)
-    server.drive(call.count('width'))
-    if (other) warn(`Another server drives the sessions of this data folder too: ${other.url} (process ${other.pid}).`)
+    const drives = !call.is('no-drive')
+    if (drives) server.drive(call.count('width'))
+    if (other && drives)
+      warn(`Another server drives the sessions of this data folder too: ${other.url} (process ${other.pid}).`)
     const { url, token, page } = server
     if (call.is('json')) printJson({ url, token, store })
     else
@@ -38,7 +40,9 @@ export function serve(call: Call): Promise<number> {
         `Serving ${url}`,
         `Open ${page}`,
         `Sessions are in ${clean(store)}`,
-        'Ctrl-C stops it; runs go on where they are driven next.',
+        drives
+          ? 'Ctrl-C stops it; runs go on where they are driven next.'
+          : 'It drives nothing: `terret worker` does. Ctrl-C stops it.',
       )
     const leave = call.is('open') ? await openPage(home, page) : (): void => {}
     if (leave === null) warn('No browser could be opened. Open the address yourself.')

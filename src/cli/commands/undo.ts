@@ -7,6 +7,7 @@ import { EXIT } from '../exit.ts'
 import { clientOf } from '../state/far.ts'
 import { inPlace, type Place, sessionOf, workplaceOf } from '../state/place.ts'
 import { print, printJson, warn } from '../present/print.ts'
+import { PROGRAM } from '../state/program.ts'
 import { partsOf, workflowOf } from '../state/workflows.ts'
 
 export const SAID = {
@@ -42,7 +43,14 @@ async function undoneIn(
   const { Harness, offline } = await import('../../index.ts')
   const workflow = workflowOf(agent)
   const parts = workflow === null ? {} : await partsOf(workflow, folder)
-  const harness = new Harness({ model: offline(), tools, store: place.store, drives: false, ...parts })
+  const harness = new Harness({
+    program: PROGRAM,
+    model: offline(),
+    tools,
+    store: place.store,
+    drives: false,
+    ...parts,
+  })
   try {
     return await harness.session(session, { stored: true }).undo(run)
   } finally {

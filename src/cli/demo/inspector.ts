@@ -1,7 +1,8 @@
 // The inspector beside the demo: up before the question, so that it can be answered there, and until Ctrl-C after the account.
 import type { Call } from '../args.ts'
 import { endOf } from '../exit.ts'
-import { openServer, pagesIn, PORT, type Serving } from '../serve/serving.ts'
+import { pagesIn } from '../../server/pages.ts'
+import { openServer, PORT, type Serving } from '../serve/serving.ts'
 import type { Place } from '../state/place.ts'
 
 /** A text says why there is none. The demo goes on without it. */

@@ -5,9 +5,10 @@ import { typed } from './print.ts'
 
 export function lookedText(
   id: string,
-  looked: { readonly type: string; readonly waiting?: string; readonly until?: number | null },
+  looked: { readonly type: string; readonly why?: string; readonly waiting?: string; readonly until?: number | null },
 ): string {
   if (looked.type === 'contended') return `${id}: another worker drives it.`
+  if (looked.why !== undefined) return `${id}: ${oneLine(looked.why, 400)}`
   if (looked.type !== 'rested') return `${id}: ${oneLine(looked.type)}.`
   const until = looked.until ? `, until ${new Date(looked.until).toISOString()}` : ''
   return `${id}: rests, waiting for ${oneLine(looked.waiting ?? 'nothing')}${until}.`

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { EXIT, Refusal } from '../exit.ts'
 import type { Place } from '../state/place.ts'
+import { PROGRAM } from '../state/program.ts'
 
 /** Measuring the store's health writes to it. So an answer is kept for this long and given again. */
 const SAME_MS = 1_000
@@ -25,7 +26,7 @@ export async function openMetrics(place: Place, given: string, driving: () => nu
     import('../../server/checks.ts'),
     import('../../index.ts'),
   ])
-  const harness = new Harness({ model: offline(), store: place.store, drives: false })
+  const harness = new Harness({ program: PROGRAM, model: offline(), store: place.store, drives: false })
   let last: Promise<string> | null = null
   const look = (): Promise<string> => {
     if (last === null) {
@@ -41,7 +42,8 @@ export async function openMetrics(place: Place, given: string, driving: () => nu
     const { port: own } = http.address() as AddressInfo
     try {
       // A page that has its own name lead here is not answered.
-      if (isLocal) checkHost(request, new Set([`127.0.0.1:${own}`, `localhost:${own}`, `[::1]:${own}`]))
+      const names = new Set([`127.0.0.1:${own}`, `localhost:${own}`, `[::1]:${own}`])
+      if (isLocal) checkHost(request, (host) => names.has(host))
     } catch {
       return end(421, 'text/plain', 'This server is not called that.\n')
     }

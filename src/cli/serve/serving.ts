@@ -1,9 +1,6 @@
 // The server over an opened data folder, as `terret serve` and the demo run it: which harness a session belongs to is said here, what is
 // answered is src/server.
 import { hash } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Harness } from '../../index.ts'
 import { Fault, type Store } from '../../kernel/index.ts'
 import type { Begun, Host, Wish } from '../../server/host.ts'
@@ -17,9 +14,11 @@ import { realFolder } from '../state/home.ts'
 import { sweep } from '../state/leftovers.ts'
 import { AGENT } from '../state/memory.ts'
 import type { Place } from '../state/place.ts'
+import { drivenElsewhere, PROGRAM } from '../state/program.ts'
 import { alone } from '../../stores/sqlite/alone.ts'
 import { forgetServer, rememberServer, tokenFile } from '../state/served.ts'
 import { setupFor } from '../state/setup.ts'
+import { accessLog } from './access-log.ts'
 import { isTrusted } from '../state/trust.ts'
 
 /** A session whose server was killed goes on elsewhere after this, or at once where its process is seen to be gone. */
@@ -45,22 +44,26 @@ export async function openServer(
   listening: Listening,
   failed: (error: unknown) => void = () => {},
 ): Promise<Serving> {
-  const [{ serve: start }, { Tokens }, { DueLoop, Harness, offline, VERSION }] = await Promise.all([
+  const [{ serve: start }, { pagesIn }, { Tokens }, { DueLoop, Harness, offline, VERSION }] = await Promise.all([
     import('../../server/server.ts'),
+    import('../../server/pages.ts'),
     import('../../server/tokens.ts'),
     import('../../index.ts'),
   ])
   const { store, home } = place
-  const crews = new Crews(place, call, { leaseMs: LEASE_MS, says: false, failed })
-  const reader = new Harness({ model: offline(), store, drives: false })
+  const crews = new Crews(place, call, { leaseMs: LEASE_MS, says: false, drives: !call.is('no-drive'), failed })
+  const reader = new Harness({ program: PROGRAM, model: offline(), store, drives: false })
   const report = (where: string, error: unknown): void => warn(clean(`${where}: ${endOf(error).text}`))
   const tokens = new Tokens(tokenFile(home), person(call), alone)
   let due: InstanceType<typeof DueLoop> | null = null
   const host = await hostOf({ place, crews, reader, version: VERSION, drives: () => due !== null })
-  const server = await start({ host, tokens, pages: pagesIn(), report, ...listening }).catch(async (error: unknown) => {
-    await reader.close()
-    throw error
-  })
+  const onAccess = accessLog(home)
+  const server = await start({ host, tokens, pages: pagesIn(), report, onAccess, ...listening }).catch(
+    async (error: unknown) => {
+      await reader.close()
+      throw error
+    },
+  )
   rememberServer(home, server.url)
   const { url } = server
   return {
@@ -91,12 +94,6 @@ export async function openServer(
   }
 }
 
-/** The inspector, where it was built. */
-export function pagesIn(): string | null {
-  const folder = fileURLToPath(new URL('../web', import.meta.url))
-  return existsSync(join(folder, 'index.html')) ? folder : null
-}
-
 type Parts = {
   readonly place: Place
   readonly crews: Crews
@@ -115,6 +112,8 @@ async function hostOf({ place, crews, reader, version, drives }: Parts): Promise
     harnessOf: (card) => said(crews.harnessOf(card)),
     begin: (wish) => said(begin(place, crews, wish)),
     agents: () => said(crews.harnessIn(place.folder, AGENT).then((harness) => harness.agents())),
+    elsewhere: (card) => drivenElsewhere(place, card),
+    program: PROGRAM,
     removed: (removed) => sweep(place.home, removed),
     get drives() {
       return drives()
@@ -139,7 +138,13 @@ async function said<T>(asked: Promise<T>): Promise<T> {
     return await asked
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    throw new Fault(error.exit === EXIT.config ? 'invalid_config' : 'invalid_input', error.message)
+    const code =
+      error.exit === EXIT.config
+        ? 'invalid_config'
+        : error.exit === EXIT.conflict
+          ? 'session_elsewhere'
+          : 'invalid_input'
+    throw new Fault(code, error.message)
   }
 }
 

@@ -10,6 +10,7 @@ import { lookedText, troubleText } from '../present/looked.ts'
 import { outageLine } from '../present/outage.ts'
 import { printJson, shortId, warn } from '../present/print.ts'
 import { type Crew, Harnesses } from './harnesses.ts'
+import { drivenElsewhere } from './program.ts'
 import { folderHere, type Place, workplaceOf } from './place.ts'
 import type { Setup } from './setup.ts'
 
@@ -20,6 +21,8 @@ type Looked = NonNullable<Awaited<ReturnType<Harness['look']>>['looked']>
 export type CrewOptions = {
   readonly leaseMs: number
   readonly says: boolean
+  /** `false`: it opens sessions and records what is said to them, and drives none. */
+  readonly drives?: boolean
   /** Told of what is reported. */
   readonly failed?: (error: unknown) => void
 }
@@ -32,7 +35,7 @@ export class Crews {
   readonly #call: Call
   readonly #options: CrewOptions
   readonly #harnesses: Harnesses
-  /** Folders whose sessions it leaves to others, as far as it has said so. */
+  /** Folders whose sessions it leaves to others, and programs, as far as it has said so. */
   readonly #left = new Set<string | null>()
   /** Who took a session that is about to be looked at. */
   readonly #taken = new Map<string, Crew>()
@@ -44,7 +47,10 @@ export class Crews {
     this.#call = call
     this.#options = options
     const onError = (session: string, error: unknown): void => this.#report(session, error)
-    this.#harnesses = new Harnesses(place, call, { worker: { leaseMs: options.leaseMs, onError } })
+    this.#harnesses = new Harnesses(place, call, {
+      worker: { leaseMs: options.leaseMs, onError },
+      drives: options.drives ?? true,
+    })
   }
 
   /** How a due loop looks at sessions and, where the store can, claims them before. */
@@ -128,6 +134,7 @@ export class Crews {
     const { setup, harness } = crew
     for (let given = claim; ; given = undefined) {
       const { seen, looked } = await harness.look(session, alone, given)
+      if (looked?.type === 'elsewhere') this.#leave(session, null, looked.why)
       // The failure was reported; a session that must run alone comes again.
       if (looked === null || seen === 'later') return seen
       this.#say(session, looked, await this.#place.store.card(session))
@@ -137,25 +144,30 @@ export class Crews {
     }
   }
 
-  /** Null if its folder is not here. It is looked at again, ever more seldom: the folder may be made. */
+  /** Null if its folder is not here, which is looked for again, ever more seldom, or if another program drives it. */
   async #crewHere(session: string): Promise<Crew | null> {
     const [card, { folder, isHere }] = await Promise.all([
       this.#place.store.card(session),
       folderHere(this.#place, session),
     ])
-    if (isHere) return this.#harnesses.of({ folder, agent: card?.agent ?? '' })
-    this.#leave(session, folder)
+    const elsewhere = drivenElsewhere(this.#place, card)
+    if (isHere && elsewhere === null) return this.#harnesses.of({ folder, agent: card?.agent ?? '' })
+    this.#leave(session, folder, elsewhere)
     return null
   }
 
-  #leave(session: string, folder: string | null): void {
+  #leave(session: string, folder: string | null, elsewhere: string | null): void {
+    const reason = elsewhere ?? folder
+    const silent = this.#left.has(reason) || this.#closed || this.#call.is('quiet')
+    this.#left.add(reason)
+    if (silent) return
+    if (elsewhere !== null)
+      return warn(clean(`${shortId(session)} is left alone, like others of its program. ${elsewhere}`))
     const text =
       folder === null
         ? 'Sessions without a folder are left to the programs that opened them'
         : `There is no folder ${folder} here. Its sessions are left to other workers`
-    const silent = this.#left.has(folder) || this.#closed || this.#call.is('quiet')
-    if (!silent) warn(clean(`${text}: ${shortId(session)} and others.`))
-    this.#left.add(folder)
+    warn(clean(`${text}: ${shortId(session)} and others.`))
   }
 
   #say(session: string, looked: Looked, card: Card | null): void {

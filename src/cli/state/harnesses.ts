@@ -8,6 +8,7 @@ import type { Call } from '../args.ts'
 import { clean } from '../../view/clean.ts'
 import { type Remembering, remembering } from './memory.ts'
 import type { Place } from './place.ts'
+import { PROGRAM } from './program.ts'
 import { warn } from '../present/print.ts'
 import { type Setup, setupFor } from './setup.ts'
 import { LEASE_MS, wishesOf } from './work.ts'
@@ -26,7 +27,7 @@ export type CrewOptions = {
 type More = { readonly tools: readonly ToolSource[]; readonly secrets: Readonly<Record<string, string>> }
 
 /** `note`: told of agents and tools that are left out. */
-type Shown = Pick<HarnessOptions, 'onError' | 'worker'> & { readonly note?: (text: string) => void }
+type Shown = Pick<HarnessOptions, 'onError' | 'worker' | 'drives'> & { readonly note?: (text: string) => void }
 
 export class Harnesses {
   readonly #place: Place
@@ -76,7 +77,7 @@ export class Harnesses {
     const { options, close } = await remembering(wanted, setup, store)
     const { Harness } = await import('../../index.ts')
     const worker = { leaseMs: LEASE_MS, ...shown.worker }
-    return { setup, close, harness: new Harness({ ...options, ...shown, store, worker }) }
+    return { setup, close, harness: new Harness({ ...options, ...shown, program: PROGRAM, store, worker }) }
   }
 }
 

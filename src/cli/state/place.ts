@@ -7,6 +7,7 @@ import { clientOf, farNamed } from './far.ts'
 import { cardsIn, folderOf } from './folders.ts'
 import { type Home, homeOf, makeHome, realFolder, unusable } from './home.ts'
 import { isErrno } from './plain-file.ts'
+import { checkDrivenHere } from './program.ts'
 import { warn } from '../present/print.ts'
 import type { PostgresDatabase } from '../../stores/postgres/postgres.ts'
 import { ACCEPT, gone, keepSeen, keepSeenDatabase, seenIn, unlike } from './store-fingerprint.ts'
@@ -188,8 +189,9 @@ async function latestOf(place: Place): Promise<Card> {
   throw new Refusal(EXIT.missing, 'There is no session of this folder yet. `terret run TASK` starts one.')
 }
 
-/** The folder a session works in: where it was started. */
+/** The folder a session works in: where it was started. Refused for a session of another program. */
 export async function workplaceOf(place: Place, session: string): Promise<string> {
+  await checkDrivenHere(place, session)
   const folder = await folderOf(place, session)
   if (folder === null)
     throw new Refusal(

@@ -2,6 +2,7 @@
 import type { Harness } from '../../index.ts'
 import type { Store } from '../../kernel/index.ts'
 import { clientOf } from './far.ts'
+import { PROGRAM } from './program.ts'
 import { partsOf, workflowOf } from './workflows.ts'
 
 /** `whose`: the agent and the folder of the session, if the harness must know them. */
@@ -17,7 +18,7 @@ export async function aside<T>(
   const workflow = workflowOf(whose?.agent)
   const parts = workflow === null || whose === undefined ? {} : await partsOf(workflow, whose.folder)
   // The model is never called. Otherwise a command that only records a decision would start a call and end during it.
-  const harness = new Harness({ model: offline(), store, drives: false, ...parts })
+  const harness = new Harness({ program: PROGRAM, model: offline(), store, drives: false, ...parts })
   try {
     return await act(harness)
   } finally {

@@ -14,6 +14,7 @@ import { holdsOf } from './holds.ts'
 import { remembering } from './memory.ts'
 import { patienceMsOf } from '../present/outage.ts'
 import type { Place } from './place.ts'
+import { PROGRAM } from './program.ts'
 import { quoted } from '../present/preview.ts'
 import { seatOf, typed, warn } from '../present/print.ts'
 import { type Setup, setupFor, type Wishes } from './setup.ts'
@@ -74,7 +75,9 @@ export async function withHarness<T>(
     else if (where !== 'tools') warn(noteOf(where, error))
   }
   const hooks = [...(options.hooks ?? []), ...holds]
-  const harness = new Harness({ ...options, hooks, store: place.store, onError, worker: { leaseMs: LEASE_MS } })
+  const { store } = place
+  const worker = { leaseMs: LEASE_MS }
+  const harness = new Harness({ ...options, program: PROGRAM, hooks, store, onError, worker })
   try {
     const done = await act(harness, ear)
     if (!call.is('json')) for (const line of troublesOf(parts.servers)) warn(line)

@@ -67,8 +67,12 @@ export function birth({
   }
   const parent = { session: id, call: key, root, depth: depth + 1, ...bond, ...reads }
   const planner = plannerOf(child)
-  const { labels, run } = session
-  const said = { ...(run?.metadata ? { metadata: run.metadata } : {}), ...(labels ? { labels } : {}) }
+  const { labels, run, program } = session
+  const said = {
+    ...(run?.metadata ? { metadata: run.metadata } : {}),
+    ...(labels ? { labels } : {}),
+    ...(program === undefined ? {} : { program }),
+  }
   const from = { ...(fork ? { fork: { session: id, seq: shownAt(session) } } : {}), ...(folder ? { folder } : {}) }
   const bounds = boundsOf(session)
   const within = bounds === undefined ? {} : { within: bounds }

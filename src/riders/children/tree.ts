@@ -16,7 +16,8 @@ import { shellCommand } from '../../view/shell.ts'
 import { shownId } from '../../view/clean.ts'
 
 type Rested = { readonly type: 'rested'; readonly waiting: Waiting; readonly until: number | null }
-type Looked = Rested | { readonly type: 'contended' | 'lost' | 'stopped' }
+type Looked = Rested | { readonly type: 'contended' | 'lost' | 'stopped' } | Elsewhere
+type Elsewhere = { readonly type: 'elsewhere'; readonly why: string }
 /** Looks at a session when asked: the worker. */
 type Driver = { wake(session: string): Promise<Looked> }
 

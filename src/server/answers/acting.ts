@@ -2,7 +2,7 @@
 import { Fault } from '../../kernel/index.ts'
 import type { Harness } from '../../harness.ts'
 import type { Labels } from '../../kernel/content.ts'
-import { type Asked, cardOf, type Given, OWNER } from '../host.ts'
+import { type Asked, cardOf, type Given, OWNER, receipted } from '../host.ts'
 import { type Key, reused, sessionIdsOf } from '../keys.ts'
 import { Refused } from '../refusals.ts'
 import type {
@@ -13,11 +13,13 @@ import type {
   MessageBody,
   OpenBody,
   OpenedAnswer,
+  Principal,
   RemovedAnswer,
   UndoBody,
   UndoneAnswer,
   WireReceipt,
 } from '../wire.ts'
+import { driverText } from '../../view/program.ts'
 import { LABELS_MAX } from '../wire-schemas.ts'
 
 type OpenOptions = NonNullable<Parameters<Harness['open']>[0]>
@@ -39,6 +41,7 @@ export async function open(asked: Asked): Promise<Given> {
     metadata: { ...metadata, [OWNER]: principal.name },
     labels: { ...labels, [OWNER]: principal.name },
   }
+  if (id !== undefined) checkName(id, principal)
   checkModel(begun.harness, model)
   const made = key ? await madeBefore(asked, key, principal.name) : null
   const own = key ? { id: sessionIdsOf(key).id, reuse: true } : id === undefined ? {} : { id }
@@ -47,7 +50,8 @@ export async function open(asked: Asked): Promise<Given> {
   if (key && (await host.store.card(session.id))?.labels?.[OWNER] !== principal.name) throw reused()
   const chosen = { by: principal.name, ...(model === undefined ? {} : { model }) }
   const receipt = input === undefined ? null : await session.send(input, { ...chosen, ...idOf(asked) })
-  return opened(session, receipt)
+  const card = await host.store.card(session.id)
+  return opened(session, receipt && card && receipted(host, card, receipt))
 }
 
 function opened({ id }: Session, receipt: WireReceipt | null): Given {
@@ -66,6 +70,12 @@ function checkModel(harness: Harness, model: string | undefined): void {
 function checkLabels(labels: Labels | undefined): void {
   if (labels && OWNER in labels)
     throw new Refused(400, 'invalid_input', `The label "${OWNER}" is that of the token. Leave it out.`)
+}
+
+/** Otherwise an id that is refused would say that somebody else has such a session. */
+function checkName(id: string, { reach, name }: Principal): void {
+  if (reach === 'own' && !id.startsWith(`${name}:`))
+    throw new Refused(400, 'invalid_input', `Your token chooses ids that begin with "${name}:". Or leave the id out.`)
 }
 
 /** Another body under the same key would have made another id. Sessions of other owners have nothing to do with it. */
@@ -87,26 +97,24 @@ export async function send(asked: Asked): Promise<Given> {
   const harness = chooses ? await host.harnessOf(card) : host.harness
   checkModel(harness, options.model)
   const said = { ...options, by: principal.name, ...idOf(asked) }
-  return { json: (await harness.session(card.session, { stored: true }).send(input, said)) satisfies WireReceipt }
+  const session = harness.session(card.session, { stored: true })
+  return { json: receipted(host, card, await session.send(input, said)) satisfies WireReceipt }
 }
 
 export async function commands(asked: Asked): Promise<Given> {
-  const { session } = await cardOf(asked)
+  const card = await cardOf(asked)
   const { commands: said } = asked.body as CommandsBody
-  return {
-    json: await asked.host.harness
-      .session(session, { stored: true })
-      .steer(said, { ...idOf(asked), by: asked.principal.name }),
-  }
+  const named = { ...idOf(asked), by: asked.principal.name }
+  const receipt = await asked.host.harness.session(card.session, { stored: true }).steer(said, named)
+  return { json: receipted(asked.host, card, receipt) satisfies WireReceipt }
 }
 
 export async function interrupt(asked: Asked): Promise<Given> {
-  const { session } = await cardOf(asked)
+  const card = await cardOf(asked)
   const { mode = 'stop' } = asked.body as InterruptBody
   const said = { ...idOf(asked), by: asked.principal.name }
-  return {
-    json: (await asked.host.harness.session(session, { stored: true }).interrupt(mode, said)) satisfies WireReceipt,
-  }
+  const receipt = await asked.host.harness.session(card.session, { stored: true }).interrupt(mode, said)
+  return { json: receipted(asked.host, card, receipt) satisfies WireReceipt }
 }
 
 /** What was said under this key before is not said again. */
@@ -117,6 +125,8 @@ function idOf({ key }: Asked): { readonly id?: string } {
 /** It is looked at in the background: what comes of it is in its log. */
 export async function wake(asked: Asked): Promise<Given> {
   const card = await cardOf(asked)
+  if (!asked.host.drives)
+    throw new Refused(409, 'session_elsewhere', `This server drives no sessions. ${driverText(card)}`)
   const harness = await asked.host.harnessOf(card)
   harness.wake(card.session).catch((error: unknown) => asked.server.report('wake', error))
   return { json: DONE }
@@ -125,13 +135,17 @@ export async function wake(asked: Asked): Promise<Given> {
 export async function fork(asked: Asked): Promise<Given> {
   const { host, key, principal } = asked
   const card = await cardOf(asked)
-  const harness = await host.harnessOf(card)
   const { labels, metadata, ...options } = asked.body as ForkBody
+  const { agent } = options
+  // A caller that names an agent of this server wants it to go on with the session of another program.
+  const isAdopted = agent !== undefined && host.elsewhere(card) !== null
+  const harness = isAdopted ? (await host.begin({ agent, by: principal })).harness : await host.harnessOf(card)
   checkLabels(labels)
   if (options.id !== undefined && key)
     throw new Refused(400, 'invalid_input', 'Give an id or an Idempotency-Key, which becomes the id.')
   checkModel(harness, options.model)
   if (options.folder !== undefined) await host.begin({ folder: options.folder, by: principal })
+  if (options.id !== undefined) checkName(options.id, principal)
   // A fork belongs to the principal who makes it, not to the owner of the session. A session without an owner may have no label left for one.
   const inherited = { ...card.labels, ...labels }
   const hasOwner = OWNER in inherited || Object.keys(inherited).length < LABELS_MAX

@@ -2,7 +2,7 @@
 // in which role, is said by the token.
 import { Fault } from '../../kernel/index.ts'
 import { ANY_ROLE } from '../../mcp/caller.ts'
-import { type Asked, cardOf, type Given } from '../host.ts'
+import { type Asked, cardOf, type Given, receipted } from '../host.ts'
 import { checkRole } from '../checks.ts'
 import { Refused } from '../refusals.ts'
 import type { AnswerBody, BudgetBody, DecisionBody, Principal, WireReceipt } from '../wire.ts'
@@ -10,13 +10,14 @@ import type { AnswerBody, BudgetBody, DecisionBody, Principal, WireReceipt } fro
 const BUDGET = 'budget'
 
 export async function decide(asked: Asked): Promise<Given> {
-  const { session } = await cardOf(asked)
+  const card = await cardOf(asked)
+  const { session } = card
   const body = asked.body as DecisionBody & BudgetBody
   if (body.callId === BUDGET) return raise(asked, session, body)
   if (body.usd !== undefined) throw new Refused(400, 'invalid_input', 'Dollars are decided for the call "budget" only.')
   if (body.digest === undefined)
     throw new Refused(400, 'invalid_input', 'A decision needs the digest of the call as it was shown: digest.')
-  return { json: await decided(asked, session, body) }
+  return { json: receipted(asked.host, card, await decided(asked, session, body)) }
 }
 
 async function raise(asked: Asked, session: string, { allow, usd, why, sessionId }: BudgetBody): Promise<Given> {
@@ -79,11 +80,12 @@ async function firstDecision({ host }: Asked, session: string, call: string) {
 }
 
 export async function answer(asked: Asked): Promise<Given> {
-  const { session } = await cardOf(asked)
+  const card = await cardOf(asked)
+  const { session } = card
   const { callId, content, ok = true, sessionId = session } = asked.body as AnswerBody
   const by = asked.principal.name
   const receipt = await asked.host.harness
     .session(session, { stored: true })
     .answer({ callId, content, ok, sessionId, by })
-  return { json: receipt satisfies WireReceipt }
+  return { json: receipted(asked.host, card, receipt) satisfies WireReceipt }
 }

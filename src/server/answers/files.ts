@@ -50,7 +50,11 @@ export async function exported(asked: Asked): Promise<Given> {
 export async function imported({ host, body, principal }: Asked): Promise<Given> {
   const { importSession } = await import('../../replay.ts')
   const { folder } = await host.begin({ by: principal })
-  const where = { ...(folder === undefined ? {} : { folder }), labels: { [OWNER]: principal.name } }
+  const where = {
+    program: host.program,
+    ...(folder === undefined ? {} : { folder }),
+    labels: { [OWNER]: principal.name },
+  }
   const card = await importSession(host.store, body, where)
   return { json: { session: card.session, receipt: null } satisfies OpenedAnswer }
 }

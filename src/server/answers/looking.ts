@@ -1,7 +1,7 @@
 // How the server and its sessions stand: health, cards, what waits for people, agents, what is due. Nothing is driven.
 import { type Card, Fault, type Store, type StoreHealth } from '../../kernel/index.ts'
 import { usdOf } from '../../view/usd.ts'
-import { type Asked, cardOf, type Given, OWNER, reaches } from '../host.ts'
+import { type Asked, cardOf, type Given, OWNER, reaches, shownCard } from '../host.ts'
 import { METRICS_MEDIA, metricsText } from '../metrics.ts'
 import { openApi } from '../open-api.ts'
 import { SAFE } from '../pages.ts'
@@ -127,7 +127,7 @@ async function costed({ host }: Asked, card: Card): Promise<WireCard> {
     if (last === undefined || page.length < PAGE || mine.length < page.length) break
     after = last.session
   }
-  return { ...card, costUsd: usdOf(card.cost), treeCostUsd: usdOf(card.cost + below) }
+  return { ...shownCard(host, card), costUsd: usdOf(card.cost), treeCostUsd: usdOf(card.cost + below) }
 }
 
 const SESSIONS = 50
@@ -143,11 +143,17 @@ export async function sessions({ host, principal, query }: Asked): Promise<Given
     const within = { ...filter, ...own, ...(root === undefined ? {} : { root }) }
     const cards = await host.harness.list({ ...within, ...(cursor === undefined ? {} : { after: cursor }), limit })
     const next = cards.length < limit ? null : (cards.at(-1)?.session ?? null)
-    return { json: { sessions: cards, next, ...about } satisfies SessionPage }
+    return { json: { sessions: cards.map((card) => shownCard(host, card)), next, ...about } satisfies SessionPage }
   }
   const wanted = { ...filter, ...own, ...(q ? { q } : {}), ...(agent === undefined ? {} : { agent }) }
   const page = await host.harness.page({ ...wanted, order, limit, ...(cursor === undefined ? {} : { cursor }) })
-  return { json: { sessions: page.cards, next: page.next, ...about } satisfies SessionPage }
+  return {
+    json: {
+      sessions: page.cards.map((card) => shownCard(host, card)),
+      next: page.next,
+      ...about,
+    } satisfies SessionPage,
+  }
 }
 
 export async function pending({ host, principal, query }: Asked): Promise<Given> {

@@ -2,7 +2,7 @@
 // socket took it, so a slow reader costs one page and no queue. Nothing is driven by being watched.
 import type { IncomingMessage } from 'node:http'
 import { Fault } from '../../kernel/index.ts'
-import { type Asked, cardOf, type Given, type Host, OWNER, reaches } from '../host.ts'
+import { type Asked, cardOf, type Given, type Host, OWNER, reaches, shownCard } from '../host.ts'
 import { Refused } from '../refusals.ts'
 import { EventStream, frameOf } from '../sse.ts'
 import type { StreamBody, WireCard } from '../wire.ts'
@@ -202,7 +202,7 @@ async function pumpCards(asked: Asked, stream: EventStream, watched: Watched): P
   }
   try {
     for await (const change of watched) {
-      if (change.type === 'card') frames.set(change.card.session, frameOf('card', change.card))
+      if (change.type === 'card') frames.set(change.card.session, frameOf('card', shownCard(asked.host, change.card)))
       else frames.set(change.session, frameOf('gone', { session: change.session }))
       flushing ??= flush()
       if (stream.full) await flushing

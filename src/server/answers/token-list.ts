@@ -1,5 +1,7 @@
 // Who has a token: only admins see and change it. A token itself is shown once.
-import type { Asked, Given } from '../host.ts'
+import { type Asked, type Given, OWNER } from '../host.ts'
+import type { Store } from '../../kernel/index.ts'
+import { type Tokens, wasUsed } from '../tokens.ts'
 import type { DoneAnswer, TokenBody, TokenMade, TokensAnswer } from '../wire.ts'
 
 export async function tokens({ tokens: kept }: Asked): Promise<Given> {
@@ -7,7 +9,17 @@ export async function tokens({ tokens: kept }: Asked): Promise<Given> {
 }
 
 export async function makeToken({ tokens: kept, body, host }: Asked): Promise<Given> {
-  return { json: kept.make(body as TokenBody, host.store.now()) satisfies TokenMade }
+  return { json: (await newToken(kept, host.store, body as TokenBody)) satisfies TokenMade }
+}
+
+/** Refused for a name whose sessions are here, unless the new token is to have them. */
+export async function newToken(kept: Tokens, store: Store, body: TokenBody): Promise<TokenMade> {
+  const name = body.name.trim()
+  const isKept = kept.list().some((row) => row.name === name)
+  // Dropped by an older version, which kept no names: its sessions still have it.
+  const owned = isKept || body.inherit ? [] : await store.list({ where: { [OWNER]: name }, limit: 1 })
+  if (owned.length > 0) throw wasUsed(name)
+  return kept.make(body, store.now())
 }
 
 /** Streams that were opened with it end. */

@@ -13,7 +13,7 @@ import { kick } from './place.ts'
 export async function answered(place: Place, event: InboxBody, callId: CallKey): Promise<SentReceipt> {
   try {
     const receipt = await admit(place, { event, blobs: [] })
-    kick(place)
+    if (receipt.elsewhere === undefined) kick(place)
     return receipt
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'id_reused') throw error

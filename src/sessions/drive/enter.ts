@@ -2,6 +2,7 @@
 import { Fault } from '../../kernel/failure.ts'
 import { commit } from '../../engine/again.ts'
 import { type Beginning, creation } from '../../engine/owner.ts'
+import { toldElsewhere } from '../../engine/program.ts'
 import { schemaKey, SCHEMAS_KEPT } from '../../engine/wiring.ts'
 import { headOf } from '../../riders/children/tree.ts'
 import { eventId } from '../../view/text.ts'
@@ -64,8 +65,10 @@ async function written({ id, services }: Place, { event, blobs }: Said): Promise
   const { store, redactor } = services
   const [receipt] = await commit(services, [{ session: id, lane: 'inbox', events: [redactor.body(event)], blobs }])
   const seq = receipt?.seqs[0] ?? 0
-  const queued = event.type === 'user.message' && (await store.card(id))?.status === 'requires_action'
-  return { eventId: eventId(id, seq), seq, duplicate: receipt?.duplicate ?? false, queued }
+  const card = await store.card(id)
+  const queued = event.type === 'user.message' && card?.status === 'requires_action'
+  const duplicate = receipt?.duplicate ?? false
+  return { eventId: eventId(id, seq), seq, duplicate, queued, ...toldElsewhere(services, card) }
 }
 
 /** Several at once, whole or not at all. With an `id` the same batch again is known, and any other is refused. */
@@ -80,8 +83,10 @@ export async function enterAll(place: Place, said: readonly Said[], id: string |
   const blobs = said.flatMap((each) => each.blobs)
   const [receipt] = await commit(services, [{ session: place.id, lane: 'inbox', events, blobs }])
   const seq = receipt?.seqs[0] ?? 0
-  const queued = words > 0 && (await store.card(place.id))?.status === 'requires_action'
-  return { eventId: eventId(place.id, seq), seq, duplicate: receipt?.duplicate ?? false, queued }
+  const card = await store.card(place.id)
+  const queued = words > 0 && card?.status === 'requires_action'
+  const duplicate = receipt?.duplicate ?? false
+  return { eventId: eventId(place.id, seq), seq, duplicate, queued, ...toldElsewhere(services, card) }
 }
 
 /** Whether so many were sent together under this id. The store compares what they say. */
@@ -141,5 +146,6 @@ async function enterIdle(place: Place, { event, blobs }: Said): Promise<SentRece
     return { value: null, events: [], sends: [event], blobs }
   })
   const { seqs: [seq = 0] = [], duplicate = false } = sent ?? {}
-  return { eventId: eventId(id, seq), seq, duplicate, queued: false }
+  const told = toldElsewhere(services, await services.store.card(id))
+  return { eventId: eventId(id, seq), seq, duplicate, queued: false, ...told }
 }

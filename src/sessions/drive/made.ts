@@ -46,6 +46,7 @@ function asBegun(services: Services, id: string, beginning: Beginning): (created
 
 /** As it would stand in a log. */
 function bodyOf(event: Event): unknown {
-  const { seq: _seq, at: _at, wall: _wall, epoch: _epoch, ...body } = event
+  // Sessions of older versions name no program.
+  const { seq: _seq, at: _at, wall: _wall, epoch: _epoch, ...body } = { ...event, program: undefined }
   return JSON.parse(JSON.stringify(body))
 }

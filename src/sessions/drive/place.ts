@@ -3,6 +3,7 @@ import { Fault } from '../../kernel/failure.ts'
 import type { Session } from '../../kernel/session.ts'
 import type { Receipt } from '../../ports/store.ts'
 import { asOwner, type Owned } from '../../engine/owner.ts'
+import { maybeOwn } from '../../engine/program.ts'
 import type { Reader, Worker } from '../../engine/worker.ts'
 import { attended, type Place } from '../await-run.ts'
 
@@ -25,7 +26,7 @@ export async function owned<T>(
   try {
     return await attended(worker, (reader) => asOwner(services, id, (session, epoch) => act(session, reader, epoch)))
   } finally {
-    const { due = null } = (await services.store.card(id)) ?? {}
-    if (due !== null) kick(place)
+    const card = await services.store.card(id)
+    if (card && card.due !== null && maybeOwn(services, card)) kick(place)
   }
 }

@@ -1,5 +1,6 @@
 // The server's routes as typed functions. Every request has the token in its header; every refusal is an ApiError with the server's code
 // and sentence. It keeps nothing: what is shown again is query.ts.
+import { BASE } from './mount.ts'
 import type {
   AgentsAnswer,
   AnswerBody,
@@ -92,7 +93,7 @@ export async function request(method: 'GET' | 'POST' | 'DELETE', path: string, a
   if (asked.signal) init.signal = asked.signal
   let response: Response
   try {
-    response = await answers(`/v1/${path}${queryOf(asked.query)}`, init)
+    response = await answers(`${BASE}/v1/${path}${queryOf(asked.query)}`, init)
   } catch (error) {
     if (asked.signal?.aborted) throw error
     throw new ApiError('network', 0, 'The server does not answer. Is `terret serve` still running?')

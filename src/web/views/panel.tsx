@@ -1,5 +1,6 @@
 // What is known of the chosen row: a call with its exact arguments, its result and who allowed it; a request with its tokens; any other
 // event as it is. Beside the rows, on a phone above them.
+import { BASE } from '../data/mount.ts'
 import { useState } from 'react'
 import type { CallKey, Event, Session } from '../../kernel/index.ts'
 import type { WirePending } from '../../server/wire.ts'
@@ -92,7 +93,7 @@ function Inside(props: PanelProps) {
         <div className="panel-row">
           <Copy
             name="Copy link"
-            text={`${location.origin}/s/${encodeURIComponent(session)}?e=${row?.type === 'call' ? row.call : seq}`}
+            text={`${location.origin}${BASE}/s/${encodeURIComponent(session)}?e=${row?.type === 'call' ? row.call : seq}`}
           />
           <Copy name="Copy CLI" text={cliOf(session, seq)} />
           <Copy name="Copy curl" text={curlOf(session, seq)} />

@@ -72,6 +72,7 @@ function isAsleep({ status, outage, wakes }: WireCard): boolean {
 }
 
 /** Why it is in trouble or waits, where its card says so. */
-function whyOf({ trouble, outage, cause, outcome }: WireCard): string | null {
+function whyOf({ trouble, outage, cause, outcome, due, elsewhere }: WireCard): string | null {
+  if (elsewhere !== undefined && due !== null) return elsewhere
   return trouble?.reason ?? outage?.reason ?? (outcome === 'halted' ? (cause ?? null) : null)
 }

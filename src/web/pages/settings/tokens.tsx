@@ -1,4 +1,5 @@
 // Who has a token: admins see the list, make one and drop one. A new token is shown once: it is in no later answer.
+import { BASE } from '../../data/mount.ts'
 import { type SyntheticEvent, useState } from 'react'
 import type { Role, TokenMade, TokenRow } from '../../../server/wire.ts'
 import { acts } from '../../data/api.ts'
@@ -38,7 +39,7 @@ async function again(): Promise<void> {
   await queries.invalidateQueries({ queryKey: ['tokens'] })
 }
 
-function TokenLine({ row: { name, role, roles, reach, made } }: { readonly row: TokenRow }) {
+function TokenLine({ row: { name, role, roles, reach, made, expires } }: { readonly row: TokenRow }) {
   const [asks, setAsks] = useState(false)
   const drop = async (): Promise<void> => {
     await acts.dropToken(name)
@@ -53,6 +54,7 @@ function TokenLine({ row: { name, role, roles, reach, made } }: { readonly row: 
         {role}
         {roles.length > 0 ? <Text text={` as ${roles.join(', ')}`} /> : null}, {reach === 'own' ? 'own' : 'all'}{' '}
         sessions
+        {expires === undefined ? null : `, until ${new Date(expires).toISOString().slice(0, 10)}`}
       </span>
       <span className="dim token-age">
         <Ago at={made} />
@@ -76,7 +78,7 @@ function TokenLine({ row: { name, role, roles, reach, made } }: { readonly row: 
 }
 
 function Made({ made: { name, token }, onHide }: { readonly made: TokenMade; readonly onHide: () => void }) {
-  const address = `${location.origin}/#token=${token}`
+  const address = `${location.origin}${BASE}/#token=${token}`
   return (
     <div className="token-made" role="status">
       <p>
@@ -99,14 +101,33 @@ function Made({ made: { name, token }, onHide }: { readonly made: TokenMade; rea
   )
 }
 
+const DAY_MS = 86_400_000
+
+/** 0: it has no end. */
+function GoodFor({ days, onChoose }: { readonly days: number; readonly onChoose: (days: number) => void }) {
+  return (
+    <label>
+      Good for
+      <select className="field" value={days} onChange={(event) => onChoose(Number(event.target.value))}>
+        <option value={0}>ever</option>
+        <option value={1}>a day</option>
+        <option value={30}>30 days</option>
+        <option value={365}>a year</option>
+      </select>
+    </label>
+  )
+}
+
 function MakeToken({ onMade }: { readonly onMade: (made: TokenMade) => void }) {
   const [name, setName] = useState('')
   const [role, setRole] = useState<Role>('viewer')
   const [roles, setRoles] = useState('')
   const [reach, setReach] = useState<'own' | 'all'>('all')
+  const [days, setDays] = useState(0)
   const make = async (): Promise<void> => {
+    const over = days === 0 ? {} : { expiresMs: days * DAY_MS }
     const named = roles.split(',').map((each) => each.trim())
-    const made = await acts.makeToken({ name, role, reach, roles: named.filter((each) => each !== '') })
+    const made = await acts.makeToken({ name, role, reach, ...over, roles: named.filter((each) => each !== '') })
     setName('')
     setRoles('')
     onMade(made)
@@ -157,6 +178,7 @@ function MakeToken({ onMade }: { readonly onMade: (made: TokenMade) => void }) {
           <option value="own">its own</option>
         </select>
       </label>
+      <GoodFor days={days} onChoose={setDays} />
       <Button type="submit" disabled={name.trim() === ''} onPress={() => {}}>
         Make a token
       </Button>

@@ -34,10 +34,19 @@ export type HeadProps = {
 
 type Open = 'send' | 'fork' | 'close' | 'undo' | null
 
+/** For a session of another program: who goes on with it. */
+function Elsewhere({ text }: { readonly text: string | undefined }) {
+  if (text === undefined) return null
+  return (
+    <p className="session-elsewhere dim">
+      No worker of this server drives it. <Text text={text} />
+    </p>
+  )
+}
+
 export function SessionHead({ card, state, me, dead, forkAt }: HeadProps) {
   const [open, setOpen] = useState<Open>(null)
   const live = useLiveState()
-  const onMark = useMarking(card.session)
   const mayAct = me?.role === 'operator' || me?.role === 'admin'
   const isClosed = card.status === 'terminated'
   const works = card.status !== 'idle' && !isClosed
@@ -48,7 +57,7 @@ export function SessionHead({ card, state, me, dead, forkAt }: HeadProps) {
   useKeys({
     ...(say ? { send: () => setOpen('send') } : {}),
     ...(mayFork ? { fork: () => setOpen('fork') } : {}),
-    mark: onMark,
+    mark: useMarking(id),
     copy: () => tell(navigator.clipboard.writeText(location.href), 'The link is copied.'),
   })
   return (
@@ -70,6 +79,7 @@ export function SessionHead({ card, state, me, dead, forkAt }: HeadProps) {
           <Money usd={card.treeCostUsd} />
           {live === 'idle' ? null : <Status of={live} />}
         </p>
+        <Elsewhere text={card.elsewhere} />
       </div>
       <div className="page-acts">
         {mayAct && !isClosed ? (
