@@ -36,7 +36,11 @@ export async function drive(job: Job, stopSignal: StopSignal): Promise<Ended> {
       // One look at the clock for all of this pass: it is the attempt's, and a pass takes no time.
       const at = job.clock.now()
       if (stopSignal.reason === 'lost' || job.leases.lapsed(at)) return { type: 'lost' }
-      if (stopSignal.reason === 'stopped' && flights.size === 0) return { type: 'stopped' }
+      if (stopSignal.reason === 'stopped' && flights.size === 0) {
+        if (written.release) return { type: 'stopped' }
+        // It was told to stop while it wrote: the lease is given back before it ends.
+        continue
+      }
       if (decision.type === 'rest') {
         // What was given back is left, and nothing else: the commit took its time, and the clock may say otherwise by now.
         if (written.release) return { ...byTheStore(job, decision), type: 'rested' }

@@ -19,7 +19,7 @@ describe('terret tools', () => {
     const { code, out } = await stage.terret('tools')
     expect([code, out.split('\n').map((line) => line.split(/ {2,}/).slice(0, 3))]).toEqual([
       0,
-      [['read', 'read', 'auto'], ['write', 'idempotent', 'ask'], ['bash', 'once', 'by arguments'], ['']],
+      [['read', 'read', 'auto'], ['write', 'idempotent', 'by arguments'], ['bash', 'once', 'by arguments'], ['']],
     ])
     const one = await stage.json('tools', 'write', '--mode', 'auto')
     expect(one).toMatchObject({ name: 'write', approval: 'auto', risky: true, kind: 'user', sequential: true })

@@ -1,5 +1,6 @@
 // Models that a tool asks are paid by the run: held for, settled, counted. Real HTTP to the chaos server, on both stores. What the
 // tool itself makes of its prompts is tools/parallel-llm.test.ts.
+import { charsIn } from '../../src/riders/money/usage-estimate.ts'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { type ChaosReply, type ChaosRequest, serverError } from '../../src/testing/index.ts'
@@ -176,8 +177,10 @@ describe.each(STORAGES)('models that tools ask, on %s', (storage) => {
           return 'A row of text. '.repeat(2_000)
         },
       })
-      const usage = { inputTokens: 1, outputTokens: 1 }
-      const own = scripted(() => (heard.length > 0 ? { text: 'Ok.', usage } : { calls: [{ tool: 'ponder' }] }))
+      const own = scripted((request) => {
+        const usage = { inputTokens: Math.ceil(charsIn(request) / 4), outputTokens: 1 }
+        return heard.length > 0 ? { text: 'Ok.', usage } : { calls: [{ tool: 'ponder' }] }
+      })
       const parts = { store, routes: { summarization: junk }, budget: { sessionUsd: 5 } }
       const tools = { tools: [tool], summarize: true }
       const once = await harnessOf({ ...parts, ...tools, model: own }).run('Go.')
@@ -185,9 +188,10 @@ describe.each(STORAGES)('models that tools ask, on %s', (storage) => {
       expect(heard).toMatchObject([{ type: 'failure', message: 'the model answered something that is no reply' }])
       const full = harnessOf({ ...parts, model: own, compaction: { windowTokens: 1_000 } })
       const session = await full.open()
-      for (const chars of [400, 400, 400, 400, 400, 400, 4_000])
-        expect(await session.run('x'.repeat(chars))).toMatchObject({ status: 'completed', text: 'Ok.' })
-      const failed = ofType(await eventsOf(store, session.id), 'context.compacted')
+      const compactions = async () => ofType(await eventsOf(store, session.id), 'context.compacted')
+      while ((await compactions()).length === 0)
+        expect(await session.run('x'.repeat(400))).toMatchObject({ status: 'completed', text: 'Ok.' })
+      const failed = await compactions()
       expect(failed[0]).toMatchObject({ failed: 'the model answered something that is no reply' })
       for (const id of [once.sessionId, session.id])
         expect(await store.account(`session:${id}`)).toMatchObject({ held: 0 })
