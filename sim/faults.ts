@@ -132,7 +132,7 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'siblings of an open question run',
     file: 'src/kernel/next.ts',
-    find: 'if (asked.length === 0 && !s.paused) {',
+    find: 'if (asked.length + edits.length === 0 && !s.paused) {',
     replace: 'if (!s.paused) {',
   },
   {
@@ -450,8 +450,8 @@ export const FAULTS: readonly Planted[] = [
     name: 'a decision before the review counts',
     seed: 5,
     file: 'src/kernel/ledger.ts',
-    find: "terms.gate?.type === 'ask' ? { type: 'asked', votes: [], since: seq } : READY",
-    replace: "terms.gate?.type === 'ask' && before.type === 'asked' ? { type: 'asked', votes: [], since: seq } : READY",
+    find: 'const state = reviewedState(terms, edit, seq)',
+    replace: "const state = before.type === 'asked' ? reviewedState(terms, edit, seq) : READY",
   },
   {
     name: 'a call starts beside a sibling that is asked about again',

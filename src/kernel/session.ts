@@ -6,7 +6,7 @@ import type { Description, Event, Parent } from './event.ts'
 import type { OpenTurn, Said, Turn } from './ledger.ts'
 
 /** Raise it when fold changes meaning: older snapshots are then ignored, and the log is folded anew. */
-export const FOLD_VERSION = 12
+export const FOLD_VERSION = 13
 
 /** `chooses`: it has options or metadata for the run that it opens. A child's report may wait for others `until`. */
 export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now' } & Frozen<InputOptions>>

@@ -1,11 +1,12 @@
 // One decision about one call that waits for it: checked, and made into what the inbox takes. It writes nothing; whether it is in
 // time for the call is decided by the fold.
-import type { CallKey, Json } from '../kernel/content.ts'
-import type { InboxBody } from '../kernel/event.ts'
+import type { CallKey, Gate, Json } from '../kernel/content.ts'
+import type { Edit, InboxBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Call, Said } from '../kernel/ledger.ts'
 import { anything, type Checks, needed, optionsOf, record, text } from '../options.ts'
 import { ownId } from '../stores/plan/id.ts'
+import { canonicalJson } from '../tools/core/canonical.ts'
 import { saidBefore } from '../tools/policy/covered.ts'
 import { personOf, skeleton } from '../view/lookalike.ts'
 import { parsePolicy, type Rule } from '../tools/policy/policy.ts'
@@ -21,6 +22,11 @@ export type ApprovalDecision = {
   readonly role?: string
   /** What you saw. When given, it must be the pending action's. */
   readonly digest?: string
+  /**
+   * Other arguments than the call was asked with: it runs with these, if its tool and the policy take them. `digest` says what you
+   * changed. Who approved the call as it was before has not approved this one.
+   */
+  readonly args?: Json
   /** The rule you keep with it, for the log. It holds once it is in your policy, or with `scope: 'run'` for this run. */
   readonly remember?: Rule
   /**
@@ -34,10 +40,12 @@ export type ApprovalDecision = {
   readonly usd?: number
 }
 
-/** What `pending` says of a call may be handed back with the decision: `decide({ ...pending, allow, by })`. */
-export const SHOWN: Checks<Partial<Omit<PendingCall, 'callId' | 'sessionId' | 'digest'>>> = {
+/**
+ * What `pending` says of a call may be handed back with the decision: `decide({ ...pending, allow, by })`. Of this only `args` may be
+ * changed.
+ */
+export const SHOWN: Checks<Partial<Omit<PendingCall, 'callId' | 'sessionId' | 'digest' | 'args'>>> = {
   tool: anything,
-  args: anything,
   needs: anything,
   expiresAt: anything,
   class: anything,
@@ -54,6 +62,7 @@ export const SHOWN: Checks<Partial<Omit<PendingCall, 'callId' | 'sessionId' | 'd
   agent: anything,
   labels: anything,
   preview: anything,
+  edited: anything,
 }
 const checkFields = optionsOf<ApprovalDecision & Partial<PendingCall>>('decide', {
   ...SHOWN,
@@ -64,6 +73,7 @@ const checkFields = optionsOf<ApprovalDecision & Partial<PendingCall>>('decide',
   why: text,
   role: text,
   digest: text,
+  args: anything,
   remember: record,
   scope: anything,
   under: text,
@@ -99,11 +109,35 @@ export function checkUnder({ under, allow, callId }: ApprovalDecision, call: Cal
   )
 }
 
-export function confirmationOf(decision: ApprovalDecision, call: Call, now: number): InboxBody {
+/** What was handed back of the question must be what is asked now: a decision for another question decides nothing. */
+export function checkShown(decision: ApprovalDecision & Partial<PendingCall>, call: Call): void {
+  const { tool, gate, digest = '' } = call.proposal
+  const { class: kind, n, roles, expiresAt, each } = gate?.type === 'ask' ? gate : ({} as Partial<AskGate>)
+  const asked: Readonly<Record<string, Json | undefined>> = { digest, tool, class: kind, n, roles, expiresAt, each }
+  const said = decision as Readonly<Record<string, unknown>>
+  const other = Object.keys(asked).find((field) => {
+    return said[field] !== undefined && !isSame(said[field], asked[field] ?? null)
+  })
+  const { callId, needs, path, sessionId } = decision
+  const elsewhere = Array.isArray(path) && sessionId !== undefined && path.at(-1) !== sessionId
+  if (other === undefined && (needs ?? 'approval') === 'approval' && !elsewhere) return
+  const what = other === undefined || other === 'digest' ? '' : `: its ${other} is another. Only "args" may be changed`
+  const text = `Call ${callId} is not the action you saw${what}. Read it again before you decide.`
+  throw new Fault('decision_stale', text)
+}
+
+function isSame(said: unknown, asked: Json): boolean {
+  try {
+    return canonicalJson(said) === canonicalJson(asked)
+  } catch {
+    return false
+  }
+}
+type AskGate = Extract<Gate, { type: 'ask' }>
+
+export function confirmationOf(decision: ApprovalDecision, call: Call, now: number, edit: Edit | null): InboxBody {
   const { callId, allow, role, why, remember, scope, under } = decision
   const { gate, digest = '' } = call.proposal
-  if (decision.digest !== undefined && decision.digest !== digest)
-    throw new Fault('decision_stale', `Call ${callId} is not the action you saw. Read it again before you decide.`)
   const { n = 1, roles = [], expiresAt = null } = gate?.type === 'ask' ? gate : {}
   if (roles.length > 0 && !roles.includes(role ?? ''))
     throw new Fault('invalid_input', `Call ${callId} must be decided by somebody whose role is ${roles.join(' or ')}.`)
@@ -115,8 +149,13 @@ export function confirmationOf(decision: ApprovalDecision, call: Call, now: numb
   const by = personOf(decision.by)
   const voter = skeleton(by)
   const { votes = [] } = call.state.type === 'asked' ? call.state : {}
+  if (allow && edit === null && call.edited && skeleton(call.edited.by) === voter && votes.includes(call.edited.by))
+    throw new Fault(
+      'decision_stale',
+      `${by} edited call ${callId}, and approved it with that. Another person must approve it.`,
+    )
   const other = votes.find((name) => name !== by && skeleton(name) === voter)
-  if (n > 1 && allow && other !== undefined) {
+  if (n > 1 && allow && edit === null && other !== undefined) {
     const who = `"${by}" looks like "${other}", who approved call ${callId} already`
     throw new Fault('decision_stale', `${who}. Another person must, under a name that cannot be taken for theirs.`)
   }
@@ -129,6 +168,8 @@ export function confirmationOf(decision: ApprovalDecision, call: Call, now: numb
       'decision',
       question,
       ...(n > 1 ? [voter] : []),
+      // A person who approved the call as it was may still edit it.
+      ...(n > 1 && edit ? ['edit', edit.digest] : []),
       ...(n > 1 || under === undefined ? [] : ['under', under]),
     ),
     call: callId,
@@ -140,5 +181,6 @@ export function confirmationOf(decision: ApprovalDecision, call: Call, now: numb
     ...(remember === undefined ? {} : { remember: remember as Json }),
     ...(scope === undefined ? {} : { scope }),
     ...(under === undefined ? {} : { under }),
+    ...(edit === null ? {} : { edit }),
   }
 }

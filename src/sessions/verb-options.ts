@@ -100,6 +100,7 @@ export const checkFork = optionsOf<ForkOptions>('fork', {
 })
 export const checkAnswer = optionsOf<Answer & Partial<PendingCall>>('answer', {
   ...SHOWN,
+  args: anything,
   digest: anything,
   callId: needed(text, 'Name the call as `pending` does.'),
   content: needed(anything),
