@@ -54,10 +54,17 @@ export type Decision = {
   readonly callId: CallKey
   readonly allow: boolean
   readonly digest?: string
+  /** Other arguments than were shown: the call runs with these, if its tool and the policy take them. */
+  readonly args?: Json
   readonly sessionId?: string
   readonly why?: string
   readonly role?: string
   readonly usd?: number
+  /** What was shown beside it may be handed back, and must be what is asked. */
+  readonly tool?: string
+  readonly class?: string
+  readonly n?: number
+  readonly roles?: readonly string[]
 }
 
 /** Nothing is sent until a verb is used. */
@@ -212,8 +219,10 @@ export class ClientSession {
   }
 
   /** Allow or deny one pending call, as it was shown: its digest goes with it. */
-  decide({ callId, allow, digest, sessionId, why, role, usd }: Decision): Promise<WireReceipt> {
-    return this.#wires.json('decide', this.#with({ body: { callId, allow, digest, sessionId, why, role, usd } }))
+  decide(decision: Decision): Promise<WireReceipt> {
+    const { callId, allow, digest, args, sessionId, why, role, usd, tool, class: kind, n, roles } = decision
+    const shown = callId === 'budget' ? {} : { args, tool, class: kind, n, roles }
+    return this.#wires.json('decide', this.#with({ body: { callId, allow, digest, sessionId, why, role, usd, ...shown } }))
   }
 
   answer(answer: {

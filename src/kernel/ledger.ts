@@ -144,10 +144,23 @@ export function review(turn: OpenTurn, e: Extract<OwnerEvent, { type: 'call.revi
 const REVIEWED: ReadonlySet<string> = new Set<CallState['type']>(['ready', 'asked', 'running', 'edited'])
 type EditedState = Extract<CallState, { type: 'edited' }>
 
-function reviewedState({ gate, digest }: Terms, edit: EditedState | false, seq: number): CallState {
-  if (gate?.type !== 'ask') return READY
-  const votes = edit && edit.digest === digest && hasRole(gate, edit.role) ? [edit.by] : []
-  return votes.length >= gate.n ? READY : { type: 'asked', votes, since: seq }
+function reviewedState(terms: Asked, edit: EditedState | false, seq: number): CallState {
+  if (terms.gate?.type !== 'ask') return READY
+  const votes = edit && isCounted(terms, edit) ? [edit.by] : []
+  return votes.length >= terms.gate.n ? READY : { type: 'asked', votes, since: seq }
+}
+
+type Asked = Pick<Terms, 'gate' | 'digest'>
+
+/** Does the decision of the person who edited the call count for it on these terms? */
+function isCounted({ gate, digest }: Asked, edit: Pick<EditedState, 'digest'> & { readonly role?: string }): boolean {
+  return edit.digest === digest && (gate?.type !== 'ask' || hasRole(gate, edit.role))
+}
+
+/** After its edit was admitted on these terms: is somebody else still asked about it? */
+export function isAskedAfterEdit(terms: Asked, confirmed: Of<'user.tool_confirmation'>): boolean {
+  const { edit, role = '' } = confirmed
+  return terms.gate?.type === 'ask' && (terms.gate.n > 1 || !edit || !isCounted(terms, { digest: edit.digest, role }))
 }
 
 export function hand(turn: OpenTurn, key: CallKey): void {
