@@ -10,7 +10,7 @@ import type { ContextReport } from './context/report.ts'
 import { type Command, commandsOf, interruptOf, type SendOptions } from './sessions/command.ts'
 import { interrupted } from './sessions/interrupt.ts'
 import {
-  checkDecision,
+  checkedDecision,
   checkShown,
   checkUnder,
   confirmationOf,
@@ -169,8 +169,8 @@ export class SessionHandle implements Verbs {
     return contextOf(this.#place.services, this.id)
   }
 
-  async decide(decision: ApprovalDecision): Promise<SentReceipt> {
-    checkDecision(decision)
+  async decide(given: ApprovalDecision): Promise<SentReceipt> {
+    const decision = checkedDecision(given)
     const other = await this.#other(decision)
     if (other) return other.decide(decision)
     if (decision.callId === BUDGET) return this.#raise(decision)

@@ -222,7 +222,10 @@ export class ClientSession {
   decide(decision: Decision): Promise<WireReceipt> {
     const { callId, allow, digest, args, sessionId, why, role, usd, tool, class: kind, n, roles } = decision
     const shown = callId === 'budget' ? {} : { args, tool, class: kind, n, roles }
-    return this.#wires.json('decide', this.#with({ body: { callId, allow, digest, sessionId, why, role, usd, ...shown } }))
+    return this.#wires.json(
+      'decide',
+      this.#with({ body: { callId, allow, digest, sessionId, why, role, usd, ...shown } }),
+    )
   }
 
   answer(answer: {

@@ -292,7 +292,7 @@ export function messageOf(reply: Reply, calls: readonly Proposal[], verdict: Ver
 
 /** What is no amount of money is not counted as one: then it is what was held. */
 export function costOf({ cost = Number.NaN }: Reply): number | undefined {
-  return cost >= 0 && cost < COST_MAX ? cost : undefined
+  return typeof cost === 'number' && cost >= 0 && cost < COST_MAX ? cost : undefined
 }
 
 /** A call that ran out of room is not run: what did not come any more may be what mattered. */

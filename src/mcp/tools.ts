@@ -100,7 +100,8 @@ export const TOOLS: readonly ServerTool[] = [
   {
     name: 'decide',
     role: 'approver',
-    description: 'Allows or denies one pending call exactly as `pending` showed it, by its digest, or allows it with other arguments.',
+    description:
+      'Allows or denies one pending call exactly as `pending` showed it, by its digest, or allows it with other arguments.',
     ...checked(DECIDE, decide),
   },
   {

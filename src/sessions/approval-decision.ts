@@ -4,11 +4,12 @@ import type { CallKey, Gate, Json } from '../kernel/content.ts'
 import type { Edit, InboxBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Call, Said } from '../kernel/ledger.ts'
-import { anything, type Checks, needed, optionsOf, record, text } from '../options.ts'
+import { anything, type Checks, nameTrouble, needed, optionsOf, record, text } from '../options.ts'
 import { ownId } from '../stores/plan/id.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
 import { saidBefore } from '../tools/policy/covered.ts'
 import { personOf, skeleton } from '../view/lookalike.ts'
+import { BUDGET } from '../view/pending.ts'
 import { parsePolicy, type Rule } from '../tools/policy/policy.ts'
 import type { PendingCall } from './look/pending.ts'
 
@@ -80,13 +81,34 @@ const checkFields = optionsOf<ApprovalDecision & Partial<PendingCall>>('decide',
   usd: anything,
 })
 
-/** A caller without a type checker may pass a text that counts as yes, or leave out the name. */
-export function checkDecision(decision: ApprovalDecision): void {
-  const { allow, by, scope, under, remember } = (decision ?? {}) as Partial<ApprovalDecision>
+/** A caller without a type checker may pass a text that counts as yes, or leave out the name. Its name is as the log will have it. */
+export function checkedDecision(decision: ApprovalDecision): ApprovalDecision {
+  const { allow, by } = (decision ?? {}) as Partial<ApprovalDecision>
   if (typeof allow !== 'boolean') throw new Fault('invalid_input', 'Say true or false: allow.')
-  if (typeof by !== 'string' || personOf(by) === '')
-    throw new Fault('invalid_input', 'Say who decides, as the log will name them: by.')
+  const trouble = by === undefined ? 'is missing' : nameTrouble(by)
+  if (trouble !== null)
+    throw new Fault('invalid_input', `Say who decides, as the log will name them: by. The name given ${trouble}.`)
   checkFields(decision)
+  checkMoney(decision)
+  checkScope(decision)
+  return { ...decision, by: personOf(decision.by) }
+}
+
+const USD_MAX = 1_000_000
+
+/** Money is a number: a text of digits is refused, and so is money for a call that asks for none. */
+function checkMoney({ callId, allow, usd, tool }: ApprovalDecision & Partial<PendingCall>): void {
+  if (callId === BUDGET && tool !== undefined && tool !== BUDGET)
+    throw new Fault('decision_stale', 'The budget is not the action you saw. Read it again before you decide.')
+  if (usd === undefined && (callId !== BUDGET || !allow)) return
+  if (callId !== BUDGET)
+    throw new Fault('invalid_input', 'Dollars are decided for the call "budget" only: leave out usd.')
+  if (typeof usd === 'number' && usd > 0 && usd <= USD_MAX) return
+  const text = `Say how much more the session may spend, in dollars: usd, a number above 0 and up to ${USD_MAX}.`
+  if (allow || usd !== undefined) throw new Fault('invalid_input', text)
+}
+
+function checkScope({ allow, scope, under, remember }: ApprovalDecision): void {
   if (scope === undefined) return
   if (scope !== 'run') throw new Fault('invalid_input', "The scope of a decision is 'run', or it is left out.")
   if (!allow || under !== undefined || remember?.effect !== 'allow')
@@ -146,7 +168,7 @@ export function confirmationOf(decision: ApprovalDecision, call: Call, now: numb
   // What is asked again is another question.
   const question =
     call.state.type === 'asked' && call.state.since !== undefined ? `${callId}@${call.state.since}` : callId
-  const by = personOf(decision.by)
+  const { by } = decision
   const voter = skeleton(by)
   const { votes = [] } = call.state.type === 'asked' ? call.state : {}
   if (allow && edit === null && call.edited && skeleton(call.edited.by) === voter && votes.includes(call.edited.by))

@@ -54,7 +54,10 @@ export async function editOf(
       asking,
     )
     if (fresh === undefined || fresh.gate?.type === 'refuse')
-      throw refused(callId, fresh?.gate?.type === 'refuse' ? fresh.gate.failure.message : 'they were not read')
+      throw refused(
+        callId,
+        fresh?.gate?.type === 'refuse' ? forPeople(fresh.gate.failure.message) : 'they were not read',
+      )
     checkRole(callId, fresh, role)
     return { args: fresh.args, digest: digestOf({ name: tool, definition }, fresh.args, place) }
   }
@@ -110,6 +113,12 @@ function checkRole(callId: string, { gate }: Pick<Terms, 'gate'>, role = ''): vo
   const roles = gate?.type === 'ask' ? gate.roles : []
   if (roles.length > 0 && !roles.includes(role))
     throw refused(callId, `such a call must be decided by somebody whose role is ${roles.join(' or ')}`)
+}
+
+/** What admission says of the arguments, without the lines that repeat them for a model. */
+function forPeople(message: string): string {
+  const lines = message.split('\n').filter((line) => !/^(Received|Expected):/.test(line))
+  return lines.map((line) => line.trim().replace(/^- /, '')).join(' ')
 }
 
 function refused(callId: string, why: string): Fault {

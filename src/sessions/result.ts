@@ -477,7 +477,12 @@ function recordOf(call: LoggedCall, approved: Decided | null): CallRecord {
   const failure = result && classify({ ...result, content })
   const kind = result?.failure ? { kind: result.failure.kind } : {}
   const edited = call.edit ? { edited: call.edit } : {}
-  return { ...record, ...edited, ...(failure ? { failure: { ...failure, ...kind } } : {}), ...(approved ? { approved } : {}) }
+  return {
+    ...record,
+    ...edited,
+    ...(failure ? { failure: { ...failure, ...kind } } : {}),
+    ...(approved ? { approved } : {}),
+  }
 }
 
 /** The last thing said by the model, in these messages or in what is just being written. A reply with calls only says nothing. */

@@ -152,4 +152,4 @@ export const checkEvents = optionsOf<EventsFilter>('events', {
 })
 export const checkActive = optionsOf<ActiveFilter>('active', { root: filled, parent: filled })
 export const checkPending = optionsOf<PendingFilter>('pending', { where: labelsCheck })
-export const checkRemove = optionsOf<RemoveOptions>('remove', { by: filled })
+export const checkRemove = optionsOf<RemoveOptions>('remove', { by: who })

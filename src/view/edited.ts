@@ -36,7 +36,9 @@ function pretty(value: Json): string {
 function orderedLike(value: Json, model: Json): Json {
   if (!isObject(value) || !isObject(model)) return value
   const fields = [...Object.keys(model).filter((key) => Object.hasOwn(value, key)), ...Object.keys(value)]
-  return Object.fromEntries([...new Set(fields)].map((key) => [key, orderedLike(value[key] ?? null, own(model, key) ?? null)]))
+  return Object.fromEntries(
+    [...new Set(fields)].map((key) => [key, orderedLike(value[key] ?? null, own(model, key) ?? null)]),
+  )
 }
 
 function own(value: { readonly [key: string]: Json }, field: string): Json | undefined {

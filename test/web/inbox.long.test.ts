@@ -134,7 +134,9 @@ describe.skipIf(noChromium)('the inbox', () => {
         return 'paid'
       },
     })
-    const one = await inspector([{ calls: [{ tool: 'pay', args: { to: 'ann', cents: 500 } }] }, 'Done.'], { tools: [pay] })
+    const one = await inspector([{ calls: [{ tool: 'pay', args: { to: 'ann', cents: 500 } }] }, 'Done.'], {
+      tools: [pay],
+    })
     const session = await one.open('Pay.')
     await one.waiting(session)
     const { page, wrong } = await one.tab('/inbox')

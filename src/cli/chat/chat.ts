@@ -345,7 +345,12 @@ export class Chat implements Talk {
     this.view.decided(pending.callId)
     const { green, red } = terminal.out.paint
     const why = said.why === undefined ? '' : `: ${oneLine(said.why)}`
-    terminal.out.say('ask', said.allow ? green(said.args === undefined ? '  allowed' : '  allowed with your arguments') : red(fitted(`  refused${why}`, terminal.out.columns)))
+    terminal.out.say(
+      'ask',
+      said.allow
+        ? green(said.args === undefined ? '  allowed' : '  allowed with your arguments')
+        : red(fitted(`  refused${why}`, terminal.out.columns)),
+    )
   }
 
   /** An error is one line, and the chat goes on. */

@@ -36,7 +36,8 @@ async function decide(place: Place, call: Call, allow: boolean): Promise<number>
   const word = { allow, by, ...(why === undefined ? {} : { why }), ...(role === undefined ? {} : { role }) }
   const asked = wanted === BUDGET ? null : await chosen(place, card, wanted)
   const edit = asked && call.text('args') !== undefined ? { args: argsIn(call.text('args') ?? '') } : {}
-  const pending = asked && 'args' in edit ? { ...asked, ...edit, edited: { by, args: asked.edited?.args ?? asked.args } } : asked
+  const pending =
+    asked && 'args' in edit ? { ...asked, ...edit, edited: { by, args: asked.edited?.args ?? asked.args } } : asked
   if (pending && pending === asked && hasVoted(pending.votes ?? [], by)) {
     const text = `${oneLine(by)} approved call ${pending.callId} already, and the first word stands: ${votesText(pending)}.`
     throw new Refusal(EXIT.conflict, text)
@@ -69,7 +70,9 @@ async function decide(place: Place, call: Call, allow: boolean): Promise<number>
     const decided = { session: sessionId, callId, tool: pending?.tool ?? BUDGET, allow, by, digest: digest ?? null }
     printJson({ ...decided, ...edit, ...(open ? { votes, n } : {}), ...(kept ? { remember: kept.rule } : {}) })
   } else {
-    print(`${allow ? (pending === asked ? 'Approved' : 'Edited and approved') : 'Rejected'} ${oneLine(pending?.tool ?? BUDGET)} (call ${callId}) as ${oneLine(by)}.`)
+    print(
+      `${allow ? (pending === asked ? 'Approved' : 'Edited and approved') : 'Rejected'} ${oneLine(pending?.tool ?? BUDGET)} (call ${callId}) as ${oneLine(by)}.`,
+    )
     warn(open ? stillText(open) : `Go on with: ${typed(`resume ${shortId(root)}`)}`)
   }
   return open ? EXIT.waits : EXIT.ok

@@ -96,8 +96,7 @@ function pageOf(session: string, events: readonly Event[]): string {
     }
     if (event.type === 'model.failed' && isStopped(event) && event.partial?.trim())
       return ['## Agent', spoken(event.partial), `*${CUT}*`]
-    if (event.type === 'user.tool_confirmation')
-      return decisionParts(event, about[0]?.proposal.args ?? null)
+    if (event.type === 'user.tool_confirmation') return decisionParts(event, about[0]?.proposal.args ?? null)
     if (event.type === 'session.created' && event.fork)
       return [`*Forked from event ${event.fork.seq} of session ${clean(event.fork.session)}.*`]
     if (event.type === 'note.added') return [`*Note: ${clean(noteText(event))}*`]
@@ -112,7 +111,14 @@ function decisionParts({ call, allow, by, edit }: Confirmation, asked: Json): re
   const told = `*Call ${call} was ${done} by ${clean(by)}.*`
   if (!edit) return [told]
   const { before, after } = editTexts(asked, edit.args)
-  return [told, fenced(diffLines(before, after).map(({ mark, text }) => mark + text).join('\n'))]
+  return [
+    told,
+    fenced(
+      diffLines(before, after)
+        .map(({ mark, text }) => mark + text)
+        .join('\n'),
+    ),
+  ]
 }
 type Confirmation = Extract<Event, { type: 'user.tool_confirmation' }>
 

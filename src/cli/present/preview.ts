@@ -56,7 +56,10 @@ function editRows({ args, edited }: Drawn, { columns }: Room): readonly Row[] {
   }
   const changes = argChanges(edited.args, args)
   const head = rowOf(`  edited by ${oneLine(edited.by)}:`, 'head', 'edited', columns)
-  return [head, ...changes.flatMap(({ field, before, after }) => [...row('-', field, before), ...row('+', field, after)])]
+  return [
+    head,
+    ...changes.flatMap(({ field, before, after }) => [...row('-', field, before), ...row('+', field, after)]),
+  ]
 }
 
 type Drawn = Pick<Pending, 'args' | 'edited'>

@@ -54,8 +54,7 @@ async function decided(asked: Asked, session: string, body: DecisionBody): Promi
     const { seq, by, at } = first
     // The same person says the same again: an answer that was lost.
     const same = first.allow === allow && first.digest === digest && (await hasArgs(asked, sessionId, first, args))
-    if (by === principal.name && same)
-      return { eventId: `${sessionId}:${seq}`, seq, duplicate: true, queued: false }
+    if (by === principal.name && same) return { eventId: `${sessionId}:${seq}`, seq, duplicate: true, queued: false }
     const what = `${by} ${first.allow ? 'allowed' : 'denied'} call ${callId} at ${new Date(at).toISOString()}`
     throw new Refused(409, 'decision_stale', `${what}. The first decision stands.`)
   }

@@ -33,7 +33,10 @@ export function Approval(props: Props) {
       </footer>
     )
   const decide = (allow: boolean): void => {
-    const more = { ...(why.trim() === '' ? {} : { why: why.trim() }), ...(allow && edit.args ? { args: edit.args } : {}) }
+    const more = {
+      ...(why.trim() === '' ? {} : { why: why.trim() }),
+      ...(allow && edit.args ? { args: edit.args } : {}),
+    }
     const body = { callId, sessionId, allow, digest, ...more }
     const isLast = n <= (edit.args ? 1 : votes.length + 1)
     const done = !allow
@@ -65,11 +68,7 @@ export function Approval(props: Props) {
           Deny
         </Button>
         <Button kind="primary" disabled={isDead || edit.trouble !== null} onPress={() => decide(true)}>
-          {edit.args
-            ? 'Allow with these arguments'
-            : n > 1
-              ? `Allow (${votes.length + 1} of ${n})`
-              : 'Allow once'}
+          {edit.args ? 'Allow with these arguments' : n > 1 ? `Allow (${votes.length + 1} of ${n})` : 'Allow once'}
         </Button>
       </div>
     </Acts>

@@ -46,7 +46,11 @@ export function CallFacts({ session, row, events, pending, dead }: Props) {
           <Diff {...editTexts(args, row.edited.args)} />
         </Section>
       ) : null}
-      {pending?.preview === undefined ? <Edits args={row.edited?.args ?? args} /> : <Changes preview={pending.preview} />}
+      {pending?.preview === undefined ? (
+        <Edits args={row.edited?.args ?? args} />
+      ) : (
+        <Changes preview={pending.preview} />
+      )}
       {result ? (
         <Section name="Result">
           {failure === null ? null : (

@@ -44,7 +44,10 @@ export const PlainLine = memo(function PlainLine({ row, around }: { readonly row
     case 'decision':
       return (
         <Line around={around} kind="small" seq={row.seq} at={row.at} depth={1}>
-          <Status of={row.allow ? 'ok' : 'denied'} words={row.allow ? (row.edited ? 'edited and allowed' : 'allowed') : 'denied'} />{' '}
+          <Status
+            of={row.allow ? 'ok' : 'denied'}
+            words={row.allow ? (row.edited ? 'edited and allowed' : 'allowed') : 'denied'}
+          />{' '}
           <Text text={`${around.toolOf(row.call)} by ${row.by}`} />
           {row.edited ? (
             <span className="mono dim">
