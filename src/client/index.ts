@@ -31,7 +31,7 @@ import type {
   WireResult,
 } from '../server/wire.ts'
 import { type Changed, type Followed, following, type FollowOptions, watching } from './following.ts'
-import { type ClientOptions, type Request, Wires } from './wires.ts'
+import { badAnswer, type ClientOptions, type Request, Wires } from './wires.ts'
 
 export type { Changed, Followed, FollowOptions } from './following.ts'
 export { type ClientOptions, ServerRefusal } from './wires.ts'
@@ -209,6 +209,7 @@ export class ClientSession {
       const page: EventsAnswer = await this.#wires.json('events', this.#with({ query }))
       events.push(...page.events)
       damaged = page.damaged
+      if (page.after !== null && page.after <= from) throw badAnswer(200, 'its pages of events do not go on')
       from = page.after
     }
     return { events, ...(damaged ? { damaged } : {}) }
