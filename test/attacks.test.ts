@@ -45,6 +45,8 @@ const SENTENCES = [
   'B-ATTACK-70: a socket of the host is not reached under any name, wherever and however it was bound',
   'B-ATTACK-71: what is obeyed unasked is planted nowhere, however deep, hidden or far from where it is looked for',
   'B-ATTACK-72: what the profile of the user exports reaches no command',
+  'B-ATTACK-95: no edit of a call runs that the schema, the policy or the roles would not let through, by whatever door it comes',
+  'B-ATTACK-96: nobody counts as two people by a name that can be taken for their own',
 ]
 
 const rowOf = (sentence: string): number => Number(/\d+/.exec(sentence)?.[0])

@@ -5,6 +5,7 @@ import { bombs } from './bombs.ts'
 import { brokenWalls } from './broken-walls.ts'
 import { daemons } from './daemons.ts'
 import { decisions, remembered } from './decisions.ts'
+import { deciders, edited } from './edits.ts'
 import { breakouts } from './escape.ts'
 import { fetches } from './fetch.ts'
 import { repositories } from './git.ts'
@@ -65,4 +66,6 @@ export const ROWS: readonly Row[] = [
   hostSockets,
   plantedFiles,
   profiles,
+  edited,
+  deciders,
 ]

@@ -141,7 +141,7 @@ describe('odd answers elsewhere', () => {
       for (const [name, odd] of Object.entries(ODD)) {
         const baseUrl = await fake(odd)
         const harness = new Harness({
-          model: model(`${provider}:m`, { baseUrl, apiKey: 'k' } as never),
+          model: model(`${provider}:m`, { baseUrl, key: 'k' }),
           limits: { modelAttempts: 1 },
           patienceMs: 0,
         } as never)
