@@ -95,6 +95,24 @@ export const FAULTS: readonly Planted[] = [
       "if (!call || call.state.type === 'running' || call.proposal.gate?.type !== 'ask') return\n  if (call.state.type !== 'asked') return move(turn, i, e.allow ? READY : { type: 'denied', by: e.by, why: '' })",
   },
   {
+    name: 'an edited call runs with the arguments that the model gave',
+    file: 'src/kernel/ledger.ts',
+    find: 'args: edit ? edit.args : args',
+    replace: 'args',
+  },
+  {
+    name: 'an edit counts for another call than it was made of',
+    file: 'src/kernel/ledger.ts',
+    find: "return edit.digest === digest && (gate?.type !== 'ask' || hasRole(gate, edit.role))",
+    replace: "return gate?.type !== 'ask' || hasRole(gate, edit.role)",
+  },
+  {
+    name: 'siblings of an edited call start before its edit is admitted',
+    file: 'src/kernel/next.ts',
+    find: 'if (asked.length + edits.length === 0 && !s.paused) {',
+    replace: 'if (asked.length === 0 && !s.paused) {',
+  },
+  {
     name: 'a no does not end a yes for the run',
     seed: 64,
     file: 'src/kernel/ledger.ts',
