@@ -115,7 +115,7 @@ function simTools(process: SimProcess, oracle: Oracle): readonly Tool[] {
       timeoutMs: TOOL_MS,
       ...extra,
       execute: (args, context) =>
-        work(process, oracle, { ...context, args }, effect, extra.place && placeHash(extra.place())),
+        work(process, oracle, context, effect, { args, place: extra.place && placeHash(extra.place()) }),
     })
   const outside = defineTool({
     name: 'outside',
@@ -173,12 +173,9 @@ function placeHash(place: string): string {
   return hash('sha256', JSON.stringify([null, place]))
 }
 
-type Context = {
-  readonly session: string
-  readonly call: string
-  readonly signal: AbortSignal
-  readonly args?: unknown
-}
+type Context = { readonly session: string; readonly call: string; readonly signal: AbortSignal }
+/** What it runs with, and where. */
+type Acting = { readonly args?: unknown; readonly place?: string | undefined }
 
 /** Acts somewhere in the middle of its time; sometimes fails, sometimes ignores its abort, sometimes takes far too long. */
 async function work(
@@ -186,13 +183,13 @@ async function work(
   oracle: Oracle,
   context: Context,
   effect: EffectClass,
-  place?: string,
+  { args, place }: Acting = {},
 ): Promise<string> {
   const { chance } = process
   const heedless = chance.yes(0.3)
   await process.sleep(chance.between(0, 15))
   if (context.signal.aborted && !heedless) throw new Error('aborted')
-  oracle.execute(context.session, context.call, effect, place, context.args)
+  oracle.execute(context.session, context.call, effect, place, args)
   await process.sleep(chance.yes(0.08) ? chance.between(100, 400) : chance.between(0, 25))
   if (chance.yes(0.15)) throw new Error('the tool failed')
   return `done ${context.call}`

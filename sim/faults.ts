@@ -96,9 +96,9 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'an edited call runs with the arguments that the model gave',
-    file: 'src/kernel/ledger.ts',
-    find: 'args: edit ? edit.args : args',
-    replace: 'args',
+    file: 'src/effects/run-call.ts',
+    find: 'const args = cloneJson(approved)',
+    replace: 'const args = cloneJson(call.edited?.args ?? approved)',
   },
   {
     name: 'an edit counts for another call than it was made of',

@@ -369,7 +369,8 @@ function begins(w: Watched, call: CallRecord, fail: Fail): void {
   if (!call.runnable) fail('I15 a call of a reply runs that must not go on')
   if (gate?.type === 'ask' && call.decision !== true) fail('I17 a call runs that was not allowed')
   if (gate?.type === 'refuse') fail('I18 a call runs that was refused')
-  if (siblingsOf(w, call).some((c) => c.proposal.gate?.type === 'ask' && c.decision === null && c.result === 0))
+  const isOpen = (c: CallRecord): boolean => c.result === 0 && (c.decision === null || c.edit !== null)
+  if (siblingsOf(w, call).some((c) => c.proposal.gate?.type === 'ask' && isOpen(c)))
     fail('I19 a sibling of an open question runs')
   if (w.paused) fail('I29 a call starts while the session is paused')
 }

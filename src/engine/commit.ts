@@ -308,7 +308,7 @@ const SET_MS_MIN = 1_000
 /** A call that was let go while a sibling of it was asked about again does not start: it is looked at once more after the answer. */
 function waitsForSibling(s: Session, { events: [body] }: Landing): boolean {
   if (body?.type !== 'agent.tool_use' && body?.type !== 'agent.custom_tool_use') return false
-  return s.run?.turn?.open.some(({ state }) => state.type === 'asked') === true
+  return s.run?.turn?.open.some(({ state }) => state.type === 'asked' || state.type === 'edited') === true
 }
 
 function isSameEdit(now: CallState | undefined, then: CallState): boolean {

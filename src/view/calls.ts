@@ -120,6 +120,8 @@ export function decisionsIn(events: readonly Event[]): ReadonlyMap<CallKey, Call
     const { gate, tool } = before.proposal
     const decision = decisions.get(event.call) ?? { tool, counted: [], decided: null }
     decisions.set(event.call, decision)
+    // Those who approved the call as it was before have not approved the edited one.
+    if (event.edit) decision.counted.length = 0
     decision.counted.push(event)
     if (after?.state.type === 'asked') continue
     const { allow, by, why } = event
