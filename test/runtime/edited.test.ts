@@ -16,6 +16,7 @@ import {
   type Store,
   type Tool,
 } from '../../src/index.ts'
+import { exportSession, importSession, redecide } from '../../src/replay.ts'
 import { STORAGES, storeOf } from '../models/hosted-stage.ts'
 import { ask, eventsOf, family, tool as childTool } from './children-stage.ts'
 
@@ -358,5 +359,24 @@ describe('an edit after a crash and below', () => {
     const events = await eventsOf(store, pending!.sessionId)
     expect(events.find((event) => event.type === 'user.tool_confirmation')).toMatchObject({ edit: { args } })
     expect(events.find((event) => event.type === 'agent.tool_result')).toMatchObject({ status: 'ok' })
+  })
+})
+
+describe('an edit in a file', () => {
+  it('B-EDITED-16: a session with an edited call is exported and imported, and arguments of an edit that were exchanged do not pass', async () => {
+    const store = memory()
+    const { session, pending } = await parked([payer([])], { store })
+    await session.decide({ ...pending, args: edited, allow: true, by: 'bob' })
+    await session.run()
+    const file = await exportSession(store, session.id)
+    expect(redecide((await session.read()).events)).toEqual([])
+    const into = memory()
+    await into.open()
+    await importSession(into, file)
+    const text = JSON.stringify(file).replaceAll('"cents":50,', '"cents":51,')
+    expect(text).not.toBe(JSON.stringify(file))
+    const other = memory()
+    await other.open()
+    await expect(importSession(other, JSON.parse(text) as typeof file)).rejects.toMatchObject({ code: 'invalid_input' })
   })
 })

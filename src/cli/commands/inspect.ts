@@ -45,13 +45,7 @@ async function showSession(call: Call, place: Place, card: Card): Promise<number
   if (call.is('context')) return showContext(call, card, await windowIn(place, folder, events), place.store)
   const { compactions, tokens, counted: isCounted } = await contextReport(place.store, session, UNKNOWN)
   const summary = { ...summaryOf(events), compactions }
-  const log = new CallLog()
-  for (const event of events) log.take(event)
-  const decisions = [...decisionsIn(events)].map(([key, { tool, counted: said }]) => {
-    const { edit, proposal } = log.at(key) ?? { edit: null, proposal: { args: null } }
-    const edited = edit ? { edited: { ...edit, asked: proposal.args } } : {}
-    return { call: key, tool, allow: said.at(-1)?.allow ?? false, by: said.map(({ by }) => by), ...edited }
-  })
+  const decisions = decidedIn(events)
   const tree = await treeOf(place.store, card, summary)
   const task = await taskOf(place.store, session)
   const workflow = isPlanned(card.agent) ? await workflowIn(events) : null
@@ -248,6 +242,17 @@ export function summaryOf(events: readonly Event[]) {
 function endOf(event: Extract<Event, { type: 'agent.tool_result' }>): string {
   const { good, command, trouble } = outcomeOf(event)
   return event.status === 'ok' && command && !good ? trouble : event.status
+}
+
+/** Who decided each call, and what they changed in it. */
+function decidedIn(events: readonly Event[]) {
+  const log = new CallLog()
+  for (const event of events) log.take(event)
+  return [...decisionsIn(events)].map(([key, { tool, counted: said }]) => {
+    const { edit, proposal } = log.at(key) ?? { edit: null, proposal: { args: null } }
+    const edited = edit ? { edited: { ...edit, asked: proposal.args } } : {}
+    return { call: key, tool, allow: said.at(-1)?.allow ?? false, by: said.map(({ by }) => by), ...edited }
+  })
 }
 
 function editText({ by, args, asked }: CallEdit & { readonly asked: Json }): string {
