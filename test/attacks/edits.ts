@@ -38,7 +38,7 @@ function edits(name: string, decision: (pending: Pending, world: World) => objec
       const desk = await Desk.open(world, SCRIPT, { ...hides, ...policy, tools })
       const pending = await desk.first()
       const said = { ...pending, allow: true, by: 'eve', ...decision(pending, world) }
-      if (world.defended) return plan.beside ? besides(desk, said, hides) : desk.decide(said as never)
+      if (world.defended) return plan.beside ? besides(desk, said, hides) : desk.decide(said)
       const { args } = said as { readonly args?: unknown }
       return write(desk, naive, pending, read(args))
     },

@@ -35,16 +35,14 @@ describe('terret approve --args', () => {
 
 describe('a prompt for an approval', () => {
   const pending = {
-    ...{
-      callId: '5.0',
-      tool: 'pay',
-      args: { cents: 500 },
-      needs: 'approval',
-      digest: 'd',
-      sessionId: 's',
-      path: ['s'],
-    },
-    ...{ costUsd: 0, treeCostUsd: 0, n: 1, roles: [], votes: [], each: true },
+    callId: '5.0',
+    tool: 'write',
+    args: { cents: 500 },
+    needs: 'approval',
+    digest: 'd',
+    sessionId: 's',
+    path: ['s'],
+    each: true,
   } as unknown as Pending
   const setup = { settings: {}, policy: { rules: [] }, tools: [] } as unknown as Setup
   const asking = { setup, session: 's', by: 'bob', kept: [] }

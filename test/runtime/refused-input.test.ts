@@ -58,29 +58,48 @@ describe('money', () => {
 
 /** Each can be taken for "ann", or for nobody. */
 const NAMES: readonly unknown[] = [
-  ...['', ' ', '\u200b', '\u2060\u2060', '\ufeff', '\u3164', '\u2800', '\u00ad'],
-  ...['ann\u200b', 'a\u200dnn', '\u202eann', 'ann\u2069', 'ann\u0000', 'ann\n', 'a\tnn', 'ann\u001b[31m', 'ann\ufe0f'],
-  ...[
-    'ann.',
-    '.ann',
-    'ann,',
-    "ann'",
-    '"ann"',
-    '-ann',
-    'ann-',
-    'ann_',
-    '__ann',
-    '(ann)',
-    'ann)',
-    'ann(',
-    'ann…',
-    'ann·',
-    'ann`',
-    'ann~',
-    'ann^',
-    '$ann',
-  ],
-  ...['x'.repeat(1_025), 5, null, true, ['ann'], { name: 'ann' }, undefined],
+  '',
+  ' ',
+  '\u200b',
+  '\u2060\u2060',
+  '\ufeff',
+  '\u3164',
+  '\u2800',
+  '\u00ad',
+  'ann\u200b',
+  'a\u200dnn',
+  '\u202eann',
+  'ann\u2069',
+  'ann\u0000',
+  'ann\n',
+  'a\tnn',
+  'ann\u001b[31m',
+  'ann\ufe0f',
+  'ann.',
+  '.ann',
+  'ann,',
+  "ann'",
+  '"ann"',
+  '-ann',
+  'ann-',
+  'ann_',
+  '__ann',
+  '(ann)',
+  'ann)',
+  'ann(',
+  'ann…',
+  'ann·',
+  'ann`',
+  'ann~',
+  'ann^',
+  '$ann',
+  'x'.repeat(1_025),
+  5,
+  null,
+  true,
+  ['ann'],
+  { name: 'ann' },
+  undefined,
 ]
 
 describe('names', () => {
@@ -89,7 +108,7 @@ describe('names', () => {
     const before = (await session.read()).events.length
     for (const by of NAMES) {
       const name = by as string
-      await expect(session.decide({ ...pending, allow: true, by: name }), JSON.stringify(by)).rejects.toMatchObject({
+      await expect(session.decide({ ...pending, allow: true, by: name })).rejects.toMatchObject({
         code: 'invalid_input',
       })
       if (by === undefined) continue
@@ -101,7 +120,7 @@ describe('names', () => {
         () => session.answer({ callId: pending.callId, content: 'x', by: name }),
         () => harness.remove(session.id, { by: name }),
       ])
-        await expect(say(), JSON.stringify(by)).rejects.toMatchObject({ code: 'invalid_config' })
+        await expect(say()).rejects.toMatchObject({ code: 'invalid_config' })
     }
     expect((await session.read()).events).toHaveLength(before)
   })
@@ -161,35 +180,42 @@ describe('models and schemas', () => {
   })
 
   const none: readonly unknown[] = [
-    ...[null, 5, 'text', [], true, new Map(), new Date(0), () => ({}), class {}],
-    ...[{ foo: 1 }, { n: z.number() }, { parse: () => 1 }, { '~standard': {} }, { '~standard': 5 }],
-    ...[
-      { type: 'strng' },
-      { type: [] },
-      { properties: 5 },
-      { properties: { a: 5 } },
-      { properties: { a: { type: 'nope' } } },
-    ],
-    ...[
-      { required: 'a' },
-      { required: [1] },
-      { enum: 'a' },
-      { anyOf: {} },
-      { items: 'text' },
-      { minimum: '1' },
-      { $ref: 5 },
-    ],
+    null,
+    5,
+    'text',
+    [],
+    true,
+    new Map(),
+    new Date(0),
+    () => ({}),
+    class {},
+    { foo: 1 },
+    { n: z.number() },
+    { parse: () => 1 },
+    { '~standard': {} },
+    { '~standard': 5 },
+    { type: 'strng' },
+    { type: [] },
+    { properties: 5 },
+    { properties: { a: 5 } },
+    { properties: { a: { type: 'nope' } } },
+    { required: 'a' },
+    { required: [1] },
+    { enum: 'a' },
+    { anyOf: {} },
+    { items: 'text' },
+    { minimum: '1' },
+    { $ref: 5 },
   ]
   it('B-REFUSE-6: an object that is no schema is refused as input and as output, where it is given', async () => {
     const rest = { name: 't', description: 't', effect: 'read', execute: () => 'x' } as const
     for (const schema of none) {
-      const said = JSON.stringify(schema) ?? typeof schema
       const refused = expect.objectContaining({ code: 'invalid_config' }) as Error
-      expect(() => defineTool({ ...rest, input: schema as never }), said).toThrow(refused)
-      expect(() => defineTool({ ...rest, input: { type: 'object' }, output: schema as never }), said).toThrow(refused)
-      expect(() => new Harness({ model: scripted([]), output: { schema: schema as never } }), said).toThrow(refused)
+      expect(() => defineTool({ ...rest, input: schema as never })).toThrow(refused)
+      expect(() => defineTool({ ...rest, input: { type: 'object' }, output: schema as never })).toThrow(refused)
+      expect(() => new Harness({ model: scripted([]), output: { schema: schema as never } })).toThrow(refused)
       const harness = make({ model: scripted(['x']) })
-      await expect(harness.run('Go.', { output: { schema: schema as never } }), said).rejects.toMatchObject({
+      await expect(harness.run('Go.', { output: { schema: schema as never } })).rejects.toMatchObject({
         code: 'invalid_config',
       })
     }
