@@ -143,8 +143,7 @@ describe('odd answers elsewhere', () => {
         const harness = new Harness({
           model: model(`${provider}:m`, { baseUrl, key: 'k' }),
           limits: { modelAttempts: 1 },
-          patienceMs: 0,
-        } as never)
+        })
         onTestFinished(() => harness.close())
         const result = await harness.run('Hi.')
         expect(result.status).toMatch(/failed|sleeping/)
