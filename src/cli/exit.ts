@@ -85,6 +85,7 @@ export function endOf(error: unknown, isFar = false): { readonly exit: number; r
   }
   const said = error.message || error.name
   // What a server elsewhere answers is not ours to vouch for.
-  if (isFar) return { exit: EXIT.config, text: `The answer of the server cannot be used (${said}). Is it of this version?` }
+  if (isFar)
+    return { exit: EXIT.config, text: `The answer of the server cannot be used (${said}). Is it of this version?` }
   return { exit: EXIT.failed, text: `${said} This is a bug of terret: please report it.` }
 }
