@@ -84,7 +84,7 @@ function keysFor(isWide: boolean, isRemembered: boolean, isClipped: boolean): re
   return [
     'y yes, this call',
     'n no',
-    'e edit it',
+    'e edit',
     ...(isWide ? ["a all of this run's writes"] : []),
     ...(isRemembered ? ['k always, exactly this'] : []),
     'l later',
