@@ -114,7 +114,8 @@ function simTools(process: SimProcess, oracle: Oracle): readonly Tool[] {
       effect,
       timeoutMs: TOOL_MS,
       ...extra,
-      execute: (_args, context) => work(process, oracle, context, effect, extra.place && placeHash(extra.place())),
+      execute: (args, context) =>
+        work(process, oracle, context, effect, { args, place: extra.place && placeHash(extra.place()) }),
     })
   const outside = defineTool({
     name: 'outside',
@@ -152,7 +153,7 @@ function simTools(process: SimProcess, oracle: Oracle): readonly Tool[] {
     await process.sleep(process.chance.between(0, 10))
     return 'ask'
   }
-  return [
+  const all = [
     make('look', 'read'),
     make('put', 'idempotent', { deliverable: true }),
     make('pay', 'once'),
@@ -163,6 +164,8 @@ function simTools(process: SimProcess, oracle: Oracle): readonly Tool[] {
     checked,
     broken,
   ]
+  for (const { name, definition } of all) oracle.definitions.set(name, definition)
+  return all
 }
 
 /** Computed independently, so that the real hash is compared with something. */
@@ -171,6 +174,8 @@ function placeHash(place: string): string {
 }
 
 type Context = { readonly session: string; readonly call: string; readonly signal: AbortSignal }
+/** What it runs with, and where. */
+type Acting = { readonly args?: unknown; readonly place?: string | undefined }
 
 /** Acts somewhere in the middle of its time; sometimes fails, sometimes ignores its abort, sometimes takes far too long. */
 async function work(
@@ -178,13 +183,13 @@ async function work(
   oracle: Oracle,
   context: Context,
   effect: EffectClass,
-  place?: string,
+  { args, place }: Acting = {},
 ): Promise<string> {
   const { chance } = process
   const heedless = chance.yes(0.3)
   await process.sleep(chance.between(0, 15))
   if (context.signal.aborted && !heedless) throw new Error('aborted')
-  oracle.execute(context.session, context.call, effect, place)
+  oracle.execute(context.session, context.call, effect, place, args)
   await process.sleep(chance.yes(0.08) ? chance.between(100, 400) : chance.between(0, 25))
   if (chance.yes(0.15)) throw new Error('the tool failed')
   return `done ${context.call}`

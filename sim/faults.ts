@@ -95,6 +95,24 @@ export const FAULTS: readonly Planted[] = [
       "if (!call || call.state.type === 'running' || call.proposal.gate?.type !== 'ask') return\n  if (call.state.type !== 'asked') return move(turn, i, e.allow ? READY : { type: 'denied', by: e.by, why: '' })",
   },
   {
+    name: 'an edited call runs with the arguments that the model gave',
+    file: 'src/effects/run-call.ts',
+    find: 'const args = cloneJson(approved)',
+    replace: 'const args = cloneJson(call.edited?.args ?? approved)',
+  },
+  {
+    name: 'an edit counts for another call than it was made of',
+    file: 'src/kernel/ledger.ts',
+    find: "return edit.digest === digest && (gate?.type !== 'ask' || hasRole(gate, edit.role))",
+    replace: "return gate?.type !== 'ask' || hasRole(gate, edit.role)",
+  },
+  {
+    name: 'siblings of an edited call start before its edit is admitted',
+    file: 'src/kernel/next.ts',
+    find: 'if (asked.length + edits.length === 0 && !s.paused) {',
+    replace: 'if (asked.length === 0 && !s.paused) {',
+  },
+  {
     name: 'a no does not end a yes for the run',
     seed: 64,
     file: 'src/kernel/ledger.ts',
@@ -132,7 +150,7 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'siblings of an open question run',
     file: 'src/kernel/next.ts',
-    find: 'if (asked.length === 0 && !s.paused) {',
+    find: 'if (asked.length + edits.length === 0 && !s.paused) {',
     replace: 'if (!s.paused) {',
   },
   {
@@ -450,8 +468,8 @@ export const FAULTS: readonly Planted[] = [
     name: 'a decision before the review counts',
     seed: 5,
     file: 'src/kernel/ledger.ts',
-    find: "terms.gate?.type === 'ask' ? { type: 'asked', votes: [], since: seq } : READY",
-    replace: "terms.gate?.type === 'ask' && before.type === 'asked' ? { type: 'asked', votes: [], since: seq } : READY",
+    find: 'const state = reviewedState(terms, edit, seq)',
+    replace: "const state = before.type === 'asked' ? reviewedState(terms, edit, seq) : READY",
   },
   {
     name: 'a call starts beside a sibling that is asked about again',

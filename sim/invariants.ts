@@ -52,6 +52,7 @@ const STEERED = [
   'halts',
   'cleared',
   'cuts',
+  'edits',
 ] as const
 export type Seen = Record<(typeof COUNTED)[number] | (typeof STEERED)[number], number>
 
@@ -81,6 +82,10 @@ export class Invariants {
 
   sessions(): ReadonlyMap<string, Readonly<Pick<Watched, 'fold' | 'cutAt' | 'repliedAt' | 'full'>>> {
     return this.#sessions
+  }
+
+  definitionOf(tool: string): string | undefined {
+    return this.#oracle.definitions.get(tool)
   }
 
   /** Is this a child whose parent still waits for a word of it? */
@@ -226,7 +231,10 @@ export class Invariants {
       case 'model.started':
         return asked(w, e, fail)
       case 'agent.message':
-        e.calls.forEach(({ place }, i) => this.#oracle.places.set(`${session}:${e.seq}.${i}`, place))
+        e.calls.forEach(({ place, args }, i) => {
+          this.#oracle.places.set(`${session}:${e.seq}.${i}`, place)
+          this.#oracle.args.set(`${session}:${e.seq}.${i}`, JSON.stringify(args))
+        })
         return replied(w, e, fail)
       case 'model.failed':
         return this.#failed(session, w, e, fail)
@@ -254,7 +262,9 @@ export class Invariants {
         return
       case 'call.reviewed':
         this.#oracle.places.set(`${session}:${e.call}`, e.place)
-        return reviewed(w, e, fail)
+        if (e.edit !== undefined) this.seen.edits += 1
+        reviewed(w, e, fail)
+        return void this.#oracle.args.set(`${session}:${e.call}`, JSON.stringify(w.calls.get(e.call)?.proposal.args))
       default:
         return
     }
@@ -359,7 +369,8 @@ function begins(w: Watched, call: CallRecord, fail: Fail): void {
   if (!call.runnable) fail('I15 a call of a reply runs that must not go on')
   if (gate?.type === 'ask' && call.decision !== true) fail('I17 a call runs that was not allowed')
   if (gate?.type === 'refuse') fail('I18 a call runs that was refused')
-  if (siblingsOf(w, call).some((c) => c.proposal.gate?.type === 'ask' && c.decision === null && c.result === 0))
+  const isOpen = (c: CallRecord): boolean => c.result === 0 && (c.decision === null || c.edit !== null)
+  if (siblingsOf(w, call).some((c) => c.proposal.gate?.type === 'ask' && isOpen(c)))
     fail('I19 a sibling of an open question runs')
   if (w.paused) fail('I29 a call starts while the session is paused')
 }

@@ -21,6 +21,10 @@ export class Oracle {
   readonly intents = new Set<string>()
   /** Where a call was to act when it was asked about, as the log has it. */
   readonly places = new Map<string, string | undefined>()
+  /** The arguments that a call is to run with: those of its reply, or of the decision that edited it. */
+  readonly args = new Map<string, string>()
+  /** What the tools are defined as, by name: people who edit a call decide about it as it is defined. */
+  readonly definitions = new Map<string, string>()
   /** How often a model refused because its provider was down. */
   refused = 0
   /** How often tools that a run needs were away. */
@@ -39,8 +43,10 @@ export class Oracle {
   readonly #requests = new Map<string, { readonly seq: number; readonly bytes: string }>()
 
   /** A handler is about to act on the world. */
-  execute(session: string, call: CallKey, effect: EffectClass, place?: string): void {
+  execute(session: string, call: CallKey, effect: EffectClass, place?: string, args?: unknown): void {
     const key = `${session}:${call}`
+    if (args !== undefined && this.args.get(key) !== JSON.stringify(args))
+      this.violations.push(`O9 ${key} ran with other arguments than its reply or its decision holds`)
     if (this.places.get(key) !== place) this.violations.push(`O6 ${key} ran in another place than was asked about`)
     if (!this.intents.has(key)) this.violations.push(`O1 ${key} ran before its intent was on disk`)
     const seen = this.executions.get(key) ?? { session, call, effect, times: 0 }

@@ -1,8 +1,10 @@
 // The actors outside: users that write, approvers that click twice, hosts that answer late, and operators.
 // They keep a journal of what was acknowledged; losing one of those entries is the worst a store can do.
-import type { InboxBody } from '../src/kernel/event.ts'
+import type { Proposal } from '../src/kernel/content.ts'
+import type { Edit, InboxBody } from '../src/kernel/event.ts'
 import { Fault } from '../src/kernel/failure.ts'
 import type { Store } from '../src/ports/store.ts'
+import { digestOf } from '../src/tools/core/admit.ts'
 import type { Invariants } from './invariants.ts'
 import type { Disk } from './process.ts'
 import type { Chance, Scheduler } from './scheduler.ts'
@@ -163,7 +165,7 @@ export class People {
         const { key, state, proposal } = waiting
         click += 1
         if (state.type === 'outside') await this.#answer(session, key, click)
-        else await this.#decide(session, key, proposal.digest ?? '', click)
+        else await this.#decide(session, key, proposal, click)
       }
     }
   }
@@ -176,8 +178,9 @@ export class People {
     return this.#stage.invariants.awaited(session) ? early && this.#chance.yes(0.1) : this.#chance.yes(0.08)
   }
 
-  async #decide(session: string, call: string, digest: string, click: number): Promise<void> {
+  async #decide(session: string, call: string, proposal: Proposal, click: number): Promise<void> {
     const chance = this.#chance
+    const { digest = '' } = proposal
     const decision = { type: 'user.tool_confirmation', call, by: 'sim' } as const
     if (chance.yes(0.15))
       await this.say(session, { ...decision, id: `w${click}`, digest: 'of another action', allow: true })
@@ -189,8 +192,20 @@ export class People {
     const scope = allow && chance.yes(0.4) ? ({ scope: 'run', remember: { effect: 'allow' } } as const) : {}
     if ('scope' in scope) this.#wide.set(session, { call, ended: false })
     else if (!allow && wide) wide.ended = true
-    await this.say(session, { ...decision, id: `d${click}`, digest, allow, ...scope })
+    // Not by chance, which would change every seed: each third yes has other arguments.
+    const edit = allow && click % 3 === 0 ? this.#edited(proposal, click) : {}
+    await this.say(session, { ...decision, id: `d${click}`, digest, allow, ...scope, ...edit })
     if (chance.yes(0.3)) await this.say(session, { ...decision, id: `e${click}`, digest, allow: chance.yes(0.5) })
+  }
+
+  /** Other arguments for a call; now and then with a digest that is not of them, so that it must be asked about again. */
+  #edited({ tool, place }: Proposal, click: number): { readonly edit?: Edit } {
+    const definition = this.#stage.invariants.definitionOf(tool)
+    if (definition === undefined) return {}
+    const args = { n: 1_000 + click }
+    return {
+      edit: { args, digest: digestOf({ name: tool, definition }, { args: click % 9 === 0 ? {} : args, place }) },
+    }
   }
 
   async #answer(session: string, call: string, click: number): Promise<void> {

@@ -15,6 +15,8 @@ export type CallRecord = {
   readonly epoch: number
   readonly runnable: boolean
   decision: boolean | null
+  /** The decision that edited it, until its edit is admitted. */
+  edit: Of<'user.tool_confirmation'> | null
   intents: number
   running: boolean
   /** seq of its hand-over, of the first answer after that, and of its result; 0 before. */
@@ -117,6 +119,7 @@ export function record(e: Of<'agent.message'>, proposal: Proposal, over: boolean
   const foreign = e.epoch === 0
   const counts = {
     decision: null,
+    edit: null,
     intents: 0,
     running: false,
     handed: 0,
@@ -155,7 +158,9 @@ export function decided(w: Watched, e: Of<'user.tool_confirmation'>): void {
   const { wide, denied } = w.run ?? { wide: new Map<CallKey, string>(), denied: new Set<string>() }
   const { same = '', place = '' } = call.proposal
   if (e.allow && e.under !== undefined && (each || wide.get(e.under) !== place || denied.has(same))) return
+  if (e.edit && e.allow && e.under !== undefined) return
   call.decision = e.allow
+  call.edit = e.allow && e.edit ? e : null
   if (call.again) w.lastReview = e.seq
   if (e.allow && e.scope === 'run' && !each) wide.set(e.call, place)
   if (e.allow) return
@@ -213,6 +218,7 @@ export function imported(w: Watched): void {
     if (call.result > 0 || call.handed > 0 || call.decision === false) continue
     call.foreign = call.proposal.gate?.type !== 'refuse'
     call.decision = null
+    call.edit = null
     call.running = false
   }
 }
@@ -222,12 +228,16 @@ export function reviewed(w: Watched, e: Of<'call.reviewed'>, fail: Fail): void {
   const call = w.calls.get(e.call)
   w.lastReview = e.seq
   if (!call || call.result > 0) return fail('I38 a call is reviewed that is not open')
-  const { type: _type, seq: _seq, at: _at, wall: _wall, epoch: _epoch, call: _call, ...terms } = e
+  const { type: _type, seq: _seq, at: _at, wall: _wall, epoch: _epoch, call: _call, edit, ...terms } = e
   const { id, tool, args } = call.proposal
-  call.proposal = { id, tool, args, ...terms }
+  const confirmed = edit !== undefined && edit === call.edit?.seq ? call.edit.edit : undefined
+  if (edit !== undefined && !confirmed) fail('I60 an edit is admitted that no decision made')
+  call.proposal = { id, tool, args: confirmed?.args ?? args, ...terms }
   call.foreign = false
   call.again = true
-  call.decision = null
+  // A decision counts for the call that it edited, as it is defined and where it would act now.
+  call.decision = confirmed && confirmed.digest === terms.digest ? true : null
+  call.edit = null
   if (terms.effect !== 'once') call.intents = 0
   if (terms.gate?.type !== 'ask' && terms.gate?.type !== 'refuse') fail('I38 a review lets a call through unasked')
 }

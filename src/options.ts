@@ -74,10 +74,27 @@ export const record: Check = (value) => {
 export const filled: Check = (value) =>
   typeof value === 'string' && value.trim() !== '' ? null : `must be a text that is not empty, not ${kindOf(value)}`
 const WHO_CHARS_MAX = 1_024
+/** Control characters, directions, and all else that is drawn as nothing. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u
+/** A mark at the beginning or end of a name is easily overlooked: "ann." is read as "ann". */
+const EDGE = /^[\p{P}\p{Sm}\p{Sc}\p{Sk}]|[\p{P}\p{Sm}\p{Sc}\p{Sk}]$/u
+/** Names that end in a bracket which they open, as `Ann (night shift)`, and those of system accounts, as `_www`. */
+const CLOSED = /^[^(]+\([^()]*[^()\s]\)$|^[^<]+<[^<>]*[^<>\s]>$/u
+
+/** What is wrong with the name of a person or program for the log, as the end of a sentence; null if it can be used. */
+export function nameTrouble(value: unknown): string | null {
+  if (typeof value !== 'string') return `must be a text, not ${kindOf(value)}`
+  if (value.length > WHO_CHARS_MAX) return `has more than ${WHO_CHARS_MAX} characters`
+  if (UNSEEN.test(value)) return 'has a character that cannot be seen'
+  const name = value.trim()
+  if (name === '') return 'is empty'
+  return !CLOSED.test(name) && EDGE.test(name.replace(/^_(?=\p{L})/u, ''))
+    ? 'begins or ends with a mark that is easily overlooked: leave it out'
+    : null
+}
+
 /** The name of a person or program, for the log. */
-export const who: Check = (value, name, of) =>
-  text(value, name, of) ??
-  ((value as string).length <= WHO_CHARS_MAX ? null : `has more than ${WHO_CHARS_MAX} characters`)
+export const who: Check = nameTrouble
 export const usd = amount('dollars')
 export const ms = amount('milliseconds')
 

@@ -2,13 +2,20 @@
 import { eventId } from './view/text.ts'
 import type { BlobRef } from './kernel/content.ts'
 import { Fault } from './kernel/failure.ts'
-import { outsideOf } from './kernel/ledger.ts'
+import type { Edit } from './kernel/event.ts'
+import { type Call, outsideOf } from './kernel/ledger.ts'
 import type { Blob, Page } from './ports/store.ts'
 import type { Message } from './kernel/transcript.ts'
 import type { ContextReport } from './context/report.ts'
 import { type Command, commandsOf, interruptOf, type SendOptions } from './sessions/command.ts'
 import { interrupted } from './sessions/interrupt.ts'
-import { checkDecision, checkUnder, confirmationOf, type ApprovalDecision } from './sessions/approval-decision.ts'
+import {
+  checkedDecision,
+  checkShown,
+  checkUnder,
+  confirmationOf,
+  type ApprovalDecision,
+} from './sessions/approval-decision.ts'
 import { checkOwn, elsewhere, toldElsewhere } from './engine/program.ts'
 import { headOf } from './riders/children/tree.ts'
 import { blobFor } from './view/blobs.ts'
@@ -164,15 +171,24 @@ export class SessionHandle implements Verbs {
     return contextOf(this.#place.services, this.id)
   }
 
-  async decide(decision: ApprovalDecision): Promise<SentReceipt> {
-    checkDecision(decision)
+  async decide(given: ApprovalDecision): Promise<SentReceipt> {
+    const decision = checkedDecision(given)
     const other = await this.#other(decision)
     if (other) return other.decide(decision)
     if (decision.callId === BUDGET) return this.#raise(decision)
     const { store } = this.#place.services
     const call = await openCall(this.#place, decision.callId, 'asked', 'approval')
+    checkShown(decision, call)
     if (decision.under !== undefined) await checkUnder(decision, call, (await headOf(store, this.id)).run?.said)
-    return answered(this.#place, confirmationOf(decision, call, store.now()), decision.callId)
+    const edit = decision.args === undefined ? null : await this.#edit(decision, call)
+    return answered(this.#place, confirmationOf(decision, call, store.now(), edit), decision.callId)
+  }
+
+  /** The other arguments that a decision gives a call; null if they are those of the call. */
+  async #edit(decision: ApprovalDecision, call: Call): Promise<Edit | null> {
+    const { services } = this.#place
+    const { editOf } = await import('./sessions/edited-call.ts')
+    return editOf(services, { id: this.id, head: await headOf(services.store, this.id) }, decision, call)
   }
 
   /** The child that a decision or an answer is for, if it is one. */

@@ -64,6 +64,8 @@ const SENTENCES = [
   'B-ATTACK-117: a known secret is in nothing that is shown while a call runs, in whatever spelling and pieces it comes',
   'B-ATTACK-100: no program drives a session of another one, shows it to its model or ends it, by whatever verb',
   'B-ATTACK-101: no caller learns of a session that is not theirs, and no token is good after it was dropped or its time is over',
+  'B-ATTACK-95: no edit of a call runs that the schema, the policy or the roles would not let through, by whatever door it comes',
+  'B-ATTACK-96: nobody counts as two people by a name that can be taken for their own',
 ]
 
 const byNumber = (a: number, b: number): number => a - b

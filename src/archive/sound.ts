@@ -1,7 +1,8 @@
 // Whether the events of an exported session are a log that a store could have written, and whether nothing of it was exchanged.
 // The shape of each event was checked before (schema-check.ts). Everything here refuses with one sentence and changes nothing.
 import { hash } from 'node:crypto'
-import type { Event } from '../kernel/event.ts'
+import type { Proposal } from '../kernel/content.ts'
+import { callKey, type Event } from '../kernel/event.ts'
 import { Bug } from '../kernel/failure.ts'
 import { open, take } from '../kernel/fold.ts'
 import { EMPTY, type Session } from '../kernel/session.ts'
@@ -100,7 +101,23 @@ export function bytesOf(hashed: string, { data }: PortableBlob): Uint8Array {
  */
 function checkDigests({ session, events }: PortableLog, blobs: Blobs): void {
   let tools: ReadonlyMap<string, string> = new Map()
+  const edits = new Map<number, Extract<Event, { type: 'user.tool_confirmation' }>>()
+  const asked = new Map<string, Proposal>()
   for (const event of events) {
+    if (event.type === 'user.tool_confirmation' && event.edit) edits.set(event.seq, event)
+    if (event.type === 'call.reviewed' && event.edit !== undefined) {
+      const { edit } = edits.get(event.edit) ?? {}
+      const { tool = '' } = asked.get(event.call) ?? {}
+      const definition = tools.get(tool) ?? ''
+      // What a review refused has no digest.
+      if (
+        event.digest !== undefined &&
+        event.digest !== digestOf({ name: tool, definition }, { ...event, args: edit?.args ?? null })
+      )
+        throw invalid(`event ${event.seq} of ${session} admits an edit of "${tool}" that its digest does not fit.`)
+    }
+    if (event.type === 'agent.message')
+      for (const [i, proposal] of event.calls.entries()) asked.set(callKey(event.seq, i), proposal)
     if (event.type === 'run.started') tools = definitionsIn(event.now?.toolset ?? event.toolset, blobs)
     if (event.type !== 'agent.message') continue
     for (const call of event.calls) {

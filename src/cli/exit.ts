@@ -72,8 +72,8 @@ export function isReplaced(error: unknown): boolean {
   return error instanceof Error && error.name === 'Fault' && 'code' in error && error.code === 'store_replaced'
 }
 
-/** The text and exit code of an error. A Fault is recognised by its name, since its class is not loaded here. */
-export function endOf(error: unknown): { readonly exit: number; readonly text: string } {
+/** The text and exit code of an error. A Fault is recognised by its name, since its class is not loaded here. `isFar`: it works with a server elsewhere. */
+export function endOf(error: unknown, isFar = false): { readonly exit: number; readonly text: string } {
   if (error instanceof Refusal) return { exit: error.exit, text: error.message }
   if (!(error instanceof Error)) return { exit: EXIT.failed, text: String(error) }
   if (error.name === 'ServerRefusal' && 'status' in error) {
@@ -84,5 +84,9 @@ export function endOf(error: unknown): { readonly exit: number; readonly text: s
     const code = String(error.code)
     return { exit: FAULTS[code] ?? EXIT.failed, text: `${error.message} (${code})` }
   }
-  return { exit: EXIT.failed, text: `${error.message || error.name} This is a bug of terret: please report it.` }
+  const said = error.message || error.name
+  // What a server elsewhere answers is not ours to vouch for.
+  if (isFar)
+    return { exit: EXIT.config, text: `The answer of the server cannot be used (${said}). Is it of this version?` }
+  return { exit: EXIT.failed, text: `${said} This is a bug of terret: please report it.` }
 }

@@ -89,7 +89,7 @@ async function main(line: readonly string[]): Promise<number> {
     keepIn(call.text('data'))
     return await (await load())(call)
   } catch (error) {
-    const { exit, text } = endOf(error)
+    const { exit, text } = endOf(error, isFar)
     warn(`terret: ${joined(clean(text), ' ')}`)
     return exit
   } finally {

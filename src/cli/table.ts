@@ -124,6 +124,7 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     ...deciding,
     ...drivingFlags,
     role: value('ROLE', 'in which role, where a rule wants one'),
+    args: value('JSON', 'run it with these arguments in place of those shown'),
     always: flag('keep a rule that allows exactly this call in this folder from now on'),
     usd: value('DOLLARS', 'for CALL "budget": how much more the session may spend'),
   }),

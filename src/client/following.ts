@@ -3,7 +3,7 @@
 import { type Event, Fault } from '../kernel/index.ts'
 import type { Frames } from '../server/wire.ts'
 import { framesOf } from './frames.ts'
-import { refusalOf, sleep, type Wires } from './wires.ts'
+import { badAnswer, refusalOf, sleep, type Wires } from './wires.ts'
 
 export type FollowOptions = { readonly after?: number; readonly deltas?: boolean; readonly signal?: AbortSignal }
 type Delta = Frames['delta'] & { readonly kind: 'text' | 'reasoning' | 'arguments' | 'output' }
@@ -27,6 +27,7 @@ export async function* following(
     const query = { after: seen, deltas: deltas ? 1 : 0, store }
     const response = await wires.once('follow', { params: { id }, query, signal }).catch(() => null)
     if (response && !response.ok && response.status < 500) throw await refusalOf(response)
+    if (response?.ok) checkStream(response)
     try {
       for await (const frame of response?.ok && response.body ? framesOf(response.body) : []) {
         waitMs = WAIT_MS
@@ -48,6 +49,12 @@ export async function* following(
     waitMs = Math.min(2 * waitMs, WAIT_MS_MAX)
   }
   return undefined
+}
+
+/** What answers well but is no stream would be asked again for ever. */
+function checkStream({ status, headers, body }: Response): void {
+  if (body !== null && headers.get('content-type')?.startsWith('text/event-stream')) return
+  throw badAnswer(status, 'it is no stream of events')
 }
 
 /** How much of each part was given. */
@@ -73,6 +80,7 @@ export async function* watching(wires: Wires, signal?: AbortSignal): AsyncGenera
   for (let waitMs = WAIT_MS; !signal?.aborted; waitMs = Math.min(2 * waitMs, WAIT_MS_MAX)) {
     const response = await wires.once('streams', { body: { cards: true }, signal }).catch(() => null)
     if (response && !response.ok && response.status < 500) throw await refusalOf(response)
+    if (response?.ok) checkStream(response)
     try {
       for await (const frame of response?.ok && response.body ? framesOf(response.body) : []) {
         waitMs = WAIT_MS

@@ -31,7 +31,7 @@ import type {
   WireResult,
 } from '../server/wire.ts'
 import { type Changed, type Followed, following, type FollowOptions, watching } from './following.ts'
-import { type ClientOptions, type Request, Wires } from './wires.ts'
+import { badAnswer, type ClientOptions, type Request, Wires } from './wires.ts'
 
 export type { Changed, Followed, FollowOptions } from './following.ts'
 export { type ClientOptions, ServerRefusal } from './wires.ts'
@@ -54,10 +54,17 @@ export type Decision = {
   readonly callId: CallKey
   readonly allow: boolean
   readonly digest?: string
+  /** Other arguments than were shown: the call runs with these, if its tool and the policy take them. */
+  readonly args?: Json
   readonly sessionId?: string
   readonly why?: string
   readonly role?: string
   readonly usd?: number
+  /** What was shown beside it may be handed back, and must be what is asked. */
+  readonly tool?: string
+  readonly class?: string
+  readonly n?: number
+  readonly roles?: readonly string[]
 }
 
 /** Nothing is sent until a verb is used. */
@@ -202,6 +209,7 @@ export class ClientSession {
       const page: EventsAnswer = await this.#wires.json('events', this.#with({ query }))
       events.push(...page.events)
       damaged = page.damaged
+      if (page.after !== null && page.after <= from) throw badAnswer(200, 'its pages of events do not go on')
       from = page.after
     }
     return { events, ...(damaged ? { damaged } : {}) }
@@ -212,8 +220,13 @@ export class ClientSession {
   }
 
   /** Allow or deny one pending call, as it was shown: its digest goes with it. */
-  decide({ callId, allow, digest, sessionId, why, role, usd }: Decision): Promise<WireReceipt> {
-    return this.#wires.json('decide', this.#with({ body: { callId, allow, digest, sessionId, why, role, usd } }))
+  decide(decision: Decision): Promise<WireReceipt> {
+    const { callId, allow, digest, args, sessionId, why, role, usd, tool, class: kind, n, roles } = decision
+    const shown = callId === 'budget' ? {} : { args, tool, class: kind, n, roles }
+    return this.#wires.json(
+      'decide',
+      this.#with({ body: { callId, allow, digest, sessionId, why, role, usd, ...shown } }),
+    )
   }
 
   answer(answer: {

@@ -1,6 +1,7 @@
 // One connection to a server: requests by the table of routes, errors as the library throws them, and repeats that change nothing twice.
 // Nothing of Node: it runs in a browser too.
 import { Fault, type FaultCode } from '../kernel/index.ts'
+import { answerTrouble } from '../server/wire-check.ts'
 import { type RouteName, ROUTES, type WireError } from '../server/wire.ts'
 
 export type ClientOptions = {
@@ -50,7 +51,16 @@ export class Wires {
   }
 
   async json<T>(name: RouteName, request: Request = {}): Promise<T> {
-    return (await (await this.ask(name, request)).json()) as T
+    const response = await this.ask(name, request)
+    const text = await response.text().catch((error: unknown) => {
+      throw request.signal?.aborted ? error : badAnswer(response.status, 'it was cut')
+    })
+    const value = parsed(text)
+    if (value === undefined) throw badAnswer(response.status, 'it is no JSON')
+    const { answer } = ROUTES[name]
+    const wrong = answer === 'stream' || answer === 'text' || answer === 'bytes' ? null : answerTrouble(answer, value)
+    if (wrong !== null) throw badAnswer(response.status, `${wrong} is missing or has another type`)
+    return value as T
   }
 
   /** Sent again where that is harmless: what only reads, and what has a key. */
@@ -98,9 +108,24 @@ export async function refusalOf(response: Response): Promise<Error> {
   const text = await response.text().catch(() => '')
   try {
     const { code, message } = (JSON.parse(text) as WireError).error
+    if (!/^[a-z_]{1,64}$/.test(code) || typeof message !== 'string') throw new TypeError('no error of this server')
     return OWN.test(code) ? new ServerRefusal(status, code, message) : new Fault(code as FaultCode, message)
   } catch {
     return new ServerRefusal(status, 'not_found', `What answers there is no terret server (status ${status}).`)
+  }
+}
+
+/** What came back is no answer of this route: another program listens there, or a server of another version. */
+export function badAnswer(status: number, why: string): ServerRefusal {
+  const text = `The answer is not that of a terret server of this version: ${why}. Check the address and both versions.`
+  return new ServerRefusal(status, 'bad_answer', text)
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
   }
 }
 

@@ -35,6 +35,7 @@ const COST_MAX = 1e12
 /** All but the preparing of a run, which may be tried again (prepare.ts). */
 type Begun = Exclude<Effect, { type: 'prepare' }>
 
+const LATE_EDIT = 'the arguments that a person gave this call could not be checked in time.'
 const NEVER = 'Stopped before it started: it did not run.'
 export const TOO_LONG = new ToolFailure('Timeout', 'Preparing the run took too long.')
 
@@ -50,6 +51,7 @@ export function abandon(effect: Begun, reason: AbortReason, started: boolean, pa
   if (effect.mode === 'clear') {
     return { events: [heldBack(key, LATE_WORD, false)] }
   }
+  if (effect.mode === 'edit') return { events: [refused(key, 'denied', `Not run: ${LATE_EDIT}`)] }
   if (!started && effect.mode === 'execute') {
     const { state } = effect.call
     const before = state.type === 'running' && state.tries > 0
@@ -135,7 +137,7 @@ export async function inTime<T>(work: Promise<T>, flight: FlightContext, late: T
 
 export function deadlineOf(effect: Effect, now: number): number {
   if (effect.type === 'call') return effect.deadline
-  const runs = effect.type === 'run' && effect.mode !== 'clear'
+  const runs = effect.type === 'run' && (effect.mode === 'execute' || effect.mode === 'reconcile')
   return now + (runs ? effect.call.proposal.timeoutMs : PREPARE_MS)
 }
 
@@ -290,7 +292,7 @@ export function messageOf(reply: Reply, calls: readonly Proposal[], verdict: Ver
 
 /** What is no amount of money is not counted as one: then it is what was held. */
 export function costOf({ cost = Number.NaN }: Reply): number | undefined {
-  return cost >= 0 && cost < COST_MAX ? cost : undefined
+  return typeof cost === 'number' && cost >= 0 && cost < COST_MAX ? cost : undefined
 }
 
 /** A call that ran out of room is not run: what did not come any more may be what mattered. */

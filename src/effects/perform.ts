@@ -34,6 +34,7 @@ export class Performer {
       if (effect.type === 'call') return this.#model.call(cache, effect, flight)
       if (effect.type === 'prepare') return this.#preparer.prepare(effect, cache, flight)
       if (effect.type === 'review') return this.#review(cache, effect, flight)
+      if (effect.mode === 'edit') return this.#calls.admitEdit(cache, effect, flight)
       return effect.mode === 'clear' ? this.#calls.clear(cache, effect, flight) : this.#calls.run(cache, effect, flight)
     }
     const fail: Fail = (effect, error) =>

@@ -47,7 +47,8 @@ export async function reviewRun(
 /** It has neither an answer nor a no. */
 function isUndecided({ state, proposal }: Call): boolean {
   if (state.type === 'running') return true
-  return (state.type === 'ready' || state.type === 'asked') && proposal.gate?.type !== 'refuse'
+  const open = state.type === 'ready' || state.type === 'asked' || state.type === 'edited'
+  return open && proposal.gate?.type !== 'refuse'
 }
 
 /** What ran at most once there must not run here: whether it may is the word of the tool as it is, and never of the log alone. */
@@ -64,7 +65,7 @@ export async function reviewCall(
   serial: boolean,
 ): Promise<Extract<OwnerBody, { type: 'call.reviewed' }>> {
   const found = admitting.tools.get(tool)
-  const tools = found ? new Map(admitting.tools).set(tool, asked(found)) : admitting.tools
+  const tools = found ? new Map(admitting.tools).set(tool, alwaysAsked(found)) : admitting.tools
   // Another tool in the place of one that is gone was never asked for.
   const judging = { ...asking, unknownTool: 'return' } as const
   const [fresh] = await admit([{ id, tool, args: JSON.stringify(args) }], tools, judging)
@@ -77,8 +78,31 @@ export async function reviewCall(
   return { type: 'call.reviewed', call: key, ...judged }
 }
 
+/**
+ * The arguments that a person gave in place of the model's, admitted like new ones. That the policy asks about them is no reason
+ * against them: the person has decided, and the fold counts that decision. What is wrong with them uses no retry of the model.
+ */
+export async function reviewEdit(
+  admitting: Admitting,
+  asking: Asking,
+  call: Call,
+): Promise<Extract<OwnerBody, { type: 'call.reviewed' }>> {
+  const { state, proposal } = call
+  if (state.type !== 'edited') throw new Error('a call without an edit was admitted as one')
+  const edited = { ...call, proposal: { ...proposal, args: state.args } }
+  const judging: Asking = { ...asking, policy: { ...asking.policy, onAsk: 'park' } }
+  const { gate, ...terms } = await reviewCall(admitting, judging, edited, proposal.sequential === true)
+  if (gate?.type !== 'refuse') return { ...terms, ...(gate ? { gate } : {}), edit: state.seq }
+  const { retryKind: _retryKind, metadata: _metadata, failure, ...rest } = gate
+  const message = `Not run: the arguments that ${state.by} gave this call cannot be used. ${failure.message}`
+  const refused = { ...rest, failure: { ...failure, message, recoverable: false }, metadata: EDIT_REFUSED }
+  return { ...terms, gate: refused, edit: state.seq }
+}
+
+const EDIT_REFUSED = { error_type: 'EditRefused' } as const
+
 /** Whatever rules allow, a person has the word. What is refused stays so. */
-function asked(tool: Tool): Tool {
+export function alwaysAsked(tool: Tool): Tool {
   const approval = async (args: Json): Promise<Approval> => {
     return (await tool.approval(args)) === 'never' ? 'never' : 'always'
   }

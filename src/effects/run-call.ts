@@ -90,6 +90,15 @@ export class CallRunner {
     return tooLate(this.#services.store, proposal)
   }
 
+  /** Admits the arguments that a person gave the call. */
+  async admitEdit(cache: SessionCache, { call }: Run, flight: FlightContext): Promise<Landing> {
+    const agent = agentFor(this.#services, cache)
+    const tools = agent.tools.seen ?? (await agent.tools.open(flight))
+    const { reviewEdit } = await import('./review.ts')
+    const admitting: Admitting = { services: this.#services, agent, cache, tools, allow: 'all', flight }
+    return { events: [await reviewEdit(admitting, askingFor(this.#services, agent, cache), call)] }
+  }
+
   /** There is no yes to this call as it would run now, so a person is asked. */
   async #askAgain(cache: SessionCache, agent: Agent, call: Call, flight: FlightContext): Promise<Landing> {
     const tools = agent.tools.seen ?? (await agent.tools.open(flight))

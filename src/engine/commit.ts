@@ -4,7 +4,7 @@ import type { Account, Frozen, Json, Mutable, Outcome, Shortage } from '../kerne
 import type { InboxBody, OwnerBody, OwnerEvent } from '../kernel/event.ts'
 import { assert, Fault } from '../kernel/failure.ts'
 import { type OpenSession, take } from '../kernel/fold.ts'
-import type { Call } from '../kernel/ledger.ts'
+import type { Call, CallState } from '../kernel/ledger.ts'
 import { type Here, stopping, unwanted } from '../kernel/limits.ts'
 import { type Decision, type Effect, next } from '../kernel/next.ts'
 import { settlement } from '../kernel/result.ts'
@@ -316,14 +316,19 @@ const SET_MS_MIN = 1_000
 /** A call that was let go while a sibling of it was asked about again does not start: it is looked at once more after the answer. */
 function waitsForSibling(s: Session, { events: [body] }: Landing): boolean {
   if (body?.type !== 'agent.tool_use' && body?.type !== 'agent.custom_tool_use') return false
-  return s.run?.turn?.open.some(({ state }) => state.type === 'asked') === true
+  return s.run?.turn?.open.some(({ state }) => state.type === 'asked' || state.type === 'edited') === true
+}
+
+function isSameEdit(now: CallState | undefined, then: CallState): boolean {
+  return now?.type === 'edited' && then.type === 'edited' && now.seq === then.seq
 }
 
 /** What has no intent counts only if it is still wanted when it lands. */
 function wanted(effect: Effect, s: Session, here: Here): boolean {
   if (effect.type === 'run') {
-    const ready = openCall(s, effect.call.key)?.state.type === 'ready'
-    return ready && s.run !== null && !s.paused && stopping(s, s.run, here) === null
+    const { state } = openCall(s, effect.call.key) ?? {}
+    const waits = effect.mode === 'edit' ? isSameEdit(state, effect.call.state) : state?.type === 'ready'
+    return waits && s.run !== null && !s.paused && stopping(s, s.run, here) === null
   }
   const decision = next(s, here)
   return decision.type === 'perform' && decision.effects.some(({ key }) => key === effect.key)

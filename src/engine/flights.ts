@@ -84,7 +84,7 @@ export class Flight implements FlightContext {
 
 /** Does the log say that it started? */
 export function hasIntent(effect: Effect): boolean {
-  return effect.type === 'call' || (effect.type === 'run' && effect.mode !== 'clear')
+  return effect.type === 'call' || (effect.type === 'run' && effect.mode !== 'clear' && effect.mode !== 'edit')
 }
 
 /** How soon to look again whether the lease is still held. */

@@ -17,7 +17,9 @@ export type InboxBody = Frozen<
 type Sender = Opening & { by?: string; pin?: true; report?: Whole; denied?: true }
 type Opening = { patienceMs?: number; options?: RunChoice; metadata?: Metadata; traceparent?: string }
 /** `scope: 'run'`: the rule in `remember` may allow later calls of this run. Those name this call: they are `under` it. */
-type Decider = { by: string; role?: string; why?: string; remember?: Json; scope?: 'run'; under?: CallKey }
+type Decider = { by: string; role?: string; why?: string; remember?: Json; scope?: 'run'; under?: CallKey; edit?: Edit }
+/** The person allows the call with these arguments in place of those shown. `digest` is of the call with them. */
+export type Edit = Frozen<{ args: Json; digest: Hash }>
 /** `parent`: the call of the parent session that waits for this one from now on. `denied`: a person said no to the child, or below it. */
 type Answerer = { by?: string; metadata?: Json; parent?: CallKey; denied?: true }
 
@@ -43,8 +45,11 @@ export type OwnerBody = Frozen<
   | ({ type: 'session.imported'; from: Name } & Frozen<Description>)
   /** What an open run froze elsewhere is replaced by what holds here and now. */
   | ({ type: 'run.reviewed'; limits: Limits } & Frozen<Setup>)
-  /** An open call gets its terms anew. What was decided about it before does not count any more. */
-  | ({ type: 'call.reviewed'; call: CallKey } & Terms)
+  /**
+   * An open call gets its terms anew. What was decided about it before does not count any more. With `edit`, the seq of the
+   * confirmation that edited it, the call has the arguments of that confirmation from now on, and its decision counts for them.
+   */
+  | ({ type: 'call.reviewed'; call: CallKey; edit?: Whole } & Terms)
 >
 type Origin = Description & {
   parent?: Parent

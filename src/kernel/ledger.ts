@@ -1,7 +1,7 @@
 // The ledger of calls: how one proposed action moves from proposal to result. Pure transitions, no decisions.
-import type { CallKey, Frozen, Json, Mutable, Outside, Proposal, Verdict } from './content.ts'
+import type { CallKey, Frozen, Gate, Json, Mutable, Outside, Proposal, Terms, Verdict } from './content.ts'
 import { clockOf } from './clock.ts'
-import { callKey, type InboxEvent, type OwnerBody, type OwnerEvent } from './event.ts'
+import { callKey, type Edit, type InboxEvent, type OwnerBody, type OwnerEvent } from './event.ts'
 import { assert, Bug } from './failure.ts'
 
 export type CallState = Frozen<
@@ -9,13 +9,17 @@ export type CallState = Frozen<
   /** `since` is the seq of the review that asked; without one it was asked with the reply. */
   | { type: 'asked'; votes: readonly string[]; since?: number }
   | { type: 'denied'; by: string; why: string }
+  /** A person allowed it with other arguments, in the confirmation at `seq`. The owner must admit these first. */
+  | ({ type: 'edited'; seq: number; by: string; role: string } & Edit)
   /** The intent is on disk. `tries` counts the attempts that were lost with their worker. */
   | { type: 'running'; epoch: number; tries: number }
   | { type: 'outside' }
   | { type: 'answered'; seq: number; ok: boolean }
 >
 
-export type Call = Frozen<{ key: CallKey; index: number; proposal: Proposal; state: CallState }>
+/** `edited`: a person changed its arguments. The proposal has those that run; `args` are those that the model gave. */
+export type Call = Frozen<{ key: CallKey; index: number; proposal: Proposal; state: CallState; edited?: Edited }>
+export type Edited = Frozen<{ by: string; args: Json }>
 
 /** One reply being acted on. `results[i]` is the seq of call i's result, 0 while it has none. */
 export type Turn = Frozen<{
@@ -62,21 +66,26 @@ export function decide(turn: OpenTurn, e: Of<'user.tool_confirmation'>, run: { s
   const { gate, digest } = call.proposal
   if (digest !== e.digest) return
   if (gate.expiresAt !== null && clockOf(e) > gate.expiresAt) return
-  if (gate.roles.length > 0 && !gate.roles.includes(e.role ?? '')) return
+  if (!hasRole(gate, e.role)) return
   const said = run.said ?? UNSAID
   if (!e.allow) {
     run.said = { yes: [], denied: [...said.denied, likeness(call.proposal)] }
     return move(turn, i, { type: 'denied', by: e.by, why: e.why ?? '' })
   }
   if (e.under !== undefined && !coverersOf(call, said).some((yes) => yes.call === e.under)) return
-  if (call.state.votes.includes(e.by)) return
+  if (e.edit ? e.under !== undefined : call.state.votes.includes(e.by)) return
   const votes = [...call.state.votes, e.by]
   if (e.scope === 'run' && isCoverable(call, UNSAID))
     run.said = {
       ...said,
       yes: [...said.yes, { call: call.key, by: e.by, rule: e.remember ?? null, place: call.proposal.place ?? '' }],
     }
+  if (e.edit) return move(turn, i, { type: 'edited', seq: e.seq, by: e.by, role: e.role ?? '', ...e.edit })
   move(turn, i, votes.length >= gate.n ? READY : { ...call.state, votes })
+}
+
+function hasRole({ roles }: Extract<Gate, { type: 'ask' }>, role = ''): boolean {
+  return roles.length === 0 || roles.includes(role)
 }
 
 export const UNSAID: Said = { yes: [], denied: [] }
@@ -115,17 +124,43 @@ export function start(turn: OpenTurn, key: CallKey, epoch: number): void {
   move(turn, i, { type: 'running', epoch, tries: state.type === 'running' ? state.tries + 1 : 0 })
 }
 
-/** Whatever was said about it, and whether or not it had begun: its terms are these now. */
+/**
+ * Whatever was said about it, and whether or not it had begun: its terms are these now. A decision that edited it counts for the
+ * edited call alone, if that is what was reviewed and the person may decide it. What others allowed before was another call.
+ */
 export function review(turn: OpenTurn, e: Extract<OwnerEvent, { type: 'call.reviewed' }>): void {
-  const { type: _type, seq, at: _at, wall: _wall, epoch: _epoch, call, ...terms } = e
+  const { type: _type, seq, at: _at, wall: _wall, epoch: _epoch, call, edit: confirmed, ...terms } = e
   const i = find(turn, call)
-  const { key, index, proposal, state: before } = turn.open[i] as Call
+  const { key, index, proposal, state: before, edited: earlier } = turn.open[i] as Call
   const { id, tool, args, raw } = proposal
-  if (before.type !== 'ready' && before.type !== 'asked' && before.type !== 'running')
-    assert(false, `call ${key} was reviewed when ${before.type}`)
-  const said = raw === undefined ? { id, tool, args } : { id, tool, args, raw }
-  const state: CallState = terms.gate?.type === 'ask' ? { type: 'asked', votes: [], since: seq } : READY
-  turn.open[i] = { key, index, proposal: { ...said, ...terms }, state }
+  if (!REVIEWED.has(before.type)) assert(false, `call ${key} was reviewed when ${before.type}`)
+  const edit = before.type === 'edited' && before.seq === confirmed && before
+  const said = { id, tool, args: edit ? edit.args : args, ...(!edit && raw !== undefined && { raw }) }
+  const edited = edit ? { by: edit.by, args: earlier?.args ?? args } : earlier
+  const state = reviewedState(terms, edit, seq)
+  turn.open[i] = { key, index, proposal: { ...said, ...terms }, state, ...(edited && { edited }) }
+}
+
+const REVIEWED: ReadonlySet<string> = new Set<CallState['type']>(['ready', 'asked', 'running', 'edited'])
+type EditedState = Extract<CallState, { type: 'edited' }>
+
+function reviewedState(terms: Asked, edit: EditedState | false, seq: number): CallState {
+  if (terms.gate?.type !== 'ask') return READY
+  const votes = edit && isCounted(terms, edit) ? [edit.by] : []
+  return votes.length >= terms.gate.n ? READY : { type: 'asked', votes, since: seq }
+}
+
+type Asked = Pick<Terms, 'gate' | 'digest'>
+
+/** Does the decision of the person who edited the call count for it on these terms? */
+function isCounted({ gate, digest }: Asked, edit: Pick<EditedState, 'digest'> & { readonly role?: string }): boolean {
+  return edit.digest === digest && (gate?.type !== 'ask' || hasRole(gate, edit.role))
+}
+
+/** After its edit was admitted on these terms: is somebody else still asked about it? */
+export function isAskedAfterEdit(terms: Asked, confirmed: Of<'user.tool_confirmation'>): boolean {
+  const { edit, role = '' } = confirmed
+  return terms.gate?.type === 'ask' && (terms.gate.n > 1 || !edit || !isCounted(terms, { digest: edit.digest, role }))
 }
 
 export function hand(turn: OpenTurn, key: CallKey): void {
@@ -163,6 +198,5 @@ function find(turn: OpenTurn, key: CallKey): number {
 }
 
 function move(turn: OpenTurn, i: number, state: CallState): void {
-  const { key, index, proposal } = turn.open[i] as Call
-  turn.open[i] = { key, index, proposal, state }
+  turn.open[i] = { ...(turn.open[i] as Call), state }
 }

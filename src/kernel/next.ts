@@ -13,6 +13,7 @@
 //   a run that began elsewhere                   perform review: its setup and its calls are those of here and now
 //   model call open                              perform call; input "now" stops it as superseded
 //   calls open                                   record what is decided, record intents, perform what is intended
+//   calls that a person edited                   perform the admission of the new arguments; no other call starts before
 //   calls waiting for people                     rest until the first question expires
 //   turn done, verdict ends it                   record run.settled, unless steering waits
 //   turn done, or run just begun                 record model.started (promotion)
@@ -39,8 +40,11 @@ export type Effect = Frozen<
   | { type: 'run'; key: string; call: Call; mode: RunMode }
   | { type: 'review'; key: string; open: readonly Call[] }
 >
-/** `clear` asks whether the call may start: it lands as its intent, or as a denial. It has no intent of its own. */
-type RunMode = 'clear' | 'execute' | 'reconcile'
+/**
+ * `clear` asks whether the call may start: it lands as its intent, or as a denial. `edit` admits the arguments that a person gave in
+ * place of the model's: it lands as a review. Neither has an intent of its own.
+ */
+type RunMode = 'edit' | 'clear' | 'execute' | 'reconcile'
 export type Waiting = 'input' | 'approval' | 'answer' | 'retry' | 'resume' | 'nothing'
 
 export type Decision = Frozen<
@@ -120,16 +124,19 @@ function listen(s: Session, run: Run, model: NonNullable<Run['model']>, here: He
 function act(s: Session, run: Run, turn: Turn, here: Here): Decision {
   const decided: OwnerBody[] = []
   const asked: Call[] = []
+  const edits: Effect[] = []
   let away = 0
   for (const call of turn.open) {
     const result = resultOf(s, turn, call, here.now)
     if (result) decided.push(result)
     else if (call.state.type === 'asked') asked.push(call)
+    else if (call.state.type === 'edited') edits.push({ type: 'run', key: `edit:${call.key}`, call, mode: 'edit' })
     else if (call.state.type === 'outside' && outsideOf(call.proposal)?.child) away += 1
   }
   if (decided.length > 0) return record(decided)
   const runs = runsOf(turn, here)
-  if (asked.length === 0 && !s.paused) {
+  if (!s.paused) runs.push(...edits)
+  if (asked.length + edits.length === 0 && !s.paused) {
     const starts = wave(run, turn, runs.length + away)
     const intents: OwnerBody[] = []
     for (const call of starts) if (!call.proposal.clear) intents.push(intentOf(call))

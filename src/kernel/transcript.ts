@@ -20,6 +20,7 @@ type Fits = { chars: number; token: string }
 type Attached = { parts?: readonly Part[] | undefined }
 
 type Answer = Extract<Event, { type: 'user.custom_tool_result' }>
+type Confirmation = Extract<Event, { type: 'user.tool_confirmation' }>
 
 const CUT = 'The answer above was stopped by the user and is not complete. Calls it may have asked for were not run.'
 export const CLEARED = '[Old tool result content cleared]'
@@ -40,6 +41,9 @@ export class Transcript {
   readonly #held = new Map<number, Message>()
   readonly #calls = new Map<CallKey, ShownCall>()
   readonly #answers = new Map<number, Answer>()
+  /** Confirmations that edit a call, by seq, and the text that says so of calls whose edit was admitted. */
+  readonly #edits = new Map<number, Confirmation>()
+  readonly #edited = new Map<CallKey, string>()
   /** The request that showed a user's message first. */
   readonly #shownBy = new WeakMap<Message, number>()
   /** A person asked for a stop since the last request was made. */
@@ -66,6 +70,11 @@ export class Transcript {
         return
       case 'user.custom_tool_result':
         return void this.#answers.set(e.seq, e)
+      case 'user.tool_confirmation':
+        if (e.edit) this.#edits.set(e.seq, e)
+        return
+      case 'call.reviewed':
+        return this.#edit(e)
       case 'note.added':
         return void this.#held.set(e.seq, { ...said(e.seq, noteText(e)), ...(e.kind === 'pin' ? { pin: true } : {}) })
       case 'agent.tool_result':
@@ -115,11 +124,11 @@ export class Transcript {
     this.#calls.delete(e.call)
     const answer = e.from === undefined ? undefined : this.#answers.get(e.from)
     if (answer) this.#answers.delete(answer.seq)
-    const { content } = answer ?? e
+    const { content, parts } = this.#told(e.call, (answer ?? e).content, e.parts)
     const { id, tool } = call
     const shown = { role: 'tool', seq: e.seq, call: e.call, id, tool, ok: e.status === 'ok', content } as const
-    this.hasBlobs ||= typeof content !== 'string' || content.length > 200_000 || e.parts !== undefined
-    const told = e.parts ? { ...shown, parts: e.parts } : shown
+    this.hasBlobs ||= typeof content !== 'string' || content.length > 200_000 || parts !== undefined
+    const told = parts ? { ...shown, parts } : shown
     this.#held.set(e.seq, shown.ok ? told : { ...told, status: e.status, kind: e.failure?.kind ?? typeOf(answer) })
   }
 
@@ -135,6 +144,21 @@ export class Transcript {
       else if (m.role === 'user') this.#shownBy.set(seen, place)
       this.messages[i] = seen
     }
+  }
+
+  /** The arguments that a person gave are told with the result: the call itself stands in requests that were made already. */
+  #edit({ call, edit = 0 }: Extract<Event, { type: 'call.reviewed' }>): void {
+    const confirmed = this.#edits.get(edit)
+    this.#edits.delete(edit)
+    if (confirmed?.edit) this.#edited.set(call, editText(confirmed.by, confirmed.edit.args))
+  }
+
+  #told(call: CallKey, content: string | BlobRef, parts: readonly Part[] | undefined) {
+    const text = this.#edited.get(call)
+    this.#edited.delete(call)
+    if (text === undefined) return { content, parts }
+    if (typeof content === 'string') return { content: content === '' ? text : `${content}\n${text}`, parts }
+    return { content, parts: [{ type: 'text', text } as const, ...(parts ?? [])] }
   }
 
   /** A view, never a rewrite: the log keeps everything. Pins stand before the summary; a result whose call was cut goes with it. */
@@ -192,6 +216,19 @@ function fitted(message: Message, chars: number, token: string): Message {
 /** How the whole of a message is found by who reads the shortened one. `ago`: so many forks ago it was said. */
 function tokenOf(message: Message, ago: number): string {
   return message.role === 'tool' ? `call:${'^'.repeat(ago)}${message.call}` : `msg:${'^'.repeat(ago)}${message.seq}`
+}
+
+const EDIT_CHARS_MAX = 20_000
+
+/** What the model reads of an edited call, with its result. No text in it can close its tag. */
+export function editText(by: string, args: Json): string {
+  const json = JSON.stringify(args)
+  const shown =
+    json.length > EDIT_CHARS_MAX
+      ? `${json.slice(0, EDIT_CHARS_MAX).replace(/[\ud800-\udbff]$/, '')}… (${json.length} characters)`
+      : json
+  const text = `${by} changed the arguments of this call before it was allowed. It was made with: ${shown}`
+  return tagged('edited_call', '', text.replaceAll('<', '\\u003c'))
 }
 
 /** What an answer from outside says about its own failure. */

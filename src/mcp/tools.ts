@@ -1,6 +1,7 @@
 // The tools of the server: the verbs of sessions, each for the role that may use it. Who decides and answers is the caller, and a
 // decision needs the digest of what was shown.
 import { createHash } from 'node:crypto'
+import type { Json } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { PendingCall } from '../sessions/look/pending.ts'
 import type { Session } from '../sessions/verbs.ts'
@@ -61,6 +62,11 @@ const DECIDE = object({
   call,
   allow: flag('true allows it, false denies it.'),
   digest: text('The digest of the call, from `pending`.', { min: 64, max: 64 }),
+  args: optional(
+    text('Other arguments for the call, as JSON: it runs with these, if its schema and the policy take them.', {
+      max: INPUT_CHARS_MAX,
+    }),
+  ),
   why: optional(text('The reason, kept in the log and told to the model.', { max: 2_000 })),
   role: optional(text('In which of your roles, where a rule wants one.', { min: 1, max: 200 })),
 })
@@ -95,7 +101,8 @@ export const TOOLS: readonly ServerTool[] = [
   {
     name: 'decide',
     role: 'approver',
-    description: 'Allows or denies one pending call exactly as `pending` showed it, by its digest.',
+    description:
+      'Allows or denies one pending call exactly as `pending` showed it, by its digest, or allows it with other arguments.',
     ...checked(DECIDE, decide),
   },
   {
@@ -202,10 +209,19 @@ async function decide(place: Place, args: Infer<typeof DECIDE>): Promise<Fields>
     allow: args.allow,
     digest: args.digest,
     by: caller.name,
+    ...(args.args === undefined ? {} : { args: parsedArgs(args.args) }),
     ...(args.why === undefined ? {} : { why: args.why }),
     ...(role === undefined ? {} : { role }),
   })
   return { session: args.session, call: args.call, allow: args.allow, seq, duplicate }
+}
+
+function parsedArgs(text: string): Json {
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    throw new Fault('invalid_input', 'The arguments of an edit are written as JSON, such as {"path": "a.txt"}.')
+  }
 }
 
 async function answer(place: Place, args: Infer<typeof ANSWER>): Promise<Fields> {

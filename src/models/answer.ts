@@ -14,8 +14,16 @@ export async function answerOf(model: Model, request: Request, context: CallCont
 
 /** The answer itself, if it is one. */
 export function readAnswer(said: Reply | ModelFailure): Reply | ModelFailure {
-  if (isReply(said) || isFailure(said)) return said
-  return { ...failure('other', 'the model answered something that is no reply'), broken: true, elsewhere: true }
+  if (isFailure(said)) return said
+  if (!isReply(said)) return unreadable('the model answered something that is no reply')
+  const { cost } = said as { readonly cost?: unknown }
+  if (cost === undefined || typeof cost === 'number') return said
+  const given = cost === null ? 'null' : `a ${typeof cost}`
+  return unreadable(`the model answered with a cost that is ${given}: give a number of millionths of a dollar, or none`)
+}
+
+function unreadable(message: string): ModelFailure {
+  return { ...failure('other', message), broken: true, elsewhere: true }
 }
 
 function isFailure(said: unknown): boolean {

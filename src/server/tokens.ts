@@ -92,8 +92,8 @@ export class Tokens {
 
   make({ name, role, roles = [], reach = 'all', expiresMs, inherit = false }: TokenBody, now: number): TokenMade {
     const said = name.trim()
-    if (!/^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,99}$/u.test(said))
-      throw new Refused(400, 'invalid_input', 'A name has letters, numbers and . _ @ - in it, at most 100.')
+    if (!/^[\p{L}\p{N}](?:[\p{L}\p{N} ._@-]{0,98}[\p{L}\p{N}])?$/u.test(said))
+      throw new Refused(400, 'invalid_input', 'A name has letters and numbers, between them also . _ @ -, at most 100.')
     const token = randomBytes(TOKEN_BYTES).toString('base64url')
     const over = expiresMs === undefined ? {} : { expires: now + expiresMs }
     const row = { name: said, role, roles: roles.filter((one) => one !== ANY_ROLE), reach, made: now, ...over }

@@ -280,6 +280,13 @@ export type DecisionBody = Frozen<{
   callId: CallKey
   allow: boolean
   digest: string
+  /** Other arguments than were shown: the call runs with these, if its tool and the policy take them. */
+  args?: Json
+  /** What was shown beside it may be handed back, and must be what is asked. */
+  tool?: string
+  class?: string
+  n?: number
+  roles?: readonly string[]
   why?: string
   /** One of the principal's own roles. Default: the first that the call asks for. */
   role?: string

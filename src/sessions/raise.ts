@@ -17,8 +17,8 @@ export type Raised = { readonly session: string; readonly seq: number }
 export async function raise(services: Services, id: string, decision: ApprovalDecision): Promise<readonly Raised[]> {
   const { allow, usd = 0 } = decision
   const amount = Math.round(usd * 1_000_000)
-  if (allow && !(amount > 0 && Number.isFinite(amount)))
-    throw new Fault('invalid_input', 'Say how much more the session may spend, in dollars: usd.')
+  if (allow && amount === 0)
+    throw new Fault('invalid_input', 'Say how much more the session may spend, in dollars: usd, at least 0.000001.')
   const waiting = (await pendingOf(services.store, id)).filter(({ callId }) => callId === BUDGET)
   const raised: Raised[] = []
   for (const { sessionId } of waiting) {

@@ -17,7 +17,7 @@ import type { Event } from '../kernel/event.ts'
 import type { Store } from '../ports/store.ts'
 import type { Message } from '../kernel/transcript.ts'
 import type { CallsOf, ToolList } from '../tools/core/typed.ts'
-import { CallLog, contentOf, type Decided, decisionsIn, type LoggedCall } from '../view/calls.ts'
+import { type CallEdit, CallLog, contentOf, type Decided, decisionsIn, type LoggedCall } from '../view/calls.ts'
 import type { Pending } from '../view/pending.ts'
 import { type ClassifiedFailure, classify } from './classify.ts'
 import { messagesOf } from './messages.ts'
@@ -32,7 +32,9 @@ import { usdOf } from '../view/usd.ts'
 export type CallRecord = Frozen<{
   callId: CallKey
   tool: string
+  /** As the model gave them. If a person changed them, `edited` has those that it ran with, and who changed them. */
   args: Json
+  edited?: CallEdit
   /** Null while it is open. */
   status: CallStatus | null
   content: string | BlobRef
@@ -474,7 +476,13 @@ function recordOf(call: LoggedCall, approved: Decided | null): CallRecord {
   const record = { callId, tool, args, status: result?.status ?? null, ...shown, chars }
   const failure = result && classify({ ...result, content })
   const kind = result?.failure ? { kind: result.failure.kind } : {}
-  return { ...record, ...(failure ? { failure: { ...failure, ...kind } } : {}), ...(approved ? { approved } : {}) }
+  const edited = call.edit ? { edited: call.edit } : {}
+  return {
+    ...record,
+    ...edited,
+    ...(failure ? { failure: { ...failure, ...kind } } : {}),
+    ...(approved ? { approved } : {}),
+  }
 }
 
 /** The last thing said by the model, in these messages or in what is just being written. A reply with calls only says nothing. */

@@ -102,6 +102,7 @@ export const checkFork = optionsOf<ForkOptions>('fork', {
 })
 export const checkAnswer = optionsOf<Answer & Partial<PendingCall>>('answer', {
   ...SHOWN,
+  args: anything,
   digest: anything,
   callId: needed(text, 'Name the call as `pending` does.'),
   content: needed(anything),
@@ -155,4 +156,4 @@ export const checkEvents = optionsOf<EventsFilter>('events', {
 })
 export const checkActive = optionsOf<ActiveFilter>('active', { root: filled, parent: filled })
 export const checkPending = optionsOf<PendingFilter>('pending', { where: labelsCheck })
-export const checkRemove = optionsOf<RemoveOptions>('remove', { by: filled })
+export const checkRemove = optionsOf<RemoveOptions>('remove', { by: who })

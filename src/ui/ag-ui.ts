@@ -25,7 +25,7 @@ const checkOptions = optionsOf<UiOptions>('agUiHandler', UI_OPTIONS)
 
 /**
  * The server side of an AG-UI client such as `HttpAgent`. A message of the user that stands last is sent. `resume` answers
- * approvals: `{ approved: true }` as payload. A run that brings neither is told the messages and what goes on; with
+ * approvals: `{ approved: true }` as payload, and with `editedArgs` the call is made with these arguments. A run that brings neither is told the messages and what goes on; with
  * `forwardedProps.after` only what comes after that position.
  */
 export function agUiHandler(sessions: Sessions, options: UiOptions): Handler {
@@ -93,8 +93,13 @@ async function goOn(
 
 /** One that was abandoned is a no. */
 function decisionIn({ interruptId, status, payload }: Fields): Decided {
-  const { approved, reason } = isFields(payload) ? payload : { approved: payload, reason: undefined }
-  return { id: interruptId, allow: status === 'cancelled' ? false : approved, why: reason }
+  const said = isFields(payload) ? payload : { approved: payload }
+  if (status === 'cancelled') return { id: interruptId, allow: false, why: said['reason'] }
+  return { id: interruptId, allow: said['approved'], why: said['reason'], args: said['editedArgs'] }
+}
+
+function decidedValue({ id: toolCallId, allow, args, editedBy }: Of<'decided'>): object {
+  return { toolCallId, allow, ...(editedBy === undefined ? {} : { editedArgs: args, editedBy }) }
 }
 
 function answerIn({ toolCallId, content, error }: Fields): readonly Answered[] {
@@ -167,7 +172,7 @@ class AgUiEncoder implements Encoder {
       case 'ask':
         return [{ type: 'CUSTOM', name: 'terret.approval', value: item.approval }]
       case 'decided':
-        return [{ type: 'CUSTOM', name: 'terret.decided', value: { toolCallId: item.id, allow: item.allow } }]
+        return [{ type: 'CUSTOM', name: 'terret.decided', value: decidedValue(item) }]
       case 'result':
         return [{ type: 'TOOL_CALL_RESULT', ...toolMessage(this.#thread, item) }]
       case 'source': {
@@ -252,7 +257,7 @@ function outcomeOf(pending: readonly Pending[], thread: string): object {
 
 const RESPONSE = {
   type: 'object',
-  properties: { approved: { type: 'boolean' }, reason: { type: 'string' } },
+  properties: { approved: { type: 'boolean' }, reason: { type: 'string' }, editedArgs: { type: 'object' } },
   required: ['approved'],
 }
 

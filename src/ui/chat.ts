@@ -111,7 +111,7 @@ async function goOn(known: Known, { metadata }: Fields, parts: readonly Fields[]
 
 function decisionIn({ state, approval }: Fields): readonly Decided[] {
   if (state !== 'approval-responded' || !isFields(approval)) return []
-  return [{ id: approval['id'], allow: approval['approved'], why: approval['reason'] }]
+  return [{ id: approval['id'], allow: approval['approved'], why: approval['reason'], args: approval['editedArgs'] }]
 }
 
 /** Most are results that the session made itself: those are not open, and passed over. */

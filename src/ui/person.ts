@@ -1,6 +1,6 @@
 // The person of a request, the session that they may use, and what they decided: the part of both handlers that does not depend on
 // the protocol. What a browser says of itself is not believed.
-import type { CallKey } from '../kernel/content.ts'
+import type { CallKey, Json } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import { callable, type Checks, count, needed } from '../options.ts'
 import { messageOf } from '../sessions/command.ts'
@@ -92,7 +92,13 @@ export async function opened(
   await sessions.open({ ...given, metadata, id: session.id, reuse: true })
 }
 
-export type Decided = { readonly id: unknown; readonly allow: unknown; readonly why: unknown }
+/** `args`: other arguments than were shown; absent, undefined or null: those that were. */
+export type Decided = {
+  readonly id: unknown
+  readonly allow: unknown
+  readonly why: unknown
+  readonly args?: unknown
+}
 
 export type Answered = { readonly callId: CallKey; readonly content: string; readonly ok: boolean }
 
@@ -119,12 +125,13 @@ export async function take(
   return after
 }
 
-function decide({ session, name, role }: Known, { id, allow, why }: Decided): () => Promise<unknown> {
+function decide({ session, name, role }: Known, { id, allow, why, args }: Decided): () => Promise<unknown> {
   return async () => {
     if (typeof allow !== 'boolean') throw new Fault('invalid_input', 'An approval is answered with true or false.')
     const more = {
       ...(role === undefined ? {} : { role }),
       ...(typeof why === 'string' && why !== '' ? { why: why.slice(0, WHY_CHARS_MAX) } : {}),
+      ...(args === undefined || args === null ? {} : { args: args as Json }),
     }
     return session.decide({ ...namedBy(id, session.id), allow, by: name, ...more })
   }

@@ -3,6 +3,7 @@
 import { eventId } from '../view/text.ts'
 import type { BlobRef, CallKey, CallStatus, Json, Part, Proposal, Terms } from '../kernel/content.ts'
 import { callKey, type Event } from '../kernel/event.ts'
+import { isAskedAfterEdit } from '../kernel/ledger.ts'
 import { FINAL_RESULT } from '../models/output.ts'
 import type { Result } from '../sessions/result.ts'
 import type { StreamEvent } from '../sessions/follow/stream.ts'
@@ -28,8 +29,11 @@ export type Told =
       readonly type: 'decided'
       readonly id: CallKey
       readonly tool: string
+      /** Those that it goes on with. */
       readonly args: Json
       readonly allow: boolean
+      /** The person who gave it other arguments than it was asked with. */
+      readonly editedBy?: string
     }
   | {
       readonly type: 'result'
@@ -51,7 +55,8 @@ export type Item = { readonly told: Told; readonly position: string }
 /** Null stands for an empty piece: items of an event are counted, also those that say nothing. */
 type Slots = readonly (Told | null)[]
 /** `asks` is the digest of what a person is asked about right now. */
-type Known = { readonly proposal: Proposal; asks: string | null; asked: boolean }
+type Confirmation = Extract<Event, { type: 'user.tool_confirmation' }>
+type Known = { proposal: Proposal; edit?: Confirmation; asks: string | null; asked: boolean }
 
 export class Teller {
   readonly #session: string
@@ -144,7 +149,7 @@ export class Teller {
       case 'model.failed':
         return this.#failed(event)
       case 'call.reviewed':
-        return this.#question(event.call, event)
+        return this.#reviewed(event)
       case 'user.tool_confirmation':
         return this.#decided(event)
       case 'user.custom_tool_result':
@@ -225,13 +230,27 @@ export class Teller {
     return approval ? [{ type: 'ask', approval }] : []
   }
 
-  #decided({ call, digest, allow }: Extract<Event, { type: 'user.tool_confirmation' }>): Slots {
+  #decided(event: Confirmation): Slots {
+    const { call, digest, allow, by, edit } = event
     const known = this.#calls.get(call)
     if (!known || known.asks !== digest) return []
     // If it needs more people, it is asked again when the session rests.
     this.#asked.clear()
     const { tool, args } = known.proposal
-    return [{ type: 'decided', id: call, tool, args, allow }]
+    if (!edit) return [{ type: 'decided', id: call, tool, args, allow }]
+    known.edit = event
+    return [{ type: 'decided', id: call, tool, args: edit.args, allow, editedBy: by }]
+  }
+
+  /** A question that is asked again, or an edit that was admitted: then others may still be asked about the call as it is now. */
+  #reviewed(event: Extract<Event, { type: 'call.reviewed' }>): Slots {
+    const known = this.#calls.get(event.call)
+    const confirmed = known?.edit?.seq === event.edit ? known?.edit : undefined
+    if (known && confirmed?.edit) {
+      known.proposal = { ...known.proposal, args: confirmed.edit.args }
+      if (!isAskedAfterEdit(event, confirmed)) return []
+    }
+    return this.#question(event.call, event)
   }
 
   #failed(event: Extract<Event, { type: 'model.failed' }>): Slots {

@@ -289,7 +289,11 @@ class MessageBuilder {
     } else if (told.type === 'decided') {
       const id = toolIn(parts, told.id)?.approval?.id
       if (id !== undefined)
-        change(parts, told.id, { state: 'approval-responded', approval: { id, approved: told.allow } })
+        change(parts, told.id, {
+          input: told.args,
+          state: 'approval-responded',
+          approval: { id, approved: told.allow },
+        })
     } else if (told.type === 'result') {
       const { type, output, errorText } = resultOf(told)
       const state = type === 'tool-output-available' ? 'output-available' : null

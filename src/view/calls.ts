@@ -1,6 +1,6 @@
 // The calls of a session as its log has them: each proposal with its intents, its decision, its answer and its result. Pure. It shows
 // what happened; what happens next is decided by the kernel alone.
-import type { BlobRef, CallKey, Frozen, Proposal, Terms } from '../kernel/content.ts'
+import type { BlobRef, CallKey, Frozen, Json, Proposal, Terms } from '../kernel/content.ts'
 import { callKey, type Event } from '../kernel/event.ts'
 import { open, take } from '../kernel/fold.ts'
 import { EMPTY } from '../kernel/session.ts'
@@ -20,11 +20,17 @@ export type LoggedCall = {
   result: Of<'agent.tool_result'> | null
   /** The answer from outside that its result repeats. */
   answer: Of<'user.custom_tool_result'> | null
+  /** A person changed its arguments, and it was admitted with these. */
+  edit: CallEdit | null
 }
+
+/** Who changed the arguments of a call, and into which. */
+export type CallEdit = Frozen<{ by: string; args: Json }>
 
 export class CallLog {
   readonly #calls = new Map<CallKey, LoggedCall>()
   readonly #answers = new Map<number, Of<'user.custom_tool_result'>>()
+  readonly #edits = new Map<number, CallEdit>()
 
   /** In the order they were proposed. */
   get all(): readonly LoggedCall[] {
@@ -43,8 +49,12 @@ export class CallLog {
     if (e.type === 'agent.tool_use' || e.type === 'agent.custom_tool_use') {
       call.intent ??= e
       call.starts += 1
-    } else if (e.type === 'call.reviewed') call.terms = e
-    else if (e.type === 'user.custom_tool_result') this.#answers.set(e.seq, e)
+    } else if (e.type === 'call.reviewed') {
+      call.terms = e
+      call.edit = this.#edits.get(e.edit ?? 0) ?? call.edit
+    } else if (e.type === 'user.tool_confirmation') {
+      if (e.edit) this.#edits.set(e.seq, { by: e.by, args: e.edit.args })
+    } else if (e.type === 'user.custom_tool_result') this.#answers.set(e.seq, e)
     else if (e.type === 'agent.tool_result') {
       call.result = e
       call.answer = this.#answers.get(e.from ?? 0) ?? null
@@ -55,7 +65,17 @@ export class CallLog {
 
   #propose(reply: Of<'agent.message'>, proposal: Proposal, index: number): LoggedCall {
     const key = callKey(reply.seq, index)
-    const call = { key, reply, proposal, terms: proposal, intent: null, starts: 0, result: null, answer: null }
+    const call = {
+      key,
+      reply,
+      proposal,
+      terms: proposal,
+      intent: null,
+      starts: 0,
+      result: null,
+      answer: null,
+      edit: null,
+    }
     this.#calls.set(key, call)
     return call
   }
@@ -90,13 +110,18 @@ export function decisionsIn(events: readonly Event[]): ReadonlyMap<CallKey, Call
     // What was decided elsewhere, or before it was asked anew, is no decision here.
     if (event.type === 'session.imported') for (const decision of decisions.values()) decision.decided = null
     const reviewed = event.type === 'call.reviewed' ? decisions.get(event.call) : undefined
-    if (reviewed) reviewed.decided = null
+    // A decision that edited the call counts for it as it is now, unless others are still asked.
+    const stands =
+      event.type === 'call.reviewed' && event.edit !== undefined && find(event.call)?.state.type !== 'asked'
+    if (reviewed && !stands) reviewed.decided = null
     if (event.type !== 'user.tool_confirmation' || before?.state.type !== 'asked') continue
     const after = find(event.call)
     if (after?.state === before.state) continue
     const { gate, tool } = before.proposal
     const decision = decisions.get(event.call) ?? { tool, counted: [], decided: null }
     decisions.set(event.call, decision)
+    // Those who approved the call as it was before have not approved the edited one.
+    if (event.edit) decision.counted.length = 0
     decision.counted.push(event)
     if (after?.state.type === 'asked') continue
     const { allow, by, why } = event

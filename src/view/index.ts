@@ -38,6 +38,7 @@ export {
   toolSources,
 } from './context.ts'
 export { diff, type DiffLine, diffLines } from './diff.ts'
+export { type ArgChange, argChanges, changesText, editTexts } from './edited.ts'
 export {
   drawingIn,
   type GraphDrawing,

@@ -1,6 +1,6 @@
 // What waits for somebody: of one session, and on its card. Pure, and without the fold: a list of sessions needs no more than this.
 import type { CallKey, FileState, Frozen, Json, Outcome, Shortage } from '../kernel/content.ts'
-import { type Call, outsideOf, type Said } from '../kernel/ledger.ts'
+import { type Call, type Edited, outsideOf, type Said } from '../kernel/ledger.ts'
 import type { Session } from '../kernel/session.ts'
 import type { Card } from '../ports/store.ts'
 import { usdOf } from './usd.ts'
@@ -35,6 +35,8 @@ type Waiting = Frozen<
     /** What the session that waits has cost so far, in dollars: alone, and with the children below it. */
     costUsd: number
     treeCostUsd: number
+    /** A person changed the arguments, and others must approve what it is now. `args` here are those that the model gave. */
+    edited?: Edited
     /** For `callId: 'budget'`: how the money stands that does not cover the next call. */
     amounts?: Amounts
   } & Before
@@ -85,7 +87,7 @@ export function ownPending(
     if (call.state.type !== 'asked' || gate?.type !== 'ask') return []
     const { expiresAt, class: kind, n, roles } = gate
     const asked = { expiresAt, class: kind, n, roles, votes: call.state.votes, ...(files ? { files } : {}) }
-    const before = saidBefore(call, run?.said)
+    const before = { ...saidBefore(call, run?.said), ...(call.edited ? { edited: call.edited } : {}) }
     return [{ ...common, needs: 'approval', ...asked, ...before, ...(digest === undefined ? {} : { digest }) }]
   })
 }

@@ -13,7 +13,8 @@ import type {
   Usage,
 } from '../kernel/content.ts'
 import { callKey, type Event } from '../kernel/event.ts'
-import { type Call, outsideOf } from '../kernel/ledger.ts'
+import { type Call, isAskedAfterEdit, outsideOf } from '../kernel/ledger.ts'
+import type { CallEdit } from './calls.ts'
 import type { Session } from '../kernel/session.ts'
 import { type CacheMiss, missIn } from './context.ts'
 
@@ -33,7 +34,7 @@ export type TimelineRow =
       'compacted',
       { summary: string | null; cleared: boolean; before: number | null; after: number | null; failed?: string }
     >
-  | Row<'decision', { call: CallKey; allow: boolean; by: string; why: string }>
+  | Row<'decision', { call: CallKey; allow: boolean; by: string; why: string; edited?: Edited }>
   | Row<'answer', { call: CallKey; ok: boolean; by: string | null }>
   | Row<'interrupt', { mode: 'stop' | 'pause' | 'resume'; by: string | null; why: string }>
   | Row<'wake', { due: number; reason: string }>
@@ -46,6 +47,9 @@ export type TimelineRow =
   | Row<'other', { name: string }>
   /** Nothing happened from `at` on. `waits` says for what. Its `seq` is the event that ended it. */
   | Row<'idle', { endedAt: number; waits: Waits }>
+
+/** The arguments that the model gave, and those that the decision gives in their place. */
+type Edited = Frozen<{ before: Json; after: Json }>
 
 /** `person`: an approval or an answer. `outside`: a child, or a program. `provider`: a retry. `input`: no run is open. */
 export type Waits = 'person' | 'outside' | 'provider' | 'input'
@@ -77,7 +81,10 @@ export type CallRow = Row<
     call: CallKey
     turn: number
     tool: string
+    /** As the model gave them. */
     args: Json
+    /** Who changed them, and into what it runs with. */
+    edited?: CallEdit
     effect: EffectClass
     gate: NonNullable<Proposal['gate']>['type'] | null
     state: CallStateWord
@@ -115,6 +122,8 @@ export class Timeline {
   #retries = false
   readonly #calls = new Map<CallKey, number>()
   readonly #open = new Set<CallKey>()
+  /** Confirmations that edit a call, by seq. */
+  readonly #edits = new Map<number, Of<'user.tool_confirmation'>>()
 
   /** `from`: the session before the first event that is given, where the log does not begin there. What is open in it has its rows. */
   constructor(from?: Session) {
@@ -125,10 +134,11 @@ export class Timeline {
     if (run === null) return
     this.#run = { seq: run.seq, at: null, cost: run.cost }
     this.#retries = run.retryAt > 0
-    for (const { key, proposal, state } of run.turn?.open ?? []) {
+    for (const { key, proposal, state, edited } of run.turn?.open ?? []) {
       const own = { seq: run.turn?.seq ?? 0, at: from.at }
       this.#propose(own, proposal, key)
       this.#change(key, standingOf(state))
+      if (edited) this.#change(key, { args: edited.args, edited: { by: edited.by, args: proposal.args } })
     }
     if (run.model) this.#ask(run.model)
   }
@@ -160,9 +170,11 @@ export class Timeline {
         return this.#start(e)
       case 'agent.tool_result':
         return this.#result(e)
+      case 'user.tool_confirmation':
+        if (e.edit) this.#edits.set(e.seq, e)
+        return void this.rows.push(this.#decision(e))
       case 'call.reviewed':
-        this.#change(e.call, { gate: e.gate?.type ?? null, state: e.gate?.type === 'ask' ? 'asked' : 'proposed' })
-        break
+        return this.#review(e)
       case 'run.settled':
         this.rows.push(settled(e, this.#run))
         this.#run = null
@@ -175,6 +187,21 @@ export class Timeline {
       default:
     }
     this.rows.push(plainRow(e))
+  }
+
+  #decision(e: Of<'user.tool_confirmation'>): TimelineRow {
+    const { seq, at, call, allow, by, why = '', edit } = e
+    const edited = edit ? { edited: { before: this.#callAt(call)?.args ?? null, after: edit.args } } : {}
+    return { type: 'decision', seq, at, call, allow, by, why, ...edited }
+  }
+
+  /** An edit that is admitted is part of its call, and no row of its own. */
+  #review(e: Of<'call.reviewed'>): void {
+    const confirmed = this.#edits.get(e.edit ?? 0)
+    const edited = confirmed?.edit ? { edited: { by: confirmed.by, args: confirmed.edit.args } } : {}
+    const asked = confirmed ? isAskedAfterEdit(e, confirmed) : e.gate?.type === 'ask'
+    this.#change(e.call, { gate: e.gate?.type ?? null, state: asked ? 'asked' : 'proposed', ...edited })
+    if (!confirmed) this.rows.push(plainRow(e))
   }
 
   /** Time in which no model was asked and no call ran here. */
@@ -293,8 +320,6 @@ function plainRow(e: Event): TimelineRow {
     }
     case 'user.message':
       return { type: 'message', seq, at, parts: e.parts, by: e.by ?? null, when: e.when }
-    case 'user.tool_confirmation':
-      return { type: 'decision', seq, at, call: e.call, allow: e.allow, by: e.by, why: e.why ?? '' }
     case 'user.custom_tool_result':
       return { type: 'answer', seq, at, call: e.call, ok: e.ok, by: e.by ?? null }
     case 'user.interrupt':

@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { exportSession, importSession } from '../../src/archive/portable.ts'
 import { headLine, wayLine } from '../../src/cli/present/ending.ts'
-import { eventLine } from '../../src/cli/present/event-line.ts'
+import { lineWriter } from '../../src/cli/present/event-line.ts'
 import { heldLines } from '../../src/cli/present/held.ts'
 import { lookedText, troubleText } from '../../src/cli/present/looked.ts'
 import { print, shortId, warn } from '../../src/cli/present/print.ts'
@@ -244,11 +244,11 @@ const ROWS_SHOWN: Readonly<Record<string, Shown>> = {
   },
   'a warning': { real: (id) => written(() => warn(`Session ${id}`)), naive: (id) => `Session ${id}` },
   'the agent of an event': {
-    real: (id) => eventLine(created(id)),
+    real: (id) => lineWriter()(created(id)),
     naive: (id) => `    1  00:00:00  session.created  ${id}`,
   },
   'the session that an event names': {
-    real: (id) => eventLine({ ...created('default'), fork: { session: id, seq: 1 } }),
+    real: (id) => lineWriter()({ ...created('default'), fork: { session: id, seq: 1 } }),
     naive: (id) => `    1  00:00:00  session.created  forked from ${id} at 1`,
   },
   'a question': {

@@ -6,6 +6,7 @@ import { bombs } from './bombs.ts'
 import { brokenWalls } from './broken-walls.ts'
 import { daemons } from './daemons.ts'
 import { decisions, remembered } from './decisions.ts'
+import { deciders, edited } from './edits.ts'
 import { breakouts } from './escape.ts'
 import { families } from './families.ts'
 import { fetches } from './fetch.ts'
@@ -97,4 +98,6 @@ export const ROWS: readonly Row[] = [
   liveSecrets,
   foreignSessions,
   callers,
+  edited,
+  deciders,
 ]

@@ -104,7 +104,7 @@ describe.skipIf(noTmux)('a decision at a terminal', { timeout: 120_000 }, () => 
 
 /** What the program prints itself, as it would stand on the screen. */
 const OWN = [
-  'Allow it? y yes, this call · n no · l later › y',
+  'Allow it? y yes, this call · n no · e edit · l later › y',
   'Session 1a2b3c4d wants to run list (call 5.0):',
   'completed · 1 request · 0 calls · session 1a2b3c4d',
   '  allowed by ann',

@@ -205,7 +205,7 @@ describe.skipIf(noTmux)('a chat', { timeout: 120_000 }, () => {
     expect(existsSync(join(stage.folder, '1'))).toBe(false)
     seen.enter('a')
     // The rule asks each time, and does not offer to stop asking.
-    await seen.until(/sharp\/3[\s\S]*Allow it\? y yes, this call · n no · l later ›$/)
+    await seen.until(/sharp\/3[\s\S]*Allow it\? y yes, this call · n no · e edit · l later ›$/)
     seen.enter('y')
     await seen.until(/Done\.[\s\S]*tokens\n\n›$/)
     const { out } = await stage.terret('history', 'latest', '--event', 'user.tool_confirmation')
@@ -406,7 +406,7 @@ describe.skipIf(noTmux)('at a terminal', { timeout: 120_000 }, () => {
     await scriptedBy([fetching, fetching, 'Done.'], { tools: ['web_fetch'] })
     const seen = terminal()
     seen.enter('clear; terret run --trust Fetch.')
-    await seen.until('y yes, this call · n no · k always, exactly this · l later ›')
+    await seen.until('y yes, this call · n no · e edit · k always, exactly this · l later ›')
     seen.enter('k')
     await seen.until(/without asking: allow tool web_fetch, url is[\s\S]*Keep this rule, and allow it\? y yes · n no ›/)
     seen.enter('y')

@@ -16,7 +16,7 @@ type Case = { readonly text: string; readonly room: Room; readonly lines: readon
 
 /** What the program prints itself, and what its margins are made of. */
 const OWN = [
-  'Allow it? y yes, this call · n no ›',
+  'Allow it? y yes, this call · n no · e edit ›',
   '  allowed by ann',
   '  ✓ write',
   '? write a (call 5.0)',

@@ -200,7 +200,7 @@ describe('the options of one run', () => {
       [{ model: scripted([]) as never }, /no name: put the model into `models`/],
       [{ limits: { hold: 3 } as never }, /Unknown option "hold"/],
       [{ limits: { modelRequest: 3 } as never }, /did you mean "modelRequests"/],
-      [{ output: { schema: { validate: () => true } as never, mode: 'odd' as never } }, /mode/],
+      [{ output: { schema: { type: 'object' }, mode: 'odd' as never } }, /mode/],
       [{ signal: 'now' as never }, /AbortSignal/],
     ] as const
     for (const [options, text] of wrong) {

@@ -51,10 +51,10 @@ async function logs(seeds: readonly number[]): Promise<readonly { session: strin
 
 const FOLDS = `export { EMPTY, fold, next, open, outsideOf, take } from '${KERNEL}'`
 
-it('B-VIEW-1: what folds and decides is at most 7 kB in a browser, and neither it nor the projections import anything of Node', async () => {
+it('B-VIEW-1: what folds and decides is at most 7.5 kB in a browser, and neither it nor the projections import anything of Node', async () => {
   const kernel = await bundled(FOLDS)
   expect(kernel.imports).toEqual([])
-  expect(gzipSync(kernel.code, { level: 9 }).length).toBeLessThanOrEqual(7 * 1024)
+  expect(gzipSync(kernel.code, { level: 9 }).length).toBeLessThanOrEqual(7.5 * 1024)
   for (const entry of [KERNEL, VIEW]) {
     const { code, imports } = await bundled(`export * from '${entry}'`)
     expect(imports).toEqual([])

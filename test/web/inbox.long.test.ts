@@ -1,4 +1,6 @@
 // The inbox on a real server with two people and their tabs: what is shown, who decides, who comes too late, and what cannot be decided.
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -7,12 +9,16 @@ import type { Event } from '../../src/kernel/index.ts'
 import { askUserTool } from '../../src/tools/index.ts'
 import { tool } from '../runtime/scene.ts'
 import type { Served } from '../server/served.ts'
+import { repository } from '../tidy/source.ts'
 import { noChromium } from '../ui/browser.ts'
 import { until } from '../until.ts'
 import { inspector, peopleOf } from './inspector.ts'
 
 const publish = tool('publish', { approval: 'ask', effect: 'once' })
 const asks = { text: 'It only reads.', calls: [{ tool: 'publish', args: { n: 7 } }] }
+/** Pictures to look at, as the other tests of the pages leave them. */
+const shots = join(repository, '.build/shots')
+mkdirSync(shots, { recursive: true })
 /** The press of a button right after it came is not taken. */
 const SETTLED_MS = 500
 
@@ -79,7 +85,81 @@ describe.skipIf(noChromium)('the inbox', () => {
       expect(decided.toSorted((a, b) => a - b)).toEqual([0, 1])
     })
     await until(async () => expect(await page.locator('.page-head').innerText()).toContain('1 waiting'))
+    await page.waitForSelector('.decision.over')
     expect(await page.evaluate('document.activeElement.id')).toBe('waiting')
+  }, 60_000)
+
+  it.each([
+    ['all that waits', () => '/inbox'],
+    ['one session', (session: string) => `/inbox?session=${session}`],
+  ] as const)(
+    'B-REFUSE-1: clicks on the same place decide one call: in the inbox of %s the decided call stays until a person moves on',
+    async (_of, addressOf) => {
+      const both = { calls: [1, 2].map((n) => ({ tool: 'publish', args: { n }, id: `c${n}` })) }
+      const one = await inspector([both, 'Done.'], { tools: [publish] })
+      const session = await one.open('The first.')
+      await one.waiting(session)
+      const { page } = await one.tab(addressOf(session))
+      await ready(page)
+      const box = await page.getByRole('button', { name: 'Allow once' }).boundingBox()
+      if (!box) throw new Error('there is no button')
+      const [x, y] = [box.x + box.width / 2, box.y + box.height / 2]
+      for (let click = 0; click < 3; click++) {
+        await page.mouse.click(x, y)
+        await page.waitForTimeout(SETTLED_MS * 2)
+      }
+      expect((await logOf(one, session)).filter(isDecision)).toMatchObject([{ call: '5.0' }])
+      expect(await page.locator('.decision.over').innerText()).toContain('Allowed: publish')
+      expect(await page.locator('.waiting-facts').innerText()).toContain('5.0')
+      await page.screenshot({ path: join(shots, 'inbox-decided.png') })
+      await page.getByRole('button', { name: 'Next' }).click()
+      await until(async () => expect(await page.locator('.waiting-facts').innerText()).toContain('5.1'))
+      await page.waitForTimeout(SETTLED_MS)
+      await page.getByRole('button', { name: 'Allow once' }).click()
+      await until(async () => expect((await logOf(one, session)).filter(isDecision)).toHaveLength(2))
+    },
+    60_000,
+  )
+
+  it('B-EDITED-11: a call is edited in the inbox, its difference is shown before and after, and it runs with the new arguments', async () => {
+    const ran: unknown[] = []
+    const pay = defineTool({
+      name: 'pay',
+      description: 'pay',
+      input: z.object({ to: z.string(), cents: z.number() }),
+      effect: 'once',
+      approval: 'ask',
+      execute: (args) => {
+        ran.push(args)
+        return 'paid'
+      },
+    })
+    const one = await inspector([{ calls: [{ tool: 'pay', args: { to: 'ann', cents: 500 } }] }, 'Done.'], {
+      tools: [pay],
+    })
+    const session = await one.open('Pay.')
+    await one.waiting(session)
+    const { page, wrong } = await one.tab('/inbox')
+    await ready(page)
+    await page.getByRole('button', { name: 'Edit' }).click()
+    const field = page.getByLabel('Arguments as JSON')
+    await field.fill('{ "to": "ann", ')
+    expect(await page.locator('.decision').innerText()).toContain('no JSON')
+    expect(await page.getByRole('button', { name: /^Allow/ }).isDisabled()).toBe(true)
+    await field.fill('{ "to": "ann", "cents": "many" }')
+    await page.getByRole('button', { name: 'Allow with these arguments' }).click()
+    await page.waitForSelector('.decision [role=alert]')
+    expect(ran).toEqual([])
+    await field.fill('{ "to": "ann", "cents": 50 }')
+    expect(await page.locator('.decision .diff').innerText()).toMatch(/"cents": 500[^]*"cents": 50/)
+    await page.screenshot({ path: join(shots, 'inbox-edit.png') })
+    await page.getByRole('button', { name: 'Allow with these arguments' }).click()
+    await until(() => expect(ran).toEqual([{ to: 'ann', cents: 50 }]))
+    await page.goto(`${one.server.url}/s/${session}`)
+    await page.waitForSelector('text=edited by')
+    await page.screenshot({ path: join(shots, 'session-edited.png') })
+    expect(await page.locator('main').innerText()).toMatch(/cents: 500 → 50/)
+    expect(wrong.filter((text) => !text.includes('400'))).toEqual([])
   }, 60_000)
 
   it('B-WEB-76: of two tabs that decide at once one is heard, and the other is told who and when, and keeps what it showed', async () => {
@@ -119,6 +199,7 @@ describe.skipIf(noChromium)('the inbox', () => {
     await page.waitForSelector('.decision.over')
     expect(await page.locator('.waiting').innerText()).toContain('It does not wait any more')
     expect(await page.locator('.waiting-facts').innerText()).toContain('The first.')
+    await page.waitForTimeout(SETTLED_MS)
     await page.getByRole('button', { name: 'Next' }).click()
     await until(async () => expect(await page.locator('.waiting-facts').innerText()).toContain('The second.'))
   }, 60_000)

@@ -301,6 +301,10 @@ export class Chat implements Talk {
       read: (question: string) => terminal.read(question),
       note: (text: string) => terminal.out.say('ask', terminal.out.paint.dim(fitted(text, terminal.out.columns))),
       show: (each: Pending, whole: boolean) => this.shown(each, whole),
+      edit: (text: string) => {
+        terminal.out.say('ask', terminal.out.paint.dim(fitted(oneLine(text, 4_000), terminal.out.columns)))
+        return terminal.read('The arguments as JSON, on one line (empty: as they are) ›')
+      },
       reason: async () => (await terminal.read('Why not? It is told (empty: no reason) ›'))?.trim() ?? '',
     }
     const said = await askApproval(asker, { setup, by, kept, session: this.session?.id ?? '' }, pending)
@@ -340,7 +344,12 @@ export class Chat implements Talk {
     this.view.decided(pending.callId)
     const { green, red } = terminal.out.paint
     const why = said.why === undefined ? '' : `: ${oneLine(said.why)}`
-    terminal.out.say('ask', said.allow ? green('  allowed') : red(fitted(`  refused${why}`, terminal.out.columns)))
+    terminal.out.say(
+      'ask',
+      said.allow
+        ? green(said.args === undefined ? '  allowed' : '  allowed with your arguments')
+        : red(fitted(`  refused${why}`, terminal.out.columns)),
+    )
   }
 
   /** An error is one line, and the chat goes on. */

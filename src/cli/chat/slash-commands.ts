@@ -7,7 +7,7 @@ import { type Folded, foldedLine, type Texts, unfolded, type Calls } from './cal
 import { hiddenText, painted } from '../present/preview.ts'
 import { clean, oneLine, shownId } from '../../view/clean.ts'
 import { contextLines } from '../present/context.ts'
-import { eventLine } from '../present/event-line.ts'
+import { lineWriter } from '../present/event-line.ts'
 import { clippedToWidth, fitted } from '../present/text.ts'
 import { childLine, type Children } from './children.ts'
 import { isBudget } from '../present/ending.ts'
@@ -181,7 +181,8 @@ async function look(chat: Talk, [given]: readonly string[]): Promise<void> {
   const { session: id, card } = child
   const { paint, columns } = terminal.out
   const { events } = await place.store.read(id, Math.max(0, card.seq - LOOKED_AT), LOOKED_AT)
-  const rows = events.map((event) => paint.dim(clippedToWidth(`  ${eventLine(event)}`, columns)))
+  const line = lineWriter()
+  const rows = events.map((event) => paint.dim(clippedToWidth(`  ${line(event)}`, columns)))
   terminal.out.say('note', [childLine(child, paint, columns), ...rows].join('\n'))
   const pending = (await waiting(chat)).filter(({ sessionId }) => sessionId === id)
   for (const each of pending) if (!(await chat.ask(each))) return view.note('  It waits.')

@@ -2,7 +2,7 @@
 // disk when the command ends; the session goes on with `resume`.
 import type { Pending, Rule } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
-import { keepAlways, rememberable, ruleText, hasVoted, wordOf } from '../present/approval.ts'
+import { argsIn, keepAlways, rememberable, ruleText, hasVoted, wordOf } from '../present/approval.ts'
 import { type Call, person } from '../args.ts'
 import { aside } from '../state/without-driving.ts'
 import { oneLine, shownId } from '../../view/clean.ts'
@@ -35,8 +35,11 @@ async function decide(place: Place, call: Call, allow: boolean): Promise<number>
   const why = call.text('why')
   const role = call.text('role')
   const word = { allow, by, ...(why === undefined ? {} : { why }), ...(role === undefined ? {} : { role }) }
-  const pending = wanted === BUDGET ? null : await chosen(place, card, wanted)
-  if (pending && hasVoted(pending.votes ?? [], by)) {
+  const asked = wanted === BUDGET ? null : await chosen(place, card, wanted)
+  const edit = asked && call.text('args') !== undefined ? { args: argsIn(call.text('args') ?? '') } : {}
+  const pending =
+    asked && 'args' in edit ? { ...asked, ...edit, edited: { by, args: asked.edited?.args ?? asked.args } } : asked
+  if (pending && pending === asked && hasVoted(pending.votes ?? [], by)) {
     const text = `${oneLine(by)} approved call ${shownId(pending.callId)} already, and the first word stands: ${votesText(pending)}.`
     throw new Refusal(EXIT.conflict, text)
   }
@@ -55,6 +58,7 @@ async function decide(place: Place, call: Call, allow: boolean): Promise<number>
     ...(digest === undefined ? {} : { digest }),
     ...(usd === undefined ? {} : { usd: Number(usd) }),
     ...(kept ? { remember: kept.rule } : {}),
+    ...edit,
   }
   await aside(place, (harness) => harness.session(sessionId, { stored: true }).decide({ ...what, ...word }))
   const { root } = card
@@ -67,10 +71,10 @@ async function decide(place: Place, call: Call, allow: boolean): Promise<number>
   if (call.is('json')) {
     const { votes = null, n = null } = open ?? {}
     const decided = { session: sessionId, callId, tool: pending?.tool ?? BUDGET, allow, by, digest: digest ?? null }
-    printJson({ ...decided, ...(open ? { votes, n } : {}), ...(kept ? { remember: kept.rule } : {}) })
+    printJson({ ...decided, ...edit, ...(open ? { votes, n } : {}), ...(kept ? { remember: kept.rule } : {}) })
   } else {
     print(
-      `${allow ? 'Approved' : 'Rejected'} ${oneLine(pending?.tool ?? BUDGET)} (call ${shownId(callId)}) as ${oneLine(by)}.`,
+      `${allow ? (pending === asked ? 'Approved' : 'Edited and approved') : 'Rejected'} ${oneLine(pending?.tool ?? BUDGET)} (call ${shownId(callId)}) as ${oneLine(by)}.`,
     )
     warn(open ? stillText(open) : (elsewhere ?? `Go on with: ${typed`resume ${root}`}`))
   }

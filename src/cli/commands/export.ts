@@ -2,7 +2,7 @@
 // to look through.
 import { closeSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
-import type { Card, Event, Store } from '../../kernel/index.ts'
+import type { Card, Event, Json, Store } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
 import { spoken } from '../present/text.ts'
 import { clean, safeJson, shownId } from '../../view/clean.ts'
@@ -14,6 +14,8 @@ import { codeOf, isErrno } from '../state/plain-file.ts'
 import { printJson, printRaw, warn } from '../present/print.ts'
 import { isPlanned } from '../state/workflows.ts'
 import { CallLog } from '../../view/calls.ts'
+import { diffLines } from '../../view/diff.ts'
+import { editTexts } from '../../view/edited.ts'
 import { withoutFolder } from '../../view/folder.ts'
 import { summaryOf, workflowIn } from './inspect.ts'
 
@@ -94,8 +96,7 @@ function pageOf(session: string, events: readonly Event[]): string {
     }
     if (event.type === 'model.failed' && isStopped(event) && event.partial?.trim())
       return ['## Agent', spoken(event.partial), `*${CUT}*`]
-    if (event.type === 'user.tool_confirmation')
-      return [`*Call ${event.call} was ${event.allow ? 'allowed' : 'refused'} by ${clean(event.by)}.*`]
+    if (event.type === 'user.tool_confirmation') return decisionParts(event, about[0]?.proposal.args ?? null)
     if (event.type === 'session.created' && event.fork)
       return [`*Forked from event ${event.fork.seq} of session ${shownId(event.fork.session)}.*`]
     if (event.type === 'note.added') return [`*Note: ${clean(noteText(event))}*`]
@@ -104,6 +105,22 @@ function pageOf(session: string, events: readonly Event[]): string {
   })
   return `${[`# Session ${shownId(session)}`, ...parts.filter((part) => part !== '')].join('\n\n')}\n`
 }
+
+function decisionParts({ call, allow, by, edit }: Confirmation, asked: Json): readonly string[] {
+  const done = allow ? (edit ? 'edited and allowed' : 'allowed') : 'refused'
+  const told = `*Call ${call} was ${done} by ${clean(by)}.*`
+  if (!edit) return [told]
+  const { before, after } = editTexts(asked, edit.args)
+  return [
+    told,
+    fenced(
+      diffLines(before, after)
+        .map(({ mark, text }) => mark + text)
+        .join('\n'),
+    ),
+  ]
+}
+type Confirmation = Extract<Event, { type: 'user.tool_confirmation' }>
 
 /** The output of a command, unchanged. */
 function resultTexts({ content }: ToolResult, { command }: Outcome): readonly string[] {

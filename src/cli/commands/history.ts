@@ -1,7 +1,6 @@
 // `terret history`: the events of a session, one a line.
-import type { Event } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
-import { eventLine } from '../present/event-line.ts'
+import { lineWriter } from '../present/event-line.ts'
 import { EXIT } from '../exit.ts'
 import { eventsOf } from '../state/log.ts'
 import { readPlace, sessionOf } from '../state/place.ts'
@@ -12,19 +11,17 @@ export function history(call: Call): Promise<number> {
   const type = call.text('event')
   return readPlace(async (place) => {
     const { session } = await sessionOf(place, call.words[0] ?? '')
-    const kept: Event[] = []
+    const kept: (() => void)[] = []
+    const line = lineWriter()
     for await (const event of eventsOf(place.store, session)) {
+      const text = call.is('json') ? '' : line(event)
       if (type !== undefined && event.type !== type) continue
-      if (last === undefined) show(call, event)
-      else kept.push(event)
+      const show = () => (call.is('json') ? printJson(event) : print(text))
+      if (last === undefined) show()
+      else kept.push(show)
       if (last !== undefined && kept.length > last) kept.shift()
     }
-    for (const event of kept) show(call, event)
+    for (const show of kept) show()
     return EXIT.ok
   })
-}
-
-function show(call: Call, event: Event): void {
-  if (call.is('json')) printJson(event)
-  else print(eventLine(event))
 }

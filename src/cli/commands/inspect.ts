@@ -1,5 +1,5 @@
 // `terret inspect`: the status, calls, cost, last answer and pending calls of a session.
-import type { Card, Event, Store, Usage } from '../../kernel/index.ts'
+import type { Card, Event, Json, Store, Usage } from '../../kernel/index.ts'
 import { contextReport } from '../../context/report.ts'
 import { type CacheMiss, missIn } from '../../view/context.ts'
 import type { ReportState } from '../../graphs/index.ts'
@@ -21,7 +21,8 @@ import { print, printJson, printSaid, seatOf, shortId } from '../present/print.t
 import { flowOf } from '../state/flows.ts'
 import { isPlanned } from '../state/workflows.ts'
 import { stateIn, stopsOf } from '../../view/node-stops.ts'
-import { CallLog, decisionsIn } from '../../view/calls.ts'
+import { type CallEdit, CallLog, decisionsIn } from '../../view/calls.ts'
+import { changesText } from '../../view/edited.ts'
 import { troubleText } from '../present/looked.ts'
 import { taskOf } from './list.ts'
 import { treeIn } from '../state/tree.ts'
@@ -45,9 +46,7 @@ async function showSession(call: Call, place: Place, card: Card): Promise<number
   if (call.is('context')) return showContext(call, card, await windowIn(place, folder, events), place.store)
   const { compactions, tokens, counted: isCounted } = await contextReport(place.store, session, UNKNOWN)
   const summary = { ...summaryOf(events), compactions }
-  const decisions = [...decisionsIn(events)].map(([key, { tool, counted: said }]) => {
-    return { call: key, tool, allow: said.at(-1)?.allow ?? false, by: said.map(({ by }) => by) }
-  })
+  const decisions = decidedIn(events)
   const tree = await treeOf(place.store, card, summary)
   const task = await taskOf(place.store, session)
   const workflow = isPlanned(card.agent) ? await workflowIn(events) : null
@@ -92,7 +91,7 @@ async function showSession(call: Call, place: Place, card: Card): Promise<number
   }
   for (const each of decisions)
     print(
-      `Decided   call ${each.call}, ${oneLine(each.tool)}: ${each.allow ? 'yes' : 'no'} (${each.by.map((name) => oneLine(name)).join(', ')})`,
+      `Decided   call ${each.call}, ${oneLine(each.tool)}: ${each.allow ? 'yes' : 'no'} (${each.by.map((name) => oneLine(name)).join(', ')})${'edited' in each ? editText(each.edited) : ''}`,
     )
   if (card.wakes > 0) print(`Wakes     ${card.wakes}`)
   const showing = { folder, ...seatOf(process.stdout, call.is('whole')) }
@@ -246,4 +245,19 @@ export function summaryOf(events: readonly Event[]) {
 function endOf(event: Extract<Event, { type: 'agent.tool_result' }>): string {
   const { good, command, trouble } = outcomeOf(event)
   return event.status === 'ok' && command && !good ? trouble : event.status
+}
+
+/** Who decided each call, and what they changed in it. */
+function decidedIn(events: readonly Event[]) {
+  const log = new CallLog()
+  for (const event of events) log.take(event)
+  return [...decisionsIn(events)].map(([key, { tool, counted: said }]) => {
+    const { edit, proposal } = log.at(key) ?? { edit: null, proposal: { args: null } }
+    const edited = edit ? { edited: { ...edit, asked: proposal.args } } : {}
+    return { call: key, tool, allow: said.at(-1)?.allow ?? false, by: said.map(({ by }) => by), ...edited }
+  })
+}
+
+function editText({ by, args, asked }: CallEdit & { readonly asked: Json }): string {
+  return `, edited by ${oneLine(by)}: ${oneLine(changesText(asked, args), 300)}`
 }

@@ -5,7 +5,7 @@ import { cardsBelow } from '../../stores/plan/tree-cost.ts'
 import { nameIn } from '../../view/tree.ts'
 import type { Call } from '../args.ts'
 import { oneLine, shownId } from '../../view/clean.ts'
-import { eventLine } from '../present/event-line.ts'
+import { lineWriter } from '../present/event-line.ts'
 import { EXIT } from '../exit.ts'
 import { eventsOf } from '../state/log.ts'
 import { readPlace, sessionOf } from '../state/place.ts'
@@ -20,11 +20,12 @@ export function tail(call: Call): Promise<number> {
   return readPlace(async ({ store, ...place }) => {
     const card = await sessionOf({ store, ...place }, call.words[0] ?? '')
     const json = call.is('json')
-    const one = (event: Event): void => (json ? printJson(event) : print(eventLine(event)))
+    const line = lineWriter()
+    const one = (event: Event): void => (json ? printJson(event) : print(line(event)))
     const followed = call.is('tree')
       ? new TreeTail(store, card, {
           lines,
-          show: json ? asJson : (event, of) => print(`${label(of, card)}${eventLine(event)}`),
+          show: json ? asJson : (event, of) => print(`${label(of, card)}${line(event, of.session)}`),
         })
       : new SessionTail(store, card, { lines, show: one })
     const following = { followed, ends: call.is('settled'), children: call.is('tree') }

@@ -5,10 +5,12 @@ import { skeleton } from '../../view/lookalike.ts'
 import { WRITERS, toolIn } from '../state/agent.ts'
 import { type Kept, keepRule } from '../state/kept.ts'
 import type { Setup } from '../state/setup.ts'
+import type { Json } from '../../kernel/index.ts'
 import { oneLine } from '../../view/clean.ts'
+import { EXIT, Refusal } from '../exit.ts'
 
 type Word =
-  | { readonly type: 'yes' | 'all' | 'always' | 'later' | 'whole' | 'unclear' }
+  | { readonly type: 'yes' | 'all' | 'always' | 'edit' | 'later' | 'whole' | 'unclear' }
   | { readonly type: 'no'; readonly why: string }
 
 /** Only a plain yes counts as yes. Text after a no is its reason. */
@@ -22,6 +24,7 @@ export function wordOf(text: string | null): Word {
   if (word === 'a' || word === 'all') return { type: 'all' }
   if (word === 'k' || word === 'always') return { type: 'always' }
   if (word === 'd' || word === 'diff') return { type: 'whole' }
+  if (word === 'e' || word === 'edit') return { type: 'edit' }
   return word === '' || word === 'l' || word === 'later' ? { type: 'later' } : { type: 'unclear' }
 }
 
@@ -33,6 +36,8 @@ export interface Asker {
   show(pending: Pending, whole: boolean): Promise<boolean>
   /** Asks for a reason after a plain no, where there is room for it. */
   readonly reason: (() => Promise<string>) | null
+  /** The text as the person changed it. Null: they left it as it is. */
+  edit(text: string): Promise<string | null>
 }
 
 type Asking = {
@@ -42,36 +47,77 @@ type Asking = {
   /** Rules saved by "always" since it began, in order. */
   readonly kept: Kept[]
 }
-export type Said = Pick<ApprovalDecision, 'allow' | 'why' | 'remember' | 'scope'>
+export type Said = Pick<ApprovalDecision, 'allow' | 'why' | 'remember' | 'scope' | 'args'>
 
 /** Null: later. An unclear answer is asked again. */
-export async function askApproval(asker: Asker, asking: Asking, pending: Pending): Promise<Said | null> {
-  const wide = wideRule(pending, asking.session)
-  const rule = await rememberable(asking.setup, pending)
-  const isClipped = await asker.show(pending, false)
+export async function askApproval(asker: Asker, asking: Asking, asked: Pending): Promise<Said | null> {
+  const wide = wideRule(asked, asking.session)
+  let pending = asked
+  let rule = await rememberable(asking.setup, pending)
+  let isClipped = await asker.show(pending, false)
   if (wide) asker.note(WIDE_TEXT)
-  const keys = [
-    'y yes, this call',
-    'n no',
-    ...(wide ? ["a all of this run's writes"] : []),
-    ...(rule ? ['k always, exactly this'] : []),
-    'l later',
-    ...(isClipped ? ['d all of it'] : []),
-  ]
   for (;;) {
+    const keys = keysFor(wide !== null, rule !== null, isClipped)
     const word = wordOf(await asker.read(`Allow it? ${keys.join(' · ')} ›`))
+    const edit = pending === asked ? {} : { args: pending.args }
     if (word.type === 'later') return null
-    if (word.type === 'yes') return { allow: true }
-    if (word.type === 'all' && wide) return { allow: true, remember: wide, scope: 'run' }
+    if (word.type === 'yes') return { allow: true, ...edit }
+    if (word.type === 'all' && wide) return { allow: true, remember: wide, scope: 'run', ...edit }
     if (word.type === 'whole') await asker.show(pending, true)
-    else if (word.type === 'no') {
+    else if (word.type === 'edit') {
+      const changed = await editedPending(asker, asking, pending, asked)
+      if (changed === null) continue
+      pending = changed
+      rule = await rememberable(asking.setup, pending)
+      isClipped = await asker.show(pending, false)
+    } else if (word.type === 'no') {
       const why = word.why || ((await asker.reason?.()) ?? '')
       return { allow: false, ...(why === '' ? {} : { why }) }
     } else if (word.type === 'always' && rule) {
       const said = await keep(asker, asking, rule)
-      if (said) return said
+      if (said) return { ...said, ...edit }
     } else asker.note(`Say one of: ${keys.map((key) => key[0]).join(', ')}. After n you may say why.`)
   }
+}
+
+function keysFor(isWide: boolean, isRemembered: boolean, isClipped: boolean): readonly string[] {
+  return [
+    'y yes, this call',
+    'n no',
+    'e edit',
+    ...(isWide ? ["a all of this run's writes"] : []),
+    ...(isRemembered ? ['k always, exactly this'] : []),
+    'l later',
+    ...(isClipped ? ['d all of it'] : []),
+  ]
+}
+
+/** The call with the arguments that the person wrote, shown as a difference. Null: nothing was changed. */
+async function editedPending(asker: Asker, { by }: Asking, pending: Pending, asked: Pending): Promise<Pending | null> {
+  const written = await asker.edit(JSON.stringify(pending.args, null, 2))
+  if (written === null || written.trim() === '') return null
+  try {
+    const args = argsIn(written)
+    if (JSON.stringify(args) === JSON.stringify(pending.args)) return null
+    if (JSON.stringify(args) === JSON.stringify(asked.args)) return asked
+    return { ...asked, args, edited: { by, args: asked.edited?.args ?? asked.args } }
+  } catch (error) {
+    asker.note(oneLine((error as Error).message, 300))
+    return null
+  }
+}
+
+/** Arguments as a person writes them. */
+export function argsIn(text: string): Json {
+  let args: unknown
+  try {
+    args = JSON.parse(text)
+  } catch (error) {
+    const why = error instanceof Error ? error.message : 'it cannot be read'
+    throw new Refusal(EXIT.usage, `The arguments are no JSON (${why}). Write an object, such as {"path": "a.txt"}.`)
+  }
+  if (args !== null && typeof args === 'object' && !Array.isArray(args)) return args as Json
+  throw new Refusal(EXIT.usage, 'The arguments of a call are a JSON object, such as {"path": "a.txt"}.')
 }
 
 /** A rule is saved only after it was shown. */

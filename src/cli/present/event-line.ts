@@ -1,15 +1,23 @@
 // One event as one line for people. Everything in it is cleaned; `--json` has all of it.
-import type { Event } from '../../kernel/index.ts'
+import type { Event, Json } from '../../kernel/index.ts'
 import { oneLine, safeJson, shownId } from '../../view/clean.ts'
 import { decisionText, lastLineOf, noteText, outcomeOf, outcomeText } from './outcome.ts'
 import { isCheckpoint } from '../../view/node-stops.ts'
 
-export function eventLine(event: Event): string {
-  const at = new Date(event.at).toISOString().slice(11, 19)
-  return `${String(event.seq).padStart(5)}  ${at}  ${event.type.padEnd(24)}  ${wordsOf(event)}`.trimEnd()
+/** Writes events of one or several sessions. It remembers the calls that were asked about, to show what a person changed in them. */
+export function lineWriter(): (event: Event, session?: string) => string {
+  const asked = new Map<string, Json>()
+  return (event, session = '') => {
+    if (event.type === 'agent.message')
+      for (const [i, { gate, args }] of event.calls.entries())
+        if (gate?.type === 'ask') asked.set(`${session} ${event.seq}.${i}`, args)
+    const at = new Date(event.at).toISOString().slice(11, 19)
+    const before = 'call' in event ? asked.get(`${session} ${event.call}`) : undefined
+    return `${String(event.seq).padStart(5)}  ${at}  ${event.type.padEnd(24)}  ${wordsOf(event, before)}`.trimEnd()
+  }
 }
 
-function wordsOf(event: Event): string {
+function wordsOf(event: Event, asked: Json | undefined): string {
   switch (event.type) {
     case 'user.message':
     case 'agent.message': {
@@ -21,7 +29,7 @@ function wordsOf(event: Event): string {
         .join('  ')
     }
     case 'user.tool_confirmation':
-      return `${event.call} ${decisionText(event)}`
+      return `${event.call} ${decisionText(event, asked)}`
     case 'user.custom_tool_result':
       return `${event.call} ${oneLine(event.content)}`
     case 'user.interrupt':

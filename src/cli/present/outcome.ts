@@ -2,7 +2,8 @@
 // the model; for a person it failed. Results may come from files, so their fields are checked.
 import type { BlobRef, CallStatus, Event, Json } from '../../kernel/index.ts'
 import { clippedToWidth } from './text.ts'
-import { oneLine, shownLine } from '../../view/clean.ts'
+import { oneLine, safeJson, shownLine } from '../../view/clean.ts'
+import { changesText } from '../../view/edited.ts'
 import { isObject, type JsonObject, parsed } from '../../view/json.ts'
 
 export type ToolResult = Pick<
@@ -154,8 +155,11 @@ export function isStopped({ class: kind }: { readonly class: string }): boolean 
 }
 
 /** Who decided a call, and why. */
-export function decisionText({ allow, by, why }: Extract<Event, { type: 'user.tool_confirmation' }>): string {
-  return `${allow ? 'allowed' : 'refused'} by ${oneLine(by)}${why ? `: ${oneLine(why)}` : ''}`
+export function decisionText(event: Extract<Event, { type: 'user.tool_confirmation' }>, asked?: Json): string {
+  const { allow, by, why, edit } = event
+  const changes = edit && (asked === undefined ? safeJson(edit.args) : changesText(asked, edit.args))
+  const edited = changes === undefined ? '' : ` with other arguments (${oneLine(changes, 300)})`
+  return `${allow ? 'allowed' : 'refused'}${edited} by ${oneLine(by)}${why ? `: ${oneLine(why)}` : ''}`
 }
 
 type Note = Pick<Extract<Event, { type: 'note.added' }>, 'kind' | 'text'>

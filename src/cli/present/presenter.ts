@@ -1,6 +1,7 @@
 // Shows what a session does, for `run`, `resume`, `start` and the chat. It reads each event once, counts what was spent and words what
 // both show alike; a form draws the rest: progress.ts as a line for each event, chat-view.ts as a chat. It decides nothing.
 import type { StreamEvent } from '../../index.ts'
+import type { Json } from '../../kernel/index.ts'
 import { CHANGED } from '../../context/summary.ts'
 import { oneLine, shownRow } from '../../view/clean.ts'
 import { outageText } from './outage.ts'
@@ -44,6 +45,8 @@ export class Presenter {
   cost = 0
   /** Calls decided here; their decision is not printed again. */
   readonly decided = new Set<string>()
+  /** The arguments of calls that were asked about, to show what a person changed in them. */
+  readonly #asked = new Map<string, Json>()
   readonly #form: Form
   #isWorking = false
   /** Lines of a child are indented. */
@@ -70,6 +73,9 @@ export class Presenter {
     this.#depth = event.source.parent ? '  ' : ''
     if (event.type === 'delta') return this.#form.heard(event)
     this.#form.logged(event)
+    if (event.type === 'agent.message')
+      for (const [i, { gate, args }] of event.calls.entries())
+        if (gate?.type === 'ask') this.#asked.set(`${event.session} ${event.seq}.${i}`, args)
     switch (event.type) {
       case 'model.started':
         return this.#form.requested(event)
@@ -80,7 +86,8 @@ export class Presenter {
       case 'run.deferred':
         return this.#failed(event)
       case 'user.tool_confirmation':
-        if (!this.decided.has(event.call)) this.aside(decisionText(event))
+        if (!this.decided.has(event.call) || event.edit)
+          this.aside(decisionText(event, this.#asked.get(`${event.session} ${event.call}`)))
         return
       case 'note.added':
         if (isMark(event)) return

@@ -2,9 +2,11 @@
 // text cannot make, also where a line is broken. What does not fit is left out and counted, unchanged lines first. Pure
 // except for reading the files; all commands and the chat use it.
 import type { Pending } from '../../index.ts'
+import type { Json } from '../../kernel/index.ts'
 import type { FileChange, Preview } from '../../tools/files/preview.ts'
 import { broken, type Paint, widthOf } from './text.ts'
 import { endShown, exposedLine, oneLine, safeJson, shownLine } from '../../view/clean.ts'
+import { argChanges } from '../../view/edited.ts'
 import { isObject } from '../../view/json.ts'
 import { counted } from '../../view/text.ts'
 
@@ -44,10 +46,32 @@ export async function shownCall(folder: string | null, pending: Pending, room: R
   return drawnPreview(pending, await previewOf(folder, pending), room)
 }
 
-export function drawnPreview({ args }: Pick<Pending, 'args'>, preview: Preview, room: Room): Shown {
+/** What a person changed in the arguments, field by field. */
+function editRows({ args, edited }: Drawn, { columns }: Room): readonly Row[] {
+  if (!edited) return []
+  const row = (mark: '-' | '+', field: string, value: Json | undefined): readonly Row[] => {
+    if (value === undefined) return []
+    const text = `${MARGIN}${mark}${field === '' ? '' : `${oneLine(field, 60)}: `}${oneLine(safeJson(value), 2_000)}`
+    return [rowOf(text, TONES[mark], oneLine(field, 60), columns)]
+  }
+  const changes = argChanges(edited.args, args)
+  const head = rowOf(`  edited by ${oneLine(edited.by)}:`, 'head', 'edited', columns)
+  return [
+    head,
+    ...changes.flatMap(({ field, before, after }) => [...row('-', field, before), ...row('+', field, after)]),
+  ]
+}
+
+type Drawn = Pick<Pending, 'args' | 'edited'>
+
+export function drawnPreview(call: Drawn, preview: Preview, room: Room): Shown {
+  const { args } = call
   const { files, trouble, warnings } = preview
   const told = [...warnings, ...(trouble === null ? [] : [`As things are it would fail: ${trouble}.`])]
-  const warned = told.map((text) => rowOf(`  ! ${oneLine(text, 600)}`, 'warning', '', room.columns))
+  const warned = [
+    ...told.map((text) => rowOf(`  ! ${oneLine(text, 600)}`, 'warning', '', room.columns)),
+    ...editRows(call, room),
+  ]
   const changed = files?.filter(({ state }) => state !== 'same') ?? []
   const isSame = files !== null && changed.length === 0
   const rows = changed.length > 0 ? changed.flatMap((file) => fileRows(file, room)) : argRows(args, room)

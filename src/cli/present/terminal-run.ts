@@ -163,7 +163,15 @@ function askerOf(deck: TerminalRun, ending: AbortSignal): Asker {
     note: (text) => deck.view.note(text),
     show: (pending, whole) => shownHere(deck, pending, whole || deck.whole),
     reason: null,
+    edit: (text) => editHere(text, ending),
   }
+}
+
+/** In the editor that the person has chosen, or as one line. Null: as it is. */
+async function editHere(text: string, ending: AbortSignal): Promise<string | null> {
+  const { editText } = await import('./editor.ts')
+  const edited = editText(text)
+  return edited ?? ask('The arguments as JSON, on one line (empty: as they are): ', ending)
 }
 
 /** True if not all of it was shown. */

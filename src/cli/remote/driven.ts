@@ -5,7 +5,7 @@ import type { Call } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { oneLine } from '../../view/clean.ts'
 import { tell } from '../present/ending.ts'
-import { eventLine } from '../present/event-line.ts'
+import { lineWriter } from '../present/event-line.ts'
 import { print, printJson, shortId, warn } from '../present/print.ts'
 import { sessionOf, type Place } from '../state/place.ts'
 
@@ -57,10 +57,11 @@ async function shown(session: ClientSession, { folder }: Place, call: Call, afte
   const over = new AbortController()
   let seen = after
   const [json, quiet] = [call.is('json'), call.is('quiet')]
+  const line = lineWriter()
   const showing = async (): Promise<void> => {
     for await (const item of session.follow({ after, signal: over.signal })) {
       if (item.type !== 'event') continue
-      if (!json && !quiet) warn(eventLine(item.event))
+      if (!json && !quiet) warn(line(item.event))
       seen = item.event.seq
     }
   }

@@ -91,7 +91,10 @@ async function paged(client: Client, { behind, where: _, owner: _owner, ...query
 /** Empty for one that is behind the end, as a store has it. */
 async function readLog(client: Client, session: string, after: number, limit?: number) {
   try {
-    return await client.session(session).read(after, limit ?? Number.MAX_SAFE_INTEGER)
+    const page = await client.session(session).read(after, limit ?? Number.MAX_SAFE_INTEGER)
+    const odd = page.events.find(({ seq }, i) => seq !== after + 1 + i)
+    if (odd) throw new Refusal(EXIT.config, `The server gives event ${odd.seq} of ${session} out of order.`)
+    return page
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'cursor_stale') return { events: [] }
     throw error

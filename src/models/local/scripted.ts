@@ -77,6 +77,8 @@ function checkScript(script: unknown): void {
 /** Replies from a list in order, or by a function. A list that ran out is a `bad_request`, so a test with too many calls fails. */
 export function scripted(script: Script, name = 'scripted'): Model {
   checkScript(script)
+  const wrong = filled(name, 'name', 'scripted')
+  if (wrong !== null) throw new Fault('invalid_config', `The name of a scripted model ${wrong}.`)
   let taken = 0
   return {
     name,

@@ -1,6 +1,6 @@
 // Decisions and answers of people. What was shown is what is decided: a decision without the digest of that is refused. Who decides, and
 // in which role, is said by the token.
-import { Fault } from '../../kernel/index.ts'
+import { type Event, Fault, type Json } from '../../kernel/index.ts'
 import { ANY_ROLE } from '../../mcp/caller.ts'
 import { type Asked, cardOf, type Given, receipted } from '../host.ts'
 import { checkRole } from '../checks.ts'
@@ -32,14 +32,21 @@ async function raise(asked: Asked, session: string, { allow, usd, why, sessionId
 
 async function decided(asked: Asked, session: string, body: DecisionBody): Promise<WireReceipt> {
   const { host, principal } = asked
-  const { callId, allow, digest, why, sessionId = session } = body
-  const handle = host.harness.session(session, { stored: true })
+  const { callId, allow, digest, why, args, sessionId = session } = body
+  // An edit is checked where the tools of the session are.
+  const harness = args === undefined ? host.harness : await host.harnessOf(await cardOf(asked))
+  const handle = harness.session(session, { stored: true })
   try {
     const { pending } = await handle.state()
     const call = pending.find((one) => one.callId === callId && one.sessionId === sessionId)
     // Also for a call that does not wait yet: it may when the decision comes.
     const role = roleFor(principal, call?.roles ?? [], body.role)
-    const said = { ...(why === undefined ? {} : { why }), ...(role === undefined ? {} : { role }) }
+    const said = {
+      ...(why === undefined ? {} : { why }),
+      ...(role === undefined ? {} : { role }),
+      ...(args === undefined ? {} : { args }),
+      ...shownIn(body),
+    }
     return await handle.decide({ callId, sessionId, allow, digest, by: principal.name, ...said })
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'decision_stale') throw error
@@ -47,12 +54,28 @@ async function decided(asked: Asked, session: string, body: DecisionBody): Promi
     if (first === null) throw error
     const { seq, by, at } = first
     // The same person says the same again: an answer that was lost.
-    if (by === principal.name && first.allow === allow && first.digest === digest)
-      return { eventId: `${sessionId}:${seq}`, seq, duplicate: true, queued: false }
+    const same = first.allow === allow && first.digest === digest && (await hasArgs(asked, sessionId, first, args))
+    if (by === principal.name && same) return { eventId: `${sessionId}:${seq}`, seq, duplicate: true, queued: false }
     const what = `${by} ${first.allow ? 'allowed' : 'denied'} call ${callId} at ${new Date(at).toISOString()}`
     throw new Refused(409, 'decision_stale', `${what}. The first decision stands.`)
   }
 }
+
+/** What the caller hands back of the question: the verb refuses it if the question is another. */
+function shownIn({ tool, class: kind, n, roles }: DecisionBody): object {
+  const shown = { tool, class: kind, n, roles }
+  return Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== undefined))
+}
+
+/** Whether a confirmation is for these arguments: those of its edit, or without one those of the call. */
+async function hasArgs({ host }: Asked, session: string, { call, edit }: Confirmation, args?: Json): Promise<boolean> {
+  if (args === undefined) return edit === undefined
+  if (edit) return JSON.stringify(edit.args) === JSON.stringify(args)
+  const [seq = 0, index = 0] = call.split('.').map(Number)
+  const [reply] = (await host.store.read(session, seq - 1, 1)).events
+  return reply?.type === 'agent.message' && JSON.stringify(reply.calls[index]?.args) === JSON.stringify(args)
+}
+type Confirmation = Extract<Event, { type: 'user.tool_confirmation' }>
 
 /** Whom the call asks for is checked here: a role that the token does not have is no wrong input. */
 function roleFor({ roles }: Principal, wanted: readonly string[], given: string | undefined): string | undefined {

@@ -298,13 +298,19 @@ function bindApproval(proposal: Mutable<Proposal>, tool: Tool, asking: Asking): 
   return tool.filesChanged ? tool.filesChanged(args).then(digested) : digested()
 }
 
+/** What a person is shown of a call. */
+type Shown = { readonly [Key in 'args' | 'place' | 'links' | 'files']?: Proposal[Key] | undefined } & Pick<
+  Proposal,
+  'args'
+>
+
 /**
  * What a person approves: this tool as defined now, with exactly these arguments, in this place, where links lead now, over these
  * bytes.
  */
 export function digestOf(
   { name, definition }: Pick<Tool, 'name' | 'definition'>,
-  { args, place, links, files }: Pick<Proposal, 'args' | 'place' | 'links' | 'files'>,
+  { args, place, links, files }: Shown,
 ): string {
   const shown: Json[] = [name, definition, sorted(args)]
   if (place !== undefined) shown.push(place)

@@ -22,6 +22,7 @@ import {
   text,
   wait,
 } from '../../options.ts'
+import { schemaTrouble } from './schema-shape.ts'
 import { anyJsonSchema, fromJsonSchema, type JsonSchema, type StandardSchema, type Validation } from './json-schema.ts'
 import type { Metadata, Output } from './output.ts'
 import { jsonRecord } from './plain.ts'
@@ -252,10 +253,15 @@ export const errorCheck = oneOf<'return' | 'fail'>({ return: true, fail: true })
 /** A Standard Schema of any library, or a JSON Schema. */
 export const schemaCheck: Check = (value) => {
   const given = value !== null && (typeof value === 'object' || typeof value === 'function') && !Array.isArray(value)
-  const { validate } = given && '~standard' in value ? ((value as StandardSchema)['~standard'] ?? {}) : SOUND
-  return given && typeof validate === 'function' ? null : 'must be a schema: one of Zod 4 or the like, or a JSON Schema'
+  if (!given) return NO_SCHEMA
+  if ('~standard' in value) {
+    const { validate } = (value as StandardSchema)['~standard'] ?? {}
+    return typeof validate === 'function' ? null : NO_SCHEMA
+  }
+  const trouble = schemaTrouble(value)
+  return trouble === null ? null : `${NO_SCHEMA}: ${trouble}`
 }
-const SOUND = { validate: () => ({}) }
+const NO_SCHEMA = 'must be a schema: one of Zod 4 or the like, or a JSON Schema'
 
 const METADATA_LEVELS_MAX = 16
 const metadataCheck = jsonRecord(METADATA_LEVELS_MAX)

@@ -116,8 +116,18 @@ function useChosen(waiting: readonly WirePending[]): Chosen {
   const session = params.get('session')
   const call = params.get('call')
   const first = waiting[0] ? idOf(waiting[0]) : null
+  // An address that names only a session leads to what it waits for first, and stays there when that is decided.
+  const led = useRef<{ readonly session: string; readonly id: string } | null>(null)
+  const found = session !== null && call === null ? firstOf(waiting, session) : null
+  if (found !== null && session !== null && led.current?.session !== session) led.current = { session, id: found }
   const named =
-    session === null ? null : call === null ? firstOf(waiting, session) : idOf({ sessionId: session, callId: call })
+    session === null
+      ? null
+      : call !== null
+        ? idOf({ sessionId: session, callId: call })
+        : led.current?.session === session
+          ? led.current.id
+          : idOf({ sessionId: session, callId: '' })
   useEffect(() => {
     if (pinned === null && first !== null) setPinned(first)
   }, [pinned, first])
@@ -156,8 +166,8 @@ function useChosen(waiting: readonly WirePending[]): Chosen {
       acted.current = true
       toast(text)
       again()
+      // It stays: a second click in the same place must not meet another call.
       if (id !== null) setTold({ id, tone: 'ok', text })
-      if (others.length > 0) choose(others[0])
     },
     refused: (text) => {
       if (id !== null) setTold({ id, tone: 'bad', text })
@@ -169,9 +179,9 @@ function useChosen(waiting: readonly WirePending[]): Chosen {
 const AWAY = 'It does not wait any more: it was decided, withdrawn, or its time is over. Its session says how.'
 
 /** What a session waits for first, in it or below it. */
-function firstOf(waiting: readonly WirePending[], session: string): string {
+function firstOf(waiting: readonly WirePending[], session: string): string | null {
   const found = waiting.find(({ sessionId, path }) => sessionId === session || path.includes(session))
-  return found ? idOf(found) : idOf({ sessionId: session, callId: '' })
+  return found ? idOf(found) : null
 }
 
 function Item({ pending, isChosen }: { readonly pending: WirePending; readonly isChosen: boolean }) {

@@ -5,7 +5,7 @@ import { ApiError } from '../../data/api.ts'
 import type { WirePending } from '../../../server/wire.ts'
 
 /** A second click of a double click must not decide the next one. */
-const SETTLE_MS = 400
+export const SETTLE_MS = 400
 
 export type ActProps = {
   readonly pending: WirePending

@@ -9,16 +9,23 @@ import { Command } from '../../parts/states.tsx'
 import { type ActProps, useAct } from './act.ts'
 import { Acts } from './acts.tsx'
 import { shellCommand } from '../../../view/shell.ts'
+import { Editing, useEdit } from './editing.tsx'
 
 const ANY_ROLE = '*'
 const WHY_CHARS_MAX = 4_096
 
-export function Approval(props: ActProps) {
-  const { pending } = props
+type Props = ActProps & {
+  /** Told whether the arguments are changed here. */
+  readonly onEdit: (isEdited: boolean) => void
+}
+
+export function Approval(props: Props) {
+  const { pending, onEdit } = props
   const { callId, sessionId, digest, tool, n = 1, votes = [] } = pending
+  const edit = useEdit(pending.args, onEdit)
   const [why, setWhy] = useState('')
   const { busy, trouble, act } = useAct(props)
-  const refusal = useWhyNot(pending)
+  const refusal = useWhyNot(pending, edit.args !== null)
   if (digest === undefined)
     return (
       <footer className="decision">
@@ -27,12 +34,15 @@ export function Approval(props: ActProps) {
       </footer>
     )
   const decide = (allow: boolean): void => {
-    const body = { callId, sessionId, allow, digest, ...(why.trim() === '' ? {} : { why: why.trim() }) }
+    const more = {
+      ...(why.trim() === '' ? {} : { why: why.trim() }),
+      ...(allow && edit.args ? { args: edit.args } : {}),
+    }
+    const body = { callId, sessionId, allow, digest, ...more }
+    const isLast = n <= (edit.args ? 1 : votes.length + 1)
     const done = !allow
       ? `Denied: ${tool}`
-      : n > votes.length + 1
-        ? `Your yes to ${tool} is counted`
-        : `Allowed: ${tool}`
+      : `${isLast ? 'Allowed' : 'Your yes is counted'}${edit.args ? ' with your arguments' : ''}: ${tool}`
     void act({ body, send: (sent, key) => acts.decide(sessionId, sent, key), done })
   }
   const isDead = busy || refusal !== null
@@ -48,12 +58,18 @@ export function Approval(props: ActProps) {
           onChange={(event) => setWhy(event.target.value)}
         />
       </label>
+      {edit.isOpen ? <Editing edit={edit} asked={pending.args} /> : null}
       <div className="decision-acts">
+        {edit.isOffered ? (
+          <Button disabled={isDead} onPress={edit.toggle} pressed={edit.isOpen}>
+            {edit.isOpen ? 'Do not edit' : 'Edit'}
+          </Button>
+        ) : null}
         <Button kind="danger" disabled={isDead} onPress={() => decide(false)}>
           Deny
         </Button>
-        <Button kind="primary" disabled={isDead} onPress={() => decide(true)}>
-          {n > 1 ? `Allow (${votes.length + 1} of ${n})` : 'Allow once'}
+        <Button kind="primary" disabled={isDead || edit.trouble !== null} onPress={() => decide(true)}>
+          {edit.args ? 'Allow with these arguments' : n > 1 ? `Allow (${votes.length + 1} of ${n})` : 'Allow once'}
         </Button>
       </div>
     </Acts>
@@ -61,11 +77,11 @@ export function Approval(props: ActProps) {
 }
 
 /** Null: this token may decide it. */
-function useWhyNot({ roles = [], votes = [] }: WirePending): string | null {
+function useWhyNot({ roles = [], votes = [] }: WirePending, isEdited: boolean): string | null {
   const refusal = useRefusal('approver')
   const me = useMe().data
   if (refusal !== null || !me) return refusal
-  if (votes.includes(me.name)) return 'You have said yes. Another person must, too.'
+  if (votes.includes(me.name) && !isEdited) return 'You have said yes. Another person must, too.'
   const isOne = roles.length === 0 || me.roles.includes(ANY_ROLE) || roles.some((role) => me.roles.includes(role))
   return isOne ? null : `This is decided by somebody with the role ${roles.join(' or ')}, which your token has not.`
 }

@@ -1,11 +1,11 @@
 // One thing that waits, whole: what it is, whose it is, exactly what would happen, what the model says of it, and the decision.
-import { useEffect, useRef } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import type { WirePending } from '../../../server/wire.ts'
 import { BUDGET } from '../../../view/pending.ts'
 import { Button, ButtonLink } from '../../parts/button.tsx'
 import { Empty } from '../../parts/states.tsx'
 import { Text } from '../../parts/text.tsx'
-import type { ActProps } from './act.ts'
+import { type ActProps, SETTLE_MS } from './act.ts'
 import { Approval } from './approval.tsx'
 import { Budget } from './budget.tsx'
 import { Exact, Warnings } from './exact.tsx'
@@ -33,6 +33,12 @@ export function Detail({ pending, ended, note, takesFocus, hasNext, onNext, onDo
     if (takesFocus) head.current?.focus()
     // Only when it comes into the page.
   }, [])
+  const isOver = ended !== null
+  useEffect(() => {
+    // The button that was pressed is gone.
+    if (isOver && takesFocus) head.current?.focus()
+  }, [isOver])
+  const [isEdited, setEdited] = useState(false)
   const { callId, needs } = pending
   const acts = { pending, onDone, onRefused }
   return (
@@ -46,7 +52,7 @@ export function Detail({ pending, ended, note, takesFocus, hasNext, onNext, onDo
       {callId === BUDGET ? null : (
         <>
           <Warnings pending={pending} />
-          {isQuestion(pending) ? null : <Exact pending={pending} />}
+          {isQuestion(pending) ? null : <Exact pending={pending} isEdited={isEdited} />}
           <Said said={pending.said} />
         </>
       )}
@@ -62,7 +68,7 @@ export function Detail({ pending, ended, note, takesFocus, hasNext, onNext, onDo
       ) : needs === 'answer' ? (
         <Question {...acts} />
       ) : (
-        <Approval {...acts} />
+        <Approval {...acts} onEdit={setEdited} />
       )}
     </article>
   )
@@ -103,18 +109,22 @@ function Said({ said }: { readonly said: string | undefined }) {
 type OverProps = Pick<DetailProps, 'pending' | 'hasNext' | 'onNext'> & { readonly ended: Ended }
 
 function Over({ ended: { tone, text }, pending, hasNext, onNext }: OverProps) {
+  const since = useRef(performance.now())
+  const next = (): void => {
+    if (performance.now() - since.current >= SETTLE_MS) onNext()
+  }
   return (
     <footer className={`decision over ${tone}`}>
       <p role="alert">
         <Text text={text} />
       </p>
       <div className="decision-acts">
-        <ButtonLink to={`/s/${encodeURIComponent(pending.sessionId)}`}>Open the session</ButtonLink>
         {hasNext ? (
-          <Button kind="primary" onPress={onNext}>
+          <Button kind="primary" onPress={next}>
             Next
           </Button>
         ) : null}
+        <ButtonLink to={`/s/${encodeURIComponent(pending.sessionId)}`}>Open the session</ButtonLink>
       </div>
     </footer>
   )

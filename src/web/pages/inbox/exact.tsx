@@ -2,9 +2,10 @@
 // a decision is bound to; and what would change in files as they are now.
 import { useMemo } from 'react'
 import type { WirePending } from '../../../server/wire.ts'
+import { editTexts } from '../../../view/edited.ts'
 import { isObject, listOf, stringOf } from '../../../view/json.ts'
 import { CopyButton } from '../../parts/button.tsx'
-import { Changes } from '../../parts/diff.tsx'
+import { Changes, Diff } from '../../parts/diff.tsx'
 import { TriangleAlert } from '../../parts/icons.ts'
 import { Json } from '../../parts/json.tsx'
 import { Text } from '../../parts/text.tsx'
@@ -12,9 +13,11 @@ import { Text } from '../../parts/text.tsx'
 const OPEN_LEVELS = 4
 const DIGEST_CHARS = 12
 
-export function Exact({ pending: { args, digest, preview } }: { readonly pending: WirePending }) {
+export function Exact({ pending, isEdited }: { readonly pending: WirePending; readonly isEdited: boolean }) {
+  const { args, digest, preview, edited } = pending
   const chars = useMemo(() => JSON.stringify(args).length, [args])
-  const files = isObject(preview) ? listOf(preview['files']) : []
+  // What the files would become is known of the call as it was asked, not of what is being written.
+  const files = isObject(preview) && !isEdited ? listOf(preview['files']) : []
   return (
     <>
       <section className="exact">
@@ -35,6 +38,16 @@ export function Exact({ pending: { args, digest, preview } }: { readonly pending
           <Json value={args} open={OPEN_LEVELS} />
         </div>
       </section>
+      {edited === undefined ? null : (
+        <section className="exact">
+          <header>
+            <h3>
+              <Text text={`Edited by ${edited.by}`} />
+            </h3>
+          </header>
+          <Diff {...editTexts(edited.args, args)} />
+        </section>
+      )}
       {files.length === 0 ? null : (
         <section className="exact">
           <header>

@@ -2,6 +2,8 @@
 import { Link } from 'wouter'
 import type { Event, Json as JsonValue } from '../../../kernel/index.ts'
 import type { WirePending } from '../../../server/wire.ts'
+import { oneLine } from '../../../view/clean.ts'
+import { editTexts } from '../../../view/edited.ts'
 import { isObject, listOf, stringOf } from '../../../view/json.ts'
 import { childIdOf } from '../../../view/spans/span.ts'
 import type { CallRow } from '../../../view/timeline.ts'
@@ -39,7 +41,16 @@ export function CallFacts({ session, row, events, pending, dead }: Props) {
       <Section name="Arguments">
         <Json value={args} open={3} />
       </Section>
-      {pending?.preview === undefined ? <Edits args={args} /> : <Changes preview={pending.preview} />}
+      {row.edited ? (
+        <Section name={`Edited by ${oneLine(row.edited.by)}`}>
+          <Diff {...editTexts(args, row.edited.args)} />
+        </Section>
+      ) : null}
+      {pending?.preview === undefined ? (
+        <Edits args={row.edited?.args ?? args} />
+      ) : (
+        <Changes preview={pending.preview} />
+      )}
       {result ? (
         <Section name="Result">
           {failure === null ? null : (

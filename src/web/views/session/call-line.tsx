@@ -3,9 +3,11 @@ import { memo } from 'react'
 import { Link } from 'wouter'
 import type { Event } from '../../../kernel/index.ts'
 import { oneLine } from '../../../view/clean.ts'
+import { editTexts } from '../../../view/edited.ts'
 import { jsonLine } from '../../../view/json.ts'
 import { childIdOf } from '../../../view/spans/span.ts'
 import type { CallRow } from '../../../view/timeline.ts'
+import { Diff } from '../../parts/diff.tsx'
 import { ChevronRight } from '../../parts/icons.ts'
 import { Json } from '../../parts/json.tsx'
 import { Status } from '../../parts/status.tsx'
@@ -60,6 +62,7 @@ export const CallLine = memo(function CallLine({ row, around, result = null, out
           words={state === 'outside' ? (child === null ? 'waits for an answer' : 'child at work') : undefined}
         />
         {starts > 1 ? <Status of="lost" words={`started ${starts} times`} /> : null}
+        {row.edited ? <Text text={`edited by ${row.edited.by}`} /> : null}
         {effect === 'once' ? <span className="tag">once</span> : null}
         {child === null ? null : (
           <Link href={`/s/${encodeURIComponent(childIdOf(session, call))}`}>
@@ -73,7 +76,7 @@ export const CallLine = memo(function CallLine({ row, around, result = null, out
         ) : null}
         {isOpen ? null : (
           <span className="line-args mono dim">
-            <Text text={jsonLine(args, ARGS)} />
+            <Text text={jsonLine(row.edited?.args ?? args, ARGS)} />
           </span>
         )}
       </div>
@@ -82,7 +85,7 @@ export const CallLine = memo(function CallLine({ row, around, result = null, out
           <Text text={failure} />
         </p>
       )}
-      {isOpen ? <Open args={args} session={session} result={result} /> : null}
+      {isOpen ? <Open row={row} session={session} result={result} /> : null}
       {output === undefined || output === '' ? null : (
         <pre className="line-output" aria-label={`What ${tool} prints`} tabIndex={0}>
           <Text as="block" mono text={output.slice(-2_000)} />
@@ -92,14 +95,13 @@ export const CallLine = memo(function CallLine({ row, around, result = null, out
   )
 })
 
-function Open({
-  args,
-  session,
-  result,
-}: Pick<CallRow, 'args'> & { readonly session: string; readonly result: Result | null }) {
+type OpenProps = { readonly row: CallRow; readonly session: string; readonly result: Result | null }
+
+function Open({ row: { args, edited }, session, result }: OpenProps) {
   return (
     <div className="line-open">
       <Json value={args} open={2} />
+      {edited ? <Diff {...editTexts(args, edited.args)} /> : null}
       {result === null ? null : <Content session={session} content={result.content} />}
     </div>
   )

@@ -3,6 +3,8 @@ import { memo, type ReactNode } from 'react'
 import { Link } from 'wouter'
 import type { Outcome } from '../../../kernel/index.ts'
 import type { TimelineRow } from '../../../view/timeline.ts'
+import { oneLine } from '../../../view/clean.ts'
+import { changesText } from '../../../view/edited.ts'
 import { usdText } from '../../../view/usd.ts'
 import { Ago, Took } from '../../parts/figures.tsx'
 import { Json } from '../../parts/json.tsx'
@@ -15,6 +17,9 @@ import { Parts } from './turn-line.tsx'
 type Row = Exclude<TimelineRow, { type: 'turn' | 'call' }>
 type Of<T extends Row['type']> = Extract<Row, { type: T }>
 type Lined<T extends Row['type']> = { readonly row: Of<T>; readonly around: Around }
+
+/** Of what a person changed, on one line; the panel of the call has all of it. */
+const CHANGES = 300
 
 export const PlainLine = memo(function PlainLine({ row, around }: { readonly row: Row; readonly around: Around }) {
   switch (row.type) {
@@ -39,8 +44,17 @@ export const PlainLine = memo(function PlainLine({ row, around }: { readonly row
     case 'decision':
       return (
         <Line around={around} kind="small" seq={row.seq} at={row.at} depth={1}>
-          <Status of={row.allow ? 'ok' : 'denied'} words={row.allow ? 'allowed' : 'denied'} />{' '}
+          <Status
+            of={row.allow ? 'ok' : 'denied'}
+            words={row.allow ? (row.edited ? 'edited and allowed' : 'allowed') : 'denied'}
+          />{' '}
           <Text text={`${around.toolOf(row.call)} by ${row.by}`} />
+          {row.edited ? (
+            <span className="mono dim">
+              {' '}
+              <Text text={oneLine(changesText(row.edited.before, row.edited.after), CHANGES)} />
+            </span>
+          ) : null}
           <Why text={row.why} />
         </Line>
       )

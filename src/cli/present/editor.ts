@@ -1,0 +1,21 @@
+// A text changed by a person in their own editor: $VISUAL or $EDITOR, as Git and others use them.
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** What the file holds after the editor has ended. Null if there is no editor, or it failed. */
+export function editText(text: string, env: NodeJS.ProcessEnv = process.env): string | null {
+  const editor = (env['VISUAL'] ?? '') || (env['EDITOR'] ?? '')
+  if (editor.trim() === '') return null
+  const folder = mkdtempSync(join(tmpdir(), 'terret-edit-'))
+  try {
+    const file = join(folder, 'arguments.json')
+    writeFileSync(file, `${text}\n`, { mode: 0o600 })
+    // The variable is a command line of the person's own; the file is a word of its own.
+    const { status } = spawnSync('/bin/sh', ['-c', `${editor} "$1"`, 'sh', file], { stdio: 'inherit' })
+    return status === 0 ? readFileSync(file, 'utf8') : null
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
