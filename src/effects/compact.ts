@@ -171,8 +171,9 @@ async function shorter(compacting: Compacting, cut: Cut): Promise<Fullness> {
     const charges = [{ type: 'lost', key: holdsUnder(cache.id, `${request.seq}.0`) }] as const
     const stopped = failure && flight.reason !== null ? { ...failure, unasked: true as const } : failure
     if (failure === null && body !== null && (overflowed || cannotFit(compacting))) {
-      // What cannot fit is not sent. It is asked for again, with shorter texts if there are any, until summaries have failed too often.
-      const { events } = fitsInRest(compacting) ?? {
+      // What cannot fit is not sent. A summary is asked for again; when summaries have failed too often, the newest texts are shortened.
+      const isLast = compacting.fill.failures + 1 >= FAILURES_MAX
+      const { events } = (isLast && fitsInRest(compacting)) || {
         events: [heldBackAs('The context is full, and could not be summarised.')],
       }
       return { landing: { events: [...events, { ...body, ...learned }], charges } }

@@ -22,7 +22,7 @@ describe('terret tools', () => {
       [['read', 'read', 'auto'], ['write', 'idempotent', 'by arguments'], ['bash', 'once', 'by arguments'], ['']],
     ])
     const one = await stage.json('tools', 'write', '--mode', 'auto')
-    expect(one).toMatchObject({ name: 'write', approval: 'auto', risky: true, kind: 'user', sequential: true })
+    expect(one).toMatchObject({ name: 'write', approval: 'by arguments', risky: true, kind: 'user', sequential: true })
     expect(one).toMatchObject({ parameters: { properties: { path: { type: 'string' } } } })
     expect((await stage.terret('tools', 'read')).out).toContain('"properties"')
     const missing = await stage.terret('tools', 'nothing')

@@ -1,6 +1,6 @@
 // `terret approve` and `terret reject`: one decision about one pending call, bound to the exact action that was shown. It is on
 // disk when the command ends; the session goes on with `resume`.
-import type { Pending, Rule } from '../../index.ts'
+import type { Harness, Pending, Rule } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
 import { argsIn, keepAlways, rememberable, ruleText, hasVoted, wordOf } from '../present/approval.ts'
 import { type Call, person } from '../args.ts'
@@ -11,7 +11,8 @@ import { EXIT, Refusal } from '../exit.ts'
 import { folderOf } from '../state/folders.ts'
 import { heldIn, heldLines } from '../present/held.ts'
 import { pendingIn } from '../state/log.ts'
-import { inPlace, type Place, sessionOf, workplaceOf } from '../state/place.ts'
+import { clientOf } from '../state/far.ts'
+import { folderHere, inPlace, type Place, sessionOf, workplaceOf } from '../state/place.ts'
 import { ask, isAttended, print, printJson, seatOf, shortId, typed, warn } from '../present/print.ts'
 import { type Setup, setupFor } from '../state/setup.ts'
 import { drivenElsewhere } from '../state/program.ts'
@@ -22,6 +23,26 @@ export const approve = (call: Call): Promise<number> => inPlace((place) => decid
 export const reject = (call: Call): Promise<number> => inPlace((place) => decide(place, call, false))
 
 const BUDGET = 'budget'
+
+type Record = (harness: Harness) => Promise<unknown>
+
+/** An edit is checked by the tools of the session's folder, where it is on this machine: they know where its paths lead. */
+async function decideEdited(place: Place, call: Call, { root, agent }: Card, record: Record): Promise<void> {
+  const { folder, isHere } = await folderHere(place, root)
+  if (!isHere || clientOf(place.store)) return void (await aside(place, record))
+  const { Harnesses } = await import('../state/harnesses.ts')
+  const harnesses = new Harnesses(place, call, { drives: false })
+  try {
+    await record((await harnesses.of({ folder, agent })).harness)
+  } finally {
+    await harnesses.close()
+  }
+}
+
+/** Of the arguments that the model gave: an edited call may be about other files. */
+function withoutFiles({ files: _files, ...pending }: Pending): Pending {
+  return pending
+}
 
 async function decide(place: Place, call: Call, allow: boolean): Promise<number> {
   const [name = '', wanted] = call.words
@@ -38,7 +59,9 @@ async function decide(place: Place, call: Call, allow: boolean): Promise<number>
   const asked = wanted === BUDGET ? null : await chosen(place, card, wanted)
   const edit = asked && call.text('args') !== undefined ? { args: argsIn(call.text('args') ?? '') } : {}
   const pending =
-    asked && 'args' in edit ? { ...asked, ...edit, edited: { by, args: asked.edited?.args ?? asked.args } } : asked
+    asked && 'args' in edit
+      ? { ...withoutFiles(asked), ...edit, edited: { by, args: asked.edited?.args ?? asked.args } }
+      : asked
   if (pending && pending === asked && hasVoted(pending.votes ?? [], by)) {
     const text = `${oneLine(by)} approved call ${shownId(pending.callId)} already, and the first word stands: ${votesText(pending)}.`
     throw new Refusal(EXIT.conflict, text)
@@ -60,7 +83,8 @@ async function decide(place: Place, call: Call, allow: boolean): Promise<number>
     ...(kept ? { remember: kept.rule } : {}),
     ...edit,
   }
-  await aside(place, (harness) => harness.session(sessionId, { stored: true }).decide({ ...what, ...word }))
+  const record: Record = (harness) => harness.session(sessionId, { stored: true }).decide({ ...what, ...word })
+  await ('args' in edit ? decideEdited(place, call, card, record) : aside(place, record))
   const { root } = card
   const open = (await pendingIn(place.store, root)).find(
     (each) => each.callId === callId && each.sessionId === sessionId,
