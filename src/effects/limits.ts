@@ -19,6 +19,7 @@ export const LIMITS: Checks<Partial<Limits>> = {
   depth: count(),
   emptyRetries: count(),
   patienceMs: count(),
+  outageMs: count(),
 }
 
 const checkLimits = optionsOf<Partial<Limits>>('limits', LIMITS)

@@ -6,7 +6,7 @@ import type { Description, Event, Parent } from './event.ts'
 import type { OpenTurn, Said, Turn } from './ledger.ts'
 
 /** Raise it when fold changes meaning: older snapshots are then ignored, and the log is folded anew. */
-export const FOLD_VERSION = 12
+export const FOLD_VERSION = 13
 
 /** `chooses`: it has options or metadata for the run that it opens. A child's report may wait for others `until`. */
 export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now' } & Frozen<InputOptions>>
@@ -190,7 +190,9 @@ export function describe(s: OpenSession, { folder, metadata, labels }: Frozen<De
 export function clock(s: Session, run: OpenRun, e: Event, epochBefore: number): void {
   const now = clockOf(e)
   const drove = e.epoch > 0 && e.epoch === epochBefore && e.type !== 'session.imported'
-  if (run.since !== null && drove) run.activeMs += Math.max(0, now - run.since)
+  // A try that failed and is made again is part of the outage: the run has not worked.
+  const tried = e.type === 'model.failed' && e.retryAt !== undefined
+  if (run.since !== null && drove && !tried) run.activeMs += Math.max(0, now - run.since)
   if (parked(s, run)) run.since = null
   else if (e.epoch > 0) run.since = now
 }

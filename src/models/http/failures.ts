@@ -32,8 +32,10 @@ function classOf({ status, code = '', message }: Trouble): ProviderFailureClass 
   if (OVERFLOW.test(code) || OVERFLOW_SAID.test(message)) return 'overflow'
   // An empty account is reported as 429 or 400, and waiting does not help.
   if (BROKE.test(code) || BROKE_SAID.test(message)) return 'auth'
-  const named = WORDS.find(([pattern]) => pattern.test(code))
-  if (named) return named[1]
+  const named = WORDS.find(([pattern]) => pattern.test(code))?.[1]
+  // A status that says that the request will never be taken counts for more than a code that blames the server.
+  const permanent = status !== undefined && isPermanent(status)
+  if (named && !(permanent && (named === 'server' || status >= 500))) return named
   const told = status ?? statusIn(message)
   if (told !== undefined) return classOfStatus(told)
   return SAID.find(([pattern]) => pattern.test(message))?.[1] ?? 'other'
@@ -73,12 +75,21 @@ function statusIn(message: string): number | undefined {
   return found ? Number(found[1]) : undefined
 }
 
+/** What the same request may pass later: it came too late, too early, while another held a lock, or too often. */
+const PASSING: ReadonlySet<number> = new Set([408, 409, 425, 429])
+/** The server will not take such a request later either: it does not know how. */
+const NEVER: ReadonlySet<number> = new Set([501, 505])
+
+function isPermanent(status: number): boolean {
+  return status >= 500 ? NEVER.has(status) : status >= 400 && !PASSING.has(status)
+}
+
 function classOfStatus(status: number): ProviderFailureClass {
   if (status === 429) return 'rate_limit'
   if (status === 401 || status === 402 || status === 403) return 'auth'
   if (status === 413) return 'overflow'
-  if (status === 408 || status === 425 || status >= 500) return 'server'
-  return status >= 400 ? 'bad_request' : 'other'
+  if (status < 400) return 'other'
+  return isPermanent(status) ? 'bad_request' : 'server'
 }
 
 /** The code and message of an error body, in any of the shapes providers use; else its first words. */
