@@ -34,8 +34,7 @@ function classOf({ status, code = '', message }: Trouble): ProviderFailureClass 
   if (BROKE.test(code) || BROKE_SAID.test(message)) return 'auth'
   const named = WORDS.find(([pattern]) => pattern.test(code))?.[1]
   // A status that says that the request will never be taken counts for more than a code that blames the server.
-  const permanent = status !== undefined && isPermanent(status)
-  if (named && !(permanent && (named === 'server' || status >= 500))) return named
+  if (named && !(named === 'server' && PERMANENT.has(status ?? 0))) return named
   const told = status ?? statusIn(message)
   if (told !== undefined) return classOfStatus(told)
   return SAID.find(([pattern]) => pattern.test(message))?.[1] ?? 'other'
@@ -75,21 +74,17 @@ function statusIn(message: string): number | undefined {
   return found ? Number(found[1]) : undefined
 }
 
-/** What the same request may pass later: it came too late, too early, while another held a lock, or too often. */
-const PASSING: ReadonlySet<number> = new Set([408, 409, 425, 429])
-/** The server will not take such a request later either: it does not know how. */
-const NEVER: ReadonlySet<number> = new Set([501, 505])
-
-function isPermanent(status: number): boolean {
-  return status >= 500 ? NEVER.has(status) : status >= 400 && !PASSING.has(status)
-}
+/** The same request fails later too: it is wrong, or the server does not know how to answer it. */
+const PERMANENT: ReadonlySet<number> = new Set([400, 401, 402, 403, 404, 405, 410, 413, 422, 501, 505])
+/** Below 500, what may pass: it came too late, while another held a lock, or too early. */
+const PASSING: ReadonlySet<number> = new Set([408, 409, 425])
 
 function classOfStatus(status: number): ProviderFailureClass {
   if (status === 429) return 'rate_limit'
   if (status === 401 || status === 402 || status === 403) return 'auth'
   if (status === 413) return 'overflow'
-  if (status < 400) return 'other'
-  return isPermanent(status) ? 'bad_request' : 'server'
+  if (PASSING.has(status) || (status >= 500 && !PERMANENT.has(status))) return 'server'
+  return status >= 400 ? 'bad_request' : 'other'
 }
 
 /** The code and message of an error body, in any of the shapes providers use; else its first words. */
