@@ -68,8 +68,7 @@ export function refusal(run: Run): Outcome | null {
   if (run.fatal) return { ...failed('provider_error', run.fatal.message), class: run.fatal.class }
   if (run.failures >= (limits.modelAttempts ?? Number.POSITIVE_INFINITY))
     return failed('provider_error', 'The model failed too often in a row.')
-  if (run.waitedMs > outageMsOf(limits))
-    return failed('provider_error', 'The provider was unavailable for too long.')
+  if (run.waitedMs > outageMsOf(limits)) return failed('provider_error', 'The provider was unavailable for too long.')
   if (run.losses >= limits.lossesMax) return failed('crashed_too_often', 'The worker was lost too often in this run.')
   return run.requests >= limits.modelRequests ? { type: 'limit', limit: 'model_requests' } : null
 }
