@@ -15,7 +15,8 @@ export class CallerPatience {
   readonly #place: Place
   readonly #givenMs: number | undefined
   readonly #begunAt: number
-  #cancel: (() => void) | null = null
+  #cancel = (): void => {}
+  #watches = false
   #left = false
   #resolve: (seen: Rested) => void = () => {}
   /** Resolves when the patience is over, with what the session waits for then. */
@@ -34,7 +35,9 @@ export class CallerPatience {
   take(event: Event): void {
     const fails = event.type === 'model.failed' && event.retryAt !== undefined
     const waits = fails || event.type === 'run.deferred' || event.type === 'agent.custom_tool_use'
-    if (waits && this.#cancel === null) this.#arm(0)
+    if (!waits || this.#watches) return
+    this.#watches = true
+    this.#look()
   }
 
   /** What is left of the patience, if the session waits for a provider now. */
@@ -46,26 +49,25 @@ export class CallerPatience {
 
   leave(): void {
     this.#left = true
-    this.#cancel?.()
+    this.#cancel()
   }
 
-  #arm(ms: number): void {
-    this.#cancel = this.#place.services.clock.timer(ms, () => {
-      // A store that cannot be read now is read again later. The caller's own reads report the trouble.
-      this.#look().catch(() => this.#again(LOOK_MS))
-    })
+  /** Sets no timer after the caller has left. */
+  #lookIn(ms: number): void {
+    if (!this.#left) this.#cancel = this.#place.services.clock.timer(ms, this.#look)
   }
 
-  #again(ms: number): void {
-    if (!this.#left) this.#arm(ms)
+  readonly #look = (): void => {
+    // A store that cannot be read now is read again later. The caller's own reads report the trouble.
+    this.#seen().catch(() => this.#lookIn(LOOK_MS))
   }
 
-  async #look(): Promise<void> {
+  async #seen(): Promise<void> {
     const [outage, patienceMs] = [await this.#outage(), await this.#patienceMs()]
     const usedMs = outage === null ? 0 : this.#usedMs(outage)
     if (outage !== null && usedMs >= patienceMs)
       this.#resolve({ type: 'rested', waiting: 'retry', until: outage.until })
-    else this.#again(Math.max(LOOK_MS, patienceMs - usedMs))
+    else this.#lookIn(Math.max(LOOK_MS, patienceMs - usedMs))
   }
 
   #outage(): Promise<Outage | null> {

@@ -9,7 +9,9 @@ import { chaosOf, eventsOf, harnessOf, hasty, hosted, ofType, STORAGES, storeOf 
 
 const PRICE: Price = { input: 2, output: 10 }
 const PRICES = { 'anthropic:*': PRICE, 'openrouter:*': PRICE, 'openai:*': PRICE }
-const PAID = { prices: PRICES, outputTokensMax: 1_000 }
+/** The clock is fast: no deadline may be over because the machine is busy. */
+const DEADLINES = { firstByteMs: 3_600_000, idleMs: 3_600_000, stalledMs: 3_600_000 }
+const PAID = { prices: PRICES, outputTokensMax: 1_000, deadlines: DEADLINES }
 const USAGE = { prompt_tokens: 100, completion_tokens: 50, total_tokens: 150 }
 const COST = 100 * 2 + 50 * 10
 

@@ -176,7 +176,7 @@ describe('a long outage', () => {
     const session = await harness.open()
     await clock.during(session.run('Hello.', { patienceMs: 5 * MINUTE }))
     const begun = clock.now()
-    await clock.during(verb === 'close' ? session.close() : session.interrupt())
+    await clock.during<unknown>(verb === 'close' ? session.close() : session.interrupt())
     await clock.pass(1_000)
     expect(await store.card(session.id)).toMatchObject({
       status: verb === 'close' ? 'terminated' : 'idle',
