@@ -54,7 +54,7 @@ function simAgent(name: string, cast: Cast, tools: readonly Tool[], process: Sim
     name,
     model: cast.budget === null ? model : { ...model, ...PRICED },
     tools: new Toolbox({
-      tools: cast.outage ? [...tools, needed(process, oracle)] : tools,
+      tools: cast.outage && !cast.outage.toolsStay ? [...tools, needed(process, oracle)] : tools,
       plan: false,
       clock: process.clock,
       own,

@@ -48,8 +48,16 @@ export type Cast = {
   readonly hooks: HookPlan | null
   readonly breaker: boolean
   readonly policy: Policy
-  /** When its provider goes down, and for how long. `long`: longer than callers wait, and it fails in several ways. */
-  readonly outage: { readonly fromMs: number; readonly forMs: number; readonly long?: true } | null
+  /**
+   * When its provider goes down, and for how long. `long`: longer than callers wait, and it fails in several ways. `toolsStay`: only the
+   * provider is away, and not the tools that a run needs to begin.
+   */
+  readonly outage: {
+    readonly fromMs: number
+    readonly forMs: number
+    readonly long?: true
+    readonly toolsStay?: boolean
+  } | null
   /** The clocks of its machines are wrong now and then. */
   readonly clocks: boolean
   /** Processes of one host can tell each other apart. */
@@ -150,7 +158,8 @@ export const RETRY_AFTER_MS = 30 * 60_000
 export function withLongOutage(seed: number, cast: Cast): Cast {
   const { outage } = cast
   if (outage === null || seed % 2 !== 0) return cast
-  return { ...cast, outage: { ...outage, forMs: (20 + ((seed * 7_919) % 40)) * 60_000, long: true } }
+  const forMs = (20 + ((seed * 7_919) % 40)) * 60_000
+  return { ...cast, outage: { ...outage, forMs, long: true, toolsStay: seed % 4 !== 0 } }
 }
 
 function drawBudget(chance: Chance): Budget {
