@@ -36,7 +36,8 @@ export type Followed = {
 
 export function followedBy({
   raw = false,
-  patienceMs,
+  limits,
+  patienceMs = limits?.patienceMs,
   output,
 }: RunOptions): Pick<Followed, 'raw' | 'patienceMs' | 'schema'> {
   const schema = output && '~standard' in output.schema ? { schema: output.schema as StandardSchema } : {}

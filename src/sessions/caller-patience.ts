@@ -1,8 +1,10 @@
 // How long a caller waits for a session whose provider does not answer. When its patience is over the caller leaves; the session keeps
 // what it waits for, and whoever drives it tries again. Nothing is written or driven here.
+import type { Limits } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import { DEFAULT_LIMITS, patienceMsOf } from '../kernel/limits.ts'
 import { type Outage, outageOf } from '../riders/children/tree.ts'
+import type { Services } from '../engine/wiring.ts'
 import type { Looked } from '../engine/worker.ts'
 import type { Place } from './await-run.ts'
 
@@ -24,7 +26,7 @@ export class CallerPatience {
     this.#resolve = resolve
   })
 
-  /** `givenMs`: the caller's own. Default: the limit `patienceMs` of the run, or of the agent while no run has begun. */
+  /** `givenMs`: the caller's own. Default: the limit `patienceMs` of the agent, or that of the run if it is longer. */
   constructor(place: Place, givenMs: number | undefined) {
     this.#place = place
     this.#givenMs = givenMs
@@ -65,7 +67,9 @@ export class CallerPatience {
   async #seen(): Promise<void> {
     const [outage, patienceMs] = [await this.#outage(), await this.#patienceMs()]
     const usedMs = outage === null ? 0 : this.#usedMs(outage)
-    if (outage !== null && usedMs >= patienceMs)
+    // Without any patience a try that is under way, or due, is waited for.
+    const tries = outage?.until === null && patienceMs === 0
+    if (outage !== null && !tries && usedMs >= patienceMs)
       this.#resolve({ type: 'rested', waiting: 'retry', until: outage.until })
     else this.#lookIn(Math.max(LOOK_MS, patienceMs - usedMs))
   }
@@ -84,12 +88,17 @@ export class CallerPatience {
     if (this.#givenMs !== undefined) return this.#givenMs
     const { id, services, worker } = this.#place
     const { run, agent } = await worker.heads.of(id)
-    if (run) return patienceMsOf(run.limits)
-    try {
-      return patienceMsOf(services.agent(agent).limits)
-    } catch {
-      // Its agent is another process's.
-      return patienceMsOf(DEFAULT_LIMITS)
-    }
+    const own = patienceMsOf(limitsOf(services, agent))
+    // Somebody who asked for more patience with a message asked for all who wait for its run.
+    return run && !run.foreign ? Math.max(own, patienceMsOf(run.limits)) : own
+  }
+}
+
+function limitsOf({ agent }: Pick<Services, 'agent'>, name: string): Limits {
+  try {
+    return agent(name).limits
+  } catch {
+    // Its agent is another process's.
+    return DEFAULT_LIMITS
   }
 }

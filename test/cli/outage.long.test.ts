@@ -51,7 +51,7 @@ describe('a provider that is down for a while', { timeout: 120_000 + 3 * DOWN_MS
     let down = true
     const chaos = await scriptedBy(() => (down ? { ...overloaded(), retryAfter: 1_800 } : 'Back again.'))
     const { code, err } = await stage.terret('run', '--patience', '1s', 'Hello.')
-    expect(code).toBe(6)
+    expect(code).toBe(10)
     expect(err).toMatch(/HTTP 5\d\d/)
     expect(err).toMatch(/It goes on at \S+, when `terret worker` runs; or now: terret resume/)
     const listed = await stage.terret('list')

@@ -125,6 +125,16 @@ describe('a long outage', () => {
     },
   )
 
+  it('B-PATIENCE-3: a caller without any patience waits for a try that is due, and does not leave it to the next caller', async () => {
+    const { clock, harness, make, tries } = staged(100)
+    const { sessionId } = await clock.during(harness.run('Hello.', { patienceMs: 0 }))
+    await clock.during(harness.close())
+    expect(tries).toHaveLength(1)
+    await clock.pass(MINUTE)
+    const result = await clock.during(make().session(sessionId).run(undefined, { patienceMs: 0 }))
+    expect(result).toMatchObject({ status: 'completed', text: 'Back.' })
+  })
+
   it.each(STORAGES)(
     'B-PATIENCE-3: on %s another harness goes on with what a caller left, and nothing runs twice',
     async (storage) => {

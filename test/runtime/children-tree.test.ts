@@ -210,6 +210,16 @@ describe('a tree that waits', () => {
     expect(outage?.reason).toContain(result.status === 'sleeping' ? result.reason : '?')
   })
 
+  it('B-PATIENCE-11: a caller leaves when its patience is over, also if it is the provider of a child that does not answer, and says why', async () => {
+    const roles: Roles = { root: [ask('dig'), report], dig: Array(20).fill({ error: 'server', message: 'down' }) }
+    const { harness, store } = family(roles)
+    const result = await harness.run('Go.', { patienceMs: 1_500 })
+    expect(result).toMatchObject({ status: 'sleeping', reason: expect.stringContaining('down') as unknown })
+    const [child = ''] = await childrenOf(store, result.sessionId)
+    expect((await store.card(child))?.outage?.tries).toBeGreaterThan(1)
+    expect((await store.card(result.sessionId))?.outcome).toBeNull()
+  })
+
   it('B-CHILD-42: while a child is paused the root says so, and goes on when it is resumed', async () => {
     const { runs, tools } = waiting()
     let paused = (): void => {}
