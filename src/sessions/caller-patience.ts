@@ -5,16 +5,17 @@ import type { Event } from '../kernel/event.ts'
 import { DEFAULT_LIMITS, patienceMsOf } from '../kernel/limits.ts'
 import { type Outage, outageOf } from '../riders/children/tree.ts'
 import type { Services } from '../engine/wiring.ts'
-import type { Looked } from '../engine/worker.ts'
-import type { Place } from './await-run.ts'
+import type { Looked, Worker } from '../engine/worker.ts'
 
+/** The session that is waited for. */
+type SessionPlace = { readonly id: string; readonly services: Services; readonly worker: Pick<Worker, 'heads'> }
 type Rested = Extract<Looked, { type: 'rested' }>
 
 /** How often to look again at the least, where nothing tells when an outage began: that of a child. */
 const LOOK_MS = 500
 
 export class CallerPatience {
-  readonly #place: Place
+  readonly #place: SessionPlace
   readonly #givenMs: number | undefined
   readonly #begunAt: number
   #cancel = (): void => {}
@@ -27,7 +28,7 @@ export class CallerPatience {
   })
 
   /** `givenMs`: the caller's own. Default: the limit `patienceMs` of the agent, or that of the run if it is longer. */
-  constructor(place: Place, givenMs: number | undefined) {
+  constructor(place: SessionPlace, givenMs: number | undefined) {
     this.#place = place
     this.#givenMs = givenMs
     this.#begunAt = place.services.clock.now()

@@ -18,7 +18,7 @@ async function cardOf(store: Store, id: string, status: string) {
 
 describe('an outage', () => {
   it('B-OUTAGE-1: of more tries than ever before is waited out by run(), and its end gives the patience back (S4-16, AC-116)', async () => {
-    const { harness, chaos, store } = await stage([...down(7), 'Back.'], { clock: hasty(200) })
+    const { harness, chaos, store } = await stage([...down(7), 'Back.'], { clock: hasty(50) })
     const result = await harness.run('Hello.')
     expect(result).toMatchObject({ status: 'completed', text: 'Back.' })
     expect(chaos.requests).toHaveLength(8)
