@@ -96,7 +96,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a no does not end a yes for the run',
-    seed: 64,
+    seed: 329,
     file: 'src/kernel/ledger.ts',
     find: 'run.said = { yes: [], denied: [...said.denied,',
     replace: 'run.said = { yes: said.yes, denied: [...said.denied,',
@@ -385,21 +385,21 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a run that cannot begin settles as failed',
-    seed: 5,
+    seed: 23,
     file: 'src/effects/prepare.ts',
     find: 'if (usedMs < outageMs) {',
     replace: 'if (usedMs < outageMs && tries < 2) {',
   },
   {
     name: 'a wake is lost when its run cannot begin',
-    seed: 33,
+    seed: 29,
     file: 'src/kernel/retries.ts',
     find: "assert(s.run === null, 'a run was deferred inside a run')",
     replace: 's.wakes = []',
   },
   {
     name: 'a run that cannot begin is tried in a hot loop',
-    seed: 5,
+    seed: 6,
     file: 'src/effects/prepare.ts',
     find: 'const retryAt = cache.now() + wait',
     replace: 'const retryAt = cache.now() + wait * 0',
