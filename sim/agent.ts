@@ -54,7 +54,7 @@ function simAgent(name: string, cast: Cast, tools: readonly Tool[], process: Sim
     name,
     model: cast.budget === null ? model : { ...model, ...PRICED },
     tools: new Toolbox({
-      tools: cast.outage ? [...tools, needed(process, oracle)] : tools,
+      tools: cast.outage && !cast.outage.toolsStay ? [...tools, needed(process, oracle)] : tools,
       plan: false,
       clock: process.clock,
       own,
@@ -81,6 +81,9 @@ function needed({ clock }: SimProcess, oracle: Oracle): ToolSource {
   }
   return { type: 'source', name: 'needed', tools, close: async () => {} }
 }
+
+/** So many answers of a session are cut at most, one after the other: from the fourth on each costs half a minute. */
+const CUTS_MAX = 7
 
 /** The profile of a model with a price: the hold for each request covers its dearest answer. */
 const PRICE = { input: 0.05, output: 1 }
@@ -211,13 +214,13 @@ function simModel(role: Role, { window, forgetful }: Cast, process: SimProcess, 
       if (chance.yes(0.04)) return stall(process, context)
       if (oracle.isDown(process.clock.now())) {
         await process.sleep(chance.between(1, 10))
-        oracle.refused += 1
-        return { type: 'failure', class: 'server', message: 'the provider is down', retryable: true }
+        return oracle.refuse(request)
       }
       if (chance.yes(0.4)) await listen(process, context, chance)
       else await process.sleep(chance.between(1, 40))
-      if (chance.yes(role.cutting ? 0.85 : 0.02)) {
+      if (chance.yes(role.cutting && oracle.cutsOf(request) < CUTS_MAX ? 0.85 : 0.02)) {
         // A request that is not over soon after its abort was given up, and nothing of it is shown any more.
+        oracle.cut(request)
         if (process.clock.now() - abortedAt < GRACE_MS) oracle.spoke(request)
         context.emit({ kind: 'text', part: 0, text: 'Half' })
         return { type: 'failure', class: 'network', message: 'the connection was cut', retryable: true }

@@ -48,8 +48,16 @@ export type Cast = {
   readonly hooks: HookPlan | null
   readonly breaker: boolean
   readonly policy: Policy
-  /** When its provider goes down, and for how long. */
-  readonly outage: { readonly fromMs: number; readonly forMs: number } | null
+  /**
+   * When its provider goes down, and for how long. `long`: longer than callers wait, and it fails in several ways. `toolsStay`: only the
+   * provider is away, and not the tools that a run needs to begin.
+   */
+  readonly outage: {
+    readonly fromMs: number
+    readonly forMs: number
+    readonly long?: true
+    readonly toolsStay?: boolean
+  } | null
   /** The clocks of its machines are wrong now and then. */
   readonly clocks: boolean
   /** Processes of one host can tell each other apart. */
@@ -84,8 +92,8 @@ export function drawCast(chance: Chance, sessions: readonly string[]): Cast {
   const stubborn = breaker && chance.yes(0.6) ? sessions.at(-1) : undefined
   const outage = chance.yes(0.1) ? { fromMs: chance.between(50, 1_200), forMs: chance.between(30_000, 130_000) } : null
   const cutter = chance.yes(0.3) ? sessions[1] : undefined
-  // Sessions that must wait for a provider are patient; the others give up after three tries.
-  const patient = { modelAttempts: null, patienceMs: 900_000 }
+  // Sessions that must wait for a provider are tried for three days; the others give up after three tries.
+  const patient = { modelAttempts: null }
   for (const session of sessions) {
     const drawn = limitsOf(chance, session, session === stubborn, budget === null)
     const limits = outage !== null || session === cutter ? { ...drawn, ...patient } : drawn
@@ -141,6 +149,17 @@ export function withStrictHooks(seed: number, cast: Cast): Cast {
   const none = { subagent: false, stop: false, prompt: false }
   const roles = new Map([...cast.roles].map(([name, role]) => [name, { ...role, leads: true, ordersFirst: true }]))
   return { ...cast, roles, hooks: { strict: true, pace: 'soon', throws: 0.3, before: [null], after: null, ...none } }
+}
+
+/** How long a provider asks to wait in a long outage. */
+export const RETRY_AFTER_MS = 30 * 60_000
+
+/** Every second outage is longer than callers wait, by default 15 minutes: from 20 minutes to an hour. */
+export function withLongOutage(seed: number, cast: Cast): Cast {
+  const { outage } = cast
+  if (outage === null || seed % 2 !== 0) return cast
+  const forMs = (20 + ((seed * 7_919) % 40)) * 60_000
+  return { ...cast, outage: { ...outage, forMs, long: true, toolsStay: seed % 4 !== 0 } }
 }
 
 function drawBudget(chance: Chance): Budget {

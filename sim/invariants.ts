@@ -8,7 +8,7 @@ import { take } from '../src/kernel/fold.ts'
 import { next } from '../src/kernel/next.ts'
 import { FAILURES_MAX } from '../src/context/window.ts'
 import { textOf } from '../src/view/text.ts'
-import type { Cast } from './cast.ts'
+import { type Cast, RETRY_AFTER_MS } from './cast.ts'
 import { Families } from './families.ts'
 import { Flows } from './flows.ts'
 import { Guarding } from './guarding.ts'
@@ -297,10 +297,23 @@ export class Invariants {
     if (e.class === 'superseded' || e.class === 'interrupted') this.seen.stopped += 1
     if (e.class === 'superseded' || e.class === 'interrupted' || e.class === 'lost') return
     if (w.failedAt === 0) w.failedAt = e.at
+    this.#waits(`${session}:${w.asked}`, e, fail)
     if (!this.#oracle.hasSpoken(session, w.asked)) return
     this.seen.cut += 1
     w.cuts += 1
     if (e.partial !== 'Half') fail('I54 what was shown of a cut answer is not in the log')
+    if (w.cuts >= CUTS_SOON_MAX && waitOf(e) < CUT_WAIT_MS - WRITTEN_MS_MAX)
+      fail('I55 a fifth answer is asked for soon after four were cut')
+  }
+
+  /** What a failure costs that nobody knows the price of, and when its request is made again. */
+  #waits(request: string, e: Of<'model.failed'>, fail: Fail): void {
+    const { resets, putOff } = this.#oracle
+    if (resets.has(request) && !e.assumed) fail('M5 a reset after the head of an answer is free')
+    if (e.retryAt !== undefined && waitOf(e) > RETRY_AFTER_MS * 1.25)
+      fail('I60 a wait for a provider is longer than any that was asked for')
+    if (putOff.has(request) && waitOf(e) < RETRY_AFTER_MS - WRITTEN_MS_MAX)
+      fail('I60 a provider is asked before the time that it said')
   }
 
   #intended(session: string, w: Watched, e: Of<'agent.tool_use'>, fail: Fail): void {
@@ -385,6 +398,17 @@ function handed(w: Watched, e: Of<'agent.custom_tool_use'>, fail: Fail): void {
   call.handed = e.seq
 }
 
+/** How often an answer may be cut in a row before the next request waits for half a minute at least. */
+const CUTS_SOON_MAX = 4
+const CUT_WAIT_MS = 30_000
+/** A failure is written down later than it happened: the disk may be full meanwhile. */
+const WRITTEN_MS_MAX = 5_000
+
+/** How long the request waits until it is made again. One that is not made again waits for ever. */
+function waitOf(e: Of<'model.failed'>): number {
+  return e.retryAt === undefined ? Number.POSITIVE_INFINITY : e.retryAt - clockOf(e)
+}
+
 function begun(w: Watched, e: Of<'run.started'>, fail: Fail): void {
   for (const seq of e.inputs) if (seq < w.lastStop) fail(`I6 input ${seq} starts a run after an interrupt stopped it`)
   if (w.paused) fail('I29 a run starts while the session is paused')
@@ -407,7 +431,6 @@ function begun(w: Watched, e: Of<'run.started'>, fail: Fail): void {
 
 function asked(w: Watched, e: Of<'model.started'>, fail: Fail): void {
   w.asked = e.seq
-  if (w.cuts >= 4) fail('I55 a fifth answer is asked for after four were cut')
   if (stopped(w)) fail('I8 a model was called after an interrupt')
   if (w.paused) fail('I29 a model is called while the session is paused')
   if (w.run && w.run.replies >= w.run.limits.modelRequests) fail('I9 more model requests than the limit')
@@ -449,11 +472,12 @@ function spent({ run }: Watched, usage: Usage | undefined): void {
 }
 
 function concluded(w: Watched, e: Of<'run.settled'>, fail: Fail): void {
-  const { modelAttempts = null, patienceMs = 0 } = w.run?.limits ?? {}
-  const down = e.outcome.type === 'failed' && e.outcome.class === 'server' && modelAttempts === null
-  if (down && w.failedAt > 0 && e.at - w.failedAt < patienceMs)
-    fail('I52 an outage settles a run that is still patient')
-  // No outage of a seed lasts as long as the patience.
+  const { modelAttempts = null, outageMs = 0 } = w.run?.limits ?? {}
+  const { class: kind = 'other' } = e.outcome.type === 'failed' ? e.outcome : {}
+  const down = (kind === 'server' || kind === 'network') && modelAttempts === null
+  if (down && w.failedAt > 0 && e.at - w.failedAt < outageMs)
+    fail('I52 an outage settles a run that is to be tried for longer')
+  // No outage of a seed lasts as long as a run is tried.
   if (!w.run && e.outcome.type === 'failed' && e.outcome.failure.kind === 'Unavailable')
     fail('I55 a run that cannot begin is given up while it is still patient')
   if (w.run && e.wakes) fail('I56 a run that began consumes wakes at its end')

@@ -1,8 +1,9 @@
 // The world outside the log: what tools really did, and what models were really shown. It never reads a session's state.
 import type { CallKey, EffectClass } from '../src/kernel/content.ts'
-import type { Request } from '../src/ports/model.ts'
+import type { ModelFailure, Request } from '../src/ports/model.ts'
 import { textOf } from '../src/view/text.ts'
 import { requestBytes } from './bytes.ts'
+import { RETRY_AFTER_MS } from './cast.ts'
 
 export type Execution = {
   readonly session: string
@@ -32,8 +33,12 @@ export class Oracle {
   /** How often a summary was asked for. */
   summaries = 0
   /** From when until when the provider is down. */
-  outage: { readonly from: number; readonly until: number } | null = null
+  outage: { readonly from: number; readonly until: number; readonly long: boolean } | null = null
+  /** Requests whose connection was reset after the head of the answer, and those that were asked to wait. */
+  readonly resets = new Set<string>()
+  readonly putOff = new Set<string>()
   readonly #spoken = new Set<string>()
+  readonly #cuts = new Map<string, number>()
   /** What the runs of a session are to be told, in order. */
   readonly #told = new Map<string, readonly Told[]>()
   /** What the first request of an epoch began with. */
@@ -56,12 +61,34 @@ export class Oracle {
   }
 
   /** A model has shown the beginning of its answer. */
+  cut({ session }: Request): void {
+    this.#cuts.set(session, (this.#cuts.get(session) ?? 0) + 1)
+  }
+
+  cutsOf({ session }: Request): number {
+    return this.#cuts.get(session) ?? 0
+  }
+
   spoke({ session, seq }: Request): void {
     this.#spoken.add(`${session}:${seq}`)
   }
 
   hasSpoken(session: string, seq: number): boolean {
     return this.#spoken.has(`${session}:${seq}`)
+  }
+
+  /** How a provider that is down fails: always the same in a short outage, in three ways by turns in a long one. */
+  refuse({ session, seq }: Pick<Request, 'session' | 'seq'>): ModelFailure {
+    const down = { type: 'failure', class: 'server', message: 'the provider is down', retryable: true } as const
+    const way = this.outage?.long ? this.refused % 3 : 0
+    this.refused += 1
+    // What a reset costs is assumed: the first session must have money left for its first answer.
+    if (way === 1 && session !== 's0') {
+      this.resets.add(`${session}:${seq}`)
+      return { ...down, class: 'network', message: 'the connection was reset', broken: true }
+    }
+    if (way === 2) this.putOff.add(`${session}:${seq}`)
+    return way === 2 ? { ...down, retryAfterMs: RETRY_AFTER_MS } : down
   }
 
   isDown(now: number): boolean {

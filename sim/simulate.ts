@@ -12,7 +12,7 @@ import { Observer } from '../src/riders/hooks/observer.ts'
 import { Worker } from '../src/engine/worker.ts'
 import { memory } from '../src/stores/memory/memory.ts'
 import { simAgents } from './agent.ts'
-import { type Cast, drawCast, GRACE_MS, withStrictHooks } from './cast.ts'
+import { type Cast, drawCast, GRACE_MS, RETRY_AFTER_MS, withLongOutage, withStrictHooks } from './cast.ts'
 import { simHooks } from './hooks.ts'
 import type { Flows } from './flows.ts'
 import { Elsewhere } from './elsewhere.ts'
@@ -48,6 +48,8 @@ const FAULTY_MS = 1_500
 const PATIENCE_MS = FAULTY_MS + 60_000 + 5_000
 /** After an outage a request that fails is repeated only after half a minute, and some fail several times in a row. */
 const AFTER_OUTAGE_MS = 400_000
+/** An answer that was cut four times in a row is asked for again only after half a minute. */
+const CUTTING_MS = 300_000
 /** Further ahead than any clock is ever set. */
 const FAR_MS = 20 * 365 * 24 * 3_600_000
 /** How far the clocks of processes are from the store's. */
@@ -103,6 +105,13 @@ export async function simulate(
   return stage.report()
 }
 
+/** How long answers that are cut, and an outage, hold all up. After a long one a wait is as long as the provider asked, or a part of it. */
+function outageMs({ outage, roles }: Cast): number {
+  const cutting = [...roles.values()].some((role) => role.cutting) ? CUTTING_MS : 0
+  if (outage === null) return cutting
+  return cutting + outage.forMs + AFTER_OUTAGE_MS + (outage.long ? outage.forMs + 2 * RETRY_AFTER_MS : 0)
+}
+
 class Simulation {
   readonly #seed: number
   readonly #scheduler: Scheduler
@@ -153,7 +162,7 @@ class Simulation {
     this.#scheduler = new Scheduler(new Chance(seed), this.#gate)
     const { chance } = this.#scheduler
     this.#sessions = Array.from({ length: chance.between(3, 5) }, (_, i) => `s${i}`)
-    this.#cast = withStrictHooks(seed, drawCast(chance, this.#sessions))
+    this.#cast = withLongOutage(seed, withStrictHooks(seed, drawCast(chance, this.#sessions)))
     this.#invariants = new Invariants(this.#oracle, this.#cast)
     this.#faults = this.#cast.clocks ? FAULTS : { ...FAULTS, clockSet: 0 }
     this.#walls = new Walls(this.#scheduler, () => this.#scheduler.elapsed() >= FAULTY_MS)
@@ -173,7 +182,7 @@ class Simulation {
     this.#workers = chance.between(2, 3)
     const { outage } = this.#cast
     const from = this.#scheduler.now() + (outage?.fromMs ?? 0)
-    if (outage) this.#oracle.outage = { from, until: from + outage.forMs }
+    if (outage) this.#oracle.outage = { from, until: from + outage.forMs, long: outage.long === true }
   }
 
   async play(): Promise<void> {
@@ -190,8 +199,7 @@ class Simulation {
     if (this.#director) this.#live(this.#director.play())
     while (await this.#scheduler.step()) {
       if (this.#broken() || this.#rested()) break
-      const { outage } = this.#cast
-      if (this.#scheduler.elapsed() < PATIENCE_MS + (outage ? outage.forMs + AFTER_OUTAGE_MS : 0)) continue
+      if (this.#scheduler.elapsed() < PATIENCE_MS + outageMs(this.#cast)) continue
       this.#errors.push(`L1 not settled: ${this.#invariants.settled(this.#scheduler.now()).join('; ')}`)
       break
     }

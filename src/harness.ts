@@ -77,8 +77,9 @@ import type { Health } from './sessions/look/health.ts'
 import { type PendingCall, pendingIn } from './sessions/look/pending.ts'
 import type { Place } from './sessions/await-run.ts'
 import { begin, streamed } from './sessions/drive/driven.ts'
-import { createWith } from './sessions/drive/enter.ts'
+import { createWith, tryNow } from './sessions/drive/enter.ts'
 import { made } from './sessions/drive/made.ts'
+import { kick } from './sessions/drive/place.ts'
 import type { ActiveFilter, EventPage, EventsFilter, RunCard } from './sessions/reading.ts'
 import type { ListedCard, ListOptions } from './sessions/meter.ts'
 import type { ListedPage, PageOptions } from './sessions/paging/page.ts'
@@ -456,6 +457,9 @@ class LocalHarness implements Sessions {
   async wake(session: string): Promise<Looked> {
     this.#check()
     checkSession(session)
+    const { outage, waits = [] } = (await this.#services.store.card(session)) ?? {}
+    const tried = outage || waits.length > 0 ? await tryNow(this.#place(session)) : []
+    for (const other of tried) if (other !== session) kick(this.#place(other))
     return this.#worker.wake(session)
   }
 

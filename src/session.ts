@@ -25,7 +25,7 @@ import type { ChildRow, Spawned, SpawnOptions } from './sessions/children.ts'
 import { following } from './sessions/follow/open.ts'
 import { answered, openCall } from './sessions/drive/answer.ts'
 import { followRun, heed, streamed } from './sessions/drive/driven.ts'
-import { enter, enterAll } from './sessions/drive/enter.ts'
+import { enter, enterAll, tryNow } from './sessions/drive/enter.ts'
 import { checkOpen, kick, owned } from './sessions/drive/place.ts'
 import type { FoldedState } from './sessions/look/folded.ts'
 import { pendingCalls, type PendingCall, pendingOf } from './sessions/look/pending.ts'
@@ -95,7 +95,10 @@ export class SessionHandle implements Verbs {
     if (said.some(({ event }) => event.type === 'user.interrupt' && event.mode === 'stop'))
       return this.interrupt('stop', options)
     const receipt = await enterAll(this.#place, said, options.id)
-    if (receipt.elsewhere === undefined) kick(this.#place)
+    if (receipt.elsewhere !== undefined) return receipt
+    kick(this.#place)
+    const resumes = said.some(({ event }) => event.type === 'user.interrupt' && event.mode === 'resume')
+    if (resumes) for (const session of await tryNow(this.#place, options.by)) kick(this.#place, session)
     return receipt
   }
 

@@ -35,7 +35,7 @@ const driving = {
   mode: value('MODE', 'plan: only look; ask: ask before changes (default); auto: as each tool itself asks'),
   'on-ask': value('WHAT', 'park: wait for a person (default); deny: a question counts as a no'),
   environment: value('NAME', 'the name that rules of the policy call this place by'),
-  patience: value('TIME', 'how long a provider may be unavailable, such as 90s, 5m or 1h (default 15m)'),
+  patience: value('TIME', 'how long to wait for a provider that is away, such as 90s, 5m or 1h (default 15m)'),
   quiet: flag('no progress', 'q'),
   verbose: flag('show each request as it is sent, without secrets'),
 }

@@ -21,6 +21,7 @@ export const LIMITS: Checks<Partial<Limits>> = {
   wakes: count(),
   emptyRetries: count(),
   patienceMs: count(),
+  outageMs: count(),
 }
 
 const checkLimits = optionsOf<Partial<Limits>>('limits', LIMITS)

@@ -1,8 +1,9 @@
 // What a model call that failed comes to: the event with its class and message, and when it is tried again, or why it is not.
 // Loaded by the first call that fails.
 import type { OwnerBody } from '../kernel/event.ts'
-import { CUTS_MAX, triedMs } from '../kernel/limits.ts'
+import { outageMsOf, triedMs } from '../kernel/limits.ts'
 import type { ModelFailure, Request } from '../ports/model.ts'
+import { BACKOFF_MS_MAX, retryMs } from '../engine/backoff.ts'
 import type { FlightContext } from '../engine/flights.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
 import { agentFor, type Services } from '../engine/wiring.ts'
@@ -13,8 +14,9 @@ import { assumedFor, charsIn } from '../riders/money/usage-estimate.ts'
 import type { ModelContext } from './contexts.ts'
 import { stoppedCall } from './outcomes.ts'
 
-const BACKOFF_MS = 200
-const BACKOFF_MS_MAX = 30_000
+const FIRST_RETRY_MS = 200
+/** An answer that was cut as often as this in a row is not asked for again at once: each of them is paid for. */
+const CUTS_SOON_MAX = 4
 
 export type FailedCall = {
   readonly request: Request
@@ -24,7 +26,7 @@ export type FailedCall = {
 
 type Failed = Extract<OwnerBody, { type: 'model.failed' }>
 
-/** A model that was stopped, or had begun to answer, has worked: its cost is assumed, because no answer says it. */
+/** A model that was stopped, or had begun to answer, may have worked: its cost is assumed, because no answer says it. */
 export async function failedCall(
   services: Services,
   cache: SessionCache,
@@ -33,7 +35,7 @@ export async function failedCall(
 ): Promise<Failed> {
   const failed = await failedEvent(services, cache, failure, during)
   const { request, flight, context } = during
-  const worked = flight.reason !== null || context.spoke || failure.class === 'timeout'
+  const worked = flight.reason !== null || context.spoke || failure.broken || failure.class === 'timeout'
   if (failure.unasked || !worked) return failed
   const { model } = agentFor(services, cache)
   return { ...failed, ...(await assumedFor(model, request, failed.partial?.length ?? 0)) }
@@ -71,21 +73,22 @@ function retried(
   const now = cache.now()
   const tries = failures + (unasked ? 0 : 1)
   const usedMs = waitedMs + triedMs({ limits }, model?.at ?? now, now)
-  const leftMs = (limits.patienceMs ?? Number.POSITIVE_INFINITY) - usedMs
+  const leftMs = outageMsOf(limits) - usedMs
   const often = tries >= (limits.modelAttempts ?? Number.POSITIVE_INFINITY)
-  const cut = failed.partial !== undefined && cuts + 1 >= CUTS_MAX
   // A model of the user's own may say anything.
   const askedMs = retryAfterMs !== undefined && retryAfterMs > 0 ? Math.min(retryAfterMs, RETRY_MS_MAX) : 0
-  if (often || cut || leftMs <= 0 || askedMs > leftMs) {
+  if (often || leftMs <= 0 || askedMs > leftMs) {
     const until =
       askedMs > leftMs ? ` The provider is to be asked again at ${new Date(now + askedMs).toISOString()}.` : ''
     const after = `Given up after ${tries === 1 ? '1 try' : `${tries} tries`}.`
-    return { ...failed, message: `${failed.message}${until} ${after}`, retryable: false }
+    const limit = often ? '' : ` The limit outageMs is ${outageMsOf(limits)} ms.`
+    return { ...failed, message: `${failed.message}${until} ${after}${limit}`, retryable: false }
   }
+  const cutOften = failed.partial !== undefined && cuts + 1 >= CUTS_SOON_MAX
+  const backoff = Math.max(retryMs(FIRST_RETRY_MS, failures, usedMs), cutOften ? BACKOFF_MS_MAX : 0)
   // Sessions that failed at the same moment try again one after the other, and none before the provider said.
-  const backoff = Math.max(askedMs, Math.min(BACKOFF_MS_MAX, BACKOFF_MS * 2 ** Math.min(failures, 20)))
-  const jitter = (Math.min(backoff, BACKOFF_MS_MAX) * services.random.fraction()) / 4
-  const wait = Math.min(leftMs, backoff + jitter)
+  const jitter = (Math.max(backoff, Math.min(askedMs, BACKOFF_MS_MAX)) * services.random.fraction()) / 4
+  const wait = Math.min(leftMs, Math.max(askedMs, backoff) + jitter)
   return { ...failed, retryable: true, retryAt: now + Math.ceil(wait), ...(unasked ? { unasked } : {}) }
 }
 

@@ -1,6 +1,7 @@
 // The first effect: prepare a run. Asks the sources of tools, freezes what the run will use and lands as `run.started`.
 import type { Failure, Limits, Metadata } from '../kernel/content.ts'
 import type { OwnerBody, Setup } from '../kernel/event.ts'
+import { outageMsOf } from '../kernel/limits.ts'
 import type { Effect } from '../kernel/next.ts'
 import type { Session } from '../kernel/session.ts'
 import type { Blob } from '../ports/store.ts'
@@ -11,13 +12,15 @@ import type { Allowances } from '../riders/money/allowance.ts'
 import { inputText } from '../view/history.ts'
 import { inTime, messageIn, PREPARE_MS, TOO_LONG } from './outcomes.ts'
 import { originText, readOrigin } from '../sessions/origin.ts'
-import { backoffMs, isPassing } from '../engine/backoff.ts'
+import { isPassing, retryMs } from '../engine/backoff.ts'
 import type { Chosen } from './run-options.ts'
 import type { Tools } from './toolbox.ts'
 import { type Agent, agentIn, textBlob, type Services } from '../engine/wiring.ts'
 import { keptPrefix } from './epoch.ts'
 import { toolsWithin } from './narrowing.ts'
 import { type FrozenRuns, toolsetBlob } from './frozen-run.ts'
+
+const FIRST_RETRY_MS = 2_000
 
 type Prepare = Extract<Effect, { type: 'prepare' }>
 
@@ -64,7 +67,7 @@ export class Preparer {
     }
   }
 
-  /** What becomes of a run that could not begin: it is tried again while what is away may come back and the patience lasts. */
+  /** What becomes of a run that could not begin: it is tried again while what is away may come back, for as long as `outageMs`. */
   failed(
     effect: Prepare,
     cache: SessionCache,
@@ -78,16 +81,17 @@ export class Preparer {
     const passing = isPassing(error)
     let message = why
     if (passing) {
-      const { patienceMs = Number.POSITIVE_INFINITY } = limitsFor(agent, effect, cache)
+      const outageMs = outageMsOf(limitsFor(agent, effect, cache))
       const { tries = 0, waitedMs = 0 } = cache.session.deferred ?? {}
       const usedMs = waitedMs + Math.min(Math.max(0, triedMs), PREPARE_MS)
-      const waitMs = Math.ceil(backoffMs(tries + 1) * (1 + random.fraction() / 4))
-      if (usedMs < patienceMs) {
-        const wait = Math.min(waitMs, patienceMs - usedMs)
+      const waitMs = Math.ceil(retryMs(FIRST_RETRY_MS, tries, usedMs) * (1 + random.fraction() / 4))
+      if (usedMs < outageMs) {
+        const wait = Math.min(waitMs, outageMs - usedMs)
         const retryAt = cache.now() + wait
         return { events: [{ type: 'run.deferred', message: why, retryAt, waitedMs: usedMs + wait }] }
       }
-      message = `${why} Given up after ${tries === 0 ? '1 try' : `${tries + 1} tries`}.`
+      const after = `Given up after ${tries === 0 ? '1 try' : `${tries + 1} tries`}.`
+      message = `${why} ${after} The limit outageMs is ${outageMs} ms.`
     }
     const byHook = error instanceof HookFailed
     const reason = byHook ? 'hook_error' : 'prepare_failed'
@@ -241,7 +245,7 @@ function isChosen({ within, inputs, wakes }: Session, opening: Prepare): boolean
 
 const NOTHING_CHOSEN = { options: null, tools: null, own: false } as const
 
-/** The patience that came with the messages that open the run, the longest of them, or else the agent's own. */
+/** With the patience of callers that came with the messages that open the run: the longest of them, or else the agent's own. */
 function limitsFor({ limits }: Agent, { inputs }: Prepare, { session }: SessionCache): Limits {
   let most = -1
   for (const { seq, patienceMs = -1 } of session.inputs) if (inputs.includes(seq)) most = Math.max(most, patienceMs)

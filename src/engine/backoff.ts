@@ -48,6 +48,19 @@ export function backoffMs(attempts: number): number {
   return Math.min(BACKOFF_MS_MAX, BACKOFF_MS * 2 ** Math.min(attempts - 1, 10))
 }
 
+const RETRY_MS_MAX = 15 * 60_000
+/** The longest wait between two tries is this part of the time that the outage has lasted. */
+const RETRY_SHARE = 1 / 8
+
+/**
+ * How long to wait in an outage before the next try: `firstMs`, doubled with each failure up to 30 s. An outage that has lasted longer
+ * than four minutes is tried after an eighth of its length, and at least every 15 minutes.
+ */
+export function retryMs(firstMs: number, failures: number, awayMs: number): number {
+  const most = Math.min(RETRY_MS_MAX, Math.max(BACKOFF_MS_MAX, awayMs * RETRY_SHARE))
+  return Math.min(most, firstMs * 2 ** Math.min(failures, 30))
+}
+
 export type Failing = {
   readonly claim: Claim
   /** It wrote something before it failed: then the streak begins with it. */

@@ -161,8 +161,10 @@ export type Limits = Frozen<{
   children?: number
   wakes?: number
   emptyRetries?: number
-  /** How long a provider may be unavailable: tries and the waits between them, since the last reply. Older logs have none. */
+  /** How long callers wait in an outage: then their wait ends, and the session tries on. Older logs have none. */
   patienceMs?: number
+  /** How long an outage may last before the run fails: tries and the waits between them, since the last reply. Older logs have none. */
+  outageMs?: number
 }>
 
 export type ProviderFailureClass =

@@ -5,7 +5,7 @@ import { clockOf } from './clock.ts'
 import type { Event } from './event.ts'
 import { assert } from './failure.ts'
 import { answer, copyTurn, decide, hand, type OpenTurn, openTurn, review, settle, start, UNSAID } from './ledger.ts'
-import { countFailure, countRetry, defer, endDeferral, forgetFailures, forgiveRetries } from './retries.ts'
+import { countFailure, countRetry, defer, endDeferral, forgetFailures, forgiveRetries, hastenRetry } from './retries.ts'
 import { arrive, clock, describe, inputOf, newRun, renewed, wakeOf } from './session.ts'
 import type { OpenRun, OpenSession, Session } from './session.ts'
 
@@ -54,6 +54,7 @@ function apply(s: OpenSession, e: Event): void {
       s.inputs = [...s.inputs, inputOf(e)]
       if (e.denied && s.run) s.run.said = { ...UNSAID, denied: s.run.said?.denied ?? [] }
       if (e.when !== 'after') s.paused = false
+      if (e.when !== 'after' && e.report === undefined) hastenRetry(s, e)
       return
     case 'user.tool_confirmation':
       // What came from elsewhere is asked anew first.
@@ -117,6 +118,7 @@ function interrupt(s: OpenSession, e: Of<'user.interrupt'>): void {
   const busy = s.run !== null || s.inputs.length > 0
   if (e.closes) s.closing = true
   if (s.held && e.mode !== 'pause') s.held = false
+  if (e.mode === 'resume') hastenRetry(s, e)
   if (e.mode !== 'resume') s.wakes = []
   s.paused = e.mode === 'pause' && busy
   if (e.mode === 'stop' && busy) s.stop = e.seq

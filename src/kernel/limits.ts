@@ -16,14 +16,23 @@ const COUNTS = {
   wakes: 20,
 }
 const NONE = { modelAttempts: null, toolCalls: null, tokens: null, hold: 0 }
-const TIMES = { modelMs: 600_000, activeMs: 600_000, patienceMs: 900_000 }
+const PATIENCE_MS = 15 * 60_000
+const OUTAGE_MS = 3 * 24 * 3_600_000
+const TIMES = { modelMs: 600_000, activeMs: 600_000, patienceMs: PATIENCE_MS, outageMs: OUTAGE_MS }
 export const DEFAULT_LIMITS: Limits = { ...COUNTS, ...NONE, ...TIMES }
 
 /** How often may a call that is safe to repeat be lost with its worker before it is given up? */
 export const CALL_LOSSES_MAX = 3
 
-/** How often in a row may an answer be cut after it began? Each of them is paid for. */
-export const CUTS_MAX = 4
+/** How long an outage may last before a run with these limits fails. A log of an older version does not say. */
+export function outageMsOf({ outageMs = OUTAGE_MS }: Limits): number {
+  return outageMs
+}
+
+/** How long a caller waits in an outage, unless it says otherwise. */
+export function patienceMsOf({ patienceMs = PATIENCE_MS }: Limits): number {
+  return patienceMs
+}
 
 /** When this attempt has used up the run's active time; null while parked, or before this attempt wrote anything. */
 export function deadline(s: Session, run: Run, here: Here): number | null {
@@ -68,9 +77,7 @@ export function refusal(run: Run): Outcome | null {
   if (run.fatal) return { ...failed('provider_error', run.fatal.message), class: run.fatal.class }
   if (run.failures >= (limits.modelAttempts ?? Number.POSITIVE_INFINITY))
     return failed('provider_error', 'The model failed too often in a row.')
-  if (run.cuts >= CUTS_MAX) return failed('provider_error', 'The answer was cut too often in a row.')
-  if (run.waitedMs > (limits.patienceMs ?? Number.POSITIVE_INFINITY))
-    return failed('provider_error', 'The provider was unavailable for too long.')
+  if (run.waitedMs > outageMsOf(limits)) return failed('provider_error', 'The provider was unavailable for too long.')
   if (run.losses >= limits.lossesMax) return failed('crashed_too_often', 'The worker was lost too often in this run.')
   return run.requests >= limits.modelRequests ? { type: 'limit', limit: 'model_requests' } : null
 }

@@ -19,6 +19,23 @@ export function countFailure(run: OpenRun, e: Extract<Event, { type: 'model.fail
   if (!e.retryable) run.fatal = { class: e.class, message: e.message }
 }
 
+/** Somebody asks for the next try now. What is left of the planned wait is not waited, so it does not count as waited. */
+export function hastenRetry(s: OpenSession, e: Event): void {
+  const { run, deferred } = s
+  if (run && run.retryAt > 0 && run.trouble) {
+    run.waitedMs -= unusedMs(run.retryAt, run.trouble.at, clockOf(e))
+    run.retryAt = Math.min(run.retryAt, run.trouble.at)
+  }
+  if (!deferred) return
+  const { waitedMs, retryAt, at } = deferred
+  s.deferred = { ...deferred, waitedMs: waitedMs - unusedMs(retryAt, at, clockOf(e)), retryAt: Math.min(retryAt, at) }
+}
+
+/** What is left at `now` of a wait that was planned at `from`, whatever the clocks say. */
+function unusedMs(until: number, from: number, now: number): number {
+  return Math.min(Math.max(0, until - now), Math.max(0, until - from))
+}
+
 /** A reply came: the provider is back. */
 export function forgetFailures(run: OpenRun): void {
   run.failures = 0

@@ -199,7 +199,9 @@ export function describe(s: OpenSession, { folder, metadata, labels, program }: 
 export function clock(s: Session, run: OpenRun, e: Event, epochBefore: number): void {
   const now = clockOf(e)
   const drove = e.epoch > 0 && e.epoch === epochBefore && e.type !== 'session.imported'
-  if (run.since !== null && drove) run.activeMs += Math.max(0, now - run.since)
+  // A try that failed and is made again is part of the outage, and no work. In older logs, which have no `outageMs`, it counted.
+  const tried = e.type === 'model.failed' && e.retryAt !== undefined && run.limits.outageMs !== undefined
+  if (run.since !== null && drove && !tried) run.activeMs += Math.max(0, now - run.since)
   if (parked(s, run)) run.since = null
   else if (e.epoch > 0) run.since = now
 }

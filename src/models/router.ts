@@ -63,16 +63,22 @@ class Chain implements Priced {
     }
     let kept = failure('bad_request', 'No model of the chain can take this request.')
     const order = this.#from(request.route)
+    let mayCharge = false
     for (const model of order) {
       if (!fits(model, request)) continue
       const answer = await answerOf(model, request, new Through(context, emit))
-      if (answer.type === 'reply') return { ...answer, route: answer.route ?? model.name, ...this.#gone(order, model) }
+      if (answer.type === 'reply') {
+        // A model before this one had begun to answer, and did not report what it used: the whole hold counts.
+        const assumed = mayCharge ? ({ assumed: true } as const) : {}
+        return { ...answer, route: answer.route ?? model.name, ...assumed, ...this.#gone(order, model) }
+      }
       // After output the session makes a new request, and a bad request is bad everywhere.
       if (spoke || answer.partial !== undefined || context.signal.aborted || !mayFallBack(answer)) return answer
+      mayCharge ||= answer.broken === true || answer.class === 'timeout'
       // A retryable failure is more useful than the last one of the chain, and a failure of a call than one without a call.
       if (!kept.retryable || (kept.unasked && answer.retryable)) kept = answer
     }
-    return kept
+    return mayCharge ? { ...kept, broken: true } : kept
   }
 
   /** The one that was chosen for this request comes first, the others behind it as they are. */

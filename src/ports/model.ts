@@ -44,7 +44,7 @@ export type Reply = Frozen<{
 /** `unasked`: it was held back here, before the provider was asked, so it was no attempt. */
 export type ModelFailure = Frozen<{ type: 'failure'; class: ProviderFailureClass; message: string } & Hints>
 /**
- * `broken`: an answer had begun to arrive, and could not be read to its end. `elsewhere`: the model itself failed, so another one of a
+ * `broken`: an answer had begun to arrive, and could not be read to its end, so the provider may charge for it. `elsewhere`: the model itself failed, so another one of a
  * chain is asked.
  */
 type Hints = {

@@ -238,7 +238,10 @@ export const ANSWERS = {
     ['rows', 'complete', 'now', 'hourUsd'],
   ),
   Due: open(
-    { due: list(open({ session: text, agent: text, due: number, reason: text }, ['session', 'due'])), now: number },
+    {
+      due: list(open({ session: text, agent: text, due: number, reason: text, tries: whole }, ['session', 'due'])),
+      now: number,
+    },
     ['due', 'now'],
   ),
   Tokens: open({ tokens: list(open({ ...principal, made: number, expires: number }, [...PRINCIPAL, 'made'])) }, [

@@ -222,7 +222,10 @@ export type UsageAnswer = Frozen<{
   hourUsd: number
 }>
 
-/** `reason`: why it looks again, as it was said when that was planned. */
+/**
+ * `reason`: why it looks again, as it was said when that was planned. `tries`: it waits for a provider, which was asked so often without
+ * an answer.
+ */
 export type DueRow = Frozen<{
   session: string
   agent: string
@@ -230,6 +233,7 @@ export type DueRow = Frozen<{
   wakes: number
   title?: string
   reason?: string
+  tries?: number
 }>
 export type DueAnswer = Frozen<{ due: readonly DueRow[]; now: number }>
 

@@ -2,8 +2,9 @@
 // for something outside, and returns the result. It drives through the worker and decides nothing.
 import type { Event } from '../kernel/event.ts'
 import { isBroke } from '../view/pending.ts'
-import { heldText, settle } from '../riders/children/tree.ts'
+import { heldText, outageOf, settle } from '../riders/children/tree.ts'
 import { LogFollower } from './follow/log-follower.ts'
+import { CallerPatience } from './caller-patience.ts'
 import { pendingOf } from './look/pending.ts'
 import { windowOfRun } from './meter.ts'
 import { Collector, type Result } from './result.ts'
@@ -24,8 +25,8 @@ export type Followed = {
   /** The session was just made for this message: its run need not wait until the log is read. */
   readonly fresh?: true
   readonly raw?: boolean
-  /** Also wait for a try that is far off. Without it, a wait longer than the worker's `lingerMs` and its jitter is `sleeping`. */
-  readonly patient?: boolean
+  /** How long this caller waits in an outage. Default: the limit `patienceMs`. */
+  readonly patienceMs?: number | undefined
   /** The caller's own schema of the answer. */
   readonly schema?: StandardSchema
   /** Other readers of the events, and what they must still do at the end. */
@@ -34,14 +35,14 @@ export type Followed = {
   readonly gone?: AbortSignal
 }
 
-/** A caller that says how patient it is also waits that long for the result. */
 export function followedBy({
   raw = false,
-  patienceMs,
+  limits,
+  patienceMs = limits?.patienceMs,
   output,
-}: RunOptions): Pick<Followed, 'raw' | 'patient' | 'schema'> {
+}: RunOptions): Pick<Followed, 'raw' | 'patienceMs' | 'schema'> {
   const schema = output && '~standard' in output.schema ? { schema: output.schema as StandardSchema } : {}
-  return { raw, patient: patienceMs !== undefined, ...schema }
+  return { raw, patienceMs, ...schema }
 }
 
 /** As a reader of the worker's: closing the harness ends it, and the store is closed after that. */
@@ -56,12 +57,14 @@ export async function attended<T>(worker: Worker, act: (reader: Reader) => Promi
 
 export async function follow(place: Place, reader: Reader, followed: Followed): Promise<Result> {
   const { id, services, worker } = place
-  const { input, after, fresh = false, raw = false, see, gone } = followed
+  const { input, after, fresh = false, raw = false, patienceMs, see, gone } = followed
   const { store, clock } = services
   const collector = new Collector(id, input, raw)
+  const patience = new CallerPatience(place, patienceMs)
   const event = (e: Event): void => {
     see?.event(e)
     collector.take(e)
+    patience.take(e)
     reader.wake()
   }
   const follower = new LogFollower(store, id, after, { event, error: () => reader.wake() })
@@ -76,11 +79,12 @@ export async function follow(place: Place, reader: Reader, followed: Followed): 
     if (fresh) caughtUp.catch(() => {})
     else await caughtUp
     for (;;) {
-      const looked = await settle(worker, store, id, clock)
+      // A caller whose patience is over leaves: what drives the session goes on.
+      const looked = await Promise.race([settle(worker, store, id, clock), patience.over])
       if (looked.type === 'elsewhere' && !gone?.aborted) throw elsewhere(id, looked.why)
       // Events after the end of the run that was asked for do not change its result.
       if (see || input === null || !collector.outcome) await follower.catchUp()
-      const retryMs = collector.outcome ? null : retryWait(looked, place, followed)
+      const retryMs = collector.outcome ? null : await retryWait(looked, place, patience)
       const over = (looked.type === 'rested' && retryMs === null) || looked.type === 'stopped' || gone?.aborted
       // Its driver may be about to begin a newer run than the last that was seen.
       if (over || (collector.outcome && (input !== null || (await store.card(id))?.due === null))) {
@@ -92,35 +96,36 @@ export async function follow(place: Place, reader: Reader, followed: Followed): 
       const news = new Promise<void>((resolve) => {
         reader.wake = resolve
       })
-      if (!worker.closed) await Promise.race([news, sleep(clock, retryMs ?? 500)])
+      if (!worker.closed) await Promise.race([news, patience.over, sleep(clock, retryMs ?? 500)])
     }
   } finally {
+    patience.leave()
     gone?.removeEventListener('abort', leave)
     follower.close()
   }
 }
 
-/** How long to wait for the next try of a provider; null if that is not what the session waits for, or is too far off. */
-function retryWait(
+/** How long to wait for the next try of a provider; null if that is not what the session waits for, or is beyond the caller's patience. */
+async function retryWait(
   looked: Looked,
-  { services: { store }, worker }: Place,
-  { patient = false }: Followed,
-): number | null {
+  { services: { store } }: Place,
+  patience: CallerPatience,
+): Promise<number | null> {
   if (looked.type !== 'rested' || looked.waiting !== 'retry' || looked.until === null) return null
   const wait = Math.max(1, looked.until - store.now())
-  return patient || wait <= worker.lingerMs * (1 + JITTER) ? Math.min(wait, WAIT_MS_MAX) : null
+  return wait <= (await patience.leftMs()) ? Math.min(wait, WAIT_MS_MAX) : null
 }
-
-const JITTER = 0.25
 
 /** A clock may jump and a machine may sleep, so it is looked at again now and then. */
 const WAIT_MS_MAX = 60_000
 
-export async function resultOf({ id, services }: Place, seen: Collector, looked: Looked): Promise<Result> {
+export async function resultOf({ id, services, worker }: Place, seen: Collector, looked: Looked): Promise<Result> {
   const { store } = services
   const found = looked.type === 'rested' ? looked : { waiting: 'nothing', until: null }
   const held = found.waiting === 'resume' && (await store.card(id))?.held === true
-  const rest = held ? { ...found, reason: heldText(id) } : found
+  const away = found.waiting === 'retry' ? await outageOf(worker.heads, id, store.now()) : null
+  const reason = held ? heldText(id) : away?.reason
+  const rest = reason === undefined ? found : { ...found, reason }
   const collector = await seen.whole(store)
   await collector.countChildren(store)
   const { outcome, counted } = collector

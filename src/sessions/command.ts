@@ -41,7 +41,10 @@ export type SendOptions<Schema extends AnySchema = AnySchema> = {
   readonly by?: string
   /** A rule that must not be forgotten: it stays in every later request, word for word, also when the context is compacted. */
   readonly pin?: boolean
-  /** How long a provider may be unavailable before the run that this message opens fails. Default: the limit `patienceMs`. */
+  /**
+   * How long to wait for the run that this message opens while its provider is unavailable. The session tries on after that, for as long
+   * as the limit `outageMs`. Default: the limit `patienceMs`.
+   */
   readonly patienceMs?: number
   /** The W3C `traceparent` of the span that the run which this message opens stands under. It is in the log: another worker goes on with it. */
   readonly traceparent?: string

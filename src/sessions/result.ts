@@ -420,7 +420,8 @@ function unsettled(
     const flags = reason === undefined ? common.flags : ({ ...common.flags, held: true } as const)
     return { ...common, flags, status: 'requires_action', stopReason: 'paused', ...why }
   }
-  return { ...common, status: 'sleeping', stopReason: 'rescheduling', until, ...outageIn(events) }
+  const why = reason === undefined ? outageIn(events) : { reason }
+  return { ...common, status: 'sleeping', stopReason: 'rescheduling', until, ...why }
 }
 
 /** What the pause that holds was given as its reason: that of the first, if there are several. */

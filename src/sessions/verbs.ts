@@ -95,7 +95,10 @@ export interface Sessions {
   accounts(session?: string): Promise<readonly MoneyAccount[]>
   /** Makes a write, and says how the store stands. It resolves also where nothing can be written: then `ok` is false. */
   health(): Promise<Health>
-  /** Looks at a session and drives it until it rests: the only way work is begun. With nothing to do it leaves no trace. */
+  /**
+   * Looks at a session and drives it until it rests: the only way work is begun. With nothing to do it leaves no trace. One that waits
+   * for a provider is tried at once.
+   */
   wake(session: string): Promise<Looked>
   /** Sessions themselves stay as they are. */
   close(): Promise<void>

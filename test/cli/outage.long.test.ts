@@ -47,13 +47,23 @@ describe('a provider that is down for a while', { timeout: 120_000 + 3 * DOWN_MS
     expect(err).toMatch(/Provider unavailable \(server: HTTP 5\d\d.*\)\. Trying again in \d+ s\./)
   })
 
-  it('B-OUTAGE-8: terret run ends when its patience does, and a time that is none is refused', async () => {
-    await downFor(600_000)
+  it('B-PATIENCE-10: terret run ends when its patience does, list says when the next try is, and resume tries at once', async () => {
+    let down = true
+    const chaos = await scriptedBy(() => (down ? { ...overloaded(), retryAfter: 1_800 } : 'Back again.'))
     const { code, err } = await stage.terret('run', '--patience', '1s', 'Hello.')
-    expect(code).toBe(1)
-    expect(err).toMatch(/Given up after \d+ tries/)
+    expect(code).toBe(10)
+    expect(err).toMatch(/HTTP 5\d\d/)
+    expect(err).toMatch(/It goes on at \S+, when `terret worker` runs; or now: terret resume/)
     const listed = await stage.terret('list')
-    expect(listed.out).toContain('failed')
+    expect(listed.out).toMatch(/rescheduling .*HTTP 5\d\d.*, next try \d{4}-\d\d-\d\dT\d\d:\d\dZ\)/)
+    expect(chaos.requests).toHaveLength(1)
+    down = false
+    const resumed = await stage.terret('resume', 'latest')
+    expect([resumed.code, resumed.out]).toEqual([0, 'Back again.\n'])
+    expect(chaos.requests).toHaveLength(2)
+  })
+
+  it('B-OUTAGE-8: a patience that is no time is refused', async () => {
     for (const patience of ['soon', '5', '-1s', '99999h']) {
       expect((await stage.terret('run', `--patience=${patience}`, 'Hello.')).code).toBe(2)
     }

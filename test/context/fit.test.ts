@@ -3,7 +3,6 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, type Event, Harness, memory, scripted, type Store } from '../../src/index.ts'
 import { SUMMARIZER } from '../../src/context/summary.ts'
-import type { Message } from '../../src/kernel/transcript.ts'
 import type { Request } from '../../src/ports/model.ts'
 import { charsIn } from '../../src/riders/money/usage-estimate.ts'
 
@@ -57,9 +56,7 @@ function stage({ chars, calls = 5, turns = 1, windowTokens = 32_000, takesChars,
 }
 
 const resultsIn = (request?: Request): readonly string[] =>
-  request?.messages.flatMap((m) =>
-    m.role === 'tool' ? [String((m as Extract<Message, { role: 'tool' }>).content)] : [],
-  ) ?? []
+  request?.messages.flatMap((m) => (m.role === 'tool' && typeof m.content === 'string' ? [m.content] : [])) ?? []
 
 async function eventsOf(harness: Harness, id: string): Promise<readonly Event[]> {
   return (await harness.session(id).read()).events
@@ -81,7 +78,9 @@ describe('results that are larger than the window', () => {
     expect(charsIn(sent.at(-1) as Request)).toBeLessThan(32_000 * 4 * 0.4)
     const events = await eventsOf(harness, result.sessionId)
     const whole = events.flatMap((event) => (event.type === 'agent.tool_result' ? [event.content] : []))
-    expect(whole.map(String).map(({ length }) => length)).toEqual(Array(5).fill(page(0, 38_000).length))
+    expect(whole.map((content) => (typeof content === 'string' ? content.length : content.bytes))).toEqual(
+      Array(5).fill(page(0, 38_000).length),
+    )
   })
 
   it('B-FIT-1: small ones of the batch stay whole, and larger ones share the rest', async () => {

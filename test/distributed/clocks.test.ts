@@ -60,7 +60,7 @@ describe.each([HOUR_MS, -HOUR_MS, 20_000])('with a store whose clock is %i ms ah
     })
     const { clock, store, harness } = scene(aheadMs, model, { tools: [hang.tool] })
     const session = await harness.open({ id: 's' })
-    expect(await session.run('go')).toMatchObject({ status: 'sleeping' })
+    expect(await session.run('go', { patienceMs: 0 })).toMatchObject({ status: 'sleeping' })
     harness.work().catch(() => {})
     await pass(clock, 39_500)
     expect(requests).toBe(1)

@@ -69,8 +69,8 @@ describe('limits', () => {
     expect(fatal.session.last).toMatchObject({ type: 'failed', failure: { message: 'the key was refused' } })
   })
 
-  it('B-LIMIT-10: tries and the planned waits use up the patience, a reply gives it back, and a clock that jumps uses none', () => {
-    const log = asking({ modelAttempts: null, patienceMs: 10_000, modelMs: 1_000 })
+  it('B-LIMIT-10: tries and the planned waits use up `outageMs`, a reply gives it back, and a clock that jumps uses none', () => {
+    const log = asking({ modelAttempts: null, outageMs: 10_000, modelMs: 1_000 })
     const fail = (waitMs: number): void => {
       const retryAt = log.now + waitMs
       log.owner({ type: 'model.failed', class: 'server', message: 'HTTP 503', retryable: true, retryAt })
@@ -90,27 +90,29 @@ describe('limits', () => {
     expect(log.session.run).toMatchObject({ waitedMs: 0, trouble: null, failures: 0 })
   })
 
-  it('B-LIMIT-10: a run that waited for longer than its patience fails', () => {
-    const log = asking({ modelAttempts: null, patienceMs: 1_000 })
+  it('B-LIMIT-10: a run that waited for longer than `outageMs` fails', () => {
+    const log = asking({ modelAttempts: null, outageMs: 1_000 })
     log.owner({ type: 'model.failed', class: 'server', message: 'no', retryable: true, retryAt: log.now + 1_001 })
     log.now += 1_001
     log.settle()
     expect(log.session.last).toMatchObject({ type: 'failed', reason: 'provider_error' })
   })
 
-  it('B-LIMIT-11: waiting for a provider is not active time', () => {
-    const log = asking({ modelAttempts: null, activeMs: 5_000 })
-    log.now += 100
-    log.owner({ type: 'model.failed', class: 'server', message: 'no', retryable: true, retryAt: log.now + 60_000 })
-    expect(log.next()).toMatchObject({ type: 'rest', waiting: 'retry', until: log.now + 60_000 })
-    log.now += 60_000
-    expect(log.settle()).toMatchObject({ type: 'perform', effects: [{ type: 'call' }] })
-    expect(log.session.run?.activeMs).toBe(100)
+  it('B-LIMIT-11: waiting for a provider is not active time, and a try that failed and is made again is none', () => {
+    const log = asking({ modelAttempts: null, activeMs: 5_000, outageMs: 600_000 })
+    for (let i = 0; i < 100; i++) {
+      log.now += 100
+      log.owner({ type: 'model.failed', class: 'server', message: 'no', retryable: true, retryAt: log.now + 1_000 })
+      expect(log.next()).toMatchObject({ type: 'rest', waiting: 'retry', until: log.now + 1_000 })
+      log.now += 1_000
+      expect(log.settle()).toMatchObject({ type: 'perform', effects: [{ type: 'call' }] })
+    }
+    expect(log.session.run?.activeMs).toBe(0)
   })
 
-  it('B-LIMIT-12: an answer that was cut after it began is asked for at most four times in a row', () => {
+  it('B-LIMIT-12: an answer that was cut after it began is asked for again for as long as `outageMs`', () => {
     const log = asking({ modelAttempts: null })
-    for (let i = 0; i < 4; i++) {
+    for (let i = 0; i < 20; i++) {
       expect(log.settle()).toMatchObject({ type: 'perform', effects: [{ type: 'call' }] })
       log.owner({
         type: 'model.failed',
@@ -121,8 +123,27 @@ describe('limits', () => {
         partial: 'x',
       })
     }
-    log.settle()
-    expect(log.session.last).toMatchObject({ type: 'failed', reason: 'provider_error' })
+    expect(log.session.run).toMatchObject({ cuts: 20, fatal: null })
+  })
+
+  it('B-PATIENCE-5: a message that steers and a resume make the next try due now, and give back what was not waited', () => {
+    const log = asking({ modelAttempts: null, outageMs: 10_000 })
+    const fail = (): void => {
+      const retryAt = log.now + 9_000
+      log.owner({ type: 'model.failed', class: 'server', message: 'HTTP 503', retryable: true, retryAt })
+      expect(log.next()).toMatchObject({ type: 'rest', waiting: 'retry', until: retryAt })
+    }
+    for (let i = 0; i < 50; i++) {
+      fail()
+      log.now += 10
+      if (i % 2 === 0) log.say(`Now ${i}?`)
+      else log.inbox({ type: 'user.interrupt', id: `resume ${i}`, mode: 'resume' })
+      expect(log.settle()).toMatchObject({ type: 'perform', effects: [{ type: 'call' }] })
+    }
+    expect(log.session.run).toMatchObject({ waitedMs: 500, failures: 50 })
+    fail()
+    log.say('Later.', 'after')
+    expect(log.next()).toMatchObject({ type: 'rest', waiting: 'retry' })
   })
 
   const bad = { retryKind: 'InvalidArguments' }

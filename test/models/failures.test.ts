@@ -35,18 +35,37 @@ describe('failures', () => {
     [402, 'auth'],
     [403, 'auth'],
     [404, 'bad_request'],
+    [405, 'bad_request'],
     [408, 'server'],
+    [409, 'server'],
+    [410, 'bad_request'],
     [413, 'overflow'],
     [422, 'bad_request'],
     [425, 'server'],
     [429, 'rate_limit'],
     [500, 'server'],
+    [501, 'bad_request'],
+    [502, 'server'],
     [503, 'server'],
+    [504, 'server'],
+    [505, 'bad_request'],
     [529, 'server'],
     [302, 'other'],
   ])('B-FAILURE-2: without a word of its own, status %i is %s (S0-83)', (status, expected) => {
     expect(classOf({ status })).toBe(expected)
     expect(classOf({ message: `Request failed with status code ${status}` })).toBe(expected)
+  })
+
+  it.each([400, 401, 403, 404, 405, 410, 413, 422, 501, 505])(
+    'B-PATIENCE-9: status %i is not tried again, whatever code comes with it',
+    (status) => {
+      for (const code of ['', 'api_error', 'server_error', 'internal', 'UNAVAILABLE'])
+        expect(failureOf({ status, code, message: 'no' })).toMatchObject({ retryable: false })
+    },
+  )
+
+  it.each([408, 409, 425, 429, 500, 502, 503, 504, 529])('B-PATIENCE-9: status %i is tried again', (status) => {
+    expect(failureOf({ status, message: 'later' })).toMatchObject({ retryable: true })
   })
 
   it('B-FAILURE-3: a number in a text is a status only if it is a whole one and called so (AC-97)', () => {

@@ -352,7 +352,7 @@ describe('trouble on the way', () => {
 
   it('B-HOSTED-39: a Retry-After of ten minutes is waited for as told, and the session rests meanwhile (AC-78)', async () => {
     const { harness, store } = await stage([rateLimited(600), 'Never asked.'])
-    const result = await harness.run('Hello.')
+    const result = await harness.run('Hello.', { patienceMs: 60_000 })
     expect(result).toMatchObject({ status: 'sleeping', stopReason: 'rescheduling' })
     const events = await eventsOf(store, result.sessionId)
     const [wait = 0, ...more] = waits(events)
@@ -362,12 +362,14 @@ describe('trouble on the way', () => {
     expect(wait).toBeLessThanOrEqual(608_000)
     expect(result.status === 'sleeping' && result.until).toBe(ofType(events, 'model.failed')[0]?.retryAt)
     // A further call is told to wait, and the provider is not asked.
-    const other = await harness.run('Me too.')
+    const other = await harness.run('Me too.', { patienceMs: 60_000 })
     expect(other).toMatchObject({ status: 'sleeping', stopReason: 'rescheduling' })
   })
 
-  it('B-HOSTED-39: a Retry-After that is longer than the patience ends the run at once, and says when the provider is to be asked', async () => {
-    const { harness, chaos, store } = await stage([rateLimited(86_400), 'Never asked.'])
+  it('B-HOSTED-39: a Retry-After that is longer than `outageMs` ends the run at once, and says when the provider is to be asked', async () => {
+    const { harness, chaos, store } = await stage([rateLimited(86_400), 'Never asked.'], {
+      limits: { outageMs: 3_600_000 },
+    })
     const result = await harness.run('Hello.')
     expect(result).toMatchObject({ status: 'failed', stopReason: 'provider_error' })
     const [failed] = ofType(await eventsOf(store, result.sessionId), 'model.failed')
@@ -386,7 +388,7 @@ describe('trouble on the way', () => {
       const make = () =>
         harnessOf({ model: hosted(chaos, 'responses'), store, clock, worker: { lingerMs: 0, graceMs: 200 } })
       const first = make()
-      const asleep = await first.run('Hello.')
+      const asleep = await first.run('Hello.', { patienceMs: 0 })
       expect(asleep).toMatchObject({ status: 'sleeping', stopReason: 'rescheduling' })
       await first.close()
       const session = make().session(asleep.sessionId)

@@ -223,8 +223,8 @@ describe('a provider that wants to be asked otherwise', () => {
 
   it('B-HOSTED-53: the log says that no provider was asked, and the failures of the run do not count it', async () => {
     const { harness, store } = await stage([rateLimited(60)])
-    await harness.run('One.')
-    const { sessionId, status } = await harness.run('Two.')
+    await harness.run('One.', { patienceMs: 0 })
+    const { sessionId, status } = await harness.run('Two.', { patienceMs: 0 })
     expect(status).toBe('sleeping')
     const [failed] = ofType(await eventsOf(store, sessionId), 'model.failed')
     expect(failed).toMatchObject({ class: 'rate_limit', retryable: true, unasked: true })

@@ -203,9 +203,21 @@ describe('a tree that waits', () => {
   it('B-CHILD-41: while a child waits for its provider the root sleeps until then, and no person is asked for anything', async () => {
     const roles: Roles = { root: [ask('dig'), report], dig: [{ error: 'rate_limit', retryAfterMs: 60_000 }] }
     const { harness, store } = family(roles, { worker: { lingerMs: 0 } })
-    const result = await harness.run('Go.')
+    const result = await harness.run('Go.', { patienceMs: 30_000 })
     const [child = ''] = await childrenOf(store, result.sessionId)
-    expect(result).toMatchObject({ status: 'sleeping', pending: [], until: (await store.card(child))?.due })
+    const { due, outage } = (await store.card(child)) ?? {}
+    expect(result).toMatchObject({ status: 'sleeping', pending: [], until: due })
+    expect(outage?.reason).toContain(result.status === 'sleeping' ? result.reason : '?')
+  })
+
+  it('B-PATIENCE-11: a caller leaves when its patience is over, also if it is the provider of a child that does not answer, and says why', async () => {
+    const roles: Roles = { root: [ask('dig'), report], dig: Array(20).fill({ error: 'server', message: 'down' }) }
+    const { harness, store } = family(roles)
+    const result = await harness.run('Go.', { patienceMs: 1_500 })
+    expect(result).toMatchObject({ status: 'sleeping', reason: expect.stringContaining('down') as unknown })
+    const [child = ''] = await childrenOf(store, result.sessionId)
+    expect((await store.card(child))?.outage?.tries).toBeGreaterThan(1)
+    expect((await store.card(result.sessionId))?.outcome).toBeNull()
   })
 
   it('B-CHILD-42: while a child is paused the root says so, and goes on when it is resumed', async () => {

@@ -51,7 +51,7 @@ describe("the machine's clock is set while a run is under way", () => {
       const model = scripted(() => (asked++ === 0 ? { error: 'rate_limit', retryAfterMs: 40_000 } : 'done'))
       const { steady, wall, store, harness } = scene({}, model)
       const session = await harness.open({ id: 's' })
-      expect(await session.run('go')).toMatchObject({ status: 'sleeping' })
+      expect(await session.run('go', { patienceMs: 0 })).toMatchObject({ status: 'sleeping' })
       wall.aheadMs = ms
       steady.advance(39_999)
       await quiet()

@@ -198,7 +198,7 @@ describe('the hook before a request', () => {
     const tools = [tool('look'), tool('write')]
     const there = stage(away, [step(() => ({ allow: ['look', 'write'] }))], { tools })
     const session = await there.harness.open()
-    expect((await session.run('Go.')).status).toBe('sleeping')
+    expect((await session.run('Go.', { patienceMs: 0 })).status).toBe('sleeping')
     const file: unknown = JSON.parse(JSON.stringify(await exportSession(there.store, session.id)))
     const seen: Seen[] = []
     const here = stage(['done'], [step(() => ({ allow: ['look'] }), seen)], { tools })

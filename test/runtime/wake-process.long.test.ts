@@ -128,7 +128,10 @@ it('B-WAKE-61: a busy provider leaves the input pending and the session sleeping
   // A caller is told that the session sleeps, and until when.
   const harness = make(scripted(['never asked']), { store, worker: { lingerMs: 0 } })
   if (store.now() < (retryAt ?? 0))
-    expect(await harness.session('s').run()).toMatchObject({ status: 'sleeping', until: retryAt })
+    expect(await harness.session('s').run(undefined, { patienceMs: 0 })).toMatchObject({
+      status: 'sleeping',
+      until: retryAt,
+    })
   await harness.close()
   const second = await lines(start({ idleMs: 2_500 }))
   expect(second.at(-1)).toContain('"type":"idle"')

@@ -138,7 +138,10 @@ describe('a worker', () => {
     const ended = async (id: string) => (await store.card(id))?.outcome
     for (const id of ['late', 'a', 'b']) {
       const session = await harness.open({ id })
-      expect(await session.run('hello')).toMatchObject({ status: 'sleeping', stopReason: 'rescheduling' })
+      expect(await session.run('hello', { patienceMs: 0 })).toMatchObject({
+        status: 'sleeping',
+        stopReason: 'rescheduling',
+      })
     }
     expect(clock.timers).toEqual([clock.time + 40_000])
     clock.advance(39_999)

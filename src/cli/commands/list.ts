@@ -8,9 +8,9 @@ import { isAskedBelow } from '../state/log.ts'
 import { hasStore, readPlace } from '../state/place.ts'
 import { idToType, print, printJson, shortId, warn } from '../present/print.ts'
 import { drivenElsewhere } from '../state/program.ts'
-import { type TreeCard, withTreeCost } from '../../stores/plan/tree-cost.ts'
+import { cardsBelow, type TreeCard, withTreeCost } from '../../stores/plan/tree-cost.ts'
 import { taskText } from '../state/workflows.ts'
-import { isQuarantined, stateOf } from '../../view/tree.ts'
+import { isQuarantined, nameIn, stateOf } from '../../view/tree.ts'
 import { shellCommand } from '../../view/shell.ts'
 
 const LIMIT = 20
@@ -42,7 +42,7 @@ export async function list(call: Call): Promise<number> {
         const { tokensOf } = await import('../../context/meter.ts')
         const contextTokens = await tokensOf(place.store, card.session, card.seq)
         printJson({ ...card, folder, task, contextTokens, waitsBelow: await isAskedBelow(place.store, card) })
-      } else print(line(card, task, all ? (folder ?? '?') : null))
+      } else print(line(card, task, all ? (folder ?? '?') : null, await whyOf(place.store, card)))
     }
     const other = shown.find((card) => card.due !== null && drivenElsewhere(place, card) !== null)
     if (!call.is('json') && other)
@@ -107,12 +107,27 @@ export async function taskOf(store: Store, session: string): Promise<string> {
   return taskText(parts.map((part) => (part.type === 'text' ? part.text : `(${part.type})`)).join(' '))
 }
 
-function line(card: TreeCard, task: string, folder: string | null): string {
+/** Why it waits for a provider and when that is tried again, or why it halted. Of a child that it waits for, if its own card says nothing. */
+async function whyOf(store: Store, card: Card): Promise<string | null> {
+  if (card.outage) return outageWords(card)
+  if (stateOf(card) === 'halted') return card.cause ?? null
+  if (card.status !== 'running' || card.due !== null || card.waits.length === 0) return null
+  const away = (await cardsBelow(store, card)).find(({ outage }) => outage !== undefined)
+  return away === undefined ? null : `${nameIn(away.session, card.session)} ${outageWords(away) ?? ''}`
+}
+
+function outageWords({ outage, due, status }: Card): string | null {
+  if (!outage) return null
+  const again =
+    status === 'rescheduling' && due !== null ? `, next try ${new Date(due).toISOString().slice(0, 16)}Z` : ''
+  return `${oneLine(outage.reason, 80)}${again}`
+}
+
+function line(card: TreeCard, task: string, folder: string | null, why: string | null): string {
   const when = new Date(card.at).toISOString().slice(0, 16).replace('T', ' ')
   const cost = card.treeCost > 0 ? `$${(card.treeCost / 1_000_000).toFixed(4)}` : ''
   const place = folder === null ? '' : `  ${oneLine(folder, 60)}`
-  const why = card.outage?.reason ?? (stateOf(card) === 'halted' ? card.cause : undefined)
-  const outage = why === undefined ? '' : `  (${oneLine(why, 80)})`
+  const outage = why === null ? '' : `  (${oneLine(why, 120)})`
   return `${shortId(card.session).padEnd(8)}  ${stateOf(card).padEnd(15)}  ${when}  ${cost.padStart(8)}${place}  ${oneLine(task, 60)}${outage}`
 }
 

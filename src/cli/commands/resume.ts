@@ -42,13 +42,18 @@ export async function resumeSession(place: Place, card: Card, call: Call, messag
   const drive = async (harness: Harness, ear: Ear): Promise<number> => {
     const session = harness.session(id, { stored: true })
     const { paused, held, run } = foldAll(await allEvents(place.store, id))
-    if (paused || held) await session.steer([{ type: 'resume' }], { by: person(call) })
+    if (paused || held || (said === '' && isAway(card))) await session.steer([{ type: 'resume' }], { by: person(call) })
     const open = run?.turn?.open ?? []
     return work(call, { store: place.store, harness, setup, session, ear, agent, open, after: card.seq }, (deltas) =>
       session.stream(said === '' ? undefined : said, { ...(said === '' ? { after: card.seq } : {}), deltas }),
     )
   }
   return withHarness(place, setup, call, drive, agent)
+}
+
+/** It waits for a provider, or for children, which may: whoever resumes it wants the next try now. */
+function isAway({ outage, status, waits }: Card): boolean {
+  return outage !== undefined || (status === 'running' && waits.length > 0)
 }
 
 /** A workflow takes JSON, not text. */

@@ -234,7 +234,8 @@ function causeLines(result: Result, told: string): readonly string[] {
       return [`Interrupted. Nothing is lost. Go on with: ${typed`resume ${id}`}`]
     case 'sleeping': {
       const when = result.until === null ? '' : ` at ${new Date(result.until).toISOString()}`
-      return [`It goes on${when}, when \`${typed`worker`}\` runs; or now: ${typed`resume ${id}`}`]
+      const why = result.reason === undefined || result.reason === told ? [] : [oneLine(result.reason, 600)]
+      return [...why, `It goes on${when}, when \`${typed`worker`}\` runs; or now: ${typed`resume ${id}`}`]
     }
     case 'requires_action':
       if (result.flags.held)

@@ -7,7 +7,7 @@ import { EXIT, Refusal } from '../exit.ts'
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
 const PATIENCE_MS_MAX = 30 * 24 * 3_600_000
 
-/** Longer than any wait: the patience of the run ends it before. */
+/** Longer than any wait: a person who chats sees why it waits, and can leave. */
 export const WAITS_MS = 2 ** 40
 
 /** `90s`, `5m`, `1h`, or `0` for one try. */

@@ -5,7 +5,6 @@ import { askApproval, type Asker, bound, decideCovered, isForOthers } from './ap
 import { headLine, isBudget, shownPending } from './ending.ts'
 import { EXIT } from '../exit.ts'
 import type { Kept } from '../state/kept.ts'
-import { WAITS_MS } from './outage.ts'
 import { ask, isAttended, seatOf, typed, warn } from './print.ts'
 import type { Setup } from '../state/setup.ts'
 import { ChildrenWait, goesOn, waitingBelow } from '../state/children.ts'
@@ -42,12 +41,11 @@ export async function drive(deck: TerminalRun, begin: () => RunStream): Promise<
   try {
     let { result, seq } = await follow(begin(), deck)
     while (
-      isWaiting(result, ending.signal) ||
       (await decided(deck, result, ending.signal)) ||
       (await children.report(result, seq)) ||
       (await decidedBelow(deck, result, ending.signal))
     ) {
-      const rest = session.stream(undefined, { after: seq, deltas: view.live, patienceMs: WAITS_MS })
+      const rest = session.stream(undefined, { after: seq, deltas: view.live })
       const seen = await follow(rest, { ...deck, after: seq })
       result = seen.result
       seq = seen.seq
@@ -111,11 +109,6 @@ function onSignals(
     process.off('SIGINT', interrupt)
     process.off('SIGTERM', end)
   }
-}
-
-/** The session waits for its provider, so this command waits too, within the limits of the run. */
-function isWaiting(result: Result, ending: AbortSignal): boolean {
-  return result.status === 'sleeping' && result.reason !== undefined && !ending.aborted
 }
 
 /** True if anything was decided, so that it can go on. */

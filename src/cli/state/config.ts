@@ -220,6 +220,7 @@ const LIMITS = [
   'tokens',
   'depth',
   'patienceMs',
+  'outageMs',
 ]
 const BUDGETS = ['runUsd', 'sessionUsd', 'treeUsd', 'dayUsd']
 

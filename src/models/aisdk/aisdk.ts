@@ -151,6 +151,7 @@ async function listen(
 ): Promise<void> {
   const { stream } = await start(model, settings, request, { ...traced, abortSignal: stop })
   watch.heard(false)
+  listening.begin()
   const reader = stream.getReader() as ReadableStreamDefaultReader<LanguageModelV3StreamPart>
   try {
     for (let read = await reader.read(); !read.done && !stop.aborted; read = await reader.read()) {

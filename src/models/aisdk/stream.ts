@@ -45,6 +45,8 @@ export class Listening {
   readonly #cited: Json[] = []
   #finish: Finish | null = null
   #failure: ModelFailure | null = null
+  /** The provider has accepted the request, and its answer has begun. */
+  #begun = false
   /** Something was shown, or a call was begun. */
   #spoke = false
   #resolve: () => void = () => {}
@@ -56,6 +58,10 @@ export class Listening {
   constructor(origin: Origin, emit: (delta: Delta) => void) {
     this.#origin = origin
     this.#emit = emit
+  }
+
+  begin(): void {
+    this.#begun = true
   }
 
   hear(part: LanguageModelV3StreamPart): void {
@@ -116,7 +122,8 @@ export class Listening {
   /** It broke off. The text so far is there whenever something was shown, a call included. */
   broken(why: ModelFailure): ModelFailure {
     const partial = this.#slots.flatMap((slot) => (slot.type === 'text' ? [slot.text] : [])).join('')
-    return this.#spoke || this.#slots.some(({ type }) => type === 'call') ? { ...why, partial } : why
+    if (this.#spoke || this.#slots.some(({ type }) => type === 'call')) return { ...why, partial }
+    return this.#begun && why.class === 'network' ? { ...why, broken: true } : why
   }
 
   #begin({ id, toolName, providerExecuted, inputEncoding, providerMetadata }: Started): void {

@@ -48,7 +48,8 @@ async function continued<State>(
     const { paused, ...said } = answer
     if (pauses === PAUSES_MAX) return said
     const rest = await once({ ...order, target: { ...order.target, paused } }, request, context)
-    answer = rest.type === 'failure' ? rest : withSpent(rest, said)
+    // What was answered before the pause is paid for.
+    answer = rest.type === 'failure' ? { ...rest, broken: true } : withSpent(rest, said)
   }
   return answer
 }
@@ -244,7 +245,7 @@ class Answer<State> {
   #told(answer: Answered): Answered {
     if (answer.type === 'reply') return answer
     const told = { ...answer, message: withoutKeys(answer.message, this.#sent) }
-    return this.#bytes > 0 && this.#status === 200 && answer.class === 'network' ? { ...told, broken: true } : told
+    return this.#status === 200 && answer.class === 'network' ? { ...told, broken: true } : told
   }
 }
 

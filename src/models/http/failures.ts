@@ -32,8 +32,9 @@ function classOf({ status, code = '', message }: Trouble): ProviderFailureClass 
   if (OVERFLOW.test(code) || OVERFLOW_SAID.test(message)) return 'overflow'
   // An empty account is reported as 429 or 400, and waiting does not help.
   if (BROKE.test(code) || BROKE_SAID.test(message)) return 'auth'
-  const named = WORDS.find(([pattern]) => pattern.test(code))
-  if (named) return named[1]
+  const named = WORDS.find(([pattern]) => pattern.test(code))?.[1]
+  // A status that says that the request will never be taken counts for more than a code that blames the server.
+  if (named && !(named === 'server' && PERMANENT.has(status ?? 0))) return named
   const told = status ?? statusIn(message)
   if (told !== undefined) return classOfStatus(told)
   return SAID.find(([pattern]) => pattern.test(message))?.[1] ?? 'other'
@@ -73,11 +74,16 @@ function statusIn(message: string): number | undefined {
   return found ? Number(found[1]) : undefined
 }
 
+/** The same request fails later too: it is wrong, or the server does not know how to answer it. */
+const PERMANENT: ReadonlySet<number> = new Set([400, 401, 402, 403, 404, 405, 410, 413, 422, 501, 505])
+/** Below 500, what may pass: it came too late, while another held a lock, or too early. */
+const PASSING: ReadonlySet<number> = new Set([408, 409, 425])
+
 function classOfStatus(status: number): ProviderFailureClass {
   if (status === 429) return 'rate_limit'
   if (status === 401 || status === 402 || status === 403) return 'auth'
   if (status === 413) return 'overflow'
-  if (status === 408 || status === 425 || status >= 500) return 'server'
+  if (PASSING.has(status) || (status >= 500 && !PERMANENT.has(status))) return 'server'
   return status >= 400 ? 'bad_request' : 'other'
 }
 

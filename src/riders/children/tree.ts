@@ -96,6 +96,42 @@ function restOf(children: readonly Rested[], own: Rested): Rested {
   return first ?? children[0] ?? own
 }
 
+/** How long a provider has not answered, why, whom, and when it is tried again; `until` is null while a try is made. */
+export type Outage = {
+  readonly lastedMs: number
+  readonly reason: string
+  readonly sessions: readonly string[]
+  readonly until: number | null
+}
+
+/** The outage that a session waits for, or that all children wait for that it waits for. Null: it waits for none. */
+export async function outageOf(heads: Heads, id: string, now: number): Promise<Outage | null> {
+  const session = await heads.of(id)
+  const { run, deferred, paused } = session
+  if (run?.trouble && !run.fatal && !paused) {
+    const { trouble, waitedMs, retryAt } = run
+    return { ...timesAt(waitedMs, retryAt, now), reason: trouble.message, sessions: [id] }
+  }
+  if (!run && deferred) {
+    const { waitedMs, reason, retryAt } = deferred
+    return { ...timesAt(waitedMs, retryAt, now), reason, sessions: [id] }
+  }
+  const children = childrenOf(id, session)
+  if (children.length === 0 || waitsOf(session).length > children.length) return null
+  const found = await Promise.all(children.map((child) => outageOf(heads, child, now)))
+  const all = found.filter((each) => each !== null)
+  const [first] = all.toSorted((a, b) => (a.until ?? 0) - (b.until ?? 0))
+  if (first === undefined || all.length < found.length) return null
+  const lastedMs = Math.min(...all.map((each) => each.lastedMs))
+  return { ...first, lastedMs, sessions: all.flatMap(({ sessions }) => sessions) }
+}
+
+/** The wait that is planned counts as waited when it is planned: what of it lies ahead has not been waited yet. */
+function timesAt(waitedMs: number, retryAt: number, now: number): Pick<Outage, 'lastedMs' | 'until'> {
+  const aheadMs = Math.max(0, retryAt - now)
+  return { lastedMs: Math.max(0, waitedMs - aheadMs), until: aheadMs > 0 ? retryAt : null }
+}
+
 /** The child that works on a call of this session, if one does. */
 export function childOf(session: string, { key, proposal }: Call): string | null {
   const { child, answers } = outsideOf(proposal) ?? {}

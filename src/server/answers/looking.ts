@@ -182,9 +182,10 @@ export async function due({ host, principal, query }: Asked): Promise<Given> {
     .toSorted((a, b) => (a.due ?? 0) - (b.due ?? 0))
     .slice(0, limit)
     .map(async (card) => {
-      const { session: id, agent, due: at, wakes, title } = card
+      const { session: id, agent, due: at, wakes, title, outage } = card
       const named = title === undefined ? {} : { title }
-      return { session: id, agent, due: at ?? 0, wakes, ...named, ...(await reasonOf(host, card)) }
+      const tried = outage === undefined ? {} : { tries: outage.tries }
+      return { session: id, agent, due: at ?? 0, wakes, ...named, ...(await reasonOf(host, card)), ...tried }
     })
   return { json: { due: await Promise.all(rows), now: host.store.now() } satisfies DueAnswer }
 }

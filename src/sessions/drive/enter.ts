@@ -4,7 +4,7 @@ import { commit } from '../../engine/again.ts'
 import { type Beginning, creation } from '../../engine/owner.ts'
 import { toldElsewhere } from '../../engine/program.ts'
 import { schemaKey, SCHEMAS_KEPT } from '../../engine/wiring.ts'
-import { headOf } from '../../riders/children/tree.ts'
+import { headOf, outageOf } from '../../riders/children/tree.ts'
 import { eventId } from '../../view/text.ts'
 import { followedBy, type Place } from '../await-run.ts'
 import { type MessageBody, messageOf, type Said, type SendOptions } from '../command.ts'
@@ -69,6 +69,22 @@ async function written({ id, services }: Place, { event, blobs }: Said): Promise
   const queued = event.type === 'user.message' && card?.status === 'requires_action'
   const duplicate = receipt?.duplicate ?? false
   return { eventId: eventId(id, seq), seq, duplicate, queued, ...toldElsewhere(services, card) }
+}
+
+/**
+ * Has the next try made now if the session, or the children that it waits for, wait for a provider. Says which sessions those are.
+ * Without an outage nothing is written.
+ */
+export async function tryNow(place: Place, by?: string): Promise<readonly string[]> {
+  const { id, services, worker } = place
+  const { sessions = [], until = null } = (await outageOf(worker.heads, id, services.store.now())) ?? {}
+  if (until === null) return []
+  const who = by === undefined ? {} : { by }
+  for (const session of sessions) {
+    const event = { type: 'user.interrupt', id: services.random.id(), mode: 'resume', ...who } as const
+    await admit({ ...place, id: session }, { event, blobs: [] })
+  }
+  return sessions
 }
 
 /** Several at once, whole or not at all. With an `id` the same batch again is known, and any other is refused. */

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'react'
 import { Link, useLocation, useSearchParams } from 'wouter'
 import type { WirePending } from '../../server/wire.ts'
 import { BUDGET } from '../../view/pending.ts'
-import { queries, usePending } from '../data/query.ts'
+import { queries, useDue, usePending } from '../data/query.ts'
 import { Ago } from '../parts/figures.tsx'
 import { Empty, Loading, Trouble } from '../parts/states.tsx'
 import { Text } from '../parts/text.tsx'
@@ -12,6 +12,7 @@ import { PageHead } from '../shell/shell.tsx'
 import { toast } from '../shell/toasts.tsx'
 import { useKeys } from '../shell/use-keys.ts'
 import { Detail, type Ended, NotWaiting } from './inbox/detail.tsx'
+import '../style/house.css'
 
 export function InboxPage() {
   const { data, isPending, isError, error, refetch } = usePending()
@@ -68,7 +69,37 @@ export function InboxPage() {
           </div>
         </div>
       ) : null}
+      <Outages />
     </div>
+  )
+}
+
+/** Sessions that wait for a provider. Nobody has to do anything: they are tried again. */
+function Outages() {
+  const { data } = useDue()
+  const away = (data?.due ?? []).filter(({ tries }) => tries !== undefined)
+  if (away.length === 0) return null
+  return (
+    <section aria-label="Waiting for a provider">
+      <h2>Waiting for a provider</h2>
+      <ul className="dues">
+        {away.map(({ session, due, title, reason = '', tries = 0 }) => (
+          <li key={session} className="due">
+            <strong>
+              next try <Ago at={due} />
+            </strong>
+            <span className="due-title">
+              <Link href={`/s/${encodeURIComponent(session)}`}>
+                <Text text={title ?? session} />
+              </Link>
+              <span className="dim">
+                <Text text={`${reason} (${tries === 1 ? '1 try' : `${tries} tries`})`} />
+              </span>
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
   )
 }
 

@@ -96,7 +96,7 @@ export function councilGraph(options: CouncilOptions): Graph {
 /** The agents of a council, for `subagents` of a harness. Members read; the chair has no tools. */
 export function councilAgents(options: CouncilOptions): Readonly<Record<string, SubagentOptions>> {
   const { members, chairs, seats, chair, fallback, instructions, timeoutMs } = planOf(options)
-  const limits = { modelMs: timeoutMs, activeMs: timeoutMs, patienceMs: timeoutMs }
+  const limits = { modelMs: timeoutMs, activeMs: timeoutMs, outageMs: timeoutMs }
   const told = instructions === '' ? MEMBER_INSTRUCTIONS : `${MEMBER_INSTRUCTIONS}\n\n${instructions}`
   const member = { ...READS_ONLY, description: 'a member of a council', instructions: told, limits }
   const alone = {

@@ -47,6 +47,11 @@ export const SessionRow = memo(function SessionRow(props: SessionRowProps) {
         {why === null ? null : (
           <span className="session-why dim">
             <Text text={why} />
+            {card.outage && card.due !== null && waits === undefined ? (
+              <>
+                , next try <Ago at={card.due} />
+              </>
+            ) : null}
           </span>
         )}
         {marked ? <span className="chip">marked</span> : null}
