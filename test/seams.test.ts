@@ -1,0 +1,51 @@
+// Where two features meet: first the window of a model, and the messages that a summary leaves as they are.
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { defineTool, Harness, memory, scripted } from '../src/index.ts'
+import { SUMMARIZER } from '../src/context/summary.ts'
+import { charsIn } from '../src/riders/money/usage-estimate.ts'
+
+const WINDOW = 32_000
+const LONG = 40_000
+
+/** A model with this window, whose replies are long: as texts, or as the arguments of its first `calls` calls. */
+function talkative(calls: number) {
+  let [turn, refused] = [0, 0]
+  const model = scripted((request) => {
+    if (request.instructions === SUMMARIZER) return '## Goal\nGo on.'
+    if (charsIn(request) > WINDOW * 4) {
+      refused += 1
+      return { error: 'overflow', message: 'too long' }
+    }
+    const usage = { inputTokens: Math.ceil(charsIn(request) / 4), outputTokens: LONG / 4 }
+    turn += 1
+    if (turn <= calls) return { usage, calls: [{ tool: 'keep', args: { text: 'y'.repeat(LONG) } }] }
+    return { usage, text: calls > 0 ? 'done' : 'z'.repeat(LONG) }
+  })
+  const keep = defineTool({
+    name: 'keep',
+    description: 'keeps a text',
+    input: z.object({ text: z.string() }),
+    effect: 'read',
+    execute: () => 'kept',
+  })
+  const compaction = { windowTokens: WINDOW }
+  const harness = new Harness({ model, tools: [keep], store: memory(), breaker: false, compaction })
+  onTestFinished(() => harness.close())
+  return { harness, refusals: () => refused }
+}
+
+describe('a context that a few long replies fill', () => {
+  it('B-SEAM-1: is summarised and goes on, though it has no more messages than a summary leaves', async () => {
+    const { harness, refusals } = talkative(0)
+    const { sessionId } = await harness.run('go')
+    for (let i = 0; i < 7; i++) expect((await harness.session(sessionId).run('next')).status).toBe('completed')
+    expect(refusals()).toBe(0)
+  })
+
+  it('B-SEAM-1: goes on too where the arguments of its calls are what is long', async () => {
+    const { harness, refusals } = talkative(6)
+    expect(await harness.run('go')).toMatchObject({ status: 'completed', text: 'done' })
+    expect(refusals()).toBe(0)
+  })
+})
