@@ -1,9 +1,12 @@
-// Where two features meet: first the window of a model, and the messages that a summary leaves as they are.
+// Where two features meet: the window of a model and the messages that a summary leaves, and what is shared and what is taken in later.
+import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, memory, scripted } from '../src/index.ts'
 import { SUMMARIZER } from '../src/context/summary.ts'
+import { openLearnings } from '../src/memory/learnings.ts'
 import { charsIn } from '../src/riders/money/usage-estimate.ts'
+import { makeFolder } from './stores/folder.ts'
 
 const WINDOW = 32_000
 const LONG = 40_000
@@ -47,5 +50,24 @@ describe('a context that a few long replies fill', () => {
     const { harness, refusals } = talkative(6)
     expect(await harness.run('go')).toMatchObject({ status: 'completed', text: 'done' })
     expect(refusals()).toBe(0)
+  })
+})
+
+describe('a learning that a person shared', () => {
+  const read = { kind: 'lesson', key: 'db', title: 'Database', detail: 'It is Postgres.' } as const
+  const unread = { ...read, detail: 'Its password is swordfish.' } as const
+  const teacher = (session: string) => ({ session, agent: 'a', owner: 'ann' })
+
+  it('B-SEAM-2: shares no other wording with the same key that is taken in later and is older', () => {
+    const file = join(makeFolder(), 'learnings.db')
+    const learnings = openLearnings(file)
+    onTestFinished(() => learnings.close())
+    const shown = () => learnings.find({ agent: 'a', owner: 'bob' }, ['database'], 10).map(({ detail }) => detail)
+    learnings.take(teacher('later'), [{ learning: read, seq: 2, at: 200 }], 2)
+    learnings.atOnce(() => learnings.share('a', 'later', 2))
+    expect(shown()).toEqual([read.detail])
+    learnings.take(teacher('earlier'), [{ learning: unread, seq: 2, at: 100 }], 2)
+    expect(shown()).toEqual([])
+    expect(learnings.list('a', 'ann').map(({ detail }) => detail)).toEqual([unread.detail])
   })
 })
