@@ -53,6 +53,25 @@ describe('a context that a few long replies fill', () => {
   })
 })
 
+describe('a message that is too large for the window, and is not one text', () => {
+  const DOT = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+  const picture = { type: 'image', media: 'image/png', data: DOT } as const
+  const text = { type: 'text', text: 'x'.repeat(9_000) } as const
+
+  it.each([
+    ['two pictures are sent as they are', Array(2).fill(picture), 'completed'],
+    ['six pictures wait for a person', Array(6).fill(picture), 'requires_action'],
+    ['twenty texts share the room', Array(20).fill(text), 'completed'],
+  ])('B-SEAM-3: %s', async (_, parts, status) => {
+    const harness = new Harness({ model: scripted(['done']), store: memory(), compaction: { windowTokens: 8_000 } })
+    onTestFinished(() => harness.close())
+    const session = await harness.open()
+    const result = await session.run([{ type: 'text', text: 'What is this?' }, ...parts])
+    expect(result.status).toBe(status)
+    expect((await session.read()).events.length).toBeLessThan(20)
+  })
+})
+
 describe('a learning that a person shared', () => {
   const read = { kind: 'lesson', key: 'db', title: 'Database', detail: 'It is Postgres.' } as const
   const unread = { ...read, detail: 'Its password is swordfish.' } as const
