@@ -1,4 +1,5 @@
-// Where two features meet: the window of a model and the messages that a summary leaves, and what is shared and what is taken in later.
+// Where two features meet: the window of a model and the messages that a summary leaves, what is shared and what is taken in later, and
+// locked rows and many writes.
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
@@ -6,6 +7,9 @@ import { defineTool, Harness, memory, scripted } from '../src/index.ts'
 import { SUMMARIZER } from '../src/context/summary.ts'
 import { openLearnings } from '../src/memory/learnings.ts'
 import { charsIn } from '../src/riders/money/usage-estimate.ts'
+import { admit, create, message } from './contract/fixture.ts'
+import { connections, newSchema, openPostgres } from './postgres/opened.ts'
+import { noPostgres } from './postgres/server.ts'
 import { makeFolder } from './stores/folder.ts'
 
 const WINDOW = 32_000
@@ -59,9 +63,9 @@ describe('a message that is too large for the window, and is not one text', () =
   const text = { type: 'text', text: 'x'.repeat(9_000) } as const
 
   it.each([
-    ['two pictures are sent as they are', Array(2).fill(picture), 'completed'],
-    ['six pictures wait for a person', Array(6).fill(picture), 'requires_action'],
-    ['twenty texts share the room', Array(20).fill(text), 'completed'],
+    ['two pictures are sent as they are', Array.from({ length: 2 }, () => picture), 'completed'],
+    ['six pictures wait for a person', Array.from({ length: 6 }, () => picture), 'requires_action'],
+    ['twenty texts share the room', Array.from({ length: 20 }, () => text), 'completed'],
   ])('B-SEAM-3: %s', async (_, parts, status) => {
     const harness = new Harness({ model: scripted(['done']), store: memory(), compaction: { windowTokens: 8_000 } })
     onTestFinished(() => harness.close())
@@ -88,5 +92,25 @@ describe('a learning that a person shared', () => {
     learnings.take(teacher('earlier'), [{ learning: unread, seq: 2, at: 100 }], 2)
     expect(shown()).toEqual([])
     expect(learnings.list('a', 'ann').map(({ detail }) => detail)).toEqual([unread.detail])
+  })
+})
+
+describe.skipIf(noPostgres)('many messages for a session whose row is locked', () => {
+  it('B-SEAM-4: are written in the order in which they were sent', async () => {
+    const schema = newSchema()
+    const store = await openPostgres({ schema })
+    await create(store, 'a')
+    const other = await connections()
+    await other.open()
+    const names = Array.from({ length: 3_000 }, (_, i) => `m${i}`)
+    const sent = await other.lane.transaction(async (sql) => {
+      await sql.ask('', `select 1 from ${schema}.sessions where id = 'a' for update`)
+      const all = names.map((name) => admit(store, 'a', message(name)))
+      await sql.ask('', 'select pg_sleep(2)')
+      return all
+    })
+    await Promise.all(sent)
+    const { events } = await store.read('a', 1)
+    expect(events.flatMap((event) => (event.type === 'user.message' ? [event.id] : []))).toEqual(names)
   })
 })
