@@ -1,6 +1,6 @@
 // Shortens the newest texts of a request into a window: results and messages since the last reply, which no clearing and no summary takes
 // away. It only decides how much each may show; the transcript shows it, and the log keeps everything.
-import { FITTED_CHARS_MIN } from '../kernel/transcript.ts'
+import { fitMessage, FITTED_CHARS_MIN } from '../kernel/transcript.ts'
 import type { Message } from '../kernel/transcript.ts'
 import { CHARS_A_TOKEN, sizeOfMessage } from '../view/history.ts'
 import type { Compacted, Fill } from './window.ts'
@@ -31,7 +31,10 @@ function fitInto(batch: readonly Message[], fill: Fill, tokens: number): Compact
   if (before <= tokens * CHARS_A_TOKEN) return null
   const share = shareOf(sizes, Math.max(0, tokens * CHARS_A_TOKEN))
   const fitted = share < FITTED_CHARS_MIN ? 0 : Math.floor(share)
-  const saved = sizes.reduce((sum, size) => sum + Math.max(0, size - Math.max(fitted, FITTED_CHARS_MIN)), 0)
+  // Not all that is large can be made shorter: pictures cannot, and what saves nothing would be asked for again without end.
+  const saved = batch.reduce((sum, message, i) => {
+    return sum + Math.max(0, (sizes[i] ?? 0) - sizeOfMessage(fitMessage(message, fitted)))
+  }, 0)
   if (saved === 0) return null
   const after = Math.max(0, fill.tokens - Math.floor(saved / CHARS_A_TOKEN))
   return { type: 'context.compacted', fitted, before: fill.tokens, after }

@@ -10,6 +10,8 @@ import { INDEX, nameOf, resultLine } from './results.ts'
 
 /** The last messages stay as they are. */
 const MESSAGES_KEPT = 8
+/** How many of them stay where those take all the room: the first number that leaves enough. */
+export const FEWER_KEPT: readonly number[] = [MESSAGES_KEPT, 4, 2]
 /** A summary of fewer messages is not worth it, as long as they fit. */
 const MESSAGES_MIN = 4
 /** What the summarizer reads of one message, and of a result. */
@@ -66,16 +68,17 @@ export function cutOf(
   transcript: Pick<Transcript, 'messages' | 'placeOf'>,
   stays: ReadonlySet<Message>,
   least = MESSAGES_MIN,
+  kept = MESSAGES_KEPT,
 ): Cut | null {
   const { messages } = transcript
   const placeOf = (message: Message): number => transcript.placeOf(message)
   // What a fork inherited has no place of its own: it goes as a whole.
-  const first = messages.slice(Math.max(0, messages.length - MESSAGES_KEPT)).find((message) => placeOf(message) > 0)
+  const first = messages.slice(Math.max(0, messages.length - kept)).find((message) => placeOf(message) > 0)
   if (first === undefined) return null
   const cut = placeOf(first)
   const old = messages.filter((message) => placeOf(message) < cut && !stays.has(message))
-  const kept = messages.filter((message) => placeOf(message) >= cut || stays.has(message))
-  return old.filter((message) => !isSummary(message)).length < least ? null : { cut, old, kept }
+  const left = messages.filter((message) => placeOf(message) >= cut || stays.has(message))
+  return old.filter((message) => !isSummary(message)).length < least ? null : { cut, old, kept: left }
 }
 
 /** A summary alone is not summarised again: nothing would be won. */

@@ -8,6 +8,7 @@ import { RETRIEVE } from '../context/juice/marker.ts'
 import {
   type Cut,
   cutOf,
+  FEWER_KEPT,
   isChangeNote,
   isPinned,
   keptResults,
@@ -95,8 +96,15 @@ export async function whenFull(given: Compacting): Promise<Fullness> {
 async function worthCutting(compacting: Compacting, least?: number): Promise<Cut | null> {
   const { fill, window, transcript } = compacting
   if (fill.cut || fill.failures >= FAILURES_MAX) return null
-  const cut = cutOf(transcript, await staying(compacting), least)
-  return cut === null || charsOf(cut) < window.tokens * CHARS_A_TOKEN * SAVED_MIN ? null : cut
+  const stays = await staying(compacting)
+  let found: Cut | null = null
+  for (const kept of least === undefined ? FEWER_KEPT.slice(0, 1) : FEWER_KEPT) {
+    const cut = cutOf(transcript, stays, least, kept)
+    if (cut === null || charsOf(cut) < window.tokens * CHARS_A_TOKEN * SAVED_MIN) continue
+    found = cut
+    if (fill.tokens - charsOf(cut) / CHARS_A_TOKEN < window.tokens * FULL_AT) break
+  }
+  return found
 }
 
 /** Nothing older can be taken away: the newest texts get the room that is left. What cannot fit is not sent. */

@@ -139,7 +139,7 @@ export class Transcript {
       if (i <= last) continue
       const place = this.placeOf(m)
       const ago = this.inherited.get(m) ?? 0
-      const seen = fitted(m, chars, tokenOf(m, ago))
+      const seen = fitMessage(m, chars, tokenOf(m, ago))
       if (place === 0) this.inherited.set(seen, ago)
       else if (m.role === 'user') this.#shownBy.set(seen, place)
       this.messages[i] = seen
@@ -197,13 +197,15 @@ export function bothEnds(text: string, chars: number, token: string): string {
   return `${start}${gap}${text.slice(text.length - (room - head)).replace(/^[\uDC00-\uDFFF]/, '')}`
 }
 
-function fitted(message: Message, chars: number, token: string): Message {
+/** Shortens the text of a message. Pictures and files of a user stay as they are. */
+export function fitMessage(message: Message, chars: number, token: string = tokenOf(message, 0)): Message {
   if (message.role === 'assistant' || (message.role === 'user' && message.pin === true)) return message
   if (message.role === 'user') {
+    const texts = message.parts.flatMap((part) => (part.type === 'text' ? [part.text.length] : []))
+    if (texts.reduce((sum, length) => sum + length, 0) <= Math.max(chars, FITTED_CHARS_MIN)) return message
+    const most = Math.max(Math.floor(chars / texts.length), FITTED_CHARS_MIN)
     const parts = message.parts.map((part) =>
-      part.type === 'text' && part.text.length > Math.max(chars, FITTED_CHARS_MIN)
-        ? { ...part, text: bothEnds(part.text, Math.max(chars, FITTED_CHARS_MIN), token) }
-        : part,
+      part.type === 'text' && part.text.length > most ? { ...part, text: bothEnds(part.text, most, token) } : part,
     )
     return { ...message, parts }
   }

@@ -107,7 +107,7 @@ const SQL = {
   // Of those with one key the earliest stands, whatever the order they are taken in.
   keep: `INSERT INTO learnings (agent, owner, key, kind, title, detail, session, seq, at, source, shared)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (agent, owner, key) DO UPDATE SET kind = excluded.kind, title = excluded.title, detail = excluded.detail,
-    session = excluded.session, seq = excluded.seq, at = excluded.at, source = excluded.source
+    session = excluded.session, seq = excluded.seq, at = excluded.at, source = excluded.source, shared = excluded.shared
     WHERE (excluded.at, excluded.session, excluded.seq) < (learnings.at, learnings.session, learnings.seq)`,
   ask: 'UPDATE learnings SET promote = 1 WHERE agent = ? AND owner = ? AND key = ? AND promote = 0',
   move: `INSERT INTO cursors (session, seq) VALUES (?, ?)
@@ -158,7 +158,7 @@ export class Learnings {
         const { kind, title, detail, promote } = learning
         const key = keyOf(learning)
         if (forgotten.has(markOf(agent, owner, key))) continue
-        const isShared = shared.has(markOf(agent, owner, key)) ? 1 : 0
+        const isShared = shared.has(markOf(agent, owner, wordingOf({ key, title, detail }))) ? 1 : 0
         const source = (learning.from ?? []).join(',')
         this.#sql.keep.run(agent, owner, key, kind, title, detail, session, at, time, source, isShared)
         if (promote) this.#sql.ask.run(agent, owner, key)
@@ -197,7 +197,7 @@ export class Learnings {
   share(agent: string, session: string, seq: number): boolean {
     const row = this.#sql.one.get(agent, session, seq) as Known | undefined
     if (!row) return false
-    this.#mark(SHARED, markOf(agent, row.owner ?? '', row.key))
+    this.#mark(SHARED, markOf(agent, row.owner ?? '', wordingOf(row)))
     this.#sql.share.run(row.id)
     return true
   }
@@ -332,6 +332,11 @@ function rowsOf<T>(found: unknown): readonly T[] {
 /** What makes two learnings of one agent the same. */
 function keyOf({ key, kind, title, detail }: Learning): string {
   return key === undefined ? `text:${kind}::${title}::${detail}` : `key:${key}`
+}
+
+/** A person shares what they read: another wording under the same key is not shared with it. */
+function wordingOf({ key, title, detail }: Pick<Known, 'key' | 'title' | 'detail'>): string {
+  return JSON.stringify([key, title, detail])
 }
 
 /** Opens or makes the file. It does not wait: a busy file is an error here, and the caller tries again. */

@@ -31,6 +31,8 @@ type Settled = {
   readonly fail: (error: Error) => void
   /** Until when it is set aside, because a row it needs was found locked. Null: none was. */
   asideUntil: number | null
+  /** How many were asked for before it. */
+  readonly place: number
 }
 type Job = Settled & { readonly plan: Act<void> }
 /** Runs by itself, when all before it is done. `session`: the one whose row it needs. */
@@ -76,7 +78,8 @@ export class Lane {
   readonly damaged = new Map<number, string>()
   readonly #options: LaneOptions
   readonly #queue: (Job | Alone)[] = []
-  /** Those that need a locked row, in the order in which they were asked. */
+  #asked = 0
+  /** Those that need a locked row. */
   readonly #setAside: (Job | Alone)[] = []
   /** Resolves when those that are set aside are in the queue again. */
   #returning: Promise<void> | null = null
@@ -103,6 +106,7 @@ export class Lane {
         done: () => resolve(value),
         fail: reject,
         asideUntil: null,
+        place: this.#asked++,
       })
     })
   }
@@ -114,7 +118,8 @@ export class Lane {
       const run = async (again: boolean): Promise<void> => {
         value = await act(again)
       }
-      this.#push({ run, session, again: false, done: () => resolve(value), fail: reject, asideUntil: null })
+      const settled = { done: () => resolve(value), fail: reject, asideUntil: null, place: this.#asked++ }
+      this.#push({ run, session, again: false, ...settled })
     })
   }
 
@@ -173,7 +178,9 @@ export class Lane {
     await new Promise<void>((done) => void steadyClock.timer(LOOK_AGAIN_MS, done))
     release()
     this.#returning = null
-    this.#queue.unshift(...this.#setAside.splice(0))
+    // Some were set aside while others, which were asked for before them, came back and were set aside again.
+    const all = [...this.#setAside.splice(0), ...this.#queue.splice(0)]
+    this.#queue.push(...all.sort((one, other) => one.place - other.place))
     this.#running ??= this.#drain()
   }
 
