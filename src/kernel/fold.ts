@@ -50,12 +50,7 @@ function apply(s: OpenSession, e: Event): void {
       if (e.within) s.within = e.within
       return describe(s, e)
     case 'user.message':
-      if (s.closed) return
-      s.inputs = [...s.inputs, inputOf(e)]
-      if (e.denied && s.run) s.run.said = { ...UNSAID, denied: s.run.said?.denied ?? [] }
-      if (e.when !== 'after') s.paused = false
-      if (e.when !== 'after' && e.report === undefined) hastenRetry(s, e)
-      return
+      return receive(s, e)
     case 'user.tool_confirmation':
       // What came from elsewhere is asked anew first.
       if (s.run?.turn && !s.run.foreign) decide(s.run.turn, e, s.run)
@@ -111,6 +106,15 @@ function apply(s: OpenSession, e: Event): void {
       // An event of a type this version does not know is kept in the log and changes nothing.
       return
   }
+}
+
+function receive(s: OpenSession, e: Of<'user.message'>): void {
+  if (s.closed) return
+  s.inputs = [...s.inputs, inputOf(e)]
+  if (e.denied && s.run) s.run.said = { ...UNSAID, denied: s.run.said?.denied ?? [] }
+  if (e.when === 'after') return
+  s.paused = false
+  if (e.report === undefined) hastenRetry(s, e)
 }
 
 function interrupt(s: OpenSession, e: Of<'user.interrupt'>): void {

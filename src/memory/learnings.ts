@@ -124,8 +124,9 @@ const SQL = {
   drop: 'DELETE FROM learnings WHERE id = ?',
   find: `${ROWS} SELECT ${ROW} FROM words JOIN learnings ON learnings.id = words.rowid
     WHERE words MATCH ? AND learnings.agent = ? AND ${READABLE} ORDER BY bm25(words, 4.0, 1.0), at DESC, session, seq LIMIT ?)`,
-  newest: `${ROWS} SELECT ${ROW} FROM (SELECT rowid AS near FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ${ROWS_MAX})
-    JOIN learnings ON learnings.id = near WHERE learnings.agent = ? AND ${READABLE} ORDER BY at DESC, session, seq LIMIT ?)`,
+  newest: `${ROWS} SELECT ${ROW} FROM (SELECT words.rowid AS near FROM words JOIN learnings ON learnings.id = words.rowid
+    WHERE words MATCH ? AND learnings.agent = ? AND ${READABLE} ORDER BY words.rowid DESC LIMIT ${ROWS_MAX})
+    JOIN learnings ON learnings.id = near ORDER BY at DESC, session, seq LIMIT ?)`,
   having: `SELECT count(*) AS found FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ${ROWS_MAX})`,
   place: 'SELECT place, ready FROM extractions WHERE session = ?',
   put: `INSERT INTO extractions (session, place) VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET place = excluded.place`,
