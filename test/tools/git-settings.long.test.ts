@@ -9,6 +9,7 @@ import {
   readFileSync,
   realpathSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -117,6 +118,19 @@ it('B-GITSET-3: a repository that keeps its files elsewhere, or needs what is no
   await expect(make(folder)).rejects.toMatchObject(codeOf('WorktreeExtension'))
   git(folder, 'config', '--unset', 'extensions.compatObjectFormat')
   await expect(make(folder)).resolves.toMatchObject({ id: 'c' })
+})
+
+it('B-GITSET-6: a .git that leads to a repository which does not know the folder is refused, and a worktree of a user is not', async () => {
+  const [other, linked, named, common, own] = [repository(), empty(), empty(), repository(), repository()]
+  symlinkSync(join(other, '.git'), join(linked, '.git'))
+  writeFileSync(join(named, '.git'), `gitdir: ${join(other, '.git')}\n`)
+  writeFileSync(join(common, '.git', 'commondir'), `${join(other, '.git')}\n`)
+  for (const folder of [linked, named, common])
+    await expect(make(folder)).rejects.toMatchObject(codeOf('WorktreeNoRepository'))
+  expect(git(other, 'worktree', 'list').trim().split('\n')).toHaveLength(1)
+  const mine = join(empty(), 'mine')
+  git(own, 'worktree', 'add', '-q', mine)
+  await expect(make(mine)).resolves.toMatchObject({ id: 'c' })
 })
 
 it('B-GITSET-4: a git that only a folder of the repository offers is not started', async () => {

@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process'
 import { lstat, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { devNull, tmpdir } from 'node:os'
-import { delimiter, join, resolve } from 'node:path'
+import { basename, delimiter, dirname, join, resolve } from 'node:path'
 import { ToolFailure } from '../core/output.ts'
 import { isErrno } from '../files/paths.ts'
 import { findProgram, foldersOutside, repositoryAround } from '../files/programs.ts'
@@ -92,17 +92,33 @@ export async function openRepository(folder: string): Promise<Repository | strin
   if (/dubious ownership/.test(stderr)) return 'belongs to another user'
   if (code !== 0 || !top || !gitDir || !common) return 'is in no git repository with files'
   const found = { folder, top: await realpath(top), gitDir, common: resolve(folder, common) }
-  if (!(await isOwnTop(found))) return `belongs to a repository that keeps its files in ${top}`
+  if (!(await isOwnTop(found))) return 'has a .git of a repository that does not know this folder'
   return { ...found, settings: await settingsOf(found) }
 }
 
-/** `core.worktree` may name any folder of the disk as the place of the files. Only one whose `.git` is this repository counts. */
-async function isOwnTop({ top, gitDir }: { readonly top: string; readonly gitDir: string }): Promise<boolean> {
+type Found = { readonly top: string; readonly gitDir: string; readonly common: string }
+
+/**
+ * `core.worktree` may name any folder of the disk as the place of the files, and a `.git` that is a link or a file any repository. Only a
+ * repository that lies in this folder counts, or one that names this folder as a worktree or a submodule of its own.
+ */
+async function isOwnTop({ top, gitDir, common }: Found): Promise<boolean> {
   const dot = join(top, '.git')
-  const text = await readFile(dot, 'utf8').catch(() => '')
+  const [own, shared] = [await realpath(gitDir), await realpath(common)]
+  const stat = await lstat(dot).catch(() => null)
+  if (stat?.isDirectory()) return own === dot && shared === own
+  const text = stat?.isFile() ? await readFile(dot, 'utf8').catch(() => '') : ''
   const named = /^gitdir: (.+?)\n*$/s.exec(text)?.[1]
-  const real = await realpath(named === undefined ? dot : resolve(top, named)).catch(() => null)
-  return real !== null && real === (await realpath(gitDir))
+  if (named === undefined || (await realpath(resolve(top, named)).catch(() => null)) !== own) return false
+  const back = await readFile(join(own, 'gitdir'), 'utf8').catch(() => '')
+  if (back !== '' && (await isAt(dirname(resolve(own, back.trim())), top)))
+    return own === join(shared, 'worktrees', basename(own))
+  const place = (await settingsIn(top, join(own, 'config'))).findLast(([name]) => name === 'core.worktree')?.[1]
+  return place !== undefined && shared === own && (await isAt(resolve(own, place), top))
+}
+
+async function isAt(folder: string, top: string): Promise<boolean> {
+  return (await realpath(folder).catch(() => null)) === top
 }
 
 /** A worktree of the repository, whose git folder is `gitDir`. */
