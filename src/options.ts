@@ -93,8 +93,6 @@ export function nameTrouble(value: unknown): string | null {
     : null
 }
 
-/** The name of a person or program, for the log. */
-export const who: Check = nameTrouble
 export const usd = amount('dollars')
 export const ms = amount('milliseconds')
 

@@ -1,5 +1,5 @@
 // Who uses the tools, and what each role may do. It comes from the token or the process, never from what a request says of itself.
-import { filled, listOf, needed, oneOf, optionsOf, who } from '../options.ts'
+import { filled, listOf, needed, oneOf, optionsOf, nameTrouble } from '../options.ts'
 
 /** Operators and approvers also view; neither is the other. An admin is all. */
 export type Role = 'viewer' | 'operator' | 'approver' | 'admin'
@@ -15,7 +15,7 @@ export type Caller = {
 }
 
 const checkFields = optionsOf<Caller>('a caller', {
-  name: needed(who),
+  name: needed(nameTrouble),
   role: needed(oneOf<Role>({ viewer: true, operator: true, approver: true, admin: true })),
   approvalRoles: listOf(filled),
   reach: needed(oneOf<Caller['reach']>({ own: true, all: true })),

@@ -18,7 +18,7 @@ import {
   optionsOf,
   shown,
   text,
-  who,
+  nameTrouble,
   within,
 } from '../options.ts'
 import { LIMITS } from '../effects/limits.ts'
@@ -91,7 +91,7 @@ export const RUN_CHOICES: Checks<RunChoices> = {
 export const SEND_OPTIONS: Checks<SendOptions> = {
   when: anything,
   id: text,
-  by: who,
+  by: nameTrouble,
   pin: flag,
   patienceMs: count(),
   traceparent: traceparentCheck,

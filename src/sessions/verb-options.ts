@@ -1,7 +1,19 @@
 // The options of verbs, of sessions and of a harness, and the one check of each. What the verbs do is src/session.ts.
 import type { CallKey, Labels, Metadata } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
-import { anything, type Checks, count, filled, flag, needed, oneOf, optionsOf, shown, text, who } from '../options.ts'
+import {
+  anything,
+  type Checks,
+  count,
+  filled,
+  flag,
+  needed,
+  oneOf,
+  optionsOf,
+  shown,
+  text,
+  nameTrouble,
+} from '../options.ts'
 import { RUN_CHOICES, type RunChoices, SEND_OPTIONS, type SendOptions } from './command.ts'
 import { SHOWN } from './approval-decision.ts'
 import { traceparentCheck } from '../tracing/traceparent.ts'
@@ -87,9 +99,9 @@ export const STREAM_OPTIONS: Checks<StreamOptions> = {
 export const checkSend = optionsOf<SendOptions>('send', SEND_OPTIONS)
 export const checkRunOf = optionsOf<SendOptions & RunOptions>('run', { ...SEND_OPTIONS, ...RUN_OPTIONS })
 export const checkStream = optionsOf<StreamOptions & SendOptions>('stream', { ...SEND_OPTIONS, ...STREAM_OPTIONS })
-export const checkInterrupt = optionsOf<InterruptOptions>('interrupt', { id: text, by: who })
-export const checkClose = optionsOf<CloseOptions>('close', { by: who })
-export const checkSteer = optionsOf<SteerOptions>('steer', { id: text, by: who })
+export const checkInterrupt = optionsOf<InterruptOptions>('interrupt', { id: text, by: nameTrouble })
+export const checkClose = optionsOf<CloseOptions>('close', { by: nameTrouble })
+export const checkSteer = optionsOf<SteerOptions>('steer', { id: text, by: nameTrouble })
 export const checkResult = optionsOf<ResultOptions>('result', { waitMs: count() })
 export const checkFork = optionsOf<ForkOptions>('fork', {
   at: anything,
@@ -107,7 +119,7 @@ export const checkAnswer = optionsOf<Answer & Partial<PendingCall>>('answer', {
   callId: needed(text, 'Name the call as `pending` does.'),
   content: needed(anything),
   ok: anything,
-  by: who,
+  by: nameTrouble,
   sessionId: text,
 })
 
@@ -156,4 +168,4 @@ export const checkEvents = optionsOf<EventsFilter>('events', {
 })
 export const checkActive = optionsOf<ActiveFilter>('active', { root: filled, parent: filled })
 export const checkPending = optionsOf<PendingFilter>('pending', { where: labelsCheck })
-export const checkRemove = optionsOf<RemoveOptions>('remove', { by: who })
+export const checkRemove = optionsOf<RemoveOptions>('remove', { by: nameTrouble })

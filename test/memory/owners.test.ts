@@ -122,9 +122,6 @@ describe('memory of several owners', () => {
       file,
       ...['session-state.md', 'working-buffer.md', 'checkpoint.json'].map((each) => join(folder, each)),
     ])
-      expect([path, readFileSync(path, 'utf8')]).toEqual([
-        path,
-        expect.not.stringMatching(/(?![\n\t])\p{Cc}|\p{Cf}/u),
-      ])
+      expect([path, readFileSync(path, 'utf8')]).toEqual([path, expect.not.stringMatching(/(?![\n\t])\p{Cc}|\p{Cf}/u)])
   })
 })

@@ -120,7 +120,13 @@ describe.each(STORAGES)('children of a run that was narrowed, on %s', (storage) 
     let isFirst = true
     const roles = {
       root: [use('subagent', { task: 'work' }), 'Done.'],
-      work: [() => (isFirst ? ({ stall: true } as const) : use('allowed')), use('forbidden'), 'Done.', use('forbidden'), 'Later.'],
+      work: [
+        () => (isFirst ? ({ stall: true } as const) : use('allowed')),
+        use('forbidden'),
+        'Done.',
+        use('forbidden'),
+        'Later.',
+      ],
     }
     const store = storeOf(storage)
     const first = family(roles, { store, tools })

@@ -135,7 +135,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   v: '\v',
 }
 
-export function ansi(raw: string): string {
+function ansi(raw: string): string {
   const escape = /\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c([^])|([^]))/g
   return raw.replace(escape, (...found: (string | undefined)[]) => {
     const [whole = '', hex, short, long, octal, control, letter] = found
