@@ -232,7 +232,7 @@ export class Invariants {
         return asked(w, e, fail)
       case 'agent.message':
         e.calls.forEach(({ place, args }, i) => {
-          this.#oracle.places.set(`${session}:${e.seq}.${i}`, place)
+          this.#oracle.admit(`${session}:${e.seq}.${i}`, place)
           this.#oracle.args.set(`${session}:${e.seq}.${i}`, JSON.stringify(args))
         })
         return replied(w, e, fail)
@@ -256,12 +256,15 @@ export class Invariants {
         return this.#compacted(w, e, fail)
       case 'session.imported':
         w.prefix = 0
+        // No option of a file counts, neither of its messages nor of its open run.
+        for (const key of this.#chosen.keys()) if (key.startsWith(`${session}:`)) this.#chosen.delete(key)
+        this.#oracle.begun(session, { run: e.seq, own: null, epoch: e.seq })
         return imported(w)
       case 'run.reviewed':
         if (w.run) w.run.limits = e.limits
         return
       case 'call.reviewed':
-        this.#oracle.places.set(`${session}:${e.call}`, e.place)
+        this.#oracle.admit(`${session}:${e.call}`, e.place)
         if (e.edit !== undefined) this.seen.edits += 1
         reviewed(w, e, fail)
         return void this.#oracle.args.set(`${session}:${e.call}`, JSON.stringify(w.calls.get(e.call)?.proposal.args))

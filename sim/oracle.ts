@@ -20,8 +20,11 @@ export class Oracle {
   readonly violations: string[] = []
   /** Intents that are on disk, as the invariants saw them committed. */
   readonly intents = new Set<string>()
-  /** Where a call was to act when it was asked about, as the log has it. */
-  readonly places = new Map<string, string | undefined>()
+  /**
+   * Where each call was to act when it was asked about. After a review these are several: a process that stood still may still run the call
+   * that it was allowed to run before.
+   */
+  readonly places = new Map<string, Set<string | undefined>>()
   /** The arguments that a call is to run with: those of its reply, or of the decision that edited it. */
   readonly args = new Map<string, string>()
   /** What the tools are defined as, by name: people who edit a call decide about it as it is defined. */
@@ -47,12 +50,17 @@ export class Oracle {
   readonly #pins = new Map<string, readonly { readonly seq: number; readonly text: string; shown: number }[]>()
   readonly #requests = new Map<string, { readonly seq: number; readonly bytes: string }>()
 
+  /** A call was asked about, or admitted, for this place. */
+  admit(key: string, place: string | undefined): void {
+    this.places.set(key, (this.places.get(key) ?? new Set()).add(place))
+  }
+
   /** A handler is about to act on the world. */
   execute(session: string, call: CallKey, effect: EffectClass, place?: string, args?: unknown): void {
     const key = `${session}:${call}`
     if (args !== undefined && this.args.get(key) !== JSON.stringify(args))
       this.violations.push(`O9 ${key} ran with other arguments than its reply or its decision holds`)
-    if (this.places.get(key) !== place) this.violations.push(`O6 ${key} ran in another place than was asked about`)
+    if (!this.places.get(key)?.has(place)) this.violations.push(`O6 ${key} ran in another place than was asked about`)
     if (!this.intents.has(key)) this.violations.push(`O1 ${key} ran before its intent was on disk`)
     const seen = this.executions.get(key) ?? { session, call, effect, times: 0 }
     seen.times += 1
