@@ -17,14 +17,14 @@ export const CONTEXT_FAULTS = [
     name: 'a context is cut again without a reply between',
     seed: 174,
     file: 'src/effects/compact.ts',
-    find: 'const cut = fill.cut ? null : cutOf(',
-    replace: 'const cut = cutOf(',
+    find: 'if (fill.cut || fill.failures >= FAILURES_MAX) return null',
+    replace: 'if (fill.failures >= FAILURES_MAX) return null',
   },
   {
     name: 'a context is compacted whatever failed before',
     seed: 64,
     file: 'src/effects/compact.ts',
-    find: 'if (fill.failures >= FAILURES_MAX) return full',
-    replace: 'if (fill.failures < 0) return full',
+    find: 'if (fill.cut || fill.failures >= FAILURES_MAX) return null',
+    replace: 'if (fill.cut) return null',
   },
 ] as const

@@ -301,8 +301,8 @@ export const FAULTS: readonly Planted[] = [
     name: 'what a hook lets go starts although the session is paused',
     seed: 33,
     file: 'src/engine/commit.ts',
-    find: 'ready && s.run !== null && !s.paused &&',
-    replace: 'ready && s.run !== null &&',
+    find: 'waits && s.run !== null && !s.paused &&',
+    replace: 'waits && s.run !== null &&',
   },
   {
     name: 'a pause does not hold what has not begun',

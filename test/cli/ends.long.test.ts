@@ -77,6 +77,7 @@ it('B-CLI-197: every command ends by itself, with its exit code', async () => {
   await each({ 'run Write.': 3, 'reject latest': 0, 'interrupt latest': 0, 'prune --older 0 --yes': 0 })
   stage.write('work/docs/tea.txt', 'Tea\n\nTea is craved by the sick.\n')
   await each({ 'start Tea --documents docs --model offline:any': 0, 'approve latest --resume': 0 })
+  await each({ 'token list': 0 })
   named.add('serve')
   expect(Object.keys(TABLE).filter((name) => !named.has(name))).toEqual([])
   // Nearly forty processes, one after another.

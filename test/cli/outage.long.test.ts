@@ -73,7 +73,7 @@ describe('a provider that is down for a while', { timeout: 120_000 + 3 * DOWN_MS
     await downFor(DOWN_MS)
     await stage.terret('list')
     const store = sqlite(join(stage.home, 'terret.db'))
-    await asleep(store, SESSION, [{ due: Date.now() }])
+    await asleep(store, SESSION, [{ due: Date.now() }], { program: 'terret' })
     appendFileSync(join(stage.home, 'folders.jsonl'), `\n${JSON.stringify({ session: SESSION, folder: stage.folder })}`)
     // Without --idle: between two tries there may be more time than an idle worker stays for.
     const working = stage.start(['worker'])

@@ -108,7 +108,7 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
   it('B-DIST-26: four workers drive 120 due sessions of two folders, each once, without a claim in vain, and leave those of a third folder alone', async () => {
     const { url } = await database()
     const store = postgres(url)
-    const harness = new Harness({ model: offline(), store, drives: false })
+    const harness = new Harness({ program: 'terret', model: offline(), store, drives: false })
     onTestFinished(() => harness.close())
     const second = join(stage.folder, 'second')
     mkdirSync(second)

@@ -77,7 +77,7 @@ describe.each([...STORAGES, 'memory without take'] as const)('a worker on %s', (
 
   it('B-DIST-4: never claims a session of an agent that it does not have', async () => {
     const { store, claimed } = counted(open())
-    await asleep(store, 'theirs', [], 'editor')
+    await asleep(store, 'theirs', [], { agent: 'editor' })
     await say(store, 'theirs', 'hello')
     await asleep(store, 'ours', [])
     await say(store, 'ours', 'hello')
@@ -91,7 +91,7 @@ describe.each([...STORAGES, 'memory without take'] as const)('a worker on %s', (
 
   it('B-DIST-5: works for the agents that are named; a name that the harness does not have is refused, and so is none', async () => {
     const store = open()
-    await asleep(store, 'theirs', [], 'editor')
+    await asleep(store, 'theirs', [], { agent: 'editor' })
     await say(store, 'theirs', 'hello')
     await asleep(store, 'ours', [])
     await say(store, 'ours', 'hello')

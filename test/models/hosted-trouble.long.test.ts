@@ -258,7 +258,7 @@ describe.each(DIALECTS)('trouble over %s', (dialect) => {
   it('B-HOSTED-33: a full context parks the session, says how full it is and what can be done, and any message goes on (F40)', async () => {
     const { harness, store } = await stage([overflow(), 'Better.'], { dialect, instructions: 'i'.repeat(600) })
     const parked = await harness.run('word '.repeat(600))
-    const [failed] = ofType(await eventsOf(store, parked.sessionId), 'model.failed')
+    const failed = ofType(await eventsOf(store, parked.sessionId), 'model.failed').at(-1)
     expect(failed).toMatchObject({ class: 'overflow', retryable: false })
     expect(failed?.message).toMatch(/^The context is full: about 1200 tokens\. .*[Ff]ork/)
     const told = { stopReason: 'paused', pending: [], reason: failed?.message }

@@ -76,7 +76,6 @@ const acts: Readonly<Record<string, (store: PostgresStore) => Promise<unknown>>>
     ]),
   removal: (store) => store.remove('old', 'ann'),
   'a lease that is given back': (store) => store.release('s', 1, { attempts: 2, reason: 'why', until: START + 50 }),
-  'a heartbeat': async (store) => [...(await store.extend('w1', TTL))],
   'due sessions that are taken': async (store) => [...(await store.take('w2', TTL, { limit: 1 }))],
 }
 
@@ -128,6 +127,16 @@ describe.skipIf(noPostgres)('an answer of the database that is lost', () => {
       expect(found.counts.lost).toBe(1)
     }
     expect(lost).toBeGreaterThan(0)
+  })
+
+  it('B-PG-3: a heartbeat is asked for again on its own connection, and twice is as good as once', async () => {
+    const clock = new StillClock()
+    const once = await openPostgres({ clock, schema: await emptySchema() })
+    await prepare(once)
+    const held = [...(await once.extend('w1', TTL))]
+    const found = await everything(once)
+    expect([...(await once.extend('w1', TTL))]).toEqual(held)
+    expect(await everything(once)).toEqual(found)
   })
 
   it('B-PG-3: a store is opened, whichever of its first answers is lost', async () => {

@@ -91,7 +91,7 @@ describe.skipIf(process.platform !== 'linux')('a worker whose process is gone', 
     const here = place()
     await kill(await hang(here))
     const begun = performance.now()
-    const harness = make(scripted(['here I am']), { store: here.store })
+    const harness = make(scripted(['here I am']), { store: here.store, program: 'unnamed' })
     expect(await harness.session('s').run()).toMatchObject({ status: 'completed', text: 'here I am' })
     expect(performance.now() - begun).toBeLessThan(SOON_MS)
     const again = place()

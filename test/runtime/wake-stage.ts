@@ -12,10 +12,18 @@ import { storeWith } from '../../sim/store-with.ts'
 type Wake = { readonly due: number; readonly key?: string }
 
 /** A session without any message, with wakes at these times. */
-export async function asleep(store: Store, session: string, wakes: readonly Wake[], agent = AGENT): Promise<void> {
+/** `program`: whose workers drive it. */
+type Made = { readonly agent?: string; readonly program?: string }
+
+export async function asleep(
+  store: Store,
+  session: string,
+  wakes: readonly Wake[],
+  { agent = AGENT, program }: Made = {},
+): Promise<void> {
   const at = store.now()
   const bodies: OwnerBody[] = [
-    { type: 'session.created', agent, planner: 'model' },
+    { type: 'session.created', agent, planner: 'model', ...(program === undefined ? {} : { program }) },
     ...wakes.map(({ due, key = 'w' }) => ({ type: 'wake.scheduled', due, key, reason: `woken by ${key}` }) as const),
   ]
   const events = bodies.map((body, i): OwnerEvent => ({ seq: i + 1, at, epoch: 0, ...body }))

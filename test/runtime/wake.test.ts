@@ -72,7 +72,7 @@ describe.each(STORAGES)('what is due, on %s', (storage) => {
   it('B-WAKE-5: a session of an agent that this worker does not have is left for one that has it', async () => {
     const store = storeOf(storage)
     const script = scripted(() => 'done')
-    await asleep(store, 'theirs', [], 'editor')
+    await asleep(store, 'theirs', [], { agent: 'editor' })
     await say(store, 'theirs', 'hello')
     const stranger = make(script, { store, worker: { attemptsMax: 1 } })
     for (let i = 0; i < 2; i++) expect(await stranger.work({ idleMs: 0 })).toMatchObject({ type: 'idle' })

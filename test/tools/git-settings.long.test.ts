@@ -139,11 +139,12 @@ it('B-GITSET-4: a git that only a folder of the repository offers is not started
   mkdirSync(bin)
   writeFileSync(join(bin, 'git'), `#!/bin/sh\ntouch ${folder}/ran\n`, { mode: 0o755 })
   process.env['PATH'] = ['.', '', 'bin', bin].join(':')
+  const here = process.cwd()
   process.chdir(folder)
   try {
     await expect(make(folder)).rejects.toMatchObject(codeOf('GitMissing'))
   } finally {
-    process.chdir(import.meta.dirname)
+    process.chdir(here)
   }
   expect(existsSync(join(folder, 'ran'))).toBe(false)
 })

@@ -163,7 +163,8 @@ class Answer<State> {
     const most = this.#status === 200 ? ANSWER_BYTES_MAX : ERROR_BYTES_MAX
     if (this.#bytes > most) throw new RangeError(`The answer is longer than ${most} bytes.`)
     const coding = this.#headers['content-encoding'] ?? 'identity'
-    if (coding !== 'identity') throw new TypeError(`The answer is packed as ${coding}, which was not asked for.`)
+    // A gateway that packs answers does so each time: asking again would cost money and help nothing.
+    if (coding !== 'identity') throw new RangeError(`The answer is packed as ${coding}, which was not asked for.`)
     const body = this.#streams ? chunk : this.#taken(chunk)
     if (body === null) return
     const [framing, events] = frame(this.#framing, body)
