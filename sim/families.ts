@@ -6,7 +6,7 @@ import { answererOf, type CallRecord, type Fail, type Of, type Watched } from '.
 
 type Kin = {
   parent: Parent | null
-  /** What its model said last. */
+  /** What its model said last in its open run. */
   said: string
   /** seq of: the parent's last interrupt, the last interrupt of any kind, the parent's last answer, start and end of its last run. */
   dismissed: number
@@ -112,6 +112,7 @@ export class Families {
   }
 
   #begun(kin: Kin, e: Of<'run.started'>, fail: Fail): void {
+    kin.said = ''
     kin.began = e.seq
     kin.depthMax = e.limits.depth ?? 0
     if (kin.dismissed > 0 && (e.inputs.length === 0 || e.inputs.some((seq) => seq < kin.dismissed)))
