@@ -2,7 +2,7 @@
 export const CONTEXT_FAULTS = [
   {
     name: 'a pin is cut away',
-    seed: 44,
+    seed: 24,
     file: 'src/kernel/transcript.ts',
     find: "else if (seen.role === 'user' && seen.pin) front.push(seen)",
     replace: "else if (seen.role === 'user' && seen.pin && seen.seq < 0) front.push(seen)",
@@ -15,7 +15,7 @@ export const CONTEXT_FAULTS = [
   },
   {
     name: 'a context is cut again without a reply between',
-    seed: 174,
+    seed: 32,
     file: 'src/effects/compact.ts',
     find: 'if (fill.cut || fill.failures >= FAILURES_MAX) return null',
     replace: 'if (fill.failures >= FAILURES_MAX) return null',

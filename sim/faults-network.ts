@@ -2,14 +2,14 @@
 export const NETWORK_PLANTED = [
   {
     name: 'a write whose answer was lost is taken for that of another',
-    seed: 7,
+    seed: 55,
     file: 'src/stores/plan/plan.ts',
     find: 'if (known !== null && isWritten(known, view, write))',
     replace: 'if (known !== null && write.epoch < 0 && isWritten(known, view, write))',
   },
   {
     name: 'a commit whose answer was lost is decided anew',
-    seed: 14,
+    seed: 2,
     file: 'src/engine/drive.ts',
     find: "if (code === 'conflict' || (code",
     replace: "if (code === 'conflict' || code === 'store_busy' || (code",
