@@ -256,9 +256,7 @@ export class Invariants {
         return this.#compacted(w, e, fail)
       case 'session.imported':
         w.prefix = 0
-        // No option of a file counts, neither of its messages nor of its open run.
-        for (const key of this.#chosen.keys()) if (key.startsWith(`${session}:`)) this.#chosen.delete(key)
-        this.#oracle.begun(session, { run: e.seq, own: null, epoch: e.seq })
+        this.#forgetOptions(session, e.seq)
         return imported(w)
       case 'run.reviewed':
         if (w.run) w.run.limits = e.limits
@@ -291,6 +289,12 @@ export class Invariants {
     w.cutAt = e.seq
     w.prefix = 0
     w.compactFailures = 0
+  }
+
+  /** No option of a file counts, neither of its messages nor of its open run. */
+  #forgetOptions(session: string, seq: number): void {
+    for (const key of this.#chosen.keys()) if (key.startsWith(`${session}:`)) this.#chosen.delete(key)
+    this.#oracle.begun(session, { run: seq, own: null, epoch: seq })
   }
 
   /** Failures of the provider, counted again: how long they last, and how many of its answers were cut. */
