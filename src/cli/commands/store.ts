@@ -131,13 +131,11 @@ async function move(call: Call, from: StorePlace, to: StorePlace): Promise<numbe
       else {
         const { session, event, blob } = counts
         print(
-          ...[
-            `${finished ? 'Finished the move of' : 'Moved'} ${[count(session, 'session'), count(event, 'event'), count(blob, 'blob')].join(', ')}.`,
-            `  from    ${clean(from.shown)} (kept; it is read, and takes no writes)`,
-            `  to      ${clean(to.shown)}`,
-            `  SHA-256 ${digest} on both sides`,
-            `From now on: export TERRET_STORE=${word(clean(to.shown))}${notShown(to)}`,
-          ],
+          `${finished ? 'Finished the move of' : 'Moved'} ${[count(session, 'session'), count(event, 'event'), count(blob, 'blob')].join(', ')}.`,
+          `  from    ${clean(from.shown)} (kept; it is read, and takes no writes)`,
+          `  to      ${clean(to.shown)}`,
+          `  SHA-256 ${digest} on both sides`,
+          `From now on: export TERRET_STORE=${word(clean(to.shown))}${notShown(to)}`,
         )
       }
     } finally {
