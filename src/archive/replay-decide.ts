@@ -164,7 +164,9 @@ function lands(effect: Effect, event: OwnerEvent): boolean {
     return 'call' in event && effect.open.some(({ key }) => key === event.call)
   }
   if (!('call' in event) || event.call !== effect.call.key) return false
-  return event.type === 'agent.tool_result' || (effect.mode !== 'execute' && effect.mode !== 'reconcile')
+  if (event.type === 'agent.tool_result') return true
+  // A call that would act elsewhere than a person was shown is asked about again instead of run.
+  return effect.mode === 'execute' || effect.mode === 'reconcile' ? event.type === 'call.reviewed' : true
 }
 
 /** A review says several things, and what it says of the run comes last. */

@@ -35,6 +35,8 @@ export class Transcript {
   /** Those that come from the log this one was forked from, and how many forks ago. */
   readonly inherited = new WeakMap<Message, number>()
   seq = 0
+  /** The last reply of the open or last run that says something. A compaction does not take it away. */
+  lastSaid: readonly Part[] = []
   /** Some content cannot be shown as it is: it lives beside the log, or an answer from outside is very long. */
   hasBlobs = false
   /** Facts of the log that no request has shown yet, by seq. */
@@ -85,6 +87,9 @@ export class Transcript {
         return
       case 'model.failed':
         return this.#cut(e)
+      case 'run.started':
+        this.lastSaid = []
+        return
       case 'agent.message':
         return this.#reply(e)
       case 'context.compacted':
@@ -107,6 +112,7 @@ export class Transcript {
     for (const call of calls) this.#calls.set(call.key, call)
     this.hasBlobs ||= e.parts.some((part) => part.type === 'blob')
     this.messages.push({ role: 'assistant', seq: e.seq, parts: e.parts, calls })
+    if (saysSomething(e.parts)) this.lastSaid = e.parts
   }
 
   /** What a person saw of an answer before they stopped it. Every other cut answer is asked for again, and not shown. */
@@ -231,6 +237,11 @@ export function editText(by: string, args: Json): string {
       : json
   const text = `${by} changed the arguments of this call before it was allowed. It was made with: ${shown}`
   return tagged('edited_call', '', text.replaceAll('<', '\\u003c'))
+}
+
+/** It holds words of the model, not reasoning, files or calls alone. */
+export function saysSomething(parts: readonly Part[]): boolean {
+  return parts.some((part) => part.type === 'text' && part.text.trim() !== '')
 }
 
 /** What an answer from outside says about its own failure. */

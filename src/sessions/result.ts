@@ -15,7 +15,7 @@ import type {
 } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import type { Store } from '../ports/store.ts'
-import type { Message } from '../kernel/transcript.ts'
+import { type Message, saysSomething, type Transcript } from '../kernel/transcript.ts'
 import type { CallsOf, ToolList } from '../tools/core/typed.ts'
 import { type CallEdit, CallLog, contentOf, type Decided, decisionsIn, type LoggedCall } from '../view/calls.ts'
 import type { Pending } from '../view/pending.ts'
@@ -486,11 +486,8 @@ function recordOf(call: LoggedCall, approved: Decided | null): CallRecord {
   }
 }
 
-/** The last thing said by the model, in these messages or in what is just being written. A reply with calls only says nothing. */
-export function spokenIn(messages: readonly Message[], events: readonly Event[]): string {
-  const spoken = (parts: readonly Part[]): boolean => textOf(parts).trim() !== ''
-  const last = events.findLast((event) => event.type === 'agent.message' && spoken(event.parts))
-  if (last?.type === 'agent.message') return textOf(last.parts)
-  const said = messages.findLast((message) => message.role === 'assistant' && !message.cut && spoken(message.parts))
-  return said?.role === 'assistant' ? textOf(said.parts) : ''
+/** What the model said last in the run, before these events or in them. A reply with calls only says nothing. */
+export function lastTextOf(transcript: Transcript | null, events: readonly Event[]): string {
+  const last = events.findLast((event) => event.type === 'agent.message' && saysSomething(event.parts))
+  return textOf(last?.type === 'agent.message' ? last.parts : (transcript?.lastSaid ?? []))
 }

@@ -25,6 +25,8 @@ import {
   type Store,
   type Tool,
 } from '../../src/index.ts'
+import { redecide } from '../../src/archive/replay-decide.ts'
+import { readLog } from '../../src/archive/replay.ts'
 import { fileTools } from '../../src/tools/files/files.ts'
 import { previewOf } from '../../src/tools/files/preview.ts'
 
@@ -89,8 +91,9 @@ describe('an approved change', () => {
     await h.close()
   })
 
-  it('B-LINK-2: is asked again when the bytes of the file changed after the yes, and shows them', async () => {
-    const h = harness([{ calls: [write('A/x')] }, 'done'])
+  it('B-LINK-2: is asked again when the bytes of the file changed after the yes, and shows them; B-REPLAY-20: which is decided again the same', async () => {
+    const store = memory()
+    const h = harness([{ calls: [write('A/x')] }, 'done'], { store })
     const first = await h.run('go')
     const session = h.session(first.sessionId)
     await session.decide({ callId: first.pending[0]?.callId ?? '', allow: true, by: 'ana' })
@@ -101,6 +104,7 @@ describe('an approved change', () => {
     await session.decide({ callId: second.pending[0]?.callId ?? '', allow: true, by: 'ana' })
     await session.run()
     expect(text('A/x')).toBe('new\n')
+    expect(redecide(await readLog(store, session.id))).toEqual([])
     await h.close()
   })
 

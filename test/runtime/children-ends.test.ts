@@ -27,6 +27,7 @@ import {
   use,
 } from './children-stage.ts'
 import { until } from '../until.ts'
+import { compact } from './compact.ts'
 
 const helper = { description: 'helps' }
 const dig = ask({ task: 'dig', agent: 'helper' })
@@ -102,6 +103,29 @@ describe('a child that does not finish', () => {
       text: expect.stringContaining('was interrupted') as string,
     })
     expect(await toldTo(store, session.id)).toMatchObject([{ ok: false, metadata: { reason: 'interrupted' } }])
+  })
+
+  it('B-CHILD-60: what a child had said reaches its parent after a compaction took it out of its context', async () => {
+    const begun = gate()
+    const roles: Roles = {
+      root: [ask('dig'), report],
+      dig: [{ ...use('look'), text: 'Half.' }, () => say({ stall: true }, begun.open())],
+    }
+    const tools = [tool('look')]
+    const { harness, store } = family(roles, { tools })
+    const session = await harness.open()
+    const running = session.run('Go.').catch(() => null)
+    await begun.opened
+    await harness.close()
+    await running
+    const [child = ''] = await childrenOf(store, session.id)
+    const { seq } = (await eventsOf(store, child)).at(-1) ?? { seq: 0 }
+    await compact(store, child, { cut: seq })
+    const again = family({ root: [ask('dig'), report], dig: [] }, { store, tools }).harness
+    await again.session(child).interrupt()
+    await again.session(session.id).run()
+    const [told] = await toldTo(store, session.id)
+    expect(told?.content).toContain('What it had so far:\nHalf.')
   })
 
   it('B-CHILD-21: a provider that refuses the key stops the parent at once; one that may come back does not (S2-29)', async () => {

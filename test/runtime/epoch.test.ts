@@ -14,11 +14,9 @@ import {
   type Tool,
 } from '../../src/index.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
-import { ownerWrite } from '../../src/engine/card.ts'
-import { fold } from '../../src/kernel/fold.ts'
-import { EMPTY } from '../../src/kernel/session.ts'
 import { eventsOf, ofType, STORAGES, storeOf } from '../models/hosted-stage.ts'
 import { changing } from './changing.ts'
+import { compact } from './compact.ts'
 
 function named(name: string, more: { description?: string; instructions?: string; schema?: z.ZodObject } = {}): Tool {
   const { description = name, instructions = '', schema = z.object({}) } = more
@@ -50,15 +48,6 @@ function stage(store: Store = memory()) {
 
 function headOf(instructions: string, tools: unknown): string {
   return JSON.stringify([instructions, tools])
-}
-
-/** Cuts what is shown, as a compaction does. */
-async function compact(store: Store, id: string, more: { cut?: number; cleared?: number }): Promise<void> {
-  const claim = await store.claim(id, 'compacts', 10_000)
-  const session = (await eventsOf(store, id)).reduce(fold, EMPTY)
-  const here = { now: store.now(), epoch: claim?.epoch ?? 0 }
-  const write = ownerWrite(id, session, [{ type: 'context.compacted', ...more }], here)
-  await store.commit([{ ...write, release: true }])
 }
 
 describe.each(STORAGES)('the prefix that stays, on %s', (storage) => {

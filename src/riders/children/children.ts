@@ -21,7 +21,7 @@ import {
 } from '../../engine/commit.ts'
 import type { SessionCache } from '../../engine/session-cache.ts'
 import { textBlob } from '../../engine/wiring.ts'
-import { Collector, spokenIn } from '../../sessions/result.ts'
+import { Collector, lastTextOf } from '../../sessions/result.ts'
 import { isBroke, waitsOf } from '../../view/pending.ts'
 import { type Agents, birth, type Known, taskOf } from './birth.ts'
 import { carriedOut, commanded } from './orders.ts'
@@ -59,9 +59,7 @@ export function childrenRider(cache: SessionCache, store: Store, known: Agents):
     finish(commit, decision) {
       const { session, end, events } = commit
       if (end !== null)
-        commit.keep(
-          answered(commit.kin, whoseOf(cache, session, known), end, spokenIn(cache.shown?.messages ?? [], events)),
-        )
+        commit.keep(answered(commit.kin, whoseOf(cache, session, known), end, lastTextOf(cache.shown, events)))
       else if (session.parent !== null) awaits(commit.kin, { id, session }, decision)
     },
     complete: (plan) => completed(cache, store, plan, known),
