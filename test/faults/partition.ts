@@ -4,6 +4,7 @@
 // hour off, a row that another program keeps locked, and eight workers at one queue. After each part all that was promised is compared with what is there. Exit 1 on a violation.
 // `--short` is each fault once, and briefly.
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Event } from '../../src/kernel/event.ts'
 import { argumentsOf, refuse, wholeNumber } from '../../sim/arguments.ts'
 import { Ground } from '../crash/ground.ts'
 import type { Child } from '../crash/process.ts'
@@ -129,17 +130,13 @@ async function stopped(ground: Ground, { worker }: Place): Promise<void> {
   const held = await inHand(ground, worker)
   const before = refusedOf(ground, worker)
   worker.pause()
-  const since = await ground.look(async (store) => {
-    await store.open()
-    return store.now()
-  })
   await sleep(LEASE_MS * 3)
   const now = await rowsOf(ground, held)
   worker.resume()
   await sleep(AFTER_MS)
   const [others, own] = [now.filter(({ isTaken }) => isTaken), now.filter(({ isTaken }) => !isTaken)]
-  // A session that no other worker took still belongs to it, so a write it had sent before it stopped may be committed.
-  const written = (await writtenLate(ground, others)) + (await writtenLate(ground, own, since))
+  // A session that no other worker took still belongs to it: it may go on, until another one takes it.
+  const written = (await writtenLate(ground, others)) + (await writtenAfterOthers(ground, own))
   const taken = others.length
   console.log(
     `  stopped for ${(LEASE_MS * 3) / 1_000} s, lease ${LEASE_MS} ms: sessions in hand ${held.length}, taken by others ${taken}; commits refused to it ${refusedOf(ground, worker) - before}, written after its lease ${written}`,
@@ -182,15 +179,32 @@ function rowsOf(ground: Ground, held: readonly Held[]): Promise<readonly (Held &
   })
 }
 
-/** Events of the epochs that were lost, behind what was there: each of them, or each after a time, is a violation. */
-function writtenLate(ground: Ground, lost: readonly Held[], since = 0): Promise<number> {
+/** Each event of an epoch that was lost, behind what was there, is a violation. */
+function writtenLate(ground: Ground, lost: readonly Held[]): Promise<number> {
+  return countLate(ground, lost, (events, { epoch }) => events.filter((event) => event.epoch === epoch))
+}
+
+/** Each event of an epoch that comes after one of a later epoch is a violation. */
+function writtenAfterOthers(ground: Ground, held: readonly Held[]): Promise<number> {
+  return countLate(ground, held, (events, { epoch }) => {
+    const next = events.findIndex((event) => event.epoch > epoch)
+    return next < 0 ? [] : events.slice(next).filter((event) => event.epoch === epoch)
+  })
+}
+
+function countLate(
+  ground: Ground,
+  held: readonly Held[],
+  lateIn: (events: readonly Event[], one: Held) => readonly Event[],
+): Promise<number> {
   return ground.look(async (store) => {
     let written = 0
-    for (const { session, epoch, seq } of lost) {
-      const { events } = await store.read(session, seq)
-      const late = events.filter((event) => event.epoch === epoch && event.at > since)
+    for (const one of held) {
+      const { events } = await store.read(one.session, one.seq)
+      const late = lateIn(events, one)
       written += late.length
-      if (late.length > 0) ground.troubles.push(`${session}: ${late.length} events of epoch ${epoch} after it was lost`)
+      if (late.length > 0)
+        ground.troubles.push(`${one.session}: ${late.length} events of epoch ${one.epoch} after it was lost`)
     }
     return written
   })
