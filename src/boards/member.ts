@@ -53,14 +53,14 @@ export function memberTool(options: MemberToolOptions): Tool {
     instructions: `Work on a card of the ${BOARD} only while you hold it. When your run ends, a card that you still hold is given back.`,
     execute: (args, context) => {
       const all = sessions()
-      return spoken(new BoardHandle(all, board(context.session)), all, args, context)
+      return deliverWords(new BoardHandle(all, board(context.session)), all, args, context)
     },
   })
   // A member without it would leave the board standing still, whatever lists leave out.
   return { ...tool, always: true }
 }
 
-async function spoken(
+async function deliverWords(
   board: BoardHandle,
   sessions: Pick<BoardSessions, 'status'>,
   args: Args,

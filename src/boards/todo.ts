@@ -167,7 +167,7 @@ function checkBounds({ cards }: Board): void {
   if (first && second) throw busy(first)
 }
 
-/** What a person approved is changed by asking that person again. A card that is added would be work that nobody was shown. */
+/** Throws while the plan that a person approved has open cards: to change it, or to add a card to it, is to ask that person again. */
 function checkPlanned(cards: readonly BoardCard[], action: string): void {
   const open = cards.find((each) => each.planned && each.status !== 'done' && each.status !== 'rejected')
   if (!open) return

@@ -112,7 +112,7 @@ function withoutSummary(compacting: Compacting): Fullness {
   const { fill } = compacting
   const fits = fitsInRest(compacting)
   if (fits !== null) return { landing: fits }
-  return cannotFit(compacting) || fill.failures >= FAILURES_MAX ? { landing: parked(compacting) } : AS_IT_IS
+  return cannotFit(compacting) || fill.failures >= FAILURES_MAX ? { landing: parkFull(compacting) } : AS_IT_IS
 }
 
 /** Where the provider has counted nothing yet, the size is an estimate: then it is asked unless it is far too long. */
@@ -295,7 +295,7 @@ function heldBackAs(message: string): OwnerBody {
 }
 
 /** It waits for a person: the reason says how large everything is, and what to do. */
-function parked({ fill, window, request, transcript }: Compacting): Landing {
+function parkFull({ fill, window, request, transcript }: Compacting): Landing {
   const { tokens, failures, why } = fill
   const inTokens = (chars: number): number => Math.ceil(chars / CHARS_A_TOKEN)
   const pinned = inTokens(charsIn({ ...request, messages: transcript.messages.filter(isPinned) }))

@@ -200,7 +200,7 @@ export function planCommit(job: Job, flights: Flights, stopSignal: StopSignal, b
 function gather(commit: Commit, { effect, landing }: Flight): void {
   assert(landing, 'a flight landed without a landing')
   const { events, blobs, charges } = writtenOf(effect, landing, commit.session, commit.here)
-  for (let i = 0; i < events.length; i++) commit.add(bounded(commit.session, events[i] as OwnerBody))
+  for (let i = 0; i < events.length; i++) commit.add(boundWakes(commit.session, events[i] as OwnerBody))
   if (blobs) commit.keep(blobs)
   if (charges) commit.charge(charges)
 }
@@ -216,7 +216,7 @@ const NOBODY: readonly string[] = []
 /** How many wakes may wait in one session. One more is not kept, and the model is told. */
 const WAKES_MAX = 100
 
-function bounded({ wakes, run }: Session, body: OwnerBody): OwnerBody {
+function boundWakes({ wakes, run }: Session, body: OwnerBody): OwnerBody {
   if (body.type !== 'wake.scheduled') return body
   const wake = run?.options === undefined ? body : { ...body, options: run.options }
   if (wakes.some(({ key }) => key === body.key)) return wake

@@ -1,4 +1,4 @@
-// Who came in and who was refused, one entry each: for an access log. No token, no path and no body is in it.
+// The entries of an access log: one for each sign-in and one for each refusal. No entry holds a token, a path or a body.
 import type { Principal } from './wire.ts'
 
 export type AccessEntry = {

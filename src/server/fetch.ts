@@ -9,7 +9,7 @@ type Headers_ = Readonly<Record<string, string | number | undefined>>
 /** Bytes that wait for a slow reader before a stream is told to wait. */
 const WAITING_BYTES_MAX = 64 * 1024
 
-export function fetched(request: Request, take: Take): Promise<Response> {
+export function answerRequest(request: Request, take: Take): Promise<Response> {
   const incoming = incomingOf(request)
   return new Promise((resolve, reject) => {
     const outgoing = outgoingFor(request.method === 'HEAD', resolve)
@@ -22,7 +22,7 @@ function incomingOf(request: Request): IncomingMessage {
   const { pathname, search, host } = new URL(request.url)
   const headers = new Headers(request.headers)
   if (!headers.has('host')) headers.set('host', host)
-  // A body whose length nobody said comes in pieces.
+  // Without a length the parser needs to know that the body is chunked.
   if (request.body && !headers.has('content-length')) headers.set('transfer-encoding', 'chunked')
   const body = request.body ? Readable.fromWeb(request.body) : Readable.from([])
   const about = {

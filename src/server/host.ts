@@ -76,7 +76,7 @@ export function shownCard<T extends Card>(host: Host, card: T): T & { readonly e
 }
 
 /** What a caller is told of what was recorded: also that no worker of this server goes on with it. */
-export function receipted(host: Host, card: Card, receipt: WireReceipt): WireReceipt {
+export function addDriver(host: Host, card: Card, receipt: WireReceipt): WireReceipt {
   if (host.drives || receipt.elsewhere !== undefined) return receipt
   return { ...receipt, elsewhere: `This server drives no sessions. ${driverText(card)}` }
 }

@@ -7,7 +7,7 @@ import { Fault, type Store } from '../kernel/index.ts'
 import { driverText } from '../view/program.ts'
 import { VERSION } from '../version.ts'
 import type { AccessEntry } from './access.ts'
-import { fetched } from './fetch.ts'
+import { answerRequest } from './fetch.ts'
 import type { Host } from './host.ts'
 import { pagesIn } from './pages.ts'
 import { Desk } from './server.ts'
@@ -100,7 +100,7 @@ export async function serve(options: ServeOptions): Promise<MountedServer> {
   }
   return {
     token,
-    fetch: (request) => fetched(request, take),
+    fetch: (request) => answerRequest(request, take),
     listener: (request, response) => void take(request, response),
     close: async () => {
       await desk.leave()

@@ -33,7 +33,7 @@ export type DeskOptions = {
 }
 
 export type ServeOptions = DeskOptions & {
-  /** 0: any that is free. */
+  /** Port 0 takes any port that is free. */
   readonly port: number
   /** Default: only this machine. */
   readonly address?: string

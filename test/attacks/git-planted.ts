@@ -1,27 +1,10 @@
 // Row 83: a command plants, in files that git reads by the settings of others, what the user's next git obeys. Row 20 has the files
 // that git reads by their names.
-import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Case, Row } from './case.ts'
+import { commitAll, runGit } from './git.ts'
 import { UNTOUCHED, type World } from './world.ts'
-
-/** Git as the user runs it: outside, with all rights. */
-function git(world: World, folder: string, ...args: readonly string[]): void {
-  const settings = ['user.name=a', 'user.email=a@b', 'protocol.file.allow=always'].flatMap((one) => ['-c', one])
-  execFileSync('git', [...settings, ...args], {
-    cwd: join(world.root, folder),
-    env: { PATH: process.env['PATH'] ?? '', HOME: world.home, GIT_CONFIG_NOSYSTEM: '1' },
-    stdio: 'ignore',
-  })
-}
-
-function committed(world: World, folder: string): void {
-  world.put(`${folder}/a.txt`, 'a\n')
-  git(world, folder, 'init', '-q')
-  git(world, folder, 'add', '.')
-  git(world, folder, 'commit', '-qm', 'a')
-}
 
 type Planted = {
   readonly name: string
@@ -119,9 +102,9 @@ const SETTINGS: readonly Planted[] = CHAINS.flatMap(({ name, prepare }): readonl
 ])
 
 function submodule(world: World, at: string): void {
-  committed(world, 'origin')
-  git(world, 'ws', 'submodule', 'add', '-q', join(world.root, 'origin'), at)
-  git(world, 'ws', 'commit', '-qm', 'sub')
+  commitAll(world, 'origin')
+  runGit(world, 'ws', 'submodule', 'add', '-q', join(world.root, 'origin'), at)
+  runGit(world, 'ws', 'commit', '-qm', 'sub')
 }
 
 const SUBMODULES: readonly Planted[] = [
@@ -152,9 +135,9 @@ const OTHERS: readonly Planted[] = [
     prepare: (world) => {
       world.put('ws/sub/a.txt', 'a\n')
       mkdirSync(join(world.workspace, 'vendor'))
-      git(world, 'ws/sub', 'init', '-q', '--separate-git-dir', join(world.workspace, 'vendor', 'git'))
-      git(world, 'ws/sub', 'add', '.')
-      git(world, 'ws/sub', 'commit', '-qm', 'a')
+      runGit(world, 'ws/sub', 'init', '-q', '--separate-git-dir', join(world.workspace, 'vendor', 'git'))
+      runGit(world, 'ws/sub', 'add', '.')
+      runGit(world, 'ws/sub', 'commit', '-qm', 'a')
     },
     command: `mkdir -p vendor/git/hooks; printf ${HOOK} > vendor/git/hooks/post-checkout; chmod +x vendor/git/hooks/post-checkout`,
     folder: 'ws/sub',
@@ -167,7 +150,7 @@ function caseOf({ name, prepare, command, folder = 'ws', run = ['status'] }: Pla
     name: `gives ${name}, for the next git of the user`,
     needs: ['bubblewrap'],
     attack: async (world) => {
-      committed(world, 'ws')
+      commitAll(world, 'ws')
       const trap = world.put('ws/trap.sh', `#!/bin/sh\necho evil > ${world.outside}/canary.txt\n`, 0o755)
       const add = (file: string, text: string): void =>
         void world.put(`ws/${file}`, `${world.text(`ws/${file}`) ?? ''}${text}`)
@@ -175,7 +158,7 @@ function caseOf({ name, prepare, command, folder = 'ws', run = ['status'] }: Pla
       const tool = world.bash(null, world.defended ? {} : { protectedPaths: [] })
       await world.run(tool, `TRAP=${trap}\n${command}`)
       try {
-        git(world, folder, ...run)
+        runGit(world, folder, ...run)
       } catch {
         // A broken repository does no harm.
       }

@@ -8,7 +8,7 @@ import { shell } from './naive.ts'
 import { type World, UNTOUCHED } from './world.ts'
 
 /** Git as the user runs it: outside, with all rights. */
-function git(world: World, folder: string, ...args: readonly string[]): void {
+export function runGit(world: World, folder: string, ...args: readonly string[]): void {
   const settings = ['user.name=a', 'user.email=a@b', 'protocol.file.allow=always'].flatMap((one) => ['-c', one])
   execFileSync('git', [...settings, ...args], {
     cwd: join(world.root, folder),
@@ -17,16 +17,17 @@ function git(world: World, folder: string, ...args: readonly string[]): void {
   })
 }
 
-function committed(world: World, folder: string): void {
+/** Makes the folder a repository with one commit. */
+export function commitAll(world: World, folder: string): void {
   world.put(`${folder}/a.txt`, 'a\n')
-  git(world, folder, 'init', '-q')
-  git(world, folder, 'add', '.')
-  git(world, folder, 'commit', '-qm', 'a')
+  runGit(world, folder, 'init', '-q')
+  runGit(world, folder, 'add', '.')
+  runGit(world, folder, 'commit', '-qm', 'a')
 }
 
 /** A repository with one commit, and a program that harms the outside when git runs it. */
 function repository(world: World): string {
-  committed(world, 'ws')
+  commitAll(world, 'ws')
   return world.put('ws/trap.sh', `#!/bin/sh\necho evil > ${world.outside}/canary.txt\n`, 0o755)
 }
 
@@ -129,9 +130,9 @@ type Later = {
 }
 
 function submodule(world: World, at: string): void {
-  committed(world, 'origin')
-  git(world, 'ws', 'submodule', 'add', '-q', join(world.root, 'origin'), at)
-  git(world, 'ws', 'commit', '-qm', 'sub')
+  commitAll(world, 'origin')
+  runGit(world, 'ws', 'submodule', 'add', '-q', join(world.root, 'origin'), at)
+  runGit(world, 'ws', 'commit', '-qm', 'sub')
 }
 
 const WATCHED = '[core]\\n\\tfsmonitor = $TRAP\\n'
@@ -150,12 +151,12 @@ const LATERS: readonly Later[] = [
   {
     name: 'a submodule in a submodule a monitor of files',
     prepare: (world) => {
-      committed(world, 'inner')
-      committed(world, 'origin')
-      git(world, 'origin', 'submodule', 'add', '-q', join(world.root, 'inner'), 'in')
-      git(world, 'origin', 'commit', '-qm', 'in')
-      git(world, 'ws', 'submodule', 'add', '-q', join(world.root, 'origin'), 'sub')
-      git(world, 'ws', 'submodule', 'update', '-q', '--init', '--recursive')
+      commitAll(world, 'inner')
+      commitAll(world, 'origin')
+      runGit(world, 'origin', 'submodule', 'add', '-q', join(world.root, 'inner'), 'in')
+      runGit(world, 'origin', 'commit', '-qm', 'in')
+      runGit(world, 'ws', 'submodule', 'add', '-q', join(world.root, 'origin'), 'sub')
+      runGit(world, 'ws', 'submodule', 'update', '-q', '--init', '--recursive')
     },
     commands: [`printf "${WATCHED}" >> .git/modules/sub/modules/in/config`],
   },
@@ -186,8 +187,8 @@ const LATERS: readonly Later[] = [
   {
     name: 'a worktree settings of its own',
     prepare: (world) => {
-      git(world, 'ws', 'worktree', 'add', '-q', 'tree', '-b', 'tree')
-      git(world, 'ws', 'config', 'extensions.worktreeConfig', 'true')
+      runGit(world, 'ws', 'worktree', 'add', '-q', 'tree', '-b', 'tree')
+      runGit(world, 'ws', 'config', 'extensions.worktreeConfig', 'true')
     },
     commands: [`printf "${WATCHED}" > .git/worktrees/tree/config.worktree`],
     folder: 'ws/tree',
@@ -210,7 +211,7 @@ const LATERS: readonly Later[] = [
   },
   {
     name: 'a repository behind a thousand folders a monitor of files',
-    prepare: (world) => committed(world, 'ws/sub/deep'),
+    prepare: (world) => commitAll(world, 'ws/sub/deep'),
     commands: ['for i in $(seq 1500); do mkdir $i; done', `printf "${WATCHED}" >> sub/deep/.git/config; rm -r [0-9]*`],
     folder: 'ws/sub/deep',
   },
@@ -229,7 +230,7 @@ const later: readonly Case[] = LATERS.map(({ name, prepare, commands, folder = '
     }))
     await world.play([tool], [...calls, 'done'])
     try {
-      git(world, folder, ...run)
+      runGit(world, folder, ...run)
     } catch {
       // A broken repository does no harm.
     }

@@ -174,7 +174,7 @@ describe('an approved change', () => {
         tools,
         policy: ASK,
         store,
-        worker: { leaseMs: 300 },
+        worker: { leaseMs: 1_500 },
       })
     }
     const first = make(true)

@@ -51,7 +51,7 @@ export async function resumeSession(place: Place, card: Card, call: Call, messag
   return withHarness(place, setup, call, drive, agent)
 }
 
-/** It waits for a provider, or for children, which may: whoever resumes it wants the next try now. */
+/** The session waits for a provider that is away, or for children that may wait for one. Who resumes it wants the next try now. */
 function isAway({ outage, status, waits }: Card): boolean {
   return outage !== undefined || (status === 'running' && waits.length > 0)
 }

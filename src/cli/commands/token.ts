@@ -22,7 +22,7 @@ export function token(call: Call): Promise<number> {
     ])
     const tokens = new Tokens(tokenFile(place.home), person(call), alone)
     try {
-      if (act === 'list') return listed(call, tokens.list())
+      if (act === 'list') return printTokens(call, tokens.list())
       if (act === 'drop') tokens.drop(name ?? '')
       else return await made(place, call, tokens, name ?? '')
     } catch (error) {
@@ -80,7 +80,7 @@ export function expiresMsOf(text: string): number {
   )
 }
 
-function listed(call: Call, rows: ReturnType<KeptTokens['list']>): number {
+function printTokens(call: Call, rows: ReturnType<KeptTokens['list']>): number {
   for (const row of rows) {
     const { name, role, reach, expires } = row
     const until = expires === undefined ? '' : `  until ${new Date(expires).toISOString()}`

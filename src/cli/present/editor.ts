@@ -12,7 +12,7 @@ export function editText(text: string, env: NodeJS.ProcessEnv = process.env): st
   try {
     const file = join(folder, 'arguments.json')
     writeFileSync(file, `${text}\n`, { mode: 0o600 })
-    // The variable is a command line of the person's own; the file is a word of its own.
+    // The variable may hold a command with flags, so a shell reads it. The path of the file is passed as one word.
     const { status } = spawnSync('/bin/sh', ['-c', `${editor} "$1"`, 'sh', file], { stdio: 'inherit' })
     return status === 0 ? readFileSync(file, 'utf8') : null
   } finally {

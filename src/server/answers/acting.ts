@@ -2,7 +2,7 @@
 import { Fault } from '../../kernel/index.ts'
 import type { Harness } from '../../harness.ts'
 import type { Labels } from '../../kernel/content.ts'
-import { type Asked, cardOf, type Given, OWNER, receipted } from '../host.ts'
+import { type Asked, cardOf, type Given, OWNER, addDriver } from '../host.ts'
 import { type Key, reused, sessionIdsOf } from '../keys.ts'
 import { Refused } from '../refusals.ts'
 import type {
@@ -51,7 +51,7 @@ export async function open(asked: Asked): Promise<Given> {
   const chosen = { by: principal.name, ...(model === undefined ? {} : { model }) }
   const receipt = input === undefined ? null : await session.send(input, { ...chosen, ...idOf(asked) })
   const card = await host.store.card(session.id)
-  return opened(session, receipt && card && receipted(host, card, receipt))
+  return opened(session, receipt && card && addDriver(host, card, receipt))
 }
 
 function opened({ id }: Session, receipt: WireReceipt | null): Given {
@@ -98,7 +98,7 @@ export async function send(asked: Asked): Promise<Given> {
   checkModel(harness, options.model)
   const said = { ...options, by: principal.name, ...idOf(asked) }
   const session = harness.session(card.session, { stored: true })
-  return { json: receipted(host, card, await session.send(input, said)) satisfies WireReceipt }
+  return { json: addDriver(host, card, await session.send(input, said)) satisfies WireReceipt }
 }
 
 export async function commands(asked: Asked): Promise<Given> {
@@ -106,7 +106,7 @@ export async function commands(asked: Asked): Promise<Given> {
   const { commands: said } = asked.body as CommandsBody
   const named = { ...idOf(asked), by: asked.principal.name }
   const receipt = await asked.host.harness.session(card.session, { stored: true }).steer(said, named)
-  return { json: receipted(asked.host, card, receipt) satisfies WireReceipt }
+  return { json: addDriver(asked.host, card, receipt) satisfies WireReceipt }
 }
 
 export async function interrupt(asked: Asked): Promise<Given> {
@@ -114,7 +114,7 @@ export async function interrupt(asked: Asked): Promise<Given> {
   const { mode = 'stop' } = asked.body as InterruptBody
   const said = { ...idOf(asked), by: asked.principal.name }
   const receipt = await asked.host.harness.session(card.session, { stored: true }).interrupt(mode, said)
-  return { json: receipted(asked.host, card, receipt) satisfies WireReceipt }
+  return { json: addDriver(asked.host, card, receipt) satisfies WireReceipt }
 }
 
 /** What was said under this key before is not said again. */

@@ -2,7 +2,7 @@
 // in which role, is said by the token.
 import { type Event, Fault, type Json } from '../../kernel/index.ts'
 import { ANY_ROLE } from '../../mcp/caller.ts'
-import { type Asked, cardOf, type Given, receipted } from '../host.ts'
+import { type Asked, cardOf, type Given, addDriver } from '../host.ts'
 import { checkRole } from '../checks.ts'
 import { Refused } from '../refusals.ts'
 import type { AnswerBody, BudgetBody, DecisionBody, Principal, WireReceipt } from '../wire.ts'
@@ -17,7 +17,7 @@ export async function decide(asked: Asked): Promise<Given> {
   if (body.usd !== undefined) throw new Refused(400, 'invalid_input', 'Dollars are decided for the call "budget" only.')
   if (body.digest === undefined)
     throw new Refused(400, 'invalid_input', 'A decision needs the digest of the call as it was shown: digest.')
-  return { json: receipted(asked.host, card, await decided(asked, session, body)) }
+  return { json: addDriver(asked.host, card, await decided(asked, session, body)) }
 }
 
 async function raise(asked: Asked, session: string, { allow, usd, why, sessionId }: BudgetBody): Promise<Given> {
@@ -110,5 +110,5 @@ export async function answer(asked: Asked): Promise<Given> {
   const receipt = await asked.host.harness
     .session(session, { stored: true })
     .answer({ callId, content, ok, sessionId, by })
-  return { json: receipted(asked.host, card, receipt) satisfies WireReceipt }
+  return { json: addDriver(asked.host, card, receipt) satisfies WireReceipt }
 }

@@ -76,8 +76,8 @@ const lasting: Readonly<Record<string, Sentence>> = {
     'invalid_config',
     (peer) => `There is no database "${peer.database}" at ${peer.host}. Create it, or correct the URL.`,
   ],
-  '42P01': ['store_replaced', dropped],
-  '3F000': ['store_replaced', dropped],
+  '42P01': ['store_replaced', tablesGoneText],
+  '3F000': ['store_replaced', tablesGoneText],
   '42501': [
     'io_error',
     (peer, said) =>
@@ -88,7 +88,7 @@ const lasting: Readonly<Record<string, Sentence>> = {
   XX002: ['store_damaged', () => 'An index of the database is damaged. Rebuild it with REINDEX.'],
 }
 
-function dropped(peer: Peer): string {
+function tablesGoneText(peer: Peer): string {
   return `The tables of the store are gone from the database "${peer.database}" at ${peer.host}. Restore them from a backup, then start again. Nothing was written.`
 }
 

@@ -38,12 +38,12 @@ export function realPath(root: string, path: string): string | null {
   try {
     return realpathSync.native(whole)
   } catch {
-    return walked(whole)
+    return resolveLinkByLink(whole)
   }
 }
 
-/** Link by link: also where a link leads to what is not there yet. */
-function walked(whole: string): string | null {
+/** The path with its links resolved one by one, also where a link leads to what is not there yet. Null for a ring of links. */
+function resolveLinkByLink(whole: string): string | null {
   const rest = whole.split(sep).toReversed()
   let place: string = sep
   for (let links = 0; rest.length > 0; ) {

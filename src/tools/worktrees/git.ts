@@ -219,7 +219,7 @@ function run(
     GIT_NO_LAZY_FETCH: '1',
     LC_ALL: 'C',
     ...where,
-    ...configured(settings),
+    ...settingsEnvironment(settings),
   }
   for (const name of VARIABLES) {
     const value = process.env[name]
@@ -253,7 +253,7 @@ function run(
 }
 
 /** As variables, and not as `-c name=value`: there a name ends at its first `=`, and a name of a filter or a driver may have one. */
-function configured(settings: readonly Setting[]): Readonly<Record<string, string>> {
+function settingsEnvironment(settings: readonly Setting[]): Readonly<Record<string, string>> {
   const variables: Record<string, string> = { GIT_CONFIG_COUNT: String(settings.length) }
   for (const [i, [name, value]] of settings.entries()) {
     variables[`GIT_CONFIG_KEY_${i}`] = name

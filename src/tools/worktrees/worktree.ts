@@ -57,10 +57,10 @@ export async function makeWorktree({ folder, id, parent, base = 'head' }: Wanted
   const known = await recordOf(ground, name)
   if (known !== null && known.id !== id) throw trouble('WorktreeTaken', `Another session has the worktree ${name}.`)
   if (known?.ready && (await isFolder(join(ground.room, name)))) {
-    await finished(ground, join(ground.room, name))
+    await checkOut(ground, join(ground.room, name))
     return placed(ground, name, known)
   }
-  const record = known ?? (await begun(ground, { id, parent, base, name }))
+  const record = known ?? (await recordWorktree(ground, { id, parent, base, name }))
   if (known?.ready) await added(ground, name, ['--force', join(ground.room, name), record.branch])
   else {
     // It was killed while it was made: no child has worked there yet.
@@ -237,7 +237,7 @@ async function checkFolder(path: string): Promise<void> {
 }
 
 /** Chooses the commit and writes the record: from here on the branch of that name is ours. */
-async function begun(
+async function recordWorktree(
   ground: Ground,
   { id, parent, base, name }: { id: string; parent: string; base: BaseRef; name: string },
 ): Promise<Record> {
@@ -300,7 +300,7 @@ async function added(ground: Ground, name: string, args: readonly string[]): Pro
   if (ran.code !== 0) throw gitFailed([`worktree add (${name})`], ran)
   const path = join(ground.room, name)
   try {
-    await finished(ground, path)
+    await checkOut(ground, path)
   } catch (error) {
     await git(ground, ['worktree', 'remove', '--force', '--force', path])
     throw error
@@ -308,7 +308,7 @@ async function added(ground: Ground, name: string, args: readonly string[]): Pro
 }
 
 /** Writes the files of a worktree that has none yet, and the `.git` that leads to its repository. */
-async function finished(ground: Ground, path: string): Promise<void> {
+async function checkOut(ground: Ground, path: string): Promise<void> {
   const dir = await gitDirAt(ground.common, path)
   if (dir === null || (await readFile(join(dir, 'locked'), 'utf8').catch(() => '')).trim() !== LOCKED) return
   const at = await worktreeAt(ground, path, dir)

@@ -25,7 +25,7 @@ export function useEdit(asked: Json, onEdit: (isEdited: boolean) => void): Edit 
   const isChanged = read.args !== undefined && JSON.stringify(read.args) !== JSON.stringify(asked)
   const write = (next: string | null): void => {
     setText(next)
-    onEdit(next !== null && next !== written(asked))
+    onEdit(next !== null && next !== formatArgs(asked))
   }
   return {
     isOffered: isObject(asked) && JSON.stringify(asked).length <= EDIT_CHARS_MAX,
@@ -33,12 +33,12 @@ export function useEdit(asked: Json, onEdit: (isEdited: boolean) => void): Edit 
     text: text ?? '',
     args: isChanged ? (read.args ?? null) : null,
     trouble: read.trouble ?? null,
-    toggle: () => write(text === null ? written(asked) : null),
+    toggle: () => write(text === null ? formatArgs(asked) : null),
     write,
   }
 }
 
-function written(args: Json): string {
+function formatArgs(args: Json): string {
   return JSON.stringify(args, null, 2)
 }
 
