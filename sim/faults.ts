@@ -41,6 +41,24 @@ export const FAULTS: readonly Planted[] = [
     replace: "if (proposal.effect === 'once' && key.endsWith('.9')) {",
   },
   {
+    name: 'a run goes on without a read that was lost',
+    file: 'src/kernel/next.ts',
+    find: 'else if (ends) events.push(refused',
+    replace: 'else if (ends || state.tries > 0) events.push(refused',
+  },
+  {
+    name: 'a run is given up at the first loss of a read',
+    file: 'src/kernel/next.ts',
+    find: 'lossesBy(run, here.epoch) >= run.limits.lossesMax',
+    replace: 'lossesBy(run, here.epoch) >= 1',
+  },
+  {
+    name: 'a whole turn does not give the losses back',
+    file: 'src/kernel/fold.ts',
+    find: 'if (run.turn) run.losses = 0',
+    replace: '',
+  },
+  {
     name: 'off by one: one model request too many',
     file: 'src/kernel/limits.ts',
     find: 'run.requests >= limits.modelRequests',
