@@ -242,6 +242,7 @@ export function reviewed(w: Watched, e: Of<'call.reviewed'>, fail: Fail): void {
   call.proposal = { id, tool, args: confirmed?.args ?? args, ...terms }
   call.foreign = false
   call.again = true
+  call.running = false
   // A decision counts for the call that it edited, as it is defined and where it would act now.
   call.decision = confirmed && confirmed.digest === terms.digest ? true : null
   call.edit = null
