@@ -113,6 +113,7 @@ async function spawned(admitting: Admitting, call: Proposal, task: Task): Promis
     return gated(call, {
       type: 'outside',
       child,
+      ...forkOf(task),
       ...(await optionsOf(admitting, task)),
       ...(await placeOf(admitting, task)),
     })
@@ -194,14 +195,13 @@ async function spawn(admitting: Admitting, task: Task, own: Pick<Order, 'owns'> 
   const child = agentOf(task, agent)
   const { task_key: key, fresh = false } = task
   const options = await optionsOf(admitting, task)
-  const fork = task.agent_id === FORK ? { fork: true as const } : {}
   const name = key === undefined ? {} : { task: taskName(key, selectorOf(task, child)) }
   const bounds = boundsBelow(cache)
   const again = fresh || name.task === undefined ? null : await reusable(services.store, cache.id, name.task, bounds)
   if (again === null) {
     const decision = fresh && key !== undefined ? 'forced_fresh' : 'spawned_new'
     const place = await placeOf(admitting, task)
-    return { type: 'spawn', child, ...name, decision, ...options, ...fork, ...own, ...place }
+    return { type: 'spawn', child, ...name, decision, ...options, ...forkOf(task), ...own, ...place }
   }
   await inItsPlace(admitting, again)
   const decision = childStatus(again) === 'running' ? 'reused_running' : 'reused_idle'
@@ -212,6 +212,10 @@ async function inItsPlace(admitting: Admitting, card: Card): Promise<void> {
   if (card.folder === undefined) return
   const { restored } = await import('./child-place.ts')
   await restored(admitting, card)
+}
+
+function forkOf({ agent_id: named }: Task): Pick<Order, 'fork'> {
+  return named === FORK ? { fork: true } : {}
 }
 
 /** All of this must be equal for a child to be used again, beside its parent. */

@@ -210,7 +210,7 @@ async function indebted(cache: SessionCache, store: Store, plan: CommitPlan, kno
 
 /** A call was handed out: to a new child, or to one that waits for an answer. Nothing if it is answered by a person or a program. */
 function handed(family: Family, { id, session }: Pick<SessionCache, 'id' | 'session'>, call: Call, known: Known): void {
-  const { child, answers, orders, folder, options } = outsideOf(call.proposal) ?? {}
+  const { child, answers, orders, folder, options, fork } = outsideOf(call.proposal) ?? {}
   if (orders) return commanded(family, { id, session }, call, orders, known)
   const task = taskOf(call.proposal.args)
   if (answers) {
@@ -226,7 +226,7 @@ function handed(family: Family, { id, session }: Pick<SessionCache, 'id' | 'sess
     }
     family.sends.push({ session: to, event })
   } else if (child !== undefined) {
-    const order = { child, ...(options ? { options } : {}), ...(folder ? { folder } : {}) }
+    const order = { child, ...(options && { options }), ...(folder && { folder }), ...(fork && { fork }) }
     family.births.push(...birth({ id, session, key: call.key, born: childId(id, call.key), order, task, ...known }))
   }
 }
