@@ -9,7 +9,7 @@ import { endedText } from '../riders/children/children.ts'
 import { headOf, questionIn } from '../riders/children/tree.ts'
 import { CHILD_PAGE, childrenBelow, childStatus } from '../riders/children/status.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
-import { CLOSE, CONTINUE, FORK, LIST, SPAWN, SPAWN_MANY, STEER, WAIT, WAIT_SECS } from '../tools/agents/orders.ts'
+import { CLOSE, CONTINUE, FORK, LIST, SPAWN, SPAWN_MANY, STEER, TELL, WAIT, WAIT_SECS } from '../tools/agents/orders.ts'
 import { LIKE_PARENT } from '../tools/agents/subagent.ts'
 import { type Agent, barredModel } from '../engine/wiring.ts'
 import { ToolFailure } from '../tools/core/output.ts'
@@ -46,6 +46,11 @@ export async function placedOrders(admitting: Admitting, call: Proposal): Promis
       return spawnedMany(admitting, call, (args as { readonly tasks: readonly Task[] }).tasks)
     case LIST:
       return ordered(call, [{ type: 'none', why: await listed(services.store, cache.id) }])
+    case TELL: {
+      const { session } = args as { readonly session: string }
+      const gone = (await services.store.card(session)) === null
+      return ordered(call, [gone ? { type: 'none', why: `There is no session ${session}.` } : { type: 'say', session }])
+    }
     default: {
       const found = await ownChild(services.store, cache.id, (args as Named).id)
       if (found === null) return refused(call, 'NotFound', strangerText(args))
