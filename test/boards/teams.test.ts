@@ -216,7 +216,7 @@ describe('a team', () => {
 
   it('B-LEAD-3: a model makes a team and leads it with the tool "team": cards, members, more cards, and an end', async () => {
     const done: string[] = []
-    const word = (args: object): Step => ({ calls: [{ tool: 'team', args }] })
+    const word = (args: object): Step => ({ calls: [{ tool: 'team', args: { ...args } }] })
     const script: Step[] = [
       word({ action: 'look' }),
       word({ action: 'start', members: MEMBERS, tasks: [{ text: 'a' }, { text: 'b', needs: ['t1'] }] }),
@@ -251,7 +251,7 @@ describe('a team', () => {
 
   it('B-LEAD-3: members that a narrowed run starts have no tool that it leaves out, and a subagent leads no team', async () => {
     const seen: string[][] = []
-    const word = (args: object): Step => ({ calls: [{ tool: 'team', args }] })
+    const word = (args: object): Step => ({ calls: [{ tool: 'team', args: { ...args } }] })
     const start = word({ action: 'start', members: MEMBERS.slice(0, 1), tasks: [{ text: 'a' }] })
     const model = scripted((request) => {
       const text = JSON.stringify(request.messages)
