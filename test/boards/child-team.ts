@@ -18,7 +18,9 @@ const MEMBERS = ['ana', 'bob'].map((name) => ({ name, agent: 'coder' }))
 function step({ messages }: Request): Step {
   if (!JSON.stringify(messages).includes('You are the member')) return 'I heard.'
   const from = messages.findLastIndex(({ role }) => role === 'user')
-  const said = messages.slice(from).flatMap((message) => (message.role === 'tool' ? [String(message.content)] : []))
+  const said = messages
+    .slice(from)
+    .flatMap((message) => (message.role === 'tool' && typeof message.content === 'string' ? [message.content] : []))
   const word = (args: object): Step => ({ calls: [{ tool: 'board', args: { ...args } }] })
   const [, card, attempt] = /^Started: (t\d+) is yours \(attempt (\d+)\)/.exec(said.at(-1) ?? '') ?? []
   if (card !== undefined) return word({ action: 'complete', card, attempt: Number(attempt) })
