@@ -41,6 +41,27 @@ export const FAULTS: readonly Planted[] = [
     replace: "if (proposal.effect === 'once' && key.endsWith('.9')) {",
   },
   {
+    name: 'losses: a run goes on without a read that was lost',
+    seed: 8,
+    file: 'src/kernel/next.ts',
+    find: 'else if (ends) events.push(refused',
+    replace: 'else if (ends || state.tries > 0) events.push(refused',
+  },
+  {
+    name: 'losses: a run is given up at the first loss of a read',
+    seed: 2,
+    file: 'src/kernel/next.ts',
+    find: 'lossesBy(run, here.epoch) >= run.limits.lossesMax',
+    replace: 'lossesBy(run, here.epoch) >= 1',
+  },
+  {
+    name: 'losses: a whole turn does not give them back',
+    seed: 26,
+    file: 'src/kernel/fold.ts',
+    find: 'if (run.turn) run.losses = 0',
+    replace: '',
+  },
+  {
     name: 'off by one: one model request too many',
     file: 'src/kernel/limits.ts',
     find: 'run.requests >= limits.modelRequests',

@@ -298,6 +298,7 @@ export class Invariants {
     spent(w, e.usage)
     w.full = e.class === 'overflow'
     if (e.class === 'superseded' || e.class === 'interrupted') this.seen.stopped += 1
+    if (e.class === 'lost') w.run?.losses.add(e.epoch)
     if (e.class === 'superseded' || e.class === 'interrupted' || e.class === 'lost') return
     if (w.failedAt === 0) w.failedAt = e.at
     this.#waits(`${session}:${w.asked}`, e, fail)
@@ -333,7 +334,9 @@ export class Invariants {
     if (stopped(w)) fail('I16 a call starts after an interrupt')
     if (answererOf(call.proposal)) fail('I18 a call runs that is not ours to run')
     if (serial ? running > 0 : running >= (w.run?.limits.parallel ?? 0)) fail('I20 too many calls at once')
+    if (call.running && call.intentEpoch < e.epoch) w.run?.losses.add(e.epoch)
     call.running = true
+    call.intentEpoch = e.epoch
     if (call.intents === 1) this.seen[effect] += 1
     this.#oracle.intents.add(`${session}:${e.call}`)
   }
@@ -347,6 +350,10 @@ export class Invariants {
     // A call that a hook holds back at the last moment does not count as a call.
     if (e.status === 'denied' && ready && clear && w.run) w.run.toolCalls -= 1
     call.result = e.seq
+    if (call.running && call.intentEpoch < e.epoch && call.proposal.effect !== 'once' && w.run) {
+      w.run.losses.add(e.epoch)
+      w.run.abandoned = true
+    }
     call.running = false
     call.ended = e.retryKind !== undefined ? 'retry' : e.status === 'ok' ? 'ok' : null
     w.results.set(e.seq, false)
@@ -429,11 +436,15 @@ function begun(w: Watched, e: Of<'run.started'>, fail: Fail): void {
     ends: false,
     wide: new Map(),
     denied: new Set(),
+    losses: new Set(),
+    abandoned: false,
   }
   w.paused = false
 }
 
 function asked(w: Watched, e: Of<'model.started'>, fail: Fail): void {
+  if (w.run?.abandoned) fail('I61 a run goes on without a lost call that could be repeated')
+  if (w.repliedAt > w.asked) w.run?.losses.clear()
   w.asked = e.seq
   if (stopped(w)) fail('I8 a model was called after an interrupt')
   if (w.paused) fail('I29 a model is called while the session is paused')
@@ -498,6 +509,9 @@ function concluded(w: Watched, e: Of<'run.settled'>, fail: Fail): void {
     fail('I28 an interrupt left input from before it waiting')
   const spent = e.outcome.type === 'failed' && e.outcome.reason === 'tool_retries_exceeded'
   if (spent && exhaustedIn(w) === null) fail('I36 a run ends for retries that were not used up')
+  const crashed = e.outcome.type === 'failed' && e.outcome.reason === 'crashed_too_often'
+  if (crashed && w.run && w.run.losses.size < w.run.limits.lossesMax)
+    fail('I62 a run is given up though fewer attempts were lost since its last whole turn')
   const timeUp = e.outcome.type === 'limit' && e.outcome.limit === 'active_ms'
   // No seed lasts longer than this.
   if (timeUp && (w.run?.limits.activeMs ?? 0) >= 60_000) fail('T2 a run ends for time that did not pass')

@@ -18,6 +18,8 @@ export type CallRecord = {
   /** The decision that edited it, until its edit is admitted. */
   edit: Of<'user.tool_confirmation'> | null
   intents: number
+  /** The epoch of its last intent. */
+  intentEpoch: number
   running: boolean
   /** seq of its hand-over, of the first answer after that, and of its result; 0 before. */
   handed: number
@@ -42,6 +44,10 @@ export type RunRecord = {
   /** Calls with a valid approval for the whole run, and the actions that were denied. */
   readonly wide: Map<CallKey, string>
   readonly denied: Set<string>
+  /** The epochs that recorded a loss since the last whole turn. */
+  readonly losses: Set<number>
+  /** A call that is safe to repeat was lost and has its result: it is not repeated. */
+  abandoned: boolean
 }
 
 export type Watched = {
@@ -121,6 +127,7 @@ export function record(e: Of<'agent.message'>, proposal: Proposal, over: boolean
     decision: null,
     edit: null,
     intents: 0,
+    intentEpoch: 0,
     running: false,
     handed: 0,
     answer: 0,
@@ -235,6 +242,7 @@ export function reviewed(w: Watched, e: Of<'call.reviewed'>, fail: Fail): void {
   call.proposal = { id, tool, args: confirmed?.args ?? args, ...terms }
   call.foreign = false
   call.again = true
+  call.running = false
   // A decision counts for the call that it edited, as it is defined and where it would act now.
   call.decision = confirmed && confirmed.digest === terms.digest ? true : null
   call.edit = null

@@ -2,13 +2,15 @@
 // that of the call, a pin, the definition's own, the parent's.
 import { Fault } from '../kernel/failure.ts'
 import type { Model } from '../ports/model.ts'
-import { callable, type Checks, filled, listOf, optionsOf, record, tableOf, text, within } from '../options.ts'
+import { callable, type Checks, filled, having, listOf, optionsOf, record, tableOf, text, within } from '../options.ts'
 import { model } from '../models/resolve.ts'
 import type { SubagentOptions } from '../sessions/agent.ts'
 import { LEADING } from '../tools/agents/orders.ts'
 import { toolCheck, type Tool, type ToolSource } from '../tools/core/tool.ts'
 import { findSandbox } from '../tools/shell/sandbox.ts'
 import { type AgentDefinition, INTEGRATIONS } from './definition.ts'
+import { DOCS_TOOL, docsTool } from './docs-tool.ts'
+import { LAST_RUN_TOOL, type LastRunStore, lastRunTool } from './last-run-tool.ts'
 import { promptOf, type PromptSections } from './prompt.ts'
 
 /** Models that the user fixed. A team is a definition with its subagents: `teams.planner` is `planner` and what it lists. */
@@ -25,6 +27,8 @@ export type SubagentsOptions = {
   readonly tools?: readonly (Tool | ToolSource)[]
   /** Makes a model of its name. Default: `model(name, settings)`; a `hint:NAME` stays a name. */
   readonly makeModel?: (name: string, settings: { readonly temperature?: number }) => Model | string
+  /** The store of the harness: with it and `tools`, an agent that lists `last_run` knows when it last ran. */
+  readonly store?: LastRunStore
   /** Where commands run, for `sandbox: sandboxed`. Default: the current folder. */
   readonly workspace?: string
 }
@@ -46,6 +50,7 @@ const checkOptions = optionsOf<SubagentsOptions>('subagentsOf', {
     record(value, name, of) === null && 'type' in (value as object) ? null : toolCheck(value, name, of),
   ),
   makeModel: callable,
+  store: having('give the store of the harness', 'card', 'read', 'page'),
   workspace: filled,
 })
 
@@ -108,7 +113,7 @@ function optionsFor(definition: AgentDefinition, making: Making): SubagentOption
     instructions: promptOf(definition, { ...sections, ...(mine ? { integrations: mine } : {}) }),
     limits: { modelRequests: definition.maxIterations },
     ...own,
-    ...toolsFor(definition, making.tools),
+    ...toolsFor(definition, making),
     ...listsOf(definition, children, making),
     ...(skillFilter === null ? {} : { inheritSources: skillFilter === 'all' ? true : skillFilter }),
     // {skills: "*"} is exempt from the tiers, so the agent behind it has none at run time.
@@ -132,10 +137,11 @@ function modelOf({ lines, temperature }: AgentDefinition, name: string, { makeMo
  * Tools of its own only where lists of names cannot say it: the catalogue of skills is what `skill_read` adds to the instructions, and
  * a list of tools would leave out those of MCP servers, whose names are not known yet.
  */
-function toolsFor(definition: AgentDefinition, tools: SubagentsOptions['tools']): Pick<SubagentOptions, 'tools'> {
+function toolsFor(definition: AgentDefinition, { tools, store }: Making): Pick<SubagentOptions, 'tools'> {
   const { omit, skillFilter, tools: listed, extraTools } = definition
-  const given = tools?.filter((tool): tool is Tool => !('type' in tool))
-  if (given === undefined) return {}
+  const harness = tools?.filter((tool): tool is Tool => !('type' in tool))
+  if (harness === undefined) return {}
+  const given = withPackaged(harness, definition, store)
   const fitting = typeof skillFilter === 'object' && skillFilter !== null ? withSkills(given, skillFilter) : given
   const named =
     skillFilter === null || listed === 'all'
@@ -143,8 +149,23 @@ function toolsFor(definition: AgentDefinition, tools: SubagentsOptions['tools'])
       : fitting.filter(({ name }) => [...listed, ...extraTools].includes(name))
   const hushes =
     omit.skillsCatalog && named.some(({ name, instructions }) => name === 'skill_read' && instructions !== '')
-  if (named === given && !hushes) return {}
+  if (named === harness && !hushes) return {}
   return { tools: named.map((tool) => (hushes && tool.name === 'skill_read' ? { ...tool, instructions: '' } : tool)) }
+}
+
+/** The tools of the package that only the agents which list them have, unless the harness has its own of that name. */
+function withPackaged(
+  given: readonly Tool[],
+  { tools, extraTools }: AgentDefinition,
+  store: LastRunStore | undefined,
+): readonly Tool[] {
+  const listed = [...(tools === 'all' ? [] : tools), ...extraTools]
+  const lacks = (name: string): boolean => listed.includes(name) && !given.some((tool) => tool.name === name)
+  const more = [
+    ...(lacks(DOCS_TOOL) ? [docsTool()] : []),
+    ...(store !== undefined && lacks(LAST_RUN_TOOL) ? [lastRunTool(store)] : []),
+  ]
+  return more.length === 0 ? given : [...given, ...more]
 }
 
 /** Tools of skills are there for the skills that are named, and for none they are not there. */

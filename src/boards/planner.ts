@@ -9,12 +9,22 @@ import type { Message } from '../kernel/transcript.ts'
 import type { Reply } from '../ports/model.ts'
 import type { Shared } from '../sessions/agent.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
+import { TELL, tellTool } from '../tools/agents/orders.ts'
 import { choice, flag, integer, list, object, optional, text } from '../tools/core/schema.ts'
 import { parsePolicy } from '../tools/policy/policy.ts'
 import { isObject, parsed } from '../view/json.ts'
 import { textOf } from '../view/text.ts'
 import { CARDS_MAX } from './board.ts'
-import { applied, type BoardChange, type BoardOutcome, type SharedBoard, sharedIn } from './shared.ts'
+import {
+  applied,
+  type BoardChange,
+  type BoardOutcome,
+  type EndedRun,
+  type SharedBoard,
+  sharedIn,
+  tellResting,
+  withEndedRun,
+} from './shared.ts'
 
 export const BOARD = 'board'
 
@@ -38,8 +48,8 @@ export function boardPlanner(): Graph {
 function boardAgent(shared: Shared): Agent {
   return {
     name: BOARD,
-    model: { name: BOARD, call: async ({ messages }) => replyOf(answersTo(messages)) },
-    tools: new Toolbox({ tools: [], plan: false, clock: shared.clock }),
+    model: { name: BOARD, call: async ({ messages, seq }) => replyOf(answersTo(messages), seq) },
+    tools: new Toolbox({ tools: [tellTool()], plan: false, clock: shared.clock }),
     instructions: '',
     limits: limitsOf({ modelRequests: 10_000 }),
     approvalMs: null,
@@ -48,7 +58,12 @@ function boardAgent(shared: Shared): Agent {
     output: null,
     budget: null,
     children: [],
-    planner: { name: BOARD, verdict: ({ parts }) => ({ type: 'final', output: parsed(textOf(parts)) ?? null }) },
+    planner: {
+      name: BOARD,
+      leads: true,
+      verdict: ({ parts, calls }) =>
+        calls.length > 0 ? { type: 'continue' } : { type: 'final', output: parsed(textOf(parts)) ?? null },
+    },
   }
 }
 
@@ -58,10 +73,17 @@ export type BoardReply = {
   readonly answers: Readonly<Record<string, BoardOutcome>>
 }
 
-function replyOf(said: BoardReply): Reply {
-  const parts = [{ type: 'text', text: canonicalJson(said) }] as const
-  return { type: 'reply', parts, calls: [], finish: 'stop', usage: null }
+/** Members that rest are told of cards that are free, in the commit of the reply that says so. */
+function replyOf({ board, answers }: BoardReply, seq: number): Reply {
+  const next = board === null ? { board, told: [] } : tellResting(board)
+  const parts = [{ type: 'text', text: canonicalJson({ board: next.board, answers }) }] as const
+  const calls = next.told.map(({ session = '' }, i) => {
+    return { id: `call_${seq}_${i}`, tool: TELL, args: JSON.stringify({ session, message: GO_ON }) }
+  })
+  return { type: 'reply', parts, calls, finish: calls.length > 0 ? 'calls' : 'stop', usage: null }
 }
+
+export const GO_ON = `A card of the ${BOARD} is free. Claim it and go on.`
 
 export function answersTo(messages: readonly Message[]): BoardReply {
   const last = messages.findLastIndex(({ role }) => role === 'assistant')
@@ -70,6 +92,11 @@ export function answersTo(messages: readonly Message[]): BoardReply {
   const answers = new Map<string, BoardOutcome>()
   for (const message of messages.slice(last + 1)) {
     if (message.role !== 'user') continue
+    const ended = endedIn(textOf(message.parts))
+    if (ended !== null) {
+      if (board !== null) board = withEndedRun(board, ended)
+      continue
+    }
     const read = changeIn(textOf(message.parts))
     if ('unreadable' in read) answers.set(`#${message.seq}`, unreadable(read.unreadable))
     else if (!answers.has(read.id)) {
@@ -143,6 +170,17 @@ const CHANGES = {
   fail: held('fail'),
   release: held('release'),
   look: object({ ...envelope, action: choice('', ['look']) }),
+}
+
+const id = text('', { min: 1, max: 512 })
+const runEnded = object({
+  run_ended: object({ session: id, parent: id, task: optional(name), outcome: name }),
+})
+
+/** What the harness says of a member whose run has ended; null for any other message. */
+function endedIn(said: string): EndedRun | null {
+  const checked = runEnded.check(parsed(said))
+  return checked.issues ? null : checked.value.run_ended
 }
 
 /** A message may be anything that somebody sent to the session. */

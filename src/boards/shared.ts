@@ -9,7 +9,11 @@ import { isObject, listOf, stringOf } from '../view/json.ts'
  * `session`: the session the member works in. A member without one is outside of the store, and loses its cards only by leaving. `child`:
  * only that child of the lead may be this member, whatever session says its name.
  */
-export type Member = Frozen<{ name: string; role: 'lead' | 'worker'; session?: string; child?: Frozen<MemberChild> }>
+export type Member = Frozen<
+  { name: string; role: 'lead' | 'worker'; session?: string; child?: Frozen<MemberChild> } & MemberState
+>
+/** `rests`: its last run has ended, or was stopped by somebody. `told`: how often it was told to go on since its last claim. */
+type MemberState = { rests?: 'ended' | 'stopped'; told?: number }
 /** A child of `parent`, by the name of its task. */
 type MemberChild = { parent: string; task: string }
 export type SharedBoard = Board & Frozen<{ members: readonly Member[]; attemptsMax: number }>
@@ -18,6 +22,9 @@ export type SharedBoard = Board & Frozen<{ members: readonly Member[]; attemptsM
 export type NewTask = Frozen<{ text: string; needs?: readonly string[] }>
 /** The session behind this claim has ended: the card is free again, if that is still its claim. */
 export type EndedClaim = Frozen<{ card: string; attempt: number; why: string }>
+
+/** A run of a session has ended. `parent` and `task` say whose child it is. */
+export type EndedRun = Frozen<{ session: string; parent: string; task?: string; outcome: string }>
 
 /** `id` is the caller's own, `by` the member's name or `host`, `version` that of the board the caller saw. */
 /** `again`: it was sent before, and no answer to it was seen. */
@@ -76,7 +83,11 @@ type Applied = { readonly board: SharedBoard | null; readonly outcome: BoardOutc
 export function applied(before: SharedBoard | null, change: BoardChange): Applied {
   if (change.action === 'open') return before === null ? opened(change) : refused(before, 'AlreadyOpen', OPEN)
   if (before === null) return refused(null, 'NotOpen', 'The board is not open yet: open it with its members and cards.')
-  const board = withoutEnded(before, change.ended ?? [])
+  const board = withMember(
+    withoutEnded(before, change.ended ?? []),
+    change.by,
+    ({ rests: _rested, ...member }) => member,
+  )
   switch (change.action) {
     case 'look':
       return { board, outcome: { type: 'Changed' } }
@@ -208,9 +219,8 @@ function claimed(
   if (!board.members.some(({ name }) => name === by)) return notMember(board, by)
   const active = board.cards.find((card) => card.status === 'in_progress' && card.by === by)
   if (active && active.id !== wanted) return said({ type: 'AlreadyActive', card: active.id })
-  const free = (card: BoardCard): boolean =>
-    !isClosed(card) && card.status !== 'in_progress' && unmetBy(board, card).length === 0
-  const card = wanted === undefined ? board.cards.find(free) : board.cards.find(({ id }) => id === wanted)
+  const card =
+    wanted === undefined ? board.cards.find((each) => isFree(board, each)) : board.cards.find(({ id }) => id === wanted)
   if (!card) return said({ type: wanted === undefined ? 'NoClaimableTask' : 'UnknownTask' })
   // Its own card, in another run: a claim of its own, so that what is said of the earlier one does not count for it.
   if (active) return started(board, card, by)
@@ -230,7 +240,7 @@ function claimed(
 function started(board: SharedBoard, { note: _before, ...card }: BoardCard, by: string): Applied {
   const attempt = (card.attempts ?? 0) + 1
   const mine: BoardCard = { ...card, status: 'in_progress', by, attempts: attempt }
-  const next = withCard(board, mine)
+  const next = withMember(withCard(board, mine), by, ({ told: _told, ...member }) => member)
   return { board: next, outcome: { type: 'Started', card: cardOf(next, card.id), attempt } }
 }
 
@@ -248,6 +258,51 @@ function ended(board: SharedBoard, change: Extract<BoardChange, { attempt: numbe
   if (action !== 'complete') return { board: freed(board, card, note), outcome: { type: 'Changed' } }
   const said = note === '' ? {} : { note: note.slice(0, NOTE_CHARS_MAX) }
   return { board: withCard(board, { ...card, status: 'done', ...said }), outcome: { type: 'Changed' } }
+}
+
+/** What the member held is free again. It is told to go on when a card is free, unless somebody stopped it. */
+export function withEndedRun(board: SharedBoard, { session, parent, task, outcome }: EndedRun): SharedBoard {
+  const isIt = ({ session: own, child }: Member): boolean =>
+    own === session || (own === undefined && child?.parent === parent && child.task === task)
+  const member = board.members.find(isIt)
+  if (!member) return board
+  const why = `${member.name} has ended its run`
+  const held = board.cards.filter((card) => card.status === 'in_progress' && card.by === member.name)
+  const free = withoutEnded(
+    board,
+    held.map(({ id, attempts = 1 }) => ({ card: id, attempt: attempts, why })),
+  )
+  const rests = outcome === 'interrupted' ? 'stopped' : 'ended'
+  return withMember(free, member.name, (each) => ({ ...each, session, rests }))
+}
+
+/** One that does not claim what it is told of is not told for ever. */
+const TOLD_MAX = 3
+
+/** The members that are told to go on now, and the board that says so: as many as cards are free that no working member will claim. */
+export function tellResting(board: SharedBoard): { readonly board: SharedBoard; readonly told: readonly Member[] } {
+  const holds = ({ name }: Member): boolean =>
+    board.cards.some((card) => card.status === 'in_progress' && card.by === name)
+  const working = board.members.filter((member) => member.child && member.rests === undefined && !holds(member))
+  const free = board.cards.filter((card) => isFree(board, card)).length - working.length
+  const resting = board.members.filter(({ rests, told = 0 }) => rests === 'ended' && told < TOLD_MAX)
+  const told = resting.slice(0, Math.max(0, free))
+  const next = told.reduce(
+    (all, { name }) =>
+      withMember(all, name, ({ rests: _rested, ...each }) => ({ ...each, told: (each.told ?? 0) + 1 })),
+    board,
+  )
+  return { board: next, told }
+}
+
+/** Not a change that others must look at again: the version stays. */
+function withMember(board: SharedBoard, name: string, to: (member: Member) => Member): SharedBoard {
+  if (!board.members.some((each) => each.name === name)) return board
+  return { ...board, members: board.members.map((each) => (each.name === name ? to(each) : each)) }
+}
+
+export function isFree(board: SharedBoard, card: BoardCard): boolean {
+  return !isClosed(card) && card.status !== 'in_progress' && unmetBy(board, card).length === 0
 }
 
 function withoutEnded(board: SharedBoard, claims: readonly EndedClaim[]): SharedBoard {

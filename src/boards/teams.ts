@@ -1,5 +1,6 @@
 // A team: a board, and one child for each member that works on it. The lead is the session that starts it; what members report comes to
-// it as messages. There is no loop here: members claim, and what one of them lets go is claimed by another.
+// it as messages. There is no loop here: members claim, the end of each member's run is told to the board, and the board tells members
+// that rest of cards that are free.
 import { Fault } from '../kernel/failure.ts'
 import type { Session } from '../sessions/verbs.ts'
 import type { Model } from '../ports/model.ts'
@@ -8,9 +9,9 @@ import { modelCheck, type SubagentOptions } from '../sessions/agent.ts'
 import { type MemberToolOptions, memberTool, teamBoardOf } from './member.ts'
 import { taskName } from '../effects/orders.ts'
 import { LIKE_PARENT } from '../tools/agents/subagent.ts'
-import type { Member, NewTask, SharedBoard } from './shared.ts'
+import { isFree, type Member, type NewTask, type SharedBoard } from './shared.ts'
 import { type BoardHandle, type BoardSessions, openBoard } from './verbs.ts'
-import { BOARD } from './planner.ts'
+import { BOARD, GO_ON } from './planner.ts'
 
 /** `agent`: the subagent of the harness that it is. */
 export type TeamMember = { readonly name: string; readonly agent: string }
@@ -35,7 +36,10 @@ export type Team = {
   readonly sessions: ReadonlyMap<string, string>
   /** The board, after what ended members held was given back. */
   readonly look: () => Promise<SharedBoard>
-  /** The same; and members that rest are told to go on while a card is free. For the lead's host, after each report. */
+  /**
+   * The same; and members that rest are told to go on while a card is free. The board does so by itself when a member's run ends: this
+   * is for members that somebody stopped, or that no worker tries any more.
+   */
   readonly advance: () => Promise<SharedBoard>
   /** Stops a member. Its cards are free again. */
   readonly shutdown: (name: string) => Promise<void>
@@ -87,7 +91,7 @@ export async function startTeam(sessions: BoardSessions, options: TeamOptions): 
   const head: Session = sessions.session(lead)
   const places = new Map<string, string>()
   for (const { name, agent } of members) {
-    const { sessionId } = await head.spawn(agent, taskOf(name, brief), { taskKey: keyOf(name) })
+    const { sessionId } = await head.spawn(agent, taskOf(name, brief), { taskKey: keyOf(name), tells: id })
     places.set(name, sessionId)
   }
   return {
@@ -96,7 +100,7 @@ export async function startTeam(sessions: BoardSessions, options: TeamOptions): 
     look: () => board.look(),
     advance: async () => {
       const now = await board.look()
-      if (!hasFree(now)) return now
+      if (!now.cards.some((card) => isFree(now, card))) return now
       for (const [name, place] of places) {
         const here = now.members.some((member) => member.name === name)
         const card = here ? await sessions.status(place) : null
@@ -104,20 +108,25 @@ export async function startTeam(sessions: BoardSessions, options: TeamOptions): 
       }
       return now
     },
-    shutdown: async (name) => {
-      const place = places.get(name)
-      if (place === undefined) throw new Fault('invalid_input', `There is no member "${name}".`, 'UnknownMember')
-      await sessions.session(place).interrupt()
-      await board.leave('host', name)
-    },
+    shutdown: (name) => stopMember(sessions, board, name),
   }
 }
 
-const GO_ON = `A card of the ${BOARD} is free. Claim it and go on.`
+/** Its cards are free again, and it is no member any more. */
+export async function stopMember(sessions: BoardSessions, board: BoardHandle, name: string): Promise<void> {
+  const member = (await board.read()).members.find((each) => each.name === name)
+  if (member === undefined) throw new Fault('invalid_input', `There is no member "${name}".`, 'UnknownMember')
+  const session = member.session ?? (await childOf(sessions, member))
+  if (session !== undefined) await sessions.session(session).interrupt()
+  await board.leave('host', name)
+}
 
-function hasFree({ cards }: SharedBoard): boolean {
-  const done = new Set(cards.filter(({ status }) => status === 'done').map(({ id }) => id))
-  return cards.some(({ status, needs = [] }) => status === 'todo' && needs.every((need) => done.has(need)))
+/** The child that is this member, which has not spoken to the board yet. */
+async function childOf(sessions: BoardSessions, { child }: Member): Promise<string | undefined> {
+  if (child === undefined) return undefined
+  const task = child.task.slice(0, child.task.lastIndexOf('#'))
+  const rows = await sessions.session(child.parent).children()
+  return rows.find((row) => row.task === task)?.sessionId
 }
 
 function taskOf(name: string, brief: string): string {

@@ -9,7 +9,7 @@ import { endedText } from '../riders/children/children.ts'
 import { headOf, questionIn } from '../riders/children/tree.ts'
 import { CHILD_PAGE, childrenBelow, childStatus } from '../riders/children/status.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
-import { CLOSE, CONTINUE, FORK, LIST, SPAWN, SPAWN_MANY, STEER, WAIT, WAIT_SECS } from '../tools/agents/orders.ts'
+import { CLOSE, CONTINUE, FORK, LIST, SPAWN, SPAWN_MANY, STEER, TELL, WAIT, WAIT_SECS } from '../tools/agents/orders.ts'
 import { LIKE_PARENT } from '../tools/agents/subagent.ts'
 import { type Agent, barredModel } from '../engine/wiring.ts'
 import { ToolFailure } from '../tools/core/output.ts'
@@ -46,6 +46,11 @@ export async function placedOrders(admitting: Admitting, call: Proposal): Promis
       return spawnedMany(admitting, call, (args as { readonly tasks: readonly Task[] }).tasks)
     case LIST:
       return ordered(call, [{ type: 'none', why: await listed(services.store, cache.id) }])
+    case TELL: {
+      const { session } = args as { readonly session: string }
+      const gone = (await services.store.card(session)) === null
+      return ordered(call, [gone ? { type: 'none', why: `There is no session ${session}.` } : { type: 'say', session }])
+    }
     default: {
       const found = await ownChild(services.store, cache.id, (args as Named).id)
       if (found === null) return refused(call, 'NotFound', strangerText(args))
@@ -113,6 +118,7 @@ async function spawned(admitting: Admitting, call: Proposal, task: Task): Promis
     return gated(call, {
       type: 'outside',
       child,
+      ...forkOf(task),
       ...(await optionsOf(admitting, task)),
       ...(await placeOf(admitting, task)),
     })
@@ -194,14 +200,13 @@ async function spawn(admitting: Admitting, task: Task, own: Pick<Order, 'owns'> 
   const child = agentOf(task, agent)
   const { task_key: key, fresh = false } = task
   const options = await optionsOf(admitting, task)
-  const fork = task.agent_id === FORK ? { fork: true as const } : {}
   const name = key === undefined ? {} : { task: taskName(key, selectorOf(task, child)) }
   const bounds = boundsBelow(cache)
   const again = fresh || name.task === undefined ? null : await reusable(services.store, cache.id, name.task, bounds)
   if (again === null) {
     const decision = fresh && key !== undefined ? 'forced_fresh' : 'spawned_new'
     const place = await placeOf(admitting, task)
-    return { type: 'spawn', child, ...name, decision, ...options, ...fork, ...own, ...place }
+    return { type: 'spawn', child, ...name, decision, ...options, ...forkOf(task), ...own, ...place }
   }
   await inItsPlace(admitting, again)
   const decision = childStatus(again) === 'running' ? 'reused_running' : 'reused_idle'
@@ -212,6 +217,10 @@ async function inItsPlace(admitting: Admitting, card: Card): Promise<void> {
   if (card.folder === undefined) return
   const { restored } = await import('./child-place.ts')
   await restored(admitting, card)
+}
+
+function forkOf({ agent_id: named }: Task): Pick<Order, 'fork'> {
+  return named === FORK ? { fork: true } : {}
 }
 
 /** All of this must be equal for a child to be used again, beside its parent. */

@@ -34,6 +34,8 @@ export type Planner = {
   readonly draw?: () => Drawing
   /** Absent: a run that is stopped ends as it is. */
   readonly finalizer?: Finalizer
+  /** Its replies may tell other sessions something. Absent: they do not. */
+  readonly leads?: true
 }
 
 /** A graph: `json` for programs, and the source of a Mermaid picture. */

@@ -6,17 +6,20 @@ import { effectCheck, type Tool, type ToolContext } from '../tools/core/tool.ts'
 import { last } from './channel.ts'
 import type { Graph } from './definition.ts'
 import { withState } from './graph.ts'
-import { type Mapped, policyCheck } from './node.ts'
+import { type Mapped, type MissingItem, policyCheck } from './node.ts'
 import { END, type MapPolicy, START } from './step.ts'
 
 export type MapReduceOptions<Of, Value> = {
-  /** Also the name of its agent. It is given `{ items: [...] }`, and its output has `items` and `value`. */
+  /** Also the name of its agent. It is given `{ items: [...] }`, and its output has `items`, `value`, and `missing`. */
   readonly name: string
   /** When to use it: with one, models that may start subagents may start it. */
   readonly description?: string
   readonly map: (item: Of, context: ToolContext) => Value | Promise<Value>
-  /** What the results come to, in the order of the input. With `best-effort` and `quorum` only those that succeeded. */
-  readonly reduce: (results: readonly Mapped<Value>[]) => Json | Promise<Json>
+  /**
+   * What the results come to, in the order of the input. With `best-effort` and `quorum` only those that succeeded. `missing` names
+   * the items that have no result; they are in the output too.
+   */
+  readonly reduce: (results: readonly Mapped<Value>[], missing: readonly MissingItem[]) => Json | Promise<Json>
   /** Default `collect-all`. */
   readonly policy?: MapPolicy
   /** Of `map`. Default `once`: give `read` to what changes nothing, and it simply runs again after a crash. */
@@ -50,6 +53,7 @@ export function mapReduce<Of, Value>(options: MapReduceOptions<Of, Value>): Grap
     items: last<readonly Of[]>([]),
     results: last<readonly Mapped<Value>[]>([]),
     value: last<Json>(null),
+    missing: last<readonly MissingItem[]>([]),
   })
   const limits: Partial<Limits> = concurrency === undefined ? {} : { parallel: concurrency }
   return graph({
@@ -60,7 +64,7 @@ export function mapReduce<Of, Value>(options: MapReduceOptions<Of, Value>): Grap
       map: mapNode<Of, Value>({
         over: ({ items }) => items,
         run: map,
-        take: (results) => ({ results }),
+        take: (results, _state, missing) => ({ results, missing }),
         ...(policy === undefined ? {} : { policy }),
         ...(effect === undefined ? {} : { effect }),
         ...(retries === undefined ? {} : { retries }),
@@ -69,9 +73,9 @@ export function mapReduce<Of, Value>(options: MapReduceOptions<Of, Value>): Grap
       }),
       reduce: node({
         effect: 'read',
-        reads: ({ results }) => ({ results }),
+        reads: ({ results, missing }) => ({ results, missing }),
         // Kept once, as the value: the state is in every reply.
-        run: async ({ results }) => ({ value: await reduce(results), results: [] }),
+        run: async ({ results, missing }) => ({ value: await reduce(results, missing), results: [] }),
       }),
     },
     edges: [

@@ -102,12 +102,22 @@ export type Mapped<Value> =
   | { readonly index: number; readonly ok: true; readonly value: Value }
   | { readonly index: number; readonly ok: false; readonly error: string }
 
+/** An item that has no value, and why: it failed, it was lost while it might have taken effect, or it did not run. */
+export type MissingItem = { readonly index: number; readonly error: string }
+
 export type MapOptions<C extends Channels, Of, Value, Name extends string> = Described<Name> &
   Guarded<{ readonly index: number; readonly item: Of }> & {
     readonly over: (state: StateOf<C>) => readonly Of[]
     readonly run: (item: Of, context: ToolContext) => Value | Promise<Value>
-    /** The results in the order of the input. With `best-effort` and `quorum`, those that failed or did not run are not among them. */
-    readonly take: (results: readonly Mapped<Value>[], state: StateOf<C>) => Said<C, NoInfer<Name>>
+    /**
+     * The results in the order of the input. With `best-effort` and `quorum`, those that failed or did not run are not among them.
+     * `missing` names every item without a value, whatever the policy.
+     */
+    readonly take: (
+      results: readonly Mapped<Value>[],
+      state: StateOf<C>,
+      missing: readonly MissingItem[],
+    ) => Said<C, NoInfer<Name>>
     /** Default `collect-all`: all run, and `take` is told of each. */
     readonly policy?: MapPolicy
     /**
@@ -116,6 +126,8 @@ export type MapOptions<C extends Channels, Of, Value, Name extends string> = Des
      */
     readonly totalMs?: number
   }
+
+const MISSING_CHARS_MAX = 300
 
 const described: Checks<Described<string>> = { description: text, to: listOf(text), retries: anything }
 const asking = orFunction(approvalCheck)
@@ -252,7 +264,7 @@ export function mapNode<C extends Channels, Of, Value, Name extends string>(
         return plainJson(value ?? null, 'the result')
       }),
     read: (content) => JSON.parse(content) as Json,
-    take: (items, state) => writtenOf(take(mappedBy<Value>(policy, items), state as StateOf<C>)),
+    take: (items, state) => writtenOf(take(mappedBy<Value>(policy, items), state as StateOf<C>, missingIn(items))),
   }
 }
 
@@ -270,13 +282,20 @@ export function agentsNode<C extends Channels, Name extends string>(
     args: (state) => over(state as StateOf<C>).map(({ agent, task }) => ({ agent, task })),
     tool: (name) => ({ ...toolOf(name, description, ways, null), child: (args) => (args as Assigned).agent }),
     read: (content) => content,
-    take: (items, state) => writtenOf(take(mappedBy<string>(policy, items), state as StateOf<C>)),
+    take: (items, state) => writtenOf(take(mappedBy<string>(policy, items), state as StateOf<C>, missingIn(items))),
   }
 }
 
 /** Only `collect-all` is told of what failed. */
 function mappedBy<Value>(policy: MapPolicy, items: readonly Item[]): readonly Mapped<Value>[] {
   return items.flatMap((item, index) => mapped<Value>(item, index)).filter(({ ok }) => ok || policy === 'collect-all')
+}
+
+/** It may be kept in the state, which is in every reply: so the reasons are short. */
+function missingIn(items: readonly Item[]): readonly MissingItem[] {
+  return items.flatMap(({ value, error = 'It did not run.' }, index) =>
+    value === undefined ? [{ index, error: error.slice(0, MISSING_CHARS_MAX) }] : [],
+  )
 }
 
 /** Ends with the time of the node, whether or not the item listens to its signal. */

@@ -5,7 +5,16 @@ import { clockOf } from './clock.ts'
 import type { Event } from './event.ts'
 import { assert } from './failure.ts'
 import { answer, copyTurn, decide, hand, type OpenTurn, openTurn, review, settle, start, UNSAID } from './ledger.ts'
-import { countFailure, countRetry, defer, endDeferral, forgetFailures, forgiveRetries, hastenRetry } from './retries.ts'
+import {
+  countFailure,
+  countLoss,
+  countRetry,
+  defer,
+  endDeferral,
+  forgetFailures,
+  forgiveRetries,
+  hastenRetry,
+} from './retries.ts'
 import { arrive, clock, describe, inputOf, newRun, renewed, wakeOf } from './session.ts'
 import type { OpenRun, OpenSession, Session } from './session.ts'
 
@@ -70,7 +79,8 @@ function apply(s: OpenSession, e: Event): void {
     case 'model.failed':
       return fail(s, e)
     case 'agent.tool_use':
-      return start(turnOf(s), e.call, e.epoch)
+      if (start(turnOf(s), e.call, e.epoch)) countLoss(runOf(s), e.epoch)
+      return
     case 'agent.custom_tool_use':
       return hand(turnOf(s), e.call)
     case 'agent.tool_result':
@@ -147,6 +157,7 @@ function ask(s: OpenSession, e: Of<'model.started'>): void {
   if (s.inputs.length > 0) s.inputs = s.inputs.filter((input) => !e.shows.includes(input.seq))
   if (s.unshown.length > 0) s.unshown = []
   if (s.notes.length > 0) s.notes = []
+  if (run.turn) run.losses = 0
   const last = run.turn?.verdict.type
   if (last === 'retry_user_message' || last === 'retry_tool_output') run.outputRetries += 1
   if (e.boost) run.boosts += 1
@@ -175,7 +186,7 @@ function fail(s: OpenSession, e: Of<'model.failed'>): void {
   run.model = null
   run.retryAt = e.retryAt ?? 0
   if (e.class === 'superseded' || e.class === 'interrupted') return
-  if (e.class === 'lost') return void (run.losses += 1)
+  if (e.class === 'lost') return countLoss(run, e.epoch)
   if (e.class === 'overflow') s.paused = true
   countFailure(run, e, at)
 }
@@ -185,6 +196,7 @@ function result(s: OpenSession, e: Of<'agent.tool_result'>): void {
   const turn = turnOf(s)
   const { state, proposal } = settle(turn, e.call, e.seq)
   if (e.ends !== undefined) run.ends = e.ends
+  if (state.type === 'running' && state.epoch < e.epoch && proposal.effect !== 'once') countLoss(run, e.epoch)
   // What a hook held back was not a call.
   if (e.status === 'denied' && state.type === 'ready' && proposal.clear) run.toolCalls -= 1
   if (e.retryKind !== undefined) countRetry(run, turn, proposal)

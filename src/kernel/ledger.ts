@@ -116,12 +116,14 @@ export function answer(turn: OpenTurn | null, e: Of<'user.custom_tool_result'>, 
   if (call?.state.type === 'outside') move(turn, i, { type: 'answered', seq: e.seq, ok: e.ok })
 }
 
-export function start(turn: OpenTurn, key: CallKey, epoch: number): void {
+/** Whether it was started before, by an attempt that was lost. */
+export function start(turn: OpenTurn, key: CallKey, epoch: number): boolean {
   const i = find(turn, key)
   const { state, proposal } = turn.open[i] as Call
   const again = state.type === 'running' && state.epoch < epoch && proposal.effect !== 'once'
   if (state.type !== 'ready' && !again) assert(false, `call ${key} (${proposal.effect}) was started from ${state.type}`)
   move(turn, i, { type: 'running', epoch, tries: state.type === 'running' ? state.tries + 1 : 0 })
+  return again
 }
 
 /**

@@ -21,9 +21,6 @@ const OUTAGE_MS = 3 * 24 * 3_600_000
 const TIMES = { modelMs: 600_000, activeMs: 600_000, patienceMs: PATIENCE_MS, outageMs: OUTAGE_MS }
 export const DEFAULT_LIMITS: Limits = { ...COUNTS, ...NONE, ...TIMES }
 
-/** How often may a call that is safe to repeat be lost with its worker before it is given up? */
-export const CALL_LOSSES_MAX = 3
-
 /** How long an outage may last before a run with these limits fails. A log of an older version does not say. */
 export function outageMsOf({ outageMs = OUTAGE_MS }: Limits): number {
   return outageMs
@@ -45,6 +42,8 @@ export function stopping(s: Session, run: Run, here: Here): Outcome | null {
   if (s.stop > 0) return { type: 'interrupted' }
   if (run.ends !== null) return failed('hook_error', run.ends)
   if (run.broken !== undefined) return failed('tool_error', run.broken)
+  if (run.losses >= run.limits.lossesMax)
+    return failed('crashed_too_often', 'The worker was lost too often without a whole turn between.')
   if (run.turn?.over) return { type: 'limit', limit: 'tool_calls' }
   const at = deadline(s, run, here)
   return at !== null && here.now >= at ? { type: 'limit', limit: 'active_ms' } : null
@@ -78,7 +77,6 @@ export function refusal(run: Run): Outcome | null {
   if (run.failures >= (limits.modelAttempts ?? Number.POSITIVE_INFINITY))
     return failed('provider_error', 'The model failed too often in a row.')
   if (run.waitedMs > outageMsOf(limits)) return failed('provider_error', 'The provider was unavailable for too long.')
-  if (run.losses >= limits.lossesMax) return failed('crashed_too_often', 'The worker was lost too often in this run.')
   return run.requests >= limits.modelRequests ? { type: 'limit', limit: 'model_requests' } : null
 }
 

@@ -21,16 +21,8 @@ import { isAwaited, isDoubted } from './clock.ts'
 import type { Frozen, Mutable, Outcome } from './content.ts'
 import type { OwnerBody } from './event.ts'
 import { type Call, intentOf, outsideOf, type Turn } from './ledger.ts'
-import {
-  CALL_LOSSES_MAX,
-  deadline,
-  earliest,
-  type Here,
-  refusal,
-  type StopReason,
-  stopping,
-  unwanted,
-} from './limits.ts'
+import { deadline, earliest, type Here, refusal, type StopReason, stopping, unwanted } from './limits.ts'
+import { lossesBy } from './retries.ts'
 import { closing, expiry, refused, resultOf, settlement, unknown } from './result.ts'
 import { opening, type Run, type Session, steering } from './session.ts'
 
@@ -88,6 +80,7 @@ function idle(s: Session, here: Here): Decision {
 /** An intent is closed only by its own flight or by loss. Here is loss, seen when a newer attempt looks. */
 function losses(run: Run, here: Here, stop: boolean): readonly OwnerBody[] {
   const events: OwnerBody[] = []
+  const ends = stop || lossesBy(run, here.epoch) >= run.limits.lossesMax
   if (run.model && run.model.epoch < here.epoch) {
     const message = 'The worker was lost during the call.'
     events.push({ type: 'model.failed', class: 'lost', message, retryable: true })
@@ -97,9 +90,8 @@ function losses(run: Run, here: Here, stop: boolean): readonly OwnerBody[] {
     if (state.type !== 'running' || state.epoch >= here.epoch || (run.foreign && !stop)) continue
     if (proposal.effect === 'once') {
       if (!proposal.reconcile) events.push(unknown(key))
-    } else if (stop) events.push(refused(key, 'aborted', 'The run ended before this call could be repeated.'))
-    else if (state.tries + 1 < CALL_LOSSES_MAX) events.push({ type: 'agent.tool_use', call: key })
-    else events.push(refused(key, 'error', 'The worker was lost each time this call ran.'))
+    } else if (ends) events.push(refused(key, 'aborted', 'The run ended before this call could be repeated.'))
+    else events.push({ type: 'agent.tool_use', call: key })
   }
   return events
 }

@@ -5,7 +5,7 @@ import type { Event } from './event.ts'
 import { assert } from './failure.ts'
 import type { OpenTurn } from './ledger.ts'
 import { triedMs } from './limits.ts'
-import type { OpenRun, OpenSession } from './session.ts'
+import type { OpenRun, OpenSession, Run } from './session.ts'
 
 /** A request that began at `from` failed. Only `overflow` is no failure of the provider, and waits for a person. */
 export function countFailure(run: OpenRun, e: Extract<Event, { type: 'model.failed' }>, from: number): void {
@@ -17,6 +17,17 @@ export function countFailure(run: OpenRun, e: Extract<Event, { type: 'model.fail
   run.failures += 1
   if (e.partial !== undefined) run.cuts += 1
   if (!e.retryable) run.fatal = { class: e.class, message: e.message }
+}
+
+/** The attempt before this epoch was lost with a request or a call that is safe to repeat. It counts once, whatever it had open. */
+export function countLoss(run: OpenRun, epoch: number): void {
+  run.losses = lossesBy(run, epoch)
+  run.lossEpoch = epoch
+}
+
+/** The losses of the run, with that of the attempt before this epoch. */
+export function lossesBy({ losses, lossEpoch }: Run, epoch: number): number {
+  return lossEpoch === epoch ? losses : losses + 1
 }
 
 /** Somebody asks for the next try now. What is left of the planned wait is not waited, so it does not count as waited. */

@@ -6,7 +6,7 @@ import type { Description, Event, Parent } from './event.ts'
 import type { OpenTurn, Said, Turn } from './ledger.ts'
 
 /** Raise it when fold changes meaning: older snapshots are then ignored, and the log is folded anew. */
-export const FOLD_VERSION = 13
+export const FOLD_VERSION = 14
 
 /** `chooses`: it has options or metadata for the run that it opens. A child's report may wait for others `until`. */
 export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now' } & Frozen<InputOptions>>
@@ -35,7 +35,9 @@ export type Run = Frozen<{
   failures: number
   fatal: Frozen<{ class: ModelFailureClass; message: string }> | null
   retryAt: number
+  /** Attempts that were lost since the last whole turn, and the epoch that recorded the last of them. */
   losses: number
+  lossEpoch?: number
   ends: string | null
   /** A call failed whose failure ends the run. */
   broken?: string

@@ -31,6 +31,11 @@ export type SpawnOptions = {
   readonly isolation?: 'none' | 'worktree'
   /** What the worktree begins with: the commit that is checked out (`head`, the default), or the default branch of origin (`fresh`). */
   readonly baseRef?: BaseRef
+  /**
+   * Another session that is told when a run of the child has ended: a message of JSON with `run_ended` and the names of the child. For
+   * a session with a planner of its own, such as the board of a team. The parent gets its report all the same.
+   */
+  readonly tells?: string
 }
 const OPTIONS: Checks<SpawnOptions> = {
   model: filled,
@@ -39,6 +44,7 @@ const OPTIONS: Checks<SpawnOptions> = {
   fork: flag,
   isolation: oneOf<'none' | 'worktree'>({ none: true, worktree: true }),
   baseRef: oneOf<BaseRef>({ head: true, fresh: true }),
+  tells: filled,
 }
 const checkSpawn = optionsOf<SpawnOptions>('spawn', OPTIONS)
 
@@ -109,7 +115,8 @@ export async function spawn(
   }
   await checkRoom(services, id, session)
   const forked = options.fork ? { fork: true as const } : {}
-  const order = { child: agent, detached: true as const, ...task, ...chosen, ...forked }
+  const told = options.tells === undefined ? {} : { tells: options.tells }
+  const order = { child: agent, detached: true as const, ...task, ...chosen, ...forked, ...told }
   const base = options.isolation === 'worktree' ? (options.baseRef ?? 'head') : null
   const sessionId = await born(services, id, session, { order, within }, prompt, base)
   return { sessionId, decision: fresh ? 'forced_fresh' : 'spawned_new' }

@@ -316,7 +316,7 @@ const ENDINGS: Readonly<Record<Exclude<RunFailed['reason'], 'provider_error'>, S
   },
   crashed_too_often: {
     ...UNKNOWN,
-    cause: 'The worker was lost again and again during this run.',
+    cause: 'The worker was lost again and again during one turn of this run.',
     nextAction: 'Find out why the process ends, then send a message to go on.',
   },
   prepare_failed: {

@@ -1,7 +1,16 @@
 // A team: members that claim cards of one board, each in a session of its own.
 import { describe, expect, it } from 'vitest'
-import { BoardHandle, boardPlanner, memberTool, openBoard, startTeam, teamAgents } from '../../src/boards/index.ts'
-import { Harness, memory, type Model, type Request, scripted, type Step } from '../../src/index.ts'
+import {
+  BoardHandle,
+  boardPlanner,
+  memberTool,
+  openBoard,
+  startTeam,
+  teamAgents,
+  teamTool,
+} from '../../src/boards/index.ts'
+import { defineTool, Harness, memory, type Model, type Request, scripted, type Step } from '../../src/index.ts'
+import { object } from '../../src/tools/core/schema.ts'
 import { until } from '../until.ts'
 
 type Said = { readonly tool: string; readonly content: string }
@@ -27,7 +36,7 @@ function diligent(name: string, done: string[]): (request: Request) => Step {
 }
 
 /** Each session's model plays the member that its first message names. */
-function cast(play: Readonly<Record<string, (request: Request) => Step>>): Model {
+function cast(play: Readonly<Record<string, (request: Request) => Step | Promise<Step>>>): Model {
   return scripted((request) => {
     const [, name = ''] = /You are the member \\"(\w+)\\"/.exec(JSON.stringify(request.messages)) ?? []
     return play[name]?.(request) ?? 'I lead.'
@@ -75,7 +84,7 @@ describe('a team', () => {
       request.messages.length < 2 ? { text: 'Later.' } : diligent('bob', done)(request)
     const { harness } = team(cast({ ana: slow, bob: late }))
     const lead = await harness.open({ id: 'lead' })
-    const { board, sessions, shutdown } = await startTeam(harness, {
+    const { board, shutdown } = await startTeam(harness, {
       lead: lead.id,
       members: MEMBERS,
       tasks: [{ text: 'a' }],
@@ -83,9 +92,9 @@ describe('a team', () => {
     for (let i = 0; i < 200 && (await board.read()).cards[0]?.by !== 'ana'; i++)
       await new Promise((go) => setTimeout(go, 10))
     await shutdown('ana')
-    expect((await board.look()).cards[0]).toMatchObject({ status: 'todo', attempts: 1 })
-    await harness.session(sessions.get('bob') ?? '').run('Go on.')
-    expect((await board.read()).cards[0]).toMatchObject({ status: 'done', by: 'bob', attempts: 2 })
+    await until(async () =>
+      expect((await board.read()).cards[0]).toMatchObject({ status: 'done', by: 'bob', attempts: 2 }),
+    )
     await expect(shutdown('zed')).rejects.toMatchObject({ detail: 'UnknownMember' })
     await harness.close()
   })
@@ -156,4 +165,120 @@ describe('a team', () => {
     expect(members).toEqual([{ name: 'ana', role: 'worker', session: first.sessionId }])
     await harness.close()
   })
+
+  it('B-LEAD-2: goes on by itself: what a member unblocks or leaves is claimed by one that rests, and nobody calls advance', async () => {
+    const done: string[] = []
+    const hold = gate()
+    // ana holds the card that the others need until bob has ended his run.
+    const slow = async (request: Request): Promise<Step> => {
+      if (lastSaid(request).startsWith('Started: t1')) await hold.open
+      // She completes it, and ends her run: what is free now is for bob.
+      return lastSaid(request).includes('[x] t1') ? 'I am done.' : diligent('ana', done)(request)
+    }
+    const { harness } = team(cast({ ana: slow, bob: diligent('bob', done) }))
+    const lead = await harness.open({ id: 'lead' })
+    const tasks = [{ text: 'a' }, { text: 'b', needs: ['t1'] }, { text: 'c', needs: ['t2'] }]
+    const { board, sessions } = await startTeam(harness, { lead: lead.id, members: MEMBERS, tasks })
+    await until(async () =>
+      expect(await harness.status(sessions.get('bob') ?? '')).toMatchObject({ phase: 'resting', status: 'idle' }),
+    )
+    hold.go()
+    await until(async () =>
+      expect((await board.read()).cards.map(({ status }) => status)).toEqual(Array(3).fill('done')),
+    )
+    expect(new Set(done.map((one) => one.split(' ')[0])).size).toBe(3)
+    await harness.close()
+  })
+
+  it('B-LEAD-2: a member that claims nothing of what is free is told three times and no more; one that was stopped is not told', async () => {
+    const asked: string[] = []
+    const lazy = (request: Request): Step => {
+      asked.push(JSON.stringify(request.messages.at(-1)))
+      return 'I would rather not.'
+    }
+    const { harness } = team(cast({ ana: lazy }))
+    const lead = await harness.open({ id: 'lead' })
+    const members = MEMBERS.slice(0, 1)
+    const { board } = await startTeam(harness, { lead: lead.id, members, tasks: [{ text: 'a' }] })
+    await until(async () => expect((await board.read()).members[0]).toMatchObject({ rests: 'ended', told: 3 }))
+    await board.look()
+    expect(asked).toHaveLength(4)
+    expect(asked.at(-1)).toContain('is free. Claim it')
+    // A person who stops it wants it to stop.
+    const stalled = team(cast({ ana: () => ({ stall: true }) }))
+    const other = await stalled.harness.open({ id: 'lead' })
+    const started = await startTeam(stalled.harness, { lead: other.id, members, tasks: [{ text: 'a' }] })
+    await stalled.harness.session(started.sessions.get('ana') ?? '').interrupt()
+    await until(async () => expect((await started.board.read()).members[0]).toMatchObject({ rests: 'stopped' }))
+    expect((await started.board.look()).members[0]).not.toHaveProperty('told')
+    await Promise.all([harness.close(), stalled.harness.close()])
+  })
+
+  it('B-LEAD-3: a model makes a team and leads it with the tool "team": cards, members, more cards, and an end', async () => {
+    const done: string[] = []
+    const word = (args: object): Step => ({ calls: [{ tool: 'team', args: { ...args } }] })
+    const script: Step[] = [
+      word({ action: 'look' }),
+      word({ action: 'start', members: MEMBERS, tasks: [{ text: 'a' }, { text: 'b', needs: ['t1'] }] }),
+      word({ action: 'start', members: MEMBERS.slice(1), tasks: [{ text: 'z' }] }),
+      word({ action: 'add', tasks: [{ text: 'c', needs: ['t2'] }] }),
+      'They work.',
+    ]
+    const model = scripted((request) => {
+      if (JSON.stringify(request.messages).includes('You are the member')) return memberStep(request)
+      return script[request.messages.filter(({ role }) => role === 'assistant').length] ?? 'I heard.'
+    })
+    const plays = { ana: diligent('ana', done), bob: diligent('bob', done) }
+    const memberStep = (request: Request): Step => {
+      const [, name = ''] = /You are the member \\"(\w+)\\"/.exec(JSON.stringify(request.messages)) ?? []
+      return name === 'ana' || name === 'bob' ? plays[name](request) : 'Who?'
+    }
+    const store = memory()
+    const tools = [teamTool({ sessions: () => harness })]
+    const subagents = teamAgents({ coder: { description: 'Codes.', allow: [] } }, { sessions: () => harness })
+    const harness: Harness = new Harness({ model, store, tools, subagents, graphs: [boardPlanner()] })
+    const lead = await harness.open({ id: 'lead' })
+    const { calls } = await lead.run('Build it with a team.')
+    expect(calls.map(({ status }) => status)).toEqual(['error', 'ok', 'error', 'ok'])
+    expect(JSON.stringify(calls.map(({ content }) => content))).toMatch(/You lead no team yet.*You lead a team already/)
+    const board = new BoardHandle(harness, 'lead-board')
+    await until(async () =>
+      expect((await board.read()).cards.map(({ status }) => status)).toEqual(Array(3).fill('done')),
+    )
+    expect((await lead.children()).map(({ agent }) => agent)).toEqual(['coder', 'coder'])
+    await harness.close()
+  })
+
+  it('B-LEAD-3: members that a narrowed run starts have no tool that it leaves out, and a subagent leads no team', async () => {
+    const seen: string[][] = []
+    const word = (args: object): Step => ({ calls: [{ tool: 'team', args: { ...args } }] })
+    const start = word({ action: 'start', members: MEMBERS.slice(0, 1), tasks: [{ text: 'a' }] })
+    const model = scripted((request) => {
+      const text = JSON.stringify(request.messages)
+      if (text.includes('You are the member')) {
+        seen.push(request.tools.map(({ name }) => name))
+        return 'Nothing.'
+      }
+      return request.messages.some(({ role }) => role === 'assistant') ? 'Done.' : start
+    })
+    const store = memory()
+    const publish = defineTool({ name: 'publish', description: 'Publishes.', input: object({}), execute: () => 'ok' })
+    const tools = [teamTool({ sessions: () => harness }), publish]
+    const subagents = teamAgents({ coder: { description: 'Codes.', tools: [publish] } }, { sessions: () => harness })
+    const harness: Harness = new Harness({ model, store, tools, subagents, graphs: [boardPlanner()] })
+    const lead = await harness.open({ id: 'lead' })
+    await lead.run('Go.', { tools: ['team', 'board'] })
+    await until(() => expect(seen.length).toBeGreaterThan(0))
+    expect(seen.flat()).toContain('board')
+    expect(seen.flat()).not.toContain('publish')
+    await harness.close()
+  })
 })
+
+function gate(): { readonly open: Promise<void>; readonly go: () => void } {
+  let go = (): void => {}
+  const open = new Promise<void>((resolve) => {
+    go = resolve
+  })
+  return { open, go: () => go() }
+}

@@ -1,6 +1,6 @@
 // Map and reduce as one graph: its policies, the time for one item and for all, how many run at once, and a stop.
 import { expect, it } from 'vitest'
-import { type MapPolicy, mapReduce } from '../../src/graphs/index.ts'
+import { END, last, type MapPolicy, mapReduce, type MissingItem, START, withState } from '../../src/graphs/index.ts'
 import type { ToolContext } from '../../src/index.ts'
 import { moment } from './moment.ts'
 import { failureIn, runOf, withGraphs } from './stage.ts'
@@ -97,4 +97,59 @@ it('B-GRAPH-72: with 41 that hang there is no quorum of 60, and the run fails wi
   expect(failureIn(result)).toContain('QuorumNotMet: 59 of 100 succeeded, and 60 must.')
   expect(took).toBeGreaterThanOrEqual(990)
   expect(took).toBeLessThan(2_000)
+})
+
+it('B-LOSS-3: what is missing from the value of mapReduce is named in its output, by every policy that goes on without it', async () => {
+  const items = [1, -2, 3, -4, 5]
+  const lost = [
+    { index: 1, error: 'Error: no -2' },
+    { index: 3, error: 'Error: no -4' },
+  ]
+  const told: unknown[] = []
+  const policies: MapPolicy[] = ['collect-all', 'best-effort', { quorum: 2 }]
+  for (const policy of policies) {
+    const graph = mapReduce<number, number>({
+      name: 'sum',
+      map: picky,
+      effect: 'read',
+      policy,
+      concurrency: 4,
+      reduce: (results, missing) => {
+        told.push(missing)
+        return results.reduce((sum, result) => sum + (result.ok ? result.value : 0), 0)
+      },
+    })
+    const { result, session } = await runOf(graph, { items })
+    const notRun = policy === policies[2] ? [{ index: 4, error: 'It did not run.' }] : []
+    const value = notRun.length > 0 ? 40 : 90
+    expect(result).toMatchObject({ status: 'completed', output: { value, missing: [...lost, ...notRun] } })
+    expect(told.at(-1)).toEqual([...lost, ...notRun])
+    const whole = await session.run({ items: [1, 2] })
+    expect(whole).toMatchObject({ output: { value: 30, missing: [] } })
+  }
+})
+
+it('B-LOSS-3: the take of a node with many items is told what is missing', async () => {
+  const { mapNode, graph } = withState({
+    items: last<readonly number[]>([]),
+    missing: last<readonly MissingItem[]>([]),
+  })
+  const gather = graph({
+    name: 'gather',
+    nodes: {
+      map: mapNode<number, number>({
+        over: ({ items }) => items,
+        run: picky,
+        effect: 'read',
+        policy: 'best-effort',
+        take: (_results, _state, missing) => ({ missing }),
+      }),
+    },
+    edges: [
+      [START, 'map'],
+      ['map', END],
+    ],
+  })
+  const { result } = await runOf(gather, { items: [1, -2] })
+  expect(result).toMatchObject({ output: { missing: [{ index: 1, error: 'Error: no -2' }] } })
 })

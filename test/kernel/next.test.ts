@@ -189,7 +189,7 @@ describe('what an older attempt left open', () => {
     expect(log.types().filter((type) => type === 'agent.tool_use')).toHaveLength(1)
   })
 
-  it('B-KERNEL-15: a read or idempotent call that was lost runs again under the same key, at most three times', () => {
+  it('B-KERNEL-15: a read or idempotent call that was lost runs again under the same key', () => {
     const log = asking()
     const turn = log.reply([call('look', { effect: 'read' })])
     log.settle()
@@ -197,9 +197,54 @@ describe('what an older attempt left open', () => {
       log.epoch = epoch
       expect(log.settle()).toMatchObject({ type: 'perform', effects: [{ key: `run:${turn}.0`, mode: 'execute' }] })
     }
-    log.epoch = 4
+  })
+
+  it('B-LOSS-1: it runs again while the losses of the run last; then the run fails, and its planner is not asked', () => {
+    const log = asking({ lossesMax: 6, parallel: 2 })
+    const turn = log.reply(['a', 'b', 'c'].map((name) => call(name, { effect: 'idempotent' })))
     log.settle()
-    expect(log.events.at(-2)).toMatchObject({ type: 'agent.tool_result', status: 'error' })
+    for (const epoch of [2, 3, 4, 5, 6]) {
+      log.epoch = epoch
+      expect(log.settle()).toMatchObject({ effects: [{ key: `run:${turn}.0` }, { key: `run:${turn}.1` }] })
+    }
+    log.epoch = 7
+    expect(log.settle()).toMatchObject({ type: 'rest', waiting: 'input' })
+    expect(log.session.last).toMatchObject({ type: 'failed', reason: 'crashed_too_often' })
+    const results = log.events.filter((event) => event.type === 'agent.tool_result')
+    expect(results.map(({ call, status }) => [call, status])).toEqual([
+      [`${turn}.0`, 'aborted'],
+      [`${turn}.1`, 'aborted'],
+      [`${turn}.2`, 'aborted'],
+    ])
+    expect(log.types().filter((type) => type === 'model.started')).toHaveLength(1)
+  })
+
+  it('B-LOSS-1: a once call that can be reconciled is awaited before a run that was lost too often ends', () => {
+    const log = asking({ lossesMax: 1 })
+    const turn = log.reply([call('look', { effect: 'read' }), call('pay', { reconcile: true })])
+    log.settle()
+    log.epoch = 2
+    expect(log.settle()).toMatchObject({ type: 'perform', stop: [{ key: `run:${turn}.1`, mode: 'reconcile' }] })
+    log.result(`${turn}.1`)
+    log.settle()
+    expect(log.session.last).toMatchObject({ type: 'failed', reason: 'crashed_too_often' })
+  })
+
+  it('B-LOSS-2: an attempt counts once, whatever it had open, and a whole turn gives the losses back', () => {
+    const log = asking({ lossesMax: 3 })
+    for (let lost = 0; lost < 4; lost++) {
+      log.epoch += 1
+      log.settle()
+      const turn = log.reply([call('a', { effect: 'read' }), call('b', { effect: 'read' })])
+      log.settle()
+      log.epoch += 1
+      log.settle()
+      expect(log.session.run?.losses).toBe(2)
+      log.result(`${turn}.0`)
+      log.result(`${turn}.1`)
+      log.settle()
+      expect(log.session.run?.losses).toBe(0)
+    }
   })
 
   it('B-KERNEL-16: a once call that can be reconciled is asked about before anyone is bothered', () => {

@@ -62,6 +62,33 @@ describe('a fork child', () => {
     expect(created).toMatchObject({ fork: { session: session.id }, parent: { session: session.id, detached: true } })
   })
 
+  it('B-LEAD-1: with blocking: true it begins with the bytes of its parent too, and its answer is the result of the call', async () => {
+    const { bodies, send } = recorder()
+    const args = { agent_id: 'fork', prompt: 'Look at the roof.', blocking: true }
+    const chaos = await chaosOf((_request, n) =>
+      n === 1 ? { calls: [{ tool: 'spawn_subagent', args }] } : { text: n === 2 ? 'It leaks.' : 'Done.' },
+    )
+    const store = storeOf('sqlite')
+    const harness = harnessOf({
+      model: hosted(chaos, 'responses', { fetch: send }),
+      store,
+      subagents: true,
+      detached: true,
+    })
+    const session = await harness.open()
+    await session.run('one')
+    const result = await session.run('two')
+    const asked = bodies[1] ?? ''
+    const forked = bodies[2] ?? ''
+    expect(forked).toContain('"text":"Look at the roof."')
+    expect(forked.startsWith(asked.replace(/\]\}$/, ''))).toBe(true)
+    expect(forked).not.toContain('function_call')
+    expect(result.calls).toMatchObject([{ tool: 'spawn_subagent', status: 'ok', content: 'It leaks.' }])
+    const [row] = await session.children()
+    const [created] = await eventsOf(store, row?.sessionId ?? '')
+    expect(created).toMatchObject({ fork: { session: session.id }, parent: { session: session.id } })
+  })
+
   it('B-TREE-31: spawned by the host it knows what was said to its parent', async () => {
     const texts: string[] = []
     const { harness, store } = family(

@@ -22,6 +22,8 @@ type CliAgents = {
 type Wanted = {
   /** The tools of the folder's own agent. */
   readonly tools?: readonly (Tool | ToolSource)[]
+  /** Where agents look when they last ran. */
+  readonly store?: Store
   readonly onRequest?: ((text: string) => void) | undefined
   /** The models are only named, so no key is needed. */
   readonly keyless?: boolean
@@ -41,6 +43,7 @@ async function cliAgents(setup: Setup, wanted: Wanted = {}): Promise<CliAgents> 
     sections: { profile, integrations: Object.keys(settings.mcp ?? {}) },
     workspace: folder,
     ...(wanted.tools ? { tools: wanted.tools } : {}),
+    ...(wanted.store ? { store: wanted.store } : {}),
   })
   return { definitions, subagents, troubles: [...troubles, ...missing] }
 }
@@ -123,7 +126,7 @@ export async function equipped<T extends AgentParts>(
   const tools = [...(options.tools ?? []), ...(await boardOf(setup, store)), ...(await worktreesOf(setup, store))]
   // A session of such an agent is driven also where no others are started.
   if (settings.subagents === false && !isDefined(agent)) return { ...parts, options: { ...options, tools } }
-  const { subagents, troubles } = await cliAgents(setup, { tools })
+  const { subagents, troubles } = await cliAgents(setup, { tools, store })
   const detached = settings.subagents !== false
   return { ...parts, options: { ...options, tools, subagents, detached }, troubles: [...parts.troubles, ...troubles] }
 }

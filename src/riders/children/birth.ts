@@ -31,7 +31,7 @@ export type Born = Known & {
   /** The call it is made for, and its name. */
   readonly key: CallKey
   readonly born: string
-  readonly order: Wanted & { readonly child: string; readonly detached?: true }
+  readonly order: Wanted & { readonly child: string; readonly detached?: true; readonly tells?: string }
   readonly task: string
 }
 
@@ -64,6 +64,7 @@ export function birth({
     ...(detached ? { detached } : {}),
     ...(order.task === undefined ? {} : { task: order.task }),
     ...(owns ? { owns } : {}),
+    ...(order.tells === undefined ? {} : { tells: order.tells }),
   }
   const parent = { session: id, call: key, root, depth: depth + 1, ...bond, ...reads }
   const planner = plannerOf(child)

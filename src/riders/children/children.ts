@@ -68,7 +68,20 @@ export function childrenRider(cache: SessionCache, store: Store, known: Agents):
 
 /** What must be read first: which siblings work, whom a stop is for, and what was changed in worktrees. Null: nothing. */
 function completed(cache: SessionCache, store: Store, plan: CommitPlan, known: Agents): Promise<CommitPlan> | null {
-  const { folder } = cache.session
+  const { folder, parent } = cache.session
+  const end = parent?.tells === undefined ? undefined : plan.events.find(({ type }) => type === 'run.settled')
+  if (end?.type === 'run.settled')
+    return tellingEnd(cache, store, plan, end).then((told) => finished(cache, store, told, known, folder) ?? told)
+  return finished(cache, store, plan, known, folder)
+}
+
+function finished(
+  cache: SessionCache,
+  store: Store,
+  plan: CommitPlan,
+  known: Agents,
+  folder: string | undefined,
+): Promise<CommitPlan> | null {
   if (folder === undefined) return related(cache, store, plan, known)
   return placed(cache, store, plan, folder).then((whole) => related(cache, store, whole, known) ?? whole)
 }
@@ -83,6 +96,26 @@ function related(cache: SessionCache, store: Store, plan: CommitPlan, known: Age
   if (reports && !stops && known.isWorkingBelow?.(parent.session, cache.id)) return null
   if (stops || reports) return ending(cache, store, plan, { interrupted, stops, reports })
   return parent && !parent.detached ? indebted(cache, store, plan, known) : null
+}
+
+/** The session that its parent named is told of the end, in the commit of the end. One that was removed is told nothing. */
+async function tellingEnd(
+  { id, session: { parent } }: SessionCache,
+  store: Store,
+  plan: CommitPlan,
+  { seq, outcome }: Extract<OwnerEvent, { type: 'run.settled' }>,
+): Promise<CommitPlan> {
+  const { tells = '', session: above, task } = parent as Parent
+  if ((await store.card(tells)) === null) return plan
+  const ended = { session: id, parent: above, ...(task === undefined ? {} : { task }), outcome: outcome.type }
+  const event: InboxBody = {
+    type: 'user.message',
+    id: ownId('ended', id, seq),
+    parts: [{ type: 'text', text: JSON.stringify({ run_ended: ended }) }],
+    when: 'next',
+    by: `session:${id}`,
+  }
+  return withSends(plan, [...(plan.write.sends ?? []), { session: tells, event }])
 }
 
 /** `stops`: it was stopped, or closed while it rested, so its working children are stopped too. */
@@ -210,7 +243,7 @@ async function indebted(cache: SessionCache, store: Store, plan: CommitPlan, kno
 
 /** A call was handed out: to a new child, or to one that waits for an answer. Nothing if it is answered by a person or a program. */
 function handed(family: Family, { id, session }: Pick<SessionCache, 'id' | 'session'>, call: Call, known: Known): void {
-  const { child, answers, orders, folder, options } = outsideOf(call.proposal) ?? {}
+  const { child, answers, orders, folder, options, fork } = outsideOf(call.proposal) ?? {}
   if (orders) return commanded(family, { id, session }, call, orders, known)
   const task = taskOf(call.proposal.args)
   if (answers) {
@@ -226,7 +259,7 @@ function handed(family: Family, { id, session }: Pick<SessionCache, 'id' | 'sess
     }
     family.sends.push({ session: to, event })
   } else if (child !== undefined) {
-    const order = { child, ...(options ? { options } : {}), ...(folder ? { folder } : {}) }
+    const order = { child, ...(options && { options }), ...(folder && { folder }), ...(fork && { fork }) }
     family.births.push(...birth({ id, session, key: call.key, born: childId(id, call.key), order, task, ...known }))
   }
 }

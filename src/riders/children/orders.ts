@@ -44,12 +44,14 @@ function taskIn(args: Json, i: number): Json {
 }
 
 /** What a parent says to a child that is there: the answer to its question, or a message. */
-function wordOf(id: string, key: CallKey, { call, options }: Order, text: string): InboxBody {
+function wordOf(id: string, key: CallKey, { call, options, session: to = '' }: Order, text: string): InboxBody {
   const by = `session:${id}`
   if (call !== undefined)
     return { type: 'user.custom_tool_result', id: ownId('answer', call, key), call, ok: true, content: text, by }
   const parts = [{ type: 'text', text }] as const
-  return { type: 'user.message', id: ownId('task', key), parts, when: 'next', by, ...(options ? { options } : {}) }
+  // A session that is no child of this one may be told by another under the same key.
+  const named = to.startsWith(`${id}~`) ? ownId('task', key) : ownId('task', id, key)
+  return { type: 'user.message', id: named, parts, when: 'next', by, ...(options ? { options } : {}) }
 }
 
 type Result = Extract<OwnerBody, { type: 'agent.tool_result' }>

@@ -149,14 +149,16 @@ function isForChild(proposal: Call['proposal']): boolean {
 }
 
 /**
- * A session whose commits may write to others: it has a parent, its agent may start children, or a call of it is for a child already,
- * also one that a harness with other agents has admitted.
+ * A session whose commits may write to others: it has a parent, its agent may start children, its planner leads others, or a call of it
+ * is for a child already, also one that a harness with other agents has admitted.
  */
-export function hasFamily({ parent, run }: Session, { children }: { readonly children: readonly string[] }): boolean {
-  if (parent !== null || children.length > 0) return true
+export function hasFamily({ parent, run }: Session, { children, planner }: Leading): boolean {
+  if (parent !== null || children.length > 0 || planner?.leads) return true
   const isFor = ({ proposal }: Call): boolean => isForChild(proposal) || outsideOf(proposal)?.orders !== undefined
   return run?.turn?.open.some(isFor) === true
 }
+
+type Leading = { readonly children: readonly string[]; readonly planner: { readonly leads?: true } | null }
 
 function childrenOf(id: string, session: Session): readonly string[] {
   return waitsOf(session).flatMap((call) => childOf(id, call) ?? outsideOf(call.proposal)?.awaits ?? [])

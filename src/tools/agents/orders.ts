@@ -11,6 +11,8 @@ export const STEER = 'steer_subagent'
 export const LIST = 'list_subagents'
 export const CONTINUE = 'continue_subagent'
 export const CLOSE = 'close_subagent'
+/** Says something to a session that is no child. Only planners of the package have it, such as that of a board. */
+export const TELL = 'tell_session'
 /** With these an agent starts and leads others. */
 export const LEADING = ['subagent', SPAWN, SPAWN_MANY, WAIT, STEER, LIST, CONTINUE, CLOSE] as const
 
@@ -105,6 +107,14 @@ function otherTools(): readonly Tool[] {
     ),
     order(CLOSE, 'Ends a subagent for good: it stops if it works, and is not used again.', { id: ID }),
   ]
+}
+
+/** For the toolbox of a planner, whose agent says that it `leads`. */
+export function tellTool(): Tool {
+  return order(TELL, 'Tells another session something.', {
+    session: text('Its id.'),
+    message: text('What it is told.'),
+  })
 }
 
 function order(name: string, description: string, fields: Parameters<typeof object>[0]): Tool {

@@ -4,7 +4,7 @@
 export type RankedTool = { readonly name: string; readonly description: string }
 
 const TOOLS_MAX = 20
-/** With fewer hits than this the prompt says too little, and all tools stay. */
+/** With fewer hits than this the prompt says too little to leave all others out. */
 const HITS_MIN = 3
 const PROMPT_CHARS_MAX = 4_000
 const DESCRIPTION_CHARS_MAX = 1_000
@@ -25,10 +25,28 @@ const VERBS: Readonly<Record<string, readonly string[]>> = {
     'generate',
     'upload',
     'schedule',
+    'append',
+    'put',
+    'book',
   ],
   send: ['send', 'reply', 'forward', 'notify', 'share', 'message', 'email', 'invite'],
-  read: ['read', 'get', 'fetch', 'show', 'view', 'retrieve', 'download', 'check', 'see', 'look'],
-  list: ['list', 'search', 'find', 'query', 'browse', 'all'],
+  read: [
+    'read',
+    'get',
+    'fetch',
+    'show',
+    'view',
+    'retrieve',
+    'download',
+    'check',
+    'see',
+    'look',
+    'what',
+    'who',
+    'when',
+    'why',
+  ],
+  list: ['list', 'search', 'find', 'query', 'browse', 'all', 'which', 'where', 'any'],
   update: [
     'update',
     'edit',
@@ -76,57 +94,121 @@ const STOPWORDS: ReadonlySet<string> = new Set(
   ),
 )
 
+/** Nouns that people use for what a toolkit calls otherwise. */
+const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
+  ticket: ['issue'],
+  bug: ['issue'],
+  meeting: ['event'],
+  appointment: ['event'],
+  lunch: ['event'],
+  mail: ['email'],
+  build: ['workflow'],
+  error: ['log'],
+}
+
 /** At most `most` tools, the best first. The order of equals is that of their names. */
 export function rankTools<T extends RankedTool>(tools: readonly T[], prompt: string, most = TOOLS_MAX): readonly T[] {
-  const words = wordsOf(prompt.slice(0, PROMPT_CHARS_MAX))
-  const verbs = new Set(words.flatMap((word) => VERB_OF.get(word) ?? []))
-  // A verb is no subject: "open" must not fetch "list open issues".
-  const subjects = new Set(words.filter((word) => !VERB_OF.has(word) && !STOPWORDS.has(word)))
-  const scored = tools.flatMap((tool) => {
-    const score = scoreOf(tool, subjects, verbs)
-    return score === null ? [] : [{ tool, score }]
-  })
-  const hits = scored.filter(({ score }) => score > 0)
-  if (hits.length < HITS_MIN) return tools
-  return hits
+  const read = tools.map(readTool)
+  const { nouns, weightOf } = countWords(read)
+  const wanted = readPrompt(prompt.slice(0, PROMPT_CHARS_MAX), nouns, weightOf)
+  const scored = tools.map((tool, i) => ({ tool, ...scoreOf(read[i] as ReadTool, wanted) }))
+  const hits = scored.filter(({ hit }) => hit)
+  if (hits.length === 0) return tools
+  // With one or two hits the prompt says little: others fill the list.
+  return (hits.length < HITS_MIN ? scored : hits)
     .toSorted((a, b) => b.score - a.score || compare(a.tool.name, b.tool.name))
     .slice(0, most)
     .map(({ tool }) => tool)
 }
 
-const NAME_WEIGHT = 3
-const SAME_VERB = 3
-const OTHER_VERB = -2
-
-/** Null: it does something else than the prompt asks for. A tool without a subject of the prompt is no hit, whatever its verb. */
-function scoreOf(
-  { name, description }: RankedTool,
-  subjects: ReadonlySet<string>,
-  verbs: ReadonlySet<string>,
-): number | null {
-  const named = wordsOf(name)
-  const verb = verbIn(named)
-  if (verb !== null && verbs.size > 0 && !verbs.has(verb)) return null
-  const own = new Set(named)
-  const told = wordsOf(description.slice(0, DESCRIPTION_CHARS_MAX))
-  const inName = [...subjects].filter((word) => own.has(word)).length
-  const inText = [...subjects].filter((word) => told.includes(word)).length
-  const overlap = NAME_WEIGHT * inName + inText
-  if (overlap === 0) return 0
-  const toldVerb = verb ?? verbIn(told.slice(0, 3))
-  const bonus = verbs.size === 0 || toldVerb === null ? 0 : verbs.has(toldVerb) ? SAME_VERB : OTHER_VERB
-  // Of two that match alike, the one with fewer other words is nearer.
-  const strange = named.filter((word) => !subjects.has(word) && !VERB_OF.has(word)).length
-  return Math.max(0, overlap + bonus - strange / 100)
+/** What a name and a description say. `subjects` are the words of the name that are not its verb. */
+type ReadTool = {
+  readonly verb: string | null
+  readonly subjects: readonly string[]
+  readonly told: ReadonlySet<string>
 }
 
-/** The first word of a name that is a verb: names begin with it, or with their toolkit and then it. */
-function verbIn(words: readonly string[]): string | null {
-  for (const word of words.slice(0, 3)) {
-    const verb = VERB_OF.get(word)
-    if (verb !== undefined) return verb
+function readTool({ name, description }: RankedTool): ReadTool {
+  const named = wordsOf(name)
+  const told = wordsOf(description.slice(0, DESCRIPTION_CHARS_MAX))
+  const verb = verbIn(named)
+  return { verb: verb ?? verbIn(told), subjects: named.filter((word) => word !== verb), told: new Set(told) }
+}
+
+/** A word that few tools have says more than one that all have. `nouns` are the subjects of all names. */
+function countWords(read: readonly ReadTool[]) {
+  const counts = new Map<string, number>()
+  const nouns = new Set<string>()
+  for (const { subjects, told } of read) {
+    for (const word of subjects) nouns.add(word)
+    for (const word of new Set([...subjects, ...told])) counts.set(word, (counts.get(word) ?? 0) + 1)
   }
-  return null
+  const weightOf = (word: string): number => Math.log(1 + read.length / (COUNT_MIN + (counts.get(word) ?? read.length)))
+  return { nouns, weightOf }
+}
+
+/** `verb` is the first verb, by its word; `verbs` are the later ones. Each subject has the words that mean it, with their weights. */
+type Wanted = {
+  readonly verb: string | null
+  readonly verbs: ReadonlySet<string>
+  readonly subjects: readonly (readonly (readonly [word: string, weight: number])[])[]
+}
+
+function readPrompt(prompt: string, nouns: ReadonlySet<string>, weightOf: (word: string) => number): Wanted {
+  const words = [...new Set(wordsOf(prompt))].filter((word) => !STOPWORDS.has(word))
+  const [verb = null, ...others] = words.filter((word) => VERB_OF.has(word))
+  const subjects = words.flatMap((word, at) => {
+    // "open" is no subject. "email" is one where a tool has it as its subject, also in "email Bob".
+    const whole = !VERB_OF.has(word) ? 1 : !nouns.has(word) ? 0 : word === verb ? VERB_AS_SUBJECT : 1
+    const share = whole / (1 + at * LATER)
+    const synonyms = (Object.hasOwn(SYNONYMS, word) ? SYNONYMS[word] : undefined) ?? []
+    const meant = [[word, share] as const, ...synonyms.map((other) => [other, SYNONYM * share] as const)]
+    return share === 0 ? [] : [meant.map(([other, part]) => [other, part * weightOf(other)] as const)]
+  })
+  return { verb, verbs: new Set(others.flatMap((word) => VERB_OF.get(word) ?? [])), subjects }
+}
+
+const NAME_WEIGHT = 3
+const VERB_AS_SUBJECT = 0.5
+const SYNONYM = 0.7
+/** What is said first is meant first: "a message in the channel" is a message. */
+const LATER = 0.2
+/** In a small toolkit it means little that one tool more has a word. */
+const COUNT_MIN = 3
+/** What the score is multiplied with, by the verb of the tool: the prompt's word, its meaning, one near it, none, a later one, another. */
+const VERB_WEIGHTS = { same: 1.6, meant: 1.5, near: 1.3, none: 1.1, later: 1.1, other: 0.8 }
+const NEAR: Readonly<Record<string, string>> = { read: 'list', list: 'read', create: 'send', send: 'create' }
+
+/** A tool without a subject of the prompt is no hit, whatever its verb. */
+function scoreOf(tool: ReadTool, { verb, verbs, subjects }: Wanted): { readonly hit: boolean; readonly score: number } {
+  const weight = VERB_WEIGHTS[kinshipOf(tool.verb, verb, verbs)]
+  let overlap = 0
+  const named = new Set<string>()
+  for (const meant of subjects) {
+    let best = 0
+    for (const [word, value] of meant) {
+      const inName = tool.subjects.includes(word)
+      if (inName) named.add(word)
+      best = Math.max(best, inName ? NAME_WEIGHT * value : tool.told.has(word) ? value : 0)
+    }
+    overlap += best
+  }
+  // Of two that match alike, the one with fewer other words is nearer.
+  const near = (1 + named.size) / (1 + tool.subjects.length)
+  return overlap > 0 ? { hit: true, score: weight * overlap * (1 + near) } : { hit: false, score: weight - 10 }
+}
+
+function kinshipOf(own: string | null, asked: string | null, later: ReadonlySet<string>): keyof typeof VERB_WEIGHTS {
+  if (own === null || asked === null) return 'none'
+  if (own === asked) return 'same'
+  const [kind = '', wanted = ''] = [VERB_OF.get(own), VERB_OF.get(asked)]
+  if (kind === wanted) return 'meant'
+  return NEAR[kind] === wanted ? 'near' : later.has(kind) ? 'later' : 'other'
+}
+
+/** The first word of a text that is a verb: names begin with it, or with their toolkit and then it. */
+function verbIn(words: readonly string[]): string | null {
+  return words.slice(0, 3).find((word) => VERB_OF.has(word)) ?? null
 }
 
 /** Lower case, `camelCase` and `snake_case` apart, abbreviations written out, plurals as singulars. */
@@ -141,6 +223,7 @@ function wordsOf(text: string): readonly string[] {
 function singular(word: string): string {
   if (word.length <= 3 || /(ss|us|is)$/.test(word)) return word
   if (word.endsWith('ies')) return `${word.slice(0, -3)}y`
+  if (/(ch|sh|ss|x)es$/.test(word)) return word.slice(0, -2)
   return word.endsWith('s') ? word.slice(0, -1) : word
 }
 
