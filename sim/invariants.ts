@@ -231,10 +231,7 @@ export class Invariants {
       case 'model.started':
         return asked(w, e, fail)
       case 'agent.message':
-        e.calls.forEach(({ place, args }, i) => {
-          this.#oracle.admit(`${session}:${e.seq}.${i}`, place)
-          this.#oracle.args.set(`${session}:${e.seq}.${i}`, JSON.stringify(args))
-        })
+        e.calls.forEach(({ place }, i) => this.#oracle.admit(`${session}:${e.seq}.${i}`, place))
         return replied(w, e, fail)
       case 'model.failed':
         return this.#failed(session, w, e, fail)
@@ -264,8 +261,7 @@ export class Invariants {
       case 'call.reviewed':
         this.#oracle.admit(`${session}:${e.call}`, e.place)
         if (e.edit !== undefined) this.seen.edits += 1
-        reviewed(w, e, fail)
-        return void this.#oracle.args.set(`${session}:${e.call}`, JSON.stringify(w.calls.get(e.call)?.proposal.args))
+        return reviewed(w, e, fail)
       default:
         return
     }
@@ -326,6 +322,7 @@ export class Invariants {
   #intended(session: string, w: Watched, e: Of<'agent.tool_use'>, fail: Fail): void {
     const call = w.calls.get(e.call)
     if (!call) return fail('I12 an intent for a call nobody proposed')
+    this.#oracle.intend(`${session}:${e.call}`, call.proposal.args)
     const { effect } = call.proposal
     const siblings = siblingsOf(w, call)
     const running = siblings.filter((c) => c.running && c !== call).length

@@ -25,8 +25,8 @@ export class Oracle {
    * that it was allowed to run before.
    */
   readonly places = new Map<string, Set<string | undefined>>()
-  /** The arguments that a call is to run with: those of its reply, or of the decision that edited it. */
-  readonly args = new Map<string, string>()
+  /** With which arguments a call was to run: those it had at each of its intents. A handler that a lost worker left may act late. */
+  readonly args = new Map<string, Set<string>>()
   /** What the tools are defined as, by name: people who edit a call decide about it as it is defined. */
   readonly definitions = new Map<string, string>()
   /** How often a model refused because its provider was down. */
@@ -55,10 +55,15 @@ export class Oracle {
     this.places.set(key, (this.places.get(key) ?? new Set()).add(place))
   }
 
+  /** The intent of a call was recorded, with these arguments. */
+  intend(key: string, args: unknown): void {
+    this.args.set(key, (this.args.get(key) ?? new Set()).add(JSON.stringify(args)))
+  }
+
   /** A handler is about to act on the world. */
   execute(session: string, call: CallKey, effect: EffectClass, place?: string, args?: unknown): void {
     const key = `${session}:${call}`
-    if (args !== undefined && this.args.get(key) !== JSON.stringify(args))
+    if (args !== undefined && !this.args.get(key)?.has(JSON.stringify(args)))
       this.violations.push(`O9 ${key} ran with other arguments than its reply or its decision holds`)
     if (!this.places.get(key)?.has(place)) this.violations.push(`O6 ${key} ran in another place than was asked about`)
     if (!this.intents.has(key)) this.violations.push(`O1 ${key} ran before its intent was on disk`)
