@@ -94,6 +94,20 @@ describe('the edited line', () => {
     expect(lineText(typed('<Backspace><Backspace>', pasted.line).line)).toBe('see ')
   })
 
+  it('B-LONGLINE-1: a very long line is one piece, pasted, typed at once or taken from the history, and a megabyte is no more work', () => {
+    const long = 'a line that never ends, é 👩‍👩‍👧 '.repeat(40_000)
+    const whole = `[pasted ${long.length} characters]`
+    const start = { ...EMPTY_LINE, paste: long }
+    const [pasted] = press(start, { name: 'paste-end', sequence: '' }, KNOWN)
+    const [typedAtOnce] = press(EMPTY_LINE, { sequence: long }, KNOWN)
+    const [older] = press(EMPTY_LINE, { name: 'up', sequence: '' }, { ...KNOWN, history: [long] })
+    for (const line of [pasted, typedAtOnce, older]) {
+      expect(line.cells).toHaveLength(1)
+      expect(lineText(line)).toBe(long)
+      expect(drawLine(PROMPT, line, 80).rows).toEqual([`› ${whole}`])
+    }
+  })
+
   it('B-TALK-12: a paste of one line is typed, and keys in it are only text', () => {
     const { line, deeds } = typed('<Paste-start>a<C-c>b\u0007<Paste-end>')
     expect([lineText(line), deeds]).toEqual(['a\u001bb\u0007', []])

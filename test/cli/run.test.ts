@@ -31,6 +31,44 @@ describe('terret run', () => {
     expect(Object.keys(JSON.parse(out) as object)).toEqual(fields.split(' '))
   })
 
+  const piped = (stdin: string | Uint8Array, ...args: readonly string[]) =>
+    stage.start(['run', ...args], { stdin }).ended
+
+  it('B-STDIN-1: what is piped in is told with the task as a file; B-STDIN-2: with - it is the task, or is waited for', async () => {
+    await scriptedBy(['One.', 'Two.', 'Three.', 'Four.'])
+    const sent = (at: number): string => JSON.stringify(provider.chaos?.requests[at]?.body)
+    expect(await piped('line one\nline two\n', 'explain', 'this')).toMatchObject({ code: 0, out: 'One.\n' })
+    expect(sent(0)).toContain('explain this\\n\\n<file name=\\"standard input\\">\\nline one\\nline two\\n</file>')
+    expect(await piped('Say hello to é.\n', '-')).toMatchObject({ code: 0, out: 'Two.\n' })
+    expect(sent(1)).toContain('"Say hello to é."')
+    expect(await piped('tail', 'explain', '-')).toMatchObject({ code: 0 })
+    expect(sent(2)).toContain('explain\\n\\n<file')
+    expect(await piped('', 'explain')).toMatchObject({ code: 0, out: 'Four.\n' })
+    expect(sent(3)).not.toContain('<file')
+  })
+
+  it.each([
+    ['image/png', Buffer.from('\x89PNG\r\n\x1a\n0000', 'latin1')],
+    ['gzip', Buffer.from('\x1f\x8b\x08\x00', 'latin1')],
+    ['binary', Buffer.from('a\0b')],
+    ['binary', Buffer.from([0x61, 0xff, 0xfe])],
+    ['more than 1 MB', Buffer.alloc(1024 * 1024 + 1, 'a')],
+  ])('B-STDIN-3: %s that is piped in is refused in one sentence, and no session is made', async (kind, bytes) => {
+    const { code, err } = await piped(bytes, 'explain')
+    expect([code, err.trim().split('\n').length]).toEqual([2, 1])
+    expect(err).toContain(kind)
+    expect(err).toContain('Save it as a file')
+    expect((await stage.terret('list')).out).not.toMatch(/[0-9a-f]{8}/)
+  })
+
+  it('B-STDIN-2: an empty standard input is no task; B-STDIN-4: a pipe that nothing comes from holds nothing up', async () => {
+    expect(await piped('', '-')).toMatchObject({ code: 2 })
+    await scriptedBy(['Done.'])
+    const { code, out, err } = await stage.start(['run', 'Go.'], { stdin: 'open' }).ended
+    expect([code, out]).toEqual([0, 'Done.\n'])
+    expect(err).toContain('going on without it')
+  })
+
   it('B-CLI-165: an answer that was cut or refused says so, also with --quiet and in --json', async () => {
     await scriptedBy([
       { text: 'Half a sent', finish: 'length' },

@@ -44,6 +44,8 @@ type Options = {
   readonly env?: Readonly<Record<string, string>>
   readonly main?: string
   readonly node?: string
+  /** What is piped into it. `open` is a pipe that nothing comes from and that does not end. Default: nothing is piped. */
+  readonly stdin?: Uint8Array | string | 'open'
 }
 
 export function openStage(): Stage {
@@ -70,14 +72,16 @@ export function openStage(): Stage {
     return file
   }
   const start: Stage['start'] = (args, options = {}) => {
-    const { cwd = folder, main = named, node = process.execPath } = options
-    return started(
-      spawn(node, [main, ...args], {
-        cwd,
-        env: { ...env, ...options.env },
-        stdio: ['ignore', 'pipe', 'pipe'],
-      }),
-    )
+    const { cwd = folder, main = named, node = process.execPath, stdin } = options
+    const child = spawn(node, [main, ...args], {
+      cwd,
+      env: { ...env, ...options.env },
+      stdio: [stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    })
+    // Who refuses what is piped in may end before all of it was read.
+    child.stdin?.on('error', () => {})
+    if (stdin !== 'open') child.stdin?.end(stdin)
+    return started(child)
   }
   const shared = ({ cwd = folder, env: more }: Options, args: readonly string[]): Promise<Ended> =>
     sharedLine({ command: named, args, cwd, env: { ...env, ...more } })

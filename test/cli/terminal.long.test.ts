@@ -118,6 +118,19 @@ describe.skipIf(noTmux)('a chat', { timeout: 120_000 }, () => {
     expect(sent(1)).toContain(JSON.stringify('first\nsecond'))
   })
 
+  it('B-LONGLINE-2: one pasted line of a megabyte is shown in short, sent whole, and the chat goes on', async () => {
+    await scriptedBy(['Read.', 'Still here.'])
+    const seen = await chat()
+    const long = 'word and more '.repeat(75_000)
+    seen.paste(long)
+    await seen.until(`› [pasted ${long.length} characters]`)
+    seen.enter('')
+    await seen.until(/Read\.[\s\S]*tokens\n\n›$/)
+    expect(sent(0)).toContain(long)
+    seen.enter('Are you there?')
+    await seen.until(/Still here\.[\s\S]*tokens\n\n›$/)
+  })
+
   it('B-TALK-15, B-TALK-20: commands show, decide, undo, fork, change the mode and leave; Tab completes them', async () => {
     await scriptedBy([{ calls: [write('a.txt', 'a\n')] }, 'Written.', { calls: [write('b.txt', 'b\n')] }, 'Here too.'])
     const seen = await chat()

@@ -38,11 +38,13 @@ let opened = 0
 export function openScreen(stage: Stage, env: Readonly<Record<string, string>> = {}): Screen {
   opened += 1
   const socket = `terret-test-${process.pid}-${opened}`
-  const tmux = (...args: readonly string[]): string =>
+  const tmuxWith = (input: string, ...args: readonly string[]): string =>
     execFileSync('tmux', ['-u', '-L', socket, '-f', '/dev/null', ...args], {
       encoding: 'utf8',
+      input,
       env: { ...stage.env, TERM: 'xterm-256color' },
     })
+  const tmux = (...args: readonly string[]): string => tmuxWith('', ...args)
   const rc = stage.write(
     'rc',
     `PS1='$ '\nunset HISTFILE\nterret() { '${process.execPath}' '${stage.command}' "$@"; }\n`,
@@ -81,7 +83,7 @@ export function openScreen(stage: Stage, env: Readonly<Record<string, string>> =
     },
     type: (said) => void tmux('send-keys', '-l', said),
     paste: (said) => {
-      tmux('set-buffer', said)
+      tmuxWith(said, 'load-buffer', '-')
       tmux('paste-buffer', '-p', '-d')
     },
     until: (there) => until(text, there),

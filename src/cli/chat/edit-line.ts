@@ -52,11 +52,15 @@ export function press(line: Line, key: Key, known: Known): readonly [Line, Deed 
     if (key.name !== 'paste-end') return [{ ...line, paste: line.paste + key.sequence }, null]
     return [pasted({ ...line, paste: null }, line.paste), null]
   }
-  const named = NAMED[nameOf(key)]
-  if (named) return named(line, known)
-  // Other control characters are ignored.
-  if (key.ctrl || key.meta || key.sequence === '' || /^\p{Cc}/u.test(key.sequence)) return [line, null]
-  return [inserted(line, cellsOf(key.sequence)), null]
+  if (isPlainText(key)) return [pasted(line, key.sequence), null]
+  // Control characters without a name here are ignored.
+  return NAMED[nameOf(key)]?.(line, known) ?? [line, null]
+}
+
+/** The key inserts its own text and does nothing else. */
+export function isPlainText(key: Key): boolean {
+  if (key.ctrl || key.meta || key.sequence === '' || /^\p{Cc}/u.test(key.sequence)) return false
+  return NAMED[nameOf(key)] === undefined && !key.name?.startsWith('paste-')
 }
 
 function nameOf({ name = '', ctrl, meta }: Key): string {
@@ -151,15 +155,17 @@ const NEW_LINE: Cell = { text: '\n', shown: '\n' }
 
 /** One cell per grapheme. */
 function cellsOf(text: string): readonly Cell[] {
-  return [...LETTERS.segment(text)].map(({ segment }) => {
-    if (segment === '\n') return NEW_LINE
-    return {
-      text: segment,
-      shown: segment === '\t' ? '  ' : widthOf(segment) > 0 ? shownLetter(segment) : clean(segment),
-    }
-  })
+  const cells: Cell[] = []
+  for (const { segment } of LETTERS.segment(text)) cells.push(cellOf(segment))
+  return cells
 }
 const LETTERS = new Intl.Segmenter()
+
+function cellOf(letter: string): Cell {
+  if (letter === '\n') return NEW_LINE
+  const shown = letter === '\t' ? '  ' : widthOf(letter) > 0 ? shownLetter(letter) : clean(letter)
+  return { text: letter, shown }
+}
 
 /** Joiners inside of a letter are part of it; a letter that is not safe by itself is shown by its number. */
 function shownLetter(letter: string): string {
@@ -167,13 +173,15 @@ function shownLetter(letter: string): string {
   return clean(first) === first ? letter.replace(/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '') : clean(letter)
 }
 
-/** Many lines are one piece here too. */
+/** Many lines, and a very long one, are one piece here too. */
 export function lineOf(text: string): Line {
-  if (text.split('\n').length > ROWS_MAX) return pasted(EMPTY_LINE, text)
+  if (text.length > CHARS_MAX || text.split('\n').length > ROWS_MAX) return pasted(EMPTY_LINE, text)
   const cells = cellsOf(text)
   return { ...EMPTY_LINE, cells, at: cells.length }
 }
 const ROWS_MAX = 5
+/** A longer text is one cell: as one cell for each letter it would fill the screen, and every key after it would be slow. */
+const CHARS_MAX = 1_000
 
 /** Inserted text may join the grapheme before it. */
 function inserted(line: Line, added: readonly Cell[]): Line {
@@ -191,12 +199,14 @@ function isLetter({ text }: Cell): boolean {
   return text.length <= 32 && !text.includes('\n')
 }
 
-/** A paste of several lines is one piece, so that it neither sends itself nor fills the screen. */
+/** A paste of several lines, or of one very long line, is one piece, so that it neither sends itself nor fills the screen. */
 function pasted(line: Line, raw: string): Line {
   const text = raw.replace(/\r\n?/g, '\n')
-  if (!text.includes('\n')) return text === '' ? line : inserted(line, cellsOf(text))
+  if (text === '') return line
+  const isLines = text.includes('\n')
+  if (!isLines && text.length <= CHARS_MAX) return inserted(line, cellsOf(text))
   const count = text.replace(/\n$/, '').split('\n').length
-  const shown = `[pasted ${count} line${count === 1 ? '' : 's'}]`
+  const shown = isLines ? `[pasted ${count} line${count === 1 ? '' : 's'}]` : `[pasted ${text.length} characters]`
   const cells = [...line.cells.slice(0, line.at), { text, shown }, ...line.cells.slice(line.at)]
   return { ...line, cells, at: line.at + 1 }
 }

@@ -2,7 +2,17 @@
 // cursor. chat.ts interprets the input.
 import { createInterface, emitKeypressEvents } from 'node:readline'
 import type { ReadStream } from 'node:tty'
-import { type Deed, drawLine, EMPTY_LINE, type Key, type Known, type Line, press, type Prompt } from './edit-line.ts'
+import {
+  type Deed,
+  drawLine,
+  EMPTY_LINE,
+  isPlainText,
+  type Key,
+  type Known,
+  type Line,
+  press,
+  type Prompt,
+} from './edit-line.ts'
 import { PlainLines, Screen, type Surface } from '../present/screen.ts'
 import { wrapped } from '../present/text.ts'
 
@@ -60,6 +70,8 @@ class Rich implements Terminal {
   readonly #usual: Prompt
   #prompt: Prompt
   #reading: Reading | null = null
+  /** Typed and not inserted yet. */
+  #typed = ''
   open = true
   gone = false
 
@@ -100,12 +112,31 @@ class Rich implements Terminal {
     while (this.#reading) this.#answer(null)
   }
 
+  /** Text that came within one read of the terminal is inserted at once: a terminal may paste it letter by letter. */
   readonly #key = (_: string | undefined, key: Key): void => {
+    if (this.#line.paste === null && isPlainText(key)) {
+      if (this.#typed === '') setImmediate(this.#insertTyped)
+      this.#typed += key.sequence
+      return
+    }
+    this.#insertTyped()
+    this.#press(key)
+    if (this.#line.paste === null) this.out.draw()
+  }
+
+  readonly #insertTyped = (): void => {
+    const sequence = this.#typed
+    this.#typed = ''
+    if (sequence === '' || !this.open) return
+    this.#press({ sequence })
+    this.out.draw()
+  }
+
+  #press(key: Key): void {
     const known = this.#reading?.question ? NOTHING_KNOWN : this.#options.known
     const [line, deed] = press(this.#line, key, known)
     this.#line = line
     if (deed) this.#do(deed)
-    this.out.draw()
   }
 
   #do(deed: Deed): void {

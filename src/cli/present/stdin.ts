@@ -1,0 +1,86 @@
+// What is piped into a command: `cat log | terret run "explain"`, or the task itself with `terret run -`.
+import { fstatSync } from 'node:fs'
+import { isUtf8 } from 'node:buffer'
+import { mediaIn } from '../../tools/core/file-part.ts'
+import { EXIT, Refusal } from '../exit.ts'
+import { warn } from './print.ts'
+
+const BYTES_MAX = 1024 * 1024
+/** A program may start this one with a pipe that it never writes to nor closes. */
+const FIRST_BYTE_MS = 3_000
+
+/** The first bytes of what people pipe by mistake, in latin1, besides what models can see. */
+const KINDS: readonly (readonly [string, string])[] = [
+  ['\x1f\x8b', 'gzip'],
+  ['PK\x03\x04', 'a zip archive'],
+  ['\x7fELF', 'a program'],
+  ['SQLite format 3', 'an SQLite database'],
+  ['BZh', 'bzip2'],
+  ['\xfd7zXZ', 'xz'],
+  ['\x28\xb5\x2f\xfd', 'zstd'],
+]
+
+/**
+ * The text on standard input; null if nothing is piped in. With `expected`, which is a `-` among the words, it waits for its end
+ * however long that takes; else it goes on without it if nothing has come in three seconds.
+ */
+export async function readStdin(expected: boolean): Promise<string | null> {
+  if (!expected && !isPiped()) return null
+  const bytes = await readBytes(expected)
+  if (bytes === null || bytes.length === 0) {
+    if (expected)
+      throw new Refusal(EXIT.usage, 'Nothing came on standard input. Pipe a text in, or give the task itself.')
+    return null
+  }
+  const text = bytes.toString('utf8')
+  if (!isUtf8(bytes) || text.includes('\0'))
+    throw new Refusal(
+      EXIT.usage,
+      `Standard input is ${kindOf(bytes)}, and not text. Save it as a file, and name the file in the task.`,
+    )
+  return text
+}
+
+/** A terminal is not, and neither is /dev/null. */
+function isPiped(): boolean {
+  try {
+    const found = fstatSync(0)
+    return found.isFIFO() || found.isFile() || found.isSocket()
+  } catch {
+    return false
+  }
+}
+
+async function readBytes(expected: boolean): Promise<Buffer | null> {
+  const pieces: Buffer[] = []
+  let size = 0
+  let timer: NodeJS.Timeout | undefined
+  if (!expected)
+    timer = setTimeout(() => {
+      warn('Nothing came on standard input in 3 s: going on without it. With - as the last word, it is waited for.')
+      process.stdin.destroy()
+    }, FIRST_BYTE_MS)
+  try {
+    for await (const piece of process.stdin) {
+      clearTimeout(timer)
+      pieces.push(piece as Buffer)
+      size += (piece as Buffer).length
+      if (size > BYTES_MAX)
+        throw new Refusal(
+          EXIT.usage,
+          'Standard input has more than 1 MB. Save it as a file, and name the file in the task.',
+        )
+    }
+  } catch (error) {
+    if (error instanceof Refusal) throw error
+    return null
+  } finally {
+    clearTimeout(timer)
+  }
+  return Buffer.concat(pieces)
+}
+
+function kindOf(bytes: Buffer): string {
+  const head = bytes.subarray(0, 16).toString('latin1')
+  return mediaIn(bytes) ?? KINDS.find(([begins]) => head.startsWith(begins))?.[1] ?? 'binary'
+}
