@@ -191,6 +191,15 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     model: drivingFlags.model,
     verbose: driving.verbose,
   }),
+  pin: entry(
+    'ID [TEXT]',
+    [1, 2],
+    'what every later request of a session holds word for word; with TEXT, pin that too',
+    {
+      message: value('SEQ', 'pin the message with this number, as `terret history` shows it'),
+      remove: value('SEQ', 'let the pin with this number go'),
+    },
+  ),
   fork: entry('ID', [1, 1], 'a new session that goes on from an event of another', {
     at: value('SEQ', 'the event (default: the last)'),
   }),

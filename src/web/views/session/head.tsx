@@ -11,7 +11,7 @@ import { Button, CopyButton } from '../../parts/button.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
 import { ForkDialog } from '../../parts/fork-dialog.tsx'
 import { Money } from '../../parts/figures.tsx'
-import { Ellipsis, GitFork, Send, Square } from '../../parts/icons.ts'
+import { Ellipsis, GitFork, Pin, Send, Square } from '../../parts/icons.ts'
 import { Menu, type MenuItem } from '../../parts/menu.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Text } from '../../parts/text.tsx'
@@ -20,6 +20,7 @@ import { tell, toast } from '../../shell/toasts.tsx'
 import { useKeys } from '../../shell/use-keys.ts'
 import { cliOf, curlOf } from './commands.ts'
 import { save } from './files.tsx'
+import { PinsDialog } from './pins.tsx'
 import { SendDialog } from './send.tsx'
 
 export type HeadProps = {
@@ -32,7 +33,7 @@ export type HeadProps = {
   readonly forkAt: number
 }
 
-type Open = 'send' | 'fork' | 'close' | 'undo' | null
+type Open = 'send' | 'pins' | 'fork' | 'close' | 'undo' | null
 
 /** For a session of another program: who goes on with it. */
 function Elsewhere({ text }: { readonly text: string | undefined }) {
@@ -102,6 +103,9 @@ export function SessionHead({ card, state, me, dead, forkAt }: HeadProps) {
             <GitFork size={14} aria-hidden />
           </Button>
         ) : null}
+        <Button label="Pins" disabled={live === 'offline'} onPress={() => setOpen('pins')}>
+          <Pin size={14} aria-hidden />
+        </Button>
         <Menu
           label="More"
           icon={<Ellipsis size={16} aria-hidden />}
@@ -109,6 +113,7 @@ export function SessionHead({ card, state, me, dead, forkAt }: HeadProps) {
         />
       </div>
       {open === 'send' ? <SendDialog session={id} works={works} onClose={() => setOpen(null)} /> : null}
+      {open === 'pins' ? <PinsDialog session={id} works={works} mayAct={say} onClose={() => setOpen(null)} /> : null}
       {open === 'fork' ? <ForkDialog session={id} at={forkAt} onClose={() => setOpen(null)} /> : null}
       {open === 'close' || open === 'undo' ? <Confirm what={open} session={id} onClose={() => setOpen(null)} /> : null}
     </header>
