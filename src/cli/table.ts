@@ -80,6 +80,7 @@ export const SERVE_FLAGS: readonly string[] = Object.keys(serveFlags)
 export const TABLE: Readonly<Record<string, Entry>> = {
   init: entry('', [0, 0], 'write a user configuration and say where the key goes', {
     model: value('NAME', 'the model to write down'),
+    window: value('TOKENS', 'how many tokens that model takes, where no table and no host says it'),
   }),
   run: entry('TASK…', [0, MANY], 'work on a task in this folder', {
     ...drivingFlags,
