@@ -99,7 +99,7 @@ class Chain implements Priced {
   }
 
   async askWindow(clock: Clock): Promise<void> {
-    await Promise.all(this.#chain.map((model) => (isPriced(model) ? model.askWindow?.(clock) : undefined)))
+    await Promise.all(this.#chain.map(async (model) => (isPriced(model) ? model.askWindow?.(clock) : undefined)))
   }
 
   /** Money is held for the dearest of the chain. */

@@ -51,7 +51,7 @@ function make(options: Partial<HarnessOptions> = {}) {
     const usage = { inputTokens: Math.ceil(charsIn(request) / 4), outputTokens: 10 }
     if (request.instructions === SUMMARIZER) return { text: 'Nothing comes to mind.', usage }
     const last = request.messages.at(-1)
-    const text = last?.role === 'tool' ? String(last.content) : textOf(last?.parts ?? [])
+    const text = last?.role === 'tool' ? textIn(last.content) : textOf(last?.parts ?? [])
     asked.push({ request: { ...request, messages: [...request.messages] }, text })
     const who = request.session.includes('~') ? 'child' : request.session
     const calls = next.get(who) ?? []
@@ -85,12 +85,16 @@ async function call(
   return result
 }
 
+function textIn(content: unknown): string {
+  return typeof content === 'string' ? content : JSON.stringify(content)
+}
+
 const retrieve = (session: Session, args: Json) => call(session, 'retrieve_original', args)
 
 async function read(session: Session, args: Json): Promise<string> {
   const { content, status } = await retrieve(session, args)
-  if (status !== 'ok') throw new Error(String(content))
-  return String(content)
+  if (status !== 'ok') throw new Error(textIn(content))
+  return textIn(content)
 }
 
 async function talk(session: Session, turns = 6): Promise<void> {
@@ -318,7 +322,7 @@ describe('results', () => {
     let whole = ''
     for (let from = 0; from >= 0; ) {
       const { content, metadata } = await retrieve(session, { token: `call:${result.call}`, byte_from: from })
-      const text = String(content)
+      const text = textIn(content)
       expect(text.length / 4).toBeLessThanOrEqual(4_000 + 50)
       const next = (metadata as { readonly next_byte?: number }).next_byte
       whole += next === undefined ? text : text.slice(0, text.lastIndexOf('\n[bytes '))
@@ -330,7 +334,7 @@ describe('results', () => {
     // Other scripts have more tokens.
     const cyrillic = await call(session, 'big', { chars: 100, middle: 'ж'.repeat(9_000) })
     const { content } = await retrieve(session, { token: `call:${cyrillic.call}` })
-    expect(String(content).length).toBeLessThan(4_200)
+    expect(textIn(content).length).toBeLessThan(4_200)
   })
 
   it('B-REACH-8: what is retrieved is not made shorter by the router, and fits the context like every result', async () => {
@@ -345,7 +349,7 @@ describe('results', () => {
     const { harness, asked } = make({ tools: [table], compression: 'full', compaction: { windowTokens: 20_000 } })
     const session = await harness.open()
     const result = await call(session, 'rows', {})
-    expect(String(result.content)).not.toContain('row 150')
+    expect(textIn(result.content)).not.toContain('row 150')
     expect(await read(session, { token: `call:${result.call}` })).toContain(
       '{"id":150,"name":"row 150","state":"fine"}',
     )
@@ -359,7 +363,7 @@ describe('results', () => {
         .slice(-5) ?? []
     const last = (await eventsOf(session)).filter((event) => event.type === 'agent.tool_result').at(-1)
     expect(JSON.stringify(shown)).toMatch(/the whole is call:\d+\.\d/)
-    expect(String(last?.content)).toContain('row 150')
+    expect(textIn(last?.content)).toContain('row 150')
   })
 })
 

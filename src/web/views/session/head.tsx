@@ -112,12 +112,34 @@ export function SessionHead({ card, state, me, dead, forkAt }: HeadProps) {
           items={moreOf(card, state, mayAct, dead, setOpen)}
         />
       </div>
-      {open === 'send' ? <SendDialog session={id} works={works} onClose={() => setOpen(null)} /> : null}
-      {open === 'pins' ? <PinsDialog session={id} works={works} mayAct={say} onClose={() => setOpen(null)} /> : null}
-      {open === 'fork' ? <ForkDialog session={id} at={forkAt} onClose={() => setOpen(null)} /> : null}
-      {open === 'close' || open === 'undo' ? <Confirm what={open} session={id} onClose={() => setOpen(null)} /> : null}
+      <Dialogs open={open} session={id} works={works} mayAct={say} forkAt={forkAt} onClose={() => setOpen(null)} />
     </header>
   )
+}
+
+type DialogsProps = {
+  readonly open: Open
+  readonly session: string
+  readonly works: boolean
+  readonly mayAct: boolean
+  readonly forkAt: number
+  readonly onClose: () => void
+}
+
+function Dialogs({ open, session, works, mayAct, forkAt, onClose }: DialogsProps) {
+  switch (open) {
+    case null:
+      return null
+    case 'send':
+      return <SendDialog session={session} works={works} onClose={onClose} />
+    case 'pins':
+      return <PinsDialog session={session} works={works} mayAct={mayAct} onClose={onClose} />
+    case 'fork':
+      return <ForkDialog session={session} at={forkAt} onClose={onClose} />
+    case 'close':
+    case 'undo':
+      return <Confirm what={open} session={session} onClose={onClose} />
+  }
 }
 
 /** Marks this session to be compared with another, and goes there once there are two. */
