@@ -106,15 +106,15 @@ export function SessionHead({ card, state, me, dead, forkAt }: HeadProps) {
         <Button label="Pins" disabled={live === 'offline'} onPress={() => setOpen('pins')}>
           <Pin size={14} aria-hidden />
         </Button>
-        <Menu
-          label="More"
-          icon={<Ellipsis size={16} aria-hidden />}
-          items={moreOf(card, state, mayAct, dead, setOpen)}
-        />
+        <More items={moreOf(card, state, mayAct, dead, setOpen)} />
       </div>
       <Dialogs open={open} session={id} works={works} mayAct={say} forkAt={forkAt} onClose={() => setOpen(null)} />
     </header>
   )
+}
+
+function More({ items }: { readonly items: readonly MenuItem[] }) {
+  return <Menu label="More" icon={<Ellipsis size={16} aria-hidden />} items={items} />
 }
 
 type DialogsProps = {
