@@ -150,7 +150,8 @@ export type HarnessOptions<
   /**
    * What happens when the context of a session gets full: old results are cleared, then all but the last messages is summarised by the
    * session's own model. `false`: the run ends instead. `windowTokens`: the models take no more than this; without it, what is known of them counts.
-   * With an object, agents with tools also get `retrieve_original`, which reads cleared and cut results again.
+   * With an object, agents with tools also get `retrieve_original`, which reads what was cleared or cut again. `detectPins: false`: rules
+   * that users write are not looked for.
    */
   readonly compaction?: Compaction | false
   /** Makes spans of runs that settled: `tracing` of `terret/tracing`. It is closed with the harness. */

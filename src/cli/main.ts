@@ -34,6 +34,7 @@ const COMMANDS: Commands = {
   interrupt: async () => (await import('./commands/interrupt.ts')).interrupt,
   undo: async () => (await import('./commands/undo.ts')).undo,
   compact: async () => (await import('./commands/compact.ts')).compact,
+  pin: async () => (await import('./commands/pin.ts')).pin,
   fork: async () => (await import('./commands/fork.ts')).fork,
   replay: async () => (await import('./commands/replay.ts')).replay,
   export: async () => (await import('./commands/export.ts')).exportTo,

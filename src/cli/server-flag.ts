@@ -8,7 +8,7 @@ const FLAGS = ['--server', '--token-file']
 /** Commands that work with a server elsewhere as they do here. */
 const FAR = new Set(
   (
-    'run resume wake interrupt approve reject answer fork undo delete ' +
+    'run resume wake interrupt approve reject answer fork undo pin delete ' +
     'list inspect pending tail history export tasks handoffs board help'
   ).split(' '),
 )

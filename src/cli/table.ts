@@ -80,6 +80,7 @@ export const SERVE_FLAGS: readonly string[] = Object.keys(serveFlags)
 export const TABLE: Readonly<Record<string, Entry>> = {
   init: entry('', [0, 0], 'write a user configuration and say where the key goes', {
     model: value('NAME', 'the model to write down'),
+    window: value('TOKENS', 'how many tokens that model takes, where no table and no host says it'),
   }),
   run: entry('TASK…', [0, MANY], 'work on a task in this folder', {
     ...drivingFlags,
@@ -191,6 +192,15 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     model: drivingFlags.model,
     verbose: driving.verbose,
   }),
+  pin: entry(
+    'ID [TEXT]',
+    [1, 2],
+    'what every later request of a session holds word for word; with TEXT, pin that too',
+    {
+      message: value('SEQ', 'pin the message with this number, as `terret history` shows it'),
+      remove: value('SEQ', 'let the pin with this number go'),
+    },
+  ),
   fork: entry('ID', [1, 1], 'a new session that goes on from an event of another', {
     at: value('SEQ', 'the event (default: the last)'),
   }),

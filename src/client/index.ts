@@ -16,6 +16,8 @@ import type {
   OpenBody,
   OpenedAnswer,
   PendingAnswer,
+  PinnedAnswer,
+  PinsAnswer,
   RemovedAnswer,
   ResultAnswer,
   SessionAnswer,
@@ -249,6 +251,19 @@ export class ClientSession {
 
   async undo(run?: number): Promise<readonly Json[]> {
     return (await this.#wires.json<UndoneAnswer>('undo', this.#with({ body: { run } }))).undone
+  }
+
+  async pins(): Promise<PinsAnswer['pins']> {
+    return (await this.#wires.json<PinsAnswer>('pins', this.#with())).pins
+  }
+
+  /** A text, or a message by its seq. For a session that rests; while it works, send the rule with `pin`. */
+  pin(what: string | number): Promise<PinnedAnswer> {
+    return this.#wires.json('pin', this.#with({ body: typeof what === 'string' ? { text: what } : { seq: what } }))
+  }
+
+  async unpin(seq: number): Promise<void> {
+    await this.#wires.json<DoneAnswer>('unpin', this.#with({ params: { seq: String(seq) } }))
   }
 
   async fork(options: ForkBody = {}): Promise<ClientSession> {

@@ -7,6 +7,7 @@ import { CHARS_A_TOKEN, sizeOfMessage } from '../view/history.ts'
 import { shortened, textOf } from '../view/text.ts'
 import { RETRIEVE } from './juice/marker.ts'
 import { INDEX, nameOf, resultLine } from './results.ts'
+import { holdsRule, ruleLinesIn } from './rules.ts'
 
 /** The last messages stay as they are. */
 const MESSAGES_KEPT = 8
@@ -96,7 +97,6 @@ export function pinText(message: UserMessage): string {
   return /^<harness_notice kind="pin">\n([\s\S]*)\n<\/harness_notice>$/.exec(text)?.[1] ?? text
 }
 
-const RULE = /\b(?:never|always|must not|mustn['’]t|do not|don['’]t)\b/i
 /** A longer message is not pinned as a whole: only its lines are. */
 const RULE_CHARS = 2_000
 const RULE_LINE_CHARS = 500
@@ -112,8 +112,9 @@ export function rulesIn(transcript: Shown, windowTokens: number): readonly Messa
   return transcript.messages.filter((message) => {
     const chars = sizeOfMessage(message)
     if (!isRule(message) || transcript.placeOf(message) === 0 || chars > RULE_CHARS) return false
+    if (chars > left) return false
     left -= chars
-    return left >= 0
+    return true
   })
 }
 
@@ -124,11 +125,12 @@ export function ruleLines(
   windowTokens: number,
 ): readonly string[] {
   let left = Math.min(RULE_CHARS, roomForRules([...stays], windowTokens))
-  const lines = old.flatMap((message) => (isRule(message) ? textOf(message.parts).split('\n') : []))
-  const rules = lines.filter((line) => RULE.test(line)).map((line) => ownless(shortened(line.trim(), RULE_LINE_CHARS)))
+  const lines = old.flatMap((message) => (isRule(message) ? ruleLinesIn(textOf(message.parts)) : []))
+  const rules = lines.map((line) => ownless(shortened(line.trim(), RULE_LINE_CHARS)))
   return rules.filter((line) => {
+    if (line.length > left) return false
     left -= line.length
-    return left >= 0
+    return true
   })
 }
 
@@ -136,7 +138,7 @@ export function ruleLines(
 function isRule(message: Message): message is UserMessage {
   if (message.role !== 'user' || message.pin !== undefined || message.report !== undefined) return false
   const text = textOf(message.parts)
-  return RULE.test(text) && !/^<(?:conversation-summary|harness_notice|hook_context)/.test(text)
+  return holdsRule(text) && !/^<(?:conversation-summary|harness_notice|hook_context)/.test(text)
 }
 
 function roomForRules(pins: readonly Message[], windowTokens: number): number {

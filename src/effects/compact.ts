@@ -144,7 +144,7 @@ export async function staying({
 }
 
 function detects({ compaction }: Services): boolean {
-  return compaction !== false && compaction?.detectPins === true
+  return compaction !== false && compaction?.detectPins !== false
 }
 
 function charsOf({ old }: Cut): number {

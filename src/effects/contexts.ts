@@ -16,6 +16,7 @@ import { markOf, type Stream } from '../riders/redact/redact.ts'
 import { sleep } from '../engine/sleep.ts'
 import { callSpanIdOf, spanIdOf } from '../view/spans/span.ts'
 import { traceparentIn } from './trace-context.ts'
+import { findWindow } from './window.ts'
 import { readerIn, type Tools } from './toolbox.ts'
 import { agentFor, cleanBlob, modelNamed, refOf, type Services } from '../engine/wiring.ts'
 import { blobFor } from '../view/blobs.ts'
@@ -216,6 +217,17 @@ export class ToolRunContext implements ToolContext {
 
   get redactPieces(): NonNullable<ToolContext['redactPieces']> {
     return () => this.#services.redactor.stream()
+  }
+
+  get windowTokens(): ToolContext['windowTokens'] {
+    const cache = this.#cache
+    if (cache === null) return undefined
+    return async () => {
+      const { model, planner } = agentFor(this.#services, cache)
+      if (planner !== null) return Number.POSITIVE_INFINITY
+      const { tokens } = await findWindow(this.#services, model)
+      return Math.min(tokens, cache.guard.fill?.learned ?? tokens)
+    }
   }
 
   get traceparent(): string | undefined {

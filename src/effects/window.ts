@@ -36,16 +36,28 @@ export function surelyFits(services: Of, model: Model, fill: Fill | null): boole
   return tokens === Number.POSITIVE_INFINITY || (fill.counted && fill.tokens < tokens * LOOKED_AT)
 }
 
-/** For a session that is driven: where it stays unknown, the host is told once. */
-export async function findWindow(services: Of & Pick<Services, 'report'>, model: Model): Promise<Window> {
+/** For a session that is driven: where no table says it, the host of the model is asked. Where it stays unknown, that is told once. */
+export async function findWindow(services: Of & Pick<Services, 'report' | 'clock'>, model: Model): Promise<Window> {
   const known = SIZES.get(model)
   if (known !== undefined) return windowOf(services, known)
+  const isSet = windowOf(services).tokens !== Number.POSITIVE_INFINITY
+  if (isPriced(model) && !isSet) await model.askWindow?.(services.clock)
   const size = await sizeOf(model)
   SIZES.set(model, size)
   const window = windowOf(services, size)
   if (window.tokens === Number.POSITIVE_INFINITY && window.compacts && isPriced(model) && model.name !== OFFLINE)
-    services.report?.('context', new Error(unknownWindow(model.name)))
+    warnOnce(services, model.name)
   return window
+}
+
+/** Models of this process whose window was said to be unknown: each run makes its model anew, and one warning is enough. */
+const WARNED = new Set<string>()
+const WARNED_MAX = 1_000
+
+function warnOnce({ report }: Pick<Services, 'report'>, model: string): void {
+  if (WARNED.has(model) || WARNED.size >= WARNED_MAX) return
+  WARNED.add(model)
+  report?.('context', new Error(unknownWindow(model)))
 }
 
 function unknownWindow(model: string): string {
@@ -57,7 +69,7 @@ export async function shownWindow(services: Of, model: Model | null): Promise<Wi
   return windowOf(services, model === null ? Number.POSITIVE_INFINITY : await sizeOf(model))
 }
 
-/** Out of tables that came with the package or the host's own options: nothing is fetched. */
+/** Out of tables, the host's own options, and what the host of the model said before. */
 async function sizeOf(model: Model): Promise<number> {
   return (isPriced(model) ? (await model.profile()).contextTokens : null) ?? Number.POSITIVE_INFINITY
 }

@@ -92,8 +92,8 @@ export type Agent = {
 }
 
 /**
- * `windowTokens`: a model takes no more than this, whatever is known of it. `detectPins`: a message of the user with a line that says
- * never, always, must not or do not is pinned when it would be cut.
+ * `windowTokens`: a model takes no more than this, whatever is known of it. `detectPins`: a message of the user that sets a rule (never,
+ * always, only, from now on) is pinned when it would be cut. Default true.
  */
 export type Compaction = { readonly windowTokens?: number; readonly detectPins?: boolean }
 

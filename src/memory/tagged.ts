@@ -19,7 +19,8 @@ export function taggedDirective(given: string | Model): Model {
   const call = (request: Request, context: CallContext) => callTagged(model, request, context)
   if (!isPriced(model)) return { name, call }
   const { able, outputTokensMax, secrets } = model
-  const priced: Priced = { name, call, able, outputTokensMax, secrets, profile: () => model.profile() }
+  const askWindow: Priced['askWindow'] = async (clock) => model.askWindow?.(clock)
+  const priced: Priced = { name, call, able, outputTokensMax, secrets, profile: () => model.profile(), askWindow }
   return priced
 }
 

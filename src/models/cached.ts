@@ -41,6 +41,7 @@ export function cached(given: string | Model, options: CachedOptions): Model {
     ...hints,
     identity,
     profile: () => model.profile(),
+    askWindow: async (clock) => model.askWindow?.(clock),
     call,
   }
   return kept

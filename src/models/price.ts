@@ -1,7 +1,8 @@
-// Prices and context sizes of models, from the offline data of a maintained package, overridden by the user's own table. Nothing is
-// fetched. Amounts are millionths of a dollar, so dollars per million tokens equal amounts per token.
+// Prices and context sizes of models, from the offline data of a maintained package, overridden by the user's own table. Sizes that it
+// lacks are in windows.ts. Nothing is fetched. Amounts are millionths of a dollar, so dollars per million tokens equal amounts per token.
 import type { Frozen, Usage } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
+import { windowInTable } from './windows.ts'
 import { anything, needed, optionsOf, shown, tableOf, within } from '../options.ts'
 
 /** Dollars per million tokens; `webSearch` in dollars per thousand searches that the provider ran. */
@@ -40,8 +41,8 @@ function searchCost({ webSearch = WEB_SEARCH }: Price, { webSearches = 0 }: Usag
 export async function profileOf(provider: string, model: string, table: PriceTable = {}): Promise<Profile> {
   const own = priceIn(table, provider, model)
   const found = own?.contextTokens === undefined ? await lookUp(provider, model) : null
-  if (!own) return found ?? UNKNOWN
-  const contextTokens = own.contextTokens ?? found?.contextTokens ?? null
+  const contextTokens = own?.contextTokens ?? found?.contextTokens ?? windowInTable(provider, model)
+  if (!own) return { ...(found ?? UNKNOWN), contextTokens }
   return { price: own, known: true, contextTokens, cost: (usage) => costOf(own, usage) }
 }
 

@@ -26,6 +26,7 @@ const ENDPOINT: Checks<Endpoint> = {
   keyHeader: needed(oneOf<Endpoint['keyHeader']>({ authorization: true, 'x-api-key': true, 'api-key': true })),
   quirks: needed(record, 'Write quirks: {} for none.'),
   headers: needed(tableOf(text), 'Write headers: {} for none.'),
+  windows: oneOf<NonNullable<Endpoint['windows']>>({ models: true, ollama: true }),
 }
 const checkModel = optionsOf<ModelOptions>('model', {
   ...HOSTED_OPTIONS,

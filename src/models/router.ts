@@ -1,5 +1,6 @@
 // Several models as one: a chain that falls back, and routes by workload. A fallback is asked at once, inside the same call;
 // waiting for a provider to recover is not done here but by the session, in its log.
+import type { Clock } from '../ports/system.ts'
 import type { CallContext, Model, ModelFailure, Reply, Request, Workload } from '../ports/model.ts'
 import { Fault } from '../kernel/failure.ts'
 import { answerOf } from './answer.ts'
@@ -95,6 +96,10 @@ class Chain implements Priced {
 
   identity(): string {
     return JSON.stringify(this.#chain.map(identityOf))
+  }
+
+  async askWindow(clock: Clock): Promise<void> {
+    await Promise.all(this.#chain.map(async (model) => (isPriced(model) ? model.askWindow?.(clock) : undefined)))
   }
 
   /** Money is held for the dearest of the chain. */

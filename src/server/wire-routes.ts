@@ -105,6 +105,22 @@ const routes = {
     BODIES.undo,
     'take back what the calls of a run changed',
   ),
+  pins: get('sessions/:id/pins', 'Pins', 'what is pinned: every later request holds it, word for word'),
+  pin: post(
+    'sessions/:id/pins',
+    'operator',
+    [200, 'Pinned'],
+    BODIES.pin,
+    'pin a text, or a message by its seq; the session must rest',
+  ),
+  unpin: {
+    method: 'DELETE',
+    path: '/v1/sessions/:id/pins/:seq',
+    role: 'operator',
+    says: 'let a pin go; the session must rest',
+    status: 200,
+    answer: 'Done',
+  },
   close: post('sessions/:id/close', 'operator', [202, 'Done'], BODIES.nothing, 'nothing more will be accepted'),
   decide: keyed(
     post(

@@ -83,6 +83,7 @@ export const BODIES = {
     id: filled,
   }),
   undo: closed({ run: { ...whole, minimum: 1 } }),
+  pin: closed({ text: filled, seq: { ...whole, minimum: 1 } }),
   token: closed(
     {
       name: filled,
@@ -222,6 +223,8 @@ export const ANSWERS = {
   ]),
   Opened: open({ session: text, receipt: orNull(ref('Receipt')) }, ['session', 'receipt']),
   Undone: open({ undone: list(anything) }, ['undone']),
+  Pins: open({ pins: list(open({ seq: whole, text, inherited: flag }, ['seq', 'text'])) }, ['pins']),
+  Pinned: open({ seq: whole }, ['seq']),
   Done: open({ ok: { const: true } }, ['ok']),
   Removed: open({ removed: list(open({ session: text, at: number, by: text }, ['session', 'at', 'by'])) }, ['removed']),
   PendingList: open({ pending: list(ref('Pending')), now: number }, ['pending', 'now']),

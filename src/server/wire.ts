@@ -173,6 +173,9 @@ export type WireReceipt = Frozen<{
 }>
 export type OpenedAnswer = Frozen<{ session: string; receipt: WireReceipt | null }>
 export type UndoneAnswer = Frozen<{ undone: readonly Json[] }>
+/** `inherited`: its number is that of the session that this one was forked from. */
+export type PinsAnswer = Frozen<{ pins: readonly Frozen<{ seq: number; text: string; inherited?: true }>[] }>
+export type PinnedAnswer = Frozen<{ seq: number }>
 export type DoneAnswer = Frozen<{ ok: true }>
 export type RemovedAnswer = Frozen<{
   removed: readonly Frozen<{ session: string; agent: string; events: number; bytes: number; at: number; by: string }>[]
@@ -308,6 +311,8 @@ export type ForkBody = Frozen<{
   id?: string
 }>
 export type UndoBody = Frozen<{ run?: number }>
+/** A text, or a message that was sent before, by its seq: one of the two. */
+export type PinBody = Frozen<{ text?: string; seq?: number }>
 /** `expiresMs`: how long it is good. `inherit`: it gets the sessions of a dropped token of the same name. */
 export type TokenBody = Frozen<{
   name: string

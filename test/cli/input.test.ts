@@ -1,6 +1,6 @@
 // Wrong input: each case gives a line that says what to do, an exit code from the table, and loses nothing.
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { EXIT_TEXT } from '../../src/cli/exit.ts'
@@ -114,6 +114,26 @@ describe('configuration', () => {
     expect((await stage.terret('policy')).out).toMatch(/^Tools .*, skill_read, skill_run$/m)
     stage.configure({ model: 'offline:any', skills: 'skills', tools: ['read'] })
     expect((await stage.terret('policy')).out).toMatch(/^Tools {5}read$/m)
+  })
+
+  it('B-WINDOW-5: init writes the window that is given, and says what to set where nobody knows it', async () => {
+    const unknown = await stage.terret('init', '--model', 'lmstudio:mine')
+    expect(unknown.out).toContain('How many tokens lmstudio:mine takes is not known: set "compaction.windowTokens"')
+    const file = join(stage.config, 'config.json')
+    expect(JSON.parse(readFileSync(file, 'utf8'))).not.toHaveProperty('compaction')
+    expect((await stage.terret('init', '--window', '32000')).code).toBe(7)
+    rmSync(file)
+    for (const wrong of ['0', 'many', '-5']) {
+      expect((await stage.terret('init', '--model', 'lmstudio:mine', `--window=${wrong}`)).code).toBe(2)
+      expect(existsSync(file)).toBe(false)
+    }
+    expect((await stage.terret('init', '--model', 'lmstudio:mine', '--window', '32000')).out).not.toContain('not known')
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ compaction: { windowTokens: 32_000 } })
+    rmSync(file)
+    for (const known of ['ollama:qwen3', 'gemini:gemini-2.5-pro', 'offline:any']) {
+      expect((await stage.terret('init', '--model', known)).out).not.toContain('not known')
+      rmSync(file)
+    }
   })
 
   it('B-CLI-75: init writes a configuration once, private, and says where the key goes', async () => {

@@ -54,9 +54,9 @@ async function compactionsOf(session: Session) {
 }
 
 describe('pins that are found', () => {
-  const detecting = { compaction: { detectPins: true } } as const
+  const detecting = {} as const
 
-  it('B-COMPACT-26: with detectPins a message with "never" or "do not" is pinned when it would be cut, is listed, and can be let go', async () => {
+  it('B-COMPACT-26: unless detectPins is off, a message with "never" or "do not" is pinned when it would be cut, is listed, and can be let go', async () => {
     const { harness, asked } = make(detecting)
     const session = await harness.open()
     await session.run('Never touch the production database.')
@@ -129,8 +129,8 @@ describe('pins that are found', () => {
     await expect(session.pin(report?.seq ?? 0)).rejects.toThrow('is the report of a child')
   })
 
-  it('B-COMPACT-26: without the option nothing is pinned, and pins that are found take a tenth of the window at most', async () => {
-    const plain = make()
+  it('B-COMPACT-26: with detectPins off nothing is pinned, and pins that are found take a tenth of the window at most', async () => {
+    const plain = make({ compaction: { detectPins: false } })
     const session = await plain.harness.open()
     await session.run('Never do that.')
     await talk(session)

@@ -135,6 +135,9 @@ describe('a session of somebody else', () => {
       ['POST', '/wake', {}],
       ['POST', '/fork', {}],
       ['POST', '/undo', {}],
+      ['GET', '/pins', undefined],
+      ['POST', '/pins', { text: 'Only UTC.' }],
+      ['DELETE', '/pins/1', undefined],
       ['POST', '/close', {}],
     ]
     for (const [method, path, body] of routes)

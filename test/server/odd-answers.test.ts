@@ -94,6 +94,8 @@ const VERBS: Readonly<Record<string, (client: Client) => Promise<unknown>>> = {
   messages: async (client) => (await client.session('s').messages()).map(({ role }) => role),
   remove: async (client) => (await client.remove('s')).map(({ session }) => session),
   undo: async (client) => (await client.session('s').undo()).length,
+  pin: (client) => client.session('s').pin('Only UTC.'),
+  pins: async (client) => (await client.session('s').pins()).map(({ seq }) => seq),
   follow: (client) => client.session('s').follow().next(),
   watch: (client) => client.watch().next(),
 }

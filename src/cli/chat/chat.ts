@@ -157,7 +157,7 @@ export class Chat implements Talk {
     if (this.#works) return this.#steer(text)
     const id = randomUUID()
     this.#echoed.add(id)
-    const session = (this.session ??= await this.#opened())
+    const session = await this.begun()
     if (await this.#waits(session.id)) {
       await session.send(text, { id, by: this.options.by })
       return this.view.note('It waits for your word first, and hears this then: /approve, /reject or /pending.')
@@ -172,9 +172,12 @@ export class Chat implements Talk {
     return card !== null && isForPerson(store, card)
   }
 
-  async #opened(): Promise<SessionHandle> {
+  async begun(): Promise<SessionHandle> {
     const { place, harness, agent } = this.options
-    return startIn(place, place.folder, (as) => harness.open(agent === undefined ? as : { ...as, agent }))
+    this.session ??= await startIn(place, place.folder, (as) =>
+      harness.open(agent === undefined ? as : { ...as, agent }),
+    )
+    return this.session
   }
 
   async #steer(text: string): Promise<void> {

@@ -17,6 +17,7 @@ import { startIn } from '../state/folders.ts'
 import { allEvents, pendingIn } from '../state/log.ts'
 import { ownedBy, type Place } from '../state/place.ts'
 import { saidOf, TOO_SHORT } from '../commands/compact.ts'
+import { pinLine } from '../commands/pin.ts'
 import { SAID } from '../commands/undo.ts'
 import type { Harness, Pending, SessionHandle } from '../../index.ts'
 import type { Terminal } from './terminal-input.ts'
@@ -25,7 +26,7 @@ import type { Kept } from '../state/kept.ts'
 import type { Setup } from '../state/setup.ts'
 import { shortId } from '../present/print.ts'
 
-type Act = (chat: Talk, words: readonly string[]) => Promise<void> | void
+type Act = (chat: Talk, words: readonly string[], busy: boolean) => Promise<void> | void
 type Entry = {
   readonly words: string
   readonly says: string
@@ -47,6 +48,8 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
   reject: entry('[CALL] [WHY]', 'refuse it', false, (chat, words) => decide(chat, words, false)),
   undo: entry('', 'take back the file changes of the last run', false, undo),
   compact: entry('[FOCUS]', 'summarise all but the last messages', false, compact),
+  pin: entry('[TEXT]', 'keep a rule in every later request; without TEXT, what is kept', true, pin),
+  unpin: entry('N', 'let a pin go, by the number that /pin shows', false, unpin),
   context: entry('', 'what the next request holds, by source and tokens', true, context),
   cost: entry('', 'what this session has used', true, cost),
   model: entry('', 'which model answers', true, model),
@@ -70,7 +73,7 @@ export async function runCommand(chat: Talk, text: string, busy: boolean): Promi
   const found = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   if (!found) return unknown(chat, name)
   if (busy && !found.anytime) return chat.view.note(`/${name} has to wait until it rests. Ctrl-C stops it.`)
-  await found.act(chat, words)
+  await found.act(chat, words, busy)
 }
 
 function unknown({ view }: Talk, name: string): void {
@@ -241,6 +244,28 @@ async function compact({ session: handle, view }: Talk, words: readonly string[]
   if (done && 'after' in done) view.filled(done.after)
 }
 
+async function pin(chat: Talk, words: readonly string[], busy: boolean): Promise<void> {
+  const { options, view } = chat
+  const text = words.join(' ')
+  if (text !== '') {
+    const handle = await chat.begun()
+    // A session at work belongs to its run, so the rule goes to that run as a message.
+    if (busy) await handle.send(text, { pin: true })
+    else await handle.pin(text)
+    return view.note(busy ? 'Pinned: the run reads it next.' : 'Pinned: every later request holds it.')
+  }
+  const pins = (await chat.session?.pins()) ?? []
+  if (pins.length === 0) return view.note('Nothing is pinned. /pin TEXT keeps a rule in every later request.')
+  const { out } = options.terminal
+  out.say('note', pins.map((each) => clippedToWidth(pinLine(each), out.columns)).join('\n'))
+}
+
+async function unpin({ session: handle, view }: Talk, [given = '']: readonly string[]): Promise<void> {
+  if (!handle || !/^[1-9]\d{0,15}$/.test(given)) return view.note('Name a pin by its number: /pin lists them.')
+  await handle.unpin(Number(given))
+  view.note('It is pinned no more.')
+}
+
 async function context({ session: handle, options: { terminal }, view }: Talk): Promise<void> {
   if (!handle) return view.note('Nothing yet.')
   const { columns } = terminal.out
@@ -343,6 +368,8 @@ export interface Talk {
   readonly view: ChatView
   /** Null until the first message. */
   session: SessionHandle | null
+  /** The session, opened if there is none yet. */
+  begun(): Promise<SessionHandle>
   /** How the chat is to end after the current command. */
   wish: Ended | null
   /** The command to continue this session, if there is one. */

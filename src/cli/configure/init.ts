@@ -7,7 +7,7 @@ import { EXIT, Refusal } from '../exit.ts'
 import { makeFolder } from '../../stores/plan/folder.ts'
 import { homeOf, makeHome } from '../state/home.ts'
 import { codeOf } from '../state/plain-file.ts'
-import { print, printJson } from '../present/print.ts'
+import { ask, isAttended, print, printJson, warn } from '../present/print.ts'
 
 const MODEL = 'anthropic:claude-sonnet-4-5'
 
@@ -18,24 +18,51 @@ export async function init(call: Call): Promise<number> {
   const made = !existsSync(file)
   if (!made && call.text('model') !== undefined)
     throw new Refusal(EXIT.config, `${file} exists already and was not changed. Edit "model" in it by hand.`)
-  const keys = await keysOf(model)
+  if (!made && call.text('window') !== undefined)
+    throw new Refusal(
+      EXIT.config,
+      `${file} exists already and was not changed. Edit "compaction.windowTokens" in it by hand.`,
+    )
+  const { keys, isWindowFound } = await aboutModel(model)
+  const window =
+    call.count('window', 1) ?? (made && !isWindowFound && !call.is('json') ? await askForWindow(model) : undefined)
   makeHome(home)
-  if (made) write(home.config, file, { model, mode: 'ask' })
+  const compaction = window === undefined ? {} : { compaction: { windowTokens: window } }
+  if (made) write(home.config, file, { model, mode: 'ask', ...compaction })
   const env = join(home.config, '.env')
-  if (call.is('json')) printJson({ config: file, made, env, home: home.folder, keys })
+  const unknown = made && !isWindowFound && window === undefined
+  if (call.is('json')) printJson({ config: file, made, env, home: home.folder, keys, windowKnown: !unknown })
   else {
     print(made ? `Wrote ${clean(file)}.` : `${clean(file)} is there already, and is left as it is.`)
     if (keys.length > 0) print(`The key goes into the environment, or as a line into ${clean(env)}: ${keys[0] ?? ''}=…`)
+    if (unknown)
+      print(`How many tokens ${clean(model)} takes is not known: set "compaction.windowTokens" in that file.`)
     print('Then: terret doctor, and terret run "What is in this folder?"')
   }
   return EXIT.ok
 }
 
-/** The variables that may hold the key of this model. Throws if there is no such model. */
-async function keysOf(name: string): Promise<readonly string[]> {
+type AboutModel = { readonly keys: readonly string[]; readonly isWindowFound: boolean }
+
+/** The variables that may hold its key, and whether a table or its host says how many tokens it takes. Throws if there is no such model. */
+async function aboutModel(name: string): Promise<AboutModel> {
   const { endpoints, model } = await import('../../index.ts')
-  model(name)
-  return endpoints[name.split(':')[0] ?? '']?.keys ?? []
+  const { contextTokens } = await model(name).profile()
+  const { keys = [], windows } = endpoints[name.split(':')[0] ?? ''] ?? {}
+  return { keys, isWindowFound: contextTokens !== null || windows !== undefined || name.startsWith('offline:') }
+}
+
+/** Undefined: nobody is there, or nobody knows. */
+async function askForWindow(model: string): Promise<number | undefined> {
+  if (!isAttended()) return undefined
+  for (;;) {
+    const said = await ask(`How many tokens does ${clean(model)} take, such as 32000? Enter leaves it open: `)
+    const text = said?.trim().replace(/[_,.]/g, '') ?? ''
+    if (text === '') return undefined
+    const tokens = /^\d+k$/i.test(text) ? Number.parseInt(text, 10) * 1_000 : Number(text)
+    if (Number.isSafeInteger(tokens) && tokens >= 1_000) return tokens
+    warn('Write a whole number of tokens, 1000 or more.')
+  }
 }
 
 function write(folder: string, file: string, config: object): void {

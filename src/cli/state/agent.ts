@@ -45,7 +45,8 @@ export async function agentFor(setup: Setup, wishes: AgentWishes = {}): Promise<
     return { options: await workflowOptions(workflow, setup, wishes), servers: [], troubles: [] }
   const { workspaceInstructions, environmentSecrets } = await import('../../index.ts')
   const { settings, policy, env, guidance } = setup
-  const { limits, budget, environment, prefix, compression, compaction, instructions = '' } = settings
+  // An object also offers the tool that reads what a compaction cleared or cut.
+  const { limits, budget, environment, prefix, compression, compaction = {}, instructions = '' } = settings
   const models = await modelsFor(setup, wishes)
   const said = [workspaceInstructions, instructions, guidance].filter((text) => text !== '').join('\n\n')
   const [model] = models
@@ -62,7 +63,7 @@ export async function agentFor(setup: Setup, wishes: AgentWishes = {}): Promise<
     ...(environment ? { environment } : {}),
     ...(prefix ? { prefix } : {}),
     ...(compression ? { compression } : {}),
-    ...(compaction === undefined ? {} : { compaction }),
+    compaction,
     ...(limits ? { limits } : {}),
     ...(budget ? { budget } : {}),
     // Agents of a workflow from a file work with the tools of the folder.

@@ -52,6 +52,9 @@ export const MODEL_SETTINGS = [
   'providerTools',
 ] as const
 
+/** `detectPins`: rules that users write are kept when the context is compacted. On unless it is false. */
+type CompactionEntry = { readonly windowTokens?: number; readonly detectPins?: boolean }
+
 /** All of it is optional. Paths are absolute here. */
 export type Settings = ModelSettings & {
   readonly model?: readonly string[]
@@ -62,7 +65,7 @@ export type Settings = ModelSettings & {
   readonly instructions?: string
   readonly prefix?: 'keep' | 'follow'
   readonly compression?: 'auto' | 'full' | 'light' | 'off'
-  readonly compaction?: false | { readonly windowTokens?: number }
+  readonly compaction?: false | CompactionEntry
   readonly tools?: readonly string[]
   readonly bash?: false | { readonly risk: 'strict' | 'relaxed' }
   readonly policy?: string
@@ -341,7 +344,7 @@ const CHECKS: { readonly [K in keyof Settings]-?: Check<NonNullable<Settings[K]>
     if (value === false) return false
     // As in code: it is on unless it is off.
     if (value === true) throw bad(where, 'is on unless it is false: leave it out, or write an object')
-    return object<{ windowTokens?: number }>({ windowTokens: tokens })(value, where)
+    return object<CompactionEntry>({ windowTokens: tokens, detectPins: flag })(value, where)
   },
   tools: texts,
   bash: (value, where) => {

@@ -29,12 +29,16 @@ export async function offered(
     : { path: '/models', headers: {} }
   const answer = await ask(order, asked, clock)
   if (answer.type === 'failure') return answer
-  // Together sends the list itself, all others an object around it.
-  const listed = Array.isArray(answer.body) ? listOf(answer.body) : isObject(answer.body) ? answer.body['data'] : null
-  if (!Array.isArray(listed)) return failure('other', `${order.target.endpoint} sent no list of models.`)
-  const found = listed.filter(isObject).flatMap(modelIn).slice(0, MODELS_MAX)
+  const found = modelsIn(answer.body)
+  if (found === null) return failure('other', `${order.target.endpoint} sent no list of models.`)
   const models = await Promise.all(found.map((each) => priced(each, order.target.endpoint, prices)))
   return { type: 'models', models: models.sort((a, b) => (a.id < b.id ? -1 : 1)) }
+}
+
+/** Null: it is no list. Together sends the list itself, all others an object around it. */
+export function modelsIn(body: Json): readonly OfferedModel[] | null {
+  const listed = Array.isArray(body) ? listOf(body) : isObject(body) ? body['data'] : null
+  return Array.isArray(listed) ? listed.filter(isObject).flatMap(modelIn).slice(0, MODELS_MAX) : null
 }
 
 /** Hosts name the same things differently. */
@@ -108,10 +112,15 @@ export async function counted(
 type Asked = { readonly path: string; readonly headers: Readonly<Record<string, string>>; readonly body?: string }
 type Told = { readonly type: 'json'; readonly body: Json }
 
-async function ask(order: Exchange<unknown>, asked: Asked, clock: Clock): Promise<Told | ModelFailure> {
+export async function ask(
+  order: Exchange<unknown>,
+  asked: Asked,
+  clock: Clock,
+  msMax = ANSWER_MS_MAX,
+): Promise<Told | ModelFailure> {
   const { transport, deadlines, target } = order
   const stop = new AbortController()
-  const ms = Math.min(ANSWER_MS_MAX, deadlines.firstByteMs)
+  const ms = Math.min(msMax, deadlines.firstByteMs)
   const cancel = clock.timer(ms, () => stop.abort(new Error(`No answer within ${ms} ms.`)))
   const heard = { status: 0, headers: {} as Readonly<Record<string, string>>, chunks: [] as Uint8Array[], bytes: 0 }
   const sink = {

@@ -14,6 +14,8 @@ export type Endpoint = Frozen<{
   keyHeader: 'authorization' | 'x-api-key' | 'api-key'
   quirks: Quirks
   headers: Readonly<Record<string, string>>
+  /** Where the host says how many tokens a model takes: in its list of models, or as Ollama does. Absent: it does not say it. */
+  windows?: 'models' | 'ollama'
 }>
 
 type Entry = Pick<Endpoint, 'baseUrl'> & Partial<Omit<Endpoint, 'name' | 'baseUrl'>>
@@ -48,11 +50,13 @@ const entries = {
     keyHeader: 'api-key',
   },
   openrouter: {
+    windows: 'models',
     baseUrl: 'https://openrouter.ai/api/v1',
     keys: ['OPENROUTER_API_KEY'],
     quirks: { reasoningField: 'reasoning_details', cacheMarks: true, audio: true, idPattern: /^[A-Za-z0-9_-]{1,64}$/ },
   },
   groq: {
+    windows: 'models',
     baseUrl: 'https://api.groq.com/openai/v1',
     keys: ['GROQ_API_KEY'],
     quirks: {
@@ -63,6 +67,7 @@ const entries = {
     },
   },
   mistral: {
+    windows: 'models',
     baseUrl: 'https://api.mistral.ai/v1',
     keys: ['MISTRAL_API_KEY'],
     quirks: {
@@ -91,11 +96,13 @@ const entries = {
     quirks: { efforts: PLAIN, lacks: ['strict', 'files'] },
   },
   together: {
+    windows: 'models',
     baseUrl: 'https://api.together.ai/v1',
     keys: ['TOGETHER_API_KEY'],
     quirks: { efforts: PLAIN, outputTokensField: 'max_tokens', lacks: ['strict', 'files'] },
   },
   fireworks: {
+    windows: 'models',
     baseUrl: 'https://api.fireworks.ai/inference/v1',
     keys: ['FIREWORKS_API_KEY'],
     quirks: {
@@ -112,6 +119,7 @@ const entries = {
   },
   // Its models read their own ids, such as `functions.read:0`.
   moonshot: {
+    windows: 'models',
     baseUrl: 'https://api.moonshot.ai/v1',
     keys: ['MOONSHOT_API_KEY'],
     quirks: {
@@ -137,6 +145,7 @@ const entries = {
     quirks: { efforts: ['off', 'minimal', 'low', 'medium', 'high'], audio: true, lacks: ['strict', 'files'] },
   },
   ollama: {
+    windows: 'ollama',
     baseUrl: 'http://127.0.0.1:11434/v1',
     quirks: {
       efforts: PLAIN,
@@ -156,6 +165,7 @@ const entries = {
     },
   },
   vllm: {
+    windows: 'models',
     baseUrl: 'http://127.0.0.1:8000/v1',
     quirks: { efforts: PLAIN, reasoningField: 'reasoning', lacks: ['strict', 'files'] },
   },

@@ -40,6 +40,8 @@ export interface Priced extends Model {
   /** The most tokens of one answer. */
   readonly outputTokensMax: number
   profile(): Promise<Profile>
+  /** Asks the host how many tokens it takes, once and only where no table says it. `profile` has it from then on. */
+  askWindow?(clock: Clock): Promise<void>
   /** The keys it uses, by name, so that they can be redacted everywhere. */
   readonly secrets: Readonly<Record<string, string>>
   /** Call arguments are text in its protocol, and should be sent back exactly as the model wrote them. */
@@ -137,6 +139,7 @@ export class HostedModel implements Priced {
   /** Null until the first call. */
   #client: Client | null = null
   #profile: Promise<Profile> | null = null
+  #window: Promise<number | null> | null = null
 
   constructor(endpoint: Endpoint, model: string, load: () => Promise<Protocol<unknown>>, options: HostedOptions = {}) {
     const { outputTokensMax, reasoning, env = process.env } = options
@@ -200,6 +203,20 @@ export class HostedModel implements Priced {
     const { model } = this.#target
     this.#profile ??= this.#isFree ? Promise.resolve(FREE) : this.#listed(model, prices)
     return this.#profile
+  }
+
+  async askWindow(clock: Clock): Promise<void> {
+    const { windows } = this.#endpoint
+    const known = await this.profile()
+    if (windows === undefined || known.contextTokens !== null || this.#keyless()) return
+    this.#window ??= this.#askedWindow(windows, clock)
+    const contextTokens = await this.#window
+    if (contextTokens !== null) this.#profile = Promise.resolve({ ...known, contextTokens })
+  }
+
+  async #askedWindow(windows: NonNullable<Endpoint['windows']>, clock: Clock): Promise<number | null> {
+    const [{ askedWindow }, { order }] = await Promise.all([import('./asked-window.ts'), this.#opened()])
+    return askedWindow(order, windows, clock)
   }
 
   /** Anthropic: an hour in the prompt cache costs twice the input to write, and the tables have the price of five minutes. */

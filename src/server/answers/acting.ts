@@ -1,4 +1,4 @@
-// What operators do: open, say, stop, fork, undo, close; and what admins take out. Who did it is the token's name, whatever the body says.
+// What operators do: open, say, stop, fork, undo, pin, close; and what admins take out. Who did it is the token's name, whatever the body says.
 import { Fault } from '../../kernel/index.ts'
 import type { Harness } from '../../harness.ts'
 import type { Labels } from '../../kernel/content.ts'
@@ -13,6 +13,8 @@ import type {
   MessageBody,
   OpenBody,
   OpenedAnswer,
+  PinBody,
+  PinnedAnswer,
   Principal,
   RemovedAnswer,
   UndoBody,
@@ -163,6 +165,24 @@ export async function undo(asked: Asked): Promise<Given> {
   const harness = await asked.host.harnessOf(card)
   const undone = await harness.session(card.session, { stored: true }).undo(run)
   return { json: { undone: undone as unknown as UndoneAnswer['undone'] } satisfies UndoneAnswer }
+}
+
+export async function pin(asked: Asked): Promise<Given> {
+  const { session } = await cardOf(asked)
+  const { text, seq } = asked.body as PinBody
+  const what = text ?? seq
+  if (what === undefined || (text !== undefined && seq !== undefined))
+    throw new Refused(400, 'invalid_input', 'Give a text or the seq of a message.')
+  const pinned = await asked.host.harness.session(session, { stored: true }).pin(what)
+  return { json: { seq: pinned.seq } satisfies PinnedAnswer }
+}
+
+export async function unpin(asked: Asked): Promise<Given> {
+  const { session } = await cardOf(asked)
+  const { seq = '' } = asked.params
+  if (!/^[1-9]\d{0,15}$/.test(seq)) throw new Refused(400, 'invalid_input', 'Name a pin by its seq, such as 12.')
+  await asked.host.harness.session(session, { stored: true }).unpin(Number(seq))
+  return { json: DONE }
 }
 
 /** Closed already is closed. */

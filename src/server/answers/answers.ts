@@ -1,10 +1,10 @@
 // The answer of each route, by the route's name: one that has none does not compile.
 import type { Answers } from '../host.ts'
-import { close, commands, fork, interrupt, open, remove, send, undo, wake } from './acting.ts'
+import { close, commands, fork, interrupt, open, pin, remove, send, undo, unpin, wake } from './acting.ts'
 import { answer, decide } from './deciding.ts'
 import { blob, exported, imported } from './files.ts'
 import { agents, due, health, me, metrics, openapi, pending, session, sessions } from './looking.ts'
-import { events, messages, result, state } from './reading.ts'
+import { events, messages, pins, result, state } from './reading.ts'
 import { follow, streams } from './streams.ts'
 import { dropToken, makeToken, tokens } from './token-list.ts'
 import { usage } from './usage.ts'
@@ -32,6 +32,9 @@ export const ANSWERS: Answers = {
   wake,
   fork,
   undo,
+  pins,
+  pin,
+  unpin,
   close,
   decide,
   remove,

@@ -5,7 +5,15 @@ import type { Event, Store } from '../../kernel/index.ts'
 import { charsOf } from '../../view/history.ts'
 import { type Asked, cardOf, type Given } from '../host.ts'
 import { Refused } from '../refusals.ts'
-import type { Damaged, EventsAnswer, MessagesAnswer, ResultAnswer, StateAnswer, WireResult } from '../wire.ts'
+import type {
+  Damaged,
+  EventsAnswer,
+  MessagesAnswer,
+  PinsAnswer,
+  ResultAnswer,
+  StateAnswer,
+  WireResult,
+} from '../wire.ts'
 
 const LIMIT = 200
 const BYTES_MAX = 1024 * 1024
@@ -17,6 +25,12 @@ const MESSAGES_CHARS_MAX = 16 * BYTES_MAX
 const TOO_LONG = 'This conversation has more than 16 million characters.'
 
 type Wanted = { readonly types: ReadonlySet<string> | null; readonly q: string | null }
+
+export async function pins(asked: Asked): Promise<Given> {
+  const { session } = await cardOf(asked)
+  const found = await asked.host.harness.session(session, { stored: true }).pins()
+  return { json: { pins: found } satisfies PinsAnswer }
+}
 
 export async function events(asked: Asked): Promise<Given> {
   const { seq: head } = await cardOf(asked)

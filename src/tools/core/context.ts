@@ -61,6 +61,8 @@ type Doors = Frozen<{
    * it; what does not fit is not asked. Tried once. `hint:NAME` is the model of that route, or else of this agent.
    */
   askModel: (model: Model | Hint, request: Request) => Promise<Reply | ModelFailure>
+  /** How many tokens the model of this run takes at most, without end where that is unknown. Absent: outside of a run. */
+  windowTokens?: (() => Promise<number>) | undefined
   /** The W3C `traceparent` of this call, for what it asks of other programs. Absent: there is no trace to go on with. */
   traceparent?: string | undefined
   /** A secret this tool declared, by its name. */

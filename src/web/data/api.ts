@@ -19,6 +19,9 @@ import type {
   OpenBody,
   OpenedAnswer,
   PendingAnswer,
+  PinBody,
+  PinnedAnswer,
+  PinsAnswer,
   RemovedAnswer,
   ResultAnswer,
   SessionAnswer,
@@ -153,6 +156,7 @@ export const api = {
   state: (id: string, at: number, signal?: AbortSignal) =>
     json<StateAnswer>('GET', `${of(id)}/state`, { query: { at }, signal }),
   messages: (id: string, signal?: AbortSignal) => json<MessagesAnswer>('GET', `${of(id)}/messages`, { signal }),
+  pins: (id: string, signal?: AbortSignal) => json<PinsAnswer>('GET', `${of(id)}/pins`, { signal }),
   result: (id: string, wait?: number, signal?: AbortSignal) =>
     json<ResultAnswer>('GET', `${of(id)}/result`, { query: { wait }, signal }),
   pending: (signal?: AbortSignal) => json<PendingAnswer>('GET', 'pending', { signal }),
@@ -179,6 +183,8 @@ export const acts = {
     json<WireReceipt>('POST', `${of(id)}/interrupt`, { body, key }),
   fork: (id: string, body: ForkBody, key: string) => json<OpenedAnswer>('POST', `${of(id)}/fork`, { body, key }),
   undo: (id: string, body: UndoBody) => json<UndoneAnswer>('POST', `${of(id)}/undo`, { body }),
+  pin: (id: string, body: PinBody) => json<PinnedAnswer>('POST', `${of(id)}/pins`, { body }),
+  unpin: (id: string, seq: number) => json<DoneAnswer>('DELETE', `${of(id)}/pins/${seq}`),
   wake: (id: string) => json<DoneAnswer>('POST', `${of(id)}/wake`, { body: {} }),
   close: (id: string) => json<DoneAnswer>('POST', `${of(id)}/close`, { body: {} }),
   remove: (id: string) => json<RemovedAnswer>('DELETE', of(id)),

@@ -1,7 +1,8 @@
 // Answers of a server, given from a file: the pages ask as they always do, and nothing leaves this page.
 import { EMPTY, type Event, open, take, Transcript } from '../../kernel/index.ts'
+import { textOf } from '../../view/text.ts'
 import type { FileSession, SessionFile } from '../../server/wire-file.ts'
-import type { Damaged, EventsAnswer, Session, WireError } from '../../server/wire.ts'
+import type { Damaged, EventsAnswer, PinsAnswer, Session, WireError } from '../../server/wire.ts'
 
 const LIMIT = 200
 const STORE = 'file'
@@ -45,6 +46,8 @@ function answer(
       return stateIn(session, head, Number(query.get('at') ?? head))
     case 'messages':
       return Response.json({ messages: messagesIn(session.events), head })
+    case 'pins':
+      return Response.json({ pins: pinsIn(session.events) })
     case 'result':
       return Response.json({ open: false, result: null })
     case 'blobs':
@@ -54,6 +57,14 @@ function answer(
     default:
       return refusal(404, 'not_found', 'This is not in the file.')
   }
+}
+
+function pinsIn(events: readonly Event[]): PinsAnswer['pins'] {
+  return messagesIn(events).flatMap((message) => {
+    if (message.role !== 'user' || message.pin !== true) return []
+    const text = textOf(message.parts)
+    return [{ seq: message.seq, text: text.replace(/^<harness_notice kind="pin">\n|\n<\/harness_notice>$/g, '') }]
+  })
 }
 
 /** After one, or before one: as a server pages them. */

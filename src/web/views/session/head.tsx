@@ -11,7 +11,7 @@ import { Button, CopyButton } from '../../parts/button.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
 import { ForkDialog } from '../../parts/fork-dialog.tsx'
 import { Money } from '../../parts/figures.tsx'
-import { Ellipsis, GitFork, Send, Square } from '../../parts/icons.ts'
+import { Ellipsis, GitFork, Pin, Send, Square } from '../../parts/icons.ts'
 import { Menu, type MenuItem } from '../../parts/menu.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Text } from '../../parts/text.tsx'
@@ -20,6 +20,7 @@ import { tell, toast } from '../../shell/toasts.tsx'
 import { useKeys } from '../../shell/use-keys.ts'
 import { cliOf, curlOf } from './commands.ts'
 import { save } from './files.tsx'
+import { PinsDialog } from './pins.tsx'
 import { SendDialog } from './send.tsx'
 
 export type HeadProps = {
@@ -32,7 +33,7 @@ export type HeadProps = {
   readonly forkAt: number
 }
 
-type Open = 'send' | 'fork' | 'close' | 'undo' | null
+type Open = 'send' | 'pins' | 'fork' | 'close' | 'undo' | null
 
 /** For a session of another program: who goes on with it. */
 function Elsewhere({ text }: { readonly text: string | undefined }) {
@@ -102,17 +103,43 @@ export function SessionHead({ card, state, me, dead, forkAt }: HeadProps) {
             <GitFork size={14} aria-hidden />
           </Button>
         ) : null}
-        <Menu
-          label="More"
-          icon={<Ellipsis size={16} aria-hidden />}
-          items={moreOf(card, state, mayAct, dead, setOpen)}
-        />
+        <Button label="Pins" disabled={live === 'offline'} onPress={() => setOpen('pins')}>
+          <Pin size={14} aria-hidden />
+        </Button>
+        <More items={moreOf(card, state, mayAct, dead, setOpen)} />
       </div>
-      {open === 'send' ? <SendDialog session={id} works={works} onClose={() => setOpen(null)} /> : null}
-      {open === 'fork' ? <ForkDialog session={id} at={forkAt} onClose={() => setOpen(null)} /> : null}
-      {open === 'close' || open === 'undo' ? <Confirm what={open} session={id} onClose={() => setOpen(null)} /> : null}
+      <Dialogs open={open} session={id} works={works} mayAct={say} forkAt={forkAt} onClose={() => setOpen(null)} />
     </header>
   )
+}
+
+function More({ items }: { readonly items: readonly MenuItem[] }) {
+  return <Menu label="More" icon={<Ellipsis size={16} aria-hidden />} items={items} />
+}
+
+type DialogsProps = {
+  readonly open: Open
+  readonly session: string
+  readonly works: boolean
+  readonly mayAct: boolean
+  readonly forkAt: number
+  readonly onClose: () => void
+}
+
+function Dialogs({ open, session, works, mayAct, forkAt, onClose }: DialogsProps) {
+  switch (open) {
+    case null:
+      return null
+    case 'send':
+      return <SendDialog session={session} works={works} onClose={onClose} />
+    case 'pins':
+      return <PinsDialog session={session} works={works} mayAct={mayAct} onClose={onClose} />
+    case 'fork':
+      return <ForkDialog session={session} at={forkAt} onClose={onClose} />
+    case 'close':
+    case 'undo':
+      return <Confirm what={open} session={session} onClose={onClose} />
+  }
 }
 
 /** Marks this session to be compared with another, and goes there once there are two. */

@@ -1,0 +1,134 @@
+// Messages of a session as its log has them, by their number: what users and the agent said before a compaction can be read again, with
+// pictures and files. A message that no model was shown is not read. It only reads.
+import type { BlobRef, Part } from '../kernel/content.ts'
+import type { Event } from '../kernel/event.ts'
+import type { Store } from '../ports/store.ts'
+import { blobFor } from '../view/blobs.ts'
+import { counted, shortened } from '../view/text.ts'
+import { RETRIEVE } from './juice/marker.ts'
+import { eventsIn, logsOf, promotedBy, type SourceLog } from './logs.ts'
+
+export const MESSAGES = 'msg:index'
+const NAMED = /^msg:\s*(\^{0,100})([1-9]\d{0,15})$/
+const BEGINNING_CHARS = 120
+
+/** `said`: the parts that become text. `files`: pictures and other files, which a model sees as such. */
+export type SaidMessage = {
+  readonly seq: number
+  readonly who: 'user' | 'subagent' | 'agent' | 'note' | 'summary'
+  readonly said: readonly (string | BlobRef)[]
+  readonly files: readonly BlobRef[]
+}
+
+/** A message as a model reads it again. */
+export type FoundMessage = { readonly text: string; readonly files: readonly BlobRef[] }
+
+/** Null: no message is named like this. */
+export async function messageNamed(store: Store, session: string, written: string): Promise<FoundMessage | null> {
+  if (written === MESSAGES) return { text: await indexOf(store, session), files: [] }
+  const [, ago = '', number] = NAMED.exec(written) ?? []
+  if (number === undefined) return null
+  const log = (await logsOf(store, session, ago.length))[ago.length]
+  const message = log && (await messageAt(store, log, Number(number)))
+  return log && message ? { text: await textOfMessage(store, log.id, message), files: message.files } : null
+}
+
+export function messageToken(seq: number, ago: number): string {
+  return `msg:${'^'.repeat(ago)}${seq}`
+}
+
+/** Messages in their order, as they were given to a model. */
+export async function* messagesIn(store: Store, log: SourceLog): AsyncGenerator<SaidMessage> {
+  const waiting = new Map<number, SaidMessage>()
+  for await (const event of eventsIn(store, log)) {
+    const message = saidBy(event)
+    if (message !== null && event.type === 'user.message') waiting.set(event.seq, message)
+    else if (message !== null) yield message
+    for (const seq of promotedBy(event)) {
+      const promoted = waiting.get(seq)
+      waiting.delete(seq)
+      if (promoted) yield promoted
+    }
+  }
+}
+
+/** Text that lives beside the log is read. What the session may not read is named as missing. */
+export async function textOfMessage(store: Store, log: string, { said }: SaidMessage): Promise<string> {
+  const texts = said.map(async (part) => {
+    if (typeof part === 'string') return part
+    const blob = await blobFor(store, log, part.hash)
+    const text = blob === null ? '[this content is missing from the store]' : new TextDecoder().decode(blob.data)
+    return part.name === undefined ? text : `<file name=${JSON.stringify(part.name)}>\n${text}\n</file>`
+  })
+  return (await Promise.all(texts)).join('\n')
+}
+
+async function messageAt(store: Store, log: SourceLog, seq: number): Promise<SaidMessage | null> {
+  let found: SaidMessage | null = null
+  for await (const event of eventsIn(store, log, seq - 1)) {
+    if (event.seq === seq) {
+      found = saidBy(event)
+      if (found === null || event.type !== 'user.message') return found
+    }
+    if (promotedBy(event).includes(seq)) return found
+  }
+  return null
+}
+
+/** Null: it is no message. Reasoning is not said to anyone. */
+function saidBy(event: Event): SaidMessage | null {
+  const { seq } = event
+  switch (event.type) {
+    case 'user.message':
+      return { seq, who: event.report === undefined ? 'user' : 'subagent', ...splitParts(event.parts) }
+    case 'agent.message': {
+      const { said, files } = splitParts(event.parts)
+      // What it looked up again is no news.
+      const made = event.calls.filter(({ tool }) => tool !== RETRIEVE)
+      const calls = made.map(({ tool, args }) => `[calls ${tool} ${JSON.stringify(args)}]`)
+      return said.length + files.length + calls.length === 0
+        ? null
+        : { seq, who: 'agent', said: [...said, ...calls], files }
+    }
+    case 'model.failed':
+      return event.partial ? { seq, who: 'agent', said: [event.partial], files: [] } : null
+    case 'note.added':
+      return { seq, who: 'note', said: [event.text], files: [] }
+    case 'context.compacted':
+      return event.summary === undefined ? null : { seq, who: 'summary', said: [event.summary], files: [] }
+    default:
+      return null
+  }
+}
+
+function splitParts(parts: readonly Part[]): Pick<SaidMessage, 'said' | 'files'> {
+  const said: (string | BlobRef)[] = []
+  const files: BlobRef[] = []
+  for (const part of parts) {
+    if (part.type === 'text') said.push(part.text)
+    else if (part.type === 'blob' && part.media.startsWith('text/')) said.push(part)
+    else if (part.type === 'blob') {
+      files.push(part)
+      said.push(`[${part.name ?? 'file'}: ${part.media}, ${part.bytes} bytes]`)
+    } else if (part.type === 'url') said.push(`[${part.name ?? 'file'}: ${part.media}, ${part.url}]`)
+    else if (part.type === 'file_id') said.push(`[${part.name ?? 'file'}: ${part.media}, kept by ${part.provider}]`)
+    else if (part.type === 'source') said.push(`[source: ${part.title ?? ''} ${part.url}]`)
+  }
+  return { said, files }
+}
+
+async function indexOf(store: Store, session: string): Promise<string> {
+  const lines: string[] = []
+  const logs = await logsOf(store, session)
+  for (const [ago, log] of [...logs.entries()].reverse())
+    for await (const message of messagesIn(store, log)) lines.push(indexLine(message, ago))
+  return lines.length === 0 ? 'Nobody has said anything in this session yet.' : lines.join('\n')
+}
+
+function indexLine({ seq, who, said, files }: SaidMessage, ago: number): string {
+  const texts = said.map((part) => (typeof part === 'string' ? part : `[${part.name ?? 'text'}: ${part.bytes} bytes]`))
+  const chars = said.reduce((sum, part) => sum + (typeof part === 'string' ? part.length : part.bytes), 0)
+  const beginning = shortened(texts.join(' ').trim().replace(/\s+/g, ' '), BEGINNING_CHARS)
+  const more = files.length === 0 ? '' : `, ${counted(files.length, 'picture or file')}`
+  return `${messageToken(seq, ago)} ${who}: ${beginning} (${counted(chars, 'character')}${more})`
+}
