@@ -9,6 +9,7 @@ import type { Clock, Random } from './ports/system.ts'
 import type { OutputMode } from './models/output.ts'
 import { type Routes, RouteTable } from './models/router.ts'
 import {
+  anything,
   callable,
   type Check,
   type Checks,
@@ -251,7 +252,13 @@ const checkOptions = optionsOf<HarnessOptions>('new Harness', {
   clock: clockCheck,
   random: having('give one with id() and fraction()', 'id', 'fraction'),
 })
-const checkOpen = optionsOf<OpenOptions>('open', { ...ORIGIN_OPTIONS, agent: filled, id: text, reuse: flag })
+const checkOpen = optionsOf<OpenOptions>('open', {
+  ...ORIGIN_OPTIONS,
+  agent: filled,
+  id: text,
+  reuse: flag,
+  messages: listOf(anything),
+})
 const BEGIN: Checks<BeginOptions> = { agent: filled, labels: labelsCheck }
 const checkRun = optionsOf<RunOptions & BeginOptions>('run', { ...RUN_OPTIONS, ...BEGIN })
 const checkStream = optionsOf<StreamOptions & BeginOptions>('stream', { ...STREAM_OPTIONS, ...BEGIN })
@@ -346,8 +353,16 @@ class LocalHarness implements Sessions {
     const { id = this.#services.random.id(), reuse = false } = options
     const handle = this.session(id)
     const { origin, blobs } = originOf(options)
-    await made(this.#services, id, { ...this.#beginning(options), ...origin, blobs }, reuse ? () => true : undefined)
+    const begun = this.#beginning(options)
+    const brought = options.messages ? await this.#bring(begun.agent, options.messages) : { blobs: [] }
+    const beginning = { ...begun, ...origin, ...brought, blobs: [...blobs, ...brought.blobs] }
+    await made(this.#services, id, beginning, reuse ? () => true : undefined)
     return handle
+  }
+
+  async #bring(agent: string, messages: NonNullable<OpenOptions['messages']>) {
+    const { bringMessages } = await import('./sessions/bring/bring.ts')
+    return bringMessages(this.#services, agent, messages)
   }
 
   /** In the environment of the harness, unless another is given. */

@@ -41,8 +41,11 @@ export type OwnerBody = Frozen<
   | { type: 'run.deferred'; message: string; retryAt: Moment; waitedMs: number }
   | { type: 'run.settled'; outcome: Outcome; output?: Json; inputs?: readonly Whole[]; wakes?: readonly string[] }
   | { type: 'session.closed' }
-  /** It came out of a file, where it was called `from`. What stands before this is history: nothing is done on its word. */
-  | ({ type: 'session.imported'; from: Name } & Frozen<Description>)
+  /**
+   * It came out of a file, where it was called `from`, or out of messages that a host gave. What stands before this is history: nothing
+   * is done on its word. The environment is that of a host: no file has one here.
+   */
+  | ({ type: 'session.imported'; from: Name; environment?: string } & Frozen<Description>)
   /** What an open run froze elsewhere is replaced by what holds here and now. */
   | ({ type: 'run.reviewed'; limits: Limits } & Frozen<Setup>)
   /**
@@ -57,6 +60,8 @@ type Origin = Description & {
   attachments?: readonly BlobRef[]
   fork?: Fork
   within?: Within
+  /** It was opened with a conversation from elsewhere, of this hash. */
+  messages?: Hash
 }
 /** `folder` is where a root works, by its full path. `program` is the one whose workers drive the session: older logs name none. After an import only what `session.imported` says counts. */
 export type Description = { folder?: string; metadata?: Metadata; labels?: Labels; program?: Name }
