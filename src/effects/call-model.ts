@@ -211,12 +211,13 @@ export class ModelCaller {
 
   #landing(
     { agent, cache, request }: Asked,
-    { calls, verdict, nudge }: Settled,
+    { calls, verdict, nudge, guard, parts }: Settled,
     answer: Reply,
     miss: Json | undefined,
   ): Landing | Promise<Landing> {
     const { actionsPerHour, asksPerHour } = agent.policy
-    const message = messageOf(answer, calls, verdict, miss)
+    const said = messageOf(parts === undefined ? answer : { ...answer, parts }, calls, verdict, miss)
+    const message = guard === undefined ? said : { ...said, guard }
     if (nudge !== undefined) return { events: [message, { type: 'note.added', kind: 'nudge', text: nudge }] }
     if ((actionsPerHour === undefined && asksPerHour === undefined) || calls.length === 0) return { events: [message] }
     return this.#budgeted(message, agent, cache, request.seq)

@@ -78,7 +78,9 @@ type Told = { code?: string; warnings?: readonly string[]; metadata?: Metadata }
 /** What a hook chose for this request: the model of a chain that is asked first, and the only tools that may be used. */
 type Step = { route?: Name; tools?: readonly Name[] }
 /** What is absent is nothing: bytes are stored for ever. `fallback_from`: the route that should have answered. `unasked` is a call that was held back here: it was no attempt. */
-type Paid = Spent & Routed & { cached?: true; missed?: Json; finish?: 'length' | 'refusal' }
+type Paid = Spent & Routed & { cached?: true; missed?: Json; finish?: 'length' | 'refusal'; guard?: AnswerGuard }
+/** What a hook made of a reply that would have been the answer: it was asked for again, replaced, or withheld. */
+export type AnswerGuard = 'retry' | 'replace' | 'block'
 type Again = Spent & { route?: string; retryAt?: Moment; partial?: string; unasked?: true }
 /** `from` is the inbox answer this result repeats; `retryKind` was captured before hooks. */
 type Evidence = Spent & Attached & { from?: Whole; failure?: Failure; retryKind?: string; metadata?: Json }

@@ -143,7 +143,7 @@ class HistoryLog {
   }
 
   #settle(parts: readonly Part[]): void {
-    this.#write({ type: 'run.settled', outcome: { type: 'completed' }, output: textOf(parts) })
+    this.#write({ type: 'run.settled', outcome: { type: 'completed' } })
     this.#isOpen = false
   }
 
