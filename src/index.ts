@@ -16,7 +16,7 @@ export type {
 } from './kernel/content.ts'
 export type { Event, EventBody } from './kernel/event.ts'
 export { Bug, Fault, type FaultCode } from './kernel/failure.ts'
-export type { Delta, Hint, Model, ModelFailure, Reply, Request, Workload } from './ports/model.ts'
+export type { AnswerSettings, Delta, Hint, Model, ModelFailure, Reply, Request, Workload } from './ports/model.ts'
 export type { Clock, Random } from './ports/system.ts'
 export type { CardFilter, Page, Removal, Store, StoreHealth } from './ports/store.ts'
 export type { Live, LiveDelta } from './live/live.ts'

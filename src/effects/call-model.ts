@@ -60,6 +60,7 @@ export class ModelCaller {
     if (cache.tree !== cache.id) request = { ...request, tree: cache.tree }
     if (transcript.hasBlobs)
       request = { ...request, messages: await this.#readable(request.messages, frame, transcript) }
+    if (agent.settings) request = { ...request, settings: agent.settings }
     if (agent.output?.asked) request = { ...request, output: agent.output.asked }
     // After a restart they are asked for anew, and before the model is: its answer is of no use without them.
     const tools = agent.tools.seen ?? (await agent.tools.open(flight).catch(awayOf))

@@ -137,6 +137,7 @@ export type RunChoice = Frozen<{
   limits?: Readonly<Record<string, number | null>>
   output?: Frozen<{ schema: Json; mode?: string }>
   tools?: readonly Name[]
+  settings?: Readonly<Record<string, Json>>
 }>
 
 /** The most that a session and all sessions below it may do, because a run above it was narrowed. Of its tools it has only these. */

@@ -3,7 +3,7 @@
 import type { Json, Part } from '../kernel/content.ts'
 import type { CallContext, Model, ModelFailure, Reply, ReplyCall, Request } from '../ports/model.ts'
 import type { Message } from '../kernel/transcript.ts'
-import { isPriced, type Priced } from '../models/http/hosted.ts'
+import { isPriced, outputTokensOf, type Priced } from '../models/http/hosted.ts'
 import { resolveModel } from '../models/resolve.ts'
 import { readJson } from '../models/protocols/tolerant.ts'
 import { type Directive, directive, LOOP_DIRECTIVE } from '../tools/core/directive.ts'
@@ -19,7 +19,16 @@ export function taggedDirective(given: string | Model): Model {
   const call = (request: Request, context: CallContext) => callTagged(model, request, context)
   if (!isPriced(model)) return { name, call }
   const { able, outputTokensMax, secrets } = model
-  const priced: Priced = { name, call, able, outputTokensMax, secrets, profile: () => model.profile() }
+  const outputTokensWith: Priced['outputTokensWith'] = (settings) => outputTokensOf(model, settings)
+  const priced: Priced = {
+    name,
+    call,
+    able,
+    outputTokensMax,
+    secrets,
+    profile: () => model.profile(),
+    outputTokensWith,
+  }
   return priced
 }
 
