@@ -64,6 +64,7 @@ import {
   checkRemove,
   checkSession,
   checkSessionChoice,
+  ELSEWHERE,
   type PendingFilter,
   type RemoveOptions,
   RUN_OPTIONS,
@@ -260,8 +261,8 @@ const checkOpen = optionsOf<OpenOptions>('open', {
   messages: listOf(anything),
 })
 const BEGIN: Checks<BeginOptions> = { agent: filled, labels: labelsCheck }
-const checkRun = optionsOf<RunOptions & BeginOptions>('run', { ...RUN_OPTIONS, ...BEGIN })
-const checkStream = optionsOf<StreamOptions & BeginOptions>('stream', { ...STREAM_OPTIONS, ...BEGIN })
+const checkRun = optionsOf<RunOptions & BeginOptions>('run', { ...RUN_OPTIONS, ...BEGIN }, ELSEWHERE)
+const checkStream = optionsOf<StreamOptions & BeginOptions>('stream', { ...STREAM_OPTIONS, ...BEGIN }, ELSEWHERE)
 
 const stores = new WeakMap<object, { readonly store: Store; readonly program: Program; readonly drives: boolean }>()
 

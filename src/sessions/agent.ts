@@ -8,7 +8,7 @@ import { RETRIEVE, ROUTED_BYTES_MIN } from '../context/juice/marker.ts'
 import { retrieveTool } from '../context/juice/retrieve.ts'
 import { isPriced } from '../models/http/hosted.ts'
 import { FINAL_RESULT, type OutputMode, type OutputPlan, planOutput } from '../models/output.ts'
-import { resolveModel } from '../models/resolve.ts'
+import { modelTrouble, resolveModel } from '../models/resolve.ts'
 import { hintIn, noRoute, type RouteTable } from '../models/router.ts'
 import {
   type Check,
@@ -147,10 +147,7 @@ export const outputCheck: Check = (value, name, of) => {
   return bare ? 'has no schema: write output: { schema }' : withSchema(value, name, of)
 }
 const MODEL_HINT = 'Name one, such as openai:gpt-5.1, or hand one over.'
-export const modelCheck: Check = (value) =>
-  typeof value === 'string' || typeof (value as Partial<Model> | null)?.call === 'function'
-    ? null
-    : `is no model. ${MODEL_HINT}`.replace(/\.$/, '')
+export const modelCheck: Check = modelTrouble
 /** Tokens that a result has at least, and at most, to be summarised. */
 const SUMMARIZED_FROM = 4_000
 const SUMMARIZED_FROM_MIN = ROUTED_BYTES_MIN / CHARS_A_TOKEN

@@ -41,8 +41,8 @@ defineTool({
   name: 'wrong_kind',
   description: 'Returns what its schema does not take',
   input: z.object({}),
-  // @ts-expect-error there is no such kind
   output: z.object({ kind: z.enum(['file', 'folder']) }),
+  // @ts-expect-error there is no such kind
   execute: async (_args) => ({ kind: 'link' }),
 })
 defineTool({

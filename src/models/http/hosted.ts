@@ -254,10 +254,13 @@ export class HostedModel implements Priced {
   }
 
   profile(): Promise<Profile> {
-    const { prices = {} } = this.#options
-    const { model } = this.#target
-    this.#profile ??= this.#isFree ? Promise.resolve(FREE) : this.#listed(model, prices)
+    this.#profile ??= this.#profileOf(this.#target.model)
     return this.#profile
+  }
+
+  /** That of any model of its host. */
+  #profileOf(model: string): Promise<Profile> {
+    return this.#isFree(model) ? Promise.resolve(FREE) : this.#listed(model, this.#options.prices ?? {})
   }
 
   /** Anthropic: an hour in the prompt cache costs twice the input to write, and the tables have the price of five minutes. */
@@ -286,7 +289,7 @@ export class HostedModel implements Priced {
     const missing = this.#keyless()
     if (missing) return missing
     const [{ offered }, { order }] = await Promise.all([import('./catalog.ts'), this.#opened()])
-    return offered(order, this.#options.prices ?? {}, clock)
+    return offered(order, (model) => this.#profileOf(model), clock)
   }
 
   /** How many tokens its host counts for a request. Null: the host does not count. */
@@ -309,11 +312,11 @@ export class HostedModel implements Priced {
   }
 
   /** A local server without a key is free. Any other server may charge. */
-  get #isFree(): boolean {
+  #isFree(model: string): boolean {
     const { keys, name, baseUrl } = this.#endpoint
     const { prices = {}, baseUrl: address = baseUrl } = this.#options
     const open = keys.length === 0 && Object.keys(this.secrets).length === 0
-    return open && isLoopback(address) && priceIn(prices, name, this.#target.model) === undefined
+    return open && isLoopback(address) && priceIn(prices, name, model) === undefined
   }
 
   async #open(): Promise<Client> {

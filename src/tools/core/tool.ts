@@ -154,16 +154,8 @@ export interface TypedTool<Name extends string, Args, Deps = unknown, Hidden ext
 export type Needs<Deps> = (deps: Deps) => void
 
 /** What a handler may return whose results must fit a schema that takes `Made`. Read-only, since its results are never changed. */
-type Returned<Made> = Kept<Made> | Output | Promise<Kept<Made> | Output>
+type Returned<Made> = unknown extends Made ? unknown : Kept<Made> | Output | Promise<Kept<Made> | Output>
 type Kept<T> = T extends object ? { readonly [K in keyof T]: Kept<T[K]> } : T
-/** Stands at `output` and not at the handler: there it would cost the compiler something for every tool without a schema, too. */
-type Fits<Return, Made> = unknown extends Return | Made
-  ? unknown
-  : Return extends Returned<Made>
-    ? unknown
-    : HandlerReturns<Return>
-/** A compiler that complains of this says what the handler returns, and the schema does not take. */
-type HandlerReturns<Return> = { readonly '~returned': Return }
 /** The arguments without those that the host supplies. */
 type Shown<Args, Hidden extends string> = string extends Hidden ? Args : Omit<Args, Hidden>
 
@@ -181,7 +173,7 @@ export type ToolDefinition<
   /** Any Standard Schema; for tools of strangers a plain JSON Schema. */
   readonly input: StandardSchema<Args> | JsonSchema
   /** What results must fit. The handler is checked by it too. */
-  readonly output?: (StandardSchema<unknown, Made> & Fits<NoInfer<Return>, NoInfer<Made>>) | JsonSchema
+  readonly output?: StandardSchema<unknown, Made> | JsonSchema
   /** Default `once`: at most once, and `unknown` after a crash in the window. */
   readonly effect?: EffectClass
   /** For every tool that changes what another call of the same reply may read. Or by the arguments. Default: no. */
@@ -352,7 +344,7 @@ export function defineTool<
   Made = unknown,
   Deps = unknown,
   Hidden extends string = string,
-  const Return = unknown,
+  const Return extends Returned<Made> = Returned<Made>,
 >(definition: ToolDefinition<Args, Name, Made, Deps, Hidden, Return>): TypedTool<Name, Args, Deps, Hidden>
 export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
   checkDefinition(definition, nameOf(definition))
