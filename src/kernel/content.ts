@@ -53,7 +53,14 @@ export type Gate = Frozen<
 type Asked = { outside?: Outside; each?: true }
 /** Answered from outside: a host tool, a person, or a child: a new one of this agent, or one whose question this answers; or a report that it `awaits`. */
 export type Outside = Frozen<Place & { type: 'outside'; child?: Name; orders?: readonly Order[] } & Frozen<Elsewhere>>
-type Elsewhere = { answers?: Frozen<{ session: Name; call: CallKey }>; awaits?: Name; since?: Moment; until?: Moment }
+/** `handoff`: the child goes on with the conversation of its parent, and its answer is that of the run. */
+type Elsewhere = {
+  handoff?: true
+  answers?: Frozen<{ session: Name; call: CallKey }>
+  awaits?: Name
+  since?: Moment
+  until?: Moment
+}
 /** Carried out as its call is handed over. `none`: there is nothing to do, and `why`. `task` is what a child is found again by. */
 export type Order = Frozen<Place & { type: 'spawn' | 'say' | 'close' | 'none'; session?: Name; child?: Name } & Ordered>
 type Ordered = { decision?: Name; task?: string; why?: string; call?: CallKey; fork?: true }

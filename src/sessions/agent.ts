@@ -97,6 +97,11 @@ export type SubagentOptions = Partial<Omit<AgentOptions, 'output'>> & {
   readonly subagents?: readonly string[]
   /** Agents that list it in `subagents` get a tool of this name that starts it. */
   readonly delegateName?: string
+  /**
+   * It goes on with the conversation and answers the user itself: its answer is the answer of the run. Agents that may start it get
+   * the tool `handoff_to_NAME`, or one of the `delegateName`. Default false: it works on a task, and its parent reads the answer.
+   */
+  readonly handoff?: boolean
   /** Its parent reads at most so many characters of its answer. */
   readonly maxResultChars?: number
   /** How long one run of it may work. The time it waits does not count. */
@@ -190,6 +195,7 @@ const SUBAGENT_OPTIONS: Checks<SubagentOptions> = {
   tier: oneOf<Tier>({ chat: true, reasoning: true, worker: true }),
   subagents: listOf(filled),
   delegateName: filled,
+  handoff: flag,
   maxResultChars: count(ANSWER_CHARS_MIN),
   timeoutMs: count(1),
 }

@@ -92,6 +92,8 @@ export interface Tool extends Needing {
   readonly outside: boolean
   /** Answered by a child session of the agent this names. */
   readonly child?: (args: Json) => string
+  /** The child reads this conversation, and its answer is the answer of the run. */
+  readonly handoff?: true
   /** It orders something of children: effects/orders.ts makes the orders. */
   readonly orders?: true
   /** It writes what the run is for: near the end of a run it stays when other tools are withdrawn. */
@@ -302,6 +304,7 @@ const checkMade = optionsOf<Omit<Tool, '~deps'>>('a tool', {
   instructions: needed(text),
   outside: needed(flag),
   child: callable,
+  handoff: flag,
   orders: flag,
   place: callable,
   root: filled,
