@@ -108,6 +108,7 @@ export type HarnessOptions<
   Mode extends OutputMode = OutputMode,
   Agents extends Subagents = Subagents,
   Graphs extends readonly Graph[] = readonly Graph[],
+  Plugins extends readonly Plugin[] = readonly Plugin[],
 > = AgentOptions<Tools, Schema, Mode> & {
   /** Where sessions live. Without one they live in memory and end with the process. */
   readonly store?: Store
@@ -133,9 +134,9 @@ export type HarnessOptions<
   /** Workflows, each an agent by its name: `run(input, { agent: 'report' })`. */
   readonly graphs?: Graphs
   /** Tools, instructions, hooks and consumers of the log that belong together, and are closed with the harness. */
-  readonly plugins?: readonly Plugin[]
+  readonly plugins?: Plugins
   /** Your own code around runs and calls, in this order. */
-  readonly hooks?: readonly Hook<ToolsOf<Tools, Agents, Graphs>>[]
+  readonly hooks?: readonly Hook<ToolsOf<Tools, Agents, Graphs, Plugins>>[]
   /** Models that a run may choose by these names, beside those that are named `provider:model`. */
   readonly models?: Readonly<Record<string, Model | string>>
   /** A model for each workload. Agents, runs and tools ask for one by `hint:NAME`; summaries of a full context are made by `summarization`. */
@@ -175,11 +176,11 @@ export type HarnessOptions<
   readonly random?: Random
 }
 
-/** All tools that agents of a harness may have. Those of workflows are not known. */
-type ToolsOf<Tools extends ToolList, Agents, Graphs> =
+/** All tools that agents of a harness may have. Those of workflows and plugins are not known. */
+type ToolsOf<Tools extends ToolList, Agents, Graphs, Plugins> =
   | Tools[number]
   | ToolsBelow<Agents>
-  | ([Graphs] extends [never] ? never : Tool)
+  | ([Graphs | Plugins] extends [never] ? never : Tool)
 
 /** A misspelled option does not compile, also where the options themselves are inferred. */
 type OnlyKnown<Table, Options> = {
@@ -203,10 +204,11 @@ type NewHarness = new <
   Mode extends OutputMode = 'auto',
   Agents extends Subagents = never,
   Graphs extends readonly Graph[] = never,
+  Plugins extends readonly Plugin[] = never,
 >(
-  options: HarnessOptions<Tools, Schema, Mode, Agents, Graphs> &
+  options: HarnessOptions<Tools, Schema, Mode, Agents, Graphs, Plugins> &
     WithContext<DepsOf<Tools[number] | ToolsBelow<Agents>>>,
-) => TypedHarness<Answers<Schema, Mode, Agents>, ToolsOf<Tools, Agents, Graphs>>
+) => TypedHarness<Answers<Schema, Mode, Agents, Graphs>, ToolsOf<Tools, Agents, Graphs, Plugins>>
 
 const checkTake = optionsOf<Omit<Taking, 'process'>>('take', {
   limit: needed(count()),

@@ -52,7 +52,7 @@ function guided(guide: string, words: string): string {
 
 describe('types follow schemas', () => {
   it.each([[NODENEXT], [BUNDLER]])(
-    'B-TYPES-5: of answers, tools, context, hooks and what waits, with %j',
+    'B-TYPES-5, B-ERROR2-9: of answers, tools, context, hooks, names of a run and what waits, with %j',
     { timeout: 120_000 },
     async (flags) => {
       const { said, declarations } = await compiled('typescript', flags)

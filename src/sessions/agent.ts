@@ -112,8 +112,8 @@ export type SubagentOptions = Partial<Omit<AgentOptions, 'output'>> & {
 export type Subagents = true | Readonly<Record<string, SubagentOptions>>
 
 /** The answers of a harness's agents, by name; `default` is the harness itself. Of one whose schema is not known it is JSON. */
-export type Answers<Schema, Mode, Agents> = {
-  readonly [Name in 'default' | NamesOf<Agents> | Other]: Name extends 'default'
+export type Answers<Schema, Mode, Agents, Graphs = never> = {
+  readonly [Name in 'default' | NamesOf<Agents> | OtherNames<Agents, Graphs>]: Name extends 'default'
     ? Answer<Schema, Mode>
     : Name extends keyof Agents
       ? AnswerOf<Agents[Name]>
@@ -121,6 +121,16 @@ export type Answers<Schema, Mode, Agents> = {
 }
 /** Any other name. Not `string`, which would take in the names that are known. */
 type Other = string & {}
+/** Agents whose names are not known as types: workflows, and those of a table that was made elsewhere. */
+type OtherNames<Agents, Graphs> = [Graphs] extends [never]
+  ? [Agents] extends [never]
+    ? never
+    : true extends Agents
+      ? 'subagent'
+      : string extends keyof Agents
+        ? Other
+        : 'subagent'
+  : Other
 type NamesOf<Agents> = string extends keyof Agents ? never : Exclude<keyof Agents & string, keyof true>
 /** The log has the answer as JSON. In the mode `text` the schema is not asked for. */
 type Answer<Schema, Mode> = [Schema] extends [never]
