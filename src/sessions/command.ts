@@ -1,6 +1,6 @@
 // What may be said to a session: messages and commands, read into inbox events. What is not understood is refused here, before
 // anything is written; nothing is written here.
-import type { Json, Limits, Metadata, RunChoice } from '../kernel/content.ts'
+import type { Limits, Metadata, RunChoice } from '../kernel/content.ts'
 import type { InboxBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob } from '../ports/store.ts'

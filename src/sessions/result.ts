@@ -10,7 +10,6 @@ import type {
   Json,
   Metadata,
   Outcome,
-  Part,
   Source,
 } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'

@@ -102,7 +102,7 @@ const IN_SETTINGS = 'It is a setting of the model: write settings: { … } for t
 /** Where options belong that other libraries have here. */
 export const ELSEWHERE: Readonly<Record<string, string>> = {
   messages: BRING_MESSAGES,
-  ...Object.fromEntries([...Object.keys(RUN_SETTINGS)].map((name) => [name, IN_SETTINGS])),
+  ...Object.fromEntries(Object.keys(RUN_SETTINGS).map((name) => [name, IN_SETTINGS])),
   maxTokens: 'Write settings: { outputTokensMax } for this run.',
   maxOutputTokens: 'Write settings: { outputTokensMax } for this run.',
   system: 'Write instructions.',

@@ -57,7 +57,7 @@ function make(store: Store, model: Model, more: object = {}): Harness {
 function linesOf({ messages }: Pick<Request, 'messages'>): readonly string[] {
   return messages.map((message) => {
     if (message.role === 'tool')
-      return `tool ${message.tool} ${message.ok ? 'ok' : 'failed'}: ${String(message.content)}`
+      return `tool ${message.tool} ${message.ok ? 'ok' : 'failed'}: ${typeof message.content === 'string' ? message.content : 'not text'}`
     const parts = message.parts.map((part) => (part.type === 'text' ? part.text : `<${part.type}>`)).join(' ')
     const calls =
       message.role === 'assistant' ? message.calls.map(({ tool, args }) => `${tool}${JSON.stringify(args)}`) : []

@@ -84,7 +84,8 @@ describe('errors that help', () => {
       input: z.object({}),
       output: z.object({ n: z.number() }),
       effect: 'read',
-      execute: () => JSON.parse('{"n":"one"}'),
+      // Only code without types can return this.
+      execute: () => ({ n: 'one' as unknown as number }),
     })
     const model = scripted([{ calls: [{ tool: 'count', args: {} }] }, 'Done'])
     const { calls } = await harnessWith({ model, tools: [wrong] }).run('Count.')

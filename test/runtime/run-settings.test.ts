@@ -1,5 +1,6 @@
 // How the model answers in one run: settings that come with the message, on the wire of hosted models, models of the AI SDK and chains.
-import { MockLanguageModelV3, simulateReadableStream } from 'ai/test'
+import { simulateReadableStream } from 'ai'
+import { MockLanguageModelV3 } from 'ai/test'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   fallback,
@@ -17,7 +18,7 @@ import { fromAiSdk } from '../../src/models/aisdk/aisdk.ts'
 function chatHost() {
   const bodies: Record<string, unknown>[] = []
   const send: typeof fetch = async (_url, init) => {
-    bodies.push(JSON.parse(String(init?.body)) as Record<string, unknown>)
+    bodies.push(JSON.parse(typeof init?.body === 'string' ? init.body : '{}') as Record<string, unknown>)
     const chunks = [
       { choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: 'stop' }] },
       { choices: [], usage: { prompt_tokens: 3, completion_tokens: 1 } },

@@ -1,7 +1,7 @@
 // A conversation that took place elsewhere, as the log of a new session. It is written as runs that have settled, and `session.imported`
 // after them says that it is history: nothing is done on its word. Loaded by the first session that is opened with messages.
 import { hash } from 'node:crypto'
-import type { Json, Part } from '../../kernel/content.ts'
+import type { Json } from '../../kernel/content.ts'
 import { callKey, type EventBody } from '../../kernel/event.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Blob } from '../../ports/store.ts'
@@ -131,7 +131,7 @@ class HistoryLog {
         results.find((each) => each.id === id),
       ),
     )
-    if (isLast) this.#settle(parts)
+    if (isLast) this.#settle()
   }
 
   /** Messages without an answer start nothing: the next run reads them. */
@@ -142,7 +142,7 @@ class HistoryLog {
     return this.#events
   }
 
-  #settle(parts: readonly Part[]): void {
+  #settle(): void {
     this.#write({ type: 'run.settled', outcome: { type: 'completed' } })
     this.#isOpen = false
   }

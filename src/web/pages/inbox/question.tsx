@@ -1,6 +1,6 @@
 // A call that is answered from outside: one of the choices it names, or words of one's own. A question of a model, or any other call.
 import { useState } from 'react'
-import { fieldLine, fieldsIn, formTrouble, readField } from '../../../view/form.ts'
+import { fieldLine, fieldsIn, type FormField, formTrouble, readField } from '../../../view/form.ts'
 import { isObject, listOf, stringOf } from '../../../view/json.ts'
 import { acts } from '../../data/api.ts'
 import { useRefusal } from '../../data/may.ts'
@@ -13,7 +13,7 @@ import { Acts } from './acts.tsx'
 export function Question(props: ActProps) {
   const { callId, sessionId, args, tool } = props.pending
   const [text, setText] = useState('')
-  const [typed, setTyped] = useState<Readonly<Record<string, string>>>({})
+  const [typed, setTyped] = useState<Typed>({})
   const [how, setHow] = useState<'It worked' | 'It failed'>('It worked')
   const { busy, trouble, act } = useAct(props)
   const refusal = useRefusal('operator')
@@ -53,16 +53,7 @@ export function Question(props: ActProps) {
           ))}
         </div>
       )}
-      {fields.map((field) => (
-        <label className="decision-why" key={field.name}>
-          <Text text={fieldLine(field)} />
-          <input
-            className="field"
-            value={typed[field.name] ?? ''}
-            onChange={(event) => setTyped({ ...typed, [field.name]: event.target.value })}
-          />
-        </label>
-      ))}
+      <Fields fields={fields} typed={typed} onType={setTyped} />
       {fields.length > 0 ? null : (
         <label className="decision-why">
           {offered.length > 0 ? 'Or in your own words' : 'Answer'}
@@ -80,4 +71,25 @@ export function Question(props: ActProps) {
       </div>
     </Acts>
   )
+}
+
+type Typed = Readonly<Record<string, string>>
+type FieldsProps = {
+  readonly fields: readonly FormField[]
+  readonly typed: Typed
+  readonly onType: (typed: Typed) => void
+}
+
+/** One input for each field of a question. */
+function Fields({ fields, typed, onType }: FieldsProps) {
+  return fields.map((field) => (
+    <label className="decision-why" key={field.name}>
+      <Text text={fieldLine(field)} />
+      <input
+        className="field"
+        value={typed[field.name] ?? ''}
+        onChange={(event) => onType({ ...typed, [field.name]: event.target.value })}
+      />
+    </label>
+  ))
 }
