@@ -15,11 +15,11 @@ export type Cost = { readonly terret: Counts; readonly control: Counts }
 export type Slope = { readonly early: number; readonly late: number; readonly whole: number }
 
 /**
- * Instantiations that a tool of three fields may cost. Measured with TypeScript 7.0.2 and zod 4.6.7, the same in every run: 393,
- * of which zod alone takes 213 and terret 180. The limits are a quarter above what it was before types followed schemas, and did
- * not grow with it. The second one is there because the first would let terret's own share grow by more. Instantiations and not milliseconds, because they do not depend on the machine.
+ * Instantiations that a tool of three fields may cost. Measured with TypeScript 7.0.2 and zod 4.6.7, the same in every run: 399,
+ * of which zod alone takes 213 and terret 186. The first limit is a quarter above what it was before types followed schemas. The
+ * second grew by three since: a result that does not fit `output` is complained of at the handler. The second one is there because the first would let terret's own share grow by more. Instantiations and not milliseconds, because they do not depend on the machine.
  */
-export const BUDGET = { all: 450, own: 183 } as const
+export const BUDGET = { all: 450, own: 186 } as const
 
 /** A tool must cost the fiftieth as much as the tenth: what grows faster makes editors slow in large programs. */
 const FLAT_WITHIN = 0.1

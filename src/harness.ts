@@ -9,6 +9,7 @@ import type { Clock, Random } from './ports/system.ts'
 import type { OutputMode } from './models/output.ts'
 import { type Routes, RouteTable } from './models/router.ts'
 import {
+  anything,
   callable,
   type Check,
   type Checks,
@@ -63,6 +64,7 @@ import {
   checkRemove,
   checkSession,
   checkSessionChoice,
+  ELSEWHERE,
   type PendingFilter,
   type RemoveOptions,
   RUN_OPTIONS,
@@ -106,6 +108,7 @@ export type HarnessOptions<
   Mode extends OutputMode = OutputMode,
   Agents extends Subagents = Subagents,
   Graphs extends readonly Graph[] = readonly Graph[],
+  Plugins extends readonly Plugin[] = readonly Plugin[],
 > = AgentOptions<Tools, Schema, Mode> & {
   /** Where sessions live. Without one they live in memory and end with the process. */
   readonly store?: Store
@@ -131,9 +134,9 @@ export type HarnessOptions<
   /** Workflows, each an agent by its name: `run(input, { agent: 'report' })`. */
   readonly graphs?: Graphs
   /** Tools, instructions, hooks and consumers of the log that belong together, and are closed with the harness. */
-  readonly plugins?: readonly Plugin[]
+  readonly plugins?: Plugins
   /** Your own code around runs and calls, in this order. */
-  readonly hooks?: readonly Hook<ToolsOf<Tools, Agents, Graphs>>[]
+  readonly hooks?: readonly Hook<ToolsOf<Tools, Agents, Graphs, Plugins>>[]
   /** Models that a run may choose by these names, beside those that are named `provider:model`. */
   readonly models?: Readonly<Record<string, Model | string>>
   /** A model for each workload. Agents, runs and tools ask for one by `hint:NAME`; summaries of a full context are made by `summarization`. */
@@ -174,11 +177,11 @@ export type HarnessOptions<
   readonly random?: Random
 }
 
-/** All tools that agents of a harness may have. Those of workflows are not known. */
-type ToolsOf<Tools extends ToolList, Agents, Graphs> =
+/** All tools that agents of a harness may have. Those of workflows and plugins are not known. */
+type ToolsOf<Tools extends ToolList, Agents, Graphs, Plugins> =
   | Tools[number]
   | ToolsBelow<Agents>
-  | ([Graphs] extends [never] ? never : Tool)
+  | ([Graphs | Plugins] extends [never] ? never : Tool)
 
 /** A misspelled option does not compile, also where the options themselves are inferred. */
 type OnlyKnown<Table, Options> = {
@@ -202,10 +205,11 @@ type NewHarness = new <
   Mode extends OutputMode = 'auto',
   Agents extends Subagents = never,
   Graphs extends readonly Graph[] = never,
+  Plugins extends readonly Plugin[] = never,
 >(
-  options: HarnessOptions<Tools, Schema, Mode, Agents, Graphs> &
+  options: HarnessOptions<Tools, Schema, Mode, Agents, Graphs, Plugins> &
     WithContext<DepsOf<Tools[number] | ToolsBelow<Agents>>>,
-) => TypedHarness<Answers<Schema, Mode, Agents>, ToolsOf<Tools, Agents, Graphs>>
+) => TypedHarness<Answers<Schema, Mode, Agents, Graphs>, ToolsOf<Tools, Agents, Graphs, Plugins>>
 
 const checkTake = optionsOf<Omit<Taking, 'process'>>('take', {
   limit: needed(count()),
@@ -252,10 +256,16 @@ const checkOptions = optionsOf<HarnessOptions>('new Harness', {
   clock: clockCheck,
   random: having('give one with id() and fraction()', 'id', 'fraction'),
 })
-const checkOpen = optionsOf<OpenOptions>('open', { ...ORIGIN_OPTIONS, agent: filled, id: text, reuse: flag })
+const checkOpen = optionsOf<OpenOptions>('open', {
+  ...ORIGIN_OPTIONS,
+  agent: filled,
+  id: text,
+  reuse: flag,
+  messages: listOf(anything),
+})
 const BEGIN: Checks<BeginOptions> = { agent: filled, labels: labelsCheck }
-const checkRun = optionsOf<RunOptions & BeginOptions>('run', { ...RUN_OPTIONS, ...BEGIN })
-const checkStream = optionsOf<StreamOptions & BeginOptions>('stream', { ...STREAM_OPTIONS, ...BEGIN })
+const checkRun = optionsOf<RunOptions & BeginOptions>('run', { ...RUN_OPTIONS, ...BEGIN }, ELSEWHERE)
+const checkStream = optionsOf<StreamOptions & BeginOptions>('stream', { ...STREAM_OPTIONS, ...BEGIN }, ELSEWHERE)
 
 const stores = new WeakMap<object, { readonly store: Store; readonly program: Program; readonly drives: boolean }>()
 
@@ -347,8 +357,16 @@ class LocalHarness implements Sessions {
     const { id = this.#services.random.id(), reuse = false } = options
     const handle = this.session(id)
     const { origin, blobs } = originOf(options)
-    await made(this.#services, id, { ...this.#beginning(options), ...origin, blobs }, reuse ? () => true : undefined)
+    const begun = this.#beginning(options)
+    const brought = options.messages ? await this.#bring(begun.agent, options.messages) : { blobs: [] }
+    const beginning = { ...begun, ...origin, ...brought, blobs: [...blobs, ...brought.blobs] }
+    await made(this.#services, id, beginning, reuse ? () => true : undefined)
     return handle
+  }
+
+  async #bring(agent: string, messages: NonNullable<OpenOptions['messages']>) {
+    const { bringMessages } = await import('./sessions/bring/bring.ts')
+    return bringMessages(this.#services, agent, messages)
   }
 
   /** In the environment of the harness, unless another is given. */

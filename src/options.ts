@@ -18,8 +18,15 @@ type IsNeeded<T, K> = T extends unknown
 /** One check for each option of T. An option of the type that is missing here does not compile, nor one that the type lacks. */
 export type Checks<T> = { readonly [K in Keys<T> & string]: [IsNeeded<T, K>] extends [true] ? Needed : Check }
 
-/** Throws `invalid_config` for options that are not what `checks` says. `of` is what they are options of: `new Harness`. */
-export function optionsOf<T>(of: string, checks: Checks<T>): (options: unknown, of?: string) => void {
+/**
+ * Throws `invalid_config` for options that are not what `checks` says. `of` is what they are options of: `new Harness`. `elsewhere` says
+ * of options that are often given here where they belong.
+ */
+export function optionsOf<T>(
+  of: string,
+  checks: Checks<T>,
+  elsewhere: Readonly<Record<string, string>> = {},
+): (options: unknown, of?: string) => void {
   const known: Readonly<Record<string, Check | Needed>> = checks
   return (value, whose = of) => {
     if (value === null || typeof value !== 'object' || Array.isArray(value))
@@ -27,6 +34,8 @@ export function optionsOf<T>(of: string, checks: Checks<T>): (options: unknown, 
     const options = value as Readonly<Record<string, unknown>>
     for (const name in options) {
       const check = Object.hasOwn(known, name) ? known[name] : undefined
+      if (check === undefined && Object.hasOwn(elsewhere, name))
+        throw invalid(`Unknown option "${name}" of ${whose}. ${elsewhere[name]}`)
       if (check === undefined) throw unknownOption(name, whose, Object.keys(known))
       const test = typeof check === 'function' ? check : check.needed
       const wrong = options[name] === undefined ? null : test(options[name], name, whose)

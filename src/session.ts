@@ -23,7 +23,7 @@ import { BUDGET } from './view/pending.ts'
 import type { Input } from './sessions/input.ts'
 import type { ChildRow, Spawned, SpawnOptions } from './sessions/children.ts'
 import { following } from './sessions/follow/open.ts'
-import { answered, openCall } from './sessions/drive/answer.ts'
+import { answered, checkAnswered, openCall } from './sessions/drive/answer.ts'
 import { followRun, heed, streamed } from './sessions/drive/driven.ts'
 import { enter, enterAll, tryNow } from './sessions/drive/enter.ts'
 import { checkOpen, kick, owned } from './sessions/drive/place.ts'
@@ -222,6 +222,13 @@ export class SessionHandle implements Verbs {
     const { child, answers } = outsideOf(proposal) ?? {}
     if (child !== undefined || answers !== undefined)
       throw new Fault('decision_stale', `Call ${callId} waits for its child: only that answers it.`)
+    if (ok)
+      await checkAnswered(
+        this.#place.services,
+        (await headOf(this.#place.services.store, this.id)).agent,
+        proposal,
+        content,
+      )
     const id = ownId('answer', callId)
     const said = { type: 'user.custom_tool_result', id, call: callId, ok, content } as const
     return answered(this.#place, by === undefined ? said : { ...said, by }, callId)

@@ -52,7 +52,7 @@ function guided(guide: string, words: string): string {
 
 describe('types follow schemas', () => {
   it.each([[NODENEXT], [BUNDLER]])(
-    'B-TYPES-5: of answers, tools, context, hooks and what waits, with %j',
+    'B-TYPES-5, B-ERROR2-9: of answers, tools, context, hooks, names of a run and what waits, with %j',
     { timeout: 120_000 },
     async (flags) => {
       const { said, declarations } = await compiled('typescript', flags)
@@ -65,7 +65,7 @@ describe('types follow schemas', () => {
     const wrong = (text: string): string => text.replaceAll(/^\s*\/\/ @ts-expect-error.*$/gm, '')
     const { said } = await compiled('typescript', NODENEXT, wrong)
     expect(said.match(/^\S+: error TS/gm)?.length ?? said).toBeGreaterThan(9)
-    expect(said).toContain('HandlerReturns')
+    expect(said).toContain(`Type '"link"' is not assignable to type '"file" | "folder"'`)
   })
 
   it('B-TYPES-5: the programs of the guides compile', { timeout: 120_000 }, async () => {

@@ -1,5 +1,6 @@
 // A call as an editor shows it: a title, its kind, the files it is about and what it changes. Pure. What the model wrote is shown as it
 // is written in `rawInput`; a title is one short line of it, without what cannot be seen.
+import { fieldLine, fieldsIn } from '../view/form.ts'
 import type { Diff, ToolCallContent, ToolCallLocation, ToolKind } from '@agentclientprotocol/sdk'
 import { isAbsolute, join } from 'node:path'
 import type { Json } from '../kernel/content.ts'
@@ -87,8 +88,10 @@ export function questionText(args: Json): string {
 export function questionIn(args: Json): { readonly question: string; readonly choices: readonly string[] } {
   const { question = '', choices = [] } = isObject(args) ? args : {}
   const listed: readonly Json[] = Array.isArray(choices) ? choices : []
+  const fields = fieldsIn(args).map((field) => `- ${fieldLine(field)}`)
+  const form = fields.length === 0 ? '' : `\n\nAnswer with one JSON object of these fields:\n${fields.join('\n')}`
   return {
-    question: typeof question === 'string' ? question : '',
+    question: (typeof question === 'string' ? question : '') + form,
     choices: listed.filter((choice): choice is string => typeof choice === 'string'),
   }
 }

@@ -1,6 +1,7 @@
 // The last step of admission, over a whole reply: what is withdrawn near a limit, which child a call would open, and what hooks
 // say of a reply and of calls that were refused. Its outcome is recorded with the reply, like all of admission.
-import type { Allow, Gate, Json, Order, Proposal, Verdict } from '../kernel/content.ts'
+import type { Allow, Gate, Json, Order, Part, Proposal, Verdict } from '../kernel/content.ts'
+import type { AnswerGuard } from '../kernel/event.ts'
 import { outsideOf } from '../kernel/ledger.ts'
 import type { Session } from '../kernel/session.ts'
 import type { Reply } from '../ports/model.ts'
@@ -29,7 +30,14 @@ export type Admitting = {
   readonly flight: FlightContext
 }
 /** `nudge` is what the model is told after a reply that was not to be the last. */
-export type Settled = { readonly calls: readonly Proposal[]; readonly verdict: Verdict; readonly nudge?: string }
+export type Settled = {
+  readonly calls: readonly Proposal[]
+  readonly verdict: Verdict
+  readonly nudge?: string
+  /** What a hook made of the answer, and what the reply says in place of what the model said. */
+  readonly guard?: AnswerGuard
+  readonly parts?: readonly Part[]
+}
 
 /** A promise only if a hook or a rule must be asked: most harnesses have no hooks and no children, and this stands in every turn. */
 export function admitted(
@@ -64,7 +72,11 @@ async function asked(
   judged: Verdict,
   reply: Reply,
 ): Promise<Settled> {
-  if (judged.type === 'final' && reply.calls.length === 0) return answered(admitting, judged, reply)
+  if (judged.type === 'final') {
+    const settled =
+      reply.calls.length === 0 ? await answered(admitting, judged, reply) : { calls: proposed, verdict: judged }
+    return guarded(admitting, settled, reply)
+  }
   const verdict = await mayGoOn(admitting, judged, reply)
   if (verdict.type !== 'continue') return { calls: proposed, verdict }
   const calls = proposed.map((call, i) => prepared(admitting, call, reply.calls[i]?.args))
@@ -94,8 +106,17 @@ async function answered(
   }
 }
 
+/** What is the answer is looked at last. A workflow gives its own answers: those of its agents were looked at there. */
+async function guarded(admitting: Admitting, settled: Settled, reply: Reply): Promise<Settled> {
+  const { services, agent } = admitting
+  const isGuarded = agent.planner === null && services.hooks?.has('before_answer', agent.name) === true
+  if (!isGuarded || settled.verdict.type !== 'final') return settled
+  const { guardAnswer } = await import('./guard-answer.ts')
+  return guardAnswer(admitting, settled, reply)
+}
+
 /** A strict hook that threw after a reply: the run ends there. */
-function strictly({ message }: HookFailed): Verdict {
+export function strictly({ message }: HookFailed): Verdict {
   const failure = { kind: 'Failed', message } as const
   return { type: 'stop', reason: message, as: { type: 'failed', reason: 'hook_error', failure } }
 }

@@ -9,7 +9,7 @@ import type { ModelFailure, Reply, Request } from '../ports/model.ts'
 import { project } from './request.ts'
 import { readAnswer } from '../models/answer.ts'
 import { isPriced, type Priced } from '../models/http/hosted.ts'
-import { judgeOutput } from '../models/output.ts'
+import { FINAL_RESULT, judgeOutput } from '../models/output.ts'
 import { admit, type Asking } from '../tools/core/admit.ts'
 import { CHECK_LATE, checkedInTime } from '../tools/core/check-time.ts'
 import { hourAccounts, hourCharges, withinBudget } from '../tools/core/budget.ts'
@@ -30,6 +30,7 @@ import type { FrozenRun, FrozenRuns } from './frozen-run.ts'
 import type { FailedCall } from './model-failure.ts'
 import { type Message, messageIn, messageOf, stoppedCall, uncut, verdictOf } from './outcomes.ts'
 import { missed, missOf, recalled, type Sent } from './prefix.ts'
+import type { Tools } from './toolbox.ts'
 import { findWindow, surelyFits } from './window.ts'
 
 const NONE_DENIED: readonly string[] = []
@@ -60,6 +61,7 @@ export class ModelCaller {
     if (cache.tree !== cache.id) request = { ...request, tree: cache.tree }
     if (transcript.hasBlobs)
       request = { ...request, messages: await this.#readable(request.messages, frame, transcript) }
+    if (agent.settings) request = { ...request, settings: agent.settings }
     if (agent.output?.asked) request = { ...request, output: agent.output.asked }
     // After a restart they are asked for anew, and before the model is: its answer is of no use without them.
     const tools = agent.tools.seen ?? (await agent.tools.open(flight).catch(awayOf))
@@ -70,6 +72,8 @@ export class ModelCaller {
     const during = { request, flight, context }
     if ('type' in tools) return this.#failed(cache, tools, during)
     const asked = { cache, agent, frame, request, flight, tools: this.#frozen.offered(frame, tools) }
+    const handed = agent.children.length > 0 ? handedAnswer(request, asked.tools, agent) : null
+    if (handed !== null) return this.#admit(asked, handed, undefined)
     if (agent.planner !== null || surelyFits(this.#services, agent.model, cache.guard.fill))
       return this.#ask(asked, transcript, context)
     return this.#fitted(asked, transcript, context)
@@ -211,12 +215,13 @@ export class ModelCaller {
 
   #landing(
     { agent, cache, request }: Asked,
-    { calls, verdict, nudge }: Settled,
+    { calls, verdict, nudge, guard, parts }: Settled,
     answer: Reply,
     miss: Json | undefined,
   ): Landing | Promise<Landing> {
     const { actionsPerHour, asksPerHour } = agent.policy
-    const message = messageOf(answer, calls, verdict, miss)
+    const said = messageOf(parts === undefined ? answer : { ...answer, parts }, calls, verdict, miss)
+    const message = guard === undefined ? said : { ...said, guard }
     if (nudge !== undefined) return { events: [message, { type: 'note.added', kind: 'nudge', text: nudge }] }
     if ((actionsPerHour === undefined && asksPerHour === undefined) || calls.length === 0) return { events: [message] }
     return this.#budgeted(message, agent, cache, request.seq)
@@ -318,6 +323,26 @@ export function askingFor(
     unknownTool,
     toolErrors,
   }
+}
+
+/**
+ * The answer of a child that the conversation was handed over to, as the reply to this request: no model is asked. Null if the last reply
+ * handed nothing over, if the child did not answer, or if somebody said something since.
+ */
+function handedAnswer({ messages }: Request, tools: Tools, { output }: Agent): Reply | null {
+  const last = messages.at(-1)
+  if (last?.role !== 'tool') return null
+  const reply = messages.findLastIndex(({ role }) => role === 'assistant')
+  const answer = messages
+    .slice(reply + 1)
+    .findLast((message) => message.role === 'tool' && message.ok && tools.get(message.tool)?.handoff === true)
+  if (answer?.role !== 'tool' || typeof answer.content !== 'string') return null
+  const { content: text, id } = answer
+  const said = { type: 'reply', finish: 'stop', usage: null, cost: 0, route: answer.tool } as const
+  // Where the answer is the arguments of a call, so is this one.
+  if (output?.mode === 'tool')
+    return { ...said, parts: [], calls: [{ id: `${id}_answer`, tool: FINAL_RESULT, args: text }] }
+  return { ...said, parts: [{ type: 'text', text }], calls: [] }
 }
 
 /** What a run needs is away: the request waits for it as for a provider. */

@@ -82,7 +82,7 @@ function retried(
       askedMs > leftMs ? ` The provider is to be asked again at ${new Date(now + askedMs).toISOString()}.` : ''
     const after = `Given up after ${tries === 1 ? '1 try' : `${tries} tries`}.`
     const limit = often ? '' : ` The limit outageMs is ${outageMsOf(limits)} ms.`
-    return { ...failed, message: `${failed.message}${until} ${after}${limit}`, retryable: false }
+    return { ...failed, message: `${sentence(failed.message)}${until} ${after}${limit}`, retryable: false }
   }
   const cutOften = failed.partial !== undefined && cuts + 1 >= CUTS_SOON_MAX
   const backoff = Math.max(retryMs(FIRST_RETRY_MS, failures, usedMs), cutOften ? BACKOFF_MS_MAX : 0)
@@ -90,6 +90,11 @@ function retried(
   const jitter = (Math.max(backoff, Math.min(askedMs, BACKOFF_MS_MAX)) * services.random.fraction()) / 4
   const wait = Math.min(leftMs, Math.max(askedMs, backoff) + jitter)
   return { ...failed, retryable: true, retryAt: now + Math.ceil(wait), ...(unasked ? { unasked } : {}) }
+}
+
+/** What a provider says often ends without a mark. */
+function sentence(text: string): string {
+  return /[.!?…]$/.test(text.trimEnd()) ? text.trimEnd() : `${text.trimEnd()}.`
 }
 
 /** Nothing is cut silently: the message says how full the context is, and what can be done. */

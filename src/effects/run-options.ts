@@ -3,7 +3,7 @@
 import type { Json, Metadata, RunChoice, Within } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Session } from '../kernel/session.ts'
-import type { Model } from '../ports/model.ts'
+import type { AnswerSettings, Model } from '../ports/model.ts'
 import type { Blob } from '../ports/store.ts'
 import { FINAL_RESULT, type OutputPlan, problemOf } from '../models/output.ts'
 import { outputOf } from '../sessions/agent.ts'
@@ -201,7 +201,8 @@ function agentWith(services: Services, { id, session }: SessionCache, { message,
       : (agent.outputFor?.(model) ?? null)
   if (output && agent.tools.seen?.has(FINAL_RESULT))
     throw new Fault('invalid_config', `"${FINAL_RESULT}" is the name of the answer itself. Rename the tool.`)
-  return { ...agent, model, limits, instructions, output }
+  const settings = choice.settings as AnswerSettings | undefined
+  return { ...agent, model, limits, instructions, output, ...(settings === undefined ? {} : { settings }) }
 }
 
 type Output = { readonly schema: JsonSchema; readonly mode?: OutputPlan['mode'] }

@@ -1,5 +1,5 @@
 // What an owner's write has besides the facts: the stamp of each event, and the card of the session as it is after them.
-import type { OwnerBody, OwnerEvent } from '../kernel/event.ts'
+import type { EventBody, OwnerBody, OwnerEvent } from '../kernel/event.ts'
 import { open, take } from '../kernel/fold.ts'
 import type { Here } from '../kernel/limits.ts'
 import { next } from '../kernel/next.ts'
@@ -8,11 +8,14 @@ import type { Session } from '../kernel/session.ts'
 import { timesOf } from '../stores/plan/plan.ts'
 import { cardOf } from '../view/card.ts'
 
-/** These events on top of a session, with the card it has then. For what is written outside of any attempt. */
-export function ownerWrite(id: string, before: Session, bodies: readonly OwnerBody[], here: Here): OwnerWrite {
+/**
+ * These events on top of a session, with the card it has then. For what is written outside of any attempt. Messages to the inbox are
+ * among them only where a whole log is written at once.
+ */
+export function ownerWrite(id: string, before: Session, bodies: readonly EventBody[], here: Here): OwnerWrite {
   const after = open(before)
   const events = bodies.map((body) => {
-    const event = stamped(after, here, body)
+    const event = stamped(after, here, body as OwnerBody)
     take(after, event)
     return event
   })

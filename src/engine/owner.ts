@@ -2,16 +2,18 @@
 // What happens within a run is the driver's (drive.ts).
 import type { FlightContext } from './flights.ts'
 import type { Within } from '../kernel/content.ts'
-import type { InboxBody, OwnerBody } from '../kernel/event.ts'
+import type { EventBody, InboxBody, OwnerBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob, Charge, OwnerWrite, Receipt, Store, Write } from '../ports/store.ts'
 import { EMPTY, type Session } from '../kernel/session.ts'
+import { given } from '../options.ts'
 import { again } from './again.ts'
 import { ownerWrite } from './card.ts'
 import { headOf } from '../riders/children/tree.ts'
 import type { Origin } from '../sessions/origin.ts'
 import { endDead, selfOf } from './peers.ts'
 import { nameOf } from './program.ts'
+import type { Restoration } from '../stores/plan/plan.ts'
 import { sleep } from './sleep.ts'
 import { plannerName, type Services } from './wiring.ts'
 
@@ -118,24 +120,33 @@ export type Beginning = Origin & {
   readonly blobs?: readonly Blob[]
   /** What it begins with, after `session.created`. */
   readonly events?: readonly OwnerBody[]
+  /** A conversation that took place elsewhere, and the hash of what it was made of: equal hashes are equal conversations. */
+  readonly history?: readonly EventBody[]
+  readonly messages?: string
 }
 
 /** The write that makes a session. */
 export function creation(
   services: Services,
   id: string,
-  { blobs = [], events = [], folder, ...origin }: Beginning,
-): OwnerWrite {
+  { blobs = [], events = [], history, folder, ...origin }: Beginning,
+): OwnerWrite | Restoration {
   const { store, redactor } = services
   const planner = plannerName(services, origin.agent)
   // With a hole in it a path leads nowhere.
   const place = folder === undefined || redactor.find(folder) !== null ? {} : { folder }
-  const bodies: readonly OwnerBody[] = [
-    { type: 'session.created', planner, ...origin, ...place, program: nameOf(services) },
+  const program = nameOf(services)
+  const { environment, metadata, labels } = origin
+  const said = given({ environment, metadata, labels, ...place, program }) as Origin
+  const bodies: readonly EventBody[] = [
+    { type: 'session.created', planner, ...origin, ...place, program },
     ...events,
+    ...(history ?? []),
+    ...(history ? [{ type: 'session.imported', from: 'messages', ...said } as const] : []),
   ]
   const clean = bodies.map((body) => redactor.body(body))
-  return { ...ownerWrite(id, EMPTY, clean, { now: store.now(), epoch: 0 }), blobs }
+  const write = ownerWrite(id, EMPTY, clean, { now: store.now(), epoch: 0 })
+  return history ? { ...write, events: [], history: write.events, blobs } : { ...write, blobs }
 }
 
 /** `stop` ends it. The first reason counts. */

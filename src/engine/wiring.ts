@@ -6,7 +6,7 @@ import type { Session } from '../kernel/session.ts'
 import type { OwnerEvent } from '../kernel/event.ts'
 import type { Waiting } from '../kernel/next.ts'
 import type { Blob, Store } from '../ports/store.ts'
-import type { Model, Reply, Workload } from '../ports/model.ts'
+import type { AnswerSettings, Model, Reply, Workload } from '../ports/model.ts'
 import type { Clock, Processes, Random } from '../ports/system.ts'
 import { bothEnds, type Message } from '../kernel/transcript.ts'
 import type { OutputPlan } from '../models/output.ts'
@@ -62,6 +62,8 @@ export type Shortening = {
 export type Agent = {
   readonly name: string
   readonly model: Model
+  /** How its model answers in this run, over how it was made. */
+  readonly settings?: AnswerSettings
   readonly tools: Toolbox
   readonly instructions: string
   readonly limits: Limits

@@ -54,8 +54,8 @@ type Asked = { outside?: Outside; each?: true }
 /** Answered from outside: a host tool, a person, or a child: a new one of this agent, or one whose question this answers; or a report that it `awaits`. */
 export type Outside = Frozen<Place & { type: 'outside'; child?: Name; orders?: readonly Order[] } & Frozen<Elsewhere>>
 type Elsewhere = Answering & { awaits?: Name; since?: Moment; until?: Moment }
-/** `fork`: the new child goes on from the conversation of its parent. */
-type Answering = { answers?: Frozen<{ session: Name; call: CallKey }>; fork?: true }
+/** `fork`: the new child goes on from the conversation of its parent. `handoff`: it does, and its answer is that of the run. */
+type Answering = { answers?: Frozen<{ session: Name; call: CallKey }>; fork?: true; handoff?: true }
 /** Carried out as its call is handed over. `none`: there is nothing to do, and `why`. `task` is what a child is found again by. */
 export type Order = Frozen<Place & { type: 'spawn' | 'say' | 'close' | 'none'; session?: Name; child?: Name } & Ordered>
 type Ordered = { decision?: Name; task?: string; why?: string; call?: CallKey; fork?: true }
@@ -139,6 +139,7 @@ export type RunChoice = Frozen<{
   limits?: Readonly<Record<string, number | null>>
   output?: Frozen<{ schema: Json; mode?: string }>
   tools?: readonly Name[]
+  settings?: Readonly<Record<string, Json>>
 }>
 
 /** The most that a session and all sessions below it may do, because a run above it was narrowed. Of its tools it has only these. */

@@ -41,8 +41,11 @@ export type OwnerBody = Frozen<
   | { type: 'run.deferred'; message: string; retryAt: Moment; waitedMs: number }
   | { type: 'run.settled'; outcome: Outcome; output?: Json; inputs?: readonly Whole[]; wakes?: readonly string[] }
   | { type: 'session.closed' }
-  /** It came out of a file, where it was called `from`. What stands before this is history: nothing is done on its word. */
-  | ({ type: 'session.imported'; from: Name } & Frozen<Description>)
+  /**
+   * It came out of a file, where it was called `from`, or out of messages that a host gave. What stands before this is history: nothing
+   * is done on its word. The environment is that of a host: no file has one here.
+   */
+  | ({ type: 'session.imported'; from: Name; environment?: string } & Frozen<Description>)
   /** What an open run froze elsewhere is replaced by what holds here and now. */
   | ({ type: 'run.reviewed'; limits: Limits } & Frozen<Setup>)
   /**
@@ -57,6 +60,8 @@ type Origin = Description & {
   attachments?: readonly BlobRef[]
   fork?: Fork
   within?: Within
+  /** It was opened with a conversation from elsewhere, of this hash. */
+  messages?: Hash
 }
 /** `folder` is where a root works, by its full path. `program` is the one whose workers drive the session: older logs name none. After an import only what `session.imported` says counts. */
 export type Description = { folder?: string; metadata?: Metadata; labels?: Labels; program?: Name }
@@ -74,7 +79,9 @@ type Told = { code?: string; warnings?: readonly string[]; metadata?: Metadata }
 /** What a hook chose for this request: the model of a chain that is asked first, and the only tools that may be used. */
 type Step = { route?: Name; tools?: readonly Name[] }
 /** What is absent is nothing: bytes are stored for ever. `fallback_from`: the route that should have answered. `unasked` is a call that was held back here: it was no attempt. */
-type Paid = Spent & Routed & { cached?: true; missed?: Json; finish?: 'length' | 'refusal' }
+type Paid = Spent & Routed & { cached?: true; missed?: Json; finish?: 'length' | 'refusal'; guard?: AnswerGuard }
+/** What a hook made of a reply that would have been the answer: it was asked for again, replaced, or withheld. */
+export type AnswerGuard = 'retry' | 'replace' | 'block'
 type Again = Spent & { route?: string; retryAt?: Moment; partial?: string; unasked?: true }
 /** `from` is the inbox answer this result repeats; `retryKind` was captured before hooks. */
 type Evidence = Spent & Attached & { from?: Whole; failure?: Failure; retryKind?: string; metadata?: Json }

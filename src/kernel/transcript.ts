@@ -2,7 +2,7 @@
 // and read only when a model call is made. What `model.started` lists in `shows` is appended in exactly that order,
 // so the messages of one request are a prefix of the next one's.
 import type { BlobRef, CallKey, CallStatus, Frozen, Json, Part } from './content.ts'
-import { callKey, type Event } from './event.ts'
+import { type AnswerGuard, callKey, type Event } from './event.ts'
 
 export type ShownCall = Frozen<{ key: CallKey; id: string; tool: string; args: Json; raw?: string | undefined }>
 
@@ -112,7 +112,7 @@ export class Transcript {
     for (const call of calls) this.#calls.set(call.key, call)
     this.hasBlobs ||= e.parts.some((part) => part.type === 'blob')
     this.messages.push({ role: 'assistant', seq: e.seq, parts: e.parts, calls })
-    if (saysSomething(e.parts)) this.lastSaid = e.parts
+    if (saysSomething(e.parts, e.guard)) this.lastSaid = e.parts
   }
 
   /** What a person saw of an answer before they stopped it. Every other cut answer is asked for again, and not shown. */
@@ -239,8 +239,9 @@ export function editText(by: string, args: Json): string {
   return tagged('edited_call', '', text.replaceAll('<', '\\u003c'))
 }
 
-/** It holds words of the model, not reasoning, files or calls alone. */
-export function saysSomething(parts: readonly Part[]): boolean {
+/** It holds words of the model, not reasoning, files or calls alone, and no hook withheld them. */
+export function saysSomething(parts: readonly Part[], guard?: AnswerGuard): boolean {
+  if (guard === 'retry' || guard === 'block') return false
   return parts.some((part) => part.type === 'text' && part.text.trim() !== '')
 }
 

@@ -3,7 +3,7 @@
 import type { Json, Part } from '../kernel/content.ts'
 import type { CallContext, Model, ModelFailure, Reply, ReplyCall, Request } from '../ports/model.ts'
 import type { Message } from '../kernel/transcript.ts'
-import { isPriced, type Priced } from '../models/http/hosted.ts'
+import { isPriced, outputTokensOf, type Priced } from '../models/http/hosted.ts'
 import { resolveModel } from '../models/resolve.ts'
 import { readJson } from '../models/protocols/tolerant.ts'
 import { type Directive, directive, LOOP_DIRECTIVE } from '../tools/core/directive.ts'
@@ -20,7 +20,17 @@ export function taggedDirective(given: string | Model): Model {
   if (!isPriced(model)) return { name, call }
   const { able, outputTokensMax, secrets } = model
   const askWindow: Priced['askWindow'] = async (clock) => model.askWindow?.(clock)
-  const priced: Priced = { name, call, able, outputTokensMax, secrets, profile: () => model.profile(), askWindow }
+  const outputTokensWith: Priced['outputTokensWith'] = (settings) => outputTokensOf(model, settings)
+  const priced: Priced = {
+    name,
+    call,
+    able,
+    outputTokensMax,
+    secrets,
+    profile: () => model.profile(),
+    outputTokensWith,
+    askWindow,
+  }
   return priced
 }
 

@@ -1,6 +1,6 @@
 // Hosts by name that are reached through the AI SDK: Bedrock signs each request, Vertex needs Google's tokens, and Gemini's own
 // protocol takes PDFs and thought signatures. The provider's package is the user's, and is loaded by the first call.
-import type { CallContext, Model, ModelFailure, Reply, Request } from '../ports/model.ts'
+import type { AnswerSettings, CallContext, Model, ModelFailure, Reply, Request } from '../ports/model.ts'
 import { Fault } from '../kernel/failure.ts'
 import { failure } from './http/failures.ts'
 import { type HostedOptions, OUTPUT_TOKENS, type Priced } from './http/hosted.ts'
@@ -67,6 +67,7 @@ export class AdaptedModel implements Priced {
   readonly able: Able
   readonly outputTokensMax: number
   readonly secrets: Readonly<Record<string, string>>
+  readonly #provider: string
   readonly #adapted: Adapted
   readonly #id: string
   readonly #options: HostedOptions
@@ -88,6 +89,7 @@ export class AdaptedModel implements Priced {
     checkTokens('outputTokensMax', options.outputTokensMax)
     this.able = { name: this.name, native: 'possible' }
     this.outputTokensMax = options.outputTokensMax ?? OUTPUT_TOKENS
+    this.#provider = provider
     this.#adapted = adapted
     this.#id = id
     this.#options = options
@@ -113,6 +115,10 @@ export class AdaptedModel implements Priced {
     }
     const answer = await model.call(request, context)
     return answer.type === 'reply' ? { ...answer, route: this.name } : answer
+  }
+
+  outputTokensWith(settings: AnswerSettings): number {
+    return new AdaptedModel(this.#provider, this.#id, { ...this.#options, ...settings }).outputTokensMax
   }
 
   identity(): string {

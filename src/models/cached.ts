@@ -3,7 +3,7 @@
 import { Fault } from '../kernel/failure.ts'
 import { count, filled, having, needed, optionsOf, wait } from '../options.ts'
 import type { Model } from '../ports/model.ts'
-import { identityOf, isPriced, type Priced } from './http/hosted.ts'
+import { identityOf, isPriced, outputTokensOf, type Priced } from './http/hosted.ts'
 import { resolveModel } from './resolve.ts'
 import type { CachedOptions, ResponseCache } from './response-cache.ts'
 
@@ -42,6 +42,7 @@ export function cached(given: string | Model, options: CachedOptions): Model {
     identity,
     profile: () => model.profile(),
     askWindow: async (clock) => model.askWindow?.(clock),
+    outputTokensWith: (settings) => outputTokensOf(model, settings),
     call,
   }
   return kept

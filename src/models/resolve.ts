@@ -72,9 +72,23 @@ function checkAddress(url: string): void {
   throw new Fault('invalid_config', `"${url}" is not an HTTP address. Write http:// or https:// first: http://${bare}.`)
 }
 
+/** What is handed over in place of a model, as the end of a sentence. Null: it is a model, or the name of one. */
+export function modelTrouble(given: unknown): string | null {
+  if (typeof given === 'string' || typeof (given as Partial<Model> | null)?.call === 'function') return null
+  const { specificationVersion, doStream } = (given ?? {}) as {
+    readonly specificationVersion?: unknown
+    readonly doStream?: unknown
+  }
+  if (typeof specificationVersion === 'string' || typeof doStream === 'function')
+    return "is a model of the AI SDK. Hand it over as fromAiSdk(model): import { fromAiSdk } from 'terret/ai-sdk'"
+  return 'is no model. Name one, such as openai:gpt-5.1, or hand one over'
+}
+
 export function resolveModel(given: string | Model): Model {
   if (typeof given === 'string') return model(given)
   // JavaScript callers may leave it out.
-  if (typeof given?.call === 'function') return given
-  throw new Fault('invalid_config', 'There is no model. Name one, such as openai:gpt-5.1, or hand one over: model.')
+  const wrong =
+    given === undefined ? 'is missing. Name one, such as openai:gpt-5.1, or hand one over' : modelTrouble(given)
+  if (wrong === null) return given
+  throw new Fault('invalid_config', `The model ${wrong}.`)
 }

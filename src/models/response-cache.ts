@@ -107,10 +107,10 @@ export class ResponseCache {
 
 /** A hash: nothing of a request, a setting or a secret can be read from it. Ids of sessions and events are no part of it. */
 function keyOf(model: Model, namespace: string, request: Request): string {
-  const { instructions, tools, allow, boost, output = null, messages } = request
+  const { instructions, tools, allow, boost, output = null, messages, settings } = request
   const said = messages.map((message) => (message.role === 'user' ? message.parts : []))
   const whole = [1, namespace, identityOf(model), instructions, tools, allow, boost, output, said]
-  return hash('sha256', JSON.stringify(whole), 'hex')
+  return hash('sha256', JSON.stringify(settings === undefined ? whole : [...whole, settings]), 'hex')
 }
 
 /** Whole answers of this very model. A fallback's answer is another model's. */

@@ -1,11 +1,11 @@
 // Several models as one: a chain that falls back, and routes by workload. A fallback is asked at once, inside the same call;
 // waiting for a provider to recover is not done here but by the session, in its log.
 import type { Clock } from '../ports/system.ts'
-import type { CallContext, Model, ModelFailure, Reply, Request, Workload } from '../ports/model.ts'
+import type { AnswerSettings, CallContext, Model, ModelFailure, Reply, Request, Workload } from '../ports/model.ts'
 import { Fault } from '../kernel/failure.ts'
 import { answerOf } from './answer.ts'
 import { failure } from './http/failures.ts'
-import { identityOf, isPriced, OUTPUT_TOKENS, type Priced } from './http/hosted.ts'
+import { identityOf, isPriced, OUTPUT_TOKENS, outputTokensOf, type Priced } from './http/hosted.ts'
 import type { Able } from './output.ts'
 import { costOf, type Price, type Profile, UNKNOWN } from './price.ts'
 import { anything, type Checks, nearest, optionsOf } from '../options.ts'
@@ -54,6 +54,10 @@ class Chain implements Priced {
     this.secrets = gathered(priced)
     this.verbatim = priced.some((model) => model.verbatim)
     this.choiceCached = priced.length === chain.length && priced.every((model) => model.choiceCached)
+  }
+
+  outputTokensWith(settings: AnswerSettings): number {
+    return Math.max(...this.#chain.map((model) => outputTokensOf(model, settings)))
   }
 
   async call(request: Request, context: CallContext): Promise<Reply | ModelFailure> {

@@ -7,6 +7,27 @@ export type ToolSchema = Frozen<{ name: string; description: string; parameters:
 /** The shape of the final answer: kept by the provider (`native`), or asked for as the arguments of a call (`tool`). */
 export type OutputSchema = Frozen<{ mode: 'native' | 'tool'; name: string; schema: Json; strict: boolean }>
 
+/** From least to most. */
+export type Effort = 'off' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
+export type ToolChoice = 'auto' | 'required' | 'none' | Frozen<{ tool: string }>
+/** How a model answers. Absent settings are left to the model as it was made, and to its provider. */
+export type AnswerSettings = Frozen<{
+  outputTokensMax?: number
+  temperature?: number
+  topP?: number
+  seed?: number
+  /** Texts that end the answer. They are not part of it. */
+  stop?: readonly string[]
+  /**
+   * `required` and a tool by name hold for the first request after a message of the user. After results the model chooses by
+   * itself: else no run would end.
+   */
+  toolChoice?: ToolChoice
+  /** False: at most one call in a reply. */
+  parallelToolCalls?: boolean
+  reasoning?: Effort | Frozen<{ budgetTokens: number }>
+}>
+
 export type Request = Frozen<{
   session: string
   /** The session at the top of its tree, whose prefix it may share: providers keep caches by it. Absent: it is its own. */
@@ -20,6 +41,8 @@ export type Request = Frozen<{
   /** Of a chain: the name of the model to ask first. */
   route?: string
   output?: OutputSchema
+  /** How to answer this request. What is not set is as the model was made. */
+  settings?: AnswerSettings
   /** Grows between calls and never changes: the next request starts with these same entries. Not to be mutated. */
   messages: readonly Message[]
 }>

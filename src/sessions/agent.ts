@@ -8,7 +8,7 @@ import { RETRIEVE, ROUTED_BYTES_MIN } from '../context/juice/marker.ts'
 import { retrieveTool } from '../context/juice/retrieve.ts'
 import { isPriced } from '../models/http/hosted.ts'
 import { FINAL_RESULT, type OutputMode, type OutputPlan, planOutput } from '../models/output.ts'
-import { resolveModel } from '../models/resolve.ts'
+import { modelTrouble, resolveModel } from '../models/resolve.ts'
 import { hintIn, noRoute, type RouteTable } from '../models/router.ts'
 import {
   type Check,
@@ -97,6 +97,11 @@ export type SubagentOptions = Partial<Omit<AgentOptions, 'output'>> & {
   readonly subagents?: readonly string[]
   /** Agents that list it in `subagents` get a tool of this name that starts it. */
   readonly delegateName?: string
+  /**
+   * It goes on with the conversation and answers the user itself: its answer is the answer of the run. Agents that may start it get
+   * the tool `handoff_to_NAME`, or one of the `delegateName`. Default false: it works on a task, and its parent reads the answer.
+   */
+  readonly handoff?: boolean
   /** Its parent reads at most so many characters of its answer. */
   readonly maxResultChars?: number
   /** How long one run of it may work. The time it waits does not count. */
@@ -107,8 +112,8 @@ export type SubagentOptions = Partial<Omit<AgentOptions, 'output'>> & {
 export type Subagents = true | Readonly<Record<string, SubagentOptions>>
 
 /** The answers of a harness's agents, by name; `default` is the harness itself. Of one whose schema is not known it is JSON. */
-export type Answers<Schema, Mode, Agents> = {
-  readonly [Name in 'default' | NamesOf<Agents> | Other]: Name extends 'default'
+export type Answers<Schema, Mode, Agents, Graphs = never> = {
+  readonly [Name in 'default' | NamesOf<Agents> | OtherNames<Agents, Graphs>]: Name extends 'default'
     ? Answer<Schema, Mode>
     : Name extends keyof Agents
       ? AnswerOf<Agents[Name]>
@@ -116,6 +121,16 @@ export type Answers<Schema, Mode, Agents> = {
 }
 /** Any other name. Not `string`, which would take in the names that are known. */
 type Other = string & {}
+/** Agents whose names are not known as types: workflows, and those of a table that was made elsewhere. */
+type OtherNames<Agents, Graphs> = [Graphs] extends [never]
+  ? [Agents] extends [never]
+    ? never
+    : true extends Agents
+      ? 'subagent'
+      : string extends keyof Agents
+        ? Other
+        : 'subagent'
+  : Other
 type NamesOf<Agents> = string extends keyof Agents ? never : Exclude<keyof Agents & string, keyof true>
 /** The log has the answer as JSON. In the mode `text` the schema is not asked for. */
 type Answer<Schema, Mode> = [Schema] extends [never]
@@ -147,10 +162,7 @@ export const outputCheck: Check = (value, name, of) => {
   return bare ? 'has no schema: write output: { schema }' : withSchema(value, name, of)
 }
 const MODEL_HINT = 'Name one, such as openai:gpt-5.1, or hand one over.'
-export const modelCheck: Check = (value) =>
-  typeof value === 'string' || typeof (value as Partial<Model> | null)?.call === 'function'
-    ? null
-    : `is no model. ${MODEL_HINT}`.replace(/\.$/, '')
+export const modelCheck: Check = modelTrouble
 /** Tokens that a result has at least, and at most, to be summarised. */
 const SUMMARIZED_FROM = 4_000
 const SUMMARIZED_FROM_MIN = ROUTED_BYTES_MIN / CHARS_A_TOKEN
@@ -193,6 +205,7 @@ const SUBAGENT_OPTIONS: Checks<SubagentOptions> = {
   tier: oneOf<Tier>({ chat: true, reasoning: true, worker: true }),
   subagents: listOf(filled),
   delegateName: filled,
+  handoff: flag,
   maxResultChars: count(ANSWER_CHARS_MIN),
   timeoutMs: count(1),
 }

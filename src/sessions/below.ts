@@ -1,7 +1,7 @@
 // Which agents each agent of a harness may start, and the tools it starts them with. Checked when the harness is made.
 import { Fault } from '../kernel/failure.ts'
 import { nearest } from '../options.ts'
-import { delegateTool } from '../tools/agents/delegate.ts'
+import { delegateTool, handoffTool } from '../tools/agents/delegate.ts'
 import { orderTools } from '../tools/agents/orders.ts'
 import { type Child, subagentTool } from '../tools/agents/subagent.ts'
 import type { Tool } from '../tools/core/tool.ts'
@@ -13,6 +13,7 @@ type Asked = {
   /** The agents it may start. Absent: all that its tier allows, and without a tier also one like itself. */
   readonly subagents?: readonly string[]
   readonly delegateName?: string
+  readonly handoff?: boolean
 }
 export type Below = { readonly own: readonly Tool[]; readonly children: readonly string[] }
 type Known = {
@@ -36,9 +37,15 @@ export function belowOf(like: string, asked: Asked, known: Known): Below {
       : names.filter((name) => tierAllows(tier, named.get(name)?.tier)))
   if (subagents) checkListed(like, asked, known)
   if (children.length === 0) return { own: [], children }
-  const offered = described.filter(({ name }) => children.includes(name))
-  const delegates = subagents ? offered.flatMap((child) => delegateOf(child, known)) : []
-  const own = [...(detached ? orderTools(offered) : [subagentTool(offered, like)]), ...delegates]
+  const startable = described.filter(({ name }) => children.includes(name))
+  const [handed, offered] = [true, false].map((is) => startable.filter(({ name }) => isHandoff(name, known) === is))
+  const handoffs = (handed ?? []).map((child) => handoffOf(child, known))
+  // With agents for handoffs alone, none is started for a task.
+  if (handoffs.length > 0 && offered?.length === 0)
+    return { own: handoffs, children: startable.map(({ name }) => name) }
+  const tasked = offered ?? []
+  const delegates = subagents ? tasked.flatMap((child) => delegateOf(child, known)) : []
+  const own = [...(detached ? orderTools(tasked) : [subagentTool(tasked, like)]), ...delegates, ...handoffs]
   const twice = own.find(({ name }, i) => own.findIndex((other) => other.name === name) !== i)
   if (twice)
     throw new Fault(
@@ -46,6 +53,17 @@ export function belowOf(like: string, asked: Asked, known: Known): Below {
       `"${like}" would have two tools "${twice.name}": it is the delegateName of a subagent. Rename that one.`,
     )
   return { own, children }
+}
+
+function isHandoff(name: string, { named }: Known): boolean {
+  return named.get(name)?.handoff === true
+}
+
+function handoffOf(child: Child, { named, delegates }: Known): Tool {
+  const { delegateName = `handoff_to_${child.name}` } = named.get(child.name) ?? {}
+  const tool = delegates.get(child.name) ?? handoffTool(delegateName, child)
+  delegates.set(child.name, tool)
+  return tool
 }
 
 function delegateOf(child: Child, { named, delegates }: Known): readonly Tool[] {

@@ -4,6 +4,7 @@ import type { Limits, Metadata, RunChoice } from '../kernel/content.ts'
 import type { InboxBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob } from '../ports/store.ts'
+import type { AnswerSettings } from '../ports/model.ts'
 import type { Random } from '../ports/system.ts'
 import {
   anything,
@@ -25,6 +26,7 @@ import { LIMITS } from '../effects/limits.ts'
 import { checkCallersId, idInBatch } from '../stores/plan/id.ts'
 import { traceparentCheck } from '../tracing/traceparent.ts'
 import { textOf } from '../view/text.ts'
+import { RUN_SETTINGS } from '../models/http/hosted.ts'
 import { type HarnessOutput, outputCheck, shapeOf } from './agent.ts'
 import { type Input, readInput } from './input.ts'
 import type { AnySchema } from '../tools/core/typed.ts'
@@ -52,7 +54,7 @@ export type SendOptions<Schema extends AnySchema = AnySchema> = {
 
 /**
  * What the run that a message opens has instead of what its agent has. It is recorded with the message, so any worker prepares the
- * same run. A message with any of the first five opens a run of its own: while another run is open it waits, like `after`.
+ * same run. A message with any of the first six opens a run of its own: while another run is open it waits, like `after`.
  */
 export type RunChoices<Schema extends AnySchema = AnySchema> = {
   /** The name of a model: one of the harness's `models`, or `provider:model`. */
@@ -64,6 +66,8 @@ export type RunChoices<Schema extends AnySchema = AnySchema> = {
   readonly output?: HarnessOutput<Schema>
   /** Of the agent's tools, only these. */
   readonly tools?: readonly string[]
+  /** How the model answers in this run, over how it was made: `temperature`, `outputTokensMax`, `stop` and others. */
+  readonly settings?: AnswerSettings
   /** For your own code: tools, hooks, traces and results have it, over that of the session. The model does not see it. */
   readonly metadata?: Metadata
   /** Interrupts the run when it is aborted. */
@@ -83,6 +87,7 @@ export const RUN_CHOICES: Checks<RunChoices> = {
   limits: within<NonNullable<RunChoices['limits']>>(RUN_LIMITS),
   output: outputCheck,
   tools: listOf(filled),
+  settings: within<AnswerSettings>(RUN_SETTINGS),
   metadata: metadataCheck,
   signal: signalCheck,
 }
@@ -99,8 +104,10 @@ export const SEND_OPTIONS: Checks<SendOptions> = {
 }
 
 /** As the message has it; undefined if the run is as its agent is. */
-function choiceIn({ model, instructions, limits, output, tools }: RunChoices): RunChoice | undefined {
-  const choice = given({ model, instructions, limits: limits && given(limits), tools, output: output && asked(output) })
+function choiceIn({ model, instructions, limits, output, tools, settings }: RunChoices): RunChoice | undefined {
+  const own = settings && Object.keys(given(settings)).length > 0 ? given(settings) : undefined
+  const named = { model, instructions, limits: limits && given(limits), tools, output: output && asked(output) }
+  const choice = given({ ...named, settings: own })
   return Object.keys(choice).length === 0 ? undefined : (choice as RunChoice)
 }
 

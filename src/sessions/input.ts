@@ -11,6 +11,10 @@ import { blobFor } from '../view/blobs.ts'
 
 export type { FilePart }
 
+/** How a conversation of another library is given. */
+export const BRING_MESSAGES =
+  'A run takes one message. Bring a conversation along with session = await harness.open({ messages }), then session.run(input).'
+
 /** Text, or parts. An object is sent as its JSON: that is what graphs read. */
 export type Input = string | InputParts | { readonly [name: string]: Json }
 type InputParts = readonly (Extract<Part, { type: 'text' | 'blob' }> | FilePart | RemotePart)[]
@@ -62,6 +66,16 @@ export function readInput(input: Input): { readonly parts: readonly Part[]; read
       )
   }
   return { parts, blobs }
+}
+
+/** A conversation that is given in place of a message. `agent` is asked for only where an object was given: a workflow reads any. */
+export async function checkInput(input: Input, isWorkflow: () => Promise<boolean>): Promise<void> {
+  if (input === null || typeof input !== 'object') return
+  const listed: unknown = Array.isArray(input) ? input : (input as { readonly messages?: unknown }).messages
+  if (!Array.isArray(listed)) return
+  const [first] = listed as readonly { readonly role?: unknown; readonly type?: unknown }[]
+  if (typeof first?.role !== 'string' || first.type !== undefined || (await isWorkflow())) return
+  throw new Fault('invalid_input', BRING_MESSAGES)
 }
 
 function partOf(part: InputParts[number], blobs: Blob[]): Part {

@@ -68,8 +68,17 @@ export async function readOrigin(store: Store, { id, first, imported, here }: Re
     const above = await headOf(store, fork.session)
     return readOrigin(store, { id: fork.session, imported: above.imported, here })
   }
-  const environment = imported === undefined ? created.environment : (here ?? undefined)
+  const environment = imported === undefined ? created.environment : await environmentAt(store, { id, imported, here })
   return { ...(environment === undefined ? {} : { environment }), ...(attachments ? { attachments } : {}) }
+}
+
+/** That of the host which opened it with messages, else that of its agent here. */
+async function environmentAt(
+  store: Store,
+  { id, imported, here }: { readonly id: string; readonly imported: number; readonly here: string | null },
+): Promise<string | undefined> {
+  const [arrived] = (await store.read(id, imported - 1, 1)).events
+  return (arrived?.type === 'session.imported' ? arrived.environment : undefined) ?? here ?? undefined
 }
 
 type Read = {

@@ -337,7 +337,9 @@ export class Collector {
   }
 
   #reply(event: Replied): void {
-    this.#text = textOf(event.parts)
+    // What a hook did not let be the answer is not told as one.
+    const isKept = event.guard === undefined || event.guard === 'replace'
+    this.#text = isKept ? textOf(event.parts) : ''
     this.#finish = event.finish
     this.#cached = event.cached
     if (this.#text.trim() !== '') this.#said = this.#text
@@ -487,6 +489,6 @@ function recordOf(call: LoggedCall, approved: Decided | null): CallRecord {
 
 /** What the model said last in the run, before these events or in them. A reply with calls only says nothing. */
 export function lastTextOf(transcript: Transcript | null, events: readonly Event[]): string {
-  const last = events.findLast((event) => event.type === 'agent.message' && saysSomething(event.parts))
+  const last = events.findLast((event) => event.type === 'agent.message' && saysSomething(event.parts, event.guard))
   return textOf(last?.type === 'agent.message' ? last.parts : (transcript?.lastSaid ?? []))
 }

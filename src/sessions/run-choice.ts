@@ -4,6 +4,7 @@ import type { Failure, Part } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import { missingTools, parsedBy, toolsBelow } from '../effects/run-options.ts'
 import { modelNamed, type Services } from '../engine/wiring.ts'
+import { outputTokensOf } from '../models/http/hosted.ts'
 import { FINAL_RESULT } from '../models/output.ts'
 import { CHECK_LATE, checkedInTime } from '../tools/core/check-time.ts'
 import { anyJsonSchema, type JsonSchema, type StandardSchema } from '../tools/core/json-schema.ts'
@@ -15,12 +16,14 @@ import type { Result } from './result.ts'
 export function checkChoice(
   services: Services,
   name: string,
-  { model, instructions, output, tools }: RunChoices,
+  { model, instructions, output, tools, settings }: RunChoices,
   parts: readonly Part[],
 ): void {
   const agent = services.agent(name)
-  if (model !== undefined) modelNamed(services, model, model === VISION && parts.some(isPicture) ? null : agent.model)
-  if (agent.planner !== null && [model, instructions, output, tools].some((choice) => choice !== undefined))
+  const own = model === VISION && parts.some(isPicture) ? null : agent.model
+  const asked = model === undefined ? agent.model : modelNamed(services, model, own)
+  if (settings !== undefined && agent.planner === null) outputTokensOf(asked, settings)
+  if (agent.planner !== null && [model, instructions, output, tools, settings].some((choice) => choice !== undefined))
     throw new Fault(
       'invalid_config',
       `Agent "${name}" is a workflow: its runs have limits and metadata of their own, and nothing else.`,

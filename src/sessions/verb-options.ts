@@ -15,7 +15,9 @@ import {
   nameTrouble,
 } from '../options.ts'
 import { RUN_CHOICES, type RunChoices, SEND_OPTIONS, type SendOptions } from './command.ts'
+import { RUN_SETTINGS } from '../models/http/hosted.ts'
 import { SHOWN } from './approval-decision.ts'
+import { BRING_MESSAGES } from './input.ts'
 import { traceparentCheck } from '../tracing/traceparent.ts'
 import type { AnySchema } from '../tools/core/typed.ts'
 import type { CardFilter, Status } from '../ports/store.ts'
@@ -96,9 +98,23 @@ export const STREAM_OPTIONS: Checks<StreamOptions> = {
   subagents: flag,
   detach: flag,
 }
-export const checkSend = optionsOf<SendOptions>('send', SEND_OPTIONS)
-export const checkRunOf = optionsOf<SendOptions & RunOptions>('run', { ...SEND_OPTIONS, ...RUN_OPTIONS })
-export const checkStream = optionsOf<StreamOptions & SendOptions>('stream', { ...SEND_OPTIONS, ...STREAM_OPTIONS })
+const IN_SETTINGS = 'It is a setting of the model: write settings: { … } for this run.'
+/** Where options belong that other libraries have here. */
+export const ELSEWHERE: Readonly<Record<string, string>> = {
+  messages: BRING_MESSAGES,
+  ...Object.fromEntries(Object.keys(RUN_SETTINGS).map((name) => [name, IN_SETTINGS])),
+  maxTokens: 'Write settings: { outputTokensMax } for this run.',
+  maxOutputTokens: 'Write settings: { outputTokensMax } for this run.',
+  system: 'Write instructions.',
+  maxSteps: 'Write limits: { modelRequests }.',
+}
+export const checkRunOf = optionsOf<SendOptions & RunOptions>('run', { ...SEND_OPTIONS, ...RUN_OPTIONS }, ELSEWHERE)
+export const checkStream = optionsOf<StreamOptions & SendOptions>(
+  'stream',
+  { ...SEND_OPTIONS, ...STREAM_OPTIONS },
+  ELSEWHERE,
+)
+export const checkSend = optionsOf<SendOptions>('send', SEND_OPTIONS, ELSEWHERE)
 export const checkInterrupt = optionsOf<InterruptOptions>('interrupt', { id: text, by: nameTrouble })
 export const checkClose = optionsOf<CloseOptions>('close', { by: nameTrouble })
 export const checkSteer = optionsOf<SteerOptions>('steer', { id: text, by: nameTrouble })

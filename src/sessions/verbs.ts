@@ -9,6 +9,7 @@ import type { ContextReport } from '../context/report.ts'
 import type { ToolList } from '../tools/core/typed.ts'
 import type { ApprovalDecision } from './approval-decision.ts'
 import type { Command, SendOptions } from './command.ts'
+import type { BroughtMessage } from './bring/shapes.ts'
 import type { CardChange, Followed, FollowOptions, WatchOptions } from './follow/open.ts'
 import type { Input } from './input.ts'
 import type { MoneyAccount } from './look/accounts.ts'
@@ -224,7 +225,15 @@ export type BeginOptions<Agent extends string = string> = AgentChoice<Agent> & P
 
 /** `reuse`: a session that has this id already is taken as it is, with the agent, labels and metadata it was made with. */
 export type OpenOptions<Agent extends string = string> = AgentChoice<Agent> &
-  OriginOptions & { readonly id?: string; readonly reuse?: boolean }
+  OriginOptions & {
+    readonly id?: string
+    readonly reuse?: boolean
+    /**
+     * A conversation that took place elsewhere, as your library writes it: the model reads it before the first message. It is history:
+     * nothing of it runs. Every call in it has its result.
+     */
+    readonly messages?: readonly BroughtMessage[]
+  }
 
 /** Which agent's session it is. Default: the harness's own. */
 export type AgentChoice<Agent extends string = string> = { readonly agent?: Agent }

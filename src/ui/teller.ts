@@ -184,11 +184,11 @@ export class Teller {
   }
 
   #reply(event: Extract<Event, { type: 'agent.message' }>): Slots {
-    const { parts, calls, verdict, seq } = event
+    const { parts, calls, verdict, seq, guard } = event
     const [call, heard] = [this.#call, this.#heard]
     this.#over()
     if (this.#message === null) return []
-    const rest = heard.rest(parts)
+    const rest = guard === undefined ? heard.rest(parts) : guard === 'replace' ? heard.replaced(parts) : []
     const said = rest.flatMap((piece): Slots => {
       const told = piece.text === '' ? null : this.#piece(piece, call)
       return [told, spoken(piece.segment, call)]

@@ -39,6 +39,17 @@ export class Heard {
     })
   }
 
+  /** The texts of a reply that was replaced: none of them was said before. */
+  replaced(parts: readonly Part[]): readonly Piece[] {
+    return parts.flatMap((part): readonly Piece[] => {
+      if (part.type !== 'text' || part.text === '') return []
+      const n = this.segments.filter(({ kind }) => kind === 'text').length
+      const segment = { kind: 'text', n, chars: part.text.length } as const
+      this.segments.push(segment)
+      return [{ segment, text: part.text }]
+    })
+  }
+
   /** Parts are numbered by the provider; texts and reasonings are counted here, in the order they begin. */
   #begin(part: number, kind: Spoken): Segment {
     const n = [...this.#parts.values()].filter((segment) => segment.kind === kind).length

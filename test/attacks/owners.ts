@@ -62,7 +62,7 @@ function caseOf({ name, victim, attacker, key, teachesFirst = false }: Try): Cas
           return replies[turn++] ?? 'ok'
         })
         const tools = [directiveTool({ store })]
-        const harness = new Harness({ model, store, tools, hooks: memoryHooks(memory, { timeoutMs: 20_000 }) })
+        const harness: Harness = new Harness({ model, store, tools, hooks: memoryHooks(memory, { timeoutMs: 20_000 }) })
         try {
           await (await harness.open(options)).run(text)
         } finally {

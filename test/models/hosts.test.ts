@@ -3,6 +3,7 @@ import { createGoogleGenerativeAI } from '@ai-sdk/google'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { CAUTIOUS } from '../../src/models/price.ts'
 import { countTokens, Fault, listModels, model, offline, type Reply } from '../../src/index.ts'
 import { fromAiSdk } from '../../src/models/aisdk/aisdk.ts'
 import { callContext, request, userSays } from './context.ts'
@@ -138,7 +139,7 @@ describe('hosts by name', () => {
 })
 
 describe('what a host offers', () => {
-  it('B-HOST-4: models come with the window and price that the host says, else those of the price table', async () => {
+  it('B-HOST-4: models come with the window that the host says, else that of the table, and with the price that counts', async () => {
     const list = {
       data: [
         { id: 'gpt-4.1', object: 'model' },
@@ -158,8 +159,8 @@ describe('what a host offers', () => {
           contextTokens: expect.any(Number) as number,
           price: expect.objectContaining({ input: 2, output: 8 }) as object,
         },
-        { id: 'own-tune' },
-        { id: 'priced', contextTokens: 1000, price: { input: 1, output: 2 } },
+        { id: 'own-tune', price: CAUTIOUS, assumed: true },
+        { id: 'priced', contextTokens: 1000, price: CAUTIOUS, assumed: true },
       ],
     })
     expect(heard[0]).toMatchObject({
@@ -175,11 +176,36 @@ describe('what a host offers', () => {
     })
     const together = await serving(200, [{ id: 'm', pricing: { input: 0.5, output: 1 } }])
     expect(await listModels('together', { key: KEY, baseUrl: together.url })).toMatchObject({
-      models: [{ id: 'm', price: { input: 0.5, output: 1 } }],
+      models: [{ id: 'm', price: CAUTIOUS, assumed: true }],
+    })
+    // Its answers say what they cost.
+    const router = await serving(200, list)
+    expect(await listModels('openrouter', { key: KEY, baseUrl: router.url })).toMatchObject({
+      models: [{}, {}, { id: 'priced', price: { input: 1, output: 2 } }],
     })
     const gemini = await serving(200, { data: [{ id: 'models/gemini-x' }] })
     expect(await listModels('gemini', { key: KEY, baseUrl: gemini.url })).toMatchObject({
       models: [{ id: 'gemini-x' }],
+    })
+  })
+
+  it('B-ERROR2-5: the price that is listed is the one that is charged: your own, that of the table, or the cautious one', async () => {
+    const usage = { inputTokens: 1_000_000, outputTokens: 1_000_000 }
+    const { url } = await serving(200, {
+      data: [{ id: 'gpt-4.1', pricing: { input: 9, output: 9 } }, { id: 'own-tune' }],
+    })
+    for (const prices of [{}, { 'openai:*': { input: 5, output: 7 } }]) {
+      const options = { key: KEY, baseUrl: url, prices }
+      const offer = await listModels('openai', options)
+      if (offer.type === 'failure') throw new Error(offer.message)
+      for (const { id, price } of offer.models) {
+        const { cost } = await model(`openai:${id}`, options).profile()
+        expect([id, cost(usage)]).toEqual([id, (price.input + price.output) * 1_000_000])
+      }
+    }
+    const own = await serving(200, { data: [{ id: 'qwen3' }] })
+    expect(await listModels('ollama', { baseUrl: own.url })).toMatchObject({
+      models: [{ price: { input: 0, output: 0 } }],
     })
   })
 

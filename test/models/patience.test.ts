@@ -85,7 +85,7 @@ describe('a long outage', () => {
     expect(settled?.outcome).toMatchObject({ type: 'failed', reason: 'provider_error', class: 'server' })
     const outcome = settled?.outcome
     expect(outcome?.type === 'failed' && outcome.failure.message).toMatch(
-      /^HTTP 503: overloaded Given up after \d+ tries\. The limit outageMs is 259200000 ms\.$/,
+      /^HTTP 503: overloaded\. Given up after \d+ tries\. The limit outageMs is 259200000 ms\.$/,
     )
   })
 

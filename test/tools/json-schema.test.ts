@@ -157,10 +157,10 @@ describe('an output schema', () => {
       name: 'count',
       description: 'd',
       input: z.object({ n: z.unknown() }),
-      // @ts-expect-error what it returns may be no number
       output: z.object({ n: z.number() }),
       effect: 'read',
       attempts: 3,
+      // @ts-expect-error what it returns may be no number
       execute: ({ n }) => {
         ran += 1
         return { n }

@@ -41,8 +41,8 @@ defineTool({
   name: 'wrong_kind',
   description: 'Returns what its schema does not take',
   input: z.object({}),
-  // @ts-expect-error there is no such kind
   output: z.object({ kind: z.enum(['file', 'folder']) }),
+  // @ts-expect-error there is no such kind
   execute: async (_args) => ({ kind: 'link' }),
 })
 defineTool({
@@ -144,6 +144,22 @@ const reader = orThrow(await harness.run('Read', { agent: 'reader' }))
 same<typeof reader.output, { lines: number }>(true)
 const writer = orThrow(await harness.run('Write', { agent: 'writer' }))
 same<typeof writer.output, string | number>(true)
+// @ts-expect-error there is no such agent
+void harness.run('Read', { agent: 'raeder' })
+const alone = new Harness({ model, tools: [look] })
+void alone.run('Look', { tools: ['look'], agent: 'default', settings: { temperature: 0 } })
+// @ts-expect-error there is no such tool
+void alone.run('Look', { tools: ['lok'] })
+// @ts-expect-error there is no such agent
+void alone.open({ agent: 'reader' })
+// With plugins, more tools may be there than the types know of.
+const extended = new Harness({ model, tools: [look], plugins: [] })
+void extended.run('Look', { tools: ['recall'] })
+const named: Record<string, { readonly description: string }> = {}
+const dynamic = new Harness({ model, subagents: named })
+void dynamic.run('Read', { agent: 'anyone' })
+const general: Harness = alone
+void general.run('Look', { tools: ['any'], agent: 'anyone' })
 const session = await harness.open({ agent: 'reader' })
 const stream = session.stream('Read')
 same<Awaited<ReturnType<typeof stream.orThrow>>['output'], { lines: number }>(true)

@@ -2,7 +2,7 @@
 // in the log before it is shown, so nothing is lost however a chat ends.
 import { randomUUID } from 'node:crypto'
 import type { Pending, Result, RunStream, SessionHandle } from '../../index.ts'
-import type { Card } from '../../kernel/index.ts'
+import type { Card, Json } from '../../kernel/index.ts'
 import { tokensOf } from '../../context/meter.ts'
 import { askApproval, bound, decideCovered, hasVoted, isForOthers, type Said } from '../present/approval.ts'
 import { aboutOf } from './call.ts'
@@ -10,6 +10,7 @@ import { childLine, Children } from './children.ts'
 import { runCommand, type ChatOptions, type Ended, type Talk } from './slash-commands.ts'
 import { ChatView } from './chat-view.ts'
 import { fitted, saidText } from '../present/text.ts'
+import { type FormField, fieldLine, fieldsIn, formTrouble, readField } from '../../view/form.ts'
 import { oneLine, shownId } from '../../view/clean.ts'
 import { headLine, isBudget, neededText, votesText } from '../present/ending.ts'
 import { endOf, EXIT } from '../exit.ts'
@@ -289,6 +290,13 @@ export class Chat implements Talk {
     const { columns } = terminal.out
     const choice = (text: string, at: number): string => fitted(`  ${at + 1} ${oneLine(text)}`, columns)
     terminal.out.say('ask', [saidText(asked, columns), ...offered.map(choice)].join('\n'))
+    const fields = fieldsIn(args)
+    const filled = fields.length === 0 ? null : await this.#fill(fields)
+    if (fields.length > 0 && filled === null) return false
+    if (filled !== null) {
+      await this.session?.answer({ callId, content: filled, by, sessionId })
+      return true
+    }
     const hint = offered.length > 0 ? 'Your answer, or a number (empty: later) ›' : 'Your answer (empty: later) ›'
     const said = (await terminal.read(hint))?.trim() ?? ''
     if (said === '') return false
@@ -296,6 +304,25 @@ export class Chat implements Talk {
     if (!terminal.echoes) this.view.echo(content)
     await this.session?.answer({ callId, content, by, sessionId })
     return true
+  }
+
+  /** Each field is asked for by itself, until it fits. Null: later. */
+  async #fill(fields: readonly FormField[]): Promise<string | null> {
+    const { terminal } = this.options
+    const values: Record<string, Json> = {}
+    for (const field of fields) {
+      for (;;) {
+        const typed = await terminal.read(`${oneLine(fieldLine(field), 400)} ›`)
+        if (typed === null) return null
+        const value = readField(field, typed)
+        const trouble = formTrouble([field], JSON.stringify(value === undefined ? {} : { [field.name]: value }))
+        if (trouble === null && value !== undefined) values[field.name] = value
+        if (trouble === null) break
+        if (typed.trim() === '') return null
+        this.view.note(trouble)
+      }
+    }
+    return JSON.stringify(values)
   }
 
   async #approve(pending: Pending): Promise<boolean> {

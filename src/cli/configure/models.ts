@@ -23,10 +23,15 @@ export async function models(call: Call): Promise<number> {
   const { headers } = setup.settings
   const offer = await listModels(host, { endpoints: own, env: setup.env, ...(headers ? { headers } : {}) })
   if (offer.type === 'failure') throw new Refusal(offer.class === 'auth' ? EXIT.config : EXIT.failed, offer.message)
-  for (const { id, contextTokens, price } of offer.models) {
+  for (const { id, contextTokens, price, assumed } of offer.models) {
     if (call.is('json'))
-      printJson({ model: `${host}:${id}`, contextTokens: contextTokens ?? null, price: price ?? null })
-    else print(line(`${host}:${oneLine(id, 200)}`, contextTokens, price))
+      printJson({
+        model: `${host}:${id}`,
+        contextTokens: contextTokens ?? null,
+        price,
+        ...(assumed ? { assumed } : {}),
+      })
+    else print(line(`${host}:${oneLine(id, 200)}`, contextTokens, price, assumed))
   }
   if (offer.models.length === 0 && !call.is('json')) warn(`${host} lists no models.`)
   return EXIT.ok
@@ -34,8 +39,9 @@ export async function models(call: Call): Promise<number> {
 
 type Price = { readonly input: number; readonly output: number }
 
-function line(name: string, contextTokens: number | undefined, price: Price | undefined): string {
+function line(name: string, contextTokens: number | undefined, price: Price, assumed?: true): string {
   const size = contextTokens === undefined ? '?' : `${Math.round(contextTokens / 1_000)}k`
-  const cost = price === undefined ? 'price unknown' : `$${price.input} in, $${price.output} out a million`
-  return `${name.padEnd(48)}  ${size.padStart(6)}  ${cost}`
+  const cost = `$${price.input} in, $${price.output} out a million`
+  const guess = assumed ? ' (price unknown: counted as this)' : ''
+  return `${name.padEnd(48)}  ${size.padStart(6)}  ${cost}${guess}`
 }

@@ -63,6 +63,9 @@ const checkSettings = optionsOf<AiSdkSettings>('fromAiSdk', {
   deadlines: HOSTED_OPTIONS.deadlines,
 })
 
+/** Settings of a run that the AI SDK has no field for in all its providers. */
+const UNSET_BY_SDK = ['reasoning', 'parallelToolCalls'] as const
+
 export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Priced {
   if (!VERSIONS.includes((model as Partial<AiSdkModel> | null)?.specificationVersion)) {
     throw new Fault(
@@ -87,10 +90,17 @@ export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Pric
     secrets: {},
     identity: () => JSON.stringify([name, settings]),
     profile: known,
+    outputTokensWith: (own) => {
+      const wrong = UNSET_BY_SDK.find((setting) => own[setting] !== undefined)
+      if (wrong === undefined) return own.outputTokensMax ?? settings.outputTokensMax ?? OUTPUT_TOKENS
+      const how = 'The AI SDK has no field for it: write it as `providerOptions` of fromAiSdk'
+      throw new Fault('invalid_config', `${name} cannot take \`${wrong}\`: it is reached through the AI SDK. ${how}.`)
+    },
     call: async (request, context) => {
-      const missing = missingChoice(request, settings)
+      const all = request.settings === undefined ? settings : { ...settings, ...request.settings }
+      const missing = missingChoice(request, all)
       if (missing !== null) return failure('bad_request', missing)
-      const answer = await ask(model, settings, request, context)
+      const answer = await ask(model, all, request, context)
       if (answer.type === 'failure') return answer
       const reply = unwrapped(answer, request.tools)
       const cost = answer.cost ?? (answer.usage === null ? undefined : (await known()).cost(answer.usage))

@@ -4,14 +4,21 @@ import type { Frozen, Json } from '../../kernel/content.ts'
 import type { ModelFailure, Request } from '../../ports/model.ts'
 import type { Clock } from '../../ports/system.ts'
 import { isObject, type JsonObject, listOf, parsed } from '../../view/json.ts'
-import { type Price, type PriceTable, profileOf } from '../price.ts'
+import type { Price, Profile } from '../price.ts'
 import { type Exchange, withoutKeys } from './exchange.ts'
 import { failure, failureOf, retryAfter, troubleIn } from './failures.ts'
 
-/** A model of a host. What neither the host nor the price table says is absent. */
-export type OfferedModel = Frozen<{ id: string; contextTokens?: number; price?: Price }>
+/**
+ * A model of a host. `price` is what counts for it: what the host charges where its answers say that, else your own prices, else those
+ * of the table. `assumed`: none of them knows it, and a cautious price counts.
+ */
+export type OfferedModel = Frozen<{ id: string; contextTokens?: number; price: Price; assumed?: true }>
+/** What the list of a host says of a model. */
+type Listed = Frozen<{ id: string; contextTokens?: number; charged?: Price }>
 export type Offer = Frozen<{ type: 'models'; models: readonly OfferedModel[] }>
 
+/** The host whose answers say what they cost: what it lists counts. What other hosts list is charged by no answer. */
+const SAYS_COST = 'openrouter'
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024
 /** No model has to be loaded or to think for it, also on one's own server. */
 const ANSWER_MS_MAX = 30_000
@@ -20,7 +27,7 @@ const ID_CHARS_MAX = 200
 
 export async function offered(
   order: Exchange<unknown>,
-  prices: PriceTable,
+  profileOf: (model: string) => Promise<Profile>,
   clock: Clock,
 ): Promise<Offer | ModelFailure> {
   const anthropic = order.protocol.name === 'messages'
@@ -29,39 +36,43 @@ export async function offered(
     : { path: '/models', headers: {} }
   const answer = await ask(order, asked, clock)
   if (answer.type === 'failure') return answer
-  const found = modelsIn(answer.body)
+  const found = modelsIn(answer.body, order.target.endpoint === SAYS_COST)
   if (found === null) return failure('other', `${order.target.endpoint} sent no list of models.`)
-  const models = await Promise.all(found.map((each) => priced(each, order.target.endpoint, prices)))
+  const models = await Promise.all(found.map((each) => priced(each, profileOf)))
   return { type: 'models', models: models.sort((a, b) => (a.id < b.id ? -1 : 1)) }
 }
 
 /** Null: it is no list. Together sends the list itself, all others an object around it. */
-export function modelsIn(body: Json): readonly OfferedModel[] | null {
+export function modelsIn(body: Json, saysCost = false): readonly Listed[] | null {
   const listed = Array.isArray(body) ? listOf(body) : isObject(body) ? body['data'] : null
-  return Array.isArray(listed) ? listed.filter(isObject).flatMap(modelIn).slice(0, MODELS_MAX) : null
+  if (!Array.isArray(listed)) return null
+  return listed
+    .filter(isObject)
+    .flatMap((entry) => modelIn(entry, saysCost))
+    .slice(0, MODELS_MAX)
 }
 
 /** Hosts name the same things differently. */
-function modelIn(entry: JsonObject): readonly OfferedModel[] {
+function modelIn(entry: JsonObject, saysCost: boolean): readonly Listed[] {
   const { id, pricing } = entry
   if (typeof id !== 'string' || id === '' || id.length > ID_CHARS_MAX) return []
   const sizes = ['context_length', 'context_window', 'max_context_length', 'max_input_tokens', 'max_model_len']
   const contextTokens = sizes.map((name) => entry[name]).find((size) => Number.isSafeInteger(size) && Number(size) > 0)
-  const price = isObject(pricing) ? priceIn(pricing) : null
+  const charged = saysCost && isObject(pricing) ? chargedIn(pricing) : null
   return [
     {
       // Gemini's list has a folder before each name, which requests may leave out.
       id: id.replace(/^models\//, ''),
       ...(contextTokens === undefined ? {} : { contextTokens: Number(contextTokens) }),
-      ...(price === null ? {} : { price }),
+      ...(charged === null ? {} : { charged }),
     },
   ]
 }
 
-/** OpenRouter: dollars a token, as texts. Together: dollars a million tokens, as numbers. Null if it is neither. */
-function priceIn({ prompt, completion, input, output }: JsonObject): Price | null {
+/** Dollars a token, as texts. */
+function chargedIn({ prompt, completion }: JsonObject): Price | null {
   const each = (value: Json | undefined): number => (typeof value === 'string' ? Number(value) * 1_000_000 : Number.NaN)
-  const [asked, said] = typeof prompt === 'string' ? [each(prompt), each(completion)] : [Number(input), Number(output)]
+  const [asked, said] = [each(prompt), each(completion)]
   const sound = [asked, said].every((usd) => Number.isFinite(usd) && usd >= 0)
   return sound ? { input: rounded(asked), output: rounded(said) } : null
 }
@@ -70,11 +81,14 @@ function rounded(usd: number): number {
   return Math.round(usd * 10_000) / 10_000
 }
 
-async function priced(model: OfferedModel, provider: string, prices: PriceTable): Promise<OfferedModel> {
-  if (model.price !== undefined && model.contextTokens !== undefined) return model
-  const { known, price, contextTokens } = await profileOf(provider, model.id, prices)
-  const size = contextTokens === null ? {} : { contextTokens }
-  return known ? { ...size, price, ...model } : model
+async function priced(
+  { id, contextTokens: size, charged }: Listed,
+  profileOf: (model: string) => Promise<Profile>,
+): Promise<OfferedModel> {
+  const { known, price, contextTokens } = await profileOf(id)
+  const tokens = size ?? contextTokens
+  const counts = charged ? { price: charged } : known ? { price } : { price, assumed: true as const }
+  return { id, ...(tokens === null ? {} : { contextTokens: tokens }), ...counts }
 }
 
 /** The fields of a request that count as input. The rest is refused there. */

@@ -1,5 +1,5 @@
 // A model behind an HTTP address: endpoint, protocol, key, transport and price as one Model. One call is made in exchange.ts.
-import type { CallContext, Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
+import type { AnswerSettings, CallContext, Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
 import type { Clock } from '../../ports/system.ts'
 import type { Offer } from './catalog.ts'
 import { type Endpoint, secretIn } from './endpoints.ts'
@@ -21,6 +21,7 @@ import {
   needed,
   oneOf,
   record,
+  shown,
   tableOf,
   text,
   wait,
@@ -39,6 +40,8 @@ export interface Priced extends Model {
   readonly able: Able
   /** The most tokens of one answer. */
   readonly outputTokensMax: number
+  /** The same with these settings. Throws `invalid_config` for a setting that it does not take. */
+  outputTokensWith?(settings: AnswerSettings): number
   profile(): Promise<Profile>
   /** Asks the host how many tokens it takes, once and only where no table says it. `profile` has it from then on. */
   askWindow?(clock: Clock): Promise<void>
@@ -115,8 +118,34 @@ export const HOSTED_OPTIONS: Checks<HostedOptions> = {
   env: record,
 }
 
+const tokensCheck: Check = (value) =>
+  Number.isSafeInteger(value) && Number(value) >= 1
+    ? null
+    : `must be a whole number of tokens from 1 on, not ${shown(value)}`
+
+/** What a single run may set. */
+export const RUN_SETTINGS: Checks<AnswerSettings> = {
+  outputTokensMax: tokensCheck,
+  temperature: HOSTED_OPTIONS.temperature,
+  topP: HOSTED_OPTIONS.topP,
+  seed: HOSTED_OPTIONS.seed,
+  stop,
+  toolChoice,
+  parallelToolCalls: flag,
+  reasoning: reasoningCheck,
+}
+
+/** The most tokens of one answer with these settings. Throws `invalid_config` for a setting that the model is known not to take. */
+export function outputTokensOf(model: Model, settings: AnswerSettings): number {
+  if (!isPriced(model)) return settings.outputTokensMax ?? OUTPUT_TOKENS
+  return model.outputTokensWith?.(settings) ?? settings.outputTokensMax ?? model.outputTokensMax
+}
+
 /** Loaded by the first call and used by all later ones. */
 type Client = { readonly exchange: typeof exchange; readonly order: Exchange<unknown> }
+
+/** How many settings of single runs one model keeps ready. */
+const VARIANTS_MAX = 32
 
 /** The default length of an answer. */
 export const OUTPUT_TOKENS = 8_192
@@ -136,6 +165,8 @@ export class HostedModel implements Priced {
   readonly #limiter: Limiter
   /** Sessions whose sealed reasoning the provider refused, and up to which event. */
   readonly #sealed = new Map<string, number>()
+  /** The same model with the settings of single runs, the last used last. */
+  readonly #variants = new Map<string, HostedModel>()
   /** Null until the first call. */
   #client: Client | null = null
   #profile: Promise<Profile> | null = null
@@ -174,6 +205,7 @@ export class HostedModel implements Priced {
   }
 
   async call(asked: Request, context: CallContext): Promise<Reply | ModelFailure> {
+    if (asked.settings !== undefined) return this.#callWith(asked.settings, asked, context)
     const request = withoutServed(asked, this.#target.settings.providerTools)
     const missing = this.#keyless()
     if (missing) return missing
@@ -198,10 +230,34 @@ export class HostedModel implements Priced {
     }
   }
 
+  outputTokensWith(settings: AnswerSettings): number {
+    return this.#variantOf(settings).outputTokensMax
+  }
+
+  async #callWith(settings: AnswerSettings, asked: Request, context: CallContext): Promise<Reply | ModelFailure> {
+    const { settings: _settings, ...request } = asked
+    try {
+      return await this.#variantOf(settings).call(request, context)
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      return failure('bad_request', error.message)
+    }
+  }
+
+  #variantOf(settings: AnswerSettings): HostedModel {
+    const key = JSON.stringify(settings)
+    const variant =
+      this.#variants.get(key) ??
+      new HostedModel(this.#endpoint, this.#target.model, this.#load, { ...this.#options, ...settings })
+    this.#variants.delete(key)
+    this.#variants.set(key, variant)
+    const [oldest] = this.#variants.keys()
+    if (this.#variants.size > VARIANTS_MAX && oldest !== undefined) this.#variants.delete(oldest)
+    return variant
+  }
+
   profile(): Promise<Profile> {
-    const { prices = {} } = this.#options
-    const { model } = this.#target
-    this.#profile ??= this.#isFree ? Promise.resolve(FREE) : this.#listed(model, prices)
+    this.#profile ??= this.#profileOf(this.#target.model)
     return this.#profile
   }
 
@@ -217,6 +273,11 @@ export class HostedModel implements Priced {
   async #askedWindow(windows: NonNullable<Endpoint['windows']>, clock: Clock): Promise<number | null> {
     const [{ askedWindow }, { order }] = await Promise.all([import('./asked-window.ts'), this.#opened()])
     return askedWindow(order, windows, clock)
+  }
+
+  /** That of any model of its host. */
+  #profileOf(model: string): Promise<Profile> {
+    return this.#isFree(model) ? Promise.resolve(FREE) : this.#listed(model, this.#options.prices ?? {})
   }
 
   /** Anthropic: an hour in the prompt cache costs twice the input to write, and the tables have the price of five minutes. */
@@ -245,7 +306,7 @@ export class HostedModel implements Priced {
     const missing = this.#keyless()
     if (missing) return missing
     const [{ offered }, { order }] = await Promise.all([import('./catalog.ts'), this.#opened()])
-    return offered(order, this.#options.prices ?? {}, clock)
+    return offered(order, (model) => this.#profileOf(model), clock)
   }
 
   /** How many tokens its host counts for a request. Null: the host does not count. */
@@ -268,11 +329,11 @@ export class HostedModel implements Priced {
   }
 
   /** A local server without a key is free. Any other server may charge. */
-  get #isFree(): boolean {
+  #isFree(model: string): boolean {
     const { keys, name, baseUrl } = this.#endpoint
     const { prices = {}, baseUrl: address = baseUrl } = this.#options
     const open = keys.length === 0 && Object.keys(this.secrets).length === 0
-    return open && isLoopback(address) && priceIn(prices, name, this.#target.model) === undefined
+    return open && isLoopback(address) && priceIn(prices, name, model) === undefined
   }
 
   async #open(): Promise<Client> {

@@ -2,43 +2,29 @@
 // and keys belong to the transport. Types only.
 import type { Frozen, Json } from '../../kernel/content.ts'
 import type { ProviderTool } from './provider-tools.ts'
-import type { Delta, ModelFailure, Reply, Request } from '../../ports/model.ts'
+import type { AnswerSettings, Delta, Effort, ModelFailure, Reply, Request } from '../../ports/model.ts'
 
 /** One framed event of a stream. `event` is empty if the provider sent no name. */
 export type WireEvent = Frozen<{ event: string; data: string }>
 
-/** From least to most. Which of them a host takes is in efforts.ts. */
-export type Effort = 'off' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
-
-export type ToolChoice = 'auto' | 'required' | 'none' | Frozen<{ tool: string }>
+/** Which efforts a host takes is in efforts.ts. */
+export type { Effort, ToolChoice } from '../../ports/model.ts'
 
 /** The caller's settings for every request to this model. Absent settings are left to the provider. */
-export type Settings = Frozen<{
-  outputTokensMax?: number
-  temperature?: number
-  topP?: number
-  seed?: number
-  /** Texts that end the answer. They are not part of it. */
-  stop?: readonly string[]
-  /**
-   * `required` and a tool by name hold for the first request after a message of the user. After results the model chooses by
-   * itself: else no run would end.
-   */
-  toolChoice?: ToolChoice
-  /** False: at most one call in a reply. */
-  parallelToolCalls?: boolean
-  /** As the host calls it. */
-  serviceTier?: string
-  reasoning?: Effort | Frozen<{ budgetTokens: number }>
-  /** OpenAI Responses: send only new turns, by `previous_response_id`. The provider then stores the conversation. */
-  chain?: boolean
-  /** Anthropic, OpenRouter: mark the prefix for the prompt cache. Default true where the provider needs the mark: for 5 minutes. */
-  cache?: boolean | Frozen<{ ttl: '5m' | '1h' }>
-  /** More fields of the body, merged into those that are there (json.ts). They win. */
-  body?: Readonly<Record<string, Json>>
-  /** Tools that the provider runs itself. */
-  providerTools?: readonly ProviderTool[]
-}>
+export type Settings = Frozen<
+  AnswerSettings & {
+    /** As the host calls it. */
+    serviceTier?: string
+    /** OpenAI Responses: send only new turns, by `previous_response_id`. The provider then stores the conversation. */
+    chain?: boolean
+    /** Anthropic, OpenRouter: mark the prefix for the prompt cache. Default true where the provider needs the mark: for 5 minutes. */
+    cache?: boolean | Frozen<{ ttl: '5m' | '1h' }>
+    /** More fields of the body, merged into those that are there (json.ts). They win. */
+    body?: Readonly<Record<string, Json>>
+    /** Tools that the provider runs itself. */
+    providerTools?: readonly ProviderTool[]
+  }
+>
 
 /** The destination of a request, as far as its bytes depend on it. */
 export type Target = Frozen<{

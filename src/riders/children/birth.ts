@@ -25,13 +25,15 @@ export type Known = Agents & { readonly at: number }
 
 type Wanted = Pick<Order, 'task' | 'options' | 'fork' | 'folder' | 'owns'>
 
+type Bonds = { readonly detached?: true; readonly tells?: string; readonly handoff?: true }
+
 export type Born = Known & {
   readonly id: string
   readonly session: Session
   /** The call it is made for, and its name. */
   readonly key: CallKey
   readonly born: string
-  readonly order: Wanted & { readonly child: string; readonly detached?: true; readonly tells?: string }
+  readonly order: Wanted & Bonds & { readonly child: string }
   readonly task: string
 }
 
@@ -50,7 +52,7 @@ export function birth({
 }: Born): readonly (OwnerWrite | InboxWrite)[] {
   const { root = id, depth = 0 } = session.parent ?? {}
   // A model can be told of a question and answer it; what is no model can only wait.
-  const { detached, options, fork } = order
+  const { detached, options, fork, handoff } = order
   // What is started in a worktree, or with paths of its own, starts others there, and with no more than that.
   const above = session.parent === null ? {} : { folder: session.folder, owns: session.parent.owns }
   const { folder = above.folder, owns = order.folder === undefined ? above.owns : undefined } = order
@@ -58,7 +60,8 @@ export function birth({
   const child = fork ? session.agent : order.child
   const parks: { readonly parks?: true } = plannerOf(session.agent) === 'model' ? {} : { parks: true }
   const reader = readerOf(session.agent)
-  const reads = reader === undefined || parks.parks ? {} : { reader }
+  // What is the answer of the run is not cut for a model that could read on.
+  const reads = reader === undefined || parks.parks || handoff ? {} : { reader }
   const bond = {
     ...parks,
     ...(detached ? { detached } : {}),
@@ -74,7 +77,10 @@ export function birth({
     ...(labels ? { labels } : {}),
     ...(program === undefined ? {} : { program }),
   }
-  const from = { ...(fork ? { fork: { session: id, seq: shownAt(session) } } : {}), ...(folder ? { folder } : {}) }
+  const from = {
+    ...(fork || handoff ? { fork: { session: id, seq: shownAt(session) } } : {}),
+    ...(folder ? { folder } : {}),
+  }
   const bounds = boundsOf(session)
   const within = bounds === undefined ? {} : { within: bounds }
   const created: OwnerBody = { type: 'session.created', agent: child, planner, parent, ...from, ...said, ...within }

@@ -40,6 +40,9 @@ const ANSWER_CHARS_MAX = 32_000
 const WHOLE_CHARS_MAX = 200_000
 const NOT_WHOLE = '\n[cut: the model stopped at the limit of one answer, and this is not all of it]'
 
+/** Before what a child is told that goes on with the conversation. */
+const HANDED_OVER = 'This conversation was handed over to you: answer the user yourself.'
+
 /** Joins the commits of a session that has a parent or children. */
 export function childrenRider(cache: SessionCache, store: Store, known: Agents): Rider {
   const { id } = cache
@@ -243,7 +246,7 @@ async function indebted(cache: SessionCache, store: Store, plan: CommitPlan, kno
 
 /** A call was handed out: to a new child, or to one that waits for an answer. Nothing if it is answered by a person or a program. */
 function handed(family: Family, { id, session }: Pick<SessionCache, 'id' | 'session'>, call: Call, known: Known): void {
-  const { child, answers, orders, folder, options, fork } = outsideOf(call.proposal) ?? {}
+  const { child, answers, orders, folder, options, fork, handoff } = outsideOf(call.proposal) ?? {}
   if (orders) return commanded(family, { id, session }, call, orders, known)
   const task = taskOf(call.proposal.args)
   if (answers) {
@@ -259,8 +262,11 @@ function handed(family: Family, { id, session }: Pick<SessionCache, 'id' | 'sess
     }
     family.sends.push({ session: to, event })
   } else if (child !== undefined) {
-    const order = { child, ...(options && { options }), ...(folder && { folder }), ...(fork && { fork }) }
-    family.births.push(...birth({ id, session, key: call.key, born: childId(id, call.key), order, task, ...known }))
+    const more = { ...(folder && { folder }), ...(fork && { fork }), ...(handoff && { handoff }) }
+    const order = { child, ...(options && { options }), ...more }
+    const told = handoff ? `${HANDED_OVER} ${task}` : task
+    const born = childId(id, call.key)
+    family.births.push(...birth({ id, session, key: call.key, born, order, task: told, ...known }))
   }
 }
 

@@ -73,6 +73,16 @@ export type HookEvents<Tools extends ToolList[number] = ToolList[number]> = {
   }
   /** A reply without calls, which would be the answer. */
   readonly continue_turn: At & { readonly text: string; readonly requests: number; readonly requestsMax: number }
+  /**
+   * A reply that would be the answer, before it is written: `output` is the value, or the text where no schema is asked for, and `text`
+   * the same as a text.
+   */
+  readonly before_answer: At & {
+    readonly text: string
+    readonly output: Json
+    readonly requests: number
+    readonly requestsMax: number
+  }
   /** After the answer was given, in the background. */
   readonly post_run: At & {
     readonly prompt: string
@@ -102,9 +112,18 @@ type Words = {
   readonly stop: { readonly stop: string } | Nothing
   /** What the model is told instead of being done. The limit on requests still holds. */
   readonly continue_turn: { readonly continue: string } | Nothing
+  /** The run ends without the answer; another answer takes its place; or the model is told what to correct, and asked again. */
+  readonly before_answer: { readonly block: string } | { readonly replace: Json } | { readonly retry: string } | Nothing
   readonly post_run: Nothing
   readonly session_rest: Nothing
 }
+
+/** What the hooks make of an answer. */
+type GuardedAnswer =
+  | { readonly type: 'pass' }
+  | { readonly type: 'replace'; readonly output: Json }
+  | { readonly type: 'retry'; readonly text: string }
+  | { readonly type: 'block'; readonly reason: string }
 
 /** For one request alone. Nothing that was sent before changes. */
 export type RequestWord = {
@@ -263,6 +282,29 @@ export class Hooks {
     return null
   }
 
+  /**
+   * Each hook sees what the one before left. The first that blocks the answer or wants another is the last that is asked. A hook that
+   * throws is never passed over: an answer that could not be checked is none. `check` says whether a value fits the schema of the answer.
+   */
+  async guardAnswer(
+    event: HookEvents['before_answer'],
+    check: ((value: Json) => Promise<{ readonly output: Json } | { readonly problem: string }>) | null,
+  ): Promise<GuardedAnswer> {
+    let now = event
+    for (const hook of this.#of('before_answer', event.agent)) {
+      const said = await this.#ask(hook, structuredClone(now), { strict: true })
+      if (said === undefined) continue
+      const word = readAnswerWord(said)
+      if (word.type !== 'replace') return word
+      const checked = check === null ? readText(word.output) : await check(word.output)
+      if ('problem' in checked)
+        throw new HookFailed(hook.type, new Error(`What replaces the answer does not fit it.\n${checked.problem}`))
+      const { output } = checked
+      now = { ...now, output, text: typeof output === 'string' ? output : JSON.stringify(output) }
+    }
+    return now === event ? { type: 'pass' } : { type: 'replace', output: now.output }
+  }
+
   /** Tells those that only watch. A run that has ended cannot be ended again: then no error is more than reported. */
   async tell<T extends 'run_start' | 'after_subagent_run' | 'limit_reached' | 'run_end' | 'post_run' | 'session_rest'>(
     type: T,
@@ -349,6 +391,24 @@ function wrongIn(
   return `It chose the route "${route}", which there is not. ${known}`
 }
 
+/** Whatever is no other word is a block, so a typing mistake lets no answer through. */
+function readAnswerWord(said: unknown): Exclude<GuardedAnswer, { type: 'pass' }> {
+  const word = (typeof said === 'object' && said !== null ? said : {}) as Readonly<Record<string, unknown>>
+  const { block, replace, retry } = word
+  if (block === undefined && typeof retry === 'string' && retry.trim() !== '') return { type: 'retry', text: retry }
+  if (block !== undefined || replace === undefined) return { type: 'block', reason: reasonOf(block) }
+  try {
+    return { type: 'replace', output: JSON.parse(JSON.stringify(replace)) as Json }
+  } catch {
+    return { type: 'block', reason: 'What replaces the answer is not JSON.' }
+  }
+}
+
+/** Without a schema the answer is a text. */
+function readText(value: Json): { readonly output: Json } | { readonly problem: string } {
+  return typeof value === 'string' ? { output: value } : { problem: '- <root>: expected a text' }
+}
+
 function reasonOf(said: unknown): string {
   return typeof said === 'string' && said.trim() !== '' ? said : 'No reason was given.'
 }
@@ -380,6 +440,7 @@ const OF_TOOL: Readonly<Record<HookType, boolean>> = {
   run_end: false,
   stop: false,
   continue_turn: false,
+  before_answer: false,
   post_run: false,
   session_rest: false,
 }

@@ -1,5 +1,6 @@
 // What the sessions of one worker and their tools may spend, found out only where there is a budget. What moves the money is
 // charges.ts and budgeted-model.ts.
+import { outputTokensOf } from '../../models/http/hosted.ts'
 import type { SessionCache } from '../../engine/session-cache.ts'
 import { type Agent, agentFor, type Services } from '../../engine/wiring.ts'
 import type { Model } from '../../ports/model.ts'
@@ -36,9 +37,14 @@ export class Allowances {
     const { session } = cache
     if (session.run && !this.#frozen.known(cache)) await this.#frozen.of(cache)
     const payer = await rootAgentOf(session, this.#services.store)
-    const rate = (): Rate => this.#rates.get(agentFor(this.#services, cache).model) ?? UNKNOWN_RATE
+    const rate = (): Rate => this.#rate(agentFor(this.#services, cache))
     const baseChars = (): number => this.#baseChars(cache, agentFor(this.#services, cache))
     return new SpendingLimits(payer, agent.budget, { rate, baseChars })
+  }
+
+  #rate({ model, settings }: Agent): Rate {
+    const rate = this.#rates.get(model) ?? UNKNOWN_RATE
+    return settings === undefined ? rate : { ...rate, outputTokensMax: outputTokensOf(model, settings) }
   }
 
   /** What the model of this agent costs, before anything is held for it. */

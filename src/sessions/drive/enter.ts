@@ -3,12 +3,12 @@ import { Fault } from '../../kernel/failure.ts'
 import { commit } from '../../engine/again.ts'
 import { type Beginning, creation } from '../../engine/owner.ts'
 import { toldElsewhere } from '../../engine/program.ts'
-import { schemaKey, SCHEMAS_KEPT } from '../../engine/wiring.ts'
+import { schemaKey, SCHEMAS_KEPT, type Services } from '../../engine/wiring.ts'
 import { headOf, outageOf } from '../../riders/children/tree.ts'
 import { eventId } from '../../view/text.ts'
 import { followedBy, type Place } from '../await-run.ts'
 import { type MessageBody, messageOf, type Said, type SendOptions } from '../command.ts'
-import { checkOwnBlobs, checkRoom, type Input, namedBlobs } from '../input.ts'
+import { checkInput, checkOwnBlobs, checkRoom, type Input, namedBlobs } from '../input.ts'
 import { sentBefore } from '../follow/log-follower.ts'
 import { idInBatch } from '../../stores/plan/id.ts'
 import type { RunOptions } from '../verb-options.ts'
@@ -19,6 +19,7 @@ import { checkOpen, owned } from './place.ts'
 export async function enter(place: Place, input: Input, options: SendOptions): Promise<SentReceipt> {
   const { id, services } = place
   options.signal?.throwIfAborted()
+  await checkInput(input, async () => isWorkflow(services, (await services.store.card(id))?.agent))
   const said = messageOf(input, options, services.random)
   const named = namedBlobs(said)
   if (named.length > 0) await checkOwnBlobs(services.store, id, named)
@@ -45,6 +46,7 @@ export async function createWith(
   const { id, services } = place
   const { store, random, redactor } = services
   options.signal?.throwIfAborted()
+  await checkInput(input, async () => isWorkflow(services, beginning.agent))
   const said = messageOf(input, options, random)
   await checkOwnBlobs(store, id, namedBlobs(said))
   if (said.event.options !== undefined) await checkChosen(place, said, options, beginning.agent)
@@ -53,6 +55,15 @@ export async function createWith(
   const message = { session: id, lane: 'inbox', events: [redactor.body(event)], blobs } as const
   const [, receipt] = await commit(services, [creation(services, id, beginning), message])
   return receipt?.seqs[0] ?? 0
+}
+
+/** Whether a workflow reads the input. Of an agent of another program nothing is known. */
+function isWorkflow(services: Services, agent: string | undefined): boolean {
+  try {
+    return agent !== undefined && services.agent(agent).planner !== null
+  } catch {
+    return true
+  }
 }
 
 /** Writes to the inbox, which needs no lease. */

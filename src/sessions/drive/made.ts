@@ -39,7 +39,8 @@ export async function checkSame(
 /** It began as this one would. */
 function asBegun(services: Services, id: string, beginning: Beginning): (created: Event | undefined) => boolean {
   return (created) => {
-    const [wanted] = creation(services, id, beginning).events
+    const write = creation(services, id, beginning)
+    const [wanted] = 'history' in write ? write.history : write.events
     return created !== undefined && wanted !== undefined && isDeepStrictEqual(bodyOf(created), bodyOf(wanted))
   }
 }

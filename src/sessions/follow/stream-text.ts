@@ -2,6 +2,7 @@
 // reply whose deltas were missed the whole text: no reasoning, no calls, and nothing of children.
 import { Fault } from '../../kernel/failure.ts'
 import { Heard } from '../../view/heard.ts'
+import { textOf } from '../../view/text.ts'
 import type { Feed, StreamEvent } from './stream.ts'
 
 /** Both take from one queue, so a stream is read in one of the two ways. */
@@ -61,6 +62,10 @@ class Answer {
     } else if (event.type === 'delta') {
       const piece = event.kind === 'text' ? this.#heard.hear(event) : null
       return this.#given(piece?.text ?? '')
+    } else if (event.type === 'agent.message' && event.guard !== undefined) {
+      // What was withheld is not told again. What takes its place comes whole.
+      this.#apart = this.#said
+      return event.guard === 'replace' ? this.#given(textOf(event.parts)) : ''
     } else if (event.type === 'agent.message') {
       const pieces = this.#heard.rest(event.parts.filter(({ type }) => type === 'text'))
       return this.#given(pieces.map(({ text }) => text).join(''))

@@ -1,4 +1,4 @@
-// `delegate_<id>`: gives a task to one agent that is fixed. It is `subagent` with the choice made, so that a model with few specialists
+// `delegate_<id>`: gives a task to one agent that is fixed, and `handoff_to_<id>` the whole conversation. It is `subagent` with the choice made, so that a model with few specialists
 // reads what each is for where it decides.
 import { object, optional, text } from '../core/schema.ts'
 import { defineTool, type Tool } from '../core/tool.ts'
@@ -15,4 +15,15 @@ export function delegateTool(name: string, { name: agent, description }: Child):
     effect: 'once',
   })
   return { ...tool, child: () => agent, kind: 'subagent' }
+}
+
+/** `handoff_to_<id>`: the agent reads this conversation and answers the user in place of the one that calls it. */
+export function handoffTool(name: string, { name: agent, description }: Child): Tool {
+  const tool = defineTool({
+    name,
+    description: `Hands this conversation over to the agent "${agent}", which reads it and answers the user itself. Call it alone, and say nothing more. Use it for: ${description}`,
+    input: object({ task: text('What the user wants of that agent, in a sentence.', { min: 1 }) }),
+    effect: 'once',
+  })
+  return { ...tool, child: () => agent, kind: 'subagent', handoff: true }
 }

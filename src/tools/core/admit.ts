@@ -259,7 +259,8 @@ const ASK_ALL: Policy['rules'] = [{ effect: 'ask' }]
 function outsideOf(tool: Tool, args: Json): Outside | null {
   if (!tool.outside) return null
   if (tool.orders) return { type: 'outside', orders: [] }
-  return tool.child ? { type: 'outside', child: tool.child(args) } : { type: 'outside' }
+  const handoff = tool.handoff ? ({ handoff: true } as const) : {}
+  return tool.child ? { type: 'outside', child: tool.child(args), ...handoff } : { type: 'outside' }
 }
 
 function propose(

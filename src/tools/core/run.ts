@@ -62,7 +62,8 @@ async function complaint(tool: Tool, value: unknown): Promise<Output | null> {
   if (!checked?.issues) return null
   const [issue] = checked.issues
   const where = issue?.path?.length ? ` at "${issue.path.map(String).join('.')}"` : ''
-  const content = `The tool ran, but its result is not what it promises${where}: ${issue?.message ?? 'it is not valid'}`
+  const why = `${where}: ${issue?.message ?? 'it is not valid'}`
+  const content = `The tool ran, but its handler returned what its schema \`output\` does not take${why}. The arguments of the call are not at fault`
   return { ok: false, content: content.slice(0, 1_000), metadata: { error_type: 'InvalidToolOutput' } }
 }
 

@@ -92,6 +92,8 @@ export interface Tool extends Needing {
   readonly outside: boolean
   /** Answered by a child session of the agent this names. */
   readonly child?: (args: Json) => string
+  /** The child reads this conversation, and its answer is the answer of the run. */
+  readonly handoff?: true
   /** It orders something of children: effects/orders.ts makes the orders. */
   readonly orders?: true
   /** It writes what the run is for: near the end of a run it stays when other tools are withdrawn. */
@@ -154,16 +156,8 @@ export interface TypedTool<Name extends string, Args, Deps = unknown, Hidden ext
 export type Needs<Deps> = (deps: Deps) => void
 
 /** What a handler may return whose results must fit a schema that takes `Made`. Read-only, since its results are never changed. */
-type Returned<Made> = Kept<Made> | Output | Promise<Kept<Made> | Output>
+type Returned<Made> = unknown extends Made ? unknown : Kept<Made> | Output | Promise<Kept<Made> | Output>
 type Kept<T> = T extends object ? { readonly [K in keyof T]: Kept<T[K]> } : T
-/** Stands at `output` and not at the handler: there it would cost the compiler something for every tool without a schema, too. */
-type Fits<Return, Made> = unknown extends Return | Made
-  ? unknown
-  : Return extends Returned<Made>
-    ? unknown
-    : HandlerReturns<Return>
-/** A compiler that complains of this says what the handler returns, and the schema does not take. */
-type HandlerReturns<Return> = { readonly '~returned': Return }
 /** The arguments without those that the host supplies. */
 type Shown<Args, Hidden extends string> = string extends Hidden ? Args : Omit<Args, Hidden>
 
@@ -181,7 +175,7 @@ export type ToolDefinition<
   /** Any Standard Schema; for tools of strangers a plain JSON Schema. */
   readonly input: StandardSchema<Args> | JsonSchema
   /** What results must fit. The handler is checked by it too. */
-  readonly output?: (StandardSchema<unknown, Made> & Fits<NoInfer<Return>, NoInfer<Made>>) | JsonSchema
+  readonly output?: StandardSchema<unknown, Made> | JsonSchema
   /** Default `once`: at most once, and `unknown` after a crash in the window. */
   readonly effect?: EffectClass
   /** For every tool that changes what another call of the same reply may read. Or by the arguments. Default: no. */
@@ -310,6 +304,7 @@ const checkMade = optionsOf<Omit<Tool, '~deps'>>('a tool', {
   instructions: needed(text),
   outside: needed(flag),
   child: callable,
+  handoff: flag,
   orders: flag,
   place: callable,
   root: filled,
@@ -352,7 +347,7 @@ export function defineTool<
   Made = unknown,
   Deps = unknown,
   Hidden extends string = string,
-  const Return = unknown,
+  const Return extends Returned<Made> = Returned<Made>,
 >(definition: ToolDefinition<Args, Name, Made, Deps, Hidden, Return>): TypedTool<Name, Args, Deps, Hidden>
 export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
   checkDefinition(definition, nameOf(definition))

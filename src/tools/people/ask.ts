@@ -1,6 +1,7 @@
 // `ask_user`: a question to a person. It is a call like any other, answered from outside with `session.answer`;
 // the run parks meanwhile and holds no process.
-import { list, object, optional, text } from '../core/schema.ts'
+import { FIELD_TYPES } from '../../view/form.ts'
+import { choice, flag, list, object, optional, text } from '../core/schema.ts'
 import { defineTool, type Tool } from '../core/tool.ts'
 
 export function askUserTool(): Tool {
@@ -11,6 +12,19 @@ export function askUserTool(): Tool {
       question: text('The question, complete in itself.', { min: 1 }),
       choices: optional(
         list('Answers to choose from, if there are only a few.', text('One possible answer.', { min: 1 })),
+      ),
+      fields: optional(
+        list(
+          'What you need to know, if it is several things or must have a type. The answer is then one JSON object with these fields, and is checked.',
+          object({
+            name: text('The name of the field.', { min: 1, max: 64 }),
+            description: optional(text('What it is.')),
+            type: choice('What it holds.', FIELD_TYPES),
+            choices: optional(list('What may be chosen, for the type choice.', text('One of them.', { min: 1 }))),
+            optional: optional(flag('It may be left out.')),
+          }),
+          { max: 20 },
+        ),
       ),
     }),
     effect: 'once',

@@ -1,0 +1,62 @@
+// Questions whose answers have a shape: the fields that `ask_user` names, and the `output` of a tool that the host answers.
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { defineTool, Harness, type Json, scripted, type Tool } from '../../src/index.ts'
+import { askUserTool } from '../../src/tools/index.ts'
+
+const FIELDS = [
+  { name: 'size', type: 'choice', choices: ['S', 'M'] },
+  { name: 'count', type: 'number', description: 'How many' },
+  { name: 'gift', type: 'yes_no' },
+  { name: 'note', type: 'text', optional: true },
+]
+
+async function asking(call: { readonly tool: string; readonly args: Json }, tool: Tool) {
+  const harness = new Harness({ model: scripted([{ calls: [call] }, 'Ordered.']), tools: [tool] })
+  onTestFinished(() => harness.close())
+  const { sessionId, pending } = await harness.run('Order shirts.')
+  const [{ callId } = { callId: '' }] = pending
+  const session = harness.session(sessionId)
+  return { session, say: (content: string, ok = true) => session.answer({ callId, content, ok }) }
+}
+
+describe('an answer with a shape', () => {
+  it('B-ERROR2-7: fields of ask_user are checked: what does not fit is refused field by field, and the question stays open', async () => {
+    const { session, say } = await asking(
+      { tool: 'ask_user', args: { question: 'Which?', fields: FIELDS } },
+      askUserTool(),
+    )
+    await expect(say('two')).rejects.toThrow(/one JSON object: size \(S \| M\); count \(number\): How many; gift/)
+    const wrong = say(JSON.stringify({ size: 'XL', count: '2', colour: 'red' }))
+    await expect(wrong).rejects.toMatchObject({ code: 'invalid_input' })
+    await expect(wrong).rejects.toThrow(
+      /- size must be one of: S, M\n- count must be a number\n- gift is missing\n- "colour" is not asked for/,
+    )
+    expect(await session.pending()).toHaveLength(1)
+    await say(JSON.stringify({ size: 'M', count: 2, gift: false }))
+    expect(await session.run()).toMatchObject({ status: 'completed', text: 'Ordered.' })
+  })
+
+  it('B-ERROR2-7: without fields any text answers, and a question that could not be answered is told as it is', async () => {
+    const free = await asking({ tool: 'ask_user', args: { question: 'Which?', choices: ['S'] } }, askUserTool())
+    await free.say('Neither.')
+    expect(await free.session.run()).toMatchObject({ status: 'completed' })
+    const gone = await asking({ tool: 'ask_user', args: { question: 'Which?', fields: FIELDS } }, askUserTool())
+    await gone.say('Nobody is here.', false)
+    expect(await gone.session.run()).toMatchObject({ status: 'completed' })
+  })
+
+  it('B-ERROR2-8: an answer to a tool of the host must fit the schema of its results', async () => {
+    const weigh = defineTool({
+      name: 'weigh',
+      description: 'Weighs it, by hand.',
+      input: z.object({}),
+      output: z.object({ grams: z.number() }),
+    })
+    const { session, say } = await asking({ tool: 'weigh', args: {} }, weigh)
+    await expect(say('heavy')).rejects.toThrow(/does not fit what was asked/)
+    await expect(say('{"grams":"1"}')).rejects.toThrow(/- grams: /)
+    await say('{"grams":1}')
+    expect(await session.run()).toMatchObject({ status: 'completed' })
+  })
+})

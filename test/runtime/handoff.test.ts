@@ -1,0 +1,127 @@
+// An agent that hands the conversation over: the other one reads it, and its answer is the answer of the run.
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import {
+  defineTool,
+  Harness,
+  type HarnessOptions,
+  memory,
+  type Request,
+  scripted,
+  type Store,
+} from '../../src/index.ts'
+
+const HAND = { calls: [{ tool: 'handoff_to_billing', args: { task: 'Refund the order.' } }] }
+const refund = defineTool({
+  name: 'refund',
+  description: 'Refunds an order.',
+  input: z.object({}),
+  approval: 'ask',
+  execute: () => 'refunded',
+})
+
+type Said = Parameters<typeof scripted>[0]
+
+/** `desk` answers for the agent that the user meets, `billing` for the one that it hands over to. Both are asked through one list. */
+function staged(desk: Said, billing: Said, options: Partial<HarnessOptions> = {}, store: Store = memory()) {
+  const asked: { readonly by: string; readonly request: Request }[] = []
+  const noting = (by: string, script: Said) => {
+    const inner = scripted(script, by)
+    const call: typeof inner.call = (request, context) => {
+      asked.push({ by, request: { ...request, messages: request.messages.slice() } })
+      return inner.call(request, context)
+    }
+    return { ...inner, call }
+  }
+  const harness = new Harness({
+    model: noting('desk', desk),
+    store,
+    instructions: 'You are the desk.',
+    ...options,
+    subagents: {
+      billing: {
+        description: 'Questions about money.',
+        model: noting('billing', billing),
+        instructions: 'You are billing.',
+        tools: [refund],
+        handoff: true,
+        ...(options.output ? { output: options.output } : {}),
+      },
+    },
+  })
+  onTestFinished(() => harness.close())
+  return { harness, asked }
+}
+
+const textsOf = ({ messages }: Request): string => JSON.stringify(messages)
+
+describe('a handoff', () => {
+  it('B-HANDOFF-1: the other agent reads the conversation, and its answer is the answer of the run: the first is not asked again', async () => {
+    const { harness, asked } = staged(['Hello.', HAND, 'You are welcome.'], ['It is refunded.'])
+    const session = await harness.open()
+    await session.run('Hi, I am Ana.')
+    const result = await session.run('Give me my money back.')
+    expect(result).toMatchObject({ status: 'completed', text: 'It is refunded.', output: 'It is refunded.' })
+    expect(asked.map(({ by }) => by)).toEqual(['desk', 'desk', 'billing'])
+    const { request } = asked[2] ?? {}
+    expect(request?.instructions).toContain('You are billing.')
+    expect(request?.tools.map(({ name }) => name)).toContain('refund')
+    for (const words of ['Hi, I am Ana.', 'Hello.', 'Give me my money back.', 'Refund the order.'])
+      expect(textsOf(request as Request)).toContain(words)
+    // The next message is the first agent's again, which reads what was answered.
+    await session.run('Thanks.')
+    expect(asked.at(-1)?.by).toBe('desk')
+    expect(textsOf(asked.at(-1)?.request as Request)).toContain('It is refunded.')
+    const fork = await session.fork()
+    expect(JSON.stringify(await fork.messages())).toContain('It is refunded.')
+  })
+
+  it('B-HANDOFF-2: another worker ends the run with the answer, also after a person was asked below it', async () => {
+    const store = memory()
+    const first = staged([HAND], [{ calls: [{ tool: 'refund', args: {} }] }], {}, store)
+    const parked = await first.harness.run('Give me my money back.')
+    expect(parked).toMatchObject({ status: 'requires_action' })
+    await first.harness.close()
+    const second = staged([], ['It is refunded.'], {}, store)
+    const session = second.harness.session(parked.sessionId)
+    const [pending] = await session.pending()
+    if (!pending) throw new Error('Nothing waits.')
+    await session.decide({ ...pending, allow: true, by: 'ana' })
+    expect(await session.run()).toMatchObject({ status: 'completed', text: 'It is refunded.' })
+    expect(second.asked.map(({ by }) => by)).toEqual(['billing'])
+  })
+
+  it('B-HANDOFF-3: an agent that cannot answer leaves the word to the first, and so does a message that comes meanwhile', async () => {
+    const failing = staged([HAND, 'Sorry, later.'], [{ error: 'bad_request', message: 'no' }])
+    expect(await failing.harness.run('Money!')).toMatchObject({ status: 'completed', text: 'Sorry, later.' })
+    expect(failing.asked.map(({ by }) => by)).toEqual(['desk', 'billing', 'desk'])
+    const told = staged([HAND, 'Understood.'], [{ text: 'It is refunded.', delayMs: 300 }])
+    const session = await told.harness.open()
+    const running = session.run('Money!')
+    while (told.asked.length < 2) await new Promise((resolve) => setTimeout(resolve, 5))
+    await session.send('Never mind.')
+    expect(await running).toMatchObject({ status: 'completed', text: 'Understood.' })
+  })
+
+  const schema = z.object({ amount: z.number() })
+  it.each(['tool', 'prompted'] as const)(
+    'B-HANDOFF-4: with output mode %s the answer of the other agent is checked as the answer of the run',
+    async (mode) => {
+      const output = { schema, mode }
+      const said = mode === 'tool' ? { calls: [{ tool: 'final_result', args: { amount: 5 } }] } : '{"amount":5}'
+      const { harness } = staged([HAND], [said], { output })
+      expect(await harness.run('How much?')).toMatchObject({ status: 'completed', output: { amount: 5 } })
+    },
+  )
+
+  it('B-HANDOFF-5: hooks, narrowing and budgets hold: a guard sees the answer, and a run without the tool hands nothing over', async () => {
+    const block = { type: 'before_answer', agents: ['default'], run: () => ({ block: 'Not today.' }) } as const
+    const guarded = staged([HAND], ['It is refunded.'], { hooks: [block] })
+    expect(await guarded.harness.run('Money!')).toMatchObject({ status: 'halted', reason: 'Not today.' })
+    const narrow = staged([HAND, 'I cannot.'], [])
+    expect(await narrow.harness.run('Money!', { tools: [] })).toMatchObject({ text: 'I cannot.' })
+    expect(narrow.asked.map(({ by }) => by)).toEqual(['desk', 'desk'])
+    const { harness } = staged([HAND], [{ text: 'It is refunded.', cost: 1_000 }], { budget: { treeUsd: 1 } })
+    expect(await harness.run('Money!')).toMatchObject({ status: 'completed', costUsd: 0, treeCostUsd: 0.001 })
+  })
+})
