@@ -156,7 +156,7 @@ export const OUTPUTS: readonly Output[] = [
     'Execution Time',
   ]),
   output('psql-table.txt', 'log', { command: 'psql' }, ['job-173', 'stuck', '(320 rows)']),
-  output('psql.csv', 'log', { path: 'jobs.csv' }, ['id,name,status|id	name	status', 'job-173', 'stuck', '-1']),
+  output('psql.csv', 'log', { path: 'jobs.csv' }, ['id,name,status || id\tname\tstatus', 'job-173', 'stuck', '-1']),
   output('pydoc.html', 'html', {}, []),
   output('pytest-failures.txt', 'log', { command: 'pytest' }, [
     'AssertionError: Lists differ',
