@@ -373,7 +373,9 @@ describe('what is handed out', () => {
 
   it('B-COMPRESS-4: says how many errors of a kind there really are, and shows no line again that it has counted', async () => {
     const text = 'ERROR at foo\n'.repeat(100_000)
-    expect(bodyOf(await full(text, { kind: 'log' }))).toBe('ERROR at foo (×100000 alike) [… lines 2–99999]\nERROR at foo')
+    expect(bodyOf(await full(text, { kind: 'log' }))).toBe(
+      'ERROR at foo (×100000 alike) [… lines 2–99999]\nERROR at foo',
+    )
     const mixed = Array.from({ length: 30_000 }, (_, i) => (i % 3 === 0 ? `ERROR at ${i}` : `fatal: no disk`)).join(
       '\n',
     )

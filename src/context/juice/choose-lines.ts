@@ -3,7 +3,7 @@
 // with it: the line above that it stands under, the first and last frames of its stack, and the causes named there.
 import { cutBothEnds } from './lines.ts'
 import { type LineKinds, lineKinds } from './line-kinds.ts'
-import { CAUSE, FRAME, signalIn } from './signals.ts'
+import { CAUSE, FRAME, type Signal, signalIn } from './signals.ts'
 import { unusualLines } from './unusual-numbers.ts'
 
 /** A hundred with the footer and the number of lines of progress. */
@@ -12,6 +12,8 @@ const LINE_CHARS_MAX = 400
 /** No more characters are shown, and of a text full of trouble at most this share. */
 export const CHARS_MAX = 12_000
 const TROUBLED_SHARE = 0.66
+/** With a signal in more than this share of the lines, a signal says less. */
+const TROUBLED_LINES = 0.3
 const HEAD_LINES = 3
 const TAIL_LINES = 5
 const BEST_MAX = 60
@@ -125,39 +127,60 @@ type Judged = {
   readonly isRepetitive: boolean
 }
 
-/** Each kind is judged by its first line. A signal that is everywhere says little. */
+type KindSignal = { readonly kind: number; readonly line: number; readonly said: string; readonly signal: Signal }
+
+/** Each kind is judged by its first line. */
 function judgeKinds(kinds: LineKinds): Judged {
-  const { count, counts, first, last } = kinds
+  const { count, counts, last } = kinds
+  const found = signalsOf(kinds)
+  const strong = found.filter(({ signal }) => signal === 'strong')
+  const strongLines = strong.reduce((sum, { kind }) => sum + (counts[kind] ?? 0), 0)
   const isRepetitive = counts.length / count < REPETITIVE
-  const rareMax = rareCountOf(count)
-  const oddMax = Math.max(1, Math.floor(count / 200))
-  const beginnings = oddBeginnings(kinds, oddMax)
-  const best: Candidate[] = []
-  let [firstStrong, lastStrong, strongChars] = [-1, -1, 0]
+  const best = scoredKinds(kinds, found, { isRepetitive, isTroubled: strongLines > count * TROUBLED_LINES })
+  for (const line of unusualLines(kinds)) best.push({ line, score: 1.6, strong: false })
+  best.sort((a, b) => b.score - a.score || a.line - b.line)
+  return {
+    best,
+    firstStrong: strong[0]?.line ?? -1,
+    lastStrong: strong.reduce((latest, { kind }) => Math.max(latest, last[kind] ?? 0), -1),
+    strongChars: strong.reduce((sum, { said }) => sum + Math.min(said.length, LINE_CHARS_MAX) + 1, 0),
+    isRepetitive,
+  }
+}
+
+/** Kinds that are not empty, in the order of their first lines. */
+function signalsOf({ counts, first, at }: LineKinds): readonly KindSignal[] {
+  const found: KindSignal[] = []
   const step = Math.max(1, Math.ceil(counts.length / JUDGED_KINDS_MAX))
   for (let kind = 0; kind < counts.length; kind += step) {
-    const [line, times, end] = [first[kind] ?? 0, counts[kind] ?? 1, last[kind] ?? 0]
-    const said = kinds.at(line)
-    if (said.trim() === '') continue
-    const signal = signalIn(said)
-    if (signal === 'strong') {
-      if (firstStrong < 0 || line < firstStrong) firstStrong = line
-      if (end > lastStrong) lastStrong = end
-      strongChars += Math.min(said.length, LINE_CHARS_MAX) + 1
-    }
+    const line = first[kind] ?? 0
+    const said = at(line)
+    if (said.trim() !== '') found.push({ kind, line, said, signal: signalIn(said) })
+  }
+  return found
+}
+
+type Whole = { readonly isRepetitive: boolean; readonly isTroubled: boolean }
+
+/** A signal that is everywhere says little, and so does a kind with many lines. */
+function scoredKinds(kinds: LineKinds, found: readonly KindSignal[], whole: Whole): Candidate[] {
+  const { count, counts, last } = kinds
+  const rareMax = rareCountOf(count)
+  const beginsOddly = oddBeginnings(kinds, Math.max(1, Math.floor(count / 200)))
+  const best: Candidate[] = []
+  for (const { kind, line, said, signal } of found) {
+    const times = counts[kind] ?? 1
     const information = Math.log2(count / times) / Math.log2(count + 1)
-    const weight = signal === 'strong' ? 2.2 : signal === 'weak' ? 0.9 : 0
+    const weight = signal === 'strong' ? (whole.isTroubled ? 1.1 : 2.2) : signal === 'weak' ? 0.9 : 0
     let score = weight * (0.3 + 0.7 * information)
-    if (times <= rareMax) score += information * (isRepetitive ? 1.5 : 0.35)
-    if (times <= rareMax && beginnings(line)) score += 1.3
+    if (times <= rareMax) score += information * (whole.isRepetitive ? 1.5 : 0.35)
+    if (times <= rareMax && beginsOddly(line)) score += 1.3
     if (FRAME.test(said.slice(0, LINE_CHARS_MAX))) score -= 1.2
     const strong = signal === 'strong'
     if (score > 0.5) best.push({ line, score, strong })
-    if (times > 1 && times <= 3 && score > 1) best.push({ line: end, score: score - 0.1, strong })
+    if (times > 1 && times <= 3 && score > 1) best.push({ line: last[kind] ?? line, score: score - 0.1, strong })
   }
-  for (const line of unusualLines(kinds)) best.push({ line, score: 1.6, strong: false })
-  best.sort((a, b) => b.score - a.score || a.line - b.line)
-  return { best, firstStrong, lastStrong, strongChars, isRepetitive }
+  return best
 }
 
 /** So many lines of a kind, or fewer, make it rare. */

@@ -14,7 +14,7 @@ const WORDS = [
   'mismatch(?:ed)?|did not match|timed out|timeout|crash\\w{0,20}|\\w{0,20}backoff|back-off|restarting|unhealthy|stuck',
   'rolled back|rollback|must be replaced|forces replacement|to destroy|missing|unexpected|assert\\w{0,20}',
   'expected .{1,60} (?:got|to be|but)|does not exist|already exists|not a git|too (?:many|large|long)|exceed(?:ed|s)',
-  'overflow|violat\\w{1,10}|lost|leak\\w{0,8}|vulnerab\\w{1,10}|cve-\\d+|expired|untrusted|defunct|hung up|dropped',
+  'overflow|violat\\w{1,10}|lost|leak\\w{0,8}|vulnerab\\w{1,10}|cve-\\d+-\\d+|expired|untrusted|defunct|hung up|dropped',
   'exit(?:ed)?(?: with)?(?: code| status)?[ =][1-9]\\d{0,2}|status[=: ]{1,2}[45]\\d\\d|http\\/\\S{1,4}"? [45]\\d\\d',
   'e[a-z]{2,12}(?:refused|reset|noent|acces|perm|timedout|exist|inuse|pipe|mfile|unreach)|enoent|eacces|eperm|enospc',
   'emfile|eresolve|eio|ora-\\d+|e\\d{4}|ts\\d{4}|suspicious|fraud|suspended|degraded|evicted|pending reboot|needs merge',
