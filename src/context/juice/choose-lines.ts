@@ -17,6 +17,9 @@ const TROUBLED_LINES = 0.3
 const HEAD_LINES = 3
 const TAIL_LINES = 5
 const BEST_MAX = 60
+/** Where there is room left: the best lines with two lines around them, and so many lines of both ends. */
+const WITH_CONTEXT = 10
+const FILL_LINES = 10
 /** The share of the room for the best lines, before what belongs to them. */
 const FIRST_SHARE = 0.65
 /** Frames at each end of a long stack trace, and frames of a short one. */
@@ -60,6 +63,10 @@ export function chooseLines(text: string, charsMax: number, numberOf: LineNumber
   takeMoreOf(judged, kinds, choice)
   for (const kind of common) choice.take(kinds.first[kind] ?? 0)
   takeOutline(levels.slice(0, 3), choice, LINES_MAX)
+  for (const { line } of judged.best.slice(0, WITH_CONTEXT))
+    for (const near of [line - 1, line + 1, line - 2, line + 2]) choice.takeNew(near)
+  for (let line = 0; line < FILL_LINES; line++) if (!choice.takeNew(line)) break
+  for (let i = 1; i <= FILL_LINES; i++) if (!choice.takeNew(kinds.count - i)) break
   return shownLines(kinds, choice, numberOf)
 }
 

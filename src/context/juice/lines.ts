@@ -1,5 +1,6 @@
 // A choice of some lines or rows within a number of them, and lines that are cut to a number of characters.
 import { clip } from '../../tools/core/bound.ts'
+import { signalAt } from './signals.ts'
 
 export type Choice = {
   /** Chooses a line if there is room for it. */
@@ -32,10 +33,21 @@ export function cutLine(line: string, chars: number): string {
   return line.length <= chars ? line : `${clip(line, chars)}…`
 }
 
-/** At most about so many characters of a line: its beginning and its end, with how many are left out between them. */
+/** At most about so many characters of a line: its beginning, its end, and the first signal of failure between them. */
 export function cutBothEnds(line: string, chars: number): string {
   if (line.length <= chars) return line
   const head = clip(line, Math.ceil(chars * 0.6))
   const tail = line.slice(-Math.floor(chars * 0.4)).replace(/^[\uDC00-\uDFFF]/, '')
-  return `${head}…[${line.length - head.length - tail.length} more]…${tail}`
+  const end = line.length - tail.length
+  const signal = signalAt(line.slice(head.length, end))
+  if (signal < 0) return `${head}…[${end - head.length} more]…${tail}`
+  const shown = clip(line.slice(head.length + Math.max(0, signal - SIGNAL_BEFORE), end), SIGNAL_CHARS).replace(
+    /^[\uDC00-\uDFFF]/,
+    '',
+  )
+  return `${head}…${shown}…[${end - head.length - shown.length} more]…${tail}`
 }
+
+/** Characters around a signal in the middle of a long line. */
+const SIGNAL_BEFORE = 20
+const SIGNAL_CHARS = 80

@@ -3,7 +3,7 @@
 // of its column. Bounded, since every row may be one.
 import type { Json } from '../../kernel/content.ts'
 import type { JsonObject } from '../../view/json.ts'
-import { signalIn } from './signals.ts'
+import { signalAt, signalIn } from './signals.ts'
 
 const NOTABLE_MAX = 60
 const SCORE_MIN = 1.5
@@ -88,8 +88,7 @@ function saysTrouble(column: string, value: Json): boolean {
   if (NAMES_ERROR.test(column)) return !isNothing(value)
   if (typeof value === 'number') return NAMES_STATE.test(column) && value >= 400 && value < 600
   if (typeof value === 'boolean') return !value && /^(?:ok|success|passed|healthy|ready|valid)$/i.test(column)
-  const said = typeof value === 'string' ? value : JSON.stringify(value)
-  return signalIn(said.slice(0, LOOKED_CHARS)) === 'strong'
+  return typeof value === 'string' ? signalIn(value) === 'strong' : signalAt(JSON.stringify(value)) >= 0
 }
 
 function isNothing(value: Json): boolean {

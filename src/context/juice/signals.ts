@@ -27,12 +27,21 @@ const NO_TROUBLE =
   /\b(?:0|no) (?:\w{1,20} )?(?:errors?|failures?|failed|warnings?|vulnerabilities|conflicts?)\b|\b(?:errors?|failures?|failed|warnings?|level|fail)["']?[:=] ?["']?(?:0|info|debug|none|null|false)\b/gi
 /** Characters of a line that are looked at. */
 const LOOKED_CHARS = 600
+/** Characters of a long value in which a signal is looked for. */
+const SEARCHED_CHARS = 4_000
 
 export function signalIn(text: string): Signal {
   const said = text.length > LOOKED_CHARS ? text.slice(0, LOOKED_CHARS) : text
   const line = said.replace(NO_TROUBLE, '')
   if (SIGNS.test(line) || NAMED_ERROR.test(line) || STRONG.test(line)) return 'strong'
   return WEAK.test(line) ? 'weak' : null
+}
+
+/** Where the first strong signal of a text stands; -1 if it has none in its first part. */
+export function signalAt(text: string): number {
+  const said = text.slice(0, SEARCHED_CHARS)
+  const places = [SIGNS, NAMED_ERROR, STRONG].map((pattern) => said.search(pattern)).filter((place) => place >= 0)
+  return places.length === 0 ? -1 : Math.min(...places)
 }
 
 /** A line of a stack trace below the line that names the error. */
