@@ -218,7 +218,7 @@ export class CallRunner {
     const { redactor } = this.#services
     const { done, context } = ran
     const agent = agentFor(this.#services, cache)
-    if (agent.shortening === undefined || isSmall(done.output))
+    if (agent.shortening === undefined || isSmall(done.output, agent.shortening))
       return resultOf(call, done, context.kept, { redactor, context })
     return this.#shorter(cache, agent, agent.shortening, call, ran)
   }
@@ -257,8 +257,11 @@ export class CallRunner {
 }
 
 /** Too small for all that makes results shorter, which is then not loaded. What only they may say of a result, they take out. */
-function isSmall({ content, metadata }: Output): boolean {
-  return Buffer.byteLength(content) < ROUTED_BYTES_MIN && !STAGES.some((stage) => stage in metadata)
+function isSmall({ content, metadata }: Output, { fromBytes, summarize }: Shortening): boolean {
+  const least = summarize === undefined ? (fromBytes ?? ROUTED_BYTES_MIN) : ROUTED_BYTES_MIN
+  // A character has at most three bytes: those of most results need not be counted.
+  const isBelow = content.length * 3 < least || Buffer.byteLength(content) < least
+  return isBelow && !STAGES.some((stage) => stage in metadata)
 }
 
 /** The harness that it goes on in has other agents than the one that made the call. */

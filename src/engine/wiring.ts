@@ -51,6 +51,8 @@ export type Compression = 'auto' | 'full' | 'light'
 /** What makes fresh results shorter, in this order. What is absent is off. */
 export type Shortening = {
   readonly compression?: Compression
+  /** The content router looks at results from this many bytes on. Absent: from a few hundred on. */
+  readonly fromBytes?: number
   /** A model summarises results from so many tokens up to so many. */
   readonly summarize?: { readonly fromTokens: number; readonly toTokens: number }
   /** No result has more bytes than this. */

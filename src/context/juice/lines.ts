@@ -33,21 +33,26 @@ export function cutLine(line: string, chars: number): string {
   return line.length <= chars ? line : `${clip(line, chars)}…`
 }
 
-/** At most about so many characters of a line: its beginning, its end, and the first signal of failure between them. */
+/** At most about so many characters of a line: its beginning, its end, and the first signals of failure between them. */
 export function cutBothEnds(line: string, chars: number): string {
   if (line.length <= chars) return line
   const head = clip(line, Math.ceil(chars * 0.6))
   const tail = line.slice(-Math.floor(chars * 0.4)).replace(/^[\uDC00-\uDFFF]/, '')
-  const end = line.length - tail.length
-  const signal = signalAt(line.slice(head.length, end))
-  if (signal < 0) return `${head}…[${end - head.length} more]…${tail}`
-  const shown = clip(line.slice(head.length + Math.max(0, signal - SIGNAL_BEFORE), end), SIGNAL_CHARS).replace(
-    /^[\uDC00-\uDFFF]/,
-    '',
-  )
-  return `${head}…${shown}…[${end - head.length - shown.length} more]…${tail}`
+  const middle = line.slice(head.length, line.length - tail.length)
+  const shown: string[] = []
+  for (let from = 0; shown.length < SIGNALS_MAX; ) {
+    const signal = signalAt(middle.slice(from))
+    if (signal < 0) break
+    from += Math.max(0, signal - SIGNAL_BEFORE)
+    const part = clip(middle.slice(from), SIGNAL_CHARS).replace(/^[\uDC00-\uDFFF]/, '')
+    shown.push(`…${part}`)
+    from += SIGNAL_CHARS
+  }
+  const left = middle.length - shown.reduce((sum, part) => sum + part.length - 1, 0)
+  return `${head}${shown.join('')}…[${left} more]…${tail}`
 }
 
-/** Characters around a signal in the middle of a long line. */
+/** Signals in the middle of a long line that are shown, and characters around each. */
+const SIGNALS_MAX = 3
 const SIGNAL_BEFORE = 20
 const SIGNAL_CHARS = 80

@@ -11,6 +11,7 @@ const SIGMAS = 3.5
 /** Numbers far from the mean that are shown: the farthest. */
 const OUTLIERS_MAX = 20
 const LOOKED_CHARS = 200
+const NESTED_CHARS = 4_000
 /** A value is rare in at most this share of the rows. */
 const RARE_SHARE = 0.02
 /** From this share of the rows on, a signal is nothing special. */
@@ -79,7 +80,7 @@ function scoreValues(rows: readonly JsonObject[], column: string, scores: Float6
 function nameOf(value: Json): string {
   if (typeof value !== 'object' || value === null)
     return typeof value === 'string' ? value.slice(0, LOOKED_CHARS) : String(value)
-  return Array.isArray(value) && value.length === 0 ? '[]' : JSON.stringify(value).slice(0, LOOKED_CHARS)
+  return Array.isArray(value) && value.length === 0 ? '[]' : JSON.stringify(value).slice(0, NESTED_CHARS)
 }
 
 function saysTrouble(column: string, value: Json): boolean {

@@ -36,9 +36,9 @@ export async function shorterResult(fresh: Fresh, shortening: Shortening): Promi
   // before this was switched on, nothing could read the original.
   if (tools.get(call.proposal.tool)?.readsKept || !tools.has(RETRIEVE)) return { output, original: null }
   const kept = new KeptOriginal(call, output.content)
-  const { compression, summarize, bytes } = shortening
+  const { compression, fromBytes, summarize, bytes } = shortening
   if (compression !== undefined)
-    output = await compressedResult({ call, output, compression, tools, signal: flight.signal, kept })
+    output = await compressedResult({ call, output, compression, fromBytes, tools, signal: flight.signal, kept })
   if (summarize !== undefined && isWithin(output.content.length / CHARS_A_TOKEN, summarize) && mayAsk(fresh)) {
     const { summarizedResult } = await import('./summarized-result.ts')
     output = await summarizedResult(fresh, output, kept)
