@@ -101,7 +101,9 @@ export class CallRunner {
 
   /** There is no yes to this call as it would run now, so a person is asked. */
   async #askAgain(cache: SessionCache, agent: Agent, call: Call, flight: FlightContext): Promise<Landing> {
-    const tools = agent.tools.seen ?? (await agent.tools.open(flight))
+    const seen = agent.tools.seen ?? (await agent.tools.open(flight))
+    const { retrieve } = agent
+    const tools = retrieve === undefined ? seen : new Map([...seen, [retrieve.name, retrieve] as const])
     const { sequential = false } = call.proposal
     const { reviewCall } = await import('./review.ts')
     const admitting: Admitting = { services: this.#services, agent, cache, tools, allow: 'all', flight }
@@ -137,8 +139,10 @@ export class CallRunner {
     const { call, mode } = effect
     const agent = agentFor(this.#services, cache)
     const tools = agent.tools.seen ?? (await agent.tools.open(flight))
-    const tool = tools.get(call.proposal.tool)
-    const frame = this.#frozen.known(cache) ?? (await this.#frozen.of(cache))
+    const named = call.proposal.tool === agent.retrieve?.name ? agent.retrieve : undefined
+    const tool = tools.get(call.proposal.tool) ?? named
+    const frozen = this.#frozen.known(cache) ?? (await this.#frozen.of(cache))
+    const frame = named === undefined ? frozen : this.#frozen.extended(frozen, named)
     if (!tool || frame.definitions.get(tool.name) !== tool.definition) {
       const what = tool ? 'has changed' : 'is no longer there'
       return {
@@ -151,7 +155,7 @@ export class CallRunner {
       return { events: [refused(call.key, 'error', 'Not run: its arguments are not those that were approved.')] }
     const context = new ToolRunContext(this.#services, cache.id, call, flight, tool.secrets)
     context.paidBy(cache, this.#allowances)
-    context.tools = this.#frozen.offered(frame, tools)
+    context.tools = this.#frozen.offered(frame, tools, named)
     if (this.#services.context !== null) {
       const failed = await this.#equip(cache, context, flight)
       if (failed !== null) return { events: [refused(call.key, 'error', failed)] }

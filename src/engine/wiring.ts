@@ -24,6 +24,7 @@ import type { UnknownTool } from '../tools/core/admit.ts'
 import type { Policy } from '../tools/policy/policy.ts'
 import type { StandardSchema } from '../tools/core/json-schema.ts'
 import type { ToolContext } from '../tools/core/context.ts'
+import type { Tool } from '../tools/core/tool.ts'
 
 /** What answers turns instead of a language model, and says itself what its replies mean. Its `call` is the agent's model. */
 export type Planner = {
@@ -61,6 +62,8 @@ export type Shortening = {
 
 export type Agent = {
   readonly name: string
+  /** Reads what results leave out by default. A model is offered it from the first result on that names it, and not before. */
+  readonly retrieve?: Tool
   readonly model: Model
   readonly tools: Toolbox
   readonly instructions: string

@@ -285,8 +285,9 @@ function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed
   const lists = 'lists' in options ? options.lists : [options]
   const asked = shorteningOf(options)
   if (asked) checkRetrieve(lists, name)
-  const shortening = asked ?? (hasDefaultShortening(options, shared) ? DEFAULT_SHORTENING : null)
-  const own = [...shared.own, ...retrieveFor(asked !== null, shortening !== null, options, shared)]
+  const byDefault = hasDefaultShortening(options, shared, lists)
+  const shortening = asked ?? (byDefault ? DEFAULT_SHORTENING : null)
+  const own = [...shared.own, ...retrieveFor(asked !== null, options, shared)]
   const tools = new Toolbox({
     tools: options.tools ?? [],
     plan: options.plan ?? false,
@@ -316,6 +317,7 @@ function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed
     children: shared.children,
     planner: null,
     ...(shortening ? { shortening } : {}),
+    ...(byDefault ? { retrieve: retrieveTool(shared.store) } : {}),
     ...('lists' in options ? boundsOf(options) : {}),
   }
 }
@@ -344,11 +346,16 @@ function shorteningOf({ compression = 'off', summarize = false, resultBudget = f
   }
 }
 
-/** No option says how results are made shorter, and there are some: an agent without tools has none. */
-function hasDefaultShortening({ compression, summarize, resultBudget, tools = [] }: AgentOptions, { own }: Placed) {
-  const isSet = compression !== undefined || summarize !== undefined || resultBudget !== undefined
+/** No option says how results are made shorter, there are tools that have some, and the tool that reads the rest is not denied. */
+function hasDefaultShortening(
+  { compression, summarize, resultBudget, tools = [] }: AgentOptions,
+  { own }: Placed,
+  lists: readonly ToolLists[],
+): boolean {
+  if (compression !== undefined || summarize !== undefined || resultBudget !== undefined) return false
   // A host's own tool of this name would not read what is left out.
-  return !isSet && tools.length + own.length > 0 && !tools.some(({ name }) => name === RETRIEVE)
+  const isTaken = tools.some(({ name }) => name === RETRIEVE)
+  return tools.length + own.length > 0 && !isTaken && !lists.some(({ deny }) => deny?.includes(RETRIEVE))
 }
 
 /** The model of a route, or of its neighbour, or else that of the parent. Pictures are not shown to a model that no one chose for them. */
@@ -363,18 +370,17 @@ function modelOf(given: Given, table: RouteTable | null, above: Given | null): M
 type Given = AgentOptions['model']
 
 /**
- * The tool that reads results again: always where an option makes results shorter; otherwise for an agent whose results are shortened
- * by default or cleared, as far as its lists let it.
+ * The tool that reads results again: always where an option makes results shorter, and for a host that speaks of compaction to an agent
+ * with tools, as far as its lists let it. Others pay for no tool that most of their sessions never need.
  */
 function retrieveFor(
   always: boolean,
-  byDefault: boolean,
   { tools = [] }: AgentOptions,
   { compaction, own, store }: Placed,
 ): readonly Tool[] {
   if (always) return [{ ...retrieveTool(store), always: true }]
   const cleared = typeof compaction === 'object' && tools.length + own.length > 0
-  return byDefault || cleared ? [retrieveTool(store)] : []
+  return cleared ? [retrieveTool(store)] : []
 }
 
 /** What is left out must stay within reach. */

@@ -52,14 +52,23 @@ describe('what full keeps', () => {
     }
   })
 
-  it('B-ROUTER2-2: lines of failure and unusual lines stay in the middle of outputs of real programs', async () => {
+  it('B-ROUTER2-2: in the middle of outputs of real programs all lines of failure stay, and 95 % of unusual lines', async () => {
     const lost: string[] = []
+    let [unusual, missed] = [0, 0]
     for (const { name, text, hint, kind } of ALL.filter((output) => output.kind === 'log')) {
       for (const line of [...FAILURES, ...UNUSUAL]) {
         const { content, lossy } = await full(withLine(text, line), { ...hint, kind })
-        if (lossy && !content.includes(line)) lost.push(`${name}: ${line}`)
+        const isLost = lossy && !content.includes(line)
+        if (FAILURES.includes(line)) {
+          if (isLost) lost.push(`${name}: ${line}`)
+          continue
+        }
+        unusual += 1
+        if (isLost) missed += 1
       }
     }
     expect(lost).toEqual([])
+    // Where nearly every line is of its own kind, a line without a signal may be lost.
+    expect(missed / unusual).toBeLessThan(0.05)
   })
 })
