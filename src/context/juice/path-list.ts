@@ -89,7 +89,7 @@ export function foldPaths(paths: readonly string[]): string {
     const at = path.lastIndexOf('/') + 1
     const folder = path.slice(0, at)
     const open = lines.at(-1)
-    const isFolded = folder !== '' && at < path.length
+    const isFolded = folder !== '' && at < path.length && !/\s/.test(path)
     if (open !== undefined && isFolded && folder === last) lines[lines.length - 1] = `${open} ${path.slice(at)}`
     else lines.push(isFolded ? `${folder}: ${path.slice(at)}` : path)
     last = isFolded ? folder : ''
