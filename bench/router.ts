@@ -3,7 +3,7 @@
 import { compressContent, type ContentKind } from '../src/index.ts'
 import { CORPUS, logLines, type Sample as Text } from '../test/context/corpus.ts'
 import { OUTPUTS } from '../test/context/outputs.ts'
-import { ALL, isTuned, missingIn } from '../test/context/services.ts'
+import { ALL, isTuned, missingIn } from '../test/context/machine-outputs.ts'
 import { type Case, cpuMs, type Family, type Figure, medianOf, type Sample } from './family.ts'
 
 /** As many as a long session has, so that V8 has compiled what it will. */

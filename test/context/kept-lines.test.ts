@@ -5,7 +5,7 @@ import { type Compressed, compressContent, type ContentHint } from '../../src/in
 import { signalIn } from '../../src/context/juice/signals.ts'
 import { logLines } from './corpus.ts'
 import { FAILURES, UNUSUAL, withLine } from './phrases.ts'
-import { ALL, isTuned, missingIn } from './services.ts'
+import { ALL, isTuned, missingIn } from './machine-outputs.ts'
 
 const keep = (): string => 'a'.repeat(32)
 

@@ -1,6 +1,6 @@
 // Outputs that real programs printed, as files in `outputs/`, each with the lines that a reader of a shortened form must still find:
 // for the tests and the benches of the content router. How each was made stands in its README. Generated ones of any size are in
-// corpus.ts, generated ones with lines that must stay in services.ts.
+// corpus.ts, generated ones with lines that must stay in machine-outputs.ts.
 import { readFileSync } from 'node:fs'
 import type { ContentHint, ContentKind } from '../../src/index.ts'
 import type { Sample } from './corpus.ts'

@@ -5,7 +5,7 @@
 /** Characters of a line that count for its kind. */
 const KIND_CHARS = 240
 /** Longer texts get a coarser hash of fewer characters, which takes a third of the time. */
-const EXACT_CHARS_MAX = 1_500_000
+const EXACT_CHARS_MAX = 500_000
 const COARSE_CHARS = 120
 /** Words and signs at the beginning of a line that make its shape. */
 const SHAPE_WORDS = 4

@@ -10,7 +10,7 @@ import { shortenTextTable } from './text-table.ts'
 const SHARE = 0.33
 const CHARS_MIN = 4_000
 /** A longer text is no table and no list, and no line of it is compared with the rules of its program. */
-const SHAPED_LINES_MAX = 20_000
+const SHAPED_LINES_MAX = 10_000
 // oxlint-disable-next-line no-control-regex -- Colours are taken out here.
 const ANSI = /\u001B\[[0-9;?]{0,24}[A-Za-z]/g
 

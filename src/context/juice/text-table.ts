@@ -1,6 +1,5 @@
 // Tables that programs print: CSV and tabs, columns between bars, columns that two blanks part, and columns under a line of names such
 // as `ps` and `df` print them. Columns that never change are said once; of many rows, both ends and the notable ones are shown.
-import type { JsonObject } from '../../view/json.ts'
 import { cutBothEnds } from './lines.ts'
 import { notableRows } from './rows.ts'
 
@@ -14,9 +13,10 @@ const EVEN_SHARE = 0.9
 const COLUMNS_MAX = 60
 
 type Split = (line: string) => readonly string[]
+type Row = Readonly<Record<string, string | number>>
 type Table = {
   readonly head: readonly string[]
-  readonly rows: readonly JsonObject[]
+  readonly rows: readonly Row[]
   /** Lines that are no row: titles, rules and counts. */
   readonly others: readonly string[]
 }
@@ -100,7 +100,7 @@ function tableBy(lines: readonly string[], split: Split): Table | null {
   const names = cut[start] ?? []
   const named = names.every((name) => name !== '' && !/\d/.test(name)) && new Set(names).size === names.length
   const head = named ? names : names.map((_name, i) => `c${i + 1}`)
-  const rows: JsonObject[] = []
+  const rows: Row[] = []
   const others: string[] = []
   for (const [i, cells] of cut.entries()) {
     if (cells?.length === width) {
@@ -127,8 +127,8 @@ function shownTable({ head, rows, others }: Table, charsMax: number): string {
   const [sample = {}] = rows
   const constant = rows.length > 5 ? head.filter((name) => rows.every((row) => row[name] === sample[name])) : []
   const shown = head.filter((name) => !constant.includes(name))
-  const cell = (row: JsonObject, name: string): string => cutBothEnds(String(row[name] ?? ''), CELL_CHARS_MAX)
-  const lineOf = (row: JsonObject): string =>
+  const cell = (row: Row, name: string): string => cutBothEnds(String(row[name] ?? ''), CELL_CHARS_MAX)
+  const lineOf = (row: Row): string =>
     shown
       .map((name) => cell(row, name))
       .join('\t')

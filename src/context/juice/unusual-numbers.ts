@@ -5,7 +5,7 @@ import type { LineKinds } from './line-kinds.ts'
 /** Kinds that are looked at, lines of them, and words of a line. */
 const KINDS_MAX = 12
 const KIND_LINES_MIN = 20
-const LINES_MAX = 20_000
+const LINES_MAX = 5_000
 const WORDS_MAX = 16
 /** A column with at most so many different words is a list of categories. */
 const CATEGORIES_MAX = 6
