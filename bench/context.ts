@@ -182,7 +182,7 @@ function quietFigure(profile: 'light' | 'full'): Figure {
 export const context: Family = {
   repetitions: 3,
   cases: {
-    off: () => longRun({}),
+    off: () => longRun({ compression: 'off' }),
     light: () => longRun({ compression: 'light' }),
     full: () => longRun({ compression: 'full' }),
     compacted: () => longRun({ compression: 'full', compaction: { windowTokens: WINDOW_TOKENS } }),

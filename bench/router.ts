@@ -3,6 +3,7 @@
 import { compressContent, type ContentKind } from '../src/index.ts'
 import { CORPUS, logLines, type Sample as Text } from '../test/context/corpus.ts'
 import { OUTPUTS } from '../test/context/outputs.ts'
+import { ALL, isTuned, missingIn } from '../test/context/machine-outputs.ts'
 import { type Case, cpuMs, type Family, type Figure, medianOf, type Sample } from './family.ts'
 
 /** As many as a long session has, so that V8 has compiled what it will. */
@@ -34,6 +35,22 @@ const corpus: Case = async () => {
     sample[`${id}_before`] = full.bytesBefore
     sample[`${id}_full`] = full.bytesAfter
     sample[`${id}_light`] = light.bytesAfter
+  }
+  return sample
+}
+
+/** The lines that must stay, and the bytes, in the half of the outputs that rules were tuned on and in the other one. */
+const kept: Case = async (): Promise<Sample> => {
+  const sample: Record<string, number> = {}
+  const add = (key: string, count: number): void => void (sample[key] = (sample[key] ?? 0) + count)
+  for (const output of ALL) {
+    const half = isTuned(output) ? 'tuned' : 'other'
+    const { content, bytesBefore, bytesAfter } = await compressContent(output.text, output.hint, { keep })
+    add(`${half}_parts`, output.stays.length)
+    add(`${half}_lost`, missingIn(output, content).length)
+    add(`${half}_before`, bytesBefore)
+    add(`${half}_after`, bytesAfter)
+    add(`${half}_outputs`, 1)
   }
   return sample
 }
@@ -86,9 +103,26 @@ function sizeFigure({ id, name }: Text): Figure {
   }
 }
 
+function keptFigure(half: 'tuned' | 'other'): Figure {
+  return {
+    name: `router.lost.${half}`,
+    unit: '% of the lines that must stay',
+    target: 5,
+    value: (median) => (100 * median(`kept.${half}_lost`)) / median(`kept.${half}_parts`),
+    floor: () => 0,
+    note: (median) => {
+      const [parts, lost, before, after] = ['parts', 'lost', 'before', 'after'].map((key) =>
+        median(`kept.${half}_${key}`),
+      )
+      const size = ((100 * (after ?? 0)) / (before ?? 1)).toFixed(1)
+      return `${median(`kept.${half}_outputs`)} outputs, ${lost} of ${parts} lines lost, ${size} % of the bytes`
+    },
+  }
+}
+
 export const router: Family = {
   repetitions: 5,
-  cases: { corpus, floor, lines, splitLines },
+  cases: { corpus, floor, kept, lines, splitLines },
   figures: [
     costFigure('router', TEXTS),
     ...KINDS.map((kind) =>
@@ -105,6 +139,8 @@ export const router: Family = {
       floor: (median) => median('splitLines.ms'),
       note: () => 'a log of 100,000 lines',
     },
+    keptFigure('tuned'),
+    keptFigure('other'),
     ...TEXTS.map(sizeFigure),
   ],
 }

@@ -29,6 +29,7 @@ import { ModelContext } from './contexts.ts'
 import type { FrozenRun, FrozenRuns } from './frozen-run.ts'
 import type { FailedCall } from './model-failure.ts'
 import { type Message, messageIn, messageOf, stoppedCall, uncut, verdictOf } from './outcomes.ts'
+import { namedTool } from './named-tool.ts'
 import { missed, missOf, recalled, type Sent } from './prefix.ts'
 import type { Tools } from './toolbox.ts'
 import { findWindow, surelyFits } from './window.ts'
@@ -54,8 +55,10 @@ export class ModelCaller {
 
   async call(cache: SessionCache, effect: Extract<Effect, { type: 'call' }>, flight: FlightContext): Promise<Landing> {
     const agent = agentFor(this.#services, cache)
-    const frame = this.#frozen.known(cache) ?? (await this.#frozen.of(cache))
+    const frozen = this.#frozen.known(cache) ?? (await this.#frozen.of(cache))
     const transcript = cache.shown ?? (await cache.transcript())
+    const named = namedTool(agent, cache, transcript.messages)
+    const frame = named === undefined ? frozen : this.#frozen.extended(frozen, named)
     assert(cache.started, 'a model call without model.started')
     let request = project(cache.id, frame, transcript, cache.started)
     if (cache.tree !== cache.id) request = { ...request, tree: cache.tree }
@@ -71,7 +74,7 @@ export class ModelCaller {
     const context = new ModelContext(this.#services, cache, effect.seq, flight)
     const during = { request, flight, context }
     if ('type' in tools) return this.#failed(cache, tools, during)
-    const asked = { cache, agent, frame, request, flight, tools: this.#frozen.offered(frame, tools) }
+    const asked = { cache, agent, frame, request, flight, tools: this.#frozen.offered(frame, tools, named) }
     const handed = agent.children.length > 0 ? handedAnswer(request, asked.tools, agent) : null
     if (handed !== null) return this.#admit(asked, handed, undefined)
     if (agent.planner !== null || surelyFits(this.#services, agent.model, cache.guard.fill))
@@ -241,14 +244,21 @@ export class ModelCaller {
     const { route, usage } = answer
     // The reply before may have come in another process.
     const spoke = messages.some((message) => message.role === 'assistant')
-    const sent =
-      cache.sent ?? (spoke ? await recalled(this.#services.store, cache.id, cache.session.seq, this.#frozen) : null)
+    const sent = cache.sent ?? (spoke ? await this.#recalled(cache, frame) : null)
     // A copy: a compaction changes the list itself.
     const barred = model.choiceCached ? allow === 'none' : null
     const now = { frame, messages: messages.slice(), route, barred }
     cache.sent = { ...now, inputTokens: usage?.inputTokens ?? 0 }
     const miss = sent && missOf(sent, now)
     return miss ? missed(miss, sent, (await model.profile()).price) : undefined
+  }
+
+  /** A tool that results name is not frozen with a run: it was shown before, too. */
+  async #recalled(cache: SessionCache, now: FrozenRun): Promise<Sent | null> {
+    const sent = await recalled(this.#services.store, cache.id, cache.session.seq, this.#frozen)
+    const { retrieve } = agentFor(this.#services, cache)
+    if (sent === null || retrieve === undefined || !now.definitions.has(RETRIEVE)) return sent
+    return { ...sent, frame: this.#frozen.extended(sent.frame, retrieve) }
   }
 
   /** What acts, and what is asked, is counted in the same commit as the reply that wants it. A child counts as its root does. */

@@ -8,6 +8,7 @@ import type { Session } from '../kernel/session.ts'
 import { findText, textBlob } from '../engine/wiring.ts'
 import { type Begun, lastStart } from './last-start.ts'
 import type { Redactor } from '../riders/redact/redact.ts'
+import type { Tool } from '../tools/core/tool.ts'
 import type { Tools } from './toolbox.ts'
 
 export type FrozenRun = {
@@ -44,6 +45,7 @@ export class FrozenRuns {
   readonly #store: Store
   readonly #byHash = new Map<string, Promise<FrozenRun>>()
   readonly #offers = new WeakMap<FrozenRun, { readonly of: Tools; readonly offered: Tools }>()
+  readonly #extended = new WeakMap<FrozenRun, FrozenRun>()
 
   constructor(store: Store) {
     this.#store = store
@@ -74,11 +76,24 @@ export class FrozenRuns {
     return loading
   }
 
-  /** A tool that came while the run was open is unknown to it. */
-  offered(frame: FrozenRun, tools: Tools): Tools {
+  /** The same run with a tool that its results name, after those that it froze. */
+  extended(frame: FrozenRun, tool: Tool): FrozenRun {
+    if (frame.definitions.has(tool.name)) return frame
+    const known = this.#extended.get(frame)
+    if (known) return known
+    const { name, description, parameters, definition } = tool
+    const tools = [...frame.tools, { name, description, parameters }]
+    const extended = { ...frame, tools, definitions: new Map([...frame.definitions, [name, definition]]) }
+    this.#extended.set(frame, extended)
+    return extended
+  }
+
+  /** A tool that came while the run was open is unknown to it. `named` is one that its results name. */
+  offered(frame: FrozenRun, tools: Tools, named?: Tool): Tools {
     const known = this.#offers.get(frame)
     if (known?.of === tools) return known.offered
-    const offered = new Map([...tools].filter(([name]) => frame.definitions.has(name)))
+    const all = named === undefined ? [...tools] : [...tools, [named.name, named] as const]
+    const offered = new Map(all.filter(([name]) => frame.definitions.has(name)))
     this.#offers.set(frame, { of: tools, offered })
     return offered
   }

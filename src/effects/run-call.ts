@@ -101,7 +101,9 @@ export class CallRunner {
 
   /** There is no yes to this call as it would run now, so a person is asked. */
   async #askAgain(cache: SessionCache, agent: Agent, call: Call, flight: FlightContext): Promise<Landing> {
-    const tools = agent.tools.seen ?? (await agent.tools.open(flight))
+    const seen = agent.tools.seen ?? (await agent.tools.open(flight))
+    const { retrieve } = agent
+    const tools = retrieve === undefined ? seen : new Map([...seen, [retrieve.name, retrieve] as const])
     const { sequential = false } = call.proposal
     const { reviewCall } = await import('./review.ts')
     const admitting: Admitting = { services: this.#services, agent, cache, tools, allow: 'all', flight }
@@ -137,8 +139,10 @@ export class CallRunner {
     const { call, mode } = effect
     const agent = agentFor(this.#services, cache)
     const tools = agent.tools.seen ?? (await agent.tools.open(flight))
-    const tool = tools.get(call.proposal.tool)
-    const frame = this.#frozen.known(cache) ?? (await this.#frozen.of(cache))
+    const named = call.proposal.tool === agent.retrieve?.name ? agent.retrieve : undefined
+    const tool = tools.get(call.proposal.tool) ?? named
+    const frozen = this.#frozen.known(cache) ?? (await this.#frozen.of(cache))
+    const frame = named === undefined ? frozen : this.#frozen.extended(frozen, named)
     if (!tool || frame.definitions.get(tool.name) !== tool.definition) {
       const what = tool ? 'has changed' : 'is no longer there'
       return {
@@ -151,7 +155,7 @@ export class CallRunner {
       return { events: [refused(call.key, 'error', 'Not run: its arguments are not those that were approved.')] }
     const context = new ToolRunContext(this.#services, cache.id, call, flight, tool.secrets)
     context.paidBy(cache, this.#allowances)
-    context.tools = this.#frozen.offered(frame, tools)
+    context.tools = this.#frozen.offered(frame, tools, named)
     if (this.#services.context !== null) {
       const failed = await this.#equip(cache, context, flight)
       if (failed !== null) return { events: [refused(call.key, 'error', failed)] }
@@ -218,7 +222,7 @@ export class CallRunner {
     const { redactor } = this.#services
     const { done, context } = ran
     const agent = agentFor(this.#services, cache)
-    if (agent.shortening === undefined || isSmall(done.output))
+    if (agent.shortening === undefined || isSmall(done.output, agent.shortening))
       return resultOf(call, done, context.kept, { redactor, context })
     return this.#shorter(cache, agent, agent.shortening, call, ran)
   }
@@ -257,8 +261,11 @@ export class CallRunner {
 }
 
 /** Too small for all that makes results shorter, which is then not loaded. What only they may say of a result, they take out. */
-function isSmall({ content, metadata }: Output): boolean {
-  return Buffer.byteLength(content) < ROUTED_BYTES_MIN && !STAGES.some((stage) => stage in metadata)
+function isSmall({ content, metadata }: Output, { fromBytes, summarize }: Shortening): boolean {
+  const least = summarize === undefined ? (fromBytes ?? ROUTED_BYTES_MIN) : ROUTED_BYTES_MIN
+  // A character has at most three bytes: those of most results need not be counted.
+  const isBelow = content.length * 3 < least || Buffer.byteLength(content) < least
+  return isBelow && !STAGES.some((stage) => stage in metadata)
 }
 
 /** The harness that it goes on in has other agents than the one that made the call. */

@@ -24,6 +24,7 @@ import type { UnknownTool } from '../tools/core/admit.ts'
 import type { Policy } from '../tools/policy/policy.ts'
 import type { StandardSchema } from '../tools/core/json-schema.ts'
 import type { ToolContext } from '../tools/core/context.ts'
+import type { Tool } from '../tools/core/tool.ts'
 
 /** What answers turns instead of a language model, and says itself what its replies mean. Its `call` is the agent's model. */
 export type Planner = {
@@ -53,6 +54,8 @@ export type Compression = 'auto' | 'full' | 'light'
 /** What makes fresh results shorter, in this order. What is absent is off. */
 export type Shortening = {
   readonly compression?: Compression
+  /** The content router looks at results from this many bytes on. Absent: from a few hundred on. */
+  readonly fromBytes?: number
   /** A model summarises results from so many tokens up to so many. */
   readonly summarize?: { readonly fromTokens: number; readonly toTokens: number }
   /** No result has more bytes than this. */
@@ -61,6 +64,8 @@ export type Shortening = {
 
 export type Agent = {
   readonly name: string
+  /** Reads what results leave out by default. A model is offered it from the first result on that names it, and not before. */
+  readonly retrieve?: Tool
   readonly model: Model
   /** How its model answers in this run, over how it was made. */
   readonly settings?: AnswerSettings

@@ -34,7 +34,7 @@ import type { AnySchema, AsJson, MadeBy, ToolList } from '../tools/core/typed.ts
 import { LIMITS, limitsOf } from '../effects/limits.ts'
 import type { Budget } from '../riders/money/spending-limits.ts'
 import { Toolbox, type ToolLists } from '../effects/toolbox.ts'
-import type { Agent, Compaction, Compression } from '../engine/wiring.ts'
+import type { Agent, Compaction, Compression, Shortening } from '../engine/wiring.ts'
 import { belowOf } from './below.ts'
 import type { Tier } from './tiers.ts'
 
@@ -66,7 +66,8 @@ export type AgentOptions<
   readonly toolErrors?: 'return' | 'fail'
   /**
    * The content router: makes large results shorter before the model reads them, by what they are. `light` only reformats, `full`
-   * also leaves out and keeps the original, `auto` is `light` for agents that write code. Default `off`.
+   * also leaves out and keeps the original, `auto` is `light` for agents that write code. Default `off` where `summarize` or
+   * `resultBudget` is set; where none of the three is, `full` for results of more than 16,384 bytes, and then that budget.
    */
   readonly compression?: Compression | 'off'
   /**
@@ -294,10 +295,12 @@ type Placed = Shared & { readonly own: readonly Tool[]; readonly children: reado
 function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed): Agent {
   const model = modelOf(options.model, shared.table ?? null, 'above' in options ? options.above : null)
   const output = options.output ? outputOf(options.output, model) : null
-  const shortening = shorteningOf(options)
   const lists = 'lists' in options ? options.lists : [options]
-  if (shortening) checkRetrieve(lists, name)
-  const own = [...shared.own, ...retrieveFor(shortening !== null, options, shared)]
+  const asked = shorteningOf(options)
+  if (asked) checkRetrieve(lists, name)
+  const byDefault = hasDefaultShortening(options, shared, lists)
+  const shortening = asked ?? (byDefault ? DEFAULT_SHORTENING : null)
+  const own = [...shared.own, ...retrieveFor(asked !== null, options, shared)]
   const tools = new Toolbox({
     tools: options.tools ?? [],
     plan: options.plan ?? false,
@@ -327,6 +330,7 @@ function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed
     children: shared.children,
     planner: null,
     ...(shortening ? { shortening } : {}),
+    ...(byDefault ? { retrieve: retrieveTool(shared.store) } : {}),
     ...('lists' in options ? boundsOf(options) : {}),
   }
 }
@@ -334,6 +338,9 @@ function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed
 function boundsOf({ tier, maxResultChars }: Inherited): Pick<Agent, 'tier' | 'maxResultChars'> {
   return { ...(tier ? { tier } : {}), ...(maxResultChars === undefined ? {} : { maxResultChars }) }
 }
+
+/** Without any option that says how: the content router for results that are over the budget of bytes, and then that budget. */
+const DEFAULT_SHORTENING: Shortening = { compression: 'full', fromBytes: BUDGET_BYTES + 1, bytes: BUDGET_BYTES }
 
 /** Null: results are as their tools return them. */
 function shorteningOf({ compression = 'off', summarize = false, resultBudget = false }: AgentOptions) {
@@ -352,6 +359,18 @@ function shorteningOf({ compression = 'off', summarize = false, resultBudget = f
   }
 }
 
+/** No option says how results are made shorter, there are tools that have some, and the tool that reads the rest is not denied. */
+function hasDefaultShortening(
+  { compression, summarize, resultBudget, tools = [] }: AgentOptions,
+  { own }: Placed,
+  lists: readonly ToolLists[],
+): boolean {
+  if (compression !== undefined || summarize !== undefined || resultBudget !== undefined) return false
+  // A host's own tool of this name would not read what is left out.
+  const isTaken = tools.some(({ name }) => name === RETRIEVE)
+  return tools.length + own.length > 0 && !isTaken && !lists.some(({ deny }) => deny?.includes(RETRIEVE))
+}
+
 /** The model of a route, or of its neighbour, or else that of the parent. Pictures are not shown to a model that no one chose for them. */
 function modelOf(given: Given, table: RouteTable | null, above: Given | null): Model {
   const workload = hintIn(given)
@@ -364,8 +383,8 @@ function modelOf(given: Given, table: RouteTable | null, above: Given | null): M
 type Given = AgentOptions['model']
 
 /**
- * The tool that reads results again: always where results are made shorter, and for a host that speaks of compaction to an agent with
- * tools, as far as its lists let it. Others pay for no tool that most of their sessions never need.
+ * The tool that reads results again: always where an option makes results shorter, and for a host that speaks of compaction to an agent
+ * with tools, as far as its lists let it. Others pay for no tool that most of their sessions never need.
  */
 function retrieveFor(
   always: boolean,

@@ -142,19 +142,52 @@ describe('an agent with the content router', () => {
     expect(seen.slice(1)).toEqual(['😀', '😀', '', 'a\n[bytes 0 to 1 of 6; go on with byte_from 1]', '😀b'])
   })
 
-  it('B-COMPRESS-15: is off unless it is set: no tool, no metadata; a profile that is not known is refused', async () => {
-    for (const compression of [undefined, 'off'] as const) {
-      const { model, seen } = retrieving([])
-      const harness = make({ model, tools: [saying(orders())], ...(compression ? { compression } : {}) })
-      const { sessionId } = await harness.run('Go.')
-      expect(seen).toEqual([orders()])
-      expect((await resultsOf(harness, sessionId))[0]?.metadata).toEqual({})
-      expect(JSON.stringify(await harness.describe())).not.toContain('retrieve_original')
-    }
+  it('B-COMPRESS-15: switched off there is no tool and no metadata; a profile that is not known is refused', async () => {
+    const { model, seen } = retrieving([])
+    const harness = make({ model, tools: [saying(orders())], compression: 'off' })
+    const { sessionId } = await harness.run('Go.')
+    expect(seen).toEqual([orders()])
+    expect((await resultsOf(harness, sessionId))[0]?.metadata).toEqual({})
+    expect(JSON.stringify(await harness.describe())).not.toContain('retrieve_original')
     const strange = { model: scripted(['x']), compression: 'lite' } as unknown as HarnessOptions
     expect(() => new Harness(strange)).toThrow(
       'The option "compression" of new Harness must be "auto" or "full" or "light" or "off", not "lite".',
     )
+  })
+
+  it('B-ROUTER2-3: by default results over 16 KiB are shortened, and at most 16 KiB of them shown; others are as they are', async () => {
+    const prose = 'It was a quiet day in the harbour, and nobody had heard the news yet.\n'
+    const limit = 16_384
+    const cases: readonly (readonly [text: string, stage: string | null])[] = [
+      [orders(), 'compressed'],
+      [prose.repeat(400), 'budgeted'],
+      [orders(60), null],
+      ['x'.repeat(limit), null],
+    ]
+    for (const [text, stage] of cases) {
+      const { model, seen } = retrieving(stage === null ? [] : [(token) => ({ token })])
+      const harness = make({ model, tools: [saying(text)] })
+      const { sessionId } = await harness.run('Go.')
+      const { metadata } = (await resultsOf(harness, sessionId))[0] as Result
+      expect(Object.keys(metadata as object)).toEqual(stage === null ? [] : [stage])
+      expect(Buffer.byteLength(seen[0] ?? '')).toBeLessThanOrEqual(limit)
+      expect(seen.at(-1)).toBe(text)
+    }
+  })
+
+  it('B-ROUTER2-3: a denied retrieve_original, a tool of that name and other options for results end the default', async () => {
+    const own = saying('mine', 'retrieve_original')
+    const others: readonly Partial<HarnessOptions>[] = [
+      { deny: ['retrieve_original'] },
+      { resultBudget: false },
+      { compression: 'off' },
+      { tools: [saying(orders()), own] },
+    ]
+    for (const options of others) {
+      const { model, seen } = retrieving([])
+      await make({ model, tools: [saying(orders())], ...options }).run('Go.')
+      expect(seen).toEqual([orders()])
+    }
   })
 
   it('B-COMPRESS-16: comes after hooks and redaction: what is kept has neither the secret nor what a hook took away', async () => {

@@ -50,7 +50,7 @@ function stage({ chars, calls = 5, turns = 1, windowTokens = 32_000, takesChars,
     execute: ({ n }) => page(n, chars),
   })
   const compaction = { windowTokens }
-  const harness = new Harness({ model, tools: [look], store, breaker: false, compaction })
+  const harness = new Harness({ model, tools: [look], store, breaker: false, compaction, compression: 'off' })
   open.push(harness)
   return { harness, sent, store, refusals: () => refused }
 }

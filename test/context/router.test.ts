@@ -74,10 +74,10 @@ describe('JSON', () => {
     expect(made.content.split('\n').length).toBeLessThan(250)
   })
 
-  it('B-COMPRESS-2: cells are cut at 240 characters, at a whole character', async () => {
-    const rows = Array.from({ length: 5 }, (_, i) => ({ i, text: `${'x'.repeat(239)}😀${'y'.repeat(400)}` }))
+  it('B-COMPRESS-2: cells are cut to both ends, 240 characters, at a whole character', async () => {
+    const rows = Array.from({ length: 5 }, (_, i) => ({ i, text: `${'x'.repeat(143)}😀${'y'.repeat(400)}` }))
     const made = await full(JSON.stringify(rows))
-    expect(bodyOf(made)).toContain(`${'x'.repeat(239)}…`)
+    expect(bodyOf(made)).toContain(`${'x'.repeat(143)}…[306 more]…${'y'.repeat(96)}`)
     expect(made.lossy).toBe(true)
   })
 
@@ -189,7 +189,7 @@ describe('logs and commands', () => {
       ...Array.from({ length: 8 }, (_, i) => `    at f${i} (/app/a.js:${i}:1)`),
     ]
     const made = await full([...quiet(0), ...same, ...quiet(3_000), ...stack, ...quiet(6_000)].join('\n'))
-    expect(made.content).toContain('ERROR user 0 not found (×500)')
+    expect(made.content).toContain('ERROR user 0 not found (×500 alike)')
     for (const line of stack) expect(made.content).toContain(line)
     expect(made.content.split('\n').length).toBeLessThanOrEqual(100)
   })
@@ -264,7 +264,9 @@ describe('searches, diffs and pages', () => {
 
   it('B-COMPRESS-9: without loss each path is named once, and every match is there', async () => {
     const sample = CORPUS.find(({ kind }) => kind === 'search')
-    const made = await light(sample?.text ?? '', sample?.hint)
+    // Matches of one file that do not follow each other would lose their places.
+    const text = (sample?.text ?? '').split('\n').toSorted().join('\n')
+    const made = await light(text, sample?.hint)
     expect(made).toMatchObject({ changed: true, lossy: false })
     let path = ''
     const read = bodyOf(made)
@@ -274,7 +276,7 @@ describe('searches, diffs and pages', () => {
         path = line
         return []
       })
-    expect(read.toSorted()).toEqual((sample?.text ?? '').split('\n').toSorted())
+    expect(read.join('\n')).toBe(text)
   })
 
   it('B-COMPRESS-6: changes stay, long runs of unchanged lines and lockfiles are counted', async () => {
@@ -374,13 +376,13 @@ describe('what is handed out', () => {
   it('B-COMPRESS-4: says how many errors of a kind there really are, and shows no line again that it has counted', async () => {
     const text = 'ERROR at foo\n'.repeat(100_000)
     expect(bodyOf(await full(text, { kind: 'log' }))).toBe(
-      'ERROR at foo (×100000)\n[… 99998 lines left out: 2 to 99999 …]\nERROR at foo',
+      'ERROR at foo (×100000 alike) [… lines 2–99999]\nERROR at foo',
     )
     const mixed = Array.from({ length: 30_000 }, (_, i) => (i % 3 === 0 ? `ERROR at ${i}` : `fatal: no disk`)).join(
       '\n',
     )
     const lines = bodyOf(await full(mixed, { kind: 'log' })).split('\n')
-    expect(lines.slice(0, 2)).toEqual(['ERROR at 0 (×10000)', 'fatal: no disk (×20000)'])
+    expect(lines.slice(0, 2)).toEqual(['ERROR at 0 (×10000 alike)', 'fatal: no disk (×20000 alike) [… line 3]'])
   })
 
   it('B-COMPRESS-23: a content that is no text and a token that is none are refused with a sentence', async () => {

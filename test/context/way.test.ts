@@ -384,7 +384,9 @@ describe('a budget of bytes for results', () => {
   it('B-PAYLOAD-10: a session whose tools were made before it was switched on has its results as they are', async () => {
     const store = memory()
     const before = summarizing([''])
-    const { sessionId } = await make({ model: before.model, store, tools: [saying(STORY)] }).run('Go.')
+    const { sessionId } = await make({ model: before.model, store, tools: [saying(STORY)], compression: 'off' }).run(
+      'Go.',
+    )
     const after = summarizing(['Short.'])
     const harness = make({ model: after.model, store, tools: [saying(STORY)], summarize: true, resultBudget: true })
     await harness.session(sessionId).run('Again.')

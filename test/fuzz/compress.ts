@@ -69,10 +69,24 @@ const WORDS = [
   '    at y',
   '"""',
   '⟦tj:',
+  'src/a/b.ts',
+  'src/a/c.ts',
+  'a,b,"c, d"',
+  'x  y  1',
+  '| a | b | 12 |',
+  'USER PID STAT CMD',
+  'key: value',
+  '  - item',
+  '(×3)',
+  '-rw-r--r-- 1 a b 12 Nov 1 10:00 f',
+  'Permission denied',
 ]
 
 function soup(tape: Tape): string {
-  return tape.list(60, () => tape.list(5, () => tape.pick(WORDS)).join(tape.pick(['', ' ', '\t']))).join('\n')
+  const line = (): string => tape.list(5, () => tape.pick(WORDS)).join(tape.pick(['', ' ', '\t', '  ']))
+  // Some lines come again, so that there is something to fold.
+  const some = (): string => `${line()}\n`.repeat(tape.pick([1, 1, 1, 4])).trimEnd()
+  return tape.list(60, some).join('\n')
 }
 
 function draw(tape: Tape): Case {
@@ -92,13 +106,38 @@ function draw(tape: Tape): Case {
   return { text, kind, hint, lossless: tape.chance(2) }
 }
 
+/** Half of a pair, whichever it is. */
+const HALF = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/
+/** What is shown of a log, and the number of lines of progress. */
+const CHARS_MAX = 14_000
+
+/** What a folded log may stand for: repeats that are counted, or paths of one folder in one line. */
+function unfoldedLog(shown: string): readonly string[] {
+  const lines = shown.split('\n')
+  const repeats = lines.flatMap((line) => {
+    const [all = '', times = '1'] = / \(×(\d{1,9})\)$/.exec(line) ?? []
+    return Array.from({ length: Number(times) }, () => line.slice(0, line.length - all.length))
+  })
+  const paths = lines.flatMap((line) => {
+    const at = line.indexOf('/: ')
+    if (at < 0) return [line]
+    return line
+      .slice(at + 3)
+      .split(' ')
+      .map((name) => line.slice(0, at + 1) + name)
+  })
+  return [repeats.join('\n'), paths.join('\n')]
+}
+
 function check(subject: Subject, one: Case): void {
   const made = subject(one)
   if (made === null) return
   hold(!(one.lossless && made.lossy), () => 'something was left out where nothing may be')
   const lines = made.text.split('\n').length
   hold(one.kind !== 'log' || one.lossless || lines <= 99, () => `a log of ${lines} lines`)
-  hold(!/[\uD800-\uDBFF](?![\uDC00-\uDFFF])/.test(made.text), () => 'half a character is shown')
+  hold(one.kind !== 'log' || !made.lossy || made.text.length <= CHARS_MAX, () => `${made.text.length} characters`)
+  hold(!HALF.test(made.text), () => 'half a character is shown')
+  if (one.lossless && one.kind === 'log') hold(unfoldedLog(made.text).includes(one.text), () => 'other bytes come back')
   if (made.lossy || one.kind !== 'json') return
   const value = parsed(one.text)
   const dense = value === undefined ? undefined : JSON.stringify(value)
@@ -129,6 +168,10 @@ export const compressions = target<Subject, Case>({
     'half a character is shown': (one) => {
       const made = real(one)
       return made && { ...made, text: made.text.replace(/😀.*$/s, '\uD83D') }
+    },
+    'a folded log stands for another text': (one) => {
+      const made = real(one)
+      return made && one.lossless && one.kind === 'log' ? { ...made, text: `${made.text}\nx` } : made
     },
     'letters of JSON are lost': (one) => {
       const made = real(one)

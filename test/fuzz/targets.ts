@@ -9,6 +9,7 @@ import { pasted } from './pasted.ts'
 import { paths } from './paths.ts'
 import { policies } from './policy.ts'
 import { repairs } from './repair.ts'
+import { router } from './router.ts'
 import { shellReader } from './shell.ts'
 import { shown } from './shown.ts'
 import { streams } from './streams.ts'
@@ -30,4 +31,5 @@ export const targets: readonly Target[] = [
   pasted,
   streams,
   compressions,
+  router,
 ]

@@ -223,7 +223,7 @@ it('B-RESULT-4: a result that was cut names the tool that reads on, by the name 
     [[], /characters left out; no tool here can read them …\]/],
   ] as const) {
     const script = [{ calls: [{ tool: 'tells' }, { tool: 'bounds' }] }, 'done']
-    const { session, harness } = await stage(script, { tools: [tells, bounds, ...readers] })
+    const { session, harness } = await stage(script, { tools: [tells, bounds, ...readers], compression: 'off' })
     const { calls } = await session.run('go')
     for (const { content } of calls) expect(content).toMatch(said)
     await harness.close()

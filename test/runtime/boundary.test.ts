@@ -60,7 +60,8 @@ describe('what is far too long', () => {
     const long = `start ${'x'.repeat(300_000)} end`
     const tool = defineTool({ name: 'flood', description: 'f', input, effect: 'read', execute: () => long })
     const store = memory()
-    const harness = new Harness({ model: scripted([{ calls: [{ tool: 'flood' }] }, 'done']), tools: [tool], store })
+    const model = scripted([{ calls: [{ tool: 'flood' }] }, 'done'])
+    const harness = new Harness({ model, tools: [tool], store, compression: 'off' })
     const { messages, sessionId } = await harness.run('go')
     const [result] = results(messages)
     const content = result?.role === 'tool' && typeof result.content === 'string' ? result.content : ''

@@ -262,7 +262,7 @@ describe('the driver', () => {
       (request: { messages: readonly { role: string; content?: unknown }[] }) =>
         `${String(request.messages.find((m) => m.role === 'tool')?.content).length}`,
     ]
-    const { session } = await stage(script, { tools: [tool('big', () => big)] })
+    const { session } = await stage(script, { tools: [tool('big', () => big)], compression: 'off' })
     expect(await session.run('go')).toMatchObject({ text: '100000' })
     const { events } = await session.read()
     expect(events.find((event) => event.type === 'agent.tool_result')).toMatchObject({

@@ -274,10 +274,11 @@ describe('rerun', () => {
     const tool = (text: string) =>
       defineTool({ name: 'tell', description: 'tells', input: z.object({}), effect: 'read', execute: () => text })
     const model = scripted([{ calls: [{ tool: 'tell', args: {} }] }, 'Done.'])
-    await (await harnessOf({ model, tools: [tool(long)], store }).open({ id: 'told' })).run('Go.')
+    const compression = 'off'
+    await (await harnessOf({ model, tools: [tool(long)], store, compression }).open({ id: 'told' })).run('Go.')
     const events = await readLog(store, 'told')
     const recording = recordingOf(events, { tools: [tool('')], results: 'recorded' })
-    const harness = harnessOf({ model: recording.model, tools: recording.tools, store })
+    const harness = harnessOf({ model: recording.model, tools: recording.tools, store, compression })
     expect(await recording.run(await harness.open(), store)).toMatchObject({ sameResults: true, divergence: null })
     const elsewhere = await again(events, { tools: [tool('')], results: 'recorded' })
     expect(elsewhere.divergence).toMatchObject({

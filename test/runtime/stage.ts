@@ -28,6 +28,7 @@ export function observed(
 }
 
 export type Options = {
+  readonly compression?: 'off'
   readonly store?: Store
   readonly tools?: readonly Tool[]
   readonly limits?: Partial<Limits>
@@ -42,7 +43,9 @@ export async function stage(
   const store = options.store ?? memory()
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const worker = { leaseMs: options.leaseMs ?? 30_000, graceMs: options.graceMs ?? 50 }
-  const harness = new Harness({ model: scripted(script), tools: options.tools ?? [], limits, store, worker })
+  const { tools = [], compression } = options
+  const shortened = compression === undefined ? {} : { compression }
+  const harness = new Harness({ model: scripted(script), tools, limits, store, worker, ...shortened })
   return { harness, session: await harness.open(), store }
 }
 

@@ -11,6 +11,8 @@ const SEARCH_SHARE = 0.6
 const LOG_SHARE = 0.5
 const CODE_SHARE = 0.4
 const DIFF_SHARE = 0.9
+/** A text with fewer lines of prose is what some program printed. */
+const PROSE_SHARE = 0.3
 
 export function detect(text: string, hint: Hint): Kind {
   const lines = firstLines(text)
@@ -36,7 +38,7 @@ function byLines(lines: readonly string[]): Kind {
   const share = (test: (line: string) => boolean): number => filled.filter(test).length / filled.length
   if (share((line) => matchAt(line) !== null) >= SEARCH_SHARE) return 'search'
   if (filled.filter((line) => DECLARES.test(line)).length >= 3 && share(isCode) >= CODE_SHARE) return 'code'
-  return share((line) => LOGGED.test(line)) >= LOG_SHARE ? 'log' : 'plain'
+  return share((line) => LOGGED.test(line)) >= LOG_SHARE || share(isProse) < PROSE_SHARE ? 'log' : 'plain'
 }
 
 function firstLines(text: string): readonly string[] {
@@ -65,7 +67,7 @@ function byMime(mime: string | undefined): Kind | null {
 const EXTENSIONS: Readonly<Record<string, Kind>> = {
   ...of('json', 'json jsonl ndjson geojson'),
   ...of('code', 'ts tsx mts cts js jsx mjs cjs py pyi rs go java kt c h cc cpp hpp cs swift php scala'),
-  ...of('log', 'log'),
+  ...of('log', 'log csv tsv yaml yml'),
   ...of('html', 'html htm xhtml'),
   ...of('diff', 'diff patch'),
   ...of('plain', 'md txt rst'),
@@ -155,3 +157,13 @@ function isCode(line: string): boolean {
 
 const LOGGED =
   /^\s{0,20}(?:\[?\d{4}[-/]\d\d[-/]\d\d|\[?\d\d:\d\d:\d\d|[A-Z][a-z]{2}\s{1,2}\d{1,2} \d\d:\d\d:|\[|npm |at |(?:PASS|FAIL|ok|not ok|Compiling|warning|error|remote:|PASSED|FAILED|Downloading|Step)\b|[✓✔✗✘×√>]|={3}|-{3})|\b(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\b|\.\.\. (?:ok|FAILED)/
+
+const PROSE_WORDS_MIN = 4
+
+/** Most of its words are letters only, and there are some. */
+function isProse(line: string): boolean {
+  const words = line.trim().split(/\s+/)
+  if (words.length < PROSE_WORDS_MIN) return false
+  const plain = words.filter((word) => /^["'(*_]{0,2}[\p{L}’'-]+["')*_.,;:!?]{0,3}$/u.test(word)).length
+  return plain >= words.length * 0.8
+}

@@ -1,10 +1,9 @@
 // JSON: rows of objects, in a list or by their names, become a table that names each key once; everything else loses its blanks. With loss, a long table shows its
 // beginning, its end, the rows that report an error and those that stand out by a number.
 import type { Json } from '../../kernel/content.ts'
-import { clip } from '../../tools/core/bound.ts'
 import { isObject, type JsonObject, parsed } from '../../view/json.ts'
 import type { Shorten, Shorter } from './kind.ts'
-import { choiceOf } from './lines.ts'
+import { choiceOf, cutBothEnds } from './lines.ts'
 import { notableRows } from './rows.ts'
 
 const ROWS_MIN = 3
@@ -213,7 +212,7 @@ function cellOf(row: JsonObject, column: string, state: State): string {
   const cell = typeof value === 'string' && isPlain(value) ? value : JSON.stringify(value)
   if (state.lossless || cell.length <= CELL_CHARS_MAX) return cell
   state.lossy = true
-  return `${clip(cell, CELL_CHARS_MAX)}…`
+  return cutBothEnds(cell, CELL_CHARS_MAX)
 }
 
 // oxlint-disable-next-line no-control-regex -- they are what it is about

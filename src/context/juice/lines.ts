@@ -1,36 +1,6 @@
-// A text as lines that are looked up and not copied, and a choice of some of them within a number of lines: what is left out between
-// two of them is one line that counts it.
+// A choice of some lines or rows within a number of them, and lines that are cut to a number of characters.
 import { clip } from '../../tools/core/bound.ts'
-
-export type Lines = {
-  readonly count: number
-  /** The line from 0 on, without its line end. */
-  readonly at: (line: number) => string
-  /** The line that holds this place in the text, and where that line ends. */
-  readonly of: (place: number) => { readonly line: number; readonly end: number }
-}
-
-export function linesOf(text: string): Lines {
-  const starts = [0]
-  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1)
-  // What a line end closes is the last line, and no empty one comes after it.
-  if (starts.length > 1 && starts.at(-1) === text.length) starts.pop()
-  const endOf = (line: number): number => {
-    const next = starts[line + 1]
-    if (next !== undefined) return next - 1
-    return text.endsWith('\n') ? text.length - 1 : text.length
-  }
-  const of = (place: number): { readonly line: number; readonly end: number } => {
-    let [low, high] = [0, starts.length - 1]
-    while (low < high) {
-      const middle = (low + high + 1) >> 1
-      if ((starts[middle] ?? 0) <= place) low = middle
-      else high = middle - 1
-    }
-    return { line: low, end: endOf(low) }
-  }
-  return { count: starts.length, at: (line) => text.slice(starts[line] ?? text.length, endOf(line)), of }
-}
+import { signalAt } from './signals.ts'
 
 export type Choice = {
   /** Chooses a line if there is room for it. */
@@ -58,24 +28,31 @@ export function choiceOf(count: number, most: number): Choice {
   return { take, has: (line) => taken[line] === 1, size: () => chosen + gaps }
 }
 
-/** The chosen lines in their order. A gap of one line is that line: it takes no more room than its count. */
-export function chosenText(lines: Lines, { has }: Choice, show: (line: number) => string, numbered: boolean): string {
-  const shown: string[] = []
-  let left = 0
-  for (let line = 0; line <= lines.count; line++) {
-    if (line < lines.count && !has(line)) {
-      left += 1
-      continue
-    }
-    if (left === 1) shown.push(show(line - 1))
-    else if (left > 1) shown.push(`[… ${left} lines left out${numbered ? `: ${line - left + 1} to ${line}` : ''} …]`)
-    left = 0
-    if (line < lines.count) shown.push(show(line))
-  }
-  return shown.join('\n')
-}
-
 /** At most so many characters of a line, with a mark if there are more. */
 export function cutLine(line: string, chars: number): string {
   return line.length <= chars ? line : `${clip(line, chars)}…`
 }
+
+/** At most about so many characters of a line: its beginning, its end, and the first signals of failure between them. */
+export function cutBothEnds(line: string, chars: number): string {
+  if (line.length <= chars) return line
+  const head = clip(line, Math.ceil(chars * 0.6))
+  const tail = line.slice(-Math.floor(chars * 0.4)).replace(/^[\uDC00-\uDFFF]/, '')
+  const middle = line.slice(head.length, line.length - tail.length)
+  const shown: string[] = []
+  for (let from = 0; shown.length < SIGNALS_MAX; ) {
+    const signal = signalAt(middle.slice(from))
+    if (signal < 0) break
+    from += Math.max(0, signal - SIGNAL_BEFORE)
+    const part = clip(middle.slice(from), SIGNAL_CHARS).replace(/^[\uDC00-\uDFFF]/, '')
+    shown.push(`…${part}`)
+    from += SIGNAL_CHARS
+  }
+  const left = middle.length - shown.reduce((sum, part) => sum + part.length - 1, 0)
+  return `${head}${shown.join('')}…[${left} more]…${tail}`
+}
+
+/** Signals in the middle of a long line that are shown, and characters around each. */
+const SIGNALS_MAX = 3
+const SIGNAL_BEFORE = 20
+const SIGNAL_CHARS = 80

@@ -1,162 +1,98 @@
-// Logs and what commands print: errors, warnings and stack traces stay, what says nothing is counted. At most a hundred lines are
-// shown. Without loss, only lines that repeat are counted.
+// Logs, tables, lists and what commands print. Lossless forms come first: equal lines that follow each other are counted, paths of one
+// folder stand in one line. With loss, what says that all is well is counted, and of the rest the lines that say most are shown.
+import { CHARS_MAX, chooseLines, LINES_MAX } from './choose-lines.ts'
 import { noiseOf } from './command.ts'
-import type { Shorten, Shorter } from './kind.ts'
-import { type Choice, choiceOf, chosenText, cutLine, type Lines, linesOf } from './lines.ts'
+import type { Hint, Shorten, Shorter } from './kind.ts'
+import { foldPaths, shortenPathList, unfoldPaths } from './path-list.ts'
+import { shortenTextTable } from './text-table.ts'
 
-/** A hundred with the footer and the number of lines of progress. */
-const LINES_MAX = 98
-const LINE_CHARS_MAX = 1_000
-const ERRORS_MAX = 40
-const WARNINGS_MAX = 10
-const STACKS_MAX = 3
-const STACK_LINES_MAX = 20
-const HEAD_LINES = 5
-const TAIL_LINES = 10
-/** So many lines are shown where little stands out. */
-const QUIET_LINES = 60
-/** Of more lines than this only what stands out is looked for. */
-const RULED_LINES_MAX = 20_000
-/** Of more errors than these, kinds that only the middle has are not looked for. */
-const FIRST_ERRORS = 4_000
-const LAST_ERRORS = 1_000
-const TEMPLATE_CHARS = 200
-
-export const shortenLog: Shorten = (text, { lossless, hint }) => {
-  return lossless ? withoutRepeats(text) : { text: signals(text, hint.command), lossy: true }
-}
-
-const SIGNAL =
-  /[Ee]rror|ERR!|ERROR|[Ff]atal|FATAL|[Ff]ail(?:ed|ure|ing)|FAIL|[Ee]xception|[Pp]anic|CRITICAL|Traceback|✗|✘|×|not ok|\nE {3}|[Ww]arn|WARN/g
-const WARNING = /[Ww]arn|WARN/
-const SERIOUS =
-  /[Ee]rror|ERR!|ERROR|[Ff]atal|FATAL|[Ff]ail|FAIL|[Ee]xception|[Pp]anic|CRITICAL|Traceback|[✗✘×]|not ok|^E {3}/
-/** Lines that name a failure to say that there is none. */
-const NONE_OF_IT =
-  /\b(?:0|no) (?:errors?|failures?|failed|warnings?)\b|\b(?:errors?|failures?|failed|warnings?)[:=] ?0\b/i
-/** What a tool left out itself, and says how to get. */
-const GAP = /^\[.{1,60} left out\b/
-/** Lines that belong to the error above them: indented, a line of source that a compiler quotes, or the cause. */
-const STACK = /^(?:\s+\S|\d{1,7} +\||Caused by|Traceback|\S{1,80}Error\b)/
-// oxlint-disable-next-line no-control-regex -- they are what it is about
+/** A third of a text is shown, within these numbers of characters. */
+const SHARE = 0.33
+const CHARS_MIN = 4_000
+/** A longer text is no table and no list, and no line of it is compared with the rules of its program. */
+const SHAPED_LINES_MAX = 10_000
+// oxlint-disable-next-line no-control-regex -- Colours are taken out here.
 const ANSI = /\u001B\[[0-9;?]{0,24}[A-Za-z]/g
 
-function signals(colored: string, command: string | undefined): string {
-  const text = colored.includes('\u001B') ? colored.replace(ANSI, '') : colored
-  const all = linesOf(text)
-  const noise = all.count <= RULED_LINES_MAX ? noiseOf(command) : null
-  if (noise === null) return chosen(text, all, true)
-  const told: string[] = []
-  for (let i = 0; i < all.count; i++) {
-    const line = plain(all.at(i))
-    if (!noise(line)) told.push(line)
+export const shortenLog: Shorten = (text, { lossless, hint }) => {
+  if (lossless) return foldText(text)
+  const charsMax = Math.max(CHARS_MIN, Math.min(CHARS_MAX, Math.floor(text.length * SHARE)))
+  const isLong = countLines(text, SHAPED_LINES_MAX) >= SHAPED_LINES_MAX
+  const folded = isLong ? null : foldText(text)
+  if (folded !== null && folded.text.length <= charsMax && countLines(folded.text, LINES_MAX + 1) <= LINES_MAX)
+    return folded
+  return { text: isLong ? chooseLines(cleanText(text), charsMax) : shortenText(text, charsMax, hint), lossy: true }
+}
+
+function shortenText(given: string, charsMax: number, hint: Hint): string {
+  const text = cleanText(given)
+  const lines = text.split('\n')
+  if (lines.at(-1) === '') lines.pop()
+  const noise = noiseOf(hint.command)
+  const shaped = noise === null ? shortenShape(lines, charsMax, hint) : null
+  if (shaped !== null) return shaped
+  const numbers: number[] = []
+  const told = lines.filter((line, i) => {
+    if (noise?.(line)) return false
+    numbers.push(i + 1)
+    return true
+  })
+  const left = lines.length - told.length
+  const progress = left === 0 ? '' : `\n[${left} lines of progress left out]`
+  return `${shownLines(told, charsMax, numbers)}${progress}`
+}
+
+/** Repeated lines are counted. If that is not enough, lines are chosen. */
+function shownLines(lines: readonly string[], charsMax: number, numbers: readonly number[]): string {
+  const text = lines.join('\n')
+  const folded = foldRepeats(text)
+  if (folded.length <= charsMax && countLines(folded, LINES_MAX + 1) <= LINES_MAX) return folded
+  return chooseLines(text, charsMax, (line) => numbers[line] ?? line + 1)
+}
+
+/** Null for a text that is neither a list of files nor a table. Lines that do not fit in come first. */
+function shortenShape(lines: readonly string[], charsMax: number, { path }: Hint): string | null {
+  const list = shortenPathList(lines, charsMax * 0.7)
+  if (list !== null) {
+    const others = list.others.length === 0 ? '' : `${chooseLines(list.others.join('\n'), charsMax * 0.3)}\n`
+    return `${others}${list.text}`
   }
-  const left = all.count - told.length
-  if (left === 0) return chosen(text, all, true)
-  const rest = told.join('\n')
-  return `${chosen(rest, linesOf(rest), false)}\n[${left} lines of progress left out]`
+  return shortenTextTable(lines, charsMax, /\.[ct]sv$/i.test(path ?? ''))
 }
 
-/** `numbered`: gaps say which lines of the original they are. */
-function chosen(text: string, lines: Lines, numbered: boolean): string {
-  const choice = choiceOf(lines.count, LINES_MAX)
-  const found = signalsIn(text, lines)
-  const counted: Counted = { counts: new Map(), repeats: new Uint8Array(lines.count) }
-  const kinds = templatesOf(lines, found.errors, counted)
-  const warnings = templatesOf(lines, found.warnings, counted)
-  for (const line of [found.errors[0], found.errors.at(-1)]) if (line !== undefined) choice.take(line)
-  takeGaps(text, lines, choice)
-  // Few lines are shown whole. Of many, a line that says what a counted one says takes no room.
-  const take = (line: number): void => {
-    if (lines.count <= LINES_MAX || counted.repeats[line] !== 1) choice.take(line)
-  }
-  for (let i = 1; i <= TAIL_LINES; i++) take(lines.count - i)
-  for (let i = 0; i < HEAD_LINES; i++) take(i)
-  let stacks = 0
-  for (const line of kinds.slice(0, ERRORS_MAX)) if (stacks < STACKS_MAX && takeStack(lines, line, choice)) stacks += 1
-  for (const line of kinds.slice(0, ERRORS_MAX)) choice.take(line)
-  for (const line of warnings.slice(0, WARNINGS_MAX)) choice.take(line)
-  fill(lines.count, choice, take)
-  const show = (line: number): string => {
-    const times = counted.counts.get(line) ?? 1
-    return `${cutLine(plain(lines.at(line)), LINE_CHARS_MAX)}${times > 1 ? ` (×${times})` : ''}`
-  }
-  return chosenText(lines, choice, show, numbered)
+/** A text as a terminal would leave it: without colours, and without what was written over. */
+function cleanText(given: string): string {
+  const text = given.includes('\u001B') ? given.replace(ANSI, '') : given
+  if (!text.includes('\r')) return text
+  return text
+    .split('\n')
+    .map((line) => {
+      const kept = line.endsWith('\r') ? line.slice(0, -1) : line
+      return kept.slice(kept.lastIndexOf('\r') + 1)
+    })
+    .join('\n')
 }
 
-/** A line as a terminal would leave it: what came before a carriage return was written over. */
-function plain(line: string): string {
-  if (!line.includes('\r')) return line
-  const kept = line.endsWith('\r') ? line.slice(0, -1) : line
-  return kept.slice(kept.lastIndexOf('\r') + 1)
+/** The number of lines of a text; `most` if it has more. */
+function countLines(text: string, most: number): number {
+  let count = 1
+  for (let at = text.indexOf('\n'); at >= 0 && count < most; at = text.indexOf('\n', at + 1)) count += 1
+  return count
 }
 
-function signalsIn(text: string, lines: Lines): { readonly errors: number[]; readonly warnings: number[] } {
-  const [errors, warnings]: [number[], number[]] = [[], []]
-  SIGNAL.lastIndex = 0
-  for (let found = SIGNAL.exec(text); found !== null; found = SIGNAL.exec(text)) {
-    const { line, end } = lines.of(found[0].startsWith('\n') ? found.index + 1 : found.index)
-    SIGNAL.lastIndex = Math.max(end, SIGNAL.lastIndex)
-    const said = lines.at(line).slice(0, LINE_CHARS_MAX)
-    if (NONE_OF_IT.test(said)) continue
-    if (SERIOUS.test(said) || !WARNING.test(found[0])) errors.push(line)
-    else warnings.push(line)
-  }
-  return { errors, warnings }
+/** The shortest form from which the same text can be made again; null if none is shorter. */
+function foldText(text: string): Shorter | null {
+  const forms = [
+    { folded: foldRepeats(text), unfold: unfoldRepeats },
+    { folded: foldPaths(text.split('\n')), unfold: unfoldPaths },
+  ]
+  const shorter = forms.filter(({ folded, unfold }) => folded.length < text.length && unfold(folded) === text)
+  const best = shorter.sort((a, b) => a.folded.length - b.folded.length)[0]
+  return best === undefined ? null : { text: best.folded, lossy: false }
 }
 
-/** Numbers, with the hex digits after them, and hashes that begin with a letter. */
-const NUMBERS = /\d[\da-fA-Fx]*|\b[a-fA-F][\da-fA-F]{7,}/g
-
-/** How many lines there are of the kind of this line, and which lines only repeat such a line word for word. */
-type Counted = { readonly counts: Map<number, number>; readonly repeats: Uint8Array }
-
-/** The first line of each kind, where numbers and hashes make no other kind. */
-function templatesOf(lines: Lines, found: readonly number[], { counts, repeats }: Counted): readonly number[] {
-  const first = new Map<string, { readonly line: number; readonly said: string }>()
-  const count = (line: number, mayBegin: boolean): void => {
-    const said = lines.at(line)
-    const template = said.slice(0, TEMPLATE_CHARS).replace(NUMBERS, '#')
-    const known = first.get(template)
-    if (known !== undefined) {
-      counts.set(known.line, (counts.get(known.line) ?? 1) + 1)
-      if (said === known.said) repeats[line] = 1
-    } else if (mayBegin) first.set(template, { line, said })
-  }
-  const middle = Math.max(FIRST_ERRORS, found.length - LAST_ERRORS)
-  for (const line of found.slice(0, FIRST_ERRORS)) count(line, true)
-  for (const line of found.slice(middle)) count(line, true)
-  for (const line of found.slice(FIRST_ERRORS, middle)) count(line, false)
-  return [...first.values()].map(({ line }) => line)
-}
-
-function takeGaps(text: string, lines: Lines, choice: Choice): void {
-  for (let at = text.indexOf(' left out'); at >= 0; at = text.indexOf(' left out', at + 1)) {
-    const { line } = lines.of(at)
-    if (GAP.test(lines.at(line)) && !choice.take(line)) return
-  }
-}
-
-/** Takes an error and what follows and belongs to it. False: nothing does, and nothing is taken. */
-function takeStack(lines: Lines, error: number, choice: Choice): boolean {
-  const isStack = (line: number): boolean => line < lines.count && STACK.test(lines.at(line).slice(0, LINE_CHARS_MAX))
-  if (!isStack(error + 1) || (!choice.take(error) && !choice.has(error))) return false
-  for (let line = error + 1; line < error + STACK_LINES_MAX && isStack(line); line++) choice.take(line)
-  return true
-}
-
-/** Few lines are shown whole. Of more, the beginning and the end in turn where there is room: two thirds for the beginning. */
-function fill(count: number, choice: Choice, take: (line: number) => void): void {
-  const most = count <= LINES_MAX ? LINES_MAX : QUIET_LINES
-  let [head, tail] = [0, count - 1]
-  for (let turn = 0; head <= tail && choice.size() < most; turn++) take(turn % 3 === 2 ? tail-- : head++)
-}
-
-const REPEATED = /\(×\d{1,9}\)$/m
-
-/** Equal lines that follow each other, as one line with their number. Null where that could be read in two ways. */
-function withoutRepeats(text: string): Shorter | null {
-  if (REPEATED.test(text)) return null
+/** Equal lines that follow each other, as one line with their number. */
+function foldRepeats(text: string): string {
   const shown: string[] = []
   let [last, times]: [string | null, number] = [null, 0]
   const flush = (): void => {
@@ -171,5 +107,20 @@ function withoutRepeats(text: string): Shorter | null {
     ;[last, times] = [line, 1]
   }
   flush()
-  return { text: shown.join('\n'), lossy: false }
+  return shown.join('\n')
+}
+
+const REPEATED = / \(×(\d{1,9})\)$/
+/** No text is made longer than this to find out what it says. */
+const UNFOLDED_LINES_MAX = 4_000_000
+
+function unfoldRepeats(folded: string): string | null {
+  const lines: string[] = []
+  for (const line of folded.split('\n')) {
+    const times = Number(REPEATED.exec(line)?.[1] ?? 1)
+    if (lines.length + times > UNFOLDED_LINES_MAX) return null
+    const said = times > 1 ? line.replace(REPEATED, '') : line
+    for (let i = 0; i < times; i++) lines.push(said)
+  }
+  return lines.join('\n')
 }

@@ -3,6 +3,8 @@
 
 /** The tool that gives originals back. */
 export const RETRIEVE = 'retrieve_original'
+/** How a marker begins. */
+export const MARKER_START = '⟦tj:'
 const TOKEN_CHARS = 32
 /** No text with fewer bytes is made shorter, whatever its kind: for these nothing of the router need be loaded. */
 export const ROUTED_BYTES_MIN = 512
@@ -33,7 +35,7 @@ export type Original = { readonly token: string; readonly bytes: number; readonl
 export function footer(lossy: boolean, original: Original | null): string {
   if (original === null) return '\n[reformatted, no data lost]'
   const { token, bytes, tool } = original
-  const marker = `⟦tj:${token}⟧`
+  const marker = `${MARKER_START}${token}⟧`
   if (!lossy) return `\n[reformatted, no data lost; original (${bytes} bytes): ${marker}]`
   return `\n[PARTIAL view, full original (${bytes} bytes): ${tool} with the token ${marker}]`
 }

@@ -1,76 +1,117 @@
-// Which rows of a long table must be shown wherever they stand: those that report an error, and those with a number far from the
-// others of its column. Bounded, since every row may be one.
+// Which rows of a long table must be shown wherever they stand: those with a signal of failure, with a value that is rare in a column
+// of few different values, with a key that few rows have or without one that nearly all have, and with a number far from the others
+// of its column. Bounded, since every row may be one.
 import type { Json } from '../../kernel/content.ts'
 import type { JsonObject } from '../../view/json.ts'
+import { signalAt, signalIn } from './signals.ts'
 
-const ERRORS_MAX = 50
+const NOTABLE_MAX = 60
+const SCORE_MIN = 1.5
+const SIGMAS = 3.5
+/** Numbers far from the mean that are shown: the farthest. */
 const OUTLIERS_MAX = 20
-const SIGMAS = 2
 const LOOKED_CHARS = 200
+const NESTED_CHARS = 4_000
+/** A value is rare in at most this share of the rows. */
+const RARE_SHARE = 0.02
+/** From this share of the rows on, a signal is nothing special. */
+const COMMON_SHARE = 0.3
+/** Columns that are looked at. */
+const COLUMNS_MAX = 200
 
+/** Places of rows, the most notable first. */
 export function notableRows(rows: readonly JsonObject[], columns: readonly string[]): readonly number[] {
-  const errors: number[] = []
-  const watched = columns.map((column) => ({ column, role: roleOf(column) })).filter(({ role }) => role !== null)
-  const isError = (row: JsonObject): boolean => watched.some(({ column, role }) => reports(role, row[column] ?? null))
-  for (const [i, row] of rows.entries()) if (isError(row)) errors.push(i)
-  return [...ends(errors, ERRORS_MAX), ...outliers(rows, columns)]
+  const scores = new Float64Array(rows.length)
+  const far = new Map<number, number>()
+  for (const column of columns.slice(0, COLUMNS_MAX)) {
+    scoreKeys(rows, column, scores)
+    scoreValues(rows, column, scores)
+    for (const [row, away] of farRows(rows, column)) far.set(row, Math.max(away, far.get(row) ?? 0))
+  }
+  const farthest = [...far].sort(([, a], [, b]) => b - a).slice(0, OUTLIERS_MAX)
+  for (const [row] of farthest) scores[row] = (scores[row] ?? 0) + 2.5
+  const notable = [...scores.keys()].filter((row) => (scores[row] ?? 0) >= SCORE_MIN)
+  return notable.sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || a - b).slice(0, NOTABLE_MAX)
 }
 
-/** The first and the last of them. */
-function ends(found: readonly number[], most: number): readonly number[] {
-  return found.length <= most ? found : [...found.slice(0, most / 2), ...found.slice(-most / 2)]
+/** A key that few rows have, and one that nearly all have and this row has not. */
+function scoreKeys(rows: readonly JsonObject[], column: string, scores: Float64Array): void {
+  let having = 0
+  for (const row of rows) if (Object.hasOwn(row, column)) having += 1
+  if (having === rows.length) return
+  const rare = having <= Math.max(1, rows.length * 0.03)
+  const usual = having >= rows.length * 0.97
+  if (!rare && !usual) return
+  for (const [i, row] of rows.entries()) {
+    const has = Object.hasOwn(row, column)
+    if (rare && has) scores[i] = (scores[i] ?? 0) + 3
+    else if (usual && !has) scores[i] = (scores[i] ?? 0) + 2
+  }
 }
 
 const NAMES_ERROR = /err(?:or|ors)?$|exception|failure|fault|stack/i
 const NAMES_STATE =
-  /^(?:status|state|level|severity|result|outcome|conclusion|phase|health|type|kind|code)|_(?:status|code)$/i
+  /^(?:status|state|level|severity|result|outcome|conclusion|phase|health|type|kind|code)|[_.](?:status|code)$/i
 const NAMES_EXIT = /exit_?(?:code|status)/i
-const NAMES_SUCCESS = /^(?:ok|success|passed|healthy)$/i
-const SAYS_ERROR = /error|fail|fatal|critical|exception|denied|refused|timeout|timed.out|panic|crash|unhealthy/i
 
-/** What a column says of errors, by its name. */
-type Role = 'error' | 'exit' | 'success' | 'state' | null
-
-function roleOf(column: string): Role {
-  const name = column.slice(-LOOKED_CHARS)
-  if (NAMES_ERROR.test(name)) return 'error'
-  if (NAMES_SUCCESS.test(name)) return 'success'
-  if (NAMES_EXIT.test(name)) return 'exit'
-  return NAMES_STATE.test(name) ? 'state' : null
-}
-
-function reports(role: Role, value: Json): boolean {
-  if (role === 'success') return value === false
-  if (role === 'exit') return typeof value === 'number' && value !== 0
-  if (role === 'state')
-    return typeof value === 'string'
-      ? SAYS_ERROR.test(value.slice(0, LOOKED_CHARS))
-      : typeof value === 'number' && value >= 400 && value < 600
-  if (Array.isArray(value)) return value.length > 0
-  return value !== null && value !== false && value !== 0 && value !== '' && value !== 'none' && value !== '0'
-}
-
-/** More than two standard deviations from the mean of its column; the farthest first, if there are many. */
-function outliers(rows: readonly JsonObject[], columns: readonly string[]): readonly number[] {
-  const found = new Map<number, number>()
-  for (const column of columns) {
-    let [count, mean, squares] = [0, 0, 0]
-    for (const row of rows) {
-      const value = row[column]
-      if (typeof value !== 'number') continue
-      count += 1
-      const away = value - mean
-      mean += away / count
-      squares += away * (value - mean)
-    }
-    const sigma = Math.sqrt(squares / Math.max(1, count))
-    if (!(sigma > 0) || !Number.isFinite(sigma)) continue
-    for (const [i, row] of rows.entries()) {
-      const value = row[column]
-      const score = typeof value === 'number' ? Math.abs(value - mean) / sigma : 0
-      if (score > SIGMAS) found.set(i, Math.max(score, found.get(i) ?? 0))
-    }
+/** Signals and rare values. A signal that many rows of the column have says little. */
+function scoreValues(rows: readonly JsonObject[], column: string, scores: Float64Array): void {
+  const counts = new Map<string, number>()
+  const names = rows.map((row) => (Object.hasOwn(row, column) ? nameOf(row[column] ?? null) : null))
+  for (const name of names) if (name !== null) counts.set(name, (counts.get(name) ?? 0) + 1)
+  const isCategory = counts.size > 1 && counts.size <= Math.max(3, rows.length * 0.2)
+  const rareMax = Math.max(1, rows.length * RARE_SHARE)
+  const signals = new Set<string>()
+  let troubled = 0
+  for (const [i, name] of names.entries()) {
+    if (name === null || signals.has(name) || !saysTrouble(column, rows[i]?.[column] ?? null)) continue
+    signals.add(name)
+    troubled += counts.get(name) ?? 0
   }
-  const farthest = [...found].sort(([, a], [, b]) => b - a).slice(0, OUTLIERS_MAX)
-  return farthest.map(([i]) => i)
+  const signalScore = troubled < rows.length * COMMON_SHARE ? 2 : 0.5
+  for (const [i, name] of names.entries()) {
+    if (name === null) continue
+    const rare = isCategory && (counts.get(name) ?? 0) <= rareMax ? 2.5 : 0
+    scores[i] = (scores[i] ?? 0) + rare + (signals.has(name) ? signalScore : 0)
+  }
+}
+
+/** Values with one name are counted together. */
+function nameOf(value: Json): string {
+  if (typeof value !== 'object' || value === null)
+    return typeof value === 'string' ? value.slice(0, LOOKED_CHARS) : String(value)
+  return Array.isArray(value) && value.length === 0 ? '[]' : JSON.stringify(value).slice(0, NESTED_CHARS)
+}
+
+function saysTrouble(column: string, value: Json): boolean {
+  if (value === null || value === '' || value === 'none') return false
+  if (NAMES_EXIT.test(column)) return value !== 0 && value !== '0'
+  if (NAMES_ERROR.test(column)) return !isNothing(value)
+  if (typeof value === 'number') return NAMES_STATE.test(column) && value >= 400 && value < 600
+  if (typeof value === 'boolean') return !value && /^(?:ok|success|passed|healthy|ready|valid)$/i.test(column)
+  return typeof value === 'string' ? signalIn(value) === 'strong' : signalAt(JSON.stringify(value)) >= 0
+}
+
+function isNothing(value: Json): boolean {
+  return value === false || value === 0 || value === '0' || (Array.isArray(value) && value.length === 0)
+}
+
+/** Rows whose number is far from the mean of its column, with how far. */
+function farRows(rows: readonly JsonObject[], column: string): readonly (readonly [row: number, away: number])[] {
+  let [count, mean, squares] = [0, 0, 0]
+  for (const row of rows) {
+    const value = row[column]
+    if (typeof value !== 'number') continue
+    count += 1
+    const away = value - mean
+    mean += away / count
+    squares += away * (value - mean)
+  }
+  const sigma = Math.sqrt(squares / Math.max(1, count))
+  if (!(sigma > 0) || !Number.isFinite(sigma)) return []
+  return rows.flatMap((row, i) => {
+    const value = row[column]
+    const away = typeof value === 'number' ? Math.abs(value - mean) / sigma : 0
+    return away > SIGMAS ? [[i, away] as const] : []
+  })
 }

@@ -3,6 +3,7 @@
 import { matchAt } from './detect.ts'
 import type { Shorten } from './kind.ts'
 import { cutLine } from './lines.ts'
+import { chooseLines } from './choose-lines.ts'
 
 const MATCHES_MIN = 40
 const PER_FILE = 5
@@ -10,6 +11,8 @@ const LINES_MAX = 200
 const LINE_CHARS_MAX = 300
 const SCORED_CHARS = 400
 const WORDS_MAX = 8
+/** For lines that are no match. */
+const OTHER_CHARS_MAX = 2_000
 
 type Match = { readonly at: string; readonly text: string }
 type Found = { readonly path: string; readonly matches: Match[] }
@@ -17,18 +20,42 @@ type Parsed = {
   readonly files: readonly Found[]
   readonly other: readonly string[]
   readonly count: number
-  readonly lines: number
 }
 
 export const shortenSearch: Shorten = (text, { lossless, hint }) => {
   const parsed = parse(text)
   if (parsed.count < MATCHES_MIN) return null
   if (lossless) {
-    // Other lines would lose their place, or their path stands above them already.
-    if (parsed.count < parsed.lines) return null
-    return { text: parsed.files.flatMap((file) => [file.path, ...file.matches.map(shown)]).join('\n'), lossy: false }
+    const folded = foldMatches(text)
+    return folded !== null && unfoldMatches(folded) === text ? { text: folded, lossy: false } : null
   }
   return { text: best(parsed, wordsOf(hint.query)), lossy: true }
+}
+
+/** Matches that follow each other in one file, below its path. Null if another line stands between them. */
+function foldMatches(text: string): string | null {
+  const lines: string[] = []
+  let path = ''
+  for (const line of text.split('\n')) {
+    const match = matchAt(line.slice(0, SCORED_CHARS))
+    if (match === null && line !== '') return null
+    if (match !== null && match.path !== path) lines.push(match.path)
+    path = match?.path ?? ''
+    lines.push(match === null ? line : `  ${match.line}:${line.slice(match.end)}`)
+  }
+  return lines.join('\n')
+}
+
+/** The same matches with a path in each line: only what gives the same text back is shown without loss. */
+function unfoldMatches(folded: string): string {
+  const lines: string[] = []
+  let path = ''
+  for (const line of folded.split('\n')) {
+    if (line.startsWith('  ')) lines.push(`${path}:${line.slice(2)}`)
+    else if (line === '') lines.push(line)
+    else path = line
+  }
+  return lines.join('\n')
 }
 
 /** Both forms: the path in each line (`grep -n`), or in a line above its matches (`rg`, and the tool `search`). */
@@ -36,7 +63,7 @@ function parse(text: string): Parsed {
   const files = new Map<string, Found>()
   const other: string[] = []
   let above: string | null = null
-  let [count, lines] = [0, 0]
+  let count = 0
   let last: Found = { path: '', matches: [] }
   const add = (path: string, match: Match): void => {
     // Most matches follow one of the same file.
@@ -48,7 +75,6 @@ function parse(text: string): Parsed {
     count += 1
   }
   for (const line of text.split('\n')) {
-    if (line !== '') lines += 1
     const head = line.slice(0, SCORED_CHARS)
     const match = matchAt(head)
     const below = match === null && above !== null ? /^\s{0,4}(\d{1,7})[:-] ?/.exec(head) : null
@@ -57,7 +83,7 @@ function parse(text: string): Parsed {
     else if (/^[^\s:]{1,300}$/.test(head)) above = line
     else if (line.trim() !== '' && line !== '--') other.push(line)
   }
-  return { files: [...files.values()], other, count, lines }
+  return { files: [...files.values()], other, count }
 }
 
 function shown({ at, text }: Match): string {
@@ -92,7 +118,9 @@ function best({ files, other, count }: Parsed, words: readonly string[]): string
   const left = files.filter((file) => !allowed.has(file))
   const missed = left.reduce((sum, { matches }) => sum + matches.length, 0)
   if (left.length > 0) lines.push(`+${missed} more in ${left.length} other files`)
-  return [...lines, ...other.slice(0, PER_FILE).map((line) => cutLine(line, LINE_CHARS_MAX))].join('\n')
+  // What is no match may say why some are missing.
+  const aside = other.length === 0 ? [] : [chooseLines(other.join('\n'), OTHER_CHARS_MAX)]
+  return [...aside, ...lines].join('\n')
 }
 
 function wordsOf(query: string | undefined): readonly string[] {

@@ -14,18 +14,22 @@ type Fresh = {
   /** Redacted already: what is kept of it holds no secret either. */
   readonly output: Output
   readonly compression: Compression
+  /** Smaller results stay as they are. */
+  readonly fromBytes?: number | undefined
   readonly tools: Tools
   readonly signal: AbortSignal
   readonly kept: KeptOriginal
 }
 
 /** A router that fails leaves the result as it is, and its metadata says so. */
-export async function compressedResult({ call, output, compression, tools, signal, kept }: Fresh): Promise<Output> {
+export async function compressedResult(fresh: Fresh): Promise<Output> {
+  const { call, output, compression, fromBytes, tools, signal, kept } = fresh
   const { metadata } = output
   try {
     const profile = profileFor(compression, tools)
     const keep = (): string => kept.keep().token
-    const made = await compressContent(output.content, hintOf(call), { profile, keep, signal })
+    const least = fromBytes === undefined ? {} : { minBytes: fromBytes }
+    const made = await compressContent(output.content, hintOf(call), { profile, keep, signal, ...least })
     if (!made.changed) return output
     const { kind, bytesBefore, bytesAfter, lossy, content } = made
     const { token, blob } = kept.about()

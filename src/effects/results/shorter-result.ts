@@ -29,16 +29,17 @@ export type Fresh = {
 type Shorter = { readonly output: Output; readonly original: Blob | null }
 
 export async function shorterResult(fresh: Fresh, shortening: Shortening): Promise<Shorter> {
-  const { call, context, flight } = fresh
+  const { agent, call, context, flight } = fresh
   const tools: Tools = context.tools ?? new Map()
   let output = { ...fresh.output, metadata: withoutOurs(fresh.output.metadata) }
   // A tool that reads an original, or lines of a file, returns exactly what was asked for. And where the tools of a session were made
   // before this was switched on, nothing could read the original.
-  if (tools.get(call.proposal.tool)?.readsKept || !tools.has(RETRIEVE)) return { output, original: null }
+  const isReadable = tools.has(RETRIEVE) || agent.retrieve !== undefined
+  if (tools.get(call.proposal.tool)?.readsKept || !isReadable) return { output, original: null }
   const kept = new KeptOriginal(call, output.content)
-  const { compression, summarize, bytes } = shortening
+  const { compression, fromBytes, summarize, bytes } = shortening
   if (compression !== undefined)
-    output = await compressedResult({ call, output, compression, tools, signal: flight.signal, kept })
+    output = await compressedResult({ call, output, compression, fromBytes, tools, signal: flight.signal, kept })
   if (summarize !== undefined && isWithin(output.content.length / CHARS_A_TOKEN, summarize) && mayAsk(fresh)) {
     const { summarizedResult } = await import('./summarized-result.ts')
     output = await summarizedResult(fresh, output, kept)

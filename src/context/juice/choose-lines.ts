@@ -1,0 +1,344 @@
+// The lines of a text that say most, within a number of lines and characters: lines with a signal of failure, rare kinds of lines,
+// lines whose numbers are unusual for their kind, both ends, and the outline of an indented text. What belongs to an error is shown
+// with it: the line above that it stands under, the first and last frames of its stack, and the causes named there.
+import { cutBothEnds } from './lines.ts'
+import { type LineKinds, lineKinds } from './line-kinds.ts'
+import { CAUSE, FRAME, type Signal, signalIn } from './signals.ts'
+import { unusualLines } from './unusual-numbers.ts'
+
+/** A hundred with the footer and the number of lines of progress. */
+export const LINES_MAX = 98
+const LINE_CHARS_MAX = 400
+/** No more characters are shown, and of a text full of trouble at most this share. */
+export const CHARS_MAX = 12_000
+const TROUBLED_SHARE = 0.66
+/** With a signal in more than this share of the lines, a signal says less. */
+const TROUBLED_LINES = 0.3
+const HEAD_LINES = 3
+const TAIL_LINES = 5
+const BEST_MAX = 60
+/** Where there is room left: the best lines with two lines around them, and so many lines of both ends. */
+const WITH_CONTEXT = 10
+const FILL_LINES = 10
+/** The share of the room for the best lines, before what belongs to them. */
+const FIRST_SHARE = 0.65
+/** Frames at each end of a long stack trace, and frames of a short one. */
+const FRAME_ENDS = 6
+const FRAMES_WHOLE = 14
+const STACK_LINES_MAX = 400
+/** How far above a line the line is looked for that it stands under. */
+const HEADER_REACH = 60
+/** Of more kinds than this, only so many are looked at, at equal distances. */
+const JUDGED_KINDS_MAX = 20_000
+/** Below this share of different lines, a line of its own kind stands out. */
+const REPETITIVE = 0.35
+const COMMON_KINDS = 12
+const OUTLINE_LINES_MAX = 70
+/** Room that the mark of a gap takes. */
+const GAP_CHARS = 22
+
+/** `numberOf`: the number of a line in the original, from 1 on. */
+export type LineNumbers = (line: number) => number
+
+export function chooseLines(text: string, charsMax: number, numberOf: LineNumbers = (line) => line + 1): string {
+  const kinds = lineKinds(text)
+  const judged = judgeKinds(kinds)
+  const choice = new LineChoice(kinds, roomFor(judged, text.length, charsMax))
+  const ends = [judged.firstStrong, judged.lastStrong].filter((line) => line >= 0)
+  for (const line of ends) takeWithHeader(kinds, choice, line)
+  for (let line = 0; line < HEAD_LINES; line++) choice.takeNew(line)
+  for (let i = 1; i <= TAIL_LINES; i++) choice.takeNew(kinds.count - i)
+  takeGapsOfTools(text, kinds, choice)
+  // The lines that say most come before what belongs to each of them.
+  for (const { line } of judged.best.slice(0, BEST_MAX)) if (choice.isNearlyFull || !choice.take(line)) break
+  for (const line of ends) takeAround(kinds, choice, line)
+  const levels = judged.isRepetitive ? [] : linesByIndent(kinds)
+  takeOutline(levels.slice(0, 2), choice, OUTLINE_LINES_MAX)
+  const common = commonKinds(kinds)
+  for (const kind of common.slice(0, COMMON_KINDS / 2)) choice.take(kinds.first[kind] ?? 0)
+  for (const { line, strong } of judged.best.slice(0, BEST_MAX)) {
+    if (strong) takeAround(kinds, choice, line)
+    else takeWithHeader(kinds, choice, line)
+  }
+  takeMoreOf(judged, kinds, choice)
+  for (const kind of common) choice.take(kinds.first[kind] ?? 0)
+  takeOutline(levels.slice(0, 3), choice, LINES_MAX)
+  for (const { line } of judged.best.slice(0, WITH_CONTEXT))
+    for (const near of [line - 1, line + 1, line - 2, line + 2]) choice.takeNew(near)
+  for (let line = 0; line < FILL_LINES; line++) if (!choice.takeNew(line)) break
+  for (let i = 1; i <= FILL_LINES; i++) if (!choice.takeNew(kinds.count - i)) break
+  return shownLines(kinds, choice, numberOf)
+}
+
+/** Where much is wrong, more is shown: one line of each kind with a signal, and half as much around them. */
+function roomFor({ strongChars }: Judged, chars: number, charsMax: number): number {
+  return Math.max(charsMax, Math.min(CHARS_MAX, chars * TROUBLED_SHARE, strongChars * 1.5))
+}
+
+/** A choice of lines within a number of lines and of characters. */
+class LineChoice {
+  readonly #taken: Uint8Array
+  readonly #kinds: LineKinds
+  readonly #said = new Set<string>()
+  #lines = 0
+  #charsLeft: number
+  readonly #charsMax: number
+
+  constructor(kinds: LineKinds, charsMax: number) {
+    this.#taken = new Uint8Array(kinds.count)
+    this.#kinds = kinds
+    this.#charsLeft = charsMax
+    this.#charsMax = charsMax
+  }
+
+  has(line: number): boolean {
+    return this.#taken[line] === 1
+  }
+
+  get isFull(): boolean {
+    return this.#lines >= LINES_MAX || this.#charsLeft < GAP_CHARS
+  }
+
+  get isNearlyFull(): boolean {
+    return this.#lines >= LINES_MAX * FIRST_SHARE || this.#charsLeft < this.#charsMax * (1 - FIRST_SHARE)
+  }
+
+  /** False if there is no room for the line. */
+  take(line: number): boolean {
+    if (line < 0 || line >= this.#taken.length || this.has(line)) return true
+    const chars = Math.min(this.#kinds.at(line).length, LINE_CHARS_MAX) + 1 + (this.has(line - 1) ? 0 : GAP_CHARS)
+    if (this.#lines >= LINES_MAX || chars > this.#charsLeft) return false
+    this.#taken[line] = 1
+    this.#lines += 1
+    this.#charsLeft -= chars
+    this.#said.add(this.#kinds.at(line))
+    return true
+  }
+
+  /** Takes a line unless one is taken that says the same word for word. */
+  takeNew(line: number): boolean {
+    return this.#said.has(this.#kinds.at(line)) || this.take(line)
+  }
+}
+
+type Candidate = { readonly line: number; readonly score: number; readonly strong: boolean }
+
+type Judged = {
+  /** By what they say, the most first. */
+  readonly best: readonly Candidate[]
+  readonly firstStrong: number
+  readonly lastStrong: number
+  /** The length of the first lines of all kinds with a signal. */
+  readonly strongChars: number
+  /** Most lines are of a few kinds. */
+  readonly isRepetitive: boolean
+}
+
+type KindSignal = { readonly kind: number; readonly line: number; readonly said: string; readonly signal: Signal }
+
+/** Each kind is judged by its first line. */
+function judgeKinds(kinds: LineKinds): Judged {
+  const { count, counts, last } = kinds
+  const found = signalsOf(kinds)
+  const strong = found.filter(({ signal }) => signal === 'strong')
+  const strongLines = strong.reduce((sum, { kind }) => sum + (counts[kind] ?? 0), 0)
+  const isRepetitive = counts.length / count < REPETITIVE
+  const best = scoredKinds(kinds, found, { isRepetitive, isTroubled: strongLines > count * TROUBLED_LINES })
+  for (const line of unusualLines(kinds)) best.push({ line, score: 1.6, strong: false })
+  best.sort((a, b) => b.score - a.score || a.line - b.line)
+  return {
+    best,
+    firstStrong: strong[0]?.line ?? -1,
+    lastStrong: strong.reduce((latest, { kind }) => Math.max(latest, last[kind] ?? 0), -1),
+    strongChars: strong.reduce((sum, { said }) => sum + Math.min(said.length, LINE_CHARS_MAX) + 1, 0),
+    isRepetitive,
+  }
+}
+
+/** Kinds that are not empty, in the order of their first lines. */
+function signalsOf({ counts, first, at }: LineKinds): readonly KindSignal[] {
+  const found: KindSignal[] = []
+  const step = Math.max(1, Math.ceil(counts.length / JUDGED_KINDS_MAX))
+  for (let kind = 0; kind < counts.length; kind += step) {
+    const line = first[kind] ?? 0
+    const said = at(line)
+    if (said.trim() !== '') found.push({ kind, line, said, signal: signalIn(said) })
+  }
+  return found
+}
+
+type Whole = { readonly isRepetitive: boolean; readonly isTroubled: boolean }
+
+/** A signal that is everywhere says little, and so does a kind with many lines. */
+function scoredKinds(kinds: LineKinds, found: readonly KindSignal[], whole: Whole): Candidate[] {
+  const { count, counts, last } = kinds
+  const rareMax = rareCountOf(count)
+  const beginsOddly = oddBeginnings(kinds, Math.max(1, Math.floor(count / 200)))
+  const best: Candidate[] = []
+  for (const { kind, line, said, signal } of found) {
+    const times = counts[kind] ?? 1
+    const information = Math.log2(count / times) / Math.log2(count + 1)
+    const weight = signal === 'strong' ? (whole.isTroubled ? 1.1 : 2.2) : signal === 'weak' ? 0.9 : 0
+    let score = weight * (0.3 + 0.7 * information)
+    if (times <= rareMax) score += information * (whole.isRepetitive ? 1.5 : 0.35)
+    if (times <= rareMax && beginsOddly(line)) score += 1.3
+    if (FRAME.test(said.slice(0, LINE_CHARS_MAX))) score -= 1.2
+    const strong = signal === 'strong'
+    if (score > 0.5) best.push({ line, score, strong })
+    if (times > 1 && times <= 3 && score > 1) best.push({ line: last[kind] ?? line, score: score - 0.1, strong })
+  }
+  return best
+}
+
+/** So many lines of a kind, or fewer, make it rare. */
+function rareCountOf(count: number): number {
+  return Math.max(1, Math.floor(count / 150))
+}
+
+/** Whether a line begins as few others do. Where many lines do so, that says nothing. */
+function oddBeginnings({ count, alikeAtStart }: LineKinds, oddMax: number): (line: number) => boolean {
+  let odd = 0
+  for (let line = 0; line < count; line++) if (alikeAtStart(line) <= oddMax) odd += 1
+  return odd > Math.max(8, count * 0.06) ? () => false : (line) => alikeAtStart(line) <= oddMax
+}
+
+function takeWithHeader(kinds: LineKinds, choice: LineChoice, line: number): boolean {
+  if (!choice.take(line)) return false
+  const above = headerOf(kinds, line, indentOf(kinds.at(line)))
+  if (above >= 0) choice.take(above)
+  return true
+}
+
+/** Takes a line that matters with what belongs to it. */
+function takeAround(kinds: LineKinds, choice: LineChoice, line: number): void {
+  if (!takeWithHeader(kinds, choice, line)) return
+  const { count, at } = kinds
+  const indent = indentOf(at(line))
+  let end = line + 1
+  while (end < count && end < line + STACK_LINES_MAX && belongsTo(at(end), indent)) end += 1
+  // Python names the error after its frames, and a chain of errors goes on after an empty line.
+  if (end < count && end > line + 1 && CAUSE.test(at(end))) choice.take(end)
+  if (isChained(kinds, end)) for (let next = end; next < end + 3; next++) choice.take(next)
+  const frames = end - line - 1
+  const head = frames > FRAMES_WHOLE ? FRAME_ENDS : frames
+  for (let i = 1; i <= head; i++) choice.take(line + i)
+  if (frames > FRAMES_WHOLE) for (let i = 1; i <= FRAME_ENDS; i++) choice.take(end - i)
+  for (let frame = line + 1; frame < end; frame++) if (CAUSE.test(at(frame))) choice.take(frame)
+}
+
+/** The nearest line above that is indented less; for a line that is not indented, the first line after an empty one. */
+function headerOf({ at }: LineKinds, line: number, indent: number): number {
+  for (let above = line - 1; above >= 0 && above > line - HEADER_REACH; above--) {
+    const isEmpty = at(above).trim() === ''
+    if (isEmpty && indent === 0) return above + 1
+    if (!isEmpty && indentOf(at(above)) < indent) return above
+  }
+  return -1
+}
+
+const QUOTED_SOURCE = /^\s{0,8}(?:\d{1,7} )?\s{0,8}[|^~]/
+
+function belongsTo(said: string, indent: number): boolean {
+  if (said.trim() === '') return false
+  return FRAME.test(said) || indentOf(said) > indent || QUOTED_SOURCE.test(said)
+}
+
+function isChained({ count, at }: LineKinds, end: number): boolean {
+  return end + 1 < count && at(end).trim() === '' && /^(?:The above exception|During handling)/.test(at(end + 1))
+}
+
+const BOX_FROM = 0x2500
+const BOX_TO = 0x2580
+
+/** Blanks and signs of drawn trees at the beginning of a line. */
+function indentOf(said: string): number {
+  let at = 0
+  for (; at < said.length; at++) {
+    const code = said.charCodeAt(at)
+    if (code !== 32 && code !== 9 && (code < BOX_FROM || code >= BOX_TO)) break
+  }
+  return at
+}
+
+/** What a tool left out itself, and says how to get. */
+const GAP_OF_TOOL = /^\[.{1,60} left out\b/
+
+function takeGapsOfTools(text: string, { count, at }: LineKinds, choice: LineChoice): void {
+  if (!text.includes(' left out')) return
+  for (let line = 0; line < count; line++) if (GAP_OF_TOOL.test(at(line))) choice.take(line)
+}
+
+/** Lines that are not empty, by how far they are indented: the least first. */
+function linesByIndent({ count, at }: LineKinds): readonly (readonly number[])[] {
+  const levels = new Map<number, number[]>()
+  for (let line = 0; line < count; line++) {
+    const said = at(line)
+    if (said.trim() === '') continue
+    const indent = indentOf(said)
+    const level = levels.get(indent)
+    if (level === undefined) levels.set(indent, [line])
+    else level.push(line)
+  }
+  return [...levels].toSorted(([a], [b]) => a - b).map(([, lines]) => lines)
+}
+
+function takeOutline(levels: readonly (readonly number[])[], choice: LineChoice, most: number): void {
+  let sum = 0
+  for (const lines of levels) {
+    sum += lines.length
+    if (sum > most && most < LINES_MAX) return
+    for (const line of lines) if (!choice.takeNew(line)) return
+  }
+}
+
+const MORE_LOOKED_AT = 4_000
+const MORE_MAX = 40
+
+/** More lines of kinds with a signal: two from the beginning for each one from the end. */
+function takeMoreOf({ best }: Judged, { count, kindOf }: LineKinds, choice: LineChoice): void {
+  const wanted = new Set(best.filter(({ strong }) => strong).map(({ line }) => kindOf[line] ?? 0))
+  if (wanted.size === 0 || choice.isFull) return
+  const more: number[] = []
+  for (let line = 0; line < count && more.length < MORE_LOOKED_AT; line++)
+    if (!choice.has(line) && wanted.has(kindOf[line] ?? 0)) more.push(line)
+  let [low, high] = [0, more.length - 1]
+  for (let turn = 0; low <= high && turn < MORE_MAX; turn++) {
+    const line = turn % 3 === 2 ? more[high--] : more[low++]
+    if (!choice.takeNew(line ?? -1)) return
+  }
+}
+
+function commonKinds({ counts, count }: LineKinds): readonly number[] {
+  const rareMax = rareCountOf(count)
+  const common: number[] = []
+  for (const [kind, times] of counts.entries()) if (times > rareMax) common.push(kind)
+  return common.sort((a, b) => (counts[b] ?? 0) - (counts[a] ?? 0)).slice(0, COMMON_KINDS)
+}
+
+/** The chosen lines in their order. What is left out is named at the end of the line before it. */
+function shownLines(kinds: LineKinds, choice: LineChoice, numberOf: LineNumbers): string {
+  const { count, at, kindOf, counts, first } = kinds
+  const rareMax = rareCountOf(count)
+  const shown: string[] = []
+  const name = (from: number, to: number): void => {
+    const [low, high] = [numberOf(from), numberOf(to)]
+    const gap = low === high ? `[… line ${low}]` : `[… lines ${low}–${high}]`
+    const before = shown.pop()
+    shown.push(before === undefined ? gap : `${before} ${gap}`)
+  }
+  let from = -1
+  for (let line = 0; line < count; line++) {
+    if (!choice.has(line)) {
+      if (from < 0) from = line
+      continue
+    }
+    if (from >= 0) name(from, line - 1)
+    from = -1
+    const kind = kindOf[line] ?? 0
+    const times = counts[kind] ?? 1
+    const isCounted = times > rareMax && times > 2 && first[kind] === line && /\w{3}/.test(at(line))
+    shown.push(`${cutBothEnds(at(line), LINE_CHARS_MAX)}${isCounted ? ` (×${times} alike)` : ''}`)
+  }
+  if (from >= 0) name(from, count - 1)
+  return shown.join('\n')
+}

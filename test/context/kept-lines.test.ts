@@ -1,0 +1,184 @@
+// The lines that matter stay in what `full` shows: over a corpus of outputs, for phrases in the middle of any output, and in the
+// cases that earlier forms of the router got wrong.
+import { describe, expect, it } from 'vitest'
+import { type Compressed, compressContent, type ContentHint } from '../../src/index.ts'
+import { signalIn } from '../../src/context/juice/signals.ts'
+import { logLines } from './corpus.ts'
+import { FAILURES, UNUSUAL, withLine } from './phrases.ts'
+import { ALL, isTuned, missingIn } from './machine-outputs.ts'
+
+const keep = (): string => 'a'.repeat(32)
+
+function full(text: string, hint: ContentHint = {}): Promise<Compressed> {
+  return compressContent(text, hint, { keep })
+}
+
+/** What some program of a user printed: no rule knows it. */
+function unknownOutput(lines = 500): string {
+  return Array.from(
+    { length: lines },
+    (_, i) => `stage ${i % 7} item ${i}: copied ${(i * 37) % 900} blocks to node-${i % 5}`,
+  ).join('\n')
+}
+
+/** The share of parts that stay, and the size of what is shown, over outputs. */
+async function measured(outputs: typeof ALL): Promise<{ readonly kept: number; readonly size: number }> {
+  let [parts, lost, before, after] = [0, 0, 0, 0]
+  for (const output of outputs) {
+    const { content, bytesBefore, bytesAfter } = await full(output.text, output.hint)
+    parts += output.stays.length
+    lost += missingIn(output, content).length
+    before += bytesBefore
+    after += bytesAfter
+  }
+  return { kept: (parts - lost) / parts, size: after / before }
+}
+
+describe('what full keeps', () => {
+  it('B-ROUTER2-1: in each half of the corpus 95 % of the lines that matter stay in 35 % of the bytes', async () => {
+    expect(ALL.length).toBeGreaterThanOrEqual(60)
+    for (const output of ALL) expect(missingIn(output, output.text)).toEqual([])
+    for (const half of [true, false]) {
+      const { kept, size } = await measured(ALL.filter((output) => isTuned(output) === half))
+      expect(kept).toBeGreaterThanOrEqual(0.95)
+      expect(size).toBeLessThanOrEqual(0.35)
+    }
+  })
+
+  it.each(FAILURES)('B-ROUTER2-2: a line of failure in the middle of unknown output stays: %s', async (line) => {
+    for (const hint of [{}, { command: './run-it' }]) {
+      const made = await full(withLine(unknownOutput(), line), hint)
+      expect(made.lossy).toBe(true)
+      expect(made.content).toContain(line)
+      expect(made.bytesAfter).toBeLessThan(made.bytesBefore * 0.35)
+    }
+  })
+
+  it('B-ROUTER2-2: in the middle of outputs of real programs all lines of failure stay, and 95 % of unusual lines', async () => {
+    const lost: string[] = []
+    let [unusual, missed] = [0, 0]
+    const logs = ALL.filter((output) => output.kind === 'log')
+    for (const [at, { name, text, hint, kind }] of logs.entries()) {
+      // Each phrase is put into a fourth of the outputs.
+      for (const line of [...FAILURES, ...UNUSUAL].filter((_line, i) => (i + at) % 4 === 0)) {
+        const { content, lossy } = await full(withLine(text, line), { ...hint, kind })
+        const isLost = lossy && !content.includes(line)
+        if (FAILURES.includes(line)) {
+          if (isLost) lost.push(`${name}: ${line}`)
+          continue
+        }
+        unusual += 1
+        if (isLost) missed += 1
+      }
+    }
+    expect(lost).toEqual([])
+    // Where nearly every line is of its own kind, a line without a signal may be lost.
+    expect(missed / unusual).toBeLessThan(0.05)
+  })
+})
+
+describe('what earlier forms lost', () => {
+  const quiet = (count: number): readonly string[] =>
+    Array.from({ length: count }, (_, i) => `GET /items/${i} served in ${i % 90} ms`)
+
+  it('B-ROUTER2-4: equal lines are counted, and the one that differs stays', async () => {
+    const text = [
+      ...Array<string>(60).fill('waiting for db:5432'),
+      'connect ECONNREFUSED',
+      ...Array<string>(60).fill('waiting for db:5432'),
+    ]
+    const made = await full(text.join('\n'), { command: './wait.sh' })
+    expect(made.content.split('\n').slice(0, 3)).toEqual([
+      'waiting for db:5432 (×60)',
+      'connect ECONNREFUSED',
+      'waiting for db:5432 (×60)',
+    ])
+    expect(made.lossy).toBe(false)
+  })
+
+  it('B-ROUTER2-4: of a long stack the first and the last frames and every cause stay', async () => {
+    const frames = (from: string): readonly string[] =>
+      Array.from({ length: 60 }, (_, i) => `    at ${from}${i} (/app/${from}.js:${i}:1)`)
+    const stack = ['ERROR job failed', ...frames('outer'), 'Caused by: Error: pool is empty', ...frames('inner')]
+    const { content } = await full([...quiet(400), ...stack, ...quiet(400)].join('\n'))
+    for (const part of ['at outer0 ', 'at inner59 ', 'Caused by: Error: pool is empty']) expect(content).toContain(part)
+  })
+
+  it('B-ROUTER2-4: a finding stays with the file above it', async () => {
+    const files = Array.from({ length: 40 }, (_, i) => [
+      `/app/src/part-${String.fromCharCode(97 + (i % 26))}${i}.ts`,
+      ...Array.from({ length: 8 }, (_each, k) => `  ${k + 1}:1  warning  Unexpected any  no-explicit-any`),
+      ...(i === 23 ? ["  88:4  error  'total' is not defined  no-undef"] : []),
+      '',
+    ])
+    const { content } = await full(files.flat().join('\n'), { command: 'npx eslint .' })
+    expect(content).toContain("'total' is not defined")
+    expect(content).toContain('part-x23.ts')
+  })
+
+  it('B-ROUTER2-5: names and counts of nothing are no signals', () => {
+    for (const line of [
+      '0 errors, 0 warnings',
+      'errors: 0',
+      '{"level":"info","failed":0}',
+      'npm install http-errors',
+      'added @scope/error',
+      'src/errors/index.ts',
+      'found 0 vulnerabilities',
+      'level=info msg=ok',
+      'no errors',
+    ])
+      expect([line, signalIn(line)]).toEqual([line, null])
+    for (const line of [
+      '1 error',
+      'TypeError: x',
+      'java.lang.IllegalStateException',
+      'level=error',
+      'errors: 3',
+      'Permission denied',
+      'exit code 137',
+      '2 errors, 0 warnings',
+    ])
+      expect([line, signalIn(line)]).toEqual([line, 'strong'])
+  })
+
+  it('B-ROUTER2-5: hostile texts are bounded: 200,000 keys, 10,000 levels, half a character and lines of a megabyte', async () => {
+    const keys = JSON.stringify(Object.fromEntries(Array.from({ length: 200_000 }, (_, i) => [`key${i}`, { a: i }])))
+    const levels = `${'['.repeat(10_000)}${']'.repeat(10_000)}`
+    const pairs = `${'😀'.repeat(500)}\n`.repeat(60)
+    for (const text of [keys, levels, pairs, `${'x'.repeat(1_000_000)}\n`.repeat(3), 'a\tb\n'.repeat(30_000)]) {
+      const { content } = await full(text, { command: 'cat it' })
+      expect(/[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/.test(content)).toBe(false)
+    }
+    const { content } = await full(pairs, { command: 'cat it' })
+    expect(content.length).toBeLessThan(13_000)
+  })
+
+  it('B-ROUTER2-6: of 100,000 lines a rare line without any signal stays, and at most 12,200 characters are shown', async () => {
+    const { content } = await full(withLine(logLines(100_000), UNUSUAL[0] ?? ''))
+    expect(content).toContain(UNUSUAL[0])
+    expect(content.length).toBeLessThan(12_200)
+  })
+
+  it('B-ROUTER2-7: without loss a text is shown in a shorter form only if the same bytes can be made of it', async () => {
+    const light = (text: string, hint: ContentHint): Promise<Compressed> =>
+      compressContent(text, hint, { keep, profile: 'light' })
+    const paths = Array.from({ length: 90 }, (_, i) => `src/folder-${i % 3 === 0 ? 'a' : 'b'}/file-${i}.ts`).toSorted()
+    const folded = await light(paths.join('\n'), { command: 'find .' })
+    expect(folded).toMatchObject({ changed: true, lossy: false })
+    expect(folded.content).toContain('src/folder-a/: file-0.ts ')
+    for (const odd of ['src/a b/c.ts', 'src/x/: y.ts', 'twice (×2)']) {
+      const made = await light([...paths, odd].join('\n'), { command: 'find .' })
+      if (!made.changed) {
+        expect(made.content).toBe([...paths, odd].join('\n'))
+        continue
+      }
+      const shown = made.content.slice(0, made.content.lastIndexOf('\n['))
+      const again = shown.split('\n').flatMap((line) => {
+        const [, folder, names] = /^(\S*\/): (.+)$/.exec(line) ?? []
+        return folder === undefined ? [line] : (names ?? '').split(' ').map((name) => folder + name)
+      })
+      expect(again.join('\n')).toBe([...paths, odd].join('\n'))
+    }
+  })
+})
