@@ -13,6 +13,7 @@ export {
   readDue,
   readHealth,
   readHolders,
+  readBelow,
   readList,
   readLog,
   readNextDue,

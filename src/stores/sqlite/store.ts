@@ -217,6 +217,11 @@ export class SqliteStore implements Store {
     return this.#read((sql, { readList }) => readList(sql, filter))
   }
 
+  async listBelow(roots: readonly string[], limit: number): Promise<readonly Card[]> {
+    checkCount('limit', limit)
+    return this.#read((sql, { readBelow }) => readBelow(sql, roots, limit))
+  }
+
   async page(query: CardQuery): Promise<CardPage> {
     checkQuery(query)
     const { parts } = this.#open ?? (await this.#start())
