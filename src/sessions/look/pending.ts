@@ -3,9 +3,8 @@
 import type { Frozen, Labels } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Session } from '../../kernel/session.ts'
-import type { Card, Store } from '../../ports/store.ts'
+import type { Card, CardFilter, Store } from '../../ports/store.ts'
 import { cloneJson } from '../../effects/clone-json.ts'
-import type { PendingFilter } from '../verb-options.ts'
 import { headOf } from '../../riders/children/tree.ts'
 import { cardsBelow, withTreeUsd } from '../../stores/plan/tree-cost.ts'
 import type { Preview } from '../../tools/files/preview.ts'
@@ -50,7 +49,7 @@ function inOrder(a: Card, b: Card): number {
  * What waits in all sessions of the store, or in those with these labels, by their ids. Sessions that wait for nobody are not read. What
  * one session waits for is never split: with `limit` the last session of a page may bring more than that.
  */
-export async function pendingIn(store: Store, filter: PendingFilter = {}): Promise<readonly PendingCall[]> {
+export async function pendingIn(store: Store, filter: Page = {}): Promise<readonly PendingCall[]> {
   const { where, limit = Number.MAX_SAFE_INTEGER } = filter
   const wanted = {
     ...(where ? { where } : {}),
@@ -74,6 +73,9 @@ export async function pendingIn(store: Store, filter: PendingFilter = {}): Promi
   const cardOf = cardsOf(store, listed)
   return pendingCalls(store, await withTreeUsd(store, found, cardOf), cardOf)
 }
+
+/** Which of them, as a page: `PendingFilter` (verb-options.ts) says what each means. */
+type Page = Pick<Partial<CardFilter>, 'where' | 'limit' | 'after'>
 
 const PAGE = 1_000
 /** Of the sessions that may wait, some only wait for their children. */
