@@ -2,6 +2,8 @@
 // the future, while a worker drives some others. Only the queries, as the due loop runs them each time it looks.
 import { join } from 'node:path'
 import type { Card, OwnerWrite, Store } from '../src/ports/store.ts'
+import { Harness, scripted } from '../src/index.ts'
+import { loadDriver } from '../src/stores/sqlite/driver.ts'
 import { sqlite } from '../src/stores/sqlite/sqlite.ts'
 import { openBare, warmDriver } from './bare.ts'
 import { type Case, cpuMs, type Family } from './family.ts'
@@ -88,10 +90,50 @@ const floor: Case = async (folder) => {
   return { ms }
 }
 
+const PAGES = 50
+const PAGE = 100
+
+/** A page of cards with what their trees cost, and what is pending where nothing is. */
+const lists: Case = async (folder) => {
+  warmDriver()
+  const store = sqlite(join(folder, 'store.db'))
+  const harness = new Harness({ model: scripted([]), store, drives: false, secrets: {} })
+  await harness.pending()
+  const page = async (after: string): Promise<string> =>
+    (await harness.list({ after, limit: PAGE })).at(-1)?.session ?? ''
+  let after = await page('')
+  const listing = cpuMs()
+  for (let i = 0; i < PAGES; i++) after = await page(after)
+  const pageMs = (cpuMs() - listing) / PAGES
+  const looking = cpuMs()
+  for (let i = 0; i < PAGES; i++)
+    if ((await harness.pending()).length > 0) throw new Error('a session that only sleeps waits for somebody')
+  const pendingMs = (cpuMs() - looking) / PAGES
+  await harness.close()
+  return { pageMs, pendingMs }
+}
+
+/** The same rows, by the same index, and nothing made of them. */
+const listsFloor: Case = async (folder) => {
+  warmDriver()
+  const db = new (loadDriver())(join(folder, 'store.db'))
+  const cards = db.prepare('SELECT id, card FROM sessions WHERE id > ? ORDER BY id LIMIT ?')
+  let after = ''
+  const begun = cpuMs()
+  for (let i = 0; i < PAGES; i++) after = (cards.all(after, PAGE) as { id: string }[]).at(-1)?.id ?? ''
+  const pageMs = (cpuMs() - begun) / PAGES
+  const waiting = db.prepare(`SELECT id FROM sessions WHERE status = 'requires_action' AND id > ? LIMIT ?`)
+  const looking = cpuMs()
+  for (let i = 0; i < PAGES; i++) waiting.all('', PAGE)
+  const pendingMs = (cpuMs() - looking) / PAGES
+  db.close()
+  return { pageMs, pendingMs }
+}
+
 export const due: Family = {
   repetitions: 7,
   fixture,
-  cases: { harness, floor },
+  cases: { harness, floor, lists, listsFloor },
   figures: [
     {
       name: 'due',
@@ -100,6 +142,22 @@ export const due: Family = {
       value: (median) => median('harness.ms'),
       floor: (median) => median('floor.ms'),
       note: () => `${SESSIONS} sessions with wakes in the future`,
+    },
+    {
+      name: 'due.list',
+      unit: 'CPU ms',
+      target: 50,
+      value: (median) => median('lists.pageMs'),
+      floor: (median) => median('listsFloor.pageMs'),
+      note: () => `a page of ${PAGE} cards`,
+    },
+    {
+      name: 'due.pending',
+      unit: 'CPU ms',
+      target: 50,
+      value: (median) => median('lists.pendingMs'),
+      floor: (median) => median('listsFloor.pendingMs'),
+      note: () => 'nothing is pending',
     },
   ],
 }

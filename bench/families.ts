@@ -16,6 +16,7 @@ const FAMILIES: ReadonlyMap<string, () => Promise<Family>> = new Map([
   ['durable.group', async () => (await import('./group.ts')).group],
   ['postgres', async () => (await import('./postgres/commits.ts')).commits],
   ['postgres.turn', async () => (await import('./postgres/turns.ts')).turns],
+  ['postgres.pooled', async () => (await import('./postgres/turns.ts')).pooled],
   ['postgres.wal', async () => (await import('./postgres/turns.ts')).bytes],
   ['postgres.read', async () => (await import('./postgres/reading.ts')).reading],
   ['postgres.idle', async () => (await import('./postgres/idle.ts')).idle],

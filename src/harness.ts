@@ -439,7 +439,7 @@ class LocalHarness implements Sessions {
   async pending(filter: PendingFilter = {}): Promise<readonly PendingCall[]> {
     this.#check()
     checkPending(filter)
-    return pendingIn(this.#services.store, filter.where)
+    return pendingIn(this.#services.store, filter)
   }
 
   async remove(session: string, options: RemoveOptions = {}): Promise<readonly Removed[]> {

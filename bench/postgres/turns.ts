@@ -1,10 +1,12 @@
 // `postgres.turn` and `postgres.run`: a turn, and a run of one answer, on Postgres beside the same on SQLite. Wall time: a turn waits for
-// two commits. `postgres.wal` and `postgres.bytes`: what many small turns write, and what they leave, to the bytes of their events.
+// two commits. `postgres.pooled`: a run behind a pooler beside one without. `postgres.wal` and `postgres.bytes`: what many small turns write, and what they leave, to the bytes of their events.
 import { join } from 'node:path'
 import type pg from 'pg'
 import { Harness, scripted } from '../../src/index.ts'
 import type { Store } from '../../src/ports/store.ts'
+import { postgres } from '../../src/stores/postgres/postgres.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
+import { noPooler, startPooler } from '../../test/postgres/pgbouncer.ts'
 import { type Case, type Family, medianOf } from '../family.ts'
 import { ask, LIMITS, lookup } from '../turn.ts'
 import { lacks, numberOf, onGround, SCHEMA } from './ground.ts'
@@ -64,6 +66,41 @@ const compare: Case = (folder) =>
     }
   })
 
+const POOLED_ROUNDS = 10
+const CONNECTIONS = 4
+
+/**
+ * From sending a message to its result, by a worker that waits for work: straight to a server with its own defaults, and through a pooler
+ * in transaction mode, where hints are heard from the server itself.
+ */
+const pooling: Case = (folder) =>
+  onGround(folder, async ({ server }) => {
+    const pooler = await startPooler(server, CONNECTIONS)
+    const direct = server.url()
+    const options = {
+      direct: { url: direct },
+      pooled: { url: server.url('postgres', undefined, pooler.port), direct, pooled: true },
+    }
+    const typical: Record<string, number> = {}
+    for (const [name, option] of Object.entries(options)) {
+      const stores = [postgres(option), postgres(option)] as const
+      const worker = harnessOn(stores[0])
+      const sender = new Harness({ model: scripted([]), store: stores[1], drives: false, limits: LIMITS })
+      const over = new AbortController()
+      const working = worker.work({ signal: over.signal })
+      const times: number[] = []
+      for (let round = 0; round < WARM_UP + POOLED_ROUNDS; round++)
+        times.push(await timed(async () => void (await (await sender.open()).run('turns 0'))))
+      over.abort()
+      await working
+      await Promise.all([worker.close(), sender.close()])
+      await Promise.all(stores.map((each) => each.close()))
+      typical[name] = medianOf(times.slice(WARM_UP))
+    }
+    await pooler.close()
+    return typical
+  })
+
 /** Alone, so that each commit is a statement of its own; the first sessions meet pages that are not in the log since it began. */
 const written: Case = (folder) =>
   onGround(folder, async ({ store, bare }) => {
@@ -115,6 +152,23 @@ export const turns: Family = {
       floor: () => 1,
       note: (median) =>
         `${median('compare.run').toFixed(2)} ms a run, ${median('compare.localRun').toFixed(2)} on SQLite`,
+    },
+  ],
+}
+
+export const pooled: Family = {
+  repetitions: 3,
+  lacks: lacks ?? (noPooler ? 'there is no pgbouncer on this machine' : null),
+  cases: { pooling },
+  figures: [
+    {
+      name: 'postgres.pooled',
+      unit: '× direct',
+      target: 3,
+      value: (median) => median('pooling.pooled') / median('pooling.direct'),
+      floor: () => 1,
+      note: (median) =>
+        `${median('pooling.pooled').toFixed(2)} ms a run behind a pooler, ${median('pooling.direct').toFixed(2)} without`,
     },
   ],
 }

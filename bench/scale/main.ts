@@ -126,8 +126,27 @@ async function parked(store: PostgresDatabase, bare: pg.Client): Promise<string>
   const seconds = (performance.now() - begun) / 1_000
   const { rows } = await bare.query<{ bytes: number }>('select pg_database_size(current_database())::float8 as bytes')
   const each = (rows[0]?.bytes ?? Number.NaN) / asked.sessions
+  await lists(store)
   line('parked sessions', `${asked.sessions}, in ${shown(seconds)} s, ${shown(each)} bytes each with all indexes`)
   return call
+}
+
+const LISTED = 50
+
+/** A page of cards, and a page of what waits for people, where every session waits. The second of each: the first one connects. */
+async function lists(store: PostgresDatabase): Promise<void> {
+  const harness = harnessOn(store, asked, false)
+  const pages = {
+    'a page of cards': () => harness.list({ limit: LISTED }),
+    'a page of pending calls': () => harness.pending({ limit: LISTED }),
+  }
+  for (const [name, read] of Object.entries(pages)) {
+    await read()
+    const begun = performance.now()
+    const { length } = await read()
+    line(name, `${length} in ${shown(performance.now() - begun)} ms`)
+  }
+  await harness.close()
 }
 
 function line(name: string, text: string): void {

@@ -1,12 +1,12 @@
 #!/bin/sh
 # The same as compose.yaml without containers: on a server that runs already. PGHOST, PGPORT, PGUSER and PGPASSWORD are those of a
-# superuser. Ends all it started when it is stopped.
+# superuser. Ends all it started when it is stopped, and when its server ends.
 set -eu
 cd "$(dirname "$0")"
 work=${WORK:-$HOME}
 at="${PGHOST:-127.0.0.1}:${PGPORT:-5432}/terret"
 started=
-trap 'kill $started 2>/dev/null; wait' EXIT
+trap 'code=$?; kill $started 2>/dev/null || :; wait; exit $code' EXIT
 trap 'exit 0' INT TERM
 
 sh ./roles.sh
@@ -23,4 +23,4 @@ for n in 1 2 3; do
 done
 terret serve --model "${TERRET_MODEL:-offline:any}" --port "${PORT:-4747}" &
 started="$started $!"
-wait
+wait $!

@@ -72,6 +72,14 @@ export function isReplaced(error: unknown): boolean {
   return error instanceof Error && error.name === 'Fault' && 'code' in error && error.code === 'store_replaced'
 }
 
+/** Nothing can be written, not even that a run is to stop. */
+export function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && error.name === 'Fault' && 'code' in error && error.code === 'disk_full'
+}
+
+export const STOPPED_BY_FULL_DISK =
+  'The disk is full, so that it is to stop cannot be written down. It is left as it is, and can be resumed when there is room.'
+
 /** The text and exit code of an error. A Fault is recognised by its name, since its class is not loaded here. `isFar`: it works with a server elsewhere. */
 export function endOf(error: unknown, isFar = false): { readonly exit: number; readonly text: string } {
   if (error instanceof Refusal) return { exit: error.exit, text: error.message }

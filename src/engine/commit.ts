@@ -37,6 +37,8 @@ export type Job = {
   readonly leases: Pick<Leases, 'held' | 'lapsed'>
   /** Stay for a wait as short as this instead of giving the session back. */
   readonly lingerMs: number
+  /** Told once for each commit that the full disk keeps waiting. */
+  readonly waitsForRoom: () => void
   /** How long to keep trying when the disk is full or the store is busy. */
   readonly patienceMs: number
 }

@@ -67,7 +67,7 @@ export async function drive(job: Job, stopSignal: StopSignal): Promise<Ended> {
 async function write(job: Job, flights: Flights, stopSignal: StopSignal): Promise<CommitPlan> {
   const { cache, store, clock } = job
   let plan = planCommit(job, flights, stopSignal, null)
-  for (let giveUpAt = 0, asked = false; ; ) {
+  for (let giveUpAt = 0, asked = false, told = false; ; ) {
     if (plan.events.length === 0 && !plan.write.release) break
     try {
       if (!asked) for (const rider of job.riders) if (rider.complete) plan = (await rider.complete(plan)) ?? plan
@@ -91,6 +91,12 @@ async function write(job: Job, flights: Flights, stopSignal: StopSignal): Promis
       } else if ((code === 'disk_full' || code === 'store_busy') && clock.now() < giveUpAt) {
         // Another worker may have it: this one can write nothing more, or has written all it had to.
         if (stopSignal.reason === 'lost') throw new Fault('lease_lost', error.message)
+        if (code === 'disk_full') {
+          // Nothing it could still write would get through: a process that is told to end does not wait for room.
+          if (stopSignal.reason === 'stopped') throw error
+          if (!told) job.waitsForRoom()
+          told = true
+        }
         await sleep(clock, 250)
       } else throw error
     }

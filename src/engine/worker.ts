@@ -124,6 +124,8 @@ const DEFAULTS = {
 const CANNOT_TAKE = 'The store has no `take`, or `worker: { id }` names this worker. Leave `take` of the DueLoop out.'
 const LEFT_ALONE: Looked = { type: 'rested', waiting: 'nothing', until: null }
 
+const WAITS_FOR_ROOM = 'The disk is full. The run waits for room, and goes on by itself when there is some.'
+
 export class Worker {
   readonly heads: Heads
   readonly id: string
@@ -446,7 +448,8 @@ export class Worker {
         this.#committed(id, agent, cache.session.began, plan)
       }
       const attempt = { turned: false }
-      const rest = { attempt, committed, renewed, leases, lingerMs, patienceMs }
+      const waitsForRoom = (): void => this.#services.report?.(`session ${id}`, new Fault('disk_full', WAITS_FOR_ROOM))
+      const rest = { attempt, committed, renewed, leases, lingerMs, patienceMs, waitsForRoom }
       const job: Job = { cache, epoch, store, clock, flights, riders, ...rest }
       const ended = await drive(job, stopSignal)
       // Only a clean rest leaves the cache as the log is; anything else may have taken what was never committed.

@@ -157,7 +157,10 @@ export type NetworkHealth = Frozen<{
     frozenAge: number
   }>
 }>
-export type CardFilter = Frozen<Wanted & { root?: string; after?: string; newest?: true | 'made'; limit: number }>
+/** `waiting`: only sessions that may wait for a person, by their cards; it has no effect with `newest`. */
+export type CardFilter = Frozen<
+  Wanted & { root?: string; after?: string; newest?: true | 'made'; waiting?: true; limit: number }
+>
 type Wanted = {
   status?: Status
   /** Only the children of this session. `newest` then orders them, and not roots. */
@@ -241,6 +244,8 @@ export interface Store {
   /** `due` and `claim` in one step, in the order of `due`, of one tree a share while others wait: no session is given to two workers. A store without it is asked for both. */
   take?(worker: string, ttlMs: number, wanted: Taking): Promise<ReadonlyMap<string, Claim>>
   list(filter: CardFilter): Promise<readonly Card[]> // by id, from `after` on; or the roots (with `parent`: its children), `newest` last event first, or the last `made` in this store
+  /** The sessions below these roots, at any depth, by root and then by id. A store without it is asked for one tree after the other. */
+  listBelow?(roots: readonly string[], limit: number): Promise<readonly Card[]>
   /** A page of cards, in bounded pieces of work: other callers are served between them. */
   page(query: CardQuery): Promise<CardPage>
   /** With `of`, only one that this session or another of its tree refers to: in a commit with it, or in a message. */

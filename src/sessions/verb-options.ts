@@ -20,7 +20,7 @@ import { SHOWN } from './approval-decision.ts'
 import { BRING_MESSAGES } from './input.ts'
 import { traceparentCheck } from '../tracing/traceparent.ts'
 import type { AnySchema } from '../tools/core/typed.ts'
-import type { CardFilter, Status } from '../ports/store.ts'
+import type { Status } from '../ports/store.ts'
 import type { PendingCall } from './look/pending.ts'
 import { labelsCheck, metadataCheck } from './metadata.ts'
 import type { ListOptions } from './meter.ts'
@@ -158,7 +158,13 @@ export function checkBlob(ref: unknown): string {
 // Which sessions, events and calls a harness is asked for. What is found is reading.ts and look/.
 
 export type RemoveOptions = { readonly by?: string }
-export type PendingFilter = Pick<Partial<CardFilter>, 'where'>
+export type PendingFilter = {
+  readonly where?: Labels
+  /** At most so many, or some more of the last session. Default: all. */
+  readonly limit?: number
+  /** The next page begins after this session: the `sessionId` of the last one. */
+  readonly after?: string
+}
 
 export const WANTED: Checks<Pick<ListOptions, 'status' | 'parent' | 'folder' | 'where' | 'context' | 'runs'>> = {
   status: oneOf<Status>({ idle: true, running: true, rescheduling: true, requires_action: true, terminated: true }),
@@ -172,6 +178,7 @@ export const checkList = optionsOf<ListOptions>('list', {
   ...WANTED,
   root: text,
   after: text,
+  waiting: flag,
   newest: (value) =>
     value === 'made' || typeof value === 'boolean' ? null : `must be true, false or "made", not ${shown(value)}`,
   limit: count(),
@@ -183,5 +190,9 @@ export const checkEvents = optionsOf<EventsFilter>('events', {
   limit: count(),
 })
 export const checkActive = optionsOf<ActiveFilter>('active', { root: filled, parent: filled })
-export const checkPending = optionsOf<PendingFilter>('pending', { where: labelsCheck })
+export const checkPending = optionsOf<PendingFilter>('pending', {
+  where: labelsCheck,
+  limit: count(1),
+  after: text,
+})
 export const checkRemove = optionsOf<RemoveOptions>('remove', { by: nameTrouble })

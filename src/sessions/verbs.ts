@@ -81,7 +81,10 @@ export interface Sessions {
    * null. A session that grows meanwhile moves to the front: the next first page has it.
    */
   page(options?: PageOptions): Promise<ListedPage>
-  /** What waits for people in all sessions, or in those with these labels. It reads the store and drives nothing. */
+  /**
+   * What waits for people in all sessions, or in those with these labels, by the ids of the sessions. With `limit` it is a page: the
+   * next one comes `after` the `sessionId` of the last. It reads the store and drives nothing.
+   */
   pending(filter?: PendingFilter): Promise<readonly PendingCall[]>
   /**
    * Forgets a session for good, with its children: its log, its files and what was held for it. Refused while it is driven

@@ -1,7 +1,10 @@
 // examples/several-machines: its compose file by what can be checked without Docker. That its commands work is several-machines.long.test.ts.
-import { existsSync, readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { parse } from 'yaml'
 import { readCall } from '../../src/cli/args.ts'
 
@@ -51,4 +54,22 @@ it('B-OPS-17: each command of the compose file is a line that the command takes,
     const [name = '', value = ''] = setting.split('=')
     if (name !== 'max_connections') expect(page).toContain(`| \`${name}\` | ${value} |`)
   }
+})
+
+it('B-BACKUP-4: start.sh ends when its server ends, with its exit code, and ends the workers', () => {
+  const bin = mkdtempSync(join(tmpdir(), 'terret-start-'))
+  onTestFinished(() => rmSync(bin, { recursive: true, force: true }))
+  const command = (name: string, text: string): void =>
+    writeFileSync(join(bin, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 })
+  command('psql', 'cat >/dev/null </dev/null')
+  // The workers stay for as long as nobody ends them, and say which processes they are. The server ends when all are there.
+  const worker = `echo $$ >> "${bin}/pids"; exec sleep 600`
+  const server = `while [ "$(wc -l < "${bin}/pids" 2>/dev/null || echo 0)" -lt 3 ]; do sleep 0.05; done; exit 3`
+  command('terret', `case "$1" in worker) ${worker} ;; serve) ${server} ;; esac`)
+  const env = { PATH: `${bin}:${process.env['PATH'] ?? ''}`, HOME: bin, OWNER_PASSWORD: 'o', WORKER_PASSWORD: 'w' }
+  const { status } = spawnSync('sh', [join(folder, 'start.sh')], { env, timeout: 20_000 })
+  expect(status).toBe(3)
+  const pids = readFileSync(join(bin, 'pids'), 'utf8').trim().split('\n').map(Number)
+  expect(pids).toHaveLength(3)
+  for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow('ESRCH')
 })

@@ -1,5 +1,6 @@
 // The contract of a Store: cards, and the queries by index: which sessions are due, when the next one is, and which exist.
 import { describe, expect, it } from 'vitest'
+import type { Card } from '../../src/ports/store.ts'
 import { admit, begin, card, claim, create, type MakeFixture, message, note, START, TTL, write } from './fixture.ts'
 
 export function describeIndexes(make: MakeFixture): void {
@@ -79,6 +80,54 @@ export function describeIndexes(make: MakeFixture): void {
       expect((await store.list({ newest: true, limit: 2 })).map((found) => found.session)).toEqual(['c', 'A'])
       expect(await store.list({ newest: true, limit: 9, status: 'running' })).toMatchObject([{ session: 'c', seq: 2 }])
       expect(await store.list({ newest: true, limit: 9, status: 'terminated' })).toEqual([])
+    })
+  })
+
+  describe('sessions that wait', () => {
+    it('B-PAGELIST-1: list finds the sessions that may wait for a person, with all other filters, as they wait and no longer', async () => {
+      const { store } = await make()
+      const waiting: Readonly<Record<string, Partial<Card>>> = {
+        a: { status: 'requires_action' },
+        b: { status: 'running', asks: ['2.0'] },
+        c: { status: 'running', waits: ['2.0'] },
+        d: { status: 'idle', outcome: 'limit' },
+      }
+      const calm: Readonly<Record<string, Partial<Card>>> = {
+        e: { status: 'idle', outcome: 'completed' },
+        f: { status: 'running', outcome: 'limit' },
+        g: { status: 'rescheduling', due: 5 },
+        h: { status: 'terminated', outcome: 'limit' },
+      }
+      for (const [id, over] of Object.entries({ ...calm, ...waiting }))
+        await create(store, id, { ...over, labels: { team: id < 'c' ? 'blue' : 'red' }, folder: `/${id}` })
+      const ids = async (filter: Partial<Parameters<typeof store.list>[0]> = {}) =>
+        (await store.list({ waiting: true, limit: 99, ...filter })).map(({ session }) => session)
+      expect(await ids()).toEqual(['a', 'b', 'c', 'd'])
+      expect(await ids({ limit: 2 })).toEqual(['a', 'b'])
+      expect(await ids({ after: 'b' })).toEqual(['c', 'd'])
+      expect(await ids({ status: 'running' })).toEqual(['b', 'c'])
+      expect(await ids({ where: { team: 'red' } })).toEqual(['c', 'd'])
+      expect(await ids({ folder: '/b' })).toEqual(['b'])
+      expect(await ids({ root: 'd' })).toEqual(['d'])
+      expect(await ids({ parent: 'a' })).toEqual([])
+      const owner = await claim(store, 'a', 'w1')
+      await write(store, owner, [note('x')], { card: card('a', { status: 'running' }) })
+      expect(await ids()).toEqual(['b', 'c', 'd'])
+    })
+
+    it('B-PAGELIST-1: what is below many roots comes by root and then by id, with no root among it', async () => {
+      const { store } = await make()
+      // One id begins with another, and the order by ids alone would mix the two trees.
+      for (const root of ['a', 'a-b', 'c'])
+        for (const id of [root, `${root}~3.0`, `${root}~3.0~2.1`]) await create(store, id, { root })
+      const below = async (roots: readonly string[], limit = 99) =>
+        (await store.listBelow?.(roots, limit))?.map(({ session }) => session) ?? null
+      const all = ['a~3.0', 'a~3.0~2.1', 'a-b~3.0', 'a-b~3.0~2.1']
+      // A store in memory does without.
+      if (store.listBelow === undefined) return
+      expect(await below(['a-b', 'a', 'none', '\0'])).toEqual(all)
+      expect(await below(['a', 'a-b'], 3)).toEqual(all.slice(0, 3))
+      expect(await below([])).toEqual([])
     })
   })
 

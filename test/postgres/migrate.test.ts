@@ -56,7 +56,7 @@ describe.skipIf(noPostgres)('the tables of a Postgres store', () => {
     const first = await openPostgres({ schema })
     await create(first, 's')
     await first.close()
-    await meddle(`alter table ${schema}.sessions drop column facts_sum; drop trigger removals_keep on ${schema}.removals;
+    await meddle(`alter table ${schema}.sessions drop column facts_sum, drop column waiting; drop trigger removals_keep on ${schema}.removals;
       drop trigger removals_whole on ${schema}.removals; drop function ${schema}.keep_removal; update ${schema}.meta set version = 1`)
     const stores = await Promise.all(Array.from({ length: 4 }, () => openPostgres({ schema })))
     for (const [i, store] of stores.entries()) await create(store, `t${i}`)

@@ -56,6 +56,31 @@ describe.skipIf(noPostgres || noPooler)('behind a pooler in transaction mode', (
     expect(rows).toEqual([{ a: '0', b: 'on' }])
   })
 
+  it('B-POOL-1: each statement and each transaction has the settings that it has without a pooler, on a server with its own defaults', async () => {
+    const { server, name } = await database()
+    const port = await pooler(server, 2)
+    const direct = connections({ url: server.url(name) })
+    const pooled = connections({ url: server.url(name, undefined, port), pooled: true })
+    const names = `'jit','plan_cache_mode','enable_seqscan','enable_sort','synchronous_commit','statement_timeout','lock_timeout','idle_in_transaction_session_timeout'`
+    const text = `select string_agg(name || '=' || setting, ' ' order by name) as settings from pg_settings where name in (${names})`
+    type Row = { readonly settings: string }
+    for (const role of ['lane', 'reader', 'heartbeat'] as const) {
+      for (const unsorted of [false, true]) {
+        const [[want], [got]] = await Promise.all([
+          direct[role].ask<Row>('', text, [], { unsorted }),
+          pooled[role].ask<Row>('', text, [], { unsorted }),
+        ])
+        expect(got).toEqual(want)
+        // No statement of a store is long enough to be worth compiling, which takes seconds where it is estimated too high.
+        expect(got?.settings).toContain('jit=off')
+      }
+      const inside = await Promise.all(
+        [direct, pooled].map((all) => all[role].transaction((sql) => sql.ask<Row>('', text))),
+      )
+      expect(inside[1]).toEqual(inside[0])
+    }
+  })
+
   it('B-PGNET-21: a write whose answer is lost is Unknown', async () => {
     const { server, name } = await database()
     await server.query('create table t (n bigint)', name)

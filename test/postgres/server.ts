@@ -107,7 +107,7 @@ export class Server {
     const archive = { archive_mode: 'on', archive_command: `test ! -f ${this.kept}/%f && cp %p ${this.kept}/%f` }
     this.port = port
     this.#settingsGiven = options
-    this.#settings = Object.entries({ shared_buffers: '16MB', jit: 'off', ...own, ...(keepsLog ? archive : {}) }).map(
+    this.#settings = Object.entries({ shared_buffers: '16MB', ...own, ...(keepsLog ? archive : {}) }).map(
       ([name, value]) => `${name}=${value}`,
     )
     if (account) for (const each of [this.#folder, this.kept]) chownSync(each, account.uid, account.gid)

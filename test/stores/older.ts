@@ -18,7 +18,7 @@ export function withoutFacts(db: Database): void {
     db.prepare('UPDATE heads SET sum = ? WHERE n = ?').run(rowSum(n, seq, at, pos, tail), n)
   const snapshots = db.prepare('SELECT key / 134217728 AS n, key % 134217728 AS seq, version, body FROM snapshots')
   const kept = snapshots.all() as Kept[]
-  db.exec(`DROP TABLE snapshots; DROP TABLE finds; DROP INDEX sessions_owner;
+  db.exec(`DROP TABLE snapshots; DROP TABLE finds; DROP INDEX sessions_owner; DROP INDEX sessions_waiting;
     ALTER TABLE heads DROP COLUMN tokens;
     CREATE TABLE snapshots (session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, version INTEGER NOT NULL, sum INTEGER NOT NULL, body TEXT NOT NULL) STRICT`)
   for (const column of ['agent', 'created', 'title', 'owner', 'facts_sum'])

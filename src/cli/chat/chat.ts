@@ -13,7 +13,7 @@ import { fitted, saidText } from '../present/text.ts'
 import { type FormField, fieldLine, fieldsIn, formTrouble, readField } from '../../view/form.ts'
 import { oneLine, shownId } from '../../view/clean.ts'
 import { headLine, isBudget, neededText, votesText } from '../present/ending.ts'
-import { endOf, EXIT } from '../exit.ts'
+import { endOf, EXIT, isDiskFull, STOPPED_BY_FULL_DISK } from '../exit.ts'
 import { startIn } from '../state/folders.ts'
 import { isForPerson } from '../state/log.ts'
 import { WAITS_MS } from '../present/outage.ts'
@@ -129,7 +129,13 @@ export class Chat implements Talk {
     if (this.#works && session && !this.#stopping) {
       this.#stopping = true
       this.view.stopping()
-      void this.#guarded(() => session.interrupt('stop', { by: this.options.by }))
+      void this.#guarded(() =>
+        session.interrupt('stop', { by: this.options.by }).catch((error: unknown) => {
+          if (!isDiskFull(error)) throw error
+          this.view.note(STOPPED_BY_FULL_DISK)
+          this.leave()
+        }),
+      )
     } else if (this.#works || this.#warned) this.leave()
     else {
       this.#warned = true

@@ -45,7 +45,7 @@ async function waiting(place: Place, all: boolean): Promise<readonly string[]> {
   const here = all ? null : await sessionsIn(place)
   const roots = new Set<string>()
   for (let after = ''; ; ) {
-    const cards = await place.store.list({ after, limit: PAGE })
+    const cards = await place.store.list({ waiting: true, after, limit: PAGE })
     for (const card of cards) if (mayWait(card) && (here === null || here.has(card.root))) roots.add(card.root)
     const last = cards.at(-1)
     if (last === undefined || cards.length < PAGE) return [...roots]

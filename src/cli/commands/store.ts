@@ -1,6 +1,8 @@
 // `terret store check`: reads all that the store holds and says what is wrong. `terret store move --to STORE`: takes all of it to another
 // store, proves that it arrived, and leaves the old one to be read only. `archive` and `restore` are archive.ts.
 import { existsSync, rmSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { StoreCheck } from '../../replay.ts'
 import type { Call } from '../args.ts'
 import { nearest } from '../../options.ts'
 import { clean, oneLine } from '../../view/clean.ts'
@@ -33,12 +35,13 @@ export async function store(call: Call): Promise<number> {
   const stray = ['to', 'older', 'store', 'by'].find((flag) => call.text(flag) !== undefined && !wants.includes(flag))
   if (stray !== undefined)
     throw new Refusal(EXIT.usage, `\`terret store ${what}\` takes no --${stray}. Usage: ${USAGE}`)
-  if (more !== undefined && what !== 'restore')
+  if (more !== undefined && what !== 'restore' && what !== 'backup')
     throw new Refusal(EXIT.usage, `Wrong number of arguments. Usage: ${USAGE}`)
   if (what === 'archive') return (await import('./archive.ts')).archive(call)
   if (what === 'restore') return (await import('./archive.ts')).restore(call)
   const at = placeIn(call, 'store') ?? placed().at
   if (what === 'check') return check(call, at)
+  if (what === 'backup') return backUp(call, at, more)
   const to = placeIn(call, 'to')
   if (to === null) throw new Refusal(EXIT.usage, `--to is missing. Usage: ${USAGE}`)
   return move(call, at, to)
@@ -47,11 +50,12 @@ export async function store(call: Call): Promise<number> {
 /** The flags that each takes. */
 const KINDS: Readonly<Record<string, readonly string[]>> = {
   check: ['store'],
+  backup: ['store'],
   move: ['store', 'to'],
   archive: ['older', 'to', 'by'],
   restore: [],
 }
-const USAGE = 'terret store check | move --to STORE | archive --older DAYS --to DIR | restore DIR'
+const USAGE = 'terret store check | backup FILE | move --to STORE | archive --older DAYS --to DIR | restore DIR'
 
 /** A store that a flag names. */
 function placeIn(call: Call, flag: string): StorePlace | null {
@@ -67,35 +71,36 @@ function placeIn(call: Call, flag: string): StorePlace | null {
 
 async function check(call: Call, at: StorePlace): Promise<number> {
   refuseMissing(at)
+  const { problems, ...counts } = await checked(call, at)
+  if (call.is('json')) printJson({ store: at.shown, ...counts, problems })
+  else {
+    for (const { what, text } of problems) print(clean(`${what}: ${text}`))
+    const wrong = problems.length === 0 ? 'Nothing is wrong.' : `${count(problems.length, 'problem')}.`
+    print(`${clean(at.shown)}: ${countsText(counts)}. ${wrong}`)
+    if (problems.length > 0) warn(HELP)
+  }
+  return problems.length === 0 ? EXIT.ok : EXIT.failed
+}
+
+function countsText({ sessions, events, blobs, accounts, holds }: Omit<StoreCheck, 'problems'>): string {
+  const all = { session: sessions, event: events, blob: blobs, account: accounts, hold: holds }
+  return Object.entries(all)
+    .map(([what, n]) => count(n, what))
+    .join(', ')
+}
+
+/** Reads everything that is in the store, and shows how far it is. */
+async function checked(call: Call, at: StorePlace): Promise<StoreCheck> {
   const { checkStore } = await import('../../replay.ts')
-  const json = call.is('json')
-  const counter = counterOn(process.stderr, json)
+  const counter = counterOn(process.stderr, call.is('json'))
   const open = await openStore(at)
   try {
     await open.open()
     const reader = await openReader(at)
     try {
-      const { problems, ...counts } = await checkStore(open, reader, ({ sessions, events }) =>
+      return await checkStore(open, reader, ({ sessions, events }) =>
         counter.show(() => `Checked ${count(sessions, 'session')}, ${count(events, 'event')}…`),
       )
-      counter.clear()
-      if (json) printJson({ store: at.shown, ...counts, problems })
-      else {
-        for (const { what, text } of problems) print(clean(`${what}: ${text}`))
-        const { sessions, events, blobs, accounts, holds } = counts
-        const all = [
-          count(sessions, 'session'),
-          count(events, 'event'),
-          count(blobs, 'blob'),
-          count(accounts, 'account'),
-          count(holds, 'hold'),
-        ]
-        print(
-          `${clean(at.shown)}: ${all.join(', ')}. ${problems.length === 0 ? 'Nothing is wrong.' : `${count(problems.length, 'problem')}.`}`,
-        )
-        if (problems.length > 0) warn(HELP)
-      }
-      return problems.length === 0 ? EXIT.ok : EXIT.failed
     } finally {
       await reader.close()
     }
@@ -104,6 +109,33 @@ async function check(call: Call, at: StorePlace): Promise<number> {
     await open.close()
   }
 }
+
+/** A copy of the file as it is now, while others write to it, checked before it gets its name. */
+async function backUp(call: Call, from: StorePlace, named: string | undefined): Promise<number> {
+  if (named === undefined) throw new Refusal(EXIT.usage, `The file for the backup is missing. Usage: ${USAGE}`)
+  if (from.type !== 'file') throw new Refusal(EXIT.usage, BACKUP_OF_DATABASE)
+  refuseMissing(from)
+  await refuseUnlike(from)
+  const { backUpFile } = await import('../../stores/sqlite/backup.ts')
+  const to = resolve(named)
+  const results: StoreCheck[] = []
+  await backUpFile(from.file, to, async (copy) => {
+    results.push(await checked(call, storeNamed(homeOf(), copy, { what: 'FILE', from: process.cwd() })))
+  })
+  const problems = results.flatMap((each) => each.problems)
+  for (const { problems: found, ...counts } of results) {
+    if (call.is('json')) printJson({ from: from.shown, to, ...counts, problems: found })
+    else print(`${clean(to)}: ${countsText(counts)}. ${found.length === 0 ? 'Nothing is wrong.' : ''}`.trimEnd())
+  }
+  if (problems.length === 0) return EXIT.ok
+  // A store with a damaged session must be possible to back up, and nobody may believe that the copy is whole.
+  for (const { what, text } of problems) warn(clean(`${what}: ${text}`))
+  warn(`The backup was made, with what is wrong in the store. ${HELP}`)
+  return EXIT.failed
+}
+
+const BACKUP_OF_DATABASE =
+  'A store in Postgres is backed up by its own programs: `pg_basebackup -c fast`, or `pg_dump`. The guide on operations says how.'
 
 const HELP =
   'Restore the store from a backup. Without one: `terret export ID` keeps what can be read of a session, `terret delete ID` takes it out.'

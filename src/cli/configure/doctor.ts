@@ -1,6 +1,7 @@
 // `terret doctor`: checks what a run needs: the store, the sandbox, ripgrep, and each model with one tiny call. With --session it
 // checks a log.
-import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type Room, roomTrouble } from '../state/disk.ts'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Card, Model, ModelFailure, Reply, Request, Store, StoreHealth } from '../../kernel/index.ts'
@@ -122,17 +123,10 @@ function backlogText({ due, waitedMs, network }: StoreHealth): string {
 const SESSIONS_MAX = 1_000
 const ROOM_BYTES_MIN = 100 * 1024 * 1024
 
-type Room = { readonly bavail: number; readonly bsize: number; readonly blocks: number }
-
 /** Empty if there is enough space. */
-export function room(folder: string, { bavail, bsize, blocks }: Room = statfsSync(folder)): readonly Finding[] {
-  const free = bavail * bsize
-  // Some file systems do not report it.
-  if (blocks === 0 || free >= ROOM_BYTES_MIN) return []
-  const mb = Math.floor(free / 1024 / 1024)
-  const left = free < 1024 * 1024 ? 'The disk is full' : `The disk is nearly full: ${mb} MB are left`
-  const detail = `${left} where ${folder} is. Make room: runs wait until there is some. \`terret prune\` removes old sessions.`
-  return [{ what: 'disk', status: 'misconfigured', detail }]
+export function room(folder: string, left?: Room): readonly Finding[] {
+  const detail = roomTrouble(folder, ROOM_BYTES_MIN, left)
+  return detail === null ? [] : [{ what: 'disk', status: 'misconfigured', detail }]
 }
 
 /** Every log is read: that is how damage is found. */

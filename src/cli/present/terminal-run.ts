@@ -3,7 +3,7 @@
 import type { Harness, Pending, Result, RunStream, SessionHandle } from '../../index.ts'
 import { askApproval, type Asker, bound, decideCovered, isForOthers } from './approval.ts'
 import { headLine, isBudget, shownPending } from './ending.ts'
-import { EXIT } from '../exit.ts'
+import { EXIT, isDiskFull, STOPPED_BY_FULL_DISK } from '../exit.ts'
 import type { Kept } from '../state/kept.ts'
 import { ask, isAttended, seatOf, typed, warn } from './print.ts'
 import type { Setup } from '../state/setup.ts'
@@ -96,7 +96,11 @@ function onSignals(
     asked = true
     stopping.abort()
     view.note('Stopping; once more leaves at once.')
-    session.interrupt('stop', { by }).catch((error: unknown) => view.note(`It could not be stopped: ${String(error)}`))
+    session.interrupt('stop', { by }).catch((error: unknown) => {
+      if (!isDiskFull(error)) return view.note(`It could not be stopped: ${String(error)}`)
+      view.note(STOPPED_BY_FULL_DISK)
+      end()
+    })
   }
   // SIGTERM releases the session as it is; the next process goes on.
   const end = (): void => {

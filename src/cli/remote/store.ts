@@ -19,6 +19,7 @@ export async function farStore(far: Far): Promise<Store> {
     now: () => Date.now() + aheadMs,
     card: (session: string) => cardOf(client, session),
     list: (filter: CardFilter) => listed(client, filter),
+    listBelow: undefined,
     page: (query: CardQuery) => paged(client, query),
     read: (session: string, after: number, limit?: number) => readLog(client, session, after, limit),
     snapshot: async () => null,
@@ -66,7 +67,7 @@ function isMissing(error: unknown): boolean {
 
 async function listed(
   client: Client,
-  { newest, after, limit, where: _, ...filter }: CardFilter,
+  { newest, after, limit, where: _, waiting: _waiting, ...filter }: CardFilter,
 ): Promise<readonly Card[]> {
   const cards: Card[] = []
   const order: ListQuery['order'] = newest === undefined ? 'id' : newest === 'made' ? 'made' : 'newest'

@@ -2,6 +2,7 @@
 import { existsSync, statSync } from 'node:fs'
 import type { Card, Store } from '../../kernel/index.ts'
 import { clean, shownId } from '../../view/clean.ts'
+import { FULL_BYTES, roomTrouble } from './disk.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { clientOf, farNamed } from './far.ts'
 import { cardsIn, folderOf } from './folders.ts'
@@ -81,6 +82,8 @@ async function withFile<T>(
   try {
     const wrong = (seen && (await unlike(store, seen))) ?? (there ? await store.moved() : null)
     refuseWrong(wrong, reads)
+    const full = reads && there ? roomTrouble(home.folder, FULL_BYTES) : null
+    if (full !== null) warn(clean(full))
     try {
       return await act({ home, folder, at, store })
     } finally {

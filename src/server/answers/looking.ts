@@ -159,7 +159,7 @@ export async function sessions({ host, principal, query }: Asked): Promise<Given
 export async function pending({ host, principal, query }: Asked): Promise<Given> {
   const { limit = 200 } = query as { readonly limit?: number }
   const own = principal.reach === 'own' ? { where: { [OWNER]: principal.name } } : {}
-  const all = await host.harness.pending(own)
+  const all = await host.harness.pending({ ...own, limit: Math.max(limit, 1) })
   const shown = await withWords(host.store, all.slice(0, limit))
   return { json: { pending: shown, now: host.store.now() } satisfies PendingAnswer }
 }

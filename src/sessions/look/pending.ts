@@ -3,7 +3,7 @@
 import type { Frozen, Labels } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Session } from '../../kernel/session.ts'
-import type { Card, Status, Store } from '../../ports/store.ts'
+import type { Card, CardFilter, Store } from '../../ports/store.ts'
 import { cloneJson } from '../../effects/clone-json.ts'
 import { headOf } from '../../riders/children/tree.ts'
 import { cardsBelow, withTreeUsd } from '../../stores/plan/tree-cost.ts'
@@ -31,6 +31,7 @@ export async function pendingOf(store: Store, id: string): Promise<readonly Pend
   return withTreeUsd(
     store,
     all.map((each) => ({ ...each, path: each.path.slice(each.path.indexOf(id)) })),
+    cardsOf(store),
   )
 }
 
@@ -44,38 +45,70 @@ function inOrder(a: Card, b: Card): number {
   return left.length - right.length
 }
 
-/** What waits in all sessions of the store, or in those with these labels, by their ids. */
-export async function pendingIn(store: Store, where: Labels | undefined): Promise<readonly PendingCall[]> {
+/**
+ * What waits in all sessions of the store, or in those with these labels, by their ids. Sessions that wait for nobody are not read. What
+ * one session waits for is never split: with `limit` the last session of a page may bring more than that.
+ */
+export async function pendingIn(store: Store, filter: Page = {}): Promise<readonly PendingCall[]> {
+  const { where, limit = Number.MAX_SAFE_INTEGER } = filter
+  const wanted = {
+    ...(where ? { where } : {}),
+    waiting: true,
+    limit: Math.min(PAGE, Math.max(limit, PAGE_MIN)),
+  } as const
+  const heads = headsOf(store)
   const found: OwnPending[] = []
-  const filter = where === undefined ? {} : { where }
-  for (const status of STATUSES) {
-    for (let after = ''; ; ) {
-      const cards = await store.list({ ...filter, status, after, limit: PAGE })
-      found.push(...(await waitingBy(headsOf(store), cards.filter(mayWait))))
-      const last = cards.at(-1)
-      if (last === undefined || cards.length < PAGE) break
-      after = last.session
+  const listed: Card[] = []
+  for (let after = filter.after ?? ''; found.length < limit; ) {
+    const cards = await store.list({ ...wanted, after })
+    for (const card of cards.filter((each) => mayWait(each) && each.status !== 'terminated')) {
+      if (found.length >= limit) break
+      listed.push(card)
+      found.push(...(await waitingBy(heads, [card])))
     }
+    const last = cards.at(-1)
+    if (last === undefined || cards.length < wanted.limit) break
+    after = last.session
   }
-  return pendingCalls(store, await withTreeUsd(store, found))
+  const cardOf = cardsOf(store, listed)
+  return pendingCalls(store, await withTreeUsd(store, found, cardOf), cardOf)
 }
 
-/** Those that may wait. One that is closed waits for nothing. */
-const STATUSES: readonly Status[] = ['requires_action', 'running', 'rescheduling', 'idle']
+/** Which of them, as a page: `PendingFilter` (verb-options.ts) says what each means. */
+type Page = Pick<Partial<CardFilter>, 'where' | 'limit' | 'after'>
+
 const PAGE = 1_000
+/** Of the sessions that may wait, some only wait for their children. */
+const PAGE_MIN = 50
 
 /** With what shows them. Copies: a store in memory hands out what the worker goes on with. */
-export async function pendingCalls(store: Store, pending: readonly Pending[]): Promise<readonly PendingCall[]> {
+export async function pendingCalls(
+  store: Store,
+  pending: readonly Pending[],
+  cardOf: CardOf = cardsOf(store),
+): Promise<readonly PendingCall[]> {
   if (pending.length === 0) return []
   const { previewOf } = await import('../../tools/files/preview.ts')
   const calls = pending.map(async (each) => {
-    const card = await store.card(each.sessionId)
+    const card = await cardOf(each.sessionId)
     // Children work where their root does, unless they have a folder of their own.
-    const root = card === null || card.root === card.session ? card : await store.card(card.root)
+    const root = card === null || card.root === card.session ? card : await cardOf(card.root)
     const preview = await previewOf(card?.folder ?? root?.folder ?? null, each)
     return { ...each, agent: card?.agent ?? '', labels: card?.labels ?? {}, preview }
   })
   return cloneJson(await Promise.all(calls))
+}
+
+type CardOf = (session: string) => Promise<Card | null>
+
+/** Each card is read once for one look, and those that are known already are not read. */
+function cardsOf(store: Store, known: readonly Card[] = []): CardOf {
+  const cards = new Map<string, Promise<Card | null>>(known.map((card) => [card.session, Promise.resolve(card)]))
+  return (session) => {
+    const card = cards.get(session) ?? store.card(session)
+    cards.set(session, card)
+    return card
+  }
 }
 
 type HeadOf = (session: string) => Promise<Session>

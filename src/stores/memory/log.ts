@@ -7,6 +7,7 @@ import { compareIds } from '../plan/id.ts'
 import { type SessionChange, type Head, originOf } from '../plan/plan.ts'
 import { isSpare } from '../plan/snapshots.ts'
 import { upcast } from '../plan/upcast.ts'
+import { mayWait } from '../../view/pending.ts'
 
 /** One session. A class, so that all of them have one shape: with a shape each, every look at one would be a search. */
 export class Log implements Head {
@@ -79,10 +80,11 @@ function isWanted({ status: now, card }: Log, { status, parent, folder, where }:
 
 /** Of logs that are ordered by id. */
 export function listOf(ordered: readonly Log[], filter: CardFilter): readonly Card[] {
-  const { root, after = '', limit } = filter
+  const { root, after = '', limit, waiting = false } = filter
   const found: Card[] = []
   for (const log of ordered.slice(countUpTo(ordered, after))) {
     if (found.length >= limit) break
+    if (waiting && !mayWait({ ...log.card, status: log.status })) continue
     if (isWanted(log, filter) && (root ?? log.card.root) === log.card.root) found.push(cardOf(log))
   }
   return found

@@ -20,6 +20,6 @@ export function searchCheck(q: string): string | null {
 }
 
 /** A list that goes newest first is a page of it. */
-export function queryOf({ newest, root: _root, after: _after, ...filter }: CardFilter): CardQuery {
+export function queryOf({ newest, root: _root, after: _after, waiting: _waiting, ...filter }: CardFilter): CardQuery {
   return { ...filter, order: newest === 'made' ? 'made' : 'newest' }
 }

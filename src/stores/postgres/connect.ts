@@ -167,7 +167,7 @@ export class Link implements Sql {
     this.#role = role
     this.#set = set
     this.#statementMs = options.statementTimeoutMs ?? STATEMENT_MS
-    const local = { ...limits(this.#statementMs), ...(role === 'reader' ? SETTINGS.reader : {}) }
+    const local = { ...limits(this.#statementMs), ...SETTINGS[role] }
     const settings = Object.entries(local).map(([name, value]) => `; set local ${name} = ${value}`)
     this.#begin = pooled ? `begin${settings.join('')}` : 'begin'
     hosts.whenNewer((timeline) => {
@@ -458,12 +458,13 @@ type Ended<T> = { readonly done: T } | { readonly trouble: Trouble; readonly com
 
 /**
  * The statements of the lane find few rows by keys: planned once, and never by reading a whole table, which is what is planned
- * while a table is small and would be kept while it grows. They are too short to be compiled.
+ * while a table is small and would be kept while it grows. No statement of a store is worth compiling (`jit`): it finds few rows, and a
+ * switched-off way to plan it counts as an enormous cost, over which a server would compile it for seconds.
  */
 const SETTINGS: Readonly<Record<Role, Readonly<Record<string, string>>>> = {
   lane: { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off' },
-  reader: { synchronous_commit: 'off' },
-  heartbeat: {},
+  reader: { synchronous_commit: 'off', jit: 'off' },
+  heartbeat: { jit: 'off' },
   ear: {},
 }
 

@@ -116,8 +116,9 @@ export class Filling {
 
   async #send(): Promise<void> {
     for (const [table, rows] of this.#rows) {
-      // By the names of the columns: the order in which a table has them does not matter.
-      const text = `insert into ~${table} select * from json_populate_recordset(null::~${table}, $1::json)`
+      // By the names of the columns: the order in which a table has them does not matter, and the database fills in the rest.
+      const names = Object.keys(rows[0] ?? {}).join(', ')
+      const text = `insert into ~${table} (${names}) select ${names} from json_populate_recordset(null::~${table}, $1::json)`
       await this.#sql.ask(`fill ${table}`, text, [JSON.stringify(rows)])
     }
     this.#rows.clear()

@@ -174,7 +174,7 @@ function isNowhere(text: string | undefined): boolean {
 
 /** By id. */
 export async function readList(sql: Sql, filter: Omit<CardFilter, 'newest'>): Promise<readonly Card[]> {
-  const { status, root, parent, folder, where = {}, after = '', limit } = filter
+  const { status, root, parent, folder, where = {}, after = '', limit, waiting = false } = filter
   const asked = { status, root, parent, folder }
   const labels = Object.entries(where)
   if ([...Object.values(asked), ...labels.flat()].some(isNowhere)) return []
@@ -183,13 +183,22 @@ export async function readList(sql: Sql, filter: Omit<CardFilter, 'newest'>): Pr
   const given = Object.entries(asked).filter(([, value]) => value !== undefined)
   const conditions = given.map(([name, value]) => `s.${name} = $${values.push(value ?? null)}`)
   if (labels.length > 0) conditions.push(labelled(labels, values))
-  const name = `list:${given.map(([each]) => each).join(',')}${labels.length > 0 ? ':labels' : ''}`
+  if (waiting) conditions.push('s.waiting')
+  const kind = waiting ? 'list waiting' : 'list'
+  const name = `${kind}:${given.map(([each]) => each).join(',')}${labels.length > 0 ? ':labels' : ''}`
   const rows = await sql.ask<StoredRow>(
     name,
     `select ${HEAD} from ~sessions s where ${['s.id > $1', ...conditions].join(' and ')} order by s.id limit $2`,
     values,
   )
   return rows.map(cardOf)
+}
+
+/** The sessions below these roots, by root and then by id. */
+export async function readBelow(sql: Sql, roots: readonly string[], limit: number): Promise<readonly Card[]> {
+  const text = `select ${HEAD} from ~sessions s where s.root = any($1::text[]) and s.id <> s.root order by s.root, s.id limit $2`
+  const known = roots.filter((root) => !isNowhere(root))
+  return (await sql.ask<StoredRow>('list below', text, [known, Math.min(limit, SEQ_MAX)])).map(cardOf)
 }
 
 /** Has it all these labels? */

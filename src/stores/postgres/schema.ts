@@ -2,7 +2,7 @@
 // Ids are ordered by their bytes, as in every store. Bodies are text: jsonb changes what it is given. Sums are signed 32 bits.
 
 /** Raised with each released schema. A newer one is refused; an older one is brought up to date when the store is opened. */
-export const SCHEMA_VERSION = 2
+export const SCHEMA_VERSION = 3
 
 /** So many sessions have their events in one table: it can be detached and kept elsewhere as a whole. */
 export const ROOM = 100_000
@@ -39,6 +39,18 @@ const SESSIONS = `
   create table ~finds (n bigint primary key, text ${ID} not null);
   create table ~forks (n bigint primary key, origin ${ID} not null);
   create index forks_origin on ~forks (origin);
+`
+
+/**
+ * Sessions that may wait for a person: what `mayWait` (view/pending.ts) says of a card, as a column that follows from its row. The text
+ * of a card is JSON without spaces, and a quote inside of one of its strings is escaped, so that these texts stand in it as its own
+ * fields only. It is a column because an index with a condition on the card itself would be written with every commit.
+ */
+const WAITING = `
+  alter table ~sessions add column waiting boolean not null generated always as (
+    status = 'requires_action' or strpos(card, '"asks":[]') = 0 or strpos(card, '"waits":[]') = 0
+    or (status = 'idle' and strpos(card, '"outcome":"limit"') > 0)) stored;
+  create index sessions_waiting on ~sessions (id) where waiting;
 `
 
 const EVENTS = `
@@ -164,7 +176,7 @@ const REMOVE = `
 
 export const SCHEMA = `
   create table ~meta (version int not null, store text not null);
-  ${SESSIONS}${EVENTS}${REST}${TRIGGERS}${REMOVALS_STAY}${MAKE_ROOM}${REMOVE}
+  ${SESSIONS}${WAITING}${EVENTS}${REST}${TRIGGERS}${REMOVALS_STAY}${MAKE_ROOM}${REMOVE}
   insert into ~meta (version, store) values (${SCHEMA_VERSION}, gen_random_uuid()::text);
 `
 
@@ -173,4 +185,5 @@ export const UPGRADES: Readonly<Record<number, string>> = {
   1: `alter table ~sessions add column facts_sum int;
     ${REMOVALS_STAY}${REMOVE}
     update ~meta set version = 2;`,
+  2: `${WAITING} update ~meta set version = 3;`,
 }

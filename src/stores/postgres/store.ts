@@ -48,6 +48,7 @@ import {
   readGrown,
   readHealth,
   readHolders,
+  readBelow,
   readList,
   readLog,
   readMoved,
@@ -337,6 +338,11 @@ export class PostgresStore implements Store {
     checkCount('limit', filter.limit)
     if (filter.newest) return (await this.page(queryOf(filter))).cards
     return this.#read((sql) => readList(sql, filter))
+  }
+
+  async listBelow(roots: readonly string[], limit: number): Promise<readonly Card[]> {
+    checkCount('limit', limit)
+    return this.#read((sql) => readBelow(sql, roots, limit))
   }
 
   async page(query: CardQuery): Promise<CardPage> {

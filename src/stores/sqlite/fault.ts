@@ -8,6 +8,14 @@ const PROTOCOL = 15
 const CORRUPT = 11
 const CONSTRAINT = 19
 
+/** The index that processes share beside the file could not grow. SQLite counts it as a failed disk, but no data was touched. */
+const IOERR_SHMSIZE = 4874
+
+const FULL: readonly [FaultCode, string] = [
+  'disk_full',
+  'The disk is full. Nothing was written; make room and try again.',
+]
+
 const BUSY_TEXT = 'Other processes kept the database locked for too long. Nothing was written; try again.'
 
 const texts: ReadonlyMap<number, readonly [FaultCode, string]> = new Map([
@@ -17,7 +25,7 @@ const texts: ReadonlyMap<number, readonly [FaultCode, string]> = new Map([
   [8, ['io_error', 'The database file cannot be written: check its permissions.']],
   [10, ['io_error', 'The disk failed. The store is read-only until it is opened again.']],
   [CORRUPT, ['store_damaged', 'The database file is damaged. Restore it from a backup.']],
-  [13, ['disk_full', 'The disk is full. Nothing was written; make room and try again.']],
+  [13, FULL],
   [14, ['io_error', 'The database file cannot be opened: check that its directory exists and is yours.']],
   [CONSTRAINT, ['store_damaged', 'The database contradicts itself. Restore it from a backup.']],
   [26, ['store_damaged', 'The file is not an SQLite database. Choose another path, or restore it from a backup.']],
@@ -29,7 +37,7 @@ export const MOVED = 'moved: '
 /** A Fault stays what it is; an error of SQLite becomes one; anything else is a bug and passes through. */
 export function toFault(error: unknown): Error {
   if (error instanceof Fault) return error
-  const known = texts.get(primaryCode(error))
+  const known = isShared(error) ? FULL : texts.get(primaryCode(error))
   const detail = error instanceof Error ? error.message : String(error)
   if (isMoved(error)) return new Fault('store_replaced', detail.slice(MOVED.length))
   if (known) return new Fault(known[0], known[1], detail)
@@ -39,6 +47,14 @@ export function toFault(error: unknown): Error {
 /** The file was moved to another store: it is read as ever, and not written. */
 export function isMoved(error: unknown): boolean {
   return primaryCode(error) === CONSTRAINT && error instanceof Error && error.message.startsWith(MOVED)
+}
+
+function isShared(error: unknown): boolean {
+  return error instanceof Error && 'errcode' in error && error.errcode === IOERR_SHMSIZE
+}
+
+export function fullFault(): Fault {
+  return new Fault(...FULL)
 }
 
 export function busyFault(): Fault {

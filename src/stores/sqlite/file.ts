@@ -126,6 +126,13 @@ function stateOf(file: string): string {
   return parts.map((stat) => (stat ? `${stat.size}:${stat.mtimeNs}` : '')).join(' ')
 }
 
+/** Whether anything more could be written to the file system of this file. */
+export function hasRoom(file: string): boolean {
+  const { bavail, blocks } = statfsSync(dirname(file))
+  // Some file systems do not report it.
+  return blocks === 0 || bavail > 0
+}
+
 function refuseNetwork(directory: string, fileSystemOf: FileSystemOf): void {
   const name = networked.get(fileSystemOf(directory) >>> 0)
   if (name === undefined) return

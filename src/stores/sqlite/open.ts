@@ -25,9 +25,14 @@ export type Connection = {
 /** SQLite's own waiting stops the whole process, so it is short; longer waits go through the clock. */
 const BUSY_MS = 25
 
-export function openFile(file: string, driver: Driver): Connection {
+/**
+ * `alone`: the index of the log is kept in memory, and no other process can use the file meanwhile. A full disk has no room for the
+ * index that processes share, and a file must be readable there.
+ */
+export function openFile(file: string, driver: Driver, alone = false): Connection {
   const db = new driver(file)
   try {
+    if (alone) db.exec('PRAGMA locking_mode = EXCLUSIVE')
     checkVersion(ask(db, 'SELECT sqlite_version()') as string)
     db.exec(
       `PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON`,

@@ -1,7 +1,8 @@
 // What the store needs once it has a file to open: statements, reading, writing, watching. Loaded by the first store that is used
 // (store.ts), so that a process whose sessions live in memory loads none of it.
 export { CardNews } from './card-news.ts'
-export { dropCopy, prepareReading } from './file.ts'
+export { fullFault } from './fault.ts'
+export { dropCopy, hasRoom, prepareReading } from './file.ts'
 export { checkMark, MarkFile, moveIn, readMark } from './mark.ts'
 export { closeFile, openFile } from './open.ts'
 export {
@@ -13,6 +14,7 @@ export {
   readDue,
   readHealth,
   readHolders,
+  readBelow,
   readList,
   readLog,
   readNextDue,

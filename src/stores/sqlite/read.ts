@@ -188,8 +188,12 @@ export function readList(sql: Statements, filter: Omit<CardFilter, 'newest'>): r
 }
 
 function rowsOf(sql: Statements, filter: Omit<CardFilter, 'newest'>): unknown[] {
-  const { status, root, parent, folder, where, after = '', limit } = filter
+  const { status, root, parent, folder, where, after = '', limit, waiting = false } = filter
   const state = status ?? null
+  if (waiting) {
+    const among = [state, root ?? null, parent ?? null, folder ?? null, JSON.stringify(where ?? {})]
+    return sql.listWaiting.all(after, ...among, limit)
+  }
   if (parent !== undefined) {
     const list = state === null ? sql.listBelow : sql.listBelowStatus
     return list.all(parent, state, folder ?? null, JSON.stringify(where ?? {}), after, root ?? null, limit)
@@ -201,6 +205,11 @@ function rowsOf(sql: Statements, filter: Omit<CardFilter, 'newest'>): unknown[] 
   if (status === undefined)
     return root === undefined ? sql.list.all(after, limit) : sql.listRoot.all(after, root, limit)
   return root === undefined ? sql.listStatus.all(after, status, limit) : sql.listBoth.all(after, status, root, limit)
+}
+
+/** The sessions below these roots, by root and then by id. */
+export function readBelow(sql: Statements, roots: readonly string[], limit: number): readonly Card[] {
+  return (sql.listTrees.all(JSON.stringify(roots), limit) as CardRow[]).map(cardOf)
 }
 
 /** Those of these numbers, in this order. One that was removed meanwhile is left out. */

@@ -2,7 +2,7 @@
 import type { Database, Statement } from './driver.ts'
 
 /** Raised with each released schema. A newer file is refused; an older one is migrated when it is opened. */
-export const SCHEMA_VERSION = 10
+export const SCHEMA_VERSION = 11
 
 /** The first one whose rows say what their logs say of themselves. */
 export const FACTS_SCHEMA = 10
@@ -67,6 +67,15 @@ const SNAPSHOTS = `
   ) STRICT;
 `
 
+/**
+ * Sessions that may wait for a person: what `mayWait` (view/pending.ts) says of a card, as a condition on its row. The text of a card
+ * is JSON without spaces, and a quote inside of one of its strings is escaped, so that these texts stand in it as its own fields only.
+ */
+const mayWait = (of: '' | 's.'): string => `(${of}status = 'requires_action' OR instr(${of}card, '"asks":[]') = 0
+    OR instr(${of}card, '"waits":[]') = 0 OR (${of}status = 'idle' AND instr(${of}card, '"outcome":"limit"') > 0))`
+
+const WAITING = `CREATE INDEX sessions_waiting ON sessions (id) WHERE ${mayWait('')};`
+
 const REFERRED = 'CREATE INDEX blob_refs_session ON blob_refs (session);'
 
 /**
@@ -111,7 +120,7 @@ export const SCHEMA = `
   ) STRICT;
   -- Who refers to a blob: the last of them takes it along.
   CREATE TABLE blob_refs (hash TEXT NOT NULL, session INTEGER NOT NULL, PRIMARY KEY (hash, session)) STRICT, WITHOUT ROWID;
-  ${REMOVALS}${FORKS}${REFERRED}${NEWNESS}${FOLDERS}${LABELS}${PARENTS}${OWNERS}${FINDS}${SNAPSHOTS}
+  ${REMOVALS}${FORKS}${REFERRED}${NEWNESS}${FOLDERS}${LABELS}${PARENTS}${OWNERS}${FINDS}${SNAPSHOTS}${WAITING}
 `
 
 /** From the schema before it to each schema, by number. */
@@ -176,6 +185,7 @@ export const MIGRATIONS: Readonly<Record<number, string>> = {
     ALTER TABLE snapshots RENAME TO snapshots_before;
     ${SNAPSHOTS}${FINDS}${OWNERS}
   `,
+  11: WAITING,
 }
 
 /** What a session's row says of its log. */
@@ -294,6 +304,10 @@ export const SQL = {
   listWhere: `${CARD} WHERE ${LABELLED} AND s.id > ?6 AND s.root = coalesce(?7, s.root) ORDER BY s.id LIMIT ?8`,
   listBelow: `${CARD} WHERE ${BELOW} AND s.id > ?5 AND s.root = coalesce(?6, s.root) ORDER BY s.id LIMIT ?7`,
   listBelowStatus: `${CARD} WHERE ${BELOW_STATUS} AND s.root = coalesce(?6, s.root) ORDER BY s.id LIMIT ?7`,
+  listWaiting: `${CARD} WHERE ${mayWait('s.')}
+    AND s.id > ?1 AND s.status = coalesce(?2, s.status) AND s.root = coalesce(?3, s.root) AND (?4 IS NULL OR s.parent = ?4)
+    AND (?5 IS NULL OR s.folder = ?5) AND ${labelled('?6')} ORDER BY s.id LIMIT ?7`,
+  listTrees: `${CARD} WHERE s.root IN (SELECT value FROM json_each(?)) AND s.id <> s.root ORDER BY s.root, s.id LIMIT ?`,
   cards: `${CARD} WHERE s.n IN (SELECT value FROM json_each(?))`,
   labelsOf: 'SELECT name, value FROM labels WHERE session = ?',
   label: 'INSERT INTO labels (name, value, session) VALUES (?, ?, ?)',

@@ -60,6 +60,8 @@ type Open = {
   readonly watcher: Watcher
   /** What is open is a copy. */
   readonly readOnly: boolean
+  /** The disk was full when it was opened: it is only read, and opened again when there is room. */
+  readonly full: boolean
 }
 
 export class SqliteStore implements Store {
@@ -217,6 +219,11 @@ export class SqliteStore implements Store {
     return this.#read((sql, { readList }) => readList(sql, filter))
   }
 
+  async listBelow(roots: readonly string[], limit: number): Promise<readonly Card[]> {
+    checkCount('limit', limit)
+    return this.#read((sql, { readBelow }) => readBelow(sql, roots, limit))
+  }
+
   async page(query: CardQuery): Promise<CardPage> {
     checkQuery(query)
     const { parts } = this.#open ?? (await this.#start())
@@ -302,14 +309,29 @@ export class SqliteStore implements Store {
   }
 
   async #write<T>(act: (batch: Batch) => T, session = ''): Promise<T> {
-    const open = this.#open ?? (await this.#start())
+    const open = await this.#opened(true)
     this.#check()
+    if (open.full) throw open.parts.fullFault()
     if (open.readOnly) throw new Fault('io_error', `${this.#path} cannot be written, only read. ${MAKE_WRITABLE}`)
     return open.writer.submit(session, act)
   }
 
-  async #read<T>(act: (sql: Statements, parts: typeof Opened) => T): Promise<T> {
+  /** One that was opened on a full disk is opened again where there may be room by now, as it keeps other processes out. */
+  async #opened(writes: boolean): Promise<Open> {
     const open = this.#open ?? (await this.#start())
+    if (!open.full || this.#closed || !(writes || open.parts.hasRoom(open.connection.file))) return open
+    if (this.#open === open) {
+      this.#open = null
+      this.#opening = null
+      open.watcher.stop()
+      open.writer.close()
+      open.parts.closeFile(open.connection)
+    }
+    return this.#start()
+  }
+
+  async #read<T>(act: (sql: Statements, parts: typeof Opened) => T): Promise<T> {
+    const open = await this.#opened(false)
     this.#check()
     open.writer.checkFile()
     return open.parts.whenFree(this.#clock, () => act(open.ground.sql, open.parts))
@@ -353,7 +375,15 @@ export class SqliteStore implements Store {
     const driver = this.#machine.loadDriver()
     const parts = await import('./opened.ts')
     const { file, readOnly } = parts.prepareReading(this.#path, this.#machine.fileSystemOf)
-    const connection = await parts.whenFree(this.#clock, () => parts.openFile(file, driver))
+    let full = false
+    const connection = await parts
+      .whenFree(this.#clock, () => parts.openFile(file, driver))
+      .catch((error: unknown) => {
+        full =
+          error instanceof Fault && (error.code === 'disk_full' || (error.code === 'io_error' && !parts.hasRoom(file)))
+        if (!full) throw error
+        return parts.whenFree(this.#clock, () => parts.openFile(file, driver, true))
+      })
     const sql = connection.statements
     const ground: Ground = { sql, rows: new Map(), workers: new Map(), damaged: new Map(), pos: 0 }
     const writer = new parts.Writer(connection, {
@@ -363,7 +393,7 @@ export class SqliteStore implements Store {
       after: (batch) => this.#tell(batch),
     })
     const watcher = new parts.Watcher(file, this.#clock, () => this.#look())
-    this.#open = { parts, connection, ground, writer, watcher, readOnly }
+    this.#open = { parts, connection, ground, writer, watcher, readOnly, full }
     if (this.#listeners.hasCards) this.#cards = new parts.CardNews(sql)
     if (!this.#listeners.empty) this.#listen()
     return this.#open

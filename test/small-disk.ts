@@ -1,0 +1,41 @@
+// A real file system of a few megabytes, which a test can fill. It needs the right to mount one: a machine without it is a named skip.
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+
+const mount = (folder: string): boolean =>
+  spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', folder]).status === 0
+const unmount = (folder: string): void => void spawnSync('umount', ['-l', folder])
+
+export const noSmallDisk = !canMount()
+
+function canMount(): boolean {
+  const folder = mkdtempSync(join(tmpdir(), 'terret-disk-'))
+  const can = process.platform === 'linux' && mount(folder)
+  if (can) unmount(folder)
+  rmSync(folder, { recursive: true })
+  return can
+}
+
+export type SmallDisk = {
+  /** Not a byte more fits. */
+  readonly fill: () => void
+  readonly empty: () => void
+}
+
+/** Mounted at this folder, which is made, until the end of the test. */
+export function mountSmallDisk(folder: string): SmallDisk {
+  mkdirSync(folder, { recursive: true })
+  if (!mount(folder)) throw new Error(`nothing can be mounted at ${folder}`)
+  onTestFinished(() => unmount(folder))
+  const filler = join(folder, 'filler')
+  return {
+    fill: () => {
+      const { bavail, bsize } = statfsSync(folder)
+      writeFileSync(filler, Buffer.alloc(bavail * bsize), { flag: 'a' })
+    },
+    empty: () => rmSync(filler, { force: true }),
+  }
+}
