@@ -37,7 +37,7 @@ export function nameOf(call: CallKey, ago: number): string {
 }
 
 /** This session, and those it was forked from, the nearest first. */
-async function logsOf(store: Store, session: string, most = Number.POSITIVE_INFINITY): Promise<readonly Log[]> {
+export async function logsOf(store: Store, session: string, most = Number.POSITIVE_INFINITY): Promise<readonly Log[]> {
   const logs: Log[] = [{ id: session, upTo: Number.POSITIVE_INFINITY }]
   for (const { id } of logs) {
     const [created] = (await store.read(id, 0, 1)).events
@@ -48,7 +48,7 @@ async function logsOf(store: Store, session: string, most = Number.POSITIVE_INFI
   return logs
 }
 
-async function* eventsIn(store: Store, { id, upTo }: Log, after = 0): AsyncGenerator<Event> {
+export async function* eventsIn(store: Store, { id, upTo }: Log, after = 0): AsyncGenerator<Event> {
   for (let at = after; ; ) {
     const { events } = await store.read(id, at, PAGE)
     for (const event of events) {
