@@ -33,8 +33,13 @@ function charsPerTokenOf(code: number): number {
  * in what the provider counted last: the smaller of that and the guess is taken, because too many tokens do less harm than too few.
  */
 export function estimateTokens(chars: number, text: string, learned: number): number {
-  const texts = Math.min(chars, text.length)
-  return Math.ceil(texts / Math.min(learned, guessCharsPerToken(text)) + (chars - texts) / CHARS_A_TOKEN)
+  return tokensAt(chars, text, Math.min(learned, guessCharsPerToken(text)))
+}
+
+/** The same where it is known how many characters of its text are a token. Of pictures and files the size itself is an estimate. */
+export function tokensAt(chars: number, { length }: string, charsPerToken: number): number {
+  const texts = Math.min(chars, length)
+  return Math.ceil(texts / charsPerToken + (chars - texts) / CHARS_A_TOKEN)
 }
 
 export function estimateMessage(message: Message, learned: number): number {

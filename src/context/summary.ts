@@ -88,11 +88,13 @@ export function cutOf(
   return old.every(isSummary) ? null : { cut, old, kept: left }
 }
 
-/** Where the last turn begins: with the reply whose results the model has not seen, else with what came after the last reply. */
+/** Where the last turn begins: with the reply whose results are not answered yet, with what came after the last reply, or with its question. */
 function lastTurn(messages: readonly Message[]): number {
   const reply = messages.findLastIndex(({ role }) => role === 'assistant')
   const after = messages.slice(reply + 1)
-  return reply < 0 || (after.length > 0 && after.every(({ role }) => role !== 'tool')) ? reply + 1 : reply
+  if (after.some(({ role }) => role === 'tool')) return reply
+  if (after.length > 0) return reply + 1
+  return messages.findLastIndex(({ role }, i) => i < reply && role !== 'user') + 1
 }
 
 /** A message of a user begins a turn; so does a reply that no user asked for just before. */

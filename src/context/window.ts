@@ -3,8 +3,8 @@
 import type { Frozen, Usage } from '../kernel/content.ts'
 import type { Event, OwnerBody } from '../kernel/event.ts'
 import { FITTED_CHARS_MIN } from '../kernel/transcript.ts'
-import { charsOf } from '../view/history.ts'
-import { estimateTokens, textOfEvent } from './estimate.ts'
+import { CHARS_A_TOKEN, charsOf } from '../view/history.ts'
+import { guessCharsPerToken, textOfEvent, tokensAt } from './estimate.ts'
 
 /** Of the window: from here on the newest batch is shortened if it is a large part of it, and old results are cleared. */
 export const CLEAR_AT = 0.8
@@ -49,13 +49,18 @@ export type SavedFill = Frozen<{
   charsPerToken?: number
   renewed?: boolean
   grown: Grown
+  reply: number
   seen: number
   results: readonly Result[]
   batch: readonly NewResult[]
   inherits: boolean
 }>
-/** What came since the last counted request: characters, and the tokens that were estimated for them. */
-type Grown = Frozen<{ chars: number; tokens: number }>
+/**
+ * What came since the last counted request: characters, the tokens that were estimated for them, and those that a guess alone makes of
+ * them.
+ */
+type Grown = Frozen<{ chars: number; tokens: number; guessed: number }>
+const NOTHING: Grown = { chars: 0, tokens: 0, guessed: 0 }
 
 /** Null for one that another version saved: what is full is then counted from the log. */
 export function restoreFill(saved: SavedFill | undefined): Fill | null {
@@ -79,7 +84,9 @@ export class Fill {
   charsPerToken = Number.POSITIVE_INFINITY
   /** Tokens of what came after the open request was made. */
   #fresh = 0
-  #grown: Grown = { chars: 0, tokens: 0 }
+  #grown = NOTHING
+  /** So many tokens more than the provider counted for it, the last reply must have. */
+  #reply = 0
   /** Instructions and tools may have changed since the last count: what it grew by is not known. */
   #renewed = false
   /** Results that the model has seen and that are shown whole, the oldest first. */
@@ -100,6 +107,7 @@ export class Fill {
     this.charsPerToken = saved.charsPerToken ?? Number.POSITIVE_INFINITY
     this.#fresh = fresh
     this.#grown = grown
+    this.#reply = saved.reply
     this.#renewed = saved.renewed ?? false
     this.#seen = seen
     this.#results = [...results]
@@ -119,7 +127,7 @@ export class Fill {
         this.#fresh = 0
         return
       case 'agent.message':
-        return this.#reply(event)
+        return this.#replied(event)
       case 'agent.tool_result':
         this.#batch = [...this.#batch, { seq: event.seq, ...this.#add(event) }]
         return
@@ -162,7 +170,7 @@ export class Fill {
 
   save(): SavedFill {
     const { tokens, counted, failures, why, cut } = this
-    const own = { fresh: this.#fresh, grown: this.#grown, seen: this.#seen, batch: this.#batch }
+    const own = { fresh: this.#fresh, grown: this.#grown, reply: this.#reply, seen: this.#seen, batch: this.#batch }
     const results = this.#results.slice()
     const refused = this.refusals === 0 ? {} : { learned: this.learned, refusals: this.refusals }
     const ratio = Number.isFinite(this.charsPerToken) ? { charsPerToken: this.charsPerToken } : {}
@@ -170,16 +178,20 @@ export class Fill {
     return { tokens, counted, failures, why, cut, ...refused, ...ratio, ...renewed, ...own, results, inherits: this.#inherits }
   }
 
-  #add(event: Event): Grown {
+  #add(event: Event): Pick<Grown, 'chars' | 'tokens'> {
     const chars = charsOf(event)
-    const tokens = estimateTokens(chars, textOfEvent(event), this.charsPerToken)
+    const text = textOfEvent(event)
+    const perToken = guessCharsPerToken(text)
+    const guessed = tokensAt(chars, text, perToken)
+    const tokens = tokensAt(chars, text, Math.min(perToken, this.charsPerToken))
     this.tokens += tokens
     this.#fresh += tokens
-    this.#grown = { chars: this.#grown.chars + chars, tokens: this.#grown.tokens + tokens }
+    const before = this.#grown
+    this.#grown = { chars: before.chars + chars, tokens: before.tokens + tokens, guessed: before.guessed + guessed }
     return { chars, tokens }
   }
 
-  #reply(event: Extract<Event, { type: 'agent.message' }>): void {
+  #replied(event: Extract<Event, { type: 'agent.message' }>): void {
     const fresh = this.#fresh
     const used = usedIn(event.usage)
     if (used !== null && this.counted && !this.#renewed) this.#learn(event.usage?.inputTokens ?? 0)
@@ -191,19 +203,21 @@ export class Fill {
     if (used === null) return void this.#add(event)
     this.counted = true
     this.#renewed = false
-    const share = fresh / Math.max(1, this.#grown.tokens)
-    this.#grown = { chars: Math.round(this.#grown.chars * share), tokens: fresh }
+    this.#grown = scaled(this.#grown, fresh)
+    this.#reply = Math.ceil(charsOf(event) / CHARS_A_TOKEN) - (event.usage?.outputTokens ?? 0)
     this.tokens = used + fresh
   }
 
   /** What came since the last count was counted now: from that it is known how long a token is, and how large the results are. */
   #learn(inputTokens: number): void {
-    const estimated = this.#grown.tokens - this.#fresh
-    if (estimated < LEARNED_FROM) return
-    const counted = inputTokens - (this.tokens - this.#fresh - estimated)
-    // Never fewer: a model's reasoning is counted as its output and is not read again, which looks like smaller texts.
-    const factor = Math.min(LEARNED_FACTOR, Math.max(1, counted / estimated))
-    this.charsPerToken = this.#grown.chars / (this.#grown.tokens * factor)
+    const shown = scaled(this.#grown, this.#grown.tokens - this.#fresh)
+    if (shown.guessed < LEARNED_FROM) return
+    // A reply that the provider counted as less than it can be was read in full.
+    const counted = inputTokens - (this.tokens - this.#fresh - shown.tokens) - Math.max(0, this.#reply)
+    // Never fewer than guessed: a model's reasoning is counted as its output and is not read again, which looks like smaller texts.
+    const tokens = Math.min(shown.guessed * LEARNED_FACTOR, Math.max(shown.guessed, counted))
+    this.charsPerToken = shown.chars / tokens
+    const factor = tokens / shown.tokens
     this.#batch = this.#batch.map((result) => ({ ...result, tokens: Math.ceil(result.tokens * factor) }))
   }
 
@@ -242,16 +256,20 @@ export class Fill {
       const share = Math.min(1, charsMax / Math.max(1, chars))
       return { seq, chars: Math.min(chars, charsMax), tokens: Math.ceil(tokens * share) }
     })
-    const tokens = Math.max(0, this.#grown.tokens - saved)
-    this.#grown = { chars: Math.round((this.#grown.chars * tokens) / Math.max(1, this.#grown.tokens)), tokens }
-    this.#fresh = Math.min(this.#fresh, tokens)
+    this.#grown = scaled(this.#grown, Math.max(0, this.#grown.tokens - saved))
+    this.#fresh = Math.min(this.#fresh, this.#grown.tokens)
   }
+}
+
+/** The part of it that has so many of its tokens. */
+function scaled({ chars, tokens, guessed }: Grown, part: number): Grown {
+  const share = part / Math.max(1, tokens)
+  return { chars: Math.round(chars * share), tokens: part, guessed: Math.round(guessed * share) }
 }
 
 /** One that was counted as this. */
 export function filledWith(tokens: number): Fill {
-  const grown = { chars: 0, tokens: 0 }
-  const none = { fresh: 0, grown, failures: 0, why: '', cut: false, seen: 0, results: [], batch: [], inherits: false }
+  const none = { fresh: 0, grown: NOTHING, reply: 0, failures: 0, why: '', cut: false, seen: 0, results: [], batch: [], inherits: false }
   return new Fill({ tokens, counted: true, ...none })
 }
 
