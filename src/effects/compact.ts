@@ -231,7 +231,7 @@ export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried
   const { summarizer, takes } = await summarizing(compacting)
   const { said, answer } = isOff
     ? { said: { failed: `no summary was asked for: ${FAILURES_MAX} in a row failed (${fill.why})` }, answer: null }
-    : await askTwice({ ...compacting, window: takes }, cut, coded, (request) => model.ask(summarizer, request))
+    : await askTwice(compacting, cut, coded, { takes, ask: (request) => model.ask(summarizer, request) })
   const spent: Spent & Routed = { ...model.spent, ...(summarizer === agent.model ? {} : routedIn(answer)) }
   // Trouble that may pass says nothing about the summary.
   if (answer?.type === 'failure' && (answer.retryable || flight.reason !== null))
@@ -272,15 +272,18 @@ async function codedHalf(compacting: Compacting, cut: Cut): Promise<string> {
 }
 
 type Asked = { readonly said: Summary; readonly answer: Reply | ModelFailure }
+/** Who writes the summary, and how much it takes. */
+type Summarizer = { readonly takes: Window; readonly ask: (request: Request) => Promise<Reply | ModelFailure> }
 
 /** One that does not count is asked for once more, and the model is told what was wrong with it. */
 async function askTwice(
   compacting: Compacting,
   cut: Cut,
   coded: string,
-  ask: (request: Request) => Promise<Reply | ModelFailure>,
+  { takes, ask }: Summarizer,
 ): Promise<Asked> {
   const { window, focus, request } = compacting
+  const reading = { ...compacting, window: takes }
   const tokens = Math.min(WRITTEN_MAX, Math.max(WRITTEN_MIN, window.tokens * WRITTEN_SHARE))
   const names = request.tools.map(({ name }) => name)
   const read = (answer: Reply): Summary => {
@@ -291,9 +294,9 @@ async function askTwice(
     return { failed: 'the summary was longer than what it stands for' }
   }
   const wish = { focus, wordsMax: Math.floor(tokens * WORDS_A_TOKEN) }
-  let asked = await askOnce(compacting, cut, wish, ask, read)
+  let asked = await askOnce(reading, cut, wish, ask, read)
   if ('failed' in asked.said && asked.answer.type === 'reply')
-    asked = await askOnce(compacting, cut, { ...wish, refused: asked.said.failed }, ask, read)
+    asked = await askOnce(reading, cut, { ...wish, refused: asked.said.failed }, ask, read)
   return asked
 }
 
@@ -301,7 +304,7 @@ async function askOnce(
   compacting: Compacting,
   cut: Cut,
   wish: SummaryWish,
-  ask: (request: Request) => Promise<Reply | ModelFailure>,
+  ask: Summarizer['ask'],
   read: (answer: Reply) => Summary,
 ): Promise<Asked> {
   let answer = await ask(await summaryRequest(compacting, cut, wish))
