@@ -23,6 +23,8 @@ import type { Chance } from './scheduler.ts'
 const TOOL_MS = 60
 /** What every request counts, where contexts fill up. */
 const FILLED_BASE = 300
+/** How long results are. */
+const RESULT_CHARS = 700
 
 /** The agents of one process, each made once. */
 export function simAgents(cast: Cast, process: SimProcess, oracle: Oracle): (name: string) => Agent {
@@ -195,7 +197,8 @@ async function work(
   oracle.execute(context.session, context.call, effect, place, args)
   await process.sleep(chance.yes(0.08) ? chance.between(100, 400) : chance.between(0, 25))
   if (chance.yes(0.15)) throw new Error('the tool failed')
-  return `done ${context.call}`
+  // Long enough that old results are worth clearing where contexts fill up.
+  return `done ${context.call} `.padEnd(RESULT_CHARS, 'and on ')
 }
 
 function simModel(role: Role, { window, forgetful }: Cast, process: SimProcess, oracle: Oracle): Model {
