@@ -266,8 +266,10 @@ async function summary(
 
 /** A summary that counts. */
 function sections(seq: number, done: string): string {
-  const goal = 'Go on with what was asked for, call the tools that are needed, and say in the end what came of all of them.'
-  const state = 'Some calls were made and their results were read; what failed is tried again, and nobody waits for anything.'
+  const goal =
+    'Go on with what was asked for, call the tools that are needed, and say in the end what came of all of them.'
+  const state =
+    'Some calls were made and their results were read; what failed is tried again, and nobody waits for anything.'
   const rest = 'Every call has a key of its own, which never moves, and no call that is done is made a second time.'
   return `## Goal\n${goal}\n## Completed Actions\nSummed up at ${seq}. ${done}\n## Active State\n${state}\n## Pending\nThe rest.\n## Critical Context\n${rest}`
 }

@@ -274,7 +274,8 @@ export class Invariants {
   /** A context is made shorter only where something came since: a reply for a cut, a result for what is cleared. */
   #compacted(w: Watched, e: Of<'context.compacted'>, fail: Fail): void {
     const isAsked = e.usage !== undefined || e.cost !== undefined
-    if (isAsked && w.compactFailures >= FAILURES_MAX) fail('I59 a summary is asked for after summaries failed too often')
+    if (isAsked && w.compactFailures >= FAILURES_MAX)
+      fail('I59 a summary is asked for after summaries failed too often')
     if (e.failed !== undefined) w.compactFailures += 1
     if (e.cleared !== undefined) {
       this.seen.cleared += 1

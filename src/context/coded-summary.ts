@@ -31,6 +31,8 @@ export type CodedHalf = {
   /** How many characters the part has that is cut. */
   readonly chars: number
   readonly windowTokens: number
+  /** How many characters a token had in what the provider counted last. */
+  readonly charsPerToken: number
   /** The model can read a message again by its token. */
   readonly retrieves: boolean
 }
@@ -43,7 +45,7 @@ type Found = { readonly said: readonly Said[]; readonly files: readonly string[]
 export async function writeCodedHalf(half: CodedHalf): Promise<string> {
   const { said, files, images } = await findIn(half)
   const tokens = Math.min(TOKENS_MAX, half.windowTokens * WINDOW_SHARE)
-  const ratio = guessCharsPerToken(said.map(({ text }) => text).join(''))
+  const ratio = Math.min(half.charsPerToken, guessCharsPerToken(said.map(({ text }) => text).join('')))
   const room = Math.floor(Math.min(tokens * ratio, half.chars * CUT_SHARE))
   const tail = [
     ...listed('Files that calls named, the newest first', files, room * FILES_SHARE),
@@ -68,7 +70,11 @@ function saidLines(said: readonly Said[], room: number, names: boolean): readonl
 }
 
 /** All of them at the first length that has room, else the newest at the shortest, and the others as a range. */
-function between(said: readonly Said[], line: (message: Said, chars: number) => string, room: number): readonly string[] {
+function between(
+  said: readonly Said[],
+  line: (message: Said, chars: number) => string,
+  room: number,
+): readonly string[] {
   for (const chars of BETWEEN_CHARS) {
     const lines = said.map((message) => `- ${line(message, chars)}`)
     if (lines.reduce((sum, { length }) => sum + length + 1, 0) <= room) return lines
@@ -147,8 +153,7 @@ class LogReader {
     if (event.type === 'user.message') this.#waiting.set(event.seq, event)
     else if (event.seq >= this.#cut) return
     else if (event.type === 'model.started') for (const seq of event.shows) this.#show(seq)
-    else if (event.type === 'agent.message')
-      for (const { args } of event.calls) this.#call(args)
+    else if (event.type === 'agent.message') for (const { args } of event.calls) this.#call(args)
     else if (event.type === 'agent.tool_result' && hasImage(event.parts ?? []))
       this.found.images.push(nameOf(event.call, this.#ago))
   }

@@ -187,7 +187,9 @@ export function materialOf(
   const asks = [
     `Write at most ${wordsMax} words.`,
     ...(focus === undefined ? [] : [`Give most room to what matters for this: ${focus}`]),
-    ...(refused === undefined ? [] : [`Your last summary was not taken: ${refused}. Write it again, without that fault.`]),
+    ...(refused === undefined
+      ? []
+      : [`Your last summary was not taken: ${refused}. Write it again, without that fault.`]),
   ]
   const wish = `\n${asks.join('\n')}`
   const wrap = (lines: readonly string[]): string =>
@@ -327,7 +329,10 @@ function sectionsIn(said: string): readonly Section[] {
 
 /** "Pending / Open (reference only)" is called "Pending" too. */
 function nameOfSection(title: string): string {
-  const plain = title.replace(/[*:_#]/g, '').trim().toLowerCase()
+  const plain = title
+    .replace(/[*:_#]/g, '')
+    .trim()
+    .toLowerCase()
   return plain.startsWith('pending') ? 'pending' : plain
 }
 

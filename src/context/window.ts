@@ -175,7 +175,19 @@ export class Fill {
     const refused = this.refusals === 0 ? {} : { learned: this.learned, refusals: this.refusals }
     const ratio = Number.isFinite(this.charsPerToken) ? { charsPerToken: this.charsPerToken } : {}
     const renewed = this.#renewed ? { renewed: true } : {}
-    return { tokens, counted, failures, why, cut, ...refused, ...ratio, ...renewed, ...own, results, inherits: this.#inherits }
+    return {
+      tokens,
+      counted,
+      failures,
+      why,
+      cut,
+      ...refused,
+      ...ratio,
+      ...renewed,
+      ...own,
+      results,
+      inherits: this.#inherits,
+    }
   }
 
   #add(event: Event): Pick<Grown, 'chars' | 'tokens'> {
@@ -269,7 +281,18 @@ function scaled({ chars, tokens, guessed }: Grown, part: number): Grown {
 
 /** One that was counted as this. */
 export function filledWith(tokens: number): Fill {
-  const none = { fresh: 0, grown: NOTHING, reply: 0, failures: 0, why: '', cut: false, seen: 0, results: [], batch: [], inherits: false }
+  const none = {
+    fresh: 0,
+    grown: NOTHING,
+    reply: 0,
+    failures: 0,
+    why: '',
+    cut: false,
+    seen: 0,
+    results: [],
+    batch: [],
+    inherits: false,
+  }
   return new Fill({ tokens, counted: true, ...none })
 }
 

@@ -237,7 +237,8 @@ export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried
   if (answer?.type === 'failure' && (answer.retryable || flight.reason !== null))
     return { body: model.spent && { type: 'context.compacted', ...spent }, failure: unpaid(answer) }
   const reason = 'failed' in said ? { failed: shortened(said.failed, REASON_CHARS) } : {}
-  if (model.over && byHand) return { body: { type: 'context.compacted', ...reason, ...spent }, failure: null, over: true }
+  if (model.over && byHand)
+    return { body: { type: 'context.compacted', ...reason, ...spent }, failure: null, over: true }
   const summary = wholeSummary(['summary' in said ? said.summary : '', coded])
   const made = await cutBody(compacting, cut, { summary, ...(model.over ? {} : reason), ...spent })
   return { ...made, failure: null, over: model.over }
@@ -264,10 +265,11 @@ async function cutBody(
 
 /** What users said, files and pictures, from the log, and where the results are. */
 async function codedHalf(compacting: Compacting, cut: Cut): Promise<string> {
-  const { services, cache, transcript, window, tools } = compacting
+  const { services, cache, transcript, window, tools, fill } = compacting
   const retrieves = tools?.has(RETRIEVE) === true
   const log = { store: services.store, session: cache.id, transcript }
-  const said = await writeCodedHalf({ ...log, cut, chars: charsOf(cut), windowTokens: window.tokens, retrieves })
+  const sizes = { chars: charsOf(cut), windowTokens: window.tokens, charsPerToken: fill.charsPerToken }
+  const said = await writeCodedHalf({ ...log, ...sizes, cut, retrieves })
   return [said, retrieves ? keptResults(cut, transcript, window.tokens) : ''].filter((text) => text !== '').join('\n\n')
 }
 
@@ -276,20 +278,15 @@ type Asked = { readonly said: Summary; readonly answer: Reply | ModelFailure }
 type Summarizer = { readonly takes: Window; readonly ask: (request: Request) => Promise<Reply | ModelFailure> }
 
 /** One that does not count is asked for once more, and the model is told what was wrong with it. */
-async function askTwice(
-  compacting: Compacting,
-  cut: Cut,
-  coded: string,
-  { takes, ask }: Summarizer,
-): Promise<Asked> {
-  const { window, focus, request } = compacting
+async function askTwice(compacting: Compacting, cut: Cut, coded: string, { takes, ask }: Summarizer): Promise<Asked> {
+  const { window, focus, request, fill } = compacting
   const reading = { ...compacting, window: takes }
   const tokens = Math.min(WRITTEN_MAX, Math.max(WRITTEN_MIN, window.tokens * WRITTEN_SHARE))
   const names = request.tools.map(({ name }) => name)
   const read = (answer: Reply): Summary => {
     const text = textOf(answer.parts)
     if (looksLikeCall(text, names)) return { failed: 'the summarizer wrote calls instead of a summary' }
-    const said = readSummary(answer, Math.floor(tokens * guessCharsPerToken(text)))
+    const said = readSummary(answer, Math.floor(tokens * Math.min(fill.charsPerToken, guessCharsPerToken(text))))
     if ('failed' in said || wholeSummary([said.summary, coded]).length < charsOf(cut)) return said
     return { failed: 'the summary was longer than what it stands for' }
   }

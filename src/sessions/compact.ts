@@ -48,7 +48,8 @@ export function compacting(
     const { before = 0, after = 0, summary = '', failed } = services.redactor.body(body)
     const seq = session.seq + 1
     const why = failed === undefined ? {} : { coded: failed }
-    if (body.cut !== undefined) return { value: { seq, before, after, summary, ...why }, events: [body, ...rules], charges }
+    if (body.cut !== undefined)
+      return { value: { seq, before, after, summary, ...why }, events: [body, ...rules], charges }
     if (failed === undefined) return { value: { seq, before, after, summary }, events: [body], charges }
     // A failure that its caller was told of and that cut nothing is not counted: only what it cost is recorded.
     const { failed: _told, ...paid } = body

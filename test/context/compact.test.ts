@@ -197,14 +197,20 @@ describe('a window that fills', () => {
   ])(
     'B-COMPACT-8: a summary that is %s counts as a failure and code cuts instead; after three in a row no other is asked for, and the run goes on (A4, AC-74)',
     async (_what, bad) => {
-      const { harness, asked, summaries } = stage((request, turn) => wordy(request, turn - 20), () => bad, { tools: [note] })
+      const { harness, asked, summaries } = stage(
+        (request, turn) => wordy(request, turn - 20),
+        () => bad,
+        { tools: [note] },
+      )
       const session = await harness.open()
       const result = await session.run('go')
       expect(result).toMatchObject({ status: 'completed' })
       // An answer that does not count is asked for once more; an error of the provider is not.
       const tries = typeof bad === 'object' && 'error' in bad ? 1 : 2
       expect(summaries).toHaveLength(3 * tries)
-      const cuts = ofType(await eventsOf(harness, session.id), 'context.compacted').filter(({ cut }) => cut !== undefined)
+      const cuts = ofType(await eventsOf(harness, session.id), 'context.compacted').filter(
+        ({ cut }) => cut !== undefined,
+      )
       expect(cuts.length).toBeGreaterThan(3)
       expect(cuts.map(({ failed }) => typeof failed)).toEqual(cuts.map(() => 'string'))
       expect(textIn(asked.at(-1) as Request)).toContain('From the log, written by no model')
@@ -335,7 +341,9 @@ describe('a window that fills', () => {
     expect(summaries).toHaveLength(8)
     expect(await session.compact()).toMatchObject({ summary: expect.stringContaining(SUMMARY) as string })
     expect((await session.run('go')).status).toBe('completed')
-    const last = ofType(await eventsOf(harness, session.id), 'context.compacted').findLast(({ cut }) => cut !== undefined)
+    const last = ofType(await eventsOf(harness, session.id), 'context.compacted').findLast(
+      ({ cut }) => cut !== undefined,
+    )
     expect(last).not.toHaveProperty('failed')
   })
 

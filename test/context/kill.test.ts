@@ -61,7 +61,8 @@ it('B-TARGET-9: after a kill between a shortened result and the answer another p
   const chaos = await chaosOf((request) => {
     const body = JSON.stringify(request.body)
     const usage = { inputTokens: 500, outputTokens: 60 }
-    if (!body.includes('tool_result')) return { text: '', calls: [{ tool: 'look', args: { city: 'Everywhere' } }], usage }
+    if (!body.includes('tool_result'))
+      return { text: '', calls: [{ tool: 'look', args: { city: 'Everywhere' } }], usage }
     sent.push(body)
     // The first request with the result is never answered: the process that asked is killed.
     return sent.length === 1 ? { text: '', chaos: { stallAfterBytes: 0 } } : { text: 'Cold.', usage }

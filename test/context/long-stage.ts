@@ -63,7 +63,11 @@ export function longStage(given: LongStage) {
       refusals += 1
       return { error: 'overflow', message: 'too long' }
     }
-    const parts = [request.instructions, JSON.stringify(request.tools), ...request.messages.map((m) => JSON.stringify(m))]
+    const parts = [
+      request.instructions,
+      JSON.stringify(request.tools),
+      ...request.messages.map((m) => JSON.stringify(m)),
+    ]
     const other = before.findIndex((part, i) => part !== parts[i])
     const sizeOf = (texts: readonly string[]): number =>
       Math.ceil(texts.reduce((sum, { length }) => sum + length, 0) / charsAToken)

@@ -103,7 +103,9 @@ async function long(options: { readonly fork?: boolean } = {}) {
     const counted = usage(Math.ceil(chars / 4), 10)
     if (request.tools.length === 0) return { text: GOOD_SUMMARY, usage: counted, cost: 7 }
     turn += 1
-    return turn % 12 === 0 ? { text: 'done', usage: counted } : { text: 'I look on. '.repeat(200), ...call(turn), usage: counted, cost: 1 }
+    return turn % 12 === 0
+      ? { text: 'done', usage: counted }
+      : { text: 'I look on. '.repeat(200), ...call(turn), usage: counted, cost: 1 }
   })
   const harness = harnessOf({
     model: asking,

@@ -35,7 +35,8 @@ function talk(summary: (n: number) => Step) {
     const usage = { inputTokens: Math.ceil(charsIn(request) / 4), outputTokens: 10 }
     const last = request.messages.at(-1)
     const wanted = last?.role === 'user' ? /^look (\d+)/.exec(textOf(last.parts))?.[1] : undefined
-    if (wanted !== undefined) return { usage, calls: [{ tool: 'look', args: { n: Number(wanted), path: `notes/${wanted}.md` } }] }
+    if (wanted !== undefined)
+      return { usage, calls: [{ tool: 'look', args: { n: Number(wanted), path: `notes/${wanted}.md` } }] }
     return { usage, text: 'So it is. '.repeat(150) }
   })
   const look = defineTool({
@@ -141,7 +142,9 @@ describe('a summary', () => {
     const seqOf = (text: string): number | undefined =>
       events.find((e) => e.type === 'user.message' && textOf(e.parts) === text)?.seq
     // From the log, also where an earlier summary has cut them.
-    expect(summary).toContain(`The first message: msg:${seqOf('Find the vault that is open.')} Find the vault that is open.`)
+    expect(summary).toContain(
+      `The first message: msg:${seqOf('Find the vault that is open.')} Find the vault that is open.`,
+    )
     expect(summary).toMatch(new RegExp(`msg:${seqOf('It is one of ten.')} (?:It is one|to msg:)`))
     expect(summary).toMatch(/The latest of these messages: msg:\d+ Go on with \d+\./)
     expect(summary).toMatch(/Files that calls named, the newest first: notes\/9\.md, notes\/8\.md/)
@@ -191,7 +194,9 @@ describe('a summary', () => {
     expect(long.summary).toContain('The user wants whole sentences, and no guesses.')
     expect(long.summary).toContain('word0 word1')
     expect(read(`Here it is.\n\n${GOOD_SUMMARY.replaceAll('## ', '### ')}`)).toHaveProperty('summary')
-    expect(read(GOOD_SUMMARY.replace('## Pending / Open (reference only)', '## **Pending:**'))).toHaveProperty('summary')
+    expect(read(GOOD_SUMMARY.replace('## Pending / Open (reference only)', '## **Pending:**'))).toHaveProperty(
+      'summary',
+    )
     expect(read(`${GOOD_SUMMARY}\n## Goal\nAnother one.`)).toEqual({
       failed: 'the summary has the section Goal more than once',
     })

@@ -163,4 +163,32 @@ describe('a window in tokens', () => {
       expect(cost).toBe(Math.ceil(tokens * 1.8))
     }
   })
+
+  it('B-TARGET-8: a miss after a restart is recorded too', async () => {
+    const store = memory()
+    const options = { store, compaction: { windowTokens: W } }
+    const first = longStage({ result: (n) => page(n, 20_000), turns: 4, options })
+    open.push(first.harness)
+    const before = new Harness({ ...first.options, model: pricedModel(first.model, W) })
+    open.push(before)
+    const session = await before.open()
+    await session.run('read')
+    await before.close()
+    const then = longStage({ result: (n) => page(n, 20_000), turns: 0, options })
+    const after = new Harness({ ...then.options, model: pricedModel(then.model, W) })
+    open.push(then.harness, after)
+    await after.session(session.id).run('x '.repeat(12_000))
+    const { misses } = await contextReport(store, session.id, { tokens: W, compacts: true })
+    expect(misses.map(({ why }) => why)).toEqual(['cleared'])
+  })
+
+  it('B-TARGET-10: a budgeted run goes on after a compaction, also where the provider counts a token for each character', async () => {
+    const plain = stage({ result: () => 'ok', turns: 0, charsAToken: 1, windowTokens: 10_000 })
+    const model = pricedModel(plain.model, 10_000)
+    const harness = new Harness({ ...plain.options, model, budget: { sessionUsd: 100 } })
+    open.push(harness)
+    const session = await harness.open()
+    for (let i = 0; i < 24; i++) expect((await session.run(`${i} ${'word '.repeat(100)}`)).status).toBe('completed')
+    expect(plain.summaries.length).toBeGreaterThan(0)
+  })
 })
