@@ -6,6 +6,9 @@ import { sizeOfMessage } from '../view/history.ts'
 import { estimateMessage } from './estimate.ts'
 import { BATCH_SHARE, type Compacted, type Fill } from './window.ts'
 
+/** How full the context is, and how many characters of the request a token has at most. */
+export type Sized = { readonly fill: Fill; readonly charsPerToken: number }
+
 /** What the model is shown for the first time: all after the last reply, without what is pinned. */
 export function newestBatch(messages: readonly Message[]): readonly Message[] {
   const last = messages.findLastIndex(({ role }) => role === 'assistant')
@@ -13,18 +16,19 @@ export function newestBatch(messages: readonly Message[]): readonly Message[] {
 }
 
 /** Null: the batch is small enough. */
-export function fitBatch(messages: readonly Message[], fill: Fill, windowTokens: number): Compacted | null {
-  return fitInto(newestBatch(messages), fill, windowTokens * BATCH_SHARE)
+export function fitBatch(messages: readonly Message[], sized: Sized, windowTokens: number): Compacted | null {
+  return fitInto(newestBatch(messages), sized, windowTokens * BATCH_SHARE)
 }
 
 /** The same with the room that everything else leaves below `tokens`. */
-export function fitRest(messages: readonly Message[], fill: Fill, tokens: number): Compacted | null {
+export function fitRest(messages: readonly Message[], sized: Sized, tokens: number): Compacted | null {
   const batch = newestBatch(messages)
-  return fitInto(batch, fill, tokens - (fill.tokens - tokensIn(batch, fill)))
+  return fitInto(batch, sized, tokens - (sized.fill.tokens - tokensIn(batch, sized)))
 }
 
-function fitInto(batch: readonly Message[], fill: Fill, tokens: number): Compacted | null {
-  const before = tokensIn(batch, fill)
+function fitInto(batch: readonly Message[], sized: Sized, tokens: number): Compacted | null {
+  const { fill } = sized
+  const before = tokensIn(batch, sized)
   if (before <= tokens) return null
   const sizes = batch.map(sizeOfMessage)
   const charsPerToken = sizes.reduce((sum, size) => sum + size, 0) / before
@@ -51,6 +55,6 @@ function shareOf(sizes: readonly number[], room: number): number {
   return Number.POSITIVE_INFINITY
 }
 
-function tokensIn(messages: readonly Message[], { charsPerToken }: Fill): number {
+function tokensIn(messages: readonly Message[], { charsPerToken }: Sized): number {
   return messages.reduce((sum, message) => sum + estimateMessage(message, charsPerToken), 0)
 }

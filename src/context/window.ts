@@ -28,8 +28,9 @@ const PLACEHOLDER_TOKENS = 12
 /** Of more results than this, neighbours are counted as one: what is kept of a session must not grow with its length. */
 const RESULTS_COUNTED = 512
 /** What came since the last count must have so many tokens to learn from it, and is taken to have so many times more at most. */
-const LEARNED_FROM = 300
+const LEARNED_FROM = 100
 const LEARNED_FACTOR = 4
+const CHARS_A_TOKEN_MIN = 0.25
 
 export type Compacted = Extract<OwnerBody, { type: 'context.compacted' }>
 /** A result, or several one after another from `seq` on: so many tokens are freed when it is cleared. */
@@ -166,6 +167,12 @@ export class Fill {
   /** What is asked now turned out to be as long as this. */
   learn(tokens: number): void {
     if (!this.counted) this.tokens = Math.max(this.tokens, tokens)
+  }
+
+  /** How many characters of a request a token has, which is `chars` long: as it was counted as a whole, or as what came last was. */
+  charsPerTokenIn(chars: number): number {
+    const whole = this.counted ? chars / Math.max(1, this.tokens) : Number.POSITIVE_INFINITY
+    return Math.max(CHARS_A_TOKEN_MIN, Math.min(this.charsPerToken, whole))
   }
 
   save(): SavedFill {

@@ -51,6 +51,8 @@ export type Compacting = {
   readonly allowances: Allowances
   readonly window: Window
   readonly fill: Fill
+  /** How many characters of this request a token has at most. */
+  readonly charsPerToken: number
   readonly focus?: string
   /** The provider said that the request is too long, whatever is known of its window. */
   readonly overflowed?: true
@@ -96,11 +98,12 @@ export async function whenFull(given: Compacting): Promise<Fullness> {
 }
 
 /** What no provider has counted is estimated from the request itself: instructions and tools are nowhere else. */
-function learnSize({ fill, request, transcript }: Compacting): void {
-  if (!fill.counted) fill.learn(estimateRequest(request, transcript.messages, fill))
+function learnSize(compacting: Compacting): void {
+  const { fill, request, transcript } = compacting
+  if (!fill.counted) fill.learn(estimateRequest(request, transcript.messages, compacting))
 }
 
-function estimateRequest(request: Request, messages: readonly Message[], { charsPerToken }: Fill): number {
+function estimateRequest(request: Request, messages: readonly Message[], { charsPerToken }: Compacting): number {
   const chars = charsIn({ ...request, messages: [] })
   const text = request.instructions + JSON.stringify(request.tools)
   const prefix = estimateTokens(chars, text, charsPerToken)
@@ -110,23 +113,23 @@ function estimateRequest(request: Request, messages: readonly Message[], { chars
 /** The first step that makes the request shorter; the request is then asked for again, and the next step taken if it must. */
 async function takeStep(compacting: Compacting): Promise<Fullness | null> {
   const { fill, window, transcript } = compacting
-  const fits = fitBatch(transcript.messages, fill, window.tokens)
+  const fits = fitBatch(transcript.messages, compacting, window.tokens)
   if (fits !== null) return shortenedBy(compacting, 'The newest texts were shortened to fit the context.', fits)
   const clears = fill.clearing(window.tokens)
   if (clears !== null) return shortenedBy(compacting, 'Old results were cleared to fit the context.', clears)
   if (fill.tokens < window.tokens * CUT_AT) return null
   const cut = await worthCutting(compacting)
   if (cut !== null) return shorter(compacting, cut)
-  const rest = fitRest(transcript.messages, fill, window.tokens * CUT_AT)
+  const rest = fitRest(transcript.messages, compacting, window.tokens * CUT_AT)
   if (rest !== null) return shortenedBy(compacting, 'The newest texts were shortened to fit the context.', rest)
   return cannotFit(compacting) ? { landing: parked(compacting) } : null
 }
 
 /** Null: it was cut just now, or most of the context is in what stays: a summary would cost money and win nothing. */
 async function worthCutting(compacting: Compacting): Promise<Cut | null> {
-  const { fill, window, transcript } = compacting
+  const { fill, window, transcript, charsPerToken } = compacting
   if (fill.cut) return null
-  const tokensOf = (message: Message): number => estimateMessage(message, fill.charsPerToken)
+  const tokensOf = (message: Message): number => estimateMessage(message, charsPerToken)
   const cut = cutOf(transcript, await staying(compacting), window.tokens * TAIL, tokensOf)
   if (cut === null) return null
   const saved = cut.old.reduce((sum, message) => sum + tokensOf(message), 0)
@@ -144,8 +147,9 @@ function cannotFit(compacting: Compacting): boolean {
 }
 
 /** Of what is in every request: instructions, tools and pins. */
-function pinnedTokens({ request, transcript, fill }: Compacting): number {
-  return estimateRequest(request, transcript.messages.filter(isPinned), fill)
+function pinnedTokens(compacting: Compacting): number {
+  const { request, transcript } = compacting
+  return estimateRequest(request, transcript.messages.filter(isPinned), compacting)
 }
 
 /**
@@ -265,10 +269,10 @@ async function cutBody(
 
 /** What users said, files and pictures, from the log, and where the results are. */
 async function codedHalf(compacting: Compacting, cut: Cut): Promise<string> {
-  const { services, cache, transcript, window, tools, fill } = compacting
+  const { services, cache, transcript, window, tools, charsPerToken } = compacting
   const retrieves = tools?.has(RETRIEVE) === true
   const log = { store: services.store, session: cache.id, transcript }
-  const sizes = { chars: charsOf(cut), windowTokens: window.tokens, charsPerToken: fill.charsPerToken }
+  const sizes = { chars: charsOf(cut), windowTokens: window.tokens, charsPerToken }
   const said = await writeCodedHalf({ ...log, ...sizes, cut, retrieves })
   return [said, retrieves ? keptResults(cut, transcript, window.tokens) : ''].filter((text) => text !== '').join('\n\n')
 }
@@ -279,14 +283,14 @@ type Summarizer = { readonly takes: Window; readonly ask: (request: Request) => 
 
 /** One that does not count is asked for once more, and the model is told what was wrong with it. */
 async function askTwice(compacting: Compacting, cut: Cut, coded: string, { takes, ask }: Summarizer): Promise<Asked> {
-  const { window, focus, request, fill } = compacting
+  const { window, focus, request, charsPerToken } = compacting
   const reading = { ...compacting, window: takes }
   const tokens = Math.min(WRITTEN_MAX, Math.max(WRITTEN_MIN, window.tokens * WRITTEN_SHARE))
   const names = request.tools.map(({ name }) => name)
   const read = (answer: Reply): Summary => {
     const text = textOf(answer.parts)
     if (looksLikeCall(text, names)) return { failed: 'the summarizer wrote calls instead of a summary' }
-    const said = readSummary(answer, Math.floor(tokens * Math.min(fill.charsPerToken, guessCharsPerToken(text))))
+    const said = readSummary(answer, Math.floor(tokens * Math.min(charsPerToken, guessCharsPerToken(text))))
     if ('failed' in said || wholeSummary([said.summary, coded]).length < charsOf(cut)) return said
     return { failed: 'the summary was longer than what it stands for' }
   }
@@ -360,9 +364,9 @@ function heldBackAs(message: string): OwnerBody {
 
 /** It waits for a person: the reason says how large everything is, and what to do. */
 function parked(compacting: Compacting): Landing {
-  const { fill, window, transcript } = compacting
+  const { fill, window, transcript, charsPerToken } = compacting
   const newest = newestBatch(transcript.messages)
-  const fresh = newest.reduce((sum, message) => sum + estimateMessage(message, fill.charsPerToken), 0)
+  const fresh = newest.reduce((sum, message) => sum + estimateMessage(message, charsPerToken), 0)
   const message = `The context is full: about ${fill.tokens} of ${window.tokens} tokens. Instructions, tools and pinned messages take ${pinnedTokens(compacting)} of them, and the newest messages and results ${fresh}. Nothing was sent. Unpin something, fork the session from an earlier event, or go on with a model that takes more.`
   return { events: [{ type: 'model.failed', class: 'overflow', message, retryable: false, unasked: true }] }
 }

@@ -87,17 +87,19 @@ async function summarised(
   const fill = await cache.fill()
   fill.learn(Math.ceil(charsIn(request) / CHARS_A_TOKEN))
   // Who asks for it wants it shorter than it is, however much the model takes.
+  const charsPerToken = fill.charsPerTokenIn(charsIn(request))
   const tail = TAIL * Math.min(window.tokens, fill.tokens)
   const stays = await staying({ services, cache, transcript, window })
-  const cut = cutOf(transcript, stays, tail, (message) => estimateMessage(message, fill.charsPerToken))
+  const cut = cutOf(transcript, stays, tail, (message) => estimateMessage(message, charsPerToken))
   // Where nothing older can be summarised, the newest texts are shortened.
-  if (cut === null) return { body: fitBatch(messages, fill, Math.min(window.tokens, fill.learned, fill.tokens)) }
+  if (cut === null)
+    return { body: fitBatch(messages, { fill, charsPerToken }, Math.min(window.tokens, fill.learned, fill.tokens)) }
   const allowances = new Allowances(services, new FrozenRuns(store))
   const flight = stoppable()
   const wish = focus === undefined ? {} : { focus: services.redactor.text(focus) }
   // Sources that are away say nothing about the harness's own tools, but the summary must not name one that is not there.
   const tools = agent.tools.seen ?? (await agent.tools.open(flight).catch(() => null))
-  const doing = { services, cache, agent, transcript, request, tools, flight, allowances, window, fill }
+  const doing = { services, cache, agent, transcript, request, tools, flight, allowances, window, fill, charsPerToken }
   const parts: Compacting = { ...doing, ...wish, byHand: true }
   const cancel = services.clock.timer(agent.limits.modelMs, () => flight.stop('timeout'))
   const unwatch = whenStopped(services, id, from, reader, () => flight.stop('interrupted'))
