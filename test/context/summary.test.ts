@@ -89,7 +89,7 @@ describe('a summary', () => {
       for (const [i, fact] of FACTS.entries()) {
         const seq = events.find((e) => {
           if (i >= HALF) return e.type === 'user.message' && textOf(e.parts).includes(fact)
-          return e.type === 'agent.tool_result' && String(e.content).includes(fact)
+          return e.type === 'agent.tool_result' && JSON.stringify(e.content).includes(fact)
         })
         expect(seq).toBeDefined()
         const token = seq?.type === 'agent.tool_result' ? `call:${seq.call}` : `msg:${seq?.seq}`

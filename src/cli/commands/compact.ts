@@ -1,7 +1,6 @@
 // `terret compact`: summarises the older part of a session now, with the model of its folder. Nothing else of the session goes on.
 import type { Call } from '../args.ts'
 import { EXIT } from '../exit.ts'
-import type { CompactedTo } from '../../sessions/verbs.ts'
 import { clean } from '../../view/clean.ts'
 import { print, printJson, warn } from '../present/print.ts'
 import { inPlace, sessionOf, workplaceOf } from '../state/place.ts'
@@ -30,7 +29,9 @@ export function compact(call: Call): Promise<number> {
 
 export const TOO_SHORT = 'There is too little to summarise.'
 
-export function saidOf(done: CompactedTo): string {
+export function saidOf(
+  done: { readonly failed: string } | { readonly before: number; readonly after: number; readonly coded?: string },
+): string {
   if ('failed' in done) return `It was not compacted: ${clean(done.failed)}.`
   const sizes = `Compacted: about ${done.before} tokens before, ${done.after} now.`
   return done.coded === undefined ? sizes : `${sizes} No summary of the model counted: ${clean(done.coded)}.`
