@@ -31,8 +31,8 @@ export type CodedHalf = {
   /** How many characters the part has that is cut. */
   readonly chars: number
   readonly windowTokens: number
-  /** How many characters a token had in what the provider counted last. */
-  readonly charsPerToken: number
+  /** By this a guess of how many characters a token has is multiplied. */
+  readonly scale: number
   /** The model can read a message again by its token. */
   readonly retrieves: boolean
 }
@@ -45,7 +45,7 @@ type Found = { readonly said: readonly Said[]; readonly files: readonly string[]
 export async function writeCodedHalf(half: CodedHalf): Promise<string> {
   const { said, files, images } = await findIn(half)
   const tokens = Math.min(TOKENS_MAX, half.windowTokens * WINDOW_SHARE)
-  const ratio = Math.min(half.charsPerToken, guessCharsPerToken(said.map(({ text }) => text).join('')))
+  const ratio = half.scale * guessCharsPerToken(said.map(({ text }) => text).join(''))
   const room = Math.floor(Math.min(tokens * ratio, half.chars * CUT_SHARE))
   const tail = [
     ...listed('Files that calls named, the newest first', files, room * FILES_SHARE),

@@ -86,6 +86,8 @@ const WRITTEN_SHARE = 0.04
 const WRITTEN_MIN = 500
 const WRITTEN_MAX = 1_500
 const WORDS_A_TOKEN = 0.7
+/** A provider that counts even more tokens is not believed here. */
+const GUESS_SCALE_MIN = 0.25
 
 export async function whenFull(given: Compacting): Promise<Fullness> {
   const { fill } = given
@@ -103,7 +105,11 @@ function learnSize(compacting: Compacting): void {
   if (!fill.counted) fill.learn(estimateRequest(request, transcript.messages, compacting))
 }
 
-function estimateRequest(request: Request, messages: readonly Message[], { charsPerToken }: Compacting): number {
+function estimateRequest(
+  request: Request,
+  messages: readonly Message[],
+  { charsPerToken }: Pick<Compacting, 'charsPerToken'>,
+): number {
   const chars = charsIn({ ...request, messages: [] })
   const text = request.instructions + JSON.stringify(request.tools)
   const prefix = estimateTokens(chars, text, charsPerToken)
@@ -267,12 +273,20 @@ async function cutBody(
   return { body, rules: [{ type: 'note.added', kind: 'pin', text }] }
 }
 
+/** How much longer a guess takes tokens to be than the provider counted them, at most 1: the text of a summary is of no kind that was counted. */
+function guessScale(compacting: Compacting): number {
+  const { fill, request, transcript } = compacting
+  if (!fill.counted) return 1
+  const guessed = estimateRequest(request, transcript.messages, { charsPerToken: Number.POSITIVE_INFINITY })
+  return Math.min(1, Math.max(GUESS_SCALE_MIN, guessed / Math.max(1, fill.tokens)))
+}
+
 /** What users said, files and pictures, from the log, and where the results are. */
 async function codedHalf(compacting: Compacting, cut: Cut): Promise<string> {
-  const { services, cache, transcript, window, tools, charsPerToken } = compacting
+  const { services, cache, transcript, window, tools } = compacting
   const retrieves = tools?.has(RETRIEVE) === true
   const log = { store: services.store, session: cache.id, transcript }
-  const sizes = { chars: charsOf(cut), windowTokens: window.tokens, charsPerToken }
+  const sizes = { chars: charsOf(cut), windowTokens: window.tokens, scale: guessScale(compacting) }
   const said = await writeCodedHalf({ ...log, ...sizes, cut, retrieves })
   return [said, retrieves ? keptResults(cut, transcript, window.tokens) : ''].filter((text) => text !== '').join('\n\n')
 }
@@ -283,14 +297,14 @@ type Summarizer = { readonly takes: Window; readonly ask: (request: Request) => 
 
 /** One that does not count is asked for once more, and the model is told what was wrong with it. */
 async function askTwice(compacting: Compacting, cut: Cut, coded: string, { takes, ask }: Summarizer): Promise<Asked> {
-  const { window, focus, request, charsPerToken } = compacting
+  const { window, focus, request } = compacting
   const reading = { ...compacting, window: takes }
   const tokens = Math.min(WRITTEN_MAX, Math.max(WRITTEN_MIN, window.tokens * WRITTEN_SHARE))
   const names = request.tools.map(({ name }) => name)
   const read = (answer: Reply): Summary => {
     const text = textOf(answer.parts)
     if (looksLikeCall(text, names)) return { failed: 'the summarizer wrote calls instead of a summary' }
-    const said = readSummary(answer, Math.floor(tokens * Math.min(charsPerToken, guessCharsPerToken(text))))
+    const said = readSummary(answer, Math.floor(tokens * guessScale(compacting) * guessCharsPerToken(text)))
     if ('failed' in said || wholeSummary([said.summary, coded]).length < charsOf(cut)) return said
     return { failed: 'the summary was longer than what it stands for' }
   }
