@@ -172,13 +172,15 @@ async function longRun(kind: Kind, options: Partial<HarnessOptions>): Promise<Sa
   }
   const measured = { ...provider.seen }
   const { events } = await session.read(0, 1_000_000)
-  let lost = 0
+  let [lostSaid, lostRead] = [0, 0]
   for (const fact of transcriptOf(kind).facts) {
     if (provider.last !== null && viewOf(provider.last).includes(fact.text)) continue
     wanted = placeOf(events, fact, doing.looked)
     const from = (await session.read(0, 1_000_000)).events.length
     await session.run('Read that again.')
-    if (!JSON.stringify((await session.read(from, 1_000)).events).includes(fact.text)) lost += 1
+    const isLost = !JSON.stringify((await session.read(from, 1_000)).events).includes(fact.text)
+    if (isLost && fact.page === null) lostSaid += 1
+    else if (isLost) lostRead += 1
   }
   await harness.close()
   const compactions = events.filter(
@@ -187,7 +189,7 @@ async function longRun(kind: Kind, options: Partial<HarnessOptions>): Promise<Sa
   const cuts = compactions.filter(({ cut }) => cut !== undefined).length
   const clears = compactions.filter(({ cleared }) => cleared !== undefined).length
   const fits = compactions.filter(({ fitted }) => fitted !== undefined).length
-  return { ...measured, cuts, clears, fits, lost, summaries }
+  return { ...measured, cuts, clears, fits, lostSaid, lostRead, summaries }
 }
 
 /** Where the result of each look stands: by the key of its call. */
@@ -222,7 +224,7 @@ function noteOf(median: Median, side: string): string {
   const of = (key: string): number => median(`${side}.${key}`)
   const sizes = `${of('requests')} requests, ${(of('tokens') / 1e6).toFixed(2)} M tokens, cost ${(of('cost') / 1e6).toFixed(2)} M`
   const cuts = `${of('cuts')} summaries, ${of('clears')} clears, ${of('fits')} shortened, ${of('refused')} refused`
-  return `${sizes}; ${cuts}; rules missing in requests ${of('rulesLost')}, facts out of reach ${of('lost')}`
+  return `${sizes}; ${cuts}; rules missing in requests ${of('rulesLost')}, facts out of reach ${of('lostRead')} in results, ${of('lostSaid')} in messages`
 }
 
 function cachedFigure(kind: Kind, mode: (typeof MODES)[number]): Figure {
@@ -252,7 +254,7 @@ export const transcripts: Family = {
       name: 'transcripts',
       unit: 'rules and facts lost',
       target: 0,
-      value: (median) => worst(median, 'rulesLost') + worst(median, 'lost'),
+      value: (median) => worst(median, 'rulesLost') + worst(median, 'lostRead') + worst(median, 'lostSaid'),
       floor: () => 0,
     },
     {
