@@ -59,7 +59,7 @@ async function longRun(options: Partial<HarnessOptions>): Promise<Sample> {
   const summaries = new Sent()
   let [turn, shortened, micros] = [0, 0, 0]
   const answer = ({ instructions, messages }: Request): Step => {
-    if (instructions === SUMMARIZER) return { text: `## Goal\nRead all of it.\n## Completed Actions\n${turn} looks.` }
+    if (instructions === SUMMARIZER) return { text: summaryAt(turn) }
     const last = messages.at(-1)
     const result = last?.role === 'tool' && typeof last.content === 'string' ? last.content : ''
     const token = /PARTIAL view.*⟦tj:([0-9a-f]{32})⟧\]$/.exec(result.slice(-300))?.[1]
@@ -86,6 +86,19 @@ async function longRun(options: Partial<HarnessOptions>): Promise<Sample> {
   if (status !== 'completed' || turn !== TURNS + 1) throw new Error(`the run ${status} after ${turn} turns`)
   const { bytes, reused, last, requests } = sent
   return { bytes: bytes + summaries.bytes, reused, last, requests, summaries: summaries.requests, usd: micros / 1e6 }
+}
+
+function summaryAt(turn: number): string {
+  return `## Goal
+Read what this repository holds, and say what it is, in one answer after everything was looked at.
+## Completed Actions
+${turn} looks at files, searches and outputs of commands, one after another in the order of the script.
+## Active State
+The next look is made; nothing was written, and nobody waits for anything.
+## Pending
+The looks that are left, and the answer.
+## Critical Context
+Results that were cut can be read again by their tokens.`
 }
 
 const INSTRUCTIONS =

@@ -31,6 +31,7 @@ const FAMILIES: ReadonlyMap<string, () => Promise<Family>> = new Map([
   ['watch.latency', async () => (await import('./watch.ts')).latency],
   ['router', async () => (await import('./router.ts')).router],
   ['context', async () => (await import('./context.ts')).context],
+  ['transcripts', async () => (await import('./transcripts.ts')).transcripts],
 ])
 
 export async function peerFamily(): Promise<Family> {

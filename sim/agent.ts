@@ -23,6 +23,8 @@ import type { Chance } from './scheduler.ts'
 const TOOL_MS = 60
 /** What every request counts, where contexts fill up. */
 const FILLED_BASE = 300
+/** How long results are. */
+const RESULT_CHARS = 700
 
 /** The agents of one process, each made once. */
 export function simAgents(cast: Cast, process: SimProcess, oracle: Oracle): (name: string) => Agent {
@@ -195,7 +197,8 @@ async function work(
   oracle.execute(context.session, context.call, effect, place, args)
   await process.sleep(chance.yes(0.08) ? chance.between(100, 400) : chance.between(0, 25))
   if (chance.yes(0.15)) throw new Error('the tool failed')
-  return `done ${context.call}`
+  // Long enough that old results are worth clearing where contexts fill up.
+  return `done ${context.call} `.padEnd(RESULT_CHARS, 'and on ')
 }
 
 function simModel(role: Role, { window, forgetful }: Cast, process: SimProcess, oracle: Oracle): Model {
@@ -252,13 +255,23 @@ async function summary(
   if (process.falters()) await process.sleep(0)
   const drawn = chance.fraction()
   if (drawn < 0.1) return failure(chance)
-  // Hardly shorter than what it stands for: the context stays full.
-  const long = `Summed up at ${request.seq} `.padEnd(0.7 * charsIn(request) - SUMMARIZER.length, 'and on ')
-  const useless = forgetful || drawn < 0.3 ? '' : 'long '.repeat(20_000)
-  const text = forgetful || drawn < 0.35 ? useless : drawn < 0.7 ? long : `Summed up at ${request.seq}.`
+  // As long as it may be, and longer: of that a part is taken.
+  const words = Array.from({ length: Math.ceil((0.7 * charsIn(request)) / 8) }, (_, i) => `word${i}`)
+  const useless = forgetful || drawn < 0.2 ? '' : drawn < 0.3 ? 'lol' : 'long '.repeat(20_000)
+  const text = forgetful || drawn < 0.35 ? useless : sections(request.seq, drawn < 0.7 ? words.join(' ') : 'All of it.')
   const usage = { inputTokens: chance.between(50, 300), outputTokens: chance.between(10, 200) }
   const parts = [{ type: 'text', text }] as const
   return { type: 'reply', parts, calls: [], finish: 'stop', usage, cost: chance.between(100, COST_MAX) }
+}
+
+/** A summary that counts. */
+function sections(seq: number, done: string): string {
+  const goal =
+    'Go on with what was asked for, call the tools that are needed, and say in the end what came of all of them.'
+  const state =
+    'Some calls were made and their results were read; what failed is tried again, and nobody waits for anything.'
+  const rest = 'Every call has a key of its own, which never moves, and no call that is done is made a second time.'
+  return `## Goal\n${goal}\n## Completed Actions\nSummed up at ${seq}. ${done}\n## Active State\n${state}\n## Pending\nThe rest.\n## Critical Context\n${rest}`
 }
 
 /** Looks at its abort, and then answers because of it or throws. All other models do not look, and answer late. */

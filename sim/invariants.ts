@@ -269,11 +269,10 @@ export class Invariants {
 
   /** A context is made shorter only where something came since: a reply for a cut, a result for what is cleared. */
   #compacted(w: Watched, e: Of<'context.compacted'>, fail: Fail): void {
-    if (e.failed !== undefined) {
-      w.compactFailures += 1
-      if (w.compactFailures > FAILURES_MAX) fail('I59 a context is compacted once more after it failed too often')
-      return
-    }
+    const isAsked = e.usage !== undefined || e.cost !== undefined
+    if (isAsked && w.compactFailures >= FAILURES_MAX)
+      fail('I59 a summary is asked for after summaries failed too often')
+    if (e.failed !== undefined) w.compactFailures += 1
     if (e.cleared !== undefined) {
       this.seen.cleared += 1
       if (e.cleared <= w.cleared) fail('I58 results are cleared that were cleared before')
@@ -284,7 +283,7 @@ export class Invariants {
     if (w.cutAt > 0 && w.repliedAt < w.cutAt) fail('I58 a context is cut twice without a reply between')
     w.cutAt = e.seq
     w.prefix = 0
-    w.compactFailures = 0
+    if (e.failed === undefined) w.compactFailures = 0
   }
 
   /** No option of a file counts, neither of its messages nor of its open run. */

@@ -11,6 +11,7 @@ import { admit, create, message } from './contract/fixture.ts'
 import { connections, newSchema, openPostgres } from './postgres/opened.ts'
 import { noPostgres } from './postgres/server.ts'
 import { makeFolder } from './stores/folder.ts'
+import { GOOD_SUMMARY } from './context/long-stage.ts'
 
 const WINDOW = 32_000
 const LONG = 40_000
@@ -19,7 +20,7 @@ const LONG = 40_000
 function talkative(calls: number) {
   let [turn, refused] = [0, 0]
   const model = scripted((request) => {
-    if (request.instructions === SUMMARIZER) return '## Goal\nGo on.'
+    if (request.instructions === SUMMARIZER) return GOOD_SUMMARY
     if (charsIn(request) > WINDOW * 4) {
       refused += 1
       return { error: 'overflow', message: 'too long' }

@@ -2,11 +2,12 @@
 // away. It only decides how much each may show; the transcript shows it, and the log keeps everything.
 import { fitMessage, FITTED_CHARS_MIN } from '../kernel/transcript.ts'
 import type { Message } from '../kernel/transcript.ts'
-import { CHARS_A_TOKEN, sizeOfMessage } from '../view/history.ts'
-import type { Compacted, Fill } from './window.ts'
+import { sizeOfMessage } from '../view/history.ts'
+import { estimateMessage } from './estimate.ts'
+import { BATCH_SHARE, type Compacted, type Fill } from './window.ts'
 
-/** Of the window: what the newest batch may take of a context that is nearly full. */
-const BATCH_SHARE = 0.3
+/** How full the context is, and how many characters of the request a token has at most. */
+export type Sized = { readonly fill: Fill; readonly charsPerToken: number }
 
 /** What the model is shown for the first time: all after the last reply, without what is pinned. */
 export function newestBatch(messages: readonly Message[]): readonly Message[] {
@@ -15,28 +16,30 @@ export function newestBatch(messages: readonly Message[]): readonly Message[] {
 }
 
 /** Null: the batch is small enough. */
-export function fitBatch(messages: readonly Message[], fill: Fill, windowTokens: number): Compacted | null {
-  return fitInto(newestBatch(messages), fill, windowTokens * BATCH_SHARE)
+export function fitBatch(messages: readonly Message[], sized: Sized, windowTokens: number): Compacted | null {
+  return fitInto(newestBatch(messages), sized, windowTokens * BATCH_SHARE)
 }
 
 /** The same with the room that everything else leaves below `tokens`. */
-export function fitRest(messages: readonly Message[], fill: Fill, tokens: number): Compacted | null {
+export function fitRest(messages: readonly Message[], sized: Sized, tokens: number): Compacted | null {
   const batch = newestBatch(messages)
-  return fitInto(batch, fill, tokens - (fill.tokens - charsIn(batch) / CHARS_A_TOKEN))
+  return fitInto(batch, sized, tokens - (sized.fill.tokens - tokensIn(batch, sized)))
 }
 
-function fitInto(batch: readonly Message[], fill: Fill, tokens: number): Compacted | null {
+function fitInto(batch: readonly Message[], sized: Sized, tokens: number): Compacted | null {
+  const { fill } = sized
+  const before = tokensIn(batch, sized)
+  if (before <= tokens) return null
   const sizes = batch.map(sizeOfMessage)
-  const before = charsIn(batch)
-  if (before <= tokens * CHARS_A_TOKEN) return null
-  const share = shareOf(sizes, Math.max(0, tokens * CHARS_A_TOKEN))
+  const charsPerToken = sizes.reduce((sum, size) => sum + size, 0) / before
+  const share = shareOf(sizes, Math.max(0, tokens * charsPerToken))
   const fitted = share < FITTED_CHARS_MIN ? 0 : Math.floor(share)
   // Not all that is large can be made shorter: pictures cannot, and what saves nothing would be asked for again without end.
   const saved = batch.reduce((sum, message, i) => {
     return sum + Math.max(0, (sizes[i] ?? 0) - sizeOfMessage(fitMessage(message, fitted)))
   }, 0)
   if (saved === 0) return null
-  const after = Math.max(0, fill.tokens - Math.floor(saved / CHARS_A_TOKEN))
+  const after = Math.max(0, fill.tokens - Math.floor(saved / charsPerToken))
   return { type: 'context.compacted', fitted, before: fill.tokens, after }
 }
 
@@ -52,6 +55,6 @@ function shareOf(sizes: readonly number[], room: number): number {
   return Number.POSITIVE_INFINITY
 }
 
-function charsIn(messages: readonly Message[]): number {
-  return messages.reduce((sum, message) => sum + sizeOfMessage(message), 0)
+function tokensIn(messages: readonly Message[], { charsPerToken }: Sized): number {
+  return messages.reduce((sum, message) => sum + estimateMessage(message, charsPerToken), 0)
 }

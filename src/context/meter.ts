@@ -8,6 +8,9 @@ import { Fill, usedIn } from './window.ts'
 /** About how many tokens the next request has, and how many the model takes: null where that is unknown. */
 export type ContextFill = Frozen<{ tokens: number; window: number | null }>
 
+/** So many events before the last count are looked at, to learn how long a token is. */
+const LEARNED_OVER = 100
+
 /** How many tokens a request has after these events, which are the last of a log. Null: no reply among them was counted. */
 export function tokensAfter(events: readonly Event[]): number | null {
   const at = events.findLastIndex(isCount)
@@ -15,7 +18,7 @@ export function tokensAfter(events: readonly Event[]): number | null {
   // What came while the model was asked is not in what it counted.
   const asked = events.findLastIndex(({ type }, i) => type === 'model.started' && i < at)
   const fill = new Fill()
-  for (const event of events.slice(Math.max(0, asked))) fill.take(event)
+  for (const event of events.slice(Math.max(0, asked - LEARNED_OVER))) fill.take(event)
   return fill.tokens
 }
 

@@ -5,7 +5,7 @@ import type { Store } from '../ports/store.ts'
 import { type CacheMiss, type CompactionRecord, ContextLog, type ShownSource, toolSources } from '../view/context.ts'
 import { CHARS_A_TOKEN, damaged, readTranscript } from '../view/history.ts'
 import type { ContextFill } from './meter.ts'
-import { COMPACT_AT, FAILURES_MAX, Fill, FULL_AT } from './window.ts'
+import { CLEAR_AT, FAILURES_MAX, Fill, FULL_AT } from './window.ts'
 
 /** `tokens` is its share of all tokens by its characters. */
 export type ContextSource = Frozen<ShownSource & { tokens: number }>
@@ -60,7 +60,7 @@ export async function contextReport(store: Store, id: string, window: Window): P
     window: known ? window.tokens : null,
     counted: fill.counted,
     model,
-    compactsAt: known ? Math.ceil(window.tokens * (window.compacts ? COMPACT_AT : FULL_AT)) : null,
+    compactsAt: known ? Math.ceil(window.tokens * (window.compacts ? CLEAR_AT : FULL_AT)) : null,
     ends: !window.compacts,
     off: fill.failures >= FAILURES_MAX,
     sources: shown.map((each) => ({ ...each, tokens: Math.round((each.chars * tokens) / Math.max(1, chars)) })),

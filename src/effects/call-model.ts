@@ -20,7 +20,7 @@ import { type Agent, agentFor, resolved, type Services } from '../engine/wiring.
 import { rootAgentOf } from '../riders/children/tree.ts'
 import type { Window } from '../riders/guard/guard.ts'
 import type { Allowances } from '../riders/money/allowance.ts'
-import { costed, soundly } from '../riders/money/usage-estimate.ts'
+import { charsIn, costed, soundly } from '../riders/money/usage-estimate.ts'
 import { type Admitting, admitted, type Settled } from './admit-reply.ts'
 import { RETRIEVE } from '../context/juice/marker.ts'
 import type { Compacting, Fullness } from './compact.ts'
@@ -157,7 +157,8 @@ export class ModelCaller {
 
   async #compacting(asked: Asked, transcript: Transcript, window: Window): Promise<Compacting> {
     const [fill, allowances] = [await asked.cache.fill(), await this.#allowances()]
-    return { ...asked, services: this.#services, transcript, window, fill, allowances }
+    const charsPerToken = fill.charsPerTokenIn(charsIn(asked.request))
+    return { ...asked, services: this.#services, transcript, window, fill, charsPerToken, allowances }
   }
 
   #answered(asked: Asked, said: Reply, messages: Sent['messages']): Landing | Promise<Landing> {

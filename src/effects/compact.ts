@@ -5,21 +5,25 @@ import type { OwnerBody } from '../kernel/event.ts'
 import type { Message, Transcript } from '../kernel/transcript.ts'
 import type { ModelFailure, Reply, Request } from '../ports/model.ts'
 import { RETRIEVE } from '../context/juice/marker.ts'
+import { writeCodedHalf } from '../context/coded-summary.ts'
+import { estimateMessage, estimateTokens, guessCharsPerToken } from '../context/estimate.ts'
 import {
   type Cut,
   cutOf,
-  FEWER_KEPT,
   isChangeNote,
   isPinned,
   keptResults,
   materialOf,
+  readSummary,
   ruleLines,
   rulesIn,
   SUMMARIZER,
-  summaryOf,
+  type Summary,
+  type SummaryWish,
+  wholeSummary,
 } from '../context/summary.ts'
 import { fitBatch, fitRest, newestBatch } from '../context/fit.ts'
-import { COMPACT_AT, type Compacted, FAILURES_MAX, type Fill, FIT_AT, FULL_AT } from '../context/window.ts'
+import { CLEAR_AT, type Compacted, CUT_AT, FAILURES_MAX, type Fill, FULL_AT, TAIL } from '../context/window.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
 import { type Agent, resolved, type Services, summarizerOf } from '../engine/wiring.ts'
@@ -47,9 +51,13 @@ export type Compacting = {
   readonly allowances: Allowances
   readonly window: Window
   readonly fill: Fill
+  /** How many characters of this request a token has at most. */
+  readonly charsPerToken: number
   readonly focus?: string
   /** The provider said that the request is too long, whatever is known of its window. */
   readonly overflowed?: true
+  /** Somebody asked for it: a summary is asked for, however many failed before. */
+  readonly byHand?: true
 }
 
 /**
@@ -73,56 +81,81 @@ const REFUSALS_MAX = 4
 const REASON_CHARS = 500
 /** Of the window: a cut must take at least this much away. */
 const SAVED_MIN = 0.05
+/** Of the window, and in tokens: how long the half of a summary may be that the model writes. */
+const WRITTEN_SHARE = 0.04
+const WRITTEN_MIN = 500
+const WRITTEN_MAX = 1_500
+const WORDS_A_TOKEN = 0.7
+/** A provider that counts even more tokens is not believed here. */
+const GUESS_SCALE_MIN = 0.25
 
 export async function whenFull(given: Compacting): Promise<Fullness> {
-  const { request, fill, transcript } = given
-  if (!fill.counted) fill.learn(Math.ceil(charsIn(request) / CHARS_A_TOKEN))
+  const { fill } = given
+  learnSize(given)
   const window = { ...given.window, tokens: Math.min(given.window.tokens, fill.learned) }
-  const compacting = { ...given, window }
-  if (fill.tokens < window.tokens * FIT_AT) return AS_IT_IS
-  const fits = window.compacts ? fitBatch(transcript.messages, fill, window.tokens) : null
-  if (fits !== null) return { landing: heldBackFor('The newest texts were shortened to fit the context.', fits) }
-  if (fill.tokens < window.tokens * COMPACT_AT) return AS_IT_IS
-  const full = fill.tokens >= window.tokens * FULL_AT
-  // The size of the window is known only now. Held back, the request is asked for again, and then the guard can clear or end.
-  if (!window.compacts) return full ? { landing: heldBack() } : AS_IT_IS
-  if (fill.clearing(window.tokens) !== null) return { landing: heldBack() }
-  const cut = await worthCutting(compacting, full ? 1 : undefined)
-  if (cut !== null) return shorter(compacting, cut)
-  return full ? withoutSummary(compacting) : AS_IT_IS
+  if (fill.tokens < window.tokens * CLEAR_AT) return AS_IT_IS
+  // The size of the window is known only now. Held back, the request is asked for again, and then the guard ends the run.
+  if (!window.compacts) return fill.tokens >= window.tokens * FULL_AT ? { landing: heldBack() } : AS_IT_IS
+  return (await takeStep({ ...given, window })) ?? AS_IT_IS
 }
 
-/** Null: it was cut just now, summaries fail, or most of the context is in what stays: a summary would cost money and win nothing. */
-async function worthCutting(compacting: Compacting, least?: number): Promise<Cut | null> {
+/** What no provider has counted is estimated from the request itself: instructions and tools are nowhere else. */
+function learnSize(compacting: Compacting): void {
+  const { fill, request, transcript } = compacting
+  if (!fill.counted) fill.learn(estimateRequest(request, transcript.messages, compacting))
+}
+
+function estimateRequest(
+  request: Request,
+  messages: readonly Message[],
+  { charsPerToken }: Pick<Compacting, 'charsPerToken'>,
+): number {
+  const chars = charsIn({ ...request, messages: [] })
+  const text = request.instructions + JSON.stringify(request.tools)
+  const prefix = estimateTokens(chars, text, charsPerToken)
+  return messages.reduce((sum, message) => sum + estimateMessage(message, charsPerToken), prefix)
+}
+
+/** The first step that makes the request shorter; the request is then asked for again, and the next step taken if it must. */
+async function takeStep(compacting: Compacting): Promise<Fullness | null> {
   const { fill, window, transcript } = compacting
-  if (fill.cut || fill.failures >= FAILURES_MAX) return null
-  const stays = await staying(compacting)
-  let found: Cut | null = null
-  for (const kept of least === undefined ? FEWER_KEPT.slice(0, 1) : FEWER_KEPT) {
-    const cut = cutOf(transcript, stays, least, kept)
-    if (cut === null || charsOf(cut) < window.tokens * CHARS_A_TOKEN * SAVED_MIN) continue
-    found = cut
-    if (fill.tokens - charsOf(cut) / CHARS_A_TOKEN < window.tokens * FULL_AT) break
-  }
-  return found
+  const fits = fitBatch(transcript.messages, compacting, window.tokens)
+  if (fits !== null) return shortenedBy(compacting, 'The newest texts were shortened to fit the context.', fits)
+  const clears = fill.clearing(window.tokens)
+  if (clears !== null) return shortenedBy(compacting, 'Old results were cleared to fit the context.', clears)
+  if (fill.tokens < window.tokens * CUT_AT) return null
+  const cut = await worthCutting(compacting)
+  if (cut !== null) return shorter(compacting, cut)
+  const rest = fitRest(transcript.messages, compacting, window.tokens * CUT_AT)
+  if (rest !== null) return shortenedBy(compacting, 'The newest texts were shortened to fit the context.', rest)
+  return cannotFit(compacting) ? { landing: parkFull(compacting) } : null
 }
 
-/** Nothing older can be taken away: the newest texts get the room that is left. What cannot fit is not sent. */
-function withoutSummary(compacting: Compacting): Fullness {
-  const { fill } = compacting
-  const fits = fitsInRest(compacting)
-  if (fits !== null) return { landing: fits }
-  return cannotFit(compacting) || fill.failures >= FAILURES_MAX ? { landing: parkFull(compacting) } : AS_IT_IS
+/** Null: it was cut just now, or most of the context is in what stays: a summary would cost money and win nothing. */
+async function worthCutting(compacting: Compacting): Promise<Cut | null> {
+  const { fill, window, transcript, charsPerToken } = compacting
+  if (fill.cut) return null
+  const tokensOf = (message: Message): number => estimateMessage(message, charsPerToken)
+  const cut = cutOf(transcript, await staying(compacting), window.tokens * TAIL, tokensOf)
+  if (cut === null) return null
+  const saved = cut.old.reduce((sum, message) => sum + tokensOf(message), 0)
+  return saved < window.tokens * SAVED_MIN ? null : cut
 }
 
-/** Where the provider has counted nothing yet, the size is an estimate: then it is asked unless it is far too long. */
-function cannotFit({ fill, window }: Compacting): boolean {
+/**
+ * Instructions, tools and pins alone leave no room, or all together is longer than the window. Where the provider has counted nothing
+ * yet, the size is an estimate: then it is asked unless it is far too long.
+ */
+function cannotFit(compacting: Compacting): boolean {
+  const { fill, window } = compacting
+  if (pinnedTokens(compacting) > window.tokens * CUT_AT) return true
   return fill.tokens >= window.tokens * (fill.counted ? 1 : ESTIMATE_SLACK)
 }
 
-function fitsInRest({ fill, window, transcript }: Compacting): Landing | null {
-  const fits = fitRest(transcript.messages, fill, window.tokens * COMPACT_AT)
-  return fits && heldBackFor('The newest texts were shortened to fit the context.', fits)
+/** Of what is in every request: instructions, tools and pins. */
+function pinnedTokens(compacting: Compacting): number {
+  const { request, transcript } = compacting
+  return estimateRequest(request, transcript.messages.filter(isPinned), compacting)
 }
 
 /**
@@ -156,40 +189,36 @@ function charsOf({ old }: Cut): number {
  * steps are taken for that. Null: nothing can be done about it.
  */
 export async function afterOverflow(given: Compacting): Promise<Fullness | null> {
-  const { fill, transcript, request } = given
+  const { fill } = given
   if (!given.window.compacts || fill.refusals >= REFUSALS_MAX) return null
-  const sent = Math.max(fill.tokens, Math.ceil(charsIn(request) / CHARS_A_TOKEN))
-  const learned = Math.max(1, Math.floor(Math.min(given.window.tokens, fill.learned, sent) * REFUSED_SHARE))
-  const compacting = { ...given, window: { ...given.window, tokens: learned }, overflowed: true } as const
-  const taken =
-    fitBatch(transcript.messages, fill, learned) ?? fill.clearing(1) ?? (await worthCutting(compacting, 1)) ?? null
-  if (taken !== null && 'old' in taken) return shorter(compacting, taken)
-  const body = taken ?? fitRest(transcript.messages, fill, learned)
-  return body && { landing: heldBackFor('The provider says that the context is full.', { ...body, learned }) }
+  learnSize(given)
+  const sent = Math.min(given.window.tokens, fill.learned, fill.tokens)
+  const tokens = Math.max(1, Math.floor(sent * REFUSED_SHARE))
+  const step = await takeStep({ ...given, window: { ...given.window, tokens }, overflowed: true })
+  // What was sent and refused is told as the provider's own failure.
+  return step !== null && 'landing' in step && step.landing.events.every(({ type }) => type === 'model.failed')
+    ? null
+    : step
+}
+
+function shortenedBy({ overflowed, window }: Compacting, why: string, body: Compacted): Fullness {
+  const learned = overflowed ? { learned: window.tokens } : {}
+  return { landing: { events: [heldBackAs(why), { ...body, ...learned }] } }
 }
 
 async function shorter(compacting: Compacting, cut: Cut): Promise<Fullness> {
-  const { cache, request, flight, window, overflowed } = compacting
-  const { failure, over, rules = [], ...tried } = await compacted(compacting, cut)
-  const learned = overflowed ? { learned: window.tokens } : {}
+  const { cache, request, flight, fill, window, overflowed } = compacting
+  const { failure, over, rules = [], body } = await compacted(compacting, cut)
   // The request itself may still be within the budget.
-  const body = over ? null : tried.body
-  if (failure !== null || body?.cut === undefined) {
-    // What could not be settled while it was asked for is settled with this.
-    const charges = [{ type: 'lost', key: holdsUnder(cache.id, `${request.seq}.0`) }] as const
-    const stopped = failure && flight.reason !== null ? { ...failure, unasked: true as const } : failure
-    if (failure === null && body !== null && (overflowed || cannotFit(compacting))) {
-      // What cannot fit is not sent. A summary is asked for again; when summaries have failed too often, the newest texts are shortened.
-      const isLast = compacting.fill.failures + 1 >= FAILURES_MAX
-      const { events } = (isLast && fitsInRest(compacting)) || {
-        events: [heldBackAs('The context is full, and could not be summarised.')],
-      }
-      return { landing: { events: [...events, { ...body, ...learned }], charges } }
-    }
-    return { failure: stopped, beside: { events: body === null ? [] : [body], charges } }
+  if (failure === null && body?.cut !== undefined && (!over || overflowed || fill.tokens >= window.tokens)) {
+    const learned = overflowed ? { learned: window.tokens } : {}
+    const events = [heldBackAs('The context was nearly full, and was compacted.'), { ...body, ...learned }, ...rules]
+    return { landing: { events } }
   }
-  const events = [heldBackAs('The context was nearly full, and was compacted.'), { ...body, ...learned }, ...rules]
-  return { landing: { events } }
+  // What could not be settled while it was asked for is settled with this.
+  const charges = [{ type: 'lost', key: holdsUnder(cache.id, `${request.seq}.0`) }] as const
+  const stopped = failure && flight.reason !== null ? { ...failure, unasked: true as const } : failure
+  return { failure: stopped, beside: { events: over || body === null ? [] : [body], charges } }
 }
 
 /** `over`: there was no money for it. `rules`: what the user forbade, in words of what is cut. */
@@ -200,47 +229,104 @@ type Tried = {
   readonly rules?: readonly OwnerBody[]
 }
 
-/** Asks for the summary. What it cost is in the body, whatever became of it; a failure that may pass is told beside it. */
+/**
+ * Asks for the summary and puts it together with what code writes from the log. Without an answer that counts, the coded half stands
+ * alone, and `failed` says why. What it cost is in the body, whatever became of it; a failure that may pass is told beside it.
+ */
 export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried> {
-  const { agent, request, flight } = compacting
-  const model = new BudgetedModel(compacting, `${request.seq}.0`, compacting.allowances)
+  const { agent, fill, flight, byHand } = compacting
+  const model = new BudgetedModel(compacting, `${compacting.request.seq}.0`, compacting.allowances)
+  const coded = await codedHalf(compacting, cut)
+  const isOff = fill.failures >= FAILURES_MAX && !byHand
   const { summarizer, takes } = await summarizing(compacting)
-  const whole = { ...compacting, window: takes }
-  let answer = await model.ask(summarizer, await summaryRequest(whole, cut))
-  // How many tokens a text has is an estimate. Once it is tried with less.
-  if (answer.type === 'failure' && answer.class === 'overflow' && !whole.overflowed)
-    answer = await model.ask(summarizer, await summaryRequest({ ...whole, overflowed: true }, cut))
+  const { said, answer } = isOff
+    ? { said: { failed: `no summary was asked for: ${FAILURES_MAX} in a row failed (${fill.why})` }, answer: null }
+    : await askTwice(compacting, cut, coded, { takes, ask: (request) => model.ask(summarizer, request) })
   const spent: Spent & Routed = { ...model.spent, ...(summarizer === agent.model ? {} : routedIn(answer)) }
-  if (answer.type === 'failure') {
-    // Trouble that may pass says nothing about the summary.
-    const passing = answer.retryable || flight.reason !== null
-    if (passing) return { body: model.spent && { type: 'context.compacted', ...spent }, failure: unpaid(answer) }
-    return {
-      body: { type: 'context.compacted', failed: shortened(answer.message, REASON_CHARS), ...spent },
-      failure: null,
-      over: model.over,
-    }
-  }
-  const chars = charsOf(cut)
-  const leaked = looksLikeCall(
-    textOf(answer.parts),
-    request.tools.map(({ name }) => name),
-  )
-  const said = leaked ? { failed: 'the summarizer wrote calls instead of a summary' } : summaryOf(answer, chars)
-  if ('failed' in said) return { body: { type: 'context.compacted', ...said, ...spent }, failure: null }
-  const { transcript, tools, window } = compacting
-  const summary = said.summary + (tools?.has(RETRIEVE) ? keptResults(cut, transcript, window.tokens) : '')
-  const before = Math.max(compacting.fill.tokens, 1)
+  // Trouble that may pass says nothing about the summary.
+  if (answer?.type === 'failure' && (answer.retryable || flight.reason !== null))
+    return { body: model.spent && { type: 'context.compacted', ...spent }, failure: unpaid(answer) }
+  const reason = 'failed' in said ? { failed: shortened(said.failed, REASON_CHARS) } : {}
+  if (model.over && byHand)
+    return { body: { type: 'context.compacted', ...reason, ...spent }, failure: null, over: true }
+  const summary = wholeSummary(['summary' in said ? said.summary : '', coded])
+  const made = await cutBody(compacting, cut, { summary, ...(model.over ? {} : reason), ...spent })
+  return { ...made, failure: null, over: model.over }
+}
+
+async function cutBody(
+  compacting: Compacting,
+  cut: Cut,
+  more: Pick<Compacted, 'failed'> & Spent & Routed & { readonly summary: string },
+): Promise<Pick<Tried, 'body' | 'rules'>> {
+  const { transcript, window, request, fill } = compacting
+  const before = Math.max(fill.tokens, 1)
   const all = charsIn(request)
-  const after = Math.ceil((before * Math.max(0, all - chars + summary.length)) / Math.max(1, all))
-  const body: Mutable<Compacted> = { type: 'context.compacted', cut: cut.cut, summary, before, after, ...spent }
+  const after = Math.ceil((before * Math.max(0, all - charsOf(cut) + more.summary.length)) / Math.max(1, all))
+  const body: Mutable<Compacted> = { type: 'context.compacted', cut: cut.cut, before, after, ...more }
   const stays = await staying(compacting)
   const pins = [...stays].filter((message) => transcript.placeOf(message) > 0).map(({ seq }) => seq)
   if (pins.length > 0 || transcript.messages.some(isPinned)) body.pins = pins
   const lines = detects(compacting.services) ? ruleLines(cut.old, stays, window.tokens) : []
-  if (lines.length === 0) return { body, failure: null }
+  if (lines.length === 0) return { body }
   const text = ['The user said in what is summarised now:', ...lines].join('\n')
-  return { body, failure: null, rules: [{ type: 'note.added', kind: 'pin', text }] }
+  return { body, rules: [{ type: 'note.added', kind: 'pin', text }] }
+}
+
+/** How much longer a guess takes tokens to be than the provider counted them, at most 1: the text of a summary is of no kind that was counted. */
+function guessScale(compacting: Compacting): number {
+  const { fill, request, transcript } = compacting
+  if (!fill.counted) return 1
+  const guessed = estimateRequest(request, transcript.messages, { charsPerToken: Number.POSITIVE_INFINITY })
+  return Math.min(1, Math.max(GUESS_SCALE_MIN, guessed / Math.max(1, fill.tokens)))
+}
+
+/** What users said, files and pictures, from the log, and where the results are. */
+async function codedHalf(compacting: Compacting, cut: Cut): Promise<string> {
+  const { services, cache, transcript, window, tools } = compacting
+  const retrieves = tools?.has(RETRIEVE) === true
+  const log = { store: services.store, session: cache.id, transcript }
+  const sizes = { chars: charsOf(cut), windowTokens: window.tokens, scale: guessScale(compacting) }
+  const said = await writeCodedHalf({ ...log, ...sizes, cut, retrieves })
+  return [said, retrieves ? keptResults(cut, transcript, window.tokens) : ''].filter((text) => text !== '').join('\n\n')
+}
+
+type Asked = { readonly said: Summary; readonly answer: Reply | ModelFailure }
+/** Who writes the summary, and how much it takes. */
+type Summarizer = { readonly takes: Window; readonly ask: (request: Request) => Promise<Reply | ModelFailure> }
+
+/** One that does not count is asked for once more, and the model is told what was wrong with it. */
+async function askTwice(compacting: Compacting, cut: Cut, coded: string, { takes, ask }: Summarizer): Promise<Asked> {
+  const { window, focus, request } = compacting
+  const reading = { ...compacting, window: takes }
+  const tokens = Math.min(WRITTEN_MAX, Math.max(WRITTEN_MIN, window.tokens * WRITTEN_SHARE))
+  const names = request.tools.map(({ name }) => name)
+  const read = (answer: Reply): Summary => {
+    const text = textOf(answer.parts)
+    if (looksLikeCall(text, names)) return { failed: 'the summarizer wrote calls instead of a summary' }
+    const said = readSummary(answer, Math.floor(tokens * guessScale(compacting) * guessCharsPerToken(text)))
+    if ('failed' in said || wholeSummary([said.summary, coded]).length < charsOf(cut)) return said
+    return { failed: 'the summary was longer than what it stands for' }
+  }
+  const wish = { focus, wordsMax: Math.floor(tokens * WORDS_A_TOKEN) }
+  let asked = await askOnce(reading, cut, wish, ask, read)
+  if ('failed' in asked.said && asked.answer.type === 'reply')
+    asked = await askOnce(reading, cut, { ...wish, refused: asked.said.failed }, ask, read)
+  return asked
+}
+
+async function askOnce(
+  compacting: Compacting,
+  cut: Cut,
+  wish: SummaryWish,
+  ask: Summarizer['ask'],
+  read: (answer: Reply) => Summary,
+): Promise<Asked> {
+  let answer = await ask(await summaryRequest(compacting, cut, wish))
+  // How many tokens a text has is an estimate. Once it is tried with less.
+  if (answer.type === 'failure' && answer.class === 'overflow' && !compacting.overflowed)
+    answer = await ask(await summaryRequest({ ...compacting, overflowed: true }, cut, wish))
+  return { said: answer.type === 'failure' ? { failed: answer.message } : read(answer), answer }
 }
 
 /** The model of the route, if there is one, and what it takes; else the session's own. */
@@ -249,8 +335,8 @@ async function summarizing({ services, agent, window }: Compacting) {
   return { summarizer, takes: summarizer === agent.model ? window : await findWindow(services, summarizer) }
 }
 
-function routedIn(answer: Reply | ModelFailure): Routed {
-  if (answer.type === 'failure') return {}
+function routedIn(answer: Reply | ModelFailure | null): Routed {
+  if (answer === null || answer.type === 'failure') return {}
   const { route, fallback_from } = answer
   return { ...(route === undefined ? {} : { route }), ...(fallback_from === undefined ? {} : { fallback_from }) }
 }
@@ -266,10 +352,10 @@ function roomOf({ request, window, fill, overflowed }: Compacting): number {
   return Math.min(takes, overflowed ? chars * OVERFLOW_SHARE : Number.isFinite(takes) ? takes : chars)
 }
 
-async function summaryRequest(compacting: Compacting, cut: Cut): Promise<Request> {
-  const { services, request, focus } = compacting
+async function summaryRequest(compacting: Compacting, cut: Cut, wish: SummaryWish): Promise<Request> {
+  const { services, request } = compacting
   const old = await resolved(services.store, cut.old, () => 0)
-  const text = materialOf(old, focus, Math.min(READ_CHARS_MAX, roomOf(compacting)))
+  const text = materialOf(old, wish, Math.min(READ_CHARS_MAX, roomOf(compacting)))
   const { session, seq, route } = request
   const messages = [{ role: 'user', seq, parts: [{ type: 'text', text }] }] as const
   const asked = { session, seq, instructions: SUMMARIZER, tools: [], allow: 'none', boost: false, messages } as const
@@ -282,10 +368,6 @@ function unpaid(failure: ModelFailure): ModelFailure {
   return rest.class === 'timeout' ? { ...rest, class: 'other' } : rest
 }
 
-function heldBackFor(why: string, body: Compacted): Landing {
-  return { events: [heldBackAs(why), body] }
-}
-
 function heldBack(): Landing {
   return { events: [heldBackAs('The context is nearly full.')] }
 }
@@ -295,12 +377,10 @@ function heldBackAs(message: string): OwnerBody {
 }
 
 /** It waits for a person: the reason says how large everything is, and what to do. */
-function parkFull({ fill, window, request, transcript }: Compacting): Landing {
-  const { tokens, failures, why } = fill
-  const inTokens = (chars: number): number => Math.ceil(chars / CHARS_A_TOKEN)
-  const pinned = inTokens(charsIn({ ...request, messages: transcript.messages.filter(isPinned) }))
-  const newest = inTokens(newestBatch(transcript.messages).reduce((sum, message) => sum + sizeOfMessage(message), 0))
-  const failed = failures > 0 ? ` Summarising it failed ${failures} times in a row (${why}).` : ''
-  const message = `The context is full: about ${tokens} of ${window.tokens} tokens. Instructions, tools and pinned messages take ${pinned} of them, and the newest messages and results ${newest}.${failed} Nothing was sent. Unpin something, fork the session from an earlier event, or go on with a model that takes more.`
+function parkFull(compacting: Compacting): Landing {
+  const { fill, window, transcript, charsPerToken } = compacting
+  const newest = newestBatch(transcript.messages)
+  const fresh = newest.reduce((sum, message) => sum + estimateMessage(message, charsPerToken), 0)
+  const message = `The context is full: about ${fill.tokens} of ${window.tokens} tokens. Instructions, tools and pinned messages take ${pinnedTokens(compacting)} of them, and the newest messages and results ${fresh}. Nothing was sent. Unpin something, fork the session from an earlier event, or go on with a model that takes more.`
   return { events: [{ type: 'model.failed', class: 'overflow', message, retryable: false, unasked: true }] }
 }

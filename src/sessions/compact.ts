@@ -4,8 +4,9 @@ import type { OwnerBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Session } from '../kernel/session.ts'
 import { fitBatch } from '../context/fit.ts'
+import { estimateMessage } from '../context/estimate.ts'
 import { cutOf } from '../context/summary.ts'
-import type { Compacted } from '../context/window.ts'
+import { type Compacted, TAIL } from '../context/window.ts'
 import { compacted, type Compacting, staying } from '../effects/compact.ts'
 import { inTime } from '../effects/outcomes.ts'
 import type { FlightContext } from '../engine/flights.ts'
@@ -46,11 +47,13 @@ export function compacting(
     const charges = [{ type: 'lost', key: holdsUnder(id, `${NO_REQUEST}.0`) }] as const
     const { before = 0, after = 0, summary = '', failed } = services.redactor.body(body)
     const seq = session.seq + 1
-    const value = failed === undefined ? { seq, before, after, summary } : { seq, failed }
-    // A failure that its caller was told of does not count for the breaker: only what it cost is recorded.
+    const why = failed === undefined ? {} : { coded: failed }
+    if (body.cut !== undefined)
+      return { value: { seq, before, after, summary, ...why }, events: [body, ...rules], charges }
+    if (failed === undefined) return { value: { seq, before, after, summary }, events: [body], charges }
+    // A failure that its caller was told of and that cut nothing is not counted: only what it cost is recorded.
     const { failed: _told, ...paid } = body
-    const events = failed === undefined ? [body, ...rules] : Object.keys(paid).length > 1 ? [paid] : []
-    return { value, events, charges }
+    return { value: { seq, failed }, events: Object.keys(paid).length > 1 ? [paid] : [], charges }
   }
 }
 
@@ -78,21 +81,26 @@ async function summarised(
     throw new Fault('invalid_input', `Session ${id} is a workflow: it has no context to compact.`)
   const transcript = await cache.transcript()
   const window = await findWindow(services, agent.model)
-  const cut = cutOf(transcript, await staying({ services, cache, transcript, window }), 1)
   const messages = transcript.messages
   const asked = { session: id, seq: NO_REQUEST, instructions: agent.instructions, tools: [], boost: false, messages }
   const request = { ...asked, allow: 'none' } as const
   const fill = await cache.fill()
   fill.learn(Math.ceil(charsIn(request) / CHARS_A_TOKEN))
+  // Who asks for it wants it shorter than it is, however much the model takes.
+  const charsPerToken = fill.charsPerTokenIn(charsIn(request))
+  const tail = TAIL * Math.min(window.tokens, fill.tokens)
+  const stays = await staying({ services, cache, transcript, window })
+  const cut = cutOf(transcript, stays, tail, (message) => estimateMessage(message, charsPerToken))
   // Where nothing older can be summarised, the newest texts are shortened.
-  if (cut === null) return { body: fitBatch(messages, fill, Math.min(window.tokens, fill.learned, fill.tokens)) }
+  if (cut === null)
+    return { body: fitBatch(messages, { fill, charsPerToken }, Math.min(window.tokens, fill.learned, fill.tokens)) }
   const allowances = new Allowances(services, new FrozenRuns(store))
   const flight = stoppable()
   const wish = focus === undefined ? {} : { focus: services.redactor.text(focus) }
   // Sources that are away say nothing about the harness's own tools, but the summary must not name one that is not there.
   const tools = agent.tools.seen ?? (await agent.tools.open(flight).catch(() => null))
-  const doing = { services, cache, agent, transcript, request, tools, flight, allowances, window, fill }
-  const parts: Compacting = { ...doing, ...wish }
+  const doing = { services, cache, agent, transcript, request, tools, flight, allowances, window, fill, charsPerToken }
+  const parts: Compacting = { ...doing, ...wish, byHand: true }
   const cancel = services.clock.timer(agent.limits.modelMs, () => flight.stop('timeout'))
   const unwatch = whenStopped(services, id, from, reader, () => flight.stop('interrupted'))
   const done = await inTime(compacted(parts, cut), flight, null).finally(() => {

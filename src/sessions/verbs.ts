@@ -167,7 +167,7 @@ export interface Session {
   unpin(seq: number): Promise<void>
   /** What is pinned, in the order in which the model reads it. It reads the store and drives nothing. */
   pins(): Promise<readonly Pin[]>
-  /** Summarises all but the last messages now, with the session's own model. Null: there was too little to summarise. */
+  /** Summarises all but the newest turns now, with the session's own model. Null: there was too little to summarise. */
   compact(options?: CompactOptions): Promise<CompactedTo | null>
   /** What its next request holds, by source and tokens, and what was cut before. Read from the log; nothing is driven. */
   context(): Promise<ContextReport>
@@ -190,9 +190,18 @@ export type Pinned = { readonly seq: number }
 export type Pin = Pinned & { readonly text: string; readonly inherited?: true }
 /** `focus`: what the summary is to say most about. */
 export type CompactOptions = { readonly focus?: string }
-/** About how many tokens the conversation had, and has now; or why there is no summary. `seq` is the event that says so. */
+/**
+ * About how many tokens the conversation had, and has now; or why nothing was done. `seq` is the event that says so. `coded`: no summary
+ * of a model counted, for this reason, and all of it was written by code from the log.
+ */
 export type CompactedTo =
-  | { readonly seq: number; readonly before: number; readonly after: number; readonly summary: string }
+  | {
+      readonly seq: number
+      readonly before: number
+      readonly after: number
+      readonly summary: string
+      readonly coded?: string
+    }
   | { readonly seq: number; readonly failed: string }
 
 /** `worktrees` are those of it that stay: they have changes, or another session works there. */

@@ -254,6 +254,30 @@ export function missIn({ seq, missed }: Of<'agent.message'>): readonly CacheMiss
   return [{ seq, why: typeof why === 'string' ? why : '?', tokens: count(tokens), cost: count(cost), ...place }]
 }
 
+/** What changed, and where. Of another version's words nothing is known. */
+export function missText({ why, at }: Pick<CacheMiss, 'why' | 'at'>): string {
+  const from = at === undefined ? '' : ` from message ${at + 1} on`
+  switch (why) {
+    case 'instructions':
+    case 'tools':
+      return `the ${why} changed${at === undefined ? '' : ` from character ${at.toLocaleString('en')} on`}`
+    case 'history':
+      return `the messages changed${from}`
+    case 'cleared':
+      return `old results were cleared${from}`
+    case 'cut':
+      return `the older part was cut${from}`
+    case 'fitted':
+      return `long texts were shortened${from}`
+    case 'model':
+      return 'another model was asked, which has a cache of its own'
+    case 'tool_choice':
+      return 'the choice of tools changed'
+    default:
+      return `${why} changed`
+  }
+}
+
 const ORDER: readonly SourceKind[] = ['pin', 'summary', 'context', 'notice', 'user', 'assistant', 'result', 'cleared']
 const TAGS = [
   ['<conversation-summary>', 'summary'],

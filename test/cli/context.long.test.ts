@@ -49,7 +49,7 @@ describe('terret inspect --context', () => {
     expect(out).toMatch(/^ {2}in all +[\d,]+ +100 %/m)
     expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
     const report = (await stage.json('inspect', 'latest', '--context')) as ContextReport
-    expect(report).toMatchObject({ window: 9_000, compactsAt: 8_100, counted: true, model: 'fake:m' })
+    expect(report).toMatchObject({ window: 9_000, compactsAt: 7_200, counted: true, model: 'fake:m' })
     expect(report.sources.map(({ source }) => source)).toContain('instructions')
   })
 

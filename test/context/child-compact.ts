@@ -11,7 +11,7 @@ const look = defineTool({
   description: 'looks at a city',
   input: z.object({ city: z.string() }),
   effect: 'read',
-  execute: () => 'It is cold.',
+  execute: ({ city }) => (city === 'Everywhere' ? 'It is cold. '.repeat(3_000) : 'It is cold.'),
 })
 const prices = { 'anthropic:*': { input: 2, output: 10, contextTokens: 5_000 } }
 const harness = new Harness({

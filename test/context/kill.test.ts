@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { chaosOf, eventsOf, ofType } from '../models/hosted-stage.ts'
 import { makeFile, open } from '../stores/folder.ts'
+import { GOOD_SUMMARY } from './long-stage.ts'
 
 const SESSION = 'long'
 /** Compiled by `npm run build:all`, which the tests begin with. */
@@ -19,7 +20,7 @@ it('B-COMPACT-17: after a kill during the summary another process compacts once,
       summaries += 1
       // The first one is never answered: the process that asked is killed.
       if (summaries === 1) return { text: '', chaos: { stallAfterBytes: 0 } }
-      return { text: '## Goal\nLook at cities.', usage: { inputTokens: 700, outputTokens: 20 } }
+      return { text: GOOD_SUMMARY, usage: { inputTokens: 700, outputTokens: 20 } }
     }
     turns += 1
     const usage = { inputTokens: turns <= 9 ? 500 * turns : 900, outputTokens: 60 }
@@ -52,4 +53,38 @@ it('B-COMPACT-17: after a kill during the summary another process compacts once,
   // Both that the killed process had asked for are assumed: its request, and its summary.
   expect(account).toMatchObject({ held: 0, spent: cost + (account?.assumed ?? 0) })
   expect(account?.assumed).toBeGreaterThan(0)
+})
+
+it('B-TARGET-9: after a kill between a shortened result and the answer another process sends the same bytes (C9)', async () => {
+  const file = makeFile()
+  const sent: string[] = []
+  const chaos = await chaosOf((request) => {
+    const body = JSON.stringify(request.body)
+    const usage = { inputTokens: 500, outputTokens: 60 }
+    if (!body.includes('tool_result'))
+      return { text: '', calls: [{ tool: 'look', args: { city: 'Everywhere' } }], usage }
+    sent.push(body)
+    // The first request with the result is never answered: the process that asked is killed.
+    return sent.length === 1 ? { text: '', chaos: { stallAfterBytes: 0 } } : { text: 'Cold.', usage }
+  })
+  let said = ''
+  const start = () => {
+    const child = spawn(process.execPath, [CHILD, file, chaos.url, SESSION])
+    onTestFinished(() => void child.kill('SIGKILL'))
+    child.stdout.on('data', (data: Buffer) => {
+      said += data.toString()
+    })
+    return child
+  }
+  const child = start()
+  await vi.waitFor(() => expect(sent).toHaveLength(1), { timeout: 30_000, interval: 20 })
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  await once(start(), 'exit')
+  expect(JSON.parse(said)).toEqual({ status: 'completed' })
+  expect(sent).toHaveLength(2)
+  expect(sent[1]).toBe(sent[0])
+  expect(sent[0]).toContain('left out to fit the context')
+  const events = await eventsOf(open(file), SESSION)
+  expect(ofType(events, 'context.compacted').filter(({ fitted }) => fitted !== undefined)).toHaveLength(1)
 })

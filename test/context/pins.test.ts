@@ -33,7 +33,9 @@ function make(options: Partial<HarnessOptions> = {}, summary: () => Step = () =>
   const model = scripted((request: Request) => {
     const usage = { inputTokens: Math.ceil(charsIn(request) / 4), outputTokens: 10 }
     if (request.instructions === SUMMARIZER) return summary()
-    asked.push(request.messages.map((m) => (m.role === 'tool' ? '' : textOf(m.parts))).join('\n'))
+    const texts = request.messages.map((m) => (m.role === 'tool' ? '' : textOf(m.parts)))
+    // A summary quotes what users said: here only messages of their own count.
+    asked.push(texts.filter((text) => !text.startsWith('<conversation-summary>')).join('\n'))
     return { text: 'y'.repeat(2_000), usage }
   })
   const store = options.store ?? memory()
@@ -278,11 +280,13 @@ describe('what is not believed', () => {
   )
 
   it('B-COMPACT-32: a summary that the budget does not cover is no failed compaction', async () => {
-    let summaries = 0
+    let [summaries, turns] = [0, 0]
+    // Four long turns, then short ones: what is cut is longer than all the rest of the request.
     const priced = (request: Request) => {
       if (request.instructions === SUMMARIZER) summaries += 1
-      const usage = { inputTokens: 9_200, outputTokens: 10 }
-      return { text: 'y'.repeat(5_000), usage, cost: 1, calls: [{ tool: 'note', args: {} }] }
+      const isLong = ++turns <= 4
+      const usage = { inputTokens: isLong ? 1_000 : 9_200, outputTokens: 10 }
+      return { text: 'y'.repeat(isLong ? 7_500 : 10), usage, cost: 1, calls: [{ tool: 'note', args: {} }] }
     }
     const profile = async () => ({
       price: { input: 1, output: 1 },
@@ -304,6 +308,7 @@ describe('what is not believed', () => {
     const session = await harness.open()
     const result = await session.run('go')
     expect(result.status).toBe('limit')
+    expect(turns).toBeGreaterThan(10)
     expect(summaries).toBe(0)
     expect((await compactionsOf(session)).filter(({ failed }) => failed !== undefined)).toEqual([])
   })

@@ -79,7 +79,7 @@ function looking(reads: (first: Asked) => readonly string[], from = 0, to = FACT
   return (request) => {
     if (next < to) {
       const calls = Array.from({ length: Math.min(3, to - next) }, () => ({ tool: 'look', args: { n: next++ } }))
-      return { text: 'I look on. '.repeat(250), calls }
+      return { text: 'I look on. '.repeat(500), calls }
     }
     tokens ??= reads(request)
     const [token, ...rest] = tokens

@@ -9,6 +9,7 @@ import { startChaos } from '../../src/testing/index.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { GOOD_SUMMARY } from './long-stage.ts'
 
 const closing: (() => unknown)[] = []
 afterEach(async () => {
@@ -44,10 +45,10 @@ describe('how full the context is', () => {
     const result = await harness.run('look')
     expect(result.context).toEqual({ tokens: 2_140, window: null })
     expect(JSON.parse(JSON.stringify(result))).toMatchObject({ context: { tokens: 2_140 } })
-    // 4,000 characters of a result came after what was counted.
+    // 4,000 characters of a result came after what was counted; its few digits and signs are more tokens than letters are.
     const broken = [{ ...call(1), usage: usage(1_000, 50) }, { error: 'bad_request' as const }]
     const failed = await harnessOf({ model: scripted(broken), tools: [look] }).run('look')
-    expect(failed).toMatchObject({ status: 'failed', context: { tokens: 2_050, window: null } })
+    expect(failed).toMatchObject({ status: 'failed', context: { tokens: 2_051, window: null } })
     const silent = harnessOf({ model: scripted(['done']) })
     expect((await silent.run('look')).context).toBeNull()
   })
@@ -82,9 +83,9 @@ describe('how full the context is', () => {
     expect((await session.state()).context).toEqual(context)
     expect(await harness.list({ context: true })).toMatchObject([{ session: sessionId, context }])
     expect((await harness.list())[0]).not.toHaveProperty('context')
-    // 12 characters of a message and 11 of a reply that nobody counted.
+    // 12 characters of a message and 11 of a reply that nobody counted, at 3.8 characters a token as in what was counted last.
     await session.run('and again go')
-    expect((await session.state()).context).toEqual({ tokens: 2_146, window: 50_000 })
+    expect((await session.state()).context).toEqual({ tokens: 2_147, window: 50_000 })
     await expect(harness.list({ context: 1 } as never)).rejects.toMatchObject({ code: 'invalid_config' })
   })
 })
@@ -100,9 +101,11 @@ async function long(options: { readonly fork?: boolean } = {}) {
   const asking = scripted((request) => {
     const chars = JSON.stringify([request.instructions, request.tools, request.messages]).length
     const counted = usage(Math.ceil(chars / 4), 10)
-    if (request.tools.length === 0) return { text: '## Goal\nLook.', usage: counted, cost: 7 }
+    if (request.tools.length === 0) return { text: GOOD_SUMMARY, usage: counted, cost: 7 }
     turn += 1
-    return turn % 12 === 0 ? { text: 'done', usage: counted } : { ...call(turn), usage: counted, cost: 1 }
+    return turn % 12 === 0
+      ? { text: 'done', usage: counted }
+      : { text: 'I look on. '.repeat(200), ...call(turn), usage: counted, cost: 1 }
   })
   const harness = harnessOf({
     model: asking,
@@ -128,7 +131,7 @@ describe('what the next request holds', () => {
       sessionId: session.id,
       counted: true,
       window: 6_000,
-      compactsAt: 5_400,
+      compactsAt: 4_800,
       ends: false,
       off: false,
     })

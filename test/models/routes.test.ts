@@ -23,6 +23,7 @@ import { recordingOf } from '../../src/replay.ts'
 import { SUMMARIZER } from '../../src/context/summary.ts'
 import { parallelLlmTool } from '../../src/tools/index.ts'
 import { makeFile } from '../stores/folder.ts'
+import { GOOD_SUMMARY } from '../context/long-stage.ts'
 
 const PICTURE = { type: 'image', data: Buffer.from('89504e470d0a1a0a', 'hex'), media: 'image/png' } as const
 const ROOT = '.'
@@ -185,7 +186,7 @@ describe('routes of a harness', () => {
     const summarizer: Priced = {
       ...scripted((request) => {
         read.push(request)
-        return { text: '## Goal\nGo on.', cost: 3 }
+        return { text: GOOD_SUMMARY.replace('## Goal\n', '## Goal\nGo on. '), cost: 3 }
       }, 'sum'),
       able: { name: 'sum', native: 'no' },
       outputTokensMax: 1_000,
@@ -194,8 +195,9 @@ describe('routes of a harness', () => {
     }
     const own: Request[] = []
     const main = scripted((request) => {
-      if (request.instructions === SUMMARIZER) own.push(request)
-      return 'Yes.'
+      if (request.instructions !== SUMMARIZER) return 'Yes.'
+      own.push(request)
+      return GOOD_SUMMARY
     }, 'm')
     const harness = harnessOf({ model: main, routes: { summarization: summarizer } })
     const session = await harness.open()
@@ -206,7 +208,7 @@ describe('routes of a harness', () => {
     // The log says which model made it, and which route it stood in for.
     const { events } = await session.read(0, 1_000)
     expect(events.findLast(({ type }) => type === 'context.compacted')).toMatchObject({ cost: 3 })
-    const chat = scripted(() => ({ text: '## Goal\nTold by chat.', cost: 2 }), 'c')
+    const chat = scripted(() => ({ text: GOOD_SUMMARY.replace('## Goal\n', '## Goal\nTold by chat. '), cost: 2 }), 'c')
     const down = scripted([{ error: 'server', message: 'down' }], 'down')
     const routed = harnessOf({ model: main, routes: { summarization: down, chat } })
     const third = await routed.open()

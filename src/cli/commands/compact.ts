@@ -30,8 +30,9 @@ export function compact(call: Call): Promise<number> {
 export const TOO_SHORT = 'There is too little to summarise.'
 
 export function saidOf(
-  done: { readonly failed: string } | { readonly before: number; readonly after: number },
+  done: { readonly failed: string } | { readonly before: number; readonly after: number; readonly coded?: string },
 ): string {
   if ('failed' in done) return `It was not compacted: ${clean(done.failed)}.`
-  return `Compacted: about ${done.before} tokens before, ${done.after} now.`
+  const sizes = `Compacted: about ${done.before} tokens before, ${done.after} now.`
+  return done.coded === undefined ? sizes : `${sizes} No summary of the model counted: ${clean(done.coded)}.`
 }

@@ -1,6 +1,6 @@
 // What the next request of a session holds, as lines: a bar, a table by source, and what was cut and missed before. It decides nothing.
 import type { ContextReport, ContextSource } from '../../context/report.ts'
-import { type CacheMiss, type CompactionRecord, SOURCE_NAMES } from '../../view/context.ts'
+import { type CacheMiss, type CompactionRecord, missText, SOURCE_NAMES } from '../../view/context.ts'
 import { counted, percent } from '../../view/text.ts'
 import { usdText } from '../../view/usd.ts'
 import { oneLine } from '../../view/clean.ts'
@@ -105,8 +105,8 @@ export function compactionLines(all: readonly CompactionRecord[]): readonly stri
 
 /** Misses of the provider's prompt cache. */
 export function missLines(all: readonly CacheMiss[]): readonly string[] {
-  return lastOf(all, 'Missed', ({ seq, why, tokens, cost }) => {
-    return `Missed    event ${seq}: ${oneLine(why)} changed, ${tokens} tokens read again, ${usdText(cost)}`
+  return lastOf(all, 'Missed', ({ seq, tokens, cost, ...miss }) => {
+    return `Missed    event ${seq}: ${oneLine(missText(miss))}, ${tokens} tokens read again, ${usdText(cost)}`
   })
 }
 

@@ -3,7 +3,7 @@
 import type { Allow, Outcome, Usage } from '../../kernel/content.ts'
 import type { Event } from '../../kernel/event.ts'
 import type { Session } from '../../kernel/session.ts'
-import { COMPACT_AT, type Compacted, Fill, FULL_AT, type SavedFill } from '../../context/window.ts'
+import { type Compacted, Fill, FULL_AT, restoreFill, type SavedFill } from '../../context/window.ts'
 import { limitNotices } from './notices.ts'
 import { type BreakerOptions, Progress, type SavedProgress } from './progress.ts'
 
@@ -80,7 +80,7 @@ export class Guard {
     this.#told = [...told]
     this.#offered = offered
     if (progress) this.#progress?.restore(progress)
-    this.fill = fill ? new Fill(fill) : null
+    this.fill = restoreFill(fill)
   }
 
   /** Every event of the session in order, also those of earlier runs: it starts anew with each run. */
@@ -170,6 +170,8 @@ export class Guard {
 function whenFull(fill: Fill, { tokens, compacts }: Window): Word | null {
   if (!compacts)
     return fill.tokens < tokens * FULL_AT ? null : { type: 'settle', outcome: { type: 'limit', limit: 'context' } }
-  const body = fill.tokens < tokens * COMPACT_AT ? null : fill.clearing(tokens)
+  // A large batch is shortened first, by the request itself: the guard does not see its texts.
+  const window = Math.min(tokens, fill.learned)
+  const body = fill.isBatchLarge(window) ? null : fill.clearing(window)
   return body && { type: 'compact', body }
 }

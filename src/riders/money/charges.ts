@@ -42,7 +42,14 @@ export function moneyRider(cache: SessionCache, spending: SpendingLimits): Rider
 
 /** What the request will carry, with what this very commit adds. */
 function charsAfter(cache: SessionCache, events: readonly OwnerEvent[]): number {
-  return events.reduce((sum, event) => sum + charsOf(event), cache.chars)
+  return events.reduce((sum, event) => {
+    return event.type === 'context.compacted' ? shrunkBy(event, sum) : sum + charsOf(event)
+  }, cache.chars)
+}
+
+/** A compaction tells tokens, and how many characters a token has is the provider's: only the proportion is known. */
+function shrunkBy({ before = 0, after = before }: Extract<OwnerEvent, { type: 'context.compacted' }>, chars: number) {
+  return before > after ? Math.ceil((chars * after) / before) : chars
 }
 
 /** Why a request did not fit, as the store says when it refuses a commit. */

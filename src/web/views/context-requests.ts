@@ -42,20 +42,3 @@ export function copyOf(transcript: Transcript | undefined): Transcript {
   }
   return copy
 }
-
-/** What changed, and where. Of another version's words nothing is known. */
-export function missText({ why, at }: Pick<CacheMiss, 'why' | 'at'>): string {
-  switch (why) {
-    case 'instructions':
-    case 'tools':
-      return `the ${why} changed${at === undefined ? '' : ` from character ${at.toLocaleString('en')} on`}`
-    case 'history':
-      return `the messages changed${at === undefined ? '' : ` from message ${at + 1} on`}`
-    case 'model':
-      return 'another model was asked, which has a cache of its own'
-    case 'tool_choice':
-      return 'the choice of tools changed'
-    default:
-      return `${why} changed`
-  }
-}

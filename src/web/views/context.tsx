@@ -7,6 +7,7 @@ import {
   type ShownRequest,
   type ShownSource,
   bySource,
+  missText,
   SOURCE_NAMES,
   toolSources,
 } from '../../view/context.ts'
@@ -19,7 +20,7 @@ import { Money, Tokens } from '../parts/figures.tsx'
 import { List } from '../parts/list.tsx'
 import { Empty, Loading, Trouble } from '../parts/states.tsx'
 import { Text } from '../parts/text.tsx'
-import { copyOf, marksIn, missText, type RequestMark } from './context-requests.ts'
+import { copyOf, marksIn, type RequestMark } from './context-requests.ts'
 import type { ViewProps } from './props.ts'
 import '../style/views.css'
 
