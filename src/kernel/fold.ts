@@ -137,6 +137,7 @@ function begin(s: OpenSession, e: Of<'run.started'>): void {
   s.inputs = s.inputs.map((input) => (e.inputs.includes(input.seq) ? { ...input, when: 'next' } : input))
   s.paused = false
   s.began = e.seq
+  delete s.unknown
   s.run = newRun(e)
 }
 
@@ -185,6 +186,7 @@ function result(s: OpenSession, e: Of<'agent.tool_result'>): void {
   const turn = turnOf(s)
   const { state, proposal } = settle(turn, e.call, e.seq)
   if (e.ends !== undefined) run.ends = e.ends
+  if (e.status === 'unknown') s.unknown = (s.unknown ?? 0) + 1
   // What a hook held back was not a call.
   if (e.status === 'denied' && state.type === 'ready' && proposal.clear) run.toolCalls -= 1
   if (e.retryKind !== undefined) countRetry(run, turn, proposal)

@@ -6,7 +6,7 @@ import type { Description, Event, Parent } from './event.ts'
 import type { OpenTurn, Said, Turn } from './ledger.ts'
 
 /** Raise it when fold changes meaning: older snapshots are then ignored, and the log is folded anew. */
-export const FOLD_VERSION = 13
+export const FOLD_VERSION = 14
 
 /** `chooses`: it has options or metadata for the run that it opens. A child's report may wait for others `until`. */
 export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now' } & Frozen<InputOptions>>
@@ -96,6 +96,8 @@ export type Session = Frozen<{
   run: Run | null
   began: number
   last: Outcome | null
+  /** Calls of the last run whose outcome is unknown. Absent for none. */
+  unknown?: number
   cost: number
   /** seq of the last import. While `held`, nothing that came with it is driven, until a person says so. */
   imported?: number
