@@ -35,7 +35,7 @@ const OUTCOMES = [
   ['failed', 'Failed'],
   ['halted', 'Halted'],
   ['limit', 'Limit reached'],
-  ['unknown', 'A call may have happened'],
+  ['unknown', 'Unknown outcome'],
   ['interrupted', 'Interrupted'],
   ['completed', 'Completed'],
 ] as const
@@ -250,7 +250,7 @@ function Filters({ filter, onChange, search }: FiltersProps) {
           onChange(value.startsWith(LAST) ? { ...rest, outcome: value.slice(LAST.length) } : { ...rest, status: value })
         }}
       >
-        <option value="">Every status</option>
+        <option value="">Any status</option>
         {STATUSES.map(([status, name]) => (
           <option key={status} value={status}>
             {name}
@@ -283,7 +283,7 @@ function Filters({ filter, onChange, search }: FiltersProps) {
         value={filter.agent ?? ''}
         onChange={(event) => onChange({ ...filter, agent: event.target.value })}
       >
-        <option value="">Every agent</option>
+        <option value="">Any agent</option>
         {names.map((name) => (
           <option key={name} value={name}>
             {name}
