@@ -26,12 +26,11 @@ export function encodingFor(accepted: string | readonly string[] | undefined): E
 const brotli = promisify(brotliCompress)
 const gzipped = promisify(gzip)
 
-/** How much work is put into it: files are compressed once and asked for often, answers are made anew each time. */
-const QUALITY = { file: { br: 11, gzip: 9 }, answer: { br: 4, gzip: 5 } } as const
+/** A few milliseconds for a file of the pages. The highest qualities take seconds, and somebody waits for the first page. */
+const QUALITY = { br: 5, gzip: 6 } as const
 
 /** Made on a thread beside the one that drives sessions. */
-export function compress(bytes: Buffer, encoding: Encoding, what: keyof typeof QUALITY): Promise<Buffer> {
-  const quality = QUALITY[what][encoding]
-  if (encoding === 'gzip') return gzipped(bytes, { level: quality })
-  return brotli(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: quality } })
+export function compress(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
+  if (encoding === 'gzip') return gzipped(bytes, { level: QUALITY.gzip })
+  return brotli(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: QUALITY.br } })
 }

@@ -92,7 +92,7 @@ export class Pages {
 }
 
 function compressedOf({ bytes, compressed }: Page, encoding: Encoding): Promise<Buffer> {
-  const made = compressed.get(encoding) ?? compress(bytes, encoding, 'file')
+  const made = compressed.get(encoding) ?? compress(bytes, encoding)
   compressed.set(encoding, made)
   return made
 }

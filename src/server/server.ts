@@ -288,7 +288,7 @@ async function send(
 ): Promise<void> {
   const bytes = Buffer.from(JSON.stringify(json))
   const isCompressed = encoding !== null && bytes.length >= COMPRESSED_BYTES_MIN
-  const sent = isCompressed ? await compress(bytes, encoding, 'answer') : bytes
+  const sent = isCompressed ? await compress(bytes, encoding) : bytes
   response
     .writeHead(status, {
       ...SAFE,
