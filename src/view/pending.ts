@@ -4,7 +4,7 @@ import { type Call, type Edited, outsideOf, type Said } from '../kernel/ledger.t
 import type { Session } from '../kernel/session.ts'
 import type { Card } from '../ports/store.ts'
 import { oneLine } from './clean.ts'
-import { isObject, jsonLine } from './json.ts'
+import { isObject, jsonLine, stringOf } from './json.ts'
 import { usdOf } from './usd.ts'
 import { idsDownTo } from './ids.ts'
 
@@ -108,14 +108,12 @@ export function pendingLine({ args, callId, amounts, edited }: LinePending, char
       ? ''
       : `$${amounts.spentUsd.toFixed(2)} of $${amounts.limitUsd.toFixed(2)} spent, the next call needs up to $${amounts.neededUsd.toFixed(2)}`
   const given = edited?.args ?? args
-  const told = isObject(given) ? TELLING.map((name) => given[name]).find((value) => isFilled(value)) : undefined
-  return told === undefined ? jsonLine(given, chars) : oneLine(String(told), chars)
+  const told = isObject(given)
+    ? TELLING.map((name) => stringOf(given[name])).find((value) => value.trim() !== '')
+    : undefined
+  return told === undefined ? jsonLine(given, chars) : oneLine(told, chars)
 }
 type LinePending = Pick<OwnPending, 'args' | 'callId' | 'amounts' | 'edited'>
-
-function isFilled(value: unknown): boolean {
-  return typeof value === 'string' && value.trim() !== ''
-}
 
 /** Only a child answers it, or ends it with a report: no person, and no program outside. */
 export function isForChild({ proposal }: Call): boolean {

@@ -6,7 +6,6 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Proposal } from '../../src/kernel/content.ts'
 import type { Card } from '../../src/ports/store.ts'
-import type { Event, EventBody } from '../../src/kernel/event.ts'
 import type { Served } from '../server/served.ts'
 import { defineTool } from '../../src/index.ts'
 import { fold } from '../../src/kernel/fold.ts'
@@ -25,15 +24,16 @@ import { SHOTS } from './stage.ts'
 async function keep({ host: { store } }: Served, { session, events }: Tale, over: Partial<Card> = {}): Promise<void> {
   const now = store.now()
   const shift = now - (events.at(-1)?.at ?? now)
-  const history = events.map((event) => ({ ...event, at: event.at + shift }) as Event)
+  const history = events.map((event) => ({ ...event, at: event.at + shift }))
   const state = history.reduce(fold, EMPTY)
   const made = { ...cardOf(session, state, next(state, { now, epoch: state.epoch })), ...over }
   const write = { session, lane: 'owner', epoch: 0, expectedSeq: 0, events: [], card: made, history } as never
   await store.commit([write])
 }
 
-const outside = (child?: string): Partial<Proposal> =>
-  ({ gate: { type: 'outside', ...(child === undefined ? {} : { child }) } }) as Partial<Proposal>
+const outside = (child?: string): Partial<Proposal> => ({
+  gate: { type: 'outside', ...(child === undefined ? {} : { child }) },
+})
 const usage = (tokens: number) => ({ usage: { inputTokens: tokens, outputTokens: 10 } })
 
 async function picture(one: Inspector, path: string, name: string, ready: string): Promise<void> {
@@ -179,7 +179,7 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
     const short = new Tale('t')
     for (const event of tale.events.filter(({ seq, type }) => seq > 1 && type !== 'note.added')) {
       const { seq: _seq, at: _at, epoch: _epoch, ...body } = event
-      short.add(body as EventBody)
+      short.add(body)
     }
     await keep(one, short)
     const { page, wrong } = await one.tab(`/s/t?e=${reply}.0`)
@@ -203,7 +203,7 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
     const call = `${reply}.0`
     tale.add({ type: 'agent.custom_tool_use', call })
     tale.at += 30_000
-    const child = new Tale(`s~${call}`, { session: 's', call, root: 's', depth: 1 } as never, tale.at - 29_000)
+    const child = new Tale(`s~${call}`, { session: 's', call, root: 's', depth: 1 }, tale.at - 29_000)
     child.begin([child.say('Dig.')])
     child.ask([2])
     child.at += 9_000

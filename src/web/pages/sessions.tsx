@@ -220,8 +220,6 @@ type FiltersProps = {
 const LAST = 'last:'
 
 function Filters({ filter, onChange, search }: FiltersProps) {
-  const agents = useAgents().data?.agents ?? []
-  const names = [...new Set([...agents.map(({ name }) => name), ...(filter.agent ? [filter.agent] : [])])]
   return (
     <>
       <div className="search">
@@ -277,20 +275,28 @@ function Filters({ filter, onChange, search }: FiltersProps) {
           </option>
         ))}
       </select>
-      <select
-        className="field"
-        aria-label="Agent"
-        value={filter.agent ?? ''}
-        onChange={(event) => onChange({ ...filter, agent: event.target.value })}
-      >
-        <option value="">Any agent</option>
-        {names.map((name) => (
-          <option key={name} value={name}>
-            {name}
-          </option>
-        ))}
-      </select>
+      <AgentFilter filter={filter} onChange={onChange} />
     </>
+  )
+}
+
+function AgentFilter({ filter, onChange }: Omit<FiltersProps, 'search'>) {
+  const agents = useAgents().data?.agents ?? []
+  const names = [...new Set([...agents.map(({ name }) => name), ...(filter.agent ? [filter.agent] : [])])]
+  return (
+    <select
+      className="field"
+      aria-label="Agent"
+      value={filter.agent ?? ''}
+      onChange={(event) => onChange({ ...filter, agent: event.target.value })}
+    >
+      <option value="">Any agent</option>
+      {names.map((name) => (
+        <option key={name} value={name}>
+          {name}
+        </option>
+      ))}
+    </select>
   )
 }
 

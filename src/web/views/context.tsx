@@ -1,7 +1,7 @@
 // What the model was shown, request by request: how large each part is, what came from the provider's cache, and where, why and for how
 // much the cache missed.
 import { useQuery } from '@tanstack/react-query'
-import { useMemo, useState } from 'react'
+import { useMemo } from 'react'
 import {
   type ContextPart,
   requestAt,

@@ -41,16 +41,7 @@ export function TimelineView(props: TimelineProps) {
   const { session, view, origin, said, chosen, mayReview, hrefOf, onChoose } = props
   const finding = useFinding(props.rows, view)
   const { rows, isFiltered } = finding
-  const [isCollapsed, setCollapsed] = useState(false)
-  const [toggled, setToggled] = useState<ReadonlySet<string>>(NONE)
-  // Of turns it has those that are closed, of calls those that are open. While all turns are closed, it has the open ones.
-  const isOpen = useCallback(
-    (key: string) => (key.startsWith('turn ') ? toggled.has(key) !== isCollapsed : toggled.has(key)),
-    [toggled, isCollapsed],
-  )
-  const onToggle = useCallback((key: string) => {
-    setToggled((before) => new Set(before.has(key) ? [...before].filter((each) => each !== key) : [...before, key]))
-  }, [])
+  const { isOpen, onToggle, isCollapsed, onCollapse } = useToggles()
   const items = useItems(rows, isFiltered ? null : isOpen, isFiltered ? null : origin, isFiltered ? null : said)
   const tools = useMemo(
     () => new Map(props.rows.flatMap((row) => (row.type === 'call' ? [[row.call, row.tool] as const] : []))),
@@ -76,10 +67,8 @@ export function TimelineView(props: TimelineProps) {
     if (next) onChoose(addressOf(next))
   }
   useKeys({ next: () => step(1), previous: () => step(-1) })
-  const onClick = (event: MouseEvent, item: Item): void => {
-    if (item.row === null || item.origin !== undefined || isOwn(event.target)) return
-    if (getSelection()?.isCollapsed === false) return
-    onChoose(addressOf(item.row))
+  const onClick = (event: MouseEvent, { row, origin: isOther }: Item): void => {
+    if (row !== null && isOther === undefined && isPress(event.target)) onChoose(addressOf(row))
   }
   return (
     <div className="timeline-view">
@@ -89,14 +78,9 @@ export function TimelineView(props: TimelineProps) {
         all={props.rows.length}
         cut={view.cut}
         isCollapsed={isCollapsed}
-        onCollapse={() => {
-          setToggled(NONE)
-          setCollapsed(!isCollapsed)
-        }}
+        onCollapse={onCollapse}
       />
-      {isFiltered && rows.length === 0 ? (
-        <Empty title="No row is like that">Search looks at messages, replies, calls and their results.</Empty>
-      ) : null}
+      {isFiltered && rows.length === 0 ? <NoRows /> : null}
       <VList
         key={view.opened}
         ref={handle}
@@ -123,11 +107,39 @@ export function TimelineView(props: TimelineProps) {
   )
 }
 
+function NoRows() {
+  return <Empty title="No row is like that">Search looks at messages, replies, calls and their results.</Empty>
+}
+
+/** Which turns are closed and which calls are open. */
+function useToggles() {
+  const [isCollapsed, setCollapsed] = useState(false)
+  const [toggled, setToggled] = useState<ReadonlySet<string>>(NONE)
+  // Of turns it has those that are closed, of calls those that are open. While all turns are closed, it has the open ones.
+  const isOpen = useCallback(
+    (key: string) => (key.startsWith('turn ') ? toggled.has(key) !== isCollapsed : toggled.has(key)),
+    [toggled, isCollapsed],
+  )
+  const onToggle = useCallback((key: string) => {
+    setToggled((before) => new Set(before.has(key) ? [...before].filter((each) => each !== key) : [...before, key]))
+  }, [])
+  const onCollapse = (): void => {
+    setToggled(NONE)
+    setCollapsed(!isCollapsed)
+  }
+  return { isOpen, onToggle, isCollapsed, onCollapse }
+}
+
 const NONE: ReadonlySet<string> = new Set()
 
 function rowName({ key, origin }: Item, chosen: string | null): string {
   if (origin !== undefined) return 'list-row origin'
   return key === chosen ? 'list-row chosen' : 'list-row'
+}
+
+/** A press on the row itself, which selects no text in it. */
+function isPress(target: EventTarget): boolean {
+  return !isOwn(target) && getSelection()?.isCollapsed !== false
 }
 
 /** What is pressed by itself. */

@@ -3,7 +3,7 @@
 import { type KeyboardEvent, memo, useCallback, useDeferredValue, useMemo, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { childIdOf } from '../../view/spans/span.ts'
-import { timelineOf } from '../../view/timeline.ts'
+import { timelineOf, type TimelineRow } from '../../view/timeline.ts'
 import { usdOf } from '../../view/usd.ts'
 import { type Bar, type Scale, scaleOf, type TreeBar, treeBars } from '../../view/waterfall.ts'
 import { useNow } from '../data/clock.ts'
@@ -35,22 +35,7 @@ import '../style/views.css'
 export function WaterfallView({ card, events, cut, isNow, chosen, onChoose }: ViewProps) {
   const shown = useDeferredValue(events)
   const rows = useMemo(() => timelineOf(shown), [shown])
-  const [opened, setOpened] = useState<ReadonlySet<string>>(new Set())
-  const children = useChildren(card, isNow, opened)
-  const bars = useMemo(() => treeBars(card.session, rows, children), [card.session, rows, children])
-  const closed = useMemo(
-    () => new Set(children.flatMap(({ card: { session }, rows: read }) => (read ? [] : [session]))),
-    [children],
-  )
-  const [, go] = useLocation()
-  const onBar = useCallback(
-    ({ session, seq }: TreeBar): void => {
-      if (session === card.session) onChoose(seq)
-      else go(`/s/${encodeURIComponent(session)}?v=waterfall&e=${seq}`)
-    },
-    [card.session, onChoose, go],
-  )
-  const onOpen = useCallback((session: string): void => setOpened((before) => new Set([...before, session])), [])
+  const { bars, closed, onBar, onOpen } = useTree({ card, isNow, onChoose }, rows)
   const idles = useMemo(() => rows.filter((row) => row.type === 'idle'), [rows])
   const clock = useNow()
   const last = shown.at(-1)
@@ -67,12 +52,7 @@ export function WaterfallView({ card, events, cut, isNow, chosen, onChoose }: Vi
   const own = useMemo(() => bars.filter(({ session }) => session === card.session), [bars, card.session])
   const key = useMemo(() => keyFor(own, shown, chosen), [own, shown, chosen])
   const ground = useMemo(() => groundOf(folds), [folds])
-  if (bars.length === 0)
-    return (
-      <Empty title="No bars yet">
-        A bar appears with the first request of a run: how long it took, what it waited for and what it cost.
-      </Empty>
-    )
+  if (bars.length === 0) return <NoBars />
   return (
     <div className="view waterfall" {...drag.handlers}>
       <Tools
@@ -121,6 +101,38 @@ export function WaterfallView({ card, events, cut, isNow, chosen, onChoose }: Vi
       <Sums card={card} bars={bars} />
     </div>
   )
+}
+
+function NoBars() {
+  return (
+    <Empty title="No bars yet">
+      A bar appears with the first request of a run: how long it took, what it waited for and what it cost.
+    </Empty>
+  )
+}
+
+/** The bars of the session and of its children, and what a press on one of them does. */
+function useTree(
+  { card, isNow, onChoose }: Pick<ViewProps, 'card' | 'isNow' | 'onChoose'>,
+  rows: readonly TimelineRow[],
+) {
+  const [opened, setOpened] = useState<ReadonlySet<string>>(new Set())
+  const children = useChildren(card, isNow, opened)
+  const bars = useMemo(() => treeBars(card.session, rows, children), [card.session, rows, children])
+  const closed = useMemo(
+    () => new Set(children.flatMap(({ card: { session }, rows: read }) => (read ? [] : [session]))),
+    [children],
+  )
+  const [, go] = useLocation()
+  const onBar = useCallback(
+    ({ session, seq }: TreeBar): void => {
+      if (session === card.session) onChoose(seq)
+      else go(`/s/${encodeURIComponent(session)}?v=waterfall&e=${seq}`)
+    },
+    [card.session, onChoose, go],
+  )
+  const onOpen = useCallback((session: string): void => setOpened((before) => new Set([...before, session])), [])
+  return { bars, closed, onBar, onOpen }
 }
 
 /** What all rows cost, and what is not among them: rows and the head of the page then agree. */

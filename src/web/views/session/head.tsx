@@ -47,6 +47,43 @@ function Elsewhere({ text }: { readonly text: string | undefined }) {
   )
 }
 
+/** How it stands, whose it is, what it cost, and why it is as it is. */
+function HeadFacts({ card, pending }: Pick<HeadProps, 'card' | 'pending'>) {
+  const live = useLiveState()
+  const id = card.session
+  const unknown = unknownWords(card)
+  const why = whyOf(card)
+  const waits = pending.find(({ sessionId }) => sessionId !== id)
+  return (
+    <>
+      <p className="session-facts dim">
+        <Status of={stateOf(card)} words={stateWords(card)} />
+        {unknown === null ? null : <Status of="unknown" words={unknown} />}
+        {waits === undefined ? null : (
+          <Link href={`/inbox?session=${encodeURIComponent(waits.sessionId)}&call=${encodeURIComponent(waits.callId)}`}>
+            <Status of="requires_action" words="a child waits" />
+          </Link>
+        )}
+        <span className="session-id mono">
+          <Text text={id} />
+          <CopyButton text={id} label="Copy the id" />
+        </span>
+        <Link href={`/agents#${encodeURIComponent(card.agent)}`}>
+          <Text text={card.agent} />
+        </Link>
+        {card.parent === undefined ? null : <Link href={`/s/${encodeURIComponent(card.parent)}`}>parent</Link>}
+        <Money usd={card.treeCostUsd} />
+        {live === 'idle' ? null : <Status of={live} />}
+      </p>
+      {why === null || card.elsewhere !== undefined ? null : (
+        <p className="session-reason">
+          <Text text={why} />
+        </p>
+      )}
+    </>
+  )
+}
+
 export function SessionHead({ card, state, me, dead, forkAt, pending }: HeadProps) {
   const [open, setOpen] = useState<Open>(null)
   const live = useLiveState()
@@ -54,9 +91,6 @@ export function SessionHead({ card, state, me, dead, forkAt, pending }: HeadProp
   const isClosed = card.status === 'terminated'
   const works = card.status !== 'idle' && !isClosed
   const id = card.session
-  const unknown = unknownWords(card)
-  const why = whyOf(card)
-  const waits = pending.find(({ sessionId }) => sessionId !== id)
   // From the past, too: that is what it is for.
   const mayFork = mayAct && live !== 'offline'
   const say = mayAct && dead === null && !isClosed
@@ -72,32 +106,7 @@ export function SessionHead({ card, state, me, dead, forkAt, pending }: HeadProp
         <h1>
           <Text text={card.title ?? id} />
         </h1>
-        <p className="session-facts dim">
-          <Status of={stateOf(card)} words={stateWords(card)} />
-          {unknown === null ? null : <Status of="unknown" words={unknown} />}
-          {waits === undefined ? null : (
-            <Link
-              href={`/inbox?session=${encodeURIComponent(waits.sessionId)}&call=${encodeURIComponent(waits.callId)}`}
-            >
-              <Status of="requires_action" words="a child waits" />
-            </Link>
-          )}
-          <span className="session-id mono">
-            <Text text={id} />
-            <CopyButton text={id} label="Copy the id" />
-          </span>
-          <Link href={`/agents#${encodeURIComponent(card.agent)}`}>
-            <Text text={card.agent} />
-          </Link>
-          {card.parent === undefined ? null : <Link href={`/s/${encodeURIComponent(card.parent)}`}>parent</Link>}
-          <Money usd={card.treeCostUsd} />
-          {live === 'idle' ? null : <Status of={live} />}
-        </p>
-        {why === null || card.elsewhere !== undefined ? null : (
-          <p className="session-reason">
-            <Text text={why} />
-          </p>
-        )}
+        <HeadFacts card={card} pending={pending} />
         <Elsewhere text={card.elsewhere} />
       </div>
       <div className="page-acts">
