@@ -162,7 +162,9 @@ const ROUNDING = 1e-9
 /** What a card says whatever the time is. */
 function lasting(card: Card): string {
   const { status: _status, urgent: _urgent, outage: _outage, ...rest } = bareCard(card)
-  return canonicalJson(rest)
+  // Cards of older versions have none of these three.
+  const { cause: _cause, limit: _limit, unknown: _unknown, ...always } = rest
+  return canonicalJson(always)
 }
 
 /** Each blob is read once, as far as so many can be remembered. */

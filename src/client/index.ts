@@ -1,6 +1,6 @@
 // A client of a terret server: the verbs of the library, over HTTP. It drives nothing: the server does. Nothing of Node is in it, so it
 // runs in a browser too.
-import type { CallKey, Event, Json, Labels, Message, Metadata, Page } from '../kernel/index.ts'
+import type { CallKey, CardOutcome, Event, Json, Labels, Message, Metadata, Page } from '../kernel/index.ts'
 import type {
   AgentsAnswer,
   CommandsBody,
@@ -47,6 +47,11 @@ export type ListQuery = {
   readonly root?: string
   readonly parent?: string
   readonly q?: string
+  /** How the last run ended: one or more of these. */
+  readonly outcome?: readonly CardOutcome[]
+  /** The last event was at or after, and before these times, in ms. */
+  readonly since?: number
+  readonly until?: number
   readonly order?: 'newest' | 'made' | 'id'
   readonly cursor?: string
   readonly limit?: number
@@ -92,8 +97,9 @@ export class Client {
   }
 
   /** One page. `next` is the cursor of the next. */
-  list(query: ListQuery = {}): Promise<SessionPage> {
-    return this.#wires.json('sessions', { query })
+  list({ outcome, ...query }: ListQuery = {}): Promise<SessionPage> {
+    const ends = outcome === undefined ? {} : { outcome: outcome.join() }
+    return this.#wires.json('sessions', { query: { ...query, ...ends } })
   }
 
   async pending(): Promise<readonly WirePending[]> {

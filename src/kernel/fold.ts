@@ -147,6 +147,7 @@ function begin(s: OpenSession, e: Of<'run.started'>): void {
   s.inputs = s.inputs.map((input) => (e.inputs.includes(input.seq) ? { ...input, when: 'next' } : input))
   s.paused = false
   s.began = e.seq
+  delete s.unknown
   s.run = newRun(e)
 }
 
@@ -197,6 +198,7 @@ function result(s: OpenSession, e: Of<'agent.tool_result'>): void {
   const { state, proposal } = settle(turn, e.call, e.seq)
   if (e.ends !== undefined) run.ends = e.ends
   if (state.type === 'running' && state.epoch < e.epoch && proposal.effect !== 'once') countLoss(run, e.epoch)
+  if (e.status === 'unknown') s.unknown = (s.unknown ?? 0) + 1
   // What a hook held back was not a call.
   if (e.status === 'denied' && state.type === 'ready' && proposal.clear) run.toolCalls -= 1
   if (e.retryKind !== undefined) countRetry(run, turn, proposal)

@@ -98,6 +98,8 @@ export type Session = Frozen<{
   run: Run | null
   began: number
   last: Outcome | null
+  /** Calls of the last run whose outcome is unknown. Absent for none. */
+  unknown?: number
   cost: number
   /** seq of the last import. While `held`, nothing that came with it is driven, until a person says so. */
   imported?: number

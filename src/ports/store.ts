@@ -29,8 +29,12 @@ export type Card = Frozen<{
   wakes: number
   urgent?: true
   outcome: Outcome['type'] | null
-  /** Why the last run was halted, if it was. */
+  /** Why the last run was halted or failed. Cards of older versions have no reason of a failure. */
   cause?: string
+  /** Which limit ended the last run, if one did: `usd` is money. Cards of older versions do not say it. */
+  limit?: Extract<Outcome, { type: 'limit' }>['limit']
+  /** How many calls of the last run have an unknown outcome: they may have happened. Absent for none. */
+  unknown?: number
   /** It was imported with something open, and no person has let it go on. */
   held?: true
   /** Where a root works. Its children work there too, and do not say so. */
@@ -169,9 +173,26 @@ type Wanted = {
   /** Only those that have all these labels. */
   where?: Labels
 }
-/** Roots, or the children of one `parent`. All that is given must hold. `q`: each of its words is in the title, agent, id or labels. */
+/**
+ * How the last run of a session ended. `unknown`: a call of it may have happened, however the run ended. `quarantined`: workers leave the
+ * session alone, however its last run ended.
+ */
+export type CardOutcome = Outcome['type'] | 'unknown' | 'quarantined'
+/**
+ * Roots, or the children of one `parent`. All that is given must hold. `q`: each of its words is in the title, agent, id or labels.
+ * `outcome`: one of these. `since`, `until`: the last event was at or after the first time, and before the second.
+ */
 export type CardQuery = Frozen<
-  Wanted & { agent?: string; owner?: string; q?: string; order: CardOrder; limit: number }
+  Wanted & {
+    agent?: string
+    owner?: string
+    q?: string
+    outcome?: readonly CardOutcome[]
+    since?: number
+    until?: number
+    order: CardOrder
+    limit: number
+  }
 > & {
   readonly behind?: CardPlace
 }

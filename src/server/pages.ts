@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { COMPRESSED_BYTES_MIN, compress, type Encoding } from './compress.ts'
 
 /** Nothing of another origin is loaded, sent to, or framed; texts never become code. */
 export const CSP = [
@@ -39,7 +40,16 @@ export const SAFE: Readonly<Record<string, string>> = {
   'cross-origin-opener-policy': 'same-origin',
 }
 
-type Page = { readonly bytes: Buffer; readonly media: string; readonly hashed: boolean }
+type Page = {
+  readonly bytes: Buffer
+  readonly media: string
+  readonly hashed: boolean
+  /** Made when it is asked for first. */
+  readonly compressed: Map<Encoding, Promise<Buffer>>
+}
+
+/** Pictures and fonts of these kinds are compressed already. */
+const IS_TEXT = /^(text\/|image\/svg|application\/)/
 
 /** The inspector, where it was built. */
 export function pagesIn(): string | null {
@@ -60,7 +70,7 @@ export class Pages {
   }
 
   /** Only for GET and HEAD, and never under /v1. */
-  answer(path: string, response: ServerResponse, head: boolean): void {
+  async answer(path: string, response: ServerResponse, head: boolean, encoding: Encoding | null): Promise<void> {
     // A page of its own has no dots in its name.
     const file = this.#files.get(path) ?? (!path.includes('.') ? this.#files.get('/index.html') : undefined)
     const headers = { ...SAFE, 'content-security-policy': CSP }
@@ -73,9 +83,18 @@ export class Pages {
       return
     }
     const cache = file.hashed ? 'public, max-age=31536000, immutable' : 'no-cache'
-    const about = { 'content-type': file.media, 'content-length': file.bytes.length, 'cache-control': cache }
-    response.writeHead(200, { ...headers, ...about }).end(head ? '' : file.bytes)
+    const isCompressed = encoding !== null && file.bytes.length >= COMPRESSED_BYTES_MIN && IS_TEXT.test(file.media)
+    const bytes = isCompressed ? await compressedOf(file, encoding) : file.bytes
+    const encoded = isCompressed ? { 'content-encoding': encoding } : {}
+    const about = { 'content-type': file.media, 'content-length': bytes.length, 'cache-control': cache }
+    response.writeHead(200, { ...headers, ...about, ...encoded, vary: 'accept-encoding' }).end(head ? '' : bytes)
   }
+}
+
+function compressedOf({ bytes, compressed }: Page, encoding: Encoding): Promise<Buffer> {
+  const made = compressed.get(encoding) ?? compress(bytes, encoding)
+  compressed.set(encoding, made)
+  return made
 }
 
 function filesIn(folder: string, base: string): ReadonlyMap<string, Page> {
@@ -86,7 +105,7 @@ function filesIn(folder: string, base: string): ReadonlyMap<string, Page> {
     const hashed = /-[\w-]{8,}\.\w+$/.test(entry)
     const bytes = readFileSync(join(folder, entry))
     const own = entry === 'index.html' ? placed(bytes, base) : bytes
-    files.set(`/${entry.replaceAll('\\', '/')}`, { bytes: own, media, hashed })
+    files.set(`/${entry.replaceAll('\\', '/')}`, { bytes: own, media, hashed, compressed: new Map() })
   }
   return files
 }

@@ -7,7 +7,8 @@ import { type AccessEntry, SignIns } from './access.ts'
 import { ANSWERS } from './answers/answers.ts'
 import { readBody, readQuery } from './body.ts'
 import { checkHost, checkOrigin, checkRole, routeFor, type Target, targetOf, tokenIn } from './checks.ts'
-import type { Host, OpenStream, ServerState } from './host.ts'
+import { COMPRESSED_BYTES_MIN, compress, encodingFor, type Encoding } from './compress.ts'
+import type { Given, Host, OpenStream, ServerState } from './host.ts'
 import { InFlight, keyOf } from './keys.ts'
 import { Mcp } from './mcp.ts'
 import { Pages, SAFE } from './pages.ts'
@@ -163,7 +164,7 @@ export class Desk implements ServerState {
       if (this.closing.aborted) throw new Refused(503, 'closing', 'The server is closing. Connect again.', 1)
       if (isPage) {
         seen.route = 'page'
-        return this.#page(target, request, response)
+        return await this.#page(target, request, response)
       }
       if (isMcp) {
         where = 'mcp'
@@ -207,10 +208,10 @@ export class Desk implements ServerState {
     }
   }
 
-  #page({ path }: Target, request: IncomingMessage, response: ServerResponse): void {
+  async #page({ path }: Target, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const head = request.method === 'HEAD'
     if (request.method !== 'GET' && !head) throw new Refused(404, 'not_found', 'There is nothing here but pages.')
-    this.#pages.answer(path, response, head)
+    await this.#pages.answer(path, response, head, encodingFor(request.headers['accept-encoding']))
   }
 
   async #answer(
@@ -231,7 +232,8 @@ export class Desk implements ServerState {
     const key = keyOf(request, principal, where, body)
     const asked = { ...where, host, tokens, principal, query, body, key, request, response, server: this }
     const given = await this.#flights.run(key, () => ANSWERS[where.name](asked))
-    if (given) send(response, where.route.status, given.json, given.headers)
+    const encoding = encodingFor(request.headers['accept-encoding'])
+    if (given) await send(response, where.route.status, given, encoding)
     return where.name
   }
 
@@ -246,7 +248,7 @@ export class Desk implements ServerState {
     // What was not read must not be taken for the next request.
     const close = request.complete ? {} : { connection: 'close' }
     const bearer = refused.status === 401 ? { 'www-authenticate': 'Bearer' } : {}
-    send(response, refused.status, bodyOf(refused), { ...again, ...close, ...bearer })
+    void send(response, refused.status, { json: bodyOf(refused), headers: { ...again, ...close, ...bearer } }, null)
   }
 
   /** Takes nothing more, and ends every stream. */
@@ -278,21 +280,25 @@ function addressOf({ socket }: IncomingMessage): string | null {
   return (socket as IncomingMessage['socket'] | undefined)?.remoteAddress ?? null
 }
 
-function send(
+async function send(
   response: ServerResponse,
   status: number,
-  json: unknown,
-  headers: Readonly<Record<string, string>> = {},
-): void {
+  { json, headers = {} }: NonNullable<Given>,
+  encoding: Encoding | null,
+): Promise<void> {
   const bytes = Buffer.from(JSON.stringify(json))
+  const isCompressed = encoding !== null && bytes.length >= COMPRESSED_BYTES_MIN
+  const sent = isCompressed ? await compress(bytes, encoding) : bytes
   response
     .writeHead(status, {
       ...SAFE,
       'content-type': 'application/json; charset=utf-8',
-      'content-length': bytes.length,
+      'content-length': sent.length,
       'cache-control': 'no-store',
       'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
+      vary: 'accept-encoding',
+      ...(isCompressed ? { 'content-encoding': encoding } : {}),
       ...headers,
     })
-    .end(bytes)
+    .end(sent)
 }

@@ -111,6 +111,9 @@ export const QUERIES = {
     agent: filled,
     folder: text,
     q: { ...text, maxLength: 200 },
+    outcome: { ...text, maxLength: 200, description: 'One or more, separated by commas.' },
+    since: whole,
+    until: whole,
     cursor: text,
     limit: { ...limit, maximum: 200 },
     order: words('newest', 'made', 'id'),
@@ -143,6 +146,9 @@ const card = open(
     asks: list(text),
     waits: list(text),
     outcome: orNull(text),
+    cause: text,
+    limit: text,
+    unknown: whole,
   },
   ['session', 'agent', 'root', 'status', 'seq', 'at', 'costUsd', 'treeCostUsd', 'asks', 'waits'],
 )
@@ -227,7 +233,10 @@ export const ANSWERS = {
   Pinned: open({ seq: whole }, ['seq']),
   Done: open({ ok: { const: true } }, ['ok']),
   Removed: open({ removed: list(open({ session: text, at: number, by: text }, ['session', 'at', 'by'])) }, ['removed']),
-  PendingList: open({ pending: list(ref('Pending')), now: number }, ['pending', 'now']),
+  PendingList: open({ pending: list(ref('Pending')), total: whole, sessions: list(ref('Card')), now: number }, [
+    'pending',
+    'now',
+  ]),
   Agents: open({ agents: list(open({ name: text, model: orNull(text), tools: list(anything) }, ['name', 'tools'])) }, [
     'agents',
   ]),

@@ -181,7 +181,16 @@ export type RemovedAnswer = Frozen<{
   removed: readonly Frozen<{ session: string; agent: string; events: number; bytes: number; at: number; by: string }>[]
 }>
 
-export type PendingAnswer = Frozen<{ pending: readonly WirePending[]; now: number }>
+/**
+ * `pending` has as many as `limit` allows, the first that was asked first, and `total` says how many wait in all. `sessions` are the roots
+ * of those shown: something waits in each of them or below it.
+ */
+export type PendingAnswer = Frozen<{
+  pending: readonly WirePending[]
+  total: number
+  sessions: readonly WireCard[]
+  now: number
+}>
 
 export type WireTool = Frozen<{
   name: string

@@ -4,8 +4,19 @@ import type { CallKey, Mutable } from '../kernel/content.ts'
 import type { Call } from '../kernel/ledger.ts'
 import type { Decision } from '../kernel/next.ts'
 import type { Session } from '../kernel/session.ts'
-import type { Card, Status } from '../ports/store.ts'
+import type { Card, CardOutcome, Status } from '../ports/store.ts'
 import { isForChild } from './pending.ts'
+
+/** The ways to ask for sessions by how their last run ended. */
+export const CARD_OUTCOMES: Readonly<Record<CardOutcome, true>> = {
+  completed: true,
+  interrupted: true,
+  limit: true,
+  halted: true,
+  failed: true,
+  unknown: true,
+  quarantined: true,
+}
 
 export function cardOf(session: string, s: Session, decision: Decision): Card {
   const open = s.run?.turn?.open ?? []
@@ -30,6 +41,9 @@ export function cardOf(session: string, s: Session, decision: Decision): Card {
   else if (s.deferred)
     card.outage = { reason: s.deferred.reason.slice(0, REASON_CHARS_MAX), tries: s.deferred.tries, begins: false }
   if (s.last?.type === 'halted') card.cause = s.last.reason.slice(0, REASON_CHARS_MAX)
+  else if (s.last?.type === 'failed') card.cause = s.last.failure.message.slice(0, REASON_CHARS_MAX)
+  else if (s.last?.type === 'limit') card.limit = s.last.limit
+  if (s.unknown !== undefined) card.unknown = s.unknown
   if (s.held) card.held = true
   if (s.parent !== null) card.parent = s.parent.session
   if (s.parent?.task !== undefined) card.task = s.parent.task

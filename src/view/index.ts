@@ -69,4 +69,14 @@ export {
 } from './timeline.ts'
 export { drawnTree, isQuarantined, isWorking, stateOf, tookText, type TreeRow, treeRows, type Wait } from './tree.ts'
 export { usdOf, usdText } from './usd.ts'
-export { type Bar, barsOf, placeOn, type Scale, scaleOf, type Stretch } from './waterfall.ts'
+export {
+  type Bar,
+  barsOf,
+  type ChildRows,
+  placeOn,
+  type Scale,
+  scaleOf,
+  type Stretch,
+  type TreeBar,
+  treeBars,
+} from './waterfall.ts'

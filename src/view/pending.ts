@@ -3,6 +3,8 @@ import type { CallKey, FileState, Frozen, Json, Outcome, Shortage } from '../ker
 import { type Call, type Edited, outsideOf, type Said } from '../kernel/ledger.ts'
 import type { Session } from '../kernel/session.ts'
 import type { Card } from '../ports/store.ts'
+import { oneLine } from './clean.ts'
+import { isObject, jsonLine, stringOf } from './json.ts'
 import { usdOf } from './usd.ts'
 import { idsDownTo } from './ids.ts'
 
@@ -95,6 +97,23 @@ export function ownPending(
 function amountsOf({ limit, spent, held, needed }: Shortage): Amounts {
   return { limitUsd: usdOf(limit), spentUsd: usdOf(spent), heldUsd: usdOf(held), neededUsd: usdOf(needed) }
 }
+
+/** The arguments that say best what a call would do, the first that it has. */
+const TELLING = ['command', 'path', 'file_path', 'url', 'question', 'query', 'task', 'pattern', 'message'] as const
+
+/** What it would do on one line: the command, the path, the address, the question, or all arguments; of a budget the amounts. */
+export function pendingLine({ args, callId, amounts, edited }: LinePending, chars: number): string {
+  if (callId === BUDGET)
+    return amounts === undefined
+      ? ''
+      : `$${amounts.spentUsd.toFixed(2)} of $${amounts.limitUsd.toFixed(2)} spent, the next call needs up to $${amounts.neededUsd.toFixed(2)}`
+  const given = edited?.args ?? args
+  const told = isObject(given)
+    ? TELLING.map((name) => stringOf(given[name])).find((value) => value.trim() !== '')
+    : undefined
+  return told === undefined ? jsonLine(given, chars) : oneLine(told, chars)
+}
+type LinePending = Pick<OwnPending, 'args' | 'callId' | 'amounts' | 'edited'>
 
 /** Only a child answers it, or ends it with a report: no person, and no program outside. */
 export function isForChild({ proposal }: Call): boolean {

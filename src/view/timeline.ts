@@ -32,7 +32,15 @@ export type TimelineRow =
   | Row<'note', { kind: string; text: string }>
   | Row<
       'compacted',
-      { summary: string | null; cleared: boolean; before: number | null; after: number | null; failed?: string }
+      {
+        summary: string | null
+        cleared: boolean
+        before: number | null
+        after: number | null
+        failed?: string
+        cost: number
+        usage: Usage | null
+      }
     >
   | Row<'decision', { call: CallKey; allow: boolean; by: string; why: string; edited?: Edited }>
   | Row<'answer', { call: CallKey; ok: boolean; by: string | null }>
@@ -61,7 +69,8 @@ export type TurnRow = Row<
     n: number
     run: number
     endedAt: number | null
-    state: 'asked' | 'replied' | 'failed' | 'lost'
+    /** `interrupted`: somebody stopped it, or a message took its place. Nothing went wrong. */
+    state: 'asked' | 'replied' | 'failed' | 'interrupted' | 'lost'
     route: string | null
     usage: Usage | null
     cost: number
@@ -96,6 +105,8 @@ export type CallRow = Row<
     result: number | null
     failure: string | null
     cost: number
+    /** Of models that the tool itself asked. */
+    usage: Usage | null
     /** The agent of the child session that it starts. */
     child: string | null
     /** It is answered elsewhere: by a child, a person, a program. */
@@ -243,7 +254,15 @@ export class Timeline {
   #propose({ seq, at }: Pick<Event, 'seq' | 'at'>, proposal: Proposal, call: CallKey): void {
     const { tool, args, effect, gate } = proposal
     const state = gate?.type === 'ask' ? 'asked' : 'proposed'
-    const none = { starts: 0, startedAt: null, endedAt: null, result: null, failure: null, cost: 0 } as const
+    const none = {
+      starts: 0,
+      startedAt: null,
+      endedAt: null,
+      result: null,
+      failure: null,
+      cost: 0,
+      usage: null,
+    } as const
     const order = outsideOf(proposal)
     const child = order?.child ?? null
     this.#calls.set(call, this.rows.length)
@@ -253,9 +272,12 @@ export class Timeline {
   }
 
   #fail(e: Of<'model.failed'>): void {
-    const { seq, at, epoch, class: kind, message, retryAt = null, partial = '', cost = 0, route = null } = e
+    const { seq, at, epoch, class: kind, message, retryAt = null, partial = '' } = e
+    const { cost = 0, route = null } = e
     const isLost = kind === 'lost'
-    this.#close({ endedAt: at, state: isLost ? 'lost' : 'failed', cost, route })
+    const isStopped = kind === 'interrupted' || kind === 'superseded'
+    const state = isLost ? 'lost' : isStopped ? 'interrupted' : 'failed'
+    this.#close({ endedAt: at, state, cost, usage: e.usage ?? null, route })
     this.#retries = retryAt !== null
     this.rows.push(
       isLost
@@ -271,9 +293,11 @@ export class Timeline {
     this.#change(call, { state, starts: row.starts + 1, startedAt: row.startedAt ?? at })
   }
 
-  #result({ seq, at, call, status, failure, cost = 0 }: Of<'agent.tool_result'>): void {
+  #result(e: Of<'agent.tool_result'>): void {
+    const { seq, at, call, status, failure, cost = 0 } = e
     this.#open.delete(call)
-    this.#change(call, { state: status, endedAt: at, result: seq, failure: failure?.message ?? null, cost })
+    const spent = { cost, usage: e.usage ?? null }
+    this.#change(call, { state: status, endedAt: at, result: seq, failure: failure?.message ?? null, ...spent })
   }
 
   #callAt(call: CallKey): CallRow | null {
@@ -327,9 +351,10 @@ function plainRow(e: Event): TimelineRow {
     case 'note.added':
       return { type: 'note', seq, at, kind: e.kind, text: e.text }
     case 'context.compacted': {
-      const { summary = null, cleared, before = null, after = null, failed } = e
+      const { summary = null, cleared, before = null, after = null, failed, cost = 0 } = e
       const trouble = failed === undefined ? {} : { failed }
-      return { type: 'compacted', seq, at, summary, cleared: cleared !== undefined, before, after, ...trouble }
+      const sizes = { cleared: cleared !== undefined, before, after }
+      return { type: 'compacted', seq, at, summary, ...sizes, cost, usage: e.usage ?? null, ...trouble }
     }
     case 'wake.scheduled':
       return { type: 'wake', seq, at, due: e.due, reason: e.reason }

@@ -1,6 +1,7 @@
 // A session as bars over time: runs, requests and calls, with what each cost, on a scale that folds the time in which nothing happened.
 // Pure, from the rows of a timeline.
 import type { CallKey, Frozen, Usage } from '../kernel/content.ts'
+import type { Card } from '../ports/store.ts'
 import { IDLE_MS, type TimelineRow } from './timeline.ts'
 
 /**
@@ -9,7 +10,7 @@ import { IDLE_MS, type TimelineRow } from './timeline.ts'
  */
 export type Bar = Frozen<{
   key: string
-  kind: 'run' | 'model' | 'call' | 'child'
+  kind: 'run' | 'model' | 'call' | 'child' | 'compacted'
   depth: number
   seq: number
   name: string
@@ -24,6 +25,8 @@ export type Bar = Frozen<{
   outside: boolean
   call?: CallKey
   child?: string
+  /** Of a request: its number in the session. */
+  turn?: number
 }>
 
 /** One stretch of the scale, from 0 to 1. What is `folded` is drawn with a fixed width, however long it was. */
@@ -50,6 +53,7 @@ export function barsOf(rows: readonly TimelineRow[]): readonly Bar[] {
       }
       bars.push(modelBar(row))
     } else if (row.type === 'call') bars.push(callBar(row))
+    else if (row.type === 'compacted' && row.cost > 0) bars.push(compactedBar(row, run === null ? 0 : 1))
     else if (row.type === 'settled' && run !== null) {
       const { startedAt, endedAt, cost, outcome } = row
       const bar = bars[run]
@@ -61,19 +65,110 @@ export function barsOf(rows: readonly TimelineRow[]): readonly Bar[] {
 }
 
 function modelBar(row: Extract<TimelineRow, { type: 'turn' }>): Bar {
-  const { seq, at, endedAt, state, route, cost, usage } = row
+  const { seq, at, endedAt, state, route, cost, usage, n: turn } = row
   const own = { key: `model:${seq}`, kind: 'model', depth: 1, seq, name: route ?? 'model' } as const
-  return { ...own, state, startedAt: at, endedAt, cost, usage, askedAt: null, outside: false }
+  return { ...own, state, startedAt: at, endedAt, cost, usage, askedAt: null, outside: false, turn }
+}
+
+/** A summary is made with a model, and costs something. */
+function compactedBar(
+  { seq, at, cost, usage, failed }: Extract<TimelineRow, { type: 'compacted' }>,
+  depth: 0 | 1,
+): Bar {
+  const own = { key: `compacted:${seq}`, kind: 'compacted', depth, seq, name: 'summary' } as const
+  const state = failed === undefined ? 'ok' : 'failed'
+  return { ...own, state, startedAt: at, endedAt: at, cost, usage, askedAt: null, outside: false }
 }
 
 /** One that waits for a person has no length before it is started. */
 function callBar(row: Extract<TimelineRow, { type: 'call' }>): Bar {
-  const { seq, at, call, tool, state, startedAt, endedAt, cost, child, gate, outside } = row
+  const { seq, at, call, tool, state, startedAt, endedAt, cost, usage, child, gate, outside } = row
   const kind = child === null ? 'call' : 'child'
   const own = { key: `call:${call}`, kind, depth: 2, seq: row.result ?? seq, name: tool, state } as const
   const times = { startedAt: startedAt ?? endedAt ?? at, endedAt: startedAt === null ? (endedAt ?? at) : endedAt }
   const waits = { askedAt: gate === 'ask' ? at : null, outside }
-  return { ...own, ...times, ...waits, cost, usage: null, call, ...(child === null ? {} : { child }) }
+  return { ...own, ...times, ...waits, cost, usage, call, ...(child === null ? {} : { child }) }
+}
+
+/** A session below, and its rows where its log was read. */
+export type ChildRows = { readonly card: ChildCard; readonly rows: readonly TimelineRow[] | null }
+type ChildCard = Pick<
+  Card,
+  'session' | 'agent' | 'seq' | 'cost' | 'tokens' | 'at' | 'created' | 'status' | 'outcome' | 'due'
+>
+
+/**
+ * A bar of one session of a tree. `cost` and `tokens` are those of all that is below it: of a run its requests, calls and children, of a
+ * child all of its own. The bars of depth 0 together have those of the tree.
+ */
+export type TreeBar = Bar & Frozen<{ session: string; tokens: number }>
+
+/** The bars of a session, with its children nested below the calls that started them. A child whose call is not among the rows comes last. */
+export function treeBars(
+  session: string,
+  rows: readonly TimelineRow[],
+  children: readonly ChildRows[],
+): readonly TreeBar[] {
+  return levelOf(session, rows, 0, new Map(children.map((child) => [child.card.session, child])))
+}
+
+type Known = ReadonlyMap<string, ChildRows>
+
+function levelOf(session: string, rows: readonly TimelineRow[], depth: number, known: Known): readonly TreeBar[] {
+  const below = [...known.values()].filter(({ card }) => isChildOf(card.session, `${session}~`))
+  const placed = new Set<ChildRows>()
+  const found: TreeBar[] = []
+  let run = -1
+  for (const bar of barsOf(rows)) {
+    const born = bar.call === undefined ? null : `${session}~${bar.call}`
+    const its = below.filter(({ card }) => card.session === born || isChildOf(card.session, `${born}.`))
+    for (const child of its) placed.add(child)
+    const sums = its.map(({ card }) => sumOf(card.session, known))
+    const cost = (bar.kind === 'run' ? 0 : bar.cost) + total(sums.map((sum) => sum.cost))
+    const tokens = tokensIn(bar.usage) + total(sums.map((sum) => sum.tokens))
+    if (bar.kind === 'run') run = found.length
+    else if (bar.depth === 0) run = -1
+    const above = bar.kind === 'run' ? undefined : found[run]
+    if (above) found[run] = { ...above, cost: above.cost + cost, tokens: above.tokens + tokens }
+    const at = bar.depth + depth
+    found.push({ ...bar, key: `${session} ${bar.key}`, depth: at, session, cost, tokens })
+    const [only] = its
+    if (its.length === 1 && only) found.push(...levelOf(only.card.session, only.rows ?? [], at + 1, known))
+    else for (const child of its) found.push(...childBars(child, at + 1, known))
+  }
+  // Of a child whose log was not read, what is below it is in its sums.
+  if (rows.length > 0) for (const child of below) if (!placed.has(child)) found.push(...childBars(child, depth, known))
+  return found
+}
+
+function childBars(child: ChildRows, depth: number, known: Known): readonly TreeBar[] {
+  const { session, agent, seq, at, created, status, outcome, due } = child.card
+  const works = due !== null || (status !== 'idle' && status !== 'terminated')
+  const own = { key: `child ${session}`, kind: 'child', depth, seq, name: agent, child: agent, session } as const
+  const times = { startedAt: created ?? at, endedAt: works ? null : at, askedAt: null, outside: true }
+  const bar = { ...own, state: works ? 'running' : (outcome ?? 'ok'), ...times, usage: null, ...sumOf(session, known) }
+  return [bar, ...levelOf(session, child.rows ?? [], depth + 1, known)]
+}
+
+/** Its id is that of the session above, and one part more. */
+function isChildOf(id: string, before: string): boolean {
+  return id.startsWith(before) && !id.slice(before.length).includes('~')
+}
+
+/** Of a session and all below it. */
+function sumOf(session: string, known: Known): { readonly cost: number; readonly tokens: number } {
+  const cards = [...known.values()].flatMap(({ card }) =>
+    card.session === session || card.session.startsWith(`${session}~`) ? [card] : [],
+  )
+  return { cost: total(cards.map(({ cost }) => cost)), tokens: total(cards.map(({ tokens = 0 }) => tokens)) }
+}
+
+function tokensIn(usage: Usage | null): number {
+  return usage === null ? 0 : usage.inputTokens + usage.outputTokens
+}
+
+function total(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0)
 }
 
 /** What a folded stretch takes of the whole width, and all of them together at most. */

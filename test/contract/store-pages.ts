@@ -178,6 +178,44 @@ function describeQueries(make: MakeFixture): void {
       await store.remove('s1', 'somebody')
       expect(await found({ q: 'flaky' })).toEqual([])
     })
+
+    it('B-LISTED-1: a page filters by how the last run ended and by the time of the last event, however many are newer', async () => {
+      const { store, clock } = await make()
+      const made = (id: string, over: Parameters<typeof card>[1] = {}) => creation(store, id, { card: card(id, over) })
+      await store.commit([
+        made('failed', { outcome: 'failed', cause: 'a "quoted" reason \\" }' }),
+        made('halted', { labels: { outcome: 'failed', unknown: '1' }, outcome: 'halted' }),
+        made('labelled', { labels: { 'a}"': '\\", "outcome":"failed"', outcome: 'failed' }, outcome: 'completed' }),
+        made('unknown', { outcome: 'completed', unknown: 1 }),
+        made('told', { outcome: 'completed', cause: '"outcome":"failed" "unknown":1 "labels":{' }),
+      ])
+      await create(store, 'left')
+      const owner = await claim(store, 'left', 'w1')
+      await store.release('left', owner.epoch, { attempts: 3, reason: 'x', until: null })
+      clock.advance(1_000)
+      const many = Array.from({ length: 1_500 }, (_, i) => made(`n${i}`, { outcome: 'completed' }))
+      await store.commit(many)
+      const found = async (over: Partial<CardQuery>) =>
+        (await pages(store, { order: 'made', limit: 2, ...over })).flat()
+      for (const order of ['made', 'newest'] as const) {
+        expect(await found({ order, outcome: ['failed'] })).toEqual(['failed'])
+        expect(await found({ order, outcome: ['failed', 'halted'] })).toEqual(['halted', 'failed'])
+        expect(await found({ order, outcome: ['unknown'] })).toEqual(['unknown'])
+        const all = await found({ order, outcome: ['failed', 'halted', 'unknown', 'quarantined'] })
+        expect(all.toSorted()).toEqual(['failed', 'halted', 'left', 'unknown'])
+        expect(await found({ order, outcome: ['completed'], until: START + 1_000, status: 'idle' })).toEqual([
+          'told',
+          'unknown',
+          'labelled',
+        ])
+        expect(await found({ order, outcome: ['failed'], since: START + 1_000 })).toEqual([])
+        expect(await found({ order, outcome: ['failed'], since: START, until: START })).toEqual([])
+        expect(await found({ order, outcome: [] })).toEqual([])
+        expect(await pages(store, { order, limit: 2_000, since: START + 1_000 })).toHaveLength(1)
+        expect((await pages(store, { order, limit: 2_000, since: START + 1_000 })).flat()).toHaveLength(1_500)
+      }
+      expect(await outcome(store.page({ order: 'newest', limit: 1, since: Number.NaN }))).toBe('invalid_input')
+    })
   })
 }
 

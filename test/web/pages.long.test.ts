@@ -57,7 +57,7 @@ class Server {
   #answer(url: string, authorization: string | undefined, response: ServerResponse): void {
     const { pathname, searchParams } = new URL(url, 'http://x')
     if (!pathname.startsWith('/v1/')) {
-      this.#pages.answer(pathname, response, false)
+      void this.#pages.answer(pathname, response, false, null)
       return
     }
     this.tokens.push(authorization)

@@ -1,5 +1,6 @@
 // How the server and its sessions stand: health, cards, what waits for people, agents, what is due. Nothing is driven.
-import { type Card, Fault, type Store, type StoreHealth } from '../../kernel/index.ts'
+import { type Card, type CardOutcome, Fault, type Store, type StoreHealth } from '../../kernel/index.ts'
+import { CARD_OUTCOMES } from '../../view/card.ts'
 import { usdOf } from '../../view/usd.ts'
 import { type Asked, cardOf, type Given, OWNER, reaches, shownCard } from '../host.ts'
 import { METRICS_MEDIA, metricsText } from '../metrics.ts'
@@ -117,7 +118,7 @@ async function damageOf({ host }: Asked, { session: id, seq: head }: Card): Prom
 }
 
 /** With what all below it cost: the id of a child begins with its parent's. */
-async function costed({ host }: Asked, card: Card): Promise<WireCard> {
+async function costed({ host }: Pick<Asked, 'host'>, card: Card): Promise<WireCard> {
   let below = 0
   for (let after = `${card.session}~`; ; ) {
     const page = await host.store.list({ root: card.root, after, limit: PAGE })
@@ -134,18 +135,42 @@ const SESSIONS = 50
 
 /** By `id`, children are among them, and the cursor is the last id. Otherwise roots, or the children of one. */
 export async function sessions({ host, principal, query }: Asked): Promise<Given> {
-  const { limit = SESSIONS, cursor, order = 'newest', root, q, agent, ...filter } = query as Filter
+  const {
+    limit = SESSIONS,
+    cursor,
+    order = 'newest',
+    root,
+    q,
+    agent,
+    outcome,
+    since,
+    until,
+    ...filter
+  } = query as Filter
   const own = principal.reach === 'own' ? { where: { [OWNER]: principal.name } } : {}
   const about = { now: host.store.now(), store: host.storeId }
   if (order === 'id' || root !== undefined) {
-    if (q !== undefined || agent !== undefined)
-      throw new Refused(400, 'invalid_input', 'A search goes with the order newest or made, and not with a root.')
+    if ([q, agent, outcome, since, until].some((each) => each !== undefined))
+      throw new Refused(
+        400,
+        'invalid_input',
+        'A search, an agent, an outcome and times go with the order newest or made, and not with a root.',
+      )
     const within = { ...filter, ...own, ...(root === undefined ? {} : { root }) }
     const cards = await host.harness.list({ ...within, ...(cursor === undefined ? {} : { after: cursor }), limit })
     const next = cards.length < limit ? null : (cards.at(-1)?.session ?? null)
     return { json: { sessions: cards.map((card) => shownCard(host, card)), next, ...about } satisfies SessionPage }
   }
-  const wanted = { ...filter, ...own, ...(q ? { q } : {}), ...(agent === undefined ? {} : { agent }) }
+  const times = { ...(since === undefined ? {} : { since }), ...(until === undefined ? {} : { until }) }
+  const ends = outcome === undefined ? {} : { outcome: outcomesIn(outcome) }
+  const wanted = {
+    ...filter,
+    ...own,
+    ...times,
+    ...ends,
+    ...(q ? { q } : {}),
+    ...(agent === undefined ? {} : { agent }),
+  }
   const page = await host.harness.page({ ...wanted, order, limit, ...(cursor === undefined ? {} : { cursor }) })
   return {
     json: {
@@ -156,12 +181,23 @@ export async function sessions({ host, principal, query }: Asked): Promise<Given
   }
 }
 
+function outcomesIn(text: string): readonly CardOutcome[] {
+  const names = text.split(',')
+  if (names.every((name): name is CardOutcome => Object.hasOwn(CARD_OUTCOMES, name))) return names
+  const known = Object.keys(CARD_OUTCOMES).join(', ')
+  throw new Refused(400, 'invalid_input', `An outcome is one of ${known}. Several are separated by commas.`)
+}
+
 export async function pending({ host, principal, query }: Asked): Promise<Given> {
   const { limit = 200 } = query as { readonly limit?: number }
   const own = principal.reach === 'own' ? { where: { [OWNER]: principal.name } } : {}
   const all = await host.harness.pending({ ...own, limit: Math.max(limit, 1) })
   const shown = await withWords(host.store, all.slice(0, limit))
-  return { json: { pending: shown, now: host.store.now() } satisfies PendingAnswer }
+  const roots = new Set(shown.map(({ sessionId, path }) => path[0] ?? sessionId))
+  const cards = await Promise.all([...roots].map((id) => host.store.card(id)))
+  const found = cards.filter((card) => card !== null)
+  const sessions = await Promise.all(found.map((card) => costed({ host }, card)))
+  return { json: { pending: shown, total: all.length, sessions, now: host.store.now() } satisfies PendingAnswer }
 }
 
 /** Those that wait for their time, the next first. */
@@ -200,4 +236,7 @@ type Filter = {
   readonly agent?: string
   readonly status?: Card['status']
   readonly folder?: string
+  readonly outcome?: string
+  readonly since?: number
+  readonly until?: number
 }

@@ -1,12 +1,13 @@
 // Pages of a list of sessions, newest first: filtered, searched, and read on by a cursor that belongs to one query.
 import { hash } from 'node:crypto'
 import { Fault } from '../../kernel/failure.ts'
-import type { CardPlace, CardQuery } from '../../ports/store.ts'
+import type { CardOutcome, CardPlace, CardQuery } from '../../ports/store.ts'
 import type { Services } from '../../engine/wiring.ts'
-import { count, oneOf, optionsOf, text } from '../../options.ts'
+import { count, listOf, oneOf, optionsOf, text } from '../../options.ts'
 import { searchCheck } from '../../stores/plan/query.ts'
 import { withTreeCost } from '../../stores/plan/tree-cost.ts'
 import { canonicalJson } from '../../tools/core/canonical.ts'
+import { CARD_OUTCOMES } from '../../view/card.ts'
 import type { ListedCard, ListOptions } from '../meter.ts'
 import { detailed } from '../reading.ts'
 import { WANTED } from '../verb-options.ts'
@@ -17,6 +18,15 @@ export type PageOptions = Pick<ListOptions, 'status' | 'parent' | 'folder' | 'wh
   readonly owner?: string
   /** Each of its words must be in the title, the agent, the id or the labels, in small or capital letters. At most 200 characters. */
   readonly q?: string
+  /**
+   * How the last run ended: one of these. `unknown`: a call of it may have happened. `quarantined`: it failed so often in a row that
+   * workers leave the session alone.
+   */
+  readonly outcome?: readonly CardOutcome[]
+  /** The last event was at or after this time, in ms. */
+  readonly since?: number
+  /** The last event was before this time, in ms. */
+  readonly until?: number
   /** `made`: the last that was made in this store first. Default: the last event first. */
   readonly order?: 'newest' | 'made'
   /** `next` of the page before this one. */
@@ -33,6 +43,9 @@ const checkPage = optionsOf<PageOptions>('page', {
   agent: text,
   owner: text,
   q: (value, name, of) => text(value, name, of) ?? searchCheck(String(value)),
+  outcome: listOf(oneOf(CARD_OUTCOMES)),
+  since: count(),
+  until: count(),
   order: oneOf<'newest' | 'made'>({ newest: true, made: true }),
   cursor: text,
   limit: count(1, 500),

@@ -4,6 +4,7 @@ import type { Event } from '../../kernel/event.ts'
 import { assert } from '../../kernel/failure.ts'
 import { type Facts, findable, hasAll, told, wordsOf } from '../plan/facts.ts'
 import { compareIds } from '../plan/id.ts'
+import { hasOutcome } from '../plan/query.ts'
 import { type SessionChange, type Head, originOf } from '../plan/plan.ts'
 import { isSpare } from '../plan/snapshots.ts'
 import { upcast } from '../plan/upcast.ts'
@@ -116,6 +117,9 @@ function byTime(a: CardPlace, b: CardPlace): number {
 
 function isAsked(log: Log, query: CardQuery, words: readonly string[]): boolean {
   const { card, facts } = log
+  const { outcome, since = Number.NEGATIVE_INFINITY, until = Number.POSITIVE_INFINITY } = query
+  if (log.at < since || log.at >= until) return false
+  if (outcome !== undefined && !hasOutcome(card, log.trouble, outcome)) return false
   if (query.parent === undefined && log.id !== card.root) return false
   if ((query.agent ?? card.agent) !== card.agent || (query.owner ?? facts.owner) !== facts.owner) return false
   if (!isWanted(log, query)) return false

@@ -1,8 +1,9 @@
 // Pages of cards: which sessions they hold. Sessions are walked in order, and those that do not pass are left out. If the first of them do
 // not fill the page, a filter that few sessions pass is looked up, and these are put in order. If there is none, the walk goes on.
 // All of it goes in pieces, each a statement of its own: others that read are served between them.
-import type { Card, CardPage, CardPlace, CardQuery } from '../../ports/store.ts'
+import type { Card, CardOutcome, CardPage, CardPlace, CardQuery } from '../../ports/store.ts'
 import { folded, wordsOf } from '../plan/facts.ts'
+import { firstPlace } from '../plan/query.ts'
 import { labelled, readCards } from './read.ts'
 import { hourOf } from './rows.ts'
 import type { Sql, SqlValue } from './sql.ts'
@@ -18,11 +19,9 @@ const MANY = 10
 
 type Found = { readonly n: number; readonly at: number }
 
-/** Before the first session of any list. */
-const START: CardPlace = { at: Number.MAX_VALUE, n: Number.MAX_SAFE_INTEGER }
-
 export async function readPage(sql: Sql, query: CardQuery): Promise<CardPage> {
-  const { limit, behind = START, parent, folder, owner, agent, where = {}, q = '' } = query
+  const behind = firstPlace(query)
+  const { limit, parent, folder, owner, agent, where = {}, q = '' } = query
   const texts = [parent, folder, owner, agent, q, ...Object.entries(where).flat()]
   // No row has a text with NUL.
   if (texts.some((text) => text?.includes('\0'))) return { cards: [], next: null }
@@ -109,10 +108,24 @@ function conditionsOf(query: CardQuery, words: readonly string[], values: SqlVal
   )
   const labels = Object.entries(where)
   if (labels.length > 0) columns.push(labelled(labels, values))
+  if (query.since !== undefined) columns.push(`s.at >= $${values.push(query.since)}::float8`)
+  if (query.until !== undefined) columns.push(`s.at < $${values.push(query.until)}::float8`)
+  if (query.outcome !== undefined) columns.push(outcomeSql(query.outcome, values))
   if (words.length > 0)
     columns.push(`not exists (select 1 from ~finds f, unnest($${values.push(words)}::text[]) w(word)
       where f.n = s.n and strpos(f.text, w.word) = 0)`)
   return [parent === undefined ? 's.root = s.id' : 'true', ...columns]
+}
+
+/**
+ * Read as text, as a damaged card is no JSON and a cast of it would fail the whole page. Quotes within a text are escaped, so that a name
+ * with its quotes stands for a field; labels are taken out first, as they have names of their own.
+ */
+function outcomeSql(outcome: readonly CardOutcome[], values: SqlValue[]): string {
+  const patterns = outcome.map((each) => (each === 'unknown' ? '%"unknown":%' : `%"outcome":"${each}"%`))
+  const bare = `regexp_replace(s.card, '"labels":[{]("([^"\\\\]|\\\\.)*"[:,]?)*[}]', '')`
+  const given = `${bare} like any ($${values.push(patterns)}::text[])`
+  return `(${given} or ($${values.push(outcome)}::text[] @> '{quarantined}' and coalesce(s.trouble, '') like '%"until":null%'))`
 }
 
 /** Names a text by what its query has. */
@@ -132,7 +145,7 @@ async function inOrder(
   few: readonly number[],
 ): Promise<readonly Found[]> {
   const made = query.order === 'made'
-  const { at, n } = query.behind ?? START
+  const { at, n } = firstPlace(query)
   const values: SqlValue[] = [few, at, n, query.limit + 1]
   const conditions = conditionsOf(query, words, values)
   const text = `select s.n::float8 as n, s.at from ~sessions s where s.n = any($1::bigint[])
@@ -171,6 +184,7 @@ async function walked(
   const passed = rows.flatMap(({ n, at }) => (n === null ? [] : [{ n, at }]))
   const all = [...found, ...passed]
   const [end] = rows
-  const isEnd = end === undefined || end.count < size || all.length > query.limit
+  const isBeforeAll = !made && query.since !== undefined && end !== undefined && end.end_at < query.since
+  const isEnd = end === undefined || end.count < size || all.length > query.limit || isBeforeAll
   return { found: all, rest: isEnd ? null : { at: end.end_at, n: end.end_n } }
 }

@@ -3,6 +3,7 @@
 // these are put in order. If there is no such filter, the walk goes on. All of it goes in pieces.
 import type { Card, CardPage, CardQuery, CardPlace } from '../../ports/store.ts'
 import { folded, wordsOf } from '../plan/facts.ts'
+import { firstPlace } from '../plan/query.ts'
 import type { SqlValue } from './driver.ts'
 import { readCards } from './read.ts'
 import type { Statements } from './schema.ts'
@@ -22,11 +23,9 @@ type Reader = <T>(act: (sql: Statements) => T) => Promise<T>
 type Part = { readonly sql: string; readonly values: readonly SqlValue[] }
 type Found = { readonly n: number; readonly at: number }
 
-/** Before the first session of any list. */
-const START: CardPlace = { at: Number.MAX_VALUE, n: Number.MAX_SAFE_INTEGER }
-
 export async function readPage(read: Reader, query: CardQuery): Promise<CardPage> {
-  const { limit, behind = START } = query
+  const { limit } = query
+  const behind = firstPlace(query)
   const words = wordsOf(query.q ?? '')
   const found = await foundFor(read, query, words, behind)
   const shown = found.slice(0, limit)
@@ -47,7 +46,8 @@ async function foundFor(
   words: readonly string[],
   behind: CardPlace,
 ): Promise<readonly Found[]> {
-  const walk = { ...walkSql(query, words), order: query.order, wanted: query.limit + 1 }
+  const { order, since = Number.NEGATIVE_INFINITY } = query
+  const walk = { ...walkSql(query, words), order, since, wanted: query.limit + 1 }
   const first = await walked(read, walk, { found: [], rest: behind }, FIRST)
   if (first.rest === null) return first.found
   // Where many pass, the walk is soon at its end.
@@ -127,13 +127,29 @@ function conditionsOf(query: CardQuery, words: readonly string[]): readonly Part
   }))
   const root = parent === undefined ? [{ sql: 's.root = s.id', values: [] }] : is('parent', parent)
   const columns = [...is('folder', folder), ...is('owner', owner), ...is('agent', agent), ...is('status', status)]
-  return [...root, ...columns, ...labels, ...textParts(words)]
+  return [...root, ...columns, ...timeParts(query), ...labels, ...outcomeParts(query), ...textParts(words)]
 }
+
+function timeParts({ since, until }: CardQuery): readonly Part[] {
+  const first = since === undefined ? [] : [{ sql: 'h.at >= ?', values: [since] }]
+  return until === undefined ? first : [...first, { sql: 'h.at < ?', values: [until] }]
+}
+
+/** A damaged card has no JSON that could be read: its session passes no filter of outcomes. */
+function outcomeParts({ outcome }: CardQuery): readonly Part[] {
+  if (outcome === undefined) return []
+  const field = (name: string): string => `CASE WHEN json_valid(s.card) THEN json_extract(s.card, '$.${name}') END`
+  const either = [`${field('outcome')} IN (SELECT value FROM json_each(?))`]
+  if (outcome.includes('unknown')) either.push(`${field('unknown')} IS NOT NULL`)
+  if (outcome.includes('quarantined')) either.push(QUARANTINED)
+  return [{ sql: `(${either.join(' OR ')})`, values: [JSON.stringify(outcome)] }]
+}
+const QUARANTINED = `CASE WHEN json_valid(s.trouble) THEN json_type(s.trouble, '$.until') = 'null' END`
 
 /** Of these, those behind the place that pass everything, in order. */
 function inOrder(sql: Statements, few: Part, query: CardQuery, words: readonly string[]): readonly Found[] {
   const { text, values } = orderedSql(few, query, words)
-  const { at, n } = query.behind ?? START
+  const { at, n } = firstPlace(query)
   const place = query.order === 'made' ? [n] : [at, n]
   return sql.prepared(text).all(...values, ...place, query.limit + 1) as Found[]
 }
@@ -153,7 +169,7 @@ function finds(words: readonly string[]): string {
 
 /** `rest`: where the walk goes on; null if there are enough, or no more. */
 type Way = { readonly found: readonly Found[]; readonly rest: CardPlace | null }
-type Walk = ReturnType<typeof walkSql> & { readonly order: CardQuery['order']; readonly wanted: number }
+type Walk = ReturnType<typeof walkSql> & Pick<CardQuery, 'order'> & { readonly since: number; readonly wanted: number }
 
 /** One piece further. */
 async function walked(read: Reader, walk: Walk, { found, rest }: Way, piece: number): Promise<Way> {
@@ -163,7 +179,9 @@ async function walked(read: Reader, walk: Walk, { found, rest }: Way, piece: num
     const rows = sql.prepared(walk.text).all(...place, piece, ...walk.values, walk.wanted - found.length)
     const all = [...found, ...(rows as Found[])]
     const end = all.length >= walk.wanted ? undefined : sql.prepared(walk.end).get(...place, piece - 1)
-    return { found: all, rest: (end as Found | undefined) ?? null }
+    const rest = (end as Found | undefined) ?? null
+    const isBeforeAll = rest !== null && walk.order === 'newest' && rest.at < walk.since
+    return { found: all, rest: isBeforeAll ? null : rest }
   })
 }
 

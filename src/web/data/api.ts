@@ -129,6 +129,10 @@ export function newKey(): string {
 const of = (session: string): string => `sessions/${encodeURIComponent(session)}`
 
 export type SessionsQuery = {
+  /** One or more, separated by commas. */
+  readonly outcome?: string
+  /** The last event was at or after this time, in ms. */
+  readonly since?: number
   readonly status?: string
   readonly agent?: string
   readonly q?: string

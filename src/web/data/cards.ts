@@ -4,7 +4,7 @@ import { useEffect, useMemo, useState } from 'react'
 import type { PendingAnswer, WireCard } from '../../server/wire.ts'
 import { mayWait } from '../../view/pending.ts'
 import { api, type SessionsQuery } from './api.ts'
-import { live, queries, useSessions } from './query.ts'
+import { live, queries, usePending, useSessions } from './query.ts'
 
 const FRAME_MS = 250
 const MISSED_MS = 1_000
@@ -13,17 +13,35 @@ const WAITS_MS = 1_000
 /** The last of each session that changed. */
 type News = ReadonlyMap<string, WireCard>
 
-/** Sessions that fit the query, in the order of the server, each as it is now. */
+/** What is asked of the store by itself, so that it is found however many other sessions are newer. */
+const PARTS = {
+  problems: { outcome: 'failed,halted,unknown,quarantined' },
+  running: { status: 'running' },
+  scheduled: { status: 'rescheduling' },
+} as const
+export type CardPart = keyof typeof PARTS
+
+/** Sessions that fit the query, each as it is now, and how to read more of each part that has more. */
 export function useCards(query: SessionsQuery) {
   const found = useSessions(query)
+  const isWhole = query.status === undefined && query.outcome === undefined
+  const problems = useSessions({ ...query, ...PARTS.problems }, isWhole)
+  const running = useSessions({ ...query, ...PARTS.running }, isWhole)
+  const scheduled = useSessions({ ...query, ...PARTS.scheduled }, isWhole)
+  const waiting = usePending().data?.sessions
   const news = useNews()
-  const pages = found.data?.pages
-  const { q = '', status = '', agent = '' } = query
+  const pages = [problems, running, scheduled, found].map(({ data }) => data?.pages)
+  const { q = '', status = '', agent = '', outcome = '', since = 0 } = query
   const cards = useMemo(() => {
-    const read = (pages ?? []).flatMap(({ sessions }) => sessions)
-    return merged(read, news, { q, status, agent })
-  }, [pages, news, q, status, agent])
-  return { found, cards, news }
+    const wanted = { q, status, agent, outcome, since }
+    const read = pages.flatMap((part) => (part ?? []).flatMap(({ sessions }) => sessions))
+    const waits = (waiting ?? []).filter((card) => fits(card, wanted))
+    return merged([...waits, ...read], news, wanted)
+  }, [...pages, waiting, news, q, status, agent, outcome, since])
+  const more = new Map<CardPart, () => void>()
+  for (const [part, { hasNextPage, isFetching, fetchNextPage }] of Object.entries({ problems, running, scheduled }))
+    if (isWhole && hasNextPage) more.set(part as CardPart, () => void (!isFetching && fetchNextPage()))
+  return { found, cards, news, more }
 }
 
 function useNews(): News {
@@ -56,27 +74,45 @@ function useNews(): News {
 /** The live line says itself when the server does not answer. */
 function ignored(): void {}
 
-type Wanted = { readonly q: string; readonly status: string; readonly agent: string }
+type Wanted = {
+  readonly q: string
+  readonly status: string
+  readonly agent: string
+  readonly outcome: string
+  readonly since: number
+}
 
+/** A session may be in several parts: it is shown once, as it was told last. */
 function merged(read: readonly WireCard[], news: News, wanted: Wanted): readonly WireCard[] {
-  const known = new Set(read.map(({ session }) => session))
+  const known = new Map<string, WireCard>()
+  for (const card of read) {
+    const before = known.get(card.session)
+    if (before === undefined || card.seq > before.seq) known.set(card.session, card)
+  }
   const isNew = (card: WireCard): boolean => !known.has(card.session) && card.root === card.session
   const fresh = [...news.values()].filter((card) => isNew(card) && fits(card, wanted))
-  const now = read.map((card) => {
+  const now = [...known.values()].map((card) => {
     const latest = news.get(card.session)
     return latest && latest.seq >= card.seq ? latest : card
   })
-  return [...fresh, ...now.filter((card) => wanted.status === '' || card.status === wanted.status)]
+  return [...fresh, ...now.filter((card) => hasState(card, wanted))]
 }
 
-function fits({ session, title = '', agent, status }: WireCard, wanted: Wanted): boolean {
-  if (wanted.status !== '' && wanted.status !== status) return false
+function fits(card: WireCard, wanted: Wanted): boolean {
+  const { session, title = '', agent, at } = card
+  if (!hasState(card, wanted) || at < wanted.since) return false
   if (wanted.agent !== '' && wanted.agent !== agent) return false
   const text = `${title} ${agent} ${session}`.toLowerCase()
   return wanted.q
     .toLowerCase()
     .split(/\s+/)
     .every((word) => text.includes(word))
+}
+
+function hasState({ status, outcome, unknown }: WireCard, wanted: Wanted): boolean {
+  if (wanted.status !== '' && wanted.status !== status) return false
+  if (wanted.outcome === '' || wanted.outcome === outcome) return true
+  return wanted.outcome === 'unknown' && unknown !== undefined
 }
 
 /** Reads what waits again when a card that waits changes, or one that did. */

@@ -35,6 +35,8 @@ export type LogView = {
 /** `kept`: a browser ends at 33,554,432 pixels, and a tab should stay small. */
 export type LogSizes = { readonly page: number; readonly kept: number }
 const SIZES: LogSizes = { page: 400, kept: 20_000 }
+/** So many are read at once to have a log whole. */
+const BACK = 1_000
 const CHARS_MAX = 32_000_000
 /** What one event takes beside its texts, roughly. */
 const CHARS_EACH = 300
@@ -138,6 +140,25 @@ export class Log {
       if (turn !== this.#turn) return
       this.#set([...this.#good(page.events), ...this.#events], base)
       this.#trimEnd()
+      this.#tell()
+    })
+  }
+
+  /** Reads all that stands before the first event here, where the whole log may be kept in memory. */
+  async readBack(): Promise<void> {
+    await this.#reads
+    return this.#once(async (turn) => {
+      const end = this.first - 1
+      if (end === 0 || this.#head > this.#sizes.kept) return
+      const before: Event[] = []
+      for (let after = 0; after < end; after = before.at(-1)?.seq ?? end) {
+        const page = await this.#source.events({ after, limit: Math.min(BACK, end - after) })
+        if (turn !== this.#turn || page.events.length === 0) return
+        before.push(...page.events)
+      }
+      const chars = before.reduce((sum, event) => sum + sizeOf(event), this.#chars)
+      if (this.first !== end + 1 || chars > CHARS_MAX) return
+      this.#set([...this.#good(before), ...this.#events], EMPTY)
       this.#tell()
     })
   }

@@ -1,9 +1,12 @@
 // Logs and files of sessions other than the one that a page follows: where a fork came from, what a run was told, another run to compare.
-import { useQuery } from '@tanstack/react-query'
-import type { Event, WireCard } from '../../server/wire.ts'
+import { useQueries, useQuery } from '@tanstack/react-query'
+import { useCallback, useMemo } from 'react'
+import type { Event, SessionPage, WireCard } from '../../server/wire.ts'
 import type { Store } from '../../ports/store.ts'
 import type { ComparedLog } from '../../view/compare.ts'
 import { readTranscript } from '../../view/history.ts'
+import { timelineOf, type TimelineRow } from '../../view/timeline.ts'
+import type { ChildRows } from '../../view/waterfall.ts'
 import type { Transcript } from '../../kernel/transcript.ts'
 import { api } from './api.ts'
 
@@ -76,5 +79,55 @@ export function useInherited(session: string, [created]: readonly Event[]) {
     queryFn: async (): Promise<Transcript> => (await readTranscript(logs, { id: session, upTo: 1 })).transcript,
     enabled: isFork,
     staleTime: Number.POSITIVE_INFINITY,
+  })
+}
+
+/** So many sessions of a tree are listed. */
+const TREE_MAX = 1_000
+const TREE_PAGE = 200
+/** Logs of children are read by themselves while they are few and short; others when they are opened. */
+const CHILDREN_READ = 20
+const CHILD_EVENTS_MAX = 2_000
+const TREE_MS = 5_000
+
+async function readTree(root: string, signal: AbortSignal): Promise<readonly WireCard[]> {
+  const cards: WireCard[] = []
+  for (let cursor: string | null = ''; cursor !== null && cards.length < TREE_MAX; ) {
+    const asked = { root, limit: TREE_PAGE, ...(cursor === '' ? {} : { cursor }) }
+    const page: SessionPage = await api.sessions(asked, signal)
+    cards.push(...page.sessions)
+    cursor = page.next
+  }
+  return cards
+}
+
+/** The sessions below one, with the rows of those that are short, or that somebody opened. */
+export function useChildren(card: WireCard, isWanted: boolean, opened: ReadonlySet<string>): readonly ChildRows[] {
+  const { session, root, status } = card
+  const { data } = useQuery({
+    queryKey: ['tree', root],
+    queryFn: ({ signal }) => readTree(root, signal),
+    enabled: isWanted,
+    refetchInterval: status === 'idle' || status === 'terminated' ? false : TREE_MS,
+  })
+  const below = useMemo(
+    () => (isWanted ? (data ?? []).filter((each) => each.session.startsWith(`${session}~`)) : []),
+    [data, isWanted, session],
+  )
+  const isRead = (each: WireCard): boolean =>
+    opened.has(each.session) || (below.length <= CHILDREN_READ && each.seq <= CHILD_EVENTS_MAX)
+  return useQueries({
+    queries: below.map((each) => ({
+      queryKey: ['child', each.session, each.seq],
+      queryFn: async ({ signal }: { readonly signal: AbortSignal }) =>
+        timelineOf((await readLog(each.session, each.seq, CHILD_EVENTS_MAX, signal)).events),
+      enabled: isRead(each),
+      staleTime: Number.POSITIVE_INFINITY,
+    })),
+    combine: useCallback(
+      (found: readonly { readonly data?: readonly TimelineRow[] | undefined }[]) =>
+        below.map((each, i) => ({ card: each, rows: found[i]?.data ?? null })),
+      [below],
+    ),
   })
 }

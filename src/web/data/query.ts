@@ -78,12 +78,13 @@ export function useDue() {
 }
 
 /** The list of sessions, page by page. */
-export function useSessions(query: SessionsQuery) {
+export function useSessions(query: SessionsQuery, isWanted = true) {
   return useInfiniteQuery({
     queryKey: ['sessions', query],
     queryFn: ({ signal, pageParam }) =>
       api.sessions(pageParam === null ? query : { ...query, cursor: pageParam }, signal),
     initialPageParam: null as string | null,
     getNextPageParam: ({ next }) => next,
+    enabled: isWanted,
   })
 }

@@ -1,9 +1,8 @@
 // Inbox: what waits for a person, in all sessions, the oldest first. On the left all of it, beside it one of them, whole. What is shown
 // stays until somebody chooses another: nothing moves under the hand of whoever decides.
-import { useEffect, useRef, useState } from 'react'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import { Link, useLocation, useSearchParams } from 'wouter'
 import type { WirePending } from '../../server/wire.ts'
-import { BUDGET } from '../../view/pending.ts'
 import { queries, useDue, usePending } from '../data/query.ts'
 import { Ago } from '../parts/figures.tsx'
 import { Empty, Loading, Trouble } from '../parts/states.tsx'
@@ -12,13 +11,21 @@ import { PageHead } from '../shell/shell.tsx'
 import { toast } from '../shell/toasts.tsx'
 import { useKeys } from '../shell/use-keys.ts'
 import { Detail, type Ended, NotWaiting } from './inbox/detail.tsx'
+import { addressOf, groupsOf, idOf, isSought, WaitingList } from './inbox/list.tsx'
 import '../style/house.css'
 
 export function InboxPage() {
   const { data, isPending, isError, error, refetch } = usePending()
-  const waiting = data?.pending ?? NONE
-  const chosen = useChosen(waiting)
-  const oldest = waiting[0]?.since
+  const all = data?.pending ?? NONE
+  const [text, setText] = useState('')
+  const field = useRef<HTMLInputElement>(null)
+  useKeys({ search: () => field.current?.focus() })
+  const groups = useMemo(() => groupsOf(all.filter((each) => isSought(each, text))), [all, text])
+  // In the order they are shown: keys go through them.
+  const waiting = useMemo(() => groups.flatMap(({ items }) => items), [groups])
+  const chosen = useChosen(waiting, all)
+  const oldest = all[0]?.since
+  const total = data?.total ?? all.length
   return (
     <div className="page">
       <PageHead
@@ -26,7 +33,7 @@ export function InboxPage() {
         about={
           data ? (
             <span role="status">
-              {waiting.length} waiting
+              {total > all.length ? `${all.length} of ${total}` : total} waiting
               {oldest === undefined ? null : (
                 <>
                   {' · oldest '}
@@ -39,17 +46,13 @@ export function InboxPage() {
       />
       {isPending ? <Loading what="Loading what waits" /> : null}
       {isError && !data ? <Trouble error={error} onRetry={() => void refetch()} /> : null}
-      {data && waiting.length === 0 && chosen.id === null ? <Nothing /> : null}
-      {waiting.length > 0 || chosen.id !== null ? (
+      {data && all.length === 0 && chosen.id === null ? <Nothing /> : null}
+      {all.length > 0 || chosen.id !== null ? (
         <div className={chosen.isNamed ? 'inbox named' : 'inbox'}>
-          <ul className="inbox-list" aria-label="Waiting">
-            {waiting.map((each) => (
-              <Item key={idOf(each)} pending={each} isChosen={idOf(each) === chosen.id} />
-            ))}
-          </ul>
+          <WaitingList groups={groups} chosen={chosen.id} text={text} onText={setText} field={field} />
           <div className="inbox-detail">
             <Link href="/inbox" className="inbox-back">
-              ← All {waiting.length} waiting
+              ← All {total} waiting
             </Link>
             {chosen.pending ? (
               <Detail
@@ -114,14 +117,6 @@ function Nothing() {
   )
 }
 
-function idOf({ sessionId, callId }: Pick<WirePending, 'sessionId' | 'callId'>): string {
-  return JSON.stringify([sessionId, callId])
-}
-
-function addressOf({ sessionId, callId }: WirePending): string {
-  return `/inbox?${new URLSearchParams({ session: sessionId, call: callId }).toString()}`
-}
-
 type Chosen = {
   readonly id: string | null
   /** The address names it: on a phone it is shown instead of the list. */
@@ -137,7 +132,8 @@ type Chosen = {
   readonly refused: (text: string) => void
 }
 
-function useChosen(waiting: readonly WirePending[]): Chosen {
+/** `waiting` is what the list shows, `all` also what a search leaves out. */
+function useChosen(waiting: readonly WirePending[], all: readonly WirePending[]): Chosen {
   const [params] = useSearchParams()
   const [, go] = useLocation()
   const [pinned, setPinned] = useState<string | null>(null)
@@ -149,7 +145,7 @@ function useChosen(waiting: readonly WirePending[]): Chosen {
   const first = waiting[0] ? idOf(waiting[0]) : null
   // An address that names only a session leads to what it waits for first, and stays there when that is decided.
   const led = useRef<{ readonly session: string; readonly id: string } | null>(null)
-  const found = session !== null && call === null ? firstOf(waiting, session) : null
+  const found = session !== null && call === null ? firstOf(all, session) : null
   if (found !== null && session !== null && led.current?.session !== session) led.current = { session, id: found }
   const named =
     session === null
@@ -163,7 +159,7 @@ function useChosen(waiting: readonly WirePending[]): Chosen {
     if (pinned === null && first !== null) setPinned(first)
   }, [pinned, first])
   const id = named ?? pinned ?? first
-  const now = waiting.find((each) => idOf(each) === id)
+  const now = all.find((each) => idOf(each) === id)
   if (now) seen.current = now
   const pending = now ?? (seen.current && idOf(seen.current) === id ? seen.current : null)
   const ended: Ended | null = now ? null : told?.id === id ? told : { tone: 'accent', text: AWAY }
@@ -214,44 +210,3 @@ function firstOf(waiting: readonly WirePending[], session: string): string | nul
   const found = waiting.find(({ sessionId, path }) => sessionId === session || path.includes(session))
   return found ? idOf(found) : null
 }
-
-function Item({ pending, isChosen }: { readonly pending: WirePending; readonly isChosen: boolean }) {
-  const { tool, callId, needs, agent, title, sessionId, since, n = 1, votes = [] } = pending
-  const kind = callId === BUDGET ? 'budget' : needs
-  return (
-    <li>
-      <Link
-        href={addressOf(pending)}
-        replace
-        className={isChosen ? 'inbox-item chosen' : 'inbox-item'}
-        aria-current={isChosen ? 'true' : undefined}
-      >
-        <span className={`inbox-kind ${kind}`} aria-hidden>
-          {MARKS[kind]}
-        </span>
-        <span className="inbox-tool">
-          {kind === 'budget' ? (
-            'More money'
-          ) : kind === 'answer' && tool === 'ask_user' ? (
-            'Question'
-          ) : (
-            <Text text={tool} />
-          )}
-        </span>
-        <span className="inbox-age dim">{since === undefined ? null : <Ago at={since} />}</span>
-        <span className="inbox-about dim">
-          <Text text={title ?? sessionId} />
-          {agent ? (
-            <>
-              {' · '}
-              <Text text={agent} />
-            </>
-          ) : null}
-          {n > 1 ? ` · ${votes.length} of ${n}` : null}
-        </span>
-      </Link>
-    </li>
-  )
-}
-
-const MARKS = { approval: '◆', answer: '?', budget: '$' } as const

@@ -17,7 +17,7 @@ import { Panel } from '../views/panel.tsx'
 import type { ViewProps } from '../views/props.ts'
 import { type Address, useAddress, type ViewName, VIEWS } from '../views/session/address.ts'
 import { SessionHead } from '../views/session/head.tsx'
-import { eventsOf, useIsPhone, useOrigin, useReach, useShown } from '../views/session/shown.ts'
+import { eventsOf, useIsPhone, useOrigin, useReach, useShown, useWhole } from '../views/session/shown.ts'
 import { Slider } from '../views/slider.tsx'
 import { TimelineView } from '../views/timeline.tsx'
 import '../style/session.css'
@@ -57,6 +57,7 @@ function SessionView({ id, answer }: Shown) {
   const opened = useLog(id, answer, address.at ?? address.chosen?.seq ?? null)
   const { log, view, gone } = opened
   useReach(log, address.at)
+  useWhole(log, view, address.view === 'waterfall' || address.view === 'context')
   useReach(log, address.chosen?.seq ?? null)
   const [ends, setEnds] = useState(0)
   const onLive = useCallback(() => {
@@ -112,7 +113,7 @@ function Moment({ id, answer, address, opened, ends, onMove, onLive }: Shows) {
   const mayReview = dead === null
   return (
     <div className="page session">
-      <SessionHead card={card} state={state} me={me} dead={dead} forkAt={focus?.seq ?? last} />
+      <SessionHead card={card} state={state} me={me} dead={dead} forkAt={focus?.seq ?? last} pending={answer.pending} />
       <Tabs address={address} />
       <Banners answer={answer} view={view} at={at} log={log} onLive={onLive} />
       <div className="session-body">

@@ -3,7 +3,11 @@ import { type RefObject, useDeferredValue, useMemo, useRef, useState } from 'rea
 import { useLocation, useSearchParams } from 'wouter'
 import type { WireCard } from '../../server/wire.ts'
 import { BUDGET } from '../../view/pending.ts'
-import { useCards } from '../data/cards.ts'
+import { ownOf } from '../../view/json.ts'
+import { nameIn } from '../../view/tree.ts'
+import type { SessionsQuery } from '../data/api.ts'
+import { type CardPart, useCards } from '../data/cards.ts'
+import { serverNow } from '../data/clock.ts'
 import { useAgents, usePending, useUsage } from '../data/query.ts'
 import { Button } from '../parts/button.tsx'
 import { moneyText } from '../parts/figures.tsx'
@@ -15,7 +19,7 @@ import { mark, unmark, useMarks } from '../shell/marks.ts'
 import { PageHead } from '../shell/shell.tsx'
 import { run, useKeys } from '../shell/use-keys.ts'
 import { useTrees } from './sessions/trees.ts'
-import { type Line, linesOf } from './sessions/lines.ts'
+import { type Group, type Line, linesOf } from './sessions/lines.ts'
 import { SessionRow } from './sessions/row.tsx'
 
 const STATUSES = [
@@ -26,19 +30,36 @@ const STATUSES = [
   ['terminated', 'Closed'],
 ] as const
 
+/** How the last run ended. */
+const OUTCOMES = [
+  ['failed', 'Failed'],
+  ['halted', 'Halted'],
+  ['limit', 'Limit reached'],
+  ['unknown', 'Unknown outcome'],
+  ['interrupted', 'Interrupted'],
+  ['completed', 'Completed'],
+] as const
+
+const HOUR_MS = 3_600_000
+const TIMES: Readonly<Record<string, { readonly name: string; readonly ms: number }>> = {
+  '1h': { name: 'Last hour', ms: HOUR_MS },
+  '24h': { name: 'Last 24 hours', ms: 24 * HOUR_MS },
+  '7d': { name: 'Last 7 days', ms: 168 * HOUR_MS },
+}
+
 export function SessionsPage() {
   const search = useRef<HTMLInputElement>(null)
   const [filter, setFilter] = useFilter()
-  const { found, cards, news } = useCards(useDeferredValue(filter))
+  const { found, cards, news, more } = useCards(useAsked(useDeferredValue(filter)))
   const { opened, below, toggle } = useTrees(news)
-  const lines = useMemo(() => linesOf(cards, opened, below), [cards, opened, below])
+  const waits = useWaits()
+  const lines = useMemo(() => linesOf(cards, opened, below, waits.roots), [cards, opened, below, waits.roots])
   const moves = useMoves(lines, { search, toggle })
   const marks = useMarks()
-  const waits = useWaits()
-  const isFiltered = filter.q !== undefined || filter.status !== undefined || filter.agent !== undefined
+  const isFiltered = Object.keys(filter).length > 0
   return (
     <div className="page">
-      <PageHead title="Sessions" about={found.data ? <Now cards={cards} /> : undefined}>
+      <PageHead title="Sessions" about={found.data ? <Now cards={cards} hasMore={more.has('running')} /> : undefined}>
         <Filters filter={filter} onChange={setFilter} search={search} />
         <Button kind="primary" onPress={() => run('new')}>
           <Plus size={15} aria-hidden /> New
@@ -59,16 +80,15 @@ export function SessionsPage() {
           onEnd={() => found.hasNextPage && !found.isFetching && void found.fetchNextPage()}
           row={(line) =>
             line.type === 'head' ? (
-              <h2 className="session-group">
-                {line.name} <span>{line.count}</span>
-              </h2>
+              <GroupHead name={line.name} count={line.count} onMore={moreOf(line.name, more)} />
             ) : (
               <SessionRow
                 card={line.card}
                 depth={line.depth}
                 open={line.open}
                 marked={marks.includes(line.card.session)}
-                waits={waits.get(line.card.session)}
+                waits={waits.words.get(line.card.session)}
+                waitsBelow={waits.below.has(line.card.session)}
                 onToggle={toggle}
               />
             )
@@ -79,15 +99,58 @@ export function SessionsPage() {
   )
 }
 
-/** What each session waits for first, in words. */
-function useWaits(): ReadonlyMap<string, string> {
+const PARTS: Partial<Readonly<Record<Group, CardPart>>> = {
+  Problems: 'problems',
+  Running: 'running',
+  Scheduled: 'scheduled',
+}
+
+function moreOf(name: Group, more: ReadonlyMap<CardPart, () => void>): (() => void) | undefined {
+  const part = PARTS[name]
+  return part === undefined ? undefined : more.get(part)
+}
+
+type GroupHeadProps = { readonly name: Group; readonly count: number; readonly onMore: (() => void) | undefined }
+
+function GroupHead({ name, count, onMore }: GroupHeadProps) {
+  return (
+    <div className="session-group">
+      <h2>
+        {name} <span>{onMore ? `${count}+` : count}</span>
+      </h2>
+      {onMore ? (
+        <Button size="small" kind="quiet" label={`Show more of ${name}`} onPress={onMore}>
+          Show more
+        </Button>
+      ) : null}
+    </div>
+  )
+}
+
+type WaitWords = {
+  /** What each session waits for first. A root whose child waits says that. */
+  readonly words: ReadonlyMap<string, string>
+  /** Roots that have something in the inbox, of their own or of a child. */
+  readonly roots: ReadonlySet<string>
+  /** Those of them of which only children wait. */
+  readonly below: ReadonlySet<string>
+}
+
+/** The rule of the list is that of the inbox: both are read from what waits. */
+function useWaits(): WaitWords {
   const pending = usePending().data?.pending
   return useMemo(() => {
-    const words = (pending ?? []).map(({ sessionId, callId, needs, tool }) => {
+    const words = new Map<string, string>()
+    const below = new Map<string, string>()
+    for (const { sessionId, path, callId, needs, tool } of pending ?? []) {
       const what = callId === BUDGET ? 'more money' : needs === 'answer' ? 'an answer' : `approval of ${tool}`
-      return [sessionId, `waits for ${what}`] as const
-    })
-    return new Map(words.toReversed())
+      const root = path[0] ?? sessionId
+      if (!words.has(sessionId)) words.set(sessionId, `waits for ${what}`)
+      if (root !== sessionId && !below.has(root)) below.set(root, `${nameIn(sessionId, root)} waits for ${what}`)
+    }
+    const roots = new Set((pending ?? []).map(({ sessionId, path }) => path[0] ?? sessionId))
+    const onlyBelow = new Set([...below.keys()].filter((root) => !words.has(root)))
+    return { words: new Map([...below, ...words]), roots, below: onlyBelow }
   }, [pending])
 }
 
@@ -95,19 +158,27 @@ function keyOf(line: Line): string {
   return line.type === 'head' ? `head ${line.name}` : line.card.session
 }
 
-type Filter = { readonly q?: string; readonly status?: string; readonly agent?: string }
+type Filter = Partial<Readonly<Record<(typeof NAMES)[number], string>>>
+const NAMES = ['q', 'status', 'outcome', 'since', 'agent'] as const
 
 /** In the address, so that a link shows the same list. */
 function useFilter(): readonly [Filter, (next: Filter) => void] {
   const [params, setParams] = useSearchParams()
-  const [q, status, agent] = ['q', 'status', 'agent'].map((name) => params.get(name) || undefined)
-  const filter = useMemo(() => given({ q, status, agent }), [q, status, agent])
+  const [q, status, outcome, since, agent] = NAMES.map((name) => params.get(name) || undefined)
+  const filter = useMemo(() => given({ q, status, outcome, since, agent }), [q, status, outcome, since, agent])
   return [filter, (next) => setParams(given(next), { replace: true })]
 }
 
-type Some = Readonly<Record<'q' | 'status' | 'agent', string | undefined>>
+/** As the server is asked: a stretch of time ends when it was chosen. */
+function useAsked({ since = '', ...filter }: Filter): SessionsQuery {
+  const key = JSON.stringify([since, filter])
+  return useMemo(() => {
+    const ms = ownOf(TIMES, since)?.ms
+    return ms === undefined ? filter : { ...filter, since: Math.floor(serverNow() - ms) }
+  }, [key])
+}
 
-function given(some: Partial<Some>): Record<string, string> {
+function given(some: Readonly<Record<string, string | undefined>>): Record<string, string> {
   return Object.fromEntries(Object.entries(some).filter((entry): entry is [string, string] => Boolean(entry[1])))
 }
 
@@ -145,9 +216,10 @@ type FiltersProps = {
   readonly search: RefObject<HTMLInputElement | null>
 }
 
+/** Before the name of an outcome, in the list of states. */
+const LAST = 'last:'
+
 function Filters({ filter, onChange, search }: FiltersProps) {
-  const agents = useAgents().data?.agents ?? []
-  const names = [...new Set([...agents.map(({ name }) => name), ...(filter.agent ? [filter.agent] : [])])]
   return (
     <>
       <div className="search">
@@ -170,35 +242,66 @@ function Filters({ filter, onChange, search }: FiltersProps) {
       <select
         className="field"
         aria-label="Status"
-        value={filter.status ?? ''}
-        onChange={(event) => onChange({ ...filter, status: event.target.value })}
+        value={filter.outcome === undefined ? (filter.status ?? '') : `${LAST}${filter.outcome}`}
+        onChange={({ target: { value } }) => {
+          const { status: _status, outcome: _outcome, ...rest } = filter
+          onChange(value.startsWith(LAST) ? { ...rest, outcome: value.slice(LAST.length) } : { ...rest, status: value })
+        }}
       >
-        <option value="">Every status</option>
+        <option value="">Any status</option>
         {STATUSES.map(([status, name]) => (
           <option key={status} value={status}>
             {name}
           </option>
         ))}
+        <optgroup label="Last run">
+          {OUTCOMES.map(([outcome, name]) => (
+            <option key={outcome} value={`${LAST}${outcome}`}>
+              {name}
+            </option>
+          ))}
+        </optgroup>
       </select>
       <select
         className="field"
-        aria-label="Agent"
-        value={filter.agent ?? ''}
-        onChange={(event) => onChange({ ...filter, agent: event.target.value })}
+        aria-label="Time"
+        value={filter.since ?? ''}
+        onChange={(event) => onChange({ ...filter, since: event.target.value })}
       >
-        <option value="">Every agent</option>
-        {names.map((name) => (
-          <option key={name} value={name}>
+        <option value="">Any time</option>
+        {Object.entries(TIMES).map(([since, { name }]) => (
+          <option key={since} value={since}>
             {name}
           </option>
         ))}
       </select>
+      <AgentFilter filter={filter} onChange={onChange} />
     </>
   )
 }
 
+function AgentFilter({ filter, onChange }: Omit<FiltersProps, 'search'>) {
+  const agents = useAgents().data?.agents ?? []
+  const names = [...new Set([...agents.map(({ name }) => name), ...(filter.agent ? [filter.agent] : [])])]
+  return (
+    <select
+      className="field"
+      aria-label="Agent"
+      value={filter.agent ?? ''}
+      onChange={(event) => onChange({ ...filter, agent: event.target.value })}
+    >
+      <option value="">Any agent</option>
+      {names.map((name) => (
+        <option key={name} value={name}>
+          {name}
+        </option>
+      ))}
+    </select>
+  )
+}
+
 /** What runs and spends. */
-function Now({ cards }: { readonly cards: readonly WireCard[] }) {
+function Now({ cards, hasMore }: { readonly cards: readonly WireCard[]; readonly hasMore: boolean }) {
   const usage = useUsage(1).data
   const running = cards.filter(({ status }) => status === 'running').length
   return (
@@ -210,7 +313,7 @@ function Now({ cards }: { readonly cards: readonly WireCard[] }) {
         <span className={running > 0 ? 'glyph beats' : 'glyph'} aria-hidden>
           ●
         </span>
-        {running} live
+        {hasMore ? `${running}+` : running} live
       </span>
     </span>
   )

@@ -13,8 +13,23 @@ const DEPTH_MAX = 40
 export const Markdown = memo(function Markdown({ text }: { readonly text: string }) {
   const tokens = text.length > CHARS_MAX ? null : tokensIn(text)
   if (tokens === null) return <Text as="block" text={text} />
+  liftHeadings(tokens)
   return <div className="markdown">{blocks(tokens, 0)}</div>
 })
+
+/** A text whose first heading is a small one has no other above it: its headings are then all of one level. */
+function liftHeadings(tokens: readonly Token[]): void {
+  const headings = headingsIn(tokens)
+  if ((headings[0]?.depth ?? 1) > 2) for (const heading of headings) heading.depth = 1
+}
+
+function headingsIn(tokens: readonly Token[]): readonly Tokens.Heading[] {
+  return tokens.flatMap((token) => {
+    if (token.type === 'heading') return [token as Tokens.Heading]
+    const { tokens: inner = [], items = [] } = token as { tokens?: Token[]; items?: Token[] }
+    return headingsIn([...inner, ...items])
+  })
+}
 
 /** Null: it cannot be read as Markdown. */
 function tokensIn(text: string): readonly Token[] | null {

@@ -57,8 +57,3 @@ export const Status = memo(function Status({
     </span>
   )
 })
-
-/** Those that people have to look at: they come first. */
-export function isProblem(state: string): boolean {
-  return ['failed', 'unknown', 'quarantined', 'error', 'halted'].includes(state)
-}

@@ -1,6 +1,7 @@
 // What the model was shown, request by request: how large each part is, what came from the provider's cache, and where, why and for how
 // much the cache missed.
-import { useMemo, useState } from 'react'
+import { useQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
 import {
   type ContextPart,
   requestAt,
@@ -27,33 +28,27 @@ import '../style/views.css'
 /** More than this is not read only to show what one request held. */
 const EVENTS_MAX = 50_000
 
+/** A log that the page does not keep whole is read whole for this, up to a bound. */
 export function ContextView(props: ViewProps) {
-  const [whole, setWhole] = useState<ViewProps['events'] | null>(null)
-  const [trouble, setTrouble] = useState<unknown>(null)
-  if (props.events.length === 0 || !props.cut) return <Requests {...props} />
-  const last = props.events.at(-1)?.seq ?? 0
-  if (whole !== null && (whole.at(-1)?.seq ?? 0) >= (props.events[0]?.seq ?? 0) - 1) {
-    const first = props.events[0]?.seq ?? 0
-    return <Requests {...props} events={[...whole.filter(({ seq }) => seq < first), ...props.events]} />
-  }
-  const read = (): void => {
-    setTrouble(null)
-    readLog(props.card.session, last, EVENTS_MAX).then(({ events }) => setWhole(events), setTrouble)
-  }
-  if (trouble !== null) return <Trouble error={trouble} onRetry={read} />
+  const { card, events, cut } = props
+  const first = events[0]?.seq ?? 1
+  const isTooLong = first > EVENTS_MAX
+  const { data, error, refetch } = useQuery({
+    queryKey: ['log before', card.session, first],
+    queryFn: async ({ signal }) => (await readLog(card.session, first - 1, EVENTS_MAX, signal)).events,
+    enabled: cut && !isTooLong,
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+  const whole = useMemo(() => (data ? [...data, ...events] : null), [data, events])
+  if (events.length === 0 || !cut) return <Requests {...props} />
+  if (whole !== null) return <Requests {...props} events={whole} />
+  if (error !== null) return <Trouble error={error} onRetry={() => void refetch()} />
+  if (!isTooLong) return <Loading what={`Reading ${counted(first - 1, 'earlier event')}`} rows={10} />
   return (
     <div className="view">
       <Empty title="The beginning of this log is not loaded">
-        What the model was shown follows from all events before it.{' '}
-        {last > EVENTS_MAX ? 'This log is too long to read for that here.' : null}
+        What the model was shown follows from all events before it. This log is too long to read for that here.
       </Empty>
-      {last > EVENTS_MAX ? null : (
-        <p className="view-acts">
-          <Button kind="primary" onPress={read}>
-            Read all {last.toLocaleString('en')} events
-          </Button>
-        </p>
-      )}
     </div>
   )
 }

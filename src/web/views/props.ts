@@ -8,6 +8,8 @@ export type ViewProps = {
   readonly events: readonly Event[]
   /** The log begins before the first of them. */
   readonly cut: boolean
+  /** What is shown is the present, and not an earlier moment. */
+  readonly isNow: boolean
   /** The session at the chosen moment. `null` while it is read. */
   readonly state: Session | null
   /** The event whose details are shown. */

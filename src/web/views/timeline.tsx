@@ -7,7 +7,9 @@ import type { CallRow, TimelineRow } from '../../view/timeline.ts'
 import type { LogView } from '../data/log.ts'
 import { NOTHING_SAID, type Said } from '../data/said.ts'
 import { useKeys } from '../shell/use-keys.ts'
+import { Empty } from '../parts/states.tsx'
 import { CallLine } from './session/call-line.tsx'
+import { TimelineTools, useFinding } from './session/find.tsx'
 import { ALONE, type Around } from './session/line.tsx'
 import { addressOf, keyOf } from './session/lookup.ts'
 import { PlainLine } from './session/plain-line.tsx'
@@ -36,15 +38,14 @@ export type TimelineProps = {
 const NEAR_PX = 800
 
 export function TimelineView(props: TimelineProps) {
-  const { session, view, rows, origin, said, chosen, mayReview, hrefOf, onChoose } = props
-  const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set())
-  const onToggle = useCallback((key: string) => {
-    setToggled((before) => new Set(before.has(key) ? [...before].filter((each) => each !== key) : [...before, key]))
-  }, [])
-  const items = useItems(rows, toggled, origin, said)
+  const { session, view, origin, said, chosen, mayReview, hrefOf, onChoose } = props
+  const finding = useFinding(props.rows, view)
+  const { rows, isFiltered } = finding
+  const { isOpen, onToggle, isCollapsed, onCollapse } = useToggles()
+  const items = useItems(rows, isFiltered ? null : isOpen, isFiltered ? null : origin, isFiltered ? null : said)
   const tools = useMemo(
-    () => new Map(rows.flatMap((row) => (row.type === 'call' ? [[row.call, row.tool] as const] : []))),
-    [rows],
+    () => new Map(props.rows.flatMap((row) => (row.type === 'call' ? [[row.call, row.tool] as const] : []))),
+    [props.rows],
   )
   const around = useMemo(
     (): Around => ({
@@ -53,10 +54,10 @@ export function TimelineView(props: TimelineProps) {
       mayReview,
       hrefOf,
       toolOf: (call: CallKey) => tools.get(call) ?? `call ${call}`,
-      isOpen: (key) => toggled.has(key),
+      isOpen,
       onToggle,
     }),
-    [session, view.cut, mayReview, tools, toggled, hrefOf],
+    [session, view.cut, mayReview, tools, isOpen, hrefOf],
   )
   const chosenKey = chosen ? keyOf(chosen) : null
   const { handle, onScroll, shift } = useScrolling(props, items, chosenKey)
@@ -66,40 +67,79 @@ export function TimelineView(props: TimelineProps) {
     if (next) onChoose(addressOf(next))
   }
   useKeys({ next: () => step(1), previous: () => step(-1) })
-  const onClick = (event: MouseEvent, item: Item): void => {
-    if (item.row === null || item.origin !== undefined || isOwn(event.target)) return
-    if (getSelection()?.isCollapsed === false) return
-    onChoose(addressOf(item.row))
+  const onClick = (event: MouseEvent, { row, origin: isOther }: Item): void => {
+    if (row !== null && isOther === undefined && isPress(event.target)) onChoose(addressOf(row))
   }
   return (
-    <VList
-      key={view.opened}
-      ref={handle}
-      className="list timeline"
-      role="list"
-      aria-label="Timeline"
-      tabIndex={0}
-      shift={shift}
-      data={items}
-      onScroll={onScroll}
-    >
-      {(item: Item) => (
-        <div
-          key={item.key}
-          role="listitem"
-          className={rowName(item, chosenKey)}
-          onClick={(event) => onClick(event, item)}
-        >
-          {drawn(item, around, view, said)}
-        </div>
-      )}
-    </VList>
+    <div className="timeline-view">
+      <h2 className="unseen">Timeline</h2>
+      <TimelineTools
+        finding={finding}
+        all={props.rows.length}
+        cut={view.cut}
+        isCollapsed={isCollapsed}
+        onCollapse={onCollapse}
+      />
+      {isFiltered && rows.length === 0 ? <NoRows /> : null}
+      <VList
+        key={view.opened}
+        ref={handle}
+        className="list timeline"
+        role="list"
+        aria-label="Timeline"
+        tabIndex={0}
+        shift={shift}
+        data={items}
+        onScroll={onScroll}
+      >
+        {(item: Item) => (
+          <div
+            key={item.key}
+            role="listitem"
+            className={rowName(item, chosenKey)}
+            onClick={(event) => onClick(event, item)}
+          >
+            {drawn(item, around, view, said)}
+          </div>
+        )}
+      </VList>
+    </div>
   )
 }
+
+function NoRows() {
+  return <Empty title="No row is like that">Search looks at messages, replies, calls and their results.</Empty>
+}
+
+/** Which turns are closed and which calls are open. */
+function useToggles() {
+  const [isCollapsed, setCollapsed] = useState(false)
+  const [toggled, setToggled] = useState<ReadonlySet<string>>(NONE)
+  // Of turns it has those that are closed, of calls those that are open. While all turns are closed, it has the open ones.
+  const isOpen = useCallback(
+    (key: string) => (key.startsWith('turn ') ? toggled.has(key) !== isCollapsed : toggled.has(key)),
+    [toggled, isCollapsed],
+  )
+  const onToggle = useCallback((key: string) => {
+    setToggled((before) => new Set(before.has(key) ? [...before].filter((each) => each !== key) : [...before, key]))
+  }, [])
+  const onCollapse = (): void => {
+    setToggled(NONE)
+    setCollapsed(!isCollapsed)
+  }
+  return { isOpen, onToggle, isCollapsed, onCollapse }
+}
+
+const NONE: ReadonlySet<string> = new Set()
 
 function rowName({ key, origin }: Item, chosen: string | null): string {
   if (origin !== undefined) return 'list-row origin'
   return key === chosen ? 'list-row chosen' : 'list-row'
+}
+
+/** A press on the row itself, which selects no text in it. */
+function isPress(target: EventTarget): boolean {
+  return !isOwn(target) && getSelection()?.isCollapsed !== false
 }
 
 /** What is pressed by itself. */
@@ -118,6 +158,7 @@ function drawn({ row, origin }: Item, around: Around, view: LogView, said: Said 
       row={row}
       around={within}
       result={origin === undefined ? resultOf(row, view) : null}
+      events={view.events}
       output={outputOf(row, said)}
     />
   )
@@ -136,27 +177,28 @@ type LineOf = {
   readonly row: TimelineRow
   readonly around?: Around
   readonly result?: Extract<Event, { type: 'agent.tool_result' }> | null
+  readonly events?: readonly Event[]
   readonly output?: string | undefined
 }
 
 /** One row, of whatever type. */
-export function TimelineLine({ row, around = ALONE, result = null, output }: LineOf) {
+export function TimelineLine({ row, around = ALONE, result = null, events = [], output }: LineOf) {
   if (row.type === 'turn') return <TurnLine row={row} around={around} />
-  if (row.type === 'call') return <CallLine row={row} around={around} result={result} output={output} />
+  if (row.type === 'call') return <CallLine row={row} around={around} result={result} events={events} output={output} />
   return <PlainLine row={row} around={around} />
 }
 
-/** Without the calls of turns that are closed. */
+/** Without the calls of turns that are closed. With null for `isClosed` each row is there. */
 function useItems(
   rows: readonly TimelineRow[],
-  toggled: ReadonlySet<string>,
+  isClosed: ((key: string) => boolean) | null,
   origin: TimelineProps['origin'],
   said: Said | null,
 ): readonly Item[] {
   const isSaying = said !== null && said.parts.length > 0
   return useMemo(() => {
     const closed = new Set(
-      rows.flatMap((row) => (row.type === 'turn' && toggled.has(`turn ${row.seq}`) ? row.calls : [])),
+      rows.flatMap((row) => (row.type === 'turn' && isClosed?.(`turn ${row.seq}`) ? row.calls : [])),
     )
     const shown = rows.filter((row): boolean => row.type !== 'call' || !closed.has((row satisfies CallRow).call))
     const before = (origin?.rows ?? []).map(
@@ -164,7 +206,7 @@ function useItems(
     )
     const items = shown.map((row): Item => ({ key: keyOf(row), row }))
     return [...before, ...items, ...(isSaying ? [{ key: 'saying', row: null }] : [])]
-  }, [rows, toggled, origin, isSaying])
+  }, [rows, isClosed, origin, isSaying])
 }
 
 /** Where the list stands: at the end while it grows, at the chosen row when that changes, and where it was when rows come before it. */

@@ -1,10 +1,13 @@
 // A session as bars over time: runs, requests, calls and children, what each waited for, cost and took. Time in which nothing worked is
 // folded, so that an hour of waiting does not press everything else together. A range of it can be looked at more closely.
-import { type KeyboardEvent, memo, useDeferredValue, useMemo, useRef, useState } from 'react'
-import { timelineOf } from '../../view/timeline.ts'
+import { type KeyboardEvent, memo, useCallback, useDeferredValue, useMemo, useRef, useState } from 'react'
+import { useLocation } from 'wouter'
+import { childIdOf } from '../../view/spans/span.ts'
+import { timelineOf, type TimelineRow } from '../../view/timeline.ts'
 import { usdOf } from '../../view/usd.ts'
-import { type Bar, barsOf, type Scale, scaleOf } from '../../view/waterfall.ts'
+import { type Bar, type Scale, scaleOf, type TreeBar, treeBars } from '../../view/waterfall.ts'
 import { useNow } from '../data/clock.ts'
+import { useChildren } from '../data/logs.ts'
 import { Button } from '../parts/button.tsx'
 import { Money, Tokens, Took, tookWords } from '../parts/figures.tsx'
 import { List } from '../parts/list.tsx'
@@ -29,10 +32,10 @@ import {
 } from './waterfall-scale.ts'
 import '../style/views.css'
 
-export function WaterfallView({ card, events, cut, chosen, onChoose }: ViewProps) {
+export function WaterfallView({ card, events, cut, isNow, chosen, onChoose }: ViewProps) {
   const shown = useDeferredValue(events)
   const rows = useMemo(() => timelineOf(shown), [shown])
-  const bars = useMemo(() => barsOf(rows), [rows])
+  const { bars, closed, onBar, onOpen } = useTree({ card, isNow, onChoose }, rows)
   const idles = useMemo(() => rows.filter((row) => row.type === 'idle'), [rows])
   const clock = useNow()
   const last = shown.at(-1)
@@ -46,14 +49,10 @@ export function WaterfallView({ card, events, cut, chosen, onChoose }: ViewProps
   const width = useWidth(axis)
   const drag = useDrag(axis, (a, b) => setRange((before) => zoomed(before, a, b)))
   const folds = useMemo(() => foldsOf(scale, range, idles), [scale, range, idles])
-  const key = useMemo(() => keyFor(bars, shown, chosen), [bars, shown, chosen])
+  const own = useMemo(() => bars.filter(({ session }) => session === card.session), [bars, card.session])
+  const key = useMemo(() => keyFor(own, shown, chosen), [own, shown, chosen])
   const ground = useMemo(() => groundOf(folds), [folds])
-  if (bars.length === 0)
-    return (
-      <Empty title="No bars yet">
-        A bar appears with the first request of a run: how long it took, what it waited for and what it cost.
-      </Empty>
-    )
+  if (bars.length === 0) return <NoBars />
   return (
     <div className="view waterfall" {...drag.handlers}>
       <Tools
@@ -88,7 +87,10 @@ export function WaterfallView({ card, events, cut, chosen, onChoose }: ViewProps
               {...placeOf(bar, scale, range, now)}
               now={bar.endedAt === null ? now : 0}
               ground={ground}
-              onChoose={onChoose}
+              cut={cut}
+              closed={closedChild(bar, closed)}
+              onBar={onBar}
+              onOpen={onOpen}
             />
           )}
         />
@@ -96,8 +98,78 @@ export function WaterfallView({ card, events, cut, chosen, onChoose }: ViewProps
           <div className="wf-selected" style={{ left: drag.selected.left, width: drag.selected.width }} aria-hidden />
         )}
       </div>
+      <Sums card={card} bars={bars} />
     </div>
   )
+}
+
+function NoBars() {
+  return (
+    <Empty title="No bars yet">
+      A bar appears with the first request of a run: how long it took, what it waited for and what it cost.
+    </Empty>
+  )
+}
+
+/** The bars of the session and of its children, and what a press on one of them does. */
+function useTree(
+  { card, isNow, onChoose }: Pick<ViewProps, 'card' | 'isNow' | 'onChoose'>,
+  rows: readonly TimelineRow[],
+) {
+  const [opened, setOpened] = useState<ReadonlySet<string>>(new Set())
+  const children = useChildren(card, isNow, opened)
+  const bars = useMemo(() => treeBars(card.session, rows, children), [card.session, rows, children])
+  const closed = useMemo(
+    () => new Set(children.flatMap(({ card: { session }, rows: read }) => (read ? [] : [session]))),
+    [children],
+  )
+  const [, go] = useLocation()
+  const onBar = useCallback(
+    ({ session, seq }: TreeBar): void => {
+      if (session === card.session) onChoose(seq)
+      else go(`/s/${encodeURIComponent(session)}?v=waterfall&e=${seq}`)
+    },
+    [card.session, onChoose, go],
+  )
+  const onOpen = useCallback((session: string): void => setOpened((before) => new Set([...before, session])), [])
+  return { bars, closed, onBar, onOpen }
+}
+
+/** What all rows cost, and what is not among them: rows and the head of the page then agree. */
+function Sums({ card, bars }: { readonly card: ViewProps['card']; readonly bars: readonly TreeBar[] }) {
+  const outer = bars.filter(({ depth }) => depth === 0)
+  const usd = usdOf(outer.reduce((sum, { cost }) => sum + cost, 0))
+  const tokens = outer.reduce((sum, bar) => sum + bar.tokens, 0)
+  const missing = card.treeCostUsd - usd
+  return (
+    <div className="wf-sums">
+      {missing > MISSING_USD_MIN ? (
+        <span className="dim">
+          not loaded: <Money usd={missing} />
+        </span>
+      ) : null}
+      <strong>Total</strong>
+      <span className="wf-figures">
+        <span />
+        <span>
+          <Tokens count={tokens} />
+        </span>
+        <span>
+          <Money usd={Math.max(usd, card.treeCostUsd)} />
+        </span>
+      </span>
+    </div>
+  )
+}
+
+/** Less than a millionth of a dollar is a matter of rounding. */
+const MISSING_USD_MIN = 0.000_001
+
+/** The child of this bar whose log was not read. */
+function closedChild({ session, kind, call }: TreeBar, closed: ReadonlySet<string>): string | null {
+  if (kind !== 'child') return null
+  const child = call === undefined ? session : childIdOf(session, call)
+  return closed.has(child) ? child : null
 }
 
 type ToolsProps = {
@@ -200,44 +272,63 @@ function placeOf(bar: Bar, scale: Scale, range: Range, now: number): Placed {
 }
 
 type RowProps = Placed & {
-  readonly bar: Bar
+  readonly bar: TreeBar
   readonly now: number
   readonly ground: string
-  readonly onChoose: (seq: number) => void
+  /** The beginning of the log is not loaded: turns cannot be counted. */
+  readonly cut: boolean
+  /** The child whose rows are not read yet. */
+  readonly closed: string | null
+  readonly onBar: (bar: TreeBar) => void
+  readonly onOpen: (session: string) => void
 }
 
-const BarRow = memo(function BarRow({ bar, left, right, waitLeft, now, ground, onChoose }: RowProps) {
-  const { kind, depth, name, state, usage, cost, outside } = bar
+const BarRow = memo(function BarRow(props: RowProps) {
+  const { bar, left, right, waitLeft, now, ground, cut, closed, onBar, onOpen } = props
+  const { kind, depth, state, tokens, cost, outside } = bar
   const took = (bar.endedAt ?? Math.max(now, bar.startedAt)) - bar.startedAt
-  const tokens = usage === null ? null : usage.inputTokens + usage.outputTokens
+  const tone = BAD.includes(state) ? ' bad' : CALM.includes(state) ? ' calm' : ''
   return (
-    <button type="button" className={`wf-row depth-${depth}`} onClick={() => onChoose(bar.seq)}>
-      <span className={`wf-name ${kind}`}>
-        <span className="wf-kind" aria-hidden>
-          {GLYPHS[kind]}
+    <div className="wf-line">
+      <button type="button" className={`wf-row depth-${Math.min(depth, DEPTH_MAX)}`} onClick={() => onBar(bar)}>
+        <span className={`wf-name ${kind}`}>
+          <span className="wf-kind" aria-hidden>
+            {GLYPHS[kind]}
+          </span>
+          <Text text={nameOf(bar, cut)} />
+          <span className={`wf-state${tone}`}>{WORDS[state] ?? state}</span>
         </span>
-        <Text text={kind === 'child' && bar.child !== undefined ? `${name} → ${bar.child}` : name} />
-        <span className={BAD.includes(state) ? 'wf-state bad' : 'wf-state'}>{WORDS[state] ?? state}</span>
-      </span>
-      <span className="wf-track" style={{ backgroundImage: ground }}>
-        {waitLeft === null ? null : <Segment left={waitLeft} right={left} kind="waited" />}
-        <Segment
-          left={left}
-          right={right}
-          kind={`${kind}${outside ? ' outside' : ''}${BAD.includes(state) ? ' bad' : ''}`}
-        />
-      </span>
-      <span className="wf-figures">
-        <span>{state === 'asked' ? '' : <Took ms={took} />}</span>
-        <span>{tokens === null ? '' : <Tokens count={tokens} />}</span>
-        <span>{cost === 0 ? '' : <Money usd={usdOf(cost)} />}</span>
-      </span>
-    </button>
+        <span className="wf-track" style={{ backgroundImage: ground }}>
+          {waitLeft === null ? null : <Segment left={waitLeft} right={left} kind="waited" />}
+          <Segment left={left} right={right} kind={`${kind}${outside ? ' outside' : ''}${tone}`} />
+        </span>
+        <span className="wf-figures">
+          <span>{state === 'asked' ? '' : <Took ms={took} />}</span>
+          <span>{tokens === 0 ? '' : <Tokens count={tokens} />}</span>
+          <span>{cost === 0 ? '' : <Money usd={usdOf(cost)} />}</span>
+        </span>
+      </button>
+      {closed === null ? null : (
+        <Button size="small" kind="quiet" label={`Show the rows of ${bar.name}`} onPress={() => onOpen(closed)}>
+          Show rows
+        </Button>
+      )}
+    </div>
   )
 })
 
-const GLYPHS = { run: '▸', model: '∴', call: '⚙', child: '↳' } as const
-const BAD: readonly string[] = ['failed', 'error', 'denied', 'unknown', 'lost', 'timeout', 'aborted']
+/** Deeper rows are not moved further to the right. */
+const DEPTH_MAX = 9
+
+function nameOf({ kind, name, turn, child, call }: TreeBar, cut: boolean): string {
+  if (kind === 'model') return turn === undefined || cut ? name : `Turn ${turn} · ${name}`
+  return kind === 'child' && call !== undefined && child !== undefined ? `${name} → ${child}` : name
+}
+
+const GLYPHS = { run: '▸', model: '∴', call: '⚙', child: '↳', compacted: '≡' } as const
+const BAD: readonly string[] = ['failed', 'error', 'denied', 'unknown', 'lost', 'timeout']
+/** Somebody stopped it: nothing went wrong. */
+const CALM: readonly string[] = ['interrupted', 'aborted']
 const WORDS: Readonly<Record<string, string>> = {
   replied: '',
   ok: '',

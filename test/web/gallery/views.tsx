@@ -65,7 +65,15 @@ function OneView() {
   return (
     <div className="page">
       <PageHead title={data.card.title ?? session} about={`chosen: ${chosen ?? 'none'}`} />
-      <View card={data.card} events={events} cut={from > 0} state={state} chosen={chosen} onChoose={setChosen} />
+      <View
+        card={data.card}
+        events={events}
+        cut={from > 0}
+        isNow={false}
+        state={state}
+        chosen={chosen}
+        onChoose={setChosen}
+      />
     </div>
   )
 }

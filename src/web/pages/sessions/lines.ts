@@ -1,11 +1,10 @@
 // The list of sessions in its order: problems first, then what waits for people, then what runs, then all others. Within what moves the
 // order is that of their birth, so that rows stay where they are while somebody reads them.
 import type { WireCard } from '../../../server/wire.ts'
-import { stateOf } from '../../../view/tree.ts'
-import { isProblem } from '../../parts/status.tsx'
+import { isProblem } from '../../parts/why.ts'
 
 export type Line =
-  | { readonly type: 'head'; readonly name: string; readonly count: number }
+  | { readonly type: 'head'; readonly name: Group; readonly count: number }
   | {
       readonly type: 'card'
       readonly card: WireCard
@@ -14,22 +13,36 @@ export type Line =
       readonly open: boolean | null
     }
 
-const GROUPS = ['Problems', 'Waiting for a person', 'Running', 'Scheduled', 'Earlier'] as const
-type Group = (typeof GROUPS)[number]
+const GROUPS = ['Problems', 'Waiting for a person', 'Paused', 'Running', 'Scheduled', 'Earlier'] as const
+export type Group = (typeof GROUPS)[number]
 
-function groupOf(card: WireCard): Group {
-  if (isProblem(stateOf(card))) return 'Problems'
-  if (card.status === 'requires_action') return 'Waiting for a person'
+/** Ids of roots that wait: in the inbox is something of theirs, or of a child below them. */
+export type WaitingRoots = ReadonlySet<string>
+
+function groupOf(card: WireCard, waiting: WaitingRoots): Group {
+  if (waiting.has(card.session) || asksNow(card)) return 'Waiting for a person'
+  if (isProblem(card)) return 'Problems'
+  if (card.status === 'requires_action') return 'Paused'
   if (card.status === 'running') return 'Running'
   return card.status === 'rescheduling' ? 'Scheduled' : 'Earlier'
+}
+
+/** The inbox has it, or has it as soon as it is read again. */
+function asksNow({ status, held, trouble, asks, waits }: WireCard): boolean {
+  return status === 'requires_action' && !held && trouble === undefined && asks.length + waits.length > 0
 }
 
 /** The sessions below each root that was opened. */
 export type Below = ReadonlyMap<string, readonly WireCard[]>
 
-export function linesOf(cards: readonly WireCard[], opened: ReadonlySet<string>, below: Below): readonly Line[] {
+export function linesOf(
+  cards: readonly WireCard[],
+  opened: ReadonlySet<string>,
+  below: Below,
+  waiting: WaitingRoots,
+): readonly Line[] {
   const groups = new Map<Group, WireCard[]>(GROUPS.map((name) => [name, []]))
-  for (const card of cards) groups.get(groupOf(card))?.push(card)
+  for (const card of cards) groups.get(groupOf(card, waiting))?.push(card)
   return [...groups].flatMap(([name, all]): readonly Line[] => {
     if (all.length === 0) return []
     const sorted = all.toSorted(name === 'Running' ? byBirth : byAge)

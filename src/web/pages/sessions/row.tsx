@@ -7,6 +7,7 @@ import { Ago, Money } from '../../parts/figures.tsx'
 import { ChevronRight } from '../../parts/icons.ts'
 import { Status } from '../../parts/status.tsx'
 import { Text } from '../../parts/text.tsx'
+import { stateWords, unknownWords, whyOf } from '../../parts/why.ts'
 
 export type SessionRowProps = {
   readonly card: WireCard
@@ -16,19 +17,22 @@ export type SessionRowProps = {
   readonly marked?: boolean
   /** What it waits for, in words. */
   readonly waits?: string | undefined
+  /** A child waits, and not this session. */
+  readonly waitsBelow?: boolean
   readonly onToggle?: (session: string) => void
 }
 
 export const SessionRow = memo(function SessionRow(props: SessionRowProps) {
-  const { card, depth = 0, open = null, marked = false, waits, onToggle } = props
+  const { card, depth = 0, open = null, marked = false, waits, waitsBelow = false, onToggle } = props
   const { session, agent, at, treeCostUsd } = card
   const why = waits ?? whyOf(card)
+  const unknown = unknownWords(card)
   return (
     <div
       className={`session-row${marked ? ' marked' : ''}${depth > 0 ? ' child' : ''}`}
       data-depth={Math.min(depth, 4)}
     >
-      <Status of={stateOf(card)} {...(isAsleep(card) ? { words: 'scheduled' } : {})} />
+      <Status of={waitsBelow ? 'requires_action' : stateOf(card)} words={stateWords(card, waitsBelow)} />
       <span className="session-title">
         {open === null ? null : (
           <button
@@ -54,6 +58,7 @@ export const SessionRow = memo(function SessionRow(props: SessionRowProps) {
             ) : null}
           </span>
         )}
+        {unknown === null ? null : <Status of="unknown" words={unknown} />}
         {marked ? <span className="chip">marked</span> : null}
       </span>
       <span className="session-agent dim">
@@ -69,15 +74,4 @@ export const SessionRow = memo(function SessionRow(props: SessionRowProps) {
 
 function titleOf({ title, session, root }: WireCard, depth: number): string {
   return title ?? (depth > 0 ? nameIn(session, root) : session)
-}
-
-/** It sleeps until a moment: nothing is tried again. */
-function isAsleep({ status, outage, wakes }: WireCard): boolean {
-  return status === 'rescheduling' && outage === undefined && wakes > 0
-}
-
-/** Why it is in trouble or waits, where its card says so. */
-function whyOf({ trouble, outage, cause, outcome, due, elsewhere }: WireCard): string | null {
-  if (elsewhere !== undefined && due !== null) return elsewhere
-  return trouble?.reason ?? outage?.reason ?? (outcome === 'halted' ? (cause ?? null) : null)
 }

@@ -14,7 +14,7 @@ import { Json } from '../../parts/json.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Text } from '../../parts/text.tsx'
 import { reviewOf } from '../session/call-line.tsx'
-import { Content, FileChip, Whole } from '../session/files.tsx'
+import { FileChip, ResultContent, Whole } from '../session/files.tsx'
 import { Clock, Facts, Section } from './part.tsx'
 
 type Of<T extends Event['type']> = Extract<Event, { type: T }>
@@ -58,7 +58,7 @@ export function CallFacts({ session, row, events, pending, dead }: Props) {
               <Text text={failure} />
             </p>
           )}
-          <Content session={session} content={result.content} />
+          <ResultContent session={session} result={result} events={events} />
           <Whole session={session} metadata={result.metadata} />
           <div className="panel-row">
             {(result.parts ?? []).map((file) => (

@@ -12,10 +12,11 @@ import { ChevronRight } from '../../parts/icons.ts'
 import { Json } from '../../parts/json.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Text } from '../../parts/text.tsx'
-import { Content } from './files.tsx'
+import { ResultContent } from './files.tsx'
 import { type Around, Line } from './line.tsx'
 
 const ARGS = 200
+const NO_EVENTS: readonly Event[] = []
 
 type Result = Extract<Event, { type: 'agent.tool_result' }>
 
@@ -23,11 +24,14 @@ export type CallLineProps = {
   readonly row: CallRow
   readonly around: Around
   readonly result?: Result | null
+  /** The events of the page, among which is the answer of a child or a person. */
+  readonly events?: readonly Event[]
   /** What it prints while it runs. */
   readonly output?: string | undefined
 }
 
-export const CallLine = memo(function CallLine({ row, around, result = null, output }: CallLineProps) {
+export const CallLine = memo(function CallLine(props: CallLineProps) {
+  const { row, around, result = null, events = NO_EVENTS, output } = props
   const { seq, call, tool, args, state, effect, startedAt, endedAt, starts, cost, child, failure } = row
   const key = `call ${call}`
   const isOpen = around.isOpen(key)
@@ -85,7 +89,7 @@ export const CallLine = memo(function CallLine({ row, around, result = null, out
           <Text text={failure} />
         </p>
       )}
-      {isOpen ? <Open row={row} session={session} result={result} /> : null}
+      {isOpen ? <Open row={row} session={session} result={result} events={events} /> : null}
       {output === undefined || output === '' ? null : (
         <pre className="line-output" aria-label={`What ${tool} prints`} tabIndex={0}>
           <Text as="block" mono text={output.slice(-2_000)} />
@@ -95,14 +99,14 @@ export const CallLine = memo(function CallLine({ row, around, result = null, out
   )
 })
 
-type OpenProps = { readonly row: CallRow; readonly session: string; readonly result: Result | null }
+type OpenProps = Required<Pick<CallLineProps, 'row' | 'result' | 'events'>> & { readonly session: string }
 
-function Open({ row: { args, edited }, session, result }: OpenProps) {
+function Open({ row: { args, edited }, session, result, events }: OpenProps) {
   return (
     <div className="line-open">
       <Json value={args} open={2} />
       {edited ? <Diff {...editTexts(args, edited.args)} /> : null}
-      {result === null ? null : <Content session={session} content={result.content} />}
+      {result === null ? null : <ResultContent session={session} result={result} events={events} />}
     </div>
   )
 }

@@ -1,7 +1,8 @@
 // What lies beside the log: files, and results that are too long for it. The beginning of a long text is read at once; its end when
 // somebody asks. Nothing of it is ever drawn as a page: other files are saved.
 import { useEffect, useState } from 'react'
-import type { BlobRef } from '../../../kernel/index.ts'
+import { useQuery } from '@tanstack/react-query'
+import type { BlobRef, Event } from '../../../kernel/index.ts'
 import { isObject, parsed } from '../../../view/json.ts'
 import { api, request } from '../../data/api.ts'
 import { Button } from '../../parts/button.tsx'
@@ -21,6 +22,39 @@ export function Content({ session, content }: { readonly session: string; readon
   if (typeof content !== 'string') return <LongText session={session} file={content} />
   if (content === '') return <p className="dim">no text</p>
   return <TextOrJson text={content} />
+}
+
+type Result = Extract<Event, { type: 'agent.tool_result' }>
+
+/** What a call came to. Where a child or a person gave it, the result only names the event that has the text. */
+export function ResultContent({
+  session,
+  result,
+  events,
+}: {
+  readonly session: string
+  readonly result: Result
+  /** Where the answer is looked for first. */
+  readonly events: readonly Event[]
+}) {
+  const { from, content } = result
+  if (from === undefined) return <Content session={session} content={content} />
+  const answer = events.find(({ seq }) => seq === from)
+  if (answer?.type === 'user.custom_tool_result') return <Content session={session} content={answer.content} />
+  return <EarlierAnswer session={session} seq={from} />
+}
+
+/** An answer that is not in the part of the log that the page has. */
+function EarlierAnswer({ session, seq }: { readonly session: string; readonly seq: number }) {
+  const { data, error } = useQuery({
+    queryKey: ['event', session, seq],
+    queryFn: ({ signal }) => api.events(session, { after: seq - 1, limit: 1 }, signal),
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+  const [event] = data?.events ?? []
+  if (event?.type === 'user.custom_tool_result') return <Content session={session} content={event.content} />
+  if (!data && !error) return <p className="dim">Reading the answer…</p>
+  return <p className="dim">The answer in event {seq} could not be read.</p>
 }
 
 /** What the model was shown in part may be kept whole. */

@@ -3,7 +3,7 @@
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import type { Session } from '../../../kernel/index.ts'
-import type { Me, WireCard } from '../../../server/wire.ts'
+import type { Me, WireCard, WirePending } from '../../../server/wire.ts'
 import { stateOf } from '../../../view/tree.ts'
 import { acts, api, newKey } from '../../data/api.ts'
 import { useLiveState } from '../../data/query.ts'
@@ -15,6 +15,7 @@ import { Ellipsis, GitFork, Pin, Send, Square } from '../../parts/icons.ts'
 import { Menu, type MenuItem } from '../../parts/menu.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Text } from '../../parts/text.tsx'
+import { stateWords, unknownWords, whyOf } from '../../parts/why.ts'
 import { mark, useMarks } from '../../shell/marks.ts'
 import { tell, toast } from '../../shell/toasts.tsx'
 import { useKeys } from '../../shell/use-keys.ts'
@@ -31,6 +32,8 @@ export type HeadProps = {
   readonly dead: string | null
   /** The event that a fork goes on from. */
   readonly forkAt: number
+  /** What waits in it and below it. */
+  readonly pending: readonly WirePending[]
 }
 
 type Open = 'send' | 'pins' | 'fork' | 'close' | 'undo' | null
@@ -45,7 +48,44 @@ function Elsewhere({ text }: { readonly text: string | undefined }) {
   )
 }
 
-export function SessionHead({ card, state, me, dead, forkAt }: HeadProps) {
+/** How it stands, whose it is, what it cost, and why it is as it is. */
+function HeadFacts({ card, pending }: Pick<HeadProps, 'card' | 'pending'>) {
+  const live = useLiveState()
+  const id = card.session
+  const unknown = unknownWords(card)
+  const why = whyOf(card)
+  const waits = pending.find(({ sessionId }) => sessionId !== id)
+  return (
+    <>
+      <p className="session-facts dim">
+        <Status of={stateOf(card)} words={stateWords(card)} />
+        {unknown === null ? null : <Status of="unknown" words={unknown} />}
+        {waits === undefined ? null : (
+          <Link href={`/inbox?session=${encodeURIComponent(waits.sessionId)}&call=${encodeURIComponent(waits.callId)}`}>
+            <Status of="requires_action" words="a child waits" />
+          </Link>
+        )}
+        <span className="session-id mono">
+          <Text text={id} />
+          <CopyButton text={id} label="Copy the id" />
+        </span>
+        <Link href={`/agents#${encodeURIComponent(card.agent)}`}>
+          <Text text={card.agent} />
+        </Link>
+        {card.parent === undefined ? null : <Link href={`/s/${encodeURIComponent(card.parent)}`}>parent</Link>}
+        <Money usd={card.treeCostUsd} />
+        {live === 'idle' ? null : <Status of={live} />}
+      </p>
+      {why === null || card.elsewhere !== undefined ? null : (
+        <p className="session-reason">
+          <Text text={why} />
+        </p>
+      )}
+    </>
+  )
+}
+
+export function SessionHead({ card, state, me, dead, forkAt, pending }: HeadProps) {
   const [open, setOpen] = useState<Open>(null)
   const live = useLiveState()
   const mayAct = me?.role === 'operator' || me?.role === 'admin'
@@ -67,19 +107,7 @@ export function SessionHead({ card, state, me, dead, forkAt }: HeadProps) {
         <h1>
           <Text text={card.title ?? id} />
         </h1>
-        <p className="session-facts dim">
-          <Status of={stateOf(card)} />
-          <span className="session-id mono">
-            <Text text={id} />
-            <CopyButton text={id} label="Copy the id" />
-          </span>
-          <Link href={`/agents#${encodeURIComponent(card.agent)}`}>
-            <Text text={card.agent} />
-          </Link>
-          {card.parent === undefined ? null : <Link href={`/s/${encodeURIComponent(card.parent)}`}>parent</Link>}
-          <Money usd={card.treeCostUsd} />
-          {live === 'idle' ? null : <Status of={live} />}
-        </p>
+        <HeadFacts card={card} pending={pending} />
         <Elsewhere text={card.elsewhere} />
       </div>
       <div className="page-acts">

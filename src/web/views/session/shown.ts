@@ -71,7 +71,7 @@ export function useShown(answer: SessionAnswer, { log, view }: Opened, { at, cho
   )
   const events = useMemo(() => view.events.slice(0, moment - view.base.seq), [view.events, view.base, moment])
   const onChoose = useCallback((seq: number) => go({ e: String(seq) }), [go])
-  const props: ViewProps = { card, events, cut: view.cut, state, chosen: focus?.seq ?? null, onChoose }
+  const props: ViewProps = { card, events, cut: view.cut, isNow, state, chosen: focus?.seq ?? null, onChoose }
   return { all, rows, last, isNow, focus, event, row, props }
 }
 
@@ -81,7 +81,9 @@ function cardAt(card: WireCard, state: Session | null, isNow: boolean): WireCard
   const then = cardOf(card.session, state, next(state, { now: state.at, epoch: state.epoch }))
   const own = usdOf(state.cost)
   const treeCostUsd = isNow ? card.treeCostUsd + Math.max(0, own - card.costUsd) : own
-  return { ...card, ...then, costUsd: own, treeCostUsd }
+  // What the card says of the last run is of the run that was the last one then.
+  const { cause: _cause, limit: _limit, unknown: _unknown, ...rest } = card
+  return { ...rest, ...then, costUsd: own, treeCostUsd }
 }
 
 /** Moves the part in memory to an event that is not in it. While one is read, only the last that is asked for after it counts. */
@@ -104,6 +106,17 @@ export function useReach(log: Log, seq: number | null): void {
     }
     void read()
   }, [log, seq])
+}
+
+/** Shorter logs are read whole in the background: turns then have numbers, and a search finds all. */
+const WHOLE_MAX = 5_000
+
+/** Reads what stands before the part in memory, where the log is short or its view needs all of it. */
+export function useWhole(log: Log, { cut, isNew, head, opened }: LogView, isNeeded: boolean): void {
+  const isWanted = cut && !isNew && (isNeeded || head <= WHOLE_MAX)
+  useEffect(() => {
+    if (isWanted) void log.readBack()
+  }, [log, isWanted, opened])
 }
 
 /** The events that a row is made of, up to the shown moment. */

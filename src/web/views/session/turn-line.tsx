@@ -68,7 +68,13 @@ export const TurnLine = memo(function TurnLine({ row, around }: { readonly row: 
   )
 })
 
-const WORDS = { asked: 'asks the model', failed: 'failed', lost: 'attempt lost', replied: '' } as const
+const WORDS = {
+  asked: 'asks the model',
+  failed: 'failed',
+  interrupted: 'interrupted',
+  lost: 'attempt lost',
+  replied: '',
+} as const
 
 /** What a reply says, in its order. */
 export function Parts({

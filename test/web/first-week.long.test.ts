@@ -1,0 +1,319 @@
+// What people look for in their first week with the pages: failures behind many sessions, parents whose children wait, what a child
+// answered, what a tree cost, and one row of a long log.
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import type { Proposal } from '../../src/kernel/content.ts'
+import type { Card } from '../../src/ports/store.ts'
+import type { Served } from '../server/served.ts'
+import { defineTool } from '../../src/index.ts'
+import { fold } from '../../src/kernel/fold.ts'
+import { next } from '../../src/kernel/next.ts'
+import { EMPTY } from '../../src/kernel/session.ts'
+import { cardOf } from '../../src/view/card.ts'
+import { card, creation } from '../contract/fixture.ts'
+import { proposal, Tale } from '../tracing/tale.ts'
+import { noChromium } from '../ui/browser.ts'
+import { until } from '../until.ts'
+import { faults } from './faults.ts'
+import { inspector, type Inspector } from './inspector.ts'
+import { SHOTS } from './stage.ts'
+
+/** Puts a log that was written by hand into the store. */
+async function keep({ host: { store } }: Served, { session, events }: Tale, over: Partial<Card> = {}): Promise<void> {
+  const now = store.now()
+  const shift = now - (events.at(-1)?.at ?? now)
+  const history = events.map((event) => ({ ...event, at: event.at + shift }))
+  const state = history.reduce(fold, EMPTY)
+  const made = { ...cardOf(session, state, next(state, { now, epoch: state.epoch })), ...over }
+  const write = { session, lane: 'owner', epoch: 0, expectedSeq: 0, events: [], card: made, history } as never
+  await store.commit([write])
+}
+
+const outside = (child?: string): Partial<Proposal> => ({
+  gate: { type: 'outside', ...(child === undefined ? {} : { child }) },
+})
+const usage = (tokens: number) => ({ usage: { inputTokens: tokens, outputTokens: 10 } })
+
+async function picture(one: Inspector, path: string, name: string, ready: string): Promise<void> {
+  mkdirSync(SHOTS, { recursive: true })
+  for (const [width, dark] of [
+    [1280, false],
+    [1280, true],
+    [390, false],
+    [390, true],
+  ] as const) {
+    const { page, wrong } = await one.tab(path, { width, dark })
+    await page.waitForSelector(ready)
+    await page.waitForTimeout(300)
+    await page.screenshot({ path: join(SHOTS, `${name}-${width}-${dark ? 'dark' : 'light'}.png`) })
+    expect([path, width, dark, await faults(page)]).toEqual([path, width, dark, []])
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
+    expect(wrong).toEqual([])
+    await page.context().close()
+  }
+}
+
+describe.skipIf(noChromium)('the first week with the pages', () => {
+  it('B-PAGE2-5: twenty failures behind a thousand newer sessions are under Problems, each with its reason, and are found by outcome and time', async () => {
+    const one = await inspector([], { drives: false })
+    const { store } = one.host
+    const made = (id: string, over: Partial<Card>) => creation(store, id, { card: card(id, over) })
+    const failed = Array.from({ length: 20 }, (_, i) => `failed${i}`)
+    await store.commit([
+      ...failed.map((id) => made(id, { outcome: 'failed', cause: `The provider refused ${id}.` })),
+      made('broke', { outcome: 'limit', limit: 'usd' }),
+      made('long', { outcome: 'limit', limit: 'model_requests' }),
+    ])
+    const perhaps = new Tale('perhaps')
+    perhaps.begin([perhaps.say('Pay twice.')])
+    perhaps.ask([2])
+    const paid = perhaps.reply([proposal('pay'), proposal('pay')])
+    for (const call of [`${paid}.0`, `${paid}.1`]) {
+      perhaps.add({ type: 'agent.tool_use', call })
+      perhaps.add({ type: 'agent.tool_result', call, status: 'unknown', content: 'It may have happened.' })
+    }
+    perhaps.ask()
+    perhaps.reply([])
+    perhaps.settle()
+    await keep(one, perhaps)
+    await store.commit(Array.from({ length: 1_000 }, (_, i) => made(`n${i}`, { outcome: 'completed' })))
+    const { page, wrong } = await one.tab('/')
+    await until(async () =>
+      expect((await page.locator('.session-group').allInnerTexts())[0]?.replaceAll(/\s+/g, ' ')).toBe('Problems 21'),
+    )
+    const rows = page.locator('.session-row')
+    expect(await rows.filter({ hasText: 'Pay twice.' }).innerText()).toContain('2 calls may have happened')
+    expect(await rows.nth(1).innerText()).toContain('The provider refused failed')
+    await page.getByLabel('Status').selectOption('last:limit')
+    await until(async () => expect(await rows.count()).toBe(2))
+    const texts = (await rows.allInnerTexts()).join('\n')
+    expect(texts).toContain('out of money')
+    expect(texts).toContain('all model requests of the run are used up')
+    expect(page.url()).toContain('outcome=limit')
+    await page.getByLabel('Status').selectOption('last:failed')
+    await until(async () => expect(await rows.count()).toBeGreaterThan(5))
+    await page.getByLabel('Time').selectOption('1h')
+    await until(async () => expect(page.url()).toContain('since=1h'))
+    await until(async () => expect(await page.locator('.session-group').innerText()).toMatch(/Problems\s+20/))
+    await page.goto(`${one.server.url}/s/perhaps`)
+    await until(async () =>
+      expect(await page.locator('.session-facts').innerText()).toContain('2 calls may have happened'),
+    )
+    expect(wrong).toEqual([])
+    await picture(one, '/', 'week-list', '.session-row')
+  }, 120_000)
+
+  it('B-PAGE2-6: a parent whose child waits is under Waiting and in its head, and the list has exactly what the inbox has', async () => {
+    const asked = { approval: 'ask', effect: 'once', execute: () => 'done' } as const
+    const publish = defineTool({ name: 'publish', description: 'x', input: z.object({ path: z.string() }), ...asked })
+    const bash = defineTool({ name: 'bash', description: 'x', input: z.object({ command: z.string() }), ...asked })
+    const one = await inspector(
+      ({ messages }) => {
+        const said = JSON.stringify(messages)
+        if (said.includes('Publish it.') && !said.includes('Go.'))
+          return { calls: [{ tool: 'publish', args: { path: 'docs/notes.md' } }] }
+        if (said.includes('Run them.'))
+          return {
+            calls: [
+              { tool: 'bash', args: { command: 'npm test -- --watch' } },
+              { tool: 'bash', args: { command: 'rm -rf build' } },
+            ],
+          }
+        return { calls: [{ tool: 'subagent', args: { task: 'Publish it.', agent: 'worker' } }] }
+      },
+      { tools: [publish, bash], subagents: { worker: { description: 'publishes' } } },
+    )
+    const parent = await one.open('Go.')
+    const asks = await one.open('Run them.')
+    await one.waiting(parent)
+    await one.waiting(asks)
+    const { page, wrong } = await one.tab('/')
+    await until(async () =>
+      expect(
+        (await page.locator('.session-group').allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' ')),
+      ).toEqual(['Waiting for a person 2']),
+    )
+    const row = page.locator('.session-row', { hasText: 'Go.' })
+    await until(async () => expect(await row.innerText()).toMatch(/child waits[\s\S]*waits for approval of publish/))
+    await page.goto(`${one.server.url}/s/${encodeURIComponent(parent)}`)
+    await until(async () => expect(await page.locator('.session-facts').innerText()).toContain('a child waits'))
+    await page.goto(`${one.server.url}/inbox`)
+    const items = page.locator('.inbox-item')
+    await until(async () => expect(await items.count()).toBe(3))
+    expect(await page.locator('.inbox-what').allInnerTexts()).toEqual(
+      expect.arrayContaining(['docs/notes.md', 'npm test -- --watch', 'rm -rf build']),
+    )
+    expect((await page.locator('.inbox-group').allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '))).toEqual([
+      'Run them. 2',
+    ])
+    await page.keyboard.press('/')
+    await page.keyboard.type('rm build')
+    await until(async () => expect(await items.count()).toBe(1))
+    expect(await items.innerText()).toContain('rm -rf build')
+    expect(wrong).toEqual([])
+    await picture(one, '/inbox', 'week-inbox', '.inbox-item')
+    await picture(one, '/', 'week-waiting', '.session-row')
+  }, 180_000)
+
+  it('B-PAGE2-7: what a child and a person answered is shown in the row and in the panel, also where the answer is not loaded', async () => {
+    const one = await inspector([], { drives: false })
+    const tale = new Tale('s')
+    tale.begin([tale.say('go')])
+    tale.ask([2])
+    const reply = tale.reply([proposal('dig', outside('digger')), proposal('ask_user', outside())])
+    for (const i of [0, 1]) tale.add({ type: 'agent.custom_tool_use', call: `${reply}.${i}` })
+    const answers = ['What the child found.', 'What the person said.'].map((content, i) =>
+      tale.add({ type: 'user.custom_tool_result', id: `a${i}`, call: `${reply}.${i}`, ok: true, content, by: 'ana' }),
+    )
+    // So many that the page does not read the whole log by itself.
+    for (let i = 0; i < 5_200; i++) tale.add({ type: 'note.added', kind: 'nudge', text: 'wait' })
+    answers.forEach((from, i) =>
+      tale.add({ type: 'agent.tool_result', call: `${reply}.${i}`, status: 'ok', content: '', from }),
+    )
+    tale.ask()
+    tale.reply([])
+    tale.settle()
+    await keep(one, tale)
+    const short = new Tale('t')
+    for (const event of tale.events.filter(({ seq, type }) => seq > 1 && type !== 'note.added')) {
+      const { seq: _seq, at: _at, epoch: _epoch, ...body } = event
+      short.add(body)
+    }
+    await keep(one, short)
+    const { page, wrong } = await one.tab(`/s/t?e=${reply}.0`)
+    await until(async () => expect(await page.locator('.side-body').innerText()).toContain('What the child found.'))
+    expect(await page.locator('.side-body').innerText()).not.toContain('no text')
+    for (const session of ['t', 's']) {
+      await page.goto(`${one.server.url}/s/${session}?e=${session === 's' ? tale.events.length - 4 : reply}`)
+      if (session === 's') await page.getByRole('searchbox', { name: 'Search in this session' }).fill('ask_user')
+      await page.getByRole('button', { name: `Open ask_user ${reply}.1` }).click()
+      await until(async () => expect(await page.locator('.line-open').innerText()).toContain('What the person said.'))
+    }
+    expect(wrong).toEqual([])
+  }, 60_000)
+
+  it('B-PAGE2-8: the waterfall nests children with tokens and cost, its rows add up to the head of the page, and turns have numbers', async () => {
+    const one = await inspector([], { drives: false })
+    const tale = new Tale('s')
+    tale.begin([tale.say('Find out what changed.')])
+    tale.ask([2])
+    const reply = tale.reply([proposal('subagent', outside('digger'))], { cost: 12_600, ...usage(900) })
+    const call = `${reply}.0`
+    tale.add({ type: 'agent.custom_tool_use', call })
+    tale.at += 30_000
+    const child = new Tale(`s~${call}`, { session: 's', call, root: 's', depth: 1 }, tale.at - 29_000)
+    child.begin([child.say('Dig.')])
+    child.ask([2])
+    child.at += 9_000
+    const looked = child.reply([proposal('read_file')], { cost: 100_000, ...usage(4_000) })
+    child.use(`${looked}.0`)
+    child.ask()
+    child.at += 4_000
+    child.reply([], { cost: 76_400, ...usage(5_000) })
+    child.settle()
+    const from = tale.add({ type: 'user.custom_tool_result', id: 'a', call, ok: true, content: 'dug' })
+    tale.add({ type: 'agent.tool_result', call, status: 'ok', content: '', from })
+    tale.ask()
+    tale.add({ type: 'model.failed', class: 'interrupted', message: 'Somebody stopped it.', retryable: false })
+    tale.add({ type: 'run.settled', outcome: { type: 'interrupted' } })
+    await keep(one, tale)
+    await keep(one, child)
+    const { page, wrong } = await one.tab('/s/s?v=waterfall')
+    await until(async () => expect(await page.locator('.wf-row').count()).toBe(8))
+    const names = await page.locator('.wf-row .wf-name').allInnerTexts()
+    expect(names.map((name) => name.replaceAll(/\s+/g, ' ').trim())).toEqual([
+      expect.stringContaining('run'),
+      expect.stringContaining('Turn 1'),
+      expect.stringContaining('subagent → digger'),
+      expect.stringContaining('run'),
+      expect.stringContaining('Turn 1'),
+      expect.stringContaining('read_file'),
+      expect.stringContaining('Turn 2'),
+      expect.stringContaining('Turn 2'),
+    ])
+    const head = await page.locator('.session-facts .money').innerText()
+    expect(head).toBe('$0.1890')
+    expect(await page.locator('.wf-sums .money').innerText()).toBe(head)
+    expect(await page.locator('.wf-row.depth-0 .money').innerText()).toBe(head)
+    expect(await page.locator('.wf-row .bad, .wf-bar.bad').count()).toBe(0)
+    await page.goto(`${one.server.url}/s/s`)
+    await page.waitForSelector('.line')
+    expect(await page.locator('.line.turn .status.bad').count()).toBe(0)
+    expect(wrong).toEqual([])
+    await picture(one, '/s/s?v=waterfall', 'week-waterfall', '.wf-sums')
+  }, 120_000)
+
+  it('B-PAGE2-9: in a log of 1,202 events a row is found, failures stand alone, turns are closed together, and Context and Waterfall show all of it', async () => {
+    const one = await inspector([], { drives: false })
+    const tale = new Tale('long')
+    tale.begin([tale.say('Work for long.')])
+    for (let i = 0; i < 239; i++) {
+      tale.ask(i === 0 ? [2] : [])
+      const reply = tale.reply([proposal('look', { args: { n: i } })], { cost: 10, ...usage(100 + i) })
+      tale.add({ type: 'agent.tool_use', call: `${reply}.0` })
+      const status = i % 100 === 50 ? 'error' : 'ok'
+      const failure = status === 'error' ? { failure: { kind: 'Failed', message: `It broke at ${i}.` } as const } : {}
+      tale.add({ type: 'agent.tool_result', call: `${reply}.0`, status, content: `seen ${i * 7}x`, ...failure })
+    }
+    while (tale.events.length < 1_199) tale.add({ type: 'note.added', kind: 'nudge', text: 'go on' })
+    tale.ask()
+    tale.reply([])
+    tale.settle()
+    expect(tale.events).toHaveLength(1_202)
+    await keep(one, tale)
+    const { page, wrong } = await one.tab('/s/long')
+    const lines = page.locator('.timeline .line')
+    await until(async () => expect(await page.locator('.line.turn').last().innerText()).toContain('Turn 240'))
+    await page.keyboard.press('/')
+    await page.keyboard.type('21x')
+    await until(async () => expect(await lines.count()).toBeLessThan(4))
+    expect(await lines.first().innerText()).toContain('n: 3')
+    await page.getByRole('searchbox', { name: 'Search in this session' }).fill('')
+    await page.getByRole('button', { name: 'Failures only' }).click()
+    await until(async () => expect(await lines.count()).toBe(2))
+    expect((await lines.allInnerTexts()).join('\n')).toContain('It broke at 150.')
+    await page.getByRole('button', { name: 'Failures only' }).click()
+    await page.getByRole('button', { name: 'Collapse all' }).click()
+    await until(async () => expect(await page.locator('.line.call').count()).toBe(0))
+    for (const view of ['context', 'waterfall']) {
+      await page.goto(`${one.server.url}/s/long?v=${view}`)
+      const text = view === 'context' ? 'Request 240 of 240' : 'Turn 240'
+      if (view === 'waterfall') await page.getByRole('list', { name: 'Waterfall' }).press('End')
+      await until(async () => expect(await page.locator('.session-view').innerText()).toContain(text))
+      expect(await page.getByRole('button', { name: /^Read all/ }).count()).toBe(0)
+    }
+    expect(wrong).toEqual([])
+    await picture(one, '/s/long', 'week-timeline', '.line.turn')
+  }, 180_000)
+
+  it('B-PAGE2-10: headings of a page go down one level at a time, whatever a model wrote', async () => {
+    const one = await inspector([], { drives: false })
+    const tale = new Tale('s')
+    tale.begin([tale.say('go')])
+    tale.ask([2])
+    tale.reply([], { parts: [{ type: 'text', text: '#### Small\n\ntext\n\n# Large\n\n###### Smaller' }] })
+    tale.settle()
+    await keep(one, tale)
+    for (const path of [
+      '/',
+      '/inbox',
+      '/s/s',
+      '/s/s?v=waterfall',
+      '/s/s?v=context',
+      '/agents',
+      '/health',
+      '/settings',
+    ]) {
+      const { page } = await one.tab(path)
+      await page.waitForTimeout(300)
+      const levels = (await page.evaluate(
+        `[...document.querySelectorAll('h1,h2,h3,h4,h5,h6')].map(({ tagName }) => Number(tagName[1]))`,
+      )) as readonly number[]
+      const jumps = levels.filter((level, i) => level > (levels[i - 1] ?? 0) + 1)
+      expect([path, levels[0], jumps]).toEqual([path, 1, []])
+      await page.context().close()
+    }
+  }, 60_000)
+})
