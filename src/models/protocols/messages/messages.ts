@@ -4,7 +4,7 @@ import type { Json } from '../../../kernel/content.ts'
 import { failure, failureOf } from '../../http/failures.ts'
 import type { Protocol, Target, WireEvent } from '../protocol.ts'
 import { encode } from './encode.ts'
-import { counted, isServerTool, nothingHeard, replyOf, type Block, type Heard } from './reply.ts'
+import { counted, isCompaction, isKept, nothingHeard, replyOf, type Block, type Heard } from './reply.ts'
 import { isObject, listOf, parsed } from '../../../view/json.ts'
 import type { Delta } from '../../../ports/model.ts'
 
@@ -124,7 +124,7 @@ function begun(heard: Heard, index: Json | undefined, given: Json | undefined): 
   if (heard.blocks.some((block) => block.index === index || isSameCall(block, given))) return heard
   const type = typeOf(given)
   if (type === 'call' && typeof given.name !== 'string') return null
-  if ((type !== 'other' || isServerTool(given)) && !isWritable(given)) return null
+  if ((type !== 'other' || isKept(given)) && !isWritable(given)) return null
   const said = type === 'text' ? given.text : type === 'thinking' ? given.thinking : ''
   const signature = typeof given.signature === 'string' ? given.signature : ''
   const text = typeof said === 'string' ? said : ''
@@ -187,11 +187,8 @@ function stop(state: State, index: Json | undefined): Stepped {
   return [{ heard: { ...heard, blocks }, text: '' }, QUIET]
 }
 
-function delta(
-  state: State,
-  index: Json | undefined,
-  { type, text, thinking, partial_json, signature, citation }: Data,
-): Stepped {
+function delta(state: State, index: Json | undefined, piece: Data): Stepped {
+  const { type, text, thinking, partial_json, signature, citation } = piece
   const here = at(state, index)
   // The block was never started, or has ended.
   if (here === null) return [state, QUIET]
@@ -206,6 +203,8 @@ function delta(
       return sign(here, signature)
     case 'citations_delta':
       return cite(here, citation)
+    case 'compaction_delta':
+      return summarise(here, piece)
     default:
       return [state, QUIET]
   }
@@ -249,6 +248,16 @@ function cite({ heard, text }: State, citation: Json | undefined): Stepped {
   const block = heard.blocks[heard.now] as Block
   if (block.type !== 'text' || !isObject(citation)) return [{ heard, text }, QUIET]
   const given = { ...block.given, citations: [...listOf(block.given.citations), citation] }
+  return [{ heard: { ...heard, blocks: heard.blocks.with(heard.now, { ...block, given }) }, text }, QUIET]
+}
+
+/** All fields of the piece, whatever they are: the block goes back as the provider made it. */
+function summarise({ heard, text }: State, { type: _, content, ...fields }: Data): Stepped {
+  const block = heard.blocks[heard.now] as Block
+  if (!isCompaction(block.given) || !isWritable(fields)) return [{ heard, text }, QUIET]
+  const before = block.given.content
+  const summary = typeof before === 'string' && typeof content === 'string' ? before + content : (content ?? before)
+  const given = { ...block.given, ...fields, ...(summary === undefined ? {} : { content: summary }) }
   return [{ heard: { ...heard, blocks: heard.blocks.with(heard.now, { ...block, given }) }, text }, QUIET]
 }
 
