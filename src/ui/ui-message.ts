@@ -3,6 +3,7 @@
 import type { BlobRef, Json, Part } from '../kernel/content.ts'
 import type { RunStream, Session } from '../sessions/verbs.ts'
 import type { Approval } from './approval.ts'
+import type { Stretch } from './branches.ts'
 import type { End } from './end.ts'
 import { continued, followed, readAll, repeated } from './follow.ts'
 import { answer, type Encoder, type Frame, framed } from './http.ts'
@@ -84,9 +85,17 @@ export async function uiMessageContinue(session: Session, after: unknown, { file
 }
 
 /** All messages of a session, for the page to begin with. */
-export async function uiMessages(session: Session, { fileUrl }: Files = {}): Promise<readonly UiMessage[]> {
+export async function uiMessages(session: Session, files: Files = {}): Promise<readonly UiMessage[]> {
+  return uiMessagesOf([{ session, upTo: Number.POSITIVE_INFINITY }], files)
+}
+
+/** The same of a chat that has branches. */
+export async function uiMessagesOf(
+  stretches: readonly Stretch[],
+  { fileUrl }: Files = {},
+): Promise<readonly UiMessage[]> {
   const builder = new MessageBuilder(fileUrl)
-  await readAll(session, (item) => builder.take(item))
+  for (const { session, upTo } of stretches) await readAll(session, (item) => builder.take(item), upTo)
   return builder.messages
 }
 
