@@ -208,7 +208,10 @@ export class Listening {
   #say(kind: Delta['kind'], slot: Slot, text: string): void {
     if (text === '') return
     this.#spoke = true
-    this.#emit({ kind, part: this.#slots.indexOf(slot), text })
+    const part = this.#slots.indexOf(slot)
+    if (kind !== 'arguments') return this.#emit({ kind, part, text })
+    const index = this.#slots.slice(0, part).filter(({ type }) => type === 'call').length
+    this.#emit({ kind, part, text, proposed: { tool: slot.tool, index } })
   }
 
   /** A call that was cut off keeps its partial arguments, which are not JSON; empty arguments would count as complete. */

@@ -263,7 +263,8 @@ function takeCall(draft: Draft, piece: Piece, deltas: Delta[]): void {
   }
   const call = known ? joined(known, piece) : { ...piece, part: draft.begun++ }
   draft.calls = known ? draft.calls.with(at, call) : [...draft.calls, call]
-  if (piece.args !== '') deltas.push({ kind: 'arguments', part: call.part, text: piece.args })
+  const proposed = { tool: call.tool, index: known ? at : draft.calls.length - 1 }
+  if (piece.args !== '') deltas.push({ kind: 'arguments', part: call.part, text: piece.args, proposed })
 }
 
 // Joining the pieces of a call. Hosts differ: the index may be missing or always 0, the id may be repeated, missing or new,

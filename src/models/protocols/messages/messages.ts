@@ -227,10 +227,11 @@ function say(state: State, type: Block['type'], kind: Delta['kind'], text: Json 
   // The input of a tool that the provider runs: needed if the turn is paused.
   if (block.type === 'other' && type === 'call') return [{ heard, text: state.text + text }, QUIET]
   if (block.type !== type || text === '') return [state, QUIET]
+  const proposed = type === 'call' ? { proposed: { tool: String(block.given.name), index: block.at } } : undefined
   if (block.part !== -1) {
-    return [{ heard, text: state.text + text }, [{ kind, part: block.part, text }]]
+    return [{ heard, text: state.text + text }, [{ kind, part: block.part, text, ...proposed }]]
   }
-  return [{ heard: placed(heard, block), text: state.text + text }, [{ kind, part: heard.parts, text }]]
+  return [{ heard: placed(heard, block), text: state.text + text }, [{ kind, part: heard.parts, text, ...proposed }]]
 }
 
 function sign(state: State, signature: Json | undefined): Stepped {
