@@ -59,7 +59,7 @@ describe('Chat: thoughts between tags', () => {
 
   it('B-STREAM2-1: a tag later in the text, and half a tag, are text', () => {
     for (const text of ['Use <think> here.', '<thinker>', '<thi', ' <', 'a</think>b', '<b>bold</b>'])
-      expect(replyOf(...contents(...text), END), text).toMatchObject({ parts: [said(text)] })
+      expect(replyOf(...contents(...text.split('')), END)).toMatchObject({ parts: [said(text)] })
   })
 
   it('B-STREAM2-1: calls after a thought are calls, and a whole answer says the same', () => {

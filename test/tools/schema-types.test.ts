@@ -73,7 +73,8 @@ describe('a type that takes nothing that JSON has', () => {
   it.each(refused)('B-SCHEMA2-2: %s in the shape of an answer is refused with the field', async (_name, at, said) => {
     const harness = new Harness({ model: scripted([]) })
     const asked = harness.run('Say.', { output: { schema: z.object({ when: z.tuple([at]) }) } })
-    await expect(asked).rejects.toMatchObject({ code: 'invalid_config', message: expect.stringContaining(said) })
+    await expect(asked).rejects.toMatchObject({ code: 'invalid_config' })
+    await expect(asked).rejects.toThrow(said)
     await expect(asked).rejects.toThrow('at "when[0]"')
     await harness.close()
     const schema = z.object({ at })

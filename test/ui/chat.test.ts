@@ -372,12 +372,7 @@ describe('a stream that broke off', () => {
     await new Promise((soon) => setTimeout(soon, 50))
     go()
     const after = await rest
-    expect(after.map(({ data }) => data['delta'] ?? data['type'])).toEqual([
-      'world',
-      '.',
-      'text-end',
-      'finish',
-    ])
+    expect(after.map(({ data }) => data['delta'] ?? data['type'])).toEqual(['world', '.', 'text-end', 'finish'])
     expect((await whole([...before, ...after])).parts).toMatchObject([{}, { text: 'Hm.' }, { text: 'Hello, world.' }])
   })
 

@@ -5,7 +5,7 @@ import { failure, failureOf } from '../../http/failures.ts'
 import type { Protocol, Target, WireEvent } from '../protocol.ts'
 import { encode } from './encode.ts'
 import { counted, isCompaction, isKept, nothingHeard, replyOf, type Block, type Heard } from './reply.ts'
-import { isObject, listOf, parsed } from '../../../view/json.ts'
+import { isObject, listOf, parsed, stringOf } from '../../../view/json.ts'
 import type { Delta } from '../../../ports/model.ts'
 
 export const messages: Protocol<State> = {
@@ -227,7 +227,7 @@ function say(state: State, type: Block['type'], kind: Delta['kind'], text: Json 
   // The input of a tool that the provider runs: needed if the turn is paused.
   if (block.type === 'other' && type === 'call') return [{ heard, text: state.text + text }, QUIET]
   if (block.type !== type || text === '') return [state, QUIET]
-  const proposed = type === 'call' ? { proposed: { tool: String(block.given.name), index: block.at } } : undefined
+  const proposed = type === 'call' ? { proposed: { tool: stringOf(block.given.name), index: block.at } } : undefined
   if (block.part !== -1) {
     return [{ heard, text: state.text + text }, [{ kind, part: block.part, text, ...proposed }]]
   }
