@@ -30,6 +30,20 @@ const assets: Plugin = {
   },
 }
 
+/**
+ * web-tree-sitter names its WebAssembly file by an address beside the module, where it is not. We give it the bytes, so it never reads
+ * that address, but a bundler of a user (Next.js) follows it, and ends with an error about a file that nobody needs.
+ */
+const noWasmAddress: Plugin = {
+  name: 'no-wasm-address',
+  transform(code, id) {
+    if (!id.includes('/web-tree-sitter/')) return null
+    const address = 'new URL("web-tree-sitter.wasm", import.meta.url).href'
+    if (!code.includes(address)) throw new Error(`${id} no longer has ${address}`)
+    return { code: code.replace(address, '"web-tree-sitter.wasm"'), map: null }
+  },
+}
+
 /** The agents that ship, as the bundle itself reads them from their files: a start then reads one JSON, and needs no YAML. */
 const archetypes: Plugin = {
   name: 'archetypes',
@@ -57,10 +71,15 @@ const reachable: Plugin = {
   },
 }
 
+function isViewAtOnce(id: string): boolean {
+  return /\/src\/view\/(json|lookalike|text)\./.test(id) || (atOnce.has(id) && id.includes('/src/view/'))
+}
+
 /** Left alone, the bundler makes a chunk of every set of files that two entries share, and there would be twenty to load. */
 const groups = [
-  // With what every command of the command line needs: `terret --help` must not load the rest.
-  { name: 'kernel', test: /\/src\/(kernel\/|options\.|view\/(json|lookalike|text)\.)/ },
+  // Pure code: the kernel, and what shows sessions. `terret/kernel` and `terret/view` run in browsers, so nothing here needs Node. Every
+  // command of the command line loads it: `terret --help` must not load the rest.
+  { name: 'kernel', test: (id: string) => /\/src\/(kernel\/|options\.)/.test(id) || isViewAtOnce(id) },
   { name: 'stores', test: (id: string) => atOnce.has(id) && id.includes('/src/stores/') },
   // Only for `terret store`.
   { name: 'move', test: /\/src\/stores\/(move|sqlite)\/(move|digest)\./ },
@@ -113,7 +132,7 @@ export default defineConfig({
     /^@restatedev\/restate-sdk/,
     /^@pydantic\/genai-prices/,
   ],
-  plugins: [assets, reachable, archetypes],
+  plugins: [noWasmAddress, assets, reachable, archetypes],
   // web-tree-sitter evaluates what its own grammars bring along.
   checks: { eval: false },
   output: {

@@ -136,5 +136,6 @@ function deltaOf(read: unknown): LiveDelta | null {
   const delta = read as LiveDelta | null | undefined
   const numbers = [delta?.seq, delta?.part, delta?.offset]
   const whole = numbers.every(Number.isSafeInteger) && typeof delta?.text === 'string' && kinds.includes(delta.kind)
-  return whole ? delta : null
+  const { tool, index } = delta?.proposed ?? { tool: '', index: 0 }
+  return whole && typeof tool === 'string' && Number.isSafeInteger(index) ? delta : null
 }

@@ -25,9 +25,14 @@ export interface Live {
 export type Listener = (delta: LiveDelta) => void
 
 /** The pieces as they came: a text that grows by thousands of them would be thousands of texts to the collector. */
-type Said = { readonly kind: Delta['kind']; readonly texts: string[]; chars: number }
+type Said = Pick<Delta, 'kind' | 'proposed'> & { readonly texts: string[]; chars: number }
 /** Replaced, never changed, so that a listener may come or go while a delta is delivered. */
 type Seats = readonly { readonly listener: Listener; taken: boolean }[]
+
+/** What a delta says beside its text and its place. */
+export function aboutOf({ kind, proposed }: Pick<Delta, 'kind' | 'proposed'>): Pick<Delta, 'kind' | 'proposed'> {
+  return proposed === undefined ? { kind } : { kind, proposed }
+}
 
 export class LocalLive implements Live {
   readonly #seats = new Map<string, Seats>()
@@ -45,16 +50,16 @@ export class LocalLive implements Live {
       open = { seq, parts: new Map() }
       this.#open.set(session, open)
     }
-    const { kind, part, text } = delta
+    const { part, text } = delta
     const said = open.parts.get(part)
     const offset = said?.chars ?? 0
     if (said) {
       said.texts.push(text)
       said.chars += text.length
-    } else open.parts.set(part, { kind, texts: [text], chars: text.length })
+    } else open.parts.set(part, { ...aboutOf(delta), texts: [text], chars: text.length })
     const seats = this.#seats.get(session)
     if (!seats) return
-    const live: LiveDelta = { kind, part, text, seq, offset }
+    const live: LiveDelta = { ...aboutOf(delta), part, text, seq, offset }
     for (const seat of seats) if (seat.taken) tell(seat.listener, live)
   }
 
@@ -74,7 +79,13 @@ export class LocalLive implements Live {
     const open = this.#open.get(session)
     if (!open) return []
     const { seq } = open
-    return [...open.parts].map(([part, { kind, texts }]) => ({ kind, part, text: texts.join(''), seq, offset: 0 }))
+    return [...open.parts].map(([part, said]) => ({
+      ...aboutOf(said),
+      part,
+      text: said.texts.join(''),
+      seq,
+      offset: 0,
+    }))
   }
 
   /** From now on, with no catch-up. */

@@ -126,7 +126,9 @@ function given(reply: Reply, { emit }: CallContext): Reply {
     if ((part.type === 'text' || part.type === 'reasoning') && part.text !== '')
       emit({ kind: part.type, part: i, text: part.text })
   })
-  reply.calls.forEach(({ args }, i) => emit({ kind: 'arguments', part: reply.parts.length + i, text: args }))
+  reply.calls.forEach(({ tool, args }, index) => {
+    emit({ kind: 'arguments', part: reply.parts.length + index, text: args, proposed: { tool, index } })
+  })
   const { assumed: _assumed, ...said } = reply
   return { ...said, usage: { inputTokens: 0, outputTokens: 0 }, cost: 0, cached: true }
 }

@@ -81,9 +81,15 @@ type Hints = {
 
 /**
  * A piece of a reply in progress. Live only: never in the log. `part` counts the parts and calls of one reply. `output` is what a
- * call prints while it runs: there `part` is the index of the call.
+ * call prints while it runs: there `part` is the index of the call. `proposed` is there for `arguments`: the tool, and which of the
+ * calls of the reply it is. A model that does not say it streams no arguments to pages.
  */
-export type Delta = Frozen<{ kind: 'text' | 'reasoning' | 'arguments' | 'output'; part: number; text: string }>
+export type Delta = Frozen<{
+  kind: 'text' | 'reasoning' | 'arguments' | 'output'
+  part: number
+  text: string
+  proposed?: { tool: string; index: number }
+}>
 
 export type CallContext = Frozen<{
   signal: AbortSignal

@@ -45,7 +45,7 @@ export type MountedServer = {
   /** For Hono, Next.js and others that call handlers with a `Request`. */
   readonly fetch: (request: Request) => Promise<Response>
   /** For `node:http` and Express. Mount it before what parses bodies. */
-  readonly listener: (request: IncomingMessage, response: ServerResponse) => void
+  readonly listener: (request: { readonly headers: object }, response: { destroy(): unknown }) => void
   /** Takes nothing more, and says `bye` on every stream. */
   close(): Promise<void>
 }
@@ -101,7 +101,7 @@ export async function serve(options: ServeOptions): Promise<MountedServer> {
   return {
     token,
     fetch: (request) => answerRequest(request, take),
-    listener: (request, response) => void take(request, response),
+    listener: (request, response) => void take(request as IncomingMessage, response as ServerResponse),
     close: async () => {
       await desk.leave()
       if (!options.harness) await harness.close()

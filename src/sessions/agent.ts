@@ -24,6 +24,7 @@ import {
   within,
 } from '../options.ts'
 import { anyJsonSchema } from '../tools/core/json-schema.ts'
+import { toJsonSchema } from '../tools/core/to-json-schema.ts'
 import type { UnknownTool } from '../tools/core/admit.ts'
 import { parsePolicy, type Policy } from '../tools/policy/policy.ts'
 import { CHARS_A_TOKEN } from '../view/history.ts'
@@ -421,7 +422,7 @@ export function outputOf({ schema, mode }: HarnessOutput, model: Model): OutputP
 /** A schema for an answer, as JSON Schema. */
 export function shapeOf(schema: HarnessOutput['schema']): Json {
   if (!('~standard' in schema)) return schema as Json
-  const shape = (schema as StandardSchema)['~standard'].jsonSchema?.input({ target: 'draft-2020-12' })
+  const shape = toJsonSchema(schema as StandardSchema, 'The output schema')
   if (shape) return shape as Json
   throw new Fault('invalid_config', 'The output schema cannot say its JSON Schema. Use a library that can.')
 }

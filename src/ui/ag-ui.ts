@@ -6,6 +6,7 @@ import { optionsOf } from '../options.ts'
 import type { Input } from '../sessions/input.ts'
 import type { RunStream, Session, Sessions } from '../sessions/verbs.ts'
 import type { Pending } from '../view/pending.ts'
+import { parsed } from '../view/json.ts'
 import { textOf } from '../view/text.ts'
 import { approvalsIn } from './approval.ts'
 import type { End } from './end.ts'
@@ -14,7 +15,7 @@ import { answer, bodyOf, cursorOf, type Encoder, type Frame, framed, frameText }
 import { type Fields, type Handler, isFields, refusal, refusing } from './http.ts'
 import { admitted, type Answered, BYTES_MAX, type Decided, type Known, opened, sent, take } from './person.ts'
 import { UI_OPTIONS, type UiOptions } from './person.ts'
-import type { Item, Told } from './teller.ts'
+import type { Item, Of as PartOf, Told } from './teller.ts'
 
 type Of<T extends Told['type']> = Extract<Told, { type: T }>
 type AgUiEvent = { readonly type: string; readonly [field: string]: unknown }
@@ -167,6 +168,10 @@ class AgUiEncoder implements Encoder {
         return this.#piece(item)
       case 'spoken':
         return this.#close(messageId(this.#thread, item))
+      case 'input':
+        return this.#input(item)
+      case 'abandoned':
+        return [{ type: 'TOOL_CALL_END', toolCallId: item.id }]
       case 'call':
         return this.#call(item)
       case 'ask':
@@ -183,6 +188,8 @@ class AgUiEncoder implements Encoder {
         const of = item.call === undefined ? {} : { toolCallId: item.call }
         return [{ type: 'CUSTOM', name: 'terret.file', value: { ...item.file, ...of } }]
       }
+      case 'draft':
+        return [{ type: 'CUSTOM', name: 'terret.draft', value: item.value }]
       case 'output':
         this.#output = item.value
         return [{ type: 'CUSTOM', name: 'terret.output', value: item.value }]
@@ -203,10 +210,12 @@ class AgUiEncoder implements Encoder {
     this.#open.set(id, item.kind)
     const prefix = item.kind === 'text' ? 'TEXT_MESSAGE' : 'REASONING_MESSAGE'
     const content = { type: `${prefix}_CONTENT`, messageId: id, delta: item.text }
-    if (begun) return [content]
-    if (item.kind === 'text') return [{ type: 'TEXT_MESSAGE_START', messageId: id, role: 'assistant' }, content]
+    const before = this.#endThoughts(item.ends)
+    if (begun) return [...before, content]
+    if (item.kind === 'text')
+      return [...before, { type: 'TEXT_MESSAGE_START', messageId: id, role: 'assistant' }, content]
     const start = { type: 'REASONING_MESSAGE_START', messageId: id, role: 'reasoning' }
-    return [{ type: 'REASONING_START', messageId: id }, start, content]
+    return [...before, { type: 'REASONING_START', messageId: id }, start, content]
   }
 
   #close(id: string): readonly AgUiEvent[] {
@@ -220,8 +229,29 @@ class AgUiEncoder implements Encoder {
     ]
   }
 
-  #call({ id: toolCallId, tool, args, of }: Of<'call'>): readonly AgUiEvent[] {
+  #endThoughts(ends: readonly PartOf[]): readonly AgUiEvent[] {
+    return ends.flatMap((part) => this.#close(messageId(this.#thread, part)))
+  }
+
+  #input({ id: toolCallId, tool, text: delta, of, resumed, ends }: Of<'input'>): readonly AgUiEvent[] {
+    const start = {
+      type: 'TOOL_CALL_START',
+      toolCallId,
+      toolCallName: tool,
+      parentMessageId: replyId(this.#thread, of),
+    }
+    const args = { type: 'TOOL_CALL_ARGS', toolCallId, delta }
+    return [...this.#endThoughts(ends), ...(resumed ? [] : [start]), args]
+  }
+
+  #call({ id: toolCallId, tool, args, of, written }: Of<'call'>): readonly AgUiEvent[] {
     const parentMessageId = replyId(this.#thread, of)
+    if (written !== undefined) {
+      // Arguments that were repaired, or not told to their end, cannot be taken back in this protocol.
+      const isSame = written !== null && JSON.stringify(parsed(written)) === JSON.stringify(args)
+      const call = { type: 'CUSTOM', name: 'terret.call', value: { toolCallId, args } }
+      return [...(isSame ? [] : [call]), { type: 'TOOL_CALL_END', toolCallId }]
+    }
     return [
       { type: 'TOOL_CALL_START', toolCallId, toolCallName: tool, parentMessageId },
       { type: 'TOOL_CALL_ARGS', toolCallId, delta: JSON.stringify(args) },
@@ -266,7 +296,7 @@ function replyId(thread: string, call: number): string {
   return `${thread}:${call}`
 }
 
-function messageId(thread: string, { kind, call, n }: Of<'piece' | 'spoken'>): string {
+function messageId(thread: string, { kind, call, n }: PartOf): string {
   return kind === 'text' && n === 0 ? replyId(thread, call) : `${replyId(thread, call)}:${kind}:${n}`
 }
 

@@ -3,12 +3,13 @@
 import { Fault } from '../kernel/failure.ts'
 import { optionsOf } from '../options.ts'
 import type { FilePart, Input } from '../sessions/input.ts'
-import type { Sessions } from '../sessions/verbs.ts'
+import type { Session, Sessions } from '../sessions/verbs.ts'
+import { branchBefore, findMessage, newestBranch, stretchesOf } from './branches.ts'
 import { isThere } from './follow.ts'
 import { bodyOf, cursorOf, type Fields, type Handler, isFields, refusal, refusing } from './http.ts'
 import { admitted, type Answered, BYTES_MAX, type Decided, type Known, sent, take } from './person.ts'
 import { UI_OPTIONS, type UiOptions } from './person.ts'
-import { type Files, uiMessageContinue, uiMessageResponse, uiMessageResume, uiMessages } from './ui-message.ts'
+import { type Files, uiMessageContinue, uiMessageResponse, uiMessageResume, uiMessagesOf } from './ui-message.ts'
 
 type Place = { readonly sessions: Sessions; readonly options: UiOptions }
 
@@ -39,9 +40,9 @@ const HINT = 'Use POST, GET ID/stream, GET ID/messages, GET ID/files/HASH or DEL
 
 /** A file of this session, and of no other. */
 function file(place: Place, request: Request, id = '', hash = ''): Promise<Response> {
-  return admitted(place, request, nameOf(id), async ({ session }) => {
+  return admittedTo(place, request, nameOf(id), async ({ session }) => {
     const { fileResponse } = await import('./files.ts')
-    return fileResponse(session, hash)
+    return fileResponse(await stretchesOf(place.sessions, session), hash)
   })
 }
 
@@ -56,17 +57,20 @@ function filesOf(request: Request, session: string, behind: number): Files {
 }
 
 async function read(place: Place, request: Request, id = '', act: 'stream' | 'messages'): Promise<Response> {
-  return admitted(place, request, nameOf(id), async ({ session }) => {
+  return admittedTo(place, request, nameOf(id), async ({ session, chat }) => {
     const there = await isThere(session)
-    const files = filesOf(request, session.id, 2)
-    if (act === 'messages') return Response.json({ messages: there ? await uiMessages(session, files) : [] })
+    const files = filesOf(request, chat.id, 2)
+    if (act === 'messages') {
+      const stretches = there ? await stretchesOf(place.sessions, session) : []
+      return Response.json({ messages: await uiMessagesOf(stretches, files) })
+    }
     const after = cursorOf(request)
     return there || after !== null ? uiMessageResume(session, after, files) : new Response(null, { status: 204 })
   })
 }
 
 function stop(place: Place, request: Request, id = ''): Promise<Response> {
-  return admitted(place, request, nameOf(id), async ({ session }) => {
+  return admittedTo(place, request, nameOf(id), async ({ session }) => {
     await session.interrupt()
     return new Response(null, { status: 204 })
   })
@@ -81,23 +85,67 @@ function nameOf(text: string): string | null {
   }
 }
 
+type Chatting = Known & { readonly chat: Session }
+
+/** The newest branch of the chat, for a person who may use the chat. */
+function admittedTo(
+  place: Place,
+  request: Request,
+  id: unknown,
+  act: (known: Chatting) => Promise<Response>,
+): Promise<Response> {
+  return admitted(place, request, id, async (known) =>
+    act({ ...known, session: await newestBranch(place.sessions, known.session), chat: known.session }),
+  )
+}
+
 async function post(place: Place, request: Request): Promise<Response> {
   const body = await bodyOf(request, place.options.bytesMax ?? BYTES_MAX)
-  return admitted(place, request, body['id'], async (known) => {
-    const { messages, trigger = 'submit-message' } = body
+  return admittedTo(place, request, body['id'], async (known) => {
+    const { messages } = body
     const last: unknown = Array.isArray(messages) ? messages.at(-1) : null
-    if (trigger !== 'submit-message')
-      throw new Fault('invalid_input', 'An answer cannot be made again: a session only goes on. Send another message.')
     if (!isFields(last) || !Array.isArray(last['parts']) || last['parts'].length > PARTS_MAX)
       throw new Fault('invalid_input', `The last message must have a list of parts, at most ${PARTS_MAX}.`)
     const parts = (last['parts'] as readonly unknown[]).filter(isFields)
-    const files = filesOf(request, known.session.id, 0)
+    const files = filesOf(request, known.chat.id, 0)
     if (last['role'] === 'assistant') return goOn(known, last, parts, files)
     if (last['role'] !== 'user') throw new Fault('invalid_input', 'The last message must be of the user or an answer.')
-    const stream = await sent(place, request, known, { input: inputOf(parts), id: last['id'] })
-    return uiMessageResponse(known.session, stream, files)
+    const message = { input: inputOf(parts), id: last['id'] }
+    const answered = async (session: Session): Promise<Response> =>
+      uiMessageResponse(session, await sent(place, request, { ...known, session }, message), files)
+    return branched(place, known, { ...body, message: last['id'] }, answered)
   })
 }
+
+/** Answers in the newest branch, or in a new one if the page edits a message of the chat or wants another answer to it. */
+async function branched(
+  place: Place,
+  { chat, session: newest }: Chatting,
+  { trigger = 'submit-message', messageId, message: id }: Fields,
+  answered: (session: Session) => Promise<Response>,
+): Promise<Response> {
+  const isAgain = trigger === 'regenerate-message'
+  if (!isAgain && trigger !== 'submit-message')
+    throw new Fault('invalid_input', 'The trigger must be submit-message or regenerate-message.')
+  const isEdit = !isAgain && typeof messageId === 'string' && messageId === id
+  if ((!isAgain && !isEdit) || !(await isThere(newest))) {
+    if (isAgain) throw new Fault('invalid_input', NOT_THERE)
+    return answered(newest)
+  }
+  const found = await findMessage(place.sessions, newest, id)
+  if (isAgain && found === null) throw new Fault('invalid_input', NOT_THERE)
+  // The same edit again is no other one.
+  if (isEdit && (found === null || found.session.id === newest.id)) {
+    const same = await answered(newest).catch((error: unknown) => {
+      if (found !== null && error instanceof Fault && error.code === 'id_reused') return null
+      throw error
+    })
+    if (same !== null) return same
+  }
+  return answered(await branchBefore(place.sessions, { chat, newest }, found as NonNullable<typeof found>))
+}
+
+const NOT_THERE = 'The chat does not have this message, so it cannot be answered again. Load its messages anew.'
 
 /** The page answered what was asked. */
 async function goOn(known: Known, { metadata }: Fields, parts: readonly Fields[], files: Files): Promise<Response> {

@@ -3,6 +3,7 @@
 import type { BlobRef } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import type { Session } from '../sessions/verbs.ts'
+import type { Stretch } from './branches.ts'
 import { refusal } from './http.ts'
 
 const PAGE = 1_000
@@ -10,9 +11,9 @@ const MEDIA = /^[\w.+-]+\/[\w.+-]+$/
 /** What a browser only shows. Everything else is saved. */
 const SHOWN = /^image\/(png|jpeg|gif|webp)$/
 
-export async function fileResponse(session: Session, hash: string): Promise<Response> {
-  const ref = await referenceTo(session, hash)
-  const blob = ref && (await session.blob(ref))
+export async function fileResponse(stretches: readonly Stretch[], hash: string): Promise<Response> {
+  const { ref, session } = (await referenceIn(stretches, hash)) ?? {}
+  const blob = ref && (await session?.blob(ref))
   if (!blob) return refusal(404, 'not_found', 'This session has no such file.')
   const headers = {
     // A log may come from elsewhere, and a page must not break on what it calls a file.
@@ -26,11 +27,23 @@ export async function fileResponse(session: Session, hash: string): Promise<Resp
   return new Response(new Uint8Array(blob.data), { headers })
 }
 
-async function referenceTo(session: Session, hash: string): Promise<BlobRef | null> {
+async function referenceIn(
+  stretches: readonly Stretch[],
+  hash: string,
+): Promise<{ readonly ref: BlobRef; readonly session: Session } | null> {
+  for (const { session, upTo } of stretches.toReversed()) {
+    const ref = await referenceTo(session, hash, upTo)
+    if (ref) return { ref, session }
+  }
+  return null
+}
+
+async function referenceTo(session: Session, hash: string, upTo: number): Promise<BlobRef | null> {
   for (let after = 0; ; ) {
     const { events } = await session.read(after, PAGE)
-    const found = events.flatMap(filesIn).find((ref) => ref.hash === hash)
-    const last = events.at(-1)
+    const here = events.filter(({ seq }) => seq <= upTo)
+    const found = here.flatMap(filesIn).find((ref) => ref.hash === hash)
+    const last = here.at(-1)
     if (found || last === undefined) return found ?? null
     after = last.seq
   }

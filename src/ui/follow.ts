@@ -17,14 +17,18 @@ export async function isThere(session: Session): Promise<boolean> {
   }
 }
 
-/** All that a log says, told to `see`. The teller stands behind its last event. */
-export async function readAll(session: Session, see: (item: Item) => void): Promise<Teller> {
+/** All that a log says up to an event, told to `see`. The teller stands behind its last event. */
+export async function readAll(
+  session: Session,
+  see: (item: Item) => void,
+  upTo = Number.POSITIVE_INFINITY,
+): Promise<Teller> {
   const teller = new Teller(session.id, await logOf(session))
   for (let after = 0; ; ) {
     const { events } = await session.read(after, PAGE)
-    for (const event of events) for (const item of teller.see(event)) see(item)
+    for (const event of events) if (event.seq <= upTo) for (const item of teller.see(event)) see(item)
     const last = events.at(-1)
-    if (last === undefined) return teller
+    if (last === undefined || last.seq >= upTo) return teller
     after = last.seq
   }
 }

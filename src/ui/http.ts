@@ -129,10 +129,13 @@ export function cursorOf(request: Request): string | null {
   return request.headers.get('last-event-id') ?? new URL(request.url).searchParams.get('after')
 }
 
+/** Objects of `node:http`. Their own types would need `@types/node` in every program, also where Node is not used. */
+type NodeListener = (incoming: { readonly headers: object }, outgoing: { destroy(): unknown }) => void
+
 /** A handler as a listener of Node's own server: `createServer(nodeListener(handler))`. */
-export function nodeListener(handler: Handler): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
+export function nodeListener(handler: Handler): NodeListener {
   return (incoming, outgoing) => {
-    serve(handler, incoming, outgoing).catch(() => outgoing.destroy())
+    serve(handler, incoming as IncomingMessage, outgoing as ServerResponse).catch(() => outgoing.destroy())
   }
 }
 

@@ -14,13 +14,19 @@ export type Position = {
   readonly items?: number
   /** What the reader has of the reply that was coming: the model call, and how much of each text. */
   readonly call: number
-  readonly heard: readonly Segment[]
+  readonly heard: readonly HeardSegment[]
 }
+
+/** `arguments`: of the n-th call of the reply. */
+export type HeardSegment = Omit<Segment, 'kind'> & { readonly kind: Segment['kind'] | 'arguments' }
+
+const LETTERS = { text: 't', reasoning: 'r', arguments: 'a' } as const
+const KINDS = { t: 'text', r: 'reasoning', a: 'arguments' } as const
 
 /** Of one reply. More texts than these are not counted, and come again. */
 const SEGMENTS_MAX = 100
 const FORM = new RegExp(
-  `^([0-9a-f]{12})\\.(\\d{1,15})\\.(\\d{1,15})(?:\\.i(\\d{1,9}))?(?:\\.c(\\d{1,15})((?:\\.[tr]\\d{1,4}-\\d{1,12}){0,${SEGMENTS_MAX}}))?$`,
+  `^([0-9a-f]{12})\\.(\\d{1,15})\\.(\\d{1,15})(?:\\.i(\\d{1,9}))?(?:\\.c(\\d{1,15})((?:\\.[tra]\\d{1,4}-\\d{1,12}){0,${SEGMENTS_MAX}}))?$`,
 )
 
 /** The log that a position belongs to: a session that was removed and made again is another. */
@@ -31,7 +37,7 @@ export async function logOf(session: Session): Promise<string> {
 
 export function writePosition(log: string, { from, seq, items, call, heard }: Position): string {
   const part = items === undefined ? '' : `.i${items}`
-  const texts = heard.slice(0, SEGMENTS_MAX).map(({ kind, n, chars }) => `.${kind === 'text' ? 't' : 'r'}${n}-${chars}`)
+  const texts = heard.slice(0, SEGMENTS_MAX).map(({ kind, n, chars }) => `.${LETTERS[kind]}${n}-${chars}`)
   const reply = call === 0 ? '' : `.c${call}${texts.join('')}`
   return `${log}.${from}.${seq}${part}${reply}`
 }
@@ -55,10 +61,10 @@ async function has(session: Session, seq: number): Promise<boolean> {
   return seq >= 1 && (await session.read(seq - 1, 1)).events.length > 0
 }
 
-function segmentsIn(texts: string): readonly Segment[] {
-  const found = [...texts.matchAll(/\.([tr])(\d+)-(\d+)/g)]
+function segmentsIn(texts: string): readonly HeardSegment[] {
+  const found = [...texts.matchAll(/\.([tra])(\d+)-(\d+)/g)]
   return found.map(([, kind, n, chars]) => ({
-    kind: kind === 't' ? 'text' : 'reasoning',
+    kind: KINDS[kind as keyof typeof KINDS],
     n: Number(n),
     chars: Number(chars),
   }))

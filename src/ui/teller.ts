@@ -9,20 +9,42 @@ import type { Result } from '../sessions/result.ts'
 import type { StreamEvent } from '../sessions/follow/stream.ts'
 import { citedBy, sourcesIn } from '../view/sources.ts'
 import { Heard, type Piece, type Segment, type Spoken } from '../view/heard.ts'
+import type { Delta } from '../ports/model.ts'
 import { type Approval, approvalOf, approvalsIn } from './approval.ts'
 import { type End, endOf, restOf } from './end.ts'
-import { type Position, writePosition } from './position.ts'
+import { readPartialJson } from './partial-json.ts'
+import { type HeardSegment, type Position, writePosition } from './position.ts'
 
 /** A text or a reasoning of one reply, by the event that asked for the reply. */
-type Of = { readonly kind: Spoken; readonly call: number; readonly n: number }
+export type Of = { readonly kind: Spoken; readonly call: number; readonly n: number }
 export type Told =
   | { readonly type: 'user'; readonly id: string; readonly parts: readonly Part[] }
   | { readonly type: 'message'; readonly id: string }
   | { readonly type: 'request' }
-  /** `resumed`: the reader has the beginning of it. */
-  | ({ readonly type: 'piece'; readonly text: string; readonly resumed: boolean } & Of)
+  /** `resumed`: the reader has the beginning of it. `ends`: thoughts that are over, now that something else is said. */
+  | ({ readonly type: 'piece'; readonly text: string; readonly resumed: boolean; readonly ends: readonly Of[] } & Of)
   | ({ readonly type: 'spoken' } & Of)
-  | { readonly type: 'call'; readonly id: CallKey; readonly tool: string; readonly args: Json; readonly of: number }
+  /** A piece of the arguments of a call that is being written. It has the id that the call gets, unless something comes between. */
+  | {
+      readonly type: 'input'
+      readonly id: CallKey
+      readonly tool: string
+      readonly of: number
+      readonly text: string
+      readonly resumed: boolean
+      readonly ends: readonly Of[]
+    }
+  /** A call that was being written is not made, or is made under another id. */
+  | { readonly type: 'abandoned'; readonly id: CallKey; readonly tool: string }
+  /** `written`: its arguments as they came as `input`; null if the reader has them from elsewhere, absent if none came. */
+  | {
+      readonly type: 'call'
+      readonly id: CallKey
+      readonly tool: string
+      readonly args: Json
+      readonly of: number
+      readonly written?: string | null
+    }
   | { readonly type: 'ask'; readonly approval: Approval }
   /** A call that was asked about goes on, or is refused. If more people must agree, it is asked again. */
   | {
@@ -46,7 +68,8 @@ export type Told =
   | { readonly type: 'source'; readonly id: string; readonly url: string; readonly title?: string }
   /** A file that the model made, or one of the result of a call. */
   | { readonly type: 'file'; readonly id: string; readonly file: BlobRef; readonly call?: CallKey }
-  | { readonly type: 'output'; readonly value: Json }
+  /** `draft`: a structured answer as far as it was written. */
+  | { readonly type: 'output' | 'draft'; readonly id: string; readonly value: Json }
   /** The provider did not answer, and is asked again. */
   | { readonly type: 'retry'; readonly message: string; readonly at: number | null }
   | { readonly type: 'end'; readonly end: End }
@@ -58,6 +81,9 @@ type Slots = readonly (Told | null)[]
 type Confirmation = Extract<Event, { type: 'user.tool_confirmation' }>
 type Known = { proposal: Proposal; edit?: Confirmation; asks: string | null; asked: boolean }
 
+/** Arguments that are being written: how many characters the reader has, and all of them if they were heard here. */
+type Written = { tool: string; chars: number; text: string | null; drafted: number }
+
 export class Teller {
   readonly #session: string
   readonly #log: string
@@ -67,6 +93,10 @@ export class Teller {
   /** The open model call, or 0, and what was heard of it. */
   #call = 0
   #heard = new Heard()
+  /** Thoughts of the open reply whose end was told. */
+  #ended = new Set<Segment>()
+  /** The calls of the open reply, by index. */
+  #written = new Map<number, Written>()
   #message: string | null = null
   #finish: 'length' | 'refusal' | undefined
   readonly #unread = new Set<number>()
@@ -90,7 +120,7 @@ export class Teller {
 
   /** Behind all that was taken. */
   get position(): string {
-    return this.#write({ call: this.#call, heard: this.#heard.segments })
+    return this.#write({ call: this.#call, heard: this.#segments() })
   }
 
   take(event: StreamEvent): readonly Item[] {
@@ -109,13 +139,63 @@ export class Teller {
 
   #hear(delta: Extract<StreamEvent, { type: 'delta' }>): readonly Item[] {
     if (this.#message === null || delta.seq !== this.#call) return []
+    const told = delta.kind === 'arguments' ? this.#hearArguments(delta) : this.#hearPiece(delta)
+    return told ? [{ told, position: this.position }] : []
+  }
+
+  #hearPiece(delta: Extract<StreamEvent, { type: 'delta' }>): Told | null {
     const piece = this.#heard.hear(delta)
-    return piece ? [{ told: this.#piece(piece, this.#call), position: this.position }] : []
+    return piece && { ...this.#piece(piece, this.#call), ends: this.#endThoughts(piece.segment) }
+  }
+
+  /** The arguments of the answer itself are told as its draft. */
+  #hearArguments({ proposed, offset, text }: Delta & { readonly offset: number }): Told | null {
+    if (proposed === undefined || proposed.tool === '') return null
+    const { tool, index } = proposed
+    const known = this.#written.get(index) ?? { tool, chars: 0, text: '', drafted: 0 }
+    this.#written.set(index, known)
+    known.tool = tool
+    if (offset > known.chars) return null
+    const fresh = text.slice(known.chars - offset)
+    known.chars += fresh.length
+    if (offset === 0) known.text = text
+    else if (known.text !== null) known.text += fresh
+    if (tool === FINAL_RESULT) return this.#draft(known)
+    if (fresh === '') return null
+    const [id, ends] = [callKey(this.#call + 1, index), this.#endThoughts(null)]
+    return { type: 'input', id, tool, of: this.#call, text: fresh, resumed: known.chars > fresh.length, ends }
+  }
+
+  /** A long one is not read anew for each of its letters. */
+  #draft(known: Written): Told | null {
+    const { text } = known
+    if (text === null || text.length < known.drafted + 1 + text.length / 32) return null
+    const value = readPartialJson(text)
+    if (value === undefined) return null
+    known.drafted = text.length
+    return { type: 'draft', id: outputId(this.#call), value }
+  }
+
+  /** The thoughts that are over, since `now` is said, or arguments are. Each is ended once. */
+  #endThoughts(now: Segment | null): readonly Of[] {
+    const over = this.#heard.segments.filter(
+      (segment) => segment.kind === 'reasoning' && segment !== now && segment.chars > 0 && !this.#ended.has(segment),
+    )
+    for (const segment of over) this.#ended.add(segment)
+    return over.map(({ kind, n }) => ({ kind, n, call: this.#call }))
+  }
+
+  #segments(): readonly HeardSegment[] {
+    // A draft is told as a whole each time, so nobody needs to know how far it was.
+    const written = [...this.#written].flatMap(([n, { tool, chars }]) =>
+      tool === FINAL_RESULT ? [] : [{ kind: 'arguments', n, chars } as const],
+    )
+    return [...this.#heard.segments.map((segment) => ({ ...segment })), ...written]
   }
 
   /** The next event of the session's own log. */
   see(event: Event): readonly Item[] {
-    const before = { call: this.#call, heard: this.#heard.segments.map((segment) => ({ ...segment })) }
+    const before = { call: this.#call, heard: this.#segments() }
     if (this.#from === 0) this.#from = event.seq
     const slots = this.#slots(event)
     this.#seq = event.seq
@@ -178,28 +258,49 @@ export class Teller {
     const joined = shows.filter((shown) => this.#unread.delete(shown)).length > 0
     const begun = this.#message === null || joined ? [this.#begin(seq)] : []
     const known = this.#known?.call === seq ? this.#known.heard : []
+    this.#over()
     this.#call = seq
-    this.#heard = new Heard(known)
+    this.#heard = new Heard(known.filter((segment): segment is Segment => segment.kind !== 'arguments'))
+    for (const { kind, n, chars } of known)
+      if (kind === 'arguments') this.#written.set(n, { tool: '', chars, text: null, drafted: 0 })
+    // A thought before something else was ended for the reader too.
+    const { segments } = this.#heard
+    for (const [i, segment] of segments.entries())
+      if (segment.kind === 'reasoning' && (i < segments.length - 1 || this.#written.size > 0)) this.#ended.add(segment)
     return [...begun, { type: 'request' }]
   }
 
   #reply(event: Extract<Event, { type: 'agent.message' }>): Slots {
     const { parts, calls, verdict, seq, guard } = event
-    const [call, heard] = [this.#call, this.#heard]
+    const [call, heard, ended, written] = [this.#call, this.#heard, this.#ended, this.#written]
     this.#over()
     if (this.#message === null) return []
     const rest = guard === undefined ? heard.rest(parts) : guard === 'replace' ? heard.replaced(parts) : []
     const said = rest.flatMap((piece): Slots => {
       const told = piece.text === '' ? null : this.#piece(piece, call)
-      return [told, spoken(piece.segment, call)]
+      return [told, told === null && ended.has(piece.segment) ? null : spoken(piece.segment, call)]
     })
-    const unsaid = heard.segments.filter((segment) => rest.every((piece) => piece.segment !== segment))
+    const unsaid = heard.segments.filter((one) => !ended.has(one) && rest.every((piece) => piece.segment !== one))
     this.#finish = event.finish
     const output = verdict.type === 'final' && verdict.output !== undefined ? verdict.output : null
-    const asked = verdict.type === 'final' ? [] : calls.flatMap((one, i) => this.#proposed(one, callKey(seq, i), call))
-    const given: Slots = output === null ? [] : [{ type: 'output', value: output }]
-    const made = parts.filter((part) => part.type === 'blob')
-    return [...said, ...ended(unsaid, call), ...filesOf(seq, made), ...this.#cited(event), ...given, ...asked]
+    const isMade = verdict.type !== 'final'
+    // An event that came between gave the calls other ids than they were written under.
+    const made = isMade && seq === call + 1 ? calls.length : 0
+    const asked = isMade
+      ? calls.flatMap((one, i) => this.#proposed(one, callKey(seq, i), call, i < made ? written.get(i) : undefined))
+      : []
+    const given: Slots = output === null ? [] : [{ type: 'output', id: outputId(call), value: output }]
+    const files = parts.filter((part) => part.type === 'blob')
+    const left = abandoned(call, written, made)
+    return [
+      ...said,
+      ...endedOf(unsaid, call),
+      ...left,
+      ...filesOf(seq, files),
+      ...this.#cited(event),
+      ...given,
+      ...asked,
+    ]
   }
 
   /** Each page once in a run. */
@@ -212,11 +313,12 @@ export class Teller {
     })
   }
 
-  #proposed(proposal: Proposal, id: CallKey, of: number): Slots {
+  #proposed(proposal: Proposal, id: CallKey, of: number, written?: Written): Slots {
     const { tool, args } = proposal
     if (tool === FINAL_RESULT) return []
     this.#calls.set(id, { proposal, asks: null, asked: false })
-    return [{ type: 'call', id, tool, args, of }, ...this.#question(id, proposal)]
+    const begun = written && written.chars > 0 ? { written: written.text } : {}
+    return [{ type: 'call', id, tool, args, of, ...begun }, ...this.#question(id, proposal)]
   }
 
   #question(callId: CallKey, { gate, digest }: Terms): Slots {
@@ -254,12 +356,13 @@ export class Teller {
   }
 
   #failed(event: Extract<Event, { type: 'model.failed' }>): Slots {
-    const [call, { segments }] = [this.#call, this.#heard]
+    const [call, ended, written] = [this.#call, this.#ended, this.#written]
+    const segments = this.#heard.segments.filter((segment) => !ended.has(segment))
     this.#over()
     if (this.#message === null) return []
     const { message, retryAt = null, retryable } = event
     const again = retryable ? [{ type: 'retry', message, at: retryAt } as const] : []
-    return [...ended(segments, call), ...again]
+    return [...endedOf(segments, call), ...abandoned(call, written, 0), ...again]
   }
 
   #result(event: Extract<Event, { type: 'agent.tool_result' }>): Slots {
@@ -281,11 +384,13 @@ export class Teller {
   #over(): void {
     this.#call = 0
     this.#heard = new Heard()
+    this.#ended = new Set()
+    this.#written = new Map()
   }
 
-  #piece({ segment, text }: Piece, call: number): Told {
+  #piece({ segment, text }: Piece, call: number): Extract<Told, { type: 'piece' }> {
     const { kind, n, chars } = segment
-    return { type: 'piece', kind, call, n, text, resumed: chars > text.length }
+    return { type: 'piece', kind, call, n, text, resumed: chars > text.length, ends: [] }
   }
 
   #write(reply: Pick<Position, 'call' | 'heard' | 'items'>): string {
@@ -298,11 +403,24 @@ function filesOf(seq: number, files: readonly BlobRef[], call?: CallKey): Slots 
   return files.map((file, i) => ({ type: 'file', id: `file:${seq}.${i}`, file, ...of }))
 }
 
+function outputId(call: number): string {
+  return `output:${call}`
+}
+
+/** Calls that were being written, from the number `made` on. */
+function abandoned(call: number, written: ReadonlyMap<number, Written>, made: number): Slots {
+  return [...written].map(([index, { tool, chars }]) =>
+    index < made || tool === FINAL_RESULT || chars === 0
+      ? null
+      : { type: 'abandoned', id: callKey(call + 1, index), tool },
+  )
+}
+
 function spoken({ kind, n }: Segment, call: number): Told {
   return { type: 'spoken', kind, call, n }
 }
 
 /** Those that were begun and are not in the whole reply, or have none. */
-function ended(segments: readonly Segment[], call: number): Slots {
+function endedOf(segments: readonly Segment[], call: number): Slots {
   return segments.filter(({ chars }) => chars > 0).map((segment) => spoken(segment, call))
 }

@@ -3,10 +3,11 @@
 import type { BlobRef, Json, Part } from '../kernel/content.ts'
 import type { RunStream, Session } from '../sessions/verbs.ts'
 import type { Approval } from './approval.ts'
+import type { Stretch } from './branches.ts'
 import type { End } from './end.ts'
 import { continued, followed, readAll, repeated } from './follow.ts'
 import { answer, type Encoder, type Frame, framed } from './http.ts'
-import type { Item, Told } from './teller.ts'
+import type { Item, Of as PartOf, Told } from './teller.ts'
 
 type Of<T extends Told['type']> = Extract<Told, { type: T }>
 type Chunk = { readonly type: string; readonly [field: string]: unknown }
@@ -84,9 +85,17 @@ export async function uiMessageContinue(session: Session, after: unknown, { file
 }
 
 /** All messages of a session, for the page to begin with. */
-export async function uiMessages(session: Session, { fileUrl }: Files = {}): Promise<readonly UiMessage[]> {
+export async function uiMessages(session: Session, files: Files = {}): Promise<readonly UiMessage[]> {
+  return uiMessagesOf([{ session, upTo: Number.POSITIVE_INFINITY }], files)
+}
+
+/** The same of a chat that has branches. */
+export async function uiMessagesOf(
+  stretches: readonly Stretch[],
+  { fileUrl }: Files = {},
+): Promise<readonly UiMessage[]> {
   const builder = new MessageBuilder(fileUrl)
-  await readAll(session, (item) => builder.take(item))
+  for (const { session, upTo } of stretches) await readAll(session, (item) => builder.take(item), upTo)
   return builder.messages
 }
 
@@ -135,9 +144,13 @@ class UiMessageEncoder implements Encoder {
       case 'piece':
         return this.#piece(told)
       case 'spoken':
-        this.#open.delete(partId(told))
-        return [{ type: `${told.kind}-end`, id: partId(told) }]
+        return this.#close([told])
+      case 'input':
+        return this.#input(told)
+      case 'abandoned':
+        return [unmade(told)]
       case 'call':
+        if (told.written !== undefined) return [available(told)]
         return [{ type: 'tool-input-start', toolCallId: told.id, toolName: told.tool }, available(told)]
       case 'decided':
         return [available(told)]
@@ -149,8 +162,9 @@ class UiMessageEncoder implements Encoder {
         return [sourceOf(told)]
       case 'file':
         return [fileOf(told, this.#fileUrl)]
+      case 'draft':
       case 'output':
-        return [{ type: 'data-output', data: told.value }]
+        return [{ type: 'data-output', id: told.id, data: told.value }]
       case 'retry':
         return [{ type: 'data-retry', data: { message: told.message, at: told.at }, transient: true }]
       case 'end':
@@ -169,7 +183,19 @@ class UiMessageEncoder implements Encoder {
     const delta = { type: `${told.kind}-delta`, id, delta: told.text }
     const begins = !told.resumed && !this.#open.has(id)
     this.#open.add(id)
-    return begins ? [{ type: `${told.kind}-start`, id }, delta] : [delta]
+    return [...this.#close(told.ends), ...(begins ? [{ type: `${told.kind}-start`, id }] : []), delta]
+  }
+
+  #close(parts: readonly PartOf[]): readonly Chunk[] {
+    return parts.map((part) => {
+      this.#open.delete(partId(part))
+      return { type: `${part.kind}-end`, id: partId(part) }
+    })
+  }
+
+  #input({ id: toolCallId, tool: toolName, text: inputTextDelta, resumed, ends }: Of<'input'>): readonly Chunk[] {
+    const start = resumed ? [] : [{ type: 'tool-input-start', toolCallId, toolName }]
+    return [...this.#close(ends), ...start, { type: 'tool-input-delta', toolCallId, inputTextDelta }]
   }
 
   #stepEnd(): readonly Chunk[] {
@@ -207,7 +233,18 @@ type Kept = {
   readonly data: BlobRef & { readonly toolCallId?: string }
 }
 
-function partId({ call, kind, n }: Of<'piece' | 'spoken'>): string {
+/** The page began to show it. */
+function unmade({ id: toolCallId, tool: toolName }: Of<'abandoned'>): Chunk {
+  return {
+    type: 'tool-input-error',
+    toolCallId,
+    toolName,
+    input: null,
+    errorText: 'This call was not made as it was begun.',
+  }
+}
+
+function partId({ call, kind, n }: PartOf): string {
   return `${call}.${kind}.${n}`
 }
 
@@ -279,7 +316,7 @@ class MessageBuilder {
     else if (told.type === 'piece') parts.push({ type: told.kind, text: told.text, state: 'done' })
     else if (told.type === 'source') parts.push(sourceOf(told))
     else if (told.type === 'file') parts.push(fileOf(told, this.#fileUrl))
-    else if (told.type === 'output') parts.push({ type: 'data-output', data: told.value })
+    else if (told.type === 'output') parts.push({ type: 'data-output', id: told.id, data: told.value })
     else if (told.type === 'call')
       parts.push({ type: `tool-${told.tool}`, toolCallId: told.id, input: told.args, state: 'input-available' })
     else if (told.type === 'ask') {

@@ -69,7 +69,7 @@ describe('the response cache', () => {
     await model.call(request(), heard.context)
     expect(heard.deltas).toEqual([
       { kind: 'text', part: 0, text: 'Hello.' },
-      { kind: 'arguments', part: 1, text: '{"a":1}' },
+      { kind: 'arguments', part: 1, text: '{"a":1}', proposed: { tool: 'look', index: 0 } },
     ])
   })
 

@@ -3,7 +3,7 @@
 import pg from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Connections } from '../../src/stores/postgres/connect.ts'
-import type { ConnectOptions } from '../../src/stores/postgres/hosts.ts'
+import type { ConnectOptions } from '../../src/stores/postgres/connect-options.ts'
 import { network } from '../../src/stores/postgres/network.ts'
 import { postgres } from '../../src/stores/postgres/postgres.ts'
 import { Unknown } from '../../src/stores/postgres/sql.ts'

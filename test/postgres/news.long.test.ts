@@ -1,7 +1,7 @@
 // Hints between the processes of a Postgres store, against a real server: what is heard, what is passed over, and what a dead
 // listener costs. What a store does when it looks is not here.
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { ConnectOptions } from '../../src/stores/postgres/hosts.ts'
+import type { ConnectOptions } from '../../src/stores/postgres/connect-options.ts'
 import { steadyClock } from '../../src/stores/plan/clock.ts'
 import { Connections } from '../../src/stores/postgres/connect.ts'
 import { Ear } from '../../src/stores/postgres/ear.ts'

@@ -123,9 +123,9 @@ describe('a chat of the AI SDK', () => {
       types.push(chunk.value?.type ?? '')
     }
     expect(types.join(' ')).toBe(
-      'start start-step reasoning-start reasoning-delta text-start text-delta text-delta reasoning-end text-end ' +
+      'start start-step reasoning-start reasoning-delta reasoning-end text-start text-delta text-delta text-end ' +
         'tool-input-start tool-input-available tool-output-available finish-step start-step ' +
-        'reasoning-start reasoning-delta text-start text-delta text-delta reasoning-end text-end finish-step finish',
+        'reasoning-start reasoning-delta reasoning-end text-start text-delta text-delta text-end finish-step finish',
     )
   })
 
@@ -372,13 +372,7 @@ describe('a stream that broke off', () => {
     await new Promise((soon) => setTimeout(soon, 50))
     go()
     const after = await rest
-    expect(after.map(({ data }) => data['delta'] ?? data['type'])).toEqual([
-      'world',
-      'reasoning-end',
-      '.',
-      'text-end',
-      'finish',
-    ])
+    expect(after.map(({ data }) => data['delta'] ?? data['type'])).toEqual(['world', '.', 'text-end', 'finish'])
     expect((await whole([...before, ...after])).parts).toMatchObject([{}, { text: 'Hm.' }, { text: 'Hello, world.' }])
   })
 

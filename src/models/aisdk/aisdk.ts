@@ -4,8 +4,9 @@ import type { LanguageModelV3StreamPart } from '@ai-sdk/provider'
 import { Fault } from '../../kernel/failure.ts'
 import type { CallContext, ModelFailure, Reply, Request } from '../../ports/model.ts'
 import { brokenBy } from './failure.ts'
-import { familyOf, type Origin } from './marks.ts'
-import { type AiSdkSettings, asV4, optionsFor, type ServedTool } from './prompt.ts'
+import { familyOf } from './marks.ts'
+import { asV4, optionsFor, type ServedTool } from './prompt.ts'
+import type { AiSdkSettings, Origin } from './settings.ts'
 import { Listening } from './stream.ts'
 import { failure } from '../http/failures.ts'
 import { HOSTED_OPTIONS, OUTPUT_TOKENS, type Priced } from '../http/hosted.ts'
@@ -16,7 +17,7 @@ import { missingChoice } from '../protocols/settings.ts'
 import { unwrapped } from '../protocols/parallel.ts'
 import { checkPrices, checkTokens, type Profile, profileOf } from '../price.ts'
 
-export type { AiSdkSettings } from './prompt.ts'
+export type { AiSdkSettings } from './settings.ts'
 
 /** Only what is used of a language model, so that the types of both majors of the SDK fit. */
 export interface AiSdkModel extends Origin {

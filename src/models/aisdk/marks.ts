@@ -4,8 +4,7 @@ import type { JSONValue, SharedV3ProviderMetadata } from '@ai-sdk/provider'
 import type { Json, Part } from '../../kernel/content.ts'
 import type { Opaque } from '../protocols/protocol.ts'
 import { isObject } from '../../view/json.ts'
-
-export type Origin = { readonly provider: string; readonly modelId: string }
+import type { Origin } from './settings.ts'
 
 /** `openai.responses` and `openai.chat` are both `openai`. */
 export function familyOf({ provider }: Origin): string {

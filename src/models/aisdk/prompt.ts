@@ -13,10 +13,9 @@ import type {
 } from '@ai-sdk/provider'
 import type { Part } from '../../kernel/content.ts'
 import type { Request, ToolSchema } from '../../ports/model.ts'
-import { familyOf, isOfFamily, markOf, type Origin, servedOf } from './marks.ts'
+import { familyOf, isOfFamily, markOf, servedOf } from './marks.ts'
+import type { AiSdkSettings, Origin } from './settings.ts'
 import { endpoints } from '../http/endpoints.ts'
-import type { Deadlines } from '../http/watch.ts'
-import type { PriceTable } from '../price.ts'
 import {
   type Data,
   FROM_REPLY,
@@ -28,7 +27,6 @@ import {
   unseen,
 } from '../protocols/media.ts'
 import { idPatterns, type SoundCall, type SoundResult, sound, type Turn } from '../protocols/sound.ts'
-import type { ToolChoice } from '../protocols/protocol.ts'
 import { allowed, demanded } from '../protocols/settings.ts'
 import { isStrict } from '../protocols/strict.ts'
 import { foreignThought, placeOf, tagged } from '../protocols/thoughts.ts'
@@ -36,25 +34,6 @@ import { OUTPUT_TOOL, toolSchema } from '../protocols/tool-schema.ts'
 
 /** What is used of a tool that a provider package makes. The package's own type does not say so. */
 export type ServedTool = { readonly id: `${string}.${string}`; readonly args?: Record<string, unknown> }
-
-/** Absent settings are left to the provider. */
-export type AiSdkSettings = {
-  readonly outputTokensMax?: number
-  readonly temperature?: number
-  readonly topP?: number
-  readonly seed?: number
-  readonly stop?: readonly string[]
-  /** As in `model`: for the first request after a message of the user. */
-  readonly toolChoice?: ToolChoice
-  readonly headers?: Readonly<Record<string, string>>
-  /** As the provider's package takes them, such as `{ anthropic: { thinking: … } }`. */
-  readonly providerOptions?: SharedV3ProviderOptions
-  /** Tools that the provider runs, by name, as its package makes them: `{ web_search: anthropic.tools.webSearch_20250305() }`. */
-  readonly providerTools?: Readonly<Record<string, object>>
-  readonly prices?: PriceTable
-  /** As for every model. The SDK shows no pings before specification v4: a model that thinks in silence needs a longer `idleMs`. */
-  readonly deadlines?: Partial<Deadlines>
-}
 
 type Assistant = Extract<Turn, { type: 'assistant' }>
 type Said = Extract<LanguageModelV3Message, { role: 'assistant' }>['content']
@@ -72,7 +51,7 @@ export function optionsFor(
   const served = servedTools(settings.providerTools)
   const unserved = request.tools.filter(({ name }) => !served.some((tool) => tool.name === name))
   const tools = [...toolsOf({ ...request, tools: unserved }, family), ...served]
-  const own = settings.providerOptions ?? {}
+  const own = (settings.providerOptions ?? {}) as SharedV3ProviderOptions
   // OpenAI's package makes every schema strict by default.
   const loose = native && !output.strict ? { [family]: { ...own[family], strictJsonSchema: false } } : {}
   const most = settings.outputTokensMax

@@ -9,7 +9,8 @@ import type {
 import type { Json, Part, Usage } from '../../kernel/content.ts'
 import type { Delta, ModelFailure, Reply, ReplyCall } from '../../ports/model.ts'
 import { failureIn } from './failure.ts'
-import { marked, type Origin, type Served, served as servedPart } from './marks.ts'
+import { marked, type Served, served as servedPart } from './marks.ts'
+import type { Origin } from './settings.ts'
 import { failure } from '../http/failures.ts'
 import { madeAt } from '../protocols/media.ts'
 import { isObject, parsed } from '../../view/json.ts'
@@ -207,7 +208,10 @@ export class Listening {
   #say(kind: Delta['kind'], slot: Slot, text: string): void {
     if (text === '') return
     this.#spoke = true
-    this.#emit({ kind, part: this.#slots.indexOf(slot), text })
+    const part = this.#slots.indexOf(slot)
+    if (kind !== 'arguments') return this.#emit({ kind, part, text })
+    const index = this.#slots.slice(0, part).filter(({ type }) => type === 'call').length
+    this.#emit({ kind, part, text, proposed: { tool: slot.tool, index } })
   }
 
   /** A call that was cut off keeps its partial arguments, which are not JSON; empty arguments would count as complete. */

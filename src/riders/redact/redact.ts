@@ -107,10 +107,11 @@ export class Redactor {
   }
 
   /** The name of a secret that stands in these bytes; null if there is none. A search for its spellings: pictures are large. */
-  inBytes(bytes: Buffer): string | null {
+  inBytes(bytes: Uint8Array): string | null {
+    const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     for (const [name, value] of this.#secrets) {
       const spellings = [...plainSpellings(value, SECRET_CHARS_MIN), ...encodedSpellings(value)]
-      if (spellings.some((spelling) => bytes.includes(spelling))) return name
+      if (spellings.some((spelling) => buffer.includes(spelling))) return name
     }
     return null
   }

@@ -6,7 +6,7 @@ import { outsideOf } from '../../kernel/ledger.ts'
 import { childId } from '../../stores/plan/id.ts'
 import { cloneJson } from '../../effects/clone-json.ts'
 import { LogFollower } from './log-follower.ts'
-import type { LiveDelta } from '../../live/live.ts'
+import { aboutOf, type LiveDelta } from '../../live/live.ts'
 import type { CallsOf, ToolList } from '../../tools/core/typed.ts'
 import { headOf } from '../../riders/children/tree.ts'
 import { checkCount } from '../../stores/plan/count.ts'
@@ -198,11 +198,12 @@ export class Feed {
     const isOver = isOutput ? delta.seq < seat.settled : delta.seq <= seat.settled
     if (this.#closed || isOver || seat.until !== null) return
     if (delta.seq > seat.seq && delta.seq > seat.after) return void seat.early.push(delta)
-    const { seq, kind, part, offset, text } = delta
+    const { seq, part, offset, text } = delta
     const { session, source } = seat
     this.#sequence += 1
     const of = isOutput ? { call: callKey(seq, part) } : {}
-    this.#queue.push({ type: 'delta', session, seq, kind, part, offset, text, ...of, sequence: this.#sequence, source })
+    const line = { session, seq, part, offset, text, sequence: this.#sequence, source }
+    this.#queue.push({ type: 'delta', ...aboutOf(delta), ...line, ...of })
   }
 
   #push({ session, source, calls }: Seat, event: Event): void {

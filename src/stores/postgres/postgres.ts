@@ -2,7 +2,8 @@
 // Importing it loads no driver, and calling it connects to nothing: that is done by `open`, or by the first use.
 import type { Store } from '../../ports/store.ts'
 import { filled, optionsOf } from '../../options.ts'
-import { CONNECT_OPTIONS, type ConnectOptions, hostsOf } from './hosts.ts'
+import { CONNECT_OPTIONS, type ConnectOptions } from './connect-options.ts'
+import { hostsOf } from './hosts.ts'
 import { network } from './network.ts'
 import type { FreedRooms } from './rooms.ts'
 import { PostgresStore } from './store.ts'

@@ -1,6 +1,8 @@
 // Which SQLite this process uses: Node's own where it is new enough, else @photostructure/sqlite, which has the same interface.
 // It loads nothing when imported: a process that opens no store pays nothing.
 import { createRequire } from 'node:module'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { Fault } from '../../kernel/failure.ts'
 
 export type SqlValue = null | number | string | Uint8Array
@@ -29,13 +31,69 @@ export function loadDriver(): Driver {
   const builtIn = process.versions['sqlite']
   const require = createRequire(import.meta.url)
   try {
-    const loaded: unknown =
-      builtIn !== undefined && isRecent(builtIn) ? require('node:sqlite') : require('@photostructure/sqlite')
-    return (loaded as { readonly DatabaseSync: Driver }).DatabaseSync
+    if (builtIn !== undefined && isRecent(builtIn)) return (require('node:sqlite') as Loaded).DatabaseSync
+    return closeFully((require('@photostructure/sqlite') as Loaded).DatabaseSync)
   } catch (error) {
-    const text = 'No usable SQLite: install @photostructure/sqlite, or use Node 24 or newer.'
-    throw new Fault('store_unsupported', text, String(error))
+    throw new Fault('store_unsupported', NO_DRIVER, String(error))
   }
+}
+
+type Loaded = { readonly DatabaseSync: Driver }
+
+const NO_DRIVER =
+  'No usable SQLite: install @photostructure/sqlite, or use Node 24 or newer. ' +
+  "If a bundler such as that of Next.js packs this program, leave terret out of the bundle: serverExternalPackages: ['terret'] " +
+  'in next.config.mjs, or the list of external packages of another bundler.'
+
+/** So many closed databases may wait for the garbage collector. Each has two descriptors. */
+const UNCOLLECTED_MAX = 32
+
+/** Of this process, whichever store they belong to. */
+let uncollected = 0
+
+/**
+ * Version 1 of @photostructure/sqlite, the last one for Node 20, keeps a closed file open until the statements that were prepared on it
+ * are garbage, and has no way to finalize them. They take so little of the heap that a process can run out of descriptors first. So
+ * after some databases were closed, this collects them.
+ */
+function closeFully(Real: Driver): Driver {
+  return class implements Database {
+    readonly #db: Database
+    #isPrepared = false
+
+    constructor(path: string) {
+      this.#db = new Real(path)
+    }
+
+    get isTransaction(): boolean {
+      return this.#db.isTransaction
+    }
+
+    exec(sql: string): void {
+      this.#db.exec(sql)
+    }
+
+    prepare(sql: string): Statement {
+      this.#isPrepared = true
+      return this.#db.prepare(sql)
+    }
+
+    close(): void {
+      this.#db.close()
+      if (this.#isPrepared) uncollected += 1
+      if (uncollected < UNCOLLECTED_MAX) return
+      uncollected = 0
+      collectGarbage()
+    }
+  }
+}
+
+/** Node gives a program its garbage collector by this flag only. */
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  setFlagsFromString('--no-expose-gc')
+  collect()
 }
 
 export function checkVersion(version: string): void {

@@ -303,6 +303,7 @@ export class SqliteStore implements Store {
     open.watcher.stop()
     await open.writer.submit('', () => {}).catch(() => {})
     this.#open = null
+    this.#opening = null
     open.writer.close()
     open.parts.closeFile(open.connection)
     if (open.readOnly) open.parts.dropCopy(open.connection.file)

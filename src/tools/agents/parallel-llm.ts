@@ -34,6 +34,7 @@ import {
 import { type Field, integer, list, object, optional, text } from '../core/schema.ts'
 import type { ToolRoot } from '../core/context.ts'
 import { defineTool, type StandardSchema, type Tool, type ToolContext } from '../core/tool.ts'
+import { toJsonSchema } from '../core/to-json-schema.ts'
 import { changeIn, undoChanges } from '../files/undo.ts'
 
 export type ParallelLlmOptions = GuardOptions & {
@@ -120,6 +121,7 @@ export function parallelLlmTool(options: ParallelLlmOptions): Tool {
   if (!Number.isInteger(promptsMax) || promptsMax < 1) {
     throw new Fault('invalid_config', 'promptsMax of parallel_llm must be a whole number from 1 on.')
   }
+  if (shape !== null) toJsonSchema(shape, SHAPE)
   const frame = { promptsMax, asking: { model, output: shape, attemptsMax, outputRetries } }
   return made({ guarded: guard(options), ...frame }, name, description)
 }
@@ -244,9 +246,12 @@ function isPrompt(value: unknown): value is string {
   return typeof value === 'string' && value.trim() !== ''
 }
 
+/** How a refusal names the schema. */
+const SHAPE = 'The output schema of parallel_llm'
+
 function instructionsOf(system: string, shape: StandardSchema | null): string {
-  const schema = shape?.['~standard'].jsonSchema?.input({ target: 'draft-2020-12' })
   if (shape === null) return system
+  const schema = toJsonSchema(shape, SHAPE)
   const fit = schema ? ` that fits this JSON Schema:\n${JSON.stringify(schema)}` : '.'
   return `${system}\n\nAnswer with one JSON value and nothing else${fit}`.trim()
 }

@@ -1,9 +1,17 @@
 // JSON Schema for tools from elsewhere: any draft 2020-12 (or 7) schema becomes a Standard Schema. The checker is loaded
 // when the first call is checked. Patterns and formats count too. Both compiling and checking take a bounded time.
-import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
 import { Fault } from '../../kernel/failure.ts'
 
 export type JsonSchema = { readonly [key: string]: unknown }
+
+/** After it said no, `errors` says why. The types of the package that compiles it would have to be installed by every user of ours. */
+type CompiledSchema = { (value: unknown): boolean; errors?: readonly SchemaError[] | null }
+type SchemaError = {
+  readonly instancePath: string
+  readonly keyword: string
+  readonly params: object
+  readonly message?: string
+}
 
 const SCHEMA_BYTES_MAX = 256 * 1024
 const SCHEMA_DEPTH_MAX = 64
@@ -17,8 +25,8 @@ export function fromJsonSchema(schema: JsonSchema, name: string): StandardSchema
 /** The same for a value of any type. */
 export function anyJsonSchema(schema: JsonSchema, name: string): StandardSchema {
   checkShape(schema, name)
-  let check: ValidateFunction | null = null
-  const validate = (value: unknown, ready: ValidateFunction) =>
+  let check: CompiledSchema | null = null
+  const validate = (value: unknown, ready: CompiledSchema) =>
     ready(value) ? { value } : { issues: (ready.errors ?? []).map(issueOf) }
   return {
     '~standard': {
@@ -35,7 +43,7 @@ export function anyJsonSchema(schema: JsonSchema, name: string): StandardSchema 
 }
 
 /** Throws the Fault that a first use would: a schema that cannot be compiled should be refused when it is met. */
-export async function compile(schema: JsonSchema, name: string): Promise<ValidateFunction> {
+export async function compile(schema: JsonSchema, name: string): Promise<CompiledSchema> {
   const { compileWithAjv } = await import('./compile-schema.ts')
   try {
     return compileWithAjv(schema)
@@ -44,7 +52,7 @@ export async function compile(schema: JsonSchema, name: string): Promise<Validat
   }
 }
 
-function issueOf({ instancePath, message, keyword, ...error }: ErrorObject) {
+function issueOf({ instancePath, message, keyword, ...error }: SchemaError) {
   const params = error.params as Readonly<Record<string, unknown>>
   const path = instancePath.split('/').slice(1).map(unescaped)
   const field =

@@ -24,6 +24,7 @@ import {
 } from '../../options.ts'
 import { schemaTrouble } from './schema-shape.ts'
 import { anyJsonSchema, fromJsonSchema, type JsonSchema, type StandardSchema, type Validation } from './json-schema.ts'
+import { toJsonSchema } from './to-json-schema.ts'
 import type { Metadata, Output } from './output.ts'
 import { jsonRecord } from './plain.ts'
 import { ALIASES, type Aliases } from '../repair/repair.ts'
@@ -364,8 +365,8 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
   }
   const execute = handlerOf(definition)
   const input = isStandard(definition.input) ? definition.input : fromJsonSchema(definition.input, name)
-  const whole = input['~standard'].jsonSchema?.input({ target: 'draft-2020-12' }) as Json | undefined
-  if (whole === undefined) {
+  const whole = toJsonSchema(input, `The input schema of tool "${name}"`, true) as Json
+  if (whole === null) {
     const message = `The schema of tool "${name}" cannot say its JSON Schema, so no model could be told what it takes. Use a library that can, such as Zod 4, or give a JSON Schema.`
     throw new Fault('invalid_config', message)
   }

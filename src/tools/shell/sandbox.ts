@@ -75,8 +75,8 @@ const NEEDED = ['/run/current-system', '/run/wrappers']
 export function findSandbox(
   workspace: string,
   env: Environment = process.env,
-  platform = process.platform,
-  arch = process.arch,
+  platform: string = process.platform,
+  arch: string = process.arch,
 ): Sandbox {
   if (platform !== 'linux') return { type: 'none', reason: `there is no sandbox for ${platform} yet` }
   // Without the filter every socket of the host could be reached.

@@ -264,7 +264,7 @@ export function childrenOf(pid: number): readonly number[] {
 }
 
 /** A process that is gone needs no signal. */
-export function send(pid: number, signal: NodeJS.Signals): void {
+export function send(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
   try {
     process.kill(pid, signal)
   } catch {}

@@ -19,14 +19,20 @@ import {
   type CallState,
   isWhole,
   type Alike,
+  type Aside,
 } from './reply.ts'
 import type { Json, Mutable } from '../../../kernel/content.ts'
 import type { Delta, ModelFailure, Reply } from '../../../ports/model.ts'
+import { readInline } from '../inline-thoughts.ts'
 import { madeAt } from '../media.ts'
 import { failure } from '../../http/failures.ts'
 import { type JsonObject, isObject, listOf, stringOf, parsed } from '../../../view/json.ts'
 
-export const chat: Protocol<ChatState> = { name: 'chat', encode, begin, step, over, finish: resultOf, whole }
+export const chat: Protocol<ChatState> = { name: 'chat', encode, begin, step, over, finish, whole }
+
+function finish(state: ChatState): Reply | ModelFailure {
+  return resultOf(withAside(state))
+}
 
 function over({ done, failed }: ChatState): boolean {
   return done || failed !== null
@@ -55,6 +61,8 @@ function stepWhole(state: ChatState, { event, data }: WireEvent): Step {
   const deltas: Delta[] = []
   const choice = choiceIn(chunk['choices'])
   if (choice !== null) take(draft, choice, deltas)
+  draft.isChosen ||= choice !== null
+  if (!draft.isChosen) setAside(draft, chunk['choices'])
   cite(draft, citedIn(chunk, choice))
   const told = usageIn(chunk, choice)
   if (told !== undefined) {
@@ -111,7 +119,8 @@ function said(state: ChatState, text: string): Step {
 
 /** The message of an unstreamed answer has the same fields as a delta. */
 function whole(body: string, target: Target): Reply | ModelFailure {
-  const [state] = step(begin(target), { event: '', data: body })
+  const [streamed] = step(begin(target), { event: '', data: body })
+  const state = withAside(streamed)
   if (state.broken || state.done) return failure('network', 'The answer was damaged: it is not JSON.')
   return resultOf({
     ...state,
@@ -119,10 +128,33 @@ function whole(body: string, target: Target): Reply | ModelFailure {
   })
 }
 
-/** Only the first choice: requests never ask for more. */
+/** The choice with the index 0: requests never ask for more. */
 function choiceIn(choices: unknown): JsonObject | null {
-  const choice: unknown = Array.isArray(choices) ? choices[0] : null
-  return isObject(choice) && (choice['index'] ?? 0) === 0 ? choice : null
+  return (
+    listOf(choices as Json).find((choice): choice is JsonObject => isObject(choice) && (choice['index'] ?? 0) === 0) ??
+    null
+  )
+}
+
+/** Some hosts give their only choice another index. It is read when the answer ends, unless a choice with the index 0 came. */
+function setAside(draft: Draft, choices: unknown): void {
+  const choice = listOf(choices as Json).find(isObject)
+  const index = draft.aside?.choice['index'] ?? choice?.['index']
+  if (choice && choice['index'] === index) draft.aside = { before: draft.aside, choice }
+}
+
+function withAside(state: ChatState): ChatState {
+  if (state.isChosen || state.aside === null) return state
+  const choices: JsonObject[] = []
+  for (let aside: Aside | null = state.aside; aside !== null; aside = aside.before) choices.unshift(aside.choice)
+  // The choice with the index 0 may have been cut off.
+  if (!state.done && choices.every((choice) => typeof choice['finish_reason'] !== 'string')) return state
+  const draft = draftOf(state)
+  for (const choice of choices) {
+    take(draft, choice, [])
+    cite(draft, citedIn({}, choice))
+  }
+  return draft
 }
 
 function take(draft: Draft, choice: JsonObject, deltas: Delta[]): void {
@@ -138,7 +170,7 @@ function takeDelta(draft: Draft, delta: JsonObject, deltas: Delta[]): void {
   const { content, refusal, tool_calls: calls, function_call: old } = delta
   const thought = takeDetails(draft, delta) || stringOf(delta['reasoning_content']) || stringOf(delta['reasoning'])
   if (thought !== '') think(draft, thought, deltas)
-  if (typeof content === 'string') say(draft, content, deltas)
+  if (typeof content === 'string') takeContent(draft, content, deltas)
   else if (Array.isArray(content)) takeParts(draft, content, deltas)
   if (typeof refusal === 'string' && refusal !== '') {
     draft.refused = true
@@ -152,6 +184,14 @@ function takeDelta(draft: Draft, delta: JsonObject, deltas: Delta[]): void {
     }
   }
   if (isObject(old)) takeCall(draft, oldPieceOf(old), deltas)
+}
+
+/** A server that does not part thoughts from the text leaves them at its begin, between tags. */
+function takeContent(draft: Draft, content: string, deltas: Delta[]): void {
+  const { inline, thought, text } = readInline(draft.inline, content)
+  if (draft.inline !== inline) draft.inline = inline
+  if (thought !== '') think(draft, thought, deltas)
+  say(draft, text, deltas)
 }
 
 function say(draft: Draft, text: string, deltas: Delta[]): void {
@@ -223,7 +263,8 @@ function takeCall(draft: Draft, piece: Piece, deltas: Delta[]): void {
   }
   const call = known ? joined(known, piece) : { ...piece, part: draft.begun++ }
   draft.calls = known ? draft.calls.with(at, call) : [...draft.calls, call]
-  if (piece.args !== '') deltas.push({ kind: 'arguments', part: call.part, text: piece.args })
+  const proposed = { tool: call.tool, index: known ? at : draft.calls.length - 1 }
+  if (piece.args !== '') deltas.push({ kind: 'arguments', part: call.part, text: piece.args, proposed })
 }
 
 // Joining the pieces of a call. Hosts differ: the index may be missing or always 0, the id may be repeated, missing or new,

@@ -2,11 +2,13 @@
 import type { Json, Mutable, Part, Usage } from '../../../kernel/content.ts'
 import type { ModelFailure, Reply } from '../../../ports/model.ts'
 import { failure, failureOf } from '../../http/failures.ts'
+import { endInline, type Inline, INLINE_START } from '../inline-thoughts.ts'
 import type { Opaque, Target } from '../protocol.ts'
 import { sourcesIn } from '../../../view/sources.ts'
 import { type JsonObject, isObject, stringOf, parsed } from '../../../view/json.ts'
 
-export function resultOf(state: ChatState): Reply | ModelFailure {
+export function resultOf(streamed: ChatState): Reply | ModelFailure {
+  const state = withHeld(streamed)
   const { failed, broken, stopped, done, usage, cost } = state
   if (failed !== null) return withPartial(failed, state)
   if (broken) return withPartial(failure('network', 'The stream was damaged: an event could not be read.'), state)
@@ -25,6 +27,19 @@ export function resultOf(state: ChatState): Reply | ModelFailure {
   const reply: Mutable<Reply> = { type: 'reply', parts: partsOf(state, calls), calls: asked, finish, usage }
   if (cost !== undefined) reply.cost = cost
   return reply
+}
+
+/** With what was held back as a part of a tag, and was none. */
+function withHeld(state: ChatState): ChatState {
+  if (state.inline.held === '') return state
+  const { thought, text } = endInline(state.inline)
+  const draft = draftOf(state)
+  draft.inline = INLINE_START
+  if (thought !== '' && draft.reasoningPart < 0) draft.reasoningPart = draft.begun++
+  if (text !== '' && draft.textPart < 0) draft.textPart = draft.begun++
+  draft.reasoning += thought
+  draft.text += text
+  return draft
 }
 
 const [FAILED, REFUSED, LENGTH, FINE] = [3, 2, 1, 0]
@@ -107,6 +122,11 @@ export type ChatState = {
   /** How many parts and calls have begun. */
   readonly begun: number
   readonly text: string
+  /** A choice with the index 0 has come. Until then another one is set aside. */
+  readonly isChosen: boolean
+  readonly aside: Aside | null
+  /** How far the tags of a thought inside the text were read. */
+  readonly inline: Inline
   /** The position of the text among the parts and calls; -1 before it begins. */
   readonly textPart: number
   readonly reasoning: string
@@ -133,6 +153,9 @@ export type ChatState = {
   readonly alikeTries: number
 }
 
+/** Chunks of a choice, the last one first. */
+export type Aside = { readonly before: Aside | null; readonly choice: JsonObject }
+
 export type CallState = {
   readonly index: number | null
   readonly id: string
@@ -155,6 +178,9 @@ export function begin({ endpoint, model }: Target): ChatState {
     by: endpoint,
     model,
     begun: 0,
+    isChosen: false,
+    aside: null,
+    inline: INLINE_START,
     text: '',
     textPart: -1,
     reasoning: '',
@@ -182,6 +208,9 @@ export function draftOf(state: ChatState): Mutable<ChatState> {
     by: state.by,
     model: state.model,
     begun: state.begun,
+    isChosen: state.isChosen,
+    aside: state.aside,
+    inline: state.inline,
     text: state.text,
     textPart: state.textPart,
     reasoning: state.reasoning,

@@ -13,7 +13,7 @@ import { type Data, FROM_REPLY, isFile, madeBelow, mediaOf, type Remote, unseen 
 import { foreignThought, placeOf, tagged } from '../thoughts.ts'
 import { isObject, type JsonObject } from '../../../view/json.ts'
 import { providerTools } from '../provider-forms.ts'
-import { isServerTool } from './reply.ts'
+import { isCompaction, isServerTool } from './reply.ts'
 
 const HEADERS = { 'anthropic-version': '2023-06-01' } as const
 /** https://platform.claude.com/docs/en/build-with-claude/files: needed by requests that name an uploaded file. */
@@ -333,6 +333,7 @@ function signedBlock(part: Extract<Part, { type: 'reasoning' }>, reader: Reader)
 function servedBlock(part: Served, { parts }: AssistantTurn, { endpoint }: Reader): string | null {
   const data = servedData(part, endpoint)
   if (data === null) return null
+  if (isCompaction(data)) return JSON.stringify(data)
   const at = parts.indexOf(part)
   const paired = parts.some((each, place) => {
     const other = each.type === 'provider' ? servedData(each, endpoint) : null
@@ -346,7 +347,8 @@ type Served = Extract<Part, { type: 'provider' }>
 
 function servedData({ opaque }: Served, endpoint: string): JsonObject | null {
   const data = isObject(opaque) && opaque.by === endpoint ? opaque.data : null
-  return isObject(data) && isServerTool(data) && typeof (data.tool_use_id ?? data.id) === 'string' ? data : null
+  if (!isObject(data)) return null
+  return isCompaction(data) || (isServerTool(data) && typeof (data.tool_use_id ?? data.id) === 'string') ? data : null
 }
 
 /** The field of the text block that follows. */

@@ -4,8 +4,8 @@ import type { Json } from '../../../kernel/content.ts'
 import { failure, failureOf } from '../../http/failures.ts'
 import type { Protocol, Target, WireEvent } from '../protocol.ts'
 import { encode } from './encode.ts'
-import { counted, isServerTool, nothingHeard, replyOf, type Block, type Heard } from './reply.ts'
-import { isObject, listOf, parsed } from '../../../view/json.ts'
+import { counted, isCompaction, isKept, nothingHeard, replyOf, type Block, type Heard } from './reply.ts'
+import { isObject, listOf, parsed, stringOf } from '../../../view/json.ts'
 import type { Delta } from '../../../ports/model.ts'
 
 export const messages: Protocol<State> = {
@@ -124,7 +124,7 @@ function begun(heard: Heard, index: Json | undefined, given: Json | undefined): 
   if (heard.blocks.some((block) => block.index === index || isSameCall(block, given))) return heard
   const type = typeOf(given)
   if (type === 'call' && typeof given.name !== 'string') return null
-  if ((type !== 'other' || isServerTool(given)) && !isWritable(given)) return null
+  if ((type !== 'other' || isKept(given)) && !isWritable(given)) return null
   const said = type === 'text' ? given.text : type === 'thinking' ? given.thinking : ''
   const signature = typeof given.signature === 'string' ? given.signature : ''
   const text = typeof said === 'string' ? said : ''
@@ -187,11 +187,8 @@ function stop(state: State, index: Json | undefined): Stepped {
   return [{ heard: { ...heard, blocks }, text: '' }, QUIET]
 }
 
-function delta(
-  state: State,
-  index: Json | undefined,
-  { type, text, thinking, partial_json, signature, citation }: Data,
-): Stepped {
+function delta(state: State, index: Json | undefined, piece: Data): Stepped {
+  const { type, text, thinking, partial_json, signature, citation } = piece
   const here = at(state, index)
   // The block was never started, or has ended.
   if (here === null) return [state, QUIET]
@@ -206,6 +203,8 @@ function delta(
       return sign(here, signature)
     case 'citations_delta':
       return cite(here, citation)
+    case 'compaction_delta':
+      return summarise(here, piece)
     default:
       return [state, QUIET]
   }
@@ -228,10 +227,11 @@ function say(state: State, type: Block['type'], kind: Delta['kind'], text: Json 
   // The input of a tool that the provider runs: needed if the turn is paused.
   if (block.type === 'other' && type === 'call') return [{ heard, text: state.text + text }, QUIET]
   if (block.type !== type || text === '') return [state, QUIET]
+  const proposed = type === 'call' ? { proposed: { tool: stringOf(block.given.name), index: block.at } } : undefined
   if (block.part !== -1) {
-    return [{ heard, text: state.text + text }, [{ kind, part: block.part, text }]]
+    return [{ heard, text: state.text + text }, [{ kind, part: block.part, text, ...proposed }]]
   }
-  return [{ heard: placed(heard, block), text: state.text + text }, [{ kind, part: heard.parts, text }]]
+  return [{ heard: placed(heard, block), text: state.text + text }, [{ kind, part: heard.parts, text, ...proposed }]]
 }
 
 function sign(state: State, signature: Json | undefined): Stepped {
@@ -249,6 +249,16 @@ function cite({ heard, text }: State, citation: Json | undefined): Stepped {
   const block = heard.blocks[heard.now] as Block
   if (block.type !== 'text' || !isObject(citation)) return [{ heard, text }, QUIET]
   const given = { ...block.given, citations: [...listOf(block.given.citations), citation] }
+  return [{ heard: { ...heard, blocks: heard.blocks.with(heard.now, { ...block, given }) }, text }, QUIET]
+}
+
+/** All fields of the piece, whatever they are: the block goes back as the provider made it. */
+function summarise({ heard, text }: State, { type: _, content, ...fields }: Data): Stepped {
+  const block = heard.blocks[heard.now] as Block
+  if (!isCompaction(block.given) || !isWritable(fields)) return [{ heard, text }, QUIET]
+  const before = block.given.content
+  const summary = typeof before === 'string' && typeof content === 'string' ? before + content : (content ?? before)
+  const given = { ...block.given, ...fields, ...(summary === undefined ? {} : { content: summary }) }
   return [{ heard: { ...heard, blocks: heard.blocks.with(heard.now, { ...block, given }) }, text }, QUIET]
 }
 

@@ -79,7 +79,7 @@ export function replyOf(heard: Heard): Answered {
   if (broken !== null) return withPartial(failure('network', broken), blocks)
   if (!ended) return withPartial(failure('network', 'The stream ended before the reply was complete.'), blocks)
   // A paused turn that is not gone on with was cut off. Calls of ours are run first.
-  const paused = stop === 'pause_turn' && heard.calls === 0
+  const paused = (stop === 'pause_turn' || stop === 'compaction') && heard.calls === 0
   const cut = CUT.has(stop) || paused
   const refused = stop === 'refusal'
   if (!cut && !refused && blocks.some(({ type, open }) => type === 'call' && open)) {
@@ -122,7 +122,7 @@ function partOf(block: Block, { endpoint, model }: Target): readonly Part[] {
     return [placed({ by: endpoint, model, at, data: citations.length === 0 ? null : { citations } }), said]
   }
   if (type === 'other') {
-    if (!isServerTool(given)) return []
+    if (!isKept(given)) return []
     const opaque: Opaque = { by: endpoint, model, at, data: contentOf(block)[0] ?? null }
     return [{ type: 'provider', tool: toolOf(given), opaque }]
   }
@@ -137,9 +137,19 @@ function partOf(block: Block, { endpoint, model }: Target): readonly Part[] {
   return [{ type: 'reasoning', text, opaque }]
 }
 
+/** A block that goes back as it came: of a tool that the provider runs, or what it made of a long context. */
+export function isKept(given: Block['given']): boolean {
+  return isServerTool(given) || isCompaction(given)
+}
+
 /** A call of a tool that the provider runs, or its result. */
 export function isServerTool({ type }: Block['given']): boolean {
   return typeof type === 'string' && /^(server|mcp)_tool_use$|_tool_result$/.test(type)
+}
+
+/** The provider's own summary of the messages before it. */
+export function isCompaction({ type }: Block['given']): boolean {
+  return type === 'compaction'
 }
 
 function toolOf({ name, type }: Block['given']): string {

@@ -323,7 +323,8 @@ function assistantItems(turn: Assistant, sending: Sending): Said {
   turn.parts.forEach((part, i) => {
     if (part.type === 'provider') {
       callsUpTo(placeOf(part))
-      const item = replays ? servedItem(part, turn.parts[i + 1], sending.endpoint) : null
+      const item =
+        replays || (fresh && isCompaction(part)) ? servedItem(part, turn.parts[i + 1], sending.endpoint) : null
       if (item === null) return
       flush()
       items.push(item)
@@ -365,7 +366,8 @@ function isDrawn(before: Part | undefined, part: Part, endpoint: string): boolea
 /** A reasoning item is refused without the message or call it led to, also if that is a call of another provider's tool. */
 function isFollowed({ calls, parts }: Assistant, at: number, called: number, endpoint: string): boolean {
   const isSent = (part: Part, i: number): boolean =>
-    part.type === 'text' || (part.type === 'provider' && servedItem(part, parts[i + 1], endpoint) !== null)
+    part.type === 'text' ||
+    (part.type === 'provider' && !isCompaction(part) && servedItem(part, parts[i + 1], endpoint) !== null)
   return called < calls.length || parts.some((part, i) => i > at && isSent(part, i))
 }
 
@@ -407,7 +409,13 @@ export function servedPart(origin: Origin, at: number, item: Json, type: string)
   return { type: 'provider', tool: type.replace(/_call$/, ''), opaque: opaque(origin, at, item) }
 }
 
-const SERVED = /^(web_search|code_interpreter|file_search)_call$/
+const SERVED = /^((web_search|code_interpreter|file_search)_call|compaction(_summary)?)$/
+
+/** What the provider made of a long context. The messages before it mean nothing without it. */
+function isCompaction({ tool }: Extract<Part, { type: 'provider' }>): boolean {
+  return tool === 'compaction' || tool === 'compaction_summary'
+}
+
 export const IMAGE_CALL = 'image_generation_call'
 const IMAGE_TOOL = 'image_generation'
 

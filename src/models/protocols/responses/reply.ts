@@ -102,6 +102,8 @@ export type Slot = {
   readonly id: string
   /** The part or call of the reply its deltas belong to. */
   readonly part: number
+  /** How many calls began before it. */
+  readonly at: number
   /** The message, the reasoning or the arguments. */
   readonly text: string
   readonly tool: string
@@ -171,6 +173,7 @@ export function opened(state: State, given: Pick<Slot, 'type' | 'index' | 'id'>,
   const slot: Slot = {
     ...given,
     part: state.slots.length,
+    at: state.slots.filter(({ type }) => type === 'call').length,
     text: '',
     tool: stringOf(item['name']),
     call: stringOf(item['call_id']),
@@ -199,6 +202,7 @@ export function withLive(state: State, live: string, section: number): State {
   return { origin, response, slots, at, live, section, broken, end }
 }
 
-export function deltaOf({ type, part }: Slot, text: string): Delta {
-  return { kind: type === 'message' ? 'text' : type === 'call' ? 'arguments' : 'reasoning', part, text }
+export function deltaOf({ type, part, tool, at }: Slot, text: string): Delta {
+  if (type === 'call') return { kind: 'arguments', part, text, proposed: { tool, index: at } }
+  return { kind: type === 'message' ? 'text' : 'reasoning', part, text }
 }

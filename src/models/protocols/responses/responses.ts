@@ -133,6 +133,8 @@ const TYPES: Readonly<Record<string, Slot['type']>> = {
   web_search_call: 'provider',
   code_interpreter_call: 'provider',
   file_search_call: 'provider',
+  compaction: 'provider',
+  compaction_summary: 'provider',
   image_generation_call: 'image',
 }
 
