@@ -59,7 +59,10 @@ export class LocalLive implements Live {
     } else open.parts.set(part, { ...aboutOf(delta), texts: [text], chars: text.length })
     const seats = this.#seats.get(session)
     if (!seats) return
-    const live: LiveDelta = { ...aboutOf(delta), part, text, seq, offset }
+    const { kind, proposed } = delta
+    // Most deltas have no call that they belong to, and there are many.
+    const live: LiveDelta =
+      proposed === undefined ? { kind, part, text, seq, offset } : { kind, proposed, part, text, seq, offset }
     for (const seat of seats) if (seat.taken) tell(seat.listener, live)
   }
 

@@ -68,14 +68,14 @@ export function readInput(input: Input): { readonly parts: readonly Part[]; read
   return { parts, blobs }
 }
 
-/** A conversation that is given in place of a message. `agent` is asked for only where an object was given: a workflow reads any. */
-export async function checkInput(input: Input, isWorkflow: () => Promise<boolean>): Promise<void> {
-  if (input === null || typeof input !== 'object') return
+/** Whether this looks like a conversation of another library that is given in place of a message. A workflow may read such an object. */
+export function isConversation(input: Input): boolean {
+  if (input === null || typeof input !== 'object') return false
   const listed: unknown = Array.isArray(input) ? input : (input as { readonly messages?: unknown }).messages
-  if (!Array.isArray(listed)) return
-  const [first] = listed as readonly { readonly role?: unknown; readonly type?: unknown }[]
-  if (typeof first?.role !== 'string' || first.type !== undefined || (await isWorkflow())) return
-  throw new Fault('invalid_input', BRING_MESSAGES)
+  const [first] = Array.isArray(listed)
+    ? (listed as readonly { readonly role?: unknown; readonly type?: unknown }[])
+    : []
+  return typeof first?.role === 'string' && first.type === undefined
 }
 
 function partOf(part: InputParts[number], blobs: Blob[]): Part {

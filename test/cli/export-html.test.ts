@@ -29,7 +29,7 @@ async function told(script: Script, size = 10) {
     effect: 'read',
     execute: async () => 'x'.repeat(size),
   })
-  const harness = new Harness({ model: scripted(script), store, tools: [say] })
+  const harness = new Harness({ model: scripted(script), store, tools: [say], compression: 'off' })
   onTestFinished(() => harness.close())
   const session = await harness.open({ folder: '/home/ana/secret-project' })
   await session.run(HOSTILE)

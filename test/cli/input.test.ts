@@ -18,7 +18,7 @@ describe('the command line', () => {
     ['--frob', 'There is no flag --frob. Run `terret --help` to see what there is.'],
     ['run --modle x y', '`terret run` has no flag --modle. Did you mean --model?'],
     ['run --frobnicate', '`terret run` has no flag --frobnicate. Run `terret run --help` to see what there is.'],
-    ['run', 'The task is missing. Usage: terret run TASK'],
+    ['run', 'The task is missing. Usage: terret run TASK, or terret run - to read it from standard input'],
     ['inspect', 'Wrong number of arguments. Usage: terret inspect ID'],
     ['inspect a b', 'Wrong number of arguments. Usage: terret inspect ID'],
     ['list --limit 0', '--limit must be a whole number from 1 on, not "0".'],

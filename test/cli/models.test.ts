@@ -53,15 +53,18 @@ describe('terret models', () => {
     expect([code, out.trimEnd().split('\n')]).toEqual([
       0,
       [
-        expect.stringMatching(/^mine:large +64k {2}\$1 in, \$4 out a million$/) as string,
+        expect.stringMatching(
+          /^mine:large +64k {2}\$3 in, \$15 out a million \(price unknown: counted as this\)$/,
+        ) as string,
         expect.stringMatching(/^mine:small /) as string,
       ],
     ])
     const json = await stage.terretIn({ env }, 'models', 'mine', '--json')
-    expect(JSON.parse(json.out.split('\n')[0] ?? '')).toEqual({
+    expect(JSON.parse(json.out.split('\n')[0] ?? '')).toMatchObject({
       model: 'mine:large',
       contextTokens: 64_000,
-      price: { input: 1, output: 4 },
+      price: { input: 3, output: 15 },
+      assumed: true,
     })
   })
 

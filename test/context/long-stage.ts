@@ -96,6 +96,7 @@ export function longStage(given: LongStage) {
     breaker: false,
     limits: { modelRequests: 1_000 },
     compaction: { windowTokens },
+    compression: 'off' as const,
     ...given.options,
     store,
   }

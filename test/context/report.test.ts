@@ -140,7 +140,7 @@ describe('what the next request holds', () => {
     expect(shareOf(report, 'tool', 'look')?.count).toBe(1)
     expect(shareOf(report, 'pin')).toMatchObject({ count: 1, chars: 'Never touch prod.'.length })
     expect(shareOf(report, 'summary')?.count).toBe(1)
-    expect(shareOf(report, 'assistant')?.count).toBeGreaterThan(3)
+    expect(shareOf(report, 'assistant')?.count).toBeGreaterThan(1)
     const sum = report.sources.reduce((all, { tokens }) => all + tokens, 0)
     expect(Math.abs(sum - report.tokens)).toBeLessThanOrEqual(report.sources.length)
     const cut = report.compactions.find(({ messages }) => messages > 0)

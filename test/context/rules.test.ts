@@ -67,7 +67,8 @@ describe('rules of users', () => {
     const model = scripted((request: Request) => {
       const usage = { inputTokens: Math.ceil(charsIn(request) / 4), outputTokens: 10 }
       if (request.instructions === SUMMARIZER) return { text: 'Nothing comes to mind.', usage }
-      asked.push(request.messages.map((m) => (m.role === 'tool' ? '' : textOf(m.parts))).join('\n'))
+      const texts = request.messages.map((m) => (m.role === 'tool' ? '' : textOf(m.parts)))
+      asked.push(texts.filter((text) => !text.startsWith('<conversation-summary>')).join('\n'))
       return { text: 'y'.repeat(2_000), usage }
     })
     for (const isOn of [true, false]) {

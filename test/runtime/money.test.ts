@@ -296,6 +296,7 @@ describe.each(STORAGES)('money on %s', (storage) => {
         tools: [tool],
         instructions: 'i'.repeat(6_000),
         budget: { dayUsd: 1 },
+        compression: 'off',
       },
     )
     const { sessionId } = await harness.run('Look.')

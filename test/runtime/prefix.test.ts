@@ -29,7 +29,8 @@ function price() {
 function recorder() {
   const bodies: string[] = []
   const send: typeof fetch = (url, init) => {
-    bodies.push(typeof init?.body === 'string' ? init.body : '')
+    // A request without a body asks the host for its models.
+    if (typeof init?.body === 'string') bodies.push(init.body)
     return fetch(url, init)
   }
   return { bodies, send }

@@ -27,7 +27,7 @@ const STORES: Readonly<Record<string, () => Promise<Store>>> = {
 async function family(store: Store): Promise<void> {
   const helper = { description: 'helps', model: scripted(() => 'helped') }
   const long = tool('long', { execute: () => 'x'.repeat(100_000) })
-  const options = { store, tools: [long], subagents: { helper }, detached: true }
+  const options = { store, tools: [long], subagents: { helper }, detached: true, compression: 'off' as const }
   const harness = make(scripted([calls('long'), 'done', 'heard']), options)
   const session = await harness.open({
     id: 'root',

@@ -8,7 +8,7 @@ import { headOf, outageOf } from '../../riders/children/tree.ts'
 import { eventId } from '../../view/text.ts'
 import { followedBy, type Place } from '../await-run.ts'
 import { type MessageBody, messageOf, type Said, type SendOptions } from '../command.ts'
-import { checkInput, checkOwnBlobs, checkRoom, type Input, namedBlobs } from '../input.ts'
+import { BRING_MESSAGES, checkOwnBlobs, checkRoom, type Input, isConversation, namedBlobs } from '../input.ts'
 import { sentBefore } from '../follow/log-follower.ts'
 import { idInBatch } from '../../stores/plan/id.ts'
 import type { RunOptions } from '../verb-options.ts'
@@ -19,7 +19,7 @@ import { checkOpen, owned } from './place.ts'
 export async function enter(place: Place, input: Input, options: SendOptions): Promise<SentReceipt> {
   const { id, services } = place
   options.signal?.throwIfAborted()
-  await checkInput(input, async () => isWorkflow(services, (await services.store.card(id))?.agent))
+  if (isConversation(input)) checkReader(services, (await services.store.card(id))?.agent)
   const said = messageOf(input, options, services.random)
   const named = namedBlobs(said)
   if (named.length > 0) await checkOwnBlobs(services.store, id, named)
@@ -46,7 +46,7 @@ export async function createWith(
   const { id, services } = place
   const { store, random, redactor } = services
   options.signal?.throwIfAborted()
-  await checkInput(input, async () => isWorkflow(services, beginning.agent))
+  if (isConversation(input)) checkReader(services, beginning.agent)
   const said = messageOf(input, options, random)
   await checkOwnBlobs(store, id, namedBlobs(said))
   if (said.event.options !== undefined) await checkChosen(place, said, options, beginning.agent)
@@ -57,13 +57,13 @@ export async function createWith(
   return receipt?.seqs[0] ?? 0
 }
 
-/** Whether a workflow reads the input. Of an agent of another program nothing is known. */
-function isWorkflow(services: Services, agent: string | undefined): boolean {
+/** Throws if a language model would read the conversation that was given as a message. Of an agent of another program nothing is known. */
+function checkReader(services: Services, agent: string | undefined): void {
+  let isModel = false
   try {
-    return agent !== undefined && services.agent(agent).planner !== null
-  } catch {
-    return true
-  }
+    isModel = agent !== undefined && services.agent(agent).planner === null
+  } catch {}
+  if (isModel) throw new Fault('invalid_input', BRING_MESSAGES)
 }
 
 /** Writes to the inbox, which needs no lease. */

@@ -310,11 +310,16 @@ export class SqliteStore implements Store {
   }
 
   async #write<T>(act: (batch: Batch) => T, session = ''): Promise<T> {
-    const open = await this.#opened(true)
+    const open = this.#healthy ?? (await this.#opened(true))
     this.#check()
     if (open.full) throw open.parts.fullFault()
     if (open.readOnly) throw new Fault('io_error', `${this.#path} cannot be written, only read. ${MAKE_WRITABLE}`)
     return open.writer.submit(session, act)
+  }
+
+  /** What is open, at once: no turn waits for a disk that is not full. */
+  get #healthy(): Open | null {
+    return this.#open?.full === false ? this.#open : null
   }
 
   /** One that was opened on a full disk is opened again where there may be room by now, as it keeps other processes out. */
@@ -332,7 +337,7 @@ export class SqliteStore implements Store {
   }
 
   async #read<T>(act: (sql: Statements, parts: typeof Opened) => T): Promise<T> {
-    const open = await this.#opened(false)
+    const open = this.#healthy ?? (await this.#opened(false))
     this.#check()
     open.writer.checkFile()
     return open.parts.whenFree(this.#clock, () => act(open.ground.sql, open.parts))
