@@ -113,6 +113,7 @@ export class Desk implements ServerState {
   readonly startedAt: number
   readonly streams = new Map<OpenStream, Principal>()
   readonly closing: AbortSignal
+  readonly base: string
   readonly sse: Partial<SseOptions>
   readonly #options: DeskOptions
   readonly #pages: Pages
@@ -130,6 +131,7 @@ export class Desk implements ServerState {
     this.#mcp = new Mcp(options.host, this)
     this.startedAt = options.host.store.now()
     this.sse = options.sse ?? {}
+    this.base = options.base ?? ''
     this.closing = this.#closing.signal
     this.#watch = setInterval(() => this.#endStale(), TOKENS_MS).unref()
   }
@@ -246,7 +248,8 @@ export class Desk implements ServerState {
     // What was not read must not be taken for the next request.
     const close = request.complete ? {} : { connection: 'close' }
     const bearer = refused.status === 401 ? { 'www-authenticate': 'Bearer' } : {}
-    send(response, refused.status, bodyOf(refused), { ...again, ...close, ...bearer })
+    const allow = refused.allow === null ? {} : { allow: refused.allow }
+    send(response, refused.status, bodyOf(refused), { ...again, ...close, ...bearer, ...allow })
   }
 
   /** Takes nothing more, and ends every stream. */
