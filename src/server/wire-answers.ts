@@ -56,7 +56,7 @@ type RequiredFields<T> = { readonly [K in Exclude<keyof T, OptionalKey<T>>]-?: S
 type OptionalFields<T> = { readonly [K in OptionalKey<T>]-?: Schema }
 
 function answerOf<T>(required: RequiredFields<T>, optional: OptionalFields<T>): Schema {
-  return { type: 'object', properties: { ...required, ...optional } as Schema, required: Object.keys(required) }
+  return { type: 'object', properties: { ...required, ...optional }, required: Object.keys(required) }
 }
 
 const damaged = answerOf<Damaged>({ seq: whole, reason: text }, {})

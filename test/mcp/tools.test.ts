@@ -328,7 +328,7 @@ describe('structured results', () => {
       expect([name, isError ?? false, structuredContent]).toEqual([name, false, JSON.parse(part?.text ?? '{}')])
       const schema = tools.find((each) => each.name === name)?.outputSchema
       // Closed here, so that a field which the schema does not name fails.
-      const check = ajv.compile({ ...schema, additionalProperties: false })
+      const check = ajv.compile({ ...(schema as object), additionalProperties: false })
       expect([name, check(structuredContent), check.errors]).toEqual([name, true, null])
       used.add(name)
       return structuredContent as Answer

@@ -76,7 +76,7 @@ it.skipIf(noGenerator)(
     const node = (...args: readonly string[]) => run(process.execPath, [...args], { cwd: folder })
     await node('node_modules/openapi-typescript/bin/cli.js', 'openapi.json', '-o', 'terret.d.ts')
     await node('node_modules/typescript/bin/tsc', '-p', '.').catch((error: { readonly stdout?: string }) => {
-      throw new Error(error.stdout ?? String(error))
+      throw new Error(error.stdout ?? 'tsc did not start')
     })
     const { stdout } = await node('out/client.js', one.server.url, one.tokens.own, session)
     expect(JSON.parse(stdout)).toMatchObject({ title: 'Brew tea.', status: 'idle', waits: [], isSent: true })
