@@ -92,6 +92,15 @@ async function pendingOf(one: Served, id: string) {
   })
 }
 
+/** The check sees a field that the document does not name: at the top, in a card and in an event. */
+async function checkSeesMore(one: Served, checked: Checked, id: string): Promise<void> {
+  const page = await one.json<{ sessions: object[] }>('GET', '/v1/sessions')
+  expect(() => checked.check('sessions', { ...page, extra: 1 })).toThrow()
+  expect(() => checked.check('sessions', { ...page, sessions: [{ ...page.sessions[0], extra: 1 }] })).toThrow()
+  const log = await one.json<{ events: object[] }>('GET', `/v1/sessions/${id}/events`)
+  expect(() => checked.check('events', { ...log, events: [{ ...log.events[0], extra: 1 }] })).toThrow()
+}
+
 describe('the OpenAPI document', () => {
   it('B-OPENAPI-1: names every field of cards, of what waits and of events, which are a union told apart by their type', async () => {
     const one = await served([])
@@ -194,12 +203,7 @@ describe('the OpenAPI document', () => {
       ['stream', 'text', 'bytes'].includes(answer) ? [] : [name],
     )
     expect([...checked.asked].toSorted()).toEqual(json.toSorted())
-    // The check sees a field that the document does not name, at the top, in a card and in an event.
-    const page = await one.json<{ sessions: object[] }>('GET', '/v1/sessions')
-    expect(() => checked.check('sessions', { ...page, extra: 1 })).toThrow()
-    expect(() => checked.check('sessions', { ...page, sessions: [{ ...page.sessions[0], extra: 1 }] })).toThrow()
-    const log = await one.json<{ events: object[] }>('GET', `/v1/sessions/${id}/events`)
-    expect(() => checked.check('events', { ...log, events: [{ ...log.events[0], extra: 1 }] })).toThrow()
+    await checkSeesMore(one, checked, id)
   })
 
   it('B-OPENAPI-3: a known path with another method answers 405 with the methods that it takes; an unknown one is 404', async () => {
