@@ -8,7 +8,7 @@ export const text = { type: 'string' } as const
 const filled = { type: 'string', minLength: 1, maxLength: 512 } as const
 export const flag = { type: 'boolean' } as const
 export const whole = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const
-export const list = (items: Schema, maxItems = 1_000): Schema => ({ type: 'array', items, maxItems })
+const list = (items: Schema, maxItems = 1_000): Schema => ({ type: 'array', items, maxItems })
 export const words = (...values: readonly string[]): Schema => ({ type: 'string', enum: [...values] })
 
 /** Refuses what it does not name. */

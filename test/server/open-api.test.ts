@@ -4,20 +4,49 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, expectTypeOf, it, onTestFinished } from 'vitest'
 import { serve } from '../../src/server/index.ts'
-import { Harness, memory, scripted } from '../../src/index.ts'
+import {
+  type AgentRow,
+  type CallRecord,
+  Harness,
+  memory,
+  type MoneyAccount,
+  type PendingCall,
+  type Result,
+  scripted,
+  type TreeCard,
+} from '../../src/index.ts'
 import { askUserTool, fileTools } from '../../src/tools/index.ts'
 import type { Json } from '../../src/kernel/index.ts'
-import { type OpenedAnswer, type RouteName, ROUTES, type SessionAnswer, type WireError } from '../../src/server/wire.ts'
+import {
+  type OpenedAnswer,
+  type RouteName,
+  ROUTES,
+  type SessionAnswer,
+  type WireAccount,
+  type WireAgent,
+  type WireCall,
+  type WireCard,
+  type WireError,
+  type WirePending,
+  type WireResult,
+  type WireTool,
+} from '../../src/server/wire.ts'
 import { tool } from '../runtime/scene.ts'
 import { until } from '../until.ts'
 import { type Ask, type Served, served } from './served.ts'
+
+/** Of every member of a union. */
+type KeyOf<T> = T extends unknown ? keyof T : never
 
 type Document = {
   readonly servers: readonly { readonly url: string }[]
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: { readonly schemas: Readonly<Record<string, Shape>> }
+}
+type JsonAnswer = {
+  readonly content: { readonly 'application/json': { readonly schema: { readonly $ref: string } } }
 }
 type Operation = { readonly responses: Readonly<Record<string, object>> }
 type Shape = {
@@ -67,10 +96,8 @@ class Checked {
   check(name: RouteName, json: unknown): void {
     const { method, path, status } = ROUTES[name]
     const operation = this.#document.paths[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]
-    const { content } = operation?.responses[status] as {
-      readonly content: { readonly 'application/json': { readonly schema: { readonly $ref: string } } }
-    }
-    const { $ref } = content['application/json'].schema
+    const given = operation?.responses[status] as JsonAnswer | undefined
+    const $ref = given?.content['application/json'].schema.$ref ?? ''
     const check = this.#checks.get($ref) ?? this.#ajv.compile({ $ref: `doc${$ref}` })
     this.#checks.set($ref, check)
     expect([name, check(json), check.errors]).toEqual([name, true, null])
@@ -136,6 +163,17 @@ describe('the OpenAPI document', () => {
     for (const [, name = ''] of text.matchAll(/#\/components\/schemas\/([^"]+)"/g))
       expect([name, name in components.schemas]).toEqual([name, true])
     expect(text).not.toContain('$defs')
+  })
+
+  it('B-OPENAPI-1: has no less in the types of the wire than the library gives the server', () => {
+    // Raw responses of a result, and the context and phase of a listed card, are there only if they are asked for, which no route does.
+    expectTypeOf<Exclude<KeyOf<Result>, KeyOf<WireResult> | 'responses'>>().toBeNever()
+    expectTypeOf<Exclude<KeyOf<PendingCall>, KeyOf<WirePending>>>().toBeNever()
+    expectTypeOf<Exclude<KeyOf<CallRecord>, KeyOf<WireCall>>>().toBeNever()
+    expectTypeOf<Exclude<KeyOf<AgentRow>, KeyOf<WireAgent>>>().toBeNever()
+    expectTypeOf<Exclude<KeyOf<AgentRow['tools'][number]>, KeyOf<WireTool>>>().toBeNever()
+    expectTypeOf<Exclude<KeyOf<MoneyAccount>, KeyOf<WireAccount>>>().toBeNever()
+    expectTypeOf<Exclude<KeyOf<TreeCard>, KeyOf<WireCard>>>().toBeNever()
   })
 
   it('B-OPENAPI-2: every JSON answer of a running server is what the document says, with no field that it does not name', async () => {

@@ -3,6 +3,7 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bornAt, type ChildOrder, runChild } from '../../tools/shell/spawn.ts'
+import { EXIT, Refusal } from '../exit.ts'
 import { systemClock } from '../../stores/plan/clock.ts'
 
 export const ORDER_FILE = 'order.json'
@@ -18,7 +19,10 @@ const OWNER_MS = 250
 
 export async function runInTerminal(folder: string): Promise<number> {
   const file = join(folder, ORDER_FILE)
-  const { filter, owner, ...order } = JSON.parse(await readFile(file, 'utf8')) as StoredOrder
+  const text = await readFile(file, 'utf8').catch(() => null)
+  if (text === null)
+    throw new Refusal(EXIT.usage, `No command waits in ${folder}. The flag --in-terminal is for Terret itself.`)
+  const { filter, owner, ...order } = JSON.parse(text) as StoredOrder
   await rm(file)
   const stop = new AbortController()
   for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(name, () => stop.abort())
