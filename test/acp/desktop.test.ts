@@ -176,4 +176,20 @@ describe('terminals of an editor', () => {
     await desktop.terminals.at(-1)?.ended
     expect(existsSync(at('never'))).toBe(false)
   })
+
+  it('B-EDITOR-16: a cancelled prompt ends also where the editor does not say that the terminal ended, and a terminal that it refuses is told', async () => {
+    desktop.isDeaf = true
+    const id = await editor.open()
+    const command = 'touch deaf; sleep 100'
+    const running = editor.prompt(id, script.on('Run where nobody listens.', call('bash', { command })))
+    await until(() => expect(existsSync(at('deaf'))).toBe(true))
+    await editor.cancel(id)
+    expect(await running).toBe('cancelled')
+    desktop.isDeaf = false
+    desktop.refuses = true
+    const refused = await prompt('Run nowhere.', call('bash', { command: 'touch nowhere' }))
+    desktop.refuses = false
+    expect(results(refused)[0]).toMatch(/The command was not run: The editor started no terminal: .*no terminals today/)
+    expect(existsSync(at('nowhere'))).toBe(false)
+  })
 })

@@ -17,6 +17,10 @@ export class Desktop {
   readonly released: string[] = []
   /** Set by a test: what the editor does to a text as it saves it. */
   format: (text: string) => string = (text) => text
+  /** It does not kill, nor say when a program ended. */
+  isDeaf = false
+  /** It starts no terminal. */
+  refuses = false
   readonly #terminals = new Map<string, Terminal>()
 
   readonly offer = (app: ClientApp): void => {
@@ -35,6 +39,7 @@ export class Desktop {
         return {}
       })
       .onRequest(terminal.create, ({ params: { command, args = [], cwd } }) => {
+        if (this.refuses) throw RequestError.invalidParams(undefined, 'no terminals today')
         const id = `terminal-${this.#terminals.size + 1}`
         this.commands.push([command, ...args])
         const child = spawn(command, args, { ...(cwd ? { cwd } : {}), stdio: ['ignore', 'pipe', 'pipe'] })
@@ -52,15 +57,17 @@ export class Desktop {
         output: this.terminal(terminalId).output,
         truncated: false,
       }))
-      .onRequest(terminal.waitForExit, async ({ params: { terminalId } }) => ({
-        exitCode: await this.terminal(terminalId).ended,
-      }))
+      .onRequest(terminal.waitForExit, async ({ params: { terminalId } }) => {
+        if (this.isDeaf) await new Promise(() => {})
+        return { exitCode: await this.terminal(terminalId).ended }
+      })
       .onRequest(terminal.kill, ({ params: { terminalId } }) => {
-        this.terminal(terminalId).child.kill('SIGTERM')
+        if (!this.isDeaf) this.terminal(terminalId).child.kill('SIGTERM')
         return {}
       })
       .onRequest(terminal.release, ({ params: { terminalId } }) => {
         this.released.push(terminalId)
+        this.terminal(terminalId).child.kill('SIGTERM')
         return {}
       })
   }
