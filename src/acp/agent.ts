@@ -17,6 +17,7 @@ import { randomUUID } from 'node:crypto'
 import { isAbsolute } from 'node:path'
 import { Fault } from '../kernel/failure.ts'
 import type { Desk, Mode, Modes } from './desk.ts'
+import { Doors } from './doors.ts'
 import { Editor } from './editor.ts'
 import { Seat } from './seat.ts'
 import { Allowed, serversOf } from './servers.ts'
@@ -58,6 +59,7 @@ class Office {
   readonly #desk: Desk
   readonly #allowed = new Allowed()
   readonly #seats = new Map<string, Seat>()
+  readonly #doors = new Map<string, Doors>()
   #capabilities: ClientCapabilities = {}
 
   constructor(desk: Desk) {
@@ -82,7 +84,8 @@ class Office {
   async open(client: AgentContext, params: Opening) {
     const { folder, modes } = await this.#place(params)
     const id = randomUUID()
-    await this.#desk.check({ folder, mode: modes.current, servers: [] })
+    const doors = this.#doorsOf(client, folder, id)
+    await this.#desk.check({ folder, mode: modes.current, servers: [], doors })
     this.#take(id, this.#seatOf(client, id, { folder, modes, params }))
     return { sessionId: id, modes: shownModes(modes) }
   }
@@ -121,7 +124,7 @@ class Office {
     const { available } = await this.#desk.modes(seat.folder)
     const found = available.find((each) => each === mode)
     if (!found) throw new Fault('invalid_input', `The mode must be ${available.join(', ')} here, not "${mode}".`)
-    await this.#desk.check({ folder: seat.folder, mode: found, servers: [] })
+    await this.#desk.check({ folder: seat.folder, mode: found, servers: [], doors: seat.doors })
     seat.mode = found
     return {}
   }
@@ -158,7 +161,24 @@ class Office {
   #seatOf(client: AgentContext, id: string, { folder, modes, params }: Placed): Seat {
     const editor = new Editor(client, this.#capabilities)
     const servers = serversOf(params.mcpServers ?? [])
-    return new Seat({ desk: this.#desk, editor, allowed: this.#allowed, id, folder, mode: modes.current, servers })
+    const doors = this.#doorsOf(client, folder, id)
+    return new Seat({
+      desk: this.#desk,
+      editor,
+      allowed: this.#allowed,
+      id,
+      folder,
+      mode: modes.current,
+      servers,
+      doors,
+    })
+  }
+
+  /** One for each folder, as the tools of a folder are. */
+  #doorsOf(client: AgentContext, folder: string, id: string): Doors {
+    const doors = this.#doors.get(folder) ?? new Doors(client, this.#capabilities, id)
+    this.#doors.set(folder, doors)
+    return doors
   }
 
   async #place({ cwd, additionalDirectories = [] }: Opening) {

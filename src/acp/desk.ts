@@ -22,8 +22,37 @@ export type NamedServer =
       readonly headers: Readonly<Record<string, string>>
     }
 
+/** What an editor does for the tools of a folder. Paths are absolute, and were checked. */
+export type EditorDoors = {
+  readonly readsFiles: boolean
+  /** Only where it reads them too: nothing is written over a text that was not seen. */
+  readonly writesFiles: boolean
+  readonly hasTerminals: boolean
+  /** As the editor has it, saved or not. Null: it has no such file. */
+  readText(path: string): Promise<string | null>
+  writeText(path: string, content: string): Promise<void>
+  /** Starts a program in a terminal. Throws if it was not started; what it gives waits for the end. */
+  startProgram(program: Program): Promise<() => Promise<ProgramEnd>>
+}
+export type Program = {
+  readonly session: string
+  /** The call that shows the terminal. Null: none does. */
+  readonly toolCallId: string | null
+  readonly command: string
+  readonly args: readonly string[]
+  readonly cwd: string
+  readonly signal: AbortSignal
+}
+/** `exitCode` is null for what a signal ended. */
+export type ProgramEnd = { readonly exitCode: number | null; readonly output: string }
+
 /** How the agent of a folder is set up for the next run. */
-export type Wanted = { readonly folder: string; readonly mode: Mode; readonly servers: readonly NamedServer[] }
+export type Wanted = {
+  readonly folder: string
+  readonly mode: Mode
+  readonly servers: readonly NamedServer[]
+  readonly doors: EditorDoors
+}
 
 export type Modes = { readonly current: Mode; readonly available: readonly Mode[] }
 
@@ -59,8 +88,10 @@ export type Desk = {
   folderOf(id: string): Promise<string | null>
   /** Newest first, from the `from`-th on: of this folder, or of all. */
   list(folder: string | null, from: number, limit: number): Promise<readonly Listed[]>
-  /** The text of a file of this folder as it is now; null if there is none that can be shown. */
-  textOf(folder: string, path: string): Promise<string | null>
+  /** The text of a file of this folder as it is now, saved or not; null if there is none that can be shown. */
+  textOf(wanted: Pick<Wanted, 'folder' | 'doors'>, path: string): Promise<string | null>
+  /** What a call would change in files as the editor has them. */
+  preview(wanted: Pick<Wanted, 'folder' | 'doors'>, pending: PendingCall): Promise<PendingCall['preview']>
   /** What a person should know and no message of the protocol says. */
   note(text: string): void
 }

@@ -6,7 +6,7 @@ import type { PendingCall } from '../sessions/look/pending.ts'
 import type { Session } from '../sessions/verbs.ts'
 import { BUDGET } from '../view/pending.ts'
 import { clean, oneLine, shownId } from '../view/clean.ts'
-import type { Desk } from './desk.ts'
+import type { Desk, EditorDoors } from './desk.ts'
 import type { Editor } from './editor.ts'
 import { ASK_USER, questionIn, questionText, textContent, writtenDiff } from './tool-call.ts'
 import { callName, chunk, shownCall, text, type Updates } from './updates.ts'
@@ -19,6 +19,7 @@ type Place = {
   readonly desk: Desk
   readonly editor: Editor
   readonly folder: string
+  readonly doors: EditorDoors
   readonly updates: Updates
   readonly session: Session
   /** What waits now, in this session and below it. */
@@ -87,14 +88,16 @@ function withdrawn({ signal }: Place, answered: object | null): Asked {
 }
 
 /** Exactly what would run: its arguments, the files as they are now, and what may mislead a reader. */
-async function shownPending({ desk, editor, folder, session, updates }: Place, pending: PendingCall) {
-  const { tool, args, callId, sessionId, agent, preview } = pending
+async function shownPending(place: Place, pending: PendingCall) {
+  const { desk, editor, folder, session, updates } = place
+  const { tool, args, callId, sessionId, agent } = pending
+  const preview = await desk.preview(place, pending)
   const toolCallId = callName(session.id, sessionId, callId)
   const told = updates.child(toolCallId, pending)
   if (told) await editor.update(session.id, told)
   const call = shownCall({ tool, args }, folder)
   const path = tool === 'write' && call.locations[0] ? call.locations[0].path : null
-  const before = path === null ? null : await desk.textOf(folder, path)
+  const before = path === null ? null : await desk.textOf(place, path)
   const content = before === null ? call.content : writtenDiff({ tool, args }, before, folder)
   const lines = [
     ...(sessionId === session.id ? [] : [`Asked by the agent ${agent}.`]),

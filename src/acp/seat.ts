@@ -12,6 +12,7 @@ import type { RunStream, Session } from '../sessions/verbs.ts'
 import { type Item, Teller } from '../ui/teller.ts'
 import { answerIn, inputOf } from './content.ts'
 import type { Desk, Mode, NamedServer, Wanted } from './desk.ts'
+import type { Doors } from './doors.ts'
 import type { Editor } from './editor.ts'
 import { askPending, openQuestion, pause, sayQuestion } from './questions.ts'
 import type { Allowed } from './servers.ts'
@@ -32,6 +33,7 @@ export type SeatOptions = {
   readonly folder: string
   readonly mode: Mode
   readonly servers: readonly NamedServer[]
+  readonly doors: Doors
 }
 
 /** A prompt at work. `begun` resolves when its message is on disk. */
@@ -71,6 +73,10 @@ export class Seat {
 
   get folder(): string {
     return this.#options.folder
+  }
+
+  get doors(): Doors {
+    return this.#options.doors
   }
 
   set mode(mode: Mode) {
@@ -156,7 +162,8 @@ export class Seat {
   }
 
   async #run(blocks: readonly ContentBlock[], turn: Turn): Promise<StopReason> {
-    const { allowed, editor, id, folder, servers, desk } = this.#options
+    const { allowed, editor, id, folder, servers, desk, doors } = this.#options
+    doors.use(id)
     const { signal } = turn.stop
     const input = inputOf(blocks)
     const using = await allowed.ask({ editor, session: id, folder, signal }, servers, this.#said)
@@ -190,12 +197,12 @@ export class Seat {
 
   /** Until its run has ended, and so have the runs of what it started: their questions are asked here too. */
   async #follow(session: Session, first: RunStream, turn: Turn, servers: readonly NamedServer[]): Promise<StopReason> {
-    const { desk, editor, folder, id } = this.#options
+    const { desk, editor, folder, doors, id } = this.#options
     const { signal } = turn.stop
     const pending = () => this.#pending(session, servers)
     const sessionOf = (of: string): Promise<Session> => desk.session(of, this.#wanted(servers))
     const { decided } = turn
-    const place = { desk, editor, folder, session, signal, pending, sessionOf, decided, updates: this.#updates }
+    const place = { desk, editor, folder, doors, session, signal, pending, sessionOf, decided, updates: this.#updates }
     for (let stream = first; ; stream = this.#followed(session)) {
       const result = await this.#show(stream, turn)
       const waits = result.status === 'requires_action' || result.status === 'sleeping'
@@ -277,7 +284,8 @@ export class Seat {
   }
 
   #wanted(servers: readonly NamedServer[]): Wanted {
-    return { folder: this.#options.folder, mode: this.#mode, servers }
+    const { folder, doors } = this.#options
+    return { folder, mode: this.#mode, servers, doors }
   }
 
   #session(): Promise<Session> {

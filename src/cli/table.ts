@@ -282,6 +282,10 @@ export const TABLE: Readonly<Record<string, Entry>> = {
   acp: serving('', [0, 0], 'serve an editor by the Agent Client Protocol, on standard input and output', {
     ...servingFlags,
     agent: value('ID', 'as this agent of `terret agents`'),
+    'in-terminal': value(
+      'FOLDER',
+      'used by terret itself: run the command that waits in this folder, in a terminal of the editor',
+    ),
   }),
   trust: entry('[PATH]', [0, 1], 'trust a folder: its configuration, AGENTS.md and keys are read', {
     remove: flag('trust it no longer'),

@@ -8,7 +8,6 @@ import {
   type Variables,
 } from '@modelcontextprotocol/server'
 import { Fault } from '../kernel/failure.ts'
-import type { ObjectField } from '../tools/core/schema.ts'
 import { VERSION } from '../version.ts'
 import { type Caller, mayAs } from './caller.ts'
 import type { Desk, ServerOptions } from './desk.ts'
@@ -75,13 +74,18 @@ function decoded(text: string): string | null {
 function register(server: McpServer, tool: ServerTool, desk: Desk, caller: Caller): void {
   const { name, description, role } = tool
   const annotations = { readOnlyHint: role === 'viewer', openWorldHint: role !== 'viewer' }
-  const config = { description, inputSchema: standard(tool.fields), annotations }
+  const { fields, output } = tool
+  const inputSchema = standard((value) => fields.check(value ?? {}), fields.schema)
+  const outputSchema = standard((value) => ({ value }), output)
+  const config = { description, inputSchema, outputSchema, annotations }
   server.registerTool(name, config, async (args, context) => {
     try {
       const { signal } = context.mcpReq
-      return { content: [{ type: 'text', text: shown(await tool.run({ desk, caller, signal }, args)) }] }
+      const result = shown(await tool.run({ desk, caller, signal }, args))
+      return { content: [{ type: 'text', text: result.text }], structuredContent: { ...result.fields } }
     } catch (error) {
-      return { content: [{ type: 'text', text: shown({ error: told(error) }) }], isError: true }
+      // Without structured content: clients check that by the schema of a result, and an error is none.
+      return { content: [{ type: 'text', text: shown({ error: told(error) }).text }], isError: true }
     }
   })
 }
@@ -91,9 +95,10 @@ function told(error: unknown): { readonly code: string; readonly message: string
   return { code: 'failed', message: error instanceof Error ? error.message : String(error) }
 }
 
+type Validate = StandardSchemaWithJSON<unknown, unknown>['~standard']['validate']
+
 /** Our own small schemas, as the package takes them. */
-function standard(fields: ObjectField<unknown>): StandardSchemaWithJSON<unknown, unknown> {
-  const validate = (value: unknown) => fields.check(value ?? {})
-  const schema = (): Record<string, unknown> => ({ ...fields.schema })
+function standard(validate: Validate, json: object): StandardSchemaWithJSON<unknown, unknown> {
+  const schema = (): Record<string, unknown> => ({ ...json })
   return { '~standard': { version: 1, vendor: 'terret', validate, jsonSchema: { input: schema, output: schema } } }
 }

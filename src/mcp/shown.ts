@@ -1,5 +1,6 @@
 // What a caller is shown of sessions: bounded JSON, marked as data. It holds what models and tools said, and the caller may be a model
 // itself: nothing in it is an instruction. Letters that cannot be seen are escaped, which changes no value.
+import { Fault } from '../kernel/failure.ts'
 import { isObject } from '../view/json.ts'
 import { shortened } from '../view/text.ts'
 
@@ -16,15 +17,17 @@ const DEPTH_MAX = 32
 
 export type Fields = Readonly<Record<string, unknown>>
 
-export function shown(fields: Fields): string {
+/** One result: `fields` for programs, with every value as it is, and the same as a text for models, with what cannot be seen escaped. */
+export type Shown = { readonly fields: Fields; readonly text: string }
+
+/** Throws the Fault `too_many` for what is too much even with its texts cut short. */
+export function shown(result: Fields): Shown {
   for (const most of [TEXT_CHARS_MAX, SHORT_CHARS_MAX]) {
-    const text = lined({ notice: NOTICE, ...(cut(fields, most) as Fields) })
-    if (text.length <= ANSWER_CHARS_MAX) return text
+    const fields = { notice: NOTICE, ...(cut(result, most) as Fields) }
+    const text = lined(fields)
+    if (text.length <= ANSWER_CHARS_MAX) return { fields, text }
   }
-  return lined({
-    notice: NOTICE,
-    error: { code: 'too_many', message: 'This is too much to show. Ask for less of it.' },
-  })
+  throw new Fault('too_many', 'This is too much to show. Ask for less of it.')
 }
 
 /** As many from the beginning as fit into one answer, at least one, each with its long texts and lists cut. */

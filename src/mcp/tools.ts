@@ -9,6 +9,7 @@ import { choice, flag, type Infer, integer, object, type ObjectField, optional, 
 import { BUDGET } from '../view/pending.ts'
 import { ANY_ROLE, type Caller, type Role } from './caller.ts'
 import { type Desk, missing } from './desk.ts'
+import { type Result, RESULTS } from './results.ts'
 import { type Fields, fitting, isCut } from './shown.ts'
 import { shellCommand } from '../view/shell.ts'
 
@@ -19,6 +20,8 @@ export type ServerTool = {
   readonly role: Role
   readonly description: string
   readonly fields: ObjectField<unknown>
+  /** The JSON Schema of what `run` gives, with the notice that stands before it. */
+  readonly output: Result
   readonly run: (place: Place, args: unknown) => Promise<Fields>
 }
 
@@ -83,48 +86,54 @@ export const TOOLS: readonly ServerTool[] = [
     name: 'start',
     role: 'operator',
     description: 'Starts a new session of an agent with a first message. It works on its own; follow it with `events`.',
-    ...checked(START, start),
+    ...checked(START, RESULTS.start, start),
   },
-  { name: 'send', role: 'operator', description: 'Sends a message to a session.', ...checked(SEND, send) },
+  {
+    name: 'send',
+    role: 'operator',
+    description: 'Sends a message to a session.',
+    ...checked(SEND, RESULTS.send, send),
+  },
   {
     name: 'events',
     role: 'viewer',
     description: 'The events of a session after a position, and how it stands. With wait_ms it waits for news.',
-    ...checked(EVENTS, events),
+    ...checked(EVENTS, RESULTS.events, events),
   },
   {
     name: 'pending',
     role: 'viewer',
     description: 'What waits for a person: calls to decide, with their digests, and questions to answer.',
-    ...checked(PENDING, pending),
+    ...checked(PENDING, RESULTS.pending, pending),
   },
   {
     name: 'decide',
     role: 'approver',
     description:
       'Allows or denies one pending call exactly as `pending` showed it, by its digest, or allows it with other arguments.',
-    ...checked(DECIDE, decide),
+    ...checked(DECIDE, RESULTS.decide, decide),
   },
   {
     name: 'answer',
     role: 'operator',
     description: 'Answers a question of a session, or another call that is answered from outside.',
-    ...checked(ANSWER, answer),
+    ...checked(ANSWER, RESULTS.answer, answer),
   },
   {
     name: 'interrupt',
     role: 'operator',
     description: 'Stops a session, or pauses it.',
-    ...checked(INTERRUPT, interrupt),
+    ...checked(INTERRUPT, RESULTS.interrupt, interrupt),
   },
 ]
 
 function checked<T>(
   fields: ObjectField<T>,
+  output: Result,
   run: (place: Place, args: T) => Promise<Fields>,
-): Pick<ServerTool, 'fields' | 'run'> {
+): Pick<ServerTool, 'fields' | 'output' | 'run'> {
   // Sound: it is only called with what these very fields have checked.
-  return { fields, run: run as ServerTool['run'] }
+  return { fields, output, run: run as ServerTool['run'] }
 }
 
 /** With a key the session's id follows from it: a repeat after a crash finds the session, and sends what was not sent. */

@@ -1,7 +1,7 @@
 // What a request must be before anything is done for it, in this order: an origin-form target, the right Host, no foreign page, a token, a
 // route, a role. Each refuses by itself; the body is read only after all of them (body.ts).
 import type { IncomingMessage } from 'node:http'
-import { Refused } from './refusals.ts'
+import { Refused, wrongMethod } from './refusals.ts'
 import type { Principal, Role } from './wire.ts'
 import { type Method, type Route, ROUTES, type RouteName } from './wire-routes.ts'
 
@@ -122,7 +122,7 @@ export function routeFor(method: string | undefined, { segments }: Target): Foun
   if (found) return { name: found.name, route: found.route, params: paramsOf(found.parts, segments) }
   if (fits.length === 0) throw new Refused(404, 'not_found', 'There is no such route. GET /v1/openapi.json lists them.')
   const methods: readonly Method[] = fits.map(({ route }) => route.method)
-  throw new Refused(404, 'method', `This route takes ${methods.join(' and ')}.`)
+  throw wrongMethod(methods)
 }
 
 function matches(parts: readonly string[], segments: readonly string[]): boolean {

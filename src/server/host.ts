@@ -61,6 +61,8 @@ export type ServerState = {
   readonly hosts: ReadonlySet<string>
   readonly streams: Map<OpenStream, Principal>
   readonly closing: AbortSignal
+  /** The path that it is mounted under; empty at the top. */
+  readonly base: string
   readonly sse: Partial<SseOptions>
   report(where: string, error: unknown): void
 }

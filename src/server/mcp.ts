@@ -10,7 +10,7 @@ import { Fault } from '../kernel/index.ts'
 import { readJson } from './body.ts'
 import { type Host, OWNER, type OpenStream, reaches, type ServerState } from './host.ts'
 import { SAFE } from './pages.ts'
-import { Refused } from './refusals.ts'
+import { wrongMethod } from './refusals.ts'
 import type { Principal } from './wire.ts'
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'DELETE'])
@@ -27,7 +27,7 @@ export class Mcp {
 
   async take(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<void> {
     const { method = '' } = request
-    if (!METHODS.has(method)) throw new Refused(404, 'method', 'This route takes GET, POST and DELETE.')
+    if (!METHODS.has(method)) throw wrongMethod([...METHODS])
     const body = method === 'POST' ? await readJson(request) : null
     this.#handler ??= import('../mcp/http.ts').then(({ mcpHandler }) => mcpHandler({ desk: deskOf(this.#host) }))
     const handler = await this.#handler

@@ -1,9 +1,13 @@
-// The OpenAPI 3.1 document of a server, written from the table of routes.
+// The OpenAPI 3.1 document of a server: the table of routes, the schemas that its requests are checked by and its answers are held to, and
+// the types of events, which are made of the same schema that imported files are checked by.
+import { SCHEMAS } from '../archive/event-schema.ts'
 import type { Json } from '../kernel/index.ts'
+import { ANSWERS } from './wire-answers.ts'
 import { type Route, ROUTES } from './wire-routes.ts'
-import { ANSWERS, type Schema } from './wire-schemas.ts'
+import type { Schema } from './wire-schemas.ts'
 
-export function openApi(version: string): Json {
+/** `url`: where the routes begin. A path counts from the place that the document was read from. */
+export function openApi(version: string, url: string): Json {
   const paths: Record<string, Record<string, Json>> = {}
   for (const [name, route] of Object.entries(ROUTES)) {
     const path = route.path.replace(/:(\w+)/g, '{$1}')
@@ -13,14 +17,20 @@ export function openApi(version: string): Json {
     openapi: '3.1.0',
     jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
     info: { title: 'terret', version, description: 'Sessions of a terret server.' },
+    servers: [{ url }],
     security: [{ token: [] }],
     paths,
-    components: { schemas: ANSWERS, securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
+    components: {
+      schemas: { ...ANSWERS, ...eventTypes(), Event: eventUnion() },
+      responses: { Refused: refusal('refused'), WrongMethod: wrongMethod },
+      securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
+    },
   }
 }
 
 function operationOf(name: string, route: Route): Json {
-  const { says, role, status, body } = route
+  const { says, role, status } = route
+  const body = name === 'import' ? componentRef('Portable') : route.body
   return {
     operationId: name,
     summary: says,
@@ -29,12 +39,19 @@ function operationOf(name: string, route: Route): Json {
     ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: body } } } } : {}),
     responses: {
       [status]: { description: says, content: contentOf(route) },
-      default: {
-        description: 'refused',
-        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-      },
+      405: { $ref: '#/components/responses/WrongMethod' },
+      default: { $ref: '#/components/responses/Refused' },
     },
   }
+}
+
+function refusal(description: string): Schema {
+  return { description, content: { 'application/json': { schema: componentRef('Error') } } }
+}
+
+const wrongMethod: Schema = {
+  ...refusal('the path is known, and takes another method'),
+  headers: { Allow: { description: 'the methods that it takes', required: true, schema: { type: 'string' } } },
 }
 
 function parametersOf({ path, query, keyed }: Route): Json {
@@ -51,5 +68,50 @@ function contentOf({ answer }: Route): Json {
   if (answer === 'stream') return { 'text/event-stream': { schema: { type: 'string' } } }
   if (answer === 'text') return { 'text/plain': { schema: { type: 'string' } } }
   if (answer === 'bytes') return { 'application/octet-stream': {} }
-  return { 'application/json': { schema: { $ref: `#/components/schemas/${answer}` } } }
+  return { 'application/json': { schema: componentRef(answer) } }
+}
+
+function componentRef(name: string): Schema {
+  return { $ref: `#/components/schemas/${name}` }
+}
+
+/** An answer of a route may have the name of a type of events. */
+function componentName(type: string): string {
+  return type !== 'Event' && Object.hasOwn(ANSWERS, type) ? `Event${type}` : type
+}
+
+function eventTypes(): Record<string, Json> {
+  return Object.fromEntries(Object.entries(SCHEMAS).map(([name, schema]) => [componentName(name), componentOf(schema)]))
+}
+
+/** Told apart by `type`, each under its own name. */
+function eventUnion(): Schema {
+  const refs = (SCHEMAS['Event']?.oneOf ?? []).map(({ $ref = '' }) => $ref.slice(DEFS.length))
+  const mapping = Object.fromEntries(refs.map((type) => [type, `#/components/schemas/${type}`]))
+  return { oneOf: refs.map(componentRef), discriminator: { propertyName: 'type', mapping } }
+}
+
+const DEFS = '#/$defs/'
+
+/**
+ * The same schema inside the document: references lead to its components, words say that they are text, for generators that ask for a type,
+ * and objects are open like all answers.
+ */
+function componentOf(schema: unknown): Json {
+  if (Array.isArray(schema)) return schema.map(componentOf)
+  if (schema === null || typeof schema !== 'object') return schema as Json
+  const fields: Record<string, Json> = {}
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (keyword === '$ref')
+      fields[keyword] = componentRef(componentName(String(value).slice(DEFS.length)))['$ref'] ?? ''
+    else if (keyword === 'properties') fields[keyword] = mapValues(value as object, componentOf)
+    else if (keyword !== 'additionalProperties' || value !== false) fields[keyword] = componentOf(value)
+  }
+  const { const: word, enum: words } = schema as { readonly const?: unknown; readonly enum?: readonly unknown[] }
+  const isText = typeof word === 'string' || words?.every((each) => typeof each === 'string') === true
+  return isText ? { type: 'string', ...fields } : fields
+}
+
+function mapValues(values: object, change: (value: unknown) => Json): Record<string, Json> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]))
 }

@@ -7,6 +7,8 @@ export class Refused extends Error {
   readonly status: number
   readonly code: WireCode
   readonly retryAfterS: number | null
+  /** The methods that the path takes, of a request with another one. */
+  readonly allow: string | null = null
   constructor(status: number, code: WireCode, message: string, retryAfterS: number | null = null) {
     super(message)
     this.name = 'Refused'
@@ -63,6 +65,12 @@ export function refusalOf(error: unknown): { readonly refused: Refused; readonly
 
 export function bodyOf({ code, message }: Refused): WireError {
   return { error: { code, message } }
+}
+
+/** The path is known, and takes only these methods. */
+export function wrongMethod(methods: readonly string[]): Refused {
+  const refused = new Refused(405, 'method', `This route takes ${methods.join(' and ')}.`)
+  return Object.assign(refused, { allow: methods.join(', ') })
 }
 
 export const missing = (id: string): Refused => {

@@ -114,6 +114,7 @@ export class Desk implements ServerState {
   readonly startedAt: number
   readonly streams = new Map<OpenStream, Principal>()
   readonly closing: AbortSignal
+  readonly base: string
   readonly sse: Partial<SseOptions>
   readonly #options: DeskOptions
   readonly #pages: Pages
@@ -131,6 +132,7 @@ export class Desk implements ServerState {
     this.#mcp = new Mcp(options.host, this)
     this.startedAt = options.host.store.now()
     this.sse = options.sse ?? {}
+    this.base = options.base ?? ''
     this.closing = this.#closing.signal
     this.#watch = setInterval(() => this.#endStale(), TOKENS_MS).unref()
   }
@@ -248,7 +250,9 @@ export class Desk implements ServerState {
     // What was not read must not be taken for the next request.
     const close = request.complete ? {} : { connection: 'close' }
     const bearer = refused.status === 401 ? { 'www-authenticate': 'Bearer' } : {}
-    void send(response, refused.status, { json: bodyOf(refused), headers: { ...again, ...close, ...bearer } }, null)
+    const allow = refused.allow === null ? {} : { allow: refused.allow }
+    const headers = { ...again, ...close, ...bearer, ...allow }
+    void send(response, refused.status, { json: bodyOf(refused), headers }, null)
   }
 
   /** Takes nothing more, and ends every stream. */

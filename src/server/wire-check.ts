@@ -1,11 +1,12 @@
 // Whether an answer is one that this route gives, by its schema: its required fields are there, and fields that are known have their
 // type. What a later version says more is left alone. For clients: what answers at an address may be no terret server.
-import { ANSWERS, type Schema } from './wire-schemas.ts'
+import { ANSWERS } from './wire-answers.ts'
+import type { AnswerName, Schema } from './wire-schemas.ts'
 
 const LEVELS_MAX = 16
 
 /** Where an answer is not what it should be, as a path of fields; null if it fits. */
-export function answerTrouble(name: keyof typeof ANSWERS, value: unknown): string | null {
+export function answerTrouble(name: AnswerName, value: unknown): string | null {
   return troubleAt(ANSWERS[name], value, '', LEVELS_MAX)
 }
 

@@ -1,6 +1,6 @@
 // The routes of a server, as data: who may use each, what it takes and what it gives. The server refuses by it, the OpenAPI document and
 // the guide are made of it, and clients and tests read it. A route that is not here does not exist.
-import { type ANSWERS, BODIES, QUERIES, type Schema } from './wire-schemas.ts'
+import { type AnswerName, BODIES, QUERIES, type Schema } from './wire-schemas.ts'
 
 /** Operators and approvers also view; neither is the other; admins are all. */
 export type Role = 'viewer' | 'operator' | 'approver' | 'admin'
@@ -19,7 +19,7 @@ export type Route = {
   readonly bodyMax?: number
   readonly status: 200 | 201 | 202
   /** The name of its schema; or a stream of events, a text, or bytes to download. */
-  readonly answer: keyof typeof ANSWERS | 'stream' | 'text' | 'bytes'
+  readonly answer: AnswerName | 'stream' | 'text' | 'bytes'
   /** It takes an `Idempotency-Key`: the same key twice is one change. */
   readonly keyed?: true
 }

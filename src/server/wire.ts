@@ -20,6 +20,7 @@ import type {
   Status,
   Usage,
 } from '../kernel/index.ts'
+import type { Failure, FailureKind, Outcome, Shortage, Source } from '../kernel/content.ts'
 import type { Pending } from '../view/pending.ts'
 import type { Role } from './wire-routes.ts'
 
@@ -72,8 +73,11 @@ export type Health = Frozen<{
 
 export type Me = Principal & Frozen<{ now: number; store: string }>
 
-/** A card as it is listed. Costs in dollars: of the session alone, and with the children below it. `elsewhere`: as in a receipt. */
-export type WireCard = Card & Frozen<{ costUsd: number; treeCostUsd: number; elsewhere?: string }>
+/**
+ * A card as it is listed. Costs in dollars: of the session alone, and with the children below it. `treeCost`: the latter in millionths of a
+ * dollar, as lists have it. `elsewhere`: as in a receipt.
+ */
+export type WireCard = Card & Frozen<{ costUsd: number; treeCostUsd: number; treeCost?: number; elsewhere?: string }>
 
 /** `next`: the `cursor` of the next page, or null. `now` is the server's clock: ages are counted from it. */
 export type SessionPage = Frozen<{ sessions: readonly WireCard[]; next: string | null; now: number; store: string }>
@@ -142,25 +146,61 @@ export type WireResult = Frozen<{
   stopReason: string
   text: string
   output?: Json
+  /** The response cache gave the answer. */
+  cached?: true
   reason?: string
   until?: number | null
-  failure?: Json
-  usage: Usage
+  /** Of a run that ended at a limit: which, and for `usd` whose money was short and how it stood. */
+  limit?: Extract<Outcome, { type: 'limit' }>['limit']
+  account?: WireAccount['account']
+  short?: Shortage
+  /** Of a run that was halted: what the model said last. */
+  said?: string
+  failure?: Failure & { classified: WireFailure | null }
+  /** The tool that ended the run early. */
+  endedBy?: string
+  /** With the children that its calls started. `own` is without them. */
+  usage: Spent
   costUsd: number
   treeCostUsd: number
+  /** `treeCostUsd` in millionths of a dollar. */
+  cost: number
+  own: { usage: Spent; cost: number }
+  context: { tokens: number; window: number | null } | null
+  flags: { paused: boolean; capped: boolean; halted: boolean; empty: boolean; held?: true }
   calls: readonly WireCall[]
   pending: readonly WirePending[]
   warnings: readonly string[]
   metadata: Metadata
+  messages: readonly Message[]
+  sources: readonly Source[]
   files: readonly BlobRef[]
 }>
+type Spent = {
+  inputTokens: number
+  outputTokens: number
+  cachedTokens: number
+  cacheWriteTokens: number
+  reasoningTokens: number
+  modelRequests: number
+  toolCalls: number
+  cancelledToolCalls: number
+  outputRetries: number
+  toolRetries: Readonly<Record<string, number>>
+}
+type WireFailure = { class: string; category: string; cause: string; nextAction: string; recoverable: boolean }
 export type WireCall = Frozen<{
   callId: CallKey
   tool: string
   args: Json
+  /** A person changed the arguments: it ran with these. */
+  edited?: { by: string; args: Json }
   status: CallStatus | null
   content: string | BlobRef
+  parts?: readonly BlobRef[]
   chars: number
+  failure?: WireFailure & { kind?: FailureKind }
+  approved?: { allow: boolean; by: string; why?: string; voters?: readonly string[] }
 }>
 
 /** It is on disk. `duplicate`: it was before this request. `elsewhere`: no worker of this server drives the session; who does, for people. */
@@ -172,13 +212,25 @@ export type WireReceipt = Frozen<{
   elsewhere?: string
 }>
 export type OpenedAnswer = Frozen<{ session: string; receipt: WireReceipt | null }>
-export type UndoneAnswer = Frozen<{ undone: readonly Json[] }>
+/** What became of each thing that a call had changed. */
+export type UndoneAnswer = Frozen<{
+  undone: readonly { call: CallKey; what: string; result: 'restored' | 'removed' | 'changed_since' | 'not_kept' }[]
+}>
 /** `inherited`: its number is that of the session that this one was forked from. */
 export type PinsAnswer = Frozen<{ pins: readonly Frozen<{ seq: number; text: string; inherited?: true }>[] }>
 export type PinnedAnswer = Frozen<{ seq: number }>
 export type DoneAnswer = Frozen<{ ok: true }>
 export type RemovedAnswer = Frozen<{
-  removed: readonly Frozen<{ session: string; agent: string; events: number; bytes: number; at: number; by: string }>[]
+  removed: readonly Frozen<{
+    session: string
+    agent: string
+    events: number
+    bytes: number
+    at: number
+    by: string
+    /** Worktrees of it that stay on disk. */
+    worktrees?: readonly { path: string; branch: string }[]
+  }>[]
 }>
 
 /**

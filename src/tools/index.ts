@@ -6,6 +6,7 @@ export { extractTool } from './core/extract.ts'
 export { type WebFetchOptions, webFetchTool } from './web/fetch.ts'
 export { type Found, type WebSearchOptions, webSearchTool } from './web/search.ts'
 export { type FileToolsOptions, fileTools } from './files/files.ts'
+export type { FileBuffers } from './files/paths.ts'
 export { type WorktreeToolsOptions, worktreeTools } from './worktrees/tools.ts'
 export { jsonlSearchTool } from './jsonl/jsonl.ts'
 export {

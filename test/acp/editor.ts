@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import {
   client,
+  type ClientApp,
   type ClientCapabilities,
   type ClientConnection,
   type ClientContext,
@@ -32,6 +33,8 @@ export type EditorOptions = {
   readonly capabilities?: ClientCapabilities
   readonly permit?: Permit
   readonly fill?: Fill
+  /** Handles what the editor offers beside permissions, such as its files and terminals. */
+  readonly offer?: (app: ClientApp) => void
 }
 type Update = { readonly sessionId: string; readonly update: SessionUpdate }
 
@@ -47,7 +50,7 @@ export class Editor {
   readonly #ended: Promise<number | null>
   #err = ''
 
-  constructor(stage: Stage, { args = [], permit, fill }: EditorOptions = {}) {
+  constructor(stage: Stage, { args = [], permit, fill, offer }: EditorOptions = {}) {
     const { command, env, folder } = stage
     this.#cwd = folder
     this.permit = permit ?? (() => ({ outcome: { outcome: 'cancelled' } }))
@@ -65,6 +68,7 @@ export class Editor {
         return this.permit(params, signal)
       })
     if (fill) app.onRequest(methods.client.elicitation.create, ({ params }) => fill(params))
+    offer?.(app)
     const output = Writable.toWeb(child.stdin) as WritableStream<Uint8Array>
     const input = Readable.toWeb(child.stdout) as unknown as ReadableStream<Uint8Array>
     this.#connection = app.connect(ndJsonStream(output, input))

@@ -1,6 +1,6 @@
 // A question that is open in an editor while others act: it is taken back by what the log says, and by nothing else.
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { Desk } from '../../src/acp/desk.ts'
+import type { Desk, EditorDoors } from '../../src/acp/desk.ts'
 import type { Chosen, Editor } from '../../src/acp/editor.ts'
 import { askPending } from '../../src/acp/questions.ts'
 import { titleOf } from '../../src/acp/tool-call.ts'
@@ -23,7 +23,8 @@ async function asked() {
     return { type: 'gone' } satisfies Chosen
   }
   const editor = { choose, update: async () => {}, hasForms: false } as unknown as Editor
-  const desk = { by: 'ana', textOf: async () => null } as unknown as Desk
+  const preview: Desk['preview'] = async (_place, call) => call.preview
+  const desk = { by: 'ana', textOf: async () => null, preview } as unknown as Desk
   const pending = async () => {
     looks.push(1)
     return (await session.state()).pending
@@ -32,6 +33,7 @@ async function asked() {
     desk,
     editor,
     folder: '/',
+    doors: {} as EditorDoors,
     updates: new Updates(session.id, '/', async () => null),
     session,
     pending,

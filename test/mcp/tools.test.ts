@@ -1,7 +1,9 @@
 // The MCP server over HTTP, used by the official client: each tool, each role, and what is refused. On a real file and a real port.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
+import { askUserTool } from '../../src/tools/index.ts'
 import { defineTool, type Harness, type HarnessOptions, type Script } from '../../src/index.ts'
 import { type Caller, deskOf, mcpHandler, type Role } from '../../src/mcp/index.ts'
 import { make, tool } from '../runtime/scene.ts'
@@ -308,5 +310,62 @@ describe('the connections', () => {
     const client = await as('vera', '2026-07-28')
     expect(await named(client)).toEqual(['events', 'pending'])
     expect(await use(client, 'pending')).toMatchObject({ pending: [], more: 0 })
+  })
+})
+
+describe('structured results', () => {
+  it('B-MCPOUT-1: every tool has an output schema, and every result is structured content that fits it and says the same as its text', async () => {
+    const { as } = await placeOf([pay, 'Paid.', ask, 'Thanks.', 'More.'], {
+      tools: [tool('pay', { approval: 'ask', effect: 'once' }), askUserTool()],
+    })
+    const client = await as('adam')
+    const { tools } = await client.listTools()
+    const ajv = new Ajv2020({ strict: false })
+    const used = new Set<string>()
+    const structured = async (name: string, args: object): Promise<Answer> => {
+      const { content, structuredContent, isError } = await client.callTool({ name, arguments: { ...args } })
+      const [part] = content as readonly { readonly text: string }[]
+      expect([name, isError ?? false, structuredContent]).toEqual([name, false, JSON.parse(part?.text ?? '{}')])
+      const schema = tools.find((each) => each.name === name)?.outputSchema
+      // Closed here, so that a field which the schema does not name fails.
+      const check = ajv.compile({ ...(schema as object), additionalProperties: false })
+      expect([name, check(structuredContent), check.errors]).toEqual([name, true, null])
+      used.add(name)
+      return structuredContent as Answer
+    }
+    const { session } = await structured('start', { input: 'Pay.' })
+    const waiting = () =>
+      until(async () => {
+        const { pending } = (await structured('pending', { session })) as { readonly pending?: readonly Answer[] }
+        if (!pending?.[0]) throw new Error('nothing waits yet')
+        return pending[0]
+      })
+    const { callId, digest } = await waiting()
+    await structured('decide', { session, call: callId, digest, allow: true })
+    await structured('events', { session, after: 0, wait_ms: 1_000 })
+    await structured('send', { session, input: 'Ask.' })
+    const question = await waiting()
+    await structured('answer', { session, call: question['callId'], content: 'That one.' })
+    await until(async () => expect((await structured('events', { session }))['phase']).toBe('idle'))
+    await structured('interrupt', { session })
+    expect([...used].toSorted()).toEqual(tools.map(({ name }) => name).toSorted())
+  })
+
+  it('B-MCPOUT-2: an error has no structured content, and keeps its code in its text; hidden letters are escaped in texts and exact in structured content', async () => {
+    const { as } = await placeOf([`Look\u200bhere.`])
+    const client = await as('adam')
+    const { tools } = await client.listTools()
+    expect(tools.length).toBeGreaterThan(0)
+    const wrong = await client.callTool({ name: 'events', arguments: { session: 'none' } })
+    expect([wrong.isError, wrong.structuredContent]).toEqual([true, undefined])
+    expect(JSON.stringify(wrong.content)).toContain('session_missing')
+    const { session } = await use(client, 'start', { input: 'Go.' })
+    const rested = await until(async () => {
+      const found = await client.callTool({ name: 'events', arguments: { session } })
+      if ((found.structuredContent as Answer)['phase'] !== 'idle') throw new Error('it works still')
+      return found
+    })
+    expect((rested.structuredContent as Answer)['text']).toBe('Look\u200bhere.')
+    expect(JSON.stringify(rested.content)).not.toContain('\u200b')
   })
 })

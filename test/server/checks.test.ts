@@ -173,7 +173,7 @@ describe('a server', () => {
       expect([path, answer.status]).toEqual([path, 404])
       expect(codeOf(answer)).toBe('not_found')
     }
-    expect((await one.ask('PATCH', '/v1/me')).status).toBe(404)
+    expect((await one.ask('PATCH', '/v1/me')).status).toBe(405)
     for (const path of [
       '//v1/me',
       '/v1//me',

@@ -89,7 +89,7 @@ describe('/mcp of the server', () => {
     expect(await statusOf({ raw: 'a=b', headers: { 'content-type': 'text/plain' } })).toBe(415)
     expect(await statusOf({ raw: `"${'x'.repeat(1024 * 1024)}"` })).toBe(413)
     expect(await statusOf({ raw: `${'['.repeat(65)}${']'.repeat(65)}` })).toBe(400)
-    expect((await one.ask('PUT', '/mcp', {})).status).toBe(404)
+    expect((await one.ask('PUT', '/mcp', {})).status).toBe(405)
     expect((await one.ask('GET', '/mcp?token=x', {})).status).toBe(400)
     expect((await one.ask('GET', '/mcp/more', {})).headers['content-type']).toContain('text/plain')
     const good = await one.ask('POST', '/mcp', { body: initialize, headers: accept })

@@ -15,7 +15,7 @@ import type {
   WireReceipt,
 } from '../../src/server/wire.ts'
 import { ROUTES } from '../../src/server/wire.ts'
-import { ANSWERS } from '../../src/server/wire-schemas.ts'
+import { openApi } from '../../src/server/open-api.ts'
 import { tool } from '../runtime/scene.ts'
 import { until } from '../until.ts'
 import { type Ask, PEOPLE, type Served, served } from './served.ts'
@@ -52,7 +52,7 @@ describe('sessions over HTTP', () => {
     const { one } = await stage(['Done.'])
     const session = await opened(one)
     const ajv = new Ajv2020({ strict: false })
-    const components = { schemas: ANSWERS }
+    const { components } = openApi('1', '/') as { readonly components: object }
     const checked = async (name: keyof typeof ROUTES, path: string): Promise<unknown> => {
       const json = await one.json('GET', path)
       const check = ajv.compile({ $ref: `#/components/schemas/${ROUTES[name].answer}`, components })

@@ -93,7 +93,7 @@ describe('a server', () => {
       return { method, path, role, takes: names.join(','), says }
     })
     expect(said).toEqual(table)
-    const { paths } = openApi('1') as { readonly paths: Readonly<Record<string, object>> }
+    const { paths } = openApi('1', '/') as { readonly paths: Readonly<Record<string, object>> }
     const documented = Object.entries(paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     )

@@ -83,8 +83,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   // A worker that another engine wakes: the harness as a type, and what the due loop is made of.
   restate: ['kernel', 'ports', 'options', 'stores', 'engine', 'sessions', 'harness'],
-  // Recorded sessions go in and out as files.
-  server: ['harness', 'kernel', 'ports', 'view', 'replay', 'mcp', 'server/wire', 'version'],
+  // Recorded sessions go in and out as files. The schema of events is a part of the document that the server gives.
+  server: ['harness', 'archive', 'kernel', 'ports', 'view', 'replay', 'mcp', 'server/wire', 'version'],
   'server/wire': ['kernel', 'ports', 'view'],
   // The verbs over HTTP: in a browser too, so nothing that touches a machine.
   client: ['kernel', 'ports', 'server/wire'],

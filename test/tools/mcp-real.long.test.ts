@@ -99,8 +99,10 @@ describe('the official servers', () => {
 describe('a server of the newest revision', () => {
   it.each(['stdio', 'http'])('B-MCP-94: that knows no handshake is spoken to without one, on %s', async (mode) => {
     const server = bench.keep(mode === 'stdio' ? stdio() : mcpServer({ name: 'new', url: await overHttp() }))
-    expect(await namesOf(server)).toEqual(['new__double', 'new__ask'])
+    expect(await namesOf(server)).toEqual(['new__double', 'new__list', 'new__ask'])
     expect((await call(server, 'new__double', { n: 21 })).output.content).toBe('42')
+    // B-MCPOUT-3: structured content need not be an object here.
+    expect(JSON.parse((await call(server, 'new__list')).output.content)).toEqual([1, 2])
     const asked = await call(server, 'new__ask')
     expect(asked.output).toMatchObject({ ok: false, metadata: { error_type: 'MCPError' } })
     expect(asked.output.content).toMatch(/do not declare the required capability/)

@@ -219,3 +219,13 @@ it('B-MCP-16: a server that answers with a question is told that questions are n
   const failure = callFailure(Object.assign(new Error('input_required'), { code: 'UNSUPPORTED_RESULT_TYPE' }), info)
   expect(failure).toMatchObject({ kind: 'Failed', message: expect.stringMatching(/asks for more input/) as string })
 })
+
+it('B-MCPOUT-3: a result of nothing but structured content is shown to the model, also where the server leaves the texts out, and also of an error', async () => {
+  bench.lists(['bare', 'textless', 'wrong'])
+  const server = bench.server()
+  for (const name of ['odd__bare', 'odd__textless'])
+    expect([name, JSON.parse((await call(server, name)).output.content)]).toEqual([name, { total: 7 }])
+  // What the server calls an error keeps its texts: they may say more than the structure.
+  const wrong = (await call(server, 'odd__wrong')).output.content
+  expect(wrong).toMatch(/no_stock.*Ask the store\./s)
+})

@@ -8,6 +8,7 @@ import type { Harness, PendingCall } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
 import { guard, locate } from '../../tools/files/paths.ts'
 import { look } from '../../tools/files/disk.ts'
+import { previewOf } from '../../tools/files/preview.ts'
 import { shortened, textOf } from '../../view/text.ts'
 import { VERSION } from '../../version.ts'
 import { type Call, person } from '../args.ts'
@@ -23,9 +24,12 @@ import { realFolder } from '../state/home.ts'
 import { inPlace, type Place } from '../state/place.ts'
 import { type Setup, setupFor } from '../state/setup.ts'
 import { wishesOf } from '../state/work.ts'
+import { editorTools } from './editor-tools.ts'
 import { ownStreams, webStreams } from './streams.ts'
 
-export function acp(call: Call): Promise<number> {
+export async function acp(call: Call): Promise<number> {
+  const order = call.text('in-terminal')
+  if (order !== undefined) return (await import('./terminal-command.ts')).runInTerminal(order)
   return inPlace(async (place) => {
     const streams = ownStreams()
     const note = (text: string): void => warn(clean(text))
@@ -56,8 +60,8 @@ function textFrom(error: unknown): string {
 function deskOf(place: Place, call: Call, harnesses: Harnesses): Desk {
   const wishes = wishesOf(call)
   const crewFor = (wanted: Wanted, agent: string | undefined): Promise<Crew> => {
-    const { folder, mode, servers } = wanted
-    return harnesses.of({ folder, mode, agent, more: moreOf(servers) })
+    const { folder, mode, servers, doors } = wanted
+    return harnesses.of({ folder, mode, agent, more: moreOf(servers), editor: editorTools(doors) })
   }
   /** The agent of new sessions, which must be there. */
   const newAgent = async (folder: string): Promise<string | undefined> => {
@@ -98,6 +102,11 @@ function deskOf(place: Place, call: Call, harnesses: Harnesses): Desk {
     },
     list: (folder, from, limit) => listed(place, folder, from, limit),
     textOf: fileText,
+    preview: async ({ folder, doors }, pending) => {
+      const { buffers } = editorTools(doors)
+      const own = (await place.store.card(pending.sessionId))?.folder ?? folder
+      return buffers && own === folder ? previewOf(folder, pending, buffers) : pending.preview
+    },
     note: (text) => warn(clean(text)),
   }
 }
@@ -162,9 +171,10 @@ async function titleOf({ store }: Place, { session, agent }: Card): Promise<stri
   return said === '' ? agent : shortened(said, TITLE_CHARS)
 }
 
-async function fileText(folder: string, path: string): Promise<string | null> {
+async function fileText({ folder, doors }: Pick<Wanted, 'folder' | 'doors'>, path: string): Promise<string | null> {
   try {
-    const guarded = guard({ root: folder })
+    const { buffers } = editorTools(doors)
+    const guarded = guard({ root: folder, ...(buffers ? { buffers } : {}) })
     const seen = await look(guarded, await locate(guarded, path, 'write'))
     return seen && isUtf8(seen.bytes) ? seen.bytes.toString() : null
   } catch {

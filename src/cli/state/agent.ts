@@ -16,13 +16,14 @@ import type { BashLine, BuiltInName } from '../../tools/index.ts'
 import { type EndpointEntry, MODEL_SETTINGS, type ModelSettings, type Settings } from './config.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import type { Environment } from './home.ts'
+import type { EditorTools } from '../serve/editor-tools.ts'
 import { type Servers, serversFor } from './servers.ts'
 import { type Setup, toolNames } from './setup.ts'
 import { type Flow, flowOf } from './flows.ts'
 import { partsOf, type Workflow, workflowOf } from './workflows.ts'
 import type { TracingPlace } from '../../tracing/index.ts'
 
-type AgentWishes = {
+export type AgentWishes = {
   /** Replaces the models of the configuration. */
   readonly models?: readonly string[]
   /** Receives each request as it is sent. */
@@ -31,6 +32,8 @@ type AgentWishes = {
   readonly onLine?: ((line: BashLine) => void) | undefined
   /** The agent of the session to drive. Workflow agents need other options, and the offline one no model. */
   readonly agent?: string | undefined
+  /** Files as an editor has them, and its terminals. */
+  readonly editor?: EditorTools | undefined
   /** The models are only checked, so no key is needed. */
   readonly keyless?: boolean
 }
@@ -54,7 +57,7 @@ export async function agentFor(setup: Setup, wishes: AgentWishes = {}): Promise<
   const routed = await routing(setup, models, wishes)
   const options = {
     model: models.length === 1 && model ? model : await chained(models),
-    tools: [...(await toolsFor(setup, routed.routes ? 'hint:burst' : model, wishes.onLine)), ...servers],
+    tools: [...(await toolsFor(setup, routed.routes ? 'hint:burst' : model, wishes)), ...servers],
     plan: setup.mode === 'plan',
     instructions: said,
     policy,
@@ -214,23 +217,26 @@ function isAsked(tool: string, args: Json): boolean {
 async function toolsFor(
   setup: Setup,
   model: Model | Hint | undefined,
-  onLine: AgentWishes['onLine'],
+  { onLine, editor = {} }: Pick<AgentWishes, 'onLine' | 'editor'> = {},
 ): Promise<readonly Tool[]> {
+  const { launch, ...files } = editor
   const { settings, folder, mode, policy, obeyed } = setup
   const { bashTool, builtInTools } = await import('../../tools/index.ts')
   // A question waits for a person unless --on-ask deny is set.
   const attended = policy.onAsk !== 'deny'
+  const launched = launch ? { launch } : {}
   const made = await builtInTools({
     root: folder,
     obeyed,
+    ...files,
     // builtInTools refuses unknown names and lists the known ones.
     names: toolNames(settings) as readonly BuiltInName[],
-    ...(settings.skills ? { skills: { folders: settings.skills, attended, obeyed } } : {}),
+    ...(settings.skills ? { skills: { folders: settings.skills, attended, obeyed, ...launched } } : {}),
     ...(model ? { parallel: { model } } : {}),
   })
   const heard = onLine ? { onLine: await hushed(onLine, setup.env) } : {}
   const bash = settings.bash
-    ? [bashTool({ workspace: folder, obeyed, attended, risk: settings.bash.risk, ...heard })]
+    ? [bashTool({ workspace: folder, obeyed, attended, risk: settings.bash.risk, ...heard, ...launched })]
     : []
   const tools = [...made, ...bash]
   return mode === 'ask' ? tools.map(asking) : tools
@@ -265,7 +271,7 @@ export async function toolIn(setup: Setup, name: string): Promise<Tool | null> {
 /** Only for checking calls: no model is called. */
 export async function ownTools(setup: Setup): Promise<readonly Tool[]> {
   const { offline } = await import('../../index.ts')
-  return toolsFor(setup, offline(), undefined)
+  return toolsFor(setup, offline())
 }
 
 /** The approval the tool itself wants for these arguments. Invalid arguments are refused. */

@@ -2,7 +2,7 @@
 // of its folder limits a session, whoever drives it.
 import { hash } from 'node:crypto'
 import type { Harness, HarnessOptions, ToolSource } from '../../index.ts'
-import { agentFor } from './agent.ts'
+import { agentFor, type AgentWishes } from './agent.ts'
 import { equipped, isDefined } from './agents.ts'
 import type { Call } from '../args.ts'
 import { clean } from '../../view/clean.ts'
@@ -21,6 +21,8 @@ export type CrewOptions = {
   /** The agent of the session to drive. */
   readonly agent?: string | undefined
   readonly mode?: string | undefined
+  /** What an editor does for the tools. The same for all crews of a folder. */
+  readonly editor?: AgentWishes['editor']
   /** Makes more tools for the agent of this folder. `name` tells them apart from others. */
   readonly more?: { readonly name: string; readonly make: (setup: Setup) => Promise<More> } | undefined
 }
@@ -55,7 +57,7 @@ export class Harnesses {
     await Promise.all([...this.#crews.values()].map((crew) => crew.then(leave).catch(() => {})))
   }
 
-  async #open({ folder, agent, mode, more }: CrewOptions): Promise<Crew> {
+  async #open({ folder, agent, mode, more, editor }: CrewOptions): Promise<Crew> {
     const { home, store } = this.#place
     const wishes = wishesOf(this.#call)
     const setup = await setupFor(home, folder, mode === undefined ? wishes : { ...wishes, mode })
@@ -63,7 +65,7 @@ export class Harnesses {
     // The offline workflow reads neither instructions nor keys, so notes about them do not matter.
     const silent = this.#call.is('quiet') || workflowOf(agent) === 'report'
     if (!silent) for (const text of setup.notes) warn(clean(text))
-    const own = await agentFor(setup, { models: this.#call.texts('model'), agent })
+    const own = await agentFor(setup, { models: this.#call.texts('model'), agent, editor })
     const parts = await equipped(own, setup, agent, store)
     if (note) for (const text of parts.troubles) note(text)
     const added = more ? await more.make(setup) : null

@@ -164,7 +164,7 @@ export async function undo(asked: Asked): Promise<Given> {
   const { run } = asked.body as UndoBody
   const harness = await asked.host.harnessOf(card)
   const undone = await harness.session(card.session, { stored: true }).undo(run)
-  return { json: { undone: undone as unknown as UndoneAnswer['undone'] } satisfies UndoneAnswer }
+  return { json: { undone } satisfies UndoneAnswer }
 }
 
 export async function pin(asked: Asked): Promise<Given> {

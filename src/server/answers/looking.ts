@@ -24,9 +24,14 @@ export async function me({ principal, host }: Asked): Promise<Given> {
   return { json: { ...principal, now: host.store.now(), store: host.storeId } satisfies Me }
 }
 
-export async function openapi({ host }: Asked): Promise<Given> {
-  return { json: openApi(host.version) }
+export async function openapi({ host, server, request }: Asked): Promise<Given> {
+  const { host: name = '' } = request.headers
+  // On this machine it is plain HTTP. Elsewhere something stands before the server that knows the scheme, so the address is a path.
+  const url = LOCAL.test(name) ? `http://${name}${server.base}` : server.base || '/'
+  return { json: openApi(host.version, url) }
 }
+
+const LOCAL = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?$/
 
 export async function agents({ host }: Asked): Promise<Given> {
   return { json: { agents: await host.agents() } satisfies AgentsAnswer }

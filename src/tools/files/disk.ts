@@ -7,6 +7,7 @@ import { type FileHandle, lstat, mkdir, open, readlink, realpath, rename, unlink
 import { join } from 'node:path'
 import type { FileState, Frozen } from '../../kernel/content.ts'
 import { ApprovalNeeded, ToolFailure } from '../core/output.ts'
+import { checkSaved, type Seen, seenInEditor, writeInEditor } from './buffers.ts'
 import { contains, denied, type Guard, isErrno, locate, type Place } from './paths.ts'
 import type { ToolContext } from '../core/tool.ts'
 
@@ -22,8 +23,6 @@ const FRESH = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | consta
 
 /** An open folder. `at` names something directly in it; it lives as long as the function it was given to. */
 export type Folder = Frozen<{ root: string; path: string; handle: FileHandle; at: (name: string) => string }>
-/** A file as it was when looked at. */
-export type Seen = Frozen<{ bytes: Buffer; hash: string; mode: number }>
 
 /** Opens the folder at a place, and closes it when `use` is done. */
 export function inFolder<T>(place: Place, use: (folder: Folder) => Promise<T>): Promise<T> {
@@ -113,16 +112,30 @@ async function openIn<T>(
 
 /** The file at a place, or null if there is none. A file to be written must have no other name: it could be outside. */
 export async function look(guarded: Guard, place: Place): Promise<Seen | null> {
+  return seenInEditor(guarded, place, { onDisk: await seenOnDisk(guarded, place, true), writing: true })
+}
+
+/** The same for reading. Throws `NotFound` if there is no file. */
+export async function see(guarded: Guard, place: Place): Promise<Seen> {
+  const seen = await seenInEditor(guarded, place, {
+    onDisk: await seenOnDisk(guarded, place, false),
+    writing: false,
+  })
+  if (seen === null) throw missing(place)
+  return seen
+}
+
+async function seenOnDisk(guarded: Guard, place: Place, writing: boolean): Promise<Seen | null> {
   try {
-    return await inParent(place, false, (folder, name) => lookIn(guarded, folder, name, true))
+    return await inParent(place, false, (folder, name) => lookIn(guarded, folder, name, writing))
   } catch (error) {
     if (error instanceof ToolFailure && error.kind === 'NotFound') return null
     throw error
   }
 }
 
-export function see(guarded: Guard, place: Place): Promise<Seen> {
-  return inParent(place, false, (folder, name) => lookIn(guarded, folder, name, false))
+function missing({ shown }: Place): ToolFailure {
+  return new ToolFailure('NotFound', `There is no "${shown}".`)
 }
 
 function lookIn(guarded: Guard, folder: Folder, name: string, writing: boolean): Promise<Seen> {
@@ -143,6 +156,8 @@ export type Replacement = Frozen<{
   after: string
   context: ToolContext
 }>
+
+export const CHANGED_BY_EDITOR = ' The editor changed the text as it saved it. Read it before you change it again.'
 
 const CHANGES_MAX = 1_000
 
@@ -187,8 +202,28 @@ export function checkShown(guarded: Guard, place: Place, seen: Seen | null, cont
   throw new ApprovalNeeded(`"${place.shown}" is not what it was when a person was asked, so nothing was changed.`)
 }
 
-/** Puts new bytes in the place of those that were seen: all or nothing, on disk when it returns, and never over others. */
-export function replace(replacement: Replacement): Promise<void> {
+/**
+ * Puts new bytes in the place of those that were seen, and never over others: all or nothing and on disk when it returns, or through the
+ * editor. Gives the hash of what stands there now: an editor may change a text as it saves it.
+ */
+export async function replace(replacement: Replacement): Promise<string> {
+  const { guarded, place, seen, bytes, after, context } = replacement
+  checkSaved(guarded, place, seen)
+  if (!guarded.buffers?.write || !isUtf8(bytes)) {
+    await replaceOnDisk(replacement)
+    return after
+  }
+  if ((await look(guarded, place))?.hash !== seen?.hash) throw conflict()
+  if (context.signal.aborted) throw new ToolFailure('Interrupted', 'Stopped before anything was changed.')
+  // The folders are made here, inside the bounds: an editor would follow a link that was put there since.
+  await inParent(place, true, (folder) => stillInside(folder))
+  await writeInEditor(guarded, place, bytes.toString())
+  const written = (await look(guarded, place))?.hash ?? after
+  noteChange({ ...replacement, after: written })
+  return written
+}
+
+function replaceOnDisk(replacement: Replacement): Promise<void> {
   const { guarded, place, seen, bytes, context } = replacement
   return inParent(place, true, async (folder, name) => {
     // The same for every try of this call: what a crash left behind is found and removed.
@@ -249,9 +284,10 @@ export function conflict(): ToolFailure {
   return new ToolFailure('Failed', text, { error_type: 'Conflict' })
 }
 
-function told(error: unknown, { shown }: Place): unknown {
+function told(error: unknown, place: Place): unknown {
+  const { shown } = place
   if (error instanceof ToolFailure) return error
-  if (isErrno(error, 'ENOENT')) return new ToolFailure('NotFound', `There is no "${shown}".`)
+  if (isErrno(error, 'ENOENT')) return missing(place)
   if (isErrno(error, 'ENOTDIR') || isErrno(error, 'ELOOP'))
     return denied(`"${shown}" leads through something that is no folder.`)
   if (isErrno(error, 'EACCES') || isErrno(error, 'EPERM')) {

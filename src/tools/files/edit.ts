@@ -5,7 +5,7 @@ import { hash } from 'node:crypto'
 import type { Json } from '../../kernel/content.ts'
 import { bound } from '../core/bound.ts'
 import { diff } from '../../view/diff.ts'
-import { checkShown, filesAt, keepBytes, look, replace } from './disk.ts'
+import { CHANGED_BY_EDITOR, checkShown, filesAt, keepBytes, look, replace } from './disk.ts'
 import { ApprovalNeeded, output, ToolFailure } from '../core/output.ts'
 import {
   approvalOfPaths,
@@ -174,14 +174,15 @@ async function change(guarded: Guard, place: Place, edit: Edit, context: ToolCon
   const { after, replacements } = substitute(before, edit)
   const bytes = Buffer.from(after)
   const replaced = keepBytes(context, seen.bytes)
-  const written = hash('sha256', bytes)
-  await replace({ guarded, place, seen, bytes, after: written, context })
+  const wanted = hash('sha256', bytes)
+  const written = await replace({ guarded, place, seen, bytes, after: wanted, context })
   return {
     replacements,
     hash: written,
     before: seen.hash,
     replaced,
-    changes: diff(place.shown, context.redact(before), context.redact(after)),
+    changes:
+      diff(place.shown, context.redact(before), context.redact(after)) + (written === wanted ? '' : CHANGED_BY_EDITOR),
   }
 }
 

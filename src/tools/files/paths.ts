@@ -5,7 +5,7 @@ import { lstat, realpath } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import type { Frozen, Json } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
-import { type Checks, count, filled, listOf, needed } from '../../options.ts'
+import { callable, type Checks, count, filled, listOf, needed, within } from '../../options.ts'
 import type { Claims, ToolContext, ToolRoot } from '../core/context.ts'
 import { ApprovalNeeded, ToolFailure } from '../core/output.ts'
 import type { Approval } from '../core/tool.ts'
@@ -27,6 +27,14 @@ export const FOLDER_ALIASES = { directory: 'path', dir: 'path', folder: 'path', 
 
 export type Access = 'read' | 'write'
 
+/** Files as an editor has them. Paths are absolute, and were checked. */
+export type FileBuffers = {
+  /** The text of a file as the editor has it, saved or not. Null: it has none. Then the file on disk counts. */
+  readonly read: (path: string) => Promise<string | null>
+  /** Writes a file through the editor. Absent: it is written on disk, but never under changes that are not saved. */
+  readonly write?: (path: string, text: string) => Promise<void>
+}
+
 export type GuardOptions = {
   /** What relative paths start from. */
   readonly root: string
@@ -40,6 +48,8 @@ export type GuardOptions = {
   readonly obeyed?: readonly string[]
   /** Files larger than this are not opened. */
   readonly fileBytesMax?: number
+  /** Files as an editor has them: `read`, `write` and `edit` use what it has not saved, and change files through it. */
+  readonly buffers?: FileBuffers
 }
 
 export const GUARD_OPTIONS: Checks<GuardOptions> = {
@@ -49,6 +59,7 @@ export const GUARD_OPTIONS: Checks<GuardOptions> = {
   protect: listOf(filled),
   obeyed: listOf(filled),
   fileBytesMax: count(1),
+  buffers: within<FileBuffers>({ read: needed(callable), write: callable }),
 }
 
 export type Guard = Frozen<{
@@ -67,6 +78,8 @@ export type Guard = Frozen<{
   changes: Map<string, string | null>
   /** Absent: all of `write`. */
   claims?: Claims
+  /** Absent: files are what is on disk. */
+  buffers?: FileBuffers
 }>
 
 /** A real path below one of the roots, at the moment of looking. `segments` lead from `root` to it and hold no link. */
@@ -102,12 +115,16 @@ export function guard(options: GuardOptions): Guard {
     fileBytesMax: options.fileBytesMax ?? FILE_BYTES_MAX,
     busy: new Map(),
     changes: new Map(),
+    ...(options.buffers ? { buffers: options.buffers } : {}),
   }
 }
 
 /** The same guard in another folder. What lay outside the old root may still be read, and is not written. */
-export function guardIn(guarded: Guard, { folder = guarded.root, claims }: ToolRoot): Guard {
+export function guardIn(from: Guard, { folder = from.root, claims }: ToolRoot): Guard {
   const root = realOr(folder)
+  // An editor has the files of its own folder open. What works in another one works on disk.
+  const { buffers, ...rest } = from
+  const guarded: Guard = root === from.root && buffers ? from : rest
   // A worktree that was removed: nothing is read or written there, and no folder is made in its place.
   if (!existsSync(root)) return { ...guarded, root, read: [], write: [], busy: new Map() }
   const isInside = (path: string): boolean => contains(guarded.root, path)

@@ -3,9 +3,10 @@
 import { isUtf8 } from 'node:buffer'
 import type { FileState, Frozen, Json } from '../../kernel/content.ts'
 import { type DiffLine, diffLines } from '../../view/diff.ts'
-import { look, type Seen } from './disk.ts'
+import { look } from './disk.ts'
+import type { Seen } from './buffers.ts'
 import { drawn, oddName } from '../../view/lookalike.ts'
-import { guard, locate } from './paths.ts'
+import { type FileBuffers, guard, type GuardOptions, locate } from './paths.ts'
 import { followLinks } from '../policy/links.ts'
 import { placesIn } from '../policy/paths.ts'
 
@@ -34,13 +35,17 @@ export type Preview = Frozen<{
 /** `files`: as they were when the call was asked about, if it was. */
 export type Action = { readonly tool: string; readonly args: Json; readonly files?: readonly FileState[] }
 
-/** Without a folder only what the call itself says. */
-export async function previewOf(folder: string | null, { tool, args, files }: Action): Promise<Preview> {
+/** Without a folder only what the call itself says. With `buffers` files are as an editor has them. */
+export async function previewOf(
+  folder: string | null,
+  { tool, args, files }: Action,
+  buffers?: FileBuffers,
+): Promise<Preview> {
   const odd = warningsOf(tool, args)
   if (folder === null) return { files: null, trouble: null, warnings: odd }
   const warnings = [...odd, ...linkWarnings(tool, args, folder)]
   try {
-    const changes = await changesOf(folder, tool, args)
+    const changes = await changesOf({ root: folder, ...(buffers ? { buffers } : {}) }, tool, args)
     const other = files && changes?.find((change) => !isAsAsked(change, files))
     // What is not in the digest is not shown as what a yes would do.
     if (other) return { files: null, trouble: null, warnings: [...warnings, changedText(other.path)] }
@@ -84,9 +89,9 @@ type Change = {
 }
 
 /** What the files would become. Null for a call that is no plain write or edit. */
-async function changesOf(folder: string, tool: string, args: Json): Promise<readonly Change[] | null> {
+async function changesOf(options: GuardOptions, tool: string, args: Json): Promise<readonly Change[] | null> {
   const files = new Map<string, Change>()
-  const guarded = guard({ root: folder })
+  const guarded = guard(options)
   const open = async (path: string): Promise<Change> => {
     const place = await locate(guarded, path, 'write')
     const known = files.get(place.shown)

@@ -2,7 +2,8 @@
 import { hash } from 'node:crypto'
 import { clip } from '../core/bound.ts'
 import { diff } from '../../view/diff.ts'
-import { checkShown, conflict, filesAt, keepBytes, look, replace, type Seen } from './disk.ts'
+import { CHANGED_BY_EDITOR, checkShown, conflict, filesAt, keepBytes, look, replace } from './disk.ts'
+import type { Seen } from './buffers.ts'
 import { output } from '../core/output.ts'
 import { approvalOfPaths, exclusive, type Guard, locateFor, PATH_ALIASES, type Place, placeOf } from './paths.ts'
 import { flag, type Infer, object, optional, text } from '../core/schema.ts'
@@ -57,11 +58,11 @@ async function write(guarded: Guard, place: Place, args: Args, context: ToolCont
   if (!expected) throw conflict()
   const bytes = args.append && seen ? Buffer.concat([seen.bytes, added]) : added
   const replaced = seen ? keepBytes(context, seen.bytes) : null
-  const after = hash('sha256', bytes)
-  await replace({ guarded, place, seen, bytes, after, context })
+  const wanted = hash('sha256', bytes)
+  const after = await replace({ guarded, place, seen, bytes, after: wanted, context })
   const verb = args.append && seen ? 'Appended to' : seen ? 'Replaced' : 'Created'
   return output({
-    content: `${verb} ${place.shown}: ${bytes.length} bytes, sha256 ${after.slice(0, 16)}.`,
+    content: `${verb} ${place.shown}: ${bytes.length} bytes, sha256 ${after.slice(0, 16)}.${after === wanted ? '' : CHANGED_BY_EDITOR}`,
     metadata: {
       path: place.shown,
       changed: true,

@@ -278,8 +278,8 @@ function envelope(result: CallResult, { server, tool }: Origin, context: Doors):
   }
   const parts = result.content.slice(0, PARTS_MAX).map((part) => ({ type: part.type, text: shown(part, attach) }))
   const structured = result.structuredContent
-  // The texts beside structured content say the same again, for clients that do not know it.
-  const texts = structured === undefined ? parts : parts.filter(({ type }) => type !== 'text')
+  // The texts beside structured content say the same again, for clients that do not know it. Those of an error say what went wrong.
+  const texts = structured === undefined || result.isError ? parts : parts.filter(({ type }) => type !== 'text')
   const whole = [
     ...(structured === undefined ? [] : [envelopeOf(structured).content]),
     ...texts.map(({ text }) => text),

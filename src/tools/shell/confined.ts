@@ -3,7 +3,7 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import type { Json } from '../../kernel/content.ts'
-import { type Check, type Checks, count, filled, flag, listOf, needed, record } from '../../options.ts'
+import { callable, type Check, type Checks, count, filled, flag, listOf, needed, record } from '../../options.ts'
 import { type Aftermath, aftermath, type Before, glimpse, leadsTo } from './protected-after.ts'
 import { bound, clip, readOn } from '../core/bound.ts'
 import { homeView } from './home.ts'
@@ -39,6 +39,8 @@ export type ConfinedOptions = {
   readonly variables?: readonly string[]
   /** Lets commands open unix sockets, and with them reach those of the host that lie in no hidden folder. Default false. */
   readonly localSockets?: boolean
+  /** Runs the program elsewhere than in this process, such as in a terminal of an editor: the whole order, with its walls and limits. */
+  readonly launch?: (order: ChildOrder, context: ToolContext) => Promise<ChildEnd>
 }
 
 const sandboxCheck: Check = (value) => {
@@ -60,6 +62,7 @@ export const CONFINED_OPTIONS: Checks<ConfinedOptions> = {
   variables: listOf(filled),
   localSockets: flag,
   foldersMax: count(1),
+  launch: callable,
 }
 
 /** The options with everything found out that does not change from call to call. */
@@ -155,7 +158,7 @@ export function warning({ sandbox, attended }: Ground): string | null {
 export async function runConfined(errand: Errand, ground: Ground, context: ToolContext): Promise<Ran> {
   for (let starts = 1; ; starts++) {
     const { order, before } = await prepare(errand, ground, context)
-    const end = await runChild(order, context.clock)
+    const end = await (ground.launch ? ground.launch(order, context) : runChild(order, context.clock))
     // A file that was to be hidden may be gone by now, and then the walls do not stand. Nothing of the command has run.
     const again = end.how.type === 'unstarted' && before !== null && starts < STARTS_MAX
     if (again) continue

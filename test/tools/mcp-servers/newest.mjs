@@ -12,6 +12,7 @@ const text = (words) => ({ content: [{ type: 'text', text: words }] })
 function make() {
   const server = new McpServer({ name: 'newest', version: '1' }, { capabilities: { tools: {} } })
   server.registerTool('double', { inputSchema: z.object({ n: z.number() }) }, ({ n }) => text(String(2 * n)))
+  server.registerTool('list', { inputSchema: z.object({}) }, () => ({ content: [], structuredContent: [1, 2] }))
   server.registerTool('ask', { inputSchema: z.object({}) }, () =>
     inputRequired({
       inputRequests: {

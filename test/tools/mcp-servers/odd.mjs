@@ -45,6 +45,11 @@ const calls = {
     send({ id, result: { content } })
   },
   structured: (id) => send({ id, result: { ...text('{"a":1}'), structuredContent: { b: 2, a: 1 } } }),
+  /** Some servers send only structured content: with an empty list of parts, or with none at all. */
+  bare: (id) => send({ id, result: { structuredContent: { total: 7 } } }),
+  textless: (id) => send({ id, result: { content: [], structuredContent: { total: 7 } } }),
+  wrong: (id) =>
+    send({ id, result: { ...text('Ask the store.'), isError: true, structuredContent: { code: 'no_stock' } } }),
   huge: (id) => {
     const chunk = 'x'.repeat(1024 * 1024)
     raw(`{"jsonrpc":"2.0","id":${id},"result":{"content":[{"type":"text","text":"`)
