@@ -25,6 +25,8 @@ export class ChatView implements Form {
   readonly queued = new Map<number, string>()
   /** The seq at which the shown run started. */
   run = 0
+  /** The seq at which the last shown run settled. */
+  settled = 0
   readonly #out: Surface
   readonly #presenter: Presenter
   /** Whether a message is on the screen already. */
@@ -171,6 +173,7 @@ export class ChatView implements Form {
       case 'context.compacted':
         return this.#compacted(event)
       case 'run.settled':
+        this.settled = event.seq
         for (const seq of event.inputs ?? []) this.#taken(seq)
         return
       default:

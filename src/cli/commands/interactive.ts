@@ -116,6 +116,7 @@ async function modes({ place, card, call, seat, ...first }: Holding): Promise<nu
           session,
         )
         const isFirst = seat.chat === null
+        chat.view.seq = seat.chat?.view.seq ?? 0
         seat.chat = chat
         ear.hear = (line) => chat.view.calls.hear(line)
         ear.note = (text) => chat.view.note(text)
@@ -162,6 +163,7 @@ async function greet({ view, session, options }: Chat, { store }: Place): Promis
   if (!session) return
   const events = await allEvents(store, session.id)
   view.note(`Session ${shortId(session.id)} goes on, after ${events.length} events.`)
+  view.seq = events.at(-1)?.seq ?? 0
   const before = await eventsBefore(store, events)
   view.calls.recall(BEFORE, before)
   view.calls.recall(session.id, events)

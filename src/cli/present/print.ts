@@ -109,7 +109,10 @@ export function ask(question: string, ending?: AbortSignal): Promise<string | nu
   const lines = createInterface({ input: process.stdin, output: process.stderr, ...signal })
   return new Promise((resolve) => {
     lines.once('SIGINT', () => lines.close())
-    lines.once('close', () => resolve(null))
+    lines.once('close', () => {
+      if (ending?.aborted) process.stderr.write('\n')
+      resolve(null)
+    })
     lines.question(question, (text) => {
       resolve(text)
       lines.close()
