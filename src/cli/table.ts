@@ -239,9 +239,10 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     'on-ask': driving['on-ask'],
     environment: driving.environment,
   }),
-  tools: entry('[NAME]', [0, 1], 'the tools an agent has here, with effect and approval; of one, its schema', {
+  tools: entry('[NAME]', [0, 1], 'the tools a model is offered here, with effect and approval; of one, its schema', {
     mode: driving.mode,
-    mcp: flag('also those of the MCP servers, which are connected to'),
+    mcp: flag('with those of the MCP servers, which are connected to (the default)'),
+    'no-mcp': flag('without those of the MCP servers'),
   }),
   agents: entry('[show ID]', [0, 2], 'the agents that can be used here; of one, its whole definition and prompt'),
   board: entry('[ID]', [0, 1], 'the board and the goal of a session, or of the latest'),

@@ -38,6 +38,8 @@ export class ChatView implements Form {
   #thought = ''
   #folded = false
   readonly #warned = new Set<string>()
+  /** Events that a command of this chat wrote and has told already, by type. */
+  readonly #toldHere = new Map<string, number>()
   #doing = 'beginning'
   #isStopping = false
   #fill = new Fill()
@@ -99,8 +101,19 @@ export class ChatView implements Form {
     this.#presenter.decided.add(call)
   }
 
+  /** A command of this chat wrote an event of this type and showed what it did, so the event itself is not shown. */
+  told(type: 'note.added' | 'context.compacted'): void {
+    this.#toldHere.set(type, (this.#toldHere.get(type) ?? 0) + 1)
+  }
+
   see(event: StreamEvent): void {
+    const told = this.#toldHere.get(event.type) ?? 0
     if (event.source.parent) this.#seeChild(event)
+    else if (event.type !== 'delta' && event.seq <= this.seq) return
+    else if (told > 0 && event.type !== 'delta') {
+      this.#toldHere.set(event.type, told - 1)
+      this.logged(event)
+    }
     else this.#presenter.see(event)
   }
 

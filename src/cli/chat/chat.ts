@@ -1,7 +1,7 @@
 // A chat with one session at a terminal: input goes to the session, its work is shown, and its questions are asked here. Everything is
 // in the log before it is shown, so nothing is lost however a chat ends.
 import { randomUUID } from 'node:crypto'
-import type { Pending, Result, RunStream, SessionHandle } from '../../index.ts'
+import type { Pending, Result, RunStream, SessionHandle, StreamEvent } from '../../index.ts'
 import type { Card, Json } from '../../kernel/index.ts'
 import { tokensOf } from '../../context/meter.ts'
 import { askApproval, bound, decideCovered, hasVoted, isForOthers, type Said } from '../present/approval.ts'
@@ -15,7 +15,7 @@ import { oneLine, shownId } from '../../view/clean.ts'
 import { headLine, isBudget, neededText, votesText } from '../present/ending.ts'
 import { endOf, EXIT, isDiskFull, STOPPED_BY_FULL_DISK } from '../exit.ts'
 import { startIn } from '../state/folders.ts'
-import { isForPerson } from '../state/log.ts'
+import { eventsOf, isForPerson, pendingIn } from '../state/log.ts'
 import { WAITS_MS } from '../present/outage.ts'
 import { hiddenText, painted, shownCall } from '../present/preview.ts'
 import { typed } from '../present/print.ts'
@@ -87,6 +87,7 @@ export class Chat implements Talk {
       this.#enters = true
       await this.#guarded(() => this.#entered(text))
       this.#enters = false
+      if (this.wish === null) await this.#look()
     }
     await this.#closing
     if (this.#exit === EXIT.ok && this.session && (await this.#waits(this.session.id))) this.#exit = EXIT.waits
@@ -123,8 +124,31 @@ export class Chat implements Talk {
     }
     if (this.#works || this.#left) return
     view.idle()
+    if (this.#follows || this.#enters || card.seq <= view.seq) return
     // A child reported, or another process wrote: it decided a call, sent a message or went on with the run.
-    if (!this.#follows && !this.#enters && card.seq > view.seq) await this.#follow(() => this.#rest(session), true)
+    if (await this.#hasWork(card)) await this.#follow(() => this.#rest(session), true)
+    else await this.#catchUp(session)
+  }
+
+  /** Something is to be done or to be asked. Calls that the person put off are not asked about again. */
+  async #hasWork({ session, status, due }: Card): Promise<boolean> {
+    if (due !== null || status === 'running') return true
+    if (status !== 'requires_action') return false
+    const pending = await pendingIn(this.options.place.store, session)
+    return !pending.every((each) => this.#later.has(shownKey(each)))
+  }
+
+  /** Shows what the log has and the screen has not, where nothing works. */
+  async #catchUp(session: SessionHandle): Promise<void> {
+    const { view } = this
+    const { seq: before } = view
+    const source = { agent: '', run: null, parent: null }
+    for await (const event of eventsOf(this.options.place.store, session.id, before))
+      // Sound: of the events of a call the view reads only the key, and gets the rest from the reply.
+      view.see({ ...event, session: session.id, sequence: 0, source } as unknown as StreamEvent)
+    view.rest()
+    const result = view.settled > before ? await session.result() : null
+    if (result) view.ended(result)
   }
 
   /** Input outside of a prompt. A working session gets it with its next turn; else it is queued. */
@@ -226,7 +250,7 @@ export class Chat implements Talk {
     return session.stream(undefined, { after: this.view.seq, deltas: true })
   }
 
-  /** `isUnasked`: the person did not ask for it, so calls that were put off are not asked about, nor is an old end told again. */
+  /** `isUnasked`: the person did not ask for it, so calls that were put off are not asked about again. */
   async #follow(begin: () => RunStream, isUnasked = false): Promise<void> {
     this.#follows = true
     try {
@@ -251,7 +275,7 @@ export class Chat implements Talk {
         stream = session.stream(undefined, { after: view.seq, deltas: true, patienceMs: WAITS_MS })
         continue
       } else {
-        if (!isUnasked || view.settled > before) view.ended(result)
+        view.ended(result)
         const more = view.queued.size > 0 || this.#sent > view.seq
         if (!more || result.status === 'sleeping' || view.seq === before) return
       }

@@ -231,6 +231,7 @@ async function decide(chat: Talk, words: readonly string[], allow: boolean): Pro
 async function undo(chat: Talk): Promise<void> {
   const undone = (await chat.session?.undo()) ?? []
   if (undone.length === 0) return chat.view.note('There was nothing to take back.')
+  chat.view.told('note.added')
   chat.options.terminal.out.say(
     'note',
     undone.map(({ what, result }) => `  ${oneLine(what)}: ${SAID[result]}`).join('\n'),
@@ -240,6 +241,7 @@ async function undo(chat: Talk): Promise<void> {
 async function compact({ session: handle, view }: Talk, words: readonly string[]): Promise<void> {
   const focus = words.join(' ')
   const done = await handle?.compact(focus === '' ? {} : { focus })
+  if (done) view.told('context.compacted')
   view.note(done ? saidOf(done) : TOO_SHORT)
   if (done && 'after' in done) view.filled(done.after)
 }

@@ -248,24 +248,10 @@ export async function fileToolsOf(folder: string): Promise<readonly Tool[]> {
   return fileTools({ root: folder })
 }
 
-/** A tool of this folder by name, as the agent would have it. MCP servers are not asked. */
-export async function toolNamed(setup: Setup, name: string): Promise<Tool> {
-  const tools = await ownTools(setup)
-  const found = tools.find((tool) => tool.name === name)
-  if (found) return found
-  const names = tools.map((tool) => tool.name).join(', ')
-  throw new Refusal(EXIT.missing, `There is no tool "${name}" here. Choose one of: ${names}.`)
-}
-
-/** The same, or null. */
+/** A tool of this folder by name, only for checking its calls: no model is called. Null: the folder's own tools do not have it. */
 export async function toolIn(setup: Setup, name: string): Promise<Tool | null> {
-  return (await ownTools(setup)).find((tool) => tool.name === name) ?? null
-}
-
-/** Only for checking calls: no model is called. */
-export async function ownTools(setup: Setup): Promise<readonly Tool[]> {
   const { offline } = await import('../../index.ts')
-  return toolsFor(setup, offline(), undefined)
+  return (await toolsFor(setup, offline(), undefined)).find((tool) => tool.name === name) ?? null
 }
 
 /** The approval the tool itself wants for these arguments. Invalid arguments are refused. */

@@ -119,6 +119,7 @@ export async function equipped<T extends AgentParts>(
   setup: Setup,
   agent: string | undefined,
   store: Store,
+  { keyless = false }: Pick<Wanted, 'keyless'> = {},
 ): Promise<T> {
   if (workflowOf(agent) !== null) return parts
   const { settings } = setup
@@ -126,7 +127,7 @@ export async function equipped<T extends AgentParts>(
   const tools = [...(options.tools ?? []), ...(await boardOf(setup, store)), ...(await worktreesOf(setup, store))]
   // A session of such an agent is driven also where no others are started.
   if (settings.subagents === false && !isDefined(agent)) return { ...parts, options: { ...options, tools } }
-  const { subagents, troubles } = await cliAgents(setup, { tools, store })
+  const { subagents, troubles } = await cliAgents(setup, { tools, store, keyless })
   const detached = settings.subagents !== false
   return { ...parts, options: { ...options, tools, subagents, detached }, troubles: [...parts.troubles, ...troubles] }
 }
