@@ -248,6 +248,7 @@ export const TABLE: Readonly<Record<string, Entry>> = {
   board: entry('[ID]', [0, 1], 'the board and the goal of a session, or of the latest'),
   tasks: entry('[ID]', [0, 1], 'what was started here; or what a session started, and the calls it waits for', {
     limit: value('N', 'at most so many (default 20)', 'n'),
+    all: flag('of all folders', 'a'),
   }),
   handoffs: entry('ID', [1, 1], 'who gave what to whom among its agents: tasks, reports, questions, answers, messages'),
   workflow: entry(
@@ -312,4 +313,16 @@ export const TABLE: Readonly<Record<string, Entry>> = {
   }),
   version: entry('', [0, 0], 'print the version'),
   help: entry('[COMMAND]', [0, 1], 'show help'),
+}
+
+/** Commands that work with a server elsewhere as they do here. */
+const FAR = new Set(
+  (
+    'run resume wake interrupt approve reject answer fork undo pin delete ' +
+    'list inspect pending tail history export tasks handoffs board help'
+  ).split(' '),
+)
+
+export function worksFar(command: string): boolean {
+  return FAR.has(command)
 }

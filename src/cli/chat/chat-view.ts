@@ -12,6 +12,7 @@ import { budgetText, UNWHOLE } from '../present/ending.ts'
 import { CUT, isStopped } from '../present/outcome.ts'
 import { textOf } from '../../view/text.ts'
 import { usdText } from '../../view/usd.ts'
+import { typed } from '../present/print.ts'
 
 /** Only the beginning of a longer message is shown. */
 const ECHO_LINES_MAX = 8
@@ -332,9 +333,9 @@ function causeOf(result: Result, told: string): string | null {
       if (result.limit === 'usd') return `${budgetText(result)} \`/approve budget\` allows more.`
       return `The limit ${result.limit} was met. Say "go on" for another run.`
     case 'sleeping':
-      return 'It goes on later by itself, when `terret worker` runs; or now, if you say so.'
+      return `It goes on later by itself, when \`${typed`worker`}\` runs; or now, if you say so.`
     case 'requires_action':
       if (result.stopReason !== 'paused') return null
-      return result.reason === undefined ? 'It is paused. `terret resume` goes on.' : oneLine(result.reason, 600)
+      return result.reason === undefined ? `It is paused. \`${typed`resume`}\` goes on.` : oneLine(result.reason, 600)
   }
 }

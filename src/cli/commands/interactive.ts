@@ -15,12 +15,11 @@ import { EXIT, Refusal } from '../exit.ts'
 import { allEvents, eventsBefore, foldAll } from '../state/log.ts'
 import { isStopped } from '../present/outcome.ts'
 import { inPlace, type Place, sessionOf, workplaceOf } from '../state/place.ts'
-import { idToType, print, shortId, typed } from '../present/print.ts'
+import { print, shortId, typed } from '../present/print.ts'
 import type { Setup } from '../state/setup.ts'
 import { windowOf } from '../state/window.ts'
 import { agentWanted, setupOf, withHarness } from '../state/work.ts'
 import { workflowOf } from '../state/workflows.ts'
-import { shellCommand } from '../../view/shell.ts'
 
 export function interactive(call: Call): Promise<number> {
   const [name] = call.words
@@ -39,7 +38,7 @@ export function interactive(call: Call): Promise<number> {
     if (card?.status === 'terminated')
       throw new Refusal(
         EXIT.conflict,
-        `Session ${shortId(card.session)} is closed. \`${shellCommand`terret fork ${idToType(card.session)}`}\` goes on from it.`,
+        `Session ${shortId(card.session)} is closed. \`${typed`fork ${card.session}`}\` goes on from it.`,
       )
     // A workflow takes no messages: the graph decides what comes next.
     if (card && workflowOf(card.agent) !== null)

@@ -21,6 +21,7 @@ import { type Setup, toolNames } from './setup.ts'
 import { type Flow, flowOf } from './flows.ts'
 import { partsOf, type Workflow, workflowOf } from './workflows.ts'
 import type { TracingPlace } from '../../tracing/index.ts'
+import { typed } from '../present/print.ts'
 
 type AgentWishes = {
   /** Replaces the models of the configuration. */
@@ -122,7 +123,7 @@ export async function modelsFor(setup: Setup, { models, onRequest, keyless }: Ag
   const set = MODEL_SETTINGS.filter((name) => settings[name] !== undefined)
   const wishes: ModelSettings = Object.fromEntries(set.map((name) => [name, settings[name]]))
   const names = models && models.length > 0 ? models : (settings.model ?? [])
-  if (names.length === 0) throw new Refusal(EXIT.config, `No model is chosen. ${WAYS}`)
+  if (names.length === 0) throw new Refusal(EXIT.config, `No model is chosen. ${waysToChoose()}`)
   const { endpoints: table, model, route } = await import('../../index.ts')
   const own = await endpointsOf(settings)
   const routes = names.some((name) => name.startsWith(HINT)) ? await routesFor(setup, { onRequest }) : {}
@@ -165,8 +166,8 @@ async function routing(setup: Setup, models: readonly Model[], wishes: AgentWish
   return {}
 }
 
-const WAYS =
-  'Run `terret init --model PROVIDER:MODEL`, or say --model PROVIDER:MODEL. To try it without a key: --model offline:any.'
+const waysToChoose = (): string =>
+  `Run \`${typed`init --model PROVIDER:MODEL`}\`, or say --model PROVIDER:MODEL. To try it without a key: --model offline:any.`
 
 function keyText({ home, trusted }: Setup, provider: string, keys: readonly string[]): string {
   const key = keys[0] ?? ''

@@ -10,6 +10,7 @@ import { modelsFor } from './agent.ts'
 import { AGENT as OWN } from './memory.ts'
 import type { Setup } from './setup.ts'
 import { workflowOf } from './workflows.ts'
+import { typed } from '../present/print.ts'
 
 type CliAgents = {
   readonly definitions: readonly AgentDefinition[]
@@ -70,7 +71,7 @@ export function definitionNamed(definitions: readonly AgentDefinition[], id: str
     id,
     definitions.map((each) => each.id),
   )
-  const hint = near === null ? 'Run `terret agents` to see which there are.' : `Did you mean "${near}"?`
+  const hint = near === null ? `Run \`${typed`agents`}\` to see which there are.` : `Did you mean "${near}"?`
   throw new Refusal(EXIT.missing, `There is no agent "${id}" here. ${hint}`)
 }
 
