@@ -58,7 +58,12 @@ describe('where there is nothing', () => {
     const lists = ['list', 'list --all', 'pending', 'tasks', 'workflow runs', 'mcp list', 'trust --list', 'token list']
     for (const line of lists) {
       const { code, out, err } = await stage.terret(...line.split(' '))
-      expect([line, code, out, err]).toEqual([line, 0, '', expect.stringMatching(/^(No|Nothing|Nobody)[^\n]+\.?[^\n]*\n$/)])
+      expect([line, code, out, err]).toEqual([
+        line,
+        0,
+        '',
+        expect.stringMatching(/^(No|Nothing|Nobody)[^\n]+\.?[^\n]*\n$/),
+      ])
     }
     expect((await stage.terret('list')).err).toMatch(/^No sessions in this folder yet\./)
     for (const line of lists.slice(0, 4)) {
@@ -102,7 +107,9 @@ describe('odd places and words', () => {
     const lines = `cd "${gone}" && rmdir "${gone}" && for c in "list" "run --model offline:any Hello." "doctor"; do ${node} $c; echo "code $?"; done`
     const { stdout, stderr } = await run('sh', ['-c', lines], { env: stage.env, cwd: stage.folder })
     expect(stdout).toBe('code 6\ncode 6\ncode 6\n')
-    expect(stderr.trim().split('\n')).toEqual(Array(3).fill(expect.stringMatching(/^terret: The working folder was removed/)))
+    expect(stderr.trim().split('\n')).toEqual(
+      Array(3).fill(expect.stringMatching(/^terret: The working folder was removed/)),
+    )
   })
 
   it('B-SMALL-6: the model "offline" is offline:any, in the configuration and as a flag', async () => {

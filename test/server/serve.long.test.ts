@@ -250,10 +250,20 @@ describe('commands that are printed with --server', () => {
     const one = await serving(stage)
     const far = (...args: readonly string[]) => stage.terret('--server', one.url, ...args)
     const started = await far('run', 'Write it.')
-    const { session } = JSON.parse((await far('list', '--json')).out.split('\n')[0] ?? '') as { readonly session: string }
-    const said = [started, await far('list'), await far('pending'), await far('inspect', session), await far('delete', 'latest')]
+    const { session } = JSON.parse((await far('list', '--json')).out.split('\n')[0] ?? '') as {
+      readonly session: string
+    }
+    const said = [
+      started,
+      await far('list'),
+      await far('pending'),
+      await far('inspect', session),
+      await far('delete', 'latest'),
+    ]
     said.push(await far('inspect', 'bogus'), await far('approve', session, 'bogus'), await far('interrupt', session))
-    const commands = said.flatMap(({ out, err }) => `${out}\n${err}`.match(/terret (?!:)(?:--\S+ )?[a-z]+[^`]*?(?= {3}|`|$)/gm) ?? [])
+    const commands = said.flatMap(
+      ({ out, err }) => `${out}\n${err}`.match(/terret (?!:)(?:--\S+ )?[a-z]+[^`]*?(?= {3}|`|$)/gm) ?? [],
+    )
     expect(commands.length).toBeGreaterThan(7)
     expect(commands.filter((command) => !command.startsWith(`terret --server ${one.url} `))).toEqual([])
     const approve = /terret (--server \S+ approve [^\n]*?)(?: {3}|\n|$)/.exec(said[2]?.out ?? '')?.[1]

@@ -114,8 +114,7 @@ export class ChatView implements Form {
     else if (told > 0 && event.type !== 'delta') {
       this.#toldHere.set(event.type, told - 1)
       this.logged(event)
-    }
-    else this.#presenter.see(event)
+    } else this.#presenter.see(event)
   }
 
   /** Their calls are kept for `/calls`; what a child does now is one line, see children.ts. */

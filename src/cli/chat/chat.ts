@@ -143,8 +143,8 @@ export class Chat implements Talk {
     const { view } = this
     const { seq: before } = view
     const source = { agent: '', run: null, parent: null }
+    // Sound: of the events of a call the view reads only the key, and gets the rest from the reply.
     for await (const event of eventsOf(this.options.place.store, session.id, before))
-      // Sound: of the events of a call the view reads only the key, and gets the rest from the reply.
       view.see({ ...event, session: session.id, sequence: 0, source } as unknown as StreamEvent)
     view.rest()
     const result = view.settled > before ? await session.result() : null

@@ -238,7 +238,9 @@ class Plain implements Terminal {
     return new Promise((done) => {
       const reading = { prompt, done }
       this.#readings.push(reading)
-      withdrawn?.addEventListener('abort', () => this.#readings.at(-1) === reading && this.#answer(null), { once: true })
+      withdrawn?.addEventListener('abort', () => this.#readings.at(-1) === reading && this.#answer(null), {
+        once: true,
+      })
     })
   }
 

@@ -23,10 +23,7 @@ export function resume(call: Call): Promise<number> {
 export async function resumeSession(place: Place, card: Card, call: Call, message = ''): Promise<number> {
   const { session: id, status, agent } = card
   if (status === 'terminated')
-    throw new Refusal(
-      EXIT.conflict,
-      `Session ${shortId(id)} is closed. \`${typed`fork ${id}`}\` goes on from it.`,
-    )
+    throw new Refusal(EXIT.conflict, `Session ${shortId(id)} is closed. \`${typed`fork ${id}`}\` goes on from it.`)
   const said = message !== '' ? message : wasCutShort(card) ? goOnOf(card) : ''
   if (said === '' && isUnused(card)) {
     const go = typed`run --continue --session ${id} TASK`

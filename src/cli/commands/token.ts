@@ -87,6 +87,7 @@ function printTokens(call: Call, rows: ReturnType<KeptTokens['list']>): number {
     if (call.is('json')) printJson(row)
     else print(clean(`${name}  ${role}  reaches ${reach}${until}`))
   }
-  if (rows.length === 0 && !call.is('json')) warn(`Nobody but you has a token. \`${typed`token make NAME`}\` makes one.`)
+  if (rows.length === 0 && !call.is('json'))
+    warn(`Nobody but you has a token. \`${typed`token make NAME`}\` makes one.`)
   return EXIT.ok
 }

@@ -135,7 +135,7 @@ async function damaged(file: Store, cards: readonly Card[]): Promise<readonly Fi
   for (const { session, trouble } of cards) {
     const reason = trouble?.reason.startsWith('The session is damaged') ? trouble.reason : await damageIn(file, session)
     if (reason === null) continue
-    const [look, remove] = [shellCommand`terret doctor --session ${session}`, typed`delete ${session}`]
+    const [look, remove] = [shellCommand`terret doctor --session ${session}`, shellCommand`terret delete ${session}`]
     const help = `\`${look}\` shows what can be read. Restore the database from a backup, or remove it with \`${remove}\`.`
     found.push({ what: `session ${shownId(session)}`, status: 'misconfigured', detail: `${reason} ${help}` })
   }
@@ -199,7 +199,11 @@ async function inFolder(call: Call): Promise<readonly Finding[]> {
   }
   const wanted = call.texts('model')
   const names = wanted.length > 0 ? wanted : (setup.settings.model ?? [])
-  const none: Finding = { what: 'model', status: 'misconfigured', detail: `No model is chosen. Run \`${typed`init`}\`.` }
+  const none: Finding = {
+    what: 'model',
+    status: 'misconfigured',
+    detail: `No model is chosen. Run \`${typed`init`}\`.`,
+  }
   const models = names.length === 0 ? [none] : names.map((name) => modelFinding(setup, name))
   const routes = await routeFindings(setup)
   const servers = Object.entries(setup.settings.mcp ?? {}).map(([name, entry]) => serverFinding(setup, name, entry))

@@ -1,6 +1,5 @@
 // How much room there is where the data folder is, in words.
 import { statfsSync } from 'node:fs'
-import { typed } from '../present/print.ts'
 
 export type Room = { readonly bavail: number; readonly bsize: number; readonly blocks: number }
 
@@ -14,5 +13,5 @@ export function roomTrouble(folder: string, leastBytes: number, room: Room = sta
   if (room.blocks === 0 || free >= leastBytes) return null
   const mb = Math.floor(free / 1024 / 1024)
   const left = free < FULL_BYTES ? 'The disk is full' : `The disk is nearly full: ${mb} MB are left`
-  return `${left} where ${folder} is. Make room: runs wait until there is some. \`${typed`prune`}\` removes old sessions.`
+  return `${left} where ${folder} is. Make room: runs wait until there is some. \`terret prune\` removes old sessions.`
 }

@@ -117,7 +117,11 @@ export async function folderOf({ home, store }: Kept, session: string): Promise<
 }
 
 /** Where `terret demo` works, below the folder it is run in. */
-export const DEMO = { folder: 'terret-demo', data: join('terret-demo', 'data'), reports: join('terret-demo', 'reports') }
+export const DEMO = {
+  folder: 'terret-demo',
+  data: join('terret-demo', 'data'),
+  reports: join('terret-demo', 'reports'),
+}
 
 /** The sessions of this folder. Where there are none, those of the demo that was run here. */
 export async function cardsHere(place: Parameters<typeof cardsIn>[0], wanted: Wanted = {}): Promise<readonly Card[]> {

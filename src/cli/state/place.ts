@@ -131,7 +131,8 @@ export function hasFile(home: Home): boolean {
 /** The session with this id, this unique prefix of an id, or the newest for `latest`. */
 export async function sessionOf(place: Place, name: string): Promise<Card> {
   if (name === 'latest') return latestOf(place)
-  if (name.trim() === '') throw new Refusal(EXIT.usage, `The session id is empty. \`${typed`list`}\` shows the sessions.`)
+  if (name.trim() === '')
+    throw new Refusal(EXIT.usage, `The session id is empty. \`${typed`list`}\` shows the sessions.`)
   const exact = await place.store.card(name)
   if (exact) {
     const others = isShort(name) ? await beginningWith(place.store, `${name.slice(0, 8)}-`) : []
