@@ -1,6 +1,5 @@
 // The tools that a model is offered in a folder, made as a run makes them. No model is called, no key is needed and no tool runs.
 import type { Tool, ToolSource } from '../../index.ts'
-import { AGENT, agentsOf } from '../../sessions/agent.ts'
 import { oneLine } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { warn } from '../present/print.ts'
@@ -8,22 +7,26 @@ import { agentFor } from './agent.ts'
 import { equipped } from './agents.ts'
 import { makeHome } from './home.ts'
 import { memoryTools } from './memory.ts'
-import { clock, listedTools, serversFor } from './servers.ts'
+import { listedTools, serversFor } from './servers.ts'
 import type { Setup } from './setup.ts'
 
 /** All but those of the MCP servers, which are not asked. */
 export async function offeredTools(setup: Setup): Promise<readonly Tool[]> {
-  const { memory } = await import('../../index.ts')
+  const [{ Harness, memory }, { toolsOfferedBy }] = await Promise.all([
+    import('../../index.ts'),
+    import('../../harness.ts'),
+  ])
   const store = memory()
   const parts = await agentFor(setup, { models: ['offline:any'] })
   const { options, troubles } = await equipped(parts, setup, undefined, store, { keyless: true })
   for (const text of troubles) warn(oneLine(text, 600))
   const tools = [...(options.tools ?? []), ...(await memoryTools(setup, store))].filter(isTool)
-  const agent = agentsOf({ ...options, tools }, { ...options, store, clock, table: null }).get(AGENT)
-  const seen = [...(agent?.tools.seen?.values() ?? [])]
-  // The model gets this one as soon as a result was made shorter.
-  const later = agent?.retrieve
-  return later && seen.every(({ name }) => name !== later.name) ? [...seen, later] : seen
+  const harness = new Harness({ ...options, tools, store, drives: false })
+  try {
+    return toolsOfferedBy(harness)
+  } finally {
+    await harness.close()
+  }
 }
 
 function isTool(tool: Tool | ToolSource): tool is Tool {
