@@ -1,9 +1,7 @@
 // `--server URL` and `--token-file FILE`, which are for every command: taken out of the line before the command is read.
 import { EXIT, Refusal } from './exit.ts'
-import { nameServer } from './present/print.ts'
+import { type Far, nameServer } from './present/print.ts'
 import { worksFar } from './table.ts'
-
-export type Far = { readonly url: string; readonly tokenFile: string | undefined }
 
 const FLAGS = ['--server', '--token-file']
 

@@ -6,7 +6,6 @@ import { shellCommandWith, shellWord } from '../../view/shell.ts'
 import { quoted, type Room } from './preview.ts'
 import { createInterface } from 'node:readline'
 import { EXIT, Refusal } from '../exit.ts'
-import type { Far } from '../server-flag.ts'
 import { worksFar } from '../table.ts'
 
 /** Each text is one row, whatever stands in it. */
@@ -54,6 +53,9 @@ export function keepIn(folder: string | undefined): void {
   process.env['TERRET_HOME'] = dataFolder
   process.env['TERRET_STORE'] = join(dataFolder, 'terret.db')
 }
+
+/** A server elsewhere, and the file with its token. */
+export type Far = { readonly url: string; readonly tokenFile: string | undefined }
 
 /** The server of `--server`, which printed commands name too; null for none. */
 let server: Far | null = null
