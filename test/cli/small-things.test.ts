@@ -2,12 +2,12 @@
 import { execFile } from 'node:child_process'
 import { copyFileSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { seatOf } from '../../src/cli/present/print.ts'
 import { Screen } from '../../src/cli/present/screen.ts'
-import { ownPlaces } from '../../src/tools/files/own-places.ts'
+import type { OwnPlaces } from '../../src/tools/files/own-places.ts'
 import { stageOfEach } from './scripted.ts'
 import { MAIN } from './stage.ts'
 
@@ -95,8 +95,11 @@ describe('odd places and words', () => {
     expect((await stage.terret('history', 'latest', '--event', 'run.settled')).out).toContain('run.settled')
   })
 
-  it('B-SMALL-4: an empty HOME is as none: nothing is kept in the folder one is in', () => {
-    const { data, config, all } = ownPlaces({ HOME: '' }, 'linux')
+  it('B-SMALL-4: an empty HOME is as none: nothing is kept in the folder one is in', async () => {
+    const places = pathToFileURL(join(REPOSITORY, '.build', 'src', 'tools', 'files', 'own-places.js')).href
+    const script = `import { ownPlaces } from '${places}'\nconsole.log(JSON.stringify(ownPlaces()))`
+    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], { env: { HOME: '' } })
+    const { data, config, all } = JSON.parse(stdout) as OwnPlaces
     for (const path of [data, config, ...all]) expect(path).toMatch(/^\/\S/)
   })
 

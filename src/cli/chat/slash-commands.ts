@@ -24,7 +24,7 @@ import type { Terminal } from './terminal-input.ts'
 import type { ChatView } from './chat-view.ts'
 import type { Kept } from '../state/kept.ts'
 import type { Setup } from '../state/setup.ts'
-import { shortId } from '../present/print.ts'
+import { shortId, typed } from '../present/print.ts'
 
 type Act = (chat: Talk, words: readonly string[], busy: boolean) => Promise<void> | void
 type Entry = {
@@ -290,7 +290,7 @@ async function cost({ session: handle, options: { place }, view }: Talk): Promis
 
 function model({ options: { models }, view }: Talk): void {
   view.note(
-    `  ${models.map((name) => oneLine(name)).join(', then ')} · another one with: terret interactive --model NAME`,
+    `  ${models.map((name) => oneLine(name)).join(', then ')} · another one with: ${typed`interactive --model NAME`}`,
   )
 }
 
