@@ -79,4 +79,45 @@ describe.skipIf(noTmux)('a session that another process works on too', { timeout
     expect(shown).toMatch(/allowed by ann/)
     expect(there('one.txt')).toBe(true)
   })
+
+  it('B-CHATLOG-2: so is a question of the model that another process answers, also on a dumb terminal', async () => {
+    const ask = (question: string) => ({ calls: [{ tool: 'ask_user', args: { question } }] })
+    for (const env of [{}, { TERM: 'dumb' }]) {
+      await scriptedBy([ask('Which colour?'), 'Blue it is.'])
+      const seen = openScreen(stage, env)
+      seen.enter('clear; terret interactive --trust')
+      await seen.until(/\n[›>]$/)
+      seen.enter('Paint it.')
+      await seen.until(/Your answer \(empty: later\) ›$/)
+      const { callId } = JSON.parse((await stage.terret('pending', 'latest', '--json')).out) as {
+        readonly callId: string
+      }
+      expect(await stage.apart('answer', 'latest', callId, 'blue', '--by', 'ann')).toMatchObject({ code: 0 })
+      const shown = await seen.until(/Blue it is\.[\s\S]*\n[›>]$/)
+      expect(shown).toContain('This question is withdrawn: answered by ann.')
+      await seen.close()
+    }
+  })
+
+  it('B-CHATLOG-2: so is a question of a subagent, whose log is another one', async () => {
+    const spawn = { tool: 'spawn_subagent', args: { agent_id: 'code_executor', prompt: 'Write it.', blocking: true } }
+    await scriptedBy((request) => {
+      const text = JSON.stringify(request.body)
+      const isAnswered = text.includes('"role":"tool"')
+      if (text.includes('Write one for me.')) return isAnswered ? 'All done.' : { calls: [spawn] }
+      return isAnswered ? 'Written.' : { calls: [write('one.txt')] }
+    })
+    const seen = terminal()
+    seen.enter('clear; terret interactive --trust')
+    await seen.until(PROMPT)
+    seen.enter('Write one for me.')
+    await seen.until(ASKED)
+    const [waiting = ''] = (await stage.terret('pending', 'latest', '--json')).out.trim().split('\n')
+    const { sessionId, callId } = JSON.parse(waiting) as { readonly sessionId: string; readonly callId: string }
+    expect(sessionId).toContain('~')
+    expect(await stage.apart('approve', sessionId, callId, '--yes', '--by', 'ann')).toMatchObject({ code: 0 })
+    const shown = await seen.until(/All done\.[^›]*\n›$/)
+    expect(shown).toContain('This question is withdrawn: allowed by ann.')
+    expect(there('one.txt')).toBe(true)
+  })
 })
