@@ -276,6 +276,18 @@ export function servedBy(
   return stores.get(harness) ?? null
 }
 
+const agentsOfHarness = new WeakMap<object, ReadonlyMap<string, Agent>>()
+
+/**
+ * For a command that names them: the tools that the model of the harness itself is offered, but for those of its sources. The last one
+ * may be one that it gets only after a result was made shorter.
+ */
+export function toolsOfferedBy(harness: object): readonly Tool[] {
+  const { tools, retrieve } = agentsOfHarness.get(harness)?.get(AGENT) ?? {}
+  const seen = [...(tools?.seen?.values() ?? [])]
+  return retrieve && seen.every(({ name }) => name !== retrieve.name) ? [...seen, retrieve] : seen
+}
+
 class LocalHarness implements Sessions {
   readonly #services: Services
   readonly #worker: Worker
@@ -301,6 +313,7 @@ class LocalHarness implements Sessions {
     this.#ownsStore = options.store === undefined
     this.#drives = options.drives ?? true
     this.#agents = agents
+    agentsOfHarness.set(this, agents)
     this.#plugins = plugins
     this.#table = table
     const live = liveOf(store, clock)

@@ -92,6 +92,8 @@ export function endOf(error: unknown, isFar = false): { readonly exit: number; r
     const code = String(error.code)
     return { exit: FAULTS[code] ?? EXIT.failed, text: `${error.message} (${code})` }
   }
+  if ('syscall' in error && error.syscall === 'uv_cwd')
+    return { exit: EXIT.missing, text: 'The working folder was removed. Change to one that is there, such as: cd ~' }
   const said = error.message || error.name
   // What a server elsewhere answers is not ours to vouch for.
   if (isFar)

@@ -70,14 +70,25 @@ process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
 })
 // A closed stderr must not stop a run.
 process.stderr.on('error', () => {})
+showOwnWarnings()
 process.exitCode = await main(process.argv.slice(2))
+
+/** What the library reports is one plain line, without the prefix that Node.js writes before warnings. Other warnings stay as they are. */
+function showOwnWarnings(): void {
+  const usual = process.listeners('warning')
+  process.removeAllListeners('warning')
+  process.on('warning', (warning) => {
+    if (warning.name === 'TerretWarning') warn(joined(clean(warning.message), ' '))
+    else for (const show of usual) show(warning)
+  })
+}
 
 async function main(line: readonly string[]): Promise<number> {
   let isFar = false
   try {
     const { far, words } = serverIn(line)
     isFar = far !== null
-    const [command = 'help', ...args] = words
+    const [command = 'help', ...args] = flagsBehind(words)
     if (command === '--help' || command === '-h') return help()
     if (command === '--version' || command === '-v') return await version(readCall('version', args))
     const load = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined
@@ -87,6 +98,8 @@ async function main(line: readonly string[]): Promise<number> {
     if (far) await useServer(far, command)
     const call = readCall(command, args)
     if (call.is('help')) return help(command)
+    // Throws where the working folder was removed: each command works in it.
+    process.cwd()
     keepIn(call.text('data'))
     return await (await load())(call)
   } catch (error) {
@@ -97,6 +110,15 @@ async function main(line: readonly string[]): Promise<number> {
     // Another line may run in this process.
     if (isFar) await useServer(null)
   }
+}
+
+/** `--data DIR` and `--json` may also stand before the command. */
+function flagsBehind(words: readonly string[]): readonly string[] {
+  const isData = words[0] === '--data'
+  const count = isData ? 2 : words[0] === '--json' || words[0]?.startsWith('--data=') ? 1 : 0
+  if (count === 0 || words.length <= count) return words
+  const [command = '', ...args] = flagsBehind(words.slice(count))
+  return [command, ...words.slice(0, count), ...args]
 }
 
 function help(name?: string): number {

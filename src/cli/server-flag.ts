@@ -1,17 +1,9 @@
 // `--server URL` and `--token-file FILE`, which are for every command: taken out of the line before the command is read.
 import { EXIT, Refusal } from './exit.ts'
-
-export type Far = { readonly url: string; readonly tokenFile: string | undefined }
+import { type Far, nameServer } from './present/print.ts'
+import { worksFar } from './table.ts'
 
 const FLAGS = ['--server', '--token-file']
-
-/** Commands that work with a server elsewhere as they do here. */
-const FAR = new Set(
-  (
-    'run resume wake interrupt approve reject answer fork undo pin delete ' +
-    'list inspect pending tail history export tasks handoffs board help'
-  ).split(' '),
-)
 
 export function serverIn(line: readonly string[]): { readonly far: Far | null; readonly words: readonly string[] } {
   const end = line.indexOf('--')
@@ -25,10 +17,11 @@ export function serverIn(line: readonly string[]): { readonly far: Far | null; r
 
 /** Null: no longer. */
 export async function useServer(far: Far | null, command = 'help'): Promise<void> {
-  if (far && !FAR.has(command))
+  if (far && !worksFar(command))
     throw new Refusal(EXIT.usage, `\`terret ${command}\` works on this machine only: leave out --server.`)
   const { setFar } = await import('./state/far.ts')
   setFar(far)
+  nameServer(far)
 }
 
 function isTaken(line: readonly string[], i: number): boolean {

@@ -239,14 +239,16 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     'on-ask': driving['on-ask'],
     environment: driving.environment,
   }),
-  tools: entry('[NAME]', [0, 1], 'the tools an agent has here, with effect and approval; of one, its schema', {
+  tools: entry('[NAME]', [0, 1], 'the tools a model is offered here, with effect and approval; of one, its schema', {
     mode: driving.mode,
-    mcp: flag('also those of the MCP servers, which are connected to'),
+    mcp: flag('with those of the MCP servers, which are connected to (the default)'),
+    'no-mcp': flag('without those of the MCP servers'),
   }),
   agents: entry('[show ID]', [0, 2], 'the agents that can be used here; of one, its whole definition and prompt'),
   board: entry('[ID]', [0, 1], 'the board and the goal of a session, or of the latest'),
   tasks: entry('[ID]', [0, 1], 'what was started here; or what a session started, and the calls it waits for', {
     limit: value('N', 'at most so many (default 20)', 'n'),
+    all: flag('of all folders', 'a'),
   }),
   handoffs: entry('ID', [1, 1], 'who gave what to whom among its agents: tasks, reports, questions, answers, messages'),
   workflow: entry(
@@ -315,4 +317,16 @@ export const TABLE: Readonly<Record<string, Entry>> = {
   }),
   version: entry('', [0, 0], 'print the version'),
   help: entry('[COMMAND]', [0, 1], 'show help'),
+}
+
+/** Commands that work with a server elsewhere as they do here. */
+const FAR = new Set(
+  (
+    'run resume wake interrupt approve reject answer fork undo pin delete ' +
+    'list inspect pending tail history export tasks handoffs board help'
+  ).split(' '),
+)
+
+export function worksFar(command: string): boolean {
+  return FAR.has(command)
 }

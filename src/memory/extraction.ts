@@ -2,7 +2,7 @@
 // who asks, pays and writes is extract.ts.
 import type { Part } from '../kernel/content.ts'
 import type { Event, OwnerBody } from '../kernel/event.ts'
-import { readJson } from '../models/protocols/tolerant.ts'
+import { readJson } from '../view/tolerant-json.ts'
 import type { Reply } from '../ports/model.ts'
 import type { Spent } from '../riders/money/usage-estimate.ts'
 import { DETAIL_CHARS, KINDS, type Learning, learningText, TITLE_CHARS } from '../tools/core/directive.ts'

@@ -5,7 +5,7 @@ import type { CallContext, Model, ModelFailure, Reply, ReplyCall, Request } from
 import type { Message } from '../kernel/transcript.ts'
 import { isPriced, outputTokensOf, type Priced } from '../models/http/hosted.ts'
 import { resolveModel } from '../models/resolve.ts'
-import { readJson } from '../models/protocols/tolerant.ts'
+import { readJson } from '../view/tolerant-json.ts'
 import { type Directive, directive, LOOP_DIRECTIVE } from '../tools/core/directive.ts'
 import { textOf } from '../view/text.ts'
 import { isObject } from '../view/json.ts'

@@ -38,6 +38,8 @@ export function model(name: string, options: ModelOptions = {}): Priced {
   if (typeof name !== 'string')
     throw new Fault('invalid_config', 'A model is named by a text: provider:model, such as openai:gpt-5.1.')
   checkModel(options, `model(${JSON.stringify(name.slice(0, 64))})`)
+  // The one provider with a single model.
+  if (name === 'offline') return model('offline:any', options)
   const colon = name.indexOf(':')
   const [provider, id] = [name.slice(0, colon), name.slice(colon + 1)]
   const own = options.endpoints ?? []

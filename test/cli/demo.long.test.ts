@@ -38,3 +38,18 @@ if (process.argv[2] === 'resume' && !existsSync(${JSON.stringify(config)})) {
   expect(err).toMatch(/^✗ +kill -9 \d+ between two nodes \(SIGKILL, not from here\)$/m)
   expect(err).toMatch(/^terret: Worker process \d+ failed: .*config\.json.* Then: terret resume [0-9a-f]{8} --data/m)
 })
+
+it('B-NAMES-6: `list` in the folder where the demo was run shows it, and by npx its commands begin with npx', async () => {
+  const demo = stage.start(['demo'], { env: { npm_command: 'exec' } })
+  await demo.says('✗ search')
+  demo.child.kill('SIGTERM')
+  const { err } = await demo.ended
+  expect(err).toMatch(/npx terret resume [0-9a-f]{8} --data terret-demo\/data/)
+  const plain = await stage.terret('list')
+  expect(plain.err).toContain('`terret list --data terret-demo/data` shows them')
+  for (const cwd of [stage.folder, join(stage.folder, 'terret-demo'), join(stage.folder, 'terret-demo', 'reports')]) {
+    const { out } = await stage.terretIn({ cwd }, 'list', '--data', join(stage.folder, 'terret-demo', 'data'))
+    expect([cwd, out]).toEqual([cwd, expect.stringContaining('report: What does a sick-room need')])
+  }
+  expect((await stage.terret('inspect', 'latest', '--data', 'terret-demo/data')).code).toBe(0)
+})

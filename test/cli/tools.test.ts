@@ -13,14 +13,24 @@ import { lastLine } from './stage.ts'
 const { scriptedBy, stage } = stageOfEach()
 const ODD = fileURLToPath(new URL('../tools/mcp-servers/odd.mjs', import.meta.url))
 
+/** The names of the tools in a request to a provider. */
+function toolsIn(body: unknown): readonly string[] {
+  const { tools = [] } = body as { readonly tools?: readonly { readonly function: { readonly name: string } }[] }
+  return tools.map((tool) => tool.function.name)
+}
+
 describe('terret tools', () => {
   it('B-CLI-210: lists the tools of this folder with what they may do, and of one its schema (S3-10, S3-20)', async () => {
-    stage.configure({ model: 'offline:any', tools: ['read', 'write'], bash: {} })
+    const few = { board: false, subagents: false, memory: false, worktrees: false }
+    stage.configure({ model: 'offline:any', tools: ['read', 'write'], bash: {}, ...few })
     const { code, out } = await stage.terret('tools')
-    expect([code, out.split('\n').map((line) => line.split(/ {2,}/).slice(0, 3))]).toEqual([
-      0,
-      [['read', 'read', 'auto'], ['write', 'idempotent', 'by arguments'], ['bash', 'once', 'by arguments'], ['']],
-    ])
+    const rows = out.split('\n').map((line) => line.split(/ {2,}/).slice(0, 3))
+    const own = [
+      ['read', 'read', 'auto'],
+      ['write', 'idempotent', 'by arguments'],
+      ['bash', 'once', 'by arguments'],
+    ]
+    expect([code, rows]).toEqual([0, [...own, ['retrieve_original', 'read', 'auto'], ['']]])
     const one = await stage.json('tools', 'write', '--mode', 'auto')
     expect(one).toMatchObject({ name: 'write', approval: 'by arguments', risky: true, kind: 'user', sequential: true })
     expect(one).toMatchObject({ parameters: { properties: { path: { type: 'string' } } } })
@@ -32,18 +42,46 @@ describe('terret tools', () => {
     ])
   })
 
-  it('B-CLI-211: lists those of the MCP servers where it is asked to, and calls one of them once, outside of any session (S3-13)', async () => {
+  it('B-NAMES-1: names exactly the tools that the model of a run is offered, in each mode, also without a key', async () => {
+    const echo = { name: 'echo', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }
+    const folder = dirname(stage.write('server/tools.json', JSON.stringify({ tools: [echo] })))
+    stage.write('skills/greet/SKILL.md', '---\nname: greet\ndescription: Greets.\n---\nSay hello.\n')
+    stage.write('work/.git/HEAD', 'ref: refs/heads/main\n')
+    const skills = [join(dirname(stage.folder), 'skills')]
+    const mcp = { odd: { command: process.execPath, args: [ODD, folder] } }
+    const chaos = await scriptedBy(['One.', 'Two.', 'Three.'], { skills, mcp, bash: {}, compaction: {} })
+    for (const mode of ['ask', 'plan', 'auto']) {
+      expect((await stage.terret('run', '--mode', mode, 'Say one.')).code).toBe(0)
+      const offered = toolsIn(chaos.requests.at(-1)?.body)
+      expect(offered.includes('odd__echo')).toBe(mode !== 'plan')
+      const named = (await stage.terret('tools', '--json', '--mode', mode)).out.trim().split('\n')
+      const names = named.map((line) => (JSON.parse(line) as { readonly name: string }).name)
+      expect(names.toSorted()).toEqual(offered.toSorted())
+      expect((await stage.terret('policy', '--mode', mode)).out).toMatch(/^Tools .*retrieve_original/m)
+    }
+    for (const [tool, args] of [
+      ['retrieve_original', '{"token":"x"}'],
+      ['odd__echo', '{}'],
+    ] as const)
+      expect((await stage.terret('policy', 'test', tool, args)).out).toMatch(/^(allow|ask)$/m)
+    stage.configure({ model: 'openai:gpt-5.1', mcp })
+    expect((await stage.terret('tools')).out).toContain('odd__echo')
+    expect((await stage.terret('tools', '--no-mcp')).out).not.toContain('odd__echo')
+  })
+
+  it('B-CLI-211: lists those of the MCP servers, and calls one of them once, outside of any session (S3-13)', async () => {
     const echo = {
       name: 'echo',
       inputSchema: { type: 'object', properties: { message: { type: 'string' } }, required: ['message'] },
     }
     const tools = stage.write('server/tools.json', JSON.stringify({ tools: [echo] }))
     const mcp = { odd: { command: process.execPath, args: [ODD, dirname(tools)] } }
-    stage.configure({ model: 'offline:any', tools: ['read'], mcp })
+    stage.configure({ model: 'offline:any', tools: ['read'], board: false, subagents: false, memory: false, mcp })
     const listed = await stage.terret('tools', '--mcp', '--json')
     const rows = listed.out.trim().split('\n')
     expect(rows.map((line) => JSON.parse(line) as object)).toMatchObject([
       { name: 'read', kind: 'user', risky: false },
+      { name: 'retrieve_original' },
       { name: 'odd__echo', kind: 'mcp', approval: 'ask', risky: true, mcp: { server: 'odd', tool: 'echo' } },
     ])
     const call = (tool: string, args: string) => stage.terret('mcp', 'call', 'odd', tool, args)

@@ -211,7 +211,7 @@ describe('the command line with --server', () => {
       ['export', session],
     ]) {
       const [here, there] = [await stage.terret(...args), await far(...args)]
-      expect([args, there.code, there.out]).toEqual([args, here.code, here.out])
+      expect([args, there.code, withoutServer(there.out, one.url)]).toEqual([args, here.code, here.out])
     }
     expect((await far('approve', session)).code).toBe(0)
     await until(async () => {
@@ -240,6 +240,37 @@ describe('the command line with --server', () => {
   })
 })
 
+/** What is printed names the server in each command to paste. */
+const withoutServer = (text: string, url: string): string => text.replaceAll(` --server ${url}`, '')
+
+describe('commands that are printed with --server', () => {
+  it('B-NAMES-2: each of them names the server too, so that it can be pasted', async () => {
+    const calls = [{ tool: 'write', args: { path: 'a.txt', content: 'hello' } }]
+    await scriptedBy([{ calls }, 'Done.', { calls }, 'Done.'])
+    const one = await serving(stage)
+    const far = (...args: readonly string[]) => stage.terret('--server', one.url, ...args)
+    const started = await far('run', 'Write it.')
+    const { session } = JSON.parse((await far('list', '--json')).out.split('\n')[0] ?? '') as {
+      readonly session: string
+    }
+    const said = [
+      started,
+      await far('list'),
+      await far('pending'),
+      await far('inspect', session),
+      await far('delete', 'latest'),
+    ]
+    said.push(await far('inspect', 'bogus'), await far('approve', session, 'bogus'), await far('interrupt', session))
+    const commands = said.flatMap(
+      ({ out, err }) => `${out}\n${err}`.match(/terret (?!:)(?:--\S+ )?[a-z]+[^`]*?(?= {3}|`|$)/gm) ?? [],
+    )
+    expect(commands.length).toBeGreaterThan(7)
+    expect(commands.filter((command) => !command.startsWith(`terret --server ${one.url} `))).toEqual([])
+    const approve = /terret (--server \S+ approve [^\n]*?)(?: {3}|\n|$)/.exec(said[2]?.out ?? '')?.[1]
+    expect(approve).toBeDefined()
+  })
+})
+
 describe('resume with --server', () => {
   it('B-SERVE-96: tells a run that was stopped to go on, and refuses a session that had no run, as it does here', async () => {
     await scriptedBy([{ calls: [{ tool: 'write', args: { path: 'a.txt', content: 'hello' } }] }, 'Done.', 'Done.'])
@@ -257,7 +288,7 @@ describe('resume with --server', () => {
     const unused = await opened(one, { body: {} })
     const there = await far('resume', unused)
     expect([there.code, there.err]).toEqual([9, expect.stringContaining('has had no run yet')])
-    expect(await stage.terret('resume', unused)).toEqual(there)
+    expect(await stage.terret('resume', unused)).toEqual({ ...there, err: withoutServer(there.err, one.url) })
     expect((await far('resume', unused, 'Now', 'go.')).out).toBe('Done.\n')
   })
 })
@@ -300,7 +331,7 @@ describe('every command', () => {
       if (CHANGING.has(name)) expect([name, there.err.split('\n').length <= 3]).toEqual([name, true])
       else {
         const here = await stage.terret(...args)
-        expect([name, there.code, there.out]).toEqual([name, here.code, here.out])
+        expect([name, there.code, withoutServer(there.out, one.url)]).toEqual([name, here.code, here.out])
       }
       equal.push(name)
     }

@@ -294,6 +294,16 @@ describe('parallel_llm', () => {
     expect(seen[0]).toContain('"n"')
   })
 
+  it('B-SMALL-10: with a schema the JSON is read out of an answer as that of an agent is: fences, prose around it, a lost bracket', async () => {
+    const answers = ['Here it is:\n```json\n{"n": 1}\n```\nDone.', 'The answer is {"n": 2}.', '{"n": 3,}', '{"n": 4']
+    const { summary } = await ask(
+      (_, n) => answers[n] ?? '',
+      { ...inline('a', 'b', 'c', 'd'), max_concurrency: 1 },
+      { options: { output: z.object({ n: z.int() }), outputRetries: 0 } },
+    )
+    expect(summary.results.map(({ result }) => result)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }])
+  })
+
   it('B-PARALLEL-14: an answer that does not fit is corrected until its retries are used up, and then only that entry fails (S0-87)', async () => {
     const asked: (readonly string[])[] = []
     const { summary } = await ask(

@@ -12,6 +12,7 @@ import { budgetText, UNWHOLE } from '../present/ending.ts'
 import { CUT, isStopped } from '../present/outcome.ts'
 import { textOf } from '../../view/text.ts'
 import { usdText } from '../../view/usd.ts'
+import { typed } from '../present/print.ts'
 
 /** Only the beginning of a longer message is shown. */
 const ECHO_LINES_MAX = 8
@@ -25,6 +26,8 @@ export class ChatView implements Form {
   readonly queued = new Map<number, string>()
   /** The seq at which the shown run started. */
   run = 0
+  /** The seq at which the last shown run settled. */
+  settled = 0
   readonly #out: Surface
   readonly #presenter: Presenter
   /** Whether a message is on the screen already. */
@@ -36,6 +39,8 @@ export class ChatView implements Form {
   #thought = ''
   #folded = false
   readonly #warned = new Set<string>()
+  /** Events that a command of this chat wrote and has told already, by type. */
+  readonly #toldHere = new Map<string, number>()
   #doing = 'beginning'
   #isStopping = false
   #fill = new Fill()
@@ -97,9 +102,19 @@ export class ChatView implements Form {
     this.#presenter.decided.add(call)
   }
 
+  /** A command of this chat wrote an event of this type and showed what it did, so the event itself is not shown. */
+  told(type: 'note.added' | 'context.compacted'): void {
+    this.#toldHere.set(type, (this.#toldHere.get(type) ?? 0) + 1)
+  }
+
   see(event: StreamEvent): void {
+    const told = this.#toldHere.get(event.type) ?? 0
     if (event.source.parent) this.#seeChild(event)
-    else this.#presenter.see(event)
+    else if (event.type !== 'delta' && event.seq <= this.seq) return
+    else if (told > 0 && event.type !== 'delta') {
+      this.#toldHere.set(event.type, told - 1)
+      this.logged(event)
+    } else this.#presenter.see(event)
   }
 
   /** Their calls are kept for `/calls`; what a child does now is one line, see children.ts. */
@@ -171,6 +186,7 @@ export class ChatView implements Form {
       case 'context.compacted':
         return this.#compacted(event)
       case 'run.settled':
+        this.settled = event.seq
         for (const seq of event.inputs ?? []) this.#taken(seq)
         return
       default:
@@ -316,9 +332,9 @@ function causeOf(result: Result, told: string): string | null {
       if (result.limit === 'usd') return `${budgetText(result)} \`/approve budget\` allows more.`
       return `The limit ${result.limit} was met. Say "go on" for another run.`
     case 'sleeping':
-      return 'It goes on later by itself, when `terret worker` runs; or now, if you say so.'
+      return `It goes on later by itself, when \`${typed`worker`}\` runs; or now, if you say so.`
     case 'requires_action':
       if (result.stopReason !== 'paused') return null
-      return result.reason === undefined ? 'It is paused. `terret resume` goes on.' : oneLine(result.reason, 600)
+      return result.reason === undefined ? `It is paused. \`${typed`resume`}\` goes on.` : oneLine(result.reason, 600)
   }
 }

@@ -1,7 +1,7 @@
 // A chat with one session at a terminal: input goes to the session, its work is shown, and its questions are asked here. Everything is
 // in the log before it is shown, so nothing is lost however a chat ends.
 import { randomUUID } from 'node:crypto'
-import type { Pending, Result, RunStream, SessionHandle } from '../../index.ts'
+import type { Pending, Result, RunStream, SessionHandle, StreamEvent } from '../../index.ts'
 import type { Card, Json } from '../../kernel/index.ts'
 import { tokensOf } from '../../context/meter.ts'
 import { askApproval, bound, decideCovered, hasVoted, isForOthers, type Said } from '../present/approval.ts'
@@ -15,12 +15,13 @@ import { oneLine, shownId } from '../../view/clean.ts'
 import { headLine, isBudget, neededText, votesText } from '../present/ending.ts'
 import { endOf, EXIT, isDiskFull, STOPPED_BY_FULL_DISK } from '../exit.ts'
 import { startIn } from '../state/folders.ts'
-import { isForPerson } from '../state/log.ts'
+import { eventsOf, isForPerson, pendingIn } from '../state/log.ts'
 import { WAITS_MS } from '../present/outage.ts'
 import { hiddenText, painted, shownCall } from '../present/preview.ts'
 import { typed } from '../present/print.ts'
+import { watchPending, withdrawnText } from '../present/withdrawn.ts'
 
-/** How often the children are looked at while any works. */
+/** How often the log and the children are looked at: other processes may write too. */
 const LOOK_MS = 500
 
 export class Chat implements Talk {
@@ -35,6 +36,14 @@ export class Chat implements Talk {
   #works = false
   /** Also while it asks between two parts of a run. */
   #follows = false
+  /** While an input of the person is carried out. */
+  #enters = false
+  /** Calls the person put off. They are asked about again only when the person says so. */
+  readonly #later = new Set<string>()
+  /** Ends the open question when another process decides its call. */
+  #withdrawn: AbortSignal | null = null
+  /** The last trouble of looking, so that it is not shown at every look. */
+  #trouble = ''
   readonly children: Children
   #looks = false
   #stopping = false
@@ -67,7 +76,6 @@ export class Chat implements Talk {
 
   async #talk(card: Card | null): Promise<Ended> {
     if (card && !this.#left) {
-      this.view.seq = card.seq
       const tokens = await tokensOf(this.options.place.store, card.session, card.seq)
       if (tokens !== null) this.view.filled(tokens)
       if (card.status === 'requires_action' || card.due !== null || card.waits.length > 0) await this.goOn()
@@ -76,17 +84,29 @@ export class Chat implements Talk {
     while (!this.#left && this.wish === null) {
       const text = this.options.typed.shift() ?? (await this.options.terminal.read())
       if (text === null) break
+      this.#enters = true
       await this.#guarded(() => this.#entered(text))
+      this.#enters = false
+      if (this.wish === null) await this.#look()
     }
     await this.#closing
     if (this.#exit === EXIT.ok && this.session && (await this.#waits(this.session.id))) this.#exit = EXIT.waits
     return this.wish ?? { type: 'left', exit: this.#exit }
   }
 
-  /** While anything may be new: the session works, or one of its children. */
   async #look(): Promise<void> {
-    if (this.#looks || this.#left || !(this.#works || this.children.working.length > 0)) return
-    await this.#guarded(() => this.look())
+    const { session, view } = this
+    if (this.#looks || this.#left || !session) return
+    try {
+      const isAtRest = !this.#works && this.children.working.length === 0
+      if (isAtRest && ((await this.options.place.store.card(session.id))?.seq ?? 0) <= view.seq) return
+      await this.look()
+      this.#trouble = ''
+    } catch (error) {
+      const { text } = endOf(error)
+      if (text !== this.#trouble) this.#showError(error)
+      this.#trouble = text
+    }
   }
 
   async look(): Promise<void> {
@@ -104,10 +124,31 @@ export class Chat implements Talk {
     }
     if (this.#works || this.#left) return
     view.idle()
-    if (this.#follows) return
-    // What a child reported opened a run.
-    if (this.children.all.length > 0 && card.seq > view.seq && card.status !== 'requires_action')
-      await this.#follow(() => this.#rest(session))
+    if (this.#follows || this.#enters || card.seq <= view.seq) return
+    // A child reported, or another process wrote: it decided a call, sent a message or went on with the run.
+    if (await this.#hasWork(card)) await this.#follow(() => this.#rest(session), true)
+    else await this.#catchUp(session)
+  }
+
+  /** Something is to be done or to be asked. Calls that the person put off are not asked about again. */
+  async #hasWork({ session, status, due }: Card): Promise<boolean> {
+    if (due !== null || status === 'running') return true
+    if (status !== 'requires_action') return false
+    const pending = await pendingIn(this.options.place.store, session)
+    return !pending.every((each) => this.#later.has(shownKey(each)))
+  }
+
+  /** Shows what the log has and the screen has not, where nothing works. */
+  async #catchUp(session: SessionHandle): Promise<void> {
+    const { view } = this
+    const { seq: before } = view
+    const source = { agent: '', run: null, parent: null }
+    // Sound: of the events of a call the view reads only the key, and gets the rest from the reply.
+    for await (const event of eventsOf(this.options.place.store, session.id, before))
+      view.see({ ...event, session: session.id, sequence: 0, source } as unknown as StreamEvent)
+    view.rest()
+    const result = view.settled > before ? await session.result() : null
+    if (result) view.ended(result)
   }
 
   /** Input outside of a prompt. A working session gets it with its next turn; else it is queued. */
@@ -160,8 +201,8 @@ export class Chat implements Talk {
     this.options.remember(text)
     if (!this.options.terminal.echoes) this.view.echo(text)
     if (text.startsWith('/')) return runCommand(this, text, this.#works)
-    // A report of a child has opened a run since the prompt was shown.
-    if (this.#works) return this.#steer(text)
+    // A report of a child or another process has opened a run since the prompt was shown.
+    if (this.#follows) return this.#steer(text)
     const id = randomUUID()
     this.#echoed.add(id)
     const session = await this.begun()
@@ -169,7 +210,11 @@ export class Chat implements Talk {
       await session.send(text, { id, by: this.options.by })
       return this.view.note('It waits for your word first, and hears this then: /approve, /reject or /pending.')
     }
-    await this.#follow(() => session.stream(text, { deltas: true, id }))
+    const { seq: written = 0 } = (await this.options.place.store.card(session.id)) ?? {}
+    const { seq } = this.view
+    // What other processes wrote since is shown before the answer.
+    const after = seq > 0 && written > seq ? { after: seq } : {}
+    await this.#follow(() => session.stream(text, { deltas: true, id, ...after }))
   }
 
   /** For a person: itself, or a child that it waits for. */
@@ -205,23 +250,25 @@ export class Chat implements Talk {
     return session.stream(undefined, { after: this.view.seq, deltas: true })
   }
 
-  async #follow(begin: () => RunStream): Promise<void> {
+  /** `isUnasked`: the person did not ask for it, so calls that were put off are not asked about again. */
+  async #follow(begin: () => RunStream, isUnasked = false): Promise<void> {
     this.#follows = true
     try {
-      await this.#followed(begin)
+      await this.#followed(begin, isUnasked)
     } finally {
       this.#follows = false
     }
     if (!this.#left) await this.look()
   }
 
-  async #followed(begin: () => RunStream): Promise<void> {
+  async #followed(begin: () => RunStream, isUnasked: boolean): Promise<void> {
     const { session, view } = this
     for (let stream = begin(); ; ) {
       const before = view.seq
       const result = await this.#watch(stream)
       if (this.#left || !session) return
       if (result.status === 'requires_action' && result.stopReason !== 'paused') {
+        if (isUnasked && result.pending.every((each) => this.#later.has(shownKey(each)))) return
         if (!(await this.#decided(session, result))) return
       } else if (result.status === 'sleeping' && result.reason !== undefined) {
         // The provider asked for a longer wait: wait here.
@@ -258,30 +305,49 @@ export class Chat implements Talk {
       const done = !isForOthers(pending, this.options.by) && (await this.ask(pending))
       if (this.#left) return false
       if (!done) {
+        for (const each of result.pending) this.#later.add(shownKey(each))
         const others = isForOthers(pending, this.options.by) ? ` for others: ${neededText(pending)}` : ''
         this.view.note(`It waits${others}. /pending shows it again, /approve and /reject decide it.`)
         return false
       }
-      if (this.#wide) return true
+      if (this.#wide || this.#withdrawn?.aborted) return true
     }
     return true
   }
 
   async ask(pending: Pending): Promise<boolean> {
+    const { store } = this.options.place
+    const watch = watchPending(store, pending)
+    this.#withdrawn = watch.signal
     try {
-      if (isBudget(pending)) return await this.#allowMoney(pending)
-      return pending.needs === 'answer' ? await this.#answer(pending) : await this.#approve(pending)
+      const isDecided = await this.#askOpen(pending)
+      if (!watch.signal.aborted) return isDecided
+      this.view.note(await withdrawnText(store, pending))
+      this.view.decided(pending.callId)
+      return true
     } catch (error) {
       // It was decided elsewhere or has expired: go on without this decision.
       if (!(error instanceof Error) || error.name !== 'Fault') throw error
       this.view.note(oneLine(error.message, 400))
       return true
+    } finally {
+      watch.stop()
     }
+  }
+
+  async #askOpen(pending: Pending): Promise<boolean> {
+    if (isBudget(pending)) return this.#allowMoney(pending)
+    return pending.needs === 'answer' ? this.#answer(pending) : this.#approve(pending)
+  }
+
+  /** The answer to a question about the call that is asked about now. */
+  #read(question: string): Promise<string | null> {
+    return this.options.terminal.read(question, this.#withdrawn ?? undefined)
   }
 
   async #allowMoney(pending: Pending): Promise<boolean> {
     this.view.note(headLine(pending))
-    const said = (await this.options.terminal.read('How many dollars more? (empty: later) ›'))?.trim() ?? ''
+    const said = (await this.#read('How many dollars more? (empty: later) ›'))?.trim() ?? ''
     if (said === '') return false
     const { callId, sessionId } = pending
     await this.session?.decide({ callId, sessionId, allow: true, usd: Number(said), by: this.options.by })
@@ -304,7 +370,7 @@ export class Chat implements Talk {
       return true
     }
     const hint = offered.length > 0 ? 'Your answer, or a number (empty: later) ›' : 'Your answer (empty: later) ›'
-    const said = (await terminal.read(hint))?.trim() ?? ''
+    const said = (await this.#read(hint))?.trim() ?? ''
     if (said === '') return false
     const content = offered[Number(said) - 1] ?? said
     if (!terminal.echoes) this.view.echo(content)
@@ -314,11 +380,10 @@ export class Chat implements Talk {
 
   /** Each field is asked for by itself, until it fits. Null: later. */
   async #fill(fields: readonly FormField[]): Promise<string | null> {
-    const { terminal } = this.options
     const values: Record<string, Json> = {}
     for (const field of fields) {
       for (;;) {
-        const typed = await terminal.read(`${oneLine(fieldLine(field), 400)} ›`)
+        const typed = await this.#read(`${oneLine(fieldLine(field), 400)} ›`)
         if (typed === null) return null
         const value = readField(field, typed)
         const trouble = formTrouble([field], JSON.stringify(value === undefined ? {} : { [field.name]: value }))
@@ -334,14 +399,14 @@ export class Chat implements Talk {
   async #approve(pending: Pending): Promise<boolean> {
     const { terminal, setup, by, kept } = this.options
     const asker = {
-      read: (question: string) => terminal.read(question),
+      read: (question: string) => this.#read(question),
       note: (text: string) => terminal.out.say('ask', terminal.out.paint.dim(fitted(text, terminal.out.columns))),
       show: (each: Pending, whole: boolean) => this.shown(each, whole),
       edit: (text: string) => {
         terminal.out.say('ask', terminal.out.paint.dim(fitted(oneLine(text, 4_000), terminal.out.columns)))
-        return terminal.read('The arguments as JSON, on one line (empty: as they are) ›')
+        return this.#read('The arguments as JSON, on one line (empty: as they are) ›')
       },
-      reason: async () => (await terminal.read('Why not? It is told (empty: no reason) ›'))?.trim() ?? '',
+      reason: async () => (await this.#read('Why not? It is told (empty: no reason) ›'))?.trim() ?? '',
     }
     const said = await askApproval(asker, { setup, by, kept, session: this.session?.id ?? '' }, pending)
     if (said === null) return false
@@ -393,14 +458,14 @@ export class Chat implements Talk {
     try {
       await act()
     } catch (error) {
-      if (this.#left) return
-      this.options.terminal.out.say(
-        'note',
-        this.options.terminal.out.paint.red(
-          fitted(`! ${oneLine(endOf(error).text, 600)}`, this.options.terminal.out.columns),
-        ),
-      )
+      this.#showError(error)
     }
+  }
+
+  #showError(error: unknown): void {
+    if (this.#left) return
+    const { out } = this.options.terminal
+    out.say('note', out.paint.red(fitted(`! ${oneLine(endOf(error).text, 600)}`, out.columns)))
   }
 
   get wayBack(): string | null {

@@ -24,7 +24,7 @@ import type { Terminal } from './terminal-input.ts'
 import type { ChatView } from './chat-view.ts'
 import type { Kept } from '../state/kept.ts'
 import type { Setup } from '../state/setup.ts'
-import { shortId } from '../present/print.ts'
+import { shortId, typed } from '../present/print.ts'
 
 type Act = (chat: Talk, words: readonly string[], busy: boolean) => Promise<void> | void
 type Entry = {
@@ -231,6 +231,7 @@ async function decide(chat: Talk, words: readonly string[], allow: boolean): Pro
 async function undo(chat: Talk): Promise<void> {
   const undone = (await chat.session?.undo()) ?? []
   if (undone.length === 0) return chat.view.note('There was nothing to take back.')
+  chat.view.told('note.added')
   chat.options.terminal.out.say(
     'note',
     undone.map(({ what, result }) => `  ${oneLine(what)}: ${SAID[result]}`).join('\n'),
@@ -240,6 +241,7 @@ async function undo(chat: Talk): Promise<void> {
 async function compact({ session: handle, view }: Talk, words: readonly string[]): Promise<void> {
   const focus = words.join(' ')
   const done = await handle?.compact(focus === '' ? {} : { focus })
+  if (done) view.told('context.compacted')
   view.note(done ? saidOf(done) : TOO_SHORT)
   if (done && 'after' in done) view.filled(done.after)
 }
@@ -288,7 +290,7 @@ async function cost({ session: handle, options: { place }, view }: Talk): Promis
 
 function model({ options: { models }, view }: Talk): void {
   view.note(
-    `  ${models.map((name) => oneLine(name)).join(', then ')} · another one with: terret interactive --model NAME`,
+    `  ${models.map((name) => oneLine(name)).join(', then ')} · another one with: ${typed`interactive --model NAME`}`,
   )
 }
 

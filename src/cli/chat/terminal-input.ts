@@ -22,8 +22,11 @@ export interface Terminal {
   readonly gone: boolean
   /** The terminal itself leaves the input on the screen. */
   readonly echoes: boolean
-  /** Reads one input. With a question it reads the answer and then restores the line being edited. Null: cancelled. */
-  read(question?: string): Promise<string | null>
+  /**
+   * Reads one input. With a question it reads the answer and then restores the line being edited. Null: cancelled, or withdrawn by the
+   * signal.
+   */
+  read(question?: string, withdrawn?: AbortSignal): Promise<string | null>
   /** Restores the terminal. `gone`: it does not exist any more. */
   close(gone?: boolean): void
 }
@@ -89,10 +92,13 @@ class Rich implements Terminal {
     process.on('SIGCONT', this.#back).on('exit', this.#restore)
   }
 
-  read(question?: string): Promise<string | null> {
-    return new Promise((resolve) => {
+  read(question?: string, withdrawn?: AbortSignal): Promise<string | null> {
+    if (withdrawn?.aborted) return Promise.resolve(null)
+    return new Promise((done) => {
       const draft = this.#line
-      this.#reading = { question: question !== undefined, done: resolve, draft, before: this.#reading }
+      const reading = { question: question !== undefined, done, draft, before: this.#reading }
+      this.#reading = reading
+      withdrawn?.addEventListener('abort', () => this.#withdraw(reading), { once: true })
       if (question !== undefined) this.#line = EMPTY_LINE
       this.#prompt = question === undefined ? this.#usual : { text: `${question} `, paint: this.out.paint.bold }
       this.out.later()
@@ -166,6 +172,13 @@ class Rich implements Terminal {
     reading.done(text)
   }
 
+  /** A question that another one was asked above is over when that one is. */
+  #withdraw(reading: Reading): void {
+    if (this.#reading !== reading) return
+    this.#answer(null)
+    this.out.later()
+  }
+
   #suspend(): void {
     this.out.lift()
     this.#raw(false)
@@ -218,10 +231,17 @@ class Plain implements Terminal {
     })
   }
 
-  read(question?: string): Promise<string | null> {
+  read(question?: string, withdrawn?: AbortSignal): Promise<string | null> {
+    if (withdrawn?.aborted) return Promise.resolve(null)
     const prompt = question === undefined ? '> ' : `${question} `
     this.out.put(prompt)
-    return new Promise((done) => void this.#readings.push({ prompt, done }))
+    return new Promise((done) => {
+      const reading = { prompt, done }
+      this.#readings.push(reading)
+      withdrawn?.addEventListener('abort', () => this.#readings.at(-1) === reading && this.#answer(null), {
+        once: true,
+      })
+    })
   }
 
   close(gone = false): void {

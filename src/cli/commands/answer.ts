@@ -30,7 +30,7 @@ export function answer(call: Call): Promise<number> {
       const what = wanted === undefined ? 'Nothing waits' : `Call ${wanted} does not wait`
       throw new Refusal(
         EXIT.conflict,
-        `${what} for an answer in session ${shortId(session)}. \`terret pending\` shows what does.`,
+        `${what} for an answer in session ${shortId(session)}. \`${typed`pending`}\` shows what does.`,
       )
     }
     const { callId, sessionId } = only

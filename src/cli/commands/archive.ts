@@ -21,7 +21,7 @@ import { clean, oneLine, safeJson } from '../../view/clean.ts'
 import { type Call, person } from '../args.ts'
 import { endOf, EXIT, Refusal } from '../exit.ts'
 import { counterOn } from '../present/counter.ts'
-import { print, printJson, warn } from '../present/print.ts'
+import { print, printJson, warn, typed } from '../present/print.ts'
 import { removeWith, sweep } from '../state/leftovers.ts'
 import { inPlace, type Place } from '../state/place.ts'
 import { codeOf } from '../state/plain-file.ts'
@@ -214,7 +214,7 @@ function filesIn(from: string): readonly string[] {
   } catch (error) {
     throw new Refusal(
       EXIT.missing,
-      `${from} cannot be read (${codeOf(error)}). Name a folder of \`terret store archive\`.`,
+      `${from} cannot be read (${codeOf(error)}). Name a folder of \`${typed`store archive`}\`.`,
     )
   }
 }

@@ -6,7 +6,9 @@ import { textOf } from '../../view/text.ts'
 import type { Call } from '../args.ts'
 import { EXIT } from '../exit.ts'
 import { oneLine } from '../../view/clean.ts'
-import { print, printJson, shortId } from '../present/print.ts'
+import { print, printJson, shortId, typed, warn } from '../present/print.ts'
+import { cardsHere } from '../state/folders.ts'
+import { titleOf } from './list.ts'
 import { hasStore, readPlace, sessionOf } from '../state/place.ts'
 
 export function board(call: Call): Promise<number> {
@@ -38,12 +40,16 @@ const LIMIT = 20
 
 export async function tasks(call: Call): Promise<number> {
   const limit = call.count('limit') ?? LIMIT
-  if (!hasStore()) return EXIT.ok
+  const [name] = call.words
+  if (!hasStore() && name === undefined) return nothingStarted(call)
   return readPlace(async (place) => {
-    const [name] = call.words
+    const { store } = place
     const parent = name === undefined ? undefined : (await sessionOf(place, name)).session
-    const rows = await tasksIn(place.store, { limit, ...(parent === undefined ? {} : { parent }) })
-    for (const row of rows) {
+    const here = { list: () => cardsHere(place, { limit }), read: store.read.bind(store) }
+    const of = parent === undefined ? {} : { parent }
+    const found = await tasksIn(parent !== undefined || call.is('all') ? store : here, { limit, ...of })
+    for (const task of found) {
+      const row = { ...task, what: task.what || (await whatOf(store, task.id)) }
       if (call.is('json')) printJson(row)
       else {
         const what = row.what === '' ? '' : `  ${oneLine(row.what, 60)}`
@@ -52,7 +58,20 @@ export async function tasks(call: Call): Promise<number> {
         )
       }
     }
-    if (rows.length === 0 && !call.is('json')) print('Nothing was started there.')
-    return EXIT.ok
+    return found.length === 0 ? nothingStarted(call) : EXIT.ok
   })
+}
+
+/** The title of a session that a person started. */
+async function whatOf(store: Store, id: string): Promise<string> {
+  const card = await store.card(id)
+  return card === null ? '' : titleOf(store, card)
+}
+
+function nothingStarted(call: Call): number {
+  const [name] = call.words
+  if (call.is('json')) return EXIT.ok
+  if (name === undefined) warn(`Nothing was started in this folder yet. \`${typed`run TASK`}\` starts a session.`)
+  else warn('It has started nothing, and no call of it runs.')
+  return EXIT.ok
 }

@@ -7,11 +7,10 @@ import { clientOf } from '../state/far.ts'
 import { folderOf } from '../state/folders.ts'
 import { sweep, warnOfWorktrees } from '../state/leftovers.ts'
 import { inPlace, type Place, sessionOf } from '../state/place.ts'
-import { ask, idToType, isAttended, print, printJson, shortId, warn } from '../present/print.ts'
+import { ask, isAttended, print, printJson, shortId, warn, typed } from '../present/print.ts'
 import { aside } from '../state/without-driving.ts'
 import { taskOf } from './list.ts'
 import { stateOf } from '../../view/tree.ts'
-import { shellCommand } from '../../view/shell.ts'
 
 export function deleteOne(call: Call): Promise<number> {
   return inPlace(async (place) => {
@@ -40,7 +39,7 @@ async function isMeant(place: Place, call: Call, card: Card): Promise<boolean> {
   const sure = call.is('yes')
   if (!sure && (call.is('json') || !isAttended())) {
     const what = `Session ${shortId(session)} has ${countOf(card.seq, 'event')}, and is gone for good when it is removed.`
-    throw new Refusal(EXIT.usage, `${what} Confirm with: ${shellCommand`terret delete ${idToType(session)} --yes`}`)
+    throw new Refusal(EXIT.usage, `${what} Confirm with: ${typed`delete ${session} --yes`}`)
   }
   if (!call.is('json')) for (const line of await lossOf(place, card)) warn(line)
   if (sure) return true

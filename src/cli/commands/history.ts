@@ -1,7 +1,10 @@
 // `terret history`: the events of a session, one a line.
+import type { Event } from '../../kernel/index.ts'
+import { nearest } from '../../options.ts'
+import { oneLine } from '../../view/clean.ts'
 import type { Call } from '../args.ts'
 import { lineWriter } from '../present/event-line.ts'
-import { EXIT } from '../exit.ts'
+import { EXIT, Refusal } from '../exit.ts'
 import { eventsOf } from '../state/log.ts'
 import { readPlace, sessionOf } from '../state/place.ts'
 import { print, printJson } from '../present/print.ts'
@@ -9,6 +12,7 @@ import { print, printJson } from '../present/print.ts'
 export function history(call: Call): Promise<number> {
   const last = call.count('tail')
   const type = call.text('event')
+  if (type !== undefined && !Object.hasOwn(EVENT_TYPES, type)) throw new Refusal(EXIT.usage, unknownEvent(type))
   return readPlace(async (place) => {
     const { session } = await sessionOf(place, call.words[0] ?? '')
     const kept: (() => void)[] = []
@@ -24,4 +28,36 @@ export function history(call: Call): Promise<number> {
     for (const show of kept) show()
     return EXIT.ok
   })
+}
+
+/** The compiler checks that none is missing. */
+const EVENT_TYPES: Readonly<Record<Event['type'], true>> = {
+  'user.message': true,
+  'user.tool_confirmation': true,
+  'user.custom_tool_result': true,
+  'user.interrupt': true,
+  'session.created': true,
+  'run.started': true,
+  'model.started': true,
+  'agent.message': true,
+  'model.failed': true,
+  'agent.tool_use': true,
+  'agent.custom_tool_use': true,
+  'agent.tool_result': true,
+  'context.compacted': true,
+  'note.added': true,
+  'wake.scheduled': true,
+  'run.deferred': true,
+  'run.settled': true,
+  'session.closed': true,
+  'session.imported': true,
+  'run.reviewed': true,
+  'call.reviewed': true,
+}
+
+function unknownEvent(type: string): string {
+  const known = Object.keys(EVENT_TYPES)
+  const near = nearest(type, known)
+  const meant = near === null ? '' : ` Did you mean ${near}?`
+  return `There is no event "${oneLine(type, 60)}".${meant} --event takes one of: ${known.join(', ')}.`
 }

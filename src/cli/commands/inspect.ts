@@ -183,7 +183,9 @@ const NO_TOKENS: Tokens = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, re
 function spentText({ inputTokens, outputTokens, cachedTokens, reasoningTokens }: Tokens, cost: number): string {
   const cached = cachedTokens > 0 ? ` (${cachedTokens} cached)` : ''
   const thought = reasoningTokens > 0 ? ` (${reasoningTokens} reasoning)` : ''
-  return `${inputTokens} tokens in${cached}, ${outputTokens} out${thought}, ${usdText(cost)}`
+  // Tokens of a model at an address of one's own have no price here; what is behind the address may ask for money.
+  const price = cost === 0 && inputTokens + outputTokens > 0 ? 'price unknown' : usdText(cost)
+  return `${inputTokens} tokens in${cached}, ${outputTokens} out${thought}, ${price}`
 }
 
 function addTokens(sum: Tokens, used: Usage | undefined): void {

@@ -15,12 +15,11 @@ import { EXIT, Refusal } from '../exit.ts'
 import { allEvents, eventsBefore, foldAll } from '../state/log.ts'
 import { isStopped } from '../present/outcome.ts'
 import { inPlace, type Place, sessionOf, workplaceOf } from '../state/place.ts'
-import { idToType, print, shortId, typed } from '../present/print.ts'
+import { print, shortId, typed } from '../present/print.ts'
 import type { Setup } from '../state/setup.ts'
 import { windowOf } from '../state/window.ts'
 import { agentWanted, setupOf, withHarness } from '../state/work.ts'
 import { workflowOf } from '../state/workflows.ts'
-import { shellCommand } from '../../view/shell.ts'
 
 export function interactive(call: Call): Promise<number> {
   const [name] = call.words
@@ -39,7 +38,7 @@ export function interactive(call: Call): Promise<number> {
     if (card?.status === 'terminated')
       throw new Refusal(
         EXIT.conflict,
-        `Session ${shortId(card.session)} is closed. \`${shellCommand`terret fork ${idToType(card.session)}`}\` goes on from it.`,
+        `Session ${shortId(card.session)} is closed. \`${typed`fork ${card.session}`}\` goes on from it.`,
       )
     // A workflow takes no messages: the graph decides what comes next.
     if (card && workflowOf(card.agent) !== null)
@@ -116,6 +115,7 @@ async function modes({ place, card, call, seat, ...first }: Holding): Promise<nu
           session,
         )
         const isFirst = seat.chat === null
+        chat.view.seq = seat.chat?.view.seq ?? 0
         seat.chat = chat
         ear.hear = (line) => chat.view.calls.hear(line)
         ear.note = (text) => chat.view.note(text)
@@ -162,6 +162,7 @@ async function greet({ view, session, options }: Chat, { store }: Place): Promis
   if (!session) return
   const events = await allEvents(store, session.id)
   view.note(`Session ${shortId(session.id)} goes on, after ${events.length} events.`)
+  view.seq = events.at(-1)?.seq ?? 0
   const before = await eventsBefore(store, events)
   view.calls.recall(BEFORE, before)
   view.calls.recall(session.id, events)

@@ -1,17 +1,18 @@
 // `terret list`: the sessions of this folder, newest first, or those of all folders.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Card, Store } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { cardsIn, notedFolders } from '../state/folders.ts'
+import { cardsHere, DEMO, notedFolders } from '../state/folders.ts'
 import { isAskedBelow } from '../state/log.ts'
 import { hasStore, readPlace } from '../state/place.ts'
-import { idToType, print, printJson, shortId, warn } from '../present/print.ts'
+import { print, printJson, shortId, warn, typed } from '../present/print.ts'
 import { drivenElsewhere } from '../state/program.ts'
 import { cardsBelow, type TreeCard, withTreeCost } from '../../stores/plan/tree-cost.ts'
 import { taskText } from '../state/workflows.ts'
 import { isQuarantined, nameIn, stateOf } from '../../view/tree.ts'
-import { shellCommand } from '../../view/shell.ts'
 
 const LIMIT = 20
 const STATUSES = ['idle', 'running', 'rescheduling', 'requires_action', 'terminated'] as const
@@ -25,7 +26,7 @@ export async function list(call: Call): Promise<number> {
   return readPlace(async (place) => {
     // One more than shown, to know whether there are more.
     const wanted = { limit: limit + 1, ...(status ? { status } : {}), ...(q === undefined ? {} : { q }) }
-    const cards = all ? (await place.store.page({ order: 'newest', ...wanted })).cards : await cardsIn(place, wanted)
+    const cards = all ? (await place.store.page({ order: 'newest', ...wanted })).cards : await cardsHere(place, wanted)
     if (cards.length === 0) {
       // Nothing has used the store yet: make sure it works before it counts as empty.
       await place.store.list({ limit: 1 })
@@ -36,7 +37,7 @@ export async function list(call: Call): Promise<number> {
     for (const card of shown) {
       const folder = all ? (card.folder ?? noted.get(card.session) ?? null) : place.folder
       const json = call.is('json')
-      const task = (json ? null : namedBy(card)) ?? (await taskOf(place.store, card.session).catch(goneSince))
+      const task = await (json ? taskOf(place.store, card.session) : titleOf(place.store, card)).catch(goneSince)
       if (task === null) continue
       if (json) {
         const { tokensOf } = await import('../../context/meter.ts')
@@ -52,7 +53,7 @@ export async function list(call: Call): Promise<number> {
     const left = shown.find(isQuarantined)
     if (!call.is('json') && left)
       warn(
-        `No worker tries ${shortId(left.session)} any more: \`${shellCommand`terret inspect ${idToType(left.session)}`}\` says why, and how to go on.`,
+        `No worker tries ${shortId(left.session)} any more: \`${typed`inspect ${left.session}`}\` says why, and how to go on.`,
       )
     if (!call.is('json')) await warnOfChildren(place.store, shown)
     if (!call.is('json') && cards.length > limit) warn('… and more: --limit N shows them.')
@@ -64,7 +65,7 @@ export async function list(call: Call): Promise<number> {
 async function warnOfChildren(store: Store, cards: readonly Card[]): Promise<void> {
   for (const card of cards) {
     if (!(await isAskedBelow(store, card))) continue
-    const way = shellCommand`terret pending ${idToType(card.session)}`
+    const way = typed`pending ${card.session}`
     warn(`A subagent of ${shortId(card.session)} waits for you: \`${way}\` shows it.`)
   }
 }
@@ -79,6 +80,11 @@ function statusOf(call: Call): Status | undefined {
   return known
 }
 
+/** What a session is called, or else what it was asked first. */
+export async function titleOf(store: Store, card: Card): Promise<string> {
+  return namedBy(card) ?? taskOf(store, card.session)
+}
+
 /** Null if it has no title, or one that is only the input of a report. */
 function namedBy({ title }: Card): string | null {
   return title === undefined || title.startsWith('{"topic":') ? null : title
@@ -88,8 +94,13 @@ function none(call: Call): number {
   const sought = call.text('search')
   if (sought !== undefined) {
     if (!call.is('json')) warn(`No session here has "${oneLine(sought, 60)}" in its title, agent, id or labels.`)
-  } else if (!call.is('json'))
-    warn('No sessions here yet. `terret run TASK` starts one; `terret list --all` looks everywhere.')
+  } else if (!call.is('json')) {
+    const where = call.is('all') ? '' : ` \`${typed`list --all`}\` looks in all folders.`
+    const what = call.text('status') === undefined ? 'No sessions' : 'No such sessions'
+    warn(`${what}${call.is('all') ? '' : ' in this folder'} yet. \`${typed`run TASK`}\` starts one.${where}`)
+    if (existsSync(join(DEMO.data, 'terret.db')) && call.text('data') === undefined)
+      warn(`The demo keeps its sessions apart: \`${typed`list --data ${DEMO.data}`}\` shows them.`)
+  }
   return EXIT.ok
 }
 

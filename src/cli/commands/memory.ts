@@ -10,8 +10,7 @@ import { EXIT, Refusal } from '../exit.ts'
 import { allEvents } from '../state/log.ts'
 import { AGENT, memoryOf, type Remembered, runtimeDir } from '../state/memory.ts'
 import { readPlace, type Place, sessionOf } from '../state/place.ts'
-import { idToType, print, printJson, printQuoted, shortId, warn } from '../present/print.ts'
-import { shellCommand } from '../../view/shell.ts'
+import { print, printJson, printQuoted, shortId, warn, typed } from '../present/print.ts'
 
 const VERBS = ['query', 'learnings', 'promote', 'forget', 'share', 'forget-owner', 'rebuild'] as const
 type Verb = (typeof VERBS)[number]
@@ -70,7 +69,7 @@ async function show(place: Place, call: Call, name: string): Promise<number> {
         print('')
       }
     const off = files.filter(({ state }) => state !== 'current')
-    const again = `\`${shellCommand`terret memory --rebuild ${idToType(session)}`}\` writes them from the log, and so does a wake.`
+    const again = `\`${typed`memory --rebuild ${session}`}\` writes them from the log, and so does a wake.`
     if (off.length > 0) warn(`${off.map(({ file, state }) => `${file}: ${STATES[state] ?? ''}`).join('; ')}. ${again}`)
   }
   return EXIT.ok
@@ -200,5 +199,5 @@ function learningOf(all: readonly Learned[], name: string): Learned {
   const [one] = near
   if (one && near.length === 1) return one
   const what = one ? `"${name}" could mean several learnings.` : `There is no learning "${name}" in this folder.`
-  throw new Refusal(EXIT.missing, `${what} \`terret memory --learnings\` shows them.`)
+  throw new Refusal(EXIT.missing, `${what} \`${typed`memory --learnings`}\` shows them.`)
 }

@@ -7,10 +7,9 @@ import { EXIT, Refusal } from '../exit.ts'
 import { clientOf } from '../state/far.ts'
 import { allEvents, foldAll } from '../state/log.ts'
 import { inPlace, type Place, sessionOf, workplaceOf } from '../state/place.ts'
-import { idToType, shortId, typed } from '../present/print.ts'
+import { shortId, typed } from '../present/print.ts'
 import { type Ear, setupOf, withHarness, work } from '../state/work.ts'
 import { isPlanned } from '../state/workflows.ts'
-import { shellCommand } from '../../view/shell.ts'
 
 export function resume(call: Call): Promise<number> {
   const [name = '', ...words] = call.words
@@ -24,10 +23,7 @@ export function resume(call: Call): Promise<number> {
 export async function resumeSession(place: Place, card: Card, call: Call, message = ''): Promise<number> {
   const { session: id, status, agent } = card
   if (status === 'terminated')
-    throw new Refusal(
-      EXIT.conflict,
-      `Session ${shortId(id)} is closed. \`${shellCommand`terret fork ${idToType(id)}`}\` goes on from it.`,
-    )
+    throw new Refusal(EXIT.conflict, `Session ${shortId(id)} is closed. \`${typed`fork ${id}`}\` goes on from it.`)
   const said = message !== '' ? message : wasCutShort(card) ? goOnOf(card) : ''
   if (said === '' && isUnused(card)) {
     const go = typed`run --continue --session ${id} TASK`

@@ -2,7 +2,7 @@
 import type { Call } from '../args.ts'
 import { endOf, EXIT, isReplaced, Refusal } from '../exit.ts'
 import { clean } from '../../view/clean.ts'
-import { print, printJson, warn } from '../present/print.ts'
+import { print, printJson, warn, typed } from '../present/print.ts'
 import { openPage } from '../serve/browser.ts'
 import { type Listening, openServer, PORT } from '../serve/serving.ts'
 import { inPlace } from '../state/place.ts'
@@ -42,7 +42,7 @@ export function serve(call: Call): Promise<number> {
         `Sessions are in ${clean(store)}`,
         drives
           ? 'Ctrl-C stops it; runs go on where they are driven next.'
-          : 'It drives nothing: `terret worker` does. Ctrl-C stops it.',
+          : `It drives nothing: \`${typed`worker`}\` does. Ctrl-C stops it.`,
       )
     const leave = call.is('open') ? await openPage(home, page) : (): void => {}
     if (leave === null) warn('No browser could be opened. Open the address yourself.')

@@ -4,7 +4,7 @@ import type { Role, TokenBody } from '../../server/wire.ts'
 import { type Call, person } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { clean } from '../../view/clean.ts'
-import { print, printJson, warn } from '../present/print.ts'
+import { print, printJson, warn, typed } from '../present/print.ts'
 import { inPlace, type Place } from '../state/place.ts'
 import { tokenFile } from '../state/served.ts'
 import { clientOf } from '../state/far.ts'
@@ -87,6 +87,7 @@ function printTokens(call: Call, rows: ReturnType<KeptTokens['list']>): number {
     if (call.is('json')) printJson(row)
     else print(clean(`${name}  ${role}  reaches ${reach}${until}`))
   }
-  if (rows.length === 0 && !call.is('json')) warn('Nobody but you has a token. `terret token make NAME` makes one.')
+  if (rows.length === 0 && !call.is('json'))
+    warn(`Nobody but you has a token. \`${typed`token make NAME`}\` makes one.`)
   return EXIT.ok
 }

@@ -138,10 +138,11 @@ function runs(call: Call): Promise<number> {
       return { session, workflow: agent.replace(/^flow-/, ''), status: statusOf(card), cost, at }
     })
     if (call.is('json')) printJson({ runs: rows })
+    else if (rows.length === 0) warn('No workflow was run in this folder yet.')
     else
       for (const { session, workflow: name, status, cost, at } of rows)
         print(
-          `${shortId(session).padEnd(9)} ${name.padEnd(20)} ${status.padEnd(12)} ${usdText(cost).padStart(8)}  ${new Date(at).toISOString()}`,
+          `${shortId(session).padEnd(9)} ${name.padEnd(20)} ${status.padEnd(12)} ${(cost > 0 ? usdText(cost) : '').padStart(8)}  ${new Date(at).toISOString()}`,
         )
     return EXIT.ok
   })

@@ -3,7 +3,7 @@ import type { AgentDefinition } from '../../agents/index.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { print, printJson, warn } from '../present/print.ts'
+import { print, printJson, typed, warn } from '../present/print.ts'
 import { agentsFolder, definitionNamed, definitionsOf } from '../state/agents.ts'
 import { setupHere } from '../state/setup.ts'
 
@@ -31,7 +31,7 @@ export async function agents(call: Call): Promise<number> {
     else print(rowOf([name, tier, model, toolsText(tools), layer], whenToUse))
   }
   if (!call.is('json'))
-    warn(`Your own are files in ${oneLine(agentsFolder(setup), 300)}: terret agents show ID prints one.`)
+    warn(`Your own are files in ${oneLine(agentsFolder(setup), 300)}: ${typed`agents show ID`} prints one.`)
   return EXIT.ok
 }
 

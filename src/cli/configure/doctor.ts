@@ -199,7 +199,11 @@ async function inFolder(call: Call): Promise<readonly Finding[]> {
   }
   const wanted = call.texts('model')
   const names = wanted.length > 0 ? wanted : (setup.settings.model ?? [])
-  const none: Finding = { what: 'model', status: 'misconfigured', detail: 'No model is chosen. Run `terret init`.' }
+  const none: Finding = {
+    what: 'model',
+    status: 'misconfigured',
+    detail: `No model is chosen. Run \`${typed`init`}\`.`,
+  }
   const models = names.length === 0 ? [none] : names.map((name) => modelFinding(setup, name))
   const routes = await routeFindings(setup)
   const servers = Object.entries(setup.settings.mcp ?? {}).map(([name, entry]) => serverFinding(setup, name, entry))

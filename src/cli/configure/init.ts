@@ -7,7 +7,7 @@ import { EXIT, Refusal } from '../exit.ts'
 import { makeFolder } from '../../stores/plan/folder.ts'
 import { homeOf, makeHome } from '../state/home.ts'
 import { codeOf } from '../state/plain-file.ts'
-import { ask, isAttended, print, printJson, warn } from '../present/print.ts'
+import { ask, isAttended, print, printJson, typed, warn } from '../present/print.ts'
 
 const MODEL = 'anthropic:claude-sonnet-4-5'
 
@@ -37,7 +37,7 @@ export async function init(call: Call): Promise<number> {
     if (keys.length > 0) print(`The key goes into the environment, or as a line into ${clean(env)}: ${keys[0] ?? ''}=…`)
     if (unknown)
       print(`How many tokens ${clean(model)} takes is not known: set "compaction.windowTokens" in that file.`)
-    print('Then: terret doctor, and terret run "What is in this folder?"')
+    print(`Then: ${typed`doctor`}, and ${typed`run ${'What is in this folder?'}`}`)
   }
   return EXIT.ok
 }

@@ -9,7 +9,7 @@ import { EXIT, Refusal } from '../exit.ts'
 import { makeFolder } from '../../stores/plan/folder.ts'
 import { homeOf, makeHome, replaceFile } from '../state/home.ts'
 import { codeOf, readPlain } from '../state/plain-file.ts'
-import { print, printJson, printQuoted, typed } from '../present/print.ts'
+import { print, printJson, printQuoted, typed, warn } from '../present/print.ts'
 import { look, serverNamed, serverOf, toolsText, type Tried, tried } from '../state/servers.ts'
 import { setupHere } from '../state/setup.ts'
 import { SERVE_FLAGS } from '../table.ts'
@@ -31,7 +31,7 @@ export async function mcp(call: Call): Promise<number> {
     )
   const known = Object.hasOwn(servers, name)
   if (verb === 'remove' && !known)
-    throw new Refusal(EXIT.missing, `There is no MCP server "${name}". \`terret mcp list\` shows them.`)
+    throw new Refusal(EXIT.missing, `There is no MCP server "${name}". \`${typed`mcp list`}\` shows them.`)
   if (verb === 'add' && known)
     throw new Refusal(EXIT.conflict, `There is an MCP server "${name}" already. Remove it first.`)
   const entry = verb === 'add' ? entryOf(call, name, command) : null
@@ -126,6 +126,8 @@ async function approve(call: Call, name: string): Promise<number> {
 const ROUNDS_MAX = 3
 
 function show(call: Call, servers: Readonly<Record<string, McpEntry>>): number {
+  if (Object.keys(servers).length === 0 && !call.is('json'))
+    warn(`No MCP server is configured yet. Add one with: ${typed`mcp add`} NAME -- COMMAND…`)
   for (const [name, entry] of Object.entries(servers)) {
     if (call.is('json')) printJson({ name, ...entry })
     else print(`${oneLine(name)}  ${entry.url ?? oneLine(safeJson([entry.command, ...(entry.args ?? [])]))}`)

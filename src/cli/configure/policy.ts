@@ -1,13 +1,14 @@
 // `terret policy`: the rules that apply here, and the verdict on one call.
 import { describeRule, judgeCall, type Tool } from '../../index.ts'
 import type { Json } from '../../kernel/index.ts'
-import { approvalOf, toolNamed } from '../state/agent.ts'
+import { approvalOf } from '../state/agent.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { forgetRule } from '../state/kept.ts'
+import { offeredTools, toolNamed } from '../state/offered.ts'
 import { print, printJson, warn } from '../present/print.ts'
-import { type Setup, setupHere, toolNames } from '../state/setup.ts'
+import { type Setup, setupHere } from '../state/setup.ts'
 import { wishesOf } from '../state/work.ts'
 
 export async function policy(call: Call): Promise<number> {
@@ -27,9 +28,10 @@ function forget(call: Call, { home, folder }: Setup, word: string): number {
   return EXIT.ok
 }
 
-function show(call: Call, { mode, policy: rules, kept, settings, trusted, notes, folder }: Setup): number {
+async function show(call: Call, setup: Setup): Promise<number> {
+  const { mode, policy: rules, kept, settings, trusted, notes, folder } = setup
   const { bash, mcp, environment } = settings
-  const tools = toolNames(settings)
+  const tools = (await offeredTools(setup)).map(({ name }) => name)
   if (call.is('json')) {
     const servers = Object.keys(mcp ?? {})
     const place = { folder, trusted, mode, environment: environment ?? null }
@@ -39,7 +41,7 @@ function show(call: Call, { mode, policy: rules, kept, settings, trusted, notes,
   for (const note of notes) warn(oneLine(note, 600))
   print(`Mode      ${mode}: ${MODE_TEXT[mode]}`)
   if (environment) print(`Place     ${oneLine(environment)}`)
-  print(`Tools     ${[...tools, ...(bash ? ['bash'] : [])].join(', ')}`)
+  print(`Tools     ${tools.join(', ')}`)
   if (mcp)
     print(
       `Servers   ${Object.keys(mcp)

@@ -3,20 +3,18 @@ import type { Tool } from '../../index.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { makeHome } from '../state/home.ts'
-import { print, printJson, warn } from '../present/print.ts'
-import { ownTools } from '../state/agent.ts'
-import { listedTools, serversFor } from '../state/servers.ts'
-import { type Setup, setupHere } from '../state/setup.ts'
+import { print, printJson } from '../present/print.ts'
+import { offeredTools, serverTools } from '../state/offered.ts'
+import { setupHere } from '../state/setup.ts'
 import { wishesOf } from '../state/work.ts'
 
 export async function tools(call: Call): Promise<number> {
   const setup = await setupHere(wishesOf(call))
-  const all = [...(await ownTools(setup)), ...(call.is('mcp') ? await fromServers(setup) : [])]
+  const all = [...(await offeredTools(setup)), ...(call.is('no-mcp') ? [] : await serverTools(setup))]
   const [name] = call.words
   const chosen = name === undefined ? all : all.filter((tool) => tool.name === name)
   if (chosen.length === 0 && name !== undefined) {
-    const hint = call.is('mcp') ? '' : ' With --mcp those of the MCP servers are listed too.'
+    const hint = call.is('no-mcp') ? ' Without --no-mcp those of the MCP servers are listed too.' : ''
     throw new Refusal(EXIT.missing, `There is no tool "${name}" here.${hint}`)
   }
   for (const tool of chosen) {
@@ -38,13 +36,4 @@ async function rowOf(tool: Tool) {
   const risky = effect !== 'read' || approval !== 'auto'
   const from = mcp ? { mcp } : {}
   return { name, description, effect, approval, risky, kind, ...from, sequential: sequential !== false, parameters }
-}
-
-async function fromServers(setup: Setup): Promise<readonly Tool[]> {
-  makeHome(setup.home)
-  const { servers, troubles } = await serversFor(setup)
-  for (const text of troubles) warn(oneLine(text, 600))
-  const found = await Promise.all(servers.map((server) => listedTools(server)))
-  for (const { warnings } of found) for (const text of warnings) warn(oneLine(text, 600))
-  return found.flatMap(({ tools: offered }) => offered)
 }

@@ -4,13 +4,15 @@ import type { Call } from '../args.ts'
 import { clean } from '../../view/clean.ts'
 import { EXIT } from '../exit.ts'
 import { type Home, homeOf, realFolder } from '../state/home.ts'
-import { print, printJson } from '../present/print.ts'
+import { print, printJson, typed, warn } from '../present/print.ts'
 import { distrustFolder, isTrusted, trustedFolders, trustFolder } from '../state/trust.ts'
 
 export async function trust(call: Call): Promise<number> {
   const home = homeOf()
   if (call.is('list')) {
-    for (const entry of trustedFolders(home)) {
+    const all = trustedFolders(home)
+    if (all.length === 0 && !call.is('json')) warn(`No folder is trusted yet. \`${typed`trust`}\` trusts this one.`)
+    for (const entry of all) {
       if (call.is('json')) printJson(entry)
       else print(clean(entry.path))
     }
@@ -25,7 +27,7 @@ export async function trust(call: Call): Promise<number> {
     print(
       remove
         ? `${clean(folder)} is trusted no longer.`
-        : `${clean(folder)} is trusted. \`terret trust --remove\` takes it back.`,
+        : `${clean(folder)} is trusted. \`${typed`trust --remove`}\` takes it back.`,
     )
   return EXIT.ok
 }

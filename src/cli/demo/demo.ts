@@ -8,7 +8,7 @@ import type { Harness, Pending } from '../../index.ts'
 import { type Call, person } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { isAttended, keepIn, near, shortId, typed } from '../present/print.ts'
-import { startIn } from '../state/folders.ts'
+import { DEMO, startIn } from '../state/folders.ts'
 import { realFolder } from '../state/home.ts'
 import { pendingIn } from '../state/log.ts'
 import { inPlace, type Place } from '../state/place.ts'
@@ -23,7 +23,6 @@ import { decided, showQuestion } from './question.ts'
 import { Telling } from './telling.ts'
 import { type Worker, Workers } from './workers.ts'
 
-const FOLDER = 'terret-demo'
 const DOCUMENTS = join('examples', 'documents', 'nursing')
 const TOPIC = 'What does a sick-room need: light, clean air, tea, a good bed and variety?'
 
@@ -43,14 +42,13 @@ export function demo(call: Call): Promise<number> {
   if (call.is('json'))
     throw new Refusal(
       EXIT.usage,
-      'The demo is to be watched: leave out --json. `terret history ID --json` has its log.',
+      `The demo is to be watched: leave out --json. \`${typed`history ID --json`}\` has its log.`,
     )
   const documents = bundled()
-  if (call.text('data') === undefined) keepIn(join(FOLDER, 'data'))
+  if (call.text('data') === undefined) keepIn(DEMO.data)
   return inPlace(async (opened) => {
-    const reports = join(FOLDER, 'reports')
-    mkdirSync(reports, { recursive: true })
-    const place = { ...opened, folder: realFolder(reports) }
+    mkdirSync(DEMO.reports, { recursive: true })
+    const place = { ...opened, folder: realFolder(DEMO.reports) }
     const played = new Demo(place, call, await begin(place, documents))
     try {
       return await played.play()
@@ -165,7 +163,7 @@ class Demo {
 
   #head(): void {
     const pace = this.#isWatched ? ' and pace' : ''
-    this.#telling.say(`Terret makes a report while its workers get killed. All of it in ${near(FOLDER)}/.`, 'bold')
+    this.#telling.say(`Terret makes a report while its workers get killed. All of it in ${near(DEMO.folder)}/.`, 'bold')
     this.#telling.say(`Real: processes, kill -9, SQLite, file. Scripted: writer (no model)${pace}.`, 'bold')
   }
 

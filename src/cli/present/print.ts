@@ -6,6 +6,7 @@ import { shellCommandWith, shellWord } from '../../view/shell.ts'
 import { quoted, type Room } from './preview.ts'
 import { createInterface } from 'node:readline'
 import { EXIT, Refusal } from '../exit.ts'
+import { worksFar } from '../table.ts'
 
 /** Each text is one row, whatever stands in it. */
 export function print(...rows: readonly string[]): void {
@@ -53,15 +54,40 @@ export function keepIn(folder: string | undefined): void {
   process.env['TERRET_STORE'] = join(dataFolder, 'terret.db')
 }
 
+/** A server elsewhere, and the file with its token. */
+export type Far = { readonly url: string; readonly tokenFile: string | undefined }
+
+/** The server of `--server`, which printed commands name too; null for none. */
+let server: Far | null = null
+
+/** From here on this process works with this server. */
+export function nameServer(far: Far | null): void {
+  server = far
+}
+
 /**
- * A command the user can type here, as a template whose values are quoted: `terret …` if it was run by that name, else `node FILE …`. A
- * printed command must run as printed. Ids of sessions are given whole, and are made short here.
+ * A command the user can type here, as a template whose values are quoted: `terret …` if it was run by that name, `npx terret …` if a
+ * package runner found it, else `node FILE …`. A printed command must run as printed, so it names the same server and data folder. Ids
+ * of sessions are given whole, and are made short here.
  */
 export function typed(parts: TemplateStringsArray, ...values: readonly string[]): string {
-  const [, script = ''] = process.argv
   const data = dataFolder === null ? [] : [`--data ${near(dataFolder)}`]
   const all = shellCommandWith(data, parts, values.map(idToType))
-  return /^terret(?:\.\w+)?$/.test(basename(script)) ? `terret ${all}` : `node ${near(script)} ${all}`
+  const isFar = server !== null && worksFar(all.split(' ', 1)[0] ?? '')
+  return [programToType(), ...(isFar && server ? serverWords(server) : []), all].join(' ')
+}
+
+function serverWords({ url, tokenFile }: Far): readonly string[] {
+  const token = tokenFile === undefined ? [] : [`--token-file ${near(resolve(tokenFile))}`]
+  return [`--server ${shellWord(url)}`, ...token]
+}
+
+/** How this program is started. A program that a package runner found is not on the path of the user's shell. */
+function programToType(): string {
+  const [, script = ''] = process.argv
+  if (!/^terret(?:\.\w+)?$/.test(basename(script))) return `node ${near(script)}`
+  const isLocal = /[\\/]node_modules[\\/]\.bin[\\/][^\\/]+$/.test(script)
+  return isLocal || process.env['npm_command'] === 'exec' ? 'npx terret' : 'terret'
 }
 
 /** A session as it is named in a command: a long id by its beginning, others whole. It is not quoted yet. */
@@ -94,7 +120,7 @@ export function seatOf(out: NodeJS.WriteStream, whole = false): { readonly room:
   const most = whole ? Number.POSITIVE_INFINITY : isTTY ? Math.max(10, rows - ROWS_AROUND) : ROWS_UNSEEN
   const colours = isTTY && (process.env['NO_COLOR'] ?? '') === '' && process.env['TERM'] !== 'dumb' && out.hasColors()
   // One column stays free: terminals differ on the cursor position after the last column.
-  const width = isTTY ? Math.max(20, columns - 1) : Number.POSITIVE_INFINITY
+  const width = isTTY ? Math.max(10, columns - 1) : Number.POSITIVE_INFINITY
   return { room: { columns: width, rows: most }, paint: paintsOf(colours) }
 }
 
@@ -109,7 +135,10 @@ export function ask(question: string, ending?: AbortSignal): Promise<string | nu
   const lines = createInterface({ input: process.stdin, output: process.stderr, ...signal })
   return new Promise((resolve) => {
     lines.once('SIGINT', () => lines.close())
-    lines.once('close', () => resolve(null))
+    lines.once('close', () => {
+      if (ending?.aborted) process.stderr.write('\n')
+      resolve(null)
+    })
     lines.question(question, (text) => {
       resolve(text)
       lines.close()

@@ -63,7 +63,7 @@ export class Screen implements Surface {
 
   /** One column stays free: terminals differ on the cursor position after the last column. */
   get columns(): number {
-    return Math.max(20, (this.#out.columns || 80) - 1)
+    return Math.max(10, (this.#out.columns || 80) - 1)
   }
 
   get rows(): number {
@@ -222,7 +222,7 @@ export class PlainLines implements Surface {
   }
 
   get columns(): number {
-    return this.#out.isTTY ? Math.max(20, this.#out.columns || 80) : Number.POSITIVE_INFINITY
+    return this.#out.isTTY ? Math.max(10, this.#out.columns || 80) : Number.POSITIVE_INFINITY
   }
 
   get rows(): number {

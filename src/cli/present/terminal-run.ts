@@ -10,6 +10,7 @@ import type { Setup } from '../state/setup.ts'
 import { ChildrenWait, goesOn, waitingBelow } from '../state/children.ts'
 import type { Store } from '../../kernel/index.ts'
 import type { Progress } from './progress.ts'
+import { watchPending, withdrawnText } from './withdrawn.ts'
 
 export type TerminalRun = {
   readonly store: Store
@@ -125,33 +126,59 @@ async function decided(deck: TerminalRun, result: Result, ending: AbortSignal): 
 
 /** One after the other, each with its exact action. Leaving decides nothing. */
 async function askHere(deck: TerminalRun, pending: readonly Pending[], ending: AbortSignal): Promise<boolean> {
-  const { session, view, by } = deck
   let any = false
-  for (const each of pending.filter((one) => !isForOthers(one, by))) {
-    const { callId, sessionId, needs } = each
-    if (isBudget(each)) {
-      view.note(headLine(each))
-      const usd = await ask('How many dollars more? (empty: later): ')
-      if (usd === null || usd.trim() === '') return any
-      await session.decide({ callId, sessionId, allow: true, usd: Number(usd), by })
-      any = true
-      continue
-    }
-    if (needs === 'answer') {
-      await shownHere(deck, each, true)
-      const content = await ask('Your answer (empty: later): ', ending)
-      if (content === null || content.trim() === '') return any
-      await session.answer({ callId, content, by, sessionId })
-    } else {
-      const said = await askApproval(askerOf(deck, ending), { ...deck, session: session.id }, each)
-      if (said === null) return any
-      await session.decide({ ...bound(each), by, ...said })
-      // Calls it covers are not asked any more.
-      if (said.scope === 'run') return true
-    }
+  for (const each of pending.filter((one) => !isForOthers(one, deck.by))) {
+    const asked = await askWatched(deck, each, ending)
+    // Calls that a wider answer covers are not asked about any more, nor is what another process changed.
+    if (asked === 'covering' || asked === 'withdrawn') return true
+    if (asked === 'later') return any
     any = true
   }
   return any
+}
+
+type Asked = 'decided' | 'covering' | 'withdrawn' | 'later'
+
+/** Another process may decide the call meanwhile: then the question ends, and the run goes on. */
+async function askWatched(deck: TerminalRun, pending: Pending, ending: AbortSignal): Promise<Asked> {
+  const { store, view } = deck
+  const watch = watchPending(store, pending)
+  try {
+    const asked = await askOne(deck, pending, AbortSignal.any([ending, watch.signal]))
+    if (!watch.signal.aborted) return asked
+    view.note(await withdrawnText(store, pending))
+    return 'withdrawn'
+  } catch (error) {
+    // It was decided in the moment of the answer: the first decision stands.
+    if ((error as { readonly code?: unknown }).code !== 'decision_stale') throw error
+    view.note(await withdrawnText(store, pending))
+    return 'withdrawn'
+  } finally {
+    watch.stop()
+  }
+}
+
+async function askOne(deck: TerminalRun, pending: Pending, ending: AbortSignal): Promise<Asked> {
+  const { session, view, by } = deck
+  const { callId, sessionId, needs } = pending
+  if (isBudget(pending)) {
+    view.note(headLine(pending))
+    const usd = await ask('How many dollars more? (empty: later): ', ending)
+    if (usd === null || usd.trim() === '') return 'later'
+    await session.decide({ callId, sessionId, allow: true, usd: Number(usd), by })
+    return 'decided'
+  }
+  if (needs === 'answer') {
+    await shownHere(deck, pending, true)
+    const content = await ask('Your answer (empty: later): ', ending)
+    if (content === null || content.trim() === '') return 'later'
+    await session.answer({ callId, content, by, sessionId })
+    return 'decided'
+  }
+  const said = await askApproval(askerOf(deck, ending), { ...deck, session: session.id }, pending)
+  if (said === null) return 'later'
+  await session.decide({ ...bound(pending), by, ...said })
+  return said.scope === 'run' ? 'covering' : 'decided'
 }
 
 function askerOf(deck: TerminalRun, ending: AbortSignal): Asker {

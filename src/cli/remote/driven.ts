@@ -6,7 +6,7 @@ import { EXIT, Refusal } from '../exit.ts'
 import { oneLine } from '../../view/clean.ts'
 import { tell } from '../present/ending.ts'
 import { lineWriter } from '../present/event-line.ts'
-import { print, printJson, shortId, warn } from '../present/print.ts'
+import { print, printJson, shortId, warn, typed } from '../present/print.ts'
 import { sessionOf, type Place } from '../state/place.ts'
 
 /** These are of the process that drives, and that is the server. */
@@ -17,7 +17,7 @@ function checkFlags(call: Call): void {
   if (given !== undefined)
     throw new Refusal(
       EXIT.usage,
-      `--${given} is for the process that drives, which is the server. Give it to \`terret serve\`.`,
+      `--${given} is for the process that drives, which is the server. Give it to \`${typed`serve`}\`.`,
     )
 }
 

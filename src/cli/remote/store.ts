@@ -3,7 +3,7 @@
 import { type Client, connect, type ListQuery, type WireCard } from '../../client/index.ts'
 import type { Card, CardFilter, CardPage, CardQuery, Event, Store } from '../../kernel/index.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import type { Far } from '../server-flag.ts'
+import type { Far } from '../present/print.ts'
 import { keepClient, tokenOf } from '../state/far.ts'
 
 const PAGE = 200

@@ -22,6 +22,7 @@ import { type Setup, toolNames } from './setup.ts'
 import { type Flow, flowOf } from './flows.ts'
 import { partsOf, type Workflow, workflowOf } from './workflows.ts'
 import type { TracingPlace } from '../../tracing/index.ts'
+import { typed } from '../present/print.ts'
 
 export type AgentWishes = {
   /** Replaces the models of the configuration. */
@@ -125,7 +126,7 @@ export async function modelsFor(setup: Setup, { models, onRequest, keyless }: Ag
   const set = MODEL_SETTINGS.filter((name) => settings[name] !== undefined)
   const wishes: ModelSettings = Object.fromEntries(set.map((name) => [name, settings[name]]))
   const names = models && models.length > 0 ? models : (settings.model ?? [])
-  if (names.length === 0) throw new Refusal(EXIT.config, `No model is chosen. ${WAYS}`)
+  if (names.length === 0) throw new Refusal(EXIT.config, `No model is chosen. ${waysToChoose()}`)
   const { endpoints: table, model, route } = await import('../../index.ts')
   const own = await endpointsOf(settings)
   const routes = names.some((name) => name.startsWith(HINT)) ? await routesFor(setup, { onRequest }) : {}
@@ -168,8 +169,8 @@ async function routing(setup: Setup, models: readonly Model[], wishes: AgentWish
   return {}
 }
 
-const WAYS =
-  'Run `terret init --model PROVIDER:MODEL`, or say --model PROVIDER:MODEL. To try it without a key: --model offline:any.'
+const waysToChoose = (): string =>
+  `Run \`${typed`init --model PROVIDER:MODEL`}\`, or say --model PROVIDER:MODEL. To try it without a key: --model offline:any.`
 
 function keyText({ home, trusted }: Setup, provider: string, keys: readonly string[]): string {
   const key = keys[0] ?? ''
@@ -254,24 +255,10 @@ export async function fileToolsOf(folder: string): Promise<readonly Tool[]> {
   return fileTools({ root: folder })
 }
 
-/** A tool of this folder by name, as the agent would have it. MCP servers are not asked. */
-export async function toolNamed(setup: Setup, name: string): Promise<Tool> {
-  const tools = await ownTools(setup)
-  const found = tools.find((tool) => tool.name === name)
-  if (found) return found
-  const names = tools.map((tool) => tool.name).join(', ')
-  throw new Refusal(EXIT.missing, `There is no tool "${name}" here. Choose one of: ${names}.`)
-}
-
-/** The same, or null. */
+/** A tool of this folder by name, only for checking its calls: no model is called. Null: the folder's own tools do not have it. */
 export async function toolIn(setup: Setup, name: string): Promise<Tool | null> {
-  return (await ownTools(setup)).find((tool) => tool.name === name) ?? null
-}
-
-/** Only for checking calls: no model is called. */
-export async function ownTools(setup: Setup): Promise<readonly Tool[]> {
   const { offline } = await import('../../index.ts')
-  return toolsFor(setup, offline())
+  return (await toolsFor(setup, offline())).find((tool) => tool.name === name) ?? null
 }
 
 /** The approval the tool itself wants for these arguments. Invalid arguments are refused. */

@@ -10,6 +10,7 @@ import { modelsFor } from './agent.ts'
 import { AGENT as OWN } from './memory.ts'
 import type { Setup } from './setup.ts'
 import { workflowOf } from './workflows.ts'
+import { typed } from '../present/print.ts'
 
 type CliAgents = {
   readonly definitions: readonly AgentDefinition[]
@@ -70,7 +71,7 @@ export function definitionNamed(definitions: readonly AgentDefinition[], id: str
     id,
     definitions.map((each) => each.id),
   )
-  const hint = near === null ? 'Run `terret agents` to see which there are.' : `Did you mean "${near}"?`
+  const hint = near === null ? `Run \`${typed`agents`}\` to see which there are.` : `Did you mean "${near}"?`
   throw new Refusal(EXIT.missing, `There is no agent "${id}" here. ${hint}`)
 }
 
@@ -119,6 +120,7 @@ export async function equipped<T extends AgentParts>(
   setup: Setup,
   agent: string | undefined,
   store: Store,
+  { keyless = false }: Pick<Wanted, 'keyless'> = {},
 ): Promise<T> {
   if (workflowOf(agent) !== null) return parts
   const { settings } = setup
@@ -126,7 +128,7 @@ export async function equipped<T extends AgentParts>(
   const tools = [...(options.tools ?? []), ...(await boardOf(setup, store)), ...(await worktreesOf(setup, store))]
   // A session of such an agent is driven also where no others are started.
   if (settings.subagents === false && !isDefined(agent)) return { ...parts, options: { ...options, tools } }
-  const { subagents, troubles } = await cliAgents(setup, { tools, store })
+  const { subagents, troubles } = await cliAgents(setup, { tools, store, keyless })
   const detached = settings.subagents !== false
   return { ...parts, options: { ...options, tools, subagents, detached }, troubles: [...parts.troubles, ...troubles] }
 }

@@ -3,7 +3,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import type { Client } from '../../client/index.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import type { Far } from '../server-flag.ts'
+import type { Far } from '../present/print.ts'
 import { homeOf } from './home.ts'
 import { isServedAt, tokenFile } from './served.ts'
 

@@ -10,6 +10,7 @@ import { EXIT, Refusal } from '../exit.ts'
 import { type Home, homeOf } from './home.ts'
 import { codeOf, isErrno, readPlain } from './plain-file.ts'
 import { isTrusted } from './trust.ts'
+import { typed } from '../present/print.ts'
 
 const KINDS = ['phases', 'council', 'delegation'] as const
 const FILES_MAX = 200
@@ -46,7 +47,7 @@ export function flowFiles(home: Home, folder: string): Flows {
   const place = join(folder, '.terret', 'workflows')
   if (!isTrusted(home, folder)) {
     const there = lstatSync(place, { throwIfNoEntry: false }) !== undefined
-    const note = `${folder} is not trusted: its .terret/workflows is not read. \`terret trust\` changes that.`
+    const note = `${folder} is not trusted: its .terret/workflows is not read. \`${typed`trust`}\` changes that.`
     return { files: own, notes: there ? [note] : [] }
   }
   const theirs = filesIn(place, 'folder', folder)

@@ -1,7 +1,8 @@
 // In which folder a session works. Its card says it. Of sessions from before cards did, and of those whose path holds a secret, it is in
 // a side file beside the database, one line per session; a line without a session is harmless.
 import { randomUUID } from 'node:crypto'
-import { appendFileSync, closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { appendFileSync, closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import type { Card, Store } from '../../kernel/index.ts'
 import type { Home } from './home.ts'
 import { codeOf, isErrno } from './plain-file.ts'
@@ -113,4 +114,20 @@ export async function folderOf({ home, store }: Kept, session: string): Promise<
   const root = rootIdOf(session)
   const { folder } = (await store.card(root)) ?? {}
   return folder ?? notedFolders(home).get(root) ?? null
+}
+
+/** Where `terret demo` works, below the folder it is run in. */
+export const DEMO = {
+  folder: 'terret-demo',
+  data: join('terret-demo', 'data'),
+  reports: join('terret-demo', 'reports'),
+}
+
+/** The sessions of this folder. Where there are none, those of the demo that was run here. */
+export async function cardsHere(place: Parameters<typeof cardsIn>[0], wanted: Wanted = {}): Promise<readonly Card[]> {
+  const cards = await cardsIn(place, wanted)
+  if (cards.length > 0) return cards
+  const above = basename(place.folder) === DEMO.folder ? dirname(place.folder) : place.folder
+  const reports = join(above, DEMO.reports)
+  return existsSync(reports) ? cardsIn({ ...place, folder: reports }, wanted) : cards
 }

@@ -5,6 +5,7 @@ import { EXIT, Refusal } from '../exit.ts'
 import { type Home, makeHome, replaceFile } from './home.ts'
 import { BYTES_MAX, readPlain } from './plain-file.ts'
 import { isObject } from '../../view/json.ts'
+import { typed } from '../present/print.ts'
 
 export type Kept = { readonly rule: Rule; readonly by: string; readonly at: string }
 type Folders = Readonly<Record<string, readonly Kept[]>>
@@ -33,7 +34,7 @@ export function forgetRule(home: Home, folder: string, number: number): Kept {
   if (!gone) {
     const there =
       known.length === 0 ? 'No rule was kept in this folder.' : `There are the kept rules 1 to ${known.length}.`
-    throw new Refusal(EXIT.missing, `${there} \`terret policy\` shows them.`)
+    throw new Refusal(EXIT.missing, `${there} \`${typed`policy`}\` shows them.`)
   }
   save(home, { ...folders, [folder]: known.filter((each) => each !== gone) })
   return gone

@@ -2,7 +2,7 @@
 // another folder, so an untrusted folder teaches only itself.
 import { hash } from 'node:crypto'
 import { basename, join } from 'node:path'
-import type { HarnessOptions, Store } from '../../index.ts'
+import type { HarnessOptions, Store, Tool } from '../../index.ts'
 import type { ExtractOptions, Memory } from '../../memory/index.ts'
 import { clean } from '../../view/clean.ts'
 import { endOf } from '../exit.ts'
@@ -47,11 +47,18 @@ function promotedIn(home: Home, folder: string): string {
 type Options = Omit<HarnessOptions, 'store'>
 export type Remembering = { readonly options: Options; readonly close: () => Promise<void> }
 
+/** The tools of the memory that the model gets. */
+export async function memoryTools({ settings }: Setup, store: Store): Promise<readonly Tool[]> {
+  if (settings.memory === false) return []
+  const { directiveTool } = await import('../../memory/index.ts')
+  return [directiveTool({ store })]
+}
+
 /** Adds memory to the agent unless the configuration turns it off. Close it after the harness. */
 export async function remembering(options: Options, setup: Setup, store: Store): Promise<Remembering> {
   if (setup.settings.memory === false) return { options, close: () => Promise.resolve() }
   const { home, folder } = setup
-  const [{ memory, promoted }, { directiveTool, memoryHooks }] = await Promise.all([
+  const [{ memory, promoted }, { memoryHooks }] = await Promise.all([
     memoryOf(home, folder, store),
     import('../../memory/index.ts'),
   ])
@@ -65,7 +72,7 @@ export async function remembering(options: Options, setup: Setup, store: Store):
   return {
     options: {
       ...options,
-      tools: [...tools, directiveTool({ store })],
+      tools: [...tools, ...(await memoryTools(setup, store))],
       hooks: [...hooks, ...memoryHooks(memory, { dir: runtimeDir(home), file: promoted, extract, onError })],
     },
     close: () => {

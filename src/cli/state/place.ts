@@ -5,11 +5,11 @@ import { clean, shownId } from '../../view/clean.ts'
 import { FULL_BYTES, roomTrouble } from './disk.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { clientOf, farNamed } from './far.ts'
-import { cardsIn, folderOf } from './folders.ts'
+import { cardsHere, folderOf } from './folders.ts'
 import { type Home, homeOf, makeHome, realFolder, unusable } from './home.ts'
 import { isErrno } from './plain-file.ts'
 import { checkDrivenHere } from './program.ts'
-import { warn } from '../present/print.ts'
+import { warn, typed } from '../present/print.ts'
 import type { PostgresDatabase } from '../../stores/postgres/postgres.ts'
 import { ACCEPT, gone, keepSeen, keepSeenDatabase, seenIn, unlike } from './store-fingerprint.ts'
 import { type FilePlace, homeWith, openDatabase, openFile, storeIn, type StorePlace } from './store-place.ts'
@@ -131,7 +131,8 @@ export function hasFile(home: Home): boolean {
 /** The session with this id, this unique prefix of an id, or the newest for `latest`. */
 export async function sessionOf(place: Place, name: string): Promise<Card> {
   if (name === 'latest') return latestOf(place)
-  if (name.trim() === '') throw new Refusal(EXIT.usage, 'The session id is empty. `terret list` shows the sessions.')
+  if (name.trim() === '')
+    throw new Refusal(EXIT.usage, `The session id is empty. \`${typed`list`}\` shows the sessions.`)
   const exact = await place.store.card(name)
   if (exact) {
     const others = isShort(name) ? await beginningWith(place.store, `${name.slice(0, 8)}-`) : []
@@ -144,7 +145,7 @@ export async function sessionOf(place: Place, name: string): Promise<Card> {
   const [card] = found
   if (card && found.length === 1) return card
   if (card) throw severalSessions(name, found)
-  const text = `There is no session "${shownId(name)}". \`terret list --all\` shows those there are.`
+  const text = `There is no session "${shownId(name)}". \`${typed`list --all`}\` shows those there are.`
   throw new Refusal(EXIT.missing, text)
 }
 
@@ -187,9 +188,9 @@ async function beginningWith(store: Store, start: string): Promise<readonly Card
 
 /** The session of this folder that was started last. */
 async function latestOf(place: Place): Promise<Card> {
-  const [card] = await cardsIn(place, { limit: 1 })
+  const [card] = await cardsHere(place, { limit: 1 })
   if (card) return card
-  throw new Refusal(EXIT.missing, 'There is no session of this folder yet. `terret run TASK` starts one.')
+  throw new Refusal(EXIT.missing, `There is no session of this folder yet. \`${typed`run TASK`}\` starts one.`)
 }
 
 /** The folder a session works in: where it was started. Refused for a session of another program. */

@@ -6,6 +6,7 @@ import type { McpEntry } from './config.ts'
 import { endOf, EXIT, Refusal } from '../exit.ts'
 import type { Environment } from './home.ts'
 import type { Setup } from './setup.ts'
+import { typed } from '../present/print.ts'
 
 export type Servers = {
   readonly servers: readonly McpServer[]
@@ -32,7 +33,7 @@ export async function serversFor(setup: Setup): Promise<Servers> {
 export function serverNamed(setup: Setup, name: string): Promise<McpServer> {
   const servers = setup.settings.mcp ?? {}
   const entry = Object.hasOwn(servers, name) ? servers[name] : undefined
-  if (!entry) throw new Refusal(EXIT.missing, `There is no MCP server "${name}". \`terret mcp list\` shows them.`)
+  if (!entry) throw new Refusal(EXIT.missing, `There is no MCP server "${name}". \`${typed`mcp list`}\` shows them.`)
   return serverOf(setup, name, entry)
 }
 

@@ -13,6 +13,7 @@ import { storeIn, storeSecrets } from './store-place.ts'
 import { isTrusted } from './trust.ts'
 import { visible } from '../../view/invisible.ts'
 import { DEFAULT_LIMITS } from '../../kernel/index.ts'
+import { typed } from '../present/print.ts'
 
 const DEFAULT_TOOLS = ['read', 'write', 'edit', 'search', 'list', 'glob', 'ask_user']
 
@@ -86,7 +87,7 @@ function untrustedNotes(folder: string): readonly string[] {
   if (found.length === 0) return []
   const names = found.length === 1 ? found[0] : `${found.slice(0, -1).join(', ')} and ${found.at(-1)}`
   const verb = found.length === 1 ? 'is' : 'are'
-  return [`${folder} is not trusted: its ${names} ${verb} not read. \`terret trust\` changes that.`]
+  return [`${folder} is not trusted: its ${names} ${verb} not read. \`${typed`trust`}\` changes that.`]
 }
 
 /** The files read of a trusted folder, with their names for people. Its policy is named by its configuration. */

@@ -4,7 +4,7 @@ import type { CallContext, Reply, ReplyCall, Request, ToolSchema } from '../../p
 import { leastOf } from './offline-value.ts'
 import { FINAL_RESULT, PROMPTED } from '../output.ts'
 import { sound, type Turn } from '../protocols/sound.ts'
-import { readJson } from '../protocols/tolerant.ts'
+import { readJson } from '../../view/tolerant-json.ts'
 import { isObject } from '../../view/json.ts'
 import { shortened } from '../../view/text.ts'
 

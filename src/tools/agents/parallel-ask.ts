@@ -7,8 +7,8 @@ import type { Clock } from '../../ports/system.ts'
 import { clip } from '../core/bound.ts'
 import { ToolFailure } from '../core/output.ts'
 import type { StandardSchema, ToolContext } from '../core/tool.ts'
-import { decode } from '../repair/repair.ts'
 import { textOf } from '../../view/text.ts'
+import { readJson } from '../../view/tolerant-json.ts'
 
 export type Entry = {
   readonly index: number
@@ -109,7 +109,8 @@ async function readingOf(reply: Reply, output: StandardSchema | null): Promise<R
   if (text.trim() === '') return { ok: false, error: 'The model answered nothing.' }
   const cut = reply.finish === 'length' ? ({ truncated: true } as const) : {}
   if (output === null) return { ok: true, result: text, ...cut }
-  const value = decode(text)
+  // As for an answer that is asked for by instructions: fences and prose around the JSON are read over.
+  const value = readJson(text, reply.finish === 'length')
   if (value === undefined) return { ok: false, unfit: true, error: 'The answer is not JSON.', ...cut }
   const checked = await output['~standard'].validate(value)
   if (!checked.issues) return { ok: true, result: checked.value as Json }

@@ -1,7 +1,7 @@
 // Reading JSON out of what a model wrote.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readJson } from '../../src/models/protocols/tolerant.ts'
+import { readJson } from '../../src/view/tolerant-json.ts'
 
 const json = fc.jsonValue({ maxDepth: 4 })
 const holder = json.filter((value) => value !== null && typeof value === 'object')

@@ -1,7 +1,7 @@
 // Reading JSON out of what a model wrote: fences, prose around it, trailing commas, lost brackets. Pure and linear.
 // It finds a value or nothing; the caller validates the value strictly.
-import type { Json } from '../../kernel/content.ts'
-import { parsed } from '../../view/json.ts'
+import type { Json } from '../kernel/content.ts'
+import { parsed } from './json.ts'
 
 /** More missing brackets than this are not a slip. */
 const CLOSED_MAX = 64
