@@ -275,7 +275,7 @@ class Simulation {
       }
       // The store in memory tells its listeners before it returns, the others before they answer.
       const receipts = store.commit(writes)
-      if (this.#gate) return receipts.finally(() => this.#readOn(store, unread))
+      if (this.#gate) return this.#readOn(store, unread, receipts)
       this.#invariants.committed()
       return receipts
     }
@@ -293,14 +293,18 @@ class Simulation {
     return storeWith(store, { commit, claim, take })
   }
 
-  /** Takes what the store did not say, and then the commit as a whole. */
-  async #readOn(store: Store, unread: Set<string>): Promise<void> {
-    for (const session of unread) {
-      const { events } = await store.read(session, this.#invariants.seqOf(session))
-      unread.delete(session)
-      this.#invariants.take(session, events)
+  /** Takes, after a commit, what the store did not say of it, and then the commit as a whole. */
+  async #readOn<T>(store: Store, unread: Set<string>, receipts: Promise<T>): Promise<T> {
+    try {
+      return await receipts
+    } finally {
+      for (const session of unread) {
+        const { events } = await store.read(session, this.#invariants.seqOf(session))
+        unread.delete(session)
+        this.#invariants.take(session, events)
+      }
+      this.#invariants.committed()
     }
-    this.#invariants.committed()
   }
 
   async #create(session: string): Promise<void> {
