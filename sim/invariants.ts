@@ -101,6 +101,11 @@ export class Invariants {
     return this.#digest
   }
 
+  /** The last event of the session that was taken. */
+  seqOf(session: string): number {
+    return this.#sessions.get(session)?.fold.seq ?? 0
+  }
+
   take(session: string, events: readonly Event[]): void {
     if (this.#digest !== null) return
     const known = this.#sessions.get(session) ?? fresh()

@@ -262,15 +262,20 @@ class Simulation {
   /** Sees every commit and every lease as they happen. */
   #observed(store: Store): Store {
     const watched = new Set<string>()
+    // A store that lost the answer of a commit tells that there is something new, and not what.
+    const unread = new Set<string>()
     const commit: Store['commit'] = (writes) => {
       for (const { session } of writes) {
         if (watched.has(session)) continue
         watched.add(session)
-        store.watch(session, (news) => this.#invariants.take(session, news ?? []))
+        store.watch(session, (news) => {
+          if (news === null) unread.add(session)
+          else if (!unread.has(session)) this.#invariants.take(session, news)
+        })
       }
       // The store in memory tells its listeners before it returns, the others before they answer.
       const receipts = store.commit(writes)
-      if (this.#gate) return receipts.finally(() => this.#invariants.committed())
+      if (this.#gate) return this.#readOn(store, unread, receipts)
       this.#invariants.committed()
       return receipts
     }
@@ -286,6 +291,20 @@ class Simulation {
       return taken
     }
     return storeWith(store, { commit, claim, take })
+  }
+
+  /** Takes, after a commit, what the store did not say of it, and then the commit as a whole. */
+  async #readOn<T>(store: Store, unread: Set<string>, receipts: Promise<T>): Promise<T> {
+    try {
+      return await receipts
+    } finally {
+      for (const session of unread) {
+        const { events } = await store.read(session, this.#invariants.seqOf(session))
+        unread.delete(session)
+        this.#invariants.take(session, events)
+      }
+      this.#invariants.committed()
+    }
   }
 
   async #create(session: string): Promise<void> {
