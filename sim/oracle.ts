@@ -25,7 +25,7 @@ export class Oracle {
    * that it was allowed to run before.
    */
   readonly places = new Map<string, Set<string | undefined>>()
-  /** With which arguments a call was to run: those it had at each of its intents. A handler that a lost worker left may act late. */
+  /** The arguments that a call had at each of its intents: a handler that a lost worker left may still act with earlier ones. */
   readonly args = new Map<string, Set<string>>()
   /** What the tools are defined as, by name: people who edit a call decide about it as it is defined. */
   readonly definitions = new Map<string, string>()
@@ -64,7 +64,7 @@ export class Oracle {
   execute(session: string, call: CallKey, effect: EffectClass, place?: string, args?: unknown): void {
     const key = `${session}:${call}`
     if (args !== undefined && !this.args.get(key)?.has(JSON.stringify(args)))
-      this.violations.push(`O9 ${key} ran with other arguments than its reply or its decision holds`)
+      this.violations.push(`O9 ${key} ran with arguments that none of its intents had`)
     if (!this.places.get(key)?.has(place)) this.violations.push(`O6 ${key} ran in another place than was asked about`)
     if (!this.intents.has(key)) this.violations.push(`O1 ${key} ran before its intent was on disk`)
     const seen = this.executions.get(key) ?? { session, call, effect, times: 0 }

@@ -165,8 +165,9 @@ function lands(effect: Effect, event: OwnerEvent): boolean {
   }
   if (!('call' in event) || event.call !== effect.call.key) return false
   if (event.type === 'agent.tool_result') return true
-  // A call that would act elsewhere than a person was shown is asked about again instead of run.
-  return effect.mode === 'execute' || effect.mode === 'reconcile' ? event.type === 'call.reviewed' : true
+  if (effect.mode !== 'execute' && effect.mode !== 'reconcile') return true
+  // A call that would act elsewhere than a person was shown is asked about again instead of run. No run admits an edit.
+  return event.type === 'call.reviewed' && event.edit === undefined
 }
 
 /** A review says several things, and what it says of the run comes last. */

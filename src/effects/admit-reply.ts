@@ -6,7 +6,6 @@ import { outsideOf } from '../kernel/ledger.ts'
 import type { Session } from '../kernel/session.ts'
 import type { Reply } from '../ports/model.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
-import { countBelow } from '../riders/children/status.ts'
 import { questionOf } from '../riders/children/tree.ts'
 import type { FlightContext } from '../engine/flights.ts'
 import { HookFailed, type Hooks } from '../riders/hooks/hooks.ts'
@@ -260,6 +259,7 @@ async function withRoom({ services, cache }: Admitting, calls: readonly Proposal
   const { run, parent } = cache.session
   const most = run?.limits.children
   if (most === undefined || !calls.some((call) => startedBy(call).length > 0)) return calls
+  const { countBelow } = await import('../riders/children/status.ts')
   let room = most - (await countBelow(services.store, parent?.root ?? cache.id, most))
   return calls.map((call) => {
     const wanted = startedBy(call).length

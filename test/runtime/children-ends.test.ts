@@ -128,6 +128,32 @@ describe('a child that does not finish', () => {
     expect(told?.content).toContain('What it had so far:\nHalf.')
   })
 
+  it('B-CHILD-60: what a child said in an earlier run is not told for a run in which it said nothing', async () => {
+    const begun = gate()
+    const roles: Roles = {
+      root: ['Started.', 'Heard.', 'Heard.'],
+      dig: ['First words.', () => say({ stall: true }, begun.open())],
+    }
+    const { harness, store } = family(roles, { subagents: { helper }, detached: true })
+    const session = await harness.open()
+    await session.run('Go.')
+    const { sessionId: child } = await session.spawn('helper', 'dig')
+    const reports = async (): Promise<readonly string[]> =>
+      ofType(await eventsOf(store, session.id), 'user.message').flatMap(({ report: isReport, parts: [part] }) =>
+        isReport !== undefined && part?.type === 'text' ? [part.text] : [],
+      )
+    await until(async () => expect(await reports()).toHaveLength(1))
+    const second = harness.session(child).run('More.')
+    await begun.opened
+    await harness.session(child).interrupt()
+    await second
+    await until(async () => expect(await reports()).toHaveLength(2))
+    const [first, last] = await reports()
+    expect(first).toContain('First words.')
+    expect(last).toContain('It left no text.')
+    expect(last).not.toContain('First words.')
+  })
+
   it('B-CHILD-21: a provider that refuses the key stops the parent at once; one that may come back does not (S2-29)', async () => {
     const roles = (error: 'auth' | 'server'): Roles => ({ root: [ask('dig'), report], dig: [{ error }] })
     const limits = { modelAttempts: 1 }
