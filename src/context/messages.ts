@@ -8,7 +8,7 @@ import { counted, shortened } from '../view/text.ts'
 import { RETRIEVE } from './juice/marker.ts'
 import { eventsIn, logsOf, promotedBy, type SourceLog } from './logs.ts'
 
-export const MESSAGES = 'msg:index'
+const MESSAGES = 'msg:index'
 const NAMED = /^msg:\s*(\^{0,100})([1-9]\d{0,15})$/
 const BEGINNING_CHARS = 120
 

@@ -40,7 +40,7 @@ type Hit = {
 }
 
 /** The words that are searched for: as they are written, without signs around them. */
-export function wordsOf(query: string): readonly string[] {
+function wordsOf(query: string): readonly string[] {
   const words = query
     .toLowerCase()
     .split(/\s+/)

@@ -64,7 +64,7 @@ describe('terret run', () => {
   it('B-STDIN-2: an empty standard input is no task; B-STDIN-4: a pipe that nothing comes from holds nothing up', async () => {
     expect(await piped('', '-')).toMatchObject({ code: 2 })
     await scriptedBy(['Done.'])
-    const { code, out, err } = await stage.start(['run', 'Go.'], { stdin: 'open' }).ended
+    const { code, out, err } = await stage.start(['run', 'Go.'], { stdin: null }).ended
     expect([code, out]).toEqual([0, 'Done.\n'])
     expect(err).toContain('going on without it')
   })

@@ -44,8 +44,8 @@ type Options = {
   readonly env?: Readonly<Record<string, string>>
   readonly main?: string
   readonly node?: string
-  /** What is piped into it. `open` is a pipe that nothing comes from and that does not end. Default: nothing is piped. */
-  readonly stdin?: Uint8Array | string | 'open'
+  /** What is piped into it. Null is a pipe that nothing comes from and that does not end. Default: nothing is piped. */
+  readonly stdin?: Uint8Array | string | null
 }
 
 export function openStage(): Stage {
@@ -80,7 +80,7 @@ export function openStage(): Stage {
     })
     // Who refuses what is piped in may end before all of it was read.
     child.stdin?.on('error', () => {})
-    if (stdin !== 'open') child.stdin?.end(stdin)
+    if (stdin !== null) child.stdin?.end(stdin)
     return started(child)
   }
   const shared = ({ cwd = folder, env: more }: Options, args: readonly string[]): Promise<Ended> =>

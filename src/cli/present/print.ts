@@ -91,7 +91,7 @@ function programToType(): string {
 }
 
 /** A session as it is named in a command: a long id by its beginning, others whole. It is not quoted yet. */
-export function idToType(session: string): string {
+function idToType(session: string): string {
   return /^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(session) ? session.slice(0, 8) : session
 }
 

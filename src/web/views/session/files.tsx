@@ -18,7 +18,7 @@ const WHOLE_BYTES = 256 * 1024
 const JSON_CHARS = 200_000
 
 /** The text of a result, or the file that it is kept in. */
-export function Content({ session, content }: { readonly session: string; readonly content: string | BlobRef }) {
+function Content({ session, content }: { readonly session: string; readonly content: string | BlobRef }) {
   if (typeof content !== 'string') return <LongText session={session} file={content} />
   if (content === '') return <p className="dim">no text</p>
   return <TextOrJson text={content} />

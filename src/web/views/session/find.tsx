@@ -54,7 +54,7 @@ function textOf(row: TimelineRow, eventAt: (seq: number) => Event | undefined): 
 const FAILED_CALLS: readonly string[] = ['error', 'denied', 'timeout', 'unknown']
 const FAILED_RUNS: readonly string[] = ['failed', 'halted', 'limit']
 
-export function isFailure(row: TimelineRow): boolean {
+function isFailure(row: TimelineRow): boolean {
   switch (row.type) {
     case 'call':
       return FAILED_CALLS.includes(row.state)
