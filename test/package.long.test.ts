@@ -83,7 +83,7 @@ describe('the package', () => {
 
   it('B-PACK-14: the programs of the guides on long results and on files of sessions run as written', () => {
     writeFileSync(join(folder, 'long.mjs'), exampleOf('## Long results', 'docs/guide/tools.md'))
-    expect(run('long.mjs')).toMatchObject({ stdout: 'Found in line 20000\torder 20000\n40000 lines\n', stderr: '' })
+    expect(run('long.mjs')).toMatchObject({ stdout: 'Line 20000 is: order 20000\n40000 lines\n', stderr: '' })
     writeFileSync(join(folder, 'files.mjs'), exampleOf('## Files', 'docs/guide/sessions.md'))
     expect(run('files.mjs')).toMatchObject({ stdout: 'And lavender. 4 messages\n', stderr: '' })
   })

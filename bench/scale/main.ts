@@ -25,6 +25,8 @@ const PACES = [50, 100, 200, 400, 800, 1_600, 3_200]
 const QUICK_PACES = [25, 50]
 /** Into so many steps of the same pace `--minutes` are divided. */
 const PARTS = 10
+/** Rows of one page of a list. */
+const LISTED = 50
 const SETTLE_MS = 1_000
 const HOT_MS = 3_000
 const WOKEN_AT_ONCE = 200
@@ -130,8 +132,6 @@ async function parked(store: PostgresDatabase, bare: pg.Client): Promise<string>
   line('parked sessions', `${asked.sessions}, in ${shown(seconds)} s, ${shown(each)} bytes each with all indexes`)
   return call
 }
-
-const LISTED = 50
 
 /** A page of cards, and a page of what waits for people, where every session waits. The second of each: the first one connects. */
 async function lists(store: PostgresDatabase): Promise<void> {

@@ -138,6 +138,10 @@ export class Fill {
         return void this.#add(event)
       case 'context.compacted':
         return this.#compacted(event)
+      case 'model.failed':
+        // It waits for a person. What they say next is sent whole: by then another window may hold.
+        if (event.class === 'overflow') this.#forgetRefusals()
+        return
       default:
         return
     }
@@ -217,14 +221,18 @@ export class Fill {
     this.#count(this.#batch)
     this.#batch = []
     this.cut = false
-    this.learned = Number.POSITIVE_INFINITY
-    this.refusals = 0
+    this.#forgetRefusals()
     if (used === null) return void this.#add(event)
     this.counted = true
     this.#renewed = false
     this.#grown = scaled(this.#grown, fresh)
     this.#reply = Math.ceil(charsOf(event) / CHARS_A_TOKEN) - (event.usage?.outputTokens ?? 0)
     this.tokens = used + fresh
+  }
+
+  #forgetRefusals(): void {
+    this.learned = Number.POSITIVE_INFINITY
+    this.refusals = 0
   }
 
   /** What came since the last count was counted now: from that it is known how long a token is, and how large the results are. */

@@ -6,6 +6,7 @@ import type { ContextReport } from '../../src/index.ts'
 import type { ChaosRequest } from '../../src/testing/index.ts'
 import { compactionLines, contextLines } from '../../src/cli/present/context.ts'
 import { widthOf } from '../../src/cli/present/text.ts'
+import { GOOD_SUMMARY } from '../context/long-stage.ts'
 import { stageOfEach } from './scripted.ts'
 import { endpoint } from './stage.ts'
 import { noTmux, openScreen, PROMPT } from './terminal.ts'
@@ -23,7 +24,7 @@ async function longSession(more: object = {}): Promise<void> {
   await scriptedBy(
     (request) => {
       const usage = { inputTokens: Math.ceil(JSON.stringify(request.body).length / 4), outputTokens: 10 }
-      if (isSummary(request)) return { text: '## Goal\nRead.', usage }
+      if (isSummary(request)) return { text: GOOD_SUMMARY, usage }
       turn += 1
       return turn > 11 ? { text: 'done', usage } : { calls: [{ tool: 'read', args: { path: `${turn}.txt` } }], usage }
     },
@@ -40,7 +41,7 @@ describe('terret inspect --context', () => {
     expect(out).toMatch(/^Model {5}fake:m$/m)
     expect(out).toMatch(/^Context {3}[\d,]+ tokens of 9,000, \d+ %$/m)
     expect(out).toMatch(/^ {10}█+░+$/m)
-    expect(out).toMatch(/^Compacts {2}from 8,100 tokens on, 90 %$/m)
+    expect(out).toMatch(/^Compacts {2}from 7,200 tokens on, 80 %$/m)
     expect(out).toMatch(/^(Cut|Cleared) +event \d+: .* [\d,]+ → [\d,]+ tokens/m)
     expect(out).toMatch(/^ {2}instructions +[\d,]+ +<?\d+ %/m)
     expect(out).toMatch(/^ {2}tools \(\d+\) /m)
@@ -148,7 +149,7 @@ describe.skipIf(noTmux)('a context at a terminal', { timeout: 120_000 }, () => {
     await scriptedBy(
       (request) => {
         turn += 1
-        if (isSummary(request)) return { text: '## Goal\nTalk.', usage: { inputTokens: 900, outputTokens: 20 } }
+        if (isSummary(request)) return { text: GOOD_SUMMARY, usage: { inputTokens: 900, outputTokens: 20 } }
         return { text: `Answer ${turn}.`, usage: { inputTokens: 2_990 + 10 * turn, outputTokens: 10 } }
       },
       { compaction: { windowTokens: 10_000 } },
@@ -166,7 +167,7 @@ describe.skipIf(noTmux)('a context at a terminal', { timeout: 120_000 }, () => {
     seen.enter('/context')
     const shown = await seen.until(/Shares: by size\.\n\n›$/)
     expect(shown).toMatch(
-      /^Context {3}[\d,]+ tokens of 10,000, \d+ %\n {10}█+░+\nCompacts {2}from 9,000 tokens on, 90 %$/m,
+      /^Context {3}[\d,]+ tokens of 10,000, \d+ %\n {10}█+░+\nCompacts {2}from 8,000 tokens on, 80 %$/m,
     )
     expect(shown).toMatch(/^ {2}summary of what was cut +\d+ +<?\d+ %/m)
     expect(shown.slice(shown.indexOf('› /context'))).not.toContain('┆')

@@ -62,6 +62,7 @@ it('B-CLI-197: every command ends by itself, with its exit code', async () => {
     'undo latest': 0,
     'compact latest': 0,
     'wake latest': 0,
+    'pin latest': 0,
     'replay latest': 0,
     'doctor --session latest': 0,
   })

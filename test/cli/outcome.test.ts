@@ -31,6 +31,24 @@ describe('what came of a call', () => {
     expect([outcome.good, outcomeText(outcome)]).toEqual([good, text])
   })
 
+  it.each([
+    ['the streams are shorter, and a line after them says so', (json: string) => `${json}\n[PARTIAL view, …]`],
+    ['only a part of the JSON is left', (json: string) => json.slice(0, 60)],
+  ])(
+    'B-SHOW-9: a failed command whose result was made shorter is shown as failed, with all its lines: %s',
+    (_how, cut) => {
+      const compressed = { blob: 'h', bytes: 90_000 }
+      const result = ran(numbers(3), '', { exit_code: 2, stdout_lines: 1_200, stderr_lines: 1, compressed })
+      const outcome = outcomeOf({ ...result, content: cut(String(result.content)) })
+      expect([outcome.good, outcomeText(outcome), outcome.original]).toEqual([false, 'exit 2 · 1,201 lines', 'h'])
+    },
+  )
+
+  it('B-SHOW-9: any other result that was made shorter has the size of the whole', () => {
+    const outcome = outcomeOf({ status: 'ok', content: 'a', metadata: { summarized: { blob: 'h', bytes: 90_000 } } })
+    expect([outcomeText(outcome), outcome.original]).toEqual(['90000 bytes', 'h'])
+  })
+
   it('B-SHOW-1: of a command that failed the last lines are shown, errors last, each on one safe row', () => {
     const failed = outcomeOf(ran(numbers(30), 'e1\n\u001b[2Joops\n', { exit_code: 3 }))
     expect(tailOf(failed, 20)).toEqual([

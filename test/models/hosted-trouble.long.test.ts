@@ -262,7 +262,7 @@ describe.each(DIALECTS)('trouble over %s', (dialect) => {
     const parked = await harness.run('word '.repeat(600))
     const failed = ofType(await eventsOf(store, parked.sessionId), 'model.failed').at(-1)
     expect(failed).toMatchObject({ class: 'overflow', retryable: false })
-    expect(failed?.message).toMatch(/^The context is full: about \d+ tokens\. .*[Ff]ork/)
+    expect(failed?.message).toMatch(/^The context is full: about \d+ of \d+ tokens\. .*[Ff]ork/)
     const told = { stopReason: 'paused', pending: [], reason: failed?.message }
     expect(parked).toMatchObject({ status: 'requires_action', ...told })
     const session = harness.session(parked.sessionId)

@@ -268,6 +268,7 @@ describe('a toolkit', () => {
     const parts = ['request', 'issue', 'label', 'branch']
     const tools = [
       ...parts.flatMap((part) => [of('github', `create_pull_${part}`), of('github', `delete_pull_${part}`)]),
+      of('github', 'list_gists'),
       of('mail', 'send'),
     ]
     const ask = { prompt: 'open a PR', isolation: 'none' }
@@ -280,7 +281,8 @@ describe('a toolkit', () => {
     const { calls } = await session.run('Go.')
     expect(calls[0]?.content).toContain('There is no toolkit "gitlab"; "subagent" has: github, mail.')
     await read(store, session.id)
-    expect(names[0]?.toSorted()).toEqual(parts.map((part) => `github_create_pull_${part}`).toSorted())
+    const fitting = parts.flatMap((part) => [`github_create_pull_${part}`, `github_delete_pull_${part}`])
+    expect(names[0]?.toSorted()).toEqual(fitting.toSorted())
   })
 })
 

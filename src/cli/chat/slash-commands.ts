@@ -6,6 +6,7 @@ import type { Call } from '../args.ts'
 import { type Folded, foldedLine, type Texts, unfolded, type Calls } from './call.ts'
 import { hiddenText, painted } from '../present/preview.ts'
 import { clean, oneLine, shownId } from '../../view/clean.ts'
+import { printedIn } from '../present/outcome.ts'
 import { contextLines } from '../present/context.ts'
 import { lineWriter } from '../present/event-line.ts'
 import { clippedToWidth, fitted } from '../present/text.ts'
@@ -139,10 +140,15 @@ async function show({ options: { terminal, place }, view }: Talk, words: readonl
 async function textsOf({ content, outcome, status }: Folded, place: Talk['options']['place']): Promise<Texts> {
   if (status === 'waits' || status === 'runs') return []
   const command = outcome?.command
-  if (!command)
-    return [{ name: 'result:', text: typeof content === 'string' ? content : await kept(place, content.hash) }]
+  const original = outcome?.original ? await kept(place, outcome.original) : null
+  if (!command) {
+    const whole = original ?? (typeof content === 'string' ? content : await kept(place, content.hash))
+    return [{ name: 'result:', text: whole }]
+  }
+  const printed = original === null ? null : printedIn(original)
   const streams = (['stdout', 'stderr'] as const).map(async (stream) => {
-    const { text, lines, blob } = command[stream]
+    const { lines, blob } = command[stream]
+    const text = String(printed?.[stream] ?? command[stream].text)
     const found = blob === null ? null : await place.store.blob(blob)
     return { name: `${stream}, ${counted(lines, 'line')}:`, text: found ? Buffer.from(found.data).toString() : text }
   })

@@ -22,21 +22,41 @@ export type Outcome = {
   readonly gave: string
   /** Null if it is not a command. */
   readonly command: { readonly stdout: Printed; readonly stderr: Printed; readonly message: string } | null
+  /** The hash of the result as the tool returned it, where the model was shown a shorter one. */
+  readonly original: string | null
 }
 
 export function outcomeOf(result: ToolResult): Outcome {
   const { status, content, failure } = result
   const command = commandIn(result)
+  const { hash: original, bytes } = originalOf(result.metadata)
   if (command) {
     const { stdout, stderr, trouble, isMore } = command
     const lines = stdout.lines + stderr.lines
     const gave = `${isMore ? 'over ' : ''}${linesText(lines)}`
-    return { good: status === 'ok' && trouble === '', trouble: trouble || statusText(status, ''), gave, command }
+    return {
+      good: status === 'ok' && trouble === '',
+      trouble: trouble || statusText(status, ''),
+      gave,
+      command,
+      original,
+    }
   }
   if (status !== 'ok') {
-    return { good: false, trouble: statusText(status, failure?.message ?? ''), gave: '', command: null }
+    return { good: false, trouble: statusText(status, failure?.message ?? ''), gave: '', command: null, original }
   }
-  return { good: true, trouble: '', gave: changeIn(result) || sizeText(content), command: null }
+  const size = bytes === null ? sizeText(content) : `${bytes} bytes`
+  return { good: true, trouble: '', gave: changeIn(result) || size, command: null, original }
+}
+
+/** Where the log says that a shorter result was shown. */
+function originalOf(metadata: ToolResult['metadata']): { readonly hash: string | null; readonly bytes: number | null } {
+  const about = fieldsOf(metadata)
+  for (const stage of ['compressed', 'summarized', 'budgeted']) {
+    const { blob, bytes } = fieldsOf(about?.[stage]) ?? {}
+    if (typeof blob === 'string' && typeof bytes === 'number') return { hash: blob, bytes }
+  }
+  return { hash: null, bytes: null }
 }
 
 /** All of it on one line. */
@@ -55,16 +75,23 @@ function fieldsOf(value: unknown): Fields | null {
   return isObject(value) ? value : null
 }
 
-/** Null unless it has the fields that `bash` and `skill_run` give. */
+/** Null unless it has the fields that `bash` and `skill_run` give. Of a shorter result it may be that only the metadata has them. */
 function commandIn({ content, metadata }: ToolResult) {
   const about = fieldsOf(metadata)
   if (about === null || !('exit_code' in about) || typeof content !== 'string') return null
-  const said = fieldsOf(parsed(content))
-  const { stdout, stderr, message } = said ?? {}
+  const isWhole = originalOf(metadata).hash === null
+  const said = printedIn(content) ?? (isWhole ? {} : { stdout: content, stderr: '' })
+  const { stdout, stderr, message } = said
   if (typeof stdout !== 'string' || typeof stderr !== 'string') return null
   const streams = { stdout: printed(stdout, about, 'stdout'), stderr: printed(stderr, about, 'stderr') }
   const isMore = isLost(about, 'stdout') || isLost(about, 'stderr')
   return { ...streams, isMore, message: typeof message === 'string' ? message : '', trouble: troubleIn(about) }
+}
+
+/** The fields of a command's result. After them a line may stand that says where the original is. */
+export function printedIn(content: string): Fields | null {
+  const end = content.lastIndexOf('\n[')
+  return fieldsOf(parsed(content)) ?? (end < 0 ? null : fieldsOf(parsed(content.slice(0, end))))
 }
 
 function printed(text: string, about: Fields, name: 'stdout' | 'stderr'): Printed {

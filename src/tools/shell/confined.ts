@@ -305,8 +305,10 @@ export function resultOf({ end, left, confined, network }: Ran, told: Told, cont
     stderr_bytes: end.stderr.bytes,
     stdout_truncated: end.stdout.omittedBytes > 0,
     stderr_truncated: end.stderr.omittedBytes > 0,
-    ...(stdout.blob ? { stdout_blob: stdout.blob, stdout_lines: linesIn(end.stdout) } : {}),
-    ...(stderr.blob ? { stderr_blob: stderr.blob, stderr_lines: linesIn(end.stderr) } : {}),
+    stdout_lines: linesIn(end.stdout),
+    stderr_lines: linesIn(end.stderr),
+    ...(stdout.blob ? { stdout_blob: stdout.blob } : {}),
+    ...(stderr.blob ? { stderr_blob: stderr.blob } : {}),
     ...noticed,
     ...(error ? { error_type: error } : {}),
   }
