@@ -48,7 +48,7 @@ describe('a conversation that is brought to a server', () => {
     const keyed = { headers, body: { messages: MESSAGES, input: 'And now?' } }
     const made = await Promise.all([1, 2].map(() => one.ask('POST', '/v1/sessions', keyed)))
     const again = await one.json<{ session: string }>('POST', '/v1/sessions', keyed)
-    expect(made.map(({ status }) => status).toSorted()[0]).toBe(201)
+    expect(Math.min(...made.map(({ status }) => status))).toBe(201)
     await client.session(again.session).run()
     expect(requests.map(({ messages }) => messages.length)).toEqual([3])
     expect((await one.ask('POST', '/v1/sessions', { headers, body: { messages: [] } })).status).toBe(422)

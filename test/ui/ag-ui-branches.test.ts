@@ -88,6 +88,20 @@ describe('a thread of AG-UI with branches', () => {
     await harness.close()
   })
 
+  it('B-STREAM2-8: the same edit in two harnesses of one store at once is one branch and one run', async () => {
+    const { harness, store, asked } = counting()
+    let elsewhere = 0
+    const other = new Harness({ model: scripted(() => `other ${++elsewhere}`), store })
+    const [url, there] = [await agUiServer(harness), await agUiServer(other)]
+    await framesOf(await post(url, run([user('m1', 'A')])))
+    const both = [url, there].map(async (each) => framesOf(await post(each, run([user('m1', 'B')]))))
+    const [one, two] = (await Promise.all(both)).map((frames) => frames.map(({ data }) => data['delta'] ?? '').join(''))
+    expect(one).toBe(two)
+    expect([asked() + elsewhere, (await harness.list()).length]).toEqual([2, 2])
+    await other.close()
+    await harness.close()
+  })
+
   it('B-STREAM2-9: regenerate answers a message again, named by itself or by its answer', async () => {
     const { harness } = counting()
     const url = await agUiServer(harness)
@@ -199,7 +213,7 @@ describe('a thread of AG-UI with branches', () => {
       effect: 'once',
       execute: () => `publish ${++published}`,
     })
-    const ask: Script[number] = { calls: [{ tool: 'publish', args: { n: 1 } }] }
+    const ask = { calls: [{ tool: 'publish', args: { n: 1 } }] }
     const harness = make([ask, ask, ask, 'Online.'], { tools: [publish] })
     const { agent, say } = agentAt(await agUiServer(harness))
     await say('Publish.')
@@ -228,7 +242,7 @@ describe('a thread of AG-UI with branches', () => {
   })
 
   it('B-STREAM2-11: nor does a page with useChat allow it', async () => {
-    const ask: Script[number] = { calls: [{ tool: 'publish', args: {} }] }
+    const ask = { calls: [{ tool: 'publish', args: {} }] }
     const harness = make([ask, ask, 'Online.'], { tools: [tool('publish', { approval: 'ask', effect: 'once' })] })
     const url = await chatServer(harness)
     const asked = async (trigger: string) => {
