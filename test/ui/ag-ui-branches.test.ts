@@ -95,7 +95,9 @@ describe('a thread of AG-UI with branches', () => {
     const [url, there] = [await agUiServer(harness), await agUiServer(other)]
     await framesOf(await post(url, run([user('m1', 'A')])))
     const both = [url, there].map(async (each) => framesOf(await post(each, run([user('m1', 'B')]))))
-    const [one, two] = (await Promise.all(both)).map((frames) => frames.map(({ data }) => data['delta'] ?? '').join(''))
+    const [one, two] = (await Promise.all(both)).map((frames) =>
+      frames.map(({ data }) => (typeof data['delta'] === 'string' ? data['delta'] : '')).join(''),
+    )
     expect(one).toBe(two)
     expect([asked() + elsewhere, (await harness.list()).length]).toEqual([2, 2])
     await other.close()
