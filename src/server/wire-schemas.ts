@@ -26,12 +26,33 @@ const command: Schema = {
   properties: { type: words('message', 'redirect', 'pause', 'resume', 'cancel') },
   required: ['type'],
 }
+/** A message of a conversation from elsewhere; what is wrong with one is said by the library, which names it. */
+const brought: Schema = { type: 'object', properties: { role: text }, required: ['role'] }
+const settings = closed({
+  outputTokensMax: { ...whole, minimum: 1 },
+  temperature: { type: 'number' },
+  topP: { type: 'number' },
+  seed: { type: 'integer' },
+  stop: list(text, 100),
+  toolChoice: { anyOf: [words('auto', 'required', 'none'), closed({ tool: filled }, ['tool'])] },
+  parallelToolCalls: flag,
+  reasoning: { anyOf: [text, closed({ budgetTokens: whole }, ['budgetTokens'])] },
+})
 const why = { type: 'string', maxLength: 4_096 } as const
 export const ROLES = words('viewer', 'operator', 'approver', 'admin')
 export const REACH = words('own', 'all')
 
 export const BODIES = {
-  open: closed({ agent: filled, input, folder: text, labels, metadata, model: filled, id: filled }),
+  open: closed({
+    agent: filled,
+    input,
+    folder: text,
+    labels,
+    metadata,
+    model: filled,
+    id: filled,
+    messages: list(brought, 10_000),
+  }),
   message: closed(
     {
       input,
@@ -41,6 +62,7 @@ export const BODIES = {
       instructions: text,
       limits: { type: 'object' },
       tools: list(filled),
+      settings,
       metadata,
       patienceMs: whole,
     },

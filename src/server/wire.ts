@@ -322,6 +322,26 @@ export type OpenBody = Frozen<{
   metadata?: Metadata
   model?: string
   id?: string
+  /** A conversation that took place elsewhere: the model reads it before the first message, and nothing of it runs. */
+  messages?: readonly WireBroughtMessage[]
+}>
+/** As chat completions, the messages API or the AI SDK write it. */
+export type WireBroughtMessage = Frozen<{
+  role: 'user' | 'assistant' | 'tool'
+  content?: Json
+  tool_calls?: Json
+  tool_call_id?: string
+}>
+/** How the model answers in one run, over how it was made. */
+export type WireSettings = Frozen<{
+  outputTokensMax?: number
+  temperature?: number
+  topP?: number
+  seed?: number
+  stop?: readonly string[]
+  toolChoice?: 'auto' | 'required' | 'none' | Frozen<{ tool: string }>
+  parallelToolCalls?: boolean
+  reasoning?: 'off' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | Frozen<{ budgetTokens: number }>
 }>
 export type MessageBody = Frozen<{
   input: WireInput
@@ -331,6 +351,7 @@ export type MessageBody = Frozen<{
   instructions?: string
   limits?: Readonly<Record<string, number | null>>
   tools?: readonly string[]
+  settings?: WireSettings
   metadata?: Metadata
   patienceMs?: number
 }>

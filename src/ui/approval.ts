@@ -28,7 +28,7 @@ export function approvalOf(asked: Asked, session: string): Approval | null {
   const toolCallId = /^~([1-9]\d*\.\d+)/.exec(below)?.[1] ?? callId
   if (below !== '' && toolCallId === callId && !below.startsWith('~')) return null
   return {
-    id: `${below}/${callId}/${digest}`,
+    id: `${branchIn(session)}${below}/${callId}/${digest}`,
     toolCallId,
     sessionId,
     callId,
@@ -49,9 +49,18 @@ export function approvalsIn(pending: readonly Pending[], session: string): reado
 
 /** What a browser hands back. Whether it is still the question is decided where the decision is taken. */
 export function namedBy(id: unknown, session: string): Named {
-  const [, below = '', callId, digest] =
-    /^((?:~[1-9]\d*\.\d+){0,32})\/([1-9]\d*\.\d+)\/([0-9a-f]{64})$/.exec(String(id)) ?? []
+  const [, branch = '', below = '', callId, digest] = APPROVAL.exec(String(id)) ?? []
   if (typeof id !== 'string' || callId === undefined || digest === undefined)
     throw new Fault('invalid_input', 'This is not the id of an approval. Hand back the one that the question had.')
+  if (branch !== branchIn(session))
+    throw new Fault('decision_stale', 'This question was asked in another branch of the chat. Load its messages again.')
   return { sessionId: session + below, callId, digest }
+}
+
+const BRANCH = 'branch\\.[0-9a-f]{24}\\.\\d{1,15}'
+const APPROVAL = new RegExp(`^(${BRANCH})?((?:~[1-9]\\d*\\.\\d+){0,32})/([1-9]\\d*\\.\\d+)/([0-9a-f]{64})$`)
+
+/** Two branches of a chat may ask about the same call, and a yes in the one is none in the other. */
+function branchIn(session: string): string {
+  return new RegExp(`^${BRANCH}$`).test(session) ? session : ''
 }

@@ -4,14 +4,12 @@ import { Fault } from '../kernel/failure.ts'
 import { optionsOf } from '../options.ts'
 import type { FilePart, Input } from '../sessions/input.ts'
 import type { Session, Sessions } from '../sessions/verbs.ts'
-import { branchBefore, findMessage, newestBranch, stretchesOf } from './branches.ts'
+import { admitToBranch, branchBefore, type Chatting, findMessage, isReusedId, stretchesOf } from './branches.ts'
 import { isThere } from './follow.ts'
 import { bodyOf, cursorOf, type Fields, type Handler, isFields, refusal, refusing } from './http.ts'
-import { admitted, type Answered, BYTES_MAX, type Decided, type Known, sent, take } from './person.ts'
+import { type Answered, BYTES_MAX, type Decided, type Known, type Place, sent, take } from './person.ts'
 import { UI_OPTIONS, type UiOptions } from './person.ts'
 import { type Files, uiMessageContinue, uiMessageResponse, uiMessageResume, uiMessagesOf } from './ui-message.ts'
-
-type Place = { readonly sessions: Sessions; readonly options: UiOptions }
 
 const checkOptions = optionsOf<UiOptions>('chatHandler', UI_OPTIONS)
 const PARTS_MAX = 1_000
@@ -40,7 +38,7 @@ const HINT = 'Use POST, GET ID/stream, GET ID/messages, GET ID/files/HASH or DEL
 
 /** A file of this session, and of no other. */
 function file(place: Place, request: Request, id = '', hash = ''): Promise<Response> {
-  return admittedTo(place, request, nameOf(id), async ({ session }) => {
+  return admitToBranch(place, request, nameOf(id), async ({ session }) => {
     const { fileResponse } = await import('./files.ts')
     return fileResponse(await stretchesOf(place.sessions, session), hash)
   })
@@ -57,7 +55,7 @@ function filesOf(request: Request, session: string, behind: number): Files {
 }
 
 async function read(place: Place, request: Request, id = '', act: 'stream' | 'messages'): Promise<Response> {
-  return admittedTo(place, request, nameOf(id), async ({ session, chat }) => {
+  return admitToBranch(place, request, nameOf(id), async ({ session, chat }) => {
     const there = await isThere(session)
     const files = filesOf(request, chat.id, 2)
     if (act === 'messages') {
@@ -70,7 +68,7 @@ async function read(place: Place, request: Request, id = '', act: 'stream' | 'me
 }
 
 function stop(place: Place, request: Request, id = ''): Promise<Response> {
-  return admittedTo(place, request, nameOf(id), async ({ session }) => {
+  return admitToBranch(place, request, nameOf(id), async ({ session }) => {
     await session.interrupt()
     return new Response(null, { status: 204 })
   })
@@ -85,23 +83,9 @@ function nameOf(text: string): string | null {
   }
 }
 
-type Chatting = Known & { readonly chat: Session }
-
-/** The newest branch of the chat, for a person who may use the chat. */
-function admittedTo(
-  place: Place,
-  request: Request,
-  id: unknown,
-  act: (known: Chatting) => Promise<Response>,
-): Promise<Response> {
-  return admitted(place, request, id, async (known) =>
-    act({ ...known, session: await newestBranch(place.sessions, known.session), chat: known.session }),
-  )
-}
-
 async function post(place: Place, request: Request): Promise<Response> {
   const body = await bodyOf(request, place.options.bytesMax ?? BYTES_MAX)
-  return admittedTo(place, request, body['id'], async (known) => {
+  return admitToBranch(place, request, body['id'], async (known) => {
     const { messages } = body
     const last: unknown = Array.isArray(messages) ? messages.at(-1) : null
     if (!isFields(last) || !Array.isArray(last['parts']) || last['parts'].length > PARTS_MAX)
@@ -120,10 +104,11 @@ async function post(place: Place, request: Request): Promise<Response> {
 /** Answers in the newest branch, or in a new one if the page edits a message of the chat or wants another answer to it. */
 async function branched(
   place: Place,
-  { chat, session: newest }: Chatting,
+  known: Chatting,
   { trigger = 'submit-message', messageId, message: id }: Fields,
   answered: (session: Session) => Promise<Response>,
 ): Promise<Response> {
+  const { session: newest } = known
   const isAgain = trigger === 'regenerate-message'
   if (!isAgain && trigger !== 'submit-message')
     throw new Fault('invalid_input', 'The trigger must be submit-message or regenerate-message.')
@@ -137,12 +122,12 @@ async function branched(
   // The same edit again is no other one.
   if (isEdit && (found === null || found.session.id === newest.id)) {
     const same = await answered(newest).catch((error: unknown) => {
-      if (found !== null && error instanceof Fault && error.code === 'id_reused') return null
+      if (found !== null && isReusedId(error)) return null
       throw error
     })
     if (same !== null) return same
   }
-  return answered(await branchBefore(place.sessions, { chat, newest }, found as NonNullable<typeof found>))
+  return answered(await branchBefore(place.sessions, known, found as NonNullable<typeof found>))
 }
 
 const NOT_THERE = 'The chat does not have this message, so it cannot be answered again. Load its messages anew.'

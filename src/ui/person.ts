@@ -58,7 +58,7 @@ function named(person: unknown): Omit<Known, 'session'> | null {
   return good ? { name, role } : null
 }
 
-type Place = { readonly sessions: Sessions; readonly options: UiOptions }
+export type Place = { readonly sessions: Sessions; readonly options: UiOptions }
 
 /** Sends the message of a page, and makes its session if there is none. A message that is refused makes none. */
 export async function sent(

@@ -32,7 +32,7 @@ const DONE: DoneAnswer = { ok: true }
 /** The session and its first message. After a crash between the two, the same key says the message. */
 export async function open(asked: Asked): Promise<Given> {
   const { host, principal, key } = asked
-  const { input, agent, folder, labels, metadata, id, model } = asked.body as OpenBody
+  const { input, agent, folder, labels, metadata, id, model, messages } = asked.body as OpenBody
   checkLabels(labels)
   if (id !== undefined && key)
     throw new Refused(400, 'invalid_input', 'Give an id or an Idempotency-Key, which becomes the id.')
@@ -42,6 +42,7 @@ export async function open(asked: Asked): Promise<Given> {
     ...(begun.folder === undefined ? {} : { folder: begun.folder }),
     metadata: { ...metadata, [OWNER]: principal.name },
     labels: { ...labels, [OWNER]: principal.name },
+    ...(messages === undefined ? {} : { messages }),
   }
   if (id !== undefined) checkName(id, principal)
   checkModel(begun.harness, model)
@@ -95,7 +96,7 @@ export async function send(asked: Asked): Promise<Given> {
   const card = await cardOf(asked)
   const { input, ...options } = asked.body as MessageBody
   // Options of a run are checked against the agent of the session.
-  const chooses = ['model', 'instructions', 'limits', 'tools'].some((name) => name in options)
+  const chooses = ['model', 'instructions', 'limits', 'tools', 'settings'].some((name) => name in options)
   const harness = chooses ? await host.harnessOf(card) : host.harness
   checkModel(harness, options.model)
   const said = { ...options, by: principal.name, ...idOf(asked) }

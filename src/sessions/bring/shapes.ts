@@ -190,7 +190,9 @@ const IMAGE_TYPES: Readonly<Record<string, string>> = { png: 'image/png', gif: '
 function filePart(part: Fields, at: number, blobs: Blob[]): Part {
   const { type } = part
   const known = type === 'image' || type === 'image_url' || type === 'file' || type === 'document' || type === 'media'
-  const own = type === 'url' || type === 'file_id' || type === 'blob'
+  const own = type === 'url' || type === 'file_id'
+  // The hash alone would let a new session refer to what another one has.
+  if (type === 'blob') throw wrong(at, 'has a blob, which belongs to another session. Give the file itself')
   if (!known && !own) throw wrong(at, `has a part of the type ${shown(type)}, which cannot be read. Leave it out`)
   try {
     const read = readInput([own || part['media'] !== undefined ? part : sourceOf(part)] as unknown as Input)
