@@ -159,7 +159,7 @@ describe.skipIf(noTmux)('a context at a terminal', { timeout: 120_000 }, () => {
     seen.enter('clear; terret interactive')
     await seen.until(PROMPT)
     for (let n = 1; n <= 12; n += 1) {
-      seen.enter(`Say ${n}. ${'Go on. '.repeat(12)}`)
+      seen.enter(`Say ${n}. ${'Go on. '.repeat(60)}`)
       await seen.until(new RegExp(`Answer ${n}\\.\n\n {2}[\\d,]+ tokens · ctx 3\\d %\n\n›$`))
     }
     seen.enter('/compact')

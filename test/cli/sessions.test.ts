@@ -272,7 +272,7 @@ describe('what happened', () => {
     await store.close()
     const { out } = await stage.terret('inspect', 'dear')
     expect(out).toMatch(
-      /\nPrefix {4}made 2 times\nMissed {4}event \d+: the instructions changed from character 3 on, 1000 tokens read again, \$0\.0025\n/,
+      /\nPrefix {4}made 2 times\nMissed {4}event \d+: the instructions changed from character 3 on,\n {10}1000 tokens read again, \$0\.0025\n/,
     )
     const misses = [{ why: 'instructions', tokens: 1_000, cost: 2_500 }]
     expect(await stage.json('inspect', 'dear')).toMatchObject({ summary: { epochs: 2, misses } })

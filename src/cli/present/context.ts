@@ -103,10 +103,14 @@ export function compactionLines(all: readonly CompactionRecord[]): readonly stri
   })
 }
 
+const COLUMNS = 80
+
 /** Misses of the provider's prompt cache. */
 export function missLines(all: readonly CacheMiss[]): readonly string[] {
   return lastOf(all, 'Missed', ({ seq, tokens, cost, ...miss }) => {
-    return `Missed    event ${seq}: ${oneLine(missText(miss))}, ${tokens} tokens read again, ${usdText(cost)}`
+    const why = `Missed    event ${seq}: ${oneLine(missText(miss))},`
+    const price = `${tokens} tokens read again${cost > 0 ? `, ${usdText(cost)}` : ''}`
+    return why.length + price.length < COLUMNS ? `${why} ${price}` : `${why}\n          ${price}`
   })
 }
 
