@@ -108,8 +108,10 @@ async function answered(
 /** What is the answer is looked at last. A workflow gives its own answers: those of its agents were looked at there. */
 async function guarded(admitting: Admitting, settled: Settled, reply: Reply): Promise<Settled> {
   const { services, agent } = admitting
-  const isGuarded = agent.planner === null && services.hooks?.has('before_answer', agent.name) === true
-  if (!isGuarded || settled.verdict.type !== 'final') return settled
+  const { hooks } = services
+  if (hooks === null || agent.planner !== null || settled.verdict.type !== 'final') return settled
+  const agents = [agent.name, ...(admitting.cache.session.parent?.answersFor ?? [])]
+  if (!agents.some((name) => hooks.has('before_answer', name))) return settled
   const { guardAnswer } = await import('./guard-answer.ts')
   return guardAnswer(admitting, settled, reply)
 }

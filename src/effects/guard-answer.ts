@@ -3,19 +3,28 @@
 import type { Json, Part, Proposal, Verdict } from '../kernel/content.ts'
 import type { Reply } from '../ports/model.ts'
 import { HookFailed } from '../riders/hooks/hooks.ts'
+import { isObject, parsed } from '../view/json.ts'
 import { textOf } from '../view/text.ts'
 import { type Admitting, type Settled, strictly } from './admit-reply.ts'
 import { inTime } from './outcomes.ts'
 
 const LATE = 'The hook before_answer did not say in time whether this may be the answer.'
 
-/** The settled reply, or what the hooks leave of it. A hook that fails or does not come back ends the run. */
+/**
+ * The settled reply, or what the hooks leave of it. A hook that fails or does not come back ends the run. An agent that a conversation was
+ * handed over to is looked at for the agents in whose place it answers too: what they may not say must not even reach their logs.
+ */
 export async function guardAnswer(admitting: Admitting, settled: Settled, reply: Reply): Promise<Settled> {
   const { services, agent, cache, flight } = admitting
   const { verdict, calls } = settled
   if (verdict.type !== 'final' || services.hooks === null) return settled
   const { requests = 0, limits = agent.limits } = cache.session.run ?? {}
-  const { output = textOf(reply.parts) } = verdict
+  const { answersFor = [] } = cache.session.parent ?? {}
+  const text = textOf(reply.parts)
+  // The one that handed over may answer with a value, which is written as JSON here.
+  const value = verdict.output === undefined && answersFor.length > 0 ? parsed(text) : undefined
+  const handed = isObject(value) ? value : undefined
+  const { output = handed ?? text } = verdict
   const event = {
     ...cache.place,
     text: textIn(output),
@@ -23,9 +32,9 @@ export async function guardAnswer(admitting: Admitting, settled: Settled, reply:
     requests: requests + 1,
     requestsMax: limits.modelRequests,
   }
-  const check = verdict.output === undefined ? null : (agent.output?.check ?? null)
+  const check = handed !== undefined ? takeAny : verdict.output === undefined ? null : (agent.output?.check ?? null)
   try {
-    const said = await inTime(services.hooks.guardAnswer(event, check), flight, null, 'timeout')
+    const said = await inTime(services.hooks.guardAnswer(event, check, answersFor), flight, null, 'timeout')
     if (said === null) throw new HookFailed('before_answer', new Error(LATE))
     if (said.type === 'pass') return settled
     if (said.type === 'retry') return { ...settled, guard: 'retry', verdict: retryOf(said.text, calls) }
@@ -43,6 +52,11 @@ export async function guardAnswer(admitting: Admitting, settled: Settled, reply:
     if (!(error instanceof HookFailed)) throw error
     return withheld(settled, strictly(error), error.message)
   }
+}
+
+/** It is checked by the schema of the one that handed over, once that has it. */
+async function takeAny(output: Json): Promise<{ readonly output: Json }> {
+  return { output }
 }
 
 /** The model is told where it gave the answer: after its text, or as the result of the call that held it. */

@@ -67,8 +67,15 @@ type Origin = Description & {
 export type Description = { folder?: string; metadata?: Metadata; labels?: Labels; program?: Name }
 /** `root` is `depth` levels up. `reader`: the parent's tool that reads long, kept answers. */
 export type Parent = Frozen<Bond & { session: Name; call: CallKey; root: Name; depth: Whole; reader?: Name }>
-/** `tells`: another session that is told when a run of the child has ended. */
-type Bond = { parks?: true; detached?: true; task?: string; owns?: readonly string[]; tells?: Name } // One that `parks` hears ends, and no questions. For `detached`, no call waits. Its parent finds it by `task`. It may write only what it `owns`.
+/** `tells`: another session that is told when a run of the child has ended. `answersFor`: agents in whose place the child answers the user. */
+type Bond = {
+  parks?: true
+  detached?: true
+  task?: string
+  owns?: readonly string[]
+  tells?: Name
+  answersFor?: readonly Name[]
+} // One that `parks` hears ends, and no questions. For `detached`, no call waits. Its parent finds it by `task`. It may write only what it `owns`.
 type Fork = Frozen<{ session: Name; seq: Whole; model?: Name; asked?: Hash }> // `model`: its runs have this one, unless they choose. `asked`: by hash, what a caller with an id of its own asked for.
 /** `foreign`: a fork took it along from the session it came from. `traceparent`: that of the first of its inputs that has one. */
 type Begun = Setup & Prefix & { foreign?: true; traceparent?: string }

@@ -114,9 +114,33 @@ describe('a handoff', () => {
     },
   )
 
+  it.each([
+    ['block', { block: 'It tells a secret.' }, 'I cannot say.'],
+    ['replace', { replace: 'MASKED' }, 'MASKED'],
+    ['retry', { retry: 'Without the secret.' }, 'It is refunded.'],
+  ])(
+    'B-OUTGUARD-9: what the first agent may not answer is not kept either when another one says it: %s',
+    async (how, word, text) => {
+      const run = ({ text: said }: { readonly text: string }) => (said.includes('hunter2') ? word : undefined)
+      const { harness, asked } = staged([HAND, 'I cannot say.', 'Next.'], ['It is hunter2.', 'It is refunded.'], {
+        hooks: [{ type: 'before_answer', agents: ['default'], run }],
+      })
+      const session = await harness.open()
+      const result = await session.run('Money!')
+      expect(result).toMatchObject({ status: 'completed', text })
+      await session.run('And now?')
+      const [child] = await session.children()
+      // What a model is to correct stays in its own conversation.
+      const ids = how === 'retry' ? [session.id] : [session.id, child?.sessionId ?? '']
+      const logs = ids.map(async (id) => (await harness.session(id).read()).events)
+      const later = asked.filter(({ by }) => by === 'desk').map(({ request }) => request.messages)
+      expect(JSON.stringify([result, later, ...(await Promise.all(logs))])).not.toContain('hunter2')
+    },
+  )
+
   it('B-HANDOFF-5: hooks, narrowing and budgets hold: a guard sees the answer, and a run without the tool hands nothing over', async () => {
     const block = { type: 'before_answer', agents: ['default'], run: () => ({ block: 'Not today.' }) } as const
-    const guarded = staged([HAND], ['It is refunded.'], { hooks: [block] })
+    const guarded = staged([HAND, 'It is refunded.'], ['It is refunded.'], { hooks: [block] })
     expect(await guarded.harness.run('Money!')).toMatchObject({ status: 'halted', reason: 'Not today.' })
     const narrow = staged([HAND, 'I cannot.'], [])
     expect(await narrow.harness.run('Money!', { tools: [] })).toMatchObject({ text: 'I cannot.' })

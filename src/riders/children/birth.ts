@@ -68,6 +68,7 @@ export function birth({
     ...(order.task === undefined ? {} : { task: order.task }),
     ...(owns ? { owns } : {}),
     ...(order.tells === undefined ? {} : { tells: order.tells }),
+    ...(handoff ? { answersFor: [session.agent, ...(session.parent?.answersFor ?? [])] } : {}),
   }
   const parent = { session: id, call: key, root, depth: depth + 1, ...bond, ...reads }
   const planner = plannerOf(child)

@@ -285,13 +285,16 @@ export class Hooks {
   /**
    * Each hook sees what the one before left. The first that blocks the answer or wants another is the last that is asked. A hook that
    * throws is never passed over: an answer that could not be checked is none. `check` says whether a value fits the schema of the answer.
+   * `answersFor`: other agents whose hooks are asked as well.
    */
   async guardAnswer(
     event: HookEvents['before_answer'],
     check: ((value: Json) => Promise<{ readonly output: Json } | { readonly problem: string }>) | null,
+    answersFor: readonly string[],
   ): Promise<GuardedAnswer> {
     let now = event
-    for (const hook of this.#of('before_answer', event.agent)) {
+    const hooks = [event.agent, ...answersFor].flatMap((agent) => this.#of('before_answer', agent))
+    for (const hook of new Set(hooks)) {
       const said = await this.#ask(hook, structuredClone(now), { strict: true })
       if (said === undefined) continue
       const word = readAnswerWord(said)
