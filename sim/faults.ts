@@ -237,8 +237,8 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'the id of a child does not follow from its call',
     file: 'src/riders/children/children.ts',
-    find: 'born: childId(id, call.key)',
-    replace: 'born: childId(id, `${call.key}-${known.at}`)',
+    find: 'const born = childId(id, call.key)',
+    replace: 'const born = childId(id, `${call.key}-${known.at}`)',
   },
   {
     name: 'a child may be one deeper',

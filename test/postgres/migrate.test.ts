@@ -66,6 +66,20 @@ describe.skipIf(noPostgres)('the tables of a Postgres store', () => {
     await expect(meddle(`delete from ${schema}.removals`)).rejects.toThrow('removals are never changed')
   })
 
+  it('B-PG-30: an upgrade that writes a large table again takes longer than a statement may', async () => {
+    const schema = newSchema()
+    const first = await openPostgres({ schema })
+    await create(first, 's')
+    await first.close()
+    // The index is made again with its table, and takes two seconds for the one row.
+    await meddle(`alter table ${schema}.sessions drop column waiting; update ${schema}.meta set version = 2;
+      create function ${schema}.slow(text) returns text language plpgsql immutable as
+        'begin perform pg_sleep(2); return $1; end';
+      create index on ${schema}.sessions (${schema}.slow(agent))`)
+    const store = await openPostgres({ schema, statementTimeoutMs: 1_000, patienceMs: 0 })
+    expect(await seqs(store, 's')).toEqual([1])
+  })
+
   it('B-PG-8: tables of a newer version are refused with store_newer, those of another program with store_unsupported, before any write', async () => {
     const schema = newSchema()
     await (await openPostgres({ schema })).close()

@@ -41,15 +41,23 @@ export async function readOf(schema: string, table: string): Promise<number> {
 }
 
 /** `change` stands between a store and its writes. With `patienceMs` 0 trouble is said at once. */
-type Between = { readonly change?: (sql: LaneSql) => LaneSql; readonly patienceMs?: number }
+type Between = {
+  readonly change?: (sql: LaneSql) => LaneSql
+  readonly patienceMs?: number
+  readonly statementTimeoutMs?: number
+}
 
-export async function connections({ change = (sql) => sql, patienceMs = 10_000 }: Between = {}): Promise<Plain> {
-  const real = new Connections({ url: (await sharedServer()).url(), hints: false, patienceMs })
+export async function connections({
+  change = (sql) => sql,
+  patienceMs = 10_000,
+  ...limits
+}: Between = {}): Promise<Plain> {
+  const real = new Connections({ url: (await sharedServer()).url(), hints: false, patienceMs, ...limits })
   onTestFinished(() => real.close())
   const { lane, reader, heartbeat } = real
   const plain: LaneSql = {
     ask: (...asked) => lane.ask(...asked),
-    transaction: (work) => lane.transaction(work),
+    transaction: (work, options) => lane.transaction(work, options),
   }
   return {
     lane: change(plain),

@@ -12,6 +12,8 @@ const LINE_CHARS_MAX = 400
 /** No more characters are shown, and of a text full of trouble at most this share. */
 export const CHARS_MAX = 12_000
 const TROUBLED_SHARE = 0.66
+/** A text up to this length in which more than that share is trouble stays whole: every line of it is an error of its own. */
+const WHOLE_CHARS_MAX = 16_384
 /** With a signal in more than this share of the lines, a signal says less. */
 const TROUBLED_LINES = 0.3
 const HEAD_LINES = 3
@@ -43,6 +45,7 @@ export type LineNumbers = (line: number) => number
 export function chooseLines(text: string, charsMax: number, numberOf: LineNumbers = (line) => line + 1): string {
   const kinds = lineKinds(text)
   const judged = judgeKinds(kinds)
+  if (text.length <= WHOLE_CHARS_MAX && judged.strongChars > text.length * TROUBLED_SHARE) return text
   const choice = new LineChoice(kinds, roomFor(judged, text.length, charsMax))
   const ends = [judged.firstStrong, judged.lastStrong].filter((line) => line >= 0)
   for (const line of ends) takeWithHeader(kinds, choice, line)

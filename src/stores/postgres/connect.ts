@@ -18,6 +18,8 @@ const SILENCE_MS = 1_000
 const DOUBT_MS = 2_000
 const LOCK_MS = 1_000
 const IDLE_IN_TRANSACTION_MS = 10_000
+/** What a count of all rows or a table that is written again may take. */
+const LONG_STATEMENT_MS = 3_600_000
 const KEEP_ALIVE_MS = 10_000
 const FAREWELL_MS = 1_000
 
@@ -31,6 +33,8 @@ export type AskOptions = {
   readonly unsorted?: boolean
   /** A locked row is waited for, also on the lane. */
   readonly waits?: boolean
+  /** Of a transaction: neither side limits how long one of its statements takes. */
+  readonly isLong?: boolean
 }
 
 /**
@@ -221,7 +225,7 @@ export class Link implements Sql {
       try {
         for (;;) {
           const wire = await this.#connected(patience)
-          const ended = await this.#attempt(wire, work, options.timeoutMs ?? this.#statementMs)
+          const ended = await this.#attempt(wire, work, options)
           if ('done' in ended) return ended.done
           await this.#afterTrouble(ended.trouble, patience, { ...options, committing: ended.committing })
         }
@@ -256,7 +260,9 @@ export class Link implements Sql {
     release()
   }
 
-  async #attempt<T>(wire: Wire, work: (sql: Sql) => Promise<T>, timeoutMs: number): Promise<Ended<T>> {
+  async #attempt<T>(wire: Wire, work: (sql: Sql) => Promise<T>, options: AskOptions): Promise<Ended<T>> {
+    const { isLong = false } = options
+    const timeoutMs = isLong ? LONG_STATEMENT_MS : (options.timeoutMs ?? this.#statementMs)
     let committing = false
     const run = async (name: string, text: string, values: readonly SqlValue[] = []): Promise<Answer> => {
       try {
@@ -268,7 +274,7 @@ export class Link implements Sql {
       }
     }
     try {
-      await run('', this.#begin)
+      await run('', isLong ? `${this.#begin}; set local statement_timeout = 0` : this.#begin)
       const done = await work({
         ask: async <Row extends object>(...[name, text, values]: Parameters<Sql['ask']>) =>
           (await run(name, text, values)).rows as readonly Row[],

@@ -5,10 +5,8 @@ import type { Link } from './connect.ts'
 import { type Sql, type SqlValue, Unknown } from './sql.ts'
 import { inSchema } from './texts.ts'
 
-/** A count of all rows of a large store takes its time. */
-const STATEMENT_MS_MAX = 3_600_000
 /** Its owner may wait for the other store of a move. */
-const PATIENT = 'set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0'
+const MAY_IDLE = 'set local idle_in_transaction_session_timeout = 0'
 
 class Undone extends Error {}
 
@@ -35,17 +33,15 @@ export class Held implements Sql {
       const work = async (inner: Sql): Promise<void> => {
         if (given) throw new Fault('store_busy', BROKEN)
         const sql = inSchema(inner, schema)
-        await sql.ask('', `${first}; ${PATIENT}`)
+        await sql.ask('', `${first}; ${MAY_IDLE}`)
         given = true
         resolve(new Held(sql, done, end))
         await ending
       }
       // Awaited by `commit`, `undo`, or the statement that failed.
-      const done: Promise<void> = link
-        .transaction(work, { timeoutMs: STATEMENT_MS_MAX, waits: true })
-        .catch((error: unknown) => {
-          throw error instanceof Unknown ? error.fault : error
-        })
+      const done: Promise<void> = link.transaction(work, { isLong: true, waits: true }).catch((error: unknown) => {
+        throw error instanceof Unknown ? error.fault : error
+      })
       done.catch(reject)
     })
   }

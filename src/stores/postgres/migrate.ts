@@ -29,8 +29,16 @@ const upgrade = (version: number): string => `do $do$ begin
   end if;
 end $do$`
 
+/** One transaction in which a statement may take as long as it needs: an upgrade may write every row of a large table again. */
+export type LongTransaction = (work: (sql: Sql) => Promise<void>) => Promise<void>
+
 /** `expected`: the id of the store that must be there. Then no tables are made, and another store is refused. */
-export async function migrate(sql: Sql, schema: string, expected: string | null = null): Promise<void> {
+export async function migrate(
+  sql: Sql,
+  schema: string,
+  upgradeIn: LongTransaction,
+  expected: string | null = null,
+): Promise<void> {
   const [state] = await sql.ask<{ ours: boolean; tables: number }>('state', STATE)
   if (state?.ours === false && state.tables > 0) {
     const text = `The schema ${schema} of this database has tables of another program. Name another schema in the option "schema".`
@@ -50,5 +58,5 @@ export async function migrate(sql: Sql, schema: string, expected: string | null 
     throw new Fault('store_newer', text, `schema version ${meta.version}, known is ${SCHEMA_VERSION}`)
   }
   for (let { version } = meta; version < SCHEMA_VERSION; version++)
-    await sql.ask(`upgrade ${version}`, upgrade(version))
+    await upgradeIn(async (long) => void (await long.ask('', upgrade(version))))
 }

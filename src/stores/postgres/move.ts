@@ -103,7 +103,7 @@ class PostgresSide implements Source, Target {
   }
 
   async make(): Promise<void> {
-    await this.#step((sql) => migrate(sql, SCHEMA_DEFAULT))
+    await this.#step((sql) => migrate(sql, SCHEMA_DEFAULT, (work) => work(sql)))
   }
 
   async hold(first: string): Promise<void> {

@@ -20,8 +20,11 @@ export interface Sql {
 
 /** The connection of the writes: one, on which what is asked is done in order. A lost answer rejects with `Unknown`. */
 export interface LaneSql extends Sql {
-  /** Several statements as one transaction. `work` may run again from its beginning, when nothing of it is done. */
-  transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>
+  /**
+   * Several statements as one transaction. `work` may run again from its beginning, when nothing of it is done. `isLong`: a statement of
+   * it may take as long as it needs.
+   */
+  transaction<T>(work: (sql: Sql) => Promise<T>, options?: { readonly isLong?: boolean }): Promise<T>
 }
 
 /** The connections of one store. */

@@ -162,7 +162,9 @@ export class PostgresStore implements Store {
 
   async #start(): Promise<void> {
     await this.#connections.open()
-    await this.#lane.alone(() => migrate(this.#sql, this.#schema, this.#expects))
+    await this.#lane.alone(() =>
+      migrate(this.#sql, this.#schema, (work) => this.#sql.transaction(work, { isLong: true }), this.#expects),
+    )
     for (let i = 0; i < CLOCK_ASKED; i++) {
       const asked = this.#server.asked
       // Where a lost answer is simply asked for again.

@@ -26,7 +26,7 @@ export function inSchema(sql: Sql, schema: string): Sql {
 export function laneInSchema(sql: LaneSql, schema: string): LaneSql {
   return {
     ...inSchema(sql, schema),
-    transaction: (work) => sql.transaction((inner) => work(inSchema(inner, schema))),
+    transaction: (work, options) => sql.transaction((inner) => work(inSchema(inner, schema)), options),
   }
 }
 
