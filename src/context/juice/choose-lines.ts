@@ -1,6 +1,7 @@
 // The lines of a text that say most, within a number of lines and characters: lines with a signal of failure, rare kinds of lines,
 // lines whose numbers are unusual for their kind, both ends, and the outline of an indented text. What belongs to an error is shown
 // with it: the line above that it stands under, the first and last frames of its stack, and the causes named there.
+import { familyOf } from './line-families.ts'
 import { cutBothEnds } from './lines.ts'
 import { type LineKinds, lineKinds } from './line-kinds.ts'
 import { CAUSE, FRAME, type Signal, signalIn } from './signals.ts'
@@ -35,6 +36,8 @@ const JUDGED_KINDS_MAX = 20_000
 /** Below this share of different lines, a line of its own kind stands out. */
 const REPETITIVE = 0.35
 const COMMON_KINDS = 12
+/** How much less each further line of a family says. */
+const FAMILY_FADE = 0.15
 const OUTLINE_LINES_MAX = 70
 /** Room that the mark of a gap takes. */
 const GAP_CHARS = 22
@@ -124,7 +127,7 @@ class LineChoice {
   }
 }
 
-type Candidate = { readonly line: number; readonly score: number; readonly strong: boolean }
+type Candidate = { readonly line: number; readonly score: number; readonly strong: boolean; readonly family: number }
 
 type Judged = {
   /** By what they say, the most first. */
@@ -137,7 +140,13 @@ type Judged = {
   readonly isRepetitive: boolean
 }
 
-type KindSignal = { readonly kind: number; readonly line: number; readonly said: string; readonly signal: Signal }
+type KindSignal = {
+  readonly kind: number
+  readonly line: number
+  readonly said: string
+  readonly signal: Signal
+  readonly family: number
+}
 
 /** Each kind is judged by its first line. */
 function judgeKinds(kinds: LineKinds): Judged {
@@ -147,10 +156,9 @@ function judgeKinds(kinds: LineKinds): Judged {
   const strongLines = strong.reduce((sum, { kind }) => sum + (counts[kind] ?? 0), 0)
   const isRepetitive = counts.length / count < REPETITIVE
   const best = scoredKinds(kinds, found, { isRepetitive, isTroubled: strongLines > count * TROUBLED_LINES })
-  for (const line of unusualLines(kinds)) best.push({ line, score: 1.6, strong: false })
-  best.sort((a, b) => b.score - a.score || a.line - b.line)
+  for (const line of unusualLines(kinds)) best.push({ line, score: 1.6, strong: false, family: -line })
   return {
-    best,
+    best: rankByFamily(best),
     firstStrong: strong[0]?.line ?? -1,
     lastStrong: strong.reduce((latest, { kind }) => Math.max(latest, last[kind] ?? 0), -1),
     strongChars: strong.reduce((sum, { said }) => sum + Math.min(said.length, LINE_CHARS_MAX) + 1, 0),
@@ -165,7 +173,7 @@ function signalsOf({ counts, first, at }: LineKinds): readonly KindSignal[] {
   for (let kind = 0; kind < counts.length; kind += step) {
     const line = first[kind] ?? 0
     const said = at(line)
-    if (said.trim() !== '') found.push({ kind, line, said, signal: signalIn(said) })
+    if (said.trim() !== '') found.push({ kind, line, said, signal: signalIn(said), family: familyOf(said) })
   }
   return found
 }
@@ -177,20 +185,44 @@ function scoredKinds(kinds: LineKinds, found: readonly KindSignal[], whole: Whol
   const { count, counts, last } = kinds
   const rareMax = rareCountOf(count)
   const beginsOddly = oddBeginnings(kinds, Math.max(1, Math.floor(count / 200)))
+  const families = countFamilies(found, counts)
+  const isFamilies = families.size / count < REPETITIVE
   const best: Candidate[] = []
-  for (const { kind, line, said, signal } of found) {
+  const informationOf = (times: number): number => Math.log2(count / times) / Math.log2(count + 1)
+  for (const { kind, line, said, signal, family } of found) {
     const times = counts[kind] ?? 1
-    const information = Math.log2(count / times) / Math.log2(count + 1)
+    const relatives = families.get(family) ?? times
+    const information = (informationOf(times) + informationOf(relatives)) / 2
     const weight = signal === 'strong' ? (whole.isTroubled ? 1.1 : 2.2) : signal === 'weak' ? 0.9 : 0
     let score = weight * (0.3 + 0.7 * information)
-    if (times <= rareMax) score += information * (whole.isRepetitive ? 1.5 : 0.35)
+    const standsOut = whole.isRepetitive || (isFamilies && relatives <= rareMax)
+    if (times <= rareMax) score += information * (standsOut ? 1.5 : 0.35)
     if (times <= rareMax && beginsOddly(line)) score += 1.3
     if (FRAME.test(said.slice(0, LINE_CHARS_MAX))) score -= 1.2
     const strong = signal === 'strong'
-    if (score > 0.5) best.push({ line, score, strong })
-    if (times > 1 && times <= 3 && score > 1) best.push({ line: last[kind] ?? line, score: score - 0.1, strong })
+    if (score > 0.5) best.push({ line, score, strong, family })
+    if (times > 1 && times <= 3 && score > 1) best.push({ line: last[kind] ?? line, score: score - 0.1, strong, family })
   }
   return best
+}
+
+/** How many lines each family has. */
+function countFamilies(found: readonly KindSignal[], counts: readonly number[]): ReadonlyMap<number, number> {
+  const families = new Map<number, number>()
+  for (const { kind, family } of found) families.set(family, (families.get(family) ?? 0) + (counts[kind] ?? 1))
+  return families
+}
+
+/** The best first. The second line of a family says less than the first, and each further one less again. */
+function rankByFamily(candidates: Candidate[]): readonly Candidate[] {
+  const byScore = (a: Candidate, b: Candidate): number => b.score - a.score || a.line - b.line
+  const ranks = new Map<number, number>()
+  const ranked = candidates.sort(byScore).map((candidate) => {
+    const rank = ranks.get(candidate.family) ?? 0
+    ranks.set(candidate.family, rank + 1)
+    return { ...candidate, score: candidate.score / (1 + FAMILY_FADE * rank) }
+  })
+  return ranked.sort(byScore)
 }
 
 /** So many lines of a kind, or fewer, make it rare. */
