@@ -1,8 +1,9 @@
 // Which rows of a long table must be shown wherever they stand: those with a signal of failure, with a value that is rare in a column
-// of few different values, with a key that few rows have or without one that nearly all have, and with a number far from the others
-// of its column. Bounded, since every row may be one.
+// of few different values, with a value of another type than nearly all others, with a key that few rows have or without one that
+// nearly all have, and with a number far from the others of its column. The fields of objects inside of a row are columns too.
+// Bounded, since every row may be one.
 import type { Json } from '../../kernel/content.ts'
-import type { JsonObject } from '../../view/json.ts'
+import { isObject, type JsonObject } from '../../view/json.ts'
 import { signalAt, signalIn } from './signals.ts'
 
 const NOTABLE_MAX = 60
@@ -16,22 +17,82 @@ const NESTED_CHARS = 4_000
 const RARE_SHARE = 0.02
 /** From this share of the rows on, a signal is nothing special. */
 const COMMON_SHARE = 0.3
+/** In a column of fewer rows than this, no type is unusual. */
+const TYPED_ROWS_MIN = 20
 /** Columns that are looked at. */
 const COLUMNS_MAX = 200
 
+/** Objects inside of rows that are looked into: so many levels of them. */
+const INNER_LEVELS = 3
+
 /** Places of rows, the most notable first. */
-export function notableRows(rows: readonly JsonObject[], columns: readonly string[]): readonly number[] {
+export function notableRows(given: readonly JsonObject[], outer: readonly string[]): readonly number[] {
+  const { rows, columns } = flattenRows(given, outer)
   const scores = new Float64Array(rows.length)
   const far = new Map<number, number>()
   for (const column of columns.slice(0, COLUMNS_MAX)) {
     scoreKeys(rows, column, scores)
     scoreValues(rows, column, scores)
+    scoreTypes(rows, column, scores)
     for (const [row, away] of farRows(rows, column)) far.set(row, Math.max(away, far.get(row) ?? 0))
   }
   const farthest = [...far].sort(([, a], [, b]) => b - a).slice(0, OUTLIERS_MAX)
   for (const [row] of farthest) scores[row] = (scores[row] ?? 0) + 2.5
   const notable = [...scores.keys()].filter((row) => (scores[row] ?? 0) >= SCORE_MIN)
   return notable.sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || a - b).slice(0, NOTABLE_MAX)
+}
+
+type Rows = { readonly rows: readonly JsonObject[]; readonly columns: readonly string[] }
+
+/** The same rows with the fields of objects in them as columns, such as `node.stock.left`. */
+function flattenRows(rows: readonly JsonObject[], columns: readonly string[]): Rows {
+  const hasInner = rows.some((row) => columns.some((column) => isObject(row[column])))
+  if (!hasInner) return { rows, columns }
+  const names = new Set(columns)
+  const flat = rows.map((row) => {
+    const made: Record<string, Json> = { ...row }
+    for (const column of columns) addInner(made, column, row[column], names, 1)
+    return made
+  })
+  return { rows: flat, columns: [...names] }
+}
+
+function addInner(
+  row: Record<string, Json>,
+  path: string,
+  value: Json | undefined,
+  names: Set<string>,
+  level: number,
+): void {
+  if (!isObject(value) || level > INNER_LEVELS) return
+  for (const [key, inner] of Object.entries(value)) {
+    const name = `${path}.${key}`
+    if (!names.has(name) && names.size >= COLUMNS_MAX) return
+    names.add(name)
+    row[name] = inner
+    addInner(row, name, inner, names, level + 1)
+  }
+}
+
+/** A value of another type than nearly all others of its column, such as null among numbers. */
+function scoreTypes(rows: readonly JsonObject[], column: string, scores: Float64Array): void {
+  const types = rows.map((row) => (Object.hasOwn(row, column) ? typeNameOf(row[column] ?? null) : null))
+  const counts = new Map<string, number>()
+  let having = 0
+  for (const type of types) {
+    if (type === null) continue
+    counts.set(type, (counts.get(type) ?? 0) + 1)
+    having += 1
+  }
+  const rareMax = Math.max(1, having * RARE_SHARE)
+  if (counts.size < 2 || having < TYPED_ROWS_MIN) return
+  for (const [i, type] of types.entries())
+    if (type !== null && (counts.get(type) ?? 0) <= rareMax) scores[i] = (scores[i] ?? 0) + 2.5
+}
+
+function typeNameOf(value: Json): string {
+  if (value === null || value === '') return 'nothing'
+  return Array.isArray(value) ? 'list' : typeof value
 }
 
 /** A key that few rows have, and one that nearly all have and this row has not. */
