@@ -156,7 +156,9 @@ function judgeKinds(kinds: LineKinds): Judged {
   const strongLines = strong.reduce((sum, { kind }) => sum + (counts[kind] ?? 0), 0)
   const isRepetitive = counts.length / count < REPETITIVE
   const best = scoredKinds(kinds, found, { isRepetitive, isTroubled: strongLines > count * TROUBLED_LINES })
-  for (const line of unusualLines(kinds)) best.push({ line, score: 1.6, strong: false, family: -line })
+  const families = new Map(found.map(({ kind, family }) => [kind, family]))
+  const familyAt = (line: number): number => families.get(kinds.kindOf[line] ?? 0) ?? 0
+  for (const line of unusualLines(kinds, familyAt)) best.push({ line, score: 1.6, strong: false, family: -line })
   return {
     best: rankByFamily(best),
     firstStrong: strong[0]?.line ?? -1,

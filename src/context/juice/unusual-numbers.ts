@@ -1,37 +1,63 @@
-// Lines of one kind differ only in words with digits. Such words are columns: a line whose word is rare in a column with few different
-// words, or whose number is far from the others of its column, is unusual, although nothing in it sounds like trouble.
+// Lines of one kind differ only in words with digits, lines of one family in names as well. Such words are columns: a line whose word
+// is rare in a column with few different words, or whose number is far from the others of its column, is unusual, although nothing in it
+// sounds like trouble.
 import type { LineKinds } from './line-kinds.ts'
 
-/** Kinds that are looked at, lines of them, and words of a line. */
-const KINDS_MAX = 12
-const KIND_LINES_MIN = 20
+/** Groups of lines that are looked at, lines of a text, and words of a line. */
+const GROUPS_MAX = 12
+const GROUP_LINES_MIN = 20
 const LINES_MAX = 5_000
 const WORDS_MAX = 16
 /** A column with at most so many different words is a list of categories. */
 const CATEGORIES_MAX = 6
-const SIGMAS = 6
+/** A number is far from the others from so many deviations on, and of a column the farthest are shown. */
+const SIGMAS = 5
+const FAR_MAX = 4
 const FOUND_MAX = 8
 const WORD = /[\w.:%-]*\d[\w.:%-]*/g
+/** A number with thousands and a unit, such as `48,211` or `1.5ms`. */
+const NUMBER = /^[-+]?\d[\d,]*(?:\.\d+)?(?=[a-zA-Zµ%]{0,3}$)/
 const LOOKED_CHARS = 400
 
-export function unusualLines(kinds: LineKinds): readonly number[] {
-  const { count, counts, kindOf } = kinds
+/** `familyOf`: the number of the family that a line belongs to. */
+export function unusualLines(kinds: LineKinds, familyOf: (line: number) => number): readonly number[] {
+  const { count, kindOf, at } = kinds
   if (count > LINES_MAX) return []
-  const large = [...counts.keys()].filter((kind) => (counts[kind] ?? 0) >= KIND_LINES_MIN)
-  const found: number[] = []
-  for (const kind of large.sort((a, b) => (counts[b] ?? 0) - (counts[a] ?? 0)).slice(0, KINDS_MAX)) {
-    const lines: number[] = []
-    for (let line = 0; line < count; line++) if (kindOf[line] === kind) lines.push(line)
-    const rows = lines.map((line) => kinds.at(line).slice(0, LOOKED_CHARS).match(WORD)?.slice(0, WORDS_MAX) ?? [])
-    const unusual = new Set<number>()
-    for (let column = 0; column < (rows[0]?.length ?? 0); column++)
-      for (const row of unusualIn(rows.map((row) => row[column] ?? ''))) unusual.add(lines[row] ?? 0)
-    found.push(...unusual)
+  const found = new Set<number>()
+  for (const lines of largeGroups(count, (line) => kindOf[line] ?? 0)) {
+    const rows = lines.map((line) => at(line).slice(0, LOOKED_CHARS).match(WORD)?.slice(0, WORDS_MAX) ?? [])
+    for (const row of unusualRows(rows, unusualIn)) found.add(lines[row] ?? 0)
   }
-  return found
+  for (const lines of largeGroups(count, familyOf)) {
+    const rows = lines.map((line) => at(line).slice(0, LOOKED_CHARS).trim().split(/\s+/, WORDS_MAX))
+    for (const row of unusualRows(rows, farNumbers)) found.add(lines[row] ?? 0)
+  }
+  return [...found]
 }
 
-/** Places in a column whose words are rare, or whose numbers are far from the mean. Too many of them say nothing. */
+/** The largest groups of lines, by a number that the lines of a group share. */
+function largeGroups(count: number, groupOf: (line: number) => number): readonly (readonly number[])[] {
+  const groups = new Map<number, number[]>()
+  for (let line = 0; line < count; line++) {
+    const group = groupOf(line)
+    const known = groups.get(group)
+    if (known === undefined) groups.set(group, [line])
+    else known.push(line)
+  }
+  const large = [...groups.values()].filter(({ length }) => length >= GROUP_LINES_MIN)
+  return large.sort((a, b) => b.length - a.length).slice(0, GROUPS_MAX)
+}
+
+type Judge = (words: readonly string[]) => readonly number[]
+
+function unusualRows(rows: readonly (readonly string[])[], judge: Judge): ReadonlySet<number> {
+  const unusual = new Set<number>()
+  for (let column = 0; column < (rows[0]?.length ?? 0); column++)
+    for (const row of judge(rows.map((words) => words[column] ?? ''))) unusual.add(row)
+  return unusual
+}
+
+/** Places in a column whose words are rare, or whose numbers are far from the mean. Too many rare words say nothing. */
 function unusualIn(words: readonly string[]): readonly number[] {
   const places = new Map<string, number[]>()
   for (const [i, word] of words.entries()) {
@@ -39,19 +65,27 @@ function unusualIn(words: readonly string[]): readonly number[] {
     if (known === undefined) places.set(word, [i])
     else known.push(i)
   }
-  const found =
-    places.size <= CATEGORIES_MAX
-      ? [...places.values()].filter(({ length }) => length <= Math.max(1, words.length * 0.01)).flat()
-      : farNumbers(words)
-  return found.length <= FOUND_MAX ? found : []
+  if (places.size > CATEGORIES_MAX) return farNumbers(words)
+  const rare = [...places.values()].filter(({ length }) => length <= Math.max(1, words.length * 0.01)).flat()
+  return rare.length <= FOUND_MAX ? rare : []
 }
 
+/** The places of the numbers that are farthest from the mean, if they are far at all. */
 function farNumbers(words: readonly string[]): readonly number[] {
-  const numbers = words.map(Number)
+  const numbers = words.map(numberIn)
   const real = numbers.filter(Number.isFinite)
   if (real.length < words.length * 0.9) return []
   const mean = real.reduce((sum, each) => sum + each, 0) / real.length
   const sigma = Math.sqrt(real.reduce((sum, each) => sum + (each - mean) ** 2, 0) / real.length)
   if (!(sigma > 0) || !Number.isFinite(sigma)) return []
-  return numbers.flatMap((each, i) => (Math.abs(each - mean) > SIGMAS * sigma ? [i] : []))
+  const away = (i: number): number => Math.abs((numbers[i] ?? mean) - mean)
+  const far = [...numbers.keys()].filter((i) => away(i) > SIGMAS * sigma)
+  return far.sort((a, b) => away(b) - away(a)).slice(0, FAR_MAX)
+}
+
+function numberIn(word: string): number {
+  const number = Number(word)
+  if (Number.isFinite(number) || word === '') return word === '' ? Number.NaN : number
+  const [found] = NUMBER.exec(word) ?? []
+  return found === undefined ? Number.NaN : Number(found.replaceAll(',', ''))
 }
