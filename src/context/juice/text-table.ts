@@ -11,8 +11,11 @@ const LAST_ROWS = 5
 /** The share of lines that must have as many cells as the others. */
 const EVEN_SHARE = 0.9
 const COLUMNS_MAX = 60
+/** So many of the words of a row begin or end where the names of their columns do. */
+const ALIGNED_SHARE = 0.4
 
-type Split = (line: string) => readonly string[]
+/** Null for a line that has not the columns of the table. */
+type Split = (line: string) => readonly string[] | null
 type Row = Readonly<Record<string, string | number>>
 type Table = {
   readonly head: readonly string[]
@@ -58,7 +61,7 @@ function splitsFor(probe: readonly string[], isCsv: boolean): readonly Split[] {
   if (share((line) => !line.startsWith(' ') && /\S {2,}\S/.test(line)) >= EVEN_SHARE) splits.push(BLANKS)
   const names = (probe[0] ?? '').trim().split(/\s+/)
   if (names.length >= 4 && names.every((name) => /^[A-Z%][A-Z%+/()_-]*$/.test(name)))
-    splits.push(wordsFor(names.length))
+    splits.push(cellsUnder(probe[0] ?? ''))
   return splits
 }
 
@@ -80,18 +83,33 @@ function cellsBetween(sign: string): Split {
   }
 }
 
-/** So many words, the last with all that follows it. */
-function wordsFor(count: number): Split {
+/**
+ * Cells under a line of names. Where each name begins above a word or above a blank, cells are cut there. Else a line has as many words as
+ * there are names, the last with all that follows it, if most of them begin or end with their names: other lines are prose.
+ */
+function cellsUnder(header: string): Split {
+  const names = [...header.matchAll(/\S+/g)].map(({ index, 0: name }) => ({ from: index, to: index + name.length }))
+  const isBlank = (line: string, at: number): boolean => at >= line.length || line[at] === ' '
   return (line) => {
+    if (line === header) return line.trim().split(/\s+/)
+    if (names.slice(1).every(({ from }) => isBlank(line, from - 1)) && !isBlank(line, names.at(-1)?.from ?? 0))
+      return names.map(({ from }, i) => line.slice(i === 0 ? 0 : from, names[i + 1]?.from ?? line.length).trim())
+    const aligned = names.slice(1).filter(({ from, to }) => {
+      return (isBlank(line, from - 1) && !isBlank(line, from)) || (isBlank(line, to) && !isBlank(line, to - 1))
+    })
+    if (aligned.length < (names.length - 1) * ALIGNED_SHARE) return null
     const words = line.trim().split(/\s+/)
-    return words.length <= count ? words : [...words.slice(0, count - 1), words.slice(count - 1).join(' ')]
+    return words.length <= names.length
+      ? words
+      : [...words.slice(0, names.length - 1), words.slice(names.length - 1).join(' ')]
   }
 }
 
 const RULE = /^[\s|+:=-]+$/
+const NO_CELLS: readonly string[] = []
 
 function tableBy(lines: readonly string[], split: Split): Table | null {
-  const cut = lines.map((line) => (RULE.test(line) ? null : split(line)))
+  const cut = lines.map((line) => (RULE.test(line) ? null : (split(line) ?? NO_CELLS)))
   const width = usualWidth(cut)
   if (width < 3 || width > COLUMNS_MAX) return null
   const even = cut.filter((cells) => cells === null || cells.length === width).length

@@ -8,6 +8,8 @@ const GROUPS_MAX = 12
 const GROUP_LINES_MIN = 20
 const LINES_MAX = 5_000
 const WORDS_MAX = 16
+/** Rows of which one must have a digit in a column, for the column to be looked at. */
+const PROBED_ROWS = 4
 /** A column with at most so many different words is a list of categories. */
 const CATEGORIES_MAX = 6
 /** A number is far from the others from so many deviations on, and of a column the farthest are shown. */
@@ -29,6 +31,8 @@ export function unusualLines(kinds: LineKinds, familyOf: (line: number) => numbe
     for (const row of unusualRows(rows, unusualIn)) found.add(lines[row] ?? 0)
   }
   for (const lines of largeGroups(count, familyOf)) {
+    // A family of one kind was looked at above.
+    if (lines.every((line) => kindOf[line] === kindOf[lines[0] ?? 0])) continue
     const rows = lines.map((line) => at(line).slice(0, LOOKED_CHARS).trim().split(/\s+/, WORDS_MAX))
     for (const row of unusualRows(rows, farNumbers)) found.add(lines[row] ?? 0)
   }
@@ -53,7 +57,8 @@ type Judge = (words: readonly string[]) => readonly number[]
 function unusualRows(rows: readonly (readonly string[])[], judge: Judge): ReadonlySet<number> {
   const unusual = new Set<number>()
   for (let column = 0; column < (rows[0]?.length ?? 0); column++)
-    for (const row of judge(rows.map((words) => words[column] ?? ''))) unusual.add(row)
+    if (rows.slice(0, PROBED_ROWS).some((words) => /\d/.test(words[column] ?? '')))
+      for (const row of judge(rows.map((words) => words[column] ?? ''))) unusual.add(row)
   return unusual
 }
 
