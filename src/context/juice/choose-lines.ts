@@ -4,7 +4,8 @@
 import { familyOf } from './line-families.ts'
 import { cutBothEnds } from './lines.ts'
 import { type LineKinds, lineKinds } from './line-kinds.ts'
-import { CAUSE, FRAME, type Signal, signalIn } from './signals.ts'
+import { withoutPrefix } from './line-prefix.ts'
+import { CAUSE, FRAME, isTrouble, type Signal, signalIn } from './signals.ts'
 import { unusualLines } from './unusual-numbers.ts'
 
 /** A hundred with the footer and the number of lines of progress. */
@@ -29,6 +30,10 @@ const FIRST_SHARE = 0.65
 const FRAME_ENDS = 6
 const FRAMES_WHOLE = 14
 const STACK_LINES_MAX = 400
+/** Findings of different families that are shown with all that is said of them, from this score on, and lines of each. */
+const BLOCKS_MAX = 8
+const BLOCK_SCORE_MIN = 1.2
+const BLOCK_LINES_MAX = 12
 /** How far above a line the line is looked for that it stands under. */
 const HEADER_REACH = 60
 /** Of more kinds than this, only so many are looked at, at equal distances. */
@@ -36,6 +41,8 @@ const JUDGED_KINDS_MAX = 20_000
 /** Below this share of different lines, a line of its own kind stands out. */
 const REPETITIVE = 0.35
 const COMMON_KINDS = 12
+/** What a grave signal says more than another. */
+const GRAVE_SCORE = 0.6
 /** How much less each further line of a family says. */
 const FAMILY_FADE = 0.15
 const OUTLINE_LINES_MAX = 70
@@ -47,24 +54,26 @@ export type LineNumbers = (line: number) => number
 
 export function chooseLines(text: string, charsMax: number, numberOf: LineNumbers = (line) => line + 1): string {
   const kinds = lineKinds(text)
-  const judged = judgeKinds(kinds)
+  const bodies = withoutPrefix(kinds)
+  const judged = judgeKinds(bodies)
   if (text.length <= WHOLE_CHARS_MAX && judged.strongChars > text.length * TROUBLED_SHARE) return text
   const choice = new LineChoice(kinds, roomFor(judged, text.length, charsMax))
   const ends = [judged.firstStrong, judged.lastStrong].filter((line) => line >= 0)
-  for (const line of ends) takeWithHeader(kinds, choice, line)
+  for (const line of ends) takeWithHeader(bodies, choice, line)
   for (let line = 0; line < HEAD_LINES; line++) choice.takeNew(line)
   for (let i = 1; i <= TAIL_LINES; i++) choice.takeNew(kinds.count - i)
   takeGapsOfTools(text, kinds, choice)
   // The lines that say most come before what belongs to each of them.
   for (const { line } of judged.best.slice(0, BEST_MAX)) if (choice.isNearlyFull || !choice.take(line)) break
-  for (const line of ends) takeAround(kinds, choice, line)
-  const levels = judged.isRepetitive ? [] : linesByIndent(kinds)
+  for (const line of ends) takeBlock(bodies, choice, line)
+  for (const line of firstOfFamilies(judged)) takeBlock(bodies, choice, line)
+  const levels = judged.isRepetitive ? [] : linesByIndent(bodies)
   takeOutline(levels.slice(0, 2), choice, OUTLINE_LINES_MAX)
   const common = commonKinds(kinds)
   for (const kind of common.slice(0, COMMON_KINDS / 2)) choice.take(kinds.first[kind] ?? 0)
   for (const { line, strong } of judged.best.slice(0, BEST_MAX)) {
-    if (strong) takeAround(kinds, choice, line)
-    else takeWithHeader(kinds, choice, line)
+    if (strong) takeAround(bodies, choice, line)
+    else takeWithHeader(bodies, choice, line)
   }
   takeMoreOf(judged, kinds, choice)
   for (const kind of common) choice.take(kinds.first[kind] ?? 0)
@@ -152,7 +161,7 @@ type KindSignal = {
 function judgeKinds(kinds: LineKinds): Judged {
   const { count, counts, last } = kinds
   const found = signalsOf(kinds)
-  const strong = found.filter(({ signal }) => signal === 'strong')
+  const strong = found.filter(({ signal }) => isTrouble(signal))
   const strongLines = strong.reduce((sum, { kind }) => sum + (counts[kind] ?? 0), 0)
   const isRepetitive = counts.length / count < REPETITIVE
   const best = scoredKinds(kinds, found, { isRepetitive, isTroubled: strongLines > count * TROUBLED_LINES })
@@ -195,13 +204,14 @@ function scoredKinds(kinds: LineKinds, found: readonly KindSignal[], whole: Whol
     const times = counts[kind] ?? 1
     const relatives = families.get(family) ?? times
     const information = (informationOf(times) + informationOf(relatives)) / 2
-    const weight = signal === 'strong' ? (whole.isTroubled ? 1.1 : 2.2) : signal === 'weak' ? 0.9 : 0
+    const strong = isTrouble(signal)
+    const weight = strong ? (whole.isTroubled ? 1.1 : 2.2) : signal === 'weak' ? 0.9 : 0
     let score = weight * (0.3 + 0.7 * information)
     const standsOut = whole.isRepetitive || (isFamilies && relatives <= rareMax)
     if (times <= rareMax) score += information * (standsOut ? 1.5 : 0.35)
     if (times <= rareMax && beginsOddly(line)) score += 1.3
     if (FRAME.test(said.slice(0, LINE_CHARS_MAX))) score -= 1.2
-    const strong = signal === 'strong'
+    if (signal === 'grave') score += GRAVE_SCORE
     if (score > 0.5) best.push({ line, score, strong, family })
     if (times > 1 && times <= 3 && score > 1) best.push({ line: last[kind] ?? line, score: score - 0.1, strong, family })
   }
@@ -261,6 +271,33 @@ function takeAround(kinds: LineKinds, choice: LineChoice, line: number): void {
   for (let i = 1; i <= head; i++) choice.take(line + i)
   if (frames > FRAMES_WHOLE) for (let i = 1; i <= FRAME_ENDS; i++) choice.take(end - i)
   for (let frame = line + 1; frame < end; frame++) if (CAUSE.test(at(frame))) choice.take(frame)
+}
+
+/** The best lines of different families. */
+function firstOfFamilies({ best }: Judged): readonly number[] {
+  const lines = new Map<number, number>()
+  for (const { line, family, score } of best) {
+    if (lines.size >= BLOCKS_MAX || score < BLOCK_SCORE_MIN) break
+    if (!lines.has(family)) lines.set(family, line)
+  }
+  return [...lines.values()]
+}
+
+/**
+ * Takes a finding with all that is said of it: the lines below it up to an empty line, to the next finding of its family, or to a common
+ * line. What is indented belongs to the line that it stands under.
+ */
+function takeBlock(kinds: LineKinds, choice: LineChoice, line: number): void {
+  takeAround(kinds, choice, line)
+  const { count, at, kindOf, counts } = kinds
+  const [indent, family, rareMax] = [indentOf(at(line)), familyOf(at(line)), rareCountOf(count)]
+  for (let next = line + 1; next < count && next <= line + BLOCK_LINES_MAX; next++) {
+    const said = at(next)
+    if (said.trim() === '') return
+    const isDeeper = indentOf(said) > indent
+    if (!isDeeper && ((counts[kindOf[next] ?? 0] ?? 0) > rareMax || familyOf(said) === family)) return
+    if (!choice.take(next)) return
+  }
 }
 
 /** The nearest line above that is indented less; for a line that is not indented, the first line after an empty one. */

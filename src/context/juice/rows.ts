@@ -4,7 +4,7 @@
 // Bounded, since every row may be one.
 import type { Json } from '../../kernel/content.ts'
 import { isObject, type JsonObject } from '../../view/json.ts'
-import { signalAt, signalIn } from './signals.ts'
+import { isTrouble, signalAt, signalIn } from './signals.ts'
 
 const NOTABLE_MAX = 60
 const SCORE_MIN = 1.5
@@ -150,7 +150,7 @@ function saysTrouble(column: string, value: Json): boolean {
   if (NAMES_ERROR.test(column)) return !isNothing(value)
   if (typeof value === 'number') return NAMES_STATE.test(column) && value >= 400 && value < 600
   if (typeof value === 'boolean') return !value && /^(?:ok|success|passed|healthy|ready|valid)$/i.test(column)
-  return typeof value === 'string' ? signalIn(value) === 'strong' : signalAt(JSON.stringify(value)) >= 0
+  return typeof value === 'string' ? isTrouble(signalIn(value)) : signalAt(JSON.stringify(value)) >= 0
 }
 
 function isNothing(value: Json): boolean {

@@ -1,7 +1,8 @@
 // Words that say that something went wrong. A word inside of a name (`http-errors`, `@scope/error`) is no signal, and neither is one
 // that says that there is no trouble (`0 errors`, `level: info`).
 
-export type Signal = 'strong' | 'weak' | null
+/** `grave`: more than an error, such as a crash or what a service calls critical. */
+export type Signal = 'grave' | 'strong' | 'weak' | null
 
 const NAMED_ERROR = /(?:error|exception)s?(?![-/@\w])(?<![-/@]\w{0,60})/i
 
@@ -18,9 +19,15 @@ const WORDS = [
   'exit(?:ed)?(?: with)?(?: code| status)?[ =][1-9]\\d{0,2}|status[=: ]{1,2}[45]\\d\\d|http\\/\\S{1,4}"? [45]\\d\\d',
   'e[a-z]{2,12}(?:refused|reset|noent|acces|perm|timedout|exist|inuse|pipe|mfile|unreach)|enoent|eacces|eperm|enospc',
   'emfile|eresolve|eio|ora-\\d+|e\\d{4}|ts\\d{4}|suspicious|fraud|suspended|degraded|evicted|pending reboot|needs merge',
+  'uninitiali[sz]ed|double free|use after free|signal \\d{1,2}|out of (?:range|bounds)',
   'unmerged|deleted by us|both modified|unsupported|incompatible|not ready|not responding|bad gateway',
 ]
 const STRONG = new RegExp(`(?<![-/@.\\w])(?:${WORDS.join('|')})(?![-/@\\w])`, 'i')
+/** Words of the end of a process, and names of the gravest levels where they stand as such. */
+const GRAVE_WORDS =
+  /(?<![-/@.\w])(?:fatal|panic(?:ked)?|segmentation fault|segfault|core dumped|out of memory|oom[- ]?killed|signal \d{1,2}|sig(?:segv|kill|abrt|bus|ill)|data race|corrupt(?:ed|ion)|deadlock)(?![-/@\w])/i
+const GRAVE_LEVELS =
+  /[[<|](?:alert|crit|critical|emerg|emergency)[\]>|]|\b(?:ALERT|CRIT|CRITICAL|EMERG|EMERGENCY|FATAL|PANIC)\b|\b(?:level|severity|lvl)["']?[=:] ?["']?(?:alert|crit|emerg|fatal|panic)/
 const SIGNS = /\bERR!|[✗✘✖×]|^\s{0,12}not ok\b|^E {3}|##\[error\]/
 const WEAK = /\b(?:warn(?:ing)?s?|deprecated|retry(?:ing)?|skipped|slow|caused by|root cause|todo|fixme)\b/i
 const NO_TROUBLE =
@@ -33,8 +40,14 @@ const SEARCHED_CHARS = 4_000
 export function signalIn(text: string): Signal {
   const said = text.length > LOOKED_CHARS ? text.slice(0, LOOKED_CHARS) : text
   const line = said.replace(NO_TROUBLE, '')
-  if (SIGNS.test(line) || NAMED_ERROR.test(line) || STRONG.test(line)) return 'strong'
+  if (GRAVE_LEVELS.test(line)) return 'grave'
+  if (SIGNS.test(line) || NAMED_ERROR.test(line) || STRONG.test(line)) return GRAVE_WORDS.test(line) ? 'grave' : 'strong'
   return WEAK.test(line) ? 'weak' : null
+}
+
+/** A signal of something that went wrong, and not only of a warning. */
+export function isTrouble(signal: Signal): boolean {
+  return signal === 'strong' || signal === 'grave'
 }
 
 /** Where the first strong signal of a text stands; -1 if it has none in its first part. */
