@@ -157,12 +157,26 @@ function isNothing(value: Json): boolean {
   return value === false || value === 0 || value === '0' || (Array.isArray(value) && value.length === 0)
 }
 
+/** A text that is a number, such as `0.50`, `48,211` or `98.7%`. */
+const NUMERIC = /^\s*([-+]?\d[\d,]{0,20}(?:\.\d{1,20})?)\s?[a-zA-Z%]{0,3}\s*$/
+const NUMERIC_CHARS_MAX = 48
+/** Among so many rows from the beginning there must be a number. */
+const PROBED_ROWS = 8
+
+function numberOf(value: Json | undefined): number {
+  if (typeof value === 'number') return value
+  if (typeof value !== 'string' || value.length > NUMERIC_CHARS_MAX) return Number.NaN
+  const [, digits] = NUMERIC.exec(value) ?? []
+  return digits === undefined ? Number.NaN : Number(digits.replaceAll(',', ''))
+}
+
 /** Rows whose number is far from the mean of its column, with how far. */
 function farRows(rows: readonly JsonObject[], column: string): readonly (readonly [row: number, away: number])[] {
+  const isNumeric = rows.slice(0, PROBED_ROWS).some((row) => Number.isFinite(numberOf(row[column])))
+  const numbers = rows.map((row) => (isNumeric || typeof row[column] === 'number' ? numberOf(row[column]) : Number.NaN))
   let [count, mean, squares] = [0, 0, 0]
-  for (const row of rows) {
-    const value = row[column]
-    if (typeof value !== 'number') continue
+  for (const value of numbers) {
+    if (!Number.isFinite(value)) continue
     count += 1
     const away = value - mean
     mean += away / count
@@ -170,9 +184,8 @@ function farRows(rows: readonly JsonObject[], column: string): readonly (readonl
   }
   const sigma = Math.sqrt(squares / Math.max(1, count))
   if (!(sigma > 0) || !Number.isFinite(sigma)) return []
-  return rows.flatMap((row, i) => {
-    const value = row[column]
-    const away = typeof value === 'number' ? Math.abs(value - mean) / sigma : 0
+  return numbers.flatMap((value, i) => {
+    const away = Math.abs(value - mean) / sigma
     return away > SIGMAS ? [[i, away] as const] : []
   })
 }
