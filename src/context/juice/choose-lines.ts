@@ -9,7 +9,7 @@ import { CAUSE, FRAME, isTrouble, type Signal, signalIn } from './signals.ts'
 import { unusualLines } from './unusual-numbers.ts'
 
 /** A hundred with the footer and the number of lines of progress. */
-export const LINES_MAX = 98
+export const LINES_MAX = 128
 const LINE_CHARS_MAX = 400
 /** No more characters are shown, and of a text full of trouble at most this share. */
 export const CHARS_MAX = 12_000
@@ -77,6 +77,7 @@ export function chooseLines(text: string, charsMax: number, numberOf: LineNumber
   }
   takeMoreOf(judged, kinds, choice)
   for (const kind of common) choice.take(kinds.first[kind] ?? 0)
+  takeUnseenFamilies(judged, choice)
   takeOutline(levels.slice(0, 3), choice, LINES_MAX)
   for (const { line } of judged.best.slice(0, WITH_CONTEXT))
     for (const near of [line - 1, line + 1, line - 2, line + 2]) choice.takeNew(near)
@@ -139,6 +140,8 @@ class LineChoice {
 type Candidate = { readonly line: number; readonly score: number; readonly strong: boolean; readonly family: number }
 
 type Judged = {
+  /** The first lines of all kinds, in their order. */
+  readonly found: readonly KindSignal[]
   /** By what they say, the most first. */
   readonly best: readonly Candidate[]
   readonly firstStrong: number
@@ -169,6 +172,7 @@ function judgeKinds(kinds: LineKinds): Judged {
   const familyAt = (line: number): number => families.get(kinds.kindOf[line] ?? 0) ?? 0
   for (const line of unusualLines(kinds, familyAt)) best.push({ line, score: 1.6, strong: false, family: -line })
   return {
+    found,
     best: rankByFamily(best),
     firstStrong: strong[0]?.line ?? -1,
     lastStrong: strong.reduce((latest, { kind }) => Math.max(latest, last[kind] ?? 0), -1),
@@ -239,7 +243,7 @@ function rankByFamily(candidates: Candidate[]): readonly Candidate[] {
 
 /** So many lines of a kind, or fewer, make it rare. */
 function rareCountOf(count: number): number {
-  return Math.max(1, Math.floor(count / 150))
+  return Math.max(1, Math.floor(count / 75))
 }
 
 /** Whether a line begins as few others do. Where many lines do so, that says nothing. */
@@ -379,6 +383,20 @@ function takeMoreOf({ best }: Judged, { count, kindOf }: LineKinds, choice: Line
   for (let turn = 0; low <= high && turn < MORE_MAX; turn++) {
     const line = turn % 3 === 2 ? more[high--] : more[low++]
     if (!choice.takeNew(line ?? -1)) return
+  }
+}
+
+/** One line of each family of which nothing is shown yet, the smallest families first. */
+function takeUnseenFamilies({ found }: Judged, choice: LineChoice): void {
+  if (choice.isFull) return
+  const seen = new Set(found.filter(({ line }) => choice.has(line)).map(({ family }) => family))
+  const sizes = new Map<number, number>()
+  for (const { family } of found) sizes.set(family, (sizes.get(family) ?? 0) + 1)
+  const unseen = found.filter(({ family }) => !seen.has(family))
+  for (const { line, family } of unseen.sort((a, b) => (sizes.get(a.family) ?? 0) - (sizes.get(b.family) ?? 0))) {
+    if (seen.has(family)) continue
+    seen.add(family)
+    if (!choice.take(line)) return
   }
 }
 

@@ -31,7 +31,7 @@ const GRAVE_LEVELS =
 const SIGNS = /\bERR!|[✗✘✖×]|^\s{0,12}not ok\b|^E {3}|##\[error\]/
 const WEAK = /\b(?:warn(?:ing)?s?|deprecated|retry(?:ing)?|skipped|slow|caused by|root cause|todo|fixme)\b/i
 const NO_TROUBLE =
-  /\b(?:0|no) (?:\w{1,20} )?(?:errors?|failures?|failed|warnings?|vulnerabilities|conflicts?)\b|\b(?:errors?|failures?|failed|warnings?|level|fail)["']?[:=] ?["']?(?:0|info|debug|none|null|false)\b/gi
+  /\b(?:0|no|without)(?: an?| any)? (?:\w{1,20} )?(?:errors?|failures?|failed|warnings?|vulnerabilities|conflicts?)\b|\b(?:errors?|failures?|failed|warnings?|level|fail)["']?[:=] ?["']?(?:0|info|debug|none|null|false)\b/gi
 /** Characters of a line that are looked at. */
 const LOOKED_CHARS = 600
 /** Characters of a long value in which a signal is looked for. */
@@ -59,6 +59,6 @@ export function signalAt(text: string): number {
 
 /** A line of a stack trace below the line that names the error. */
 export const FRAME =
-  /^\s+(?:at |File "|in |from |#?\d+:? |→|❯|\.\.\. \d+ (?:more|lines))|^\s*(?:Caused by|During handling|The above exception|goroutine )/
+  /^\s+(?:at |File "|in |from |#?\d+:? +(?=0x|[A-Za-z_<{([*&$~])|→|❯|\.\.\. \d+ (?:more|lines))|^\s*(?:Caused by|During handling|The above exception|goroutine )/
 /** A line that names the cause of an error inside of a stack trace. */
 export const CAUSE = /^\s*(?:Caused by|\[?cause\]?:|[\w.]{1,80}(?:Error|Exception)\b)/
