@@ -217,7 +217,8 @@ function scoredKinds(kinds: LineKinds, found: readonly KindSignal[], whole: Whol
     if (FRAME.test(said.slice(0, LINE_CHARS_MAX))) score -= 1.2
     if (signal === 'grave') score += GRAVE_SCORE
     if (score > 0.5) best.push({ line, score, strong, family })
-    if (times > 1 && times <= 3 && score > 1) best.push({ line: last[kind] ?? line, score: score - 0.1, strong, family })
+    if (times > 1 && times <= 3 && score > 1)
+      best.push({ line: last[kind] ?? line, score: score - 0.1, strong, family })
   }
   return best
 }

@@ -3,7 +3,7 @@
 import type { LineKinds } from './line-kinds.ts'
 
 /** Lines that are looked at for the word, and the share of them that must begin with it. */
-const LOOKED_LINES = 200
+const LOOKED_LINES = 60
 const SHARE = 0.6
 const PREFIX_CHARS_MAX = 40
 
@@ -24,7 +24,7 @@ function sharedShape({ count, at }: LineKinds): string | null {
   let looked = 0
   for (let line = 0; line < count; line += step) {
     const said = at(line)
-    if (said.trim() === '') continue
+    if (said === '') continue
     looked += 1
     const shape = shapeOf(said)
     if (shape !== '') shapes.set(shape, (shapes.get(shape) ?? 0) + 1)
@@ -34,8 +34,13 @@ function sharedShape({ count, at }: LineKinds): string | null {
 
 /** The first word of a line with zeros for its digits, if it has signs or digits; else nothing. */
 function shapeOf(said: string): string {
-  const word = said.slice(0, Math.max(0, said.slice(0, PREFIX_CHARS_MAX).search(/\s|$/)))
-  return /[^A-Za-z]/.test(word) ? word.replace(/\d/g, '0') : ''
+  let [end, hasSigns] = [0, false]
+  for (; end < said.length && end <= PREFIX_CHARS_MAX; end++) {
+    const code = said.charCodeAt(end)
+    if (code === 32 || code === 9) break
+    if ((code | 32) < 97 || (code | 32) > 122) hasSigns = true
+  }
+  return hasSigns && end <= PREFIX_CHARS_MAX ? said.slice(0, end).replace(/\d/g, '0') : ''
 }
 
 function beginsWith(said: string, shape: string): boolean {

@@ -23,12 +23,14 @@ const WORDS = [
   'unmerged|deleted by us|both modified|unsupported|incompatible|not ready|not responding|bad gateway',
 ]
 const STRONG = new RegExp(`(?<![-/@.\\w])(?:${WORDS.join('|')})(?![-/@\\w])`, 'i')
-/** Words of the end of a process, and names of the gravest levels where they stand as such. */
-const GRAVE_WORDS =
-  /(?<![-/@.\w])(?:fatal|panic(?:ked)?|segmentation fault|segfault|core dumped|out of memory|oom[- ]?killed|signal \d{1,2}|sig(?:segv|kill|abrt|bus|ill)|data race|corrupt(?:ed|ion)|deadlock)(?![-/@\w])/i
-const GRAVE_LEVELS =
-  /[[<|](?:alert|crit|critical|emerg|emergency)[\]>|]|\b(?:ALERT|CRIT|CRITICAL|EMERG|EMERGENCY|FATAL|PANIC)\b|\b(?:level|severity|lvl)["']?[=:] ?["']?(?:alert|crit|emerg|fatal|panic)/
-const SIGNS = /\bERR!|[✗✘✖×]|^\s{0,12}not ok\b|^E {3}|##\[error\]/
+/** Names of levels above an error, where they stand as levels. */
+const LEVEL =
+  '[[<|](?:alert|crit|emerg)[\\]>|]|\\b(?:ALERT|CRIT|EMERG)\\b|\\b(?:level|severity)["\']?[=:] ?["\']?(?:alert|crit|emerg)'
+const SIGNS = new RegExp(`\\bERR!|[✗✘✖×]|^\\s{0,12}not ok\\b|^E {3}|##\\[error\\]|${LEVEL}`)
+/** Words for the end of a process or the loss of data, and these levels. */
+const GRAVE = new RegExp(
+  `${LEVEL}|\\b(?:CRITICAL|EMERGENCY|FATAL|PANIC)\\b|(?<![-/@.\\w])(?:fatal|panic(?:ked)?|segmentation fault|segfault|core dumped|out of memory|[Ss]ignal \\d{1,2}|SIG(?:SEGV|KILL|ABRT|BUS|ILL)|data race|corrupt(?:ed|ion)|deadlock|Killed|Out of memory|Segmentation fault|DATA RACE)(?![-/@\\w])`,
+)
 const WEAK = /\b(?:warn(?:ing)?s?|deprecated|retry(?:ing)?|skipped|slow|caused by|root cause|todo|fixme)\b/i
 const NO_TROUBLE =
   /\b(?:0|no|without)(?: an?| any)? (?:\w{1,20} )?(?:errors?|failures?|failed|warnings?|vulnerabilities|conflicts?)\b|\b(?:errors?|failures?|failed|warnings?|level|fail)["']?[:=] ?["']?(?:0|info|debug|none|null|false)\b/gi
@@ -40,8 +42,7 @@ const SEARCHED_CHARS = 4_000
 export function signalIn(text: string): Signal {
   const said = text.length > LOOKED_CHARS ? text.slice(0, LOOKED_CHARS) : text
   const line = said.replace(NO_TROUBLE, '')
-  if (GRAVE_LEVELS.test(line)) return 'grave'
-  if (SIGNS.test(line) || NAMED_ERROR.test(line) || STRONG.test(line)) return GRAVE_WORDS.test(line) ? 'grave' : 'strong'
+  if (SIGNS.test(line) || NAMED_ERROR.test(line) || STRONG.test(line)) return GRAVE.test(line) ? 'grave' : 'strong'
   return WEAK.test(line) ? 'weak' : null
 }
 

@@ -20,6 +20,8 @@ const WORD = /[\w.:%-]*\d[\w.:%-]*/g
 /** A number with thousands and a unit, such as `48,211` or `1.5ms`. */
 const NUMBER = /^[-+]?\d[\d,]*(?:\.\d+)?(?=[a-zA-Zµ%]{0,3}$)/
 const LOOKED_CHARS = 400
+/** From this share of its lines on, the kind of its first line is all of a family. */
+const ONE_KIND_SHARE = 0.8
 
 /** `familyOf`: the number of the family that a line belongs to. */
 export function unusualLines(kinds: LineKinds, familyOf: (line: number) => number): readonly number[] {
@@ -31,8 +33,9 @@ export function unusualLines(kinds: LineKinds, familyOf: (line: number) => numbe
     for (const row of unusualRows(rows, unusualIn)) found.add(lines[row] ?? 0)
   }
   for (const lines of largeGroups(count, familyOf)) {
-    // A family of one kind was looked at above.
-    if (lines.every((line) => kindOf[line] === kindOf[lines[0] ?? 0])) continue
+    // A family that is hardly more than one kind was looked at above.
+    const kind = kindOf[lines[0] ?? 0]
+    if (lines.filter((line) => kindOf[line] === kind).length > lines.length * ONE_KIND_SHARE) continue
     const rows = lines.map((line) => at(line).slice(0, LOOKED_CHARS).trim().split(/\s+/, WORDS_MAX))
     for (const row of unusualRows(rows, farNumbers)) found.add(lines[row] ?? 0)
   }
@@ -89,8 +92,11 @@ function farNumbers(words: readonly string[]): readonly number[] {
 }
 
 function numberIn(word: string): number {
+  const first = word.charCodeAt(0)
+  // A digit, or a sign or a point before one.
+  if (!((first >= 48 && first <= 57) || first === 45 || first === 43 || first === 46)) return Number.NaN
   const number = Number(word)
-  if (Number.isFinite(number) || word === '') return word === '' ? Number.NaN : number
+  if (Number.isFinite(number)) return number
   const [found] = NUMBER.exec(word) ?? []
   return found === undefined ? Number.NaN : Number(found.replaceAll(',', ''))
 }
