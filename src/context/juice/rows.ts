@@ -24,6 +24,9 @@ const COLUMNS_MAX = 200
 
 /** Objects inside of rows that are looked into: so many levels of them. */
 const INNER_LEVELS = 3
+/** Rows from the beginning in which such fields are looked for, and how many of them become columns. */
+const INNER_PROBED_ROWS = 20
+const INNER_COLUMNS_MAX = 40
 
 /** Places of rows, the most notable first. */
 export function notableRows(given: readonly JsonObject[], outer: readonly string[]): readonly number[] {
@@ -44,50 +47,58 @@ export function notableRows(given: readonly JsonObject[], outer: readonly string
 
 type Rows = { readonly rows: readonly JsonObject[]; readonly columns: readonly string[] }
 
-/** The same rows with the fields of objects in them as columns, such as `node.stock.left`. */
+/** The same rows with the fields that objects in most of them have as columns, such as `node.stock.left`. */
 function flattenRows(rows: readonly JsonObject[], columns: readonly string[]): Rows {
-  const hasInner = rows.some((row) => columns.some((column) => isObject(row[column])))
-  if (!hasInner) return { rows, columns }
-  const names = new Set(columns)
+  const probe = rows.slice(0, INNER_PROBED_ROWS)
+  const counts = new Map<string, number>()
+  const paths = new Map<string, readonly string[]>()
+  const look = (value: Json | undefined, path: readonly string[]): void => {
+    if (!isObject(value) || path.length > INNER_LEVELS || paths.size > COLUMNS_MAX) return
+    for (const key of Object.keys(value)) {
+      const inner = [...path, key]
+      const name = inner.join('.')
+      paths.set(name, inner)
+      counts.set(name, (counts.get(name) ?? 0) + 1)
+      look(value[key], inner)
+    }
+  }
+  for (const row of probe) for (const column of columns) look(row[column], [column])
+  const shared = [...paths].filter(([name]) => (counts.get(name) ?? 0) * 2 >= probe.length).slice(0, INNER_COLUMNS_MAX)
+  if (shared.length === 0) return { rows, columns }
   const flat = rows.map((row) => {
     const made: Record<string, Json> = { ...row }
-    for (const column of columns) addInner(made, column, row[column], names, 1)
+    for (const [name, path] of shared) {
+      const value = valueAt(row, path)
+      if (value !== undefined) made[name] = value
+    }
     return made
   })
-  return { rows: flat, columns: [...names] }
+  return { rows: flat, columns: [...columns, ...shared.map(([name]) => name)] }
 }
 
-function addInner(
-  row: Record<string, Json>,
-  path: string,
-  value: Json | undefined,
-  names: Set<string>,
-  level: number,
-): void {
-  if (!isObject(value) || level > INNER_LEVELS) return
-  for (const [key, inner] of Object.entries(value)) {
-    const name = `${path}.${key}`
-    if (!names.has(name) && names.size >= COLUMNS_MAX) return
-    names.add(name)
-    row[name] = inner
-    addInner(row, name, inner, names, level + 1)
-  }
+function valueAt(row: JsonObject, path: readonly string[]): Json | undefined {
+  let at: Json | undefined = row
+  for (const key of path) at = isObject(at) && Object.hasOwn(at, key) ? at[key] : undefined
+  return at
 }
 
 /** A value of another type than nearly all others of its column, such as null among numbers. */
 function scoreTypes(rows: readonly JsonObject[], column: string, scores: Float64Array): void {
-  const types = rows.map((row) => (Object.hasOwn(row, column) ? typeNameOf(row[column] ?? null) : null))
-  const counts = new Map<string, number>()
+  const counts: Record<string, number> = {}
   let having = 0
-  for (const type of types) {
-    if (type === null) continue
-    counts.set(type, (counts.get(type) ?? 0) + 1)
+  for (const row of rows) {
+    const value = row[column]
+    if (value === undefined) continue
+    const type = typeNameOf(value)
+    counts[type] = (counts[type] ?? 0) + 1
     having += 1
   }
   const rareMax = Math.max(1, having * RARE_SHARE)
-  if (counts.size < 2 || having < TYPED_ROWS_MIN) return
-  for (const [i, type] of types.entries())
-    if (type !== null && (counts.get(type) ?? 0) <= rareMax) scores[i] = (scores[i] ?? 0) + 2.5
+  if (having < TYPED_ROWS_MIN || !Object.values(counts).some((times) => times <= rareMax)) return
+  for (const [i, row] of rows.entries()) {
+    const value = row[column]
+    if (value !== undefined && (counts[typeNameOf(value)] ?? 0) <= rareMax) scores[i] = (scores[i] ?? 0) + 2.5
+  }
 }
 
 function typeNameOf(value: Json): string {

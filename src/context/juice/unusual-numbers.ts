@@ -36,8 +36,10 @@ export function unusualLines(kinds: LineKinds, familyOf: (line: number) => numbe
     // A family that is hardly more than one kind was looked at above.
     const kind = kindOf[lines[0] ?? 0]
     if (lines.filter((line) => kindOf[line] === kind).length > lines.length * ONE_KIND_SHARE) continue
-    const rows = lines.map((line) => at(line).slice(0, LOOKED_CHARS).trim().split(/\s+/, WORDS_MAX))
-    for (const row of unusualRows(rows, farNumbers)) found.add(lines[row] ?? 0)
+    const wordsAt = (line: number): readonly string[] => at(line).slice(0, LOOKED_CHARS).trim().split(/\s+/, WORDS_MAX)
+    const probe = lines.slice(0, PROBED_ROWS).flatMap(wordsAt)
+    if (!probe.some((word) => Number.isFinite(numberIn(word)))) continue
+    for (const row of unusualRows(lines.map(wordsAt), farNumbers)) found.add(lines[row] ?? 0)
   }
   return [...found]
 }
