@@ -169,8 +169,8 @@ function judgeKinds(kinds: LineKinds): Judged {
   const isRepetitive = counts.length / count < REPETITIVE
   const best = scoredKinds(kinds, found, { isRepetitive, isTroubled: strongLines > count * TROUBLED_LINES })
   const families = new Map(found.map(({ kind, family }) => [kind, family]))
-  const familyAt = (line: number): number => families.get(kinds.kindOf[line] ?? 0) ?? 0
-  for (const line of unusualLines(kinds, familyAt)) best.push({ line, score: 1.6, strong: false, family: -line })
+  for (const line of unusualLines(kinds, (kind) => families.get(kind) ?? 0))
+    best.push({ line, score: 1.6, strong: false, family: -line })
   return {
     found,
     best: rankByFamily(best),

@@ -20,23 +20,20 @@ const WORD = /[\w.:%-]*\d[\w.:%-]*/g
 /** A number with thousands and a unit, such as `48,211` or `1.5ms`. */
 const NUMBER = /^[-+]?\d[\d,]*(?:\.\d+)?(?=[a-zA-Zµ%]{0,3}$)/
 const LOOKED_CHARS = 400
-/** From this share of its lines on, the kind of its first line is all of a family. */
+/** A family of which one kind has more than this share was looked at as that kind. */
 const ONE_KIND_SHARE = 0.8
 
-/** `familyOf`: the number of the family that a line belongs to. */
-export function unusualLines(kinds: LineKinds, familyOf: (line: number) => number): readonly number[] {
-  const { count, kindOf, at } = kinds
-  if (count > LINES_MAX) return []
+/** `familyOf`: the number of the family that a kind of lines belongs to. */
+export function unusualLines(kinds: LineKinds, familyOf: (kind: number) => number): readonly number[] {
+  if (kinds.count > LINES_MAX) return []
+  const { at } = kinds
   const found = new Set<number>()
-  for (const lines of largeGroups(count, (line) => kindOf[line] ?? 0)) {
+  for (const lines of largeGroups(kinds, (kind) => kind, 1)) {
     const rows = lines.map((line) => at(line).slice(0, LOOKED_CHARS).match(WORD)?.slice(0, WORDS_MAX) ?? [])
     for (const row of unusualRows(rows, unusualIn)) found.add(lines[row] ?? 0)
   }
-  for (const lines of largeGroups(count, familyOf)) {
-    // A family that is hardly more than one kind was looked at above.
-    const kind = kindOf[lines[0] ?? 0]
-    if (lines.filter((line) => kindOf[line] === kind).length > lines.length * ONE_KIND_SHARE) continue
-    const wordsAt = (line: number): readonly string[] => at(line).slice(0, LOOKED_CHARS).trim().split(/\s+/, WORDS_MAX)
+  const wordsAt = (line: number): readonly string[] => at(line).slice(0, LOOKED_CHARS).trim().split(/\s+/, WORDS_MAX)
+  for (const lines of largeGroups(kinds, familyOf, ONE_KIND_SHARE)) {
     const probe = lines.slice(0, PROBED_ROWS).flatMap(wordsAt)
     if (!probe.some((word) => Number.isFinite(numberIn(word)))) continue
     for (const row of unusualRows(lines.map(wordsAt), farNumbers)) found.add(lines[row] ?? 0)
@@ -44,17 +41,29 @@ export function unusualLines(kinds: LineKinds, familyOf: (line: number) => numbe
   return [...found]
 }
 
-/** The largest groups of lines, by a number that the lines of a group share. */
-function largeGroups(count: number, groupOf: (line: number) => number): readonly (readonly number[])[] {
-  const groups = new Map<number, number[]>()
-  for (let line = 0; line < count; line++) {
-    const group = groupOf(line)
-    const known = groups.get(group)
-    if (known === undefined) groups.set(group, [line])
-    else known.push(line)
+type Group = { readonly lines: number[]; size: number; largest: number }
+
+/** The lines of the largest groups of kinds. A group of which one kind has more than `oneKind` is none. */
+function largeGroups(
+  { count, counts, kindOf }: LineKinds,
+  groupOf: (kind: number) => number,
+  oneKind: number,
+): readonly (readonly number[])[] {
+  const groups = new Map<number, Group>()
+  for (const [kind, times] of counts.entries()) {
+    const group = groups.get(groupOf(kind))
+    if (group === undefined) groups.set(groupOf(kind), { lines: [], size: times, largest: times })
+    else {
+      group.size += times
+      group.largest = Math.max(group.largest, times)
+    }
   }
-  const large = [...groups.values()].filter(({ length }) => length >= GROUP_LINES_MIN)
-  return large.sort((a, b) => b.length - a.length).slice(0, GROUPS_MAX)
+  const large = [...groups].filter(([, { size, largest }]) => size >= GROUP_LINES_MIN && largest <= size * oneKind)
+  const wanted = new Map(large.sort(([, a], [, b]) => b.size - a.size).slice(0, GROUPS_MAX))
+  if (wanted.size === 0) return []
+  const byKind = counts.map((_times, kind) => wanted.get(groupOf(kind))?.lines)
+  for (let line = 0; line < count; line++) byKind[kindOf[line] ?? 0]?.push(line)
+  return [...wanted.values()].map(({ lines }) => lines)
 }
 
 type Judge = (words: readonly string[]) => readonly number[]
