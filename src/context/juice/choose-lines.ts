@@ -1,6 +1,7 @@
 // The lines of a text that say most, within a number of lines and characters: lines with a signal of failure, rare kinds of lines,
-// lines whose numbers are unusual for their kind, both ends, and the outline of an indented text. What belongs to an error is shown
-// with it: the line above that it stands under, the first and last frames of its stack, and the causes named there.
+// lines whose numbers are unusual for their kind or family, both ends, and the outline of an indented text. Lines of one family compete
+// with each other, so what is frequent does not crowd out what is rare. What belongs to an error is shown with it: the line above that it
+// stands under, the lines below it, the first and last frames of its stack, and the causes named there.
 import { familyOf } from './line-families.ts'
 import { cutBothEnds } from './lines.ts'
 import { type LineKinds, lineKinds } from './line-kinds.ts'
@@ -8,7 +9,7 @@ import { withoutPrefix } from './line-prefix.ts'
 import { CAUSE, FRAME, isTrouble, type Signal, signalIn } from './signals.ts'
 import { unusualLines } from './unusual-numbers.ts'
 
-/** A hundred with the footer and the number of lines of progress. */
+/** 130 with the footer and the number of lines of progress. */
 export const LINES_MAX = 128
 const LINE_CHARS_MAX = 400
 /** No more characters are shown, and of a text full of trouble at most this share. */
@@ -55,7 +56,7 @@ export type LineNumbers = (line: number) => number
 export function chooseLines(text: string, charsMax: number, numberOf: LineNumbers = (line) => line + 1): string {
   const kinds = lineKinds(text)
   const bodies = withoutPrefix(kinds)
-  const judged = judgeKinds(bodies)
+  const judged = judgeKinds(kinds, bodies)
   if (text.length <= WHOLE_CHARS_MAX && judged.strongChars > text.length * TROUBLED_SHARE) return text
   const choice = new LineChoice(kinds, roomFor(judged, text.length, charsMax))
   const ends = [judged.firstStrong, judged.lastStrong].filter((line) => line >= 0)
@@ -160,14 +161,14 @@ type KindSignal = {
   readonly family: number
 }
 
-/** Each kind is judged by its first line. */
-function judgeKinds(kinds: LineKinds): Judged {
+/** Each kind is judged by its first line. `bodies` are the same lines without a word that most of them begin with. */
+function judgeKinds(kinds: LineKinds, bodies: LineKinds): Judged {
   const { count, counts, last } = kinds
   const found = signalsOf(kinds)
   const strong = found.filter(({ signal }) => isTrouble(signal))
   const strongLines = strong.reduce((sum, { kind }) => sum + (counts[kind] ?? 0), 0)
   const isRepetitive = counts.length / count < REPETITIVE
-  const best = scoredKinds(kinds, found, { isRepetitive, isTroubled: strongLines > count * TROUBLED_LINES })
+  const best = scoredKinds(bodies, found, { isRepetitive, isTroubled: strongLines > count * TROUBLED_LINES })
   const families = new Map(found.map(({ kind, family }) => [kind, family]))
   for (const line of unusualLines(kinds, (kind) => families.get(kind) ?? 0))
     best.push({ line, score: 1.6, strong: false, family: -line })
@@ -196,25 +197,25 @@ function signalsOf({ counts, first, at }: LineKinds): readonly KindSignal[] {
 type Whole = { readonly isRepetitive: boolean; readonly isTroubled: boolean }
 
 /** A signal that is everywhere says little, and so does a kind with many lines. */
-function scoredKinds(kinds: LineKinds, found: readonly KindSignal[], whole: Whole): Candidate[] {
-  const { count, counts, last } = kinds
+function scoredKinds(bodies: LineKinds, found: readonly KindSignal[], whole: Whole): Candidate[] {
+  const { count, counts, last } = bodies
   const rareMax = rareCountOf(count)
-  const beginsOddly = oddBeginnings(kinds, Math.max(1, Math.floor(count / 200)))
+  const beginsOddly = oddBeginnings(bodies, Math.max(1, Math.floor(count / 200)))
   const families = countFamilies(found, counts)
-  const isFamilies = families.size / count < REPETITIVE
+  const hasFamilies = families.size / count < REPETITIVE
   const best: Candidate[] = []
   const informationOf = (times: number): number => Math.log2(count / times) / Math.log2(count + 1)
-  for (const { kind, line, said, signal, family } of found) {
+  for (const { kind, line, signal, family } of found) {
     const times = counts[kind] ?? 1
     const relatives = families.get(family) ?? times
     const information = (informationOf(times) + informationOf(relatives)) / 2
     const strong = isTrouble(signal)
     const weight = strong ? (whole.isTroubled ? 1.1 : 2.2) : signal === 'weak' ? 0.9 : 0
     let score = weight * (0.3 + 0.7 * information)
-    const standsOut = whole.isRepetitive || (isFamilies && relatives <= rareMax)
+    const standsOut = whole.isRepetitive || (hasFamilies && relatives <= rareMax)
     if (times <= rareMax) score += information * (standsOut ? 1.5 : 0.35)
     if (times <= rareMax && beginsOddly(line)) score += 1.3
-    if (FRAME.test(said.slice(0, LINE_CHARS_MAX))) score -= 1.2
+    if (FRAME.test(bodies.at(line).slice(0, LINE_CHARS_MAX))) score -= 1.2
     if (signal === 'grave') score += GRAVE_SCORE
     if (score > 0.5) best.push({ line, score, strong, family })
     if (times > 1 && times <= 3 && score > 1)

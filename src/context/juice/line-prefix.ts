@@ -32,15 +32,16 @@ function sharedShape({ count, at }: LineKinds): string | null {
   return [...shapes].find(([, times]) => times >= looked * SHARE)?.[0] ?? null
 }
 
-/** The first word of a line with zeros for its digits, if it has signs or digits; else nothing. */
+/** The first word of a line with zeros for its digits, if it begins with a sign or a digit: words of a message are none. */
 function shapeOf(said: string): string {
-  let [end, hasSigns] = [0, false]
+  const first = said.charCodeAt(0) | 32
+  if (first >= 97 && first <= 122) return ''
+  let end = 0
   for (; end < said.length && end <= PREFIX_CHARS_MAX; end++) {
     const code = said.charCodeAt(end)
     if (code === 32 || code === 9) break
-    if ((code | 32) < 97 || (code | 32) > 122) hasSigns = true
   }
-  return hasSigns && end <= PREFIX_CHARS_MAX ? said.slice(0, end).replace(/\d/g, '0') : ''
+  return end <= PREFIX_CHARS_MAX ? said.slice(0, end).replace(/\d/g, '0') : ''
 }
 
 function beginsWith(said: string, shape: string): boolean {

@@ -61,7 +61,7 @@ function splitsFor(probe: readonly string[], isCsv: boolean): readonly Split[] {
   if (share((line) => !line.startsWith(' ') && /\S {2,}\S/.test(line)) >= EVEN_SHARE) splits.push(BLANKS)
   const names = (probe[0] ?? '').trim().split(/\s+/)
   if (names.length >= 4 && names.every((name) => /^[A-Z%][A-Z%+/()_-]*$/.test(name)))
-    splits.push(cellsUnder(probe[0] ?? ''))
+    splits.push(cellsUnder(probe[0] ?? '', probe))
   return splits
 }
 
@@ -83,26 +83,43 @@ function cellsBetween(sign: string): Split {
   }
 }
 
+type Place = { readonly from: number; readonly to: number }
+
 /**
- * Cells under a line of names. Where each name begins above a word or above a blank, cells are cut there. Else a line has as many words as
- * there are names, the last with all that follows it, if most of them begin or end with their names: other lines are prose.
+ * Cells under a line of names. Where nearly all lines have a blank before each name, cells are cut there, and other lines are prose. Else a
+ * line has as many words as there are names, the last with all that follows it, if most of them begin or end with their names.
  */
-function cellsUnder(header: string): Split {
+function cellsUnder(header: string, probe: readonly string[]): Split {
   const names = [...header.matchAll(/\S+/g)].map(({ index, 0: name }) => ({ from: index, to: index + name.length }))
-  const isBlank = (line: string, at: number): boolean => at >= line.length || line[at] === ' '
+  const cutAt: Split = (line) =>
+    isCutBy(names, line)
+      ? names.map(({ from }, i) => line.slice(i === 0 ? 0 : from, names[i + 1]?.from ?? line.length).trim())
+      : null
+  const fitting = probe.filter((line) => isCutBy(names, line)).length
+  if (fitting >= probe.length * EVEN_SHARE) return cutAt
   return (line) => {
-    if (line === header) return line.trim().split(/\s+/)
-    if (names.slice(1).every(({ from }) => isBlank(line, from - 1)) && !isBlank(line, names.at(-1)?.from ?? 0))
-      return names.map(({ from }, i) => line.slice(i === 0 ? 0 : from, names[i + 1]?.from ?? line.length).trim())
-    const aligned = names.slice(1).filter(({ from, to }) => {
-      return (isBlank(line, from - 1) && !isBlank(line, from)) || (isBlank(line, to) && !isBlank(line, to - 1))
-    })
-    if (aligned.length < (names.length - 1) * ALIGNED_SHARE) return null
+    if (line !== header && !isAlignedTo(names, line)) return null
     const words = line.trim().split(/\s+/)
     return words.length <= names.length
       ? words
       : [...words.slice(0, names.length - 1), words.slice(names.length - 1).join(' ')]
   }
+}
+
+function isBlank(line: string, at: number): boolean {
+  return at >= line.length || line[at] === ' '
+}
+
+/** Before each name there is a blank, and under the last name a word. */
+function isCutBy(names: readonly Place[], line: string): boolean {
+  return names.every(({ from }, i) => i === 0 || isBlank(line, from - 1)) && !isBlank(line, names.at(-1)?.from ?? 0)
+}
+
+function isAlignedTo(names: readonly Place[], line: string): boolean {
+  const aligned = names.slice(1).filter(({ from, to }) => {
+    return (isBlank(line, from - 1) && !isBlank(line, from)) || (isBlank(line, to) && !isBlank(line, to - 1))
+  })
+  return aligned.length >= (names.length - 1) * ALIGNED_SHARE
 }
 
 const RULE = /^[\s|+:=-]+$/
