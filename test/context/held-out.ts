@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { ContentHint, ContentKind } from '../../src/index.ts'
 import * as builds from './held-out-builds.ts'
 import * as data from './held-out-data.ts'
-import * as services from './held-out-services.ts'
+import * as services from './held-out-daemons.ts'
 import type { Output } from './outputs.ts'
 
 function held(name: string, kind: ContentKind, hint: ContentHint, text: string, stays: readonly string[]): Output {

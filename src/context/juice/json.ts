@@ -172,8 +172,7 @@ function tableOf(list: readonly Json[], state: State, keys?: readonly string[]):
     `${list.length} rows${keys ? ' by key' : ''}, columns separated by tabs`,
     [...(keys ? ['key'] : []), ...columns.map(headOf)].join('\t'),
   ]
-  const wanted =
-    state.lossless || list.length <= ROWS_MAX ? null : rowsOf(list, columns, state.pointed.get(list as Json))
+  const wanted = state.lossless || list.length <= ROWS_MAX ? null : rowsOf(list, columns, state.pointed.get(list))
   let left = 0
   const gap = (next: number): void => {
     if (left > 0) lines.push(`[… rows ${next - left + 1} to ${next} left out …]`)
