@@ -1,13 +1,16 @@
 // The lines of a text that say most, within a number of lines and characters: lines with a signal of failure, rare kinds of lines,
-// lines whose numbers are unusual for their kind, both ends, and the outline of an indented text. What belongs to an error is shown
-// with it: the line above that it stands under, the first and last frames of its stack, and the causes named there.
+// lines whose numbers are unusual for their kind or family, both ends, and the outline of an indented text. Lines of one family compete
+// with each other, so what is frequent does not crowd out what is rare. What belongs to an error is shown with it: the line above that it
+// stands under, the lines below it, the first and last frames of its stack, and the causes named there.
+import { familyOf } from './line-families.ts'
 import { cutBothEnds } from './lines.ts'
 import { type LineKinds, lineKinds } from './line-kinds.ts'
-import { CAUSE, FRAME, type Signal, signalIn } from './signals.ts'
+import { withoutPrefix } from './line-prefix.ts'
+import { CAUSE, FRAME, isTrouble, type Signal, signalIn } from './signals.ts'
 import { unusualLines } from './unusual-numbers.ts'
 
-/** A hundred with the footer and the number of lines of progress. */
-export const LINES_MAX = 98
+/** 130 with the footer and the number of lines of progress. */
+export const LINES_MAX = 128
 const LINE_CHARS_MAX = 400
 /** No more characters are shown, and of a text full of trouble at most this share. */
 export const CHARS_MAX = 12_000
@@ -28,6 +31,10 @@ const FIRST_SHARE = 0.65
 const FRAME_ENDS = 6
 const FRAMES_WHOLE = 14
 const STACK_LINES_MAX = 400
+/** Findings of different families that are shown with all that is said of them, from this score on, and lines of each. */
+const BLOCKS_MAX = 8
+const BLOCK_SCORE_MIN = 1.2
+const BLOCK_LINES_MAX = 12
 /** How far above a line the line is looked for that it stands under. */
 const HEADER_REACH = 60
 /** Of more kinds than this, only so many are looked at, at equal distances. */
@@ -35,6 +42,10 @@ const JUDGED_KINDS_MAX = 20_000
 /** Below this share of different lines, a line of its own kind stands out. */
 const REPETITIVE = 0.35
 const COMMON_KINDS = 12
+/** What a grave signal says more than another. */
+const GRAVE_SCORE = 0.6
+/** How much less each further line of a family says. */
+const FAMILY_FADE = 0.15
 const OUTLINE_LINES_MAX = 70
 /** Room that the mark of a gap takes. */
 const GAP_CHARS = 22
@@ -44,27 +55,30 @@ export type LineNumbers = (line: number) => number
 
 export function chooseLines(text: string, charsMax: number, numberOf: LineNumbers = (line) => line + 1): string {
   const kinds = lineKinds(text)
-  const judged = judgeKinds(kinds)
+  const bodies = withoutPrefix(kinds)
+  const judged = judgeKinds(kinds, bodies)
   if (text.length <= WHOLE_CHARS_MAX && judged.strongChars > text.length * TROUBLED_SHARE) return text
   const choice = new LineChoice(kinds, roomFor(judged, text.length, charsMax))
   const ends = [judged.firstStrong, judged.lastStrong].filter((line) => line >= 0)
-  for (const line of ends) takeWithHeader(kinds, choice, line)
+  for (const line of ends) takeWithHeader(bodies, choice, line)
   for (let line = 0; line < HEAD_LINES; line++) choice.takeNew(line)
   for (let i = 1; i <= TAIL_LINES; i++) choice.takeNew(kinds.count - i)
   takeGapsOfTools(text, kinds, choice)
   // The lines that say most come before what belongs to each of them.
   for (const { line } of judged.best.slice(0, BEST_MAX)) if (choice.isNearlyFull || !choice.take(line)) break
-  for (const line of ends) takeAround(kinds, choice, line)
-  const levels = judged.isRepetitive ? [] : linesByIndent(kinds)
+  for (const line of ends) takeBlock(bodies, choice, line)
+  for (const line of firstOfFamilies(judged)) takeBlock(bodies, choice, line)
+  const levels = judged.isRepetitive ? [] : linesByIndent(bodies)
   takeOutline(levels.slice(0, 2), choice, OUTLINE_LINES_MAX)
   const common = commonKinds(kinds)
   for (const kind of common.slice(0, COMMON_KINDS / 2)) choice.take(kinds.first[kind] ?? 0)
   for (const { line, strong } of judged.best.slice(0, BEST_MAX)) {
-    if (strong) takeAround(kinds, choice, line)
-    else takeWithHeader(kinds, choice, line)
+    if (strong) takeAround(bodies, choice, line)
+    else takeWithHeader(bodies, choice, line)
   }
   takeMoreOf(judged, kinds, choice)
   for (const kind of common) choice.take(kinds.first[kind] ?? 0)
+  takeUnseenFamilies(judged, choice)
   takeOutline(levels.slice(0, 3), choice, LINES_MAX)
   for (const { line } of judged.best.slice(0, WITH_CONTEXT))
     for (const near of [line - 1, line + 1, line - 2, line + 2]) choice.takeNew(near)
@@ -124,9 +138,11 @@ class LineChoice {
   }
 }
 
-type Candidate = { readonly line: number; readonly score: number; readonly strong: boolean }
+type Candidate = { readonly line: number; readonly score: number; readonly strong: boolean; readonly family: number }
 
 type Judged = {
+  /** The first lines of all kinds, in their order. */
+  readonly found: readonly KindSignal[]
   /** By what they say, the most first. */
   readonly best: readonly Candidate[]
   readonly firstStrong: number
@@ -137,20 +153,28 @@ type Judged = {
   readonly isRepetitive: boolean
 }
 
-type KindSignal = { readonly kind: number; readonly line: number; readonly said: string; readonly signal: Signal }
+type KindSignal = {
+  readonly kind: number
+  readonly line: number
+  readonly said: string
+  readonly signal: Signal
+  readonly family: number
+}
 
-/** Each kind is judged by its first line. */
-function judgeKinds(kinds: LineKinds): Judged {
+/** Each kind is judged by its first line. `bodies` are the same lines without a word that most of them begin with. */
+function judgeKinds(kinds: LineKinds, bodies: LineKinds): Judged {
   const { count, counts, last } = kinds
   const found = signalsOf(kinds)
-  const strong = found.filter(({ signal }) => signal === 'strong')
+  const strong = found.filter(({ signal }) => isTrouble(signal))
   const strongLines = strong.reduce((sum, { kind }) => sum + (counts[kind] ?? 0), 0)
   const isRepetitive = counts.length / count < REPETITIVE
-  const best = scoredKinds(kinds, found, { isRepetitive, isTroubled: strongLines > count * TROUBLED_LINES })
-  for (const line of unusualLines(kinds)) best.push({ line, score: 1.6, strong: false })
-  best.sort((a, b) => b.score - a.score || a.line - b.line)
+  const best = scoredKinds(bodies, found, { isRepetitive, isTroubled: strongLines > count * TROUBLED_LINES })
+  const families = new Map(found.map(({ kind, family }) => [kind, family]))
+  for (const line of unusualLines(kinds, (kind) => families.get(kind) ?? 0))
+    best.push({ line, score: 1.6, strong: false, family: -line })
   return {
-    best,
+    found,
+    best: rankByFamily(best),
     firstStrong: strong[0]?.line ?? -1,
     lastStrong: strong.reduce((latest, { kind }) => Math.max(latest, last[kind] ?? 0), -1),
     strongChars: strong.reduce((sum, { said }) => sum + Math.min(said.length, LINE_CHARS_MAX) + 1, 0),
@@ -165,7 +189,7 @@ function signalsOf({ counts, first, at }: LineKinds): readonly KindSignal[] {
   for (let kind = 0; kind < counts.length; kind += step) {
     const line = first[kind] ?? 0
     const said = at(line)
-    if (said.trim() !== '') found.push({ kind, line, said, signal: signalIn(said) })
+    if (said.trim() !== '') found.push({ kind, line, said, signal: signalIn(said), family: familyOf(said) })
   }
   return found
 }
@@ -173,29 +197,55 @@ function signalsOf({ counts, first, at }: LineKinds): readonly KindSignal[] {
 type Whole = { readonly isRepetitive: boolean; readonly isTroubled: boolean }
 
 /** A signal that is everywhere says little, and so does a kind with many lines. */
-function scoredKinds(kinds: LineKinds, found: readonly KindSignal[], whole: Whole): Candidate[] {
-  const { count, counts, last } = kinds
+function scoredKinds(bodies: LineKinds, found: readonly KindSignal[], whole: Whole): Candidate[] {
+  const { count, counts, last } = bodies
   const rareMax = rareCountOf(count)
-  const beginsOddly = oddBeginnings(kinds, Math.max(1, Math.floor(count / 200)))
+  const beginsOddly = oddBeginnings(bodies, Math.max(1, Math.floor(count / 200)))
+  const families = countFamilies(found, counts)
+  const hasFamilies = families.size / count < REPETITIVE
   const best: Candidate[] = []
-  for (const { kind, line, said, signal } of found) {
+  const informationOf = (times: number): number => Math.log2(count / times) / Math.log2(count + 1)
+  for (const { kind, line, signal, family } of found) {
     const times = counts[kind] ?? 1
-    const information = Math.log2(count / times) / Math.log2(count + 1)
-    const weight = signal === 'strong' ? (whole.isTroubled ? 1.1 : 2.2) : signal === 'weak' ? 0.9 : 0
+    const relatives = families.get(family) ?? times
+    const information = (informationOf(times) + informationOf(relatives)) / 2
+    const strong = isTrouble(signal)
+    const weight = strong ? (whole.isTroubled ? 1.1 : 2.2) : signal === 'weak' ? 0.9 : 0
     let score = weight * (0.3 + 0.7 * information)
-    if (times <= rareMax) score += information * (whole.isRepetitive ? 1.5 : 0.35)
+    const standsOut = whole.isRepetitive || (hasFamilies && relatives <= rareMax)
+    if (times <= rareMax) score += information * (standsOut ? 1.5 : 0.35)
     if (times <= rareMax && beginsOddly(line)) score += 1.3
-    if (FRAME.test(said.slice(0, LINE_CHARS_MAX))) score -= 1.2
-    const strong = signal === 'strong'
-    if (score > 0.5) best.push({ line, score, strong })
-    if (times > 1 && times <= 3 && score > 1) best.push({ line: last[kind] ?? line, score: score - 0.1, strong })
+    if (FRAME.test(bodies.at(line).slice(0, LINE_CHARS_MAX))) score -= 1.2
+    if (signal === 'grave') score += GRAVE_SCORE
+    if (score > 0.5) best.push({ line, score, strong, family })
+    if (times > 1 && times <= 3 && score > 1)
+      best.push({ line: last[kind] ?? line, score: score - 0.1, strong, family })
   }
   return best
 }
 
+/** How many lines each family has. */
+function countFamilies(found: readonly KindSignal[], counts: readonly number[]): ReadonlyMap<number, number> {
+  const families = new Map<number, number>()
+  for (const { kind, family } of found) families.set(family, (families.get(family) ?? 0) + (counts[kind] ?? 1))
+  return families
+}
+
+/** The best first. The second line of a family says less than the first, and each further one less again. */
+function rankByFamily(candidates: Candidate[]): readonly Candidate[] {
+  const byScore = (a: Candidate, b: Candidate): number => b.score - a.score || a.line - b.line
+  const ranks = new Map<number, number>()
+  const ranked = candidates.sort(byScore).map((candidate) => {
+    const rank = ranks.get(candidate.family) ?? 0
+    ranks.set(candidate.family, rank + 1)
+    return { ...candidate, score: candidate.score / (1 + FAMILY_FADE * rank) }
+  })
+  return ranked.sort(byScore)
+}
+
 /** So many lines of a kind, or fewer, make it rare. */
 function rareCountOf(count: number): number {
-  return Math.max(1, Math.floor(count / 150))
+  return Math.max(1, Math.floor(count / 75))
 }
 
 /** Whether a line begins as few others do. Where many lines do so, that says nothing. */
@@ -227,6 +277,33 @@ function takeAround(kinds: LineKinds, choice: LineChoice, line: number): void {
   for (let i = 1; i <= head; i++) choice.take(line + i)
   if (frames > FRAMES_WHOLE) for (let i = 1; i <= FRAME_ENDS; i++) choice.take(end - i)
   for (let frame = line + 1; frame < end; frame++) if (CAUSE.test(at(frame))) choice.take(frame)
+}
+
+/** The best lines of different families. */
+function firstOfFamilies({ best }: Judged): readonly number[] {
+  const lines = new Map<number, number>()
+  for (const { line, family, score } of best) {
+    if (lines.size >= BLOCKS_MAX || score < BLOCK_SCORE_MIN) break
+    if (!lines.has(family)) lines.set(family, line)
+  }
+  return [...lines.values()]
+}
+
+/**
+ * Takes a finding with all that is said of it: the lines below it up to an empty line, to the next finding of its family, or to a common
+ * line. What is indented belongs to the line that it stands under.
+ */
+function takeBlock(kinds: LineKinds, choice: LineChoice, line: number): void {
+  takeAround(kinds, choice, line)
+  const { count, at, kindOf, counts } = kinds
+  const [indent, family, rareMax] = [indentOf(at(line)), familyOf(at(line)), rareCountOf(count)]
+  for (let next = line + 1; next < count && next <= line + BLOCK_LINES_MAX; next++) {
+    const said = at(next)
+    if (said.trim() === '') return
+    const isDeeper = indentOf(said) > indent
+    if (!isDeeper && ((counts[kindOf[next] ?? 0] ?? 0) > rareMax || familyOf(said) === family)) return
+    if (!choice.take(next)) return
+  }
 }
 
 /** The nearest line above that is indented less; for a line that is not indented, the first line after an empty one. */
@@ -308,6 +385,20 @@ function takeMoreOf({ best }: Judged, { count, kindOf }: LineKinds, choice: Line
   for (let turn = 0; low <= high && turn < MORE_MAX; turn++) {
     const line = turn % 3 === 2 ? more[high--] : more[low++]
     if (!choice.takeNew(line ?? -1)) return
+  }
+}
+
+/** One line of each family of which nothing is shown yet, the smallest families first. */
+function takeUnseenFamilies({ found }: Judged, choice: LineChoice): void {
+  if (choice.isFull) return
+  const seen = new Set(found.filter(({ line }) => choice.has(line)).map(({ family }) => family))
+  const sizes = new Map<number, number>()
+  for (const { family } of found) sizes.set(family, (sizes.get(family) ?? 0) + 1)
+  const unseen = found.filter(({ family }) => !seen.has(family))
+  for (const { line, family } of unseen.sort((a, b) => (sizes.get(a.family) ?? 0) - (sizes.get(b.family) ?? 0))) {
+    if (seen.has(family)) continue
+    seen.add(family)
+    if (!choice.take(line)) return
   }
 }
 

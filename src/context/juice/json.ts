@@ -4,6 +4,7 @@ import type { Json } from '../../kernel/content.ts'
 import { isObject, type JsonObject, parsed } from '../../view/json.ts'
 import type { Shorten, Shorter } from './kind.ts'
 import { choiceOf, cutBothEnds } from './lines.ts'
+import { PathsFound } from './pointed-rows.ts'
 import { notableRows } from './rows.ts'
 
 const ROWS_MIN = 3
@@ -39,8 +40,9 @@ export const shortenJson: Shorten = (text, { lossless }) => {
 /** Null: its tables are no shorter than the same JSON without blanks, or would not say the same. */
 function shortenValue(text: string, value: Json, lossless: boolean): Shorter | null {
   try {
-    const state: State = { lossless, lossy: false, tables: [], holders: new Set() }
+    const state = newState(lossless)
     findTables(value, state, 0)
+    if (!lossless) state.pointed = state.paths.rowsIn(value)
     const shown = [rendered(value, state), ...state.tables].join('\n')
     const exact = !state.lossy && isExact(text, value)
     // Shown as a number that it is not, an id would mislead.
@@ -82,19 +84,28 @@ function shortenRows(text: string, lossless: boolean): Shorter | null {
     if (row === undefined) return null
     rows.push(row)
   }
-  const state: State = { lossless, lossy: false, tables: [], holders: new Set() }
+  const state = newState(lossless)
   const table = tableOf(rows, state)
   if (table === null) return null
   const lossy = state.lossy || !rows.every((row, i) => isExact(lines[i] ?? '', row))
   return lossless && lossy ? null : { text: table, lossy }
 }
 
-/** `tables` are what is shown below the value, in their order. `holders` are lists and objects in which something is shortened. */
+/**
+ * `tables` are what is shown below the value, in their order. `holders` are lists and objects in which something is shortened.
+ * `pointed` are rows that the text itself names by a path.
+ */
 type State = {
   readonly lossless: boolean
   lossy: boolean
   readonly tables: string[]
   readonly holders: Set<Json>
+  readonly paths: PathsFound
+  pointed: ReadonlyMap<Json, ReadonlySet<number>>
+}
+
+function newState(lossless: boolean): State {
+  return { lossless, lossy: false, tables: [], holders: new Set(), paths: new PathsFound(), pointed: new Map() }
 }
 
 /** Finds the lists that may become shorter, and all that holds them: the rest is written by V8 at once, which is much faster. */
@@ -103,10 +114,12 @@ function findTables(value: Json, state: State, level: number): boolean {
   let found = false
   if (Array.isArray(value)) {
     const list = value as readonly Json[]
+    state.paths.addList(list)
     found = list.length > ROWS_MAX || (list.length >= ROWS_MIN && list.every(isObject))
     for (const item of list) if (findTables(item, state, level + 1)) found = true
   } else {
     const values = Object.values(value as JsonObject)
+    state.paths.addFields(value as JsonObject)
     if (values.length > FIELDS_MAX) return false
     for (const item of values) if (findTables(item, state, level + 1)) found = true
     found ||= values.length >= ROWS_MIN && values.every(isObject)
@@ -159,7 +172,7 @@ function tableOf(list: readonly Json[], state: State, keys?: readonly string[]):
     `${list.length} rows${keys ? ' by key' : ''}, columns separated by tabs`,
     [...(keys ? ['key'] : []), ...columns.map(headOf)].join('\t'),
   ]
-  const wanted = state.lossless || list.length <= ROWS_MAX ? null : rowsOf(list, columns)
+  const wanted = state.lossless || list.length <= ROWS_MAX ? null : rowsOf(list, columns, state.pointed.get(list))
   let left = 0
   const gap = (next: number): void => {
     if (left > 0) lines.push(`[… rows ${next - left + 1} to ${next} left out …]`)
@@ -192,11 +205,15 @@ function columnsOf(list: readonly JsonObject[]): readonly string[] | null {
   return columns.size > 0 && cells / (columns.size * list.length) >= FILLED_SHARE ? [...columns] : null
 }
 
-function rowsOf(list: readonly JsonObject[], columns: readonly string[]): { has(row: number): boolean } {
+function rowsOf(
+  list: readonly JsonObject[],
+  columns: readonly string[],
+  pointed: ReadonlySet<number> = new Set(),
+): { has(row: number): boolean } {
   const choice = choiceOf(list.length, list.length + 1)
   for (let i = 0; i < HEAD_ROWS; i++) choice.take(i)
   for (let i = 1; i <= TAIL_ROWS; i++) choice.take(list.length - i)
-  for (const row of notableRows(list, columns)) choice.take(row)
+  for (const row of [...pointed, ...notableRows(list, columns)]) choice.take(row)
   return choice
 }
 

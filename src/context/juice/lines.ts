@@ -53,6 +53,6 @@ export function cutBothEnds(line: string, chars: number): string {
 }
 
 /** Signals in the middle of a long line that are shown, and characters around each. */
-const SIGNALS_MAX = 3
+const SIGNALS_MAX = 5
 const SIGNAL_BEFORE = 20
 const SIGNAL_CHARS = 80

@@ -7,8 +7,8 @@ import { foldPaths, shortenPathList, unfoldPaths } from './path-list.ts'
 import { shortenTextTable } from './text-table.ts'
 
 /** A third of a text is shown, within these numbers of characters. */
-const SHARE = 0.33
-const CHARS_MIN = 4_000
+const SHARE = 0.36
+const CHARS_MIN = 4_800
 /** A longer text is no table and no list, and no line of it is compared with the rules of its program. */
 const SHAPED_LINES_MAX = 10_000
 // oxlint-disable-next-line no-control-regex -- Colours are taken out here.

@@ -1,7 +1,8 @@
 // Words that say that something went wrong. A word inside of a name (`http-errors`, `@scope/error`) is no signal, and neither is one
 // that says that there is no trouble (`0 errors`, `level: info`).
 
-export type Signal = 'strong' | 'weak' | null
+/** `grave`: more than an error, such as a crash or what a service calls critical. */
+export type Signal = 'grave' | 'strong' | 'weak' | null
 
 const NAMED_ERROR = /(?:error|exception)s?(?![-/@\w])(?<![-/@]\w{0,60})/i
 
@@ -18,13 +19,21 @@ const WORDS = [
   'exit(?:ed)?(?: with)?(?: code| status)?[ =][1-9]\\d{0,2}|status[=: ]{1,2}[45]\\d\\d|http\\/\\S{1,4}"? [45]\\d\\d',
   'e[a-z]{2,12}(?:refused|reset|noent|acces|perm|timedout|exist|inuse|pipe|mfile|unreach)|enoent|eacces|eperm|enospc',
   'emfile|eresolve|eio|ora-\\d+|e\\d{4}|ts\\d{4}|suspicious|fraud|suspended|degraded|evicted|pending reboot|needs merge',
+  'uninitiali[sz]ed|double free|use after free|signal \\d{1,2}|out of (?:range|bounds)',
   'unmerged|deleted by us|both modified|unsupported|incompatible|not ready|not responding|bad gateway',
 ]
 const STRONG = new RegExp(`(?<![-/@.\\w])(?:${WORDS.join('|')})(?![-/@\\w])`, 'i')
-const SIGNS = /\bERR!|[✗✘✖×]|^\s{0,12}not ok\b|^E {3}|##\[error\]/
+/** Names of levels above an error, where they stand as levels. */
+const LEVEL =
+  '[[<|](?:alert|crit|emerg)[\\]>|]|\\b(?:ALERT|CRIT|EMERG)\\b|\\b(?:level|severity)["\']?[=:] ?["\']?(?:alert|crit|emerg)'
+const SIGNS = new RegExp(`\\bERR!|[✗✘✖×]|^\\s{0,12}not ok\\b|^E {3}|##\\[error\\]|${LEVEL}`)
+/** Words for the end of a process or the loss of data, and these levels. */
+const GRAVE = new RegExp(
+  `${LEVEL}|\\b(?:CRITICAL|EMERGENCY|FATAL|PANIC)\\b|(?<![-/@.\\w])(?:fatal|panic(?:ked)?|segmentation fault|segfault|core dumped|out of memory|[Ss]ignal \\d{1,2}|SIG(?:SEGV|KILL|ABRT|BUS|ILL)|data race|corrupt(?:ed|ion)|deadlock|Killed|Out of memory|Segmentation fault|DATA RACE)(?![-/@\\w])`,
+)
 const WEAK = /\b(?:warn(?:ing)?s?|deprecated|retry(?:ing)?|skipped|slow|caused by|root cause|todo|fixme)\b/i
 const NO_TROUBLE =
-  /\b(?:0|no) (?:\w{1,20} )?(?:errors?|failures?|failed|warnings?|vulnerabilities|conflicts?)\b|\b(?:errors?|failures?|failed|warnings?|level|fail)["']?[:=] ?["']?(?:0|info|debug|none|null|false)\b/gi
+  /\b(?:0|no|without)(?: an?| any)? (?:\w{1,20} )?(?:errors?|failures?|failed|warnings?|vulnerabilities|conflicts?)\b|\b(?:errors?|failures?|failed|warnings?|level|fail)["']?[:=] ?["']?(?:0|info|debug|none|null|false)\b/gi
 /** Characters of a line that are looked at. */
 const LOOKED_CHARS = 600
 /** Characters of a long value in which a signal is looked for. */
@@ -33,8 +42,13 @@ const SEARCHED_CHARS = 4_000
 export function signalIn(text: string): Signal {
   const said = text.length > LOOKED_CHARS ? text.slice(0, LOOKED_CHARS) : text
   const line = said.replace(NO_TROUBLE, '')
-  if (SIGNS.test(line) || NAMED_ERROR.test(line) || STRONG.test(line)) return 'strong'
+  if (SIGNS.test(line) || NAMED_ERROR.test(line) || STRONG.test(line)) return GRAVE.test(line) ? 'grave' : 'strong'
   return WEAK.test(line) ? 'weak' : null
+}
+
+/** A signal of something that went wrong, and not only of a warning. */
+export function isTrouble(signal: Signal): boolean {
+  return signal === 'strong' || signal === 'grave'
 }
 
 /** Where the first strong signal of a text stands; -1 if it has none in its first part. */
@@ -46,6 +60,6 @@ export function signalAt(text: string): number {
 
 /** A line of a stack trace below the line that names the error. */
 export const FRAME =
-  /^\s+(?:at |File "|in |from |#?\d+:? |→|❯|\.\.\. \d+ (?:more|lines))|^\s*(?:Caused by|During handling|The above exception|goroutine )/
+  /^\s+(?:at |File "|in |from |#?\d+:? +(?=0x|[A-Za-z_<{([*&$~])|→|❯|\.\.\. \d+ (?:more|lines))|^\s*(?:Caused by|During handling|The above exception|goroutine )/
 /** A line that names the cause of an error inside of a stack trace. */
 export const CAUSE = /^\s*(?:Caused by|\[?cause\]?:|[\w.]{1,80}(?:Error|Exception)\b)/

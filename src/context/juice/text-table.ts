@@ -11,8 +11,11 @@ const LAST_ROWS = 5
 /** The share of lines that must have as many cells as the others. */
 const EVEN_SHARE = 0.9
 const COLUMNS_MAX = 60
+/** So many of the words of a row begin or end where the names of their columns do. */
+const ALIGNED_SHARE = 0.4
 
-type Split = (line: string) => readonly string[]
+/** Null for a line that has not the columns of the table. */
+type Split = (line: string) => readonly string[] | null
 type Row = Readonly<Record<string, string | number>>
 type Table = {
   readonly head: readonly string[]
@@ -58,7 +61,7 @@ function splitsFor(probe: readonly string[], isCsv: boolean): readonly Split[] {
   if (share((line) => !line.startsWith(' ') && /\S {2,}\S/.test(line)) >= EVEN_SHARE) splits.push(BLANKS)
   const names = (probe[0] ?? '').trim().split(/\s+/)
   if (names.length >= 4 && names.every((name) => /^[A-Z%][A-Z%+/()_-]*$/.test(name)))
-    splits.push(wordsFor(names.length))
+    splits.push(cellsUnder(probe[0] ?? '', probe))
   return splits
 }
 
@@ -80,18 +83,50 @@ function cellsBetween(sign: string): Split {
   }
 }
 
-/** So many words, the last with all that follows it. */
-function wordsFor(count: number): Split {
+type Place = { readonly from: number; readonly to: number }
+
+/**
+ * Cells under a line of names. Where nearly all lines have a blank before each name, cells are cut there, and other lines are prose. Else a
+ * line has as many words as there are names, the last with all that follows it, if most of them begin or end with their names.
+ */
+function cellsUnder(header: string, probe: readonly string[]): Split {
+  const names = [...header.matchAll(/\S+/g)].map(({ index, 0: name }) => ({ from: index, to: index + name.length }))
+  const cutAt: Split = (line) =>
+    isCutBy(names, line)
+      ? names.map(({ from }, i) => line.slice(i === 0 ? 0 : from, names[i + 1]?.from ?? line.length).trim())
+      : null
+  const fitting = probe.filter((line) => isCutBy(names, line)).length
+  if (fitting >= probe.length * EVEN_SHARE) return cutAt
   return (line) => {
+    if (line !== header && !isAlignedTo(names, line)) return null
     const words = line.trim().split(/\s+/)
-    return words.length <= count ? words : [...words.slice(0, count - 1), words.slice(count - 1).join(' ')]
+    return words.length <= names.length
+      ? words
+      : [...words.slice(0, names.length - 1), words.slice(names.length - 1).join(' ')]
   }
 }
 
+function isBlank(line: string, at: number): boolean {
+  return at >= line.length || line[at] === ' '
+}
+
+/** Before each name there is a blank, and under the last name a word. */
+function isCutBy(names: readonly Place[], line: string): boolean {
+  return names.every(({ from }, i) => i === 0 || isBlank(line, from - 1)) && !isBlank(line, names.at(-1)?.from ?? 0)
+}
+
+function isAlignedTo(names: readonly Place[], line: string): boolean {
+  const aligned = names.slice(1).filter(({ from, to }) => {
+    return (isBlank(line, from - 1) && !isBlank(line, from)) || (isBlank(line, to) && !isBlank(line, to - 1))
+  })
+  return aligned.length >= (names.length - 1) * ALIGNED_SHARE
+}
+
 const RULE = /^[\s|+:=-]+$/
+const NO_CELLS: readonly string[] = []
 
 function tableBy(lines: readonly string[], split: Split): Table | null {
-  const cut = lines.map((line) => (RULE.test(line) ? null : split(line)))
+  const cut = lines.map((line) => (RULE.test(line) ? null : (split(line) ?? NO_CELLS)))
   const width = usualWidth(cut)
   if (width < 3 || width > COLUMNS_MAX) return null
   const even = cut.filter((cells) => cells === null || cells.length === width).length
