@@ -33,7 +33,8 @@ function shortenText(given: string, charsMax: number, hint: Hint): string {
   if (shaped !== null) return shaped
   const numbers: number[] = []
   const told = lines.filter((line, i) => {
-    if (noise?.(line)) return false
+    // The last line says how it ended.
+    if (i < lines.length - 1 && noise?.(line)) return false
     numbers.push(i + 1)
     return true
   })

@@ -4,17 +4,20 @@
 import type { LineKinds } from './line-kinds.ts'
 
 /** Groups of lines that are looked at, lines of a text, and words of a line. */
-const GROUPS_MAX = 12
-const GROUP_LINES_MIN = 20
+const GROUPS_MAX = 80
+const GROUP_LINES_MIN = 16
 const LINES_MAX = 5_000
 const WORDS_MAX = 16
 /** Rows of which one must have a digit in a column, for the column to be looked at. */
 const PROBED_ROWS = 4
 /** A column with at most so many different words is a list of categories. */
 const CATEGORIES_MAX = 6
-/** A number is far from the others from so many deviations on, and of a column the farthest are shown. */
-const SIGMAS = 5
+/** A number is far from the others from so many usual distances on. Where many are far, that says nothing; else the farthest are shown. */
+const FAR_FROM = 12
+const FAR_SHARE = 0.1
 const FAR_MAX = 4
+/** Of the number in the middle: so much at least is a usual distance from it. */
+const USUAL_SHARE = 0.05
 const FOUND_MAX = 8
 const WORD = /[\w.:%-]*\d[\w.:%-]*/g
 /** A number with thousands and a unit, such as `48,211` or `1.5ms`. */
@@ -89,17 +92,24 @@ function unusualIn(words: readonly string[]): readonly number[] {
   return rare.length <= FOUND_MAX ? rare : []
 }
 
-/** The places of the numbers that are farthest from the mean, if they are far at all. */
+/**
+ * The places of the numbers that are farthest from the one in the middle, if they are far at all. Distances are compared with the usual
+ * distance from the middle, and not with a deviation: in a short column, one number that is far makes the deviation large itself.
+ */
 function farNumbers(words: readonly string[]): readonly number[] {
   const numbers = words.map(numberIn)
   const real = numbers.filter(Number.isFinite)
   if (real.length < words.length * 0.9) return []
-  const mean = real.reduce((sum, each) => sum + each, 0) / real.length
-  const sigma = Math.sqrt(real.reduce((sum, each) => sum + (each - mean) ** 2, 0) / real.length)
-  if (!(sigma > 0) || !Number.isFinite(sigma)) return []
-  const away = (i: number): number => Math.abs((numbers[i] ?? mean) - mean)
-  const far = [...numbers.keys()].filter((i) => away(i) > SIGMAS * sigma)
+  const middle = medianOf(real)
+  const usual = Math.max(medianOf(real.map((each) => Math.abs(each - middle))), Math.abs(middle) * USUAL_SHARE)
+  const away = (i: number): number => Math.abs((numbers[i] ?? middle) - middle)
+  const far = [...numbers.keys()].filter((i) => away(i) > FAR_FROM * usual)
+  if (far.length > Math.max(2, words.length * FAR_SHARE)) return []
   return far.sort((a, b) => away(b) - away(a)).slice(0, FAR_MAX)
+}
+
+function medianOf(numbers: readonly number[]): number {
+  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0
 }
 
 function numberIn(word: string): number {
