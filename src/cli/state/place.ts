@@ -1,5 +1,6 @@
 // The opened data folder: its store, and sessions by the short ids people type. A command opens one place and closes it at its end.
 import { existsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { Card, Store } from '../../kernel/index.ts'
 import { clean, shownId } from '../../view/clean.ts'
 import { FULL_BYTES, roomTrouble } from './disk.ts'
@@ -82,8 +83,7 @@ async function withFile<T>(
   try {
     const wrong = (seen && (await unlike(store, seen))) ?? (there ? await store.moved() : null)
     refuseWrong(wrong, reads)
-    const full = reads && there ? roomTrouble(home.folder, FULL_BYTES) : null
-    if (full !== null) warn(clean(full))
+    if (reads && there) warnOfFullDisk(home)
     try {
       return await act({ home, folder, at, store })
     } finally {
@@ -93,6 +93,11 @@ async function withFile<T>(
   } finally {
     await store.close()
   }
+}
+
+export function warnOfFullDisk({ database }: Home): void {
+  const full = roomTrouble(dirname(database), FULL_BYTES)
+  if (full !== null) warn(clean(full))
 }
 
 /** What only reads is warned. */
