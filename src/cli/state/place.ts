@@ -8,6 +8,7 @@ import { EXIT, Refusal } from '../exit.ts'
 import { clientOf, farNamed } from './far.ts'
 import { cardsHere, folderOf } from './folders.ts'
 import { type Home, homeOf, makeHome, realFolder, unusable } from './home.ts'
+import { describeStart } from './own-folders.ts'
 import { isErrno } from './plain-file.ts'
 import { checkDrivenHere } from './program.ts'
 import { warn, typed } from '../present/print.ts'
@@ -195,7 +196,7 @@ async function beginningWith(store: Store, start: string): Promise<readonly Card
 async function latestOf(place: Place): Promise<Card> {
   const [card] = await cardsHere(place, { limit: 1 })
   if (card) return card
-  throw new Refusal(EXIT.missing, `There is no session of this folder yet. \`${typed`run TASK`}\` starts one.`)
+  throw new Refusal(EXIT.missing, `There is no session of this folder yet. ${describeStart()}`)
 }
 
 /** The folder a session works in: where it was started. Refused for a session of another program. */
