@@ -128,7 +128,7 @@ describe('the echo of a message', () => {
     const out = Object.assign(new PassThrough(), { columns: 80, rows: 24 })
     const screen = new Screen(out as unknown as NodeJS.WriteStream, { colours: false })
     new ChatView(screen, new Calls(), () => false, Number.POSITIVE_INFINITY).echo(text)
-    screen.close()
+    screen.close(false)
     return String(out.read() ?? '')
       .split('\n')
       .filter((line) => /^\P{Cc}*[›┆] /u.test(line))

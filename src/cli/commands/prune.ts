@@ -170,7 +170,8 @@ async function removeAll(
     // On a full disk the removal of one makes room for the removal of a larger one.
     for (let before = 0; noRoom.size > 0 && removed.length > before; ) {
       before = removed.length
-      for (const id of [...noRoom]) await removeTogether([id])
+      const again = [...noRoom]
+      for (const id of again) await removeTogether([id])
     }
   } finally {
     await sweep(home, removed)
