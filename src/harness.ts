@@ -90,7 +90,7 @@ import type { TypedSessions } from './sessions/typed.ts'
 import { watching } from './sessions/follow/open.ts'
 import { labelsCheck } from './sessions/metadata.ts'
 import { modelsBy } from './sessions/models.ts'
-import { agentsBy, checkBreaker, hooksOf, reporter, warn, worksFor } from './sessions/setup/parts.ts'
+import { agentNamed, agentsBy, checkBreaker, hooksOf, reporter, warn, worksFor } from './sessions/setup/parts.ts'
 import { bindPlugins, type Bound, type Plugin, watcherOf } from './sessions/plugins.ts'
 import { SessionHandle } from './session.ts'
 import { holdProcess, systemClock as idleClock } from './stores/plan/clock.ts'
@@ -384,7 +384,7 @@ class LocalHarness implements Sessions {
 
   /** In the environment of the harness, unless another is given. */
   #beginning({ agent = AGENT, labels }: BeginOptions): Beginning {
-    const { environment } = this.#services.agent(agent)
+    const { environment } = agentNamed(this.#agents, agent)
     const begun = environment === null ? { agent } : { agent, environment }
     return labels ? { ...begun, ...descriptionIn({ labels }) } : begun
   }

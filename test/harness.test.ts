@@ -298,4 +298,19 @@ describe('configuration', () => {
     expect(() => new Harness({} as HarnessOptions)).toThrow(refused('"model"'))
     rmSync(folder, { recursive: true, force: true })
   })
+
+  it('B-SMALL-23: a new session of an agent that is not there is refused with the names of those that are', async () => {
+    const harness = new Harness({
+      model: scripted([]),
+      store: memory(),
+      subagents: { editor: { description: 'Edits.' } },
+    })
+    const refused = {
+      code: 'invalid_config',
+      message: expect.stringMatching(/no agent "nope".*: default, .*editor/) as string,
+    }
+    await expect(harness.run('x', { agent: 'nope' as 'default' })).rejects.toMatchObject(refused)
+    await expect(harness.open({ agent: 'nope' as 'default' })).rejects.toMatchObject(refused)
+    await harness.close()
+  })
 })

@@ -20,8 +20,8 @@ function canMount(): boolean {
 }
 
 export type SmallDisk = {
-  /** Not a byte more fits. */
-  readonly fill: () => void
+  /** So many bytes more fit. Default: none. */
+  readonly fill: (leftBytes?: number) => void
   readonly empty: () => void
 }
 
@@ -32,9 +32,10 @@ export function mountSmallDisk(folder: string): SmallDisk {
   onTestFinished(() => unmount(folder))
   const filler = join(folder, 'filler')
   return {
-    fill: () => {
+    fill: (leftBytes = 0) => {
+      if (leftBytes > 0) rmSync(filler, { force: true })
       const { bavail, bsize } = statfsSync(folder)
-      writeFileSync(filler, Buffer.alloc(bavail * bsize), { flag: 'a' })
+      writeFileSync(filler, Buffer.alloc(Math.max(0, bavail * bsize - leftBytes)), { flag: 'a' })
     },
     empty: () => rmSync(filler, { force: true }),
   }

@@ -10,7 +10,8 @@ import type { Result } from '../sessions/result.ts'
 import type { Session, Sessions } from '../sessions/verbs.ts'
 import { CallLog } from '../view/calls.ts'
 
-export type TaskKind = 'graph' | 'sub_agent' | 'tool' | 'external_process'
+/** `agent`: a session of a model that no other session started. */
+export type TaskKind = 'graph' | 'agent' | 'sub_agent' | 'tool' | 'external_process'
 export type TaskStatus =
   | ('Pending' | 'Running' | 'Awaiting' | 'CancelRequested')
   | ('Completed' | 'Failed' | 'Cancelled' | 'TimedOut' | 'Abandoned')
@@ -55,7 +56,8 @@ export async function tasksIn(reads: TaskReads, { parent, limit = LIMIT }: { par
 async function rowOf(reads: TaskReads, card: Card): Promise<TaskRow> {
   const { session: id, agent, at, parent = null, task: what = '', cost } = card
   const [created] = (await reads.read(id, 0, 1)).events
-  const kind = created?.type === 'session.created' && created.planner !== 'model' ? 'graph' : 'sub_agent'
+  const isGraph = created?.type === 'session.created' && created.planner !== 'model'
+  const kind = isGraph ? 'graph' : parent === null ? 'agent' : 'sub_agent'
   return { id, kind, status: statusOf(card, await lastRun(reads, card)), agent, parent, what, at, costUsd: cost / 1e6 }
 }
 

@@ -30,10 +30,10 @@ describe('tasks', () => {
     const rows = await all.list()
     const stands = new Map(rows.map(({ id, status, kind }) => [id, `${kind} ${status}`]))
     expect([done, failed, waits, hangs].map((id) => stands.get(id as string))).toEqual([
-      'sub_agent Completed',
-      'sub_agent Failed',
-      'sub_agent Awaiting',
-      'sub_agent Cancelled',
+      'agent Completed',
+      'agent Failed',
+      'agent Awaiting',
+      'agent Cancelled',
     ])
     expect(await all.list({ parent: waits as string })).toMatchObject([
       { kind: 'external_process', what: 'ask_user', status: 'Awaiting' },

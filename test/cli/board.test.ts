@@ -44,7 +44,7 @@ it('B-BOARD-15: terret board shows the board and the goal of a session, or a sha
   })
   expect((await stage.terret('board', 'latest')).out).toContain('(no cards)')
   const all = (await stage.terret('tasks', '--all')).out
-  expect(all).toMatch(/^mine +Completed +sub_agent +default/m)
+  expect(all).toMatch(/^mine +Completed +agent +default/m)
   expect(all).toMatch(/^ours +Completed +graph +board/m)
   expect(await stage.terret('board', 'nobody')).toMatchObject({ code: 6 })
 })

@@ -1,5 +1,8 @@
 // Text on its way to a chat's screen: cleaned in pieces, measured, broken into rows.
+import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
+import { Calls } from '../../src/cli/chat/call.ts'
+import { ChatView } from '../../src/cli/chat/chat-view.ts'
 import {
   broken,
   Cleaner,
@@ -10,6 +13,7 @@ import {
   widthOf,
   wrapped,
 } from '../../src/cli/present/text.ts'
+import { Screen } from '../../src/cli/present/screen.ts'
 
 const EVIL = [
   'before \u001b[2J\u001b[H after',
@@ -115,5 +119,31 @@ describe('rows', () => {
   it('B-TALK-17: without colours nothing is added', () => {
     expect(paintsOf(false).bold('a\nb')).toBe('a\nb')
     expect(paintsOf(true).bold('a\nb')).toBe('\u001b[1ma\u001b[0m\n\u001b[1mb\u001b[0m')
+  })
+})
+
+describe('the echo of a message', () => {
+  /** The lines that a chat of 80 columns writes above its prompt. */
+  function echoed(text: string): readonly string[] {
+    const out = Object.assign(new PassThrough(), { columns: 80, rows: 24 })
+    const screen = new Screen(out as unknown as NodeJS.WriteStream, { colours: false })
+    new ChatView(screen, new Calls(), () => false, Number.POSITIVE_INFINITY).echo(text)
+    screen.close(false)
+    return String(out.read() ?? '')
+      .split('\n')
+      .filter((line) => /^\P{Cc}*[›┆] /u.test(line))
+  }
+
+  it('B-SMALL-27: one long line is shown by its first rows and its length', () => {
+    const lines = echoed('word '.repeat(200_000))
+    expect(lines).toHaveLength(6)
+    expect(lines.at(0)).toContain('› word word')
+    expect(lines.at(-1)).toContain('[… 999,999 characters in all]')
+  })
+
+  it('B-SMALL-27: many lines are shown by the first ones and their number, a usual message whole', () => {
+    expect(echoed('line\n'.repeat(2_000)).at(-1)).toContain('[… 2000 lines in all]')
+    expect(echoed(`${'long '.repeat(200_000)}\n`.repeat(3)).length).toBeLessThan(10)
+    expect(echoed('word '.repeat(300))).toHaveLength(20)
   })
 })

@@ -10,6 +10,7 @@ import { noTmux, openScreen, PROMPT } from './terminal.ts'
 
 const { scriptedBy, stage } = stageOfEach()
 const FULL = 'The disk is full'
+const ADVICE = 'Make room: remove other files there until 1 MB is free'
 
 describe.skipIf(noSmallDisk)('a full disk', { timeout: 120_000 }, () => {
   let disk: SmallDisk
@@ -41,6 +42,82 @@ describe.skipIf(noSmallDisk)('a full disk', { timeout: 120_000 }, () => {
     disk.empty()
     expect((await stage.apart('run', 'Say hello.')).code).toBe(0)
     expect((await stage.apart('list')).err).not.toContain(FULL)
+  })
+
+  it('B-FULL-10: list says what to do, prune and delete are refused with the same, and work when that was done', async () => {
+    await scriptedBy(() => 'Hello.')
+    for (const task of ['One.', 'Two.', 'Three.']) expect((await stage.apart('run', task)).code).toBe(0)
+    disk.fill()
+    expect((await stage.apart('list')).err).toContain(ADVICE)
+    for (const args of [
+      ['prune', '--older', '0', '--yes'],
+      ['delete', 'latest', '--yes'],
+    ]) {
+      const { code, err } = await stage.apart(...args)
+      expect([args[0], code, err]).toEqual([args[0], 8, expect.stringContaining(ADVICE)])
+      expect(err).toContain('(disk_full)')
+    }
+    disk.fill(1024 * 1024)
+    expect((await stage.apart('delete', 'latest', '--yes')).code).toBe(0)
+    const pruned = await stage.apart('prune', '--older', '0', '--yes')
+    expect([pruned.code, pruned.out]).toEqual([0, expect.stringContaining('Removed 2 sessions')])
+  })
+
+  it('B-FULL-11: prune removes what the free room allows, which makes room for larger ones', async () => {
+    const words = { small: 'Hello. ', large: 'Much to say. '.repeat(30_000) }
+    await scriptedBy(({ body }) => (JSON.stringify(body).includes('Large') ? words.large : words.small.repeat(9_000)))
+    for (const task of ['Large.', 'Small 1.', 'Small 2.']) expect((await stage.apart('run', task)).code).toBe(0)
+    disk.fill(400 * 1024)
+    const pruned = await stage.apart('prune', '--older', '0', '--yes')
+    expect([pruned.code, pruned.out]).toEqual([0, expect.stringContaining('Removed 3 sessions')])
+  })
+
+  it('B-FULL-12: store check and store backup to another disk work, and a backup to the full disk says that it is full', async () => {
+    await scriptedBy(() => 'Hello.')
+    expect((await stage.apart('run', 'Say hello.')).code).toBe(0)
+    disk.fill()
+    const checked = await stage.apart('store', 'check')
+    expect([checked.code, checked.out]).toEqual([0, expect.stringContaining('Nothing is wrong.')])
+    const copy = join(stage.folder, 'copy.db')
+    const backup = await stage.apart('store', 'backup', copy)
+    expect([backup.code, backup.out]).toEqual([0, expect.stringContaining('1 session')])
+    const store = sqlite(copy)
+    expect((await store.list({ limit: 10 })).length).toBe(1)
+    await store.close()
+    const beside = await stage.apart('store', 'backup', join(stage.home, 'copy.db'))
+    expect([beside.code, beside.err]).toEqual([8, expect.stringContaining('(disk_full)')])
+    expect(existsSync(join(stage.home, 'copy.db'))).toBe(false)
+    const moved = await stage.apart('store', 'move', '--to', join(stage.folder, 'moved.db'))
+    expect([moved.code, moved.err]).toEqual([8, expect.stringContaining('(disk_full)')])
+  })
+
+  it('B-FULL-13: serve says that the disk is full, and starts when there is room', async () => {
+    await scriptedBy(() => 'Hello.')
+    expect((await stage.apart('run', 'Say hello.')).code).toBe(0)
+    disk.fill()
+    const refused = await stage.apart('serve', '--port', '0')
+    expect([refused.code, refused.err]).toEqual([8, expect.stringContaining(`${FULL}. `)])
+    expect(refused.err).toContain('(disk_full)')
+    disk.empty()
+    const served = stage.start(['serve', '--port', '0'])
+    await served.says('http://')
+    served.child.kill('SIGTERM')
+    await served.ended
+  })
+
+  it('B-FULL-14: a worker says that the disk is full, and ends with 8 if it had to leave work for it', async () => {
+    await scriptedBy(() => 'Hello.')
+    expect((await stage.apart('run', 'Say hello.')).code).toBe(0)
+    disk.fill()
+    const idle = await stage.apart('worker', '--idle')
+    expect([idle.code, idle.err]).toEqual([0, expect.stringContaining(FULL)])
+    disk.empty()
+    const killed = await fillsInTheRun().then(() => stage.start(['run', 'Tell me much.']))
+    await killed.says(FULL)
+    killed.child.kill('SIGKILL')
+    await killed.ended
+    const left = await stage.apart('worker', '--idle')
+    expect([left.code, left.err]).toEqual([8, expect.stringContaining(FULL)])
   })
 
   it('B-FULL-2: a store that was opened on a full disk is written again when there is room, without being opened anew', async () => {

@@ -123,6 +123,39 @@ describe('odd places and words', () => {
     expect((await stage.terret('run', '--model', 'offline', 'Hello.')).code).toBe(0)
   })
 
+  it('B-SMALL-20: init with the offline stand-in asks for no window', async () => {
+    const { code, out } = await stage.terret('init', '--model', 'offline')
+    expect([code, out]).toEqual([0, expect.not.stringContaining('windowTokens')])
+  })
+
+  it('B-SMALL-21: no command suggests a run where it would be refused', async () => {
+    const data = join(stage.folder, 'd2')
+    for (const args of [['list'], ['tasks'], ['inspect', 'latest'], ['init', '--model', 'offline']]) {
+      const { out, err } = await stage.terret('--data', data, ...args)
+      expect([args[0], `${out}${err}`]).toEqual([args[0], expect.stringContaining('lie in each other')])
+      expect(`${out}${err}`).not.toContain('terret run')
+    }
+    expect((await stage.terret('list')).err).toContain('`terret run TASK` starts one')
+  })
+
+  it('B-SMALL-22: text that is not UTF-8 is told from binary data', async () => {
+    const piped = (bytes: Buffer) => stage.start(['run', '-'], { stdin: bytes }).ended
+    const latin = await piped(Buffer.from('Gr\u00fc\u00dfe aus K\u00f6ln\n', 'latin1'))
+    expect([latin.code, latin.err]).toEqual([2, expect.stringContaining('not UTF-8 text')])
+    expect(latin.err).toContain('iconv -f latin1 -t utf-8')
+    expect(latin.err).not.toContain('binary')
+    for (const bytes of [Buffer.from([0xff, 0, 1, 2]), Buffer.from([0xff, 1, 2, 3, 4])])
+      expect((await piped(bytes)).err).toContain('Standard input is binary')
+    expect((await piped(Buffer.from('\x1f\x8b\x08abc', 'latin1'))).err).toContain('Standard input is gzip')
+  })
+
+  it('B-SMALL-26: tasks calls a run of a person `agent`', async () => {
+    stage.configure({ model: 'offline' })
+    expect((await stage.terret('run', 'Hello.')).code).toBe(0)
+    expect((await stage.terret('tasks')).out).toMatch(/ Completed +agent +default/)
+    expect(await stage.json('tasks')).toMatchObject({ kind: 'agent', parent: null })
+  })
+
   it('B-SMALL-7: tokens without a price are not shown as free', async () => {
     await scriptedBy(['Hello.'])
     await stage.terret('run', 'Say hello.')

@@ -42,6 +42,17 @@ describe('terret tools', () => {
     ])
   })
 
+  it('B-SMALL-25: columns stay in line however long the names are', async () => {
+    const long = { name: `${'very_long_'.repeat(4)}name`, inputSchema: { type: 'object' } }
+    const folder = dirname(stage.write('server/tools.json', JSON.stringify({ tools: [long] })))
+    stage.configure({ model: 'offline:any', mcp: { odd: { command: process.execPath, args: [ODD, folder] } } })
+    const { code, out } = await stage.terret('tools')
+    const rows = out.trimEnd().split('\n')
+    expect([code, rows.some((row) => row.startsWith('odd__very_long_'))]).toEqual([0, true])
+    const columns = rows.map((row) => row.search(/ (?:read|idempotent|once) +(?:auto|ask|deny|by arguments) /))
+    expect(new Set(columns).size).toBe(1)
+  })
+
   it('B-NAMES-1: names exactly the tools that the model of a run is offered, in each mode, also without a key', async () => {
     const echo = { name: 'echo', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }
     const folder = dirname(stage.write('server/tools.json', JSON.stringify({ tools: [echo] })))

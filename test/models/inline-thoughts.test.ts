@@ -57,8 +57,38 @@ describe('Chat: thoughts between tags', () => {
     expect(cut).toMatchObject({ parts: [thought('Tides </thi')], finish: 'length' })
   })
 
+  it('B-SMALL-24: text before a closing tag that no opening one precedes is a thought of the whole answer', () => {
+    const whole = contents('Tides', ' first.\n</th', 'ink>\n\nAt six, </think> it says.')
+    expect(replyOf(...whole, END)).toMatchObject({
+      parts: [thought('Tides first.\n'), said('At six, </think> it says.')],
+    })
+    expect(replyOf(...contents('</think>\n\nSix.'), END)).toMatchObject({ parts: [said('Six.')] })
+    const call = { index: 0, id: 'c', function: { name: 'look', arguments: '{}' } }
+    expect(replyOf(...contents('Look first.</think>'), delta({ tool_calls: [call] }), END)).toMatchObject({
+      parts: [thought('Look first.')],
+      calls: [{ tool: 'look' }],
+    })
+  })
+
+  it.each([
+    'Close it with `</think>` and go on.',
+    '```\n</think>\n```\nis how it ends.',
+    'Write <think> before and </think> after.',
+    'The tag </think> ends it.',
+    '{"text":"a</think>b"}',
+  ])('B-SMALL-24: a text about tags stays whole: %j', (text) => {
+    expect(replyOf(...contents(text), END)).toMatchObject({ parts: [said(text)] })
+  })
+
+  it('B-SMALL-24: thoughts that come apart leave the text as it is', () => {
+    const apart = delta({ reasoning_content: 'Tides.' })
+    expect(replyOf(apart, ...contents('Six </think> is a tag.'), END)).toMatchObject({
+      parts: [thought('Tides.'), said('Six </think> is a tag.')],
+    })
+  })
+
   it('B-STREAM2-1: a tag later in the text, and half a tag, are text', () => {
-    for (const text of ['Use <think> here.', '<thinker>', '<thi', ' <', 'a</think>b', '<b>bold</b>'])
+    for (const text of ['Use <think> here.', '<thinker>', '<thi', ' <', '<b>bold</b>'])
       expect(replyOf(...contents(...text.split('')), END)).toMatchObject({ parts: [said(text)] })
   })
 

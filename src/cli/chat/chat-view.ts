@@ -14,8 +14,10 @@ import { textOf } from '../../view/text.ts'
 import { usdText } from '../../view/usd.ts'
 import { typed } from '../present/print.ts'
 
-/** Only the beginning of a longer message is shown. */
+/** Only the beginning of a message with more lines, or with longer ones, is shown. The log has all of it. */
 const ECHO_LINES_MAX = 8
+const ECHO_ROWS_MAX = 24
+const ECHO_ROWS_CUT = 5
 
 export class ChatView implements Form {
   readonly wording = { unanswered: 'The model did not answer', failureCharsMax: 400, noteCharsMax: 400, margin: '' }
@@ -85,10 +87,7 @@ export class ChatView implements Form {
   /** Input of the user. Commands are dimmed. */
   echo(text: string): void {
     const { paint, columns } = this.#out
-    const lines = clean(text.trimEnd()).split('\n')
-    const long = lines.length > ECHO_LINES_MAX
-    const some = long ? [...lines.slice(0, ECHO_LINES_MAX - 3), `[… ${lines.length} lines in all]`] : lines
-    const rows = some.flatMap((line) => wrapped(line, columns - 2))
+    const rows = beginningOf(clean(text.trimEnd()), columns - 2)
     const colour = text.startsWith('/') ? paint.dim : paint.bold
     this.#out.say('you', rows.map((row, at) => colour(`${at === 0 ? '› ' : '┆ '}${row}`)).join('\n'))
   }
@@ -313,6 +312,19 @@ export function messageText({ parts }: { readonly parts: readonly Part[] }): str
   return parts
     .map((part) => (part.type === 'text' ? part.text : part.type === 'reasoning' ? '' : `(${part.type})`))
     .join('')
+}
+
+/** The rows of a message, or its first ones and how long it is. */
+function beginningOf(text: string, columns: number): readonly string[] {
+  const lines = text.split('\n')
+  const isLong = lines.length > ECHO_LINES_MAX
+  // What cannot be shown is not wrapped either: a pasted line may have a million characters.
+  const rows = lines
+    .slice(0, ECHO_LINES_MAX)
+    .flatMap((line) => wrapped(line.slice(0, columns * (ECHO_ROWS_MAX + 1)), columns))
+  if (!isLong && rows.length <= ECHO_ROWS_MAX) return rows
+  const size = isLong ? `${lines.length} lines` : `${text.length.toLocaleString('en')} characters`
+  return [...rows.slice(0, ECHO_ROWS_CUT), `[… ${size} in all]`]
 }
 
 function causeOf(result: Result, told: string): string | null {

@@ -26,7 +26,7 @@ import { removeWith, sweep } from '../state/leftovers.ts'
 import { inPlace, type Place } from '../state/place.ts'
 import { codeOf } from '../state/plain-file.ts'
 import { countOf } from './delete.ts'
-import { type Kept, keptText, oldFamilies, refused } from './prune.ts'
+import { type Kept, keptText, noneKept, oldFamilies, refused } from './prune.ts'
 
 type Done = { readonly file: string; readonly removed: readonly Removal[] }
 
@@ -35,7 +35,7 @@ export function archive(call: Call): Promise<number> {
   if (days === undefined || to === undefined)
     throw new Refusal(EXIT.usage, 'Usage: terret store archive --older DAYS --to DIR')
   return inOwnPlace(async (place) => {
-    const kept: Kept = { running: 0, waiting: 0, wakes: 0, forked: 0 }
+    const kept = noneKept()
     const waves = await oldFamilies(place, { days, all: true, kept })
     const counter = counterOn(process.stderr, call.is('json'))
     const all = waves.flat().length

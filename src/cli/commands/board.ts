@@ -6,7 +6,8 @@ import { textOf } from '../../view/text.ts'
 import type { Call } from '../args.ts'
 import { EXIT } from '../exit.ts'
 import { oneLine } from '../../view/clean.ts'
-import { print, printJson, shortId, typed, warn } from '../present/print.ts'
+import { print, printJson, shortId, warn } from '../present/print.ts'
+import { describeStart } from '../state/own-folders.ts'
 import { cardsHere } from '../state/folders.ts'
 import { titleOf } from './list.ts'
 import { hasStore, readPlace, sessionOf } from '../state/place.ts'
@@ -71,7 +72,7 @@ async function whatOf(store: Store, id: string): Promise<string> {
 function nothingStarted(call: Call): number {
   const [name] = call.words
   if (call.is('json')) return EXIT.ok
-  if (name === undefined) warn(`Nothing was started in this folder yet. \`${typed`run TASK`}\` starts a session.`)
+  if (name === undefined) warn(`Nothing was started in this folder yet. ${describeStart('a session')}`)
   else warn('It has started nothing, and no call of it runs.')
   return EXIT.ok
 }

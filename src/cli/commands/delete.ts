@@ -2,7 +2,8 @@
 import type { Card } from '../../kernel/index.ts'
 import { type Call, person } from '../args.ts'
 import { oneLine, shownId } from '../../view/clean.ts'
-import { EXIT, Refusal } from '../exit.ts'
+import { EXIT, isDiskFull, Refusal } from '../exit.ts'
+import { removalRefusal } from '../state/disk.ts'
 import { clientOf } from '../state/far.ts'
 import { folderOf } from '../state/folders.ts'
 import { sweep, warnOfWorktrees } from '../state/leftovers.ts'
@@ -21,7 +22,11 @@ export function deleteOne(call: Call): Promise<number> {
       warn('Nothing was removed.')
       return EXIT.interrupted
     }
-    const removed = await aside(place, (harness) => harness.remove(session, { by: person(call) }))
+    const removed = await aside(place, (harness) => harness.remove(session, { by: person(call) })).catch(
+      (error: unknown) => {
+        throw isDiskFull(error) ? removalRefusal() : error
+      },
+    )
     const left = removed.flatMap((each) => each.worktrees ?? [])
     warnOfWorktrees(left)
     if (!clientOf(place.store)) await sweep(place.home, removed)

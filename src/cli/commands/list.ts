@@ -9,6 +9,7 @@ import { cardsHere, DEMO, notedFolders } from '../state/folders.ts'
 import { isAskedBelow } from '../state/log.ts'
 import { hasStore, readPlace } from '../state/place.ts'
 import { print, printJson, shortId, warn, typed } from '../present/print.ts'
+import { describeStart } from '../state/own-folders.ts'
 import { drivenElsewhere } from '../state/program.ts'
 import { cardsBelow, type TreeCard, withTreeCost } from '../../stores/plan/tree-cost.ts'
 import { taskText } from '../state/workflows.ts'
@@ -97,7 +98,7 @@ function none(call: Call): number {
   } else if (!call.is('json')) {
     const where = call.is('all') ? '' : ` \`${typed`list --all`}\` looks in all folders.`
     const what = call.text('status') === undefined ? 'No sessions' : 'No such sessions'
-    warn(`${what}${call.is('all') ? '' : ' in this folder'} yet. \`${typed`run TASK`}\` starts one.${where}`)
+    warn(`${what}${call.is('all') ? '' : ' in this folder'} yet. ${describeStart()}${where}`)
     if (existsSync(join(DEMO.data, 'terret.db')) && call.text('data') === undefined)
       warn(`The demo keeps its sessions apart: \`${typed`list --data ${DEMO.data}`}\` shows them.`)
   }

@@ -2,7 +2,8 @@
 import type { Card, Removal, Store } from '../../kernel/index.ts'
 import { type Call, person } from '../args.ts'
 import { oneLine } from '../../view/clean.ts'
-import { EXIT, Refusal } from '../exit.ts'
+import { EXIT, isDiskFull, Refusal } from '../exit.ts'
+import { removalRefusal } from '../state/disk.ts'
 import { sessionsIn } from '../state/folders.ts'
 import { removeWith, sweep, sweepLost } from '../state/leftovers.ts'
 import { hasStore, inPlace, type Place } from '../state/place.ts'
@@ -13,8 +14,12 @@ import { stateOf } from '../../view/tree.ts'
 
 /** A root with its children, as `prune` looks at them. */
 type Family = { readonly root: Card; readonly cards: readonly Card[]; readonly events: number; readonly at: number }
-type Reason = 'running' | 'waiting' | 'wakes' | 'forked'
+type Reason = 'running' | 'waiting' | 'wakes' | 'forked' | 'full'
 export type Kept = Record<Reason, number>
+
+export function noneKept(): Kept {
+  return { running: 0, waiting: 0, wakes: 0, forked: 0, full: 0 }
+}
 
 const DAY_MS = 86_400_000
 const PAGE = 2_000
@@ -32,9 +37,9 @@ export async function prune(call: Call): Promise<number> {
   const status = STATUSES.find((each) => each === call.text('status'))
   if (call.text('status') !== undefined && !status)
     throw new Refusal(EXIT.usage, `--status must be one of: ${STATUSES.join(', ')}. Others are never pruned.`)
-  if (!hasStore()) return told(call, { days, removed: [], kept: { running: 0, waiting: 0, wakes: 0, forked: 0 } })
+  if (!hasStore()) return told(call, { days, removed: [], kept: noneKept() })
   return inPlace(async (place) => {
-    const kept: Kept = { running: 0, waiting: 0, wakes: 0, forked: 0 }
+    const kept = noneKept()
     const waves = await oldFamilies(place, { days, all: call.is('all'), status, kept })
     if (call.is('dry-run')) return previewed(place, call, { waves, kept, days })
     if (!(await isMeant(call, waves.flat(), days))) {
@@ -43,6 +48,7 @@ export async function prune(call: Call): Promise<number> {
     }
     await sweepLost(place.home, place.store)
     const removed = await removeAll(place, waves, person(call), kept)
+    if (kept.full > 0 && removed.length === 0) throw removalRefusal()
     return told(call, { days, removed, kept })
   })
 }
@@ -144,17 +150,33 @@ async function removeAll(
   kept: Kept,
 ): Promise<readonly Removal[]> {
   const removed: Removal[] = []
+  const noRoom = new Set<string>()
+  const remove = async (id: string): Promise<readonly Removal[]> => {
+    noRoom.delete(id)
+    return store.remove(id, by).catch((error: unknown) => {
+      if (!isDiskFull(error)) return refused(error, kept)
+      noRoom.add(id)
+      return []
+    })
+  }
+  const removeTogether = async (ids: readonly string[]): Promise<void> => {
+    removed.push(...(await removeWith(store, ids, async () => (await Promise.all(ids.map(remove))).flat())))
+  }
   try {
     for (const wave of waves) {
-      for (let from = 0; from < wave.length; from += TOGETHER) {
-        const ids = wave.slice(from, from + TOGETHER).map(({ root }) => root.session)
-        const asked = (id: string) => store.remove(id, by).catch((error: unknown) => refused(error, kept))
-        removed.push(...(await removeWith(store, ids, async () => (await Promise.all(ids.map(asked))).flat())))
-      }
+      const ids = wave.map(({ root }) => root.session)
+      for (let from = 0; from < ids.length; from += TOGETHER) await removeTogether(ids.slice(from, from + TOGETHER))
+    }
+    // On a full disk the removal of one makes room for the removal of a larger one.
+    for (let before = 0; noRoom.size > 0 && removed.length > before; ) {
+      before = removed.length
+      const again = [...noRoom]
+      for (const id of again) await removeTogether([id])
     }
   } finally {
     await sweep(home, removed)
   }
+  kept.full += noRoom.size
   return removed
 }
 
@@ -206,8 +228,9 @@ function told(call: Call, { days, removed, kept }: Told): number {
     const what = `Removed ${countOf(removed.length, 'session')} for good: ${countOf(events, 'event')}, ${sizeOf(bytes)}.`
     print(removed.length === 0 ? `There was no session to remove that is older than ${countOf(days, 'day')}.` : what)
     if (keptText(kept) !== '') warn(keptText(kept).trim())
+    if (kept.full > 0) warn(removalRefusal().message)
   }
-  return EXIT.ok
+  return kept.full > 0 ? EXIT.store : EXIT.ok
 }
 
 const SAID: Readonly<Record<Reason, string>> = {
@@ -215,6 +238,7 @@ const SAID: Readonly<Record<Reason, string>> = {
   waiting: 'waiting for a person',
   wakes: 'with a wake to come',
   forked: 'that a fork reads',
+  full: 'whose removal needs more room than the disk has',
 }
 
 export function keptText(kept: Kept): string {

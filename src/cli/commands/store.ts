@@ -96,7 +96,7 @@ async function checked(call: Call, at: StorePlace): Promise<StoreCheck> {
   const open = await openStore(at)
   try {
     await open.open()
-    const reader = await openReader(at)
+    const reader = await openReader(at, open)
     try {
       return await checkStore(open, reader, ({ sessions, events }) =>
         counter.show(() => `Checked ${count(sessions, 'session')}, ${count(events, 'event')}…`),

@@ -1,11 +1,13 @@
 // `terret worker`: drives each session when it becomes due, in the folder where it was started, until it is stopped. It only decides
 // when; the engine decides everything else, also when to give up on a failing session.
+import { dirname } from 'node:path'
 import type { Call } from '../args.ts'
 import { clean } from '../../view/clean.ts'
-import { endOf, EXIT, isReplaced, Refusal } from '../exit.ts'
+import { endOf, EXIT, isDiskFull, isReplaced, Refusal } from '../exit.ts'
 import { addressIn, openMetrics } from '../serve/metrics-port.ts'
 import { Crews, WIDTH } from '../state/crews.ts'
-import { inPlace } from '../state/place.ts'
+import { FULL_BYTES, roomTrouble } from '../state/disk.ts'
+import { inPlace, warnOfFullDisk } from '../state/place.ts'
 import { warn } from '../present/print.ts'
 import { LEASE_MS } from '../state/work.ts'
 
@@ -13,11 +15,14 @@ export function worker(call: Call): Promise<number> {
   const metrics = call.text('metrics')
   if (metrics !== undefined) addressIn(metrics)
   return inPlace(async (place) => {
+    if (place.at?.type === 'file') warnOfFullDisk(place.home)
     const { DueLoop } = await import('../../index.ts')
     const agents = agentsIn(call)
     // What this process knows is not what the store has: only the next one can go on with it.
     let replaced = false
+    let metFullDisk = false
     const failed = (error: unknown): void => {
+      if (isDiskFull(error)) metFullDisk = true
       if (!isReplaced(error)) return
       replaced = true
       stop()
@@ -61,7 +66,8 @@ export function worker(call: Call): Promise<number> {
       await crews.close()
       await port?.close()
     }
-    return replaced ? EXIT.store : EXIT.ok
+    const isStillFull = metFullDisk && roomTrouble(dirname(place.home.database), FULL_BYTES) !== null
+    return replaced || isStillFull ? EXIT.store : EXIT.ok
   })
 }
 

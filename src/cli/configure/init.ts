@@ -6,6 +6,7 @@ import { clean } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { makeFolder } from '../../stores/plan/folder.ts'
 import { homeOf, makeHome } from '../state/home.ts'
+import { findTroubleHere } from '../state/own-folders.ts'
 import { codeOf } from '../state/plain-file.ts'
 import { ask, isAttended, print, printJson, typed, warn } from '../present/print.ts'
 
@@ -37,7 +38,10 @@ export async function init(call: Call): Promise<number> {
     if (keys.length > 0) print(`The key goes into the environment, or as a line into ${clean(env)}: ${keys[0] ?? ''}=…`)
     if (unknown)
       print(`How many tokens ${clean(model)} takes is not known: set "compaction.windowTokens" in that file.`)
-    print(`Then: ${typed`doctor`}, and ${typed`run ${'What is in this folder?'}`}`)
+    const trouble = findTroubleHere()
+    print(
+      `Then: ${typed`doctor`}${trouble === null ? `, and ${typed`run ${'What is in this folder?'}`}` : `. ${trouble}`}`,
+    )
   }
   return EXIT.ok
 }
@@ -49,7 +53,8 @@ async function aboutModel(name: string): Promise<AboutModel> {
   const { endpoints, model } = await import('../../index.ts')
   const { contextTokens } = await model(name).profile()
   const { keys = [], windows } = endpoints[name.split(':')[0] ?? ''] ?? {}
-  return { keys, isWindowFound: contextTokens !== null || windows !== undefined || name.startsWith('offline:') }
+  const isOffline = name.split(':')[0] === 'offline'
+  return { keys, isWindowFound: contextTokens !== null || windows !== undefined || isOffline }
 }
 
 /** Undefined: nobody is there, or nobody knows. */

@@ -17,17 +17,20 @@ export async function tools(call: Call): Promise<number> {
     const hint = call.is('no-mcp') ? ' Without --no-mcp those of the MCP servers are listed too.' : ''
     throw new Refusal(EXIT.missing, `There is no tool "${name}" here.${hint}`)
   }
+  const width = Math.max(NAME_COLUMNS_MIN, ...chosen.map((tool) => oneLine(tool.name).length))
   for (const tool of chosen) {
     const row = await rowOf(tool)
     if (call.is('json')) printJson(row)
     else
       print(
-        `${oneLine(row.name).padEnd(16)}  ${row.effect.padEnd(10)}  ${row.approval.padEnd(12)}  ${oneLine(row.description, 100)}`,
+        `${oneLine(row.name).padEnd(width)}  ${row.effect.padEnd(10)}  ${row.approval.padEnd(12)}  ${oneLine(row.description, 100)}`,
       )
     if (name !== undefined && !call.is('json')) print(...JSON.stringify(row.parameters, null, 2).split('\n'))
   }
   return EXIT.ok
 }
+
+const NAME_COLUMNS_MIN = 16
 
 /** `risky`: it may change something, or a person may be asked about it. */
 async function rowOf(tool: Tool) {

@@ -33,13 +33,25 @@ export async function readStdin(expected: boolean): Promise<string | null> {
     return null
   }
   const text = bytes.toString('utf8')
-  if (!isUtf8(bytes) || text.includes('\0'))
-    throw new Refusal(
-      EXIT.usage,
-      `Standard input is ${kindOf(bytes)}, and not text. Save it as a file, and name the file in the task.`,
-    )
-  return text
+  if (isUtf8(bytes) && !text.includes('\0')) return text
+  const kind = kindOf(bytes)
+  const isOtherText = kind === null && !bytes.includes(0) && isMostlyText(bytes)
+  throw new Refusal(
+    EXIT.usage,
+    isOtherText
+      ? 'Standard input is not UTF-8 text: convert it first, for example with iconv -f latin1 -t utf-8'
+      : `Standard input is ${kind ?? 'binary'}, and not text. Save it as a file, and name the file in the task.`,
+  )
 }
+
+/** At most one byte of a hundred is a control character that texts do not have. */
+function isMostlyText(bytes: Buffer): boolean {
+  const controls = bytes.filter((byte) => (byte < 0x20 && !TEXT_CONTROLS.includes(byte)) || byte === 0x7f)
+  return controls.length * 100 <= bytes.length
+}
+
+/** Backspace, tab, line feed, form feed, carriage return and escape. */
+const TEXT_CONTROLS: readonly number[] = [8, 9, 10, 12, 13, 27]
 
 /** A terminal is not, and neither is /dev/null. */
 function isPiped(): boolean {
@@ -80,7 +92,7 @@ async function readBytes(expected: boolean): Promise<Buffer | null> {
   return Buffer.concat(pieces)
 }
 
-function kindOf(bytes: Buffer): string {
+function kindOf(bytes: Buffer): string | null {
   const head = bytes.subarray(0, 16).toString('latin1')
-  return mediaIn(bytes) ?? KINDS.find(([begins]) => head.startsWith(begins))?.[1] ?? 'binary'
+  return mediaIn(bytes) ?? KINDS.find(([begins]) => head.startsWith(begins))?.[1] ?? null
 }

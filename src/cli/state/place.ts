@@ -1,5 +1,6 @@
 // The opened data folder: its store, and sessions by the short ids people type. A command opens one place and closes it at its end.
 import { existsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { Card, Store } from '../../kernel/index.ts'
 import { clean, shownId } from '../../view/clean.ts'
 import { FULL_BYTES, roomTrouble } from './disk.ts'
@@ -7,6 +8,7 @@ import { EXIT, Refusal } from '../exit.ts'
 import { clientOf, farNamed } from './far.ts'
 import { cardsHere, folderOf } from './folders.ts'
 import { type Home, homeOf, makeHome, realFolder, unusable } from './home.ts'
+import { describeStart } from './own-folders.ts'
 import { isErrno } from './plain-file.ts'
 import { checkDrivenHere } from './program.ts'
 import { warn, typed } from '../present/print.ts'
@@ -82,8 +84,7 @@ async function withFile<T>(
   try {
     const wrong = (seen && (await unlike(store, seen))) ?? (there ? await store.moved() : null)
     refuseWrong(wrong, reads)
-    const full = reads && there ? roomTrouble(home.folder, FULL_BYTES) : null
-    if (full !== null) warn(clean(full))
+    if (reads && there) warnOfFullDisk(home)
     try {
       return await act({ home, folder, at, store })
     } finally {
@@ -93,6 +94,11 @@ async function withFile<T>(
   } finally {
     await store.close()
   }
+}
+
+export function warnOfFullDisk({ database }: Home): void {
+  const full = roomTrouble(dirname(database), FULL_BYTES)
+  if (full !== null) warn(clean(full))
 }
 
 /** What only reads is warned. */
@@ -190,7 +196,7 @@ async function beginningWith(store: Store, start: string): Promise<readonly Card
 async function latestOf(place: Place): Promise<Card> {
   const [card] = await cardsHere(place, { limit: 1 })
   if (card) return card
-  throw new Refusal(EXIT.missing, `There is no session of this folder yet. \`${typed`run TASK`}\` starts one.`)
+  throw new Refusal(EXIT.missing, `There is no session of this folder yet. ${describeStart()}`)
 }
 
 /** The folder a session works in: where it was started. Refused for a session of another program. */

@@ -1,6 +1,6 @@
 // The setup of one folder: the user's configuration, narrowed by the folder's own configuration if it is trusted, and keys. Nothing
 // of a folder is read before it is known to be trusted.
-import { lstatSync, realpathSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { Policy } from '../../index.ts'
@@ -8,8 +8,9 @@ import { type Mode, MODEL_SETTINGS, readSettings, type Settings, MODES } from '.
 import { EXIT, Refusal } from '../exit.ts'
 import { type Environment, type Home, homeOf, realFolder } from './home.ts'
 import { type Kept, keptIn } from './kept.ts'
+import { refuseOwnFolders } from './own-folders.ts'
 import { isInside, readPlain } from './plain-file.ts'
-import { storeIn, storeSecrets } from './store-place.ts'
+import { storeSecrets } from './store-place.ts'
 import { isTrusted } from './trust.ts'
 import { visible } from '../../view/invisible.ts'
 import { DEFAULT_LIMITS } from '../../kernel/index.ts'
@@ -96,27 +97,6 @@ const OWN_FILES = { '.terret/config.json': '.terret', 'AGENTS.md': 'AGENTS.md', 
 /** Also true for a dangling link. */
 function isThere(file: string): boolean {
   return lstatSync(file, { throwIfNoEntry: false }) !== undefined
-}
-
-/** An agent that may write here must not reach its own records, its own trust or the user's keys. */
-function refuseOwnFolders(home: Home, folder: string): void {
-  const { folder: data, config } = home
-  const held = [data, config].map(realOr).find((own) => isInside(folder, own) || isInside(own, folder))
-  if (held !== undefined) {
-    const text = `${folder} and Terret's own folder ${held} lie in each other. Work in a folder of its own.`
-    throw new Refusal(EXIT.config, text)
-  }
-  const store = storeIn(home)
-  if (store.type === 'file' && isInside(folder, realOr(store.file)))
-    throw new Refusal(EXIT.config, `The store ${store.file} lies in ${folder}. Keep it where no agent works.`)
-}
-
-function realOr(path: string): string {
-  try {
-    return realpathSync(path)
-  } catch {
-    return path
-  }
 }
 
 /** A flag counts like the user's configuration; a workspace can still only narrow it. */

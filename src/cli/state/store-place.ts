@@ -151,9 +151,13 @@ export async function openTarget(place: StorePlace): Promise<Target> {
   return (await import('../../stores/sqlite/move.ts')).sqliteTarget(place.file)
 }
 
-export async function openReader(place: StorePlace): Promise<Reader> {
+/** The reader of a store that is open. */
+export async function openReader(place: StorePlace, store: SqliteFile | PostgresDatabase): Promise<Reader> {
   if (place.type === 'postgres') return (await import('../../stores/postgres/move.ts')).readPostgres(named(place))
-  return (await import('../../stores/sqlite/move.ts')).readSqlite(place.file)
+  const { SqliteStore } = await import('../../stores/sqlite/store.ts')
+  return store instanceof SqliteStore
+    ? store.reader()
+    : (await import('../../stores/sqlite/move.ts')).readSqlite(place.file)
 }
 
 function named({ url, shown }: DatabasePlace): { readonly url: string; readonly name: string } {

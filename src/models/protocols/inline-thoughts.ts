@@ -52,3 +52,16 @@ function readClosed(rest: string): Read {
   const text = rest.trimStart()
   return { inline: text === '' ? { mode: 'closed', held: '' } : INLINE_TEXT, thought: '', text }
 }
+
+/**
+ * Some servers leave the opening tag out: all before the closing one is then a thought. A stream has shown the thought as text by then,
+ * so only the whole answer is read. Null for an answer that is JSON or speaks about tags.
+ */
+export function splitUnopened(text: string): Pick<Read, 'thought' | 'text'> | null {
+  const end = text.indexOf(CLOSE)
+  if (end < 0 || /^\s*[[{]/.test(text)) return null
+  const [thought, rest] = [text.slice(0, end), text.slice(end + CLOSE.length)]
+  const isInFence = thought.split('```').length % 2 === 0
+  const isNamed = /[`'"]$/.test(thought) || (thought.endsWith(' ') && rest.startsWith(' '))
+  return thought.includes(OPEN) || isInFence || isNamed ? null : { thought, text: rest.trimStart() }
+}

@@ -48,6 +48,14 @@ export function agentsBy(named: ReadonlyMap<string, Agent>): (name: string) => A
   }
 }
 
+/** The agent that a new session is to have. */
+export function agentNamed(known: ReadonlyMap<string, Agent>, name: string): Agent {
+  const agent = known.get(name)
+  if (agent) return agent
+  const names = [...known.keys()].join(', ')
+  throw new Fault('invalid_config', `This harness has no agent "${name}". "agent" may name: ${names}.`)
+}
+
 /** Options of `work`, with the agents whose sessions it may drive: those that are named, or all that the harness has. */
 export function worksFor(known: ReadonlyMap<string, Agent>, options: WorkOptions): WorkOptions {
   checkWork(options)

@@ -1,7 +1,7 @@
 // One process after the other, by a lock of the operating system: it is gone with the process that has it, however that ends.
 import { Fault } from '../../kernel/failure.ts'
 import { type Database, loadDriver } from './driver.ts'
-import { isBusy } from './fault.ts'
+import { fullFault, isBusy } from './fault.ts'
 
 const WAIT_MS = 1_000
 
@@ -10,6 +10,9 @@ export function alone<T>(path: string, work: () => T): T {
   const db = locked(path)
   try {
     return work()
+  } catch (error) {
+    const isFull = error instanceof Error && 'code' in error && error.code === 'ENOSPC'
+    throw isFull ? fullFault() : error
   } finally {
     db.close()
   }
@@ -20,7 +23,8 @@ function locked(path: string): Database {
   let db: Database | null = null
   try {
     db = new Driver(path)
-    db.exec(`PRAGMA busy_timeout = ${WAIT_MS}; BEGIN EXCLUSIVE`)
+    // Nothing is ever written to this file. The journal in memory lets it be locked on a full disk too.
+    db.exec(`PRAGMA busy_timeout = ${WAIT_MS}; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE`)
     return db
   } catch (error) {
     db?.close()

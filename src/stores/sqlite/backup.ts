@@ -5,7 +5,8 @@ import { dirname } from 'node:path'
 import { Fault } from '../../kernel/failure.ts'
 import { steadyClock } from '../plan/clock.ts'
 import { loadDriver } from './driver.ts'
-import { whenFree } from './writer.ts'
+import { closeFile } from './open.ts'
+import { openReadable, whenRoom } from './open-full.ts'
 
 /** `check` reads the copy before it gets its name. Until then nothing stands at `to` but an empty file. */
 export async function backUpFile(from: string, to: string, check: (copy: string) => Promise<void>): Promise<void> {
@@ -40,12 +41,11 @@ function reserveFile(to: string): void {
 
 /** One read of the file as it was at one moment. Writers go on. */
 async function writeCopy(from: string, copy: string): Promise<void> {
-  const db = new (loadDriver())(from)
+  const { connection } = await openReadable(from, loadDriver(), steadyClock)
   try {
-    db.exec('PRAGMA temp_store = MEMORY')
-    await whenFree(steadyClock, () => db.prepare('VACUUM INTO ?').run(copy))
+    await whenRoom(copy, steadyClock, () => connection.db.prepare('VACUUM INTO ?').run(copy))
   } finally {
-    db.close()
+    closeFile(connection)
   }
 }
 

@@ -126,11 +126,11 @@ function stateOf(file: string): string {
   return parts.map((stat) => (stat ? `${stat.size}:${stat.mtimeNs}` : '')).join(' ')
 }
 
-/** Whether anything more could be written to the file system of this file. */
-export function hasRoom(file: string): boolean {
-  const { bavail, blocks } = statfsSync(dirname(file))
+/** Whether so much more could be written to the file system of this file. Default: anything at all. */
+export function hasRoom(file: string, bytes = 1): boolean {
+  const { bavail, bsize, blocks } = statfsSync(dirname(file))
   // Some file systems do not report it.
-  return blocks === 0 || bavail > 0
+  return blocks === 0 || bavail * bsize >= bytes
 }
 
 function refuseNetwork(directory: string, fileSystemOf: FileSystemOf): void {

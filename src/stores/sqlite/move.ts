@@ -23,6 +23,7 @@ import { MOVED, toFault } from './fault.ts'
 import { prepareFile, realFileSystemOf } from './file.ts'
 import { moveIn } from './mark.ts'
 import { closeFile, type Connection, openFile } from './open.ts'
+import { whenRoom } from './open-full.ts'
 import { unsound } from './read.ts'
 import { damageOf, factsIn, headSumOf, insertAll, type StoredRow, writeSession } from './rows.ts'
 import { SCHEMA, SCHEMA_VERSION, type Statements } from './schema.ts'
@@ -42,6 +43,11 @@ export async function readSqlite(path: string): Promise<Reader> {
   return opened(path, 'BEGIN')
 }
 
+/** Reads through a connection that the caller closes. */
+export function readConnection(connection: Connection): Reader {
+  return new SqliteSide(connection, false)
+}
+
 /** Writers of other processes wait until it is closed. */
 export async function sqliteSource(path: string): Promise<Source> {
   if (!existsSync(path)) throw new Fault('invalid_input', `There is no store ${path}, so there is nothing to move.`)
@@ -56,10 +62,10 @@ export async function sqliteTarget(path: string): Promise<Target> {
 async function opened(path: string, begin: string | null): Promise<SqliteSide> {
   const file = prepareFile(path, realFileSystemOf)
   const driver = loadDriver()
-  const connection = await whenFree(systemClock, () => openFile(file, driver))
+  const connection = await whenRoom(file, systemClock, () => openFile(file, driver))
   try {
-    if (begin !== null) await whenFree(systemClock, () => connection.db.exec(begin))
-    return new SqliteSide(connection)
+    if (begin !== null) await whenRoom(file, systemClock, () => connection.db.exec(begin))
+    return new SqliteSide(connection, true)
   } catch (error) {
     closeFile(connection)
     throw error
@@ -74,7 +80,11 @@ class SqliteSide implements Source, Target {
   /** The store whose rows this side has seen arriving, or has written. */
   #from: string | null = null
 
-  constructor(connection: Connection) {
+  /** Whether it closes the connection at its end. */
+  readonly #isOwner: boolean
+
+  constructor(connection: Connection, isOwner: boolean) {
+    this.#isOwner = isOwner
     this.#connection = connection
     this.#sql = connection.statements
     this.name = connection.file
@@ -246,6 +256,7 @@ class SqliteSide implements Source, Target {
   }
 
   async close(): Promise<void> {
+    if (!this.#isOwner) return
     const { db } = this.#connection
     if (db.isTransaction) db.exec('ROLLBACK')
     closeFile(this.#connection)

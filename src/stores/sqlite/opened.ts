@@ -4,7 +4,8 @@ export { CardNews } from './card-news.ts'
 export { fullFault } from './fault.ts'
 export { dropCopy, hasRoom, prepareReading } from './file.ts'
 export { checkMark, MarkFile, moveIn, readMark } from './mark.ts'
-export { closeFile, openFile } from './open.ts'
+export { closeFile } from './open.ts'
+export { openReadable } from './open-full.ts'
 export {
   isAnyAhead,
   readAccount,

@@ -19,6 +19,7 @@ import type {
   StoreHealth,
   Write,
 } from '../../ports/store.ts'
+import type { Reader } from '../move/rows.ts'
 import type { Ends } from '../plan/removal.ts'
 import type { Clock } from '../../ports/system.ts'
 import { checkCount } from '../plan/count.ts'
@@ -50,6 +51,9 @@ const MAKE_WRITABLE = 'Make the file and its folder writable, and open it again.
 
 /** A few milliseconds' worth. */
 const SHRINK_PAGES = 512
+/** With less free room than a write-ahead log takes before SQLite empties it, the file gets smaller in small steps. */
+const LOW_ROOM_BYTES = 8 * 1024 * 1024
+const SHRINK_PAGES_LOW = 16
 
 type Open = {
   /** The code that works on an open file. */
@@ -78,6 +82,8 @@ export class SqliteStore implements Store {
   #open: Open | null = null
   #opening: Promise<Open> | null = null
   #closed = false
+  /** A reader uses the connection of a store on a full disk, so that one stays open until the store is closed. */
+  #isLent = false
   /** The latest time that the clock has said, since this process first asked what is due. */
   #latest: number | null = null
   #dataVersion = -1
@@ -267,6 +273,15 @@ export class SqliteStore implements Store {
     })
   }
 
+  /** All rows. On a full disk no second connection can be opened, so there the reader uses the one of this store. */
+  async reader(): Promise<Reader> {
+    const open = await this.#opened(false)
+    const { readConnection, readSqlite } = await import('./move.ts')
+    if (!open.full) return readSqlite(this.#path)
+    this.#isLent = true
+    return readConnection(open.connection)
+  }
+
   #connection(): Connection {
     assert(this.#open, 'whoever reads has opened')
     return this.#open.connection
@@ -325,7 +340,8 @@ export class SqliteStore implements Store {
   /** One that was opened on a full disk is opened again where there may be room by now, as it keeps other processes out. */
   async #opened(writes: boolean): Promise<Open> {
     const open = this.#open ?? (await this.#start())
-    if (!open.full || this.#closed || !(writes || open.parts.hasRoom(open.connection.file))) return open
+    if (!open.full || this.#closed || this.#isLent) return open
+    if (!writes && !open.parts.hasRoom(open.connection.file)) return open
     if (this.#open === open) {
       this.#open = null
       this.#opening = null
@@ -348,14 +364,20 @@ export class SqliteStore implements Store {
    * removal: a file that cannot do it, or is busy, uses its free pages again.
    */
   async #shrink(): Promise<void> {
-    const { db, statements } = this.#open?.connection ?? {}
-    const { whenFree } = this.#open?.parts ?? {}
+    const open = this.#open
+    if (open === null) return
+    const { db, file, statements } = open.connection
+    const { whenFree, hasRoom } = open.parts
+    const isLow = !hasRoom(file, LOW_ROOM_BYTES)
+    const pages = isLow ? SHRINK_PAGES_LOW : SHRINK_PAGES
     try {
-      for (let before = Number.POSITIVE_INFINITY; db && statements && whenFree && !this.#closed; ) {
+      for (let before = Number.POSITIVE_INFINITY; !this.#closed; ) {
+        // The write-ahead log takes room as well, and nothing goes back to the disk before it was moved into the file.
+        if (isLow) db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
         const { freelist_count: free } = statements.free.get() as { freelist_count: number }
         if (free === 0 || free >= before) return
         before = free
-        await whenFree(this.#clock, () => db.exec(`PRAGMA incremental_vacuum(${SHRINK_PAGES})`))
+        await whenFree(this.#clock, () => db.exec(`PRAGMA incremental_vacuum(${pages})`))
         await new Promise((resolve) => setImmediate(resolve))
       }
     } catch {
@@ -381,15 +403,7 @@ export class SqliteStore implements Store {
     const driver = this.#machine.loadDriver()
     const parts = await import('./opened.ts')
     const { file, readOnly } = parts.prepareReading(this.#path, this.#machine.fileSystemOf)
-    let full = false
-    const connection = await parts
-      .whenFree(this.#clock, () => parts.openFile(file, driver))
-      .catch((error: unknown) => {
-        full =
-          error instanceof Fault && (error.code === 'disk_full' || (error.code === 'io_error' && !parts.hasRoom(file)))
-        if (!full) throw error
-        return parts.whenFree(this.#clock, () => parts.openFile(file, driver, true))
-      })
+    const { connection, full } = await parts.openReadable(file, driver, this.#clock)
     const sql = connection.statements
     const ground: Ground = { sql, rows: new Map(), workers: new Map(), damaged: new Map(), pos: 0 }
     const writer = new parts.Writer(connection, {

@@ -2,7 +2,7 @@
 import type { Json, Mutable, Part, Usage } from '../../../kernel/content.ts'
 import type { ModelFailure, Reply } from '../../../ports/model.ts'
 import { failure, failureOf } from '../../http/failures.ts'
-import { endInline, type Inline, INLINE_START } from '../inline-thoughts.ts'
+import { endInline, type Inline, INLINE_START, splitUnopened } from '../inline-thoughts.ts'
 import type { Opaque, Target } from '../protocol.ts'
 import { sourcesIn } from '../../../view/sources.ts'
 import { type JsonObject, isObject, stringOf, parsed } from '../../../view/json.ts'
@@ -24,7 +24,13 @@ export function resultOf(streamed: ChatState): Reply | ModelFailure {
   // A refusal cancels the calls made before it.
   const calls = finish === 'refusal' ? [] : state.calls
   const asked = calls.map(({ id, tool, args }) => ({ id, tool, args }))
-  const reply: Mutable<Reply> = { type: 'reply', parts: partsOf(state, calls), calls: asked, finish, usage }
+  const reply: Mutable<Reply> = {
+    type: 'reply',
+    parts: partsOf(withUnopened(state), calls),
+    calls: asked,
+    finish,
+    usage,
+  }
   if (cost !== undefined) reply.cost = cost
   return reply
 }
@@ -39,6 +45,18 @@ function withHeld(state: ChatState): ChatState {
   if (text !== '' && draft.textPart < 0) draft.textPart = draft.begun++
   draft.reasoning += thought
   draft.text += text
+  return draft
+}
+
+/** With the thoughts of a server that left out the tag before them. One that sends its thoughts apart leaves none in the text. */
+function withUnopened(state: ChatState): ChatState {
+  const split = state.reasoningPart < 0 ? splitUnopened(state.text) : null
+  if (split === null) return state
+  const draft = draftOf(state)
+  draft.reasoning = split.thought
+  draft.text = split.text
+  draft.reasoningPart = draft.textPart
+  draft.textPart = split.text === '' ? -1 : draft.begun++
   return draft
 }
 
