@@ -316,4 +316,71 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
       await page.context().close()
     }
   }, 60_000)
+
+  it('B-PAGE2-20: a filter of the list shows the section of its name with the same rows and count, and the head counts what the section Running has', async () => {
+    const one = await inspector([], { drives: false })
+    const { store } = one.host
+    const made = (id: string, over: Partial<Card>) => creation(store, id, { card: card(id, over) })
+    const ask: Partial<Proposal> = {
+      gate: { type: 'ask', class: 'write', n: 1, roles: [], expiresAt: null },
+      digest: 'x',
+    }
+    const asks = new Tale('asks')
+    asks.begin([asks.say('One that asks.')])
+    asks.ask([2])
+    asks.reply([proposal('publish', ask)])
+    await keep(one, asks)
+    for (const name of ['family', 'kin']) {
+      const parent = new Tale(name)
+      parent.begin([parent.say(`The ${name}.`)])
+      parent.ask([2])
+      const call = `${parent.reply([proposal('subagent', outside('helper'))])}.0`
+      parent.add({ type: 'agent.custom_tool_use', call })
+      await keep(one, parent)
+      const child = new Tale(`${name}~${call}`, { session: name, call, root: name, depth: 1 })
+      child.begin([child.say('Publish it.')])
+      child.ask([2])
+      child.reply([proposal('publish', ask)])
+      await keep(one, child)
+    }
+    await store.commit([
+      made('busy', { status: 'running' }),
+      made('stopped', { status: 'requires_action', held: true }),
+      made('later', { status: 'rescheduling', wakes: 1, due: store.now() + 9e6 }),
+      made('broken', { outcome: 'failed', cause: 'It broke.' }),
+      made('ended', { status: 'terminated', outcome: 'completed' }),
+    ])
+    await store.commit(Array.from({ length: 300 }, (_, i) => made(`n${i}`, { outcome: 'completed' })))
+    const { page, wrong } = await one.tab('/')
+    const sections = async () =>
+      (await page.locator('.session-group h2').allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '))
+    const whole = ['Problems 1', 'Waiting for a person 3', 'Paused 1', 'Running 1', 'Scheduled 1']
+    await until(async () => expect((await sections()).slice(0, 5)).toEqual(whole))
+    expect(await page.locator('.now').innerText()).toContain('1 running')
+    const filter = page.getByLabel('Status')
+    const names = (await filter.locator('> option').allInnerTexts()).slice(1, 6)
+    expect(names).toEqual(whole.map((text) => text.replace(/ \d+$/, '')))
+    for (const section of whole) {
+      await filter.selectOption({ label: section.replace(/ \d+$/, '') })
+      await until(async () => expect(await sections()).toEqual([section]))
+      expect(await page.locator('.session-row').count()).toBe(Number(section.split(' ').at(-1)))
+      expect(await page.locator('.now').innerText()).toContain('1 running')
+    }
+    // An address of an earlier version shows what its filter was meant to show.
+    for (const [status, section] of [
+      ['requires_action', 'Waiting for a person 3'],
+      ['rescheduling', 'Scheduled 1'],
+    ]) {
+      await page.goto(`${one.server.url}/?status=${status}`)
+      await until(async () => expect(await sections()).toEqual([section]))
+    }
+    await page.goto(`${one.server.url}/?status=waiting&q=kin`)
+    await until(async () => expect(await sections()).toEqual(['Waiting for a person 1']))
+    await filter.selectOption({ label: 'Resting' })
+    await page.getByRole('searchbox', { name: 'Search sessions' }).fill('')
+    await until(async () => expect((await sections()).join()).toMatch(/^Earlier \d+$/))
+    await filter.selectOption({ label: 'Closed' })
+    await until(async () => expect(await sections()).toEqual(['Earlier 1']))
+    expect(wrong).toEqual([])
+  }, 120_000)
 })
