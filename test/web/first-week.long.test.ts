@@ -383,4 +383,65 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
     await until(async () => expect(await sections()).toEqual(['Earlier 1']))
     expect(wrong).toEqual([])
   }, 120_000)
+
+  it('B-PAGE2-21: search and Failures only look at the whole of a long log, and turns keep their numbers in a part of it', async () => {
+    const one = await inspector([], { drives: false })
+    const work = (session: string, size: number): Tale => {
+      const tale = new Tale(session)
+      tale.begin([tale.say('Work for long.')])
+      for (let i = 0; tale.events.length < size; i++) {
+        tale.ask(i === 0 ? [2] : [])
+        const reply = tale.reply([proposal('look', { args: { n: i } })])
+        tale.add({ type: 'agent.tool_use', call: `${reply}.0` })
+        const bad = i % 100 === 7 && i < 900
+        const failure = bad ? { failure: { kind: 'Failed', message: `It broke at ${i}.` } as const } : {}
+        tale.add({
+          type: 'agent.tool_result',
+          call: `${reply}.0`,
+          status: bad ? 'error' : 'ok',
+          content: `seen <${i}>`,
+          ...failure,
+        })
+        for (let n = 0; n < 12; n++) tale.add({ type: 'note.added', kind: 'nudge', text: 'go on' })
+      }
+      tale.ask()
+      tale.reply([])
+      tale.settle()
+      return tale
+    }
+    await keep(one, work('long', 19_790))
+    await keep(one, work('huge', 24_000))
+    const { page, wrong } = await one.tab('/s/long')
+    const lines = page.locator('.timeline .line')
+    const search = page.getByRole('searchbox', { name: 'Search in this session' })
+    // Only its end is loaded, and its turns have their numbers.
+    await until(async () => expect(await page.locator('.line.turn').last().innerText()).toContain('Turn 1238'))
+    await page.getByRole('button', { name: 'Failures only' }).click()
+    await until(async () => expect(await lines.count()).toBe(9))
+    expect(await lines.first().innerText()).toMatch(/Turn 8[^]*It broke at 7\./)
+    await page.getByRole('button', { name: 'Failures only' }).click()
+    await search.fill('seen <3>')
+    await until(async () => expect(await lines.count()).toBe(1))
+    expect(await lines.first().innerText()).toMatch(/Turn 4[^]*n: 3/)
+    // A log that does not fit into the page is searched by the server, from where the page stands.
+    await page.goto(`${one.server.url}/s/huge`)
+    await page.waitForSelector('.line.turn')
+    await search.fill('seen <3>')
+    await until(async () => expect(await page.locator('.face').innerText()).toContain('No loaded row is like that'))
+    expect(await page.locator('.timeline-tools').innerText()).toMatch(/Searched events [\d,]+ to 24,0\d\d of 24,0\d\d/)
+    await page.getByRole('button', { name: 'Search earlier events' }).click()
+    await until(async () => expect(await lines.allInnerTexts()).toEqual([expect.stringMatching(/n: 3/)]))
+    await search.fill('')
+    await page.getByRole('button', { name: 'Failures only' }).click()
+    await until(async () => expect(await lines.count()).toBe(1))
+    await page.getByRole('button', { name: 'Search later events' }).click()
+    await until(async () => expect(await lines.allInnerTexts()).toEqual([expect.stringMatching(/broke at 107/)]))
+    await search.fill('nowhere at all')
+    await page.getByRole('button', { name: 'Search earlier events' }).click()
+    await until(async () =>
+      expect(await page.locator('.timeline-tools').innerText()).toContain('No earlier event is like that'),
+    )
+    expect(wrong).toEqual([])
+    await picture(one, '/s/huge', 'week-huge', '.line.turn')
+  }, 180_000)
 })

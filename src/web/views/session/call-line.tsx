@@ -65,6 +65,7 @@ export const CallLine = memo(function CallLine(props: CallLineProps) {
           of={state}
           words={state === 'outside' ? (child === null ? 'waits for an answer' : 'child at work') : undefined}
         />
+        {around.isFiltered && around.isNumbered ? <span className="dim small">Turn {row.turn}</span> : null}
         {starts > 1 ? <Status of="lost" words={`started ${starts} times`} /> : null}
         {row.edited ? <Text text={`edited by ${row.edited.by}`} /> : null}
         {effect === 'once' ? <span className="tag">once</span> : null}

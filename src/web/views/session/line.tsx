@@ -49,8 +49,10 @@ export function Line(props: LineProps) {
 /** What rows need to know beside themselves. */
 export type Around = {
   readonly session: string
-  /** Turns are counted from the beginning of the log; where that is not in memory they have no number. */
-  readonly cut: boolean
+  /** Turns are counted from the beginning of the log; where that is not known they have no number. */
+  readonly isNumbered: boolean
+  /** Only some rows are shown: a call is shown without its turn. */
+  readonly isFiltered: boolean
   /** Whether what waits can be decided from here. */
   readonly mayReview: boolean
   /** The address of an event, or of a call, on this page. */
@@ -63,7 +65,8 @@ export type Around = {
 /** For a row that stands by itself. */
 export const ALONE: Around = {
   session: '',
-  cut: false,
+  isNumbered: true,
+  isFiltered: false,
   mayReview: false,
   hrefOf: (to) => `?e=${to}`,
   toolOf: (call) => call,
