@@ -125,6 +125,8 @@ function Moment({ id, answer, address, opened, ends, onMove, onLive }: Shows) {
               {...{ address, opened, rows, mayReview, ends, isNumbered }}
               session={id}
               chosen={row}
+              waiting={props.waiting}
+              hasOwnCost={card.treeCostUsd > card.costUsd}
               said={isNow ? said : null}
               onChoose={choose}
             />
@@ -243,7 +245,7 @@ function Other({ view, props }: { readonly view: Exclude<ViewName, 'timeline'>; 
 
 type RowsProps = Pick<
   Parameters<typeof TimelineView>[0],
-  'session' | 'rows' | 'chosen' | 'said' | 'mayReview' | 'ends' | 'onChoose' | 'isNumbered'
+  'session' | 'rows' | 'chosen' | 'said' | 'mayReview' | 'ends' | 'onChoose' | 'isNumbered' | 'waiting' | 'hasOwnCost'
 > & {
   readonly address: Address
   readonly opened: Opened

@@ -27,6 +27,8 @@ export type TimelineProps = {
   readonly said: Said | null
   readonly chosen: TimelineRow | null
   readonly mayReview: boolean
+  readonly waiting: readonly string[]
+  readonly hasOwnCost: boolean
   /** Turns have numbers: how many are before the part in memory is known. */
   readonly isNumbered: boolean
   /** Rows end at a moment of the past. */
@@ -44,7 +46,7 @@ export type TimelineProps = {
 const NEAR_PX = 800
 
 export function TimelineView(props: TimelineProps) {
-  const { session, view, origin, said, chosen, mayReview, isNumbered, hrefOf, onChoose } = props
+  const { session, view, origin, said, chosen, mayReview, isNumbered, waiting, hasOwnCost, hrefOf, onChoose } = props
   const finding = useFinding(props)
   const { rows, isFiltered } = finding
   const { isOpen, onToggle, isCollapsed, onCollapse } = useToggles()
@@ -58,13 +60,15 @@ export function TimelineView(props: TimelineProps) {
       session,
       isNumbered,
       isFiltered,
+      waiting,
+      hasOwnCost,
       mayReview,
       hrefOf,
       toolOf: (call: CallKey) => tools.get(call) ?? `call ${call}`,
       isOpen,
       onToggle,
     }),
-    [session, isNumbered, isFiltered, mayReview, tools, isOpen, hrefOf],
+    [session, isNumbered, isFiltered, waiting, hasOwnCost, mayReview, tools, isOpen, hrefOf],
   )
   const chosenKey = chosen ? keyOf(chosen) : null
   const { handle, onScroll, shift } = useScrolling(props, items, chosenKey)

@@ -3,10 +3,10 @@ import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
 import type { Event } from '../../../kernel/index.ts'
 import { counted } from '../../../view/text.ts'
 import type { TimelineRow } from '../../../view/timeline.ts'
+import type { LogView } from '../../data/log.ts'
 import { findEvent } from '../../data/logs.ts'
 import { Button } from '../../parts/button.tsx'
 import { useKeys } from '../../shell/use-keys.ts'
-import type { TimelineProps } from '../timeline.tsx'
 
 export type Finding = {
   /** The rows to show. */
@@ -45,7 +45,15 @@ export function useFinding(props: Searched): Finding {
   return { rows: found, isFiltered, text, onText: setText, isFailuresOnly, onFailuresOnly, rest }
 }
 
-type Searched = Pick<TimelineProps, 'session' | 'rows' | 'view' | 'isPast' | 'onWhole' | 'onChoose'>
+/** As the timeline has them. */
+type Searched = {
+  readonly session: string
+  readonly rows: readonly TimelineRow[]
+  readonly view: LogView
+  readonly isPast: boolean
+  readonly onWhole: () => void
+  readonly onChoose: (to: string) => void
+}
 
 /** What is not in memory of a log, and how it is searched. */
 type Rest = {

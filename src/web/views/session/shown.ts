@@ -76,7 +76,12 @@ export function useShown(answer: SessionAnswer, { log, view }: Opened, { at, cho
   )
   const events = useMemo(() => view.events.slice(0, moment - view.base.seq), [view.events, view.base, moment])
   const onChoose = useCallback((seq: number) => go({ e: String(seq) }), [go])
-  const props: ViewProps = { card, events, cut: view.cut, isNow, state, chosen: focus?.seq ?? null, onChoose }
+  // What waited at a moment of the past is not known.
+  const waiting = useMemo(
+    () => (isNow ? answer.pending.map(({ sessionId }) => sessionId) : []).filter((id) => id !== answer.card.session),
+    [isNow, answer],
+  )
+  const props: ViewProps = { card, events, cut: view.cut, isNow, state, waiting, chosen: focus?.seq ?? null, onChoose }
   return { all, rows, last, isNow, focus, event, row, props, isNumbered: asked !== null }
 }
 
