@@ -63,7 +63,7 @@ export function SessionsPage() {
   const { found, cards, news, more, isReading, isWhole } = useCards(useAsked(wanted))
   const { opened, below, toggle } = useTrees(news)
   const waits = useWaits()
-  const only = STATUSES.find(([status]) => status === wanted.status)?.[2]
+  const only = sectionOf(wanted)
   const { lines, counts } = useMemo(
     () => linesOf(cards, only, opened, below, waits.roots),
     [cards, only, opened, below, waits.roots],
@@ -82,7 +82,7 @@ export function SessionsPage() {
       <PageHead
         title="Sessions"
         about={
-          found.data && isWhole ? <Now running={counts.get('Running') ?? 0} hasMore={more.has('running')} /> : undefined
+          found.data && isWhole ? <Now running={counts.get('Running')} hasMore={more.has('running')} /> : undefined
         }
       >
         <Filters filter={filter} onChange={setFilter} search={search} />
@@ -107,12 +107,7 @@ export function SessionsPage() {
           onEnd={onEnd}
           row={(line) =>
             line.type === 'head' ? (
-              <GroupHead
-                name={line.name}
-                count={line.count}
-                hasMore={line.name === WAITING && waits.hasMore}
-                onMore={moreOf(line.name, more)}
-              />
+              <GroupHead {...line} hasMore={line.name === WAITING && waits.hasMore} onMore={moreOf(line.name, more)} />
             ) : (
               <SessionRow
                 card={line.card}
@@ -129,6 +124,11 @@ export function SessionsPage() {
       ) : null}
     </div>
   )
+}
+
+/** The one section that the filter shows, if it shows one. */
+function sectionOf({ status }: Filter): Group | undefined {
+  return STATUSES.find(([each]) => each === status)?.[2]
 }
 
 const PARTS: Partial<Readonly<Record<Group, CardPart>>> = {
@@ -345,7 +345,7 @@ function AgentFilter({ filter, onChange }: Omit<FiltersProps, 'search'>) {
 }
 
 /** What runs and spends. */
-function Now({ running, hasMore }: { readonly running: number; readonly hasMore: boolean }) {
+function Now({ running = 0, hasMore }: { readonly running: number | undefined; readonly hasMore: boolean }) {
   const usage = useUsage(1).data
   return (
     <span className="now">

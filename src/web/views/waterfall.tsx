@@ -37,7 +37,6 @@ export function WaterfallView({ card, events, cut, isNow, waiting, chosen, onCho
   const shown = useDeferredValue(events)
   const rows = useMemo(() => timelineOf(shown), [shown])
   const { bars, closed, onBar, onOpen } = useTree({ card, isNow, onChoose }, rows)
-  const idles = useMemo(() => rows.filter((row) => row.type === 'idle'), [rows])
   const clock = useNow()
   const last = shown.at(-1)
   // Only what is still going on ends now; the past ends with its last event.
@@ -49,7 +48,7 @@ export function WaterfallView({ card, events, cut, isNow, waiting, chosen, onCho
   const axis = useRef<HTMLDivElement>(null)
   const width = useWidth(axis)
   const drag = useDrag(axis, (a, b) => setRange((before) => zoomed(before, a, b)))
-  const folds = useMemo(() => foldsOf(scale, range, idles), [scale, range, idles])
+  const folds = useMemo(() => foldsOf(scale, range, rows.filter(isIdle)), [scale, range, rows])
   const own = useMemo(() => bars.filter(({ session }) => session === card.session), [bars, card.session])
   const key = useMemo(() => keyFor(own, shown, chosen), [own, shown, chosen])
   const ground = useMemo(() => groundOf(folds), [folds])
@@ -103,6 +102,10 @@ export function WaterfallView({ card, events, cut, isNow, waiting, chosen, onCho
       <Sums card={card} bars={bars} />
     </div>
   )
+}
+
+function isIdle(row: TimelineRow): row is Extract<TimelineRow, { type: 'idle' }> {
+  return row.type === 'idle'
 }
 
 function NoBars() {
