@@ -71,8 +71,9 @@ export class Pages {
 
   /** Only for GET and HEAD, and never under /v1. */
   async answer(path: string, response: ServerResponse, head: boolean, encoding: Encoding | null): Promise<void> {
-    // A page of its own has no dots in its name.
-    const file = this.#files.get(path) ?? (!path.includes('.') ? this.#files.get('/index.html') : undefined)
+    // A page of its own has no dots in its name, but for that of a session: the id of a child has one.
+    const isPage = path.startsWith('/s/') || !path.includes('.')
+    const file = this.#files.get(path) ?? (isPage ? this.#files.get('/index.html') : undefined)
     const headers = { ...SAFE, 'content-security-policy': CSP }
     if (!file) {
       const text = this.built

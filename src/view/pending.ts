@@ -103,15 +103,34 @@ const TELLING = ['command', 'path', 'file_path', 'url', 'question', 'query', 'ta
 
 /** What it would do on one line: the command, the path, the address, the question, or all arguments; of a budget the amounts. */
 export function pendingLine({ args, callId, amounts, edited }: LinePending, chars: number): string {
-  if (callId === BUDGET)
-    return amounts === undefined
-      ? ''
-      : `$${amounts.spentUsd.toFixed(2)} of $${amounts.limitUsd.toFixed(2)} spent, the next call needs up to $${amounts.neededUsd.toFixed(2)}`
+  if (callId === BUDGET) return amounts === undefined ? '' : amountsLine(amounts)
   const given = edited?.args ?? args
   const told = isObject(given)
     ? TELLING.map((name) => stringOf(given[name])).find((value) => value.trim() !== '')
     : undefined
   return told === undefined ? jsonLine(given, chars) : oneLine(told, chars)
+}
+
+function amountsLine(amounts: Amounts): string {
+  const { limit, spent, held, needed } = amountTexts(amounts)
+  const aside = amounts.heldUsd > 0 ? `, ${held} set aside` : ''
+  return `${spent} of ${limit} spent${aside}, the next call needs up to ${needed}`
+}
+
+/** With as many digits as it takes to see that what is left is less than what is needed, and that something was spent. */
+export function amountTexts({
+  limitUsd,
+  spentUsd,
+  heldUsd,
+  neededUsd,
+}: Amounts): Frozen<Record<keyof Shortage, string>> {
+  const left = limitUsd - spentUsd - heldUsd
+  const shows = (digits: number): boolean =>
+    [limitUsd, left].every((usd) => usd.toFixed(digits) !== neededUsd.toFixed(digits)) &&
+    [spentUsd, heldUsd].every((usd) => usd === 0 || Number(usd.toFixed(digits)) > 0)
+  const digits = [2, 4].find(shows) ?? 6
+  const text = (usd: number): string => `$${usd.toFixed(digits)}`
+  return { limit: text(limitUsd), spent: text(spentUsd), held: text(heldUsd), needed: text(neededUsd) }
 }
 type LinePending = Pick<OwnPending, 'args' | 'callId' | 'amounts' | 'edited'>
 

@@ -136,9 +136,13 @@ export class Timeline {
   /** Confirmations that edit a call, by seq. */
   readonly #edits = new Map<number, Of<'user.tool_confirmation'>>()
 
-  /** `from`: the session before the first event that is given, where the log does not begin there. What is open in it has its rows. */
-  constructor(from?: Session) {
+  /**
+   * `from`: the session before the first event that is given, where the log does not begin there. What is open in it has its rows.
+   * `asked`: how many requests the log has until then.
+   */
+  constructor(from?: Session, asked = 0) {
     if (!from) return
+    this.#turns = Math.max(0, from.run?.model ? asked - 1 : asked)
     this.seq = from.seq
     this.#at = from.at
     const { run } = from

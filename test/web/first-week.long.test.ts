@@ -34,6 +34,23 @@ async function keep({ host: { store } }: Served, { session, events }: Tale, over
 const outside = (child?: string): Partial<Proposal> => ({
   gate: { type: 'outside', ...(child === undefined ? {} : { child }) },
 })
+/** A call that a person is asked about. */
+const ASK: Partial<Proposal> = { gate: { type: 'ask', class: 'write', n: 1, roles: [], expiresAt: null }, digest: 'x' }
+
+/** A parent that waits for its child, and the child, which asks a person. */
+function family(name: string, title: string): { readonly parent: Tale; readonly child: Tale; readonly call: string } {
+  const parent = new Tale(name)
+  parent.begin([parent.say(title)])
+  parent.ask([2])
+  const call = `${parent.reply([proposal('subagent', outside('helper'))])}.0`
+  parent.add({ type: 'agent.custom_tool_use', call })
+  const child = new Tale(`${name}~${call}`, { session: name, call, root: name, depth: 1 })
+  child.begin([child.say('Publish it.')])
+  child.ask([2])
+  child.reply([proposal('publish', ASK)])
+  return { parent, child, call }
+}
+
 const usage = (tokens: number) => ({ usage: { inputTokens: tokens, outputTokens: 10 } })
 
 async function picture(one: Inspector, path: string, name: string, ready: string): Promise<void> {
@@ -315,5 +332,312 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
       expect([path, levels[0], jumps]).toEqual([path, 1, []])
       await page.context().close()
     }
+  }, 60_000)
+
+  it('B-PAGE2-20: a filter of the list shows the section of its name with the same rows and count, and the head counts what the section Running has', async () => {
+    const one = await inspector([], { drives: false })
+    const { store } = one.host
+    const made = (id: string, over: Partial<Card>) => creation(store, id, { card: card(id, over) })
+    const asks = new Tale('asks')
+    asks.begin([asks.say('One that asks.')])
+    asks.ask([2])
+    asks.reply([proposal('publish', ASK)])
+    await keep(one, asks)
+    for (const name of ['family', 'kin']) {
+      const { parent, child } = family(name, `The ${name}.`)
+      await keep(one, parent)
+      await keep(one, child)
+    }
+    await store.commit([
+      made('busy', { status: 'running' }),
+      made('stopped', { status: 'requires_action', held: true }),
+      made('later', { status: 'rescheduling', wakes: 1, due: store.now() + 9e6 }),
+      made('broken', { outcome: 'failed', cause: 'It broke.' }),
+      made('ended', { status: 'terminated', outcome: 'completed' }),
+    ])
+    await store.commit(Array.from({ length: 300 }, (_, i) => made(`n${i}`, { outcome: 'completed' })))
+    const { page, wrong } = await one.tab('/')
+    const sections = async () =>
+      (await page.locator('.session-group h2').allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '))
+    const whole = ['Problems 1', 'Waiting for a person 3', 'Paused 1', 'Running 1', 'Scheduled 1']
+    await until(async () => expect((await sections()).slice(0, 5)).toEqual(whole))
+    expect(await page.locator('.now').innerText()).toContain('1 running')
+    const filter = page.getByLabel('Status')
+    const names = (await filter.locator('> option').allInnerTexts()).slice(1, 6)
+    expect(names).toEqual(whole.map((text) => text.replace(/ \d+$/, '')))
+    for (const section of whole) {
+      await filter.selectOption({ label: section.replace(/ \d+$/, '') })
+      await until(async () => expect(await sections()).toEqual([section]))
+      expect(await page.locator('.session-row').count()).toBe(Number(section.split(' ').at(-1)))
+      expect(await page.locator('.now').innerText()).toContain('1 running')
+    }
+    // An address of an earlier version shows what its filter was meant to show.
+    for (const [status, section] of [
+      ['requires_action', 'Waiting for a person 3'],
+      ['rescheduling', 'Scheduled 1'],
+    ]) {
+      await page.goto(`${one.server.url}/?status=${status}`)
+      await until(async () => expect(await sections()).toEqual([section]))
+    }
+    await page.goto(`${one.server.url}/?status=waiting&q=kin`)
+    await until(async () => expect(await sections()).toEqual(['Waiting for a person 1']))
+    await filter.selectOption({ label: 'Resting' })
+    await page.getByRole('searchbox', { name: 'Search sessions' }).fill('')
+    await until(async () => expect((await sections()).join()).toMatch(/^Earlier \d+$/))
+    await filter.selectOption({ label: 'Closed' })
+    await until(async () => expect(await sections()).toEqual(['Earlier 1']))
+    expect(wrong).toEqual([])
+  }, 120_000)
+
+  it('B-PAGE2-21: search and Failures only look at the whole of a long log, and turns keep their numbers in a part of it', async () => {
+    const one = await inspector([], { drives: false })
+    const work = (session: string, size: number): Tale => {
+      const tale = new Tale(session)
+      tale.begin([tale.say('Work for long.')])
+      for (let i = 0; tale.events.length < size; i++) {
+        tale.ask(i === 0 ? [2] : [])
+        const reply = tale.reply([proposal('look', { args: { n: i } })])
+        tale.add({ type: 'agent.tool_use', call: `${reply}.0` })
+        const bad = i % 100 === 7 && i < 900
+        const failure = bad ? { failure: { kind: 'Failed', message: `It broke at ${i}.` } as const } : {}
+        tale.add({
+          type: 'agent.tool_result',
+          call: `${reply}.0`,
+          status: bad ? 'error' : 'ok',
+          content: `seen <${i}>`,
+          ...failure,
+        })
+        for (let n = 0; n < 12; n++) tale.add({ type: 'note.added', kind: 'nudge', text: 'go on' })
+      }
+      tale.ask()
+      tale.reply([])
+      tale.settle()
+      return tale
+    }
+    await keep(one, work('long', 19_790))
+    await keep(one, work('huge', 24_000))
+    const { page, wrong } = await one.tab('/s/long')
+    const lines = page.locator('.timeline .line')
+    const search = page.getByRole('searchbox', { name: 'Search in this session' })
+    // Only its end is loaded, and its turns have their numbers.
+    await until(async () => expect(await page.locator('.line.turn').last().innerText()).toContain('Turn 1238'))
+    await page.getByRole('button', { name: 'Failures only' }).click()
+    await until(async () => expect(await lines.count()).toBe(9))
+    expect(await lines.first().innerText()).toMatch(/Turn 8[^]*It broke at 7\./)
+    await page.getByRole('button', { name: 'Failures only' }).click()
+    await search.fill('seen <3>')
+    await until(async () => expect(await lines.count()).toBe(1))
+    expect(await lines.first().innerText()).toMatch(/Turn 4[^]*n: 3/)
+    // A log that does not fit into the page is searched by the server, from where the page stands.
+    await page.goto(`${one.server.url}/s/huge`)
+    await page.waitForSelector('.line.turn')
+    await search.fill('seen <3>')
+    await until(async () => expect(await page.locator('.face').innerText()).toContain('No loaded row is like that'))
+    expect(await page.locator('.timeline-tools').innerText()).toMatch(/Searched events [\d,]+ to 24,0\d\d of 24,0\d\d/)
+    await page.getByRole('button', { name: 'Search earlier events' }).click()
+    await until(async () => expect(await lines.allInnerTexts()).toEqual([expect.stringMatching(/n: 3/)]))
+    await search.fill('')
+    await page.getByRole('button', { name: 'Failures only' }).click()
+    await until(async () => expect(await lines.count()).toBe(1))
+    await page.getByRole('button', { name: 'Search later events' }).click()
+    await until(async () => expect(await lines.allInnerTexts()).toEqual([expect.stringMatching(/broke at 107/)]))
+    await search.fill('nowhere at all')
+    await page.getByRole('button', { name: 'Search earlier events' }).click()
+    await until(async () =>
+      expect(await page.locator('.timeline-tools').innerText()).toContain('No earlier event is like that'),
+    )
+    expect(wrong).toEqual([])
+    await picture(one, '/s/huge', 'week-huge', '.line.turn')
+  }, 180_000)
+
+  it('B-PAGE2-22: rows with long titles show their reason, what they wait for and calls that may have happened on a line of their own', async () => {
+    const one = await inspector([], { drives: false })
+    const long = (name: string): string =>
+      `${name} ${'of the quarterly report of the northern region '.repeat(2)}`.slice(0, 80)
+    const cause = 'The provider refused the request: the prompt is longer than the model takes.'
+    const perhaps = new Tale('perhaps')
+    perhaps.begin([perhaps.say(long('Payments'))])
+    perhaps.ask([2])
+    const paid = perhaps.reply([proposal('pay'), proposal('pay')])
+    for (const call of [`${paid}.0`, `${paid}.1`]) {
+      perhaps.add({ type: 'agent.tool_use', call })
+      perhaps.add({ type: 'agent.tool_result', call, status: 'unknown', content: 'It may have happened.' })
+    }
+    perhaps.ask()
+    perhaps.reply([])
+    perhaps.settle()
+    await keep(one, perhaps)
+    const asks = new Tale('asks')
+    asks.begin([asks.say(long('Approval'))])
+    asks.ask([2])
+    asks.reply([proposal('publish', ASK)])
+    await keep(one, asks)
+    const failed = new Tale('failed')
+    failed.begin([failed.say(long('Failure'))])
+    failed.ask([2])
+    failed.reply([])
+    failed.add({ type: 'run.settled', outcome: { type: 'halted', reason: cause } })
+    await keep(one, failed)
+    await keep(one, family('kin', long('A parent')).parent)
+    await keep(one, family('kin', long('A parent')).child)
+    const says = [
+      '2 calls may have happened',
+      'waits for approval of publish',
+      cause,
+      '~5.0 waits for approval of publish',
+    ]
+    for (const width of [1280, 390]) {
+      const { page, wrong } = await one.tab('/', { width })
+      const rows = page.locator('.session-row')
+      await until(async () => expect(await rows.count()).toBe(4))
+      await until(async () => {
+        const texts = (await rows.allInnerTexts()).join('\n')
+        for (const text of says) expect(texts).toContain(text)
+      })
+      const faulty = await page.evaluate(`[...document.querySelectorAll('.session-row')].flatMap((row) => {
+        const why = row.querySelector('.session-why')
+        const link = row.querySelector('.session-link')
+        const [a, b] = [why, link].map((each) => each.getBoundingClientRect())
+        const others = [...row.querySelectorAll('.session-agent, .session-age, .money')]
+          .map((each) => each.getBoundingClientRect())
+          .filter(({ width }) => width > 0)
+        const inner = [...why.querySelectorAll('*')].map((each) => each.getBoundingClientRect())
+        const over = others.some((box) => [a, b].some((own) => own.right > box.left + 1 && own.bottom > box.top + 1 && own.top < box.bottom - 1))
+        return [
+          ...(a.top < b.bottom - 2 ? ['the reason is beside the title'] : []),
+          ...(over ? ['it is drawn over another column'] : []),
+          ...(why.scrollWidth > why.clientWidth && getComputedStyle(why).textOverflow !== 'ellipsis' ? ['it is cut'] : []),
+          ...(why.title === '' || link.title === '' ? ['it has no title'] : []),
+          ...(${width} === 1280 && why.scrollWidth > why.clientWidth ? ['it does not fit'] : []),
+        ].map((fault) => fault + ': ' + row.innerText)
+      })`)
+      expect(faulty).toEqual([])
+      expect(wrong).toEqual([])
+      await page.context().close()
+    }
+    await picture(one, '/', 'week-long-titles', '.session-why')
+  }, 120_000)
+
+  it('B-PAGE2-23: a child that waits is said with the same words in the list, the head, the timeline, the waterfall and the graph', async () => {
+    const one = await inspector([], { drives: false })
+    const { parent, child, call } = family('kin', 'The family.')
+    await keep(one, parent)
+    const { page, wrong } = await one.tab('/s/kin')
+    const callRow = page
+      .getByRole('listitem')
+      .filter({ has: page.getByRole('button', { name: `Open subagent ${call}` }) })
+    await until(async () => expect(await callRow.innerText()).toContain('child at work'))
+    await keep(one, child)
+    for (const path of ['/', '/s/kin', '/s/kin?v=waterfall', '/s/kin?v=graph']) {
+      await page.goto(`${one.server.url}${path}`)
+      const where = path === '/' ? '.session-row' : '.session-view'
+      await until(async () =>
+        expect([path, await page.locator(where).innerText()]).toEqual([path, expect.stringContaining('a child waits')]),
+      )
+      const text = await page.locator('.page').innerText()
+      expect(text).not.toMatch(/child at work|answered outside/)
+      if (path !== '/') expect(await page.locator('.session-facts').innerText()).toMatch(/a child waits/)
+      if (path !== '/') expect(await page.locator('.session-facts').innerText()).not.toMatch(/running/)
+    }
+    expect(wrong).toEqual([])
+    // The name of a bar keeps its room beside its state.
+    await picture(one, '/s/kin?v=waterfall', 'week-child-waits', '.wf-state')
+    const narrow = (await one.tab('/s/kin?v=waterfall', { width: 390 })).page
+    const name = narrow.locator('.wf-row .wf-name > .text', { hasText: 'subagent → helper' })
+    await until(async () => expect(await narrow.locator('.wf-state').allInnerTexts()).toContain('◆ a child waits'))
+    const fits = '(each) => each.scrollWidth <= each.clientWidth'
+    expect(await name.evaluate(`(${fits})(document.querySelectorAll('.wf-row .wf-name > .text')[2])`)).toBe(true)
+  }, 120_000)
+
+  it('B-PAGE2-24: a budget in the inbox has as many digits as its reason needs, and is not called used up while it is not', async () => {
+    const one = await inspector([], { drives: false })
+    const broke = (
+      name: string,
+      short: { limit: number; spent: number; held: number; needed: number },
+    ): Promise<void> => {
+      const tale = new Tale(name)
+      tale.begin([tale.say(name)])
+      tale.ask([2])
+      tale.reply([])
+      tale.add({ type: 'run.settled', outcome: { type: 'limit', limit: 'usd', short } })
+      return keep(one, tale)
+    }
+    await broke('close', { limit: 123_500, spent: 0, held: 0, needed: 124_800 })
+    await broke('closer', { limit: 200_000, spent: 100_003, held: 0, needed: 99_998 })
+    await broke('gone', { limit: 2_000_000, spent: 2_000_000, held: 0, needed: 500_000 })
+    await broke('held', { limit: 1_000_000, spent: 0, held: 750_000, needed: 500_000 })
+    const { page, wrong } = await one.tab('/inbox')
+    await until(async () => expect(await page.locator('.inbox-item').count()).toBe(4))
+    expect((await page.locator('.inbox-what').allInnerTexts()).toSorted()).toEqual([
+      '$0.00 of $1.00 spent, $0.75 set aside, the next call needs up to $0.50',
+      '$0.0000 of $0.1235 spent, the next call needs up to $0.1248',
+      '$0.100003 of $0.200000 spent, the next call needs up to $0.099998',
+      '$2.00 of $2.00 spent, the next call needs up to $0.50',
+    ])
+    for (const [session, title, figure] of [
+      ['close', 'The budget would be exceeded', '$0.1248'],
+      ['closer', 'The budget would be exceeded', '$0.099998'],
+      ['gone', 'The budget is used up', '$0.50'],
+    ] as const) {
+      await page.goto(`${one.server.url}/inbox?session=${session}&call=budget`)
+      await until(async () => expect(await page.locator('.waiting').innerText()).toContain(title))
+      expect(await page.locator('.waiting .figures').innerText()).toContain(figure)
+    }
+    expect(wrong).toEqual([])
+    await picture(one, '/inbox?session=close&call=budget', 'week-budget', '.waiting')
+  }, 120_000)
+
+  it('B-PAGE2-25: what was stopped is not red, and costs with and without children say which they are', async () => {
+    const one = await inspector([], { drives: false })
+    const tale = new Tale('s')
+    tale.begin([tale.say('Work.')])
+    tale.ask([2])
+    const reply = tale.reply([proposal('subagent', outside('helper')), proposal('bash')], { cost: 2_000 })
+    tale.add({ type: 'agent.custom_tool_use', call: `${reply}.0` })
+    tale.add({ type: 'agent.tool_use', call: `${reply}.1` })
+    const failure = { kind: 'Interrupted', message: 'Stopped while it ran.' } as const
+    for (const call of [`${reply}.0`, `${reply}.1`])
+      tale.add({ type: 'agent.tool_result', call, status: 'aborted', content: '', failure })
+    tale.add({ type: 'run.settled', outcome: { type: 'interrupted' } })
+    await keep(one, tale)
+    const child = new Tale(`s~${reply}.0`, { session: 's', call: `${reply}.0`, root: 's', depth: 1 })
+    child.begin([child.say('Help.')])
+    child.ask([2])
+    child.reply([], { cost: 6_000 })
+    child.settle()
+    await keep(one, child)
+    const { page, wrong } = await one.tab(`/s/s?e=${reply}.1`)
+    await page.waitForSelector('.side .line-failure')
+    expect(await page.locator('.line-failure').count()).toBe(3)
+    const red = `(() => {
+      const probe = document.body.appendChild(document.createElement('i'))
+      probe.className = 'status bad'
+      const bad = getComputedStyle(probe).color
+      probe.remove()
+      return [...document.querySelectorAll('.page *')].filter((each) => getComputedStyle(each).color === bad && each.textContent !== '').map((each) => each.outerHTML.slice(0, 80))
+    })()`
+    expect(await page.evaluate(red)).toEqual([])
+    const flat = (text: string): string => text.replaceAll(/\s+/g, ' ')
+    expect(flat(await page.locator('.session-facts').innerText())).toContain('$0.0080 with children')
+    expect(flat(await page.locator('.line.settled').innerText())).toContain('own $0.0020')
+    await page.goto(`${one.server.url}/s/${encodeURIComponent(child.session)}`)
+    await page.waitForSelector('.line.settled')
+    expect(await page.locator('.page').innerText()).not.toMatch(/with children|own/)
+    expect(wrong).toEqual([])
+    await picture(one, '/s/s', 'week-interrupted', '.line.settled')
+  }, 120_000)
+
+  it('B-PAGE2-26: the address of a child, whose id has a dot, opens its page, also when it is loaded anew', async () => {
+    const one = await inspector([], { drives: false })
+    const { parent, child } = family('kin', 'The family.')
+    await keep(one, parent)
+    await keep(one, child)
+    const { page, wrong } = await one.tab(`/s/${encodeURIComponent(child.session)}`)
+    await page.waitForSelector('.line.turn')
+    await page.reload()
+    await page.waitForSelector('.line.turn')
+    expect(await page.locator('h1').innerText()).toBe('Publish it.')
+    expect(wrong).toEqual([])
+    expect((await fetch(`${one.server.url}/missing.js`)).status).toBe(404)
   }, 60_000)
 })

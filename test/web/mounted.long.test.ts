@@ -11,7 +11,7 @@ async function built<T>(path: string): Promise<T> {
   return (await import(new URL(`../../dist/${path}`, import.meta.url).href)) as T
 }
 
-it('B-MOUNT-8: the inspector works under the path where the server is mounted, also when a page of it is loaded anew', async () => {
+it('B-MOUNT-8, B-PAGE2-27: the inspector works under the path where the server is mounted, also when a page of it is loaded anew, and Health says that it is mounted', async () => {
   const { Harness, memory, scripted } = await built<typeof Library>('index.js')
   const { serve } = await built<typeof Server>('server/index.js')
   const store = memory()
@@ -52,5 +52,8 @@ it('B-MOUNT-8: the inspector works under the path where the server is mounted, a
   await page.getByText('We open at nine.').first().waitFor()
   await page.goto(`${url}/s/${id}`)
   await page.getByText('It waits for a worker of agent "default" of the program "billing".').first().waitFor()
+  await page.goto(`${url}/health`)
+  await page.getByText('mounted in another server').waitFor()
+  expect(await page.locator('.page-head').innerText()).not.toContain('answers to')
   expect(wrong).toEqual([])
 })

@@ -16,6 +16,7 @@ type News = ReadonlyMap<string, WireCard>
 /** What is asked of the store by itself, so that it is found however many other sessions are newer. */
 const PARTS = {
   problems: { outcome: 'failed,halted,unknown,quarantined' },
+  paused: { status: 'requires_action' },
   running: { status: 'running' },
   scheduled: { status: 'rescheduling' },
 } as const
@@ -25,12 +26,16 @@ export type CardPart = keyof typeof PARTS
 export function useCards(query: SessionsQuery) {
   const found = useSessions(query)
   const isWhole = query.status === undefined && query.outcome === undefined
-  const problems = useSessions({ ...query, ...PARTS.problems }, isWhole)
-  const running = useSessions({ ...query, ...PARTS.running }, isWhole)
-  const scheduled = useSessions({ ...query, ...PARTS.scheduled }, isWhole)
-  const waiting = usePending().data?.sessions
+  const parts = {
+    problems: useSessions({ ...query, ...PARTS.problems }, isWhole),
+    paused: useSessions({ ...query, ...PARTS.paused }, isWhole),
+    running: useSessions({ ...query, ...PARTS.running }, isWhole),
+    scheduled: useSessions({ ...query, ...PARTS.scheduled }, isWhole),
+  }
+  const pending = usePending()
+  const waiting = pending.data?.sessions
   const news = useNews()
-  const pages = [problems, running, scheduled, found].map(({ data }) => data?.pages)
+  const pages = [...Object.values(parts), found].map(({ data }) => data?.pages)
   const { q = '', status = '', agent = '', outcome = '', since = 0 } = query
   const cards = useMemo(() => {
     const wanted = { q, status, agent, outcome, since }
@@ -39,9 +44,10 @@ export function useCards(query: SessionsQuery) {
     return merged([...waits, ...read], news, wanted)
   }, [...pages, waiting, news, q, status, agent, outcome, since])
   const more = new Map<CardPart, () => void>()
-  for (const [part, { hasNextPage, isFetching, fetchNextPage }] of Object.entries({ problems, running, scheduled }))
+  for (const [part, { hasNextPage, isFetching, fetchNextPage }] of Object.entries(parts))
     if (isWhole && hasNextPage) more.set(part as CardPart, () => void (!isFetching && fetchNextPage()))
-  return { found, cards, news, more }
+  const isReading = pending.isPending || Object.values(parts).some(({ isLoading }) => isLoading)
+  return { found, cards, news, more, isReading, isWhole }
 }
 
 function useNews(): News {
@@ -99,10 +105,10 @@ function merged(read: readonly WireCard[], news: News, wanted: Wanted): readonly
 }
 
 function fits(card: WireCard, wanted: Wanted): boolean {
-  const { session, title = '', agent, at } = card
+  const { session, title = '', agent, at, labels = {} } = card
   if (!hasState(card, wanted) || at < wanted.since) return false
   if (wanted.agent !== '' && wanted.agent !== agent) return false
-  const text = `${title} ${agent} ${session}`.toLowerCase()
+  const text = `${title} ${agent} ${session} ${Object.entries(labels).flat().join(' ')}`.toLowerCase()
   return wanted.q
     .toLowerCase()
     .split(/\s+/)

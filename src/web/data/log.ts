@@ -34,7 +34,8 @@ export type LogView = {
 
 /** `kept`: a browser ends at 33,554,432 pixels, and a tab should stay small. */
 export type LogSizes = { readonly page: number; readonly kept: number }
-const SIZES: LogSizes = { page: 400, kept: 20_000 }
+export const KEPT_MAX = 20_000
+const SIZES: LogSizes = { page: 400, kept: KEPT_MAX }
 /** So many are read at once to have a log whole. */
 const BACK = 1_000
 const CHARS_MAX = 32_000_000
@@ -161,6 +162,15 @@ export class Log {
       this.#set([...this.#good(before), ...this.#events], EMPTY)
       this.#tell()
     })
+  }
+
+  /** Reads all that follows the last event here, where the whole log may be kept in memory. */
+  async readOn(): Promise<void> {
+    await this.#reads
+    for (let before = -1; before < this.last && this.last < this.#head && this.#head <= this.#sizes.kept; ) {
+      before = this.last
+      await this.newer()
+    }
   }
 
   /** Reads what follows the last event here. */

@@ -1,7 +1,7 @@
 // Logs and files of sessions other than the one that a page follows: where a fork came from, what a run was told, another run to compare.
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { useCallback, useMemo } from 'react'
-import type { Event, SessionPage, WireCard } from '../../server/wire.ts'
+import type { Event, EventsAnswer, SessionPage, WireCard } from '../../server/wire.ts'
 import type { Store } from '../../ports/store.ts'
 import type { ComparedLog } from '../../view/compare.ts'
 import { readTranscript } from '../../view/history.ts'
@@ -36,6 +36,45 @@ export async function readLog(session: string, upTo: number, most: number, signa
     after = page.after
   }
   return { events, cut: (events.at(-1)?.seq ?? 0) < upTo }
+}
+
+const REQUESTS_PAGE = 1_000
+
+/** The seqs of all requests to the model, up to `head`: what numbers the turns of a log of which only a part is in memory. */
+export function useRequests(session: string, head: number, isWanted: boolean) {
+  return useQuery({
+    queryKey: ['requests', session],
+    queryFn: async ({ signal }) => {
+      const seqs: number[] = []
+      for (let after: number | null = 0; after !== null && after < head; ) {
+        const asked = { after, types: 'model.started', limit: REQUESTS_PAGE }
+        const page: EventsAnswer = await api.events(session, asked, signal)
+        seqs.push(...page.events.map(({ seq }) => seq))
+        after = page.after
+      }
+      return { seqs, upTo: head }
+    },
+    enabled: isWanted,
+    staleTime: Number.POSITIVE_INFINITY,
+  }).data
+}
+
+export type FoundIn = { readonly q?: string; readonly types?: string; readonly fits: (event: Event) => boolean }
+
+/** The nearest event before one, or after one, as the server finds it. Null: there is none. */
+export async function findEvent(
+  session: string,
+  start: { readonly before: number } | { readonly after: number },
+  { fits, ...wanted }: FoundIn,
+): Promise<Event | null> {
+  for (let from = start; ; ) {
+    const page = await api.events(session, { ...from, ...wanted })
+    const isBack = 'before' in from
+    const found = isBack ? page.events.findLast(fits) : page.events.find(fits)
+    const to = isBack ? page.before : page.after
+    if (found !== undefined || to === null) return found ?? null
+    from = isBack ? { before: to } : { after: to }
+  }
 }
 
 /** A session to compare: its card, and its log with those it was forked from before it. */

@@ -23,8 +23,12 @@ export function HealthPage() {
         about={
           data ? (
             <>
-              Terret <Text text={data.version} />, up for <Ago at={data.startedAt} />, answers to{' '}
-              <Text text={data.hosts.join(', ')} />
+              Terret <Text text={data.version} />, up for <Ago at={data.startedAt} />
+              {data.hosts.length === 0 ? (
+                ', mounted in another server'
+              ) : (
+                <Text text={`, answers to ${data.hosts.join(', ')}`} />
+              )}
             </>
           ) : undefined
         }

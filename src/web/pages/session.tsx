@@ -57,7 +57,7 @@ function SessionView({ id, answer }: Shown) {
   const opened = useLog(id, answer, address.at ?? address.chosen?.seq ?? null)
   const { log, view, gone } = opened
   useReach(log, address.at)
-  useWhole(log, view, address.view === 'waterfall' || address.view === 'context')
+  useWhole(log, view, address.view !== 'timeline' && address.view !== 'graph')
   useReach(log, address.chosen?.seq ?? null)
   const [ends, setEnds] = useState(0)
   const onLive = useCallback(() => {
@@ -106,7 +106,7 @@ function Moment({ id, answer, address, opened, ends, onMove, onLive }: Shows) {
   const [forks, setForks] = useState<number | null>(null)
   const me = useMe().data
   const dead = useDead(at, view.head)
-  const { all, rows, last, isNow, focus, event, row, props } = useShown(answer, opened, address)
+  const { all, rows, last, isNow, focus, event, row, props, isNumbered } = useShown(answer, opened, address)
   const { card, state } = props
   const isPhone = useIsPhone()
   const choose = useCallback((to: string) => address.go({ e: to }), [address.go])
@@ -122,9 +122,11 @@ function Moment({ id, answer, address, opened, ends, onMove, onLive }: Shows) {
             <Opening view={view} onRetry={() => void log.openAt(at)} />
           ) : address.view === 'timeline' ? (
             <Rows
-              {...{ address, opened, rows, mayReview, ends }}
+              {...{ address, opened, rows, mayReview, ends, isNumbered }}
               session={id}
               chosen={row}
+              waiting={props.waiting}
+              hasOwnCost={card.treeCostUsd > card.costUsd}
               said={isNow ? said : null}
               onChoose={choose}
             />
@@ -243,7 +245,7 @@ function Other({ view, props }: { readonly view: Exclude<ViewName, 'timeline'>; 
 
 type RowsProps = Pick<
   Parameters<typeof TimelineView>[0],
-  'session' | 'rows' | 'chosen' | 'said' | 'mayReview' | 'ends' | 'onChoose'
+  'session' | 'rows' | 'chosen' | 'said' | 'mayReview' | 'ends' | 'onChoose' | 'isNumbered' | 'waiting' | 'hasOwnCost'
 > & {
   readonly address: Address
   readonly opened: Opened
@@ -252,6 +254,8 @@ type RowsProps = Pick<
 function Rows({ address, opened: { log, view }, rows, ...props }: RowsProps) {
   const origin = useOrigin(view)
   const hrefOf = useCallback((to: string) => address.hrefOf({ e: to }), [address.hrefOf])
+  const isPast = address.at !== null
+  const onWhole = useCallback(() => void log.readBack().then(() => (isPast ? undefined : log.readOn())), [log, isPast])
   const [only] = rows
   if (rows.length === 1 && only?.type === 'begun' && !only.fork && view.atEnd)
     return <Empty title="Nothing was said yet">Send it a message, and what happens comes here.</Empty>
@@ -261,10 +265,12 @@ function Rows({ address, opened: { log, view }, rows, ...props }: RowsProps) {
       view={view}
       rows={rows}
       origin={origin}
+      isPast={isPast}
+      onWhole={onWhole}
       hrefOf={hrefOf}
       onOlder={() => void log.older()}
       // Rows of the past end where the slider stands: nothing is shown of what follows.
-      onNewer={() => void (address.at === null && log.newer())}
+      onNewer={() => void (!isPast && log.newer())}
     />
   )
 }

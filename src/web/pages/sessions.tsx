@@ -19,16 +19,25 @@ import { mark, unmark, useMarks } from '../shell/marks.ts'
 import { PageHead } from '../shell/shell.tsx'
 import { run, useKeys } from '../shell/use-keys.ts'
 import { useTrees } from './sessions/trees.ts'
-import { type Group, type Line, linesOf } from './sessions/lines.ts'
+import { type Group, type Line, linesOf, WAITING } from './sessions/lines.ts'
 import { SessionRow } from './sessions/row.tsx'
 
-const STATUSES = [
-  ['requires_action', 'Requires action'],
-  ['running', 'Running'],
-  ['rescheduling', 'Scheduled'],
-  ['idle', 'Resting'],
+/** Those with a section show that section of the whole list. The others are states of the store. */
+const STATUSES: readonly (readonly [status: string, name: string, section?: Group])[] = [
+  ['problems', 'Problems', 'Problems'],
+  ['waiting', WAITING, WAITING],
+  ['paused', 'Paused', 'Paused'],
+  ['running', 'Running', 'Running'],
+  ['scheduled', 'Scheduled', 'Scheduled'],
+  ['idle', 'Resting', 'Earlier'],
   ['terminated', 'Closed'],
-] as const
+]
+
+/** These ask nothing else of the store than the whole list does, so that a section has the same rows in both. */
+const SECTIONS = new Set(['problems', 'waiting', 'paused', 'running', 'scheduled'])
+
+/** Addresses that were kept before the filters had the names of the sections. */
+const RENAMED: Readonly<Record<string, string>> = { requires_action: 'waiting', rescheduling: 'scheduled' }
 
 /** How the last run ended. */
 const OUTCOMES = [
@@ -50,37 +59,55 @@ const TIMES: Readonly<Record<string, { readonly name: string; readonly ms: numbe
 export function SessionsPage() {
   const search = useRef<HTMLInputElement>(null)
   const [filter, setFilter] = useFilter()
-  const { found, cards, news, more } = useCards(useAsked(useDeferredValue(filter)))
+  const wanted = useDeferredValue(filter)
+  const { found, cards, news, more, isReading, isWhole } = useCards(useAsked(wanted))
   const { opened, below, toggle } = useTrees(news)
   const waits = useWaits()
-  const lines = useMemo(() => linesOf(cards, opened, below, waits.roots), [cards, opened, below, waits.roots])
+  const only = sectionOf(wanted)
+  const { lines, counts } = useMemo(
+    () => linesOf(cards, only, opened, below, waits.roots),
+    [cards, only, opened, below, waits.roots],
+  )
   const moves = useMoves(lines, { search, toggle })
   const marks = useMarks()
   const isFiltered = Object.keys(filter).length > 0
+  const isLoading = found.isPending || (isReading && lines.length === 0)
+  // Of one section more is read by its own query, of the whole list by the list.
+  const onEnd = (): void =>
+    only === undefined || !isWhole
+      ? void (found.hasNextPage && !found.isFetching && found.fetchNextPage())
+      : moreOf(only, more)?.()
   return (
     <div className="page">
-      <PageHead title="Sessions" about={found.data ? <Now cards={cards} hasMore={more.has('running')} /> : undefined}>
+      <PageHead
+        title="Sessions"
+        about={
+          found.data && isWhole ? <Now running={counts.get('Running')} hasMore={more.has('running')} /> : undefined
+        }
+      >
         <Filters filter={filter} onChange={setFilter} search={search} />
         <Button kind="primary" onPress={() => run('new')}>
           <Plus size={15} aria-hidden /> New
         </Button>
       </PageHead>
       {marks.length === 1 ? <Marked session={marks[0] ?? ''} cards={cards} /> : null}
-      {found.isPending ? <Loading what="Loading sessions" rows={10} /> : null}
+      {isLoading ? <Loading what="Loading sessions" rows={10} /> : null}
       {found.isError && cards.length === 0 ? (
         <Trouble error={found.error} onRetry={() => void found.refetch()} />
       ) : null}
-      {found.data && cards.length === 0 ? <None isFiltered={isFiltered} onAll={() => setFilter({})} /> : null}
+      {found.data && !isLoading && lines.length === 0 ? (
+        <None isFiltered={isFiltered} onAll={() => setFilter({})} />
+      ) : null}
       {lines.length > 0 ? (
         <List
           label="Sessions"
           items={lines}
           keyOf={keyOf}
           chosen={moves.chosen}
-          onEnd={() => found.hasNextPage && !found.isFetching && void found.fetchNextPage()}
+          onEnd={onEnd}
           row={(line) =>
             line.type === 'head' ? (
-              <GroupHead name={line.name} count={line.count} onMore={moreOf(line.name, more)} />
+              <GroupHead {...line} hasMore={line.name === WAITING && waits.hasMore} onMore={moreOf(line.name, more)} />
             ) : (
               <SessionRow
                 card={line.card}
@@ -99,8 +126,14 @@ export function SessionsPage() {
   )
 }
 
+/** The one section that the filter shows, if it shows one. */
+function sectionOf({ status }: Filter): Group | undefined {
+  return STATUSES.find(([each]) => each === status)?.[2]
+}
+
 const PARTS: Partial<Readonly<Record<Group, CardPart>>> = {
   Problems: 'problems',
+  Paused: 'paused',
   Running: 'running',
   Scheduled: 'scheduled',
 }
@@ -110,13 +143,19 @@ function moreOf(name: Group, more: ReadonlyMap<CardPart, () => void>): (() => vo
   return part === undefined ? undefined : more.get(part)
 }
 
-type GroupHeadProps = { readonly name: Group; readonly count: number; readonly onMore: (() => void) | undefined }
+type GroupHeadProps = {
+  readonly name: Group
+  readonly count: number
+  /** There are more, which are not read from here. */
+  readonly hasMore: boolean
+  readonly onMore: (() => void) | undefined
+}
 
-function GroupHead({ name, count, onMore }: GroupHeadProps) {
+function GroupHead({ name, count, hasMore, onMore }: GroupHeadProps) {
   return (
     <div className="session-group">
       <h2>
-        {name} <span>{onMore ? `${count}+` : count}</span>
+        {name} <span>{onMore || hasMore ? `${count}+` : count}</span>
       </h2>
       {onMore ? (
         <Button size="small" kind="quiet" label={`Show more of ${name}`} onPress={onMore}>
@@ -134,11 +173,13 @@ type WaitWords = {
   readonly roots: ReadonlySet<string>
   /** Those of them of which only children wait. */
   readonly below: ReadonlySet<string>
+  /** More is in the inbox than was read. */
+  readonly hasMore: boolean
 }
 
 /** The rule of the list is that of the inbox: both are read from what waits. */
 function useWaits(): WaitWords {
-  const pending = usePending().data?.pending
+  const { pending, total = 0 } = usePending().data ?? {}
   return useMemo(() => {
     const words = new Map<string, string>()
     const below = new Map<string, string>()
@@ -150,8 +191,8 @@ function useWaits(): WaitWords {
     }
     const roots = new Set((pending ?? []).map(({ sessionId, path }) => path[0] ?? sessionId))
     const onlyBelow = new Set([...below.keys()].filter((root) => !words.has(root)))
-    return { words: new Map([...below, ...words]), roots, below: onlyBelow }
-  }, [pending])
+    return { words: new Map([...below, ...words]), roots, below: onlyBelow, hasMore: total > (pending ?? []).length }
+  }, [pending, total])
 }
 
 function keyOf(line: Line): string {
@@ -164,13 +205,16 @@ const NAMES = ['q', 'status', 'outcome', 'since', 'agent'] as const
 /** In the address, so that a link shows the same list. */
 function useFilter(): readonly [Filter, (next: Filter) => void] {
   const [params, setParams] = useSearchParams()
-  const [q, status, outcome, since, agent] = NAMES.map((name) => params.get(name) || undefined)
+  const [q, named, outcome, since, agent] = NAMES.map((name) => params.get(name) || undefined)
+  const status = ownOf(RENAMED, named ?? '') ?? named
   const filter = useMemo(() => given({ q, status, outcome, since, agent }), [q, status, outcome, since, agent])
   return [filter, (next) => setParams(given(next), { replace: true })]
 }
 
 /** As the server is asked: a stretch of time ends when it was chosen. */
-function useAsked({ since = '', ...filter }: Filter): SessionsQuery {
+function useAsked({ since = '', ...rest }: Filter): SessionsQuery {
+  const { status = '', ...others } = rest
+  const filter = SECTIONS.has(status) ? others : rest
   const key = JSON.stringify([since, filter])
   return useMemo(() => {
     const ms = ownOf(TIMES, since)?.ms
@@ -301,9 +345,8 @@ function AgentFilter({ filter, onChange }: Omit<FiltersProps, 'search'>) {
 }
 
 /** What runs and spends. */
-function Now({ cards, hasMore }: { readonly cards: readonly WireCard[]; readonly hasMore: boolean }) {
+function Now({ running = 0, hasMore }: { readonly running: number | undefined; readonly hasMore: boolean }) {
   const usage = useUsage(1).data
-  const running = cards.filter(({ status }) => status === 'running').length
   return (
     <span className="now">
       {typeof usage?.hourUsd === 'number' ? (
@@ -313,7 +356,7 @@ function Now({ cards, hasMore }: { readonly cards: readonly WireCard[]; readonly
         <span className={running > 0 ? 'glyph beats' : 'glyph'} aria-hidden>
           ●
         </span>
-        {hasMore ? `${running}+` : running} live
+        {hasMore ? `${running}+` : running} running
       </span>
     </span>
   )

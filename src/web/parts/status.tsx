@@ -14,7 +14,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
   running: { glyph: '●', tone: 'accent' },
   runs: { glyph: '●', tone: 'accent', word: 'running' },
   live: { glyph: '●', tone: 'ok' },
-  outside: { glyph: '◌', tone: 'accent', word: 'answered outside' },
+  outside: { glyph: '◌', tone: 'accent', word: 'waits for an answer' },
   connecting: { glyph: '◌', tone: 'dim' },
   polling: { glyph: '◌', tone: 'dim', word: 'reading every few seconds' },
   offline: { glyph: '✕', tone: 'bad' },

@@ -9,10 +9,25 @@ export function isProblem(card: WireCard): boolean {
   return PROBLEMS.includes(stateOf(card)) || (card.status === 'idle' && card.unknown !== undefined)
 }
 
+/** Something below the session or the call is in the inbox. */
+export const CHILD_WAITS = 'a child waits'
+
+/** How a call stands. `child`: the id of the session that it started. `waiting`: the sessions that wait for somebody. */
+export function callLook(
+  state: string,
+  child: string | null,
+  waiting: readonly string[],
+): { readonly of: string; readonly words?: string } {
+  if (state !== 'outside') return { of: state }
+  if (child === null) return { of: state, words: 'waits for an answer' }
+  const isIts = (id: string): boolean => id === child || id.startsWith(`${child}~`) || id.startsWith(`${child}.`)
+  return waiting.some(isIts) ? { of: 'waits', words: CHILD_WAITS } : { of: state, words: 'child at work' }
+}
+
 /** Where the word of its state does not say enough. */
 export function stateWords(card: WireCard, waitsBelow = false): string | undefined {
   const { status, outage, wakes, limit } = card
-  if (waitsBelow && status !== 'requires_action') return 'child waits'
+  if (waitsBelow && status !== 'requires_action') return CHILD_WAITS
   if (stateOf(card) === 'limit' && limit === 'usd') return 'out of money'
   // It sleeps until a moment: nothing is tried again.
   return status === 'rescheduling' && outage === undefined && wakes > 0 ? 'scheduled' : undefined

@@ -14,6 +14,7 @@ import { List } from '../parts/list.tsx'
 import { Empty, Loading, Trouble } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
 import { Text } from '../parts/text.tsx'
+import { callLook } from '../parts/why.ts'
 import type { ViewProps } from './props.ts'
 import { type Branch, branchesOf } from './tree-branches.ts'
 import '../style/views.css'
@@ -92,7 +93,7 @@ function isGraph([first]: readonly Event[]): boolean {
   return first?.type === 'session.created' ? first.planner !== 'model' : true
 }
 
-function Tree({ card, events, cut, chosen, onChoose }: ViewProps) {
+function Tree({ card, events, cut, waiting, chosen, onChoose }: ViewProps) {
   const branches = useMemo(() => branchesOf(card.session, timelineOf(events)), [card.session, events])
   if (branches.length === 0)
     return <Empty title="Nothing has run yet">Its runs, turns and calls appear here as they begin.</Empty>
@@ -107,13 +108,18 @@ function Tree({ card, events, cut, chosen, onChoose }: ViewProps) {
         items={branches}
         keyOf={({ key }) => key}
         chosen={branches.findLast(({ seq }) => seq === chosen)?.key ?? null}
-        row={(branch) => <BranchRow branch={branch} onChoose={onChoose} />}
+        row={(branch) => <BranchRow branch={branch} waiting={waiting} onChoose={onChoose} />}
       />
     </div>
   )
 }
 
-function BranchRow({ branch, onChoose }: { readonly branch: Branch; readonly onChoose: (seq: number) => void }) {
+type BranchProps = Pick<ViewProps, 'waiting'> & {
+  readonly branch: Branch
+  readonly onChoose: (seq: number) => void
+}
+
+function BranchRow({ branch, waiting, onChoose }: BranchProps) {
   const { depth, seq, name, state, says, took, child } = branch
   return (
     <div className={`branch depth-${depth}`}>
@@ -121,7 +127,7 @@ function BranchRow({ branch, onChoose }: { readonly branch: Branch; readonly onC
         <span className="branch-name">
           <Text text={name} />
         </span>
-        <Status of={state} />
+        <Status {...callLook(state, child, waiting)} />
         <span className="branch-says dim">
           <Text text={says()} />
         </span>

@@ -12,6 +12,8 @@ export type ViewProps = {
   readonly isNow: boolean
   /** The session at the chosen moment. `null` while it is read. */
   readonly state: Session | null
+  /** The sessions below this one that wait for somebody now. */
+  readonly waiting: readonly string[]
   /** The event whose details are shown. */
   readonly chosen: number | null
   readonly onChoose: (seq: number) => void

@@ -27,10 +27,18 @@ export type TimelineProps = {
   readonly said: Said | null
   readonly chosen: TimelineRow | null
   readonly mayReview: boolean
+  readonly waiting: readonly string[]
+  readonly hasOwnCost: boolean
+  /** Turns have numbers: how many are before the part in memory is known. */
+  readonly isNumbered: boolean
+  /** Rows end at a moment of the past. */
+  readonly isPast: boolean
   /** Another number each time somebody wants to see the end. */
   readonly ends: number
   readonly hrefOf: (to: string) => string
   readonly onChoose: (to: string) => void
+  /** All of the log is wanted in memory, if it is not too long. */
+  readonly onWhole: () => void
   readonly onOlder: () => void
   readonly onNewer: () => void
 }
@@ -38,8 +46,8 @@ export type TimelineProps = {
 const NEAR_PX = 800
 
 export function TimelineView(props: TimelineProps) {
-  const { session, view, origin, said, chosen, mayReview, hrefOf, onChoose } = props
-  const finding = useFinding(props.rows, view)
+  const { session, view, origin, said, chosen, mayReview, isNumbered, waiting, hasOwnCost, hrefOf, onChoose } = props
+  const finding = useFinding(props)
   const { rows, isFiltered } = finding
   const { isOpen, onToggle, isCollapsed, onCollapse } = useToggles()
   const items = useItems(rows, isFiltered ? null : isOpen, isFiltered ? null : origin, isFiltered ? null : said)
@@ -50,14 +58,17 @@ export function TimelineView(props: TimelineProps) {
   const around = useMemo(
     (): Around => ({
       session,
-      cut: view.cut,
+      isNumbered,
+      isFiltered,
+      waiting,
+      hasOwnCost,
       mayReview,
       hrefOf,
       toolOf: (call: CallKey) => tools.get(call) ?? `call ${call}`,
       isOpen,
       onToggle,
     }),
-    [session, view.cut, mayReview, tools, isOpen, hrefOf],
+    [session, isNumbered, isFiltered, waiting, hasOwnCost, mayReview, tools, isOpen, hrefOf],
   )
   const chosenKey = chosen ? keyOf(chosen) : null
   const { handle, onScroll, shift } = useScrolling(props, items, chosenKey)
@@ -73,14 +84,8 @@ export function TimelineView(props: TimelineProps) {
   return (
     <div className="timeline-view">
       <h2 className="unseen">Timeline</h2>
-      <TimelineTools
-        finding={finding}
-        all={props.rows.length}
-        cut={view.cut}
-        isCollapsed={isCollapsed}
-        onCollapse={onCollapse}
-      />
-      {isFiltered && rows.length === 0 ? <NoRows /> : null}
+      <TimelineTools finding={finding} all={props.rows.length} isCollapsed={isCollapsed} onCollapse={onCollapse} />
+      {isFiltered && rows.length === 0 ? <NoRows isWhole={finding.rest.isWhole} /> : null}
       <VList
         key={view.opened}
         ref={handle}
@@ -107,8 +112,12 @@ export function TimelineView(props: TimelineProps) {
   )
 }
 
-function NoRows() {
-  return <Empty title="No row is like that">Search looks at messages, replies, calls and their results.</Empty>
+function NoRows({ isWhole }: { readonly isWhole: boolean }) {
+  return (
+    <Empty title={isWhole ? 'No row is like that' : 'No loaded row is like that'}>
+      Search looks at messages, replies, calls and their results.
+    </Empty>
+  )
 }
 
 /** Which turns are closed and which calls are open. */

@@ -14,6 +14,7 @@ import { List } from '../parts/list.tsx'
 import { Empty } from '../parts/states.tsx'
 import { Text } from '../parts/text.tsx'
 import { useWidth } from '../parts/width.ts'
+import { callLook } from '../parts/why.ts'
 import type { ViewProps } from './props.ts'
 import { useDrag } from './waterfall-drag.ts'
 import {
@@ -32,11 +33,10 @@ import {
 } from './waterfall-scale.ts'
 import '../style/views.css'
 
-export function WaterfallView({ card, events, cut, isNow, chosen, onChoose }: ViewProps) {
+export function WaterfallView({ card, events, cut, isNow, waiting, chosen, onChoose }: ViewProps) {
   const shown = useDeferredValue(events)
   const rows = useMemo(() => timelineOf(shown), [shown])
   const { bars, closed, onBar, onOpen } = useTree({ card, isNow, onChoose }, rows)
-  const idles = useMemo(() => rows.filter((row) => row.type === 'idle'), [rows])
   const clock = useNow()
   const last = shown.at(-1)
   // Only what is still going on ends now; the past ends with its last event.
@@ -48,7 +48,7 @@ export function WaterfallView({ card, events, cut, isNow, chosen, onChoose }: Vi
   const axis = useRef<HTMLDivElement>(null)
   const width = useWidth(axis)
   const drag = useDrag(axis, (a, b) => setRange((before) => zoomed(before, a, b)))
-  const folds = useMemo(() => foldsOf(scale, range, idles), [scale, range, idles])
+  const folds = useMemo(() => foldsOf(scale, range, rows.filter(isIdle)), [scale, range, rows])
   const own = useMemo(() => bars.filter(({ session }) => session === card.session), [bars, card.session])
   const key = useMemo(() => keyFor(own, shown, chosen), [own, shown, chosen])
   const ground = useMemo(() => groundOf(folds), [folds])
@@ -89,6 +89,7 @@ export function WaterfallView({ card, events, cut, isNow, chosen, onChoose }: Vi
               ground={ground}
               cut={cut}
               closed={closedChild(bar, closed)}
+              says={stateText(bar, waiting)}
               onBar={onBar}
               onOpen={onOpen}
             />
@@ -101,6 +102,10 @@ export function WaterfallView({ card, events, cut, isNow, chosen, onChoose }: Vi
       <Sums card={card} bars={bars} />
     </div>
   )
+}
+
+function isIdle(row: TimelineRow): row is Extract<TimelineRow, { type: 'idle' }> {
+  return row.type === 'idle'
 }
 
 function NoBars() {
@@ -165,11 +170,21 @@ function Sums({ card, bars }: { readonly card: ViewProps['card']; readonly bars:
 /** Less than a millionth of a dollar is a matter of rounding. */
 const MISSING_USD_MIN = 0.000_001
 
-/** The child of this bar whose log was not read. */
-function closedChild({ session, kind, call }: TreeBar, closed: ReadonlySet<string>): string | null {
+/** The session that a bar stands for. */
+function childOf({ session, kind, call }: TreeBar): string | null {
   if (kind !== 'child') return null
-  const child = call === undefined ? session : childIdOf(session, call)
-  return closed.has(child) ? child : null
+  return call === undefined ? session : childIdOf(session, call)
+}
+
+/** The child of this bar whose log was not read. */
+function closedChild(bar: TreeBar, closed: ReadonlySet<string>): string | null {
+  const child = childOf(bar)
+  return child !== null && closed.has(child) ? child : null
+}
+
+function stateText(bar: TreeBar, waiting: readonly string[]): string {
+  const { of, words } = callLook(bar.state, childOf(bar), waiting)
+  return words === undefined ? (WORDS[bar.state] ?? bar.state) : `${of === 'waits' ? '◆' : '◌'} ${words}`
 }
 
 type ToolsProps = {
@@ -275,6 +290,8 @@ type RowProps = Placed & {
   readonly bar: TreeBar
   readonly now: number
   readonly ground: string
+  /** How it stands, in words. */
+  readonly says: string
   /** The beginning of the log is not loaded: turns cannot be counted. */
   readonly cut: boolean
   /** The child whose rows are not read yet. */
@@ -284,7 +301,7 @@ type RowProps = Placed & {
 }
 
 const BarRow = memo(function BarRow(props: RowProps) {
-  const { bar, left, right, waitLeft, now, ground, cut, closed, onBar, onOpen } = props
+  const { bar, left, right, waitLeft, now, ground, cut, closed, says, onBar, onOpen } = props
   const { kind, depth, state, tokens, cost, outside } = bar
   const took = (bar.endedAt ?? Math.max(now, bar.startedAt)) - bar.startedAt
   const tone = BAD.includes(state) ? ' bad' : CALM.includes(state) ? ' calm' : ''
@@ -296,7 +313,7 @@ const BarRow = memo(function BarRow(props: RowProps) {
             {GLYPHS[kind]}
           </span>
           <Text text={nameOf(bar, cut)} />
-          <span className={`wf-state${tone}`}>{WORDS[state] ?? state}</span>
+          <span className={`wf-state${tone}`}>{says}</span>
         </span>
         <span className="wf-track" style={{ backgroundImage: ground }}>
           {waitLeft === null ? null : <Segment left={waitLeft} right={left} kind="waited" />}
@@ -335,7 +352,6 @@ const WORDS: Readonly<Record<string, string>> = {
   completed: '',
   asked: '◆ waits for approval',
   running: '● running',
-  outside: '◌ answered outside',
   proposed: '',
 }
 

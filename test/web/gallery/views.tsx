@@ -70,6 +70,7 @@ function OneView() {
         events={events}
         cut={from > 0}
         isNow={false}
+        waiting={[]}
         state={state}
         chosen={chosen}
         onChoose={setChosen}

@@ -1,9 +1,10 @@
 // A session that ended at its budget: how the money stands, and how much more it gets. Only admins decide it.
 import { useState } from 'react'
+import { amountTexts } from '../../../view/pending.ts'
 import { acts } from '../../data/api.ts'
 import { useRefusal } from '../../data/may.ts'
 import { Button } from '../../parts/button.tsx'
-import { Figure, Money, moneyText } from '../../parts/figures.tsx'
+import { Figure, moneyText } from '../../parts/figures.tsx'
 import { Json } from '../../parts/json.tsx'
 import { type ActProps, useAct } from './act.ts'
 import { Acts } from './acts.tsx'
@@ -15,6 +16,7 @@ function offered(needed: number | undefined): string {
 
 export function Budget(props: ActProps) {
   const { sessionId, amounts, args } = props.pending
+  const texts = amounts && amountTexts(amounts)
   const [typed, setTyped] = useState(() => offered(amounts?.neededUsd))
   const { busy, trouble, act } = useAct(props)
   const refusal = useRefusal('admin')
@@ -28,20 +30,12 @@ export function Budget(props: ActProps) {
   const isDead = busy || refusal !== null
   return (
     <>
-      {amounts ? (
+      {texts ? (
         <dl className="figures">
-          <Figure name="Limit">
-            <Money usd={amounts.limitUsd} />
-          </Figure>
-          <Figure name="Spent">
-            <Money usd={amounts.spentUsd} />
-          </Figure>
-          <Figure name="Set aside">
-            <Money usd={amounts.heldUsd} />
-          </Figure>
-          <Figure name="The next call may cost">
-            <Money usd={amounts.neededUsd} />
-          </Figure>
+          <Figure name="Limit">{texts.limit}</Figure>
+          <Figure name="Spent">{texts.spent}</Figure>
+          <Figure name="Set aside">{texts.held}</Figure>
+          <Figure name="The next call may cost">{texts.needed}</Figure>
         </dl>
       ) : (
         <Json value={args} open={2} />

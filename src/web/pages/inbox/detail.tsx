@@ -79,8 +79,9 @@ function isQuestion({ tool, needs }: Pick<WirePending, 'tool' | 'needs'>): boole
   return needs === 'answer' && tool === 'ask_user'
 }
 
-function Title({ pending: { tool, callId, needs } }: { readonly pending: WirePending }) {
-  if (callId === BUDGET) return 'The budget is used up'
+function Title({ pending: { tool, callId, needs, amounts } }: { readonly pending: WirePending }) {
+  if (callId === BUDGET)
+    return amounts && amounts.spentUsd < amounts.limitUsd ? 'The budget would be exceeded' : 'The budget is used up'
   if (isQuestion({ tool, needs })) return 'A question'
   return (
     <>

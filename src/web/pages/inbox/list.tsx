@@ -128,7 +128,7 @@ function Item({ pending, root, isAlone, isChosen }: ItemProps) {
           {kind === 'budget' ? 'More money' : isQuestion ? 'Question' : <Text text={tool} />}
         </span>
         <span className="inbox-age dim">{since === undefined ? null : <Ago at={since} />}</span>
-        <span className={isQuestion || kind === 'budget' ? 'inbox-what' : 'inbox-what mono'}>
+        <span className={kind === 'budget' ? 'inbox-what wraps' : isQuestion ? 'inbox-what' : 'inbox-what mono'}>
           <Text text={pendingLine(pending, LINE_CHARS)} />
         </span>
         <span className="inbox-about dim">

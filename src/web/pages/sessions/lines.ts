@@ -13,14 +13,16 @@ export type Line =
       readonly open: boolean | null
     }
 
-const GROUPS = ['Problems', 'Waiting for a person', 'Paused', 'Running', 'Scheduled', 'Earlier'] as const
+/** Something of the session, or of a child below it, is in the inbox. */
+export const WAITING = 'Waiting for a person'
+const GROUPS = ['Problems', WAITING, 'Paused', 'Running', 'Scheduled', 'Earlier'] as const
 export type Group = (typeof GROUPS)[number]
 
 /** Ids of roots that wait: in the inbox is something of theirs, or of a child below them. */
 export type WaitingRoots = ReadonlySet<string>
 
 function groupOf(card: WireCard, waiting: WaitingRoots): Group {
-  if (waiting.has(card.session) || asksNow(card)) return 'Waiting for a person'
+  if (waiting.has(card.session) || asksNow(card)) return WAITING
   if (isProblem(card)) return 'Problems'
   if (card.status === 'requires_action') return 'Paused'
   if (card.status === 'running') return 'Running'
@@ -35,19 +37,22 @@ function asksNow({ status, held, trouble, asks, waits }: WireCard): boolean {
 /** The sessions below each root that was opened. */
 export type Below = ReadonlyMap<string, readonly WireCard[]>
 
+/** `only`: the one section that is shown. `counts` has all of them. */
 export function linesOf(
   cards: readonly WireCard[],
+  only: Group | undefined,
   opened: ReadonlySet<string>,
   below: Below,
   waiting: WaitingRoots,
-): readonly Line[] {
+): { readonly lines: readonly Line[]; readonly counts: ReadonlyMap<Group, number> } {
   const groups = new Map<Group, WireCard[]>(GROUPS.map((name) => [name, []]))
   for (const card of cards) groups.get(groupOf(card, waiting))?.push(card)
-  return [...groups].flatMap(([name, all]): readonly Line[] => {
-    if (all.length === 0) return []
+  const lines = [...groups].flatMap(([name, all]): readonly Line[] => {
+    if (all.length === 0 || (only !== undefined && only !== name)) return []
     const sorted = all.toSorted(name === 'Running' ? byBirth : byAge)
     return [{ type: 'head', name, count: all.length }, ...sorted.flatMap((card) => withChildren(card, opened, below))]
   })
+  return { lines, counts: new Map([...groups].map(([name, all]) => [name, all.length])) }
 }
 
 function withChildren(card: WireCard, opened: ReadonlySet<string>, below: Below): readonly Line[] {

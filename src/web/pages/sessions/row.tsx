@@ -2,6 +2,7 @@
 import { memo } from 'react'
 import { Link } from 'wouter'
 import type { WireCard } from '../../../server/wire.ts'
+import { oneLine } from '../../../view/clean.ts'
 import { nameIn, stateOf } from '../../../view/tree.ts'
 import { Ago, Money } from '../../parts/figures.tsx'
 import { ChevronRight } from '../../parts/icons.ts'
@@ -22,11 +23,16 @@ export type SessionRowProps = {
   readonly onToggle?: (session: string) => void
 }
 
+const REASON_CHARS = 500
+
 export const SessionRow = memo(function SessionRow(props: SessionRowProps) {
   const { card, depth = 0, open = null, marked = false, waits, waitsBelow = false, onToggle } = props
   const { session, agent, at, treeCostUsd } = card
   const why = waits ?? whyOf(card)
   const unknown = unknownWords(card)
+  const title = titleOf(card, depth)
+  // What is cut off at the end of its line is shown to a pointer: the link covers the whole row.
+  const reason = oneLine([unknown, why].filter((each) => each !== null).join(' · '), REASON_CHARS)
   return (
     <div
       className={`session-row${marked ? ' marked' : ''}${depth > 0 ? ' child' : ''}`}
@@ -34,23 +40,31 @@ export const SessionRow = memo(function SessionRow(props: SessionRowProps) {
     >
       <Status of={waitsBelow ? 'requires_action' : stateOf(card)} words={stateWords(card, waitsBelow)} />
       <span className="session-title">
-        {open === null ? null : (
-          <button
-            type="button"
-            className="session-toggle"
-            aria-expanded={open}
-            aria-label={`Sessions below ${card.title ?? session}`}
-            onClick={() => onToggle?.(session)}
+        <span className="session-name">
+          {open === null ? null : (
+            <button
+              type="button"
+              className="session-toggle"
+              aria-expanded={open}
+              aria-label={`Sessions below ${card.title ?? session}`}
+              onClick={() => onToggle?.(session)}
+            >
+              <ChevronRight size={14} aria-hidden className={open ? 'turned' : ''} />
+            </button>
+          )}
+          <Link
+            href={`/s/${encodeURIComponent(session)}`}
+            className="session-link"
+            title={[oneLine(title), reason].join('\n').trim()}
           >
-            <ChevronRight size={14} aria-hidden className={open ? 'turned' : ''} />
-          </button>
-        )}
-        <Link href={`/s/${encodeURIComponent(session)}`} className="session-link">
-          <Text text={titleOf(card, depth)} />
-        </Link>
-        {why === null ? null : (
-          <span className="session-why dim">
-            <Text text={why} />
+            <Text text={title} />
+          </Link>
+          {marked ? <span className="chip">marked</span> : null}
+        </span>
+        {why === null && unknown === null ? null : (
+          <span className="session-why dim" title={reason}>
+            {unknown === null ? null : <Status of="unknown" words={unknown} />}
+            {why === null ? null : <Text text={why} />}
             {card.outage && card.due !== null && waits === undefined ? (
               <>
                 , next try <Ago at={card.due} />
@@ -58,8 +72,6 @@ export const SessionRow = memo(function SessionRow(props: SessionRowProps) {
             ) : null}
           </span>
         )}
-        {unknown === null ? null : <Status of="unknown" words={unknown} />}
-        {marked ? <span className="chip">marked</span> : null}
       </span>
       <span className="session-agent dim">
         <Text text={agent} />

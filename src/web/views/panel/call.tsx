@@ -13,7 +13,7 @@ import { Ago, Money, Took } from '../../parts/figures.tsx'
 import { Json } from '../../parts/json.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Text } from '../../parts/text.tsx'
-import { reviewOf } from '../session/call-line.tsx'
+import { failureName, reviewOf } from '../session/call-line.tsx'
 import { FileChip, ResultContent, Whole } from '../session/files.tsx'
 import { Clock, Facts, Section } from './part.tsx'
 
@@ -54,7 +54,7 @@ export function CallFacts({ session, row, events, pending, dead }: Props) {
       {result ? (
         <Section name="Result">
           {failure === null ? null : (
-            <p className="line-failure">
+            <p className={failureName(row.state)}>
               <Text text={failure} />
             </p>
           )}

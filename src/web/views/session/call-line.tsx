@@ -12,6 +12,7 @@ import { ChevronRight } from '../../parts/icons.ts'
 import { Json } from '../../parts/json.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Text } from '../../parts/text.tsx'
+import { callLook } from '../../parts/why.ts'
 import { ResultContent } from './files.tsx'
 import { type Around, Line } from './line.tsx'
 
@@ -61,10 +62,8 @@ export const CallLine = memo(function CallLine(props: CallLineProps) {
             <Text text={tool} />
           </strong>
         </button>
-        <Status
-          of={state}
-          words={state === 'outside' ? (child === null ? 'waits for an answer' : 'child at work') : undefined}
-        />
+        <Status {...callLook(state, child === null ? null : childIdOf(session, call), around.waiting)} />
+        {around.isFiltered && around.isNumbered ? <span className="dim small">Turn {row.turn}</span> : null}
         {starts > 1 ? <Status of="lost" words={`started ${starts} times`} /> : null}
         {row.edited ? <Text text={`edited by ${row.edited.by}`} /> : null}
         {effect === 'once' ? <span className="tag">once</span> : null}
@@ -85,7 +84,7 @@ export const CallLine = memo(function CallLine(props: CallLineProps) {
         )}
       </div>
       {failure === null || isOpen ? null : (
-        <p className="line-failure">
+        <p className={failureName(state)}>
           <Text text={failure} />
         </p>
       )}
@@ -109,6 +108,11 @@ function Open({ row: { args, edited }, session, result, events }: OpenProps) {
       {result === null ? null : <ResultContent session={session} result={result} events={events} />}
     </div>
   )
+}
+
+/** What somebody stopped did not go wrong. */
+export function failureName(state: CallRow['state']): string {
+  return state === 'aborted' ? 'line-failure dim' : 'line-failure'
 }
 
 /** Where a person decides it. */

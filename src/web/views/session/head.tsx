@@ -15,7 +15,7 @@ import { Ellipsis, GitFork, Pin, Send, Square } from '../../parts/icons.ts'
 import { Menu, type MenuItem } from '../../parts/menu.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Text } from '../../parts/text.tsx'
-import { stateWords, unknownWords, whyOf } from '../../parts/why.ts'
+import { CHILD_WAITS, stateWords, unknownWords, whyOf } from '../../parts/why.ts'
 import { mark, useMarks } from '../../shell/marks.ts'
 import { tell, toast } from '../../shell/toasts.tsx'
 import { useKeys } from '../../shell/use-keys.ts'
@@ -58,11 +58,13 @@ function HeadFacts({ card, pending }: Pick<HeadProps, 'card' | 'pending'>) {
   return (
     <>
       <p className="session-facts dim">
-        <Status of={stateOf(card)} words={stateWords(card)} />
+        {waits !== undefined && card.status === 'running' ? null : (
+          <Status of={stateOf(card)} words={stateWords(card)} />
+        )}
         {unknown === null ? null : <Status of="unknown" words={unknown} />}
         {waits === undefined ? null : (
           <Link href={`/inbox?session=${encodeURIComponent(waits.sessionId)}&call=${encodeURIComponent(waits.callId)}`}>
-            <Status of="requires_action" words="a child waits" />
+            <Status of="requires_action" words={CHILD_WAITS} />
           </Link>
         )}
         <span className="session-id mono">
@@ -73,7 +75,10 @@ function HeadFacts({ card, pending }: Pick<HeadProps, 'card' | 'pending'>) {
           <Text text={card.agent} />
         </Link>
         {card.parent === undefined ? null : <Link href={`/s/${encodeURIComponent(card.parent)}`}>parent</Link>}
-        <Money usd={card.treeCostUsd} />
+        <span>
+          <Money usd={card.treeCostUsd} />
+          {card.treeCostUsd > card.costUsd ? ' with children' : ''}
+        </span>
         {live === 'idle' ? null : <Status of={live} />}
       </p>
       {why === null || card.elsewhere !== undefined ? null : (

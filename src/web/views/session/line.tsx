@@ -17,12 +17,14 @@ export type LineProps = {
   /** In millionths of a dollar. */
   readonly cost?: number
   readonly around: Pick<Around, 'hrefOf'>
+  /** What is said before the cost. */
+  readonly costName?: string | undefined
   /** What the number leads to, if not to its event. */
   readonly to?: string
 }
 
 export function Line(props: LineProps) {
-  const { kind, seq, at, children, depth = 0, took = null, tokens = null, cost = 0, around, to } = props
+  const { kind, seq, at, children, depth = 0, took = null, tokens = null, cost = 0, costName, around, to } = props
   const hasFigures = took !== null || tokens !== null || cost > 0
   return (
     <div className={`line ${kind}`} data-seq={seq} data-depth={depth}>
@@ -39,7 +41,9 @@ export function Line(props: LineProps) {
         <div className="line-figures">
           <span>{took === null ? '' : <Took ms={took} />}</span>
           <span>{tokens === null ? '' : <Tokens count={tokens} />}</span>
-          <span>{cost > 0 ? <Money usd={usdOf(cost)} /> : ''}</span>
+          <span>
+            {cost > 0 ? costName : ''} {cost > 0 ? <Money usd={usdOf(cost)} /> : ''}
+          </span>
         </div>
       ) : null}
     </div>
@@ -49,8 +53,14 @@ export function Line(props: LineProps) {
 /** What rows need to know beside themselves. */
 export type Around = {
   readonly session: string
-  /** Turns are counted from the beginning of the log; where that is not in memory they have no number. */
-  readonly cut: boolean
+  /** Turns are counted from the beginning of the log; where that is not known they have no number. */
+  readonly isNumbered: boolean
+  /** Only some rows are shown: a call is shown without its turn. */
+  readonly isFiltered: boolean
+  /** The sessions below this one that wait for somebody. */
+  readonly waiting: readonly string[]
+  /** Children cost something, too: a cost of this session says that it is its own. */
+  readonly hasOwnCost: boolean
   /** Whether what waits can be decided from here. */
   readonly mayReview: boolean
   /** The address of an event, or of a call, on this page. */
@@ -63,7 +73,10 @@ export type Around = {
 /** For a row that stands by itself. */
 export const ALONE: Around = {
   session: '',
-  cut: false,
+  isNumbered: true,
+  isFiltered: false,
+  waiting: [],
+  hasOwnCost: false,
   mayReview: false,
   hrefOf: (to) => `?e=${to}`,
   toolOf: (call) => call,

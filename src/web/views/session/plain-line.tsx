@@ -162,6 +162,7 @@ function SettledLine({ row, around }: Lined<'settled'>) {
       at={at}
       took={startedAt === null ? null : endedAt - startedAt}
       cost={cost}
+      costName={around.hasOwnCost ? 'own' : undefined}
     >
       <div className="line-head">
         <Status of={outcome.type} words={outcome.type === 'completed' ? 'run completed' : undefined} />

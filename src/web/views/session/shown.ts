@@ -7,7 +7,8 @@ import { cardOf } from '../../../view/card.ts'
 import { Timeline, timelineOf, type TimelineRow } from '../../../view/timeline.ts'
 import { usdOf } from '../../../view/usd.ts'
 import { api } from '../../data/api.ts'
-import type { Log, LogView } from '../../data/log.ts'
+import { KEPT_MAX, type Log, type LogView } from '../../data/log.ts'
+import { useRequests } from '../../data/logs.ts'
 import type { Opened } from '../../data/use-log.ts'
 import type { ViewProps } from '../props.ts'
 import type { Address } from './address.ts'
@@ -16,20 +17,23 @@ import { rowOf } from './lookup.ts'
 const NO_ROWS: readonly TimelineRow[] = []
 
 /** The rows up to an event. What was taken before is not taken again while only the end moves on. Null: none are wanted. */
-function useRows({ events, base, cut }: LogView, upTo: number | null): readonly TimelineRow[] {
-  const kept = useRef<{ readonly timeline: Timeline; readonly base: Session } | null>(null)
+function useRows({ events, base, cut }: LogView, upTo: number | null, asked: number | null): readonly TimelineRow[] {
+  const kept = useRef<{ readonly timeline: Timeline; readonly base: Session; readonly asked: number | null } | null>(
+    null,
+  )
   return useMemo(() => {
     if (upTo === null) return NO_ROWS
-    if (kept.current === null || kept.current.base !== base || kept.current.timeline.seq > upTo)
-      kept.current = { timeline: new Timeline(cut ? base : undefined), base }
-    const { timeline } = kept.current
+    const { current } = kept
+    if (current === null || current.base !== base || current.asked !== asked || current.timeline.seq > upTo)
+      kept.current = { timeline: new Timeline(cut ? base : undefined, asked ?? 0), base, asked }
+    const { timeline } = kept.current as NonNullable<typeof kept.current>
     for (let i = timeline.seq - base.seq; i < events.length; i++) {
       const event = events[i]
       if (event === undefined || event.seq > upTo) break
       timeline.take(event)
     }
     return timeline.rows.slice()
-  }, [events, base, cut, upTo])
+  }, [events, base, cut, upTo, asked])
 }
 
 /** So many of the last events of what it was forked from. */
@@ -55,8 +59,9 @@ export function useShown(answer: SessionAnswer, { log, view }: Opened, { at, cho
   const last = view.events.at(-1)?.seq ?? view.base.seq
   const moment = Math.min(at ?? last, last)
   const isNow = at === null && view.atEnd
-  const all = useRows(view, last)
-  const past = useRows(view, moment === last ? null : moment)
+  const asked = useAsked(answer.card.session, view)
+  const all = useRows(view, last, asked)
+  const past = useRows(view, moment === last ? null : moment, asked)
   const rows = moment === last ? all : past
   const state = useMemo(() => (at === null || log.has(at) ? log.stateAt(moment) : null), [log, view, moment, at])
   const card = useMemo(
@@ -71,8 +76,21 @@ export function useShown(answer: SessionAnswer, { log, view }: Opened, { at, cho
   )
   const events = useMemo(() => view.events.slice(0, moment - view.base.seq), [view.events, view.base, moment])
   const onChoose = useCallback((seq: number) => go({ e: String(seq) }), [go])
-  const props: ViewProps = { card, events, cut: view.cut, isNow, state, chosen: focus?.seq ?? null, onChoose }
-  return { all, rows, last, isNow, focus, event, row, props }
+  // What waited at a moment of the past is not known.
+  const waiting = useMemo(
+    () => (isNow ? answer.pending.map(({ sessionId }) => sessionId) : []).filter((id) => id !== answer.card.session),
+    [isNow, answer],
+  )
+  const props: ViewProps = { card, events, cut: view.cut, isNow, state, waiting, chosen: focus?.seq ?? null, onChoose }
+  return { all, rows, last, isNow, focus, event, row, props, isNumbered: asked !== null }
+}
+
+/** How many requests the log has before the part in memory. Null: it is not known, and turns have no numbers. */
+function useAsked(session: string, { base, head, cut, isNew }: LogView): number | null {
+  const requests = useRequests(session, head, cut && !isNew && head > WHOLE_MAX && head <= KEPT_MAX)
+  if (!cut) return 0
+  if (requests === undefined || base.seq > requests.upTo) return null
+  return requests.seqs.filter((seq) => seq <= base.seq).length
 }
 
 /** The card as it was then: its status is made as in every list. */

@@ -24,7 +24,7 @@ export const TurnLine = memo(function TurnLine({ row, around }: { readonly row: 
   const isClosed = around.isOpen(key)
   const isStep = isCheckpoint(row)
   const text = isStep ? '' : textOf(parts)
-  const name = around.cut ? (isStep ? 'Step' : 'Turn') : `${isStep ? 'Step' : 'Turn'} ${n}`
+  const name = `${isStep ? 'Step' : 'Turn'}${around.isNumbered ? ` ${n}` : ''}`
   return (
     <Line
       kind="turn"
