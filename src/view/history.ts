@@ -56,6 +56,7 @@ export async function readTranscript(
           transcript.messages.push(message)
         }
         transcript.hasBlobs ||= before.transcript.hasBlobs
+        transcript.isCompacted ||= before.transcript.isCompacted
         chars += before.chars
         if (!event.parent) tree = before.tree
       }
