@@ -4,6 +4,7 @@ import type { BlobRef, Part } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import type { Store } from '../ports/store.ts'
 import { blobFor } from '../view/blobs.ts'
+import { addForksToNames } from '../view/inherited-names.ts'
 import { counted, shortened } from '../view/text.ts'
 import { RETRIEVE } from './juice/marker.ts'
 import { eventsIn, logsOf, promotedBy, type SourceLog } from './logs.ts'
@@ -30,7 +31,10 @@ export async function messageNamed(store: Store, session: string, written: strin
   if (number === undefined) return null
   const log = (await logsOf(store, session, ago.length))[ago.length]
   const message = log && (await messageAt(store, log, Number(number)))
-  return log && message ? { text: await textOfMessage(store, log.id, message), files: message.files } : null
+  if (!log || !message) return null
+  const text = await textOfMessage(store, log.id, message)
+  // The names in a summary count from the log that has it.
+  return { text: message.who === 'summary' ? addForksToNames(text, ago.length) : text, files: message.files }
 }
 
 export function messageToken(seq: number, ago: number): string {

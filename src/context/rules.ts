@@ -1,14 +1,74 @@
 // Finds standing rules in what users write: sentences that say how something is always or never to be done. Questions, quoted lines and
 // code are no rules. Pure, and by words alone: what it misses can be pinned by hand, and what it finds can be unpinned.
 
-const RULE = [
-  /\b(?:never|always|must not|mustn['’]t|do not|don['’]t|avoid|prefer|refrain from)\b/i,
-  /\b(?:under no circumstances|in no case|at all times|no matter what|without exception|from now on|make sure)\b/i,
-  // "the only file", "not only" and "I only looked" say what is, and not what is to be done.
-  /(?<!\b(?:the|an|not|if|my|your|our|its|their|his|her|i|he|she|they|it) )\bonly\b/i,
+// A sentence is read clause by clause. A clause is a rule by how it begins, which is how people tell somebody what to do, or by words that
+// oblige wherever they stand. A clause that says what is, was or may be the case is none, though it has the same words.
+
+/** What stands before an order and says nothing about it. */
+const LEAD =
+  /^(?:[-*•\s]|\d+[.)]|(?:please|and|but|so|or|also|just|then|ok|okay|hey|well|instead|again|note|important|rule)\b)+/
+/** For whom or where it holds: "in tests", "for commits", "when deploying". No subject and no verb is in it. */
+const PLACE = String.raw`(?:(?:in|for|on|with|during|at|under|if|when)(?: (?!(?:i|we|you|he|she|it|they|is|are|was|were|has|have|had)\b)[\w/.'-]+){1,5}? )?`
+const TOLD = String.raw`(?:(?:you|we|everyone|everybody) )?(?:(?:must|should|may|can|shall|will|have to|need to) )?`
+/** "Only the first test fails" tells what is, and "only use the first" what is to be done. */
+const OF_THINGS = String.raw`(?:the|an?|one|two|three|some|few|my|our|your|this|that|these|those|when|if|in|on|at|then|now|today|yesterday|recently|last|\d+)\b`
+
+const ORDERS = [
+  `${PLACE}${TOLD}(?:never|always|do not|don't|avoid|refrain from|prefer|only ever)\\b`,
+  `(?:make sure|be sure to|ensure|take care|remember to|see to it)\\b`,
+  `only (?!${OF_THINGS})`,
+  `only .{1,80}\\b(?:may|can|must|should|(?:is|are) allowed)\\b`,
+  `(?:use|do|deploy|answer|reply|respond|write|read|speak|commit|push|merge|run|call|send|change|edit|touch|open|install|return|show|work|query|test|look)\\b.{0,60}\\bonly\\b`,
+  `[\\w-]+(?: [\\w-]+)? only$`,
+  `stop \\w+ing\\b`,
+  `keep (?!\\w+ing\\b|up\\b|calm|it up|at it|in touch|in mind)\\w+ \\w`,
+  `(?:ask|check with|confirm with|tell|warn|notify|consult) (?:me|us)\\b.*\\b(?:before|first)\\b`,
+  `(?:wait for|get) (?:my|our) (?:approval|permission|confirmation|consent|ok|go)\\b`,
+  `no .{1,60}\\b(?:without|unless|allowed|please)\\b`,
+  `(?:i|we)(?: would|'d)? prefer\\b`,
+  `(?:i|we) (?:never |always )?(?:want|expect|require|need) (?:all|every|each|any|no|you to (?:always|never|only))\\b`,
+  `(?:i|we) (?:do not|don't|never|always) (?:want|like|allow|accept|approve|tolerate|expect|require)\\b`,
+].map((order) => new RegExp(`^${order}`))
+
+/** Words that oblige, wherever they stand in a clause that is no description. */
+const OBLIGES = [
+  /\b(?:must|mustn't|shall)\b/,
+  /\b(?:all|every|each|any|no) .{1,60}\b(?:should|needs? to|ha(?:s|ve) to)\b/,
+  /\byou (?:may not|may only|can only|cannot|should not|shouldn't|are (?:not|only) (?:allowed|permitted))\b/,
+  /\b(?:is|are|only) (?:strictly )?(?:not allowed|only allowed|allowed only|only permitted|forbidden|prohibited|banned|off limits)\b/,
+  /\b(?:is|are) (?:not|never|always|only) to be\b/,
+  /\b(?:never|always)\b/,
+  /\b(?:under no circumstances|in no case|at all times|without exception|from now on|no matter what)\b/,
+  /\b(?:unless|until) (?:i|we) (?:say|tell|ask|approve|agree)\b/,
 ]
-/** What people say of themselves while they describe a problem. */
-const NO_RULE = /\b(?:i|we|they) (?:do not|don['’]t) (?:know|think|understand|see|remember|get|have|care|mind)\b/gi
+
+/** Verbs that end like a past tense or like a third person, and are neither. */
+const NO_PAST = 'need|feed|embed|exceed|proceed|succeed|speed|seed|shed|heed|shred'
+const NO_THIRD = String.raw`\w*ss|focus|canvas|alias`
+const PAST = `(?:(?!(?:${NO_PAST})\\b)\\w+ed|saw|had|got|gotten|heard|was|were|been|found|did|made|knew|thought|went|gone|came|said|told|took|ran|broke|wrote|gave|felt|lost|left|met|paid|sent|happened)`
+const FREQUENCY = '(?:never|always|only)'
+
+/** What is, was or may be the case. */
+const DESCRIPTIONS = [
+  /^(?:he|she|it|they|this|that|there|these|those|someone|somebody|nobody|something|nothing|people)\b/,
+  /^(?:i|i'm|i've|i'd)\b/,
+  /^(?:if|because|since|although|while|after|as|that|which|who|how|why|what|where) /,
+  // "The list is always empty". With a word that obliges, "the list must be empty" is a rule all the same.
+  /^(?:the|my|our|your|their|his|her|an?) (?!.*\b(?:must|mustn't|shall|should|to be|allowed|forbidden|prohibited|banned|off limits)\b)/,
+  new RegExp(`\\b(?:have|has|had|was|were|we've|you've) (?:\\w+ )?${FREQUENCY}\\b`),
+  // "Secrets are never logged" says how it is to be, and "the job never finished" how it was.
+  new RegExp(`(?<!\\b(?:is|are|be) )\\b${FREQUENCY} (?:${PAST}|(?!(?:${NO_THIRD})\\b)\\w+s)\\b`),
+  /\bmust have (?:been|gone|got|lost|broken|had|\w+ed)\b/,
+  /\b(?:bug|problem|error|issue|cause|reason|mistake|fault|culprit) must be\b/,
+  /\bmust be (?:kidding|joking|tired|down|broken|wrong|stuck|busy|offline|somewhere|something|someone)\b/,
+  /^never mind\b/,
+  /\bno matter what (?:i|we) (?:do|did|try|tried)\b/,
+  /\b(?:do not|don't) (?:know|think|understand|see why|remember|believe|recall|care|mind|worry|bother|panic|need to|have to|get (?:it|me))\b/,
+  /^we (?:do not|don't) (?:have|see|get|need|want to)\b/,
+]
+/** What one says of oneself, and yet wants of others. */
+const WISH =
+  /^i(?:'d| would)? (?:do not |don't |never |always )?(?:want|expect|require|need|prefer|like|allow|accept|approve|tolerate)\b/
 
 /** A longer line is a document, and no rule. */
 const LINE_CHARS_READ = 4_000
@@ -44,6 +104,28 @@ function sentencesIn(line: string): readonly string[] {
 /** What stands in quotation marks within a sentence is quoted too. */
 function isRuleSentence(sentence: string): boolean {
   if (sentence.trimEnd().endsWith('?')) return false
-  const own = sentence.replace(/"[^"]*"|“[^”]*”|«[^»]*»|`[^`]*`/g, ' ').replace(NO_RULE, ' ')
-  return RULE.some((words) => words.test(own))
+  const own = sentence
+    .replace(/"[^"]*"|“[^”]*”|«[^»]*»|`[^`]*`/g, ' ')
+    .replaceAll('’', "'")
+    .toLowerCase()
+    .replace(/[.!\s]+$/, '')
+  return ordersAfterCondition(own) || clausesIn(own).some(isRuleClause)
+}
+
+/** "Whenever you change it, bump the version." What happens then by itself is no order. */
+function ordersAfterCondition(sentence: string): boolean {
+  return /^(?:whenever|every time|each time|before|after) (?:you|every|each|any)\b[^,]{2,80}, (?!(?:i|we|he|she|it|they|this|that|there|the|my|nothing|everything)\b)\w/.test(
+    sentence.replace(LEAD, ''),
+  )
+}
+
+function clausesIn(sentence: string): readonly string[] {
+  return sentence
+    .split(/[,;:()]|\s[–—-]\s|\s(?=(?:and|but|so) )/)
+    .map((clause) => clause.trim().replace(LEAD, '').trim())
+}
+
+function isRuleClause(clause: string): boolean {
+  const isDescribing = DESCRIPTIONS.some((words) => words.test(clause)) && !WISH.test(clause)
+  return !isDescribing && [...ORDERS, ...OBLIGES].some((words) => words.test(clause))
 }

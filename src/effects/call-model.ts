@@ -57,7 +57,7 @@ export class ModelCaller {
     const agent = agentFor(this.#services, cache)
     const frozen = this.#frozen.known(cache) ?? (await this.#frozen.of(cache))
     const transcript = cache.shown ?? (await cache.transcript())
-    const named = namedTool(agent, cache, transcript.messages)
+    const named = namedTool(agent, cache, transcript)
     const frame = named === undefined ? frozen : this.#frozen.extended(frozen, named)
     assert(cache.started, 'a model call without model.started')
     let request = project(cache.id, frame, transcript, cache.started)

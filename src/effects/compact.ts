@@ -283,8 +283,9 @@ function guessScale(compacting: Compacting): number {
 
 /** What users said, files and pictures, from the log, and where the results are. */
 async function codedHalf(compacting: Compacting, cut: Cut): Promise<string> {
-  const { services, cache, transcript, window, tools } = compacting
-  const retrieves = tools?.has(RETRIEVE) === true
+  const { services, agent, cache, transcript, window, tools } = compacting
+  // Where the model does not have the tool yet, it is offered it from this compaction on.
+  const retrieves = tools?.has(RETRIEVE) === true || agent.retrieve !== undefined
   const log = { store: services.store, session: cache.id, transcript }
   const sizes = { chars: charsOf(cut), windowTokens: window.tokens, scale: guessScale(compacting) }
   const said = await writeCodedHalf({ ...log, ...sizes, cut, retrieves })

@@ -208,7 +208,9 @@ export class ToolRunContext implements ToolContext {
   }
 
   get reader(): string | undefined {
-    return readerIn(this.tools)
+    const cache = this.#cache
+    // A result that names the tool for originals makes it one that the model has.
+    return readerIn(this.tools) ?? (cache === null ? undefined : agentFor(this.#services, cache).retrieve?.name)
   }
 
   get redact(): ToolContext['redact'] {

@@ -64,7 +64,7 @@ export type Shortening = {
 
 export type Agent = {
   readonly name: string
-  /** Reads what results leave out by default. A model is offered it from the first result on that names it, and not before. */
+  /** Reads what a context does not show whole. A model is offered it once its context names it, and not before. Unset where it is denied. */
   readonly retrieve?: Tool
   readonly model: Model
   /** How its model answers in this run, over how it was made. */

@@ -39,6 +39,8 @@ export class Transcript {
   lastSaid: readonly Part[] = []
   /** Some content cannot be shown as it is: it lives beside the log, or an answer from outside is very long. */
   hasBlobs = false
+  /** A compaction cleared, shortened or cut something: the log has more of this conversation than a request shows. */
+  isCompacted = false
   /** Facts of the log that no request has shown yet, by seq. */
   readonly #held = new Map<number, Message>()
   readonly #calls = new Map<CallKey, ShownCall>()
@@ -170,6 +172,7 @@ export class Transcript {
   /** A view, never a rewrite: the log keeps everything. Pins stand before the summary; a result whose call was cut goes with it. */
   #compact(e: Extract<Event, { type: 'context.compacted' }>): void {
     const { seq, cut = 0, cleared = 0, summary, pins, turned } = e
+    this.isCompacted ||= cut > 0 || cleared > 0 || e.fitted !== undefined
     if (e.fitted !== undefined) this.#fit(e.fitted)
     const front: Message[] = []
     for (const [at, m] of this.#held)

@@ -299,7 +299,8 @@ function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed
   const lists = 'lists' in options ? options.lists : [options]
   const asked = shorteningOf(options)
   if (asked) checkRetrieve(lists, name)
-  const byDefault = hasDefaultShortening(options, shared, lists)
+  const isReadable = mayRetrieve(options, shared, lists)
+  const byDefault = isReadable && hasDefaultShortening(options)
   const shortening = asked ?? (byDefault ? DEFAULT_SHORTENING : null)
   const own = [...shared.own, ...retrieveFor(asked !== null, options, shared)]
   const tools = new Toolbox({
@@ -331,7 +332,7 @@ function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed
     children: shared.children,
     planner: null,
     ...(shortening ? { shortening } : {}),
-    ...(byDefault ? { retrieve: retrieveTool(shared.store) } : {}),
+    ...(isReadable ? { retrieve: retrieveTool(shared.store) } : {}),
     ...('lists' in options ? boundsOf(options) : {}),
   }
 }
@@ -360,13 +361,13 @@ function shorteningOf({ compression = 'off', summarize = false, resultBudget = f
   }
 }
 
-/** No option says how results are made shorter, there are tools that have some, and the tool that reads the rest is not denied. */
-function hasDefaultShortening(
-  { compression, summarize, resultBudget, tools = [] }: AgentOptions,
-  { own }: Placed,
-  lists: readonly ToolLists[],
-): boolean {
-  if (compression !== undefined || summarize !== undefined || resultBudget !== undefined) return false
+/** No option says how results are made shorter. */
+function hasDefaultShortening({ compression, summarize, resultBudget }: AgentOptions): boolean {
+  return compression === undefined && summarize === undefined && resultBudget === undefined
+}
+
+/** Whether a model may be offered the tool that reads what is left out: its agent has tools, and does not deny this one. */
+function mayRetrieve({ tools = [] }: AgentOptions, { own }: Placed, lists: readonly ToolLists[]): boolean {
   // A host's own tool of this name would not read what is left out.
   const isTaken = tools.some(({ name }) => name === RETRIEVE)
   return tools.length + own.length > 0 && !isTaken && !lists.some(({ deny }) => deny?.includes(RETRIEVE))

@@ -7,6 +7,7 @@ import { open, take } from '../kernel/fold.ts'
 import type { Store } from '../ports/store.ts'
 import { EMPTY, opening, type Session, steering } from '../kernel/session.ts'
 import { type Message, Transcript } from '../kernel/transcript.ts'
+import { inheritMessages } from './inherited-names.ts'
 
 const PAGE = 1_000
 
@@ -49,11 +50,13 @@ export async function readTranscript(
         const { session, seq } = event.fork
         if (session === id || above.includes(session)) throw damaged(id, { seq: event.seq, reason: RING })
         const before = await readTranscript(store, { id: session, upTo: seq, count, unshown: true }, [...above, id])
-        for (const message of before.transcript.messages) {
-          transcript.inherited.set(message, 1 + (before.transcript.inherited.get(message) ?? 0))
+        for (const [i, message] of inheritMessages(before.transcript.messages).entries()) {
+          const source = before.transcript.messages[i] ?? message
+          transcript.inherited.set(message, 1 + (before.transcript.inherited.get(source) ?? 0))
           transcript.messages.push(message)
         }
         transcript.hasBlobs ||= before.transcript.hasBlobs
+        transcript.isCompacted ||= before.transcript.isCompacted
         chars += before.chars
         if (!event.parent) tree = before.tree
       }

@@ -44,6 +44,7 @@ function isSummary({ instructions }: Request): boolean {
 function summarizing(summaries: readonly Step[], calls = 1) {
   const asked: Request[] = []
   const seen: string[] = []
+  const tools: (readonly string[])[] = []
   let turns = 0
   const model = scripted((request) => {
     if (isSummary(request)) {
@@ -52,10 +53,11 @@ function summarizing(summaries: readonly Step[], calls = 1) {
     }
     const last = textOf(request.messages.at(-1))
     if (last !== '') seen.push(last)
+    tools.push(request.tools.map(({ name }) => name))
     turns += 1
     return turns % (calls + 1) === 0 ? 'Done.' : { calls: [{ tool: 'report' }] }
   })
-  return { model, asked, seen }
+  return { model, asked, seen, tools }
 }
 
 type Result = Extract<Event, { type: 'agent.tool_result' }>
@@ -381,7 +383,7 @@ describe('a budget of bytes for results', () => {
     expect(Buffer.from((await store.blob(budgeted?.blob ?? ''))?.data ?? []).toString()).toBe(text)
   })
 
-  it('B-PAYLOAD-10: a session whose tools were made before it was switched on has its results as they are', async () => {
+  it('B-PAYLOAD-10: a session that was begun without it has its results made shorter from then on, and the tool that reads them', async () => {
     const store = memory()
     const before = summarizing([''])
     const { sessionId } = await make({ model: before.model, store, tools: [saying(STORY)], compression: 'off' }).run(
@@ -389,10 +391,10 @@ describe('a budget of bytes for results', () => {
     )
     const after = summarizing(['Short.'])
     const harness = make({ model: after.model, store, tools: [saying(STORY)], summarize: true, resultBudget: true })
-    await harness.session(sessionId).run('Again.')
-    expect(after.seen).toEqual([STORY])
-    await harness.run('Anew.')
-    expect(after.seen[1]).toContain('SUMMARY')
+    const { calls } = await harness.session(sessionId).run('Again.')
+    expect(after.seen[0]).toContain('SUMMARY')
+    expect(after.tools.at(-1)).toEqual(['report', 'retrieve_original'])
+    expect(calls).toHaveLength(1)
   })
 })
 

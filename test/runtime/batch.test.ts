@@ -216,14 +216,18 @@ it('B-RESULT-4: a result that was cut names the tool that reads on, by the name 
     effect: 'read',
     execute: (_args, context) => output(bound(long, context)),
   })
+  const NO_READERS: readonly Tool[] = []
   const read = fileTools({ root }).filter(({ name }) => name === 'read')
   for (const [readers, said] of [
     [read, /characters left out; read on with read, path "blob:[0-9a-f]{64}" …\]/],
     [read.map((each) => ({ ...each, name: 'open_file' })), /; read on with open_file, path "blob:/],
-    [[], /characters left out; no tool here can read them …\]/],
+    [[], /; read on with retrieve_original, path "blob:/],
+    [NO_READERS, /characters left out; no tool here can read them …\]/],
   ] as const) {
     const script = [{ calls: [{ tool: 'tells' }, { tool: 'bounds' }] }, 'done']
-    const { session, harness } = await stage(script, { tools: [tells, bounds, ...readers], compression: 'off' })
+    const tools = [tells, bounds, ...readers]
+    const deny = readers === NO_READERS ? ['retrieve_original'] : []
+    const { session, harness } = await stage(script, { tools, compression: 'off', deny })
     const { calls } = await session.run('go')
     for (const { content } of calls) expect(content).toMatch(said)
     await harness.close()

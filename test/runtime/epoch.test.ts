@@ -109,7 +109,9 @@ describe.each(STORAGES)('the prefix that stays, on %s', (storage) => {
       const harness = make({ tools, ...options }, () => 'Fine.', name)
       await harness.session(id).run('Go on.')
       await harness.close()
-      return [seen.at(-1)?.instructions ?? '', seen.at(-1)?.tools.length ?? 0]
+      // From the first compaction on there is one tool more, after those that the run froze.
+      const shown = (seen.at(-1)?.tools ?? []).filter((tool) => tool.name !== 'retrieve_original')
+      return [seen.at(-1)?.instructions ?? '', shown.length]
     }
     expect(await told({ instructions: 'B' })).toEqual(['Be short.', 2])
     expect(await told({ instructions: 'B' }, 'other')).toEqual(['B', 2])

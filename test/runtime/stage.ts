@@ -29,6 +29,7 @@ export function observed(
 
 export type Options = {
   readonly compression?: 'off'
+  readonly deny?: readonly string[]
   readonly store?: Store
   readonly tools?: readonly Tool[]
   readonly limits?: Partial<Limits>
@@ -43,9 +44,9 @@ export async function stage(
   const store = options.store ?? memory()
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const worker = { leaseMs: options.leaseMs ?? 30_000, graceMs: options.graceMs ?? 50 }
-  const { tools = [], compression } = options
+  const { tools = [], compression, deny = [] } = options
   const shortened = compression === undefined ? {} : { compression }
-  const harness = new Harness({ model: scripted(script), tools, limits, store, worker, ...shortened })
+  const harness = new Harness({ model: scripted(script), tools, limits, store, worker, deny, ...shortened })
   return { harness, session: await harness.open(), store }
 }
 

@@ -160,3 +160,49 @@ it('B-MCP-103: calls that may change something run one after the other, and othe
     await one.close()
   }
 })
+
+it('B-ROUTER2-20: a large result of a server is shortened like that of any tool, and read whole by its token: texts, structured content and errors', async () => {
+  bench.lists(['rows', 'prose', 'fails'])
+  const cases = [
+    ['rows', 'ok', 'failed', '"id": 1234,'],
+    ['prose', 'ok', 'Line 0 is', 'The needle is here.'],
+    ['fails', 'error', 'Line 0 is', 'The needle is here.'],
+  ] as const
+  for (const [name, status, shown, needle] of cases) {
+    const seen: string[] = []
+    const offered: (readonly string[])[] = []
+    const script: Script = (request) => {
+      const last = request.messages.at(-1)
+      offered.push(request.tools.map((tool) => tool.name))
+      if (last?.role !== 'tool' || typeof last.content !== 'string')
+        return { calls: [{ tool: `odd__${name}`, args: {} }] }
+      seen.push(last.content)
+      const [token = ''] = /⟦tj:\w+⟧/.exec(last.content) ?? []
+      return seen.length === 1 ? { calls: [{ tool: 'retrieve_original', args: { token } }] } : 'done'
+    }
+    const one = start(bench.server({ approval: 'auto' }), script)
+    const { status: end, calls } = await one.run('go')
+    expect([name, end, calls[0]?.status]).toEqual([name, 'completed', status])
+    expect(Buffer.byteLength(seen[0] ?? '')).toBeLessThanOrEqual(16_384)
+    expect(seen[0]).toContain(shown)
+    expect(seen[1]).toContain(needle)
+    expect([offered[0]?.includes('retrieve_original'), offered[1]?.includes('retrieve_original')]).toEqual([
+      false,
+      true,
+    ])
+    await one.close()
+  }
+})
+
+it('B-ROUTER2-20: switched off, a result of a server is as the server gave it, and its secrets are still redacted', async () => {
+  bench.lists(['prose'])
+  const secret = 'Line 700 is as it was before.'
+  const model = scripted([{ calls: [{ tool: 'odd__prose', args: {} }] }, 'done'])
+  const tools = [bench.server({ approval: 'auto' })]
+  harness = new Harness({ model, tools, compression: 'off', secrets: { LINE: secret } })
+  const { sessionId } = await harness.run('go')
+  const { events } = await harness.session(sessionId).read()
+  const result = events.find((event) => event.type === 'agent.tool_result')
+  expect(JSON.stringify(result)).not.toContain(secret)
+  expect(result).toMatchObject({ status: 'ok', content: expect.stringContaining('The needle is here.') as string })
+})

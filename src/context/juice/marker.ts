@@ -1,8 +1,10 @@
 // How a shortened text says that it is one, and where the original is. A marker means something only where the log of the session
 // has the token: one that stands in a document leads nowhere.
 
+import { RETRIEVE } from '../../view/inherited-names.ts'
+
 /** The tool that gives originals back. */
-export const RETRIEVE = 'retrieve_original'
+export { RETRIEVE }
 /** How a marker begins. */
 export const MARKER_START = '⟦tj:'
 const TOKEN_CHARS = 32

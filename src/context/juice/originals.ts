@@ -119,11 +119,15 @@ async function originalOf(store: Store, wanted: Wanted, context: ToolContext): P
   if (found !== null && place === undefined) return { ...found, token }
   const file = found?.files[Number(place) - 1]
   if (file) return { bytes: Buffer.alloc(0), files: [file], token }
+  const before = found === null && NAME.test(token) ? token.replace(':', ':^') : null
+  const hint =
+    before !== null && (await named(store, before, context)) !== null ? ` Before the fork it is "${before}".` : ''
   throw new ToolFailure(
     'NotFound',
-    `This session has no original with the token "${shortened(given, 80)}". "call:index" lists its results, "msg:index" its messages.`,
+    `This session has no original with the token "${shortened(given, 80)}".${hint} "call:index" lists its results, "msg:index" its messages.`,
   )
 }
+const NAME = /^(?:call|msg):\^*\d/
 
 async function named(store: Store, written: string, { session, recall }: ToolContext): Promise<FoundOriginal | null> {
   const token = tokenIn(written)

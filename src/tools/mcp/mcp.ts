@@ -11,7 +11,6 @@ import { type McpChange, memoryPins, Pinned } from './pins.ts'
 import { visible, without, revealed } from './text.ts'
 import { type Output, ToolFailure, envelopeOf, type Metadata, ModelRetry, output } from '../core/output.ts'
 import type { Tool, ToolContext, ToolSource } from '../core/tool.ts'
-import { bound } from '../core/bound.ts'
 
 export type { McpHttpOptions, McpOptions, McpStdioOptions } from './options.ts'
 export { filePins, type McpChange, type Pin, type Pins } from './pins.ts'
@@ -254,14 +253,14 @@ function origin({ server, tool }: { readonly server: string; readonly tool: stri
 }
 
 // What a server gave back, as an envelope: structured content as JSON, else its texts; anything else is kept beside the log and
-// named, and what models can see or hear is a part of the result. It trusts none of it: lengths are bounded, and characters that hide text are taken out and counted.
+// named, and what models can see or hear is a part of the result. It trusts none of it: characters that hide text are taken out and counted.
+// Texts are whole here, up to the 8 MiB that a message may have: like those of every tool they are made shorter on their way to a model.
 
 type Part = CallResult['content'][number]
 type Attachment = { readonly type: string; readonly media: string; readonly bytes: number; readonly blob: string }
-type Doors = Pick<ToolContext, 'keep' | 'redact'>
+type Doors = Pick<ToolContext, 'keep'>
 
 const PARTS_MAX = 500
-const ERROR_CHARS_MAX = 8_000
 const LABEL_CHARS_MAX = 300
 
 type Origin = { readonly server: string; readonly tool: string }
@@ -292,12 +291,9 @@ function envelope(result: CallResult, { server, tool }: Origin, context: Doors):
     ...(attachments.length === 0 ? {} : { attachments }),
     ...(hidden === 0 ? {} : { hidden }),
   }
-  if (result.isError) {
-    const { content, metadata } = bound(text || 'The tool failed and did not say why.', context, ERROR_CHARS_MAX)
-    throw new ModelRetry(content, { ...about, ...metadata, error_type: 'MCPToolError' })
-  }
-  const { content, metadata } = bound(text || '(nothing)', context)
-  return output({ content, metadata: { ...metadata, ...about }, parts: files })
+  if (result.isError)
+    throw new ModelRetry(text || 'The tool failed and did not say why.', { ...about, error_type: 'MCPToolError' })
+  return output({ content: text || '(nothing)', metadata: about, parts: files })
 }
 
 /** What a model may be able to see or hear. Whatever else there is, is only named. */

@@ -11,6 +11,11 @@ const config = () => JSON.parse(readFileSync(join(folder, 'tools.json'), 'utf8')
 const raw = (text) => process.stdout.write(text)
 const send = (message) => raw(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
 const text = (words) => ({ content: [{ type: 'text', text: words }] })
+/** About 40 characters a line, and a line in the middle that is like no other. */
+const prose = (lines) =>
+  Array.from({ length: lines }, (_, i) =>
+    i === lines / 2 ? 'The needle is here.' : `Line ${i} is as it was before.`,
+  ).join('\n')
 const answered = new Map()
 
 appendFileSync(join(folder, 'log'), `start ${process.pid}\n`)
@@ -31,6 +36,13 @@ const calls = {
   nonsense: (id) => send({ id, result: { content: 'this is no list' } }),
   empty: (id) => send({ id, result: { content: [] } }),
   long: (id) => send({ id, result: text(`first\n${'x'.repeat(200_000)}\nlast`) }),
+  /** Three that are over 16 KiB: rows as structured content, prose, and an error that goes on and on. */
+  rows: (id) => {
+    const rows = Array.from({ length: 2_000 }, (_, i) => ({ id: i, status: i === 999 ? 'failed' : 'ok' }))
+    send({ id, result: { ...text(JSON.stringify({ rows })), structuredContent: { rows } } })
+  },
+  prose: (id) => send({ id, result: text(prose(1_500)) }),
+  fails: (id) => send({ id, result: { ...text(prose(1_500)), isError: true } }),
   hidden: (id) => send({ id, result: text('plain\u{E0041}\u{E0042}\u202Etext') }),
   parts: (id) => {
     const blob = Buffer.from('some bytes').toString('base64')
