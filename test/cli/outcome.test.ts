@@ -39,7 +39,7 @@ describe('what came of a call', () => {
     (_how, cut) => {
       const compressed = { blob: 'h', bytes: 90_000 }
       const result = ran(numbers(3), '', { exit_code: 2, stdout_lines: 1_200, stderr_lines: 1, compressed })
-      const outcome = outcomeOf({ ...result, content: cut(String(result.content)) })
+      const outcome = outcomeOf({ ...result, content: cut(result.content as string) })
       expect([outcome.good, outcomeText(outcome), outcome.original]).toEqual([false, 'exit 2 · 1,201 lines', 'h'])
     },
   )

@@ -148,7 +148,8 @@ async function textsOf({ content, outcome, status }: Folded, place: Talk['option
   const printed = original === null ? null : printedIn(original)
   const streams = (['stdout', 'stderr'] as const).map(async (stream) => {
     const { lines, blob } = command[stream]
-    const text = String(printed?.[stream] ?? command[stream].text)
+    const whole = printed?.[stream]
+    const text = typeof whole === 'string' ? whole : command[stream].text
     const found = blob === null ? null : await place.store.blob(blob)
     return { name: `${stream}, ${counted(lines, 'line')}:`, text: found ? Buffer.from(found.data).toString() : text }
   })
