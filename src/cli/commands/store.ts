@@ -1,6 +1,6 @@
 // `terret store check`: reads all that the store holds and says what is wrong. `terret store move --to STORE`: takes all of it to another
 // store, proves that it arrived, and leaves the old one to be read only. `archive` and `restore` are archive.ts.
-import { existsSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { StoreCheck } from '../../replay.ts'
 import type { Call } from '../args.ts'
@@ -19,6 +19,7 @@ import {
   openStore,
   openTarget,
   passwordIn,
+  refuseNoStore,
   storeNamed,
   type StorePlace,
 } from '../state/store-place.ts'
@@ -70,7 +71,7 @@ function placeIn(call: Call, flag: string): StorePlace | null {
 }
 
 async function check(call: Call, at: StorePlace): Promise<number> {
-  refuseMissing(at)
+  if (at.type === 'file') await refuseNoStore(at)
   const { problems, ...counts } = await checked(call, at)
   if (call.is('json')) printJson({ store: at.shown, ...counts, problems })
   else {
@@ -114,7 +115,7 @@ async function checked(call: Call, at: StorePlace): Promise<StoreCheck> {
 async function backUp(call: Call, from: StorePlace, named: string | undefined): Promise<number> {
   if (named === undefined) throw new Refusal(EXIT.usage, `The file for the backup is missing. Usage: ${USAGE}`)
   if (from.type !== 'file') throw new Refusal(EXIT.usage, BACKUP_OF_DATABASE)
-  refuseMissing(from)
+  await refuseNoStore(from)
   await refuseUnlike(from)
   const { backUpFile } = await import('../../stores/sqlite/backup.ts')
   const to = resolve(named)
@@ -140,13 +141,8 @@ const BACKUP_OF_DATABASE =
 const HELP =
   'Restore the store from a backup. Without one: `terret export ID` keeps what can be read of a session, `terret delete ID` takes it out.'
 
-function refuseMissing(at: StorePlace): void {
-  if (at.type === 'file' && !existsSync(at.file))
-    throw new Refusal(EXIT.missing, `There is no store ${at.shown}. Check the path.`)
-}
-
 async function move(call: Call, from: StorePlace, to: StorePlace): Promise<number> {
-  refuseMissing(from)
+  if (from.type === 'file') await refuseNoStore(from)
   await refuseUnlike(from)
   const { moveStore } = await import('../../stores/move/move.ts')
   const json = call.is('json')
