@@ -131,7 +131,9 @@ function withOldKind<One extends { readonly type: string }>(event: One): One {
 /** Writes what earlier versions wrote. */
 function withOldKinds(store: Store): Store {
   const commit: Store['commit'] = (writes) =>
-    store.commit(writes.map((write) => ({ ...write, events: write.events.map(withOldKind) }) as typeof write))
+    store.commit(
+      writes.map((write) => ({ ...write, events: write.events.map(withOldKind) }) as unknown as typeof write),
+    )
   return new Proxy(store, {
     get(target, name) {
       if (name === 'commit') return commit
