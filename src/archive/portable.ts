@@ -158,7 +158,7 @@ function upcastIn(log: unknown): unknown {
   if (!isObject(log)) return log
   const { events, parents } = log
   const present = Array.isArray(events)
-    ? events.map((event) => (isObject(event) ? upcast(event as Event) : event))
+    ? events.map((event: unknown) => (isObject(event) ? upcast(event as Event) : event))
     : null
   return {
     ...log,

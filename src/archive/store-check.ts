@@ -1,7 +1,7 @@
 // Reads everything that a store holds and says what is wrong with it: logs by their checksums, cards by their logs, blobs by their hashes,
 // money by events and holds. Through the verbs of a store; what these do not list comes from its reader. A check
 // changes nothing; `repairCard` brings one card up to date that an earlier version wrote.
-import { hash, randomUUID } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import { open, take } from '../kernel/fold.ts'
@@ -200,13 +200,15 @@ function laterOf(card: Card): Pick<Card, Later> {
 }
 
 const REPAIR_LEASE_MS = 30_000
+/** One name for all: of two repairs at once the later has the session, and the other writes nothing. */
+const REPAIRER = 'repair'
 
 /**
  * Writes the card anew, with what its log says. False: the session is driven, has grown, or is gone. A worker that drives it writes its
  * card by itself. Nothing else of the session is changed.
  */
 export async function repairCard(store: Store, { session, seq, says }: CardBehind): Promise<boolean> {
-  const claim = await store.claim(session, `repair-${randomUUID()}`, REPAIR_LEASE_MS).catch(passMissing)
+  const claim = await store.claim(session, REPAIRER, REPAIR_LEASE_MS).catch(passMissing)
   if (claim === null) return false
   const { epoch } = claim
   try {

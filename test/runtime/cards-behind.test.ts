@@ -72,7 +72,7 @@ it.each([
     expect(await unknownIn(store)).toEqual(['closed', 'maybe'])
     const after = await Promise.all(behind.map(({ session }) => store.card(session)))
     expect(after).toEqual(before.map((card, i) => ({ ...card, ...behind[i]?.says })))
-    expect(await store.card('failed')).toMatchObject({ cause: expect.stringContaining('It was refused.') })
+    expect((await store.card('failed'))?.cause).toContain('It was refused.')
     expect((await checkStore(store, NO_ROWS)).behind).toEqual([])
     await store.close()
   },

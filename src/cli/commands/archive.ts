@@ -50,7 +50,8 @@ export function archive(call: Call): Promise<number> {
         const one = await archiveOne(place, to, root.session, { by: person(call), kept }).catch((error: unknown) =>
           unwrittenOf(root.session, error),
         )
-        if (one) 'why' in one ? unwritten.push(one) : done.push(one)
+        if (one && 'why' in one) unwritten.push(one)
+        else if (one) done.push(one)
       }
     } finally {
       counter.clear()
