@@ -2,7 +2,14 @@
 export { type Examination, examine, examineLog, type Finding } from './models/protocols/doctor.ts'
 export { type Archive, archiveOf, checkArchive, removeArchived, restoreArchive } from './archive/archive.ts'
 export { exportSession, importSession, type Portable } from './archive/portable.ts'
-export { checkStore, type StoreCheck, type StoreProblem } from './archive/store-check.ts'
+export {
+  type CardBehind,
+  checkStore,
+  repairCard,
+  type StoreCheck,
+  type StoreCounts,
+  type StoreProblem,
+} from './archive/store-check.ts'
 export { type Misfold, readChildren, readLog, type Refolded, refold } from './archive/replay.ts'
 export type { Rerun } from './archive/replay-compare.ts'
 export { type Redecided, redecide, unwritten } from './archive/replay-decide.ts'

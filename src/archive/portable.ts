@@ -12,6 +12,7 @@ import type { Blob, Card, Store } from '../ports/store.ts'
 import { EMPTY, type Session } from '../kernel/session.ts'
 import { checkRootId, checkSessionId } from '../stores/plan/id.ts'
 import type { Restoration } from '../stores/plan/plan.ts'
+import { upcast } from '../stores/plan/upcast.ts'
 import { again } from '../engine/again.ts'
 import { nameCheck } from '../engine/program.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
@@ -24,6 +25,7 @@ import { labelsCheck, metadataCheck } from '../sessions/metadata.ts'
 import { checkOrigin, descriptionIn, type OriginOptions } from '../sessions/origin.ts'
 import { blobFor, mentionsIn } from '../view/blobs.ts'
 import { withoutFolder } from '../view/folder.ts'
+import { isObject } from '../view/json.ts'
 import { UNNAMED } from '../view/program.ts'
 import { readLog } from './replay.ts'
 
@@ -139,14 +141,29 @@ export function restoration(
 export function copied(value: unknown): Portable {
   try {
     const copy: unknown = JSON.parse(JSON.stringify(value) ?? 'null')
-    checkPortable(copy)
+    const present = upcastIn(copy)
+    checkPortable(present)
     const { checksum, ...rest } = copy as Portable
     if (checksum !== checksumOf(rest)) throw invalid('it was changed or damaged: its checksum does not match.')
-    return copy as Portable
+    return present as Portable
   } catch (error) {
     if (error instanceof Fault) throw error
     // Circles, numbers that JSON does not have, and what is nested too deeply to be walked.
     throw invalid(`it is no JSON (${error instanceof Error ? error.message : String(error)}).`)
+  }
+}
+
+/** A file of an earlier version may have events of old shapes. Nothing of it is checked yet. */
+function upcastIn(log: unknown): unknown {
+  if (!isObject(log)) return log
+  const { events, parents } = log
+  const present = Array.isArray(events)
+    ? events.map((event: unknown) => (isObject(event) ? upcast(event as Event) : event))
+    : null
+  return {
+    ...log,
+    ...(present === null ? {} : { events: present }),
+    ...(Array.isArray(parents) ? { parents: parents.map(upcastIn) } : {}),
   }
 }
 

@@ -1,5 +1,6 @@
 // Reads everything that a store holds and says what is wrong with it: logs by their checksums, cards by their logs, blobs by their hashes,
-// money by events and holds. Through the verbs of a store; what these do not list comes from its reader. It changes nothing.
+// money by events and holds. Through the verbs of a store; what these do not list comes from its reader. A check
+// changes nothing; `repairCard` brings one card up to date that an earlier version wrote.
 import { hash } from 'node:crypto'
 import type { Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
@@ -21,17 +22,27 @@ export type StoreCheck = {
   readonly accounts: number
   readonly holds: number
   readonly problems: readonly StoreProblem[]
+  /** Cards that an earlier version wrote: lists by outcome do not find them. `repairCard` brings one up to date. */
+  readonly behind: readonly CardBehind[]
 }
+/** `says`: what the log says, and the card does not. */
+export type CardBehind = { readonly session: string; readonly seq: number; readonly says: Pick<Card, Later> }
 
-type Found = { -readonly [K in keyof StoreCheck]: StoreCheck[K] } & { problems: StoreProblem[] }
-type Tell = (so: Omit<StoreCheck, 'problems'>) => void
+/** Cards of earlier versions have none of these. */
+const LATER = ['cause', 'limit', 'unknown'] as const
+type Later = (typeof LATER)[number]
+
+type Found = { -readonly [K in keyof StoreCheck]: StoreCheck[K] } & { problems: StoreProblem[]; behind: CardBehind[] }
+/** How much was found so far, or in all. */
+export type StoreCounts = Omit<StoreCheck, 'problems' | 'behind'>
+type Tell = (so: StoreCounts) => void
 
 const PAGE = 500
 /** Damage that a log says of itself, and its end: how often it is read again because it grew meanwhile. */
 const TRIES = 3
 
 export async function checkStore(store: Store, reader: Reader, tell: Tell = () => {}): Promise<StoreCheck> {
-  const found: Found = { sessions: 0, events: 0, blobs: 0, accounts: 0, holds: 0, problems: [] }
+  const found: Found = { sessions: 0, events: 0, blobs: 0, accounts: 0, holds: 0, problems: [], behind: [] }
   const seen = new SeenBlobs(store)
   const { problem } = await store.health()
   if (problem !== undefined) found.problems.push({ what: 'store', text: problem })
@@ -61,15 +72,16 @@ async function checkSession(
     const card = await store.card(session)
     // It was removed meanwhile.
     if (card === null) return []
-    const { texts, events } = await examined(store, card, seen)
+    const { texts, events, behind } = await examined(store, card, seen)
     const now = await store.card(session)
     if (texts.length > 0 && tries < TRIES && canonicalJson(now) !== canonicalJson(card)) continue
     found.events += events
+    if (behind) found.behind.push(behind)
     return texts.map((text) => ({ what: `session ${session}`, text }))
   }
 }
 
-type Examined = { readonly texts: readonly string[]; readonly events: number }
+type Examined = { readonly texts: readonly string[]; readonly events: number; readonly behind?: CardBehind | null }
 
 async function examined(store: Store, card: Card, seen: SeenBlobs): Promise<Examined> {
   const { session, trouble } = card
@@ -89,7 +101,7 @@ async function examined(store: Store, card: Card, seen: SeenBlobs): Promise<Exam
       return { texts: [...texts, `its log ends before event ${card.seq}.`], events: log.seq }
   }
   texts.push(...log.unlike(card), ...(await log.unpaid(store)))
-  return { texts, events: log.seq }
+  return { texts, events: log.seq, behind: log.behind(card) }
 }
 
 /** The last event of its owner, as far as it is near: the card was written with it, or after it. 0: not found. */
@@ -106,6 +118,8 @@ class LogCheck {
   readonly #state = open(EMPTY)
   /** Cards as they may stand: what an inbox says is on the card when the owner has looked. */
   readonly #cards = new Set<string>()
+  /** What those cards say that cards of earlier versions do not. */
+  readonly #later = new Set<string>()
   #imported = false
   /** Of the open request: what was held for it. */
   #held = 0
@@ -126,12 +140,23 @@ class LogCheck {
     this.#pay(event)
     if (event.type === 'session.imported') this.#imported = true
     // Of the fold alone: whether it is due, and so its state, depends on the time at which its owner looked.
-    if (event.seq >= this.#owned) this.#cards.add(lasting(this.#card(this.#state)))
+    if (event.seq >= this.#owned) {
+      const card = this.#card(this.#state)
+      this.#cards.add(lasting(card))
+      this.#later.add(canonicalJson(laterOf(card)))
+    }
     return null
   }
 
   unlike(card: Card): readonly string[] {
     return this.#cards.has(lasting(card)) ? [] : ['its card does not say what its log says.']
+  }
+
+  /** Only of a card that is right in all that earlier versions wrote. */
+  behind(card: Card): CardBehind | null {
+    const { session, seq } = card
+    if (this.unlike(card).length > 0 || this.#later.has(canonicalJson(laterOf(card)))) return null
+    return { session, seq, says: laterOf(this.#card(this.#state)) }
   }
 
   #card(state: Session): Card {
@@ -159,12 +184,51 @@ class LogCheck {
 
 const ROUNDING = 1e-9
 
-/** What a card says whatever the time is. */
+/** What a card says whatever the time is, and whichever version wrote it. */
 function lasting(card: Card): string {
   const { status: _status, urgent: _urgent, outage: _outage, ...rest } = bareCard(card)
-  // Cards of older versions have none of these three.
-  const { cause: _cause, limit: _limit, unknown: _unknown, ...always } = rest
-  return canonicalJson(always)
+  return canonicalJson(withoutLater(rest))
+}
+
+function withoutLater<One extends Partial<Card>>(card: One): Omit<One, Later> {
+  const { cause: _cause, limit: _limit, unknown: _unknown, ...always } = card
+  return always
+}
+
+function laterOf(card: Card): Pick<Card, Later> {
+  return Object.fromEntries(LATER.flatMap((name) => (card[name] === undefined ? [] : [[name, card[name]]])))
+}
+
+const REPAIR_LEASE_MS = 30_000
+/** One name for all: of two repairs at once the later has the session, and the other writes nothing. */
+const REPAIRER = 'repair'
+
+/**
+ * Writes the card anew, with what its log says. False: the session is driven, has grown, or is gone. A worker that drives it writes its
+ * card by itself. Nothing else of the session is changed.
+ */
+export async function repairCard(store: Store, { session, seq, says }: CardBehind): Promise<boolean> {
+  const claim = await store.claim(session, REPAIRER, REPAIR_LEASE_MS).catch(passMissing)
+  if (claim === null) return false
+  const { epoch } = claim
+  try {
+    const known = await store.card(session)
+    if (known === null || known.seq !== seq) return false
+    const { trouble: _trouble, ...own } = withoutLater(known)
+    await store.commit([{ session, lane: 'owner', epoch, expectedSeq: seq, events: [], card: { ...own, ...says } }])
+    return true
+  } catch (error) {
+    if (error instanceof Fault && (error.code === 'conflict' || error.code === 'lease_lost')) return false
+    throw error
+  } finally {
+    // Without `release` in the commit: that would forget the trouble of a session that is left alone.
+    await store.release(session, epoch).catch(() => {})
+  }
+}
+
+function passMissing(error: unknown): null {
+  if (error instanceof Fault && error.code === 'session_missing') return null
+  throw error
 }
 
 /** Each blob is read once, as far as so many can be remembered. */

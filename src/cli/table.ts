@@ -301,12 +301,13 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     model: { ...driving.model, multiple: true },
   }),
   store: entry(
-    'check | backup FILE | move --to STORE | archive --older DAYS --to DIR | restore DIR',
+    'check [--repair] | backup FILE | move --to STORE | archive --older DAYS --to DIR | restore DIR',
     [1, 2],
     'check all that the store holds; copy its file, checked, while workers run; move it to another store, proven; keep old sessions in files, and bring them back',
     {
       store: value('STORE', 'check, backup, move: this store instead: postgres://USER@HOST/DATABASE, or a file'),
       to: value('STORE', 'move: where to; a new file, or an empty database. archive: the folder for the files'),
+      repair: flag('check: bring cards up to date that an earlier version wrote'),
       older: value('DAYS', 'archive: sessions with nothing left to do and no event for so many days'),
       by: value('WHO', 'archive: who does it (default: your user name)'),
     },

@@ -1,6 +1,6 @@
 // The results the kernel itself decides: what a call gets when nothing of it needs to run, and what a run that ends leaves.
 import { isAwaited } from './clock.ts'
-import type { CallKey, CallStatus, Outcome } from './content.ts'
+import type { CallKey, CallStatus, FailureKind, Outcome } from './content.ts'
 import type { OwnerBody } from './event.ts'
 import { type Call, type CallState, outsideOf, type Turn } from './ledger.ts'
 import type { Session } from './session.ts'
@@ -63,6 +63,23 @@ function isDone({ inputs }: Session, { proposal }: Call, now: number): boolean {
 
 function answered(call: Call, state: Extract<CallState, { type: 'answered' }>): Result {
   return { type: 'agent.tool_result', call: call.key, status: state.ok ? 'ok' : 'error', content: '', from: state.seq }
+}
+
+const FAILURE_KINDS: Readonly<Record<FailureKind, true>> = {
+  InvalidInput: true,
+  NotFound: true,
+  Denied: true,
+  Timeout: true,
+  NonZeroExit: true,
+  Unavailable: true,
+  Interrupted: true,
+  Unknown: true,
+  Failed: true,
+}
+
+/** Code without types may say any other. */
+export function isFailureKind(kind: unknown): kind is FailureKind {
+  return typeof kind === 'string' && Object.hasOwn(FAILURE_KINDS, kind)
 }
 
 /** The end of a run. Input it swallowed joins the transcript and starts nothing: what opened it, and all before an interrupt. */

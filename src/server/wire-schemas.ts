@@ -119,6 +119,9 @@ export const BODIES = {
   nothing: closed({}),
 } as const satisfies Readonly<Record<string, Schema>>
 
+const ORDER =
+  '`newest` (the default): the last event first; a session that grows while pages are read moves to the front, and may be missed. ' +
+  '`made`: the last that was made in this store first. `id`: by id, with children among them. With these two, pages that are read while sessions grow miss none and repeat none.'
 const limit = { ...whole, minimum: 1, maximum: 1_000 } as const
 export const QUERIES = {
   sessions: closed({
@@ -131,7 +134,7 @@ export const QUERIES = {
     until: whole,
     cursor: text,
     limit: { ...limit, maximum: 200 },
-    order: words('newest', 'made', 'id'),
+    order: { ...words('newest', 'made', 'id'), description: ORDER },
     root: filled,
     parent: filled,
   }),

@@ -2,6 +2,7 @@
 import { copyFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { meddle } from '../stores/folder.ts'
 import { stageOfEach } from './scripted.ts'
 
 const { stage } = stageOfEach()
@@ -78,3 +79,16 @@ it('B-OPS-10: flags that are missing or of another command are refused before an
   }
   expect(await stage.refused('store', 'restore', join(stage.home, 'nowhere'))).toMatchObject({ code: 6 })
 })
+
+it('B-KIND-5: a session that cannot be archived stays and is named, and the others are archived', async () => {
+  for (const task of ['One.', 'Two.']) expect((await run(task)).code).toBe(0)
+  const [damaged] = meddle(join(stage.home, 'terret.db'), (db) => {
+    db.exec(`DROP TRIGGER events_keep; UPDATE events SET body = replace(body, 'One.', 'Won.')`)
+    return db.prepare(`SELECT id FROM sessions WHERE n IN (SELECT session FROM events WHERE body LIKE '%Won.%')`).all()
+  }) as { id: string }[]
+  const done = await archive()
+  expect([done.code, done.out]).toEqual([1, expect.stringMatching(/^Archived 1 session with /)])
+  expect(done.err).toContain(`Session ${damaged?.id} stays in the store, as it cannot be archived: `)
+  expect(readdirSync(folder())).toHaveLength(1)
+  expect((await stage.terret('list', '--all', '--json')).out).toContain(damaged?.id)
+}, 60_000)

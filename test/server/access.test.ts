@@ -6,7 +6,7 @@ import { accessLog } from '../../src/cli/serve/access-log.ts'
 import { expiresMsOf } from '../../src/cli/commands/token.ts'
 import type { AccessEntry } from '../../src/server/access.ts'
 import { Tokens } from '../../src/server/tokens.ts'
-import type { OpenedAnswer, SessionPage, TokenMade } from '../../src/server/wire.ts'
+import type { Health, OpenedAnswer, SessionPage, TokenMade } from '../../src/server/wire.ts'
 import { alone } from '../../src/stores/sqlite/alone.ts'
 import { until } from '../until.ts'
 import { served, streamed } from './served.ts'
@@ -120,6 +120,19 @@ describe('the access log', () => {
 })
 
 describe('a session of somebody else', () => {
+  it('B-SERVE-100: is counted neither by metrics nor by health for a token with the reach own', async () => {
+    const one = await served(['Hello.'])
+    const ann = one.token({ name: 'ann', role: 'viewer', reach: 'own' })
+    await one.json<OpenedAnswer>('POST', '/v1/sessions', { body: {} })
+    expect((await one.ask('GET', '/metrics')).text).toContain('terret_sessions 1\n')
+    const { status, text } = await one.ask('GET', '/metrics', { token: ann })
+    expect([status, text]).toEqual([403, expect.stringContaining('forbidden')])
+    expect(await one.json<Health>('GET', '/v1/health')).toMatchObject({ sessions: 1 })
+    const health = await one.json<Health>('GET', '/v1/health', { token: ann })
+    expect(health).toMatchObject({ ok: true, due: 0, driving: 0, streams: 0 })
+    for (const name of ['sessions', 'leases', 'bytes', 'waitedMs', 'network']) expect(health).not.toHaveProperty(name)
+  })
+
   it('B-TOKEN-5: is told from a missing one by no route, no id and no key', async () => {
     const one = await served(['Hello.', 'Hello.'])
     const ann = one.token({ name: 'ann', role: 'operator', reach: 'own' })

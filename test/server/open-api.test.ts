@@ -1,7 +1,7 @@
 // The OpenAPI document against what a running server answers: each answer is validated by the document that the same server gives, with
 // every object closed, so that a field which the document does not name fails.
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, expectTypeOf, it, onTestFinished } from 'vitest'
@@ -279,4 +279,12 @@ describe('the OpenAPI document', () => {
     expect((await read('http://localhost:3000')).servers).toEqual([{ url: 'http://localhost:3000/terret' }])
     expect((await read('https://agents.example')).servers).toEqual([{ url: '/terret' }])
   })
+})
+
+it('B-SERVE-101: the document and the guide say which orders of sessions are safe while sessions grow', async () => {
+  const one = await served([])
+  const said = JSON.stringify((await documentOf(one)).paths['/v1/sessions']?.['get'])
+  const guide = readFileSync(new URL('../../docs/guide/server.md', import.meta.url), 'utf8')
+  for (const text of [said, guide]) expect(text).toMatch(/`newest` \(.*`made`.*`id`/)
+  expect(guide).toContain('use `made` or `id`')
 })

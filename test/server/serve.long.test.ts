@@ -1,5 +1,5 @@
 // Servers that are killed, stopped, restarted on another file, or out of disk; and readers that do not read. Real processes.
-import { copyFileSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdirSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -268,6 +268,19 @@ describe('commands that are printed with --server', () => {
     expect(commands.filter((command) => !command.startsWith(`terret --server ${one.url} `))).toEqual([])
     const approve = /terret (--server \S+ approve [^\n]*?)(?: {3}|\n|$)/.exec(said[2]?.out ?? '')?.[1]
     expect(approve).toBeDefined()
+  })
+})
+
+describe('pending with --server', () => {
+  it('B-SERVE-102: shows what waits there, whichever folder it is run in', async () => {
+    await scriptedBy([{ calls: [{ tool: 'write', args: { path: 'a.txt', content: 'hello' } }] }, 'Done.'])
+    const one = await serving(stage)
+    await stage.terret('--server', one.url, 'run', 'Write it.')
+    const elsewhere = join(stage.folder, 'elsewhere')
+    mkdirSync(elsewhere)
+    const { out, err } = await stage.terretIn({ cwd: elsewhere }, '--server', one.url, 'pending')
+    expect(err).not.toContain('Nothing waits')
+    expect(out).toContain('approve')
   })
 })
 

@@ -28,6 +28,8 @@ import { codeOf } from '../state/plain-file.ts'
 import { countOf } from './delete.ts'
 import { type Kept, keptText, noneKept, oldFamilies, refused } from './prune.ts'
 
+/** A session that stays in the store, because no file of it could be restored. */
+type Unwritten = { readonly session: string; readonly why: string }
 type Done = { readonly file: string; readonly removed: readonly Removal[] }
 
 export function archive(call: Call): Promise<number> {
@@ -41,11 +43,15 @@ export function archive(call: Call): Promise<number> {
     const all = waves.flat().length
     if (all > 0) makeFolder(to)
     const done: Done[] = []
+    const unwritten: Unwritten[] = []
     try {
       for (const { root } of waves.flat()) {
         counter.show(() => `Archiving ${done.length + 1} of ${countOf(all, 'session')}…`)
-        const one = await archiveOne(place, to, root.session, { by: person(call), kept })
-        if (one) done.push(one)
+        const one = await archiveOne(place, to, root.session, { by: person(call), kept }).catch((error: unknown) =>
+          unwrittenOf(root.session, error),
+        )
+        if (one && 'why' in one) unwritten.push(one)
+        else if (one) done.push(one)
       }
     } finally {
       counter.clear()
@@ -56,7 +62,7 @@ export function archive(call: Call): Promise<number> {
     }
     const freed =
       'freeRooms' in place.store ? await (place.store as PostgresDatabase).freeRooms() : { dropped: [], left: [] }
-    return told(call, { to, done, kept, freed })
+    return told(call, { to, done, unwritten, kept, freed })
   })
 }
 
@@ -92,6 +98,13 @@ async function archiveOne({ store }: Place, to: string, root: string, { by, kept
   // It is in the store, and goes on there.
   if (stays) rmSync(file, { force: true })
   return stays ? null : { file, removed }
+}
+
+/** What is wrong with one session does not stop the others. Trouble with the disk or the store does. */
+function unwrittenOf(session: string, error: unknown): Unwritten {
+  const isItsOwn = error instanceof Fault && /^(invalid_input|session_damaged|store_damaged)$/.test(error.code)
+  if (!isItsOwn) throw error
+  return { session, why: oneLine(error.message, 400) }
 }
 
 function missing(error: unknown): null {
@@ -143,11 +156,13 @@ function makeFolder(folder: string): void {
 type Told = {
   readonly to: string
   readonly done: readonly Done[]
+  readonly unwritten: readonly Unwritten[]
   readonly kept: Kept
   readonly freed: Freed
 }
 
-function told(call: Call, { to, done, kept, freed }: Told): number {
+function told(call: Call, { to, done, unwritten, kept, freed }: Told): number {
+  const code = unwritten.length === 0 ? EXIT.ok : EXIT.failed
   const removed = done.flatMap((one) => one.removed)
   const events = removed.reduce((sum, each) => sum + each.events, 0)
   if (call.is('json')) {
@@ -157,12 +172,15 @@ function told(call: Call, { to, done, kept, freed }: Told): number {
       files: done.map(({ file }) => file),
       events,
       kept,
+      unwritten,
       freed,
     })
-    return EXIT.ok
+    return code
   }
   const what = `Archived ${countOf(removed.length, 'session')} with ${countOf(events, 'event')} in ${countOf(done.length, 'file')} of ${to}.`
   print(done.length === 0 ? 'There was no session to archive that is as old.' : clean(what))
+  for (const { session, why } of unwritten)
+    warn(clean(`Session ${session} stays in the store, as it cannot be archived: ${why}`))
   if (freed.dropped.length > 0) print(`Gave back the space of ${freed.dropped.join(', ')}.`)
   for (const { table, why } of freed.left)
     warn(
@@ -171,7 +189,7 @@ function told(call: Call, { to, done, kept, freed }: Told): number {
         : `The table ${table} is empty. Only its owner can drop it: run this as the owner of the store's tables.`,
     )
   if (keptText(kept) !== '') warn(keptText(kept).trim())
-  return EXIT.ok
+  return code
 }
 
 // ---- Back again ------------------------------------------------------------------------------------------------------

@@ -40,9 +40,9 @@ function nothing(call: Call): number {
   return EXIT.ok
 }
 
-/** The roots of all sessions that wait: of this folder, or of all. */
+/** The roots of all sessions that wait: of this folder, or of all. A server elsewhere does not know this folder: there it is all. */
 async function waiting(place: Place, all: boolean): Promise<readonly string[]> {
-  const here = all ? null : await sessionsIn(place)
+  const here = all || place.at === null ? null : await sessionsIn(place)
   const roots = new Set<string>()
   for (let after = ''; ; ) {
     const cards = await place.store.list({ waiting: true, after, limit: PAGE })

@@ -1,8 +1,8 @@
 // `terret store check`: reads all that the store holds and says what is wrong. `terret store move --to STORE`: takes all of it to another
 // store, proves that it arrived, and leaves the old one to be read only. `archive` and `restore` are archive.ts.
-import { existsSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { StoreCheck } from '../../replay.ts'
+import type { StoreCheck, StoreCounts } from '../../replay.ts'
 import type { Call } from '../args.ts'
 import { nearest } from '../../options.ts'
 import { clean, oneLine } from '../../view/clean.ts'
@@ -19,6 +19,7 @@ import {
   openStore,
   openTarget,
   passwordIn,
+  refuseNoStore,
   storeNamed,
   type StorePlace,
 } from '../state/store-place.ts'
@@ -32,6 +33,8 @@ export async function store(call: Call): Promise<number> {
     const hint = meant === null ? `Usage: ${USAGE}` : `Did you mean \`terret store ${meant}\`?`
     throw new Refusal(EXIT.usage, `There is no \`terret store ${oneLine(what, 40)}\`. ${hint}`)
   }
+  if (call.is('repair') && what !== 'check')
+    throw new Refusal(EXIT.usage, `\`terret store ${what}\` takes no --repair. Usage: ${USAGE}`)
   const stray = ['to', 'older', 'store', 'by'].find((flag) => call.text(flag) !== undefined && !wants.includes(flag))
   if (stray !== undefined)
     throw new Refusal(EXIT.usage, `\`terret store ${what}\` takes no --${stray}. Usage: ${USAGE}`)
@@ -55,7 +58,8 @@ const KINDS: Readonly<Record<string, readonly string[]>> = {
   archive: ['older', 'to', 'by'],
   restore: [],
 }
-const USAGE = 'terret store check | backup FILE | move --to STORE | archive --older DAYS --to DIR | restore DIR'
+const USAGE =
+  'terret store check [--repair] | backup FILE | move --to STORE | archive --older DAYS --to DIR | restore DIR'
 
 /** A store that a flag names. */
 function placeIn(call: Call, flag: string): StorePlace | null {
@@ -70,37 +74,54 @@ function placeIn(call: Call, flag: string): StorePlace | null {
 }
 
 async function check(call: Call, at: StorePlace): Promise<number> {
-  refuseMissing(at)
-  const { problems, ...counts } = await checked(call, at)
-  if (call.is('json')) printJson({ store: at.shown, ...counts, problems })
+  if (at.type === 'file') await refuseNoStore(at)
+  const { problems, behind, repaired, ...counts } = await checked(call, at, call.is('repair'))
+  if (call.is('json')) printJson({ store: at.shown, ...counts, problems, behind: behind - repaired, repaired })
   else {
     for (const { what, text } of problems) print(clean(`${what}: ${text}`))
-    const wrong = problems.length === 0 ? 'Nothing is wrong.' : `${count(problems.length, 'problem')}.`
-    print(`${clean(at.shown)}: ${countsText(counts)}. ${wrong}`)
+    const wrong = problems.length > 0 ? `${count(problems.length, 'problem')}.` : 'Nothing is wrong.'
+    const old = behind > repaired ? `${cards(behind - repaired)} of an earlier version.` : wrong
+    print(`${clean(at.shown)}: ${countsText(counts)}. ${problems.length > 0 ? wrong : old}`)
+    if (repaired > 0) print(`${cards(repaired)} brought up to date.`)
+    if (behind > repaired) warn(call.is('repair') ? LEFT_BEHIND : BEHIND)
     if (problems.length > 0) warn(HELP)
   }
   return problems.length === 0 ? EXIT.ok : EXIT.failed
 }
 
-function countsText({ sessions, events, blobs, accounts, holds }: Omit<StoreCheck, 'problems'>): string {
+const BEHIND =
+  'Lists by outcome, such as `unknown`, miss sessions whose cards are of an earlier version. `terret store check --repair` brings the cards up to date, also while workers run.'
+const LEFT_BEHIND =
+  'A session that is driven brings its card up to date by itself. Run this again later for the others.'
+
+function cards(n: number): string {
+  return n === 1 ? '1 card is' : `${number(n)} cards are`
+}
+
+function countsText({ sessions, events, blobs, accounts, holds }: StoreCounts): string {
   const all = { session: sessions, event: events, blob: blobs, account: accounts, hold: holds }
   return Object.entries(all)
     .map(([what, n]) => count(n, what))
     .join(', ')
 }
 
+type Checked = Omit<StoreCheck, 'behind'> & { readonly behind: number; readonly repaired: number }
+
 /** Reads everything that is in the store, and shows how far it is. */
-async function checked(call: Call, at: StorePlace): Promise<StoreCheck> {
-  const { checkStore } = await import('../../replay.ts')
+async function checked(call: Call, at: StorePlace, repairs = false): Promise<Checked> {
+  const { checkStore, repairCard } = await import('../../replay.ts')
   const counter = counterOn(process.stderr, call.is('json'))
   const open = await openStore(at)
   try {
     await open.open()
     const reader = await openReader(at, open)
     try {
-      return await checkStore(open, reader, ({ sessions, events }) =>
+      const { behind, ...found } = await checkStore(open, reader, ({ sessions, events }) =>
         counter.show(() => `Checked ${count(sessions, 'session')}, ${count(events, 'event')}…`),
       )
+      let repaired = 0
+      for (const card of repairs ? behind : []) if (await repairCard(open, card)) repaired += 1
+      return { ...found, behind: behind.length, repaired }
     } finally {
       await reader.close()
     }
@@ -114,16 +135,16 @@ async function checked(call: Call, at: StorePlace): Promise<StoreCheck> {
 async function backUp(call: Call, from: StorePlace, named: string | undefined): Promise<number> {
   if (named === undefined) throw new Refusal(EXIT.usage, `The file for the backup is missing. Usage: ${USAGE}`)
   if (from.type !== 'file') throw new Refusal(EXIT.usage, BACKUP_OF_DATABASE)
-  refuseMissing(from)
+  await refuseNoStore(from)
   await refuseUnlike(from)
   const { backUpFile } = await import('../../stores/sqlite/backup.ts')
   const to = resolve(named)
-  const results: StoreCheck[] = []
+  const results: Checked[] = []
   await backUpFile(from.file, to, async (copy) => {
     results.push(await checked(call, storeNamed(homeOf(), copy, { what: 'FILE', from: process.cwd() })))
   })
   const problems = results.flatMap((each) => each.problems)
-  for (const { problems: found, ...counts } of results) {
+  for (const { problems: found, behind: _behind, repaired: _repaired, ...counts } of results) {
     if (call.is('json')) printJson({ from: from.shown, to, ...counts, problems: found })
     else print(`${clean(to)}: ${countsText(counts)}. ${found.length === 0 ? 'Nothing is wrong.' : ''}`.trimEnd())
   }
@@ -140,13 +161,8 @@ const BACKUP_OF_DATABASE =
 const HELP =
   'Restore the store from a backup. Without one: `terret export ID` keeps what can be read of a session, `terret delete ID` takes it out.'
 
-function refuseMissing(at: StorePlace): void {
-  if (at.type === 'file' && !existsSync(at.file))
-    throw new Refusal(EXIT.missing, `There is no store ${at.shown}. Check the path.`)
-}
-
 async function move(call: Call, from: StorePlace, to: StorePlace): Promise<number> {
-  refuseMissing(from)
+  if (from.type === 'file') await refuseNoStore(from)
   await refuseUnlike(from)
   const { moveStore } = await import('../../stores/move/move.ts')
   const json = call.is('json')

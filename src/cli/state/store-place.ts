@@ -1,7 +1,7 @@
 // Which store a command works on: `TERRET_STORE`, else `store` of the user's configuration, else the file in the data folder. The one
 // place where a store is opened by its name. A password is in `url` alone: what is shown, logged or thrown has `shown`.
 import { hash } from 'node:crypto'
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { nearest } from '../../options.ts'
 import type { PostgresDatabase } from '../../stores/postgres/postgres.ts'
@@ -138,6 +138,15 @@ export async function openDatabase(place: DatabasePlace): Promise<PostgresDataba
 
 export async function openFile({ file }: FilePlace): Promise<SqliteFile> {
   return (await import('../../stores/sqlite/sqlite.ts')).sqlite(file)
+}
+
+/** For what only reads a store: opening an empty file would make a store in it. */
+export async function refuseNoStore({ file, shown }: FilePlace): Promise<void> {
+  if (!existsSync(file)) throw new Refusal(EXIT.missing, `There is no store ${shown}. Check the path.`)
+  const { hasTables } = await import('../../stores/sqlite/open.ts')
+  const { loadDriver } = await import('../../stores/sqlite/driver.ts')
+  if (!hasTables(file, loadDriver()))
+    throw new Refusal(EXIT.missing, `${shown} is empty: this is no store. Check the path.`)
 }
 
 /** The sides of a move, and the reader of a check. */

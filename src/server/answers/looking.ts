@@ -38,8 +38,10 @@ export async function agents({ host }: Asked): Promise<Given> {
 }
 
 /** Every answer of it is the answer of a write that was just made. It is 200 also when that failed: whoever asks reads `ok`. */
-export async function health({ host, server }: Asked): Promise<Given> {
+export async function health({ host, server, principal }: Asked): Promise<Given> {
   const { ok, trouble, writeMs, now, drives, store } = await host.harness.health()
+  // Counts are of everybody's sessions.
+  const counts = principal.reach === 'all'
   const json: Health = {
     ok,
     version: host.version,
@@ -60,10 +62,10 @@ export async function health({ host, server }: Asked): Promise<Given> {
     ...(trouble === null ? {} : { code: trouble.code }),
     hosts: [...server.hosts],
     drives: drives || host.drives,
-    driving: host.driving(),
-    streams: server.streams.size,
-    due: store?.due ?? 0,
-    ...(store ? figuresOf(store) : {}),
+    driving: counts ? host.driving() : 0,
+    streams: counts ? server.streams.size : 0,
+    due: counts ? (store?.due ?? 0) : 0,
+    ...(store && counts ? figuresOf(store) : {}),
   }
   return { json }
 }
@@ -73,7 +75,9 @@ function figuresOf({ bytes, sessions, leases, waitedMs, network }: StoreHealth):
 }
 
 /** A text, for programs that look every few seconds. */
-export async function metrics({ host, response }: Asked): Promise<Given> {
+export async function metrics({ host, response, principal }: Asked): Promise<Given> {
+  if (principal.reach === 'own')
+    throw new Refused(403, 'forbidden', 'Metrics are of all sessions. They need a token with the reach `all`.')
   const text = metricsText(await host.harness.health(), host.driving())
   response.writeHead(200, { ...SAFE, 'content-type': METRICS_MEDIA, 'cache-control': 'no-store' }).end(text)
   return null

@@ -1,4 +1,5 @@
 // One process after the other, by a lock of the operating system: it is gone with the process that has it, however that ends.
+import { lstatSync, rmSync } from 'node:fs'
 import { Fault } from '../../kernel/failure.ts'
 import { type Database, loadDriver } from './driver.ts'
 import { fullFault, isBusy } from './fault.ts'
@@ -16,6 +17,29 @@ export function alone<T>(path: string, work: () => T): T {
   } finally {
     db.close()
   }
+}
+
+/**
+ * Holds the lock until `release`, which also removes the file. A process that opened the file before it was removed locks a file without
+ * a name, so each looks whether the name still leads to the file that it locked, and tries again if not.
+ */
+export function holdLock(path: string): { readonly release: () => void } {
+  for (;;) {
+    const before = inodeOf(path)
+    const db = locked(path)
+    if (before !== null && before === inodeOf(path))
+      return {
+        release: () => {
+          rmSync(path, { force: true })
+          db.close()
+        },
+      }
+    db.close()
+  }
+}
+
+function inodeOf(path: string): bigint | null {
+  return lstatSync(path, { bigint: true, throwIfNoEntry: false })?.ino ?? null
 }
 
 function locked(path: string): Database {

@@ -63,6 +63,20 @@ export function closeFile({ db }: Connection): void {
   db.close()
 }
 
+/** False for a file that is empty, or a database without tables: opening it as a store would make one in it. */
+export function hasTables(file: string, driver: Driver): boolean {
+  let db: Database | null = null
+  try {
+    db = new driver(file)
+    return ask(db, 'SELECT count(*) FROM sqlite_schema') !== 0
+  } catch {
+    // Damaged, locked, or of another kind: opening it as a store says which.
+    return true
+  } finally {
+    db?.close()
+  }
+}
+
 function ask(db: Database, sql: string): unknown {
   return Object.values(db.prepare(sql).get() as Readonly<Record<string, unknown>>)[0]
 }

@@ -153,7 +153,8 @@ function sameCard(a: Card | null, b: Card | null): boolean {
   if (a === null || b === null) return false
   const { asks, waits } = b
   if (a.session !== b.session || a.root !== b.root || a.folder !== b.folder) return false
-  if (a.parent !== b.parent || a.task !== b.task) return false
+  if (a.parent !== b.parent || a.task !== b.task || a.program !== b.program) return false
+  if (a.unknown !== b.unknown || a.limit !== b.limit) return false
   const alike = a.agent === b.agent && a.status === b.status && a.cost === b.cost && a.held === b.held
   if (!alike || a.wakes !== b.wakes || a.outcome !== b.outcome || a.cause !== b.cause) return false
   if (a.urgent !== b.urgent || !sameJson(a.outage, b.outage) || !sameJson(a.labels, b.labels)) return false

@@ -1,7 +1,8 @@
 // A handler in a module of its own: in this process, or in a thread that can be ended from outside, whatever it does.
 // Not a sandbox: the thread has the same rights as the process, and only its environment variables are fewer.
 import { Worker } from 'node:worker_threads'
-import type { FailureKind, Frozen } from '../../kernel/content.ts'
+import type { Frozen } from '../../kernel/content.ts'
+import { isFailureKind } from '../../kernel/result.ts'
 import { Capture } from '../shell/capture.ts'
 import { type Metadata, ModelRetry, type Output, output, ToolFailure } from './output.ts'
 import { allowedEnvironment } from '../shell/sandbox.ts'
@@ -105,28 +106,12 @@ function valueOf(told: Told, module: URL): unknown {
   if (told.type === 'missing') throw missing(module)
   const { name, message, kind, metadata } = told
   if (name === 'ModelRetry') throw new ModelRetry(message, metadata)
-  if (isKind(kind)) throw new ToolFailure(kind, message, metadata)
+  if (isFailureKind(kind)) throw new ToolFailure(kind, message, metadata)
   throw Object.assign(new Error(message), { name })
 }
 
 function missing(module: URL): ToolFailure {
   return new ToolFailure('Unavailable', `The module ${module.pathname} exports no function "execute".`)
-}
-
-const KINDS: ReadonlySet<string> = new Set<FailureKind>([
-  'InvalidInput',
-  'NotFound',
-  'Denied',
-  'Timeout',
-  'NonZeroExit',
-  'Unavailable',
-  'Interrupted',
-  'Unknown',
-  'Failed',
-])
-
-function isKind(kind: string): kind is FailureKind {
-  return KINDS.has(kind)
 }
 
 /** What the thread prints stays here, and is told when the thread says nothing else. */

@@ -57,12 +57,19 @@ function followOf(follow: Follow): Follow {
   if (follow.type === 'wake.scheduled') {
     const { type, due, reason, key, urgent } = follow
     const wake = { type, due, reason, key } as const
-    if (Number.isFinite(due) && isText(reason) && isText(key)) return urgent ? { ...wake, urgent } : wake
+    if (isMoment(due) && isText(reason) && isText(key)) return urgent ? { ...wake, urgent: true } : wake
     throw new TypeError('A wake has a time, a reason and a key.')
   }
   const { type, kind, text } = follow
   if (type === 'note.added' && kind === 'learning' && isText(text)) return { type, kind, text }
   throw new TypeError('A call may add wakes and learnings to its session, and nothing else.')
+}
+
+/** As far as a date goes. */
+const MOMENT_MAX = 8.64e15
+
+function isMoment(value: unknown): boolean {
+  return typeof value === 'number' && value >= 0 && value <= MOMENT_MAX
 }
 
 function isText(value: unknown): value is string {

@@ -1,5 +1,6 @@
 // Running one call of one tool: handler in, envelope out. It never throws; the intent is already on disk when it is called.
 import type { FailureKind } from '../../kernel/content.ts'
+import { isFailureKind } from '../../kernel/result.ts'
 import { ApprovalNeeded, envelopeOf, isUnshown, ModelRetry, type Output, promisedIn, ToolFailure } from './output.ts'
 import type { Tool, ToolContext } from './tool.ts'
 
@@ -78,6 +79,8 @@ export async function reconcile(tool: Tool, args: unknown, context: ToolContext)
   }
 }
 
+const KIND_CHARS_MAX = 100
+
 function failed(error: unknown, attempts: number): Failed {
   if (error instanceof ModelRetry) {
     const metadata = { error_type: 'ModelRetry', ...error.metadata, retry: true }
@@ -90,8 +93,13 @@ function failed(error: unknown, attempts: number): Failed {
     }
   }
   if (error instanceof ToolFailure) {
-    const output = { ok: false, content: error.message, metadata: { error_type: error.kind, ...error.metadata } }
-    return { type: 'failed', kind: error.kind, output, attempts }
+    const { kind, message, metadata } = error
+    const isKnown = isFailureKind(kind)
+    // A tool without types may say a kind that no event may have: the model and people still read it.
+    const said = String(kind).slice(0, KIND_CHARS_MAX)
+    const content = isKnown || message === said ? String(message) : `${said}: ${message}`
+    const output = { ok: false, content, metadata: { error_type: said, ...metadata } }
+    return { type: 'failed', kind: isKnown ? kind : 'Failed', output, attempts }
   }
   if (error instanceof ApprovalNeeded) {
     const metadata = { error_type: error.name }
