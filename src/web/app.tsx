@@ -9,11 +9,12 @@ import { SessionsPage } from './pages/sessions.tsx'
 import { later } from './shell/later.ts'
 import { PageHead, Shell } from './shell/shell.tsx'
 
-const InboxPage = later(async () => (await import('./pages/inbox.tsx')).InboxPage)
-const AgentsPage = later(async () => (await import('./pages/agents.tsx')).AgentsPage)
-const SchedulesPage = later(async () => (await import('./pages/schedules.tsx')).SchedulesPage)
-const HealthPage = later(async () => (await import('./pages/health.tsx')).HealthPage)
-const SettingsPage = later(async () => (await import('./pages/settings.tsx')).SettingsPage)
+const loadSmallPages = () => import('./pages/small-pages.ts')
+const InboxPage = later(async () => (await loadSmallPages()).InboxPage)
+const AgentsPage = later(async () => (await loadSmallPages()).AgentsPage)
+const SchedulesPage = later(async () => (await loadSmallPages()).SchedulesPage)
+const HealthPage = later(async () => (await loadSmallPages()).HealthPage)
+const SettingsPage = later(async () => (await loadSmallPages()).SettingsPage)
 const ComparePage = later(async () => (await import('./pages/compare.tsx')).ComparePage)
 const SessionPage = later(async () => (await import('./pages/session.tsx')).SessionPage)
 

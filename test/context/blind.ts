@@ -6,7 +6,7 @@ import * as builds from './blind-builds.ts'
 import * as data from './blind-data.ts'
 import * as machines from './blind-machines.ts'
 import * as runs from './blind-runs.ts'
-import * as services from './blind-services.ts'
+import * as services from './blind-daemons.ts'
 import type { Output } from './outputs.ts'
 
 function blind(name: string, kind: ContentKind, hint: ContentHint, text: string, stays: readonly string[]): Output {

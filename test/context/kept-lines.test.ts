@@ -266,7 +266,7 @@ describe('rules for outputs that nobody has seen', () => {
     expect(content).toContain('918273')
   })
 
-  it('B-ROUTER2-13: the last line stays, also where it looks like progress', async () => {
+  it('B-ROUTER2-13: a last line that says how it failed stays, also where it looks like progress', async () => {
     const steps = Array.from({ length: 400 }, (_, i) => `➤ YN0000: │ package-${i}@npm:1.0.${i} was fetched`)
     const { content } = await full([...steps, '➤ YN0000: · Failed in 33s'].join('\n'), { command: 'yarn install' })
     expect(content).toContain('Failed in 33s')

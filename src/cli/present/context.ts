@@ -110,14 +110,14 @@ export function missLines(all: readonly CacheMiss[]): readonly string[] {
   return lastOf(all, 'Missed', ({ seq, tokens, cost, ...miss }) => {
     const why = `Missed    event ${seq}: ${oneLine(missText(miss))},`
     const price = `${tokens} tokens read again${cost > 0 ? `, ${usdText(cost)}` : ''}`
-    return why.length + price.length < COLUMNS ? `${why} ${price}` : `${why}\n          ${price}`
+    return why.length + price.length < COLUMNS ? `${why} ${price}` : [why, `          ${price}`]
   })
 }
 
-function lastOf<T>(all: readonly T[], name: string, line: (each: T) => string): readonly string[] {
+function lastOf<T>(all: readonly T[], name: string, line: (each: T) => string | readonly string[]): readonly string[] {
   const shown = all.slice(-EVENTS_SHOWN)
   const more = all.length - shown.length
-  return [...(more > 0 ? [`${name.padEnd(9)} ${counted(more, 'earlier time')}`] : []), ...shown.map(line)]
+  return [...(more > 0 ? [`${name.padEnd(9)} ${counted(more, 'earlier time')}`] : []), ...shown.flatMap(line)]
 }
 
 function bar(share: number, columns: number, empty = '░'): string {

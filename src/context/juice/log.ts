@@ -3,6 +3,7 @@
 import { CHARS_MAX, chooseLines, LINES_MAX } from './choose-lines.ts'
 import { noiseOf } from './command.ts'
 import type { Hint, Shorten, Shorter } from './kind.ts'
+import { isTrouble, signalIn } from './signals.ts'
 import { foldPaths, shortenPathList, unfoldPaths } from './path-list.ts'
 import { shortenTextTable } from './text-table.ts'
 
@@ -33,8 +34,9 @@ function shortenText(given: string, charsMax: number, hint: Hint): string {
   if (shaped !== null) return shaped
   const numbers: number[] = []
   const told = lines.filter((line, i) => {
-    // The last line says how it ended.
-    if (i < lines.length - 1 && noise?.(line)) return false
+    // The last line may say how it ended.
+    const isEnd = i === lines.length - 1 && isTrouble(signalIn(line))
+    if (!isEnd && noise?.(line)) return false
     numbers.push(i + 1)
     return true
   })

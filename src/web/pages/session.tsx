@@ -1,6 +1,6 @@
 // One session: its head, one of five views of its log, the details of the chosen row, and the line of its events. All of them show the
 // same moment: now, or an earlier event.
-import { type ComponentType, lazy, Suspense, useCallback, useState } from 'react'
+import { type ComponentType, useCallback, useState } from 'react'
 import { Link } from 'wouter'
 import type { SessionAnswer } from '../../server/wire.ts'
 import { ApiError } from '../data/api.ts'
@@ -13,21 +13,25 @@ import { Damaged, Empty, Loading, Notice, Trouble } from '../parts/states.tsx'
 import { Text } from '../parts/text.tsx'
 import { PageHead } from '../shell/shell.tsx'
 import { useKeys } from '../shell/use-keys.ts'
+import { ContextView } from '../views/context.tsx'
+import { GraphView } from '../views/graph.tsx'
 import { Panel } from '../views/panel.tsx'
 import type { ViewProps } from '../views/props.ts'
+import { RawView } from '../views/raw.tsx'
 import { type Address, useAddress, type ViewName, VIEWS } from '../views/session/address.ts'
 import { SessionHead } from '../views/session/head.tsx'
 import { eventsOf, useIsPhone, useOrigin, useReach, useShown, useWhole } from '../views/session/shown.ts'
 import { Slider } from '../views/slider.tsx'
 import { TimelineView } from '../views/timeline.tsx'
+import { WaterfallView } from '../views/waterfall.tsx'
 import '../style/session.css'
 
-const later = (load: () => Promise<ComponentType<ViewProps>>) => lazy(async () => ({ default: await load() }))
+/** They are in the same file of the built pages, so that none is loaded apart. */
 const OTHERS: Readonly<Record<Exclude<ViewName, 'timeline'>, ComponentType<ViewProps>>> = {
-  waterfall: later(async () => (await import('../views/waterfall.tsx')).WaterfallView),
-  graph: later(async () => (await import('../views/graph.tsx')).GraphView),
-  context: later(async () => (await import('../views/context.tsx')).ContextView),
-  raw: later(async () => (await import('../views/raw.tsx')).RawView),
+  waterfall: WaterfallView,
+  graph: GraphView,
+  context: ContextView,
+  raw: RawView,
 }
 
 export function SessionPage({ id }: { readonly id: string }) {
@@ -236,11 +240,7 @@ function Opening({ view, onRetry }: { readonly view: LogView; readonly onRetry: 
 
 function Other({ view, props }: { readonly view: Exclude<ViewName, 'timeline'>; readonly props: ViewProps }) {
   const View = OTHERS[view]
-  return (
-    <Suspense fallback={<Loading />}>
-      <View {...props} />
-    </Suspense>
-  )
+  return <View {...props} />
 }
 
 type RowsProps = Pick<
