@@ -70,8 +70,11 @@ const DESCRIPTIONS = [
 const WISH =
   /^i(?:'d| would)? (?:do not |don't |never |always )?(?:want|expect|require|need|prefer|like|allow|accept|approve|tolerate)\b/
 
-/** A longer line is a document, and no rule. */
+/** A longer line is a document, and no rule. Of a longer text the beginning and the end are read: the rest was pasted. */
 const LINE_CHARS_READ = 4_000
+const TEXT_CHARS_READ = 40_000
+/** "Ask me first" is hardly longer. */
+const CLAUSE_CHARS_MIN = 6
 
 /** Whether one of its lines is a rule. */
 export function holdsRule(text: string): boolean {
@@ -81,7 +84,7 @@ export function holdsRule(text: string): boolean {
 /** The lines with a rule in them, as they are written. */
 export function ruleLinesIn(text: string): readonly string[] {
   let fence: string | null = null
-  return text.split('\n').filter((line) => {
+  return endsOf(text).filter((line) => {
     const mark = /^\s*(```|~~~)/.exec(line)?.[1]
     if (mark !== undefined && (fence === null || fence === mark)) {
       fence = fence === null ? mark : null
@@ -92,13 +95,20 @@ export function ruleLinesIn(text: string): readonly string[] {
   })
 }
 
+function endsOf(text: string): readonly string[] {
+  if (text.length <= TEXT_CHARS_READ) return text.split('\n')
+  const half = TEXT_CHARS_READ / 2
+  // A line that is cut in two is left out.
+  return [...text.slice(0, half).split('\n').slice(0, -1), ...text.slice(-half).split('\n').slice(1)]
+}
+
 /** A line that someone else wrote: marked as a quote, or in quotation marks as a whole. */
 function isQuoted(line: string): boolean {
   return /^\s*>/.test(line) || /^\s*["“”„«'‘].*["“”»'’][.,;:!?]?\s*$/.test(line)
 }
 
 function sentencesIn(line: string): readonly string[] {
-  return line.split(/(?<=[.!?])\s+/)
+  return line.split(/(?<=[.!?])\s+/).filter(({ length }) => length >= CLAUSE_CHARS_MIN)
 }
 
 /** What stands in quotation marks within a sentence is quoted too. */
@@ -122,6 +132,7 @@ function ordersAfterCondition(sentence: string): boolean {
 function clausesIn(sentence: string): readonly string[] {
   return sentence
     .split(/[,;:()]|\s[–—-]\s|\s(?=(?:and|but|so) )/)
+    .filter(({ length }) => length >= CLAUSE_CHARS_MIN)
     .map((clause) => clause.trim().replace(LEAD, '').trim())
 }
 

@@ -146,6 +146,13 @@ describe('rules of users', () => {
       expect(holdsRule(odd.repeat(100_000))).toBeDefined()
   })
 
+  it('B-RULE-12: of a very long text the beginning and the end are read, and the rest was pasted', () => {
+    const pasted = 'One must never say never, and so on.\n'.repeat(4_000)
+    const found = ruleLinesIn(`Never push to main.\n${pasted}Always run the tests.`)
+    expect([found[0], found.at(-1)]).toEqual(['Never push to main.', 'Always run the tests.'])
+    expect(found.length).toBeLessThan(1_200)
+  })
+
   it('B-RULE-3: rules are kept without any option, word for word, and can be switched off', async () => {
     const asked: string[] = []
     const model = scripted((request: Request) => {
