@@ -1,5 +1,5 @@
 // Models behind an address, through the harness and over real HTTP: what is said, what is recorded, and what is never told.
-// What goes wrong on the way is hosted-trouble.long.test.ts; changes of model are hosted-switch.test.ts.
+// What goes wrong on the way is hosted-trouble.long.test.ts; changes of model are hosted-switch.long.test.ts.
 import { describe, expect, it } from 'vitest'
 import { fallback, Fault, Harness, type HostedOptions, model } from '../../src/index.ts'
 import {

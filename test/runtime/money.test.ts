@@ -1,6 +1,6 @@
 // Money through the harness: what is held before a call, how a hold ends, which account pays, and what happens when the budget is
 // too small. Real HTTP to the chaos server, on both stores. Many runs at once are money-many.test.ts; killed processes
-// money-process.long.test.ts; children money-tree.test.ts; unknown usage money-spent.test.ts; models called by tools money-tools.test.ts.
+// money-process.long.test.ts; children money-tree.test.ts; unknown usage money-spent.test.ts; models called by tools money-tools.long.test.ts.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { overloaded } from '../../src/testing/index.ts'
