@@ -297,8 +297,11 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
     for (const view of ['context', 'waterfall']) {
       await page.goto(`${one.server.url}/s/long?v=${view}`)
       const text = view === 'context' ? 'Request 240 of 240' : 'Turn 240'
-      if (view === 'waterfall') await page.getByRole('list', { name: 'Waterfall' }).press('End')
-      await until(async () => expect(await page.locator('.session-view').innerText()).toContain(text))
+      await until(async () => {
+        // The rows before those that are shown first are still read.
+        if (view === 'waterfall') await page.getByRole('list', { name: 'Waterfall' }).press('End')
+        expect(await page.locator('.session-view').innerText()).toContain(text)
+      })
       expect(await page.getByRole('button', { name: /^Read all/ }).count()).toBe(0)
     }
     expect(wrong).toEqual([])
