@@ -64,7 +64,7 @@ describe('terret store move', () => {
   it('B-MOVE-23: what is asked wrongly is refused in one sentence, and nothing is changed', async () => {
     await run('One.')
     for (const [args, code, said] of [
-      [['store'], 2, 'Usage: terret store check | backup FILE | move --to STORE'],
+      [['store'], 2, 'Usage: terret store check [--repair] | backup FILE | move --to STORE'],
       [['store', 'chek'], 2, 'Did you mean `terret store check`?'],
       [['store', 'move'], 2, '--to is missing.'],
       [['store', 'check', '--to', 'x.db'], 2, '`terret store check` takes no --to.'],

@@ -250,10 +250,8 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
       expect.stringContaining('Turn 2'),
       expect.stringContaining('Turn 2'),
     ])
-    const head = await page.locator('.session-facts .money').innerText()
-    expect(head).toBe('$0.1890')
-    expect(await page.locator('.wf-sums .money').innerText()).toBe(head)
-    expect(await page.locator('.wf-row.depth-0 .money').innerText()).toBe(head)
+    for (const place of ['.session-facts .money', '.wf-sums .money', '.wf-row.depth-0 .money'])
+      await until(async () => expect(await page.locator(place).innerText()).toBe('$0.1890'))
     expect(await page.locator('.wf-row .bad, .wf-bar.bad').count()).toBe(0)
     await page.goto(`${one.server.url}/s/s`)
     await page.waitForSelector('.line')
