@@ -183,7 +183,9 @@ const blob: Case = {
       execute: () => 'a'.repeat(100_000),
     })
     const store = sqlite(path)
-    const harness = new Harness({ model: world.model([{ calls: [{ tool: 'long' }] }, 'done']), tools: [long], store })
+    const options = { tools: [long], compression: 'off' } as const
+    const model = world.model([{ calls: [{ tool: 'long' }] }, 'done'])
+    const harness = new Harness({ ...options, model, store })
     const { sessionId } = await harness.run('go')
     await harness.close()
     await store.close()
@@ -192,7 +194,7 @@ const blob: Case = {
     const sum = world.defended ? '' : `, sum = ${crc32(data) | 0}`
     db.prepare(`UPDATE blobs SET data = ?${sum} WHERE length(data) = 100000`).run(data)
     const after = sqlite(path)
-    const again = new Harness({ model: world.model(['done']), tools: [long], store: after })
+    const again = new Harness({ ...options, model: world.model(['done']), store: after })
     await again
       .session(sessionId)
       .run('what was it?')

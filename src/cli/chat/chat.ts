@@ -30,7 +30,7 @@ export class Chat implements Talk {
   session: SessionHandle | null
   wish: Ended | null = null
   readonly #echoed = new Set<string>()
-  readonly #shown = new Set<string>()
+  #shown: ReadonlySet<string> = new Set()
   /** The last event that was sent from here. */
   #sent = 0
   #works = false
@@ -424,14 +424,15 @@ export class Chat implements Talk {
     const title = [aboutOf(pending), action.sum, ...before].filter((text) => text !== '').join(' · ')
     const wants = paint.bold(fitted(`? ${title} (call ${shownId(pending.callId)})`, columns))
     const hidden = hiddenText(action, 'd shows all of it.')
-    this.#shown.add(shownKey(pending))
+    this.#shown = new Set([...this.#shown, shownKey(pending)])
     const last = hidden === null ? [] : [paint.yellow(fitted(hidden, columns))]
     terminal.out.say('ask', [wants, ...painted(action.rows, paint), ...last].join('\n'))
     return hidden !== null
   }
 
-  isShown(pending: Pending): boolean {
-    return this.#shown.has(shownKey(pending))
+  noteShown(): (pending: Pending) => boolean {
+    const shown = this.#shown
+    return (pending) => shown.has(shownKey(pending))
   }
 
   decide(pending: Pending, allow: boolean, why = ''): Promise<void> {

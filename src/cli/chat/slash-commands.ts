@@ -216,6 +216,8 @@ async function waiting({ session, options: { place } }: Talk) {
 
 /** The named call, or the only one. A call not shown here yet is shown and asked. */
 async function decide(chat: Talk, words: readonly string[], allow: boolean): Promise<void> {
+  // What is shown from here on was not seen by whoever entered this.
+  const wasShown = chat.noteShown()
   const found = await waiting(chat)
   const [first] = found
   if (!first) return chat.view.note('Nothing waits for you: it was decided, or never asked.')
@@ -226,7 +228,7 @@ async function decide(chat: Talk, words: readonly string[], allow: boolean): Pro
     throw new Refusal(EXIT.usage, `Several calls wait. Name one of them: ${names.join(', ')}`)
   }
   const meant = named ?? first
-  if (meant.needs === 'answer' || (allow && isBudget(meant)) || !chat.isShown(meant)) {
+  if (meant.needs === 'answer' || (allow && isBudget(meant)) || !wasShown(meant)) {
     if (!(await chat.ask(meant))) return
   } else {
     await chat.shown(meant)
@@ -385,8 +387,8 @@ export interface Talk {
   readonly wayBack: string | null
   /** Shows the exact action. True if not all of it could be shown. */
   shown(pending: Pending, whole?: boolean): Promise<boolean>
-  /** Whether exactly this action was shown here. */
-  isShown(pending: Pending): boolean
+  /** Tells, also later, whether exactly this action was shown here by now. */
+  noteShown(): (pending: Pending) => boolean
   /** Asks one question. True if it was decided. */
   ask(pending: Pending): Promise<boolean>
   /** Decides exactly the action that was shown. */
