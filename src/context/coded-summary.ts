@@ -9,7 +9,7 @@ import { shortened, textOf } from '../view/text.ts'
 import { guessCharsPerToken } from './estimate.ts'
 import { eventsIn, logsOf } from './logs.ts'
 import { nameOf } from './results.ts'
-import { cleaned, type Cut } from './summary.ts'
+import { leaveOutSecrets, type Cut } from './summary.ts'
 
 /** Of the window, and in tokens: how long it may be. It is also at most this part of what it stands for. */
 const WINDOW_SHARE = 0.04
@@ -49,12 +49,12 @@ export async function writeCodedHalf(half: CodedHalf): Promise<string> {
   const ratio = half.scale * guessCharsPerToken(said.map(({ text }) => text).join(''))
   const room = Math.floor(Math.min(tokens * ratio, half.chars * CUT_SHARE))
   const tail = [
-    ...listed('Files that calls named, the newest first', files, room * FILES_SHARE),
-    ...listed('Pictures', half.retrieves ? images : [], room * IMAGES_SHARE),
+    ...listItems('Files that calls named, the newest first', files, room * FILES_SHARE),
+    ...listItems('Pictures', half.retrieves ? images : [], room * IMAGES_SHARE),
   ]
   const left = tail.reduce((sum, line) => sum - line.length - 1, room - TITLE.length)
   const lines = [...saidLines(said, left, half.retrieves), ...tail]
-  return lines.length === 0 ? '' : cleaned([TITLE, ...lines].join('\n'))
+  return lines.length === 0 ? '' : leaveOutSecrets([TITLE, ...lines].join('\n'))
 }
 
 function saidLines(said: readonly Said[], room: number, names: boolean): readonly string[] {
@@ -67,11 +67,11 @@ function saidLines(said: readonly Said[], room: number, names: boolean): readonl
   const last = rest.pop()
   if (last === undefined) return [opening]
   const closing = `The latest of these messages: ${line(last, ends)}`
-  return [opening, ...between(rest, line, room - opening.length - closing.length - 3), closing]
+  return [opening, ...showBetween(rest, line, room - opening.length - closing.length - 3), closing]
 }
 
 /** All of them at the first length that has room, else the newest at the shortest, and the others as a range. */
-function between(
+function showBetween(
   said: readonly Said[],
   line: (message: Said, chars: number) => string,
   room: number,
@@ -95,7 +95,7 @@ function between(
 }
 
 /** One line, or none where there is no room for any of them. */
-function listed(title: string, items: readonly string[], room: number): readonly string[] {
+function listItems(title: string, items: readonly string[], room: number): readonly string[] {
   let left = room - title.length
   const shown = items.filter((item) => {
     left -= item.length + 2

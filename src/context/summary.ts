@@ -284,7 +284,7 @@ export function keptResults({ old }: Cut, { inherited }: Pick<Transcript, 'inher
   let left = Math.min(KEPT_CHARS, windowTokens * CHARS_A_TOKEN * KEPT_SHARE)
   const lines: string[] = []
   for (const [message, call] of [...args].reverse()) {
-    const line = cleaned(resultLine(nameOf(call.key, inherited.get(message) ?? 0), call.tool, call.args))
+    const line = leaveOutSecrets(resultLine(nameOf(call.key, inherited.get(message) ?? 0), call.tool, call.args))
     left -= line.length + 1
     if (left < 0) break
     lines.unshift(line)
@@ -312,7 +312,7 @@ export function readSummary({ parts, calls, finish }: Reply, charsMax: number): 
   if (said.search(OWN_TAGS) >= 0) return { failed: 'the summary has a tag that only the harness writes' }
   const sections = sectionsIn(said)
   const failed = faultIn(said, sections)
-  return failed === null ? { summary: cleaned(shortenSections(sections, charsMax)) } : { failed }
+  return failed === null ? { summary: leaveOutSecrets(shortenSections(sections, charsMax)) } : { failed }
 }
 
 type Section = { readonly name: string; readonly texts: string[] }
@@ -374,7 +374,7 @@ export function wholeSummary(parts: readonly string[]): string {
   return [LABEL, ...parts.filter((part) => part !== '')].join('\n\n')
 }
 
-export function cleaned(text: string): string {
+export function leaveOutSecrets(text: string): string {
   return ownless(KEYS.reduce((clean, key) => clean.replace(key, '[secret left out]'), text))
 }
 

@@ -225,7 +225,7 @@ export class Fill {
     if (used === null) return void this.#add(event)
     this.counted = true
     this.#renewed = false
-    this.#grown = scaled(this.#grown, fresh)
+    this.#grown = scaleGrown(this.#grown, fresh)
     this.#reply = Math.ceil(charsOf(event) / CHARS_A_TOKEN) - (event.usage?.outputTokens ?? 0)
     this.tokens = used + fresh
   }
@@ -237,7 +237,7 @@ export class Fill {
 
   /** What came since the last count was counted now: from that it is known how long a token is, and how large the results are. */
   #learn(inputTokens: number): void {
-    const shown = scaled(this.#grown, this.#grown.tokens - this.#fresh)
+    const shown = scaleGrown(this.#grown, this.#grown.tokens - this.#fresh)
     if (shown.guessed < LEARNED_FROM) return
     // A reply that the provider counted as less than it can be was read in full.
     const counted = inputTokens - (this.tokens - this.#fresh - shown.tokens) - Math.max(0, this.#reply)
@@ -283,13 +283,13 @@ export class Fill {
       const share = Math.min(1, charsMax / Math.max(1, chars))
       return { seq, chars: Math.min(chars, charsMax), tokens: Math.ceil(tokens * share) }
     })
-    this.#grown = scaled(this.#grown, Math.max(0, this.#grown.tokens - saved))
+    this.#grown = scaleGrown(this.#grown, Math.max(0, this.#grown.tokens - saved))
     this.#fresh = Math.min(this.#fresh, this.#grown.tokens)
   }
 }
 
 /** The part of it that has so many of its tokens. */
-function scaled({ chars, tokens, guessed }: Grown, part: number): Grown {
+function scaleGrown({ chars, tokens, guessed }: Grown, part: number): Grown {
   const share = part / Math.max(1, tokens)
   return { chars: Math.round(chars * share), tokens: part, guessed: Math.round(guessed * share) }
 }

@@ -30,7 +30,7 @@ import type { FrozenRun, FrozenRuns } from './frozen-run.ts'
 import type { FailedCall } from './model-failure.ts'
 import { type Message, messageIn, messageOf, stoppedCall, uncut, verdictOf } from './outcomes.ts'
 import { namedTool } from './named-tool.ts'
-import { missed, missOf, recalled, type Sent } from './prefix.ts'
+import { describeMiss, missOf, recalled, type Sent } from './prefix.ts'
 import type { Tools } from './toolbox.ts'
 import { findWindow, surelyFits } from './window.ts'
 
@@ -251,7 +251,7 @@ export class ModelCaller {
     const now = { frame, messages: messages.slice(), route, barred }
     cache.sent = { ...now, inputTokens: usage?.inputTokens ?? 0 }
     const miss = sent && missOf(sent, now)
-    return miss ? missed(miss, sent, (await model.profile()).price) : undefined
+    return miss ? describeMiss(miss, sent, (await model.profile()).price) : undefined
   }
 
   /** A tool that results name is not frozen with a run: it was shown before, too. */

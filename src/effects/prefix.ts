@@ -96,7 +96,7 @@ function shareAfter({ frame, messages }: Sent, now: readonly Message[], at: numb
 }
 
 /** What is recorded with the reply. Nothing if there is no cache price to miss. */
-export function missed({ share, ...miss }: Miss, before: Sent, price: Price | null): Json {
+export function describeMiss({ share, ...miss }: Miss, before: Sent, price: Price | null): Json {
   const dearer = price === null ? 0 : Math.max(0, price.input - (price.cached ?? price.input))
   const tokens = Math.ceil(before.inputTokens * share)
   return { ...miss, tokens, cost: Math.ceil(tokens * dearer) }

@@ -11,7 +11,7 @@ import { parsed } from '../view/json.ts'
 import { textOf } from '../view/text.ts'
 import { type Approval, approvalsIn } from './approval.ts'
 import { admitToBranch, branchBefore, type Chatting, findMessage, findRegenerated } from './branches.ts'
-import { type FoundMessage, isReusedId, type Stretch, stretchesOf } from './branches.ts'
+import { type MessageInBranch, isReusedId, type Stretch, stretchesOf } from './branches.ts'
 import type { End } from './end.ts'
 import { continued, followed, isThere, type Items, readAll, repeated } from './follow.ts'
 import { answer, bodyOf, cursorOf, type Encoder, type Frame, framed, frameText } from './http.ts'
@@ -91,10 +91,10 @@ async function leavesBranch(
 
 /** The events of a stream. Open the stream with `deltas: true` to have texts as they come. */
 export async function agUiResponse(session: Session, stream: RunStream, run: RunName): Promise<Response> {
-  return told({ thread: session.id, session: session.id }, run, await followed(session, stream))
+  return answerItems({ thread: session.id, session: session.id }, run, await followed(session, stream))
 }
 
-function told(where: Where, { runId }: RunName, items: Items, before: readonly AgUiEvent[] = []): Response {
+function answerItems(where: Where, { runId }: RunName, items: Items, before: readonly AgUiEvent[] = []): Response {
   return answer(items, new AgUiEncoder(where, runId, before))
 }
 
@@ -117,9 +117,9 @@ function regeneratedIn({ forwardedProps }: Fields): string | null {
 async function connect({ place, known, runId }: Asking, cursor: unknown): Promise<Response> {
   const { session } = known
   const where = whereOf(known)
-  if (cursor !== null) return told(where, { runId }, await continued(session, cursor))
+  if (cursor !== null) return answerItems(where, { runId }, await continued(session, cursor))
   const { messages, position } = await readMessages(where.thread, await stretchesOf(place.sessions, session))
-  return told(where, { runId }, await continued(session, position), [snapshotOf(messages)])
+  return answerItems(where, { runId }, await continued(session, position), [snapshotOf(messages)])
 }
 
 function snapshotOf(messages: readonly Kept[]): AgUiEvent {
@@ -153,14 +153,14 @@ async function answerMessage(asking: Asking, last: Fields): Promise<Response> {
   const holder = older?.session ?? newest
   try {
     const stream = await sent(place, request, { ...known, session: holder }, message)
-    return told(whereOf({ chat, session: holder }), asking, await followed(holder, stream))
+    return answerItems(whereOf({ chat, session: holder }), asking, await followed(holder, stream))
   } catch (error) {
     if (!isReusedId(error)) throw error
     const found = older ?? (await findMessage(place.sessions, newest, message.id))
     if (found === null) throw error
     // A client has only the text of a message, and perhaps not the person who sent it.
     if (textOf(found.parts) === textOf(readInput(message.input).parts))
-      return told(whereOf({ chat, session: found.session }), asking, await repeated(found.session, found.seq))
+      return answerItems(whereOf({ chat, session: found.session }), asking, await repeated(found.session, found.seq))
     return answerInBranch(asking, await branchBefore(place.sessions, known, found), message)
   }
 }
@@ -182,7 +182,7 @@ async function findAsked(
   { place, known }: Asking,
   target: string,
   last: Fields | undefined,
-): Promise<FoundMessage & { readonly id: string }> {
+): Promise<MessageInBranch & { readonly id: string }> {
   const there = await isThere(known.session)
   const stretches = there ? await stretchesOf(place.sessions, known.session) : []
   const { messages } = await readMessages(known.chat.id, stretches)
@@ -211,7 +211,7 @@ async function answerInBranch(
   const own: Kept = { id: String(message.id), role: 'user', content: textOf(readInput(message.input).parts) }
   const snapshot = snapshotOf([...messages.slice(0, at < 0 ? undefined : at), own])
   const stream = await sent(place, request, { ...known, session }, message)
-  return told(where, asking, await followed(session, stream), [snapshot])
+  return answerItems(where, asking, await followed(session, stream), [snapshot])
 }
 
 /** The client answers what was asked. */
@@ -224,7 +224,7 @@ async function goOn(
   const asked = messages.slice(messages.findLastIndex(({ role }) => role !== 'tool') + 1)
   const answers = asked.flatMap((message) => answerIn(where, message))
   const after = await take(known, cursor, resume.map(decisionIn), answers)
-  return told(where, { runId }, await continued(known.session, after))
+  return answerItems(where, { runId }, await continued(known.session, after))
 }
 
 /** One that was abandoned is a no. */

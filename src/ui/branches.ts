@@ -12,7 +12,7 @@ import { admitted, type Known, type Place } from './person.ts'
 export type Stretch = { readonly session: Session; readonly upTo: number }
 
 /** A message of the user, and the log that has it. */
-export type FoundMessage = { readonly session: Session; readonly seq: number; readonly parts: readonly Part[] }
+export type MessageInBranch = { readonly session: Session; readonly seq: number; readonly parts: readonly Part[] }
 
 /** `session`: the newest branch. `chat`: the session whose id the page has. */
 export type Chatting = Known & { readonly chat: Session }
@@ -62,7 +62,7 @@ export async function stretchesOf(sessions: Sessions, branch: Session): Promise<
 }
 
 /** The message of this id, as the branch has it; null if it has none. */
-export async function findMessage(sessions: Sessions, branch: Session, id: unknown): Promise<FoundMessage | null> {
+export async function findMessage(sessions: Sessions, branch: Session, id: unknown): Promise<MessageInBranch | null> {
   const stretches = await stretchesOf(sessions, branch)
   for (const { session, upTo } of stretches.toReversed()) {
     for (let after = 0; after < upTo; ) {
@@ -79,7 +79,7 @@ export async function findMessage(sessions: Sessions, branch: Session, id: unkno
 export async function branchBefore(
   sessions: Sessions,
   { chat, session: newest }: Pick<Chatting, 'chat' | 'session'>,
-  message: Pick<FoundMessage, 'session' | 'seq'>,
+  message: Pick<MessageInBranch, 'session' | 'seq'>,
   cause?: BranchCause,
 ): Promise<Session> {
   const names = await namesOf(chat)
@@ -102,7 +102,7 @@ export async function findRegenerated(
   sessions: Sessions,
   branch: Session,
   run: string,
-): Promise<(FoundMessage & { readonly id: string }) | null> {
+): Promise<(MessageInBranch & { readonly id: string }) | null> {
   const created = (await isThere(branch)) ? await createdOf(branch) : undefined
   if (created?.type !== 'session.created' || !created.fork) return null
   const cause = created.metadata?.[CAUSE] as (BranchCause & { readonly branch: string }) | undefined

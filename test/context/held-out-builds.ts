@@ -196,7 +196,7 @@ export function dockerBuild(): string {
   const packages = lines(
     150,
     (i) =>
-      `#11 ${(i * 0.31 + 2).toFixed(2)} Get:${i + 1} http://deb.debian.org/debian bookworm/main amd64 lib${pick(roll, NOUNS).toLowerCase()}${i} amd64 ${roll(9)}.${roll(20)}.${roll(9)}-${roll(4)} [${roll(900)} kB]`,
+      `#11 ${(i * 0.31 + 2).toFixed(2)} Get:${i + 1} http://mirror.example/debian bookworm/main amd64 lib${pick(roll, NOUNS).toLowerCase()}${i} amd64 ${roll(9)}.${roll(20)}.${roll(9)}-${roll(4)} [${roll(900)} kB]`,
   )
   const native = lines(
     60,

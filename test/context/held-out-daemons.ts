@@ -203,7 +203,7 @@ export function apt(): string {
     '71 upgraded, 0 newly installed, 0 to remove and 3 not upgraded.',
     ...names.map(
       (name, i) =>
-        `Get:${i + 1} http://deb.debian.org/debian bookworm/main amd64 ${name} amd64 2.${roll(40)}-${roll(9)} [${20 + roll(900)} kB]`,
+        `Get:${i + 1} http://mirror.example/debian bookworm/main amd64 ${name} amd64 2.${roll(40)}-${roll(9)} [${20 + roll(900)} kB]`,
     ),
     'Fetched 41.2 MB in 6s (6,871 kB/s)',
     ...names.flatMap((name, i) => [

@@ -216,7 +216,7 @@ async function waiting({ session, options: { place } }: Talk) {
 
 /** The named call, or the only one. A call not shown here yet is shown and asked. */
 async function decide(chat: Talk, words: readonly string[], allow: boolean): Promise<void> {
-  // What is shown from here on was not seen by whoever entered this.
+  // The person entered the command before they could see calls that are shown from here on.
   const wasShown = chat.noteShown()
   const found = await waiting(chat)
   const [first] = found

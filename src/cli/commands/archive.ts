@@ -62,7 +62,7 @@ export function archive(call: Call): Promise<number> {
     }
     const freed =
       'freeRooms' in place.store ? await (place.store as PostgresDatabase).freeRooms() : { dropped: [], left: [] }
-    return told(call, { to, done, unwritten, kept, freed })
+    return reportArchive(call, { to, done, unwritten, kept, freed })
   })
 }
 
@@ -161,7 +161,7 @@ type Told = {
   readonly freed: Freed
 }
 
-function told(call: Call, { to, done, unwritten, kept, freed }: Told): number {
+function reportArchive(call: Call, { to, done, unwritten, kept, freed }: Told): number {
   const code = unwritten.length === 0 ? EXIT.ok : EXIT.failed
   const removed = done.flatMap((one) => one.removed)
   const events = removed.reduce((sum, each) => sum + each.events, 0)

@@ -75,7 +75,7 @@ function placeIn(call: Call, flag: string): StorePlace | null {
 
 async function check(call: Call, at: StorePlace): Promise<number> {
   if (at.type === 'file') await refuseNoStore(at)
-  const { problems, behind, repaired, ...counts } = await checked(call, at, call.is('repair'))
+  const { problems, behind, repaired, ...counts } = await runCheck(call, at, call.is('repair'))
   if (call.is('json')) printJson({ store: at.shown, ...counts, problems, behind: behind - repaired, repaired })
   else {
     for (const { what, text } of problems) print(clean(`${what}: ${text}`))
@@ -108,7 +108,7 @@ function countsText({ sessions, events, blobs, accounts, holds }: StoreCounts): 
 type Checked = Omit<StoreCheck, 'behind'> & { readonly behind: number; readonly repaired: number }
 
 /** Reads everything that is in the store, and shows how far it is. */
-async function checked(call: Call, at: StorePlace, repairs = false): Promise<Checked> {
+async function runCheck(call: Call, at: StorePlace, repairs = false): Promise<Checked> {
   const { checkStore, repairCard } = await import('../../replay.ts')
   const counter = counterOn(process.stderr, call.is('json'))
   const open = await openStore(at)
@@ -141,7 +141,7 @@ async function backUp(call: Call, from: StorePlace, named: string | undefined): 
   const to = resolve(named)
   const results: Checked[] = []
   await backUpFile(from.file, to, async (copy) => {
-    results.push(await checked(call, storeNamed(homeOf(), copy, { what: 'FILE', from: process.cwd() })))
+    results.push(await runCheck(call, storeNamed(homeOf(), copy, { what: 'FILE', from: process.cwd() })))
   })
   const problems = results.flatMap((each) => each.problems)
   for (const { problems: found, behind: _behind, repaired: _repaired, ...counts } of results) {

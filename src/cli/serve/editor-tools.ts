@@ -50,7 +50,7 @@ async function launch(
     const { exitCode, output } = await started()
     const end = await readEnd(folder)
     if (end === null) {
-      // Whoever killed the terminal killed also the program that would say how it ended.
+      // The program that says how a command ended was killed together with its terminal.
       const how = signal.aborted ? ({ type: 'aborted' } as const) : ({ type: 'exited', code: exitCode ?? 137 } as const)
       return endOf(order, how, output, clock.now() - begunAt)
     }

@@ -38,7 +38,7 @@ export async function runInTerminal(folder: string): Promise<number> {
   )
   clearInterval(watch)
   const written = join(folder, `${END_FILE}.tmp`)
-  // Whoever gave the order may be gone by now, and its folder with it.
+  // The session that gave the order may be removed by now, together with its folder.
   await writeFile(written, JSON.stringify(end)).then(
     () => rename(written, join(folder, END_FILE)),
     () => {},

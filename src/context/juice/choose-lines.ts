@@ -161,7 +161,7 @@ type KindSignal = {
   readonly family: number
 }
 
-/** Each kind is judged by its first line. `bodies` are the same lines without a word that most of them begin with. */
+/** Judges each kind by its first line. Most lines may begin with the same word: `bodies` are the lines without that word. */
 function judgeKinds(kinds: LineKinds, bodies: LineKinds): Judged {
   const { count, counts, last } = kinds
   const found = signalsOf(kinds)

@@ -110,7 +110,7 @@ function isBlank(line: string, at: number): boolean {
   return at >= line.length || line[at] === ' '
 }
 
-/** Before each name there is a blank, and under the last name a word. */
+/** A blank stands before each name, and a word stands under the last name. */
 function isCutBy(names: readonly Place[], line: string): boolean {
   return names.every(({ from }, i) => i === 0 || isBlank(line, from - 1)) && !isBlank(line, names.at(-1)?.from ?? 0)
 }

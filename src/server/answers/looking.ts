@@ -101,7 +101,7 @@ export async function session(asked: Asked): Promise<Given> {
   const found = await cardOf(asked)
   const handle = host.harness.session(found.session, { stored: true })
   const about = { head: found.seq, now: host.store.now(), store: host.storeId }
-  const card = await costed(asked, found)
+  const card = await addTreeCost(asked, found)
   try {
     const [waiting, accounts] = await Promise.all([handle.pending(), host.harness.accounts(found.session)])
     return { json: { card, pending: await withWords(host.store, waiting), accounts, ...about } satisfies SessionAnswer }
@@ -127,7 +127,7 @@ async function damageOf({ host }: Asked, { session: id, seq: head }: Card): Prom
 }
 
 /** With what all below it cost: the id of a child begins with its parent's. */
-async function costed({ host }: Pick<Asked, 'host'>, card: Card): Promise<WireCard> {
+async function addTreeCost({ host }: Pick<Asked, 'host'>, card: Card): Promise<WireCard> {
   let below = 0
   for (let after = `${card.session}~`; ; ) {
     const page = await host.store.list({ root: card.root, after, limit: PAGE })
@@ -205,7 +205,7 @@ export async function pending({ host, principal, query }: Asked): Promise<Given>
   const roots = new Set(shown.map(({ sessionId, path }) => path[0] ?? sessionId))
   const cards = await Promise.all([...roots].map((id) => host.store.card(id)))
   const found = cards.filter((card) => card !== null)
-  const sessions = await Promise.all(found.map((card) => costed({ host }, card)))
+  const sessions = await Promise.all(found.map((card) => addTreeCost({ host }, card)))
   return { json: { pending: shown, total: all.length, sessions, now: host.store.now() } satisfies PendingAnswer }
 }
 

@@ -57,7 +57,7 @@ async function walk<T>(place: Place, segments: readonly string[], { create, use 
     await stillInside(folder)
     return await use(folder)
   } catch (error) {
-    throw told(error, place)
+    throw explainFailure(error, place)
   } finally {
     await folder?.handle.close()
   }
@@ -284,7 +284,7 @@ export function conflict(): ToolFailure {
   return new ToolFailure('Failed', text, { error_type: 'Conflict' })
 }
 
-function told(error: unknown, place: Place): unknown {
+function explainFailure(error: unknown, place: Place): unknown {
   const { shown } = place
   if (error instanceof ToolFailure) return error
   if (isErrno(error, 'ENOENT')) return missing(place)

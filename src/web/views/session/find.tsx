@@ -8,7 +8,7 @@ import { findEvent } from '../../data/logs.ts'
 import { Button } from '../../parts/button.tsx'
 import { useKeys } from '../../shell/use-keys.ts'
 
-export type Finding = {
+export type RowSearch = {
   /** The rows to show. */
   readonly rows: readonly TimelineRow[]
   /** Only some of the rows are wanted. */
@@ -21,7 +21,7 @@ export type Finding = {
 }
 
 /** What somebody looks for among the rows. */
-export function useFinding(props: Searched): Finding {
+export function useFinding(props: Searched): RowSearch {
   const { rows, onWhole } = props
   const { events, base, cut, opened } = props.view
   const [text, setText] = useState('')
@@ -162,7 +162,7 @@ function isFailureEvent(event: Event): boolean {
 }
 
 type ToolsProps = {
-  readonly finding: Finding
+  readonly finding: RowSearch
   readonly all: number
   readonly isCollapsed: boolean
   readonly onCollapse: () => void
