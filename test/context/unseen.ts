@@ -9,7 +9,7 @@ import * as crashes from './unseen-crashes.ts'
 import * as data from './unseen-data.ts'
 import * as machines from './unseen-machines.ts'
 import * as runs from './unseen-runs.ts'
-import * as services from './unseen-services.ts'
+import * as services from './unseen-daemons.ts'
 
 function unseen(name: string, kind: ContentKind, hint: ContentHint, text: string, stays: readonly string[]): Output {
   return { id: `unseen_${name.replace(/\W/g, '_')}`, name, kind, hint, text, stays }

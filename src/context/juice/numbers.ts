@@ -44,7 +44,18 @@ const DURATION = /^(?:\d+(?:\.\d+)?(?:ms|[dhms]))+\d{0,2}$/
 const DURATION_PART = /(\d+(?:\.\d+)?)(ms|[dhms]|$)/g
 const SECONDS: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3_600, d: 86_400, '': 1 }
 const UNITS: Readonly<Record<string, number>> = {
-  ...{ ns: 1e-9, us: 1e-6, µs: 1e-6, ms: 1e-3, s: 1, sec: 1, secs: 1, m: 60, min: 60, mins: 60, h: 3_600, d: 86_400 },
+  ns: 1e-9,
+  us: 1e-6,
+  µs: 1e-6,
+  ms: 1e-3,
+  s: 1,
+  sec: 1,
+  secs: 1,
+  m: 60,
+  min: 60,
+  mins: 60,
+  h: 3_600,
+  d: 86_400,
   ...unitsOf('', 1),
   ...unitsOf('k', 1_024),
   ...unitsOf('m', 1_024 ** 2),

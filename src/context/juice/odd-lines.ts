@@ -8,8 +8,7 @@ import { oddValues, VALUES_MIN } from './odd-values.ts'
 const GROUPS_MAX = 80
 const LINES_MAX = 5_000
 const WORDS_MAX = 20
-/** Columns from the left and from the right, for lines with different numbers of words. */
-const LEFT_MAX = 14
+/** Columns from the right, for lines with different numbers of words. */
 const RIGHT_MAX = 8
 const LOOKED_CHARS = 400
 const FOUND_MAX = 30
@@ -114,7 +113,7 @@ function oddIn(lines: readonly number[], words: readonly (readonly string[])[]):
       scores.set(line, known === undefined ? score : Math.max(known, score) + MORE_ODD)
     }
   }
-  for (let column = 0; column < (isEven ? width : LEFT_MAX); column++) judge(column)
+  for (let column = 0; column < width; column++) judge(column)
   if (!isEven) for (let column = -1; column >= -RIGHT_MAX; column--) judge(column)
   return scores
 }
