@@ -6,8 +6,8 @@ import { familyOf } from './line-families.ts'
 import { cutBothEnds } from './lines.ts'
 import { type LineKinds, lineKinds } from './line-kinds.ts'
 import { withoutPrefix } from './line-prefix.ts'
+import { oddLines } from './odd-lines.ts'
 import { CAUSE, FRAME, isTrouble, type Signal, signalIn } from './signals.ts'
-import { unusualLines } from './unusual-numbers.ts'
 
 /** 130 with the footer and the number of lines of progress. */
 export const LINES_MAX = 128
@@ -31,6 +31,14 @@ const FIRST_SHARE = 0.65
 const FRAME_ENDS = 6
 const FRAMES_WHOLE = 14
 const STACK_LINES_MAX = 400
+const OWN_FRAMES = 3
+/** A file with the number of a line. Some programs print it below the name of the function. */
+const PLACE = /[^\s():]\.\w{1,8}(?::|", line )\d/
+const PLACE_ONLY =
+  /^\s{1,80}(?:at |in )?(?:[A-Za-z]:)?[^\s():]{1,300}:\d{1,7}(?::\d{1,7})?(?: \+0x[\da-f]{1,16})?\s{0,4}$/
+const FIRST_FRAME = /\sat \S.{0,200}:\d{1,7}\)?\s{0,4}$/
+const OF_LIBRARY =
+  /\/(?:rustc|usr|opt|go\/src|go\/pkg|\.cargo|\.gem|gems|vendor|node_modules|site-packages|dist-packages)\/|\bnode:|<frozen /
 /** Findings of different families that are shown with all that is said of them, from this score on, and lines of each. */
 const BLOCKS_MAX = 8
 const BLOCK_SCORE_MIN = 1.2
@@ -68,6 +76,7 @@ export function chooseLines(text: string, charsMax: number, numberOf: LineNumber
   for (const { line } of judged.best.slice(0, BEST_MAX)) if (choice.isNearlyFull || !choice.take(line)) break
   for (const line of ends) takeBlock(bodies, choice, line)
   for (const line of firstOfFamilies(judged)) takeBlock(bodies, choice, line)
+  takePlaces(bodies, choice)
   const levels = judged.isRepetitive ? [] : linesByIndent(bodies)
   takeOutline(levels.slice(0, 2), choice, OUTLINE_LINES_MAX)
   const common = commonKinds(kinds)
@@ -79,6 +88,7 @@ export function chooseLines(text: string, charsMax: number, numberOf: LineNumber
   takeMoreOf(judged, kinds, choice)
   for (const kind of common) choice.take(kinds.first[kind] ?? 0)
   takeUnseenFamilies(judged, choice)
+  takePlaces(bodies, choice)
   takeOutline(levels.slice(0, 3), choice, LINES_MAX)
   for (const { line } of judged.best.slice(0, WITH_CONTEXT))
     for (const near of [line - 1, line + 1, line - 2, line + 2]) choice.takeNew(near)
@@ -169,9 +179,7 @@ function judgeKinds(kinds: LineKinds, bodies: LineKinds): Judged {
   const strongLines = strong.reduce((sum, { kind }) => sum + (counts[kind] ?? 0), 0)
   const isRepetitive = counts.length / count < REPETITIVE
   const best = scoredKinds(bodies, found, { isRepetitive, isTroubled: strongLines > count * TROUBLED_LINES })
-  const families = new Map(found.map(({ kind, family }) => [kind, family]))
-  for (const line of unusualLines(kinds, (kind) => families.get(kind) ?? 0))
-    best.push({ line, score: 1.6, strong: false, family: -line })
+  for (const { line, score } of oddLines(kinds)) best.push({ line, score, strong: false, family: -line })
   return {
     found,
     best: rankByFamily(best),
@@ -276,7 +284,29 @@ function takeAround(kinds: LineKinds, choice: LineChoice, line: number): void {
   const head = frames > FRAMES_WHOLE ? FRAME_ENDS : frames
   for (let i = 1; i <= head; i++) choice.take(line + i)
   if (frames > FRAMES_WHOLE) for (let i = 1; i <= FRAME_ENDS; i++) choice.take(end - i)
+  if (frames > FRAMES_WHOLE) takeOwnFrames(kinds, choice, line + 1, end)
   for (let frame = line + 1; frame < end; frame++) if (CAUSE.test(at(frame))) choice.take(frame)
+}
+
+/** The innermost frames whose place is no file of a library, with the line above if the place has a line of its own. */
+function takeOwnFrames({ at }: LineKinds, choice: LineChoice, from: number, end: number): void {
+  for (let [line, own] = [from, 0]; line < end && own < OWN_FRAMES; line++) {
+    const said = at(line)
+    if (!PLACE.test(said) || OF_LIBRARY.test(said)) continue
+    if (PLACE_ONLY.test(said)) choice.take(line - 1)
+    choice.take(line)
+    own += 1
+  }
+}
+
+/** The place of a frame that takes two lines belongs to the line of its function, and the first frame to the cause above it. */
+function takePlaces({ count, at }: LineKinds, choice: LineChoice): void {
+  for (let line = 1; line < count; line++) {
+    if (!choice.has(line - 1) || choice.has(line)) continue
+    const [said, above] = [at(line), at(line - 1)]
+    const isPlace = PLACE_ONLY.test(said) && indentOf(said) > indentOf(above)
+    if (isPlace || (above.includes('Caused by') && FIRST_FRAME.test(said))) choice.take(line)
+  }
 }
 
 /** The best lines of different families. */

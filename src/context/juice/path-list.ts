@@ -1,9 +1,14 @@
 // Lists of files: each folder is named once, with the names in it. Without loss the names stand in their order; with loss, folders that
 // lie deep or that programs fill are counted.
+import { oddValues } from './odd-values.ts'
+
 const PATH = /^[^\s:|]*\/[^\s:|]+$/
 const LISTED = /^[-dlcbps][rwxsStT-]{9}[.+@]? +\d+ +\S+ +\S+ +(\d+) +\S+ +\S+ +\S+ +(.+)$/
 const LISTING = /^[-dlcbps][rwxsStT-]{9}[.+@]? +\d+ |^\S+:$|^total \d|^$/
 const PROBED_LINES = 300
+/** Words before the name of a file in a listing, and odd entries that are shown whole. */
+const LISTED_WORDS = 8
+const ODD_ENTRIES_MAX = 12
 const FOLDER_CHARS_MIN = 300
 /** Folders that programs fill come last. */
 const FILLED_BY_PROGRAMS = /(?:^|\/)(?:node_modules|\.git|vendor|dist|build|target|\.cache|__pycache__)(?:\/|$)/
@@ -29,7 +34,7 @@ export function shortenPathList(lines: readonly string[], charsMax: number): Pat
 function shownListing(lines: readonly string[], charsMax: number): PathList {
   let folder = '.'
   const paths: string[] = []
-  const others: string[] = []
+  const others: string[] = [...oddEntries(lines)]
   for (const line of lines) {
     const listed = LISTED.exec(line)
     if (listed !== null) paths.push(`${folder}/${listed[2]}${line.startsWith('d') ? '/' : `(${listed[1]})`}`)
@@ -37,6 +42,16 @@ function shownListing(lines: readonly string[], charsMax: number): PathList {
     else if (!LISTING.test(line)) others.push(line)
   }
   return { ...shownPaths(paths, charsMax), lossy: true, others }
+}
+
+/** Whole lines of a listing whose mode, owner, size or date differs from what is usual there. */
+function oddEntries(lines: readonly string[]): readonly string[] {
+  const entries = lines.filter((line) => LISTED.test(line))
+  const words = entries.map((line) => line.split(/ +/, LISTED_WORDS))
+  const odd = new Set<number>()
+  for (let column = 0; column < LISTED_WORDS; column++)
+    for (const { row } of oddValues(words.map((each) => each[column] ?? ''))) odd.add(row)
+  return [...odd].slice(0, ODD_ENTRIES_MAX).map((row) => entries[row] ?? '')
 }
 
 type Folder = { readonly path: string; readonly names: string[] }

@@ -11,18 +11,30 @@ const LAST_ROWS = 5
 /** The share of lines that must have as many cells as the others. */
 const EVEN_SHARE = 0.9
 const COLUMNS_MAX = 60
+/** The names of the columns stand among so many lines from the beginning. */
+const TITLE_LINES = 12
+/** Lines that are no rows, of which so many are shown, and so many with the rows around them. */
+const OTHERS_MAX = 40
+const OTHERS_WITH_ROWS = 10
 /** So many of the words of a row begin or end where the names of their columns do. */
 const ALIGNED_SHARE = 0.4
 
-/** Null for a line that has not the columns of the table. */
-type Split = (line: string) => readonly string[] | null
+/** Cells of lines, and the sign that shows them again. `cells`: null for a line that has not the columns of the table. */
+type Split = {
+  readonly cells: (line: string) => readonly string[] | null
+  readonly sign: string
+  /** Without names above them, fewer columns than this may be anything. */
+  readonly unnamedMin: number
+}
 type Row = Readonly<Record<string, string | number>>
 type Table = {
   readonly head: readonly string[]
   readonly rows: readonly Row[]
-  /** Lines that are no row: titles, rules and counts. */
-  readonly others: readonly string[]
+  /** Lines that are no row, such as titles and counts, with the number of the row that they stand before. */
+  readonly others: readonly Other[]
+  readonly sign: string
 }
+type Other = { readonly line: string; readonly before: number }
 
 /** Null for a text that is no table. */
 export function shortenTextTable(lines: readonly string[], charsMax: number, isCsv: boolean): string | null {
@@ -30,13 +42,16 @@ export function shortenTextTable(lines: readonly string[], charsMax: number, isC
   return table === null ? null : shownTable(table, charsMax)
 }
 
-const BLANKS: Split = (line) => line.trim().split(/ {2,}/)
-const BARS: Split = (line) =>
-  line
+const BLANKS: Split = { cells: (line) => line.trim().split(/ {2,}/), sign: '\t', unnamedMin: 5 }
+const BARS: Split = { cells: cellsInBars, sign: '\t', unnamedMin: 3 }
+const TABS: Split = { cells: (line) => line.split('\t'), sign: '\t', unnamedMin: 3 }
+
+function cellsInBars(line: string): readonly string[] {
+  return line
     .replace(/^\s*\||\|\s*$/g, '')
     .split('|')
     .map((cell) => cell.trim())
-const TABS: Split = (line) => line.split('\t')
+}
 
 function readTable(lines: readonly string[], isCsv: boolean): Table | null {
   const filled = lines.filter((line) => line.trim() !== '')
@@ -59,28 +74,32 @@ function splitsFor(probe: readonly string[], isCsv: boolean): readonly Split[] {
     if (isCsv || share((line) => line.includes(sign) && !/[.:]\s/.test(line)) >= EVEN_SHARE)
       splits.push(cellsBetween(sign))
   if (share((line) => !line.startsWith(' ') && /\S {2,}\S/.test(line)) >= EVEN_SHARE) splits.push(BLANKS)
-  const names = (probe[0] ?? '').trim().split(/\s+/)
-  if (names.length >= 4 && names.every((name) => /^[A-Z%][A-Z%+/()_-]*$/.test(name)))
-    splits.push(cellsUnder(probe[0] ?? '', probe))
+  const head = probe.slice(0, TITLE_LINES).find(isHeader)
+  if (head !== undefined) splits.push(cellsUnder(head, probe.slice(probe.indexOf(head))))
   return splits
+}
+
+function isHeader(line: string): boolean {
+  const names = line.trim().split(/\s+/)
+  return names.length >= 4 && names.every((name) => /^[A-Z%][A-Z%+/()_-]*$/.test(name))
 }
 
 /** Cells of CSV: a sign between quotes parts nothing. */
 function cellsBetween(sign: string): Split {
-  return (line) => {
+  const cells = (line: string): readonly string[] => {
     if (!line.includes('"')) return line.split(sign)
     const cells: string[] = []
     let [from, quoted] = [0, false]
     for (let at = 0; at <= line.length; at++) {
       if (line[at] === '"') quoted = !quoted
       else if (at === line.length || (line[at] === sign && !quoted)) {
-        const cell = line.slice(from, at)
-        cells.push(/^".*"$/.test(cell) ? cell.slice(1, -1).replaceAll('""', '"') : cell)
+        cells.push(line.slice(from, at))
         from = at + 1
       }
     }
     return cells
   }
+  return { cells, sign, unnamedMin: 3 }
 }
 
 type Place = { readonly from: number; readonly to: number }
@@ -91,19 +110,21 @@ type Place = { readonly from: number; readonly to: number }
  */
 function cellsUnder(header: string, probe: readonly string[]): Split {
   const names = [...header.matchAll(/\S+/g)].map(({ index, 0: name }) => ({ from: index, to: index + name.length }))
-  const cutAt: Split = (line) =>
+  const cutAt: Split['cells'] = (line) =>
     isCutBy(names, line)
       ? names.map(({ from }, i) => line.slice(i === 0 ? 0 : from, names[i + 1]?.from ?? line.length).trim())
       : null
   const fitting = probe.filter((line) => isCutBy(names, line)).length
-  if (fitting >= probe.length * EVEN_SHARE) return cutAt
-  return (line) => {
+  const shown = { sign: '\t', unnamedMin: 3 }
+  if (fitting >= probe.length * EVEN_SHARE) return { cells: cutAt, ...shown }
+  const cells = (line: string): readonly string[] | null => {
     if (line !== header && !isAlignedTo(names, line)) return null
     const words = line.trim().split(/\s+/)
     return words.length <= names.length
       ? words
       : [...words.slice(0, names.length - 1), words.slice(names.length - 1).join(' ')]
   }
+  return { cells, ...shown }
 }
 
 function isBlank(line: string, at: number): boolean {
@@ -125,24 +146,31 @@ function isAlignedTo(names: readonly Place[], line: string): boolean {
 const RULE = /^[\s|+:=-]+$/
 const NO_CELLS: readonly string[] = []
 
-function tableBy(lines: readonly string[], split: Split): Table | null {
-  const cut = lines.map((line) => (RULE.test(line) ? null : (split(line) ?? NO_CELLS)))
+function tableBy(lines: readonly string[], { cells, sign, unnamedMin }: Split): Table | null {
+  const cut = lines.map((line) => (RULE.test(line) ? null : (cells(line) ?? NO_CELLS)))
   const width = usualWidth(cut)
   if (width < 3 || width > COLUMNS_MAX) return null
-  const even = cut.filter((cells) => cells === null || cells.length === width).length
+  const even = cut.filter((row) => row === null || row.length === width).length
   if (even < lines.length * EVEN_SHARE) return null
-  const start = cut.findIndex((cells) => cells?.length === width)
+  const start = cut.findIndex((row) => row?.length === width)
   const names = cut[start] ?? []
-  const named = names.every((name) => name !== '' && !/\d/.test(name)) && new Set(names).size === names.length
-  const head = named ? names : names.map((_name, i) => `c${i + 1}`)
+  const isNamed = areNames(names, cut.slice(start + 1))
+  if (!isNamed && width < unnamedMin) return null
+  const head = isNamed ? names : names.map((_name, i) => `c${i + 1}`)
   const rows: Row[] = []
-  const others: string[] = []
-  for (const [i, cells] of cut.entries()) {
-    if (cells?.length === width) {
-      if (i !== start || !named) rows.push(Object.fromEntries(head.map((name, at) => [name, valueOf(cells[at] ?? '')])))
-    } else if (cells !== null) others.push(lines[i] ?? '')
+  const others: Other[] = []
+  for (const [i, row] of cut.entries()) {
+    if (row?.length === width) {
+      if (i !== start || !isNamed) rows.push(Object.fromEntries(head.map((name, at) => [name, valueOf(row[at] ?? '')])))
+    } else if (row !== null) others.push({ line: lines[i] ?? '', before: rows.length })
   }
-  return { head, rows, others }
+  return { head, rows, others, sign }
+}
+
+/** Names of columns differ, hold no digits, and come in no row again. */
+function areNames(names: readonly string[], rows: readonly (readonly string[] | null)[]): boolean {
+  if (names.some((name) => name === '' || /\d/.test(name)) || new Set(names).size < names.length) return false
+  return !rows.some((row) => row !== null && names.filter((name, i) => row[i] === name).length * 2 >= names.length)
 }
 
 function usualWidth(cut: readonly (readonly string[] | null)[]): number {
@@ -158,41 +186,81 @@ function valueOf(cell: string): string | number {
   return Number.isFinite(number) && String(number) === cell ? number : cell
 }
 
-function shownTable({ head, rows, others }: Table, charsMax: number): string {
+function shownTable(table: Table, charsMax: number): string {
+  const { head, rows, sign } = table
   const [sample = {}] = rows
   const constant = rows.length > 5 ? head.filter((name) => rows.every((row) => row[name] === sample[name])) : []
   const shown = head.filter((name) => !constant.includes(name))
   const cell = (row: Row, name: string): string => cutBothEnds(String(row[name] ?? ''), CELL_CHARS_MAX)
-  const lineOf = (row: Row): string =>
+  const lineOf = (row: number): string =>
     shown
-      .map((name) => cell(row, name))
-      .join('\t')
+      .map((name) => cell(rows[row] ?? {}, name))
+      .join(sign)
       .trimEnd()
   const same = constant.map((name) => `${name}=${cell(sample, name)}`).join(', ')
-  const title = `${rows.length} rows, columns separated by tabs${same === '' ? '' : `; in all of them ${same}`}`
-  const aside = others.slice(0, 40).map((line) => cutBothEnds(line, CELL_CHARS_MAX))
-  let left = charsMax - title.length - shown.join('\t').length - aside.join('\n').length
-  const taken = new Set<number>()
+  const parted = sign === '\t' ? ', columns separated by tabs' : ''
+  const title = `${rows.length} rows${parted}${same === '' ? '' : `; in all of them ${same}`}`
+  const others = table.others.slice(0, OTHERS_MAX).map(({ line, before }) => {
+    return { line: cutBothEnds(line, CELL_CHARS_MAX), before }
+  })
+  const top = [title, shown.join(sign)]
+  const chars = [...top, ...others.map(({ line }) => line)].reduce((sum, line) => sum + line.length + 1, 0)
+  return placedLines(top, others, lineOf, chosenRows(table, others, lineOf, charsMax - chars))
+}
+
+/** Both ends, what stands around a line that is no row, and the notable rows. */
+function chosenRows(
+  { rows, head }: Table,
+  others: readonly Other[],
+  lineOf: (row: number) => string,
+  charsMax: number,
+): readonly boolean[] {
+  let left = charsMax
+  const taken = rows.map(() => false)
   const take = (row: number): void => {
-    const chars = lineOf(rows[row] ?? {}).length + 14
-    if (row < 0 || row >= rows.length || taken.has(row) || chars > left) return
-    taken.add(row)
+    if (row < 0 || row >= rows.length || taken[row]) return
+    const chars = lineOf(row).length + 14
+    if (chars > left) return
+    taken[row] = true
     left -= chars
   }
   for (const row of [0, 1, rows.length - 1]) take(row)
+  if (others.length <= OTHERS_WITH_ROWS)
+    for (const { before } of others) for (const row of [before - 1, before]) take(row)
   for (const row of notableRows(rows, head)) take(row)
   for (let row = 2; row < FIRST_ROWS; row++) take(row)
   for (let i = 2; i <= LAST_ROWS; i++) take(rows.length - i)
-  const lines = [title, shown.join('\t'), ...aside]
-  let from = -1
-  for (let row = 0; row <= rows.length; row++) {
-    if (row < rows.length && !taken.has(row)) {
+  return taken
+}
+
+/** Rows and other lines in their order. What is left out is named at the end of the line before it. */
+function placedLines(
+  top: readonly string[],
+  others: readonly Other[],
+  lineOf: (row: number) => string,
+  taken: readonly boolean[],
+): string {
+  const lines: string[] = []
+  let [from, next] = [-1, 0]
+  const nameGap = (to: number): void => {
+    if (from >= 0) lines.push(`${lines.pop() ?? ''} [… rows ${from + 1}–${to}]`)
+    from = -1
+  }
+  const placeOthers = (row: number): void => {
+    for (; next < others.length && (others[next]?.before ?? 0) <= row; next++) {
+      nameGap(row)
+      lines.push(others[next]?.line ?? '')
+    }
+    if (row === 0) lines.push(...top)
+  }
+  for (let row = 0; row <= taken.length; row++) {
+    placeOthers(row)
+    if (row < taken.length && !taken[row]) {
       if (from < 0) from = row
       continue
     }
-    if (from >= 0) lines.push(`${lines.pop() ?? ''} [… rows ${from + 1}–${row}]`)
-    from = -1
-    if (row < rows.length) lines.push(lineOf(rows[row] ?? {}))
+    nameGap(row)
+    if (row < taken.length) lines.push(lineOf(row))
   }
   return lines.join('\n')
 }

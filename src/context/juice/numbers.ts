@@ -1,0 +1,117 @@
+// Numbers as programs write them, on one scale for each column: `48,211`, `98.7%`, `1h03m`, `47m12`, `12.5MiB`, `00:41:09`, dates.
+
+export type Numbers = {
+  /** Not a number where the text is none. */
+  readonly numbers: Float64Array
+  /** Seconds of dates. */
+  readonly areDates: boolean
+}
+
+/** The share of a column that must be numbers. */
+const NUMBERS_SHARE = 0.9
+const PROBED = 8
+const PROBED_SHARE = 0.6
+const CHARS_MAX = 48
+
+/** Null for a column of texts. */
+export function numbersOf(values: readonly string[]): Numbers | null {
+  const step = Math.max(1, Math.floor(values.length / PROBED))
+  let [probed, found, dates] = [0, 0, 0]
+  for (let i = 0; i < values.length; i += step) {
+    const value = values[i] ?? ''
+    probed += 1
+    if (Number.isFinite(numberIn(value))) found += 1
+    if (DATE.test(value)) dates += 1
+  }
+  if (found < probed * PROBED_SHARE) return null
+  const numbers = new Float64Array(values.length)
+  const missingMax = values.length * (1 - NUMBERS_SHARE)
+  let missing = 0
+  for (let i = 0; i < values.length; i++) {
+    const number = numberIn(values[i] ?? '')
+    numbers[i] = number
+    if (!Number.isFinite(number) && ++missing > missingMax) return null
+  }
+  return { numbers, areDates: dates > 0 }
+}
+
+const STARTS_NUMBER = /^[-+]?\.?\d/
+/** A number with thousands and a unit, between signs such as `(` and `,`. */
+const NUMBER = /^([-+]?\d[\d,_]*(?:\.\d+)?|[-+]?\.\d+)\s?([a-zA-Zµ%]{0,5})$/
+const DATE = /^\D?\d{4}-\d\d-\d\d(?:$|\D)/
+const CLOCK = /^(?:(\d{1,3})-)?(\d{1,4}):(\d\d)(?::(\d\d(?:\.\d+)?))?$/
+const DURATION = /^(?:\d+(?:\.\d+)?(?:ms|[dhms]))+\d{0,2}$/
+const DURATION_PART = /(\d+(?:\.\d+)?)(ms|[dhms]|$)/g
+const SECONDS: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3_600, d: 86_400, '': 1 }
+const UNITS: Readonly<Record<string, number>> = {
+  ns: 1e-9,
+  us: 1e-6,
+  µs: 1e-6,
+  ms: 1e-3,
+  s: 1,
+  sec: 1,
+  secs: 1,
+  m: 60,
+  min: 60,
+  mins: 60,
+  h: 3_600,
+  d: 86_400,
+  ...unitsOf('', 1),
+  ...unitsOf('k', 1_024),
+  ...unitsOf('m', 1_024 ** 2),
+  ...unitsOf('g', 1_024 ** 3),
+  ...unitsOf('t', 1_024 ** 4),
+}
+
+/** `G`, `GB`, `GiB` and `Gi`. A small `m` is minutes. */
+function unitsOf(prefix: string, factor: number): Readonly<Record<string, number>> {
+  const large = prefix.toUpperCase()
+  const names = [large, ...(prefix === 'm' ? [] : [prefix])].filter((name) => name !== '')
+  return Object.fromEntries(
+    [...names, `${prefix}B`, `${large}B`, `${large}iB`, `${large}i`].map((name) => [name, factor]),
+  )
+}
+
+export function numberIn(text: string): number {
+  if (text.length === 0 || text.length > CHARS_MAX) return Number.NaN
+  const first = text.charCodeAt(0)
+  if (first === 32 || first > 122 || (first >= 65 && first < 123 && first !== 91)) return Number.NaN
+  const number = Number(text)
+  if (Number.isFinite(number)) return number
+  const said = withoutSigns(text)
+  if (!STARTS_NUMBER.test(said)) return Number.NaN
+  if (said.charCodeAt(4) === 45 && DATE.test(said)) return secondsOfDate(said)
+  const [, digits, unit = ''] = NUMBER.exec(said) ?? []
+  if (digits !== undefined)
+    return Number(digits.replace(/[,_]/g, '')) * (Object.hasOwn(UNITS, unit) ? (UNITS[unit] ?? 1) : 1)
+  const clock = CLOCK.exec(said)
+  if (clock !== null) return secondsOf(clock)
+  if (!DURATION.test(said)) return Number.NaN
+  let seconds = 0
+  for (const [, amount, of = ''] of said.matchAll(DURATION_PART)) seconds += Number(amount) * (SECONDS[of] ?? 1)
+  return seconds
+}
+
+/** `2031-02-03` and `2031-02-03T04:05:06`, in days and seconds as in UTC. */
+function secondsOfDate(said: string): number {
+  const part = (from: number, to: number): number => Number(said.slice(from, to)) || 0
+  const clock = said.charCodeAt(13) === 58 ? part(11, 13) * 3_600 + part(14, 16) * 60 + part(17, 19) : 0
+  return Date.UTC(part(0, 4), part(5, 7) - 1, part(8, 10)) / 1_000 + clock
+}
+
+/** `1-02:03:04`, `02:03:04` and `03:04`. */
+function secondsOf([, days = '0', first = '0', second = '0', third]: RegExpExecArray): number {
+  const clock =
+    third === undefined ? [0, Number(first), Number(second)] : [Number(first), Number(second), Number(third)]
+  return Number(days) * 86_400 + (clock[0] ?? 0) * 3_600 + (clock[1] ?? 0) * 60 + (clock[2] ?? 0)
+}
+
+const BEFORE = new Set('([{<"\'$€£~=#@')
+const AFTER = new Set(')]}>"\',;:.')
+
+function withoutSigns(text: string): string {
+  let [from, to] = [0, text.length]
+  while (from < to && BEFORE.has(text[from] ?? '')) from += 1
+  while (to > from && AFTER.has(text[to - 1] ?? '')) to -= 1
+  return text.slice(from, to)
+}
