@@ -168,4 +168,21 @@ describe('a handoff', () => {
     expect(result.calls[0]?.content).toContain('no model request of this run is left')
     expect(asked.map(({ by }) => by)).toEqual(['desk'])
   })
+
+  const slow = { deltas: ['It is ', 'refunded.'], delayMs: 30 }
+  const textsIn = async (harness: Harness): Promise<readonly string[]> => {
+    const stream = harness.stream('Money!')
+    const texts: string[] = []
+    for await (const text of stream.text) texts.push(text)
+    await stream.result
+    return texts
+  }
+
+  it('B-HANDOFF-8: the text of a stream is what the other agent says while it says it, once', async () => {
+    expect(await textsIn(staged([HAND], [slow]).harness)).toEqual(['It is ', 'refunded.'])
+    const before = { text: 'One moment.', calls: HAND.calls }
+    expect(await textsIn(staged([before], [slow]).harness)).toEqual(['One moment.', '\n\nIt is ', 'refunded.'])
+    const late = staged([HAND], ['It is refunded.'])
+    expect(await textsIn(late.harness)).toEqual(['It is refunded.'])
+  })
 })
