@@ -10,9 +10,9 @@ import type { StreamEvent } from './stream.ts'
 type Reply = Extract<Event, { type: 'agent.message' }>
 
 /** `n` counts the texts of the child. The same text has the same number whenever the child is read from its beginning. */
-export type HandedPiece = { readonly n: number; readonly text: string }
+type HandedPiece = { readonly n: number; readonly text: string }
 /** `ended`: texts that nothing is added to any more. */
-export type HandedTold = { readonly pieces: readonly HandedPiece[]; readonly ended: readonly number[] }
+type HandedTold = { readonly pieces: readonly HandedPiece[]; readonly ended: readonly number[] }
 
 const TEXTS_A_REPLY = 16
 const NOTHING: HandedTold = { pieces: [], ended: [] }
