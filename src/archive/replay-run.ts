@@ -7,6 +7,7 @@ import { Fault } from '../kernel/failure.ts'
 import { outsideOf } from '../kernel/ledger.ts'
 import type { Store } from '../ports/store.ts'
 import type { CallContext, Model, ModelFailure, Reply } from '../ports/model.ts'
+import type { RecordedModel } from '../sessions/recorded-model.ts'
 import { listOf, oneOf, optionsOf, orFunction } from '../options.ts'
 import { type Metadata, ModelRetry, output, ToolFailure } from '../tools/core/output.ts'
 import { type Tool, toolCheck, type ToolContext } from '../tools/core/tool.ts'
@@ -58,9 +59,16 @@ export function recordingOf(events: readonly Event[], options: RerunOptions = {}
   checkOptions(options)
   const { tools = [], children = new Map(), results = 'recorded' } = options
   const tapes = new Tapes(events, children)
+  const standInFor = (tool: Tool): Tool => ({ ...tool, execute: handlerOf(tool, results, tapes) })
+  const model: RecordedModel = {
+    name: 'recorded',
+    call: (request, context) => tapes.answer(request.session, context),
+    standInFor,
+    repeatsResults: results === 'recorded',
+  }
   return {
-    model: { name: 'recorded', call: (request, context) => tapes.answer(request.session, context) },
-    tools: tools.map((tool) => (tool.outside ? tool : { ...tool, execute: handlerOf(tool, results, tapes) })),
+    model,
+    tools: tools.map((tool) => (tool.outside ? tool : standInFor(tool))),
     run: async (session, store) => {
       await tapes.play(session, store)
       return compareRuns(events, await readLog(store, session.id), tapes.names)

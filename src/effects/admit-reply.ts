@@ -78,7 +78,8 @@ async function asked(
   }
   const verdict = await mayGoOn(admitting, judged, reply)
   if (verdict.type !== 'continue') return { calls: proposed, verdict }
-  const calls = proposed.map((call, i) => prepared(admitting, call, reply.calls[i]?.args))
+  const given = proposed.map((call) => answerable(admitting, call))
+  const calls = given.map((call, i) => prepared(admitting, call, reply.calls[i]?.args))
   return { calls: await withRoom(admitting, answeredOnce(await Promise.all(calls))), verdict }
 }
 
@@ -204,6 +205,13 @@ function withdrawn(call: Proposal, allow: Allow, tools: Tools): Proposal {
   if (call.gate?.type === 'refuse' || (allow === 'writers' && tools.get(call.tool)?.deliverable)) return call
   const what = allow === 'writers' ? 'Only tools that write the result are left' : 'No tool is left'
   return refused(call, 'Denied', `${what}: the run is near its limit. Finish with what you have.`)
+}
+
+/** The answer of a handoff counts as a request of this run. With none left after this reply it would be paid for and not given. */
+function answerable({ cache, agent }: Admitting, call: Proposal): Proposal {
+  const { requests = 0, limits = agent.limits } = cache.session.run ?? {}
+  if (requests + 1 < limits.modelRequests || outsideOf(call)?.handoff !== true) return call
+  return refused(call, 'Denied', 'Not handed over: no model request of this run is left for the answer.')
 }
 
 /** A call for a child names an agent that is there, and goes no deeper than it may; or it answers a child of its own. */

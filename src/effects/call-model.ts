@@ -75,7 +75,7 @@ export class ModelCaller {
     const during = { request, flight, context }
     if ('type' in tools) return this.#failed(cache, tools, during)
     const asked = { cache, agent, frame, request, flight, tools: this.#frozen.offered(frame, tools, named) }
-    const handed = agent.children.length > 0 ? handedAnswer(request, asked.tools, agent) : null
+    const handed = agent.children.length > 0 ? handedAnswer(request, transcript, asked.tools, agent) : null
     if (handed !== null) return this.#admit(asked, handed, undefined)
     if (agent.planner !== null || surelyFits(this.#services, agent.model, cache.guard.fill))
       return this.#ask(asked, transcript, context)
@@ -338,10 +338,10 @@ export function askingFor(
 
 /**
  * The answer of a child that the conversation was handed over to, as the reply to this request: no model is asked. Null if the last reply
- * handed nothing over, if the child did not answer, or if somebody said something since.
+ * handed nothing over, if the child did not answer, or if somebody said something since. A notice of the harness is no such message.
  */
-function handedAnswer({ messages }: Request, tools: Tools, { output }: Agent): Reply | null {
-  const last = messages.at(-1)
+function handedAnswer({ messages }: Request, transcript: Transcript, tools: Tools, { output }: Agent): Reply | null {
+  const last = transcript.messages.findLast((message) => !transcript.notes.has(message))
   if (last?.role !== 'tool') return null
   const reply = messages.findLastIndex(({ role }) => role === 'assistant')
   const answer = messages

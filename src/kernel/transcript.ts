@@ -34,6 +34,8 @@ export class Transcript {
   readonly messages: Message[] = []
   /** Those that come from the log this one was forked from, and how many forks ago. */
   readonly inherited = new WeakMap<Message, number>()
+  /** Those that the harness, a hook or a pin added. No one asks for an answer with them. */
+  readonly notes = new WeakSet<Message>()
   seq = 0
   /** The last reply of the open or last run that says something. A compaction does not take it away. */
   lastSaid: readonly Part[] = []
@@ -80,7 +82,7 @@ export class Transcript {
       case 'call.reviewed':
         return this.#edit(e)
       case 'note.added':
-        return void this.#held.set(e.seq, { ...said(e.seq, noteText(e)), ...(e.kind === 'pin' ? { pin: true } : {}) })
+        return this.#note(e)
       case 'agent.tool_result':
         return this.#result(e)
       case 'model.started':
@@ -107,6 +109,12 @@ export class Transcript {
     this.#held.delete(seq)
     if (message.role === 'user') this.#shownBy.set(message, at)
     this.messages.push(message)
+  }
+
+  #note(e: Extract<Event, { type: 'note.added' }>): void {
+    const message = { ...said(e.seq, noteText(e)), ...(e.kind === 'pin' ? { pin: true } : {}) }
+    this.notes.add(message)
+    this.#held.set(e.seq, message)
   }
 
   #reply(e: Extract<Event, { type: 'agent.message' }>): void {

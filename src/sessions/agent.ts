@@ -6,6 +6,7 @@ import type { Store } from '../ports/store.ts'
 import type { Clock } from '../ports/system.ts'
 import { RETRIEVE, ROUTED_BYTES_MIN } from '../context/juice/marker.ts'
 import { retrieveTool } from '../context/juice/retrieve.ts'
+import { isRecorded } from './recorded-model.ts'
 import { isPriced } from '../models/http/hosted.ts'
 import { FINAL_RESULT, type OutputMode, type OutputPlan, planOutput } from '../models/output.ts'
 import { modelTrouble, resolveModel } from '../models/resolve.ts'
@@ -302,7 +303,8 @@ function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed
   const isReadable = mayRetrieve(options, shared, lists)
   const byDefault = isReadable && hasDefaultShortening(options)
   const shortening = asked ?? (byDefault ? DEFAULT_SHORTENING : null)
-  const own = [...shared.own, ...retrieveFor(asked !== null, options, shared)]
+  const reader = readerFor(model, shared)
+  const own = [...shared.own, ...retrieveFor(asked !== null, options, shared, reader)]
   const tools = new Toolbox({
     tools: options.tools ?? [],
     plan: options.plan ?? false,
@@ -332,7 +334,7 @@ function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed
     children: shared.children,
     planner: null,
     ...(shortening ? { shortening } : {}),
-    ...(isReadable ? { retrieve: retrieveTool(shared.store) } : {}),
+    ...(isReadable ? { retrieve: reader } : {}),
     ...('lists' in options ? boundsOf(options) : {}),
   }
 }
@@ -391,11 +393,18 @@ type Given = AgentOptions['model']
 function retrieveFor(
   always: boolean,
   { tools = [] }: AgentOptions,
-  { compaction, own, store }: Placed,
+  { compaction, own }: Placed,
+  reader: Tool,
 ): readonly Tool[] {
-  if (always) return [{ ...retrieveTool(store), always: true }]
+  if (always) return [{ ...reader, always: true }]
   const cleared = typeof compaction === 'object' && tools.length + own.length > 0
-  return cleared ? [retrieveTool(store)] : []
+  return cleared ? [reader] : []
+}
+
+/** The tool that reads what is left out. A recording that is run again has its own, since the store may not have the originals. */
+function readerFor(model: Model, { store }: Placed): Tool {
+  const tool = retrieveTool(store)
+  return isRecorded(model) ? model.standInFor(tool) : tool
 }
 
 /** What is left out must stay within reach. */

@@ -68,13 +68,17 @@ export function readInput(input: Input): { readonly parts: readonly Part[]; read
   return { parts, blobs }
 }
 
-/** Whether this looks like a conversation of another library that is given in place of a message. A workflow may read such an object. */
+/**
+ * Whether this looks like a conversation of another library that is given in place of a message. An object with an empty list of
+ * messages is one too. A workflow may read such an object.
+ */
 export function isConversation(input: Input): boolean {
   if (input === null || typeof input !== 'object') return false
-  const listed: unknown = Array.isArray(input) ? input : (input as { readonly messages?: unknown }).messages
-  const [first] = Array.isArray(listed)
-    ? (listed as readonly { readonly role?: unknown; readonly type?: unknown }[])
-    : []
+  const isBare = Array.isArray(input)
+  const listed: unknown = isBare ? input : (input as { readonly messages?: unknown }).messages
+  if (!Array.isArray(listed)) return false
+  if (listed.length === 0) return !isBare
+  const [first] = listed as readonly { readonly role?: unknown; readonly type?: unknown }[]
   return typeof first?.role === 'string' && first.type === undefined
 }
 

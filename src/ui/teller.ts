@@ -13,6 +13,7 @@ import type { Delta } from '../ports/model.ts'
 import { type Approval, approvalOf, approvalsIn } from './approval.ts'
 import { type End, endOf, restOf } from './end.ts'
 import { readPartialJson } from './partial-json.ts'
+import { HandedWords } from './handed.ts'
 import { type HeardSegment, type Position, writePosition } from './position.ts'
 
 /** A text or a reasoning of one reply, by the event that asked for the reply. */
@@ -97,6 +98,7 @@ export class Teller {
   #ended = new Set<Segment>()
   /** The calls of the open reply, by index. */
   #written = new Map<number, Written>()
+  readonly #handed: HandedWords
   #message: string | null = null
   #finish: 'length' | 'refusal' | undefined
   readonly #unread = new Set<number>()
@@ -111,6 +113,7 @@ export class Teller {
     this.#session = session
     this.#log = log
     this.#known = known
+    this.#handed = new HandedWords(session, known)
   }
 
   /** A run is open: the event that began its last message. */
@@ -120,10 +123,19 @@ export class Teller {
 
   /** Behind all that was taken. */
   get position(): string {
-    return this.#write({ call: this.#call, heard: this.#segments() })
+    return this.#write(this.#open())
+  }
+
+  /** The reply that is coming, and what the reader has of it. */
+  #open(): Pick<Position, 'call' | 'heard'> {
+    return this.#handed.reply ?? { call: this.#call, heard: this.#segments() }
   }
 
   take(event: StreamEvent): readonly Item[] {
+    if (event.session === this.#handed.child) {
+      const heard = this.#handed.take(event)
+      return heard.map(({ told, reply }) => ({ told, position: this.#write(reply ?? this.#open()) }))
+    }
     if (event.session !== this.#session) return []
     return event.type === 'delta' ? this.#hear(event) : this.see(event)
   }
@@ -195,7 +207,7 @@ export class Teller {
 
   /** The next event of the session's own log. */
   see(event: Event): readonly Item[] {
-    const before = { call: this.#call, heard: this.#segments() }
+    const before = this.#open()
     if (this.#from === 0) this.#from = event.seq
     const slots = this.#slots(event)
     this.#seq = event.seq
@@ -275,7 +287,10 @@ export class Teller {
     const [call, heard, ended, written] = [this.#call, this.#heard, this.#ended, this.#written]
     this.#over()
     if (this.#message === null) return []
-    const rest = guard === undefined ? heard.rest(parts) : guard === 'replace' ? heard.replaced(parts) : []
+    const lacking = this.#handed.rest(event)
+    this.#handed.replied(event)
+    const unheard = lacking === null ? parts : lacking === '' ? [] : [{ type: 'text', text: lacking } as const]
+    const rest = guard === undefined ? heard.rest(unheard) : guard === 'replace' ? heard.replaced(parts) : []
     const said = rest.flatMap((piece): Slots => {
       const told = piece.text === '' ? null : this.#piece(piece, call)
       return [told, told === null && ended.has(piece.segment) ? null : spoken(piece.segment, call)]
@@ -373,7 +388,8 @@ export class Teller {
     if (known) known.asks = null
     if (!known) return []
     const told = { type: 'result', id: call, status, content: said, asked: known.asked } as const
-    return [told, ...filesOf(seq, parts, call), ...this.#cited(event)]
+    // What a child said stands under the call that handed over, and that is the only one of its reply.
+    return [told, ...filesOf(seq, parts, call), ...this.#cited(event), ...this.#handed.close()]
   }
 
   #settle({ outcome }: Extract<Event, { type: 'run.settled' }>): Slots {

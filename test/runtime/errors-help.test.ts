@@ -44,7 +44,7 @@ describe('errors that help', () => {
     const harness = harnessWith()
     const session = await harness.open()
     const way = /open\(\{ messages \}\)/
-    for (const input of [{ messages }, messages] as unknown as readonly Input[]) {
+    for (const input of [{ messages }, messages, { messages: [] }] as unknown as readonly Input[]) {
       await expect(harness.run(input)).rejects.toThrow(way)
       await expect(session.run(input)).rejects.toThrow(way)
       await expect(session.send(input)).rejects.toThrow(way)
@@ -74,6 +74,8 @@ describe('errors that help', () => {
     const harness = harnessWith({ graphs: [echo] })
     const { failure } = (await harness.run({ messages }, { agent: 'echo' })) as { readonly failure?: unknown }
     expect(failure).toBeUndefined()
+    const empty = (await harness.run({ messages: [] }, { agent: 'echo' })) as { readonly failure?: unknown }
+    expect(empty.failure).toBeUndefined()
     expect(await harness.run({ messages: ['a', 'b'] })).toMatchObject({ status: 'completed' })
   })
 

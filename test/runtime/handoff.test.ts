@@ -148,4 +148,41 @@ describe('a handoff', () => {
     const { harness } = staged([HAND], [{ text: 'It is refunded.', cost: 1_000 }], { budget: { treeUsd: 1 } })
     expect(await harness.run('Money!')).toMatchObject({ status: 'completed', costUsd: 0, treeCostUsd: 0.001 })
   })
+
+  it.each([
+    ['the last request is announced', { modelRequests: 2 }],
+    ['one request more is left', { modelRequests: 3 }],
+    ['the last tool call is announced', { toolCalls: 1 }],
+  ])('B-HANDOFF-6: notices of limits do not give the word back to the first agent: %s', async (_when, limits) => {
+    const { harness, asked } = staged([HAND, 'I answer myself.'], ['It is refunded.'])
+    const result = await harness.run('Money!', { limits })
+    expect(result).toMatchObject({ status: 'completed', text: 'It is refunded.' })
+    expect(asked.map(({ by }) => by)).toEqual(['desk', 'billing'])
+  })
+
+  it('B-HANDOFF-7: a handoff whose answer would have no request left is refused before the other agent is asked', async () => {
+    const { harness, asked } = staged([HAND, 'I answer myself.'], ['It is refunded.'])
+    const result = await harness.run('Money!', { limits: { modelRequests: 1 } })
+    expect(result).toMatchObject({ status: 'limit', text: '' })
+    expect(result.calls[0]).toMatchObject({ status: 'denied' })
+    expect(result.calls[0]?.content).toContain('no model request of this run is left')
+    expect(asked.map(({ by }) => by)).toEqual(['desk'])
+  })
+
+  const slow = { deltas: ['It is ', 'refunded.'], delayMs: 30 }
+  const textsIn = async (harness: Harness): Promise<readonly string[]> => {
+    const stream = harness.stream('Money!')
+    const texts: string[] = []
+    for await (const text of stream.text) texts.push(text)
+    await stream.result
+    return texts
+  }
+
+  it('B-HANDOFF-8: the text of a stream is what the other agent says while it says it, once', async () => {
+    expect(await textsIn(staged([HAND], [slow]).harness)).toEqual(['It is ', 'refunded.'])
+    const before = { text: 'One moment.', calls: HAND.calls }
+    expect(await textsIn(staged([before], [slow]).harness)).toEqual(['One moment.', '\n\nIt is ', 'refunded.'])
+    const late = staged([HAND], ['It is refunded.'])
+    expect(await textsIn(late.harness)).toEqual(['It is refunded.'])
+  })
 })

@@ -18,6 +18,7 @@ import { next } from '../../src/kernel/next.ts'
 import { FOLD_VERSION, type Session } from '../../src/kernel/session.ts'
 import { redecide, unwritten } from '../../src/archive/replay-decide.ts'
 import { recordingOf, type RerunOptions } from '../../src/archive/replay-run.ts'
+import { exportSession, importSession } from '../../src/archive/portable.ts'
 import { readLog, refold } from '../../src/archive/replay.ts'
 
 const open: Harness[] = []
@@ -284,6 +285,71 @@ describe('rerun', () => {
     expect(elsewhere.divergence).toMatchObject({
       found: { content: expect.stringContaining('not in this store') as string },
     })
+  })
+
+  /** A tool with a long result, and a model that reads a line of its original. */
+  async function reading(options: Partial<ConstructorParameters<typeof Harness>[0]> = {}) {
+    const text = Array.from({ length: 3_000 }, (_, i) => `2024-01-01 INFO worker ${i} handled path=/a/${i}`).join('\n')
+    const log = defineTool({
+      name: 'log',
+      description: 'logs',
+      input: z.object({}),
+      effect: 'read',
+      execute: () => text,
+    })
+    const token = (messages: readonly unknown[]) => /⟦tj:\w+⟧/.exec(JSON.stringify(messages))?.[0] ?? 'none'
+    const model = scripted(({ messages, tools: offered }) => {
+      if (offered.length === 0) return { error: 'bad_request', message: 'no summary' }
+      const results = messages.filter(({ role }) => role === 'tool').length
+      if (results === 0) return { calls: [{ tool: 'log', args: {} }] }
+      if (results > 1) return 'Done.'
+      return { calls: [{ tool: 'retrieve_original', args: { token: token(messages), line_from: 5, line_to: 5 } }] }
+    })
+    const store = memory()
+    const harness = harnessOf({ ...options, model, tools: [log], store })
+    const session = await harness.open({ id: 'read' })
+    const { calls } = await session.run('Go.')
+    expect(calls[1]).toMatchObject({ status: 'ok', content: '2024-01-01 INFO worker 4 handled path=/a/4' })
+    return { store, session, log }
+  }
+
+  it.each([
+    ['by default', {}],
+    ['with compression', { compression: 'full' }],
+    ['with a budget', { resultBudget: { bytes: 2_000 } }],
+    [
+      'where a summarizer failed',
+      { summarize: { fromTokens: 128, toTokens: 100_000 }, resultBudget: { bytes: 2_000 } },
+    ],
+  ] as const)('B-REPLAY-21: an original that the model read is given again from the log: %s', async (_how, options) => {
+    const { store, log } = await reading(options)
+    const events = await readLog(store, 'read')
+    expect(redecide(events)).toEqual([])
+    const stub: RerunOptions['results'] = ({ recorded }) => recorded?.content
+    // With live results a summarizer would be asked, and a recording has no answers of one.
+    const ways = 'summarize' in options ? (['recorded'] as const) : (['recorded', 'live', stub] as const)
+    for (const results of ways) {
+      const recording = recordingOf(events, { tools: [log], results })
+      const fresh = memory()
+      const harness = harnessOf({ ...options, model: recording.model, tools: recording.tools, store: fresh })
+      expect(await recording.run(await harness.open(), fresh)).toMatchObject({ sameResults: true, divergence: null })
+    }
+  })
+
+  it('B-REPLAY-21: an original that a fork or an imported session read is given again from its log', async () => {
+    const { store, session, log } = await reading()
+    const fork = await session.fork()
+    await fork.run('And?')
+    const there = memory()
+    const { session: imported } = await importSession(there, await exportSession(store, 'read'))
+    for (const [events, of] of [
+      [await readLog(store, fork.id), 'fork'],
+      [await readLog(there, imported), 'import'],
+    ] as const) {
+      const rerun = await again(events, { tools: [log], results: 'recorded' })
+      expect([of, rerun.divergence]).toEqual([of, null])
+      expect(redecide(events)).toEqual([])
+    }
   })
 
   it('B-PART-12: a recorded result is repeated with its files, and other files are a difference', async () => {

@@ -13,6 +13,7 @@ import { CHARS_A_TOKEN } from '../../view/history.ts'
 import { compressedResult } from './compressed-result.ts'
 import type { ToolRunContext } from '../contexts.ts'
 import { KeptOriginal } from './kept-original.ts'
+import { isRecorded } from '../../sessions/recorded-model.ts'
 import type { Tools } from '../toolbox.ts'
 
 export type Fresh = {
@@ -36,6 +37,7 @@ export async function shorterResult(fresh: Fresh, shortening: Shortening): Promi
   // before this was switched on, nothing could read the original.
   const isReadable = tools.has(RETRIEVE) || agent.retrieve !== undefined
   if (tools.get(call.proposal.tool)?.readsKept || !isReadable) return { output, original: null }
+  if (isRecorded(agent.model) && agent.model.repeatsResults) return { output, original: null }
   const kept = new KeptOriginal(call, output.content)
   const { compression, fromBytes, summarize, bytes } = shortening
   if (compression !== undefined)
