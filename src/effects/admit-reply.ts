@@ -78,7 +78,7 @@ async function asked(
   }
   const verdict = await mayGoOn(admitting, judged, reply)
   if (verdict.type !== 'continue') return { calls: proposed, verdict }
-  const given = proposed.map((call) => answerable(admitting, call))
+  const given = admitting.agent.children.length > 0 ? proposed.map((call) => answerable(admitting, call)) : proposed
   const calls = given.map((call, i) => prepared(admitting, call, reply.calls[i]?.args))
   return { calls: await withRoom(admitting, answeredOnce(await Promise.all(calls))), verdict }
 }
