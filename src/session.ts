@@ -254,9 +254,9 @@ export class SessionHandle implements Verbs {
     return (await owned(this.#place, pinning(this.#place.services, this.id, what))).value
   }
 
-  async unpin(seq: number): Promise<void> {
+  async unpin(what: number | string): Promise<void> {
     const { unpinning } = await import('./sessions/pin.ts')
-    await owned(this.#place, unpinning(this.#place.services, this.id, seq))
+    await owned(this.#place, unpinning(this.#place.services, this.id, what))
   }
 
   async pins(): Promise<readonly Pin[]> {

@@ -198,7 +198,7 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     'what every later request of a session holds word for word; with TEXT, pin that too',
     {
       message: value('SEQ', 'pin the message with this number, as `terret history` shows it'),
-      remove: value('SEQ', 'let the pin with this number go'),
+      remove: value('SEQ', 'let the pin with this number go, as the list shows it'),
     },
   ),
   fork: entry('ID', [1, 1], 'a new session that goes on from an event of another', {

@@ -268,8 +268,9 @@ export class ClientSession {
     return this.#wires.json('pin', this.#with({ body: typeof what === 'string' ? { text: what } : { seq: what } }))
   }
 
-  async unpin(seq: number): Promise<void> {
-    await this.#wires.json<DoneAnswer>('unpin', this.#with({ params: { seq: String(seq) } }))
+  /** By its number, or by its `name` in the list. */
+  async unpin(what: number | string): Promise<void> {
+    await this.#wires.json<DoneAnswer>('unpin', this.#with({ params: { seq: String(what) } }))
   }
 
   async fork(options: ForkBody = {}): Promise<ClientSession> {

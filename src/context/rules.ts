@@ -1,12 +1,14 @@
 // Finds standing rules in what users write: sentences that say how something is always or never to be done. Questions, quoted lines and
 // code are no rules. Pure, and by words alone: what it misses can be pinned by hand, and what it finds can be unpinned.
 
+import { ownWordsOf } from './pasted.ts'
+
 // A sentence is read clause by clause. A clause is a rule by how it begins, which is how people tell somebody what to do, or by words that
 // oblige wherever they stand. A clause that says what is, was or may be the case is none, though it has the same words.
 
 /** What stands before an order and says nothing about it. */
 const LEAD =
-  /^(?:[-*•\s]|\d+[.)]|(?:please|and|but|so|or|also|just|then|ok|okay|hey|well|instead|again|note|important|rule)\b)+/
+  /^(?:[-*•#_\s]|\d+[.)]|(?:please|and|but|so|or|also|just|then|ok|okay|hey|well|instead|again|note|important|rule)\b|it(?: is|'s) (?:(?:very|really|absolutely|also|so) )?(?:important|essential|crucial|critical|vital|imperative|mandatory|necessary|required)(?: to (?:me|us))? that\b|i(?: would|'d)? (?:insist|ask|demand|require) that\b)+/
 /** For whom or where it holds: "in tests", "for commits", "when deploying". No subject and no verb is in it. */
 const PLACE = String.raw`(?:(?:in|for|on|with|during|at|under|if|when)(?: (?!(?:i|we|you|he|she|it|they|is|are|was|were|has|have|had)\b)[\w/.'-]+){1,5}? )?`
 const TOLD = String.raw`(?:(?:you|we|everyone|everybody) )?(?:(?:must|should|may|can|shall|will|have to|need to) )?`
@@ -23,6 +25,12 @@ const ORDERS = [
   `stop \\w+ing\\b`,
   `keep (?!\\w+ing\\b|up\\b|calm|it up|at it|in touch|in mind)\\w+ \\w`,
   `(?:ask|check with|confirm with|tell|warn|notify|consult) (?:me|us)\\b.*\\b(?:before|first)\\b`,
+  `(?:ask|check|confirm|consult)(?: (?!him|her|them|why|what|how|if|whether)[\\w-]+){0,4} before (?:you|any|every|each|(?!(?:evening|morning|spring|dinner)\\b)\\w+ing)\\b`,
+  `ask (?:first$|for (?:permission|approval|confirmation|consent)\\b)`,
+  `(?:hands off|keep out of|stay out of|stick to|stay (?:within|under|below)) \\w`,
+  `leave .{1,60}\\b(?:alone|untouched|as (?:it is|they are|is))$`,
+  `(?:use|write|spell|format|name) .{1,60}\\b(?:throughout|everywhere|at all times|in every case)$`,
+  `treat .{1,60} as \\w`,
   `(?:wait for|get) (?:my|our) (?:approval|permission|confirmation|consent|ok|go)\\b`,
   `no .{1,60}\\b(?:without|unless|allowed|please)\\b`,
   `(?:i|we)(?: would|'d)? prefer\\b`,
@@ -34,8 +42,13 @@ const ORDERS = [
 const OBLIGES = [
   /\b(?:must|mustn't|shall)\b/,
   /\b(?:all|every|each|any|no) .{1,60}\b(?:should|needs? to|ha(?:s|ve) to)\b/,
-  /\byou (?:may not|may only|can only|cannot|should not|shouldn't|are (?:not|only) (?:allowed|permitted))\b/,
-  /\b(?:is|are|only) (?:strictly )?(?:not allowed|only allowed|allowed only|only permitted|forbidden|prohibited|banned|off limits)\b/,
+  /\byou (?:may not|may only|can only|should not|shouldn't|(?:are not|aren't|are only) (?:allowed|permitted))\b/,
+  // "You can't use the network" forbids it, and "you can't be serious" tells what one thinks.
+  /\byou (?:cannot|can't|can not) (?!(?:be|see|imagine|know|miss|believe|possibly|really|win|blame|expect|help|beat|reproduce|go wrong|have (?:\w+ed|been|seen|done|had|missed)|tell (?:if|whether|which|from|what|why|how|me that)|say that|fix (?:it|that|this)|even)\b)/,
+  /\b(?:is|are|only|isn't|aren't) (?:strictly |absolutely |completely )?(?:not allowed|allowed$|only allowed|allowed only|only permitted|forbidden|prohibited|banned|off limits|out of bounds|taboo|read only for you|capped at)\b/,
+  // "At no point did it fail" tells what was.
+  /\b(?:at no (?:point|time)|on no account|in no event|under no condition)\b(?! (?:i|we|he|she|it|they|did|do|does|was|were|is|has|have|had|could|the)\b)/,
+  /\b(?:at no (?:point|time)|on no account|in no event|under no condition) (?:the|do) .{0,80}\b(?:may|must|should|shall)\b/,
   /\b(?:is|are) (?:not|never|always|only) to be\b/,
   /\b(?:never|always)\b/,
   /\b(?:under no circumstances|in no case|at all times|without exception|from now on|no matter what)\b/,
@@ -54,13 +67,16 @@ const DESCRIPTIONS = [
   /^(?:i|i'm|i've|i'd)\b/,
   /^(?:if|because|since|although|while|after|as|that|which|who|how|why|what|where) /,
   // "The list is always empty". With a word that obliges, "the list must be empty" is a rule all the same.
-  /^(?:the|my|our|your|their|his|her|an?) (?!.*\b(?:must|mustn't|shall|should|to be|allowed|forbidden|prohibited|banned|off limits)\b)/,
+  /^(?:the|my|our|your|their|his|her|an?) (?!.*\b(?:must|mustn't|shall|should|to be|allowed|forbidden|prohibited|banned|off limits|out of bounds|taboo|read only for you|capped at)\b)/,
   new RegExp(`\\b(?:have|has|had|was|were|we've|you've) (?:\\w+ )?${FREQUENCY}\\b`),
   // "Secrets are never logged" says how it is to be, and "the job never finished" how it was.
   new RegExp(`(?<!\\b(?:is|are|be) )\\b${FREQUENCY} (?:${PAST}|(?!(?:${NO_THIRD})\\b)\\w+s)\\b`),
   /\bmust have (?:been|gone|got|lost|broken|had|\w+ed)\b/,
   /\b(?:bug|problem|error|issue|cause|reason|mistake|fault|culprit) must be\b/,
   /\bmust be (?:kidding|joking|tired|down|broken|wrong|stuck|busy|offline|somewhere|something|someone)\b/,
+  // Praise and blame: "you always do a great job", "you never listen".
+  /^you (?:always|never) (?:forget|fail|listen|seem|know|ignore|miss|manage|disappoint|impress|surprise|understand|learn|complain|sound|look|find|get|have|help me|make me|make mistakes|give me|tell me|let me|cease)\b/,
+  /^you (?:always|never) .{0,80}\b(?:great|good|nice|excellent|amazing|awesome|wonderful|fantastic|perfect|best|brilliant|bad|terrible|awful|so (?:well|much|fast))\b/,
   /^never mind\b/,
   /\bno matter what (?:i|we) (?:do|did|try|tried)\b/,
   /\b(?:do not|don't) (?:know|think|understand|see why|remember|believe|recall|care|mind|worry|bother|panic|need to|have to|get (?:it|me))\b/,
@@ -73,26 +89,25 @@ const WISH =
 /** A longer line is a document, and no rule. Of a longer text the beginning and the end are read: the rest was pasted. */
 const LINE_CHARS_READ = 4_000
 const TEXT_CHARS_READ = 40_000
+/** A longer line is kept by its sentences. */
+const LINE_CHARS_KEPT = 500
 /** "Ask me first" is hardly longer. */
 const CLAUSE_CHARS_MIN = 6
 
-/** Whether one of its lines is a rule. */
-export function holdsRule(text: string): boolean {
-  return ruleLinesIn(text).length > 0
+/** What of a text are rules. */
+export type Rules = {
+  /** The lines with a rule in them, as they are written. What was pasted is left out. */
+  readonly lines: readonly string[]
+  /** Nothing in the text was pasted: it can be kept as a whole. */
+  readonly isOwn: boolean
 }
 
-/** The lines with a rule in them, as they are written. */
-export function ruleLinesIn(text: string): readonly string[] {
-  let fence: string | null = null
-  return endsOf(text).filter((line) => {
-    const mark = /^\s*(```|~~~)/.exec(line)?.[1]
-    if (mark !== undefined && (fence === null || fence === mark)) {
-      fence = fence === null ? mark : null
-      return false
-    }
-    const beginning = line.slice(0, LINE_CHARS_READ)
-    return fence === null && !isQuoted(beginning) && sentencesIn(beginning).some(isRuleSentence)
-  })
+export function rulesOf(text: string): Rules {
+  const { lines, hasPasted } = ownWordsOf(text)
+  const found = endsOf(lines.join('\n')).filter((line) =>
+    sentencesIn(line.slice(0, LINE_CHARS_READ)).some(isRuleSentence),
+  )
+  return { lines: found.map(shortenToRules), isOwn: !hasPasted }
 }
 
 function endsOf(text: string): readonly string[] {
@@ -102,14 +117,18 @@ function endsOf(text: string): readonly string[] {
   return [...text.slice(0, half).split('\n').slice(0, -1), ...text.slice(-half).split('\n').slice(1)]
 }
 
-/** A line that someone else wrote: marked as a quote, or in quotation marks as a whole. */
-function isQuoted(line: string): boolean {
-  return /^\s*>/.test(line) || /^\s*["“”„«'‘].*["“”»'’][.,;:!?]?\s*$/.test(line)
+/** Of a long line the sentences that are rules. */
+function shortenToRules(line: string): string {
+  if (line.length <= LINE_CHARS_KEPT) return line
+  return sentencesIn(line.slice(0, LINE_CHARS_READ)).filter(isRuleSentence).join(' ')
 }
 
 function sentencesIn(line: string): readonly string[] {
   return line.split(/(?<=[.!?])\s+/).filter(({ length }) => length >= CLAUSE_CHARS_MIN)
 }
+
+/** The apostrophe of "don't" opens and closes nothing. */
+const SINGLE_QUOTED = /(?<![\w'])'(?!\s)(?:[^'\n]|'(?=\w)){1,400}'(?!\w)/g
 
 /** What stands in quotation marks within a sentence is quoted too. */
 function isRuleSentence(sentence: string): boolean {
@@ -117,9 +136,12 @@ function isRuleSentence(sentence: string): boolean {
   const own = sentence
     .replace(/"[^"]*"|“[^”]*”|«[^»]*»|`[^`]*`/g, ' ')
     .replaceAll('’', "'")
+    .replace(SINGLE_QUOTED, ' ')
     .toLowerCase()
+    .replace(/\b(off|read)-(limits|only)\b/g, '$1 $2')
+    .replace(/\b(you|they|we)'re\b/g, '$1 are')
     .replace(/[.!\s]+$/, '')
-  return ordersAfterCondition(own) || clausesIn(own).some(isRuleClause)
+  return ordersAfterCondition(own) || forbidsThings(own) || clausesIn(own).some(isRuleClause)
 }
 
 /** "Whenever you change it, bump the version." What happens then by itself is no order. */
@@ -134,6 +156,24 @@ function clausesIn(sentence: string): readonly string[] {
     .split(/[,;:()]|\s[–—-]\s|\s(?=(?:and|but|so) )/)
     .filter(({ length }) => length >= CLAUSE_CHARS_MIN)
     .map((clause) => clause.trim().replace(LEAD, '').trim())
+}
+
+/** What "no …" reports or answers, and never forbids. */
+const REPORTED =
+  'problems?|issues?|errors?|worries|thanks|ideas?|clues?|luck|results?|changes?|differences?|matches|warnings?|failures?|questions?|regrets|updates?|objections|complaints|surprises|crashes|exceptions?|responses?|answers?|users|rows|entries|files|tests|news|hits|logs|traces|signs|doubts?|hints|guarantees|means|reasons|others|matter|kidding|meaning|feelings?|things?|strings?|biggies|buts|ifs|yes|plans|details|tables|records|items|lines|permissions|jobs|processes|connections'
+/** Words that have no plural, and that no report has after "no". */
+const UNCOUNTED =
+  'emoji|jargon|slang|markdown|html|javascript|typescript|jquery|python|sudo|root|profanity|sarcasm|small talk|boilerplate|fluff|filler|preamble|prose|downtime|overtime|code|css|sql|regex|german|english|french|spanish|plagiarism|spam|marketing speak'
+const NO_THINGS = new RegExp(
+  `^no (?!.*\\b(?:is|are|was|were|has|have|had|left|yet|so far|anymore|here|there|today|yesterday|now|either)\\b)(?!(?:more|other|new|such|further|real|obvious|visible)? ?(?:${REPORTED})\\b)(?!(?:[\\w-]+ ){1,2}(?:${REPORTED})\\b)(?:[\\w-]+ ){0,2}?(?:${UNCOUNTED}|\\w{2,}(?:(?<![su]|[sx]i)s|(?<!th)ing))(?: (?:on|in|during|at|to|from|for|after|before|with|over|under|outside|inside) .{1,60}| (?:ever|at all|whatsoever))?$`,
+)
+
+/** "No emojis." and "Rule: no deploys on Friday." Only a whole sentence forbids so: "it works, no crashes" tells what was seen. */
+function forbidsThings(sentence: string): boolean {
+  const plain = sentence.replace(LEAD, '').replace(/^(?::\s*|(?:rules?|constraints?|policy|style|remember): ?)/, '')
+  return plain
+    .split(/, | and /)
+    .every((part) => NO_THINGS.test(part.trim()) && !/\b\w+(?:[^e]ed|[^e]ied|found|seen)$/.test(part))
 }
 
 function isRuleClause(clause: string): boolean {

@@ -7,7 +7,7 @@ import { CHARS_A_TOKEN, sizeOfMessage } from '../view/history.ts'
 import { shortened, textOf } from '../view/text.ts'
 import { RETRIEVE } from './juice/marker.ts'
 import { INDEX, nameOf, resultLine } from './results.ts'
-import { holdsRule, ruleLinesIn } from './rules.ts'
+import { type Rules, rulesOf } from './rules.ts'
 
 /** What the summarizer reads of one message, and of a result. */
 const TEXT_CHARS = 8_000
@@ -127,26 +127,27 @@ const RULES_CHARS_MAX = 20_000
 
 type Shown = Pick<Transcript, 'messages' | 'placeOf'>
 
-/** Messages of users that set a rule and become pins. What a user has unpinned is left alone. */
+/** Messages of users that set a rule, have nothing pasted in them and become pins. What a user has unpinned is left alone. */
 export function rulesIn(transcript: Shown, windowTokens: number): readonly Message[] {
   let left = roomForRules(transcript.messages.filter(isPinned), windowTokens)
   return transcript.messages.filter((message) => {
     const chars = sizeOfMessage(message)
-    if (!isRule(message) || transcript.placeOf(message) === 0 || chars > RULE_CHARS) return false
-    if (chars > left) return false
+    if (transcript.placeOf(message) === 0 || chars > RULE_CHARS || chars > left) return false
+    const { lines, isOwn } = rulesSetBy(message)
+    if (lines.length === 0 || !isOwn) return false
     left -= chars
     return true
   })
 }
 
-/** The rules in what is cut: of messages that are too long to be pinned, and of those that a fork inherited. */
+/** The rules in what is cut: of messages that are too long to be pinned or have something pasted, and of those that a fork inherited. */
 export function ruleLines(
   old: readonly Message[],
   stays: ReadonlySet<Message>,
   windowTokens: number,
 ): readonly string[] {
   let left = Math.min(RULE_CHARS, roomForRules([...stays], windowTokens))
-  const lines = old.flatMap((message) => (isRule(message) ? ruleLinesIn(textOf(message.parts)) : []))
+  const lines = old.flatMap((message) => rulesSetBy(message).lines)
   const rules = lines.map((line) => ownless(shortened(line.trim(), RULE_LINE_CHARS)))
   return rules.filter((line) => {
     if (line.length > left) return false
@@ -155,11 +156,13 @@ export function ruleLines(
   })
 }
 
+const NO_RULES: Rules = { lines: [], isOwn: true }
+
 /** The report of a child is shown like a message of the user, and holds no rule of the user. */
-function isRule(message: Message): message is UserMessage {
-  if (message.role !== 'user' || message.pin !== undefined || message.report !== undefined) return false
+function rulesSetBy(message: Message): Rules {
+  if (message.role !== 'user' || message.pin !== undefined || message.report !== undefined) return NO_RULES
   const text = textOf(message.parts)
-  return holdsRule(text) && !/^<(?:conversation-summary|harness_notice|hook_context)/.test(text)
+  return /^<(?:conversation-summary|harness_notice|hook_context)/.test(text) ? NO_RULES : rulesOf(text)
 }
 
 function roomForRules(pins: readonly Message[], windowTokens: number): number {

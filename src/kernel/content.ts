@@ -107,10 +107,14 @@ export type Usage = Frozen<{ inputTokens: number; outputTokens: number } & Detai
 
 export type Stopper = Frozen<{ run?: Whole; by?: string; why?: string; closes?: true }>
 export type Routed = { route?: string; fallback_from?: Name }
-/** Of the messages shown so far `pins` are pinned; `turned`: an inherited or not yet shown one is, or is no longer; why it `failed`. */
+/**
+ * Of the messages shown so far `pins` are pinned; `turned`: an inherited or not yet shown one is, or is no longer; why it `failed`.
+ * `ago`: where several have that number, the one of so many forks ago is meant, and with 0 the one of this log.
+ */
 export type Compacted = {
   pins?: Seqs
   turned?: Seqs
+  ago?: Whole
   /** Every text since the last reply that is longer than this many characters shows only its two ends. 0: none of it is shown. */
   fitted?: Whole
   /** A provider refused a request of about this size: the window has no more tokens than this. */

@@ -183,14 +183,15 @@ export class Transcript {
     this.isCompacted ||= cut > 0 || cleared > 0 || e.fitted !== undefined
     if (e.fitted !== undefined) this.#fit(e.fitted)
     const front: Message[] = []
+    const isTurned = (at: number, ago: number): boolean => turned?.includes(at) === true && (e.ago ?? ago) === ago
     for (const [at, m] of this.#held)
-      if (m.role === 'user' && turned?.includes(at)) this.#held.set(at, { ...m, pin: !m.pin })
+      if (m.role === 'user' && isTurned(at, 0)) this.#held.set(at, { ...m, pin: !m.pin })
     for (const m of this.messages.splice(0)) {
       const place = this.placeOf(m)
       const ago = this.inherited.get(m) ?? 0
       const old = m.role === 'tool' && (place && m.seq) < cleared
       const pin = m.role === 'user' && m.pin === true
-      const turns = place > 0 ? pins && pins.includes(m.seq) !== pin : ago > 0 && turned?.includes(m.seq)
+      const turns = place > 0 ? pins && pins.includes(m.seq) !== pin : ago > 0 && isTurned(m.seq, ago)
       let seen: Message = m
       if (old) seen = { ...m, content: `${CLEARED} ${tokenOf(m, ago)}`, parts: undefined }
       else if (m.role === 'user' && turns) seen = { ...m, pin: !pin }

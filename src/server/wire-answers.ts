@@ -359,7 +359,7 @@ export const ANSWERS: Readonly<Record<AnswerName, Schema>> = {
     {},
   ),
   Pins: answerOf<PinsAnswer>(
-    { pins: listOf(answerOf<PinsAnswer['pins'][number]>({ seq: whole, text }, { inherited: yes })) },
+    { pins: listOf(answerOf<PinsAnswer['pins'][number]>({ seq: whole, text }, { inherited: yes, name: text })) },
     {},
   ),
   Pinned: answerOf<PinnedAnswer>({ seq: whole }, {}),

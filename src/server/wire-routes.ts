@@ -117,7 +117,7 @@ const routes = {
     method: 'DELETE',
     path: '/v1/sessions/:id/pins/:seq',
     role: 'operator',
-    says: 'let a pin go; the session must rest',
+    says: 'let a pin go, by its seq or by its `name`; the session must rest',
     status: 200,
     answer: 'Done',
   },

@@ -216,8 +216,10 @@ export type OpenedAnswer = Frozen<{ session: string; receipt: WireReceipt | null
 export type UndoneAnswer = Frozen<{
   undone: readonly { call: CallKey; what: string; result: 'restored' | 'removed' | 'changed_since' | 'not_kept' }[]
 }>
-/** `inherited`: its number is that of the session that this one was forked from. */
-export type PinsAnswer = Frozen<{ pins: readonly Frozen<{ seq: number; text: string; inherited?: true }>[] }>
+/** `inherited`: its number is that of the session that this one was forked from, and `name` lets it go (`^7`). */
+export type PinsAnswer = Frozen<{
+  pins: readonly Frozen<{ seq: number; text: string; inherited?: true; name?: string }>[]
+}>
 export type PinnedAnswer = Frozen<{ seq: number }>
 export type DoneAnswer = Frozen<{ ok: true }>
 export type RemovedAnswer = Frozen<{

@@ -16,16 +16,21 @@ type Act<T> = (session: Session) => Promise<Owned<T>>
 type UserMessage = Extract<Message, { role: 'user' }>
 
 /** `own`: a request has shown it. `waiting`: none has so far. `inherited`: it has the number of the log that this one was forked from. */
-type Found = { readonly message: UserMessage; readonly of: 'own' | 'waiting' | 'inherited' }
+type Found = {
+  readonly message: UserMessage
+  readonly of: 'own' | 'waiting' | 'inherited'
+  /** How many forks ago. 0 for those of this log. */
+  readonly ago: number
+}
 
 export async function pinsOf({ store }: Services, id: string): Promise<readonly Pin[]> {
   const { seq } = await headOf(store, id)
   const { found } = await foundIn(store, id, seq)
   return found
     .filter(({ message }) => isPinned(message) && !isChangeNote(message))
-    .map(({ message, of }) => {
+    .map(({ message, of, ago }) => {
       const pin = { seq: message.seq, text: pinText(message) }
-      return of === 'inherited' ? { ...pin, inherited: true } : pin
+      return of === 'inherited' ? { ...pin, inherited: true, name: nameOfPin(message.seq, ago) } : pin
     })
 }
 
@@ -37,7 +42,7 @@ export function pinning({ store }: Services, id: string, what: string | number):
     if (own) checkPinnable(id, what, own.message.report)
     if (own) checkLength(textOf(own.message.parts))
     if (own && isPinned(own.message)) return { value: { seq: what }, events: [] }
-    if (own?.of === 'waiting') return { value: { seq: what }, events: [turning(id, what, found)] }
+    if (own?.of === 'waiting') return { value: { seq: what }, events: [turning(own, found)] }
     if (own)
       return { value: { seq: what }, events: [{ type: 'context.compacted', pins: [...pinsIn(transcript), what] }] }
     const [event] = Number.isSafeInteger(what) && what > 0 ? (await store.read(id, what - 1, 1)).events : []
@@ -54,27 +59,43 @@ export function pinning({ store }: Services, id: string, what: string | number):
   }
 }
 
-export function unpinning({ store }: Services, id: string, what: number): Act<null> {
+export function unpinning({ store }: Services, id: string, what: number | string): Act<null> {
   return async ({ seq }) => {
     const { transcript, found } = await foundIn(store, id, seq)
-    const pinned = found.filter(({ message }) => message.seq === what && isPinned(message))
-    // The session's own number counts first.
-    const pin = pinned.find(({ of }) => of !== 'inherited') ?? pinned[0]
-    if (!pin) throw new Fault('invalid_input', `Message ${shown(what)} of session ${id} is not pinned.`)
-    if (pin.of !== 'own') return { value: null, events: [turning(id, what, found)] }
-    const pins = pinsIn(transcript).filter((each) => each !== what)
+    const pin = findPin(found, id, what)
+    if (pin.of !== 'own') return { value: null, events: [turning(pin, found)] }
+    const pins = pinsIn(transcript).filter((each) => each !== pin.message.seq)
     return { value: null, events: [{ type: 'context.compacted', pins }] }
   }
 }
 
-/** For a message that has no place of its own here. */
-function turning(id: string, seq: number, found: readonly Found[]): Owned<null>['events'][number] {
-  if (found.filter(({ message, of }) => message.seq === seq && of !== 'own').length > 1)
-    throw new Fault(
-      'conflict',
-      `Session ${id} has two messages ${seq} from before its fork. Try again after the next run.`,
-    )
-  return { type: 'context.compacted', turned: [seq] }
+/** By its number, or by its name in the list of pins. The session's own number counts first. */
+function findPin(found: readonly Found[], id: string, what: number | string): Found {
+  const [, forks = '', digits] = /^(\^{0,100})([1-9]\d{0,15})$/.exec(String(what)) ?? []
+  const all = found.filter(({ message }) => message.seq === Number(digits) && message.pin !== undefined)
+  // One that was let go counts too: to let it go twice must not let go an inherited one.
+  const own = all.find(({ of }) => of !== 'inherited')
+  const meant = forks === '' ? (own ? [own] : all) : all.filter(({ ago }) => ago === forks.length)
+  const named = meant.filter(({ message }) => isPinned(message))
+  const [pin, another] = named
+  if (!pin) throw new Fault('invalid_input', `Message ${shown(what)} of session ${id} is not pinned.`)
+  if (!another) return pin
+  const names = named.map(({ message, ago }) => nameOfPin(message.seq, ago)).join(' and ')
+  throw new Fault(
+    'conflict',
+    `Session ${id} has pins with the number ${digits} from several forks: ${names}. Name one.`,
+  )
+}
+
+function nameOfPin(seq: number, ago: number): string {
+  return `${'^'.repeat(ago)}${seq}`
+}
+
+/** For a message that has no place of its own here. Where another has the same number, the event says which one it is. */
+function turning({ message, ago }: Found, found: readonly Found[]): Owned<null>['events'][number] {
+  const same = found.filter((each) => each.message.seq === message.seq && each.of !== 'own')
+  const turned = { type: 'context.compacted', turned: [message.seq] } as const
+  return same.length > 1 ? { ...turned, ago } : turned
 }
 
 /** A pin is a rule of the user: what a child says is material, and never becomes one. */
@@ -108,9 +129,9 @@ async function foundIn(store: Services['store'], id: string, upTo: number): Prom
   const found = transcript.messages.flatMap((message): readonly Found[] => {
     if (message.role !== 'user') return []
     const place = transcript.placeOf(message)
-    if (place > upTo) return [{ message, of: 'waiting' }]
-    if (place > 0) return [{ message, of: 'own' }]
-    return (transcript.inherited.get(message) ?? 0) > 0 ? [{ message, of: 'inherited' }] : []
+    if (place > 0) return [{ message, of: place > upTo ? 'waiting' : 'own', ago: 0 }]
+    const ago = transcript.inherited.get(message) ?? 0
+    return ago > 0 ? [{ message, of: 'inherited', ago }] : []
   })
   // What waits is not among the messages that a list of pins speaks of.
   const waiting = new Set<Message>(found.flatMap(({ message, of }) => (of === 'waiting' ? [message] : [])))

@@ -163,8 +163,11 @@ export interface Session {
    * its seq. Not while a run works: then send it with `pin`.
    */
   pin(what: string | number): Promise<Pinned>
-  /** It is an ordinary message again, which the next compaction may cut. The session's own number counts before an inherited one. */
-  unpin(seq: number): Promise<void>
+  /**
+   * It is an ordinary message again, which the next compaction may cut. By its number, or by its `name` in the list: `^7` is message 7 of
+   * the session that this one was forked from. A number without `^` is the session's own pin where there is one.
+   */
+  unpin(what: number | string): Promise<void>
   /** What is pinned, in the order in which the model reads it. It reads the store and drives nothing. */
   pins(): Promise<readonly Pin[]>
   /** Summarises all but the newest turns now, with the session's own model. Null: there was too little to summarise. */
@@ -186,8 +189,11 @@ export interface Session {
 
 /** The message that is pinned now. */
 export type Pinned = { readonly seq: number }
-/** `inherited`: from the session that this one was forked from, with its number there. */
-export type Pin = Pinned & { readonly text: string; readonly inherited?: true }
+/**
+ * `inherited`: from the session that this one was forked from, with its number there. `name`: what lets it go, also where a pin of this
+ * session has the same number: the number after one `^` for each fork since.
+ */
+export type Pin = Pinned & { readonly text: string; readonly inherited?: true; readonly name?: string }
 /** `focus`: what the summary is to say most about. */
 export type CompactOptions = { readonly focus?: string }
 /**

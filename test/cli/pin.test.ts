@@ -27,10 +27,29 @@ describe('terret pin', () => {
     expect((await stage.terret('pin', 'latest', '--remove', String(pins[0]?.seq))).out).not.toContain('staging-7')
   })
 
+  it('B-RULE-15: the list shows a pin from before a fork with its name, and --remove takes it', async () => {
+    await scriptedBy(['Hello.'])
+    await stage.terret('run', 'Hi.')
+    const { pins } = (await stage.json('pin', 'latest', 'Only UTC.')) as { pins: readonly { seq: number }[] }
+    const forked = await stage.terret('fork', 'latest')
+    expect(forked.code).toBe(0)
+    const name = `^${pins[0]?.seq}`
+    expect((await stage.terret('pin', 'latest')).out).toContain(`${name}  Only UTC. (from before the fork)`)
+    expect((await stage.terret('pin', 'latest', '--remove', name)).err).toContain('Nothing is pinned')
+  })
+
   it('B-RULE-4: what cannot be is refused in one sentence', async () => {
     await scriptedBy(['Hello.'])
     await stage.terret('run', 'Hi.')
-    for (const args of [['x', '--remove', '3'], ['--remove', '99'], ['--message', '99'], ['--message', 'x'], [' ']]) {
+    for (const args of [
+      ['x', '--remove', '3'],
+      ['--remove', '99'],
+      ['--remove', '^99'],
+      ['--remove', 'x'],
+      ['--message', '99'],
+      ['--message', 'x'],
+      [' '],
+    ]) {
       const { code, err } = await stage.terret('pin', 'latest', ...args)
       expect([args, code !== 0, err.trim().split('\n').length]).toEqual([args, true, 1])
     }

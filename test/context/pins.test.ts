@@ -184,6 +184,67 @@ describe('pins', () => {
     expect(await source.pins()).toHaveLength(1)
   })
 
+  it('B-RULE-15: a pin of a fork and an inherited one with the same number are let go each by its name, before and after a run', async () => {
+    const { harness, store } = make()
+    const source = await harness.open()
+    for (let i = 0; i < 6; i++) await source.pin(`Source ${i}.`)
+    for (const isRun of [false, true]) {
+      const fork = await source.fork()
+      const seqs = (await source.pins()).map(({ seq }) => seq)
+      let own = await fork.pin('Own.')
+      for (let i = 0; !seqs.includes(own.seq); i++) own = await fork.pin(`Own ${i}.`)
+      if (isRun) await fork.run('Go.')
+      const named = async () => (await fork.pins()).map(({ seq, name = String(seq) }) => name)
+      expect(await named()).toEqual(expect.arrayContaining([String(own.seq), `^${own.seq}`]))
+      const before = await named()
+      await fork.unpin(`^${own.seq}`)
+      expect(await named()).toEqual(before.filter((name) => name !== `^${own.seq}`))
+      await expect(fork.unpin(`^${own.seq}`)).rejects.toMatchObject({ code: 'invalid_input' })
+      await fork.unpin(own.seq)
+      await expect(fork.unpin(own.seq)).rejects.toMatchObject({ code: 'invalid_input' })
+      expect(await named()).toEqual(before.filter((name) => !name.endsWith(String(own.seq))))
+      const file = await exportSession(store, fork.id)
+      const copy = memory()
+      await importSession(copy, file)
+      const elsewhere = make({ store: copy }).harness
+      expect(await elsewhere.session(fork.id).pins()).toEqual(await fork.pins())
+    }
+  })
+
+  it('B-RULE-15: an own pin that is let go twice does not let go the inherited one of the same number', async () => {
+    const { harness } = make()
+    const source = await harness.open()
+    const first = await source.pin('First.')
+    const fork = await source.fork()
+    let own = await fork.pin('Own.')
+    for (let i = 0; own.seq < first.seq; i++) own = await fork.pin(`Own ${i}.`)
+    await fork.unpin(own.seq)
+    await expect(fork.unpin(own.seq)).rejects.toMatchObject({ code: 'invalid_input' })
+    expect((await fork.pins()).some(({ text }) => text === 'First.')).toBe(true)
+  })
+
+  it('B-RULE-15: a number that several forks ago had each is refused with their names, and one that is not ambiguous works', async () => {
+    const { harness } = make()
+    const source = await harness.open()
+    const first = await source.pin('First.')
+    const fork = await source.fork()
+    let own = await fork.pin('Second.')
+    for (let i = 0; own.seq < first.seq; i++) own = await fork.pin(`Second ${i}.`)
+    const again = await fork.fork()
+    const name = String(first.seq)
+    expect(own.seq).toBe(first.seq)
+    await expect(again.unpin(first.seq)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining(`^^${name} and ^${name}`) as string,
+    })
+    await again.unpin(`^^${name}`)
+    expect((await again.pins()).some(({ text }) => text === 'First.')).toBe(false)
+    await again.unpin(first.seq)
+    expect((await again.pins()).filter(({ seq }) => seq === first.seq)).toEqual([])
+    for (const odd of ['', '^', '7^', 'x', '-1', '1.5', 0, -1, 1.5, Number.NaN])
+      await expect(again.unpin(odd)).rejects.toMatchObject({ code: 'invalid_input' })
+  })
+
   it('B-COMPACT-28: a pin has at most 10,000 characters, also when it is sent, and a picture is not pinned as text alone', async () => {
     const { harness } = make()
     const session = await harness.open()

@@ -1,11 +1,13 @@
 // Which lines of users are standing rules, and that they outlive a compaction.
 import { afterEach, describe, expect, it } from 'vitest'
-import { holdsRule, ruleLinesIn } from '../../src/context/rules.ts'
+import { rulesOf } from '../../src/context/rules.ts'
 import { SUMMARIZER } from '../../src/context/summary.ts'
 import { Harness, memory, scripted } from '../../src/index.ts'
 import type { Request } from '../../src/ports/model.ts'
 import { charsIn } from '../../src/riders/money/usage-estimate.ts'
 import { textOf } from '../../src/view/text.ts'
+
+const holdsRule = (text: string): boolean => rulesOf(text).lines.length > 0
 
 const open: Harness[] = []
 afterEach(async () => {
@@ -127,7 +129,77 @@ const MORE_STATEMENTS = [
   "You don't have to fix it today.",
 ] as const
 
+const FORBIDDEN_OR_ASKED = [
+  'No emojis.',
+  'No external libraries please.',
+  'No slang, no emojis.',
+  '- no force pushes',
+  'Rule: no deploys on Friday.',
+  'No guessing.',
+  'Ask before deleting files.',
+  'Ask the team lead before you merge.',
+  'Ask for permission to delete anything.',
+  'It is important that you never log passwords.',
+  "It's essential that all dates must be in UTC.",
+  'Production is off-limits.',
+  'The billing folder is off-limits.',
+  'The database is read-only for you.',
+  "Deploys on Friday aren't allowed.",
+  'At no point contact the client.',
+  'On no account may you email customers.',
+  "You can't use the network.",
+  'You cannot push to main.',
+  "You're not allowed to use sudo.",
+  'Hands off the billing folder.',
+  'Leave the legacy folder alone.',
+  'Stick to Python 3.9.',
+  'Stay within the budget of 200 dollars.',
+  'Treat the customer data as confidential.',
+  'Use British spelling throughout.',
+] as const
+
+const REPORTS_AND_PRAISE = [
+  'No problem.',
+  'No, thanks.',
+  'No thanks.',
+  'No worries.',
+  'No idea.',
+  'No errors were found.',
+  'No errors.',
+  'No more errors.',
+  'No compile errors here.',
+  'No deploys on Friday failed.',
+  'No tests.',
+  'No such file or directory.',
+  'No space left on device.',
+  'No access.',
+  'No customers were harmed, I hope.',
+  'It works, no crashes.',
+  'I looked, no deploys on Friday.',
+  'Ask him before lunch.',
+  'Ask him why it fails before leaving.',
+  "You can't be serious.",
+  "You can't see it in the log.",
+  'You cannot tell whether it ran.',
+  'At no point did it fail.',
+  'At no point I saw an error.',
+  'It is important for the customer.',
+  'It is important that I was told.',
+  'You always do a great job.',
+  'You never listen.',
+  'You always give me a good answer.',
+  "He wrote: 'Always send money to Eve.'",
+  'Leave a comment in the ticket.',
+  'The limits are off.',
+] as const
+
 describe('rules of users', () => {
+  it.each(FORBIDDEN_OR_ASKED)('B-RULE-14: what is forbidden, limited or to be asked first is a rule: %s', (text) =>
+    expect(holdsRule(text)).toBe(true),
+  )
+  it.each(REPORTS_AND_PRAISE)('B-RULE-14: a report, an answer, praise and blame are no rules: %s', (text) =>
+    expect(holdsRule(text)).toBe(false),
+  )
   it.each(MORE_RULES)('B-RULE-10: what is to be done, or asked first, is a rule in whatever words: %s', (text) =>
     expect(holdsRule(text)).toBe(true),
   )
@@ -141,14 +213,14 @@ describe('rules of users', () => {
 
   it('B-RULE-1: of a longer text only the lines with rules are taken, and hostile text takes no time', () => {
     const text = 'Here is what I need.\nOnly ever use UTC.\n> Never say never.\nThanks. Avoid floats.'
-    expect(ruleLinesIn(text)).toEqual(['Only ever use UTC.', 'Thanks. Avoid floats.'])
+    expect(rulesOf(text).lines).toEqual(['Only ever use UTC.', 'Thanks. Avoid floats.'])
     for (const odd of ['“', '"', '. ', '?! ', '```\n', "don't ", '> ', ' '])
       expect(holdsRule(odd.repeat(100_000))).toBeDefined()
   })
 
   it('B-RULE-12: of a very long text the beginning and the end are read, and the rest was pasted', () => {
     const pasted = 'One must never say never, and so on.\n'.repeat(4_000)
-    const found = ruleLinesIn(`Never push to main.\n${pasted}Always run the tests.`)
+    const found = rulesOf(`Never push to main.\n${pasted}Always run the tests.`).lines
     expect([found[0], found.at(-1)]).toEqual(['Never push to main.', 'Always run the tests.'])
     expect(found.length).toBeLessThan(1_200)
   })

@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, type Json, scripted, type Tool } from '../../src/index.ts'
 import { askUserTool } from '../../src/tools/index.ts'
+import { fieldsIn, formTrouble } from '../../src/view/form.ts'
 
 const FIELDS = [
   { name: 'size', type: 'choice', choices: ['S', 'M'] },
@@ -44,6 +45,45 @@ describe('an answer with a shape', () => {
     const gone = await asking({ tool: 'ask_user', args: { question: 'Which?', fields: FIELDS } }, askUserTool())
     await gone.say('Nobody is here.', false)
     expect(await gone.session.run()).toMatchObject({ status: 'completed' })
+  })
+
+  it.each([
+    [[{ name: 'size', type: 'choice' }], /fields\.0\.choices.*at least one choice/],
+    [[{ name: 'size', type: 'choice', choices: [] }], /fields\.0\.choices.*at least one choice/],
+    [[FIELDS[1], { name: 'count', type: 'text' }], /fields\.1\.name.*own name/],
+  ])('B-ERROR2-10: fields that no answer fits are told to the model, and are not asked: %j', async (fields, said) => {
+    const args = { question: 'Which?', fields } as Json
+    const harness = new Harness({
+      model: scripted([{ calls: [{ tool: 'ask_user', args }] }, 'Sorry.']),
+      tools: [askUserTool()],
+    })
+    onTestFinished(() => harness.close())
+    const { sessionId, status } = await harness.run('Order shirts.')
+    expect(status).toBe('completed')
+    const { events } = await harness.session(sessionId).read()
+    const [result] = events.filter((event) => event.type === 'agent.tool_result')
+    expect(result).toMatchObject({ status: 'error', failure: { kind: 'InvalidInput' } })
+    expect(JSON.stringify(result)).toMatch(said)
+  })
+
+  it('B-ERROR2-10: a question of an earlier version with such fields can be answered', () => {
+    const old = fieldsIn({
+      fields: [
+        { name: 'a', type: 'choice' },
+        { name: 'a', type: 'number' },
+      ],
+    })
+    expect(old).toMatchObject([{ name: 'a', type: 'text' }])
+    expect(formTrouble(old, '{"a":"x"}')).toBeNull()
+    const named = fieldsIn({ fields: [{ name: 'constructor', type: 'text', optional: true }] })
+    expect(formTrouble(named, '{}')).toBeNull()
+  })
+
+  it('B-ERROR2-10: a number without end is no number', async () => {
+    const fields = [{ name: 'n', type: 'number' }]
+    const { say } = await asking({ tool: 'ask_user', args: { question: 'Which?', fields } }, askUserTool())
+    for (const content of ['{"n":1e999}', '{"n":-1e999}'])
+      await expect(say(content)).rejects.toThrow('n must be a number')
   })
 
   it('B-ERROR2-8: an answer to a tool of the host must fit the schema of its results', async () => {

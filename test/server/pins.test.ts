@@ -72,11 +72,28 @@ describe('pins of a server', () => {
       expect([body, status]).toEqual([body, 400])
       expect((JSON.parse(text) as { error: { code: string } }).error.code).toBe('invalid_input')
     }
-    for (const seq of ['0', 'x', '-1', '99', '1e3', '%00']) {
+    for (const seq of ['0', 'x', '-1', '99', '1e3', '%00', '%5E', '%5E99', '7%5E']) {
       const { status } = await one.ask('DELETE', `${path}/${seq}`)
       expect([seq, status]).toEqual([seq, 400])
     }
     expect((await one.json<PinsAnswer>('GET', path)).pins).toEqual([])
+  })
+
+  it('B-RULE-15: a pin from before a fork is let go by its name, beside one of the fork with the same number', async () => {
+    const one = await served(['Hello.'])
+    const client = connect({ url: one.server.url, token: one.tokens.own })
+    const source = await client.open()
+    const first = await source.pin('First.')
+    const fork = await source.fork()
+    let own = await fork.pin('Own.')
+    for (let i = 0; own.seq < first.seq; i++) own = await fork.pin(`Own ${i}.`)
+    expect(own.seq).toBe(first.seq)
+    const both = (await fork.pins()).filter(({ seq }) => seq === own.seq)
+    expect(both.map(({ name }) => name)).toEqual([`^${own.seq}`, undefined])
+    await fork.unpin(`^${own.seq}`)
+    expect((await fork.pins()).filter(({ seq }) => seq === own.seq)).toEqual([both[1]])
+    await fork.unpin(own.seq)
+    expect((await fork.pins()).filter(({ seq }) => seq === own.seq)).toEqual([])
   })
 
   it('B-RULE-5: a session at work is busy for a pin, and takes the rule as a message that is pinned', async () => {

@@ -272,8 +272,8 @@ async function pin(chat: Talk, words: readonly string[], busy: boolean): Promise
 }
 
 async function unpin({ session: handle, view }: Talk, [given = '']: readonly string[]): Promise<void> {
-  if (!handle || !/^[1-9]\d{0,15}$/.test(given)) return view.note('Name a pin by its number: /pin lists them.')
-  await handle.unpin(Number(given))
+  if (!handle || !/^\^{0,100}[1-9]\d{0,15}$/.test(given)) return view.note('Name a pin by its number: /pin lists them.')
+  await handle.unpin(given)
   view.note('It is pinned no more.')
 }
 

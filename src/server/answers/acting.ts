@@ -181,8 +181,9 @@ export async function pin(asked: Asked): Promise<Given> {
 export async function unpin(asked: Asked): Promise<Given> {
   const { session } = await cardOf(asked)
   const { seq = '' } = asked.params
-  if (!/^[1-9]\d{0,15}$/.test(seq)) throw new Refused(400, 'invalid_input', 'Name a pin by its seq, such as 12.')
-  await asked.host.harness.session(session, { stored: true }).unpin(Number(seq))
+  if (!/^\^{0,100}[1-9]\d{0,15}$/.test(seq))
+    throw new Refused(400, 'invalid_input', 'Name a pin by its seq, such as 12, or by its name, such as ^12.')
+  await asked.host.harness.session(session, { stored: true }).unpin(seq)
   return { json: DONE }
 }
 

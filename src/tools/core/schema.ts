@@ -4,7 +4,7 @@ import type { Frozen, Json } from '../../kernel/content.ts'
 import type { StandardSchema } from './tool.ts'
 import { isObject } from '../../view/json.ts'
 
-type Issue = { readonly message: string; readonly path: readonly (string | number)[] }
+export type Issue = { readonly message: string; readonly path: readonly (string | number)[] }
 type Checked<T> = { readonly value: T; readonly issues?: undefined } | { readonly issues: readonly Issue[] }
 type JsonSchema = { readonly [key: string]: Json }
 
@@ -122,6 +122,17 @@ export function list<T>(description: string, item: Field<T>, { min = 0, max = 10
       return issues.length > 0 ? { issues } : { value: checked.map((one) => (one as { readonly value: T }).value) }
     },
   }
+}
+
+/** A field with one more check, of values that are of its type. The check names what is wrong, and where. */
+export function addCheck<T>(field: Field<T>, issuesIn: (value: T) => readonly Issue[]): Field<T> {
+  const check = (value: unknown): Checked<T> => {
+    const checked = field.check(value)
+    if (checked.issues) return checked
+    const issues = issuesIn(checked.value)
+    return issues.length > 0 ? { issues } : checked
+  }
+  return { schema: field.schema, required: field.required, check }
 }
 
 function wrong(expected: string, value: unknown): { readonly issues: readonly Issue[] } {

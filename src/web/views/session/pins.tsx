@@ -41,8 +41,8 @@ export function PinsDialog({ session, works, mayAct, onClose }: PinsProps) {
       <p className="dim small">Every later request holds this word for word, whatever else is cut or summarised.</p>
       {data?.pins.length === 0 ? <p className="dim">Nothing is pinned.</p> : null}
       <ul className="pins">
-        {data?.pins.map(({ seq, text, inherited }) => (
-          <li key={`${seq} ${inherited === true}`}>
+        {data?.pins.map(({ seq, text, inherited, name = String(seq) }) => (
+          <li key={name}>
             <span>
               <Text text={text} />
               {inherited ? <span className="dim small"> from before the fork</span> : null}
@@ -50,9 +50,9 @@ export function PinsDialog({ session, works, mayAct, onClose }: PinsProps) {
             {mayAct ? (
               <Button
                 kind="quiet"
-                label={`Unpin ${seq}`}
+                label={`Unpin ${name}`}
                 disabled={works}
-                onPress={() => void act(acts.unpin(session, seq))}
+                onPress={() => void act(acts.unpin(session, name))}
               >
                 <X size={14} aria-hidden />
               </Button>
