@@ -11,6 +11,13 @@ const OTHERS = 1
 /** Of a longer text so many characters are looked at, evenly spread. */
 const SAMPLE_CHARS = 2_000
 
+/** A text is taken to have so many times the guessed tokens at most. */
+export const LEARNED_FACTOR = 4
+/** Fewer characters no token has. */
+export const CHARS_A_TOKEN_MIN = 0.25
+/** How a provider marks where a message begins and ends: so many tokens at most. */
+const MESSAGE_TOKENS = 16
+
 /** How many characters of this text are a token, guessed. */
 export function guessCharsPerToken(text: string): number {
   const step = Math.max(1, text.length / SAMPLE_CHARS)
@@ -44,6 +51,16 @@ export function tokensAt(chars: number, { length }: string, charsPerToken: numbe
 
 export function estimateMessage(message: Message, learned: number): number {
   return estimateTokens(sizeOfMessage(message), textOfMessage(message), learned)
+}
+
+/** No provider makes more tokens of something that is `chars` long, of which `text` is the part that is text. */
+export function mostTokens(chars: number, text: string): number {
+  const texts = Math.min(chars, text.length)
+  return (LEARNED_FACTOR * texts) / guessCharsPerToken(text) + (chars - texts) / CHARS_A_TOKEN_MIN
+}
+
+export function mostTokensOf(message: Message): number {
+  return MESSAGE_TOKENS + mostTokens(sizeOfMessage(message), textOfMessage(message))
 }
 
 /** The text that a model reads of an event, pictures and files left out. */

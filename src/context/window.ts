@@ -4,7 +4,7 @@ import type { Frozen, Usage } from '../kernel/content.ts'
 import type { Event, OwnerBody } from '../kernel/event.ts'
 import { FITTED_CHARS_MIN } from '../kernel/transcript.ts'
 import { CHARS_A_TOKEN, charsOf } from '../view/history.ts'
-import { guessCharsPerToken, textOfEvent, tokensAt } from './estimate.ts'
+import { CHARS_A_TOKEN_MIN, guessCharsPerToken, LEARNED_FACTOR, textOfEvent, tokensAt } from './estimate.ts'
 
 /** Of the window: from here on the newest batch is shortened if it is a large part of it, and old results are cleared. */
 export const CLEAR_AT = 0.8
@@ -27,10 +27,8 @@ const LOOKED_AT_FROM = 1_000
 const PLACEHOLDER_TOKENS = 12
 /** Of more results than this, neighbours are counted as one: what is kept of a session must not grow with its length. */
 const RESULTS_COUNTED = 512
-/** What came since the last count must have so many tokens to learn from it, and is taken to have so many times more at most. */
+/** What came since the last count must have so many tokens to learn from it. */
 const LEARNED_FROM = 100
-const LEARNED_FACTOR = 4
-const CHARS_A_TOKEN_MIN = 0.25
 
 export type Compacted = Extract<OwnerBody, { type: 'context.compacted' }>
 /** A result, or several one after another from `seq` on: so many tokens are freed when it is cleared. */
@@ -173,6 +171,18 @@ export class Fill {
     if (!this.counted) this.tokens = Math.max(this.tokens, tokens)
   }
 
+  /** How many tokens the open request has, as far as that is counted. */
+  get asked(): number {
+    return this.counted ? this.tokens - this.#fresh : 0
+  }
+
+  /** The request that is made now cannot be as long as was counted: an earlier version took a sum for a length. It is estimated instead. */
+  doubt(estimated: number): void {
+    this.counted = false
+    this.charsPerToken = Number.POSITIVE_INFINITY
+    this.tokens = estimated
+  }
+
   /** How many characters of a request a token has, which is `chars` long: as it was counted as a whole, or as what came last was. */
   charsPerTokenIn(chars: number): number {
     const whole = this.counted ? chars / Math.max(1, this.tokens) : Number.POSITIVE_INFINITY
@@ -217,7 +227,7 @@ export class Fill {
   #replied(event: Extract<Event, { type: 'agent.message' }>): void {
     const fresh = this.#fresh
     const used = usedIn(event.usage)
-    if (used !== null && this.counted && !this.#renewed) this.#learn(event.usage?.inputTokens ?? 0)
+    if (used !== null && this.counted && !this.#renewed) this.#learn(lengthIn(event.usage))
     this.#count(this.#batch)
     this.#batch = []
     this.cut = false
@@ -311,9 +321,14 @@ export function filledWith(tokens: number): Fill {
   return new Fill({ tokens, counted: true, ...none })
 }
 
+/** How long the request was that it counts. */
+export function lengthIn({ inputTokens = 0, contextTokens = inputTokens }: Partial<Usage> = {}): number {
+  return contextTokens
+}
+
 /** Null: the provider did not count. Some servers say 0 for everything. */
 export function usedIn(usage: Usage | undefined): number | null {
-  const { inputTokens = 0, outputTokens = 0 } = usage ?? {}
-  const used = inputTokens + outputTokens
-  return inputTokens > 0 && Number.isSafeInteger(used) ? used : null
+  const length = lengthIn(usage)
+  const used = length + (usage?.outputTokens ?? 0)
+  return length > 0 && Number.isSafeInteger(used) ? used : null
 }

@@ -23,6 +23,7 @@ import type { Allowances } from '../riders/money/allowance.ts'
 import { charsIn, costed, soundly } from '../riders/money/usage-estimate.ts'
 import { type Admitting, admitted, type Settled } from './admit-reply.ts'
 import { RETRIEVE } from '../context/juice/marker.ts'
+import { lengthIn } from '../context/window.ts'
 import type { Compacting, Fullness } from './compact.ts'
 import { isLongAnswer } from '../view/history.ts'
 import { ModelContext } from './contexts.ts'
@@ -32,6 +33,7 @@ import { type Message, messageIn, messageOf, stoppedCall, uncut, verdictOf } fro
 import { namedTool } from './named-tool.ts'
 import { describeMiss, missOf, recalled, type Sent } from './prefix.ts'
 import type { Tools } from './toolbox.ts'
+import { doubtSum, withLength } from './request-length.ts'
 import { findWindow, surelyFits } from './window.ts'
 
 const NONE_DENIED: readonly string[] = []
@@ -109,8 +111,9 @@ export class ModelCaller {
       if (failure.class !== 'overflow' || agent.planner !== null) return this.#failed(cache, failure, during)
       return this.#overflowed(asked, transcript, context, failure)
     }
-    if (said.parts.some((part) => part.type === 'data')) return this.#withFiles(asked, said, transcript.messages)
-    return this.#answered(asked, said, transcript.messages)
+    const measured = withLength(said, request, cache.guard.fill)
+    if (said.parts.some((part) => part.type === 'data')) return this.#withFiles(asked, measured, transcript.messages)
+    return this.#answered(asked, measured, transcript.messages)
   }
 
   /** It is so long that it may not fit. Most turns never need it, so it is loaded by the first that does. */
@@ -157,6 +160,7 @@ export class ModelCaller {
 
   async #compacting(asked: Asked, transcript: Transcript, window: Window): Promise<Compacting> {
     const [fill, allowances] = [await asked.cache.fill(), await this.#allowances()]
+    doubtSum(fill, asked.request)
     const charsPerToken = fill.charsPerTokenIn(charsIn(asked.request))
     return { ...asked, services: this.#services, transcript, window, fill, charsPerToken, allowances }
   }
@@ -249,7 +253,7 @@ export class ModelCaller {
     // A copy: a compaction changes the list itself.
     const barred = model.choiceCached ? allow === 'none' : null
     const now = { frame, messages: messages.slice(), route, barred }
-    cache.sent = { ...now, inputTokens: usage?.inputTokens ?? 0 }
+    cache.sent = { ...now, inputTokens: lengthIn(usage ?? undefined) }
     const miss = sent && missOf(sent, now)
     return miss ? describeMiss(miss, sent, (await model.profile()).price) : undefined
   }

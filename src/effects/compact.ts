@@ -6,7 +6,7 @@ import type { Message, Transcript } from '../kernel/transcript.ts'
 import type { ModelFailure, Reply, Request } from '../ports/model.ts'
 import { RETRIEVE } from '../context/juice/marker.ts'
 import { writeCodedHalf } from '../context/coded-summary.ts'
-import { estimateMessage, estimateTokens, guessCharsPerToken } from '../context/estimate.ts'
+import { estimateMessage, guessCharsPerToken } from '../context/estimate.ts'
 import {
   type Cut,
   cutOf,
@@ -34,6 +34,7 @@ import { BudgetedModel } from '../riders/money/budgeted-model.ts'
 import { charsIn, type Spent } from '../riders/money/usage-estimate.ts'
 import { CHARS_A_TOKEN, sizeOfMessage } from '../view/history.ts'
 import type { Window } from '../riders/guard/guard.ts'
+import { estimateRequest } from './request-length.ts'
 import { findWindow } from './window.ts'
 import { lastStart } from './last-start.ts'
 import type { Tools } from './toolbox.ts'
@@ -102,18 +103,7 @@ export async function whenFull(given: Compacting): Promise<Fullness> {
 /** What no provider has counted is estimated from the request itself: instructions and tools are nowhere else. */
 function learnSize(compacting: Compacting): void {
   const { fill, request, transcript } = compacting
-  if (!fill.counted) fill.learn(estimateRequest(request, transcript.messages, compacting))
-}
-
-function estimateRequest(
-  request: Request,
-  messages: readonly Message[],
-  { charsPerToken }: Pick<Compacting, 'charsPerToken'>,
-): number {
-  const chars = charsIn({ ...request, messages: [] })
-  const text = request.instructions + JSON.stringify(request.tools)
-  const prefix = estimateTokens(chars, text, charsPerToken)
-  return messages.reduce((sum, message) => sum + estimateMessage(message, charsPerToken), prefix)
+  if (!fill.counted) fill.learn(estimateRequest(request, transcript.messages, compacting.charsPerToken))
 }
 
 /** The first step that makes the request shorter; the request is then asked for again, and the next step taken if it must. */
@@ -153,9 +143,8 @@ function cannotFit(compacting: Compacting): boolean {
 }
 
 /** Of what is in every request: instructions, tools and pins. */
-function pinnedTokens(compacting: Compacting): number {
-  const { request, transcript } = compacting
-  return estimateRequest(request, transcript.messages.filter(isPinned), compacting)
+function pinnedTokens({ request, transcript, charsPerToken }: Compacting): number {
+  return estimateRequest(request, transcript.messages.filter(isPinned), charsPerToken)
 }
 
 /**
@@ -277,7 +266,7 @@ async function cutBody(
 function guessScale(compacting: Compacting): number {
   const { fill, request, transcript } = compacting
   if (!fill.counted) return 1
-  const guessed = estimateRequest(request, transcript.messages, { charsPerToken: Number.POSITIVE_INFINITY })
+  const guessed = estimateRequest(request, transcript.messages, Number.POSITIVE_INFINITY)
   return Math.min(1, Math.max(GUESS_SCALE_MIN, guessed / Math.max(1, fill.tokens)))
 }
 
@@ -382,6 +371,8 @@ function parkFull(compacting: Compacting): Landing {
   const { fill, window, transcript, charsPerToken } = compacting
   const newest = newestBatch(transcript.messages)
   const fresh = newest.reduce((sum, message) => sum + estimateMessage(message, charsPerToken), 0)
-  const message = `The context is full: about ${fill.tokens} of ${window.tokens} tokens. Instructions, tools and pinned messages take ${pinnedTokens(compacting)} of them, and the newest messages and results ${fresh}. Nothing was sent. Unpin something, fork the session from an earlier event, or go on with a model that takes more.`
+  const pinned = pinnedTokens(compacting)
+  const rest = Math.max(0, fill.tokens - pinned - fresh)
+  const message = `The context is full: about ${fill.tokens} of ${window.tokens} tokens. Instructions, tools and pinned messages take ${pinned} of them, the newest messages and results ${fresh}, and the rest of the conversation ${rest}. Nothing was sent. Unpin something, fork the session from an earlier event, or go on with a model that takes more.`
   return { events: [{ type: 'model.failed', class: 'overflow', message, retryable: false, unasked: true }] }
 }

@@ -4,6 +4,7 @@ import type { Json } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import type { Store } from '../ports/store.ts'
 import { CLEARED, type Message } from '../kernel/transcript.ts'
+import { lengthIn } from '../context/window.ts'
 import type { Price } from '../models/price.ts'
 import { readTranscript, sizeOfMessage } from '../view/history.ts'
 import type { FrozenRun, FrozenRuns } from './frozen-run.ts'
@@ -44,7 +45,7 @@ export async function recalled(store: Store, id: string, upTo: number, frames: F
       if (event.type !== 'run.started' || reply === null) continue
       const frame = await frames.read(event.toolset, event.instructions)
       const messages = isCompacted ? await messagesBefore(store, id, reply.seq) : []
-      return { frame, messages, route: reply.route, inputTokens: reply.usage?.inputTokens ?? 0, barred }
+      return { frame, messages, route: reply.route, inputTokens: lengthIn(reply.usage), barred }
     }
   }
   return null

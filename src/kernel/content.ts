@@ -102,8 +102,10 @@ export type Verdict = Frozen<
 >
 
 type Details = { cachedTokens?: number; cacheWriteTokens?: number; reasoningTokens?: number; webSearches?: number }
+/** How long the request was, where the input is a sum: of rounds that the provider made for one reply. Absent: as long as the input. */
+type Length = { contextTokens?: number }
 /** Input counts what was read from and written to a cache, output what was spent on reasoning. `webSearches` are of the provider. */
-export type Usage = Frozen<{ inputTokens: number; outputTokens: number } & Details>
+export type Usage = Frozen<{ inputTokens: number; outputTokens: number } & Details & Length>
 
 export type Stopper = Frozen<{ run?: Whole; by?: string; why?: string; closes?: true }>
 export type Routed = { route?: string; fallback_from?: Name }

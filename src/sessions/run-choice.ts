@@ -3,7 +3,8 @@
 import type { Failure, Part } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import { missingTools, parsedBy, toolsBelow } from '../effects/run-options.ts'
-import { modelNamed, type Services } from '../engine/wiring.ts'
+import { type Agent, modelNamed, type Services } from '../engine/wiring.ts'
+import type { AnswerSettings } from '../ports/model.ts'
 import { outputTokensOf } from '../models/http/hosted.ts'
 import { FINAL_RESULT } from '../models/output.ts'
 import { CHECK_LATE, checkedInTime } from '../tools/core/check-time.ts'
@@ -33,6 +34,28 @@ export function checkChoice(
   const below = tools === undefined || seen === null ? null : toolsBelow(services, agent)
   const missing = below === null ? [] : (tools ?? []).filter((tool) => !seen?.has(tool) && !below.has(tool))
   if (missing.length > 0) throw missingTools(missing, [...(seen?.keys() ?? [])])
+  if (seen !== null)
+    checkToolChoice(
+      settings?.toolChoice,
+      tools ?? [...seen.keys()],
+      output === undefined ? agent : { ...agent, answers: true },
+    )
+}
+
+type Offering = Pick<Agent, 'output' | 'retrieve'> & { readonly answers?: true }
+
+/** A tool that must be called and that the run does not have would fail it with its first request. */
+function checkToolChoice(
+  choice: AnswerSettings['toolChoice'],
+  tools: readonly string[],
+  { output, retrieve, answers }: Offering,
+): void {
+  if (typeof choice !== 'object') return
+  const answer = answers || output !== null ? [FINAL_RESULT] : []
+  if ([...tools, ...answer, retrieve?.name].includes(choice.tool)) return
+  const has = tools.length === 0 ? 'It has none' : `It has: ${tools.join(', ')}`
+  const message = `The setting toolChoice names the tool "${choice.tool}", which this run does not have. ${has}.`
+  throw new Fault('invalid_config', message)
 }
 
 const VISION = 'hint:vision'

@@ -120,7 +120,7 @@ describe('a paused turn', () => {
       ],
       calls: [],
       finish: 'stop',
-      usage: { inputTokens: 15, outputTokens: 17 },
+      usage: { inputTokens: 15, outputTokens: 17, contextTokens: 5 },
     })
     const content = [
       { type: 'text', text: 'I search. ' },

@@ -64,8 +64,8 @@ describe('Chat: thoughts between tags', () => {
     })
     expect(replyOf(...contents('</think>\n\nSix.'), END)).toMatchObject({ parts: [said('Six.')] })
     const call = { index: 0, id: 'c', function: { name: 'look', arguments: '{}' } }
-    expect(replyOf(...contents('Look first.</think>'), delta({ tool_calls: [call] }), END)).toMatchObject({
-      parts: [thought('Look first.')],
+    expect(replyOf(...contents('Look first.\n</think>'), delta({ tool_calls: [call] }), END)).toMatchObject({
+      parts: [thought('Look first.\n')],
       calls: [{ tool: 'look' }],
     })
   })
@@ -76,7 +76,10 @@ describe('Chat: thoughts between tags', () => {
     'Write <think> before and </think> after.',
     'The tag </think> ends it.',
     '{"text":"a</think>b"}',
-  ])('B-SMALL-24: a text about tags stays whole: %j', (text) => {
+    'Step 1: strip everything up to </think>.\nStep 2: parse the rest.',
+    'Remove the line\n</think>\nfrom the file.',
+    'Everything up to </think>\n\nis a thought.',
+  ])('B-SMALL-24: a text about tags stays whole, also without quotes: %j', (text) => {
     expect(replyOf(...contents(text), END)).toMatchObject({ parts: [said(text)] })
   })
 
@@ -118,6 +121,11 @@ describe('Chat: the number of the choice', () => {
       expect(chat.whole(JSON.stringify(body), target)).toMatchObject({ parts: [said('The tide.')] })
     },
   )
+
+  it('B-STREAM2-2: the text of a sole choice with another index is streamed', () => {
+    const [first, more] = [choice(1, 'The '), choice(1, 'tide.')]
+    expect(heardParts(first, more)).toEqual([['text', 'The tide.']])
+  })
 
   it('B-STREAM2-2: of several choices one is read, and never a mix', () => {
     const mixed = [choice(0, 'a'), choice(1, 'x'), choice(0, 'b'), choice(1, 'y')]

@@ -242,7 +242,7 @@ describe('Messages: how a message begins and what it counts', () => {
     expect(whole).toMatchObject({ paused: [content[0], content[3]] })
   })
 
-  it('B-MESSAGES-37: rounds that compact the context are counted, those of other models are not', () => {
+  it('B-MESSAGES-37: rounds that compact the context are counted, those of other models are not, and the last round is the length of the request', () => {
     const usage = (iterations: unknown, more: object = {}): unknown => {
       const told = { input_tokens: 10, output_tokens: 2, iterations, ...more }
       const { reply } = hear(send(...said(0, 'x'), ...ended('end_turn', told)))
@@ -254,12 +254,14 @@ describe('Messages: how a message begins and what it counts', () => {
     expect(usage([round('compaction', 1_000, 50), round('message', 10, 2)])).toEqual({
       inputTokens: 1_010,
       outputTokens: 52,
+      contextTokens: 10,
     })
     const cached = { cache_read_input_tokens: 5 }
     expect(usage([round('message', 10, 2, cached), round('message', 20, 3, cached)], cached)).toEqual({
       inputTokens: 40,
       outputTokens: 5,
       cachedTokens: 10,
+      contextTokens: 25,
     })
     const plain = { inputTokens: 10, outputTokens: 2 }
     expect(usage([round('advisor_message', 900, 90), round('message', 10, 2)])).toEqual(plain)

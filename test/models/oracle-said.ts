@@ -18,7 +18,7 @@ export type Said = {
   readonly calls: readonly { readonly id: string; readonly tool: string; readonly args: Json; readonly sealed: Json }[]
   readonly finish: Reply['finish'] | 'other' | 'failed'
   /** What is not told counts as none. */
-  readonly usage: Required<Omit<Usage, 'webSearches'>> | null
+  readonly usage: Required<Omit<Usage, 'webSearches' | 'contextTokens'>> | null
 }
 
 export const protocols: Readonly<Record<Recording['protocol'], Protocol<unknown>>> = {
@@ -46,6 +46,7 @@ export function usageWith({
   cacheWriteTokens = 0,
   reasoningTokens = 0,
   webSearches: _,
+  contextTokens: _length,
   ...rest
 }: Usage): Said['usage'] {
   return { ...rest, cachedTokens, cacheWriteTokens, reasoningTokens }

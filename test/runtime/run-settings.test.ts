@@ -2,7 +2,9 @@
 import { simulateReadableStream } from 'ai'
 import { MockLanguageModelV3 } from 'ai/test'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
 import {
+  defineTool,
   fallback,
   Harness,
   type HarnessOptions,
@@ -119,6 +121,36 @@ describe('settings of one run', () => {
     await expect(session.run('Hello', { settings: misspelled })).rejects.toThrow(/did you mean "temperature"/)
     await expect(session.run('Hello', { settings: { outputTokensMax: 0 } })).rejects.toThrow(/whole number of tokens/)
     expect((await session.read()).events).toHaveLength(1)
+  })
+
+  it('B-SETTINGS-6: thinking that leaves no room for the answer is refused before anything is written, for a model and for a run', async () => {
+    const claude = 'anthropic:claude-sonnet-4-5'
+    const tight = /cannot do `reasoning`.*`outputTokensMax` is \d+.*Set it to \d+ or more/
+    for (const own of [
+      { reasoning: 'high', outputTokensMax: 2_047 },
+      { reasoning: { budgetTokens: 4_000 }, outputTokensMax: 4_000 },
+    ] as const) {
+      expect(() => model(claude, { key: 'k', ...own })).toThrow(tight)
+      const session = await harnessWith({ model: model(claude, { key: 'k' }) }).open()
+      await expect(session.run('Hello', { settings: own })).rejects.toThrow(tight)
+      expect((await session.read()).events).toHaveLength(1)
+    }
+    expect(() => model(claude, { key: 'k', reasoning: 'high', outputTokensMax: 2_048 })).not.toThrow()
+    expect(() =>
+      model('anthropic:claude-opus-4-6', { key: 'k', reasoning: 'high', outputTokensMax: 500 }),
+    ).not.toThrow()
+  })
+
+  it('B-SETTINGS-7: a tool that must be called and that the run does not have is refused before anything is written, with the tools there are', async () => {
+    const { bodies, send } = chatHost()
+    const asked = model('ollama:qwen3', { fetch: send })
+    const look = defineTool({ name: 'look', description: 'x', input: z.object({}), effect: 'read', execute: () => 'x' })
+    const session = await harnessWith({ model: asked, tools: [look] }).open()
+    const settings = { toolChoice: { tool: 'lok' } }
+    await expect(session.run('Hello', { settings })).rejects.toThrow(/toolChoice names the tool "lok".*It has: look\./)
+    const none = { tools: [], settings: { toolChoice: { tool: 'look' } } }
+    await expect(session.run('Hello', none)).rejects.toThrow(/"look".*It has none/)
+    expect([(await session.read()).events.length, bodies.length]).toEqual([1, 0])
   })
 
   it('B-SETTINGS-5: a budget holds money for the longest answer that the settings allow', async () => {

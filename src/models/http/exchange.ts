@@ -64,7 +64,8 @@ function withSpent({ cost: later, ...rest }: Reply, { usage, cost }: Reply): Ans
 function added(one: Usage, other: Usage): Usage {
   const sum: Record<string, number> = { ...one }
   for (const [name, count] of Object.entries(other)) sum[name] = (sum[name] ?? 0) + count
-  return sum as Usage
+  // Each request had all that was said before: the last one is the longest.
+  return { ...(sum as Usage), contextTokens: other.contextTokens ?? other.inputTokens }
 }
 
 async function once<State>(order: Exchange<State>, request: Request, context: CallContext): Promise<Answered> {

@@ -1,7 +1,7 @@
 // Which reasoning efforts a model takes, as far as that is published. An unknown one is left to the host, which refuses it in its
 // own words. How an effort is sent is for each protocol.
 import type { Effort, Settings, Target } from './protocol.ts'
-import { claudeEfforts } from './thinking.ts'
+import { claudeEfforts, tooTight } from './thinking.ts'
 
 /** Models of OpenAI that refuse the reasoning fields. All later ones take them. */
 export const NEVER_REASONS = /^(ft:)?(gpt-[34]|chatgpt-|gpt-5-chat)/
@@ -22,14 +22,16 @@ const OPENAI: readonly (readonly [RegExp, readonly Effort[]])[] = [
 ]
 
 /** What is wrong with this setting for this model, and what to do; null if nothing is known to be. */
-export function unreasonable({ model, settings, quirks }: Target, protocol: string): string | null {
+export function unreasonable(target: Target, protocol: string): string | null {
+  const { model, settings, quirks } = target
   const { reasoning } = settings
   if (reasoning === undefined) return null
   if (quirks.lacks?.includes('reasoning')) {
     return 'its host has no setting for it that is known here. Leave it out, or write the fields of the host into `body`'
   }
   const taken = quirks.efforts ?? effortsOf(model, protocol)
-  if (taken === null || isTaken(taken, reasoning)) return null
+  const fits = protocol === 'messages' ? tooTight(target) : null
+  if (taken === null || isTaken(taken, reasoning)) return fits
   if (taken.every((effort) => effort === 'off')) return 'it does not reason. Leave it out'
   return `it takes ${taken.map((effort) => `"${effort}"`).join(' or ')}. Choose one of them, or leave it out`
 }

@@ -55,13 +55,14 @@ function readClosed(rest: string): Read {
 
 /**
  * Some servers leave the opening tag out: all before the closing one is then a thought. A stream has shown the thought as text by then,
- * so only the whole answer is read. Null for an answer that is JSON or speaks about tags.
+ * so only the whole answer is read. The tag must stand alone on its line, with an empty line after it or the end: anywhere else an answer
+ * may speak about tags, and a thought that is shown does less harm than an answer that is not. Null for such an answer, and for JSON.
  */
 export function splitUnopened(text: string): Pick<Read, 'thought' | 'text'> | null {
   const end = text.indexOf(CLOSE)
   if (end < 0 || /^\s*[[{]/.test(text)) return null
   const [thought, rest] = [text.slice(0, end), text.slice(end + CLOSE.length)]
   const isInFence = thought.split('```').length % 2 === 0
-  const isNamed = /[`'"]$/.test(thought) || (thought.endsWith(' ') && rest.startsWith(' '))
-  return thought.includes(OPEN) || isInFence || isNamed ? null : { thought, text: rest.trimStart() }
+  const isApart = /(^|\n)[ \t]*$/.test(thought) && /^([ \t]*\r?\n){2}|^\s*$/.test(rest)
+  return thought.includes(OPEN) || isInFence || !isApart ? null : { thought, text: rest.trimStart() }
 }

@@ -37,8 +37,8 @@ export function thinkingOf({ settings, quirks, model }: Target, boost: boolean):
   const plain = settings.outputTokensMax ?? (kind === 'unknown' ? UNKNOWN_TOKENS : OUTPUT_TOKENS)
   const thought = settings.outputTokensMax === undefined ? thoughtOf(mode, kind) : 0
   const max = Math.min(plain * (boost ? 2 : 1) + thought, mostOf(model, settings))
-  const tokens = budgetIn(mode, settings.outputTokensMax === undefined ? max - Math.floor(max / 8) : max - 1)
-  // A limit too small for the smallest budget turns thinking off.
+  const tokens = budgetIn(mode, mostThought(settings, max))
+  // A limit too small for the smallest budget is refused where it is set. Here it turns thinking off.
   const kept = mode.type === 'enabled' && tokens === 0 ? LEFT_OFF : mode
   // Models after 4.6 refuse every temperature but their own, and so does every Claude model that thinks.
   const samples = kind === 'unknown' || (!kept.on && (kind === 'budget' || kind === 'both'))
@@ -50,6 +50,28 @@ export function thinkingOf({ settings, quirks, model }: Target, boost: boolean):
     outputTokensMax: max,
     samples,
   }
+}
+
+/** The most of `max` tokens that may be thought. A limit of the caller leaves half of it for the answer of a level. */
+function mostThought({ outputTokensMax, reasoning, body }: Settings, max: number): number {
+  if (outputTokensMax === undefined) return max - Math.floor(max / 8)
+  const isLevel = typeof reasoning === 'string' && !isObject(body?.['thinking'])
+  return isLevel ? Math.floor(max / 2) : max - 1
+}
+
+/** Why the caller's limit leaves no room for the thinking that the caller asks for, and what to do; null if it does. */
+export function tooTight({ settings, quirks, model }: Target): string | null {
+  const { outputTokensMax, reasoning } = settings
+  if (outputTokensMax === undefined || reasoning === undefined || isObject(settings.body?.['thinking'])) return null
+  const mode = modeFor(kindOf(model), reasoning, quirks)
+  if (mode.type !== 'enabled') return null
+  const isLevel = typeof reasoning === 'string'
+  const least = isLevel ? 2 * BUDGET_TOKENS_MIN : mode.tokens + 1
+  if (outputTokensMax >= least) return null
+  const takes = isLevel
+    ? `at least ${BUDGET_TOKENS_MIN} tokens, and as many are left for the answer`
+    : `${mode.tokens} tokens`
+  return `\`outputTokensMax\` is ${outputTokensMax}, and its thoughts, which count in it, take ${takes}. Set it to ${least} or more, or \`reasoning\` to "off"`
 }
 
 /** The same request without thinking. */

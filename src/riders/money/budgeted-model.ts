@@ -141,7 +141,9 @@ function spentIn(reply: Reply): Spent {
 function sum(one: Spent, other: Spent): Spent {
   const usage: Mutable<Usage> = { inputTokens: 0, outputTokens: 0 }
   for (const used of [one.usage, other.usage]) {
-    for (const [name, tokens] of Object.entries(used ?? {}) as [keyof Usage, number][])
+    // Of several requests there is no one length.
+    const { contextTokens: _contextTokens, ...counts } = used ?? {}
+    for (const [name, tokens] of Object.entries(counts) as [keyof Usage, number][])
       usage[name] = (usage[name] ?? 0) + tokens
   }
   const assumed = one.assumed ?? other.assumed

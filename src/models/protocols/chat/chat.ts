@@ -59,10 +59,10 @@ function stepWhole(state: ChatState, { event, data }: WireEvent): Step {
   if (!isObject(chunk)) return [state, NOTHING]
   const draft = draftOf(state)
   const deltas: Delta[] = []
-  const choice = choiceIn(chunk['choices'])
+  const choice = choiceIn(state, chunk['choices'])
   if (choice !== null) take(draft, choice, deltas)
-  draft.isChosen ||= choice !== null
-  if (!draft.isChosen) setAside(draft, chunk['choices'])
+  if (choice !== null) draft.chosen ??= 0
+  if (draft.chosen === null) setAside(draft, chunk['choices'], deltas)
   cite(draft, citedIn(chunk, choice))
   const told = usageIn(chunk, choice)
   if (told !== undefined) {
@@ -128,32 +128,44 @@ function whole(body: string, target: Target): Reply | ModelFailure {
   })
 }
 
-/** The choice with the index 0: requests never ask for more. */
-function choiceIn(choices: unknown): JsonObject | null {
+/** The choice that is read: that with the index 0, for requests never ask for more, unless another one was chosen. */
+function choiceIn({ chosen }: ChatState, choices: unknown): JsonObject | null {
+  const index = chosen ?? 0
   return (
-    listOf(choices as Json).find((choice): choice is JsonObject => isObject(choice) && (choice['index'] ?? 0) === 0) ??
-    null
+    listOf(choices as Json).find(
+      (choice): choice is JsonObject => isObject(choice) && (choice['index'] ?? 0) === index,
+    ) ?? null
   )
 }
 
-/** Some hosts give their only choice another index. It is read when the answer ends, unless a choice with the index 0 came. */
-function setAside(draft: Draft, choices: unknown): void {
+/**
+ * Some hosts give their only choice another index. It is read from its second chunk on, or when the answer ends, unless a choice with the
+ * index 0 came before.
+ */
+function setAside(draft: Draft, choices: unknown, deltas: Delta[]): void {
   const choice = listOf(choices as Json).find(isObject)
   const index = draft.aside?.choice['index'] ?? choice?.['index']
-  if (choice && choice['index'] === index) draft.aside = { before: draft.aside, choice }
+  if (!choice || choice['index'] !== index) return
+  draft.aside = { before: draft.aside, choice }
+  if (draft.aside.before !== null) takeAside(draft, draft.aside, deltas)
 }
 
+function takeAside(draft: Draft, last: Aside, deltas: Delta[]): void {
+  if (last.before !== null) takeAside(draft, last.before, deltas)
+  take(draft, last.choice, deltas)
+  cite(draft, citedIn({}, last.choice))
+  draft.chosen = last.choice['index'] ?? 0
+  draft.aside = null
+}
+
+/** A sole choice that came whole in one chunk. */
 function withAside(state: ChatState): ChatState {
-  if (state.isChosen || state.aside === null) return state
-  const choices: JsonObject[] = []
-  for (let aside: Aside | null = state.aside; aside !== null; aside = aside.before) choices.unshift(aside.choice)
+  const { aside, chosen } = state
+  if (aside === null || chosen !== null) return state
   // The choice with the index 0 may have been cut off.
-  if (!state.done && choices.every((choice) => typeof choice['finish_reason'] !== 'string')) return state
+  if (!state.done && typeof aside.choice['finish_reason'] !== 'string') return state
   const draft = draftOf(state)
-  for (const choice of choices) {
-    take(draft, choice, [])
-    cite(draft, citedIn({}, choice))
-  }
+  takeAside(draft, aside, [])
   return draft
 }
 

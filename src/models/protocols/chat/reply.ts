@@ -140,8 +140,8 @@ export type ChatState = {
   /** How many parts and calls have begun. */
   readonly begun: number
   readonly text: string
-  /** A choice with the index 0 has come. Until then another one is set aside. */
-  readonly isChosen: boolean
+  /** The index of the choice that is read. Null: none is yet, and the first chunk of one with another index than 0 is set aside. */
+  readonly chosen: Json | null
   readonly aside: Aside | null
   /** How far the tags of a thought inside the text were read. */
   readonly inline: Inline
@@ -196,7 +196,7 @@ export function begin({ endpoint, model }: Target): ChatState {
     by: endpoint,
     model,
     begun: 0,
-    isChosen: false,
+    chosen: null,
     aside: null,
     inline: INLINE_START,
     text: '',
@@ -226,7 +226,7 @@ export function draftOf(state: ChatState): Mutable<ChatState> {
     by: state.by,
     model: state.model,
     begun: state.begun,
-    isChosen: state.isChosen,
+    chosen: state.chosen,
     aside: state.aside,
     inline: state.inline,
     text: state.text,

@@ -49,6 +49,8 @@ export type Counts = Frozen<{
   cacheWrite?: number
   reasoning?: number
   searches?: number
+  /** The input of the last round, cache included, where there were several. */
+  context?: number
   dollars?: number
   absurd?: true
 }>
@@ -172,7 +174,7 @@ export function counted(counts: Counts, usage: Json | undefined): Counts {
   if (!isObject(usage)) return counts
   const details = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
   const rounds = roundsIn(usage.iterations)
-  const told: readonly (readonly [Exclude<keyof Counts, 'absurd'>, Json | undefined])[] = [
+  const told: readonly (readonly [Exclude<keyof Counts, 'absurd' | 'context'>, Json | undefined])[] = [
     ['input', inAll(usage, rounds, 'input_tokens')],
     ['output', inAll(usage, rounds, 'output_tokens')],
     ['cached', inAll(usage, rounds, 'cache_read_input_tokens')],
@@ -182,6 +184,8 @@ export function counted(counts: Counts, usage: Json | undefined): Counts {
     ['dollars', usage.cost],
   ]
   const next: Mutable<Counts> = { ...counts }
+  const last = lastInput(rounds)
+  if (last !== null) next.context = last
   for (const [name, value] of told) {
     if (value === undefined || value === null) continue
     const sane = typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER
@@ -201,6 +205,15 @@ function roundsIn(iterations: Json | undefined): readonly JsonObject[] {
   return rounds.filter(({ type }) => type === 'message' || type === 'compaction')
 }
 
+/** How long the request of the last round was: the next one goes on from it. Null: there were no rounds, or it is no number. */
+function lastInput(rounds: readonly JsonObject[]): number | null {
+  const last = rounds.findLast(({ type }) => type === 'message')
+  if (last === undefined) return null
+  const fields = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const
+  const sum = fields.reduce((all, field) => all + Number(last[field] ?? 0), 0)
+  return Number.isSafeInteger(sum) && sum > 0 ? sum : null
+}
+
 function inAll(usage: JsonObject, rounds: readonly JsonObject[], field: string): Json | undefined {
   const total = usage[field]
   const counts = rounds.map((round) => round[field] ?? 0)
@@ -211,7 +224,8 @@ function inAll(usage: JsonObject, rounds: readonly JsonObject[], field: string):
 }
 
 /** Anthropic counts cache reads and writes separately from the input. */
-function usageOf({ input, output, cached, cacheWrite, reasoning, searches = 0, absurd }: Counts): Usage | null {
+function usageOf(counts: Counts): Usage | null {
+  const { input, output, cached, cacheWrite, reasoning, searches = 0, context, absurd } = counts
   if (absurd || input === undefined || output === undefined) return null
   const inputTokens = input + (cached ?? 0) + (cacheWrite ?? 0)
   if (!Number.isSafeInteger(inputTokens)) return null
@@ -220,5 +234,6 @@ function usageOf({ input, output, cached, cacheWrite, reasoning, searches = 0, a
   if (cacheWrite !== undefined) usage.cacheWriteTokens = cacheWrite
   if (reasoning !== undefined) usage.reasoningTokens = reasoning
   if (searches > 0) usage.webSearches = searches
+  if (context !== undefined && context < inputTokens) usage.contextTokens = context
   return usage
 }
