@@ -10,6 +10,8 @@ import { CHARS_A_TOKEN, sizeOf } from '../view/history.ts'
 
 /** So many tokens a provider may add to a request that nobody sees here: instructions of its own, and tools that it runs. */
 const ADDED_TOKENS = 10_000
+/** A length of up to so many times what the log makes of it is believed. Before anything is cut, `doubtSum` looks at it again. */
+const EXPECTED_TIMES = 2
 
 /** `charsPerToken`: as the provider counted last. Without end where it is not known. */
 export function estimateRequest(request: Request, messages: readonly Message[], charsPerToken: number): number {
@@ -24,7 +26,8 @@ export function withLength(answer: Reply, request: Request, fill: Fill | null): 
   if (!usage) return answer
   const told = lengthIn(usage)
   const isSum = usage.contextTokens === undefined && isOfRounds(answer, usage)
-  if (!isSum && isPossible(told, request)) return answer
+  // About as long as was expected: then nothing is counted, which a long conversation would pay for in every turn.
+  if (!isSum && (told <= EXPECTED_TIMES * (fill?.asked ?? 0) || isPossible(told, request))) return answer
   const charsPerToken = fill?.charsPerToken ?? Number.POSITIVE_INFINITY
   const asked = Math.max(fill?.asked ?? 0, estimateRequest(request, request.messages, charsPerToken))
   // What the provider did itself is read again with every request.

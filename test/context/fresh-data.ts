@@ -93,7 +93,7 @@ export function uvLock(): string {
       '[[package]]',
       `name = "${name}"`,
       `version = "${version}"`,
-      'source = { registry = "https://pypi.org/simple" }',
+      'source = { registry = "https://index.example/simple" }',
       `sdist = { url = "${file}.tar.gz", hash = "sha256:${hex(roll, 64)}", size = ${20_000 + roll(900_000)} }`,
       'wheels = [',
       `    { url = "${file}-py3-none-any.whl", hash = "sha256:${hex(roll, 64)}", size = ${20_000 + roll(900_000)} },`,

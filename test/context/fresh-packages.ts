@@ -93,7 +93,7 @@ export function dependencyTree(): string {
     '[INFO] ------------------------------------------------------------------------',
     '[INFO] BUILD FAILURE',
     '[INFO] Total time:  6.418 s',
-    '[ERROR] Failed to execute goal on project shop-labels: Could not collect dependencies for project com.acme.shop:shop-labels:jar:7.4.0: Could not find artifact com.acme.print:label-fonts:pom:2.2 in nexus (https://nexus.example/repository/maven-public/) -> [Help 1]',
+    '[ERROR] Failed to execute goal on project shop-labels: Could not collect dependencies for project com.acme.shop:shop-labels:jar:7.4.0: Could not find artifact com.acme.print:label-fonts:pom:2.2 in nexus (https://mvn.example/repository/maven-public/) -> [Help 1]',
   ].join('\n')}\n`
 }
 

@@ -6,6 +6,7 @@ import { isTrouble, signalIn } from '../../src/context/juice/signals.ts'
 import { logLines } from './corpus.ts'
 import { BLIND } from './blind.ts'
 import { HELD_OUT } from './held-out.ts'
+import { FRESH } from './fresh.ts'
 import { FAILURES, UNUSUAL, withLine } from './phrases.ts'
 import { ALL, isTuned, missingIn } from './machine-outputs.ts'
 import { UNSEEN } from './unseen.ts'
@@ -49,6 +50,14 @@ describe('what full keeps', () => {
       expect(kept).toBeGreaterThanOrEqual(0.95)
       expect(size).toBeLessThanOrEqual(0.35)
     }
+  })
+
+  it('B-ROUTER2-1: of outputs that no rule was made for, 94 % of the lines that matter stay in 35 % of the bytes', async () => {
+    expect(FRESH).toHaveLength(40)
+    for (const output of FRESH) expect(missingIn(output, output.text)).toEqual([])
+    const { kept, size } = await measured(FRESH)
+    expect(kept).toBeGreaterThanOrEqual(0.94)
+    expect(size).toBeLessThanOrEqual(0.35)
   })
 
   it.each(FAILURES)('B-ROUTER2-2: a line of failure in the middle of unknown output stays: %s', async (line) => {
