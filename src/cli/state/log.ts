@@ -5,7 +5,7 @@ import { cardsBelow } from '../../stores/plan/tree-cost.ts'
 import { mayWait } from '../../view/pending.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { aside } from './without-driving.ts'
-import { shellCommand } from '../../view/shell.ts'
+import { typed } from '../present/print.ts'
 import { shownId } from '../../view/clean.ts'
 
 const PAGE = 1_000
@@ -16,7 +16,7 @@ export async function* eventsOf(store: Store, session: string, after = 0): Async
     const page = await store.read(session, seq, PAGE)
     yield* page.events
     if (page.damaged) {
-      const way = shellCommand`terret doctor --session ${session}`
+      const way = typed`doctor --session ${session}`
       const text = `The log of session ${shownId(session)} is damaged at event ${page.damaged.seq}. \`${way}\` says more.`
       throw new Refusal(EXIT.store, text)
     }
