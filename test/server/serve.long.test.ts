@@ -328,6 +328,26 @@ describe('pending with --server', () => {
   })
 })
 
+describe('list with --server', () => {
+  it('B-CLI-302: --status requires_action has a session of which only a child waits for a person', async () => {
+    const has = ({ body }: { readonly body: unknown }, text: string) => JSON.stringify(body).includes(text)
+    await scriptedBy((request) => {
+      if (!has(request, 'Lead them.')) return { calls: [{ tool: 'write', args: { path: 'a.txt', content: 'Gold.' } }] }
+      return has(request, 'spawned_new')
+        ? 'I started it.'
+        : { calls: [{ tool: 'spawn_subagent', args: { prompt: 'Dig here.' } }] }
+    })
+    const one = await serving(stage)
+    const far = (...args: readonly string[]) => stage.terret('--server', one.url, ...args)
+    await far('run', 'Lead them.')
+    await until(async () => expect((await far('pending')).out).toContain('a.txt'))
+    for (const more of [[], ['--all']]) {
+      const { out, err } = await far('list', '--status', 'requires_action', ...more)
+      expect([out, err]).toEqual([expect.stringContaining('Lead them.'), expect.stringContaining('waits for you')])
+    }
+  })
+})
+
 describe('resume with --server', () => {
   it('B-SERVE-96: tells a run that was stopped to go on, and refuses a session that had no run, as it does here', async () => {
     await scriptedBy([{ calls: [{ tool: 'write', args: { path: 'a.txt', content: 'hello' } }] }, 'Done.', 'Done.'])

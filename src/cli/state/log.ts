@@ -48,6 +48,18 @@ export async function pendingIn(store: Store, root: string): Promise<readonly Pe
   return aside({ store }, (harness) => harness.session(root, { stored: true }).pending())
 }
 
+/** The roots of all sessions that may wait for a person, or for a child that does. */
+export async function rootsThatWait(store: Store): Promise<readonly string[]> {
+  const roots = new Set<string>()
+  for (let after = ''; ; ) {
+    const cards = await store.list({ waiting: true, after, limit: PAGE })
+    for (const card of cards) if (mayWait(card)) roots.add(card.root)
+    const last = cards.at(-1)
+    if (last === undefined || cards.length < PAGE) return [...roots]
+    after = last.session
+  }
+}
+
 /** Does this session wait for a person, or only for a child that does? */
 export async function isForPerson(store: Store, { session, root, status, due, waits }: Card): Promise<boolean> {
   if (status === 'requires_action') return true
