@@ -95,12 +95,12 @@ async function main(line: readonly string[]): Promise<number> {
     if (!load && command.startsWith('-'))
       throw new Refusal(EXIT.usage, `There is no flag ${command}. Run \`terret --help\` to see what there is.`)
     if (!load) throw new Refusal(EXIT.usage, unknownCommand(command))
-    if (far) await useServer(far, command)
     const call = readCall(command, args)
     if (call.is('help')) return help(command)
     // Throws where the working folder was removed: each command works in it.
     process.cwd()
     keepIn(call.text('data'))
+    if (far) await useServer(far, command)
     return await (await load())(call)
   } catch (error) {
     const { exit, text } = endOf(error, isFar)
@@ -148,6 +148,7 @@ Commands:
 ${commands.join('\n')}
 
 \`terret --server URL COMMAND\` works with a server elsewhere (token: TERRET_TOKEN, or --token-file FILE).
+\`terret --server COMMAND\` works with the server of this data folder that was started last.
 A session's ID may be shortened as long as it is unique, or be "latest".
 \`terret help COMMAND\` shows its flags. Most commands take --json.
 

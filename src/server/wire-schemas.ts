@@ -1,6 +1,7 @@
 // The JSON Schemas (2020-12) of what routes take, as the server checks requests by them, and the names of what they give. A field that a
 // body or a query does not name is refused. The schemas of answers are wire-answers.ts.
 import type { Json } from '../kernel/index.ts'
+import { PIN_CHARS_MAX } from '../view/text.ts'
 
 export type Schema = { readonly [keyword: string]: Json }
 
@@ -98,7 +99,7 @@ export const BODIES = {
     id: filled,
   }),
   undo: closed({ run: { ...whole, minimum: 1 } }),
-  pin: closed({ text: filled, seq: { ...whole, minimum: 1 } }),
+  pin: closed({ text: { ...filled, maxLength: PIN_CHARS_MAX }, seq: { ...whole, minimum: 1 } }),
   token: closed(
     {
       name: filled,

@@ -25,7 +25,7 @@ import {
 import { LIMITS } from '../effects/limits.ts'
 import { checkCallersId, idInBatch } from '../stores/plan/id.ts'
 import { traceparentCheck } from '../tracing/traceparent.ts'
-import { textOf } from '../view/text.ts'
+import { PIN_CHARS_MAX, textOf } from '../view/text.ts'
 import { RUN_SETTINGS } from '../models/http/hosted.ts'
 import { type HarnessOutput, outputCheck, shapeOf } from './agent.ts'
 import { type Input, readInput } from './input.ts'
@@ -134,9 +134,6 @@ const COMMANDS: Readonly<Record<Command['type'], (command: unknown) => void>> = 
   resume: optionsOf<Kind<'resume'>>('a resume', { type }),
   cancel: optionsOf<Kind<'cancel'>>('a cancel', { type }),
 }
-
-/** Every request carries all pins. */
-export const PIN_CHARS_MAX = 10_000
 
 export type Said<Body extends InboxBody = InboxBody> = { readonly event: Body; readonly blobs: readonly Blob[] }
 export type MessageBody = Extract<InboxBody, { type: 'user.message' }>

@@ -8,8 +8,7 @@ import type { Owned } from '../engine/owner.ts'
 import type { Services } from '../engine/wiring.ts'
 import { shown } from '../options.ts'
 import { readTranscript } from '../view/history.ts'
-import { textOf } from '../view/text.ts'
-import { PIN_CHARS_MAX } from './command.ts'
+import { PIN_CHARS_MAX, textOf } from '../view/text.ts'
 import type { Pin, Pinned } from './verbs.ts'
 
 type Act<T> = (session: Session) => Promise<Owned<T>>

@@ -1,6 +1,9 @@
 // Texts as they are shown: what the parts of a message say, and long ones made short. Widths on a terminal are the command line's.
 import type { Part } from '../kernel/content.ts'
 
+/** Every request carries all pins. */
+export const PIN_CHARS_MAX = 10_000
+
 /** What they say, without reasoning, pictures and files. */
 export function textOf(parts: readonly Part[]): string {
   return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')

@@ -1,4 +1,6 @@
 // Agents that a run starts and that work on while it goes on: what `terret run` waits for, prints and says.
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { childLine, Children } from '../../src/cli/chat/children.ts'
 import { paintsOf } from '../../src/cli/present/text.ts'
@@ -52,6 +54,29 @@ it('B-CLI-280: with --json what a child waits for is pending of the result', asy
     status: 'completed',
     pending: [{ tool: 'write', sessionId: expect.stringMatching(/~\d+\.0$/) as unknown }],
   })
+})
+
+it('B-CLI-302: --status requires_action lists a session of which only a child waits for a person, as `pending` has it', async () => {
+  await scriptedBy((request) => {
+    const isChild = has(request, 'Dig here.') && !has(request, 'Lead them.')
+    if (has(request, 'Rest.')) return 'Rested.'
+    return isChild ? use('write', { path: 'found.txt', content: 'Gold.' }) : LEADING(request)
+  })
+  expect((await stage.terret('run', 'Lead them.')).code).toBe(3)
+  expect((await stage.terret('run', 'Rest.')).code).toBe(0)
+  const asked = ['list', '--status', 'requires_action']
+  for (const more of [[], ['--all'], ['--search', 'lead'], ['--limit', '1']]) {
+    const { code, out, err } = await stage.terret(...asked, ...more)
+    expect([more, code, out]).toEqual([more, 0, expect.stringMatching(/^\S+ .*Lead them\.\n$/)])
+    expect(err).toMatch(/^A subagent of \S+ waits for you: `terret pending \S+` shows it\.\n$/)
+  }
+  expect(await stage.json(...asked)).toMatchObject({ task: 'Lead them.', waitsBelow: true })
+  expect((await stage.terret(...asked, '--search', 'rest')).out).toBe('')
+  mkdirSync(join(stage.folder, 'elsewhere'))
+  expect((await stage.terretIn({ cwd: join(stage.folder, 'elsewhere') }, ...asked)).out).toBe('')
+  const [waiting] = ((await stage.json('pending')) as { readonly path: readonly string[] }).path
+  expect((await stage.terret('reject', waiting ?? '')).code).toBe(0)
+  expect((await stage.terret(...asked)).out).toBe('')
 })
 
 it('B-CLI-281: Ctrl-C while only children work stops them, and says how to go on', async () => {

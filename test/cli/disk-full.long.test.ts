@@ -1,11 +1,12 @@
 // A data folder on a real disk that is full: what commands say, how they end, and that a run goes on when there is room.
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { create, outcome } from '../contract/fixture.ts'
 import { mountSmallDisk, noSmallDisk, type SmallDisk } from '../small-disk.ts'
 import { stageOfEach } from './scripted.ts'
+import { MAIN } from './stage.ts'
 import { noTmux, openScreen, PROMPT } from './terminal.ts'
 
 const { scriptedBy, stage } = stageOfEach()
@@ -103,6 +104,33 @@ describe.skipIf(noSmallDisk)('a full disk', { timeout: 120_000 }, () => {
     await served.says('http://')
     served.child.kill('SIGTERM')
     await served.ended
+  })
+
+  it('B-FULL-15: init on a full disk says so and leaves no file, and works when there is room', async () => {
+    const small = mountSmallDisk(dirname(stage.config))
+    small.fill()
+    const refused = await stage.apart('init', '--model', 'offline:any')
+    expect([refused.code, refused.err]).toEqual([8, expect.stringContaining(FULL)])
+    expect(refused.err).toContain('(disk_full)')
+    expect(existsSync(stage.config)).toBe(false)
+    small.empty()
+    expect((await stage.apart('init', '--model', 'offline:any')).code).toBe(0)
+    expect((await stage.apart('run', 'Hello.')).code).toBe(0)
+  })
+
+  it('B-FULL-16: the commands that a full disk is answered with name the data folder, and the program as it was started', async () => {
+    const data = join(stage.home, 'own')
+    await stage.apart('run', '--model', 'offline:any', 'Hello.', '--data', data)
+    disk.fill()
+    const advice = `prune --older DAYS --data ${data}\` then removes old sessions.`
+    const { err } = await stage.apart('list', '--data', data)
+    expect(err).toContain(`\`terret ${advice}`)
+    expect(err).toContain(`\`terret store backup FILE --data ${data}\``)
+    expect((await stage.apart('delete', 'latest', '--yes', '--data', data)).err).toContain(`\`terret ${advice}`)
+    const npx = await stage.start(['list', '--data', data], { env: { npm_command: 'exec' } }).ended
+    expect(npx.err).toContain(`\`npx terret ${advice}`)
+    const file = await stage.start(['doctor', '--data', data], { main: MAIN }).ended
+    expect(file.out).toContain(`\`node ${MAIN} ${advice}`)
   })
 
   it('B-FULL-14: a worker says that the disk is full, and ends with 8 if it had to leave work for it', async () => {

@@ -107,6 +107,18 @@ describe('configuration', () => {
     expect(err).toMatch(/^terret: \S+config\.json is not valid JSON: [^\n]+ in line 3\. Correct it\.\n$/)
   })
 
+  it.each(['', ' \n'])(
+    'B-CLI-75: an empty configuration (%j) is refused with what to do, by init too',
+    async (text) => {
+      const file = stage.write('config/terret/config.json', text)
+      const err = `terret: ${file} is empty: remove it, or write {} into it.\n`
+      for (const args of [['list'], ['run', 'x'], ['init'], ['init', '--model', 'offline:any']])
+        expect(await stage.refused(...args)).toEqual({ code: 7, out: '', err })
+      rmSync(file)
+      expect((await stage.terret('init', '--model', 'offline:any')).code).toBe(0)
+    },
+  )
+
   it('B-CLI-164: skills of the configuration are offered, unless it names the tools', async () => {
     stage.write('config/terret/skills/greet/SKILL.md', '---\nname: greet\ndescription: Greets.\n---\nSay hello.\n')
     stage.configure({ model: 'offline:any', skills: 'skills' })

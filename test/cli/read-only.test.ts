@@ -79,13 +79,13 @@ describe('terret doctor on a home in trouble', () => {
     expect(code).toBe(1)
     expect(out).toContain(`session ${session}`)
     expect(out).toContain('Restore the database from a backup')
-    expect(out).toContain(`terret delete ${session}`)
+    expect(out).toContain(`terret delete ${session.slice(0, 8)}`)
   }, 60_000)
 
   it('B-DOCTOR-22: a disk that is full, or has less than 100 MB left, is told, with what to do', () => {
     const at = (mb: number) => room('/data', { bavail: mb * 256, bsize: 4096, blocks: 1_000_000 })
     expect(at(0)[0]).toMatchObject({ what: 'disk', status: 'misconfigured' })
-    expect(at(0)[0]?.detail).toMatch(/^The disk is full where .*Make room.*terret prune/)
+    expect(at(0)[0]?.detail).toMatch(/^The disk is full where .*Make room.*prune --older DAYS/)
     expect(at(99)[0]?.detail).toContain('nearly full: 99 MB are left')
     expect([at(100), room('/data', { bavail: 0, bsize: 4096, blocks: 0 })]).toEqual([[], []])
   })

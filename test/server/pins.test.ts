@@ -7,6 +7,16 @@ import { tool } from '../runtime/scene.ts'
 import { until } from '../until.ts'
 import { served } from './served.ts'
 
+type OpenApi = {
+  readonly paths: Readonly<
+    Record<
+      '/v1/sessions/{id}/pins',
+      { readonly post: { readonly requestBody: { readonly content: Readonly<Record<'application/json', Body>> } } }
+    >
+  >
+}
+type Body = { readonly schema: { readonly properties: { readonly text: object } } }
+
 describe('pins of a server', () => {
   it('B-RULE-4: the client pins a text and a message, lists both, lets one go, and the next request holds the rest', async () => {
     const one = await served(['One.', 'Two.'])
@@ -94,6 +104,18 @@ describe('pins of a server', () => {
     expect((await fork.pins()).filter(({ seq }) => seq === own.seq)).toEqual([both[1]])
     await fork.unpin(own.seq)
     expect((await fork.pins()).filter(({ seq }) => seq === own.seq)).toEqual([])
+  })
+
+  it('B-COMPACT-28: a pin has the same bound over HTTP, in the client and in the OpenAPI document', async () => {
+    const one = await served(['Hello.'])
+    const session = await connect({ url: one.server.url, token: one.tokens.own }).open({})
+    const text = 'r'.repeat(10_000)
+    await session.pin(text)
+    expect((await session.pins()).map((pin) => pin.text)).toEqual([text])
+    await expect(session.pin(`${text}r`)).rejects.toMatchObject({ code: 'invalid_input' })
+    const document = await one.json<OpenApi>('GET', '/v1/openapi.json')
+    const { schema } = document.paths['/v1/sessions/{id}/pins'].post.requestBody.content['application/json']
+    expect(schema.properties.text).toMatchObject({ minLength: 1, maxLength: 10_000 })
   })
 
   it('B-RULE-5: a session at work is busy for a pin, and takes the rule as a message that is pinned', async () => {

@@ -1,5 +1,5 @@
 // Servers that are killed, stopped, restarted on another file, or out of disk; and readers that do not read. Real processes.
-import { copyFileSync, mkdirSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -240,6 +240,50 @@ describe('the command line with --server', () => {
   })
 })
 
+describe('several servers of one data folder', () => {
+  it('B-SERVE-103: each is known until it ends, whichever was started last, and one that was killed is not', async () => {
+    const end = async ({ child, ended }: Serving, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> => {
+      child.kill(signal)
+      await ended
+    }
+    const listed = async ({ url }: Serving) => (await stage.terret('--server', url, 'list')).code
+    const records = () => readdirSync(stage.home).filter((name) => name.startsWith('server'))
+    const first = await serving(stage)
+    const second = await serving(stage)
+    expect([await listed(first), await listed(second)]).toEqual([0, 0])
+    await end(second)
+    expect([await listed(first), await listed(second)]).toEqual([0, 7])
+    const third = await serving(stage)
+    await end(third, 'SIGKILL')
+    expect(await listed(third)).toBe(7)
+    const fourth = await serving(stage)
+    await fourth.says(
+      `Another server drives the sessions of this data folder too: ${first.url} (process ${first.child.pid})`,
+    )
+    expect(records()).toEqual([`server-${first.child.pid}.json`, `server-${fourth.child.pid}.json`].toSorted())
+    await end(fourth)
+    const { err } = await end(first).then(() => first.ended)
+    expect([err, records()]).toEqual(['', []])
+  })
+
+  it('B-SERVE-104: --server without an address is the server of the data folder that was started last and runs', async () => {
+    const none = await stage.terret('--server', 'list')
+    expect([none.code, none.err]).toEqual([7, expect.stringContaining('No server of this data folder runs.')])
+    await scriptedBy(['Hello.'])
+    const first = await serving(stage)
+    expect((await stage.terret('--server', first.url, 'run', 'Say hello.')).code).toBe(0)
+    const second = await serving(stage)
+    const newest = await stage.terret('--server', 'delete', 'latest')
+    expect(newest.err).toContain(`terret --server ${second.url} delete `)
+    expect((await stage.terret('list', '--server')).out).toContain('Say hello.')
+    second.child.kill('SIGTERM')
+    await second.ended
+    const left = await stage.terret('--server', '--data', stage.home, 'delete', 'latest')
+    expect(left.err).toContain(`terret --server ${first.url} delete `)
+    expect((await stage.refused('--server=', 'list')).err).toContain('--server needs a value')
+  })
+})
+
 /** What is printed names the server in each command to paste. */
 const withoutServer = (text: string, url: string): string => text.replaceAll(` --server ${url}`, '')
 
@@ -281,6 +325,26 @@ describe('pending with --server', () => {
     const { out, err } = await stage.terretIn({ cwd: elsewhere }, '--server', one.url, 'pending')
     expect(err).not.toContain('Nothing waits')
     expect(out).toContain('approve')
+  })
+})
+
+describe('list with --server', () => {
+  it('B-CLI-302: --status requires_action has a session of which only a child waits for a person', async () => {
+    const has = ({ body }: { readonly body: unknown }, text: string) => JSON.stringify(body).includes(text)
+    await scriptedBy((request) => {
+      if (!has(request, 'Lead them.')) return { calls: [{ tool: 'write', args: { path: 'a.txt', content: 'Gold.' } }] }
+      return has(request, 'spawned_new')
+        ? 'I started it.'
+        : { calls: [{ tool: 'spawn_subagent', args: { prompt: 'Dig here.' } }] }
+    })
+    const one = await serving(stage)
+    const far = (...args: readonly string[]) => stage.terret('--server', one.url, ...args)
+    await far('run', 'Lead them.')
+    await until(async () => expect((await far('pending')).out).toContain('a.txt'))
+    for (const more of [[], ['--all']]) {
+      const { out, err } = await far('list', '--status', 'requires_action', ...more)
+      expect([out, err]).toEqual([expect.stringContaining('Lead them.'), expect.stringContaining('waits for you')])
+    }
   })
 })
 

@@ -641,4 +641,26 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
     expect(wrong).toEqual([])
     expect((await fetch(`${one.server.url}/missing.js`)).status).toBe(404)
   }, 60_000)
+
+  it('B-PAGE2-30: the address of a session opens its page whatever characters its id has, and stays that address; a wrong one is said', async () => {
+    const one = await inspector([], { drives: false })
+    for (const id of ['100%', '50%25', 'a/b?c#d %2F', 'é ü']) {
+      const { parent } = family(id, `The family of ${id}.`)
+      await keep(one, parent)
+      const { page, wrong } = await one.tab(`/s/${encodeURIComponent(id)}`)
+      await page.waitForSelector('.line.turn')
+      expect(await page.locator('h1').innerText()).toBe(`The family of ${id}.`)
+      await page.keyboard.press('w')
+      await page.waitForURL('**v=*')
+      await page.reload()
+      await page.waitForSelector('h1')
+      expect(await page.locator('h1').innerText()).toBe(`The family of ${id}.`)
+      expect(decodeURIComponent(new URL(page.url()).pathname)).toBe(`/s/${id}`)
+      expect(wrong).toEqual([])
+    }
+    const { page } = await one.tab('/')
+    await page.waitForSelector('.session-row')
+    await page.evaluate("history.pushState(null, '', '/s/100%')")
+    await until(async () => expect(await page.locator('h1').innerText()).toBe('The family of 100%.'))
+  }, 60_000)
 })

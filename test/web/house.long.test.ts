@@ -126,6 +126,30 @@ describe.skipIf(noChromium)('the list of sessions', () => {
     expect(new URL(page.url()).searchParams.toString()).toBe(new URLSearchParams({ a: family, b: alone }).toString())
     expect(await page.evaluate("sessionStorage.getItem('terret.compare')")).toBe(JSON.stringify([family, alone]))
   }, 60_000)
+
+  it('B-PAGE2-28: a session that is removed leaves its section, filtered lists and the counts, also after another page was shown', async () => {
+    const asks = { calls: [{ tool: 'publish', args: { n: 1 } }] }
+    const one = await inspector(({ messages }) => (JSON.stringify(messages[0]).includes('asks') ? asks : 'Done.'), {
+      tools: [publish],
+    })
+    const [waits, rests, stays] = [await one.open('one that asks'), await one.open('one'), await one.open('another')]
+    const { page, wrong } = await one.tab('/')
+    const filtered = await one.tab('/?outcome=completed')
+    const sees = (tab: typeof page, titles: readonly string[]): Promise<void> =>
+      until(async () => expect(await tab.locator('.session-link').allInnerTexts()).toEqual(titles))
+    await sees(page, ['one that asks', 'another', 'one'])
+    await sees(filtered.page, ['another', 'one'])
+    for (const session of [waits, rests]) await one.json('DELETE', `/v1/sessions/${session}`)
+    await sees(page, ['another'])
+    await sees(filtered.page, ['another'])
+    expect(await page.locator('.session-group').allInnerTexts()).toEqual(['Earlier 1'])
+    await page.getByRole('link', { name: 'another' }).click()
+    await page.waitForSelector('.line')
+    expect(page.url()).toContain(stays)
+    await page.goBack()
+    await sees(page, ['another'])
+    expect([...wrong, ...filtered.wrong]).toEqual([])
+  }, 60_000)
 })
 
 describe.skipIf(noChromium)('the other pages', () => {

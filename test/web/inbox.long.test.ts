@@ -64,6 +64,24 @@ describe.skipIf(noChromium)('the inbox', () => {
     expect(wrong).toEqual([])
   }, 60_000)
 
+  it('B-PAGE2-29: what a removed session asked cannot be allowed any more within seconds, and is not counted', async () => {
+    const one = await inspector([asks, asks], { tools: [publish] })
+    const [first, second] = [await one.open('The first.'), await one.open('The second.')]
+    const { callId } = await one.waiting(first)
+    await one.waiting(second)
+    const { page, wrong } = await one.tab(`/inbox?session=${first}&call=${callId}`)
+    await ready(page)
+    // What it may have missed before its stream is read again first.
+    await page.waitForTimeout(3_000)
+    const removedAt = Date.now()
+    await one.json('DELETE', `/v1/sessions/${first}`)
+    await until(async () => expect(await page.locator('.page-head').innerText()).toContain('1 waiting'))
+    expect(await page.locator('.waiting').innerText()).toContain('It does not wait any more')
+    expect(await page.getByRole('button', { name: 'Allow once' }).count()).toBe(0)
+    expect(Date.now() - removedAt).toBeLessThan(10_000)
+    expect(wrong).toEqual([])
+  }, 60_000)
+
   it('B-WEB-75: allows by a press of a person on the button, with the digest that is shown; no key, no script and no second click does', async () => {
     const one = await inspector([asks, asks, 'Done.', 'Done.'], { tools: [publish] })
     const sessions = [await one.open('The first.'), await one.open('The second.')]

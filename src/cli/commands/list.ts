@@ -5,12 +5,13 @@ import type { Card, Store } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { cardsHere, DEMO, notedFolders } from '../state/folders.ts'
-import { isAskedBelow } from '../state/log.ts'
-import { hasStore, readPlace } from '../state/place.ts'
+import { cardsHere, DEMO, notedFolders, sessionsIn } from '../state/folders.ts'
+import { isAskedBelow, pendingIn, rootsThatWait } from '../state/log.ts'
+import { hasStore, type Place, readPlace } from '../state/place.ts'
 import { print, printJson, shortId, warn, typed } from '../present/print.ts'
 import { describeStart } from '../state/own-folders.ts'
 import { drivenElsewhere } from '../state/program.ts'
+import { isFound } from '../../stores/plan/facts.ts'
 import { cardsBelow, type TreeCard, withTreeCost } from '../../stores/plan/tree-cost.ts'
 import { taskText } from '../state/workflows.ts'
 import { isQuarantined, nameIn, stateOf } from '../../view/tree.ts'
@@ -27,7 +28,8 @@ export async function list(call: Call): Promise<number> {
   return readPlace(async (place) => {
     // One more than shown, to know whether there are more.
     const wanted = { limit: limit + 1, ...(status ? { status } : {}), ...(q === undefined ? {} : { q }) }
-    const cards = all ? (await place.store.page({ order: 'newest', ...wanted })).cards : await cardsHere(place, wanted)
+    const found = all ? (await place.store.page({ order: 'newest', ...wanted })).cards : await cardsHere(place, wanted)
+    const cards = status === 'requires_action' ? await withAskedBelow(place, found, { all, q }) : found
     if (cards.length === 0) {
       // Nothing has used the store yet: make sure it works before it counts as empty.
       await place.store.list({ limit: 1 })
@@ -69,6 +71,24 @@ async function warnOfChildren(store: Store, cards: readonly Card[]): Promise<voi
     const way = typed`pending ${card.session}`
     warn(`A subagent of ${shortId(card.session)} waits for you: \`${way}\` shows it.`)
   }
+}
+
+/** Below a session that works or has ended a child may wait: it waits for a person too, as in the inbox. */
+async function withAskedBelow(
+  place: Place,
+  cards: readonly Card[],
+  { all, q = '' }: { readonly all: boolean; readonly q: string | undefined },
+): Promise<readonly Card[]> {
+  const known = new Set(cards.map(({ session }) => session))
+  const others = (await rootsThatWait(place.store)).filter((root) => !known.has(root))
+  const here = all || others.length === 0 ? null : await sessionsIn(place)
+  const below: Card[] = []
+  for (const root of others.filter((each) => here === null || here.has(each))) {
+    const card = await place.store.card(root)
+    if (card && isFound(card, q) && (await pendingIn(place.store, root)).length > 0) below.push(card)
+  }
+  const timeOf = ({ at, created = at }: Card): number => (all ? at : created)
+  return below.length === 0 ? cards : [...cards, ...below].toSorted((a, b) => timeOf(b) - timeOf(a))
 }
 
 type Status = Card['status']

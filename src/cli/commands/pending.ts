@@ -4,12 +4,9 @@ import { pendingLines, wayLine } from '../present/ending.ts'
 import { EXIT } from '../exit.ts'
 import { folderOf, sessionsIn } from '../state/folders.ts'
 import { heldIn, heldLines } from '../present/held.ts'
-import { pendingIn } from '../state/log.ts'
+import { pendingIn, rootsThatWait } from '../state/log.ts'
 import { hasStore, readPlace, type Place, sessionOf } from '../state/place.ts'
 import { print, printJson, seatOf, warn } from '../present/print.ts'
-import { mayWait } from '../../view/pending.ts'
-
-const PAGE = 1_000
 
 export async function pending(call: Call): Promise<number> {
   const [name] = call.words
@@ -43,12 +40,5 @@ function nothing(call: Call): number {
 /** The roots of all sessions that wait: of this folder, or of all. A server elsewhere does not know this folder: there it is all. */
 async function waiting(place: Place, all: boolean): Promise<readonly string[]> {
   const here = all || place.at === null ? null : await sessionsIn(place)
-  const roots = new Set<string>()
-  for (let after = ''; ; ) {
-    const cards = await place.store.list({ waiting: true, after, limit: PAGE })
-    for (const card of cards) if (mayWait(card) && (here === null || here.has(card.root))) roots.add(card.root)
-    const last = cards.at(-1)
-    if (last === undefined || cards.length < PAGE) return [...roots]
-    after = last.session
-  }
+  return (await rootsThatWait(place.store)).filter((root) => here === null || here.has(root))
 }

@@ -6,7 +6,7 @@ import { print, printJson, warn, typed } from '../present/print.ts'
 import { openPage } from '../serve/browser.ts'
 import { type Listening, openServer, PORT } from '../serve/serving.ts'
 import { inPlace } from '../state/place.ts'
-import { otherServer } from '../state/served.ts'
+import { otherServers } from '../state/served.ts'
 
 /** Whatever is left to do then, the process ends: what was acknowledged is on disk. */
 const STOP_MS = 10_000
@@ -17,7 +17,7 @@ export function serve(call: Call): Promise<number> {
   return inPlace(async (place) => {
     const { home, at } = place
     const store = at?.shown ?? ''
-    const other = otherServer(home)
+    const others = otherServers(home)
     // From the start: who reads the address may stop it at once.
     const { stops, stop } = stopping()
     // What this process knows is not what the store has: only the next one can go on with it.
@@ -31,8 +31,8 @@ export function serve(call: Call): Promise<number> {
     const server = await openServer(place, call, listening, failed)
     const drives = !call.is('no-drive')
     if (drives) server.drive(call.count('width'))
-    if (other && drives)
-      warn(`Another server drives the sessions of this data folder too: ${other.url} (process ${other.pid}).`)
+    for (const { url, pid } of drives ? others : [])
+      warn(`Another server drives the sessions of this data folder too: ${url} (process ${pid}).`)
     const { url, token, page } = server
     if (call.is('json')) printJson({ url, token, store })
     else

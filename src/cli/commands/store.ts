@@ -8,7 +8,7 @@ import { nearest } from '../../options.ts'
 import { clean, oneLine } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { counterOn } from '../present/counter.ts'
-import { print, printJson, warn } from '../present/print.ts'
+import { print, printJson, typed, warn } from '../present/print.ts'
 import { homeOf } from '../state/home.ts'
 import { placed } from '../state/place.ts'
 import {
@@ -83,14 +83,17 @@ async function check(call: Call, at: StorePlace): Promise<number> {
     const old = behind > repaired ? `${cards(behind - repaired)} of an earlier version.` : wrong
     print(`${clean(at.shown)}: ${countsText(counts)}. ${problems.length > 0 ? wrong : old}`)
     if (repaired > 0) print(`${cards(repaired)} brought up to date.`)
-    if (behind > repaired) warn(call.is('repair') ? LEFT_BEHIND : BEHIND)
-    if (problems.length > 0) warn(HELP)
+    if (behind > repaired) warn(call.is('repair') ? LEFT_BEHIND : describeBehind())
+    if (problems.length > 0) warn(describeRestore())
   }
   return problems.length === 0 ? EXIT.ok : EXIT.failed
 }
 
-const BEHIND =
-  'Lists by outcome, such as `unknown`, miss sessions whose cards are of an earlier version. `terret store check --repair` brings the cards up to date, also while workers run.'
+function describeBehind(): string {
+  const repair = typed`store check --repair`
+  return `Lists by outcome, such as \`unknown\`, miss sessions whose cards are of an earlier version. \`${repair}\` brings the cards up to date, also while workers run.`
+}
+
 const LEFT_BEHIND =
   'A session that is driven brings its card up to date by itself. Run this again later for the others.'
 
@@ -151,15 +154,17 @@ async function backUp(call: Call, from: StorePlace, named: string | undefined): 
   if (problems.length === 0) return EXIT.ok
   // A store with a damaged session must be possible to back up, and nobody may believe that the copy is whole.
   for (const { what, text } of problems) warn(clean(`${what}: ${text}`))
-  warn(`The backup was made, with what is wrong in the store. ${HELP}`)
+  warn(`The backup was made, with what is wrong in the store. ${describeRestore()}`)
   return EXIT.failed
 }
 
 const BACKUP_OF_DATABASE =
   'A store in Postgres is backed up by its own programs: `pg_basebackup -c fast`, or `pg_dump`. The guide on operations says how.'
 
-const HELP =
-  'Restore the store from a backup. Without one: `terret export ID` keeps what can be read of a session, `terret delete ID` takes it out.'
+function describeRestore(): string {
+  const [keep, remove] = [typed`export ID`, typed`delete ID`]
+  return `Restore the store from a backup. Without one: \`${keep}\` keeps what can be read of a session, \`${remove}\` takes it out.`
+}
 
 async function move(call: Call, from: StorePlace, to: StorePlace): Promise<number> {
   if (from.type === 'file') await refuseNoStore(from)

@@ -22,7 +22,6 @@ import { parseArgs } from 'node:util'
 import { type Event, Fault, listModels, type RoutedWorkload, routeProfiles } from '../../index.ts'
 import { nearest } from '../../options.ts'
 import { type Examination, examineLog } from '../../replay.ts'
-import { shellCommand } from '../../view/shell.ts'
 
 type Status = 'ok' | 'mock' | 'missing' | 'misconfigured' | 'model_missing'
 type Finding = { readonly what: string; readonly status: Status; readonly detail: string }
@@ -135,7 +134,7 @@ async function damaged(file: Store, cards: readonly Card[]): Promise<readonly Fi
   for (const { session, trouble } of cards) {
     const reason = trouble?.reason.startsWith('The session is damaged') ? trouble.reason : await damageIn(file, session)
     if (reason === null) continue
-    const [look, remove] = [shellCommand`terret doctor --session ${session}`, shellCommand`terret delete ${session}`]
+    const [look, remove] = [typed`doctor --session ${session}`, typed`delete ${session}`]
     const help = `\`${look}\` shows what can be read. Restore the database from a backup, or remove it with \`${remove}\`.`
     found.push({ what: `session ${shownId(session)}`, status: 'misconfigured', detail: `${reason} ${help}` })
   }

@@ -1,13 +1,14 @@
 // `terret init`: writes a user configuration once, and prints where the key goes.
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Call } from '../args.ts'
 import { clean } from '../../view/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { makeFolder } from '../../stores/plan/folder.ts'
-import { homeOf, makeHome } from '../state/home.ts'
+import { refuseEmpty } from '../state/config.ts'
+import { homeOf, makeHome, replaceFile } from '../state/home.ts'
 import { findTroubleHere } from '../state/own-folders.ts'
-import { codeOf } from '../state/plain-file.ts'
+import { codeOf, isOutOfRoom, readPlain } from '../state/plain-file.ts'
 import { ask, isAttended, print, printJson, typed, warn } from '../present/print.ts'
 
 const MODEL = 'anthropic:claude-sonnet-4-5'
@@ -17,6 +18,7 @@ export async function init(call: Call): Promise<number> {
   const file = join(home.config, 'config.json')
   const model = call.text('model') ?? MODEL
   const made = !existsSync(file)
+  if (!made) refuseEmpty(file, readPlain(file) ?? '')
   if (!made && call.text('model') !== undefined)
     throw new Refusal(EXIT.config, `${file} exists already and was not changed. Edit "model" in it by hand.`)
   if (!made && call.text('window') !== undefined)
@@ -71,10 +73,25 @@ async function askForWindow(model: string): Promise<number | undefined> {
 }
 
 function write(folder: string, file: string, config: object): void {
+  const hadFolder = existsSync(folder)
   try {
     makeFolder(folder)
-    writeFileSync(file, `${JSON.stringify(config, null, 2)}\n`, { mode: 0o600, flag: 'wx' })
+    replaceFile(file, `${JSON.stringify(config, null, 2)}\n`)
   } catch (error) {
+    if (!hadFolder) removeEmpty(folder)
+    if (isOutOfRoom(error))
+      throw new Refusal(
+        EXIT.store,
+        `The disk is full, and ${file} was not written. Make room, and try again. (disk_full)`,
+      )
     throw new Refusal(EXIT.config, `${file} cannot be written (${codeOf(error)}). Make its folder writable.`)
+  }
+}
+
+function removeEmpty(folder: string): void {
+  try {
+    rmdirSync(folder)
+  } catch {
+    // It was not made, or another program uses it.
   }
 }

@@ -114,6 +114,7 @@ export function readSettings(file: string, within?: string): Settings | null {
 
 /** The fields of a JSON file as written, for changing one of them. */
 export function parseFields(file: string, text: string): Readonly<Record<string, unknown>> {
+  refuseEmpty(file, text)
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -122,6 +123,11 @@ export function parseFields(file: string, text: string): Readonly<Record<string,
   }
   if (!isObject(value)) throw new Refusal(EXIT.config, `${file} must hold one JSON object. Correct it.`)
   return value
+}
+
+/** Something that was stopped while it wrote the file may have left it empty. */
+export function refuseEmpty(file: string, text: string): void {
+  if (text.trim() === '') throw new Refusal(EXIT.config, `${file} is empty: remove it, or write {} into it.`)
 }
 
 /** Why a text is no JSON and in which line, without the text around it, which some versions of Node add: it may hold a password. */

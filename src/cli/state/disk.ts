@@ -1,6 +1,7 @@
 // How much room there is where the data folder is, in words.
 import { statfsSync } from 'node:fs'
 import { EXIT, Refusal } from '../exit.ts'
+import { typed } from '../present/print.ts'
 
 export type Room = { readonly bavail: number; readonly bsize: number; readonly blocks: number }
 
@@ -13,17 +14,19 @@ export function roomTrouble(folder: string, leastBytes: number, room: Room = sta
   // Some file systems do not report it.
   if (room.blocks === 0 || free >= leastBytes) return null
   if (free < FULL_BYTES)
-    return `The disk is full where ${folder} is. Runs wait until there is room. ${REMOVAL_NEEDS_ROOM}`
+    return `The disk is full where ${folder} is. Runs wait until there is room. ${describeRemoval()}`
   const mb = Math.floor(free / 1024 / 1024)
   const left = `The disk is nearly full: ${mb} MB are left where ${folder} is.`
-  return `${left} Make room: runs wait until there is some. \`terret prune --older DAYS\` removes old sessions.`
+  return `${left} Make room: runs wait until there is some. \`${typed`prune --older DAYS`}\` removes old sessions.`
 }
 
 /** SQLite writes what a removal changes to its write-ahead log first, so a full disk has no room for one. */
-const REMOVAL_NEEDS_ROOM =
-  'Make room: remove other files there until 1 MB is free, or more for a large session. `terret prune --older DAYS` then removes old ' +
-  'sessions. `terret store backup FILE` writes a copy to another disk.'
+function describeRemoval(): string {
+  const room = 'Make room: remove other files there until 1 MB is free, or more for a large session.'
+  const prune = `\`${typed`prune --older DAYS`}\` then removes old sessions.`
+  return `${room} ${prune} \`${typed`store backup FILE`}\` writes a copy to another disk.`
+}
 
 export function removalRefusal(): Refusal {
-  return new Refusal(EXIT.store, `The disk is full, and a removal needs room too. ${REMOVAL_NEEDS_ROOM} (disk_full)`)
+  return new Refusal(EXIT.store, `The disk is full, and a removal needs room too. ${describeRemoval()} (disk_full)`)
 }

@@ -17,7 +17,7 @@ import { isAbsolute, join } from 'node:path'
 import { makeFolder } from '../../stores/plan/folder.ts'
 import { ownPlaces } from '../../tools/files/own-places.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { codeOf } from './plain-file.ts'
+import { codeOf, isOutOfRoom } from './plain-file.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -76,6 +76,8 @@ export function makeHome(home: Home): void {
 }
 
 export function unusable({ folder }: Home, error: unknown): Refusal {
+  if (isOutOfRoom(error))
+    return new Refusal(EXIT.store, `The disk is full where the data folder ${folder} is. Make room. (disk_full)`)
   const what = `The data folder ${folder} cannot be used (${codeOf(error)}).`
   return new Refusal(EXIT.store, `${what} Make it writable, or set TERRET_HOME to another folder.`)
 }

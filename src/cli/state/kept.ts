@@ -61,7 +61,10 @@ function isText(value: unknown): boolean {
 function save(home: Home, folders: Folders): void {
   const text = `${JSON.stringify({ version: 1, folders }, null, 2)}\n`
   if (Buffer.byteLength(text) > BYTES_MAX)
-    throw new Refusal(EXIT.config, `${home.rules} would be too long. Forget some of its rules: terret policy forget N`)
+    throw new Refusal(
+      EXIT.config,
+      `${home.rules} would be too long. Forget some of its rules: ${typed`policy forget N`}`,
+    )
   makeHome(home)
   replaceFile(home.rules, text)
 }

@@ -9,7 +9,7 @@ import { forgetFolders } from './folders.ts'
 import type { Home } from './home.ts'
 import { runtimeDir } from './memory.ts'
 import { codeOf } from './plain-file.ts'
-import { warn } from '../present/print.ts'
+import { typed, warn } from '../present/print.ts'
 import { isChildId } from '../../view/ids.ts'
 
 /** A file that cannot be removed is a warning: the session itself is gone. */
@@ -34,7 +34,7 @@ export async function removeWith(
 
 export function warnOfWorktrees(left: NonNullable<Removed['worktrees']>): void {
   for (const { path, branch } of left)
-    warn(clean(`The worktree ${path} (${branch}) has changes or is in use, and stays. See: terret worktree`))
+    warn(clean(`The worktree ${path} (${branch}) has changes or is in use, and stays. See: ${typed`worktree`}`))
 }
 
 /** What the last removals left of other files, as after a crash. */

@@ -5,7 +5,7 @@ import { cardsBelow } from '../../stores/plan/tree-cost.ts'
 import { mayWait } from '../../view/pending.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { aside } from './without-driving.ts'
-import { shellCommand } from '../../view/shell.ts'
+import { typed } from '../present/print.ts'
 import { shownId } from '../../view/clean.ts'
 
 const PAGE = 1_000
@@ -16,7 +16,7 @@ export async function* eventsOf(store: Store, session: string, after = 0): Async
     const page = await store.read(session, seq, PAGE)
     yield* page.events
     if (page.damaged) {
-      const way = shellCommand`terret doctor --session ${session}`
+      const way = typed`doctor --session ${session}`
       const text = `The log of session ${shownId(session)} is damaged at event ${page.damaged.seq}. \`${way}\` says more.`
       throw new Refusal(EXIT.store, text)
     }
@@ -46,6 +46,18 @@ export function foldAll(events: readonly Event[]): Session {
 /** The pending calls of a session and its children. */
 export async function pendingIn(store: Store, root: string): Promise<readonly Pending[]> {
   return aside({ store }, (harness) => harness.session(root, { stored: true }).pending())
+}
+
+/** The roots of all sessions that may wait for a person, or for a child that does. */
+export async function rootsThatWait(store: Store): Promise<readonly string[]> {
+  const roots = new Set<string>()
+  for (let after = ''; ; ) {
+    const cards = await store.list({ waiting: true, after, limit: PAGE })
+    for (const card of cards) if (mayWait(card)) roots.add(card.root)
+    const last = cards.at(-1)
+    if (last === undefined || cards.length < PAGE) return [...roots]
+    after = last.session
+  }
 }
 
 /** Does this session wait for a person, or only for a child that does? */

@@ -13,7 +13,7 @@ import { isErrno } from './plain-file.ts'
 import { checkDrivenHere } from './program.ts'
 import { warn, typed } from '../present/print.ts'
 import type { PostgresDatabase } from '../../stores/postgres/postgres.ts'
-import { ACCEPT, gone, keepSeen, keepSeenDatabase, seenIn, unlike } from './store-fingerprint.ts'
+import { describeAccept, gone, keepSeen, keepSeenDatabase, seenIn, unlike } from './store-fingerprint.ts'
 import { type FilePlace, homeWith, openDatabase, openFile, storeIn, type StorePlace } from './store-place.ts'
 import { isChildId } from '../../view/ids.ts'
 
@@ -59,7 +59,7 @@ async function within<T>(act: (place: Place) => Promise<T>, reads: boolean): Pro
 async function openKnown(store: PostgresDatabase): Promise<void> {
   await store.open().catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && error.code === 'store_replaced')
-      throw new Refusal(EXIT.store, `${error.message} ${ACCEPT}`)
+      throw new Refusal(EXIT.store, `${error.message} ${describeAccept()}`)
     throw error
   })
 }

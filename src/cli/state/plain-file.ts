@@ -54,6 +54,11 @@ export function codeOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
+/** The disk is full, or what this user may have on it. */
+export function isOutOfRoom(error: unknown): boolean {
+  return isErrno(error, 'ENOSPC') || isErrno(error, 'EDQUOT')
+}
+
 export function isErrno(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code
 }

@@ -3,6 +3,7 @@
 import type { PostgresDatabase } from '../../stores/postgres/postgres.ts'
 import type { Mark, SqliteFile } from '../../stores/sqlite/sqlite.ts'
 import { EXIT, Refusal } from '../exit.ts'
+import { typed } from '../present/print.ts'
 import { type Home, replaceOwn } from './home.ts'
 import { readPlain } from './plain-file.ts'
 
@@ -15,10 +16,12 @@ export function seenIn({ seen }: Home): Mark | null {
     if (typeof store === 'string' && [removals, pos, sum].every(Number.isSafeInteger))
       return { store, removals, pos, sum } as Mark
   } catch {}
-  throw new Refusal(EXIT.store, `${seen} cannot be read, so the database cannot be verified. ${ACCEPT}`)
+  throw new Refusal(EXIT.store, `${seen} cannot be read, so the database cannot be verified. ${describeAccept()}`)
 }
 
-export const ACCEPT = 'To accept what is there: terret doctor --accept-store'
+export function describeAccept(): string {
+  return `To accept what is there: ${typed`doctor --accept-store`}`
+}
 
 /** The problem of this database, or null. */
 export async function unlike(store: SqliteFile, seen: Mark): Promise<string | null> {
@@ -27,7 +30,7 @@ export async function unlike(store: SqliteFile, seen: Mark): Promise<string | nu
     return null
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'store_replaced')
-      return `${error.message} ${ACCEPT}`
+      return `${error.message} ${describeAccept()}`
     throw error
   }
 }
@@ -40,7 +43,7 @@ export function seenDatabase({ seen }: { readonly seen: string }): string | null
     const { store } = JSON.parse(text) as { readonly store?: unknown }
     if (typeof store === 'string' && store !== '') return store
   } catch {}
-  throw new Refusal(EXIT.store, `${seen} cannot be read, so the database cannot be verified. ${ACCEPT}`)
+  throw new Refusal(EXIT.store, `${seen} cannot be read, so the database cannot be verified. ${describeAccept()}`)
 }
 
 /** Protects later commands; that it cannot be written must not fail this one. */
@@ -57,7 +60,7 @@ export async function keepSeenDatabase(
 }
 
 export function gone({ database }: Home): Refusal {
-  const text = `${database} is gone, and with it every session. Put it back. ${ACCEPT}`
+  const text = `${database} is gone, and with it every session. Put it back. ${describeAccept()}`
   return new Refusal(EXIT.store, text)
 }
 

@@ -10,8 +10,8 @@ const FRAME_MS = 250
 const MISSED_MS = 1_000
 const WAITS_MS = 1_000
 
-/** The last of each session that changed. */
-type News = ReadonlyMap<string, WireCard>
+/** The last of each session that changed; null: it was removed. */
+export type News = ReadonlyMap<string, WireCard | null>
 
 /** What is asked of the store by itself, so that it is found however many other sessions are newer. */
 const PARTS = {
@@ -53,21 +53,22 @@ export function useCards(query: SessionsQuery) {
 function useNews(): News {
   const [news, setNews] = useState<News>(() => new Map())
   useEffect(() => {
-    const fresh = new Map<string, WireCard>()
+    const fresh = new Map<string, WireCard | null>()
     const show = throttled(FRAME_MS, () => {
       const cards = [...fresh]
       fresh.clear()
       setNews((before) => new Map([...before, ...cards]))
     })
-    const take = (card: WireCard): void => {
-      fresh.set(card.session, card)
+    const put = (session: string, card: WireCard | null): void => {
+      fresh.set(session, card)
       show.soon()
     }
+    const take = (card: WireCard): void => put(card.session, card)
     // The newest are read again: what changed while nobody told is among them.
     const missed = throttled(MISSED_MS, () => {
       void api.sessions({ limit: 50 }).then(({ sessions }) => sessions.forEach(take), ignored)
     })
-    const leave = live.cards({ onCard: take, onMissed: missed.soon })
+    const leave = live.cards({ onCard: take, onGone: (session) => put(session, null), onMissed: missed.soon })
     return () => {
       leave()
       show.stop()
@@ -96,10 +97,12 @@ function merged(read: readonly WireCard[], news: News, wanted: Wanted): readonly
     if (before === undefined || card.seq > before.seq) known.set(card.session, card)
   }
   const isNew = (card: WireCard): boolean => !known.has(card.session) && card.root === card.session
-  const fresh = [...news.values()].filter((card) => isNew(card) && fits(card, wanted))
-  const now = [...known.values()].map((card) => {
+  const fresh = [...news.values()].filter(
+    (card): card is WireCard => card !== null && isNew(card) && fits(card, wanted),
+  )
+  const now = [...known.values()].flatMap((card) => {
     const latest = news.get(card.session)
-    return latest && latest.seq >= card.seq ? latest : card
+    return latest === null ? [] : latest && latest.seq >= card.seq ? latest : card
   })
   return [...fresh, ...now.filter((card) => hasState(card, wanted))]
 }
@@ -121,7 +124,7 @@ function hasState({ status, outcome, unknown }: WireCard, wanted: Wanted): boole
   return wanted.outcome === 'unknown' && unknown !== undefined
 }
 
-/** Reads what waits again when a card that waits changes, or one that did. */
+/** Reads what waits again when a card that waits changes, or one that did, and when a session was removed. */
 export function usePendingNews(): void {
   useEffect(() => {
     const again = throttled(WAITS_MS, () => void queries.invalidateQueries({ queryKey: ['pending'] }))
@@ -130,7 +133,12 @@ export function usePendingNews(): void {
       const did = known.some(({ sessionId }) => sessionId === card.session)
       if (did || mayWait(card)) again.soon()
     }
-    const leave = live.cards({ onCard, onMissed: again.soon })
+    const onGone = (): void => {
+      // Pages that are opened next must not show what they had before.
+      void queries.invalidateQueries({ refetchType: 'none' })
+      again.soon()
+    }
+    const leave = live.cards({ onCard, onGone, onMissed: again.soon })
     return () => {
       leave()
       again.stop()

@@ -18,7 +18,12 @@ export type SessionReader = {
   /** It was removed. */
   readonly onGone?: () => void
 }
-export type CardReader = { readonly onCard: (card: WireCard) => void; readonly onMissed: () => void }
+export type CardReader = {
+  readonly onCard: (card: WireCard) => void
+  /** A session was removed. */
+  readonly onGone: (session: string) => void
+  readonly onMissed: () => void
+}
 
 const POLL_MS = 2_500
 /** Of a tab that nobody sees. */
@@ -200,6 +205,7 @@ export class Live {
     const readers = [...(this.#watched.get(session)?.keys() ?? [])]
     this.#watched.delete(session)
     for (const { onGone } of readers) onGone?.()
+    for (const { onGone } of this.#cards) onGone(session)
   }
 
   /** Each once: what a reader has already is left out. */

@@ -10,6 +10,7 @@ import { queries } from '../data/query.ts'
 import { Empty, Gone } from '../parts/states.tsx'
 import { Text } from '../parts/text.tsx'
 import { SessionPage } from '../pages/session.tsx'
+import { decodeId, keepPercent } from '../shell/session-address.ts'
 import { applySettings, change, useSettings } from '../shell/settings.ts'
 import { Toasts } from '../shell/toasts.tsx'
 import { answersOf } from './answers.ts'
@@ -18,12 +19,13 @@ import '../style/file.css'
 
 // The address of a file cannot change as that of a page does.
 const { hook, searchHook } = memoryLocation()
+const useAddress = keepPercent(hook)
 
 function Frame({ file }: { readonly file: SessionFile }) {
   const { events = [] } = file.sessions[file.session] ?? {}
   return (
     <QueryClientProvider client={queries}>
-      <Router hook={hook} searchHook={searchHook}>
+      <Router hook={useAddress} searchHook={searchHook}>
         <div className="file">
           <header className="file-head">
             <strong>Terret</strong>
@@ -51,7 +53,7 @@ function Frame({ file }: { readonly file: SessionFile }) {
               <Route path="/">
                 <SessionPage id={file.session} />
               </Route>
-              <Route path="/s/:id">{({ id }) => <SessionPage id={decodeURIComponent(id)} key={id} />}</Route>
+              <Route path="/s/:id">{({ id }) => <SessionPage id={decodeId(id)} key={id} />}</Route>
               <Route>
                 <Gone message="This page is a file of one session: the rest is not in it." />
               </Route>

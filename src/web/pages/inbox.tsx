@@ -203,7 +203,8 @@ function useChosen(waiting: readonly WirePending[], all: readonly WirePending[])
   }
 }
 
-const AWAY = 'It does not wait any more: it was decided, withdrawn, or its time is over. Its session says how.'
+const AWAY =
+  'It does not wait any more: it was decided, withdrawn or removed, or its time is over. Its session says how.'
 
 /** What a session waits for first, in it or below it. */
 function firstOf(waiting: readonly WirePending[], session: string): string | null {

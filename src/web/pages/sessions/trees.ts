@@ -4,6 +4,7 @@ import { useCallback, useMemo, useState } from 'react'
 import type { WireCard } from '../../../server/wire.ts'
 import { byBirth } from '../../../view/tree.ts'
 import { api } from '../../data/api.ts'
+import type { News } from '../../data/cards.ts'
 import type { Below } from './lines.ts'
 
 const CHILDREN_MAX = 200
@@ -15,7 +16,7 @@ type Trees = {
 }
 
 /** `news`: cards that changed, children among them. */
-export function useTrees(news: ReadonlyMap<string, WireCard>): Trees {
+export function useTrees(news: News): Trees {
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set())
   const toggle = useCallback((session: string): void => {
     setOpened(
@@ -31,7 +32,8 @@ export function useTrees(news: ReadonlyMap<string, WireCard>): Trees {
   })
   const below = useMemo(() => {
     const cards = new Map<string, WireCard>()
-    for (const card of [...read, ...news.values()]) if (card.root !== card.session) cards.set(card.session, card)
+    for (const card of [...read, ...news.values()])
+      if (card !== null && news.get(card.session) !== null && card.root !== card.session) cards.set(card.session, card)
     return grouped([...cards.values()])
   }, [read, news])
   return { opened, below, toggle }

@@ -1,6 +1,7 @@
 // What is pinned in a session: a list, a field for one more, and a button that lets each go. A session at work is sent the rule instead.
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { type SubmitEvent, useState } from 'react'
+import { PIN_CHARS_MAX } from '../../../view/text.ts'
 import { acts, api, newKey } from '../../data/api.ts'
 import { Button } from '../../parts/button.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
@@ -90,7 +91,7 @@ function NewPin({ works, add }: { readonly works: boolean; readonly add: (text: 
           className="field"
           rows={3}
           value={text}
-          maxLength={10_000}
+          maxLength={PIN_CHARS_MAX}
           placeholder="Only ever deploy to staging."
           onChange={(event) => setText(event.target.value)}
         />
