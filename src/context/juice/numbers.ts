@@ -72,7 +72,7 @@ function unitsOf(prefix: string, factor: number): Readonly<Record<string, number
   )
 }
 
-export function numberIn(text: string): number {
+function numberIn(text: string): number {
   if (text.length === 0 || text.length > CHARS_MAX) return Number.NaN
   const first = text.charCodeAt(0)
   if (first === 32 || first > 122 || (first >= 65 && first < 123 && first !== 91)) return Number.NaN
