@@ -111,7 +111,7 @@ export class ModelCaller {
       if (failure.class !== 'overflow' || agent.planner !== null) return this.#failed(cache, failure, during)
       return this.#overflowed(asked, transcript, context, failure)
     }
-    const measured = withLength(said, request, cache.guard.fill)
+    const measured = agent.planner === null ? withLength(said, request, cache.guard.fill) : said
     if (said.parts.some((part) => part.type === 'data')) return this.#withFiles(asked, measured, transcript.messages)
     return this.#answered(asked, measured, transcript.messages)
   }

@@ -24,7 +24,8 @@ async function ask(model: AiSdkModel, more: Partial<Request> = {}, settings: AiS
 
 /** The content of a reply that both sides report: without zero counts, and without the spelling of empty arguments. */
 function said({ parts, calls, finish: end, usage }: Reply) {
-  const counts = Object.entries(usage ?? {}).filter(([, count]) => count !== 0)
+  // The AI SDK hands over the sum of all rounds alone.
+  const counts = Object.entries(usage ?? {}).filter(([name, count]) => count !== 0 && name !== 'contextTokens')
   return {
     text: parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])),
     reasoning: parts.flatMap((part) => (part.type === 'reasoning' && part.text !== '' ? [part.text] : [])),
