@@ -167,9 +167,11 @@ describe('the process', () => {
     bench.lists([], { silent: true, deaf: true })
     expect(await toolsOf(bench.server({ connectMs: 2_000 }), quick)).toEqual([])
     expect(processesWith(bench.folder)).toEqual([])
+    // On a busy machine the first one was stopped before it could say that it started.
+    const started = bench.count('start')
     const [server, stop] = [bench.server(), new AbortController()]
     const asked = toolsOf(server, quick, stop.signal)
-    await until(() => expect(bench.count('start')).toBe(2))
+    await until(() => expect(bench.count('start')).toBe(started + 1))
     stop.abort(new Error('enough'))
     await expect(asked).rejects.toThrow('enough')
     await gone(bench.folder)
