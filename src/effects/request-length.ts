@@ -25,14 +25,16 @@ export function withLength(answer: Reply, request: Request, fill: Fill | null): 
   const { usage } = answer
   if (!usage) return answer
   const told = lengthIn(usage)
-  const isSum = usage.contextTokens === undefined && isOfRounds(answer, usage)
+  const rounds = usage.contextTokens === undefined ? countRounds(answer, usage) : 1
   // About as long as was expected: then nothing is counted, which a long conversation would pay for in every turn.
-  if (!isSum && (told <= EXPECTED_TIMES * (fill?.asked ?? 0) || isPossible(told, request))) return answer
+  if (rounds === 1 && (told <= EXPECTED_TIMES * (fill?.asked ?? 0) || isPossible(told, request))) return answer
   const charsPerToken = fill?.charsPerToken ?? Number.POSITIVE_INFINITY
   const asked = Math.max(fill?.asked ?? 0, estimateRequest(request, request.messages, charsPerToken))
   // What the provider did itself is read again with every request.
   const made = sizeOf(answer.parts.filter(({ type }) => type === 'provider')) / CHARS_A_TOKEN
-  const contextTokens = Math.min(told, Math.ceil(asked + made))
+  // The last round is not shorter than the others.
+  const least = rounds > 1 && isPossible(told / rounds, request) ? told / rounds : 0
+  const contextTokens = Math.min(told, Math.ceil(Math.max(asked + made, least)))
   return contextTokens === told ? answer : { ...answer, usage: { ...usage, contextTokens } }
 }
 
@@ -42,18 +44,24 @@ export function doubtSum(fill: Fill, request: Request): void {
   fill.doubt(estimateRequest(request, request.messages, Number.POSITIVE_INFINITY))
 }
 
-/** The provider searched, ran a tool or cited pages: it may have asked its model several times, and counted each. */
-function isOfRounds({ parts }: Reply, { webSearches = 0 }: Usage): boolean {
-  return webSearches > 0 || parts.some(({ type }) => type === 'provider' || type === 'source')
+/** How often the provider may have asked its model for this reply, and counted each time: it searched, or ran tools. */
+function countRounds({ parts }: Reply, { webSearches = 0 }: Usage): number {
+  return 1 + Math.max(webSearches, parts.filter(({ type }) => type === 'provider').length)
 }
 
 /** Whether a request can have so many tokens. */
 function isPossible(tokens: number, request: Request): boolean {
   // Nearly all have fewer tokens than characters: then nothing more is looked at.
   if (tokens <= ADDED_TOKENS || tokens <= charsIn(request)) return true
+  if (request.messages.some(hasRemotePart)) return true
   const { chars, text } = prefixOf(request)
   const most = ADDED_TOKENS + mostTokens(chars, text)
   return tokens <= request.messages.reduce((sum, message) => sum + mostTokensOf(message), most)
+}
+
+/** A file that the provider reads itself may be of any length. */
+function hasRemotePart({ parts = [] }: Message): boolean {
+  return parts.some(({ type }) => type === 'url' || type === 'file_id')
 }
 
 /** What every request begins with. */

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { Harness, type HarnessOptions, memory, model, type Result, scripted, type Store } from '../../src/index.ts'
 import { charsIn } from '../../src/riders/money/usage-estimate.ts'
-import type { Request } from '../../src/ports/model.ts'
+import type { Model, Request } from '../../src/ports/model.ts'
 import { startChaos } from '../../src/testing/index.ts'
 import { GOOD_SUMMARY } from './long-stage.ts'
 import { SUMMARIZER } from '../../src/context/summary.ts'
@@ -93,8 +93,26 @@ describe('a count that is a sum', () => {
     const harness = new Harness({ model: scripted(steps), compaction: { windowTokens: 32_000 } })
     open.push(harness)
     const session = await harness.open()
-    expect((await session.run('search')).context?.tokens).toBeLessThan(100)
+    // It asked its model three times at most.
+    expect((await session.run('search')).context?.tokens).toBe(3_010)
     expect((await session.run('read')).context?.tokens).toBe(9_010)
+  })
+
+  it('B-COMPACT-36: a count is a length where the reply cites pages, and where the provider reads a file itself', async () => {
+    const usage = { inputTokens: 60_000, outputTokens: 10 }
+    const cited = { type: 'source', url: 'https://example.com/a' } as const
+    const parts = [{ type: 'text', text: 'Read.' } as const, cited]
+    const reader: Model = {
+      name: 'reader',
+      call: async () => ({ type: 'reply', parts, calls: [], finish: 'stop', usage }),
+    }
+    const harness = new Harness({ model: reader, compaction: { windowTokens: 1_000_000 } })
+    open.push(harness)
+    const cites = await harness.session((await harness.open()).id).run('漢字仮名'.repeat(10_000))
+    expect(cites.context?.tokens).toBe(60_010)
+    const file = { type: 'url', media: 'application/pdf', url: 'https://example.com/a.pdf' } as const
+    const reads = await (await harness.open()).run([{ type: 'text', text: 'Read it.' }, file])
+    expect(reads.context?.tokens).toBe(60_010)
   })
 
   it.each(['anthropic:claude-sonnet-4-5', 'openai:gpt-5.1', 'groq:llama-3.3-70b'])(
