@@ -133,19 +133,5 @@ type Had = { readonly segments: Segment[]; readonly fingerprint: Fingerprint | u
 
 function hadAt({ heard, fingerprint }: Position): Had {
   const segments = heard.flatMap(({ kind, n, chars }) => (kind === 'text' ? [{ kind, n, chars }] : []))
-  return fingerprint === undefined ? readOld(segments) : { segments, fingerprint }
-}
-
-/** Positions that were written before had the fingerprint as a text with this number, and sixteen numbers for each reply. */
-const OLD_FINGERPRINT = 9_999
-const OLD_TEXTS_A_REPLY = 16
-
-function readOld(heard: readonly Segment[]): Had {
-  const value = heard.find(({ n }) => n === OLD_FINGERPRINT)?.chars
-  const segments = heard.flatMap(({ kind, n, chars }) => {
-    const reply = Math.floor(n / OLD_TEXTS_A_REPLY)
-    return n === OLD_FINGERPRINT ? [] : [{ kind, n: reply * TEXTS_A_REPLY + (n % OLD_TEXTS_A_REPLY), chars }]
-  })
-  const chars = segments.reduce((sum, segment) => sum + segment.chars, 0)
-  return { segments, fingerprint: value === undefined ? undefined : { value, chars } }
+  return { segments, fingerprint }
 }

@@ -215,16 +215,6 @@ describe('the page of a conversation that is handed over', () => {
     },
   )
 
-  it('B-HANDOFF-9: positions that were written before their fingerprint had a name are read as they were', async () => {
-    const url = await chatServer(handing([HAND], [SLOW]))
-    const frames = await framesOf(await post(url, ASK))
-    const id = frames.find(({ data }) => data['type'] === 'text-delta')?.id ?? ''
-    const old = id.replace(/\.f(\d+)-\d+\.t100-/, '.t9999-$1.t16-')
-    expect(old).not.toBe(id)
-    const rest = await framesOf(await fetch(`${url}/r/stream`, { headers: { 'last-event-id': old } }))
-    expect(deltasOf(rest)).toEqual(['refunded.'])
-  })
-
   it('B-HANDOFF-9: an AG-UI client hears it as it comes, in one message that is ended', async () => {
     const agent = new HttpAgent({ url: await agUiServer(handing([HAND], [SLOW])), threadId: 't' })
     agent.messages = [{ id: 'm', role: 'user', content: 'Money!' }]
