@@ -2,11 +2,11 @@
 // stands beside the call that handed over, so that a question of the child stays in the last step of the page. A reader that comes back
 // gets what it lacks; attempts of the child before the last one it has.
 import type { Event } from '../kernel/event.ts'
-import { HandedOver } from '../sessions/follow/handed-over.ts'
+import { HandedOver, TEXTS_A_REPLY } from '../sessions/follow/handed-over.ts'
 import type { StreamEvent } from '../sessions/follow/stream.ts'
 import type { Segment } from '../view/heard.ts'
 import { textOf } from '../view/text.ts'
-import type { HeardSegment, Position } from './position.ts'
+import type { Coming, Fingerprint, Position } from './position.ts'
 
 type Reply = Extract<Event, { type: 'agent.message' }>
 
@@ -20,16 +20,18 @@ type Heard = { readonly told: Told; readonly reply: HandedWords['reply'] }
 export class HandedWords {
   readonly #known: Position | null
   readonly #handed: HandedOver
-  /** The reply that handed over, or 0. */
+  /** The reply that handed over, until the session itself replies; or 0. */
   #call = 0
+  /** The call that handed over has its result. */
+  #isClosed = false
   /** What the reader has of the last attempt of the child. One without characters says that all before it is over. */
   #segments: Segment[] = []
   /** How much of each text was read here. */
   readonly #read = new Map<number, number>()
-  /** How many characters of the last attempt it has; 0 if it has all. */
-  #had = 0
   /** Of what the reader has of the last attempt: the log of the child may be read only after the answer. */
-  #print = PRINT
+  #fingerprint = NOTHING_SAID
+  /** What comes takes the place of what was said of the last attempt. */
+  #afresh = false
   #hasAll = false
 
   constructor(session: string, known: Position | null) {
@@ -38,24 +40,23 @@ export class HandedWords {
   }
 
   get child(): string | null {
-    return this.#call === 0 ? null : this.#handed.child
+    return this.#call === 0 || this.#isClosed ? null : this.#handed.child
   }
 
   /** For the position of the reader; null while nothing is handed over. */
-  get reply(): { readonly call: number; readonly heard: readonly HeardSegment[] } | null {
+  get reply(): Coming | null {
     if (this.#call === 0) return null
-    const segments = this.#segments.flatMap((segment) => (segment.n < PRINT_PLACE ? [{ ...segment }] : []))
-    const print = segments.length === 0 ? [] : [{ kind: 'text', n: PRINT_PLACE, chars: this.#print } as const]
-    return { call: this.#call, heard: [...print, ...segments] }
+    const reply = { call: this.#call, heard: this.#segments.map((segment) => ({ ...segment })) }
+    return this.#isClosed || reply.heard.length > 0 ? { ...reply, fingerprint: this.#fingerprint } : reply
   }
 
   /** What the reply lacks of the answer; null if it is none of a child. */
   rest(reply: Reply): string | null {
-    const rest = this.#handed.rest(reply)
-    if (rest !== null || this.#segments.length === 0 || !this.#handed.isAnswer(reply)) return rest
+    if (!this.#handed.isAnswer(reply)) return null
     const answer = textOf(reply.parts)
-    const chars = this.#had || answer.length
-    return printOf(answer.slice(0, chars)) === this.#print ? answer.slice(chars) : null
+    const { value, chars } = this.#fingerprint
+    const has = chars || answer.length
+    return fingerprintOf(answer.slice(0, has)) === value ? answer.slice(has) : this.#handed.rest(reply)
   }
 
   replied(reply: Reply): void {
@@ -63,27 +64,26 @@ export class HandedWords {
     this.#call = this.#handed.child === null ? 0 : reply.seq
     this.#read.clear()
     const known = this.#call > 0 && this.#known !== null && this.#known.seq >= reply.seq ? this.#known : null
-    const heard = known?.call === reply.seq ? known.heard : []
-    this.#segments = heard.flatMap(({ kind, n, chars }) =>
-      kind === 'text' && n !== PRINT_PLACE ? [{ kind, n, chars }] : [],
-    )
-    this.#print = heard.find(({ n }) => n === PRINT_PLACE)?.chars ?? PRINT
-    this.#had = charsIn(this.#segments)
+    const had = known?.call === reply.seq ? hadAt(known) : { segments: [], fingerprint: undefined }
+    this.#segments = had.segments
+    this.#fingerprint = had.fingerprint ?? NOTHING_SAID
+    this.#isClosed = had.fingerprint !== undefined && had.segments.length === 0
     this.#hasAll = known !== null && known.call !== reply.seq && known.seq > reply.seq
   }
 
   take(event: StreamEvent): readonly Heard[] {
-    const { pieces, ended } = this.#handed.take(event)
+    const { pieces, ended, afresh } = this.#handed.take(event)
     if (this.#hasAll) return []
+    this.#afresh = afresh
     return [...pieces.flatMap(({ n, text }) => this.#piece(n, text)), ...this.#end(ended)]
   }
 
-  /** The call has its result: nothing more is told, and what is open is ended. */
+  /** The call has its result: nothing more is told until the answer comes, and what is open is ended. */
   close(): readonly Told[] {
-    const open = this.#segments.filter(({ chars }) => chars > 0).map(({ n }) => n)
-    const heard = this.#end(open)
-    this.#call = 0
-    return heard.map(({ told }) => told)
+    const open = this.#segments.filter(({ chars }) => chars > 0)
+    this.#segments = []
+    this.#isClosed = true
+    return open.map(({ n }) => ({ type: 'spoken', kind: 'text', call: this.#call, n }))
   }
 
   #piece(n: number, text: string): readonly Heard[] {
@@ -95,11 +95,12 @@ export class HandedWords {
     const known = this.#segments.find((segment) => segment.n === n && segment.chars > 0)
     const fresh = text.slice(Math.max(0, (known?.chars ?? 0) - before))
     if (fresh === '') return []
-    if (this.#segments.every((segment) => segment.chars === 0)) this.#print = PRINT
-    this.#print = printOf(fresh, this.#print)
+    const isFirst = this.#afresh || this.#segments.every((segment) => segment.chars === 0)
+    this.#afresh = false
+    const { value, chars } = isFirst ? NOTHING_SAID : this.#fingerprint
+    this.#fingerprint = { value: fingerprintOf(fresh, value), chars: chars + fresh.length }
     if (known) known.chars += fresh.length
     else this.#segments = [...this.#segments.filter(({ chars }) => chars > 0), { kind: 'text', n, chars: fresh.length }]
-    this.#had = charsIn(this.#segments)
     const of = { kind: 'text', call: this.#call, n } as const
     return [this.#heard({ type: 'piece', ...of, text: fresh, resumed: known !== undefined, ends: [] })]
   }
@@ -109,6 +110,7 @@ export class HandedWords {
     const last = open.at(-1)
     if (last === undefined) return []
     this.#segments = [{ kind: 'text', n: last + 1, chars: 0 }]
+    this.#fingerprint = { ...this.#fingerprint, chars: 0 }
     return open.map((n) => this.#heard({ type: 'spoken', kind: 'text', call: this.#call, n }))
   }
 
@@ -117,17 +119,19 @@ export class HandedWords {
   }
 }
 
-/** Where a position has the print. Texts with larger numbers are not in it, and come again. */
-const PRINT_PLACE = 9_999
-const PRINT = 0x811c9dc5
+const EMPTY = 0x811c9dc5
+const NOTHING_SAID: Fingerprint = { value: EMPTY, chars: 0 }
 
 /** FNV-1a, which goes on where it was. It tells texts apart, and protects nothing. */
-function printOf(text: string, from: number = PRINT): number {
-  let print = from
-  for (let i = 0; i < text.length; i++) print = Math.imul(print ^ text.charCodeAt(i), 0x01000193) >>> 0
-  return print
+function fingerprintOf(text: string, from: number = EMPTY): number {
+  let value = from
+  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193) >>> 0
+  return value
 }
 
-function charsIn(segments: readonly Segment[]): number {
-  return segments.reduce((sum, { chars }) => sum + chars, 0)
+type Had = { readonly segments: Segment[]; readonly fingerprint: Fingerprint | undefined }
+
+function hadAt({ heard, fingerprint }: Position): Had {
+  const segments = heard.flatMap(({ kind, n, chars }) => (kind === 'text' ? [{ kind, n, chars }] : []))
+  return { segments, fingerprint }
 }

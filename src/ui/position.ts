@@ -15,7 +15,14 @@ export type Position = {
   /** What the reader has of the reply that was coming: the model call, and how much of each text. */
   readonly call: number
   readonly heard: readonly HeardSegment[]
+  /** Of what an agent said that the conversation was handed over to with the reply `call`. With no texts, that call has its result. */
+  readonly fingerprint?: Fingerprint
 }
+
+/** Tells whether an answer begins with what the reader has. `chars`: how much that is; 0 if it was said to its end. */
+export type Fingerprint = { readonly value: number; readonly chars: number }
+/** What the reader has of the reply that is coming. */
+export type Coming = Pick<Position, 'call' | 'heard' | 'fingerprint'>
 
 /** `arguments`: of the n-th call of the reply. */
 export type HeardSegment = Omit<Segment, 'kind'> & { readonly kind: Segment['kind'] | 'arguments' }
@@ -26,7 +33,7 @@ const KINDS = { t: 'text', r: 'reasoning', a: 'arguments' } as const
 /** Of one reply. More texts than these are not counted, and come again. */
 const SEGMENTS_MAX = 100
 const FORM = new RegExp(
-  `^([0-9a-f]{12})\\.(\\d{1,15})\\.(\\d{1,15})(?:\\.i(\\d{1,9}))?(?:\\.c(\\d{1,15})((?:\\.[tra]\\d{1,4}-\\d{1,12}){0,${SEGMENTS_MAX}}))?$`,
+  `^([0-9a-f]{12})\\.(\\d{1,15})\\.(\\d{1,15})(?:\\.i(\\d{1,9}))?(?:\\.c(\\d{1,15})(?:\\.f(\\d{1,10})-(\\d{1,12}))?((?:\\.[tra]\\d{1,9}-\\d{1,12}){0,${SEGMENTS_MAX}}))?$`,
 )
 
 /** The log that a position belongs to: a session that was removed and made again is another. */
@@ -35,22 +42,29 @@ export async function logOf(session: Session): Promise<string> {
   return createHash('sha256').update(`${session.id}\n${first?.at}`).digest('hex').slice(0, 12)
 }
 
-export function writePosition(log: string, { from, seq, items, call, heard }: Position): string {
+export function writePosition(log: string, { from, seq, items, call, heard, fingerprint }: Position): string {
   const part = items === undefined ? '' : `.i${items}`
   const texts = heard.slice(0, SEGMENTS_MAX).map(({ kind, n, chars }) => `.${LETTERS[kind]}${n}-${chars}`)
-  const reply = call === 0 ? '' : `.c${call}${texts.join('')}`
+  const print = fingerprint === undefined ? '' : `.f${fingerprint.value}-${fingerprint.chars}`
+  const reply = call === 0 ? '' : `.c${call}${print}${texts.join('')}`
   return `${log}.${from}.${seq}${part}${reply}`
 }
 
 /** Throws `cursor_stale` for a place that this session does not have, `invalid_input` for what is not a position. */
 export async function readPosition(session: Session, log: string, cursor: unknown): Promise<Position> {
-  const [, own, from = '', seq = '', items, call = '0', texts = ''] = FORM.exec(String(cursor)) ?? []
+  const [, own, from = '', seq = '', items, call = '0', print, chars, texts = ''] = FORM.exec(String(cursor)) ?? []
   if (typeof cursor !== 'string' || own === undefined)
     throw new Fault(
       'invalid_input',
       'This is not a position of a stream. Hand back one that a stream gave, or leave it out.',
     )
-  const position = { from: Number(from), seq: Number(seq), call: Number(call), heard: segmentsIn(texts) }
+  const position = {
+    from: Number(from),
+    seq: Number(seq),
+    call: Number(call),
+    heard: segmentsIn(texts),
+    ...(print === undefined ? {} : { fingerprint: { value: Number(print), chars: Number(chars) } }),
+  }
   const there = own === log && position.from <= position.seq && (await has(session, position.seq))
   if (!there)
     throw new Fault('cursor_stale', `Session ${session.id} does not have this position. Load its messages again.`)

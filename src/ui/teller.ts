@@ -14,7 +14,7 @@ import { type Approval, approvalOf, approvalsIn } from './approval.ts'
 import { type End, endOf, restOf } from './end.ts'
 import { readPartialJson } from './partial-json.ts'
 import { HandedWords } from './handed.ts'
-import { type HeardSegment, type Position, writePosition } from './position.ts'
+import { type Coming, type HeardSegment, type Position, writePosition } from './position.ts'
 
 /** A text or a reasoning of one reply, by the event that asked for the reply. */
 export type Of = { readonly kind: Spoken; readonly call: number; readonly n: number }
@@ -127,8 +127,10 @@ export class Teller {
   }
 
   /** The reply that is coming, and what the reader has of it. */
-  #open(): Pick<Position, 'call' | 'heard'> {
-    return this.#handed.reply ?? { call: this.#call, heard: this.#segments() }
+  #open(): Coming {
+    const own = { call: this.#call, heard: this.#segments() }
+    // A session that speaks itself does not give the answer of another agent.
+    return own.heard.length > 0 ? own : (this.#handed.reply ?? own)
   }
 
   take(event: StreamEvent): readonly Item[] {
@@ -409,7 +411,7 @@ export class Teller {
     return { type: 'piece', kind, call, n, text, resumed: chars > text.length, ends: [] }
   }
 
-  #write(reply: Pick<Position, 'call' | 'heard' | 'items'>): string {
+  #write(reply: Coming & Pick<Position, 'items'>): string {
     return writePosition(this.#log, { from: this.#from, seq: this.#seq, ...reply })
   }
 }

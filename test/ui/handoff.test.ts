@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { defineTool, type Harness, type HarnessOptions, type Model, type Script, scripted } from '../../src/index.ts'
 import { make } from '../runtime/scene.ts'
 import { until } from '../until.ts'
-import { agUiServer, chatServer, framesOf, post, userMessage } from './stage.ts'
+import { agUiServer, chatServer, framesOf, post, type Seen, userMessage } from './stage.ts'
 
 const HAND = { calls: [{ tool: 'handoff_to_billing', args: { task: 'Refund.' } }] }
 const SLOW = { deltas: ['It is ', 'refunded.'], delayMs: 30 }
@@ -18,10 +18,17 @@ const refund = defineTool({
   approval: 'ask',
   execute: () => 'refunded',
 })
+const look = defineTool({
+  name: 'look',
+  description: 'Looks.',
+  input: z.object({}),
+  effect: 'read',
+  execute: () => 'seen',
+})
 
 function handing(desk: Script, billing: Script | Model, options: Partial<HarnessOptions> = {}): Harness {
   const model = 'call' in billing ? billing : scripted(billing, 'billing')
-  const agent = { description: 'Money.', instructions: 'You are billing.', handoff: true, model, tools: [refund] }
+  const agent = { description: 'Money.', instructions: 'You are billing.', handoff: true, model, tools: [refund, look] }
   return make(desk, { ...options, subagents: { billing: agent } })
 }
 
@@ -45,6 +52,31 @@ async function chatOf(url: string) {
   await chat.sendMessage({ text: 'Money!' })
   expect(errors).toEqual([])
   return chat
+}
+
+const ASK = { id: 'r', messages: [userMessage('Money!')], trigger: 'submit-message' }
+const deltasOf = (frames: readonly Seen[]) =>
+  frames.flatMap(({ data }) => (data['type'] === 'text-delta' ? [String(data['delta'])] : []))
+const wordsOf = (reply: number, count: number) => Array.from({ length: count }, (_, i) => `${reply}-${i} `)
+const replaced = {
+  type: 'before_answer',
+  agents: ['billing'],
+  run: ({ text }: { readonly text: string }) => (text.includes('refunded') ? { replace: 'Ask later.' } : undefined),
+} as const
+
+/** It looks first, then answers, with `count` texts each time. */
+function verbose(count: number): Model {
+  let replies = 0
+  return {
+    name: 'verbose',
+    call: async (_request, { emit }) => {
+      const reply = replies++
+      const parts = wordsOf(reply, count).map((text) => ({ type: 'text', text }) as const)
+      for (const [part, { text }] of parts.entries()) emit({ kind: 'text', part, text })
+      const calls = reply === 0 ? [{ id: 'l', tool: 'look', args: '{}' }] : []
+      return { type: 'reply', parts, calls, finish: reply === 0 ? 'calls' : 'stop', usage: null }
+    },
+  }
 }
 
 describe('the page of a conversation that is handed over', () => {
@@ -137,6 +169,51 @@ describe('the page of a conversation that is handed over', () => {
     const session = harness.session('c')
     expect(await session.run()).toMatchObject({ status: 'completed', text: 'It is refunded.' })
   })
+
+  it.each([20, 130])('B-HANDOFF-9: a reply of %i texts takes nothing from the next one', async (count) => {
+    const url = await chatServer(handing([HAND], verbose(count)))
+    const frames = await framesOf(await post(url, ASK))
+    expect(deltasOf(frames).join('')).toBe(wordsOf(0, count).join('') + wordsOf(1, count).join(''))
+    expect(textsOf(await loaded(url, 'r')).join('')).toContain(wordsOf(1, count).join(''))
+    for (const [i, { id }] of frames.entries()) {
+      if (id === null || i % 40 !== 0) continue
+      const rest = await framesOf(await fetch(`${url}/r/stream`, { headers: { 'last-event-id': id } }))
+      const had = deltasOf(frames.slice(0, i + 1))
+      const answers = [...had, ...deltasOf(rest)].join('').split(wordsOf(1, count).join(''))
+      expect([id, answers.length, answers[1]]).toEqual([id, 2, ''])
+    }
+    const agent = new HttpAgent({ url: await agUiServer(handing([HAND], verbose(count))), threadId: 't' })
+    agent.messages = [{ id: 'm', role: 'user', content: 'Money!' }]
+    const heard: string[] = []
+    await agent.runAgent({}, { onTextMessageContentEvent: ({ event }) => void heard.push(event.delta) })
+    expect(heard.join('')).toBe(deltasOf(frames).join(''))
+  })
+
+  it.each([
+    ['one answer', [SLOW], 'It is refunded.', {}],
+    [
+      'an answer after words and a call',
+      [{ text: 'One moment.', calls: [{ tool: 'look', args: {} }] }, SLOW],
+      'It is refunded.',
+      {},
+    ],
+    ['an answer that a hook of the other agent replaced', [SLOW], 'Ask later.', { hooks: [replaced] }],
+  ] as const)(
+    'B-HANDOFF-9: whoever comes back, after whichever frame, gets what it lacks: %s',
+    async (_what, says, answer, options) => {
+      const url = await chatServer(handing([HAND], says, options))
+      const frames = await framesOf(await post(url, ASK))
+      for (const [i, { id, data }] of frames.entries()) {
+        if (id === null) continue
+        const had = deltasOf(frames.slice(0, i + 1)).join('')
+        const back = await fetch(`${url}/r/stream`, { headers: { 'last-event-id': id } })
+        const rest = back.status === 204 ? [] : await framesOf(back)
+        // What came before the answer is not told again to whoever was not there.
+        const answers = (had + deltasOf(rest).join('')).split(answer)
+        expect([data['type'], id, answers.length, answers[1]]).toEqual([data['type'], id, 2, ''])
+      }
+    },
+  )
 
   it('B-HANDOFF-9: an AG-UI client hears it as it comes, in one message that is ended', async () => {
     const agent = new HttpAgent({ url: await agUiServer(handing([HAND], [SLOW])), threadId: 't' })

@@ -11,11 +11,16 @@ type Reply = Extract<Event, { type: 'agent.message' }>
 
 /** `n` counts the texts of the child. The same text has the same number whenever the child is read from its beginning. */
 type HandedPiece = { readonly n: number; readonly text: string }
-/** `ended`: texts that nothing is added to any more. */
-type HandedTold = { readonly pieces: readonly HandedPiece[]; readonly ended: readonly number[] }
+/** `ended`: texts that nothing is added to any more. `afresh`: the pieces take the place of what was said of this reply. */
+type HandedTold = {
+  readonly pieces: readonly HandedPiece[]
+  readonly ended: readonly number[]
+  readonly afresh: boolean
+}
 
-const TEXTS_A_REPLY = 16
-const NOTHING: HandedTold = { pieces: [], ended: [] }
+/** Each reply of the child has so many numbers for its texts. Texts beyond them are joined into the last, so replies never share one. */
+export const TEXTS_A_REPLY = 100
+const NOTHING: HandedTold = { pieces: [], ended: [], afresh: false }
 
 export class HandedOver {
   readonly #session: string
@@ -57,12 +62,12 @@ export class HandedOver {
       this.#isOver = false
     } else if (event.type === 'delta' && event.kind === 'text') {
       const piece = this.#heard.hear(event)
-      return piece === null ? NOTHING : { pieces: this.#told([piece]), ended: [] }
+      return piece === null ? NOTHING : { ...NOTHING, pieces: this.#told([piece]) }
     } else if (event.type === 'agent.message') {
       const pieces = this.#rest(event)
       this.#isOver = event.verdict.type === 'final'
-      return { pieces: this.#told(pieces), ended: this.#ended() }
-    } else if (event.type === 'model.failed') return { pieces: [], ended: this.#ended() }
+      return { pieces: this.#told(pieces), ended: this.#ended(), afresh: event.guard !== undefined }
+    } else if (event.type === 'model.failed') return { ...NOTHING, ended: this.#ended() }
     return NOTHING
   }
 
@@ -93,12 +98,11 @@ export class HandedOver {
   }
 
   #ended(): readonly number[] {
-    return this.#heard.segments.flatMap(({ kind, n, chars }) =>
-      kind === 'text' && chars > 0 ? [this.#numberOf(n)] : [],
-    )
+    const said = this.#heard.segments.filter(({ kind, chars }) => kind === 'text' && chars > 0)
+    return [...new Set(said.map(({ n }) => this.#numberOf(n)))]
   }
 
   #numberOf(n: number): number {
-    return this.#replies * TEXTS_A_REPLY + n
+    return this.#replies * TEXTS_A_REPLY + Math.min(n, TEXTS_A_REPLY - 1)
   }
 }
