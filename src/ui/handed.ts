@@ -2,7 +2,7 @@
 // stands beside the call that handed over, so that a question of the child stays in the last step of the page. A reader that comes back
 // gets what it lacks; attempts of the child before the last one it has.
 import type { Event } from '../kernel/event.ts'
-import { HandedOver, TEXTS_A_REPLY } from '../sessions/follow/handed-over.ts'
+import { HandedOver } from '../sessions/follow/handed-over.ts'
 import type { StreamEvent } from '../sessions/follow/stream.ts'
 import type { Segment } from '../view/heard.ts'
 import { textOf } from '../view/text.ts'
