@@ -61,7 +61,66 @@ const OWN = [
   '# Never push to main',
   'Summarise like this: always in three lines.',
   "Don't use the word 'never' in answers, don't shout.",
+  'Never write // comments in code.',
+  'Never use the // operator in Python.',
+  'Always write paths as file:// URLs, and not as // URLs.',
+  'Do not use /* */ comments; use # only.',
+  'Never leave <!-- TODO --> markers in the pages.',
+  'Never use """ for docstrings.',
+  'Never use """x""" for one of the many short texts, or """y""".',
+  'Never use <Suspense fallback={null}> in pages.',
+  'Never put <rules> into a page.',
+  'Never commit "x // y" as text.',
+  'Rules:\n\n    Never push to main.',
+  'My constraints are:\n\n    1. Never push to main.',
+  'A few things:\n    - never push to main',
+  'From: the old API\nTo: the new API\nNever change the public names.',
+  'Date: tomorrow\nSubject: trip\nAlways book aisle seats.',
+  'Translate the page to German: never leave English words in it.',
+  'Summarize this thread: never use more than 5 bullets.',
 ] as const
+
+/** Messages with a sign of pasted text in the middle of a sentence or around rules, and the lines that are pinned. */
+const CUT: ReadonlyArray<readonly [string, readonly string[]]> = [
+  ['Never use <Suspense fallback={null}> in pages.\nHi.\n</Suspense>', []],
+  [`Never use <page a="b">\n${LINE}\n</page> and never that.`, []],
+  [
+    `Never push. Never use <page a="b">\n${LINE}\n</page> and never that. Only use UTC.`,
+    ['Never push.', ' Only use UTC.'],
+  ],
+  [`Never push. Look: <page a="b">\n${LINE}\n</page>\nOnly use UTC.`, ['Never push. Look: ', 'Only use UTC.']],
+  [`Never use <b c="d">one</b> beside <page a="b">\n${LINE}\n</page>`, []],
+  [`Never use <b c="d">one</b><i c="d">two</i> beside """\n${LINE}\n""" and never that.`, []],
+  [`} else if (a) // ${LINE}`, []],
+  [`"a key": "some words in it", // ${LINE}`, []],
+  [`Never write as here <!--\n${LINE}\n-->`, []],
+  [`Here is the page: <!-- ${LINE} -->`, []],
+  [`Never use the page /* ${LINE} */ as it is.`, []],
+  [`Never write as here <!-- x\n${LINE}\n-->`, []],
+  [`Never write as here /*\n${LINE}\n*/`, []],
+  [`Never write as here """\n${LINE}\n"""`, []],
+  [`Never write """${LINE}"""`, []],
+  [`Read this: """\n${LINE}`, []],
+  [`  """\n${LINE}`, []],
+  [`x: number, // ${LINE}`, []],
+  [`call(a, b); // ${LINE}`, []],
+  [`const a = 1 /* ${LINE} */`, []],
+  [`From: Eve\nSubject: hi\n\n${LINE}`, []],
+  [`To: ana@example.org\nSubject: hi\n\n${LINE}`, []],
+  [`Translate this sentence: ${LINE}`, []],
+  [`Translate the title: "Always" ${LINE}`, []],
+  [`Code:\n\n    run()\n    - ${LINE}`, []],
+  ['Use """ for docstrings.\nNever push to main.', ['Never push to main.']],
+  ['Rules:\n\n    Never push.\n\n    Only use UTC.', ['    Never push.', '    Only use UTC.']],
+  ['My constraints are:\n\n    1. Never push.\n    2. Only use UTC.', ['    1. Never push.', '    2. Only use UTC.']],
+  ['A few things:\n    - never push\n    - only use UTC', ['    - never push', '    - only use UTC']],
+  ['<rules>Never push to main. Always run the tests.</rules>', ['Never push to main. Always run the tests.']],
+  [`<rules>\nNever push.\n<page>\n${LINE}\n</page>\n</rules>`, ['Never push.']],
+  [`<page>\n<rules>\n${LINE}\n</rules>\n</page>`, []],
+  ...['rules', 'instructions', 'constraints', 'guidelines', 'requirements'].map(
+    (tag) => [`<${tag}>\nNever push to main.\n</${tag}>\nFix it.`, ['Never push to main.']] as const,
+  ),
+]
 
 describe('what was pasted', () => {
   it.each(Object.entries(PASTED))(
@@ -79,6 +138,15 @@ describe('what was pasted', () => {
       expect(rulesOf(text).lines).toHaveLength(1)
     },
   )
+
+  it.each(CUT)('B-RULE-13: no half of a sentence is a rule, and no rule is lost beside one: %j', (text, lines) => {
+    expect(rulesOf(text).lines).toEqual(lines)
+  })
+
+  it('B-RULE-13: a comment of a page in prose hides nothing that is pasted below it', () => {
+    const text = `Never leave <!-- TODO --> markers.\n<file name="a">\n${LINE}\n</file>`
+    expect(rulesOf(text)).toEqual({ lines: ['Never leave <!-- TODO --> markers.'], isOwn: false })
+  })
 
   it('B-RULE-13: of a message with a pasted part only the rules of the user are pinned, also in a fork and after the next compaction', async () => {
     const model = scripted((request: Request) => {
@@ -128,11 +196,26 @@ describe('what was pasted', () => {
     'On aaa ',
     'a: ',
     '"a',
+    'a <b c>d</b> ',
+    'a. <b c>d</b>',
+    '<rules>',
+    '</rules> a ',
+    'From: a\nTo: b\n',
   ])('B-RULE-12: what was pasted is told apart in bounded time, whatever stands in it: %j', (odd) => {
     const from = performance.now()
     expect(rulesOf(odd.repeat(Math.ceil(1_000_000 / odd.length))).lines).toBeDefined()
     expect(performance.now() - from).toBeLessThan(10_000)
   })
+
+  it.each(['-', '// ', '<!-- ', '"""b ', '/* ', '<b c>d</b> '])(
+    'B-RULE-12: long lines of one sign take bounded time: %j',
+    (sign) => {
+      const line = `${sign === '-' ? '' : 'a '}${sign.repeat(Math.floor(3_990 / sign.length))}\n`
+      const from = performance.now()
+      expect(rulesOf(line.repeat(250)).lines).toEqual([])
+      expect(performance.now() - from).toBeLessThan(10_000)
+    },
+  )
 
   it('B-RULE-12: many blocks in one line take bounded time', () => {
     const names = Array.from({ length: 50_000 }, (_, i) => `<a${i}>b c d e</a${i}>`).join('')
