@@ -28,7 +28,7 @@ const INNER_PROBED_ROWS = 20
 const INNER_COLUMNS_MAX = 40
 
 /** What the rows are read from. In printed cells, numbers and other texts are of one type: only how they are written tells them apart. */
-export type RowsFrom = 'json' | 'cells'
+type RowsFrom = 'json' | 'cells'
 
 /** Places of rows, the most notable first. */
 export function notableRows(
