@@ -2,6 +2,8 @@
 // cases that earlier forms of the router got wrong.
 import { describe, expect, it } from 'vitest'
 import { type Compressed, compressContent, type ContentHint } from '../../src/index.ts'
+import { oddValues, workOfDocument } from '../../src/context/juice/odd-values.ts'
+import { notableRows } from '../../src/context/juice/rows.ts'
 import { isTrouble, signalIn } from '../../src/context/juice/signals.ts'
 import { logLines } from './corpus.ts'
 import { BLIND } from './blind.ts'
@@ -311,6 +313,59 @@ describe('rules for outputs that nobody has seen', () => {
     const { content } = await full(JSON.stringify({ data: { boats }, errors }, null, 1))
     for (const place of [71, 92, 48, 55, 63]) expect(content).toContain(`boat-${place}-end`)
     expect(content).not.toContain('boat-100-end')
+  })
+
+  it.each([
+    ['null', null],
+    ['a number', 7],
+    ['true', true],
+    ['an empty text', ''],
+    ['a list', ['a', 'b']],
+    ['an object', { a: 1 }],
+  ])('B-ROUTER2-11: a row of JSON stays for %s in a column of free text', (_name, odd) => {
+    const texts = [
+      'Fix it (again)',
+      'feat(core): x',
+      'Merge "a/b"',
+      'Revert "y" [skip]',
+      'v1.2.3',
+      'A.md, B.md',
+      'a & b; c/d',
+    ]
+    const more = [
+      '{"json": true}',
+      '<b>html</b>',
+      'path=/x/y?z=1&q=2',
+      "it's done!",
+      'Right? See #42',
+      'WIP',
+      'docs: typo',
+    ]
+    const said = [...texts, ...more]
+    for (const count of [25, 200, 2_000]) {
+      const rows = Array.from({ length: count }, (_, i) => ({
+        id: i,
+        message: i === 17 ? odd : `${said[(i * 5) % said.length]} ${'xyz,;/'[i % 6]?.repeat(i % 4)}${i}`,
+      }))
+      expect(notableRows(rows, ['id', 'message'])).toContain(17)
+    }
+  })
+
+  it('B-ROUTER2-11: types of which a column has many of each say nothing', () => {
+    const mixed = [null, 7, 'a text', true]
+    const rows = Array.from({ length: 400 }, (_, i) => ({ id: i, note: mixed[i % 4] ?? null }))
+    expect(notableRows(rows, ['id', 'note'])).toEqual([])
+  })
+
+  it('B-ROUTER2-14: of hundreds of columns of joined cells the first are taken apart, the others are judged as a whole', () => {
+    const cell = (i: number): string => `A=${i % 9};B=${i === 2_171 ? 9_999 : (i * 31) % 97};C=x${i % 4};D=${i}`
+    const cells = Array.from({ length: 5_000 }, (_, i) => cell(i))
+    const numbers = cells.map((_cell, i) => String(i === 1_300 ? 900_000 : i % 70))
+    const work = workOfDocument()
+    const found = Array.from({ length: 40 }, () => oddValues(cells, work).some(({ row }) => row === 2_171))
+    expect(found.indexOf(false)).toBeGreaterThanOrEqual(15)
+    expect(found.lastIndexOf(true)).toBeLessThan(25)
+    expect(oddValues(numbers, work).map(({ row }) => row)).toEqual([1_300])
   })
 
   it('B-ROUTER2-12: prose around a printed table stays prose, and a row with a mark before it stays a row', async () => {

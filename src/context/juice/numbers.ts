@@ -35,14 +35,17 @@ export function numbersOf(values: readonly string[]): Numbers | null {
   return { numbers, areDates: dates > 0 }
 }
 
-const STARTS_NUMBER = /^[-+]?\.?\d/
 /** A number with thousands and a unit, between signs such as `(` and `,`. */
 const NUMBER = /^([-+]?\d[\d,_]*(?:\.\d+)?|[-+]?\.\d+)\s?([a-zA-Zµ%]{0,5})$/
 const DATE = /^\D?\d{4}-\d\d-\d\d(?:$|\D)/
 const CLOCK = /^(?:(\d{1,3})-)?(\d{1,4}):(\d\d)(?::(\d\d(?:\.\d+)?))?$/
-const DURATION = /^(?:\d+(?:\.\d+)?(?:ms|[dhms]))+\d{0,2}$/
-const DURATION_PART = /(\d+(?:\.\d+)?)(ms|[dhms]|$)/g
-const SECONDS: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3_600, d: 86_400, '': 1 }
+/** The units of durations with parts, by their first letter. */
+const SECONDS: ReadonlyMap<number, number> = new Map([
+  [100, 86_400],
+  [104, 3_600],
+  [109, 60],
+  [115, 1],
+])
 const UNITS: Readonly<Record<string, number>> = {
   ns: 1e-9,
   us: 1e-6,
@@ -76,19 +79,51 @@ function numberIn(text: string): number {
   if (text.length === 0 || text.length > CHARS_MAX) return Number.NaN
   const first = text.charCodeAt(0)
   if (first === 32 || first > 122 || (first >= 65 && first < 123 && first !== 91)) return Number.NaN
-  const number = Number(text)
-  if (Number.isFinite(number)) return number
+  // What ends with a letter after `f` is no plain number.
+  if (!(text.charCodeAt(text.length - 1) > 102)) {
+    const number = Number(text)
+    if (Number.isFinite(number)) return number
+  }
   const said = withoutSigns(text)
-  if (!STARTS_NUMBER.test(said)) return Number.NaN
+  if (!startsNumber(said)) return Number.NaN
   if (said.charCodeAt(4) === 45 && DATE.test(said)) return secondsOfDate(said)
   const [, digits, unit = ''] = NUMBER.exec(said) ?? []
   if (digits !== undefined)
     return Number(digits.replace(/[,_]/g, '')) * (Object.hasOwn(UNITS, unit) ? (UNITS[unit] ?? 1) : 1)
+  if (!said.includes(':')) return secondsOfDuration(said)
   const clock = CLOCK.exec(said)
-  if (clock !== null) return secondsOf(clock)
-  if (!DURATION.test(said)) return Number.NaN
-  let seconds = 0
-  for (const [, amount, of = ''] of said.matchAll(DURATION_PART)) seconds += Number(amount) * (SECONDS[of] ?? 1)
+  return clock === null ? Number.NaN : secondsOf(clock)
+}
+
+function startsNumber(said: string): boolean {
+  const first = said.charCodeAt(0)
+  const from = first === 43 || first === 45 ? 1 : 0
+  return isDigit(said.charCodeAt(said.charCodeAt(from) === 46 ? from + 1 : from))
+}
+
+function isDigit(code: number): boolean {
+  return code >= 48 && code <= 57
+}
+
+/** `1h03m`, `2m1.5s` and `47m12`: after the last unit, up to two digits are seconds. Read by character, since whole columns are durations. */
+function secondsOfDuration(said: string): number {
+  const { length } = said
+  let [seconds, at] = [0, 0]
+  while (at < length) {
+    const from = at
+    while (isDigit(said.charCodeAt(at))) at += 1
+    if (at === from) return Number.NaN
+    if (at === length) return from > 0 && at - from <= 2 ? seconds + Number(said.slice(from)) : Number.NaN
+    if (said.charCodeAt(at) === 46 && isDigit(said.charCodeAt(at + 1))) {
+      at += 1
+      while (isDigit(said.charCodeAt(at))) at += 1
+    }
+    const unit = SECONDS.get(said.charCodeAt(at))
+    if (unit === undefined) return Number.NaN
+    const isMilli = unit === 60 && said.charCodeAt(at + 1) === 115
+    seconds += Number(said.slice(from, at)) * (isMilli ? 0.001 : unit)
+    at += isMilli ? 2 : 1
+  }
   return seconds
 }
 

@@ -19,10 +19,20 @@ const PARTS_MAX = 16
 const PART_CHARS_MAX = 240
 /** Of more different shapes than this, the values are not taken apart. */
 const SHAPES_MAX = 40
+/** So many values and parts of them are looked at in one document to take values apart. The columns after these are judged as a whole only. */
+const TAKEN_APART_MAX = 800_000
 const SAMPLE_SHAPES_MAX = 8
 const SCORE = { category: 1.8, number: 1.7, shape: 1.6 } as const
 
-export function oddValues(values: readonly string[], level = 0): readonly Odd[] {
+/** What is left of the work for one document: all its columns share it. */
+export type Work = { left: number }
+
+export function workOfDocument(): Work {
+  return { left: TAKEN_APART_MAX }
+}
+
+/** Without `work`, no value is taken apart. */
+export function oddValues(values: readonly string[], work: Work | null): readonly Odd[] {
   if (values.length < VALUES_MIN || isConstant(values)) return []
   const sample = sampleOf(values)
   if (sample.size < SAMPLE * 0.75 || values.length < SAMPLE) {
@@ -31,7 +41,7 @@ export function oddValues(values: readonly string[], level = 0): readonly Odd[] 
   }
   const far = farRows(values)
   if (far !== null) return scored(far, SCORE.number)
-  return level > 0 || countShapes(sample) > SAMPLE_SHAPES_MAX ? [] : oddShapes(values)
+  return work === null || countShapes(sample) > SAMPLE_SHAPES_MAX ? [] : oddShapes(values, work)
 }
 
 function countShapes(sample: ReadonlySet<string>): number {
@@ -150,7 +160,8 @@ function signedLog(value: number): number {
 }
 
 /** Values of a rare shape, and values with a part that is odd among those of one shape. */
-function oddShapes(values: readonly string[]): readonly Odd[] {
+function oddShapes(values: readonly string[], work: Work): readonly Odd[] {
+  if (!spendWork(work, values.length)) return []
   const shapes = values.map(shapeOf)
   const groups = new Map<number, number[]>()
   for (const [row, shape] of shapes.entries()) {
@@ -162,44 +173,72 @@ function oddShapes(values: readonly string[]): readonly Odd[] {
   const odd: Odd[] = groups.size === 1 ? [] : [...scored(rareRows(shapes) ?? [], SCORE.shape)]
   for (const rows of groups.values()) {
     const count = partsOf(values[rows[0] ?? 0] ?? '').length
-    if (rows.length < VALUES_MIN || count < 2) continue
+    if (rows.length < VALUES_MIN || count < 2 || !spendWork(work, rows.length * count)) continue
     const parts = rows.map((row) => partsOf(values[row] ?? ''))
     for (let part = 0; part < count; part++) {
       const column = parts.map((each) => each[part] ?? '')
-      for (const { row, score } of oddValues(column, 1)) odd.push({ row: rows[row] ?? 0, score })
+      for (const { row, score } of oddValues(column, null)) odd.push({ row: rows[row] ?? 0, score })
     }
   }
   return odd
 }
 
-const PART = /[\w.%+~*\u0080-\uFFFF-]+/g
+/** False if less is left. */
+function spendWork(work: Work, amount: number): boolean {
+  if (amount > work.left) return false
+  work.left -= amount
+  return true
+}
+
+/** What a character is for the parts of a value: a sign between them, or of a part a digit, a letter, or a sign that stands inside. */
+const [BETWEEN, DIGIT, LETTER, INSIDE] = [0, 1, 2, 4]
+const SORTS = Uint8Array.from({ length: 128 }, (_, code) => {
+  const char = String.fromCharCode(code)
+  if (/\d/.test(char)) return DIGIT
+  if (/\w/.test(char)) return LETTER
+  return '.-%+~*'.includes(char) ? INSIDE : BETWEEN
+})
+
+function sortOf(code: number): number {
+  return code > 127 ? LETTER : (SORTS[code] ?? BETWEEN)
+}
 
 function partsOf(value: string): readonly string[] {
-  return value.slice(0, PART_CHARS_MAX).match(PART)?.slice(0, PARTS_MAX) ?? []
+  const parts: string[] = []
+  const end = Math.min(value.length, PART_CHARS_MAX)
+  let from = -1
+  for (let at = 0; at <= end; at++) {
+    if (at < end && sortOf(value.charCodeAt(at)) !== BETWEEN) {
+      if (from < 0) from = at
+    } else if (from >= 0) {
+      parts.push(value.slice(from, at))
+      if (parts.length === PARTS_MAX) return parts
+      from = -1
+    }
+  }
+  return parts
 }
 
 const PRIME = 0x01000193
+const EQUALS = 61
 
 /** A number for the signs between the parts of a value, the names of its keys, and whether each other part has letters, digits or neither. */
 function shapeOf(value: string): number {
   const end = Math.min(value.length, PART_CHARS_MAX)
-  let [shape, part, sort] = [0, 0, 0]
+  let [shape, part, sorts] = [0, 0, 0]
   for (let at = 0; at <= end; at++) {
     const code = at < end ? value.charCodeAt(at) : 0
-    const isWord = code > 127 || (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || code === 95
-    if (isWord || (code >= 48 && code <= 57)) {
-      sort |= isWord ? 2 : 1
+    const sort = sortOf(code)
+    if (sort === DIGIT || sort === LETTER) {
+      sorts |= sort
       part = Math.imul(part ^ code, PRIME)
-      continue
+    } else if (sort === INSIDE) {
+      if (sorts === 0) part = Math.imul(part ^ code, PRIME)
+    } else {
+      shape = Math.imul(shape ^ (code === EQUALS || sorts === 0 ? part : sorts & LETTER ? 97 : 48), PRIME)
+      shape = Math.imul(shape ^ code, PRIME)
+      part = sorts = 0
     }
-    // A point, a hyphen and some other signs stand inside of parts.
-    if (code === 46 || code === 45 || code === 37 || code === 43 || code === 126 || code === 42) {
-      if (sort === 0) part = Math.imul(part ^ code, PRIME)
-      continue
-    }
-    shape = Math.imul(shape ^ (code === 61 || sort === 0 ? part : sort & 2 ? 97 : 48), PRIME)
-    shape = Math.imul(shape ^ code, PRIME)
-    part = sort = 0
   }
   return shape
 }

@@ -4,7 +4,7 @@
 // Bounded, since every row may be one.
 import type { Json } from '../../kernel/content.ts'
 import { isObject, type JsonObject } from '../../view/json.ts'
-import { oddValues } from './odd-values.ts'
+import { oddValues, type Work, workOfDocument } from './odd-values.ts'
 import { isTrouble, signalAt, signalIn } from './signals.ts'
 
 const NOTABLE_MAX = 60
@@ -13,6 +13,11 @@ const LOOKED_CHARS = 200
 const NESTED_CHARS = 4_000
 /** From this share of the rows on, a signal is nothing special. */
 const COMMON_SHARE = 0.3
+/** A type is rare in at most this share of the rows, if one type has nearly all. In fewer rows than this, none is. */
+const RARE_TYPE_SHARE = 0.02
+const NEARLY_ALL_SHARE = 0.95
+const TYPED_ROWS_MIN = 20
+const RARE_TYPE_SCORE = 1.8
 /** Columns that are looked at. */
 const COLUMNS_MAX = 200
 
@@ -22,13 +27,23 @@ const INNER_LEVELS = 3
 const INNER_PROBED_ROWS = 20
 const INNER_COLUMNS_MAX = 40
 
+/** What the rows are read from. In printed cells, numbers and other texts are of one type: only how they are written tells them apart. */
+type RowsFrom = 'json' | 'cells'
+
 /** Places of rows, the most notable first. */
-export function notableRows(given: readonly JsonObject[], outer: readonly string[]): readonly number[] {
+export function notableRows(
+  given: readonly JsonObject[],
+  outer: readonly string[],
+  from: RowsFrom = 'json',
+): readonly number[] {
   const { rows, columns } = flattenRows(given, outer)
   const scores = new Float64Array(rows.length)
+  const work = workOfDocument()
   for (const column of columns.slice(0, COLUMNS_MAX)) {
-    scoreKeys(rows, column, scores)
-    scoreValues(rows, column, scores)
+    const values = valuesOf(rows, column)
+    scoreKeys(values, scores)
+    scoreTypes(values, scores, from)
+    scoreValues(values, column, scores, work)
   }
   const notable = [...scores.keys()].filter((row) => (scores[row] ?? 0) >= SCORE_MIN)
   return notable.sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || a - b).slice(0, NOTABLE_MAX)
@@ -71,47 +86,85 @@ function valueAt(row: JsonObject, path: readonly string[]): Json | undefined {
   return at
 }
 
+/** Undefined where the row has no such key. */
+type Values = readonly (Json | undefined)[]
+
+function valuesOf(rows: readonly JsonObject[], column: string): Values {
+  return rows.map((row) => (Object.hasOwn(row, column) ? row[column] : undefined))
+}
+
 /** A key that few rows have, and one that nearly all have and this row has not. */
-function scoreKeys(rows: readonly JsonObject[], column: string, scores: Float64Array): void {
+function scoreKeys(values: Values, scores: Float64Array): void {
   let having = 0
-  for (const row of rows) if (Object.hasOwn(row, column)) having += 1
-  if (having === rows.length) return
-  const rare = having <= Math.max(1, rows.length * 0.03)
-  const usual = having >= rows.length * 0.97
+  for (const value of values) if (value !== undefined) having += 1
+  if (having === values.length) return
+  const rare = having <= Math.max(1, values.length * 0.03)
+  const usual = having >= values.length * 0.97
   if (!rare && !usual) return
-  for (const [i, row] of rows.entries()) {
-    const has = Object.hasOwn(row, column)
+  for (const [i, value] of values.entries()) {
+    const has = value !== undefined
     if (rare && has) scores[i] = (scores[i] ?? 0) + 3
     else if (usual && !has) scores[i] = (scores[i] ?? 0) + 2
   }
+}
+
+/** A value of another type than nearly all others of its column, such as null among texts. One that is alone says more. */
+function scoreTypes(values: Values, scores: Float64Array, from: RowsFrom): void {
+  const types = values.map((value) => (value === undefined ? null : typeOf(value, from)))
+  const counts = new Map<string, number>()
+  for (const type of types) if (type !== null) counts.set(type, (counts.get(type) ?? 0) + 1)
+  if (counts.size < 2) return
+  let [having, most] = [0, 0]
+  for (const times of counts.values()) {
+    having += times
+    most = Math.max(most, times)
+  }
+  const rareMax = Math.max(1, having * RARE_TYPE_SHARE)
+  if (having < TYPED_ROWS_MIN || most < having * NEARLY_ALL_SHARE) return
+  for (const [i, type] of types.entries()) {
+    const times = type === null ? having : (counts.get(type) ?? 0)
+    if (times <= rareMax) scores[i] = (scores[i] ?? 0) + RARE_TYPE_SCORE + (times === 1 ? 0.2 : 0)
+  }
+}
+
+function typeOf(value: Json, from: RowsFrom): string {
+  if (value === null) return 'null'
+  if (value === '') return 'empty text'
+  if (typeof value === 'object') return Array.isArray(value) ? 'list' : 'object'
+  return from === 'cells' ? 'cell' : typeof value
 }
 
 const NAMES_ERROR = /err(?:or|ors)?$|exception|failure|fault|stack/i
 const NAMES_STATE =
   /^(?:status|state|level|severity|result|outcome|conclusion|phase|health|type|kind|code)|[_.](?:status|code)$/i
 const NAMES_EXIT = /exit_?(?:code|status)/i
+const NAMES_SUCCESS = /^(?:ok|success|passed|healthy|ready|valid)$/i
 
 /** Signals and odd values. A signal that many rows of the column have says little. */
-function scoreValues(rows: readonly JsonObject[], column: string, scores: Float64Array): void {
+function scoreValues(values: Values, column: string, scores: Float64Array, work: Work): void {
   const having: number[] = []
-  for (const [i, row] of rows.entries()) if (Object.hasOwn(row, column)) having.push(i)
-  const names = having.map((row) => nameOf(rows[row]?.[column] ?? null))
-  const counts = new Map<string, number>()
-  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1)
+  const names: string[] = []
   const signals = new Set<string>()
-  let troubled = 0
-  for (const [i, name] of names.entries()) {
-    if (signals.has(name) || !saysTrouble(column, rows[having[i] ?? 0]?.[column] ?? null)) continue
-    signals.add(name)
-    troubled += counts.get(name) ?? 0
+  const judged = new Set<Json>()
+  const said = saidBy(column)
+  for (const [row, value] of values.entries()) {
+    if (value === undefined) continue
+    const name = nameOf(value)
+    having.push(row)
+    names.push(name)
+    if (judged.has(value)) continue
+    judged.add(value)
+    if (!signals.has(name) && saysTrouble(said, value)) signals.add(name)
   }
-  const signalScore = troubled < rows.length * COMMON_SHARE ? 2 : 0.5
   const add = (i: number, score: number): void => {
     const row = having[i] ?? 0
     scores[row] = (scores[row] ?? 0) + score
   }
-  if (signals.size > 0) for (const [i, name] of names.entries()) if (signals.has(name)) add(i, signalScore)
-  for (const { row, score } of oddValues(names)) add(row, score)
+  if (signals.size > 0) {
+    const troubled = [...names.keys()].filter((i) => signals.has(names[i] ?? ''))
+    for (const i of troubled) add(i, troubled.length < values.length * COMMON_SHARE ? 2 : 0.5)
+  }
+  for (const { row, score } of oddValues(names, work)) add(row, score)
 }
 
 /** Values with one name are counted together. The name of what is no text begins with a sign, so it has a shape of its own. */
@@ -122,12 +175,24 @@ function nameOf(value: Json): string {
   return Array.isArray(value) && value.length === 0 ? '[]' : JSON.stringify(value).slice(0, NESTED_CHARS)
 }
 
-function saysTrouble(column: string, value: Json): boolean {
+/** What the name of a column says of its values. */
+type Said = { readonly exit: boolean; readonly error: boolean; readonly state: boolean; readonly success: boolean }
+
+function saidBy(column: string): Said {
+  return {
+    exit: NAMES_EXIT.test(column),
+    error: NAMES_ERROR.test(column),
+    state: NAMES_STATE.test(column),
+    success: NAMES_SUCCESS.test(column),
+  }
+}
+
+function saysTrouble({ exit, error, state, success }: Said, value: Json): boolean {
   if (value === null || value === '' || value === 'none') return false
-  if (NAMES_EXIT.test(column)) return value !== 0 && value !== '0'
-  if (NAMES_ERROR.test(column)) return !isNothing(value)
-  if (typeof value === 'number') return NAMES_STATE.test(column) && value >= 400 && value < 600
-  if (typeof value === 'boolean') return !value && /^(?:ok|success|passed|healthy|ready|valid)$/i.test(column)
+  if (exit) return value !== 0 && value !== '0'
+  if (error) return !isNothing(value)
+  if (typeof value === 'number') return state && value >= 400 && value < 600
+  if (typeof value === 'boolean') return !value && success
   return typeof value === 'string' ? isTrouble(signalIn(value)) : signalAt(JSON.stringify(value)) >= 0
 }
 

@@ -227,7 +227,7 @@ function chosenRows(
   for (const row of [0, 1, rows.length - 1]) take(row)
   if (others.length <= OTHERS_WITH_ROWS)
     for (const { before } of others) for (const row of [before - 1, before]) take(row)
-  for (const row of notableRows(rows, head)) take(row)
+  for (const row of notableRows(rows, head, 'cells')) take(row)
   for (let row = 2; row < FIRST_ROWS; row++) take(row)
   for (let i = 2; i <= LAST_ROWS; i++) take(rows.length - i)
   return taken
