@@ -19,7 +19,7 @@ type HandedTold = {
 }
 
 /** Each reply of the child has so many numbers for its texts. Texts beyond them are joined into the last, so replies never share one. */
-export const TEXTS_A_REPLY = 100
+const TEXTS_A_REPLY = 100
 const NOTHING: HandedTold = { pieces: [], ended: [], afresh: false }
 
 export class HandedOver {
