@@ -85,7 +85,8 @@ function printedByCommand(spelling: SecretSpelling): Case {
       const lines: string[] = []
       const sandbox = { type: 'none', reason: 'not under test' } as const
       const bash = world.bash(null, { sandbox, attended: true, onLine: ({ line }) => lines.push(line) })
-      const command = 'dd if=all.txt bs=29 2>/dev/null'
+      // It waits: of a command that ends at once, the result may be there before what it printed is shown live.
+      const command = 'dd if=all.txt bs=29 2>/dev/null; sleep 0.3'
       await listen(world, [bash], [{ calls: [{ tool: 'bash', args: { command } }] }, 'done'])
       heard.set(world, `${heard.get(world) ?? ''}\n${lines.join('\n')}`)
     },
