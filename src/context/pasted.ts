@@ -253,7 +253,7 @@ function afterHalf(words: string): string {
   return words.slice(/[.!?](?=\s)/.exec(words)?.index ?? words.length).slice(1)
 }
 
-/** A comment begins its line or stands behind code. In prose the sign of one is a word like another. */
+/** A comment begins its line or follows code. In prose, `//` and `/*` are ordinary words. */
 function standsInCode(head: string): boolean {
   const near = head.slice(-CODE_BEFORE_CHARS)
   return isBlank(head) || CODE_LINE.test(near) || CODE_BEFORE.test(near)

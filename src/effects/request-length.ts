@@ -8,7 +8,7 @@ import { type Fill, lengthIn } from '../context/window.ts'
 import { charsIn } from '../riders/money/usage-estimate.ts'
 import { CHARS_A_TOKEN, sizeOf } from '../view/history.ts'
 
-/** So many tokens a provider may add to a request that nobody sees here: instructions of its own, and tools that it runs. */
+/** A provider may add up to this many tokens of its own to a request, for its instructions and the tools that it runs. */
 const ADDED_TOKENS = 10_000
 /** A length of up to so many times what the log makes of it is believed. Before anything is cut, `doubtSum` looks at it again. */
 const EXPECTED_TIMES = 2

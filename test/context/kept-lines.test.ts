@@ -2,7 +2,7 @@
 // cases that earlier forms of the router got wrong.
 import { describe, expect, it } from 'vitest'
 import { type Compressed, compressContent, type ContentHint } from '../../src/index.ts'
-import { oddValues, workOfDocument } from '../../src/context/juice/odd-values.ts'
+import { oddValues, startSplitBudget } from '../../src/context/juice/odd-values.ts'
 import { notableRows } from '../../src/context/juice/rows.ts'
 import { isTrouble, signalIn } from '../../src/context/juice/signals.ts'
 import { logLines } from './corpus.ts'
@@ -361,7 +361,7 @@ describe('rules for outputs that nobody has seen', () => {
     const cell = (i: number): string => `A=${i % 9};B=${i === 2_171 ? 9_999 : (i * 31) % 97};C=x${i % 4};D=${i}`
     const cells = Array.from({ length: 5_000 }, (_, i) => cell(i))
     const numbers = cells.map((_cell, i) => String(i === 1_300 ? 900_000 : i % 70))
-    const work = workOfDocument()
+    const work = startSplitBudget()
     const found = Array.from({ length: 40 }, () => oddValues(cells, work).some(({ row }) => row === 2_171))
     expect(found.indexOf(false)).toBeGreaterThanOrEqual(15)
     expect(found.lastIndexOf(true)).toBeLessThan(25)

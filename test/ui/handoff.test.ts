@@ -208,7 +208,7 @@ describe('the page of a conversation that is handed over', () => {
         const had = deltasOf(frames.slice(0, i + 1)).join('')
         const back = await fetch(`${url}/r/stream`, { headers: { 'last-event-id': id } })
         const rest = back.status === 204 ? [] : await framesOf(back)
-        // What came before the answer is not told again to whoever was not there.
+        // A reader that comes back in the middle is not told again what came before the answer.
         const answers = (had + deltasOf(rest).join('')).split(answer)
         expect([data['type'], id, answers.length, answers[1]]).toEqual([data['type'], id, 2, ''])
       }

@@ -2,7 +2,7 @@
 // its column, although nothing in it sounds like trouble. Alike are lines of one family, lines with one label, and lines of so many words.
 import { familyOf } from './line-families.ts'
 import type { LineKinds } from './line-kinds.ts'
-import { oddValues, VALUES_MIN, type Work, workOfDocument } from './odd-values.ts'
+import { oddValues, VALUES_MIN, type SplitBudget, startSplitBudget } from './odd-values.ts'
 
 /** Groups of lines that are looked at, lines of a text, and words of a line. */
 const GROUPS_MAX = 80
@@ -25,9 +25,9 @@ export function oddLines(kinds: LineKinds): readonly OddLine[] {
   const words: (readonly string[])[] = []
   for (let line = 0; line < count; line++) words.push(wordsOf(at(line)))
   const scores = new Map<number, number>()
-  const work = workOfDocument()
+  const budget = startSplitBudget()
   for (const lines of groupsOf(words, kinds))
-    for (const [line, score] of oddIn(lines, words, work)) {
+    for (const [line, score] of oddIn(lines, words, budget)) {
       const known = scores.get(line)
       scores.set(line, known === undefined ? score : Math.max(known, score))
     }
@@ -101,7 +101,7 @@ function addTo<Key>(groups: Map<Key, number[]>, key: Key, line: number): void {
 function oddIn(
   lines: readonly number[],
   words: readonly (readonly string[])[],
-  work: Work,
+  budget: SplitBudget,
 ): ReadonlyMap<number, number> {
   const rows = lines.map((line) => words[line] ?? [])
   const width = rows.reduce((most, { length }) => Math.max(most, length), 0)
@@ -112,7 +112,7 @@ function oddIn(
       ? lines
       : lines.filter((_line, i) => Math.abs(column) < (rows[i]?.length ?? 0) + (column < 0 ? 1 : 0))
     const values = having.map((line) => words[line]?.at(column) ?? '')
-    for (const { row, score } of oddValues(values, work)) {
+    for (const { row, score } of oddValues(values, budget)) {
       const line = having[row] ?? 0
       const known = scores.get(line)
       scores.set(line, known === undefined ? score : Math.max(known, score) + MORE_ODD)

@@ -24,24 +24,24 @@ const TAKEN_APART_MAX = 800_000
 const SAMPLE_SHAPES_MAX = 8
 const SCORE = { category: 1.8, number: 1.7, shape: 1.6 } as const
 
-/** What is left of the work for one document: all its columns share it. */
-export type Work = { left: number }
+/** How many more values and parts of one document may be taken apart. All its columns share it. */
+export type SplitBudget = { left: number }
 
-export function workOfDocument(): Work {
+export function startSplitBudget(): SplitBudget {
   return { left: TAKEN_APART_MAX }
 }
 
-/** Without `work`, no value is taken apart. */
-export function oddValues(values: readonly string[], work: Work | null): readonly Odd[] {
+/** Without `budget`, no value is taken apart. */
+export function oddValues(values: readonly string[], budget: SplitBudget | null): readonly Odd[] {
   if (values.length < VALUES_MIN || isConstant(values)) return []
   const sample = sampleOf(values)
   if (sample.size < SAMPLE * 0.75 || values.length < SAMPLE) {
     const rare = rareRows(values)
-    if (rare !== null) return scored(rare, SCORE.category)
+    if (rare !== null) return giveScore(rare, SCORE.category)
   }
   const far = farRows(values)
-  if (far !== null) return scored(far, SCORE.number)
-  return work === null || countShapes(sample) > SAMPLE_SHAPES_MAX ? [] : oddShapes(values, work)
+  if (far !== null) return giveScore(far, SCORE.number)
+  return budget === null || countShapes(sample) > SAMPLE_SHAPES_MAX ? [] : oddShapes(values, budget)
 }
 
 function countShapes(sample: ReadonlySet<string>): number {
@@ -57,7 +57,7 @@ function isConstant(values: readonly string[]): boolean {
 }
 
 /** A row that is alone says more than one of several. */
-function scored(rows: readonly number[], score: number): readonly Odd[] {
+function giveScore(rows: readonly number[], score: number): readonly Odd[] {
   return rows.map((row) => ({ row, score: score + (rows.length === 1 ? 0.2 : 0) }))
 }
 
@@ -160,8 +160,8 @@ function signedLog(value: number): number {
 }
 
 /** Values of a rare shape, and values with a part that is odd among those of one shape. */
-function oddShapes(values: readonly string[], work: Work): readonly Odd[] {
-  if (!spendWork(work, values.length)) return []
+function oddShapes(values: readonly string[], budget: SplitBudget): readonly Odd[] {
+  if (!spendBudget(budget, values.length)) return []
   const shapes = values.map(shapeOf)
   const groups = new Map<number, number[]>()
   for (const [row, shape] of shapes.entries()) {
@@ -170,10 +170,10 @@ function oddShapes(values: readonly string[], work: Work): readonly Odd[] {
     else if (groups.size < SHAPES_MAX) groups.set(shape, [row])
     else return []
   }
-  const odd: Odd[] = groups.size === 1 ? [] : [...scored(rareRows(shapes) ?? [], SCORE.shape)]
+  const odd: Odd[] = groups.size === 1 ? [] : [...giveScore(rareRows(shapes) ?? [], SCORE.shape)]
   for (const rows of groups.values()) {
     const count = partsOf(values[rows[0] ?? 0] ?? '').length
-    if (rows.length < VALUES_MIN || count < 2 || !spendWork(work, rows.length * count)) continue
+    if (rows.length < VALUES_MIN || count < 2 || !spendBudget(budget, rows.length * count)) continue
     const parts = rows.map((row) => partsOf(values[row] ?? ''))
     for (let part = 0; part < count; part++) {
       const column = parts.map((each) => each[part] ?? '')
@@ -184,9 +184,9 @@ function oddShapes(values: readonly string[], work: Work): readonly Odd[] {
 }
 
 /** False if less is left. */
-function spendWork(work: Work, amount: number): boolean {
-  if (amount > work.left) return false
-  work.left -= amount
+function spendBudget(budget: SplitBudget, amount: number): boolean {
+  if (amount > budget.left) return false
+  budget.left -= amount
   return true
 }
 

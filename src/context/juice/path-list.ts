@@ -1,6 +1,6 @@
 // Lists of files: each folder is named once, with the names in it. Without loss the names stand in their order; with loss, folders that
 // lie deep or that programs fill are counted.
-import { oddValues, workOfDocument } from './odd-values.ts'
+import { oddValues, startSplitBudget } from './odd-values.ts'
 
 const PATH = /^[^\s:|]*\/[^\s:|]+$/
 const LISTED = /^[-dlcbps][rwxsStT-]{9}[.+@]? +\d+ +\S+ +\S+ +(\d+) +\S+ +\S+ +\S+ +(.+)$/
@@ -49,11 +49,11 @@ function oddEntries(lines: readonly string[]): readonly string[] {
   const entries = lines.filter((line) => LISTED.test(line))
   const words = entries.map((line) => line.split(/ +/, LISTED_WORDS))
   const odd = new Set<number>()
-  const work = workOfDocument()
+  const budget = startSplitBudget()
   for (let column = 0; column < LISTED_WORDS; column++)
     for (const { row } of oddValues(
       words.map((each) => each[column] ?? ''),
-      work,
+      budget,
     ))
       odd.add(row)
   return [...odd].slice(0, ODD_ENTRIES_MAX).map((row) => entries[row] ?? '')

@@ -4,7 +4,7 @@
 // Bounded, since every row may be one.
 import type { Json } from '../../kernel/content.ts'
 import { isObject, type JsonObject } from '../../view/json.ts'
-import { oddValues, type Work, workOfDocument } from './odd-values.ts'
+import { oddValues, type SplitBudget, startSplitBudget } from './odd-values.ts'
 import { isTrouble, signalAt, signalIn } from './signals.ts'
 
 const NOTABLE_MAX = 60
@@ -38,12 +38,12 @@ export function notableRows(
 ): readonly number[] {
   const { rows, columns } = flattenRows(given, outer)
   const scores = new Float64Array(rows.length)
-  const work = workOfDocument()
+  const budget = startSplitBudget()
   for (const column of columns.slice(0, COLUMNS_MAX)) {
     const values = valuesOf(rows, column)
     scoreKeys(values, scores)
     scoreTypes(values, scores, from)
-    scoreValues(values, column, scores, work)
+    scoreValues(values, column, scores, budget)
   }
   const notable = [...scores.keys()].filter((row) => (scores[row] ?? 0) >= SCORE_MIN)
   return notable.sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || a - b).slice(0, NOTABLE_MAX)
@@ -141,7 +141,7 @@ const NAMES_EXIT = /exit_?(?:code|status)/i
 const NAMES_SUCCESS = /^(?:ok|success|passed|healthy|ready|valid)$/i
 
 /** Signals and odd values. A signal that many rows of the column have says little. */
-function scoreValues(values: Values, column: string, scores: Float64Array, work: Work): void {
+function scoreValues(values: Values, column: string, scores: Float64Array, budget: SplitBudget): void {
   const having: number[] = []
   const names: string[] = []
   const signals = new Set<string>()
@@ -164,7 +164,7 @@ function scoreValues(values: Values, column: string, scores: Float64Array, work:
     const troubled = [...names.keys()].filter((i) => signals.has(names[i] ?? ''))
     for (const i of troubled) add(i, troubled.length < values.length * COMMON_SHARE ? 2 : 0.5)
   }
-  for (const { row, score } of oddValues(names, work)) add(row, score)
+  for (const { row, score } of oddValues(names, budget)) add(row, score)
 }
 
 /** Values with one name are counted together. The name of what is no text begins with a sign, so it has a shape of its own. */

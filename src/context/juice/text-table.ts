@@ -131,7 +131,7 @@ function isBlank(line: string, at: number): boolean {
   return at >= line.length || line[at] === ' '
 }
 
-/** A blank stands before each name, and a word stands under the last name. */
+/** Whether the columns of the header cut this line between words: each column but the first begins after a blank, and the last is not empty. */
 function isCutBy(names: readonly Place[], line: string): boolean {
   return names.every(({ from }, i) => i === 0 || isBlank(line, from - 1)) && !isBlank(line, names.at(-1)?.from ?? 0)
 }
