@@ -2,7 +2,7 @@
 // of CPU each, and `import 'terret'` must stay cheap. Types come from tsc (tsconfig.build.json).
 // Small packages that are loaded lazily are bundled, with their licenses; those that bring binaries or data are dependencies.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { basename } from 'node:path'
+import { basename, join, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { defineConfig, type Plugin } from 'rolldown'
 import type * as Agents from './src/agents/index.ts'
@@ -15,6 +15,9 @@ const bundled = [
 ]
 const wasm = ['web-tree-sitter/web-tree-sitter.wasm', '@vscode/tree-sitter-wasm/wasm/tree-sitter-bash.wasm']
 
+/** What `terret demo` writes its report from. */
+const DOCUMENTS = 'src/cli/demo/documents'
+
 const assets: Plugin = {
   name: 'assets',
   generateBundle() {
@@ -25,6 +28,15 @@ const assets: Plugin = {
     for (const name of readdirSync('src/agents/archetypes')) {
       const source = readFileSync(`src/agents/archetypes/${name}`)
       this.emitFile({ type: 'asset', fileName: `agents/archetypes/${name}`, source })
+    }
+    const documents = readdirSync(DOCUMENTS, { recursive: true, encoding: 'utf8', withFileTypes: true })
+    for (const { parentPath, name } of documents.filter((each) => each.isFile())) {
+      const path = join(parentPath, name)
+      const fileName = path
+        .split(sep)
+        .join('/')
+        .replace(/^src\//, '')
+      this.emitFile({ type: 'asset', fileName, source: readFileSync(path) })
     }
     this.emitFile({ type: 'asset', fileName: 'THIRD-PARTY-LICENSES.txt', source: bundled.map(licenseOf).join('\n\n') })
   },
@@ -72,7 +84,9 @@ const reachable: Plugin = {
 }
 
 function isViewAtOnce(id: string): boolean {
-  return /\/src\/view\/(json|lookalike|text)\./.test(id) || (atOnce.has(id) && id.includes('/src/view/'))
+  return (
+    /\/src\/view\/(untrusted-json|lookalike|shown-text)\./.test(id) || (atOnce.has(id) && id.includes('/src/view/'))
+  )
 }
 
 /** Left alone, the bundler makes a chunk of every set of files that two entries share, and there would be twenty to load. */
@@ -81,14 +95,54 @@ const groups = [
   // command of the command line loads it: `terret --help` must not load the rest.
   { name: 'kernel', test: (id: string) => /\/src\/(kernel\/|options\.)/.test(id) || isViewAtOnce(id) },
   { name: 'stores', test: (id: string) => atOnce.has(id) && id.includes('/src/stores/') },
+  // What an open file needs: a harness in memory does without. A group takes along what its files import, so this one comes before those
+  // that share with it.
+  { name: 'sqlite', test: /\/src\/stores\/(sqlite\/(?!sqlite-move\.|backup\.|file-lock\.)|plan\/checksum\.)/ },
   // Only for `terret store`.
-  { name: 'move', test: /\/src\/stores\/(move|sqlite)\/(move|digest)\./ },
-  { name: 'postgres-move', test: /\/src\/stores\/postgres\/(move|held|filling)\./ },
-  { name: 'postgres', test: /\/src\/stores\/(postgres\/|plan\/needs\.)/ },
-  // What an open file needs: a harness in memory does without.
-  { name: 'sqlite', test: /\/src\/stores\// },
+  { name: 'move', test: /\/src\/stores\/(move|sqlite)\/(move-store|row-digest|sqlite-move)\./ },
+  { name: 'postgres-move', test: /\/src\/stores\/postgres\/(postgres-move|held-transaction|postgres-move-writer)\./ },
+  { name: 'postgres', test: /\/src\/stores\/(postgres\/|plan\/plan-needs\.)/ },
   { name: 'core', test: (id: string) => atOnce.has(id) },
+  // What the first request over HTTP loads. Each file more costs about a millisecond in every process that asks a model.
+  { name: 'chat', test: /\/src\/models\/protocols\/chat\// },
+  { name: 'http', test: /\/src\/models\/(http|protocols)\/[a-z-]+\.ts/ },
 ]
+
+/**
+ * To import a built-in module by name runs every getter it has: that of `node:util` and that of `node:fs` load twenty other modules. A
+ * function of Node's is therefore looked up when it is first called. A constant, a class, and a function that carries properties
+ * (`promisify` reads one of `execFile`) are taken when the chunk is loaded, as an import would.
+ */
+const builtins: Plugin = {
+  name: 'builtins',
+  renderChunk(code) {
+    const lines: string[] = []
+    const rest = code.replace(
+      /^import \{ ([^}]+) \} from "(node:[a-z0-9_/]+)";$/gm,
+      (_all, names: string, from: string) => {
+        const all = process.getBuiltinModule(from) as Readonly<Record<string, unknown>>
+        for (const each of names.split(', ')) {
+          const [name = '', own = name] = each.split(' as ')
+          const found = `process.getBuiltinModule("${from}").${name}`
+          const first = `let ${own} = (...given) => (${own} = ${found})(...given);`
+          lines.push(isPlainFunction(name, all[name]) ? first : `const ${own} = ${found};`)
+        }
+        return ''
+      },
+    )
+    if (lines.length === 0) return null
+    const from = rest.lastIndexOf('\n', rest.search(/^(?!import |#!|\s*$|\/\/)/m)) + 1
+    return `${rest.slice(0, from)}${lines.join('\n')}\n${rest.slice(from)}`
+  },
+}
+
+/** `tmpdir` and its like are also texts by the last of these. No code here uses them so. */
+const PLAIN_KEYS: ReadonlySet<string | symbol> = new Set(['name', 'length', 'prototype', Symbol.toPrimitive])
+
+function isPlainFunction(name: string, value: unknown): boolean {
+  if (typeof value !== 'function' || /^[A-Z]/.test(name)) return false
+  return Reflect.ownKeys(value).every((key) => PLAIN_KEYS.has(key))
+}
 
 function licenseOf(name: string): string {
   for (const file of ['LICENSE', 'license']) {
@@ -103,6 +157,7 @@ export default defineConfig({
   input: {
     index: 'src/index.ts',
     'kernel/index': 'src/kernel/index.ts',
+    'stores/index': 'src/stores/index.ts',
     'stores/sqlite/sqlite': 'src/stores/sqlite/sqlite.ts',
     'stores/postgres/postgres': 'src/stores/postgres/postgres.ts',
     'tools/index': 'src/tools/index.ts',
@@ -114,6 +169,7 @@ export default defineConfig({
     'memory/index': 'src/memory/index.ts',
     'agents/index': 'src/agents/index.ts',
     'ui/index': 'src/ui/index.ts',
+    worker: 'src/worker.ts',
     'client/index': 'src/client/index.ts',
     'server/index': 'src/server/index.ts',
     'view/index': 'src/view/index.ts',
@@ -132,7 +188,7 @@ export default defineConfig({
     /^@restatedev\/restate-sdk/,
     /^@pydantic\/genai-prices/,
   ],
-  plugins: [noWasmAddress, assets, reachable, archetypes],
+  plugins: [noWasmAddress, assets, reachable, builtins, archetypes],
   // web-tree-sitter evaluates what its own grammars bring along.
   checks: { eval: false },
   output: {

@@ -32,7 +32,8 @@ function licenseOf(name: string): string {
   return `== ${name}\n\n${license}, by ${by}\n`
 }
 
-const SESSION = /src.(web.views|web.pages.(session|compare)|web.data.log|kernel|view)|marked/
+const SESSION =
+  /src.(web.views|web.pages.(one-session|session|compare)|web.data.(log-window|other-logs)|kernel|view)|marked/
 const GROUPS = [
   { name: 'first', tags: ['$initial' as const], priority: 2 },
   { name: 'session', test: SESSION, priority: 1 },

@@ -11,6 +11,8 @@ if (expected !== undefined) {
 }
 
 export default defineConfig({
+  // The store of the examples keeps the contract with the source, whose Fault is another class than that of dist.
+  resolve: { alias: { 'terret/store': new URL('src/stores/index.ts', import.meta.url).pathname } },
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/**/*.long.test.ts'],

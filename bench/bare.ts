@@ -2,7 +2,7 @@
 // system, same WAL and synchronous=FULL as the store; no leases, no checksums, no cards.
 import { type Database, loadDriver } from '../src/stores/sqlite/driver.ts'
 // The store loads this when it is first used: what it costs to load code is no part of what a file costs.
-import '../src/stores/sqlite/opened.ts'
+import '../src/stores/sqlite/store-parts.ts'
 
 export type Bare = {
   readonly db: Database

@@ -2,7 +2,7 @@
 // own, and what a child that waits for a person keeps in memory. The turn is that of turn.ts.
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { Harness, type HarnessOptions, scripted, sqlite, type Store } from '../src/index.ts'
+import { Harness, type HarnessOptions, scripted, sqlite, type CompleteStore } from '../src/index.ts'
 import { type Case, cpuMs, type Family, medianOf } from './family.ts'
 import { list, liveBytes, risky } from './many.ts'
 import { ask, LIMITS, lookup } from './turn.ts'
@@ -29,7 +29,7 @@ async function on(folder: string, options: Omit<HarnessOptions, 'store'>, act: A
   await store.close()
   return sample
 }
-type Act = (subject: Harness, store: Store) => Promise<Readonly<Record<string, number>>>
+type Act = (subject: Harness, store: CompleteStore) => Promise<Readonly<Record<string, number>>>
 
 /** CPU µs of one of a hundred that work at once, once the process is warm. */
 async function perChild(round: () => Promise<void>): Promise<Readonly<Record<string, number>>> {
@@ -65,7 +65,7 @@ const detached: Case = (folder) => {
 }
 
 /** Told by the store, and not asked for: the run after which the parent has nothing more to read has ended. */
-async function allHeard(store: Store, parent: string): Promise<void> {
+async function allHeard(store: CompleteStore, parent: string): Promise<void> {
   let reports = 0
   let tell = (): void => {}
   const unwatch = store.watch(parent, (news) => {

@@ -2,10 +2,10 @@
 // everything off, with `light`, with `full`, and with `full` in a window that is compacted. Bytes are the same in every run; only
 // what the router takes, and what a turn costs in which nothing is large, are times.
 import { compressContent, defineTool, Harness, type HarnessOptions, scripted, type Step } from '../src/index.ts'
-import { SUMMARIZER } from '../src/context/summary.ts'
+import { CONTEXT_SUMMARY_PROMPT } from '../src/context/summary.ts'
 import { profileOf } from '../src/models/price.ts'
 import type { Request } from '../src/ports/model.ts'
-import { integer, object, optional, text } from '../src/tools/core/schema.ts'
+import { integerField, objectField, optionalField, textField } from '../src/tools/core/argument-schema.ts'
 import { type Case, cpuMs, type Family, type Figure, type Median, medianOf, type Sample } from './family.ts'
 import { type Look, looks } from './long-texts.ts'
 import { ask, LIMITS, lookup } from './turn.ts'
@@ -59,7 +59,7 @@ async function longRun(options: Partial<HarnessOptions>): Promise<Sample> {
   const summaries = new Sent()
   let [turn, shortened, micros] = [0, 0, 0]
   const answer = ({ instructions, messages }: Request): Step => {
-    if (instructions === SUMMARIZER) return { text: summaryAt(turn) }
+    if (instructions === CONTEXT_SUMMARY_PROMPT) return { text: summaryAt(turn) }
     const last = messages.at(-1)
     const result = last?.role === 'tool' && typeof last.content === 'string' ? last.content : ''
     const token = /PARTIAL view.*⟦tj:([0-9a-f]{32})⟧\]$/.exec(result.slice(-300))?.[1]
@@ -69,7 +69,7 @@ async function longRun(options: Partial<HarnessOptions>): Promise<Sample> {
     return next === undefined ? { text: 'Done.' } : { calls: [{ tool: next.tool, args: next.args }] }
   }
   const model = scripted((request) => {
-    const { bytes, reused } = (request.instructions === SUMMARIZER ? summaries : sent).take(request)
+    const { bytes, reused } = (request.instructions === CONTEXT_SUMMARY_PROMPT ? summaries : sent).take(request)
     const step = answer(request)
     const usage = {
       inputTokens: Math.ceil(bytes / BYTES_A_TOKEN),
@@ -105,11 +105,11 @@ const INSTRUCTIONS =
   'You read repositories. Look at files, search them and run commands, one at a time, and then answer.'
 
 function toolOf(name: string, textAt: (turn: number) => string) {
-  const maybe = optional(text('What to look at.'))
+  const maybe = optionalField(textField('What to look at.'))
   return defineTool({
     name,
     description: `Looks at something with ${name}.`,
-    input: object({ turn: integer('The turn.'), command: maybe, path: maybe, query: maybe, room: maybe }),
+    input: objectField({ turn: integerField('The turn.'), command: maybe, path: maybe, query: maybe, room: maybe }),
     effect: 'read',
     execute: ({ turn }) => textAt(turn),
   })
@@ -154,8 +154,12 @@ async function quietRun(options: Partial<HarnessOptions>): Promise<number> {
 
 /** Turns with small results, with the router and without, one after the other in one process: the median of the ratios. */
 const quiet: Case = async () => {
-  const off = { compression: 'off' } as const
-  const sides = { light: { compression: 'light' }, full: { compression: 'full' }, same: off } as const
+  const off = { results: { compression: 'off' } } as const
+  const sides = {
+    light: { results: { compression: 'light' } },
+    full: { results: { compression: 'full' } },
+    same: off,
+  } as const
   const ratios: Record<string, number[]> = { light: [], full: [], same: [] }
   for (let pair = 0; pair < QUIET_WARM + QUIET_PAIRS; pair++) {
     for (const [name, on] of Object.entries(sides)) {
@@ -195,10 +199,11 @@ function quietFigure(profile: 'light' | 'full'): Figure {
 export const context: Family = {
   repetitions: 3,
   cases: {
-    off: () => longRun({ compression: 'off' }),
-    light: () => longRun({ compression: 'light' }),
-    full: () => longRun({ compression: 'full' }),
-    compacted: () => longRun({ compression: 'full', compaction: { windowTokens: WINDOW_TOKENS } }),
+    off: () => longRun({ results: { compression: 'off' } }),
+    light: () => longRun({ results: { compression: 'light' } }),
+    full: () => longRun({ results: { compression: 'full' } }),
+    compacted: () =>
+      longRun({ results: { compression: 'full' }, context: { compaction: { windowTokens: WINDOW_TOKENS } } }),
     alone,
     quiet,
   },

@@ -1,7 +1,7 @@
 // `due`: the queries for due sessions and for the next due time, in a file with a hundred thousand sessions whose wakes lie in
 // the future, while a worker drives some others. Only the queries, as the due loop runs them each time it looks.
 import { join } from 'node:path'
-import type { Card, OwnerWrite, Store } from '../src/ports/store.ts'
+import type { Card, OwnerWrite, CompleteStore } from '../src/ports/store.ts'
 import { Harness, scripted } from '../src/index.ts'
 import { loadDriver } from '../src/stores/sqlite/driver.ts'
 import { sqlite } from '../src/stores/sqlite/sqlite.ts'
@@ -19,7 +19,7 @@ function dueOf(n: number, now: number): number {
   return now + 24 * HOUR_MS + ((n * 7_919) % SESSIONS) * 1_000
 }
 
-function asleep(store: Store, n: number, due: number): OwnerWrite {
+function asleep(store: CompleteStore, n: number, due: number): OwnerWrite {
   const session = `session-${n}`
   const at = store.now()
   const rest = { asks: [], waits: [], wakes: 1, outcome: null } as const
@@ -66,9 +66,9 @@ const harness: Case = async (folder) => {
   return { ms }
 }
 
-async function look(store: Store): Promise<void> {
-  const found = await store.due(DRIVEN)
-  const next = await store.nextDue()
+async function look(store: CompleteStore): Promise<void> {
+  const found = (await store.due(DRIVEN)).sessions
+  const next = (await store.due(0)).next
   if (found.length > 0 || next === null) throw new Error(`found ${found.length}, and the next at ${next}`)
 }
 
@@ -97,10 +97,10 @@ const PAGE = 100
 const lists: Case = async (folder) => {
   warmDriver()
   const store = sqlite(join(folder, 'store.db'))
-  const harness = new Harness({ model: scripted([]), store, drives: false, secrets: {} })
+  const harness = new Harness({ model: scripted([]), store, worker: { drives: false }, secrets: {} })
   await harness.pending()
   const page = async (after: string): Promise<string> =>
-    (await harness.list({ after, limit: PAGE })).at(-1)?.session ?? ''
+    (await harness.list({ order: 'id', cursor: after, limit: PAGE })).cards.at(-1)?.session ?? ''
   let after = await page('')
   const listing = cpuMs()
   for (let i = 0; i < PAGES; i++) after = await page(after)

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Card } from '../src/ports/store.ts'
-import type { OwnerWrite, Store } from '../src/ports/store.ts'
+import type { OwnerWrite, CompleteStore } from '../src/ports/store.ts'
 import { sqlite } from '../src/stores/sqlite/sqlite.ts'
 import { openBare } from './bare.ts'
 import { type Case, cpuMs, type Family, medianOf } from './family.ts'
@@ -55,7 +55,7 @@ async function timed(act: () => Promise<unknown>): Promise<Time> {
 }
 
 /** So many new sessions, each claimed. */
-export async function begin(store: Store, prefix: string, count: number): Promise<readonly Owner[]> {
+export async function begin(store: CompleteStore, prefix: string, count: number): Promise<readonly Owner[]> {
   const ids = Array.from({ length: count }, (_, i) => `${prefix}${i}`)
   return Promise.all(
     ids.map(async (id): Promise<Owner> => {
@@ -77,7 +77,7 @@ export async function begin(store: Store, prefix: string, count: number): Promis
 }
 
 /** A turn is two commits: the reply and its intent, then the result and the next question. */
-export function nextPair(store: Pick<Store, 'now'>, { seq, epoch }: Owner, round: number): Pair {
+export function nextPair(store: Pick<CompleteStore, 'now'>, { seq, epoch }: Owner, round: number): Pair {
   const stamp = { at: store.now(), epoch }
   return round % 2 === 0 ? turnEvents(seq, stamp)[0] : turnEvents(seq - 2, stamp)[1]
 }

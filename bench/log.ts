@@ -4,7 +4,7 @@ import { cardOf } from '../src/view/card.ts'
 import type { OwnerEvent } from '../src/kernel/event.ts'
 import { open, type OpenSession, take } from '../src/kernel/fold.ts'
 import { next } from '../src/kernel/next.ts'
-import type { OwnerWrite, Store } from '../src/ports/store.ts'
+import type { OwnerWrite, CompleteStore } from '../src/ports/store.ts'
 import { EMPTY, FOLD_VERSION } from '../src/kernel/session.ts'
 import { LIMITS, turnEvents } from './turn.ts'
 
@@ -21,7 +21,7 @@ export type LongLog = {
 }
 
 export async function buildLog(
-  store: Store,
+  store: CompleteStore,
   { id, events, snapshotSeq = 0, snapshotEvery = 0 }: LongLog,
 ): Promise<void> {
   const session = open(EMPTY)

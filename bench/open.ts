@@ -2,7 +2,7 @@
 // transcript is for a model call, and resume.ts measures it.
 import { join } from 'node:path'
 import { next } from '../src/kernel/next.ts'
-import { SessionCache } from '../src/engine/session-cache.ts'
+import { SessionCache } from '../src/runtime/state/session-cache.ts'
 import { sqlite } from '../src/stores/sqlite/sqlite.ts'
 import { openBare, warmDriver } from './bare.ts'
 import { type Case, cpuMs, type Family } from './family.ts'

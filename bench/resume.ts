@@ -4,8 +4,8 @@ import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Harness, scripted } from '../src/index.ts'
 import { next } from '../src/kernel/next.ts'
-import { SessionCache } from '../src/engine/session-cache.ts'
-import { Guard } from '../src/riders/guard/guard.ts'
+import { SessionCache } from '../src/runtime/state/session-cache.ts'
+import { GuardFold } from '../src/runtime/guard/guard.ts'
 import { sqlite } from '../src/stores/sqlite/sqlite.ts'
 import { checkpoint, openBare, warmDriver } from './bare.ts'
 import { type Case, cpuMs, type Family } from './family.ts'
@@ -51,7 +51,7 @@ function book(file: string): Case {
     warmDriver()
     const begun = cpuMs()
     const store = sqlite(join(folder, file))
-    const read = new SessionCache(ID, store, () => new Guard({}))
+    const read = new SessionCache(ID, store, () => new GuardFold({}))
     await read.open()
     const decision = next(read.session, { now: store.now(), epoch: read.session.epoch + 1 })
     const { messages } = await read.transcript()

@@ -2,12 +2,12 @@
 // and 5 rules planted in it, a summarizer that forgets everything, and a provider with a prompt cache that refuses what is too long.
 // The texts are generated from a seed, so every run sends the same bytes; the harness, its tools and its compactions are the real ones.
 import { defineTool, type Event, Harness, type HarnessOptions, memory, scripted, type Step } from '../src/index.ts'
-import { SUMMARIZER } from '../src/context/summary.ts'
+import { CONTEXT_SUMMARY_PROMPT } from '../src/context/summary.ts'
 import { CLEARED } from '../src/kernel/transcript.ts'
 import type { Message } from '../src/kernel/transcript.ts'
 import type { Request } from '../src/ports/model.ts'
-import { integer, object, text } from '../src/tools/core/schema.ts'
-import { textOf } from '../src/view/text.ts'
+import { integerField, objectField, textField } from '../src/tools/core/argument-schema.ts'
+import { textOf } from '../src/view/shown-text.ts'
 import type { Case, Family, Figure, Median, Sample } from './family.ts'
 import { type Kind, type Page, RULES, transcriptOf } from './transcript-texts.ts'
 import { LIMITS } from './turn.ts'
@@ -133,7 +133,7 @@ async function longRun(kind: Kind, options: Partial<HarnessOptions>): Promise<Sa
   let [end, said, summaries] = [0, 0, 0]
   let wanted: Readonly<Record<string, string | number>> | null = null
   const model = scripted((request: Request) => {
-    if (request.instructions === SUMMARIZER) {
+    if (request.instructions === CONTEXT_SUMMARY_PROMPT) {
       summaries += 1
       return SUMMARY
     }
@@ -149,18 +149,19 @@ async function longRun(kind: Kind, options: Partial<HarnessOptions>): Promise<Sa
   const look = defineTool({
     name: 'look',
     description: 'Looks at a page.',
-    input: object({ n: integer('Which one.'), path: text('Where it is.') }),
+    input: objectField({ n: integerField('Which one.'), path: textField('Where it is.') }),
     effect: 'read',
     execute: ({ n }) => pages[n]?.text ?? '',
   })
   const compaction = { windowTokens: WINDOW_TOKENS, detectPins: true }
+  const store = memory()
   const harness = new Harness({
     model,
     tools: [look],
     limits: LIMITS,
-    store: memory(),
+    store,
     breaker: false,
-    compaction,
+    context: { compaction },
     ...options,
   })
   const session = await harness.open()
@@ -171,14 +172,14 @@ async function longRun(kind: Kind, options: Partial<HarnessOptions>): Promise<Sa
     if (status !== 'completed') throw new Error(`a task of ${kind} ${status}`)
   }
   const measured = { ...provider.seen }
-  const { events } = await session.read(0, 1_000_000)
+  const { events } = await store.read(session.id, 0)
   let [lostSaid, lostRead] = [0, 0]
   for (const fact of transcriptOf(kind).facts) {
     if (provider.last !== null && viewOf(provider.last).includes(fact.text)) continue
     wanted = placeOf(events, fact, doing.looked)
-    const from = (await session.read(0, 1_000_000)).events.length
+    const from = (await store.read(session.id, 0)).events.length
     await session.run('Read that again.')
-    const isLost = !JSON.stringify((await session.read(from, 1_000)).events).includes(fact.text)
+    const isLost = !JSON.stringify((await session.events({ after: from, limit: 1_000 })).events).includes(fact.text)
     if (isLost && fact.page === null) lostSaid += 1
     else if (isLost) lostRead += 1
   }
@@ -247,7 +248,10 @@ const worst = (median: Median, key: string): number => Math.max(...sides.map(({ 
 export const transcripts: Family = {
   repetitions: 1,
   cases: Object.fromEntries(
-    sides.map(({ kind, mode, side }): [string, Case] => [side, () => longRun(kind, { compression: mode })]),
+    sides.map(({ kind, mode, side }): [string, Case] => [
+      side,
+      () => longRun(kind, { results: { compression: mode } }),
+    ]),
   ),
   figures: [
     {

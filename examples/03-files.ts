@@ -24,7 +24,11 @@ const model = scripted([
 const harness = new Harness({
   model,
   tools: fileTools({ root: workspace }),
-  policy: { rules: [{ effect: 'deny', tool: ['write', 'edit'], path: 'contract.md', reason: 'contracts are final' }] },
+  approvals: {
+    policy: {
+      rules: [{ effect: 'deny', tool: ['write', 'edit'], path: 'contract.md', reason: 'contracts are final' }],
+    },
+  },
 })
 const result = await harness.run('The meeting moved to Tuesday. Please note that.')
 console.log(`${result.status}: ${result.text}`)

@@ -1,7 +1,7 @@
 // 05 · A model by name, a typed answer and a budget. The provider is a local stand-in, so it needs no key and no network.
 // Run it: README.md here says how.
 import { z } from 'zod'
-import { startChaos } from 'terret/chaos'
+import { startChaos } from 'terret/testing'
 import { Harness, model } from 'terret'
 
 const chaos = await startChaos({
@@ -27,11 +27,7 @@ const harness = new Harness({
 
 const session = await harness.open()
 const first = await session.run('How warm is it in Oslo?')
-console.log(
-  first.status,
-  first.status === 'completed' ? JSON.stringify(first.output) : '',
-  `$${first.cost / 1_000_000}`,
-)
+console.log(first.status, first.status === 'completed' ? JSON.stringify(first.output) : '', `$${first.cost.usd}`)
 
 const second = await session.run('And in Bergen?')
 console.log(second.status, second.status === 'limit' ? second.limit : '', `${chaos.requests.length} request was made`)

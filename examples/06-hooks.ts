@@ -23,12 +23,14 @@ const refund = defineTool({
 const noLargeRefunds: Hook = {
   type: 'before_tool_call',
   tools: ['refund'],
+  strict: true, // if it throws, the run ends instead of going on without it
   run: ({ args }) => ((args as { dollars: number }).dollars > 50 ? { cancel: 'more than 50 dollars' } : undefined),
 }
 
 // After a call, before its result is written anywhere: change it in place.
 const noCardNumbers: Hook = {
   type: 'after_tool_call',
+  strict: true,
   run: ({ output }) => {
     output.content = output.content.replace(/\b(?:\d{4} ){3}\d{4}\b/g, '[card]')
   },
@@ -50,8 +52,7 @@ const model = scripted([
   'I paid 40 dollars back.',
 ])
 const hooks = [noLargeRefunds, noCardNumbers, audit]
-// Strict: if a hook of ours throws, the run ends instead of going on without it.
-const harness = new Harness({ model, tools: [customer, refund], hooks, strictHooks: true })
+const harness = new Harness({ model, tools: [customer, refund], hooks })
 const result = await harness.run('Pay customer 7 back what they wait for.')
 for (const { content } of result.calls) console.log(`read:  ${typeof content === 'string' ? content : content.hash}`)
 console.log(`${result.status}: ${result.text}`)

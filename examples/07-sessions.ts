@@ -27,7 +27,7 @@ const model = scripted([
   'Roses along the south wall, lavender in front of them.',
 ])
 const florist = scripted(['Peonies. Always peonies.'])
-const harness = new Harness({ model, tools: [measure], models: { florist } })
+const harness = new Harness({ model, tools: [measure], models: { named: { florist } } })
 const session = await harness.open()
 
 const running = session.run('Plan the garden.')
@@ -37,7 +37,7 @@ await measuring
 await session.send('No roses, please.', { id: 'roses' })
 const again = await session.send('No roses, please.', { id: 'roses' })
 await session.send('What must I buy?', { when: 'after' })
-await session.steer([{ type: 'pause' }])
+await session.send([{ type: 'pause' }])
 console.log(`sent twice, taken once: ${again.duplicate}`)
 try {
   await session.send('Me first!', { when: 'idle' })
@@ -49,7 +49,7 @@ const paused = await running
 console.log(`${paused.status} (${paused.stopReason}): measure ${paused.calls[0]?.status}`)
 
 // A batch is taken whole or not at all. This one lets the run go on.
-await session.steer([{ type: 'resume' }])
+await session.send([{ type: 'resume' }])
 const last = await session.run()
 console.log(`${last.status}: ${last.text}`)
 for (const message of await session.messages()) {
@@ -59,7 +59,7 @@ for (const message of await session.messages()) {
 }
 
 // A fork goes on from an event of this session, and this session does not know it.
-const { events } = await session.read()
+const { events } = await session.events()
 const first = events.find((event) => event.type === 'run.settled')
 const at = first?.seq ?? 1
 const fork = await session.fork({ id: 'with-roses', at })
@@ -75,6 +75,6 @@ const bought = await session.fork({ at, model: 'florist' })
 console.log(`florist: ${(await bought.run('And you?')).text}`)
 
 // Looking drives nothing: the result of the last run, and what the log meant at an earlier event.
-const { session: then } = await session.stateAt(2)
+const { session: then } = await session.status({ at: 2 })
 console.log(`read again: ${(await session.result())?.text} (at event 2: ${then.inputs.length} message waits)`)
 await harness.close()

@@ -52,7 +52,7 @@ const harness = new Harness({
     researcher: {
       description: 'finds things out',
       model: researcher,
-      allow: ['search', 'open_archive'],
+      toolAccess: { allow: ['search', 'open_archive'] },
       limits: { modelRequests: 8 },
     },
   },
@@ -68,6 +68,6 @@ for (const pending of parked.pending) {
 }
 const result = await session.run()
 console.log(`${result.status}: ${result.text}`)
-for (const { agent, status, outcome } of await harness.list({ root: session.id }))
+for (const { agent, status, outcome } of (await harness.list({ order: 'id', limit: 500, root: session.id })).cards)
   console.log(`  ${agent} ${status} ${outcome}`)
 await harness.close()

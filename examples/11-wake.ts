@@ -46,7 +46,7 @@ if (mode === 'worker') {
   const { harness, store } = open(join(folder, 'terret.db'))
   const session = await harness.open()
   console.log(`${(await session.run('Bake a bread.')).text}`)
-  const [card] = await harness.list()
+  const [card] = (await harness.list({ order: 'id', limit: 500 })).cards
   console.log(`${card?.status}, ${card?.wakes} wake`)
   const script = fileURLToPath(import.meta.url)
   spawnSync(process.execPath, [script, 'worker', join(folder, 'terret.db')], { stdio: 'inherit' })

@@ -58,7 +58,7 @@ console.log(`second: ${second.text}`)
 // The files are made from the log: delete them, wake the session, and they are the same again.
 const before = readFileSync(join(dir, first.sessionId, 'checkpoint.json'), 'utf8')
 rmSync(join(dir, first.sessionId), { recursive: true })
-await harness.wake(first.sessionId)
+await harness.work({ session: first.sessionId })
 console.log(`the same bytes again: ${readFileSync(join(dir, first.sessionId, 'checkpoint.json'), 'utf8') === before}`)
 
 await memory.promote('default', { file: join(home, 'MEMORY.md') })

@@ -27,9 +27,9 @@ const counting = scripted(() => ({ calls: [{ tool: 'final_result', args: { open:
 
 const harness = new Harness({
   model,
-  models: { counting },
+  models: { named: { counting } },
   tools: [listOrders],
-  context: ({ metadata }): Deps => {
+  deps: ({ metadata }): Deps => {
     const { tenant } = z.object({ tenant: z.string() }).parse(metadata)
     return { orders: ORDERS[tenant] ?? [], close: () => console.log(`closed what was built for ${tenant}`) }
   },
@@ -41,7 +41,7 @@ for (const tenant of ['acme', 'globex']) {
   console.log(`${text} ${JSON.stringify(metadata)}`)
 }
 
-const acme = await harness.list({ where: { tenant: 'acme' } })
+const acme = (await harness.list({ order: 'id', limit: 500, where: { tenant: 'acme' } })).cards
 console.log(`sessions of acme: ${acme.length}`)
 
 // One run with a model, a shape of the answer and limits of its own.

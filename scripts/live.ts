@@ -48,6 +48,6 @@ async function called(provider: string): Promise<{ readonly line: string; readon
   }
   const { inputTokens, outputTokens } = result.usage
   const words = result.text.trim().split(/\s+/).slice(0, WORDS_SHOWN).join(' ')
-  const usd = (result.cost / 1_000_000).toFixed(6)
+  const usd = result.cost.usd.toFixed(6)
   return { line: `${name}: "${words}" · ${inputTokens} + ${outputTokens} tokens · $${usd} · ${ms} ms`, ok: true }
 }

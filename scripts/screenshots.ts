@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Browser, chromium } from 'playwright-core'
 import { Harness, sqlite } from '../src/index.ts'
-import { serve } from '../src/server/server.ts'
-import { alone } from '../src/stores/sqlite/alone.ts'
-import { Tokens } from '../src/server/tokens.ts'
+import { startHttpServer } from '../src/server/http-server.ts'
+import { withFileLock } from '../src/stores/sqlite/file-lock.ts'
+import { TokenRegistry } from '../src/server/token-registry.ts'
 import { VERSION } from '../src/version.ts'
 import { fillSample, SampleClock, sampleOptions } from './sample-sessions.ts'
 
@@ -66,10 +66,10 @@ async function main(): Promise<void> {
     drives: true,
     driving: () => 1,
   }
-  const tokens = new Tokens(join(folder, 'tokens.json'), 'ana', alone)
+  const tokens = new TokenRegistry(join(folder, 'tokens.json'), 'ana', withFileLock)
   tokens.make({ name: 'bob', role: 'approver', roles: ['lead'] }, Date.now() - 86_400_000)
   tokens.make({ name: 'ci', role: 'operator', reach: 'own' }, Date.now() - 9 * 86_400_000)
-  const server = await serve({
+  const server = await startHttpServer({
     host,
     tokens,
     port: 0,

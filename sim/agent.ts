@@ -2,18 +2,18 @@
 import { hash } from 'node:crypto'
 import type { EffectClass, Json } from '../src/kernel/content.ts'
 import type { CallContext, Model, ModelFailure, Reply, ReplyCall, Request } from '../src/ports/model.ts'
-import { Toolbox } from '../src/effects/toolbox.ts'
-import type { Agent } from '../src/engine/wiring.ts'
-import type { Shared } from '../src/sessions/agent.ts'
-import { ToolFailure } from '../src/tools/core/output.ts'
-import { orderTools, SPAWN } from '../src/tools/agents/orders.ts'
+import { Toolbox } from '../src/runtime/state/toolbox.ts'
+import type { Agent } from '../src/runtime/state/agent.ts'
+import type { SharedAgentOptions } from '../src/sessions/agent.ts'
+import { ToolFailure } from '../src/tools/core/tool-output.ts'
+import { orderTools, SPAWN } from '../src/tools/agents/order-tools.ts'
 import { LIKE_PARENT, subagentTool } from '../src/tools/agents/subagent.ts'
 import { defineTool, type StandardSchema, type Tool, type ToolSource } from '../src/tools/core/tool.ts'
 import { type Cast, COST_MAX, GRACE_MS, INSTRUCTIONS, type Role } from './cast.ts'
-import { SUMMARIZER } from '../src/context/summary.ts'
-import { BOARD, boardPlanner } from '../src/boards/planner.ts'
-import { AS_AGENT } from '../src/graphs/definition.ts'
-import { charsIn } from '../src/riders/money/usage-estimate.ts'
+import { CONTEXT_SUMMARY_PROMPT } from '../src/context/summary.ts'
+import { BOARD, boardPlanner } from '../src/boards/board-planner.ts'
+import { AS_AGENT } from '../src/graphs/graph-definition.ts'
+import { countRequestChars } from '../src/runtime/money/usage-estimate.ts'
 import { requestBytes } from './bytes.ts'
 import { handOf, reviewOf, simGraph } from './graphs.ts'
 import type { Oracle } from './oracle.ts'
@@ -41,8 +41,8 @@ export function simAgents(cast: Cast, process: SimProcess, oracle: Oracle): (nam
   }
 }
 
-function sharedBy({ policy, budget }: Cast, { clock, store }: SimProcess): Shared {
-  return { policy, clock, store, ...(budget === null ? {} : { budget }) }
+function sharedBy({ policy, budget }: Cast, { clock, store }: SimProcess): SharedAgentOptions {
+  return { approvals: { policy }, clock, store, ...(budget === null ? {} : { budget }) }
 }
 
 function simAgent(name: string, cast: Cast, tools: readonly Tool[], process: SimProcess, oracle: Oracle): Agent {
@@ -205,7 +205,7 @@ function simModel(role: Role, { window, forgetful }: Cast, process: SimProcess, 
   return {
     name: 'simulated',
     async call(request, context) {
-      if (request.instructions === SUMMARIZER) return summary(process, oracle, request, forgetful)
+      if (request.instructions === CONTEXT_SUMMARY_PROMPT) return summary(process, oracle, request, forgetful)
       oracle.ask(request)
       if (context.signal.aborted)
         oracle.violations.push(`O8 ${request.session} asks a model for what is stopped already`)
@@ -256,7 +256,7 @@ async function summary(
   const drawn = chance.fraction()
   if (drawn < 0.1) return failure(chance)
   // As long as it may be, and longer: of that a part is taken.
-  const words = Array.from({ length: Math.ceil((0.7 * charsIn(request)) / 8) }, (_, i) => `word${i}`)
+  const words = Array.from({ length: Math.ceil((0.7 * countRequestChars(request)) / 8) }, (_, i) => `word${i}`)
   const useless = forgetful || drawn < 0.2 ? '' : drawn < 0.3 ? 'lol' : 'long '.repeat(20_000)
   const text = forgetful || drawn < 0.35 ? useless : sections(request.seq, drawn < 0.7 ? words.join(' ') : 'All of it.')
   const usage = { inputTokens: chance.between(50, 300), outputTokens: chance.between(10, 200) }

@@ -2,7 +2,7 @@
 // the seed has the same.
 import type { Limits } from '../src/kernel/content.ts'
 import { DEFAULT_LIMITS } from '../src/kernel/limits.ts'
-import type { Budget } from '../src/riders/money/spending-limits.ts'
+import type { Budget } from '../src/runtime/state/agent.ts'
 import type { Policy } from '../src/tools/policy/policy.ts'
 import { LIKE_PARENT } from '../src/tools/agents/subagent.ts'
 import type { Chance } from './scheduler.ts'

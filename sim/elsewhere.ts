@@ -1,14 +1,13 @@
 // An actor that moves sessions between stores: exports one with open calls, sometimes forges the file, imports it beside the
 // original, and resumes it later; or forks one. A decision in one session must decide nothing in the other.
-import { hash } from 'node:crypto'
 import type { Mutable, Proposal } from '../src/kernel/content.ts'
 import type { InboxBody, OwnerBody } from '../src/kernel/event.ts'
 import { Fault } from '../src/kernel/failure.ts'
 import { EMPTY } from '../src/kernel/session.ts'
-import { ownerWrite } from '../src/engine/card.ts'
-import { forkedAt } from '../src/sessions/fork.ts'
+import { ownerWrite } from '../src/runtime/commit/owner-write.ts'
+import { findForkPoint } from '../src/sessions/fork.ts'
 import { exportSession, importSession, type Portable } from '../src/archive/portable.ts'
-import { canonicalJson } from '../src/tools/core/canonical.ts'
+import { forgeFile } from './forge-file.ts'
 import type { Stage } from './people.ts'
 
 const UNTIL_MS = 1_400
@@ -85,7 +84,7 @@ export class Elsewhere {
     const { fold: state } = invariants.sessions().get(from) ?? {}
     if (!state) return
     const { agent, seq } = state
-    const taken = await forkedAt(store, from, seq)
+    const taken = await findForkPoint(store, from, seq)
     const fork = { session: from, seq: taken.seq }
     const bodies: readonly OwnerBody[] = [{ type: 'session.created', agent, planner: 'model', fork }, ...taken.events]
     await store.commit([ownerWrite(id, EMPTY, bodies, { now: scheduler.now(), epoch: 0 })])
@@ -95,9 +94,9 @@ export class Elsewhere {
 
 /** Forged so that its calls would run without approval. */
 function forged(value: Portable): Portable {
-  const { checksum: _checksum, ...rest } = structuredClone(value)
-  for (const event of rest.events) if (event.type === 'agent.message') for (const call of event.calls) bare(call)
-  return { ...rest, checksum: hash('sha256', canonicalJson(rest)) }
+  return forgeFile(value, ({ events }) => {
+    for (const event of events) if (event.type === 'agent.message') for (const call of event.calls) bare(call)
+  })
 }
 
 function bare(call: Mutable<Proposal>): void {

@@ -1,8 +1,8 @@
 // Children and their parents: what one commit must write in both of their logs. The commit that hands out a task makes the child,
 // the commit that ends a child tells its parent, and the commit that stops waiting for a child tells it to stop.
 import type { CallKey } from '../src/kernel/content.ts'
-import type { Event, Parent } from '../src/kernel/event.ts'
-import { answererOf, type CallRecord, type Fail, type Of, type Watched } from './watched.ts'
+import type { Event, Parent, EventOf } from '../src/kernel/event.ts'
+import { answererOf, type CallRecord, type Fail, type Watched } from './watched.ts'
 
 type Kin = {
   parent: Parent | null
@@ -111,7 +111,7 @@ export class Families {
           fail(`D10 ${to} is told something after it was closed`)
   }
 
-  #begun(kin: Kin, e: Of<'run.started'>, fail: Fail): void {
+  #begun(kin: Kin, e: EventOf<'run.started'>, fail: Fail): void {
     kin.said = ''
     kin.began = e.seq
     kin.depthMax = e.limits.depth ?? 0
@@ -171,7 +171,7 @@ export class Families {
     if (tasks.length !== 1) fail(`C2 a child is made with ${tasks.length} tasks`)
   }
 
-  #ended(commit: readonly Entry[], session: string, e: Of<'run.settled'>, fail: Fail): void {
+  #ended(commit: readonly Entry[], session: string, e: EventOf<'run.settled'>, fail: Fail): void {
     const { parent, said, no = false, above = false, lastStop = 0, began = 0 } = this.#kin.get(session) ?? {}
     const fromAbove = above && began <= lastStop
     if (!parent || said === undefined) return
@@ -197,7 +197,7 @@ export class Families {
   #reportedEnd(
     commit: readonly Entry[],
     parent: Parent,
-    e: Of<'run.settled'>,
+    e: EventOf<'run.settled'>,
     { id, said, no, fromAbove }: Ended,
     fail: Fail,
   ): void {
@@ -234,7 +234,7 @@ export class Families {
    * A child speaks of the end of a run in the commit that ends it; or later, when an answer of its parent came too late, or when it
    * waited for money and was interrupted.
    */
-  #told(commit: readonly Entry[], e: Of<'user.custom_tool_result'>, sessions: Sessions, fail: Fail): void {
+  #told(commit: readonly Entry[], e: EventOf<'user.custom_tool_result'>, sessions: Sessions, fail: Fail): void {
     const [, child = '', seq] = /^terret:child:(.+):(\d+)$/.exec(e.id) ?? []
     if (seq === undefined || of(commit, child, 'run.settled').some((end) => end.seq === Number(seq))) return
     const { parent, reached, stopped, settled, broke, said } = this.#kin.get(child) ?? newKin()
@@ -258,8 +258,8 @@ const RELEVANT: ReadonlySet<Event['type']> = new Set<Event['type']>([
   'run.settled',
 ])
 
-function of<T extends Event['type']>(commit: readonly Entry[], session: string, type: T): readonly Of<T>[] {
-  return commit.flatMap((entry) => (entry.session === session && entry.e.type === type ? [entry.e as Of<T>] : []))
+function of<T extends Event['type']>(commit: readonly Entry[], session: string, type: T): readonly EventOf<T>[] {
+  return commit.flatMap((entry) => (entry.session === session && entry.e.type === type ? [entry.e as EventOf<T>] : []))
 }
 
 function childOf(session: string, call: CallKey, { proposal }: CallRecord): string | null {
@@ -271,7 +271,7 @@ function childOf(session: string, call: CallKey, { proposal }: CallRecord): stri
 function handedOver(
   commit: readonly Entry[],
   session: string,
-  e: Of<'agent.custom_tool_use'>,
+  e: EventOf<'agent.custom_tool_use'>,
   call: CallRecord,
   fail: Fail,
 ): void {
@@ -294,7 +294,7 @@ type Led = {
 }
 
 /** Where a hook ends the run in the same commit, all calls have their results when none runs any more. */
-function isOwed({ commit, session, sessions }: Led, e: Of<'agent.custom_tool_use'>): boolean {
+function isOwed({ commit, session, sessions }: Led, e: EventOf<'agent.custom_tool_use'>): boolean {
   const results = of(commit, session, 'agent.tool_result').filter((result) => result.call === e.call)
   return !sessions.get(session)?.run?.ends && results.length === 0
 }
@@ -302,7 +302,7 @@ function isOwed({ commit, session, sessions }: Led, e: Of<'agent.custom_tool_use
 /** Orders are carried out in the commit that hands them over. */
 function ordered(
   { commit, session, sessions, fail }: Led,
-  e: Of<'agent.custom_tool_use'>,
+  e: EventOf<'agent.custom_tool_use'>,
   { proposal }: CallRecord,
 ): void {
   const { orders = [] } = answererOf(proposal) ?? {}
@@ -324,7 +324,7 @@ function ordered(
 }
 
 /** A report comes with the end or the question of the child it is by. */
-function reported(commit: readonly Entry[], e: Of<'user.message'>, sessions: Sessions, fail: Fail): void {
+function reported(commit: readonly Entry[], e: EventOf<'user.message'>, sessions: Sessions, fail: Fail): void {
   const [, child = '', of1 = ''] = /^terret:child:(.+):([\d.]+)$/.exec(e.id) ?? []
   if (e.by !== `session:${child}`) return fail('D7 a report is by nobody')
   const ended = of(commit, child, 'run.settled').some(({ seq }) => `${seq}` === of1)
@@ -336,7 +336,7 @@ function reported(commit: readonly Entry[], e: Of<'user.message'>, sessions: Ses
 function letGo(
   commit: readonly Entry[],
   session: string,
-  e: Of<'agent.tool_result'>,
+  e: EventOf<'agent.tool_result'>,
   call: CallRecord,
   fail: Fail,
 ): void {
@@ -346,6 +346,6 @@ function letGo(
   if (to !== null && of(commit, to, 'user.interrupt').length !== 1) fail('C9 a child was let go and not told')
 }
 
-function textOf({ parts }: Of<'agent.message'>): string {
+function textOf({ parts }: EventOf<'agent.message'>): string {
   return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }

@@ -3,14 +3,14 @@ export const CLOCK_FAULTS = [
   {
     name: 'a lease is believed that lies years ahead',
     seed: 5,
-    file: 'src/stores/plan/plan.ts',
+    file: 'src/stores/plan/plan-writes.ts',
     find: 'return until > now && !isAhead(until - ttlMs, now)',
     replace: 'return until > now && ttlMs > 0',
   },
   {
     name: 'a due time is believed that a clock wrote which was ahead',
     seed: 5,
-    file: 'src/stores/memory/memory.ts',
+    file: 'src/stores/memory/memory-store.ts',
     find: 'if (!isAhead(this.#latest, now)) return',
     replace: 'if (now > 0) return',
   },
@@ -23,7 +23,7 @@ export const CLOCK_FAULTS = [
   },
   {
     name: "deadlines go by the machine's clock",
-    file: 'src/engine/commit.ts',
+    file: 'src/runtime/commit/plan-commit.ts',
     find: 'const here = { now: at + cache.aheadMs, epoch }',
     replace: 'const here = { now: job.store.now(), epoch }',
   },

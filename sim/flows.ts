@@ -1,9 +1,9 @@
 // What must hold of a session that a graph drives, from its log alone: what is done is not begun again, nothing begins before what it
 // waits for, a delegation is done and reviewed three times at most, a stop leaves an output, and what is undone is undone once, the
 // newest first. An input after a run that completed begins anew.
-import type { Event } from '../src/kernel/event.ts'
-import type { PhasesDefinition } from '../src/workflows/phases/definition.ts'
-import type { Fail, Of, Watched } from './watched.ts'
+import type { Event, EventOf } from '../src/kernel/event.ts'
+import type { PhasesDefinition } from '../src/workflows/phases/phases-definition.ts'
+import type { Fail, Watched } from './watched.ts'
 
 export const PHASES: PhasesDefinition['phases'] = [
   { name: 'a', description: 'a', agents: ['hand'] },
@@ -82,7 +82,7 @@ export class Flows {
       fail(`F4 ${tool} runs, and what is to be undone next is ${newest ?? 'nothing'}`)
   }
 
-  #ends(agent: string, flow: Flow, w: Watched, e: Of<'agent.tool_result'>, fail: Fail): void {
+  #ends(agent: string, flow: Flow, w: Watched, e: EventOf<'agent.tool_result'>, fail: Fail): void {
     const tool = w.calls.get(e.call)?.proposal.tool ?? ''
     const ok = e.status === 'ok' && e.failure === undefined
     flow.open.set(tool, Math.max(0, (flow.open.get(tool) ?? 0) - 1))
@@ -101,7 +101,7 @@ export class Flows {
     }
   }
 
-  #settled(session: string, agent: string, w: Watched, e: Of<'run.settled'>, fail: Fail): void {
+  #settled(session: string, agent: string, w: Watched, e: EventOf<'run.settled'>, fail: Fail): void {
     const { type } = e.outcome
     const { undo = [] } = this.#flows.get(session) ?? {}
     if (type === 'interrupted' && w.fold.run !== null) {

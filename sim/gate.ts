@@ -1,6 +1,6 @@
 // The way to a store that does real input and output, one thing at a time: in the order in which it was asked, each to its end before
 // the next begins. Virtual time stands still until nothing is under way (scheduler.ts), so a seed meets the same store again.
-import type { Store } from '../src/ports/store.ts'
+import type { CompleteStore } from '../src/ports/store.ts'
 
 export class Gate {
   /** What is done now; undefined between two. */
@@ -38,7 +38,7 @@ export class Gate {
 const AT_ONCE: ReadonlySet<string | symbol> = new Set(['now', 'watch', 'watchDue', 'watchCards'])
 
 /** The same store, through the gate. */
-export function gated(inner: Store, gate: Gate): Store {
+export function gated(inner: CompleteStore, gate: Gate): CompleteStore {
   return new Proxy(inner, {
     get(target, name) {
       const member: unknown = Reflect.get(target, name)

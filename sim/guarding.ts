@@ -1,8 +1,8 @@
 // What the guard of a run may say and when it must end one, counted again from the log: no notice twice in a run, no request past
 // the limit of tokens, and a hopeless call is made exactly as often as the breaker allows, whatever crashed meanwhile.
-import type { Event } from '../src/kernel/event.ts'
+import type { Event, EventOf } from '../src/kernel/event.ts'
 import { type Cast, STUBBORN_MAX } from './cast.ts'
-import type { Fail, Of, Watched } from './watched.ts'
+import type { Fail, Watched } from './watched.ts'
 
 /** The last failure of the hopeless call, and in how many turns in a row it came. */
 type Trail = { text: string; count: number; turn: number }
@@ -35,7 +35,7 @@ export class Guarding {
     if (this.#cast.breaker && trail.count >= STUBBORN_MAX) fail('G2 a run goes on that gets nowhere')
   }
 
-  #settled(agent: string, { trail }: Told, e: Of<'run.settled'>, fail: Fail): void {
+  #settled(agent: string, { trail }: Told, e: EventOf<'run.settled'>, fail: Fail): void {
     if (e.outcome.type !== 'halted') return
     const [, count] = /"broken" failed (\d+) times/.exec(e.outcome.reason) ?? []
     if (count === undefined) return
@@ -50,7 +50,7 @@ function anew(): Told {
 }
 
 /** Aborted results do not count. Any other result that is not the same failure again ends the series. */
-function fails({ trail }: Told, w: Watched, e: Of<'agent.tool_result'>): void {
+function fails({ trail }: Told, w: Watched, e: EventOf<'agent.tool_result'>): void {
   const call = w.calls.get(e.call)
   if (!call || e.status === 'aborted') return
   const text = typeof e.content === 'string' ? e.content : ''

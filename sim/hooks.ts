@@ -1,5 +1,6 @@
 // The hooks of a simulated process: they take their time, hold back, rewrite, throw, and die in the middle of it.
-import { type Hook, Hooks } from '../src/riders/hooks/hooks.ts'
+import { Hooks } from '../src/runtime/hooks/hooks.ts'
+import type { Hook } from '../src/runtime/state/hook-events.ts'
 import type { HookPlan } from './cast.ts'
 import type { SimProcess } from './process.ts'
 import type { Verdicts, Word } from './verdicts.ts'
@@ -49,7 +50,8 @@ export function simHooks(plan: HookPlan, process: SimProcess, verdicts: Verdicts
       run: ({ session }) =>
         fateOf(process, session, think, chance.yes(0.5) ? { cancel: NO } : { context: 'More to read.' }),
     })
-  return new Hooks({ hooks, strict: plan.strict, agents: [], clock: process.clock, report: () => {} })
+  const asked = plan.strict ? hooks.map((hook): Hook => ({ ...hook, strict: true })) : hooks
+  return new Hooks({ hooks: asked, agents: [], clock: process.clock, report: () => {} })
 }
 
 /** Changes the result, leaves it as it is, or throws. */

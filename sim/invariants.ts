@@ -1,19 +1,20 @@
 // The invariants, checked after every commit on what was really written. Independent of next: it knows what must hold,
 // not how it is decided. Each violation names its rule. What concerns children, hooks, money and notices stands beside it.
-import { clockOf } from '../src/kernel/clock.ts'
+import { writerTime } from '../src/kernel/clock.ts'
 import { createHash } from 'node:crypto'
 import type { Proposal, Usage } from '../src/kernel/content.ts'
-import type { Event } from '../src/kernel/event.ts'
+import type { Event, EventOf } from '../src/kernel/event.ts'
 import { take } from '../src/kernel/fold.ts'
 import { next } from '../src/kernel/next.ts'
-import { FAILURES_MAX } from '../src/context/window.ts'
-import { textOf } from '../src/view/text.ts'
+import { FAILURES_MAX } from '../src/context/window-fill.ts'
+import { textOf } from '../src/view/shown-text.ts'
 import { type Cast, RETRY_AFTER_MS } from './cast.ts'
 import { Families } from './families.ts'
 import { Flows } from './flows.ts'
 import { Guarding } from './guarding.ts'
 import { Money } from './money.ts'
 import type { Oracle } from './oracle.ts'
+import { Trees } from './trees.ts'
 import { Verdicts } from './verdicts.ts'
 import {
   answered,
@@ -25,7 +26,6 @@ import {
   fresh,
   imported,
   type Leases,
-  type Of,
   record,
   reviewed,
   steered,
@@ -62,6 +62,7 @@ export class Invariants {
   readonly leases: Leases = new Map()
   readonly money: Money
   readonly verdicts: Verdicts
+  readonly trees: Trees
   readonly flows = new Flows()
   readonly #families = new Families()
   readonly #guarding: Guarding
@@ -77,6 +78,7 @@ export class Invariants {
     this.money = new Money(cast)
     this.#guarding = new Guarding(cast)
     const complain = (rule: string): void => void this.violations.push(rule)
+    this.trees = new Trees(this.#sessions, this.leases, complain)
     this.verdicts = new Verdicts({ cast, leases: this.leases, sessions: this.#sessions, oracle, complain })
   }
 
@@ -172,6 +174,7 @@ export class Invariants {
     this.#rules(session, w, e, fail)
     this.#families.take(session, w, e, fail)
     this.flows.take(session, w, e, fail)
+    this.trees.take(session, w, e, fail)
     this.#count(e)
     try {
       take(w.fold, e)
@@ -249,7 +252,7 @@ export class Invariants {
       case 'agent.tool_result':
         return this.#resulted(session, w, e, fail)
       case 'run.deferred':
-        if (e.retryAt <= clockOf(e)) fail('I57 a run that cannot begin is tried again without a wait')
+        if (e.retryAt <= writerTime(e)) fail('I57 a run that cannot begin is tried again without a wait')
         return
       case 'run.settled':
         return concluded(w, e, fail)
@@ -273,7 +276,7 @@ export class Invariants {
   }
 
   /** A context is made shorter only where something came since: a reply for a cut, a result for what is cleared. */
-  #compacted(w: Watched, e: Of<'context.compacted'>, fail: Fail): void {
+  #compacted(w: Watched, e: EventOf<'context.compacted'>, fail: Fail): void {
     const isAsked = e.usage !== undefined || e.cost !== undefined
     if (isAsked && w.compactFailures >= FAILURES_MAX)
       fail('I59 a summary is asked for after summaries failed too often')
@@ -298,7 +301,7 @@ export class Invariants {
   }
 
   /** Failures of the provider, counted again: how long they last, and how many of its answers were cut. */
-  #failed(session: string, w: Watched, e: Of<'model.failed'>, fail: Fail): void {
+  #failed(session: string, w: Watched, e: EventOf<'model.failed'>, fail: Fail): void {
     spent(w, e.usage)
     w.full = e.class === 'overflow'
     if (e.class === 'superseded' || e.class === 'interrupted') this.seen.stopped += 1
@@ -315,7 +318,7 @@ export class Invariants {
   }
 
   /** What a failure costs that nobody knows the price of, and when its request is made again. */
-  #waits(request: string, e: Of<'model.failed'>, fail: Fail): void {
+  #waits(request: string, e: EventOf<'model.failed'>, fail: Fail): void {
     const { resets, putOff } = this.#oracle
     if (resets.has(request) && !e.assumed) fail('M5 a reset after the head of an answer is free')
     if (e.retryAt !== undefined && waitOf(e) > RETRY_AFTER_MS * 1.25)
@@ -324,7 +327,7 @@ export class Invariants {
       fail('I60 a provider is asked before the time that it said')
   }
 
-  #intended(session: string, w: Watched, e: Of<'agent.tool_use'>, fail: Fail): void {
+  #intended(session: string, w: Watched, e: EventOf<'agent.tool_use'>, fail: Fail): void {
     const call = w.calls.get(e.call)
     if (!call) return fail('I12 an intent for a call nobody proposed')
     this.#oracle.intend(`${session}:${e.call}`, call.proposal.args)
@@ -345,7 +348,7 @@ export class Invariants {
     this.#oracle.intents.add(`${session}:${e.call}`)
   }
 
-  #resulted(session: string, w: Watched, e: Of<'agent.tool_result'>, fail: Fail): void {
+  #resulted(session: string, w: Watched, e: EventOf<'agent.tool_result'>, fail: Fail): void {
     const call = w.calls.get(e.call)
     if (!call) return fail('I21 a result for a call nobody proposed')
     if (call.result > 0) fail('I22 a second result for one call')
@@ -375,10 +378,10 @@ export class Invariants {
 }
 
 /** Orders have their result with the hand-over; a wait has one when the report is there, or its time is over. */
-function isLed({ fold, inputs }: Watched, proposal: Proposal, e: Of<'agent.tool_result'>): boolean {
+function isLed({ fold, inputs }: Watched, proposal: Proposal, e: EventOf<'agent.tool_result'>): boolean {
   const { orders, awaits, since = 0, until = 0 } = answererOf(proposal) ?? {}
   if (awaits === undefined) return orders !== undefined
-  const now = clockOf(e)
+  const now = writerTime(e)
   const came = fold.inputs.some(
     ({ seq, report }) => report?.by === `session:${awaits}` && inputs.get(seq)?.fate === 'pending',
   )
@@ -403,7 +406,7 @@ function begins(w: Watched, call: CallRecord, fail: Fail): void {
   if (w.paused) fail('I29 a call starts while the session is paused')
 }
 
-function handed(w: Watched, e: Of<'agent.custom_tool_use'>, fail: Fail): void {
+function handed(w: Watched, e: EventOf<'agent.custom_tool_use'>, fail: Fail): void {
   const call = w.calls.get(e.call)
   if (!call || !answererOf(call.proposal)) return fail('I7 a call was handed out that is ours')
   if (call.handed > 0) fail('I30 a call is handed out twice')
@@ -420,11 +423,11 @@ const CUT_WAIT_MS = 30_000
 const WRITTEN_MS_MAX = 5_000
 
 /** How long the request waits until it is made again. One that is not made again waits for ever. */
-function waitOf(e: Of<'model.failed'>): number {
-  return e.retryAt === undefined ? Number.POSITIVE_INFINITY : e.retryAt - clockOf(e)
+function waitOf(e: EventOf<'model.failed'>): number {
+  return e.retryAt === undefined ? Number.POSITIVE_INFINITY : e.retryAt - writerTime(e)
 }
 
-function begun(w: Watched, e: Of<'run.started'>, fail: Fail): void {
+function begun(w: Watched, e: EventOf<'run.started'>, fail: Fail): void {
   for (const seq of e.inputs) if (seq < w.lastStop) fail(`I6 input ${seq} starts a run after an interrupt stopped it`)
   if (w.paused) fail('I29 a run starts while the session is paused')
   for (const key of e.wakes) w.wakes.delete(key)
@@ -446,7 +449,7 @@ function begun(w: Watched, e: Of<'run.started'>, fail: Fail): void {
   w.paused = false
 }
 
-function asked(w: Watched, e: Of<'model.started'>, fail: Fail): void {
+function asked(w: Watched, e: EventOf<'model.started'>, fail: Fail): void {
   if (w.run?.abandoned) fail('I61 a run goes on without a lost call that could be repeated')
   if (w.repliedAt > w.asked) w.run?.losses.clear()
   w.asked = e.seq
@@ -469,7 +472,7 @@ function asked(w: Watched, e: Of<'model.started'>, fail: Fail): void {
   for (const [seq, shown] of w.results) if (!shown) fail(`I11 result ${seq} is not in the request that follows it`)
 }
 
-function replied(w: Watched, e: Of<'agent.message'>, fail: Fail): void {
+function replied(w: Watched, e: EventOf<'agent.message'>, fail: Fail): void {
   const { run } = w
   w.failedAt = 0
   w.cuts = 0
@@ -490,7 +493,7 @@ function spent({ run }: Watched, usage: Usage | undefined): void {
   if (run && usage) run.tokens += usage.inputTokens + usage.outputTokens
 }
 
-function concluded(w: Watched, e: Of<'run.settled'>, fail: Fail): void {
+function concluded(w: Watched, e: EventOf<'run.settled'>, fail: Fail): void {
   const { modelAttempts = null, outageMs = 0 } = w.run?.limits ?? {}
   const { class: kind = 'other' } = e.outcome.type === 'failed' ? e.outcome : {}
   const down = (kind === 'server' || kind === 'network') && modelAttempts === null
@@ -525,7 +528,7 @@ function concluded(w: Watched, e: Of<'run.settled'>, fail: Fail): void {
 }
 
 /** A hook said no to what would have begun a run, or could not be asked. */
-function isHeld({ run }: Watched, { outcome }: Of<'run.settled'>): boolean {
+function isHeld({ run }: Watched, { outcome }: EventOf<'run.settled'>): boolean {
   if (run !== null) return false
   return outcome.type === 'failed'
     ? outcome.reason === 'hook_error'

@@ -3,9 +3,9 @@
 import type { InboxBody } from '../src/kernel/event.ts'
 import { Fault } from '../src/kernel/failure.ts'
 import { EMPTY } from '../src/kernel/session.ts'
-import { ownerWrite } from '../src/engine/card.ts'
-import { BOARD } from '../src/boards/planner.ts'
-import { BoardHandle, type BoardSessions } from '../src/boards/verbs.ts'
+import { ownerWrite } from '../src/runtime/commit/owner-write.ts'
+import { BOARD } from '../src/boards/board-planner.ts'
+import { BoardHandle, type BoardSessions } from '../src/boards/board-handle.ts'
 import type { Stage } from './people.ts'
 import { Chance } from './scheduler.ts'
 

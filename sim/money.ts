@@ -1,8 +1,8 @@
 // The money, counted again from the log alone: what every account holds and has spent, after every commit. Which accounts a call
 // is paid from is written down here a second time, so that the real book-keeping is compared with something.
-import { clockOf } from '../src/kernel/clock.ts'
+import { writerTime } from '../src/kernel/clock.ts'
 import type { Event } from '../src/kernel/event.ts'
-import type { Store } from '../src/ports/store.ts'
+import type { CompleteStore } from '../src/ports/store.ts'
 import { type Cast, HOLD_MAX } from './cast.ts'
 import type { Fail } from './watched.ts'
 
@@ -42,13 +42,13 @@ export class Money {
       this.#close(payer, costOf(e), fail)
     } else if (e.type === 'context.compacted' && this.#cast.budget !== null) {
       // Like what a tool asks of a model, a summary is paid under a budget only.
-      for (const id of this.#accountsOf(session, payer, clockOf(e))) {
+      for (const id of this.#accountsOf(session, payer, writerTime(e))) {
         const account = this.#account(id)
         account.spent += e.cost ?? 0
         account.undated += e.cost ?? 0
       }
     } else if (e.type === 'run.settled' && e.outcome.type === 'limit' && e.outcome.limit === 'usd') {
-      const accounts = this.#accountsOf(session, payer, clockOf(e))
+      const accounts = this.#accountsOf(session, payer, writerTime(e))
       // Another session may have given back what was missing just then.
       const short = (id: string): boolean =>
         this.#room(id) - (this.#accounts.get(id)?.unseen ?? 0) < HOLD_MAX ||
@@ -68,7 +68,7 @@ export class Money {
    * All is at rest: the store's accounts say the same as the log, and nothing is held. A summary whose process died is counted as what
    * was held for it, and is in no log: `summaries` are all that were asked for, or for which money was held.
    */
-  async audit(store: Store, summaries: number): Promise<readonly string[]> {
+  async audit(store: CompleteStore, summaries: number): Promise<readonly string[]> {
     const wrong: string[] = []
     for (const [id, { held, spent }] of this.#accounts) {
       const account = await store.account(id)
@@ -87,7 +87,7 @@ export class Money {
 
   #hold(session: string, payer: Payer, e: Extract<Event, { type: 'model.started' }>): void {
     if (!e.held) return
-    payer.open = { amount: e.held, accounts: this.#accountsOf(session, payer, clockOf(e)) }
+    payer.open = { amount: e.held, accounts: this.#accountsOf(session, payer, writerTime(e)) }
     for (const id of payer.open.accounts) {
       const account = this.#account(id)
       account.held += e.held

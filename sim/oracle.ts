@@ -1,7 +1,7 @@
 // The world outside the log: what tools really did, and what models were really shown. It never reads a session's state.
 import type { CallKey, EffectClass } from '../src/kernel/content.ts'
 import type { ModelFailure, Request } from '../src/ports/model.ts'
-import { textOf } from '../src/view/text.ts'
+import { textOf } from '../src/view/shown-text.ts'
 import { requestBytes } from './bytes.ts'
 import { RETRY_AFTER_MS } from './cast.ts'
 

@@ -1,9 +1,9 @@
 // The actors outside: users that write, approvers that click twice, hosts that answer late, and operators.
 // They keep a journal of what was acknowledged; losing one of those entries is the worst a store can do.
 import type { Proposal } from '../src/kernel/content.ts'
-import type { Edit, InboxBody } from '../src/kernel/event.ts'
+import type { ArgumentsEdit, InboxBody } from '../src/kernel/event.ts'
 import { Fault } from '../src/kernel/failure.ts'
-import type { Store } from '../src/ports/store.ts'
+import type { CompleteStore } from '../src/ports/store.ts'
 import { digestOf } from '../src/tools/core/admit.ts'
 import type { Invariants } from './invariants.ts'
 import type { Disk } from './process.ts'
@@ -19,7 +19,7 @@ const WHEN = ['next', 'next', 'after', 'now'] as const
 
 export type Stage = {
   readonly scheduler: Scheduler
-  readonly store: Store
+  readonly store: CompleteStore
   readonly disk: Disk
   readonly invariants: Invariants
   readonly over: () => boolean
@@ -199,7 +199,7 @@ export class People {
   }
 
   /** Other arguments for a call; now and then with a digest that is not of them, so that it must be asked about again. */
-  #edited({ tool, place }: Proposal, click: number): { readonly edit?: Edit } {
+  #edited({ tool, place }: Proposal, click: number): { readonly edit?: ArgumentsEdit } {
     const definition = this.#stage.invariants.definitionOf(tool)
     if (definition === undefined) return {}
     const args = { n: 1_000 + click }

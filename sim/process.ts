@@ -2,7 +2,8 @@
 // process of its host for a dead one.
 // Everything the real worker touches goes through here, so a dead process never moves again.
 import { Fault } from '../src/kernel/failure.ts'
-import type { Claim, ProcessId, Store, Write } from '../src/ports/store.ts'
+import { withCapabilities } from '../src/stores/plan/complete-store.ts'
+import type { Claim, ProcessId, CompleteStore, Write } from '../src/ports/store.ts'
 import type { Clock, Processes } from '../src/ports/system.ts'
 import type { Gate } from './gate.ts'
 import type { Network, NetworkTally } from './network.ts'
@@ -93,7 +94,7 @@ export type Shared = {
   readonly tells: boolean
   readonly walls: Walls
   readonly scheduler: Scheduler
-  readonly store: Store
+  readonly store: CompleteStore
   readonly tally: Tally
   readonly disk: Disk
   readonly gate: Gate | null
@@ -128,7 +129,7 @@ export class SimProcess {
   full = 0
   #frozenUntil = 0
   readonly clock: Clock
-  readonly store: Store
+  readonly store: CompleteStore
   readonly processes: Processes
   readonly #self: ProcessId
 
@@ -221,7 +222,7 @@ export class SimProcess {
     return holds.map(({ session }) => session).filter((id) => (this.#shared.holder(id) ?? this.name) !== this.name)
   }
 
-  async #commit(writes: readonly Write[]): Promise<Awaited<ReturnType<Store['commit']>>> {
+  async #commit(writes: readonly Write[]): Promise<Awaited<ReturnType<CompleteStore['commit']>>> {
     const { store, tally, disk, scheduler } = this.#shared
     // To freeze hurts most where money is about to be held beside the log: the session may have another worker by then.
     const beside = writes.some(({ lane, charges }) => lane === 'inbox' && charges?.some(({ type }) => type === 'hold'))
@@ -235,7 +236,7 @@ export class SimProcess {
     if (faults && this.chance.yes(faults.diskFull)) disk.fullUntil = scheduler.now() + this.chance.between(20, 400)
     this.#needsRoom()
     const { network } = this.#shared
-    const act = async (): Promise<Awaited<ReturnType<Store['commit']>>> => {
+    const act = async (): Promise<Awaited<ReturnType<CompleteStore['commit']>>> => {
       const strange = this.#heldForOthers(writes)
       const receipts = await store.commit(writes)
       // What was written before holds nothing now.
@@ -269,7 +270,7 @@ export class SimProcess {
     }
   }
 
-  #connect(): Store {
+  #connect(): CompleteStore {
     const { store, walls, network, gate } = this.#shared
     const hears = (delayMs: number): number => network?.hears(delayMs) ?? delayMs
     const far = async <T>(writes: boolean, act: () => Promise<T>): Promise<T> => {
@@ -280,10 +281,10 @@ export class SimProcess {
       if (!this.alive) await FOREVER
       return answer
     }
-    const take: Store['take'] = store.take
+    const take: CompleteStore['take'] = store.take
       ? (...wanted) => far(true, async () => (await store.take?.(...wanted)) ?? new Map<string, Claim>())
       : undefined
-    return {
+    return withCapabilities({
       reach: 'machine',
       open: () => store.open(),
       now: () => walls.now(),
@@ -310,7 +311,6 @@ export class SimProcess {
       release: (session, epoch, trouble) => far(true, () => store.release(session, epoch, trouble)),
       card: (session) => far(false, () => store.card(session)),
       due: (limit, agents) => far(false, () => store.due(limit, agents)),
-      nextDue: (agents) => far(false, () => store.nextDue(agents)),
       list: (filter) => store.list(filter),
       blob: (hash, of) => far(false, () => store.blob(hash, of)),
       account: (id) => store.account(id),
@@ -320,7 +320,7 @@ export class SimProcess {
       removals: (limit) => store.removals(limit),
       health: () => store.health(),
       close: () => Promise.resolve(),
-    }
+    })
   }
 }
 

@@ -3,11 +3,12 @@
 import { fileURLToPath } from 'node:url'
 import type { Event } from '../src/kernel/event.ts'
 import { fold } from '../src/kernel/fold.ts'
-import type { Store } from '../src/ports/store.ts'
+import type { CompleteStore } from '../src/ports/store.ts'
 import { EMPTY, FOLD_VERSION } from '../src/kernel/session.ts'
-import { canonicalJson } from '../src/tools/core/canonical.ts'
-import { type Log, readLog, refold } from '../src/archive/replay.ts'
-import { redecide, unwritten } from '../src/archive/replay-decide.ts'
+import { canonicalJson } from '../src/tools/core/canonical-json.ts'
+import { type ReplayStore, refold } from '../src/archive/replay-refold.ts'
+import { readLog } from '../src/view/session-log.ts'
+import { redecide, findUnwritten } from '../src/archive/replay-decide.ts'
 import { argumentsOf, wholeNumber } from './arguments.ts'
 import { shared } from './shares.ts'
 import { simulate } from './simulate.ts'
@@ -86,7 +87,7 @@ async function checked(seed: number): Promise<Checked> {
   return { seed, found, tally }
 }
 
-async function check(store: Store, tally: Tally): Promise<readonly string[]> {
+async function check(store: CompleteStore, tally: Tally): Promise<readonly string[]> {
   const found: string[] = []
   for (const { session } of await store.list({ limit: SESSIONS_MAX })) {
     const events = await readLog(store, session)
@@ -101,7 +102,7 @@ async function check(store: Store, tally: Tally): Promise<readonly string[]> {
       continue
     }
     tally.events += events.length
-    tally.cutShort += unwritten(events).length
+    tally.cutShort += findUnwritten(events).length
     tally.owner += events.filter((event) => event.epoch > 0).length
     for (const { seq, ...difference } of redecide(events))
       found.push(`${session}@${seq} redecide: ${canonicalJson(difference)}`)
@@ -110,7 +111,7 @@ async function check(store: Store, tally: Tally): Promise<readonly string[]> {
 }
 
 /** The same log with a snapshot of its first half: few simulated sessions are long enough to have one of their own. */
-function halfway(store: Store, events: readonly Event[]): Log {
+function halfway(store: CompleteStore, events: readonly Event[]): ReplayStore {
   const half = events.slice(0, Math.ceil(events.length / 2))
   const snapshot = { seq: half.length, version: FOLD_VERSION, body: JSON.stringify(half.reduce(fold, EMPTY)) }
   return { read: (session, after, limit) => store.read(session, after, limit), snapshot: async () => snapshot }

@@ -1,16 +1,16 @@
 // One seed, from nothing to rest: real kernel, real driver, real worker, real store (memory unless another is made); simulated everything
 // else.
 // Two phases: safety (faults on), then liveness (faults off: everything must settle).
-import { ownerWrite } from '../src/engine/card.ts'
-import { readSnapshot } from '../src/engine/session-cache.ts'
+import { ownerWrite } from '../src/runtime/commit/owner-write.ts'
+import { parseSnapshot } from '../src/runtime/state/session-cache.ts'
 import { fold } from '../src/kernel/fold.ts'
 import type { OwnerBody } from '../src/kernel/event.ts'
-import type { Claim, Store } from '../src/ports/store.ts'
+import type { Claim, CompleteStore } from '../src/ports/store.ts'
 import { EMPTY } from '../src/kernel/session.ts'
-import { LocalLive } from '../src/live/live.ts'
-import { Observer } from '../src/riders/hooks/observer.ts'
-import { Worker } from '../src/engine/worker.ts'
-import { memory } from '../src/stores/memory/memory.ts'
+import { LocalLive } from '../src/live/local-live.ts'
+import { Observer } from '../src/runtime/hooks/run-observer.ts'
+import { Worker } from '../src/runtime/loop/worker.ts'
+import { memory } from '../src/stores/memory/memory-store.ts'
 import { simAgents } from './agent.ts'
 import { type Cast, drawCast, GRACE_MS, RETRY_AFTER_MS, withLongOutage, withStrictHooks } from './cast.ts'
 import { simHooks } from './hooks.ts'
@@ -18,6 +18,7 @@ import type { Flows } from './flows.ts'
 import { Elsewhere } from './elsewhere.ts'
 import { Gate, gated } from './gate.ts'
 import { Director, graphIn } from './graphs.ts'
+import { folderIn, type Trees } from './trees.ts'
 import { FAR, Invariants, type Seen } from './invariants.ts'
 import { hasBoard, Members } from './members.ts'
 import { Oracle } from './oracle.ts'
@@ -25,23 +26,23 @@ import { People } from './people.ts'
 import { type Disk, type Faults, type Running, type Shared, SimProcess, type Tally, Walls } from './process.ts'
 import { Chance, Scheduler } from './scheduler.ts'
 import type { Verdicts } from './verdicts.ts'
-import { Redactor } from '../src/riders/redact/redact.ts'
+import { Redactor } from '../src/runtime/redact/redactor.ts'
 import { Network, NETWORK_FAULTS, type NetworkFaults, type World, worldOf } from './network.ts'
 import { storeWith, withoutTake } from './store-with.ts'
 import type { Kept, MakeStore } from './stores.ts'
 // Loaded here, as the runtime loads them when they are first needed: a seed must not depend on the seeds that ran before it.
-import '../src/effects/child-place.ts'
-import '../src/effects/compact.ts'
-import '../src/effects/epoch-note.ts'
-import '../src/effects/model-failure.ts'
-import '../src/effects/orders.ts'
-import '../src/effects/review.ts'
-import '../src/effects/run-options.ts'
-import '../src/riders/children/children.ts'
-import '../src/riders/finalize.ts'
-import '../src/riders/money/allowance.ts'
-import '../src/riders/money/budgeted-model.ts'
-import '../src/riders/money/charges.ts'
+import '../src/runtime/turn/child-place.ts'
+import '../src/runtime/turn/compact-context.ts'
+import '../src/runtime/turn/prefix-note.ts'
+import '../src/runtime/turn/model-failure.ts'
+import '../src/runtime/turn/child-orders.ts'
+import '../src/runtime/turn/review-run.ts'
+import '../src/runtime/turn/run-options.ts'
+import '../src/runtime/commit/family.ts'
+import '../src/runtime/turn/end-run.ts'
+import '../src/runtime/money/allowance.ts'
+import '../src/runtime/turn/budgeted-model.ts'
+import '../src/runtime/commit/charges.ts'
 
 const FAULTY_MS = 1_500
 /** After the faults: a worker whose clock was set looks again within a minute (due-loop.ts), and then there is work to do. */
@@ -87,6 +88,8 @@ export type Report = {
   readonly members: Members['tally'] | null
   /** Of the graphs that drive a session. */
   readonly flows: Flows['tally']
+  /** Of the worktrees that are swept when a run ends. */
+  readonly trees: Trees['seen']
   readonly tally: Tally
   /** `skewed`: how many processes had a clock of their own that was an hour off. */
   readonly world: World & { readonly skewed: number }
@@ -95,7 +98,7 @@ export type Report = {
 /** `look` sees the store when all is at rest. `make`: another store than that in memory. */
 export async function simulate(
   seed: number,
-  look: (store: Store) => Promise<void> = async () => {},
+  look: (store: CompleteStore) => Promise<void> = async () => {},
   make: MakeStore | null = null,
 ): Promise<Report> {
   const stage = new Simulation(seed, make)
@@ -116,7 +119,7 @@ class Simulation {
   readonly #seed: number
   readonly #scheduler: Scheduler
   readonly #walls: Walls
-  readonly #store: Store
+  readonly #store: CompleteStore
   /** Of a store that does real input and output. */
   readonly #gate: Gate | null
   readonly #throwAway: Kept['end']
@@ -208,7 +211,7 @@ class Simulation {
     if (!this.#broken()) await this.#audit()
   }
 
-  get store(): Store {
+  get store(): CompleteStore {
     return this.#store
   }
 
@@ -240,6 +243,7 @@ class Simulation {
       elsewhere: this.#elsewhere.tally,
       members: this.#members?.tally ?? null,
       flows: this.#invariants.flows.tally,
+      trees: this.#invariants.trees.seen,
       tally: this.#tally,
       world: { ...this.#world, skewed: this.#skewed },
     }
@@ -260,11 +264,11 @@ class Simulation {
   }
 
   /** Sees every commit and every lease as they happen. */
-  #observed(store: Store): Store {
+  #observed(store: CompleteStore): CompleteStore {
     const watched = new Set<string>()
     // A store that lost the answer of a commit tells that there is something new, and not what.
     const unread = new Set<string>()
-    const commit: Store['commit'] = (writes) => {
+    const commit: CompleteStore['commit'] = (writes) => {
       for (const { session } of writes) {
         if (watched.has(session)) continue
         watched.add(session)
@@ -279,7 +283,7 @@ class Simulation {
       this.#invariants.committed()
       return receipts
     }
-    const claim: Store['claim'] = async (session, worker, ttlMs, self) => {
+    const claim: CompleteStore['claim'] = async (session, worker, ttlMs, self) => {
       const given = await store.claim(session, worker, ttlMs, self)
       if (given) this.#invariants.leases.set(session, { epoch: given.epoch, worker })
       return given
@@ -294,7 +298,7 @@ class Simulation {
   }
 
   /** Takes, after a commit, what the store did not say of it, and then the commit as a whole. */
-  async #readOn<T>(store: Store, unread: Set<string>, receipts: Promise<T>): Promise<T> {
+  async #readOn<T>(store: CompleteStore, unread: Set<string>, receipts: Promise<T>): Promise<T> {
     try {
       return await receipts
     } finally {
@@ -309,7 +313,9 @@ class Simulation {
 
   async #create(session: string): Promise<void> {
     const { chance } = this.#scheduler
-    const bodies: OwnerBody[] = [{ type: 'session.created', agent: session, planner: 'model' }]
+    const folder = folderIn(this.#seed)
+    const created = { type: 'session.created', agent: session, planner: 'model' } as const
+    const bodies: OwnerBody[] = [folder === undefined ? created : { ...created, folder }]
     // Made by a machine whose clock was wrong: its wakes lie ahead of the right time.
     const aheadMs = this.#cast.clocks && chance.yes(0.2) ? FAR_MS : 0
     const at = this.#scheduler.now() + aheadMs
@@ -351,12 +357,13 @@ class Simulation {
       code: 'sim',
       redactor: new Redactor({}),
       watchdog: null,
+      worktrees: this.#invariants.trees.of(process),
       choosable: [],
       model: () => {
         throw new Error('no simulated run chooses its model')
       },
       schemas: new Map(),
-      context: null,
+      makeDeps: null,
       hooks,
       breaker: this.#cast.breaker ? {} : (false as const),
       compaction: this.#cast.window === null ? {} : { windowTokens: this.#cast.window },
@@ -445,7 +452,7 @@ class Simulation {
       if (whole !== JSON.stringify(live)) this.#errors.push(`A2 ${session}: refolding the log gives another session`)
       const snapshot = await this.#store.snapshot(session)
       if (snapshot) {
-        const tail = events.slice(snapshot.seq).reduce(fold, readSnapshot(snapshot.body).session)
+        const tail = events.slice(snapshot.seq).reduce(fold, parseSnapshot(snapshot.body).session)
         if (JSON.stringify(tail) !== whole)
           this.#errors.push(`A3 ${session}: the snapshot and its tail give another session`)
       }

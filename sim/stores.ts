@@ -3,17 +3,17 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Store } from '../src/ports/store.ts'
+import type { CompleteStore } from '../src/ports/store.ts'
 import type { Clock } from '../src/ports/system.ts'
-import { steadyClock } from '../src/stores/plan/clock.ts'
-import { Connections } from '../src/stores/postgres/connect.ts'
-import { PostgresStore } from '../src/stores/postgres/store.ts'
+import { steadyClock } from '../src/stores/plan/system-clock.ts'
+import { PostgresConnections } from '../src/stores/postgres/connections.ts'
+import { PostgresStore } from '../src/stores/postgres/postgres-store.ts'
 import { loadDriver } from '../src/stores/sqlite/driver.ts'
-import { realFileSystemOf } from '../src/stores/sqlite/file.ts'
-import { SqliteStore } from '../src/stores/sqlite/store.ts'
+import { realFileSystemOf } from '../src/stores/sqlite/database-file.ts'
+import { SqliteStore } from '../src/stores/sqlite/sqlite-store.ts'
 
 /** A store of one seed, and how it is thrown away. */
-export type Kept = { readonly store: Store; readonly end: () => Promise<void> }
+export type Kept = { readonly store: CompleteStore; readonly end: () => Promise<void> }
 export type MakeStore = (clock: Clock, seed: number) => Kept
 
 export function onSqlite(clock: Clock): Kept {
@@ -29,7 +29,7 @@ export function onSqlite(clock: Clock): Kept {
 
 export function onPostgres(url: string): MakeStore {
   return (clock, seed) => {
-    const connections = new Connections({ url })
+    const connections = new PostgresConnections({ url })
     const schema = `sim_${process.pid}_${seed}`
     const store = new PostgresStore(connections, { schema, clock })
     const end = async (): Promise<void> => {

@@ -25,6 +25,7 @@ export function summary(reports: readonly Report[], trace: string, seconds: numb
     `  runs out of money ${sum((r) => r.seen.broke)}, notices ${sum((r) => r.seen.notices)}, nudges ${sum((r) => r.seen.nudges)}, halted ${sum((r) => r.seen.halts)}`,
     `  contexts cut ${sum((r) => r.seen.cuts)}, results cleared ${sum((r) => r.seen.cleared)}`,
     `  refused by a provider that was down ${sum((r) => r.refused)}, tools away ${sum((r) => r.absent)}, stopped answers ${sum((r) => r.seen.stopped)}, cut answers ${sum((r) => r.seen.cut)}`,
+    `  runs that ended with a sweep of worktrees ${sum((r) => r.trees.ends)}, sweeps ${sum((r) => r.trees.sweeps)}`,
     `  seeds that crashed between intent and result: ${(share * 100).toFixed(1)} %`,
     `  trace ${trace.slice(0, 32)}`,
   ].join('\n')

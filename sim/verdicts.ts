@@ -1,13 +1,13 @@
 // What hooks were really asked, what they answered, and what the log made of it: no call starts without their verdict, no call
 // that they hold back runs, and no hook is asked about a verdict that is on disk already.
-import { startedBy } from '../src/effects/admit-reply.ts'
+import { childrenStartedBy } from '../src/runtime/turn/admit-reply.ts'
 import type { CallKey } from '../src/kernel/content.ts'
-import type { Event } from '../src/kernel/event.ts'
-import { LATE_WORD } from '../src/effects/outcomes.ts'
+import type { Event, EventOf } from '../src/kernel/event.ts'
+import { LATE_WORD } from '../src/runtime/turn/landings.ts'
 import type { Cast, HookPlan } from './cast.ts'
 import type { Oracle } from './oracle.ts'
 import type { SimProcess } from './process.ts'
-import { answererOf, type CallRecord, type Fail, type Leases, type Of, type Watched } from './watched.ts'
+import { answererOf, type CallRecord, type Fail, type Leases, type Watched } from './watched.ts'
 
 export type Word = 'allow' | 'cancel' | 'throw'
 /** One time that one hook was asked about one call. */
@@ -104,7 +104,7 @@ export class Verdicts {
   }
 
   /** Every call that a hook covers must ask for its verdict. */
-  #proposed(plan: HookPlan | null, e: Of<'agent.message'>, fail: Fail): void {
+  #proposed(plan: HookPlan | null, e: EventOf<'agent.message'>, fail: Fail): void {
     if (e.verdict.type !== 'continue') return
     for (const call of e.calls) {
       const free = call.gate?.type === 'refuse' || call.clear === true
@@ -116,7 +116,7 @@ export class Verdicts {
     plan: HookPlan | null,
     session: string,
     w: Watched,
-    e: Of<'agent.tool_use'> | Of<'agent.custom_tool_use'>,
+    e: EventOf<'agent.tool_use'> | EventOf<'agent.custom_tool_use'>,
     fail: Fail,
   ): void {
     if (w.run?.ends) fail('V6 a call starts after a strict hook failed')
@@ -129,7 +129,7 @@ export class Verdicts {
     }
   }
 
-  #resulted(plan: HookPlan | null, session: string, w: Watched, e: Of<'agent.tool_result'>, fail: Fail): void {
+  #resulted(plan: HookPlan | null, session: string, w: Watched, e: EventOf<'agent.tool_result'>, fail: Fail): void {
     const call = w.calls.get(e.call)
     if (!call) return
     const { error_type } = (e.metadata ?? {}) as { readonly error_type?: string }
@@ -160,7 +160,7 @@ export class Verdicts {
     plan: HookPlan | null,
     session: string,
     { proposal }: CallRecord,
-    e: Of<'agent.tool_result'>,
+    e: EventOf<'agent.tool_result'>,
     fail: Fail,
   ): void {
     const watched = plan !== null && (plan.after?.includes(proposal.tool) ?? true)
@@ -170,7 +170,7 @@ export class Verdicts {
     else if (!content.includes(WITHHELD)) fail('V7 a result stands in the log that no hook left so')
   }
 
-  #settled(session: string, w: Watched, e: Of<'run.settled'>, fail: Fail): void {
+  #settled(session: string, w: Watched, e: EventOf<'run.settled'>, fail: Fail): void {
     const ends = this.#ends.get(session) ?? { told: 0, settled: 0 }
     this.#ends.set(session, ends)
     ends.settled += 1
@@ -189,5 +189,7 @@ export class Verdicts {
 function hooksOf(plan: HookPlan | null, proposal: CallRecord['proposal']): readonly string[] {
   if (plan === null) return []
   const before = plan.before.flatMap((tools, i) => ((tools?.includes(proposal.tool) ?? true) ? [`before${i}`] : []))
-  return plan.subagent ? [...before, ...[...new Set(startedBy(proposal))].map((child) => `subagent ${child}`)] : before
+  return plan.subagent
+    ? [...before, ...[...new Set(childrenStartedBy(proposal))].map((child) => `subagent ${child}`)]
+    : before
 }

@@ -1,12 +1,10 @@
 // One session as the invariants have seen it grow: its calls, its inputs, its run. Kept beside the fold and without it, so that
 // a mistake of the fold cannot hide itself.
 import type { CallKey, Limits, Outside, Proposal } from '../src/kernel/content.ts'
-import { clockOf } from '../src/kernel/clock.ts'
-import type { Event } from '../src/kernel/event.ts'
+import { writerTime } from '../src/kernel/clock.ts'
+import type { EventOf } from '../src/kernel/event.ts'
 import { open, type OpenSession } from '../src/kernel/fold.ts'
 import { EMPTY } from '../src/kernel/session.ts'
-
-export type Of<T extends Event['type']> = Extract<Event, { type: T }>
 
 export type CallRecord = {
   proposal: Proposal
@@ -16,7 +14,7 @@ export type CallRecord = {
   readonly runnable: boolean
   decision: boolean | null
   /** The decision that edited it, until its edit is admitted. */
-  edit: Of<'user.tool_confirmation'> | null
+  edit: EventOf<'user.tool_confirmation'> | null
   intents: number
   /** The epoch of its last intent. */
   intentEpoch: number
@@ -119,7 +117,7 @@ export function fresh(): Watched {
   return { fold: open(EMPTY), ...maps, ...state }
 }
 
-export function record(e: Of<'agent.message'>, proposal: Proposal, over: boolean): CallRecord {
+export function record(e: EventOf<'agent.message'>, proposal: Proposal, over: boolean): CallRecord {
   const runnable = !over && e.verdict.type === 'continue'
   // Events that were there when the session was made have epoch 0: they come from another session.
   const foreign = e.epoch === 0
@@ -157,11 +155,11 @@ export function isForChild(proposal: Proposal): boolean {
 }
 
 /** The first valid decision stands: for the exact action, in time, while the call is open. */
-export function decided(w: Watched, e: Of<'user.tool_confirmation'>): void {
+export function decided(w: Watched, e: EventOf<'user.tool_confirmation'>): void {
   const call = w.calls.get(e.call)
   if (!call || call.foreign || call.result > 0 || call.decision !== null || call.proposal.gate?.type !== 'ask') return
   const { expiresAt, each = false } = call.proposal.gate
-  if (e.digest !== call.proposal.digest || (expiresAt !== null && clockOf(e) > expiresAt)) return
+  if (e.digest !== call.proposal.digest || (expiresAt !== null && writerTime(e) > expiresAt)) return
   const { wide, denied } = w.run ?? { wide: new Map<CallKey, string>(), denied: new Set<string>() }
   const { same = '', place = '' } = call.proposal
   if (e.allow && e.under !== undefined && (each || wide.get(e.under) !== place || denied.has(same))) return
@@ -176,7 +174,7 @@ export function decided(w: Watched, e: Of<'user.tool_confirmation'>): void {
 }
 
 /** The first answer after the hand-over stands. */
-export function answered(w: Watched, e: Of<'user.custom_tool_result'>): void {
+export function answered(w: Watched, e: EventOf<'user.custom_tool_result'>): void {
   const call = w.calls.get(e.call)
   if (e.denied) {
     w.run?.wide.clear()
@@ -185,7 +183,7 @@ export function answered(w: Watched, e: Of<'user.custom_tool_result'>): void {
   if (call && call.handed > 0 && call.answer === 0 && call.result === 0) call.answer = e.seq
 }
 
-export function steered(w: Watched, e: Of<'user.message'> | Of<'user.interrupt'>): void {
+export function steered(w: Watched, e: EventOf<'user.message'> | EventOf<'user.interrupt'>): void {
   if (e.type === 'user.message') {
     w.inputs.set(e.seq, { when: e.when, fate: 'pending' })
     if (e.when !== 'after') w.paused = false
@@ -231,7 +229,7 @@ export function imported(w: Watched): void {
 }
 
 /** It is asked about, or refused: no review lets a call through. */
-export function reviewed(w: Watched, e: Of<'call.reviewed'>, fail: Fail): void {
+export function reviewed(w: Watched, e: EventOf<'call.reviewed'>, fail: Fail): void {
   const call = w.calls.get(e.call)
   w.lastReview = e.seq
   if (!call || call.result > 0) return fail('I38 a call is reviewed that is not open')

@@ -1,65 +1,66 @@
-// The harness: wires agents, tools, models and a store into sessions one can talk to. The verbs are those of
-// sessions/verbs.ts; what happens to a session is decided by the kernel alone.
-import { type Graph, graphAgents, graphCheck } from './graphs/definition.ts'
-import type { Json } from './kernel/content.ts'
+// The harness: wires agents, tools, models and a store into sessions. sessions/verbs.ts declares its verbs; the kernel
+// alone decides what happens to a session.
+import { type Graph, graphAgents, graphCheck } from './graphs/graph-definition.ts'
 import { Fault } from './kernel/failure.ts'
-import type { Claim, Store, Taking } from './ports/store.ts'
+import type { Claim, CompleteStore, Store, TakeOptions } from './ports/store.ts'
 import type { Model } from './ports/model.ts'
 import type { Clock, Random } from './ports/system.ts'
-import type { OutputMode } from './models/output.ts'
+import type { OutputMode } from './models/structured-output.ts'
 import { type Routes, RouteTable } from './models/router.ts'
 import {
-  anything,
-  callable,
+  anyCheck,
+  functionCheck,
   type Check,
   type Checks,
   clockCheck,
-  count,
-  filled,
-  flag,
-  having,
-  listOf,
-  needed,
-  optionsOf,
+  countCheck,
+  nonEmptyCheck,
+  flagCheck,
+  methodsCheck,
+  listCheck,
+  requiredCheck,
+  optionsChecker,
   orNull,
-  record,
-  ms,
-  tableOf,
-  text,
-  within,
+  objectCheck,
+  msCheck,
+  tableCheck,
+  textCheck,
+  optionsCheck,
 } from './options.ts'
 import {
-  AGENT,
+  DEFAULT_AGENT,
+  AGENT_ELSEWHERE,
   AGENT_OPTIONS,
   type AgentOptions,
-  agentsOf,
-  type Answers,
+  CONTEXT_OPTIONS,
+  buildAgents,
+  type AgentAnswers,
   modelCheck,
   type SubagentOptions,
   type Subagents,
   type ToolsBelow,
 } from './sessions/agent.ts'
-import type { BreakerOptions } from './riders/guard/guard.ts'
-import type { Hook } from './riders/hooks/hooks.ts'
+import type { BreakerOptions } from './runtime/guard/guard.ts'
+import type { Hook } from './runtime/state/hook-events.ts'
 import type { Input } from './sessions/input.ts'
-import { liveOf } from './live/shared.ts'
-import { Observer, type RunTracer } from './riders/hooks/observer.ts'
-import { systemClock, systemRandom } from './engine/platform.ts'
-import { systemProcesses } from './engine/processes.ts'
-import { programCheck, programOf } from './engine/program.ts'
-import { descriptionIn, ORIGIN_OPTIONS, originOf } from './sessions/origin.ts'
-import type { Beginning } from './engine/owner.ts'
-import type { Worked, WorkOptions } from './engine/due-loop.ts'
-import { type Budget, BUDGETS } from './riders/money/spending-limits.ts'
-import { environmentSecrets, Redactor, type Secrets } from './riders/redact/redact.ts'
-import type { Result } from './sessions/result.ts'
-import { Watchdog } from './engine/watchdog.ts'
-import { type Look, type Looked, Worker, WORKER_OPTIONS, type WorkerOptions } from './engine/worker.ts'
-import type { Agent, Compaction, MakeContext, Program, Services } from './engine/wiring.ts'
+import { liveOf } from './live/shared-live.ts'
+import { Observer, type RunTracer } from './runtime/hooks/run-observer.ts'
+import { runtimeClock, systemRandom } from './runtime/state/machine.ts'
+import { systemProcesses } from './runtime/state/processes.ts'
+import { programCheck, readProgramNames } from './runtime/state/program.ts'
+import { sessionDescription, ORIGIN_OPTIONS, buildOrigin } from './sessions/origin.ts'
+import type { SessionBeginning } from './runtime/loop/act-as-owner.ts'
+import type { WorkResult, WorkOptions } from './runtime/loop/due-loop.ts'
+import { BUDGET_CHECKS } from './runtime/money/spending-limits.ts'
+import type { Budget } from './runtime/state/agent.ts'
+import { environmentSecrets, Redactor, type Secrets } from './runtime/redact/redactor.ts'
+import type { Result } from './runtime/state/run-result.ts'
+import { Watchdog } from './runtime/state/watchdog.ts'
+import { type WorkerLook, type RestReport, Worker, WORKER_OPTIONS, type WorkerOptions } from './runtime/loop/worker.ts'
+import type { Compaction, MakeDeps, ProgramNames, Services } from './runtime/state/runtime-ports.ts'
+import type { Agent } from './runtime/state/agent.ts'
+import type { ApprovalOptions } from './runtime/state/agent-approvals.ts'
 import {
-  checkActive,
-  checkEvents,
-  checkList,
   checkPending,
   checkRemove,
   checkSession,
@@ -73,35 +74,61 @@ import {
   STREAM_OPTIONS,
   type StreamOptions,
 } from './sessions/verb-options.ts'
-import type { MoneyAccount } from './sessions/look/accounts.ts'
 import type { AgentRow } from './sessions/look/describe.ts'
 import type { Health } from './sessions/look/health.ts'
-import { type PendingCall, pendingIn } from './sessions/look/pending.ts'
-import type { Place } from './sessions/await-run.ts'
-import { begin, streamed } from './sessions/drive/driven.ts'
-import { createWith, tryNow } from './sessions/drive/enter.ts'
-import { made } from './sessions/drive/made.ts'
-import { kick } from './sessions/drive/place.ts'
-import type { ActiveFilter, EventPage, EventsFilter, RunCard } from './sessions/reading.ts'
-import type { ListedCard, ListOptions } from './sessions/meter.ts'
-import type { ListedPage, PageOptions } from './sessions/paging/page.ts'
+import { type PendingCall, pendingInStore } from './sessions/look/pending.ts'
+import type { SessionAccess } from './sessions/await-run.ts'
+import { runNewSession, openStream } from './sessions/drive/driven.ts'
+import { createWithMessage, retryNow } from './sessions/drive/enter.ts'
+import { createOnce } from './sessions/drive/made.ts'
+import { wakeSession } from './sessions/drive/place.ts'
+import type { ListedPage, ListOptions } from './sessions/list-page.ts'
 import type { BeginOptions, OpenOptions, Removed, RunStream, Session, Sessions } from './sessions/verbs.ts'
 import type { TypedSessions } from './sessions/typed.ts'
-import { watching } from './sessions/follow/open.ts'
+import { watchSessionCards } from './sessions/follow/open.ts'
 import { labelsCheck } from './sessions/metadata.ts'
-import { modelsBy } from './sessions/models.ts'
-import { agentNamed, agentsBy, checkBreaker, hooksOf, reporter, warn, worksFor } from './sessions/setup/parts.ts'
-import { bindPlugins, type Bound, type Plugin, watcherOf } from './sessions/plugins.ts'
+import { buildModels } from './sessions/models.ts'
+import {
+  findAgent,
+  agentFinder,
+  checkBreaker,
+  buildHooks,
+  buildReporter,
+  emitTerretWarning,
+  completeWorkOptions,
+} from './sessions/harness-parts.ts'
+import { bindPlugins, type BoundPlugins, type Plugin, joinWatchers } from './sessions/plugins.ts'
 import { SessionHandle } from './session.ts'
-import { holdProcess, systemClock as idleClock } from './stores/plan/clock.ts'
-import { checkSessionId } from './stores/plan/id.ts'
-import { memory } from './stores/memory/memory.ts'
+import { keepProcessAlive, systemClock as idleClock } from './stores/plan/system-clock.ts'
+import { checkSessionId } from './stores/plan/store-ids.ts'
+import { memory } from './stores/memory/memory-store.ts'
+import { completeStore } from './stores/plan/complete-store.ts'
 import type { Tool } from './tools/core/tool.ts'
-import type { AnySchema, DepsOf, ToolList } from './tools/core/typed.ts'
-import type { Policy } from './tools/policy/policy.ts'
+import type { AnySchema, DepsOf, ToolList } from './tools/core/tool-types.ts'
 import { VERSION } from './version.ts'
 
-/** The parameters are what `new Harness` infers. Without any, it is what all options have in common. */
+/** How a harness drives sessions: its leases, its width, and what it reports. */
+export type HarnessWorker = Partial<Omit<WorkerOptions, 'named' | 'drives' | 'alarm'>> & {
+  /** `false`: it records messages to sessions, and drives none of them. Workers on the same store do that. */
+  readonly drives?: boolean
+  /**
+   * Reports on stderr which call blocks the event loop for longer than this. Uses a thread of its own; off unless set.
+   */
+  readonly watchdogMs?: number
+}
+
+/** The models of a harness beside those of its agents. */
+export type ModelChoices = {
+  /** Models that a run may choose by these names, besides those named `provider:model`. */
+  readonly named?: Readonly<Record<string, Model | string>>
+  /**
+   * A model for each workload. Agents, runs and tools ask for one by `hint:NAME`; `summarization` summarises a full
+   * context.
+   */
+  readonly routes?: Routes
+}
+
+/** `new Harness` infers the parameters. Without them, this type has the options that all harnesses share. */
 export type HarnessOptions<
   Tools extends ToolList = ToolList,
   Schema extends AnySchema = AnySchema,
@@ -110,94 +137,97 @@ export type HarnessOptions<
   Graphs extends readonly Graph[] = readonly Graph[],
   Plugins extends readonly Plugin[] = readonly Plugin[],
 > = AgentOptions<Tools, Schema, Mode> & {
-  /** Where sessions live. Without one they live in memory and end with the process. */
+  /** The store of the sessions. Without one they live in memory and end with the process. */
   readonly store?: Store
   /**
-   * The name of your program, which the sessions it opens have: its workers drive these, and leave those of other programs on the same
-   * store alone. Of several names, the first is for new sessions. Name it before a second program opens the store.
+   * The name of your program, which its sessions get. Its workers drive these sessions, and leave those of other
+   * programs on the same store alone. Of several names, the first is for new sessions. Set it before a second program
+   * opens the store.
    */
   readonly program?: string | readonly string[]
-  /** How long a question to a person stays open. Default: for ever. */
-  readonly approvalMs?: number | null
-  /** Rules on what may run, what must be asked and what is denied. Without any, each tool decides itself. */
-  readonly policy?: Policy
-  /** The name that rules call this place by, such as `production`. */
-  readonly environment?: string
-  /** Values that must never be written, shown or sent, by name. Default: what the environment names like a secret. */
+  readonly approvals?: ApprovalOptions
+  /**
+   * Values that must never be written, shown or sent, by name. Default: environment variables whose names suggest a
+   * secret.
+   */
   readonly secrets?: Secrets
-  /** In dollars: calls that could go over are not made. */
+  /** In dollars: calls that could exceed it are not made. */
   readonly budget?: Budget
-  /** `true`: the agent may start children like itself. Or the agents it may start, by name. */
+  /** `true`: the agent may start children like itself. Or a table of the agents it may start, by name. */
   readonly subagents?: Agents & OnlyKnown<Agents, SubagentOptions>
-  /** Subagents work on while their parent goes on, and report by a message: the model gets the tools that lead them. Default false. */
+  /**
+   * Subagents work while their parent goes on, and report by a message. The model gets the tools to lead them. Default
+   * false.
+   */
   readonly detached?: boolean
   /** Workflows, each an agent by its name: `run(input, { agent: 'report' })`. */
   readonly graphs?: Graphs
-  /** Tools, instructions, hooks and consumers of the log that belong together, and are closed with the harness. */
+  /** Tools, instructions, hooks and consumers of the log that belong together. They are closed with the harness. */
   readonly plugins?: Plugins
   /** Your own code around runs and calls, in this order. */
   readonly hooks?: readonly Hook<ToolsOf<Tools, Agents, Graphs, Plugins>>[]
-  /** Models that a run may choose by these names, beside those that are named `provider:model`. */
-  readonly models?: Readonly<Record<string, Model | string>>
-  /** A model for each workload. Agents, runs and tools ask for one by `hint:NAME`; summaries of a full context are made by `summarization`. */
-  readonly routes?: Routes
+  readonly models?: ModelChoices
   /**
-   * Builds what tools get as `deps`: clients, connections, whose session it is. Once for each run that a worker drives, before its
-   * first call there. What has `close` or `Symbol.asyncDispose` is closed when the next run begins or the worker leaves the session.
+   * Builds the `deps` of tools: clients, connections, the session's user. Called once for each run that a worker
+   * drives, before its first call there. Values with `close` or `Symbol.asyncDispose` are closed when the next run
+   * begins or the worker leaves the session.
    */
-  readonly context?: MakeContext
-  /** A hook that throws ends its run. Without it, it is reported and the run goes on. */
-  readonly strictHooks?: boolean
-  /** When a run that gets nowhere is nudged and halted. `false`: never. */
+  readonly deps?: MakeDeps
+  /** When a run without progress is nudged and halted. `false`: never. */
   readonly breaker?: BreakerOptions | false
-  /**
-   * What happens when the context of a session gets full: old results are cleared, then all but the last messages is summarised by the
-   * session's own model. `false`: the run ends instead. `windowTokens`: the models take no more than this; without it, what is known of them counts.
-   * With an object, agents with tools also get `retrieve_original`, which reads what was cleared or cut again. `detectPins: false`: rules
-   * that users write are not looked for.
-   */
-  readonly compaction?: Compaction | false
-  /** Makes spans of runs that settled: `tracing` of `terret/tracing`. It is closed with the harness. */
+  readonly context?: {
+    /**
+     * How a full context of a session is compacted: old results are cleared, then all but the last messages are
+     * summarised by the session's own model. `false`: the run ends instead. `windowTokens`: the models take no more than
+     * this; without it, their known windows count. With an object, agents with tools also get `retrieve_original`, which
+     * reads cleared or cut text again. `detectPins: false`: rules that users write are not looked for.
+     */
+    readonly compaction?: Compaction | false
+  }
+  /** Makes spans of settled runs: `tracing` of `terret/tracing`. It is closed with the harness. */
   readonly tracing?: (place: {
     readonly store: Store
     readonly clock: Clock
     readonly report: (error: unknown) => void
   }) => RunTracer
-  /** Say on stderr which call blocks the event loop for longer than this. A thread of its own; off unless set. */
-  readonly watchdogMs?: number
   /**
-   * Told of what went wrong beside a run: a hook that threw, an exporter that failed, an MCP server that is missing. Default: a
-   * warning of the process.
+   * Called with errors beside a run, which do not end it: a hook that threw, an exporter that failed, an MCP server
+   * that is missing. Default: a warning of the process.
    */
   readonly onError?: (where: string, error: unknown) => void
-  /** `false`: it records what is said to sessions, and drives none of them. Workers on the same store do that. */
-  readonly drives?: boolean
-  readonly worker?: Partial<Omit<WorkerOptions, 'named' | 'drives' | 'alarm'>>
-  readonly clock?: Clock
-  readonly random?: Random
+  /** Whether and how it drives sessions. */
+  readonly worker?: HarnessWorker
+  /** The clock and the randomness of this process. Default: those of the machine. */
+  readonly system?: { readonly clock?: Clock; readonly random?: Random }
 }
 
-/** All tools that agents of a harness may have. Those of workflows and plugins are not known. */
+/** All tools that agents of a harness may have. The tools of workflows and plugins are not known. */
 type ToolsOf<Tools extends ToolList, Agents, Graphs, Plugins> =
   | Tools[number]
   | ToolsBelow<Agents>
   | ([Graphs | Plugins] extends [never] ? never : Tool)
 
-/** A misspelled option does not compile, also where the options themselves are inferred. */
+/** A misspelled option does not compile, even where the options themselves are inferred. */
 type OnlyKnown<Table, Options> = {
-  readonly [Name in keyof Table]: { readonly [Key in Exclude<keyof Table[Name], keyof Options>]: never }
+  readonly [Name in keyof Table]: NoneBut<Table[Name], Options> & {
+    readonly [Group in keyof Table[Name] & Grouped & keyof Options]?: NoneBut<Table[Name][Group], Options[Group]>
+  }
 }
+type NoneBut<Given, Options> = { readonly [Key in Exclude<keyof Given, keyof NonNullable<Options>>]: never }
+/** The options of agents that are groups of options. */
+type Grouped = 'toolAccess' | 'results' | 'context' | 'limits'
 
-/** Tools that need something of `context` make it one that must be there. */
-type WithContext<Deps> = unknown extends Deps ? unknown : { readonly context: MakeContext<Deps> }
+/** If a tool needs something of `deps`, the option is required. */
+type WithDeps<Deps> = unknown extends Deps ? unknown : { readonly deps: MakeDeps<Deps> }
 
-/** A harness, whatever its options were. What `new Harness` makes is one, and knows more. */
-export interface Harness extends Sessions, Pick<LocalHarness, 'look' | 'take' | 'work' | 'describe'> {}
+/** A harness with any options. `new Harness` returns a more precise type. */
+export type Harness = Sessions
 
-/** `Answers` are the types of its agents' answers, by name, and `Tools` all tools that they have: both are inferred. */
-export interface TypedHarness<Answers extends Readonly<Record<string, unknown>>, Tools extends ToolList[number]>
-  extends TypedSessions<Answers, Tools>,
-    Pick<LocalHarness, 'look' | 'take' | 'work' | 'describe'> {}
+/** `AgentAnswers` are the types of its agents' answers, by name, and `Tools` all tools that they have: both are inferred. */
+export type TypedHarness<
+  Answers extends Readonly<Record<string, unknown>>,
+  Tools extends ToolList[number],
+> = TypedSessions<Answers, Tools>
 
 type NewHarness = new <
   Tools extends ToolList | [] = ToolList,
@@ -208,82 +238,121 @@ type NewHarness = new <
   Plugins extends readonly Plugin[] = never,
 >(
   options: HarnessOptions<Tools, Schema, Mode, Agents, Graphs, Plugins> &
-    WithContext<DepsOf<Tools[number] | ToolsBelow<Agents>>>,
-) => TypedHarness<Answers<Schema, Mode, Agents, Graphs>, ToolsOf<Tools, Agents, Graphs, Plugins>>
+    WithDeps<DepsOf<Tools[number] | ToolsBelow<Agents>>>,
+) => TypedHarness<AgentAnswers<Schema, Mode, Agents, Graphs>, ToolsOf<Tools, Agents, Graphs, Plugins>>
 
-const checkTake = optionsOf<Omit<Taking, 'process'>>('take', {
-  limit: needed(count()),
-  agents: listOf(filled),
-  among: listOf(filled),
-  fresh: flag,
+const checkTake = optionsChecker<Omit<TakeOptions, 'process'>>('takeDueSessions', {
+  limit: requiredCheck(countCheck()),
+  agents: listCheck(nonEmptyCheck),
+  among: listCheck(nonEmptyCheck),
+  fresh: flagCheck,
 })
 
-/** A path is what is often given instead. */
+/** A common mistake is to give a path. */
 const storeCheck: Check = (value, name, of) => {
   if (typeof value === 'string') return `is a text. Write store: sqlite(${JSON.stringify(value)})`
-  return having('give one, such as sqlite("file.db")', 'commit', 'read', 'claim', 'list')(value, name, of)
+  return methodsCheck('give one, such as sqlite("file.db")', 'commit', 'read', 'claim', 'list')(value, name, of)
 }
 
-const checkOptions = optionsOf<HarnessOptions>('new Harness', {
-  ...AGENT_OPTIONS,
-  store: storeCheck,
-  program: programCheck,
-  approvalMs: orNull(ms),
-  // Read by `parsePolicy`, as a file of rules is.
-  policy: record,
-  environment: filled,
-  secrets: tableOf(text),
-  budget: within<Budget>(BUDGETS),
-  // Each is checked by its name.
-  subagents: (value, name, of) => (value === true ? null : tableOf(() => null)(value, name, of)),
-  detached: flag,
-  graphs: listOf(graphCheck),
-  hooks: listOf(() => null),
-  // Each is checked by its place.
-  plugins: listOf(() => null),
-  models: tableOf(modelCheck),
-  routes: tableOf(modelCheck),
-  context: callable,
-  strictHooks: flag,
-  breaker: (value, name, of) => (value === false ? null : record(value, name, of)),
-  compaction: (value, name, of) =>
-    value === false ? null : within<Compaction>({ windowTokens: count(1), detectPins: flag })(value, name, of),
-  tracing: callable,
-  watchdogMs: () => null,
-  onError: callable,
-  drives: flag,
-  worker: within<NonNullable<HarnessOptions['worker']>>(WORKER_OPTIONS),
-  clock: clockCheck,
-  random: having('give one with id() and fraction()', 'id', 'fraction'),
+const checkModels = optionsCheck<ModelChoices>({ named: tableCheck(modelCheck), routes: tableCheck(modelCheck) })
+const checkContext = optionsCheck<NonNullable<HarnessOptions['context']>>({
+  ...CONTEXT_OPTIONS,
+  compaction: (value, name, of) => (value === false ? null : checkCompaction(value, name, of)),
 })
-const checkOpen = optionsOf<OpenOptions>('open', {
+const checkCompaction = optionsCheck<Compaction>({ windowTokens: countCheck(1), detectPins: flagCheck })
+/** A function here is often meant to build the `deps` of tools. */
+const contextCheck: Check = Object.assign<Check, Check>(
+  (value, name, of) =>
+    typeof value === 'function' ? 'cannot be a function: write deps for what tools get' : checkContext(value, name, of),
+  checkContext,
+)
+
+const checkOptions = optionsChecker<HarnessOptions>(
+  'new Harness',
+  {
+    ...AGENT_OPTIONS,
+    store: storeCheck,
+    program: programCheck,
+    approvals: optionsCheck<ApprovalOptions>({
+      // `parsePolicy` checks it, like a file of rules.
+      policy: objectCheck,
+      environment: nonEmptyCheck,
+      timeoutMs: orNull(msCheck),
+    }),
+    secrets: tableCheck(textCheck),
+    budget: optionsCheck<Budget>(BUDGET_CHECKS),
+    // Each agent is checked later, under its name.
+    subagents: (value, name, of) => (value === true ? null : tableCheck(() => null)(value, name, of)),
+    detached: flagCheck,
+    graphs: listCheck(graphCheck),
+    hooks: listCheck(() => null),
+    // Each plugin is checked later, by its position.
+    plugins: listCheck(() => null),
+    models: checkModels,
+    deps: functionCheck,
+    breaker: (value, name, of) => (value === false ? null : objectCheck(value, name, of)),
+    context: contextCheck,
+    tracing: functionCheck,
+    onError: functionCheck,
+    worker: optionsCheck<HarnessWorker>({ ...WORKER_OPTIONS, drives: flagCheck, watchdogMs: anyCheck }),
+    system: optionsCheck<NonNullable<HarnessOptions['system']>>({
+      clock: clockCheck,
+      random: methodsCheck('give one with id() and fraction()', 'id', 'fraction'),
+    }),
+  },
+  {
+    ...AGENT_ELSEWHERE,
+    approvalMs: 'Write approvals: { timeoutMs }.',
+    strictHooks: 'Write strict: true on each hook that must be.',
+  },
+)
+const checkOpen = optionsChecker<OpenOptions>('open', {
   ...ORIGIN_OPTIONS,
-  agent: filled,
-  id: text,
-  reuse: flag,
-  messages: listOf(anything),
+  agent: nonEmptyCheck,
+  id: textCheck,
+  reuse: flagCheck,
+  messages: listCheck(anyCheck),
 })
-const BEGIN: Checks<BeginOptions> = { agent: filled, labels: labelsCheck }
-const checkRun = optionsOf<RunOptions & BeginOptions>('run', { ...RUN_OPTIONS, ...BEGIN }, ELSEWHERE)
-const checkStream = optionsOf<StreamOptions & BeginOptions>('stream', { ...STREAM_OPTIONS, ...BEGIN }, ELSEWHERE)
+const BEGIN: Checks<BeginOptions> = { agent: nonEmptyCheck, labels: labelsCheck }
+const checkRun = optionsChecker<RunOptions & BeginOptions>('run', { ...RUN_OPTIONS, ...BEGIN }, ELSEWHERE)
+const checkStream = optionsChecker<StreamOptions & BeginOptions>('stream', { ...STREAM_OPTIONS, ...BEGIN }, ELSEWHERE)
 
-const stores = new WeakMap<object, { readonly store: Store; readonly program: Program; readonly drives: boolean }>()
+const harnessStores = new WeakMap<
+  object,
+  { readonly store: CompleteStore; readonly program: ProgramNames; readonly drives: boolean }
+>()
 
-/** For a server over a harness: its store, its program, and whether it drives. Null for what is no harness of this process. */
-export function servedBy(
+/**
+ * For a server over a harness: its store, its program, and whether it drives. Null if the object is not a harness of
+ * this process.
+ */
+export function harnessParts(
   harness: object,
-): { readonly store: Store; readonly program: Program; readonly drives: boolean } | null {
-  return stores.get(harness) ?? null
+): { readonly store: CompleteStore; readonly program: ProgramNames; readonly drives: boolean } | null {
+  return harnessStores.get(harness) ?? null
+}
+
+/** Drives single sessions, for `terret/worker`. */
+type SessionDriver = {
+  look(session: string, alone: boolean, claim?: Claim): Promise<WorkerLook>
+  take(wanted: Omit<TakeOptions, 'process'>): Promise<ReadonlyMap<string, Claim>>
+}
+const drivers = new WeakMap<object, SessionDriver>()
+
+export function driverOf(harness: object): SessionDriver {
+  const driver = drivers.get(harness)
+  if (driver) return driver
+  throw new Fault('invalid_config', 'This is no harness of this process. Give one that was made here.')
 }
 
 const agentsOfHarness = new WeakMap<object, ReadonlyMap<string, Agent>>()
 
 /**
- * For a command that names them: the tools that the model of the harness itself is offered, but for those of its sources. The last one
- * may be one that it gets only after a result was made shorter.
+ * For a command that names them: the tools that the harness's own model is offered, without those of its sources. The
+ * last one may be `retrieve_original`, which it gets only after a result was shortened.
  */
-export function toolsOfferedBy(harness: object): readonly Tool[] {
-  const { tools, retrieve } = agentsOfHarness.get(harness)?.get(AGENT) ?? {}
+export function toolsOfHarness(harness: object): readonly Tool[] {
+  const { tools, retrieve } = agentsOfHarness.get(harness)?.get(DEFAULT_AGENT) ?? {}
   const seen = [...(tools?.seen?.values() ?? [])]
   return retrieve && seen.every(({ name }) => name !== retrieve.name) ? [...seen, retrieve] : seen
 }
@@ -294,7 +363,7 @@ class LocalHarness implements Sessions {
   readonly #ownsStore: boolean
   readonly #drives: boolean
   readonly #agents: ReadonlyMap<string, Agent>
-  readonly #plugins: Bound | null
+  readonly #plugins: BoundPlugins | null
   readonly #table: RouteTable | null
   #closed = false
 
@@ -302,78 +371,77 @@ class LocalHarness implements Sessions {
     checkOptions(own)
     const plugins = own.plugins?.length ? bindPlugins(own.plugins, own) : null
     const options = plugins ? { ...own, ...plugins.given } : own
-    const clock = options.clock ?? systemClock
-    const random = options.random ?? systemRandom
-    const store = options.store ?? memory({ clock })
-    const onError = reporter(options.onError ?? warn)
-    const table = options.routes ? new RouteTable(options.routes) : null
+    const { clock = runtimeClock, random = systemRandom } = options.system ?? {}
+    const { drives = true, watchdogMs, ...worker } = options.worker ?? {}
+    const store = options.store ? completeStore(options.store) : memory({ clock })
+    const onError = buildReporter(options.onError ?? emitTerretWarning)
+    const { named = {}, routes } = options.models ?? {}
+    const table = routes ? new RouteTable(routes) : null
     const shared = { ...options, clock, store, table, warn: (text: string) => onError('tools', new Error(text)) }
-    const agents = graphAgents(options.graphs ?? [], shared, agentsOf(options, shared))
-    stores.set(this, { store, program: programOf(options.program), drives: options.drives ?? true })
+    const agents = graphAgents(options.graphs ?? [], shared, buildAgents(options, shared))
+    harnessStores.set(this, { store, program: readProgramNames(options.program), drives })
     this.#ownsStore = options.store === undefined
-    this.#drives = options.drives ?? true
+    this.#drives = drives
     this.#agents = agents
     agentsOfHarness.set(this, agents)
     this.#plugins = plugins
     this.#table = table
     const live = liveOf(store, clock)
-    const hooks = hooksOf({ ...options, clock }, [...agents.keys()], onError)
+    const hooks = buildHooks({ ...options, clock }, [...agents.keys()], onError)
     const tracer = options.tracing?.({ store, clock, report: (error) => onError('tracing', error) }) ?? null
     const report = (error: unknown): void => onError('observer', error)
     const onPlugin = (plugin: string, error: unknown): void => onError(`plugin ${plugin}`, error)
     const observer = hooks || tracer ? new Observer({ store, clock, hooks, tracer, report }) : null
-    const { keys, ...models } = modelsBy(options, table, [...agents.values()])
+    const { keys, ...models } = buildModels(named, table, [...agents.values()])
     this.#services = {
-      watchdog: options.watchdogMs === undefined ? null : new Watchdog(options.watchdogMs),
+      watchdog: watchdogMs === undefined ? null : new Watchdog(watchdogMs),
       store,
       live,
       clock,
       random,
       processes: systemProcesses,
       code: `terret@${VERSION}`,
-      program: programOf(options.program),
-      agent: agentsBy(agents),
+      program: readProgramNames(options.program),
+      agent: agentFinder(agents),
       redactor: new Redactor(Object.assign({}, options.secrets ?? environmentSecrets(), ...keys) as Secrets),
       hooks,
       breaker: checkBreaker(options.breaker ?? {}),
-      compaction: options.compaction,
+      compaction: options.context?.compaction,
       report: onError,
       ...(tracer ? { traces: { propagate: tracer.propagate ?? false } } : {}),
-      observer: plugins ? watcherOf(observer, plugins.consumers, { store, clock, report: onPlugin }) : observer,
+      observer: plugins ? joinWatchers(observer, plugins.consumers, { store, clock, report: onPlugin }) : observer,
       ...models,
       schemas: new Map(),
-      context: options.context ?? null,
+      makeDeps: options.deps ?? null,
     }
-    const alarm = options.clock ?? idleClock
+    const alarm = options.system?.clock ?? idleClock
     this.#worker = new Worker(this.#services, {
-      ...options.worker,
+      ...worker,
       alarm,
-      drives: this.#drives,
-      named: options.worker?.id !== undefined,
-      id: options.worker?.id ?? `worker-${random.id()}`,
+      drives,
+      named: worker.id !== undefined,
+      id: worker.id ?? `worker-${random.id()}`,
+    })
+    drivers.set(this, {
+      look: async (...look) => this.#driving().look(...look),
+      take: async (wanted) => {
+        const worker = this.#driving()
+        checkTake(wanted)
+        return worker.take(wanted)
+      },
     })
     hooks?.bound?.bind({ services: this.#services, wake: (id: string) => this.#worker.wake(id) })
-  }
-
-  /**
-   * What this harness was made of, as plain JSON: its agents with their models by name, tools, limits, policy and budget. No secret and
-   * no code is in it. Equal setups say the same, so it can be written down and compared.
-   */
-  async describe(): Promise<Json> {
-    const { describeAgents, describeRoutes } = await import('./sessions/look/describe.ts')
-    const { code, redactor } = this.#services
-    return redactor.json({ code, agents: describeAgents(this.#agents), ...describeRoutes(this.#table) })
   }
 
   async open(options: OpenOptions = {}): Promise<Session> {
     checkOpen(options)
     const { id = this.#services.random.id(), reuse = false } = options
     const handle = this.session(id)
-    const { origin, blobs } = originOf(options)
+    const { origin, blobs } = buildOrigin(options)
     const begun = this.#beginning(options)
     const brought = options.messages ? await this.#bring(begun.agent, options.messages) : { blobs: [] }
     const beginning = { ...begun, ...origin, ...brought, blobs: [...blobs, ...brought.blobs] }
-    await made(this.#services, id, beginning, reuse ? () => true : undefined)
+    await createOnce(this.#services, id, beginning, reuse ? () => true : undefined)
     return handle
   }
 
@@ -382,11 +450,11 @@ class LocalHarness implements Sessions {
     return bringMessages(this.#services, agent, messages)
   }
 
-  /** In the environment of the harness, unless another is given. */
-  #beginning({ agent = AGENT, labels }: BeginOptions): Beginning {
-    const { environment } = agentNamed(this.#agents, agent)
+  /** Uses the environment of the agent. */
+  #beginning({ agent = DEFAULT_AGENT, labels }: BeginOptions): SessionBeginning {
+    const { environment } = findAgent(this.#agents, agent)
     const begun = environment === null ? { agent } : { agent, environment }
-    return labels ? { ...begun, ...descriptionIn({ labels }) } : begun
+    return labels ? { ...begun, ...sessionDescription({ labels }) } : begun
   }
 
   session(id: string, options?: SessionChoice): Session {
@@ -395,7 +463,7 @@ class LocalHarness implements Sessions {
     return new SessionHandle(this.#place(id))
   }
 
-  #place(id: string): Place {
+  #place(id: string): SessionAccess {
     this.#check()
     checkSession(id)
     return { id, services: this.#services, worker: this.#worker }
@@ -403,130 +471,74 @@ class LocalHarness implements Sessions {
 
   async run(input: Input, options: RunOptions & BeginOptions = {}): Promise<Result> {
     checkRun(options)
-    return begin(this.#place(this.#services.random.id()), this.#beginning(options), input, options)
+    return runNewSession(this.#place(this.#services.random.id()), this.#beginning(options), input, options)
   }
 
   stream(input: Input, options: StreamOptions & BeginOptions = {}): RunStream {
     checkStream(options)
     const place = this.#place(this.#services.random.id())
-    return streamed(place, options, () => createWith(place, this.#beginning(options), input, options))
+    return openStream(place, options, () => createWithMessage(place, this.#beginning(options), input, options))
   }
 
-  async list(options: ListOptions = {}): Promise<readonly ListedCard[]> {
+  async list(options: ListOptions = {}): Promise<ListedPage> {
     this.#check()
-    checkList(options)
-    const { listed } = await import('./sessions/reading.ts')
-    return listed(this.#services, options)
+    return (await import('./sessions/list-page.ts')).listSessions(this.#services, options)
   }
 
   watch(...options: Parameters<Sessions['watch']>): ReturnType<Sessions['watch']> {
-    return watching({ services: this.#services, worker: this.#worker }, ...options)
-  }
-
-  async page(options: PageOptions = {}): Promise<ListedPage> {
-    this.#check()
-    return (await import('./sessions/paging/page.ts')).paged(this.#services, options)
-  }
-
-  async events(filter: EventsFilter): Promise<EventPage> {
-    this.#check()
-    checkEvents(filter)
-    const { eventsOf } = await import('./sessions/reading.ts')
-    return eventsOf(this.#services.store, filter)
-  }
-
-  async status(session: string): Promise<RunCard | null> {
-    this.#check()
-    checkSession(session)
-    const { statusOf } = await import('./sessions/reading.ts')
-    return statusOf(this.#services.store, session)
-  }
-
-  async active(filter: ActiveFilter = {}): Promise<readonly RunCard[]> {
-    this.#check()
-    checkActive(filter)
-    const { activeIn } = await import('./sessions/reading.ts')
-    return activeIn(this.#services.store, filter)
+    return watchSessionCards({ services: this.#services, worker: this.#worker }, ...options)
   }
 
   async pending(filter: PendingFilter = {}): Promise<readonly PendingCall[]> {
     this.#check()
     checkPending(filter)
-    return pendingIn(this.#services.store, filter)
+    return pendingInStore(this.#services.store, filter)
   }
 
   async remove(session: string, options: RemoveOptions = {}): Promise<readonly Removed[]> {
     this.#check()
     checkSession(session)
     checkRemove(options)
-    const { removed } = await import('./sessions/drive/removed.ts')
-    return removed(this.#services, session, options.by)
+    const { removeSession } = await import('./sessions/drive/removed.ts')
+    return removeSession(this.#services, session, options.by)
   }
 
   async agents(): Promise<readonly AgentRow[]> {
     this.#check()
     const { agentRows } = await import('./sessions/look/describe.ts')
-    return agentRows(this.#agents, this.#services.redactor)
-  }
-
-  models(): readonly string[] {
-    return this.#services.choosable
-  }
-
-  async accounts(session?: string): Promise<readonly MoneyAccount[]> {
-    this.#check()
-    if (session !== undefined) checkSession(session)
-    const { moneyOf } = await import('./sessions/look/accounts.ts')
-    return moneyOf(this.#services, [...this.#agents.keys()], session)
+    return agentRows(this.#agents, { ...this.#services, routes: this.#table })
   }
 
   async health(): Promise<Health> {
     this.#check()
-    const { healthOf } = await import('./sessions/look/health.ts')
-    return healthOf(this.#services, this.#worker)
+    const { checkHealth } = await import('./sessions/look/health.ts')
+    return checkHealth(this.#services, this.#worker, [...this.#agents.keys()])
   }
 
-  async wake(session: string): Promise<Looked> {
-    this.#check()
-    checkSession(session)
-    const { outage, waits = [] } = (await this.#services.store.card(session)) ?? {}
-    const tried = outage || waits.length > 0 ? await tryNow(this.#place(session)) : []
-    for (const other of tried) if (other !== session) kick(this.#place(other))
-    return this.#worker.wake(session)
-  }
-
-  /**
-   * Looks as `work` does at what is due: a session that failed too often is left alone. For a `DueLoop` over several harnesses, which
-   * says when to look, and whether `alone`.
-   */
-  async look(session: string, alone: boolean, claim?: Claim): Promise<Look> {
-    this.#checkDriver()
-    return this.#worker.look(session, alone, claim)
-  }
-
-  /** Claims due sessions by the store's `take`. Each must be handed to `look` with its claim. Sessions of any agent, unless `agents` are given. */
-  async take(wanted: Omit<Taking, 'process'>): Promise<ReadonlyMap<string, Claim>> {
-    this.#checkDriver()
-    checkTake(wanted)
-    return this.#worker.take(wanted)
-  }
-
-  /**
-   * Drives whatever is due in the store and belongs to an agent of this harness (or to one of `agents`), until nothing was due for `idleMs`, `signal` is aborted or the
-   * harness is closed. Any number of processes may do so on one store. The process stays alive meanwhile.
-   */
-  async work(options: WorkOptions = {}): Promise<Worked> {
-    this.#checkDriver()
-    const wanted = worksFor(this.#agents, options)
-    const release = holdProcess()
+  work(options: { readonly session: string }): Promise<RestReport>
+  work(options?: WorkOptions): Promise<WorkResult>
+  async work(options: WorkOptions | { readonly session: string } = {}): Promise<WorkResult | RestReport> {
+    if ('session' in options) return this.#workOn(options.session)
+    const worker = this.#driving()
+    const wanted = completeWorkOptions(this.#agents, options)
+    const release = keepProcessAlive()
     try {
-      return await this.#worker.work(wanted)
+      return await worker.work(wanted)
     } finally {
       release()
     }
   }
 
-  /** Stops what runs, writes down how far it came, and gives the sessions back. A store passed in stays open. */
+  async #workOn(session: string): Promise<RestReport> {
+    this.#check()
+    checkSession(session)
+    const { outage, waits = [] } = (await this.#services.store.card(session)) ?? {}
+    const tried = outage || waits.length > 0 ? await retryNow(this.#place(session)) : []
+    for (const other of tried) if (other !== session) wakeSession(this.#place(other))
+    return this.#worker.wake(session)
+  }
+
+  /** Stops running work, records how far it came, and gives the sessions back. A store passed in stays open. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
@@ -540,10 +552,14 @@ class LocalHarness implements Sessions {
     if (this.#ownsStore) await this.#services.store.close()
   }
 
-  #checkDriver(): void {
+  #driving(): Worker {
     this.#check()
     if (!this.#drives)
-      throw new Fault('invalid_config', 'This harness has `drives: false`. Work with one that may drive sessions.')
+      throw new Fault(
+        'invalid_config',
+        'This harness has `worker: { drives: false }`. Work with one that may drive sessions.',
+      )
+    return this.#worker
   }
 
   #check(): void {
@@ -551,5 +567,5 @@ class LocalHarness implements Sessions {
   }
 }
 
-// Sound: which types follow from the options is said in `NewHarness`, and nothing at run time depends on it.
+// Sound: `NewHarness` derives the types from the options, and nothing at run time depends on them.
 export const Harness = LocalHarness as unknown as NewHarness

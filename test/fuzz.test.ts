@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readShell } from '../src/tools/shell/risk/read.ts'
+import { readShell } from '../src/tools/shell/risk/read-shell.ts'
 import { command } from './fuzz/command.ts'
 import { drawn } from './fuzz/tape.ts'
 import { run } from './fuzz/target.ts'

@@ -14,14 +14,14 @@ import {
   type Script,
   scripted,
   sqlite,
-  type Store,
+  type CompleteStore,
   type Tool,
 } from '../src/index.ts'
 import { fold } from '../src/kernel/fold.ts'
 import { EMPTY } from '../src/kernel/session.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'terret-harness-'))
-const open: { readonly harness: Harness; readonly store: Store }[] = []
+const open: { readonly harness: Harness; readonly store: CompleteStore }[] = []
 let count = 0
 
 afterEach(async () => {
@@ -31,12 +31,12 @@ afterEach(async () => {
   }
 })
 
-const stores: Readonly<Record<string, () => Store>> = {
+const stores: Readonly<Record<string, () => CompleteStore>> = {
   memory: () => memory(),
   sqlite: () => sqlite(join(folder, `${count++}.db`)),
 }
 
-function make(store: Store, script: Script, tools: readonly Tool[] = []): Harness {
+function make(store: CompleteStore, script: Script, tools: readonly Tool[] = []): Harness {
   const harness = new Harness({ model: scripted(script), tools, store })
   open.push({ harness, store })
   return harness
@@ -107,7 +107,7 @@ describe.each(Object.entries(stores))('the harness on %s', (_name, makeStore) =>
     await session.answer({ callId, content: 'They said yes.' })
     expect(await session.run()).toMatchObject({ status: 'completed', text: 'Noted.' })
     await expect(session.answer({ callId, content: 'They said no.' })).rejects.toMatchObject({ code: 'decision_stale' })
-    const { events } = await session.read()
+    const { events } = await session.events()
     expect(events.filter((event) => event.type === 'user.custom_tool_result')).toHaveLength(1)
   })
 
@@ -231,7 +231,7 @@ describe.each(Object.entries(stores))('the harness on %s', (_name, makeStore) =>
   it('B-HARNESS-13: the log as read is lines of JSON that fold to the same session anywhere (AC-69 as export)', async () => {
     const harness = make(makeStore(), [asks('look'), 'Wear a coat.'], [tool('look')])
     const { sessionId } = await harness.run('What?')
-    const lines = (await harness.session(sessionId).read()).events.map((event) => JSON.stringify(event)).join('\n')
+    const lines = (await harness.session(sessionId).events()).events.map((event) => JSON.stringify(event)).join('\n')
     const events = lines.split('\n').map((line) => JSON.parse(line) as Event)
     expect(events.map((event) => event.seq)).toEqual(events.map((_, i) => i + 1))
     expect(events.reduce(fold, EMPTY)).toMatchObject({ run: null, inputs: [], last: { type: 'completed' } })
@@ -247,7 +247,9 @@ describe.each(Object.entries(stores))('the harness on %s', (_name, makeStore) =>
     for (const session of await Promise.all(both))
       expect(await session.run('Report.', { id: 'report' })).toMatchObject({ status: 'completed', text: 'once' })
     await harness.open({ id: 'night', reuse: true, labels: { kind: 'other' } })
-    expect(await harness.list({ where: labels })).toMatchObject([{ session: 'night', labels }])
+    expect((await harness.list({ order: 'id', limit: 500, where: labels })).cards).toMatchObject([
+      { session: 'night', labels },
+    ])
     await expect(harness.open({ id: 'night' })).rejects.toMatchObject({ code: 'id_reused' })
   })
 
@@ -282,7 +284,7 @@ describe('a damaged session', () => {
     raw.write('kept', raw.indexOf('Keep this.'))
     writeFileSync(file, raw)
     const harness = make(sqlite(file), ['three'])
-    const page = await harness.session(sessionId).read()
+    const page = await harness.session(sessionId).events()
     expect(page).toMatchObject({ events: [{ type: 'session.created' }], damaged: { seq: page.events.length + 1 } })
     await expect(harness.session(sessionId).run('More.')).rejects.toMatchObject({ code: 'session_damaged' })
     expect(await harness.session(other.sessionId).run('More.')).toMatchObject({ status: 'completed', text: 'three' })

@@ -5,17 +5,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { Prose, broken, clippedToWidth, clippedEnd, widthOf, wrapped } from '../src/cli/present/text.ts'
+import { Prose, breakText, clipToWidth, clipToEnd, widthOf, wrapText } from '../src/cli/present/terminal-text.ts'
 import { oneLine } from '../src/view/clean.ts'
-import { looksLikeCall } from '../src/models/protocols/leaked.ts'
-import { readJson } from '../src/view/tolerant-json.ts'
-import { diff } from '../src/view/diff.ts'
-import { splitBy } from '../src/tools/files/edit.ts'
-import { convert } from '../src/tools/web/markdown.ts'
-import { compile, fromJsonSchema } from '../src/tools/core/json-schema.ts'
-import { FOLDERS_MAX, lookAround, NOTHING_SEEN } from '../src/tools/shell/protected-before.ts'
+import { looksLikeCall } from '../src/models/protocols/leaked-calls.ts'
+import { readTolerantJson } from '../src/view/tolerant-json.ts'
+import { diff } from '../src/view/line-diff.ts'
+import { splitBy } from '../src/tools/files/edit-tool.ts'
+import { convertHtml } from '../src/tools/web/html-to-markdown.ts'
+import { compileSchema, fromJsonSchema } from '../src/tools/core/json-schema.ts'
+import { FOLDERS_MAX, scanProtected, NOTHING_SEEN } from '../src/tools/shell/scan-protected.ts'
 import { defineTool } from '../src/tools/core/tool.ts'
-import { close } from '../src/tools/repair/truncated.ts'
+import { closeJson } from '../src/tools/repair/close-json.ts'
 import { admitAll, one, tool } from './tools/admitting.ts'
 
 const LONG = 200_000
@@ -57,10 +57,10 @@ describe('schemas of strangers', () => {
   it('B-MATCH-10: a schema that takes long to compile is refused, and the refusal says so', async () => {
     const many = Array.from({ length: 40_000 }, (_, i) => ({ type: 'string', minLength: i }))
     const schema = { type: 'object', properties: { a: { anyOf: many } } }
-    await expect(compile(schema, 'far')).rejects.toThrow(
+    await expect(compileSchema(schema, 'far')).rejects.toThrow(
       '"far" cannot be used: it takes longer than 3000 ms to compile',
     )
-    expect((await compile({ type: 'object', required: ['a'] }, 'near'))({})).toBe(false)
+    expect((await compileSchema({ type: 'object', required: ['a'] }, 'near'))({})).toBe(false)
   })
 
   it('B-MATCH-11: a schema with billions of alternatives is not used to repair', async () => {
@@ -105,17 +105,17 @@ describe('arguments', () => {
   })
 
   it.each(['[', '{"a":', '[1,', '```', ' '])('B-MATCH-13: arguments of many %j are read once', (piece) => {
-    expect(close(`{"a":${piece.repeat(LONG)}`)?.lost ?? 'nothing').not.toBe('none')
+    expect(closeJson(`{"a":${piece.repeat(LONG)}`)?.lost ?? 'nothing').not.toBe('none')
   })
 })
 
 describe('what models and pages say', () => {
   it.each(['[t]', '{"a}', '[1,,]', '{"a":t}', '"', '[['])('B-MATCH-13: JSON is looked for once in many %j', (piece) => {
-    expect(readJson(`so ${piece.repeat(LONG / 2)} x`)).toBeUndefined()
+    expect(readTolerantJson(`so ${piece.repeat(LONG / 2)} x`)).toBeUndefined()
   })
 
   it('B-MATCH-13: the last of very many values is still the answer', () => {
-    expect(readJson(`${'[t] '.repeat(LONG / 4)} {"a":1}`)).toEqual({ a: 1 })
+    expect(readTolerantJson(`${'[t] '.repeat(LONG / 4)} {"a":1}`)).toEqual({ a: 1 })
   })
 
   it('B-MATCH-13: a call written as text is looked for once, however deep or often brackets stand there', () => {
@@ -133,7 +133,7 @@ describe('what models and pages say', () => {
       from: new URL('http://a.test/'),
       signal: AbortSignal.timeout(60_000),
     } as const
-    expect(await convert(page, conversion)).toContain('b')
+    expect(await convertHtml(page, conversion)).toContain('b')
   })
 })
 
@@ -173,7 +173,7 @@ describe('files', () => {
     mkdirSync(join(workspace, '.git', 'objects'))
     mkdirSync(join(workspace, '.git', 'refs'))
     writeFileSync(join(workspace, '.git', 'config'), `[core]\n\tworktree = a${piece.repeat(LONG / 2)}x`)
-    expect(lookAround(workspace, NOTHING_SEEN, { now: 0, foldersMax: FOLDERS_MAX })).toBeDefined()
+    expect(scanProtected(workspace, NOTHING_SEEN, { now: 0, foldersMax: FOLDERS_MAX })).toBeDefined()
   })
 })
 
@@ -186,10 +186,10 @@ describe('what is shown', () => {
   it('B-MATCH-14: a row ends also where nothing in it takes a column', () => {
     const marks = `a${'\u0301'.repeat(LONG)}`
     expect(widthOf(marks)).toBeGreaterThan(80)
-    for (const rows of [broken(marks, 80), wrapped(`${marks}${' a'.repeat(500)}`, 80)])
+    for (const rows of [breakText(marks, 80), wrapText(`${marks}${' a'.repeat(500)}`, 80)])
       expect(Math.max(...rows.map((row) => row.length))).toBeLessThanOrEqual(80 * 16)
-    expect(clippedToWidth(marks, 80).length).toBeLessThanOrEqual(80 * 16)
-    expect(clippedEnd(marks, 80).length).toBeLessThanOrEqual(80 * 16 + 2)
+    expect(clipToWidth(marks, 80).length).toBeLessThanOrEqual(80 * 16)
+    expect(clipToEnd(marks, 80).length).toBeLessThanOrEqual(80 * 16 + 2)
     // What people write is measured as before.
     expect(widthOf('e\u0301te\u0301')).toBe(3)
   })

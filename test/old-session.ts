@@ -1,11 +1,11 @@
 // A session as an older version may have left it: under an id that no session may have today.
 import { EMPTY } from '../src/kernel/session.ts'
-import type { Store } from '../src/ports/store.ts'
-import { ownerWrite } from '../src/engine/card.ts'
+import type { CompleteStore } from '../src/ports/store.ts'
+import { ownerWrite } from '../src/runtime/commit/owner-write.ts'
 
 type Old = { readonly agent?: string; readonly folder?: string; readonly text?: string }
 
-export async function makeOldSession(store: Store, id: string, old: Old = {}): Promise<void> {
+export async function makeOldSession(store: CompleteStore, id: string, old: Old = {}): Promise<void> {
   const { agent = 'default', folder, text } = old
   await store.open()
   const where = folder === undefined ? {} : { folder }

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, memory, scripted } from '../src/index.ts'
-import { SUMMARIZER } from '../src/context/summary.ts'
+import { CONTEXT_SUMMARY_PROMPT } from '../src/context/summary.ts'
 import { openLearnings } from '../src/memory/learnings.ts'
-import { charsIn } from '../src/riders/money/usage-estimate.ts'
+import { countRequestChars } from '../src/runtime/money/usage-estimate.ts'
 import { admit, create, message } from './contract/fixture.ts'
 import { connections, newSchema, openPostgres } from './postgres/opened.ts'
 import { noPostgres } from './postgres/server.ts'
@@ -20,12 +20,12 @@ const LONG = 40_000
 function talkative(calls: number) {
   let [turn, refused] = [0, 0]
   const model = scripted((request) => {
-    if (request.instructions === SUMMARIZER) return GOOD_SUMMARY
-    if (charsIn(request) > WINDOW * 4) {
+    if (request.instructions === CONTEXT_SUMMARY_PROMPT) return GOOD_SUMMARY
+    if (countRequestChars(request) > WINDOW * 4) {
       refused += 1
       return { error: 'overflow', message: 'too long' }
     }
-    const usage = { inputTokens: Math.ceil(charsIn(request) / 4), outputTokens: LONG / 4 }
+    const usage = { inputTokens: Math.ceil(countRequestChars(request) / 4), outputTokens: LONG / 4 }
     turn += 1
     if (turn <= calls) return { usage, calls: [{ tool: 'keep', args: { text: 'y'.repeat(LONG) } }] }
     return { usage, text: calls > 0 ? 'done' : 'z'.repeat(LONG) }
@@ -38,7 +38,7 @@ function talkative(calls: number) {
     execute: () => 'kept',
   })
   const compaction = { windowTokens: WINDOW }
-  const harness = new Harness({ model, tools: [keep], store: memory(), breaker: false, compaction })
+  const harness = new Harness({ model, tools: [keep], store: memory(), breaker: false, context: { compaction } })
   onTestFinished(() => harness.close())
   return { harness, refusals: () => refused }
 }
@@ -68,12 +68,16 @@ describe('a message that is too large for the window, and is not one text', () =
     ['six pictures wait for a person', Array.from({ length: 6 }, () => picture), 'requires_action'],
     ['twenty texts share the room', Array.from({ length: 20 }, () => text), 'completed'],
   ])('B-SEAM-3: %s', async (_, parts, status) => {
-    const harness = new Harness({ model: scripted(['done']), store: memory(), compaction: { windowTokens: 8_000 } })
+    const harness = new Harness({
+      model: scripted(['done']),
+      store: memory(),
+      context: { compaction: { windowTokens: 8_000 } },
+    })
     onTestFinished(() => harness.close())
     const session = await harness.open()
     const result = await session.run([{ type: 'text', text: 'What is this?' }, ...parts])
     expect(result.status).toBe(status)
-    expect((await session.read()).events.length).toBeLessThan(20)
+    expect((await session.events()).events.length).toBeLessThan(20)
   })
 })
 
@@ -88,7 +92,7 @@ describe('a learning that a person shared', () => {
     onTestFinished(() => learnings.close())
     const shown = () => learnings.find({ agent: 'a', owner: 'bob' }, ['database'], 10).map(({ detail }) => detail)
     learnings.take(teacher('later'), [{ learning: read, seq: 2, at: 200 }], 2)
-    learnings.atOnce(() => learnings.share('a', 'later', 2))
+    learnings.inTransaction(() => learnings.share('a', 'later', 2))
     expect(shown()).toEqual([read.detail])
     learnings.take(teacher('earlier'), [{ learning: unread, seq: 2, at: 100 }], 2)
     expect(shown()).toEqual([])

@@ -16,9 +16,25 @@ import {
   uninjected,
   unparsable,
 } from './tidy/code.ts'
-import { deadFiles, entriesOf, importDirection, sidewaysTools } from './tidy/imports.ts'
-import { deadLinks, foreignNames, uncitedBehaviours, unfoldedEvents, unloggedEvents } from './tidy/records.ts'
-import { parse, readSources, readText, readTexts, repository, type SourceFile } from './tidy/source.ts'
+import {
+  deadFiles,
+  entriesOf,
+  importDirection,
+  lonelyFiles,
+  outsideBrowser,
+  sidewaysTools,
+  upwardRuntime,
+} from './tidy/imports.ts'
+import {
+  deadLinks,
+  deadPaths,
+  foreignNames,
+  uncitedBehaviours,
+  unfoldedEvents,
+  unloggedEvents,
+  unnamedFolders,
+} from './tidy/records.ts'
+import { parse, readSources, readText, readTexts, repository, type SourceFile, type TextFile } from './tidy/source.ts'
 
 const everything = readTexts('.')
 const sources = readSources(['src', 'sim', 'bench', 'test', 'examples', 'scripts', 'web'])
@@ -48,16 +64,34 @@ describe('imports', () => {
     expect(importDirection(sources)).toEqual([])
   })
 
+  it.each(['src/client/index.ts', 'src/view/index.ts', 'src/kernel/index.ts'])(
+    'of %s reach nothing of Node and no package',
+    (entry) => {
+      expect(outsideBrowser(sources, entry)).toEqual([])
+    },
+  )
+
+  it('of Node are found behind another file, and types are not counted', () => {
+    const entry = parse(
+      'src/a.ts',
+      "import { b } from './b.ts'\nimport type { C } from 'pg'\nimport { type D } from 'pg'",
+    )
+    const other = parse('src/b.ts', "import { hash } from 'node:crypto'")
+    expect(outsideBrowser([entry, other], 'src/a.ts')).toEqual([
+      'src/b.ts:1 imports node:crypto, which a browser does not have',
+    ])
+  })
+
   it.each([
-    ['src/kernel/fold.ts', '../engine/drive.ts', 'kernel imports engine'],
+    ['src/kernel/fold.ts', '../runtime/loop/drive.ts', 'kernel imports runtime'],
     ['src/models/model.ts', '../tools/core/tool.ts', 'models imports tools'],
-    ['src/tools/core/run.ts', '../../models/model.ts', 'tools imports models'],
-    ['src/stores/sqlite/sqlite.ts', '../../engine/lease.ts', 'stores imports engine'],
-    ['src/engine/drive.ts', '../harness.ts', 'engine imports harness'],
+    ['src/tools/core/run-tool.ts', '../../models/model.ts', 'tools imports models'],
+    ['src/stores/sqlite/sqlite.ts', '../../runtime/loop/leases.ts', 'stores imports runtime'],
+    ['src/runtime/loop/drive.ts', '../../harness.ts', 'runtime imports harness'],
     ['src/server/http.ts', '../stores/sqlite.ts', 'server imports stores'],
     ['src/harness.ts', './cli/main.ts', 'harness imports cli'],
     ['src/harness.ts', '../test/contract/store.ts', 'harness imports test/contract/store.ts'],
-    ['web/app.ts', '../src/engine/drive.ts', 'web imports engine'],
+    ['web/app.ts', '../src/runtime/loop/drive.ts', 'web imports runtime'],
     ['web/app.ts', '../src/server/http.ts', 'web imports server'],
     ['sim/world.ts', '../src/models/local/scripted.ts', 'sim imports models'],
   ])('from %s to %s are reported', (path, target, message) => {
@@ -69,22 +103,46 @@ describe('imports', () => {
   })
 
   it('along the table are not reported', () => {
-    const runtime = parse('src/engine/drive.ts', "import '../kernel/next.ts'\nimport './lease.ts'\nimport 'node:fs'")
+    const runtime = parse(
+      'src/runtime/loop/drive.ts',
+      "import '../../kernel/next.ts'\nimport './leases.ts'\nimport 'node:fs'",
+    )
     const web = parse('web/app.ts', "import '../src/kernel/fold.ts'\nimport '../src/server/wire.ts'")
-    expect(importDirection([runtime, web, parse('src/harness.ts', "import './engine/drive.ts'")])).toEqual([])
+    expect(importDirection([runtime, web, parse('src/harness.ts', "import './runtime/loop/drive.ts'")])).toEqual([])
   })
 
   it('are reported from a folder that has no place in the table', () => {
     expect(importDirection([parse('src/plugins/load.ts', '')])).toHaveLength(1)
   })
 
+  it('go only down in the runtime: loop, commit, turn, then hooks and money, state, guard and redact', () => {
+    expect(upwardRuntime(src)).toEqual([])
+  })
+
+  it.each([
+    ['src/runtime/commit/family.ts', '../loop/drive.ts', 'runtime/commit imports runtime/loop'],
+    ['src/runtime/turn/end-run.ts', '../commit/commit-draft.ts', 'runtime/turn imports runtime/commit'],
+    ['src/runtime/hooks/hooks.ts', '../money/holds.ts', 'runtime/hooks imports runtime/money'],
+    ['src/runtime/state/agent.ts', '../turn/run-call.ts', 'runtime/state imports runtime/turn'],
+    ['src/runtime/guard/guard.ts', '../state/agent.ts', 'runtime/guard imports runtime/state'],
+  ])('from %s up to %s are reported', (path, target, message) => {
+    expect(upwardRuntime([parse(path, `import type { A } from '${target}'`)])).toEqual([`${path}:1 ${message}`])
+    expect(upwardRuntime([parse(path, `const a = await import('${target}')`)])).toHaveLength(1)
+  })
+
+  it('down in the runtime, within a room and out of it are not reported, and a file without a room is', () => {
+    const text = "import './flights.ts'\nimport '../state/agent.ts'\nimport '../../kernel/fold.ts'"
+    expect(upwardRuntime([parse('src/runtime/loop/drive.ts', text)])).toEqual([])
+    expect(upwardRuntime([parse('src/runtime/a.ts', ''), parse('src/runtime/other/a.ts', '')])).toHaveLength(2)
+  })
+
   it('never go sideways between tools', () => {
     expect(sidewaysTools(src)).toEqual([])
-    expect(sidewaysTools([parse('src/tools/files/edit.ts', "import './read.ts'")])).toHaveLength(1)
-    expect(sidewaysTools([parse('src/tools/web/fetch.ts', "import '../shell/bash.ts'")])).toHaveLength(1)
-    expect(sidewaysTools([parse('src/tools/web/fetch.ts', "import '../core/tool.ts'")])).toEqual([])
-    expect(sidewaysTools([parse('src/tools/files/files.ts', "import './read.ts'")])).toEqual([])
-    expect(sidewaysTools([parse('src/tools/builtin.ts', "import './web/fetch.ts'")])).toEqual([])
+    expect(sidewaysTools([parse('src/tools/files/edit-tool.ts', "import './read-tool.ts'")])).toHaveLength(1)
+    expect(sidewaysTools([parse('src/tools/web/web-fetch.ts', "import '../shell/bash.ts'")])).toHaveLength(1)
+    expect(sidewaysTools([parse('src/tools/web/web-fetch.ts', "import '../core/tool.ts'")])).toEqual([])
+    expect(sidewaysTools([parse('src/tools/files/file-tools.ts', "import './read-tool.ts'")])).toEqual([])
+    expect(sidewaysTools([parse('src/tools/builtin.ts', "import './web/web-fetch.ts'")])).toEqual([])
   })
 
   it('reach every file of src from the exports and bin of package.json', () => {
@@ -137,10 +195,8 @@ describe('the kernel', () => {
 })
 
 describe('time and randomness', () => {
-  const engine = [
-    'engine',
-    'effects',
-    'riders',
+  const timed = [
+    'runtime',
     'sessions',
     'live',
     'archive',
@@ -157,10 +213,10 @@ describe('time and randomness', () => {
     'harness',
   ]
   /** The real clocks: one that holds the process while something runs, one for stores that never does. */
-  const platform = ['src/engine/platform.ts', 'src/stores/plan/clock.ts']
+  const platform = ['src/runtime/state/machine.ts', 'src/stores/plan/system-clock.ts']
 
-  it('are injected everywhere in the engine but in the two files that hold the real ones', () => {
-    const folders = engine.flatMap((area) => [...within(`src/${area}/`), ...within(`src/${area}.ts`)])
+  it('are injected everywhere but in the two files that hold the real ones', () => {
+    const folders = timed.flatMap((area) => [...within(`src/${area}/`), ...within(`src/${area}.ts`)])
     expect(uninjected(folders.filter((file) => !platform.includes(file.path)))).toEqual([])
   })
 
@@ -178,11 +234,60 @@ describe('time and randomness', () => {
     "import { randomUUID } from 'node:crypto'",
     "import { setTimeout as sleep } from 'node:timers/promises'",
   ])('are reported when taken directly by %s', (text) => {
-    expect(uninjected([parse('src/engine/a.ts', text)])).not.toEqual([])
+    expect(uninjected([parse('src/runtime/a.ts', text)])).not.toEqual([])
   })
 
   it('may be taken from a port', () => {
-    expect(uninjected([parse('src/engine/a.ts', 'clock.now(); timers.setTimeout(f, 1); new Date(at)')])).toEqual([])
+    expect(uninjected([parse('src/runtime/a.ts', 'clock.now(); timers.setTimeout(f, 1); new Date(at)')])).toEqual([])
+  })
+})
+
+describe('folders', () => {
+  it('of src hold more than one thing', () => {
+    expect(lonelyFiles(src.map(({ path }) => path))).toEqual([])
+    expect(lonelyFiles(['src/a/b/one.ts', 'src/a/two.ts', 'src/a/three.ts'])).toEqual([
+      'src/a/b/one.ts:1 is alone in its folder',
+    ])
+    expect(lonelyFiles(['src/a/index.ts', 'src/a/b/one.ts', 'src/a/b/two.ts'])).toEqual([])
+  })
+
+  it('of src, of its runtime and of its tools are named in AGENTS.md or the tour', () => {
+    expect(unnamedFolders(src, pagesOfRooms())).toEqual([])
+    const page = {
+      path: 'docs/tour.md',
+      text: 'see `src/a/` and `src/runtime/loop/drive.ts`, but not src/b/ or `src/cc/`',
+    }
+    const files = [
+      'src/a/x.ts',
+      'src/b/x.ts',
+      'src/c/x.ts',
+      'src/runtime/loop/x.ts',
+      'src/runtime/turn/x.ts',
+      'src/x.ts',
+    ]
+    expect(
+      unnamedFolders(
+        files.map((path) => parse(path, '')),
+        [page],
+      ),
+    ).toEqual([
+      'src/b:1 is named in none of docs/tour.md',
+      'src/c:1 is named in none of docs/tour.md',
+      'src/runtime/turn:1 is named in none of docs/tour.md',
+    ])
+  })
+
+  it('and files that AGENTS.md and the tour name are there', () => {
+    const exists = (path: string): boolean => existsSync(join(repository, path))
+    expect(deadPaths(pagesOfRooms(), exists)).toEqual([])
+    const text =
+      '`src/a.ts`, `src/gone.ts`\n`src/riders/` and `src/a.ts#L3` or `terret/kernel`\n`test/here/`: `b.ts`, `c/`'
+    const there = new Set(['src/a.ts', 'test/here/', 'test/here/b.ts'])
+    expect(deadPaths([{ path: 'AGENTS.md', text }], (path) => there.has(path))).toEqual([
+      'AGENTS.md:1 names src/gone.ts, which is not there',
+      'AGENTS.md:2 names src/riders/, which is not there',
+      'AGENTS.md:3 names test/here/c/, which is not there',
+    ])
   })
 })
 
@@ -338,6 +443,11 @@ describe('what is written', () => {
     expect(foreignNames([{ path: 'docs/a.md', text: 'see docs/work/a and https://example.com/work/b' }])).toEqual([])
   })
 })
+
+/** The two pages that say where things are. */
+function pagesOfRooms(): readonly TextFile[] {
+  return ['AGENTS.md', 'docs/tour.md'].map((path) => ({ path, text: readText(path) }))
+}
 
 function within(prefix: string): readonly SourceFile[] {
   return sources.filter((file) => file.path.startsWith(prefix))

@@ -3,7 +3,7 @@
 // because throughput is what is asked; all three take turns, because disks vary.
 import { join } from 'node:path'
 import type pg from 'pg'
-import type { Store } from '../../src/ports/store.ts'
+import type { CompleteStore } from '../../src/ports/store.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { type Case, type Family, type Figure, medianOf } from '../family.ts'
 import { begin, nextPair, type Owner, writeOf } from '../group.ts'
@@ -49,7 +49,7 @@ const compare: Case = (folder) =>
 /** Commits once in each session, and says how long that took. */
 type Side = (round: number) => Promise<number>
 
-async function storeSide(store: Store, count: number): Promise<Side> {
+async function storeSide(store: CompleteStore, count: number): Promise<Side> {
   const owners = await begin(store, `${count}-`, count)
   return async (round) => {
     const begun = performance.now()

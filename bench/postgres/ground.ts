@@ -2,7 +2,7 @@
 // What is done on it is the case's.
 import { chmodSync } from 'node:fs'
 import pg from 'pg'
-import type { Store } from '../../src/ports/store.ts'
+import type { CompleteStore } from '../../src/ports/store.ts'
 import { postgres } from '../../src/stores/postgres/postgres.ts'
 import { noPostgres, Server } from '../../test/postgres/server.ts'
 
@@ -13,7 +13,7 @@ export const SCHEMA = 'terret'
 
 export type Ground = {
   readonly server: Server
-  readonly store: Store
+  readonly store: CompleteStore
   /** A connection with nothing around it. */
   readonly bare: pg.Client
 }

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import type pg from 'pg'
 import { Harness, scripted } from '../../src/index.ts'
-import type { Store } from '../../src/ports/store.ts'
+import type { CompleteStore } from '../../src/ports/store.ts'
 import { postgres } from '../../src/stores/postgres/postgres.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { noPooler, startPooler } from '../../test/postgres/pgbouncer.ts'
@@ -19,7 +19,7 @@ const SESSIONS = 20
 const LONG = 250
 
 /** Each session makes as many turns as its first message says, and the model finds out from the request which one it is. */
-function harnessOn(store: Store): Harness {
+function harnessOn(store: CompleteStore): Harness {
   const model = scripted((request) => {
     const [first] = request.messages
     const turns = Number(JSON.stringify(first).match(/turns (\d+)/)?.[1] ?? 0)
@@ -85,7 +85,7 @@ const pooling: Case = (folder) =>
     for (const [name, option] of Object.entries(options)) {
       const stores = [postgres(option), postgres(option)] as const
       const worker = harnessOn(stores[0])
-      const sender = new Harness({ model: scripted([]), store: stores[1], drives: false, limits: LIMITS })
+      const sender = new Harness({ model: scripted([]), store: stores[1], worker: { drives: false }, limits: LIMITS })
       const over = new AbortController()
       const working = worker.work({ signal: over.signal })
       const times: number[] = []

@@ -50,9 +50,8 @@ export function harnessOn(store: Store, { turns, turnBytes, accounts }: Shape, d
   return new Harness({
     model,
     store,
-    drives,
     subagents: Object.fromEntries(names.map((name) => [name, agent])),
     ...(accounts === 'none' ? {} : { budget: { dayUsd: 1_000_000 } }),
-    worker: { width: 1_000 },
+    worker: { width: 1_000, drives },
   })
 }

@@ -1,6 +1,6 @@
 // A worker process of the load model: it drives whatever is due, and counts what it asks of the store. Run by main.ts as: URL SHAPE, or
 // as: URL SHAPE NAME ACCOUNT WIDTH to move money on one account, so many at a time, until it is told to stop.
-import type { Store } from '../../src/ports/store.ts'
+import type { CompleteStore } from '../../src/ports/store.ts'
 import { postgres } from '../../src/stores/postgres/postgres.ts'
 import { harnessOn, type Shape } from './agent.ts'
 
@@ -71,8 +71,8 @@ async function charge(): Promise<void> {
 }
 
 /** The same store, with its questions counted and the sessions noted that came to rest. */
-function counted(inner: Store): Store {
-  const own: Pick<Store, 'commit' | 'claim'> & Required<Pick<Store, 'take'>> = {
+function counted(inner: CompleteStore): CompleteStore {
+  const own: Pick<CompleteStore, 'commit' | 'claim'> & Required<Pick<CompleteStore, 'take'>> = {
     async commit(writes) {
       const receipts = await inner.commit(writes)
       counts.commits += 1

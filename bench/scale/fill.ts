@@ -2,7 +2,7 @@
 // that the store would have given them. It is not how sessions come about; it only leaves what they would have left.
 import type pg from 'pg'
 import type { Store } from '../../src/ports/store.ts'
-import { addSum, seedOf } from '../../src/stores/plan/checksum.ts'
+import { addSum, logSeed } from '../../src/stores/plan/checksum.ts'
 import { agentOf, harnessOn, type Shape, WAKE } from './agent.ts'
 
 const BATCH = 2_000
@@ -45,7 +45,7 @@ type Pattern = { readonly first: number; readonly bodies: readonly string[]; rea
 function valuesOf(some: readonly number[], { first, bodies, shape }: Pattern): unknown[] {
   const logs = some.map((i) => {
     const agent = agentOf(i, shape.accounts)
-    let sum = seedOf(sessionOf(i))
+    let sum = logSeed(sessionOf(i))
     return bodies.map((pattern, at) => {
       const body = at === 0 ? pattern.replace(agentOf(0, shape.accounts), agent) : pattern
       sum = addSum(sum, body)

@@ -137,7 +137,7 @@ async function parked(store: PostgresDatabase, bare: pg.Client): Promise<string>
 async function lists(store: PostgresDatabase): Promise<void> {
   const harness = harnessOn(store, asked, false)
   const pages = {
-    'a page of cards': () => harness.list({ limit: LISTED }),
+    'a page of cards': () => harness.list({ order: 'id', limit: LISTED }).then(({ cards }) => cards),
     'a page of pending calls': () => harness.pending({ limit: LISTED }),
   }
   for (const [name, read] of Object.entries(pages)) {

@@ -1,5 +1,5 @@
-// The editor on the other side of a connection: what it can do, and what it is asked. An answer counts only if it is one of the options
-// that were offered; everything else decides nothing.
+// The editor at the other end of a connection: its capabilities, and the questions it is asked. An answer counts only
+// if it is one of the offered options; everything else decides nothing.
 import {
   type AgentContext,
   type ClientCapabilities,
@@ -12,8 +12,8 @@ import {
   type ToolCallUpdate,
 } from '@agentclientprotocol/sdk'
 
-/** `gone`: it was withdrawn, or the editor said `cancelled`. `refused`: the editor cannot ask. */
-export type Chosen =
+/** `gone`: the question was withdrawn, or the editor answered `cancelled`. `refused`: the editor cannot ask. */
+export type PermissionChoice =
   | { readonly type: 'chosen'; readonly id: string }
   | { readonly type: 'gone' }
   | { readonly type: 'refused' }
@@ -31,16 +31,25 @@ export class Editor {
     await this.#client.notify(methods.client.session.update, { sessionId, update })
   }
 
-  /** For editors that show notices. Others are told nothing: it is not what the agent said. */
+  /** Sends a notice to editors that show notices. Other editors get nothing, because the agent did not say it. */
   async notice(sessionId: string, title: string): Promise<void> {
     if (!this.capabilities.session?.notices) return
     await this.update(sessionId, { sessionUpdate: 'notice', severity: 'info', title })
   }
 
-  async choose(sessionId: string, toolCall: ToolCallUpdate, options: Offered, signal: AbortSignal): Promise<Chosen> {
+  async choose(
+    sessionId: string,
+    toolCall: ToolCallUpdate,
+    options: PermissionOptions,
+    signal: AbortSignal,
+  ): Promise<PermissionChoice> {
     try {
       const params: RequestPermissionRequest = { sessionId, toolCall, options: [...options] }
-      const { outcome } = await this.#client.request(methods.client.session.requestPermission, params, waiting(signal))
+      const { outcome } = await this.#client.request(
+        methods.client.session.requestPermission,
+        params,
+        cancelOptions(signal),
+      )
       if (outcome.outcome === 'cancelled' || signal.aborted) return { type: 'gone' }
       const chosen = options.find(({ optionId }) => optionId === outcome.optionId)
       return chosen ? { type: 'chosen', id: chosen.optionId } : { type: 'refused' }
@@ -53,8 +62,8 @@ export class Editor {
     return Boolean(this.capabilities.elicitation?.form)
   }
 
-  /** One question with one answer. `later`: the person closed the form. `no`: they will not answer. */
-  async fill(sessionId: string, toolCallId: string, asked: Asked, signal: AbortSignal): Promise<Filled> {
+  /** Asks one question with one answer. `later`: the person closed the form. `no`: they refuse to answer. */
+  async fill(sessionId: string, toolCallId: string, asked: FormQuestion, signal: AbortSignal): Promise<FormAnswer> {
     const { question, choices } = asked
     const wanted = choices.length > 0 ? { enum: [...choices] } : { minLength: 1 }
     const answer: ElicitationPropertySchema = { type: 'string', title: 'Answer', ...wanted }
@@ -66,7 +75,7 @@ export class Editor {
       requestedSchema: { type: 'object', properties: { answer }, required: ['answer'] },
     }
     try {
-      const said = await this.#client.request(methods.client.elicitation.create, params, waiting(signal))
+      const said = await this.#client.request(methods.client.elicitation.create, params, cancelOptions(signal))
       if (signal.aborted) return { type: 'gone' }
       if (said.action === 'decline') return { type: 'no' }
       const { content } = said as { readonly content?: Readonly<Record<string, unknown>> | null }
@@ -78,11 +87,11 @@ export class Editor {
   }
 }
 
-type Offered = readonly PermissionOption[]
-type Asked = { readonly question: string; readonly choices: readonly string[] }
-export type Filled = { readonly type: 'answer'; readonly text: string } | { readonly type: 'no' | 'later' | 'gone' }
+type PermissionOptions = readonly PermissionOption[]
+type FormQuestion = { readonly question: string; readonly choices: readonly string[] }
+export type FormAnswer = { readonly type: 'answer'; readonly text: string } | { readonly type: 'no' | 'later' | 'gone' }
 
-/** A question that is withdrawn is not waited for any more. */
-function waiting(signal: AbortSignal) {
+/** Stops waiting for the answer when the question is withdrawn. */
+function cancelOptions(signal: AbortSignal) {
   return { cancellationSignal: signal, stopWaitingOnCancel: true }
 }

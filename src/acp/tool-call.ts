@@ -1,17 +1,17 @@
-// A call as an editor shows it: a title, its kind, the files it is about and what it changes. Pure. What the model wrote is shown as it
-// is written in `rawInput`; a title is one short line of it, without what cannot be seen.
-import { fieldLine, fieldsIn } from '../view/form.ts'
+// A call as an editor shows it: a title, its kind, its files and its changes. Pure. `rawInput` has the arguments
+// exactly as the model wrote them; a title is one short line of them, without invisible characters.
+import { fieldLine, fieldsIn } from '../view/form-fields.ts'
 import type { Diff, ToolCallContent, ToolCallLocation, ToolKind } from '@agentclientprotocol/sdk'
 import { isAbsolute, join } from 'node:path'
 import type { Json } from '../kernel/content.ts'
 import { oneLine } from '../view/clean.ts'
-import { isObject } from '../view/json.ts'
+import { isObject } from '../view/untrusted-json.ts'
 
-export type Action = { readonly tool: string; readonly args: Json }
+export type ToolAction = { readonly tool: string; readonly args: Json }
 
 export const ASK_USER = 'ask_user'
 export const TITLE_CHARS_MAX = 120
-/** Longer texts are not drawn as a difference: they are in `rawInput`. */
+/** Longer texts are not shown as a diff. They are in `rawInput`. */
 const DIFF_CHARS_MAX = 1_000_000
 const FILES_MAX = 200
 
@@ -30,49 +30,53 @@ const KINDS: Readonly<Record<string, ToolKind>> = {
   plan_exit: 'switch_mode',
 }
 
-export function kindOf(tool: string): ToolKind {
+export function toolKind(tool: string): ToolKind {
   return Object.hasOwn(KINDS, tool) ? (KINDS[tool] ?? 'other') : 'other'
 }
 
-/** The argument that says most about a call, if it has one of these. */
+/** The argument that describes a call best, in order of preference. */
 const TELLING = ['path', 'command', 'pattern', 'query', 'url', 'question', 'name', 'prompt'] as const
 
-export function titleOf({ tool, args }: Action): string {
+export function callTitle({ tool, args }: ToolAction): string {
   const fields = isObject(args) ? args : {}
-  const [first] = editsOf(args)
+  const [first] = parseEdits(args)
   const told = TELLING.map((name) => fields[name]).find((value) => typeof value === 'string') ?? first?.path
   return oneLine(typeof told === 'string' ? `${tool} ${told}` : tool, TITLE_CHARS_MAX)
 }
 
-/** The files that a call names, by full paths, each once. */
-export function locationsOf({ args }: Action, folder: string): ToolCallLocation[] {
+/** The files that a call names, as full paths, each once. */
+export function callLocations({ args }: ToolAction, folder: string): ToolCallLocation[] {
   const fields = isObject(args) ? args : {}
   const path = typeof fields['path'] === 'string' ? [fields['path']] : []
-  const named = [...new Set([...path, ...editsOf(args).map((edit) => edit.path)])].slice(0, FILES_MAX)
+  const named = [...new Set([...path, ...parseEdits(args).map((edit) => edit.path)])].slice(0, FILES_MAX)
   const line = Number.isSafeInteger(fields['offset']) && Number(fields['offset']) > 0 ? Number(fields['offset']) : null
-  return named.map((each) => ({ path: full(each, folder), ...(line === null ? {} : { line }) }))
+  return named.map((each) => ({ path: absolutePath(each, folder), ...(line === null ? {} : { line }) }))
 }
 
-/** What a call says that it changes: its own texts, not the file. A question shows what is asked. */
-export function contentOf({ tool, args }: Action, folder: string): ToolCallContent[] {
+/** The changes that a call describes: its own texts, not the whole file. A question shows its text. */
+export function callContent({ tool, args }: ToolAction, folder: string): ToolCallContent[] {
   if (tool === ASK_USER) return textContent(questionText(args))
-  return diffsOf({ tool, args }, folder).map((diff) => ({ type: 'diff', ...diff }))
+  return callDiffs({ tool, args }, folder).map((diff) => ({ type: 'diff', ...diff }))
 }
 
-function diffsOf({ tool, args }: Action, folder: string): readonly Diff[] {
+function callDiffs({ tool, args }: ToolAction, folder: string): readonly Diff[] {
   if (tool === 'edit') {
-    return editsOf(args).map(({ path, old, fresh }) => ({ path: full(path, folder), oldText: old, newText: fresh }))
+    return parseEdits(args).map(({ path, old, fresh }) => ({
+      path: absolutePath(path, folder),
+      oldText: old,
+      newText: fresh,
+    }))
   }
   if (tool !== 'write' || !isObject(args)) return []
   const { path, content, append } = args
   if (typeof path !== 'string' || typeof content !== 'string' || append === true) return []
-  return content.length > DIFF_CHARS_MAX ? [] : [{ path: full(path, folder), newText: content }]
+  return content.length > DIFF_CHARS_MAX ? [] : [{ path: absolutePath(path, folder), newText: content }]
 }
 
-/** The difference that a `write` made, where the file was there before. */
-export function writtenDiff({ tool, args }: Action, before: string, folder: string): ToolCallContent[] {
+/** The diff of a `write` to a file that existed before. */
+export function writtenDiff({ tool, args }: ToolAction, before: string, folder: string): ToolCallContent[] {
   if (before.length > DIFF_CHARS_MAX) return []
-  const [diff] = tool === 'write' ? diffsOf({ tool, args }, folder) : []
+  const [diff] = tool === 'write' ? callDiffs({ tool, args }, folder) : []
   return diff ? [{ type: 'diff', ...diff, oldText: before }] : []
 }
 
@@ -81,11 +85,11 @@ export function textContent(text: string): ToolCallContent[] {
 }
 
 export function questionText(args: Json): string {
-  const { question, choices } = questionIn(args)
+  const { question, choices } = parseQuestion(args)
   return choices.length === 0 ? question : `${question}\n\n${choices.map((choice) => `- ${choice}`).join('\n')}`
 }
 
-export function questionIn(args: Json): { readonly question: string; readonly choices: readonly string[] } {
+export function parseQuestion(args: Json): { readonly question: string; readonly choices: readonly string[] } {
   const { question = '', choices = [] } = isObject(args) ? args : {}
   const listed: readonly Json[] = Array.isArray(choices) ? choices : []
   const fields = fieldsIn(args).map((field) => `- ${fieldLine(field)}`)
@@ -96,18 +100,18 @@ export function questionIn(args: Json): { readonly question: string; readonly ch
   }
 }
 
-type Edit = { readonly path: string; readonly old: string; readonly fresh: string }
+type FileEdit = { readonly path: string; readonly old: string; readonly fresh: string }
 
-function editsOf(args: Json): readonly Edit[] {
+function parseEdits(args: Json): readonly FileEdit[] {
   const { edits } = isObject(args) ? args : {}
   const listed: readonly Json[] = Array.isArray(edits) ? edits.slice(0, FILES_MAX) : []
-  return listed.flatMap((edit): readonly Edit[] => {
+  return listed.flatMap((edit): readonly FileEdit[] => {
     const { path, old_string: old, new_string: fresh } = isObject(edit) ? edit : {}
     if (typeof path !== 'string' || typeof old !== 'string' || typeof fresh !== 'string') return []
     return [{ path, old, fresh }]
   })
 }
 
-function full(path: string, folder: string): string {
+function absolutePath(path: string, folder: string): string {
   return isAbsolute(path) ? path : join(folder, path)
 }

@@ -1,11 +1,11 @@
-// `terret_docs`: the documentation that ships with the package, for the agent that answers questions on it. It reads these files and no
-// others: a page is named by the name that the list gives, never by a path.
+// `terret_docs`: the documentation that ships with the package, for the agent that answers questions about it. It reads
+// only these files: a page has a name from the list, never a path.
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ToolFailure } from '../tools/core/output.ts'
-import { type Infer, object, optional, text } from '../tools/core/schema.ts'
+import { ToolFailure } from '../tools/core/tool-output.ts'
+import { type Infer, objectField, optionalField, textField } from '../tools/core/argument-schema.ts'
 import { defineTool, type Tool } from '../tools/core/tool.ts'
 
 export const DOCS_TOOL = 'terret_docs'
@@ -13,9 +13,13 @@ const FOLDERS = ['docs/guide', 'docs/recipes'] as const
 const LINES_MAX = 60
 const LINE_CHARS_MAX = 300
 
-const input = object({
-  page: optional(text('The page to read, by its name in the list, such as "guide/cli".', { min: 1, max: 100 })),
-  query: optional(text('Words to find: the lines that have all of them, with their pages.', { min: 1, max: 200 })),
+const input = objectField({
+  page: optionalField(
+    textField('The page to read, by its name in the list, such as "guide/cli".', { min: 1, max: 100 }),
+  ),
+  query: optionalField(
+    textField('Words to find: the lines that have all of them, with their pages.', { min: 1, max: 200 }),
+  ),
 })
 type Args = Infer<typeof input>
 
@@ -29,8 +33,8 @@ export function docsTool(): Tool {
     execute: async ({ page, query }) => {
       const pages = await readPages()
       if (page !== undefined) return pageOf(pages, page)
-      if (query !== undefined) return linesWith(pages, query)
-      return [...pages].map(([name, said]) => `${name}: ${titleOf(said)}`).join('\n')
+      if (query !== undefined) return findLines(pages, query)
+      return [...pages].map(([name, said]) => `${name}: ${pageTitle(said)}`).join('\n')
     },
   })
 }
@@ -52,7 +56,7 @@ async function readPages(): Promise<Pages> {
   return pages
 }
 
-/** The folder above this module that has the guides: it is built into several places. */
+/** The folder above this module with the guides. The build puts this module into several places. */
 function packageRoot(): string | null {
   let folder = dirname(fileURLToPath(import.meta.url))
   for (let up = 0; up < 5; up++) {
@@ -68,7 +72,7 @@ function pageOf(pages: Pages, name: string): string {
   throw new ToolFailure('NotFound', `There is no page "${name}". There are: ${[...pages.keys()].join(', ')}.`)
 }
 
-function linesWith(pages: Pages, query: string): string {
+function findLines(pages: Pages, query: string): string {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean)
   const found = [...pages].flatMap(([name, said]) =>
     said.split('\n').flatMap((line, i) => {
@@ -84,6 +88,6 @@ function linesWith(pages: Pages, query: string): string {
   return [...found.slice(0, LINES_MAX), ...more].join('\n')
 }
 
-function titleOf(said: string): string {
+function pageTitle(said: string): string {
   return /^# (.*)$/m.exec(said)?.[1] ?? ''
 }

@@ -1,8 +1,8 @@
-// `last_run`: when the agent that asks has completed a run before, for one that reports what is new since then. It looks in the session
-// that asks, and at sessions of the same agent and the same owner: those beside it, and those below the newest roots.
-import { clockOf } from '../kernel/clock.ts'
-import type { Card, Store } from '../ports/store.ts'
-import { object } from '../tools/core/schema.ts'
+// `last_run`: the time of the agent's last completed run, for an agent that reports news since then. It looks at its
+// own session, and at sessions of the same agent and owner: those beside it, and the children of the newest roots.
+import { writerTime } from '../kernel/clock.ts'
+import type { Card, CompleteStore } from '../ports/store.ts'
+import { objectField } from '../tools/core/argument-schema.ts'
 import { defineTool, type Tool } from '../tools/core/tool.ts'
 
 export const LAST_RUN_TOOL = 'last_run'
@@ -10,13 +10,13 @@ export const LAST_RUN_TOOL = 'last_run'
 const ROOTS_MAX = 100
 const PAGE = 500
 
-export type LastRunStore = Pick<Store, 'card' | 'read' | 'page' | 'now'>
+export type LastRunStore = Pick<CompleteStore, 'card' | 'read' | 'page' | 'now'>
 
 export function lastRunTool(store: LastRunStore): Tool {
   return defineTool({
     name: LAST_RUN_TOOL,
     description: 'When you have last completed a run, and what time it is now.',
-    input: object({}),
+    input: objectField({}),
     effect: 'read',
     execute: async (_args, { session }) => {
       const now = store.now()
@@ -29,11 +29,11 @@ export function lastRunTool(store: LastRunStore): Tool {
   })
 }
 
-/** The time of the last completed run of the agent of this session, before the open one; null if there is none. */
+/** The time of the last completed run of this session's agent, before the open one; null if there is none. */
 async function findLastRun(store: LastRunStore, session: string): Promise<number | null> {
   const card = await store.card(session)
   if (card === null) return null
-  let last = await completedIn(store, session)
+  let last = await lastCompletedRun(store, session)
   const looked = (other: Card): void => {
     const is = other.session !== session && other.agent === card.agent && other.owner === card.owner
     if (is && other.outcome === 'completed') last = Math.max(last ?? 0, other.at)
@@ -47,12 +47,12 @@ async function findLastRun(store: LastRunStore, session: string): Promise<number
   return last
 }
 
-async function completedIn(store: LastRunStore, session: string): Promise<number | null> {
+async function lastCompletedRun(store: LastRunStore, session: string): Promise<number | null> {
   let last: number | null = null
   for (let after = 0; ; ) {
     const { events } = await store.read(session, after, PAGE)
     for (const event of events)
-      if (event.type === 'run.settled' && event.outcome.type === 'completed') last = clockOf(event)
+      if (event.type === 'run.settled' && event.outcome.type === 'completed') last = writerTime(event)
     const end = events.at(-1)
     if (end === undefined || events.length < PAGE) return last
     after = end.seq

@@ -1,19 +1,33 @@
-// Definitions made into the `subagents` of a harness: tools, prompt, limits and the model of each. The order in which a model is chosen:
-// that of the call, a pin, the definition's own, the parent's.
+// Makes definitions into the `subagents` of a harness: tools, prompt, limits and the model of each. A model is chosen
+// in this order: the call's, a pin, the definition's own, the parent's.
 import { Fault } from '../kernel/failure.ts'
 import type { Model } from '../ports/model.ts'
-import { callable, type Checks, filled, having, listOf, optionsOf, record, tableOf, text, within } from '../options.ts'
-import { model } from '../models/resolve.ts'
+import {
+  functionCheck,
+  type Checks,
+  nonEmptyCheck,
+  methodsCheck,
+  listCheck,
+  optionsChecker,
+  objectCheck,
+  tableCheck,
+  textCheck,
+  optionsCheck,
+} from '../options.ts'
+import { model } from '../models/resolve-model.ts'
 import type { SubagentOptions } from '../sessions/agent.ts'
-import { LEADING } from '../tools/agents/orders.ts'
+import { LEADING } from '../tools/agents/order-tools.ts'
 import { toolCheck, type Tool, type ToolSource } from '../tools/core/tool.ts'
 import { findSandbox } from '../tools/shell/sandbox.ts'
-import { type AgentDefinition, INTEGRATIONS } from './definition.ts'
+import { type AgentDefinition, INTEGRATIONS } from './agent-definition.ts'
 import { DOCS_TOOL, docsTool } from './docs-tool.ts'
 import { LAST_RUN_TOOL, type LastRunStore, lastRunTool } from './last-run-tool.ts'
-import { promptOf, type PromptSections } from './prompt.ts'
+import { promptOf, type PromptSections } from './agent-prompt.ts'
 
-/** Models that the user fixed. A team is a definition with its subagents: `teams.planner` is `planner` and what it lists. */
+/**
+ * Models that the user fixed. A team is a definition with its subagents: `teams.planner` is `planner` and the agents it
+ * lists.
+ */
 export type AgentPins = {
   readonly orchestrator?: { readonly model?: string }
   readonly teams?: Readonly<Record<string, { readonly lead_model?: string; readonly agent_model?: string }>>
@@ -21,47 +35,49 @@ export type AgentPins = {
 
 export type SubagentsOptions = {
   readonly pins?: AgentPins
-  /** What the prompts may show beside the definitions' own. */
+  /** Sections for the prompts, beside the definitions' own. */
   readonly sections?: PromptSections
-  /** The tools of the harness. Without them agents have what the harness has, and names that are not there are not noticed. */
+  /**
+   * The tools of the harness. Without them agents have the tools of the harness, and unknown names are not reported.
+   */
   readonly tools?: readonly (Tool | ToolSource)[]
-  /** Makes a model of its name. Default: `model(name, settings)`; a `hint:NAME` stays a name. */
+  /** Makes a model from its name. Default: `model(name, settings)`; a `hint:NAME` stays a name. */
   readonly makeModel?: (name: string, settings: { readonly temperature?: number }) => Model | string
   /** The store of the harness: with it and `tools`, an agent that lists `last_run` knows when it last ran. */
   readonly store?: LastRunStore
-  /** Where commands run, for `sandbox: sandboxed`. Default: the current folder. */
+  /** The folder where commands run, for `sandbox: sandboxed`. Default: the current folder. */
   readonly workspace?: string
 }
 
-const PIN: Checks<NonNullable<AgentPins['teams']>[string]> = { lead_model: filled, agent_model: filled }
+const PIN: Checks<NonNullable<AgentPins['teams']>[string]> = { lead_model: nonEmptyCheck, agent_model: nonEmptyCheck }
 const PINS: Checks<AgentPins> = {
-  orchestrator: within<NonNullable<AgentPins['orchestrator']>>({ model: filled }),
-  teams: tableOf(within(PIN)),
+  orchestrator: optionsCheck<NonNullable<AgentPins['orchestrator']>>({ model: nonEmptyCheck }),
+  teams: tableCheck(optionsCheck(PIN)),
 }
-const checkOptions = optionsOf<SubagentsOptions>('subagentsOf', {
-  pins: within<AgentPins>(PINS),
-  sections: within<PromptSections>({
-    profile: text,
-    memoryContext: text,
-    memoryMd: text,
-    integrations: listOf(filled),
+const checkOptions = optionsChecker<SubagentsOptions>('subagentsOf', {
+  pins: optionsCheck<AgentPins>(PINS),
+  sections: optionsCheck<PromptSections>({
+    profile: textCheck,
+    memoryContext: textCheck,
+    memoryMd: textCheck,
+    integrations: listCheck(nonEmptyCheck),
   }),
-  tools: listOf((value, name, of) =>
-    record(value, name, of) === null && 'type' in (value as object) ? null : toolCheck(value, name, of),
+  tools: listCheck((value, name, of) =>
+    objectCheck(value, name, of) === null && 'type' in (value as object) ? null : toolCheck(value, name, of),
   ),
-  makeModel: callable,
-  store: having('give the store of the harness', 'card', 'read', 'page'),
-  workspace: filled,
+  makeModel: functionCheck,
+  store: methodsCheck('give the store of the harness', 'card', 'read', 'page'),
+  workspace: nonEmptyCheck,
 })
 
 export type MadeSubagents = {
   /** For `subagents` of a harness. */
   readonly subagents: Readonly<Record<string, SubagentOptions>>
-  /** What a definition names and is not there, one sentence each. */
+  /** Names in definitions that do not exist here, one sentence each. */
   readonly troubles: readonly string[]
 }
 
-/** Commands of a machine without a sandbox are not for an agent that must be in one. */
+/** Command tools. An agent that must be sandboxed does not get them on a machine without a sandbox. */
 const COMMANDS = ['bash', 'skill_run']
 
 export function subagentsOf(definitions: readonly AgentDefinition[], options: SubagentsOptions = {}): MadeSubagents {
@@ -81,7 +97,7 @@ function hasSandbox({ workspace = process.cwd() }: SubagentsOptions): boolean {
   return findSandbox(workspace).type !== 'none'
 }
 
-/** The model of a definition before the call's own and after the parent's: a pin, its own, or null for the parent's. */
+/** The model of a definition if the call names none: a pin, its own, or null for the parent's. */
 export function chosenModel(
   definition: AgentDefinition,
   definitions: readonly AgentDefinition[],
@@ -91,14 +107,14 @@ export function chosenModel(
   return pinsOf(definitions, pins).get(id) ?? (own === 'inherit' ? null : own)
 }
 
-type Making = SubagentsOptions & {
+type SubagentContext = SubagentsOptions & {
   readonly known: ReadonlyMap<string, AgentDefinition>
   readonly pinned: ReadonlyMap<string, string>
-  /** There is a sandbox for commands, if one of the definitions asks for it. */
+  /** There is a sandbox for commands, and a definition asks for it. */
   readonly walled: boolean
 }
 
-function optionsFor(definition: AgentDefinition, making: Making): SubagentOptions {
+function optionsFor(definition: AgentDefinition, making: SubagentContext): SubagentOptions {
   const { id, skillFilter, maxResultChars, timeoutMs, compression } = definition
   const { known, pinned, sections = {} } = making
   const children = [
@@ -114,7 +130,7 @@ function optionsFor(definition: AgentDefinition, making: Making): SubagentOption
     limits: { modelRequests: definition.maxIterations },
     ...own,
     ...toolsFor(definition, making),
-    ...listsOf(definition, children, making),
+    toolAccess: toolAccessOf(definition, children, making),
     ...(skillFilter === null ? {} : { inheritSources: skillFilter === 'all' ? true : skillFilter }),
     // {skills: "*"} is exempt from the tiers, so the agent behind it has none at run time.
     ...(id === INTEGRATIONS ? {} : { tier: definition.tier }),
@@ -122,26 +138,30 @@ function optionsFor(definition: AgentDefinition, making: Making): SubagentOption
     delegateName: definition.delegateName,
     ...(maxResultChars === null ? {} : { maxResultChars }),
     ...(timeoutMs === null ? {} : { timeoutMs }),
-    ...(compression === null ? {} : { compression }),
+    ...(compression === null ? {} : { results: { compression } }),
   }
 }
 
-/** A temperature goes to a model that is named, and only if the file says one: an inherited model keeps the settings of its parent. */
-function modelOf({ lines, temperature }: AgentDefinition, name: string, { makeModel }: Making): Model | string {
+/** A temperature is set only if the file has one and names a model: an inherited model keeps its parent's settings. */
+function modelOf(
+  { lines, temperature }: AgentDefinition,
+  name: string,
+  { makeModel }: SubagentContext,
+): Model | string {
   const settings = 'temperature' in lines ? { temperature } : {}
   if (makeModel) return makeModel(name, settings)
   return name.startsWith('hint:') ? name : model(name, settings)
 }
 
 /**
- * Tools of its own only where lists of names cannot say it: the catalogue of skills is what `skill_read` adds to the instructions, and
- * a list of tools would leave out those of MCP servers, whose names are not known yet.
+ * An agent gets its own tool list only where lists of names are not enough: `skill_read` adds the catalogue of skills
+ * to the instructions, and a list of names would leave out the tools of MCP servers, which are not known yet.
  */
-function toolsFor(definition: AgentDefinition, { tools, store }: Making): Pick<SubagentOptions, 'tools'> {
+function toolsFor(definition: AgentDefinition, { tools, store }: SubagentContext): Pick<SubagentOptions, 'tools'> {
   const { omit, skillFilter, tools: listed, extraTools } = definition
   const harness = tools?.filter((tool): tool is Tool => !('type' in tool))
   if (harness === undefined) return {}
-  const given = withPackaged(harness, definition, store)
+  const given = withPackageTools(harness, definition, store)
   const fitting = typeof skillFilter === 'object' && skillFilter !== null ? withSkills(given, skillFilter) : given
   const named =
     skillFilter === null || listed === 'all'
@@ -153,8 +173,8 @@ function toolsFor(definition: AgentDefinition, { tools, store }: Making): Pick<S
   return { tools: named.map((tool) => (hushes && tool.name === 'skill_read' ? { ...tool, instructions: '' } : tool)) }
 }
 
-/** The tools of the package that only the agents which list them have, unless the harness has its own of that name. */
-function withPackaged(
+/** Adds the package's tools that the agent lists, unless the harness has its own tools of these names. */
+function withPackageTools(
   given: readonly Tool[],
   { tools, extraTools }: AgentDefinition,
   store: LastRunStore | undefined,
@@ -168,16 +188,20 @@ function withPackaged(
   return more.length === 0 ? given : [...given, ...more]
 }
 
-/** Tools of skills are there for the skills that are named, and for none they are not there. */
+/** Limits the tools of skills to the named skills; without any, these tools are left out. */
 function withSkills(tools: readonly Tool[], names: readonly string[]): readonly Tool[] {
   if (tools.every(({ filtered }) => filtered === undefined)) return tools
   return tools.flatMap((tool) => (tool.filtered ? (tool.filtered(names) ?? []) : tool))
 }
 
-function listsOf(definition: AgentDefinition, children: readonly string[], { known, walled, tools: given }: Making) {
+function toolAccessOf(
+  definition: AgentDefinition,
+  children: readonly string[],
+  { known, walled, tools: given }: SubagentContext,
+): NonNullable<SubagentOptions['toolAccess']> {
   const { tools, extraTools, disallowedTools, sandbox, skillFilter } = definition
   const delegates = children.flatMap((id) => known.get(id)?.delegateName ?? [])
-  // An allow list does not take away what an agent leads others with.
+  // An allow list does not remove the tools that lead subagents.
   const also = [...extraTools, ...(children.length > 0 ? [...LEADING, ...delegates] : [])]
   const walls = sandbox === 'sandboxed' && !walled ? COMMANDS : []
   const deny = [...disallowedTools, ...walls]
@@ -193,7 +217,7 @@ function listsOf(definition: AgentDefinition, children: readonly string[], { kno
   }
 }
 
-/** Those of built-in definitions name tools that a harness may well not have. */
+/** Built-in definitions are skipped: they may name tools that a harness does not have. */
 function missingTools(
   { layer, file, lines, tools, extraTools, skillFilter }: AgentDefinition,
   given: SubagentsOptions['tools'],
@@ -209,7 +233,7 @@ function missingTools(
     .map(([key, tool]) => `${file}:${lines[key] ?? 1}: there is no tool "${tool}" here, so the agent does without it.`)
 }
 
-/** By id. What pins a model directly counts before what pins it as one of a team. */
+/** The pinned models by agent id. A direct pin comes before the pin of a team. */
 function pinsOf(
   definitions: readonly AgentDefinition[],
   { orchestrator, teams = {} }: AgentPins,

@@ -1,19 +1,28 @@
-// An exported session as it stands in a file. Types only: how it is made and read is portable.ts.
-import type { Hash, Name } from '../kernel/content.ts'
+// The format of exported and archived sessions. Types only: stream-file.ts writes and reads such files.
+import type { Hash } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
+import type { LogRow, MoveAccountRow, TroubleRow } from '../stores/move/move-rows.ts'
 
-/** A session in a file: its log, what the log refers to, and the logs it reads through. Plain JSON. */
-export type Portable = {
-  readonly format: 'terret.session'
+/**
+ * The records of a file in order: a header, the rows of a stream (move-rows.ts), and their digest. As text it is a JSON
+ * list with one record on each line.
+ */
+export type Portable = readonly PortableRecord[]
+export type PortableRecord =
+  | PortableHeader
+  | LogRow
+  | { readonly type: 'event'; readonly event: Event }
+  | TroubleRow
+  | MoveAccountRow
+  /** `data` is in base64. */
+  | { readonly type: 'blob'; readonly hash: Hash; readonly media: string; readonly data: string }
+  /** The SHA-256 of all records between header and end. It finds damage and edits; it is no signature. */
+  | { readonly type: 'end'; readonly digest: Hash }
+
+/** `session`: one session without its folder, for any store. `tree`: a root with its children, for the store it left. */
+export type PortableHeader = {
+  readonly type: 'header'
+  readonly format: 'terret.stream'
   readonly version: 1
-  readonly session: Name
-  readonly events: readonly Event[]
-  /** By hash, in base64. */
-  readonly blobs: Readonly<Record<Hash, PortableBlob>>
-  /** For a fork: the log it came from up to that event, then that one's, and so on. */
-  readonly parents?: readonly PortableLog[]
-  /** Of all the rest. It finds damage and edits; it is no signature. */
-  readonly checksum: Hash
+  readonly holds: 'session' | 'tree'
 }
-export type PortableBlob = { readonly media: string; readonly data: string }
-export type PortableLog = { readonly session: Name; readonly events: readonly Event[] }

@@ -1,16 +1,16 @@
-// Two logs of one story, compared: same events in the same order, same calls, same results? Seqs and times may differ; what
-// stands at the same place is compared. It knows nothing of how the second one came to be.
+// Compares two logs of the same run: same events in the same order, same calls, same results? Seqs and times may
+// differ, so events are compared by position. It does not know how the second log was made.
 import type { Json } from '../kernel/content.ts'
 import { callKey, type Event } from '../kernel/event.ts'
-import { canonicalJson } from '../tools/core/canonical.ts'
-import { isChildKey } from '../stores/plan/id.ts'
+import { canonicalJson } from '../tools/core/canonical-json.ts'
+import { isChildKey } from '../stores/plan/store-ids.ts'
 
 export type Rerun = {
   readonly events: readonly Event[]
   readonly sameTypes: boolean
   readonly sameCalls: boolean
   readonly sameResults: boolean
-  /** The first place where the stories part; null if they do not. `seq` is in the old log, `now` in the new one. */
+  /** The first position where the logs differ; null if they do not. `seq` is in the old log, `now` in the new one. */
   readonly divergence: {
     readonly seq: number | null
     readonly now: number | null
@@ -19,43 +19,45 @@ export type Rerun = {
   } | null
 }
 
-/** `names`: what the children of the second are called, and what those of the first were called in their place. */
+/** `names` maps the ids of the second log's children to the ids of their counterparts in the first log. */
 export function compareRuns(
   before: readonly Event[],
   events: readonly Event[],
   names: ReadonlyMap<string, string> = new Map(),
 ): Rerun {
-  const [old, now] = [told(before), told(renamed(events, names))]
+  const [old, now] = [comparableEvents(before), comparableEvents(renameSessions(events, names))]
   const length = Math.max(old.length, now.length)
-  const parted = Array.from({ length }, (_, i) => [old[i], now[i]] as const).find(([a, b]) => !same(a?.told, b?.told))
+  const parted = Array.from({ length }, (_, i) => [old[i], now[i]] as const).find(
+    ([a, b]) => !isSameContent(a?.fields, b?.fields),
+  )
   const [was, is] = parted ?? []
   const divergence = {
     seq: was?.seq ?? null,
     now: is?.seq ?? null,
-    expected: was?.told ?? null,
-    found: is?.told ?? null,
+    expected: was?.fields ?? null,
+    found: is?.fields ?? null,
   }
   return {
     events,
-    sameTypes: same(old.map(typeOf), now.map(typeOf)),
-    sameCalls: same(old.flatMap(callsOf), now.flatMap(callsOf)),
-    sameResults: same(old.flatMap(resultsOf), now.flatMap(resultsOf)),
+    sameTypes: isSameContent(old.map(typeOf), now.map(typeOf)),
+    sameCalls: isSameContent(old.flatMap(callsOf), now.flatMap(callsOf)),
+    sameResults: isSameContent(old.flatMap(resultsOf), now.flatMap(resultsOf)),
     divergence: parted ? divergence : null,
   }
 }
 
-/** The same, with other names of sessions wherever one is mentioned. */
-export function renamed<T>(value: T, names: ReadonlyMap<string, string>): T {
+/** The same value with session ids replaced wherever they appear. */
+export function renameSessions<T>(value: T, names: ReadonlyMap<string, string>): T {
   const written = (text: string): string => JSON.stringify(text).slice(1, -1)
   const others = new Map([...names].map(([from, to]) => [written(from), written(to)]))
   if (others.size === 0) return value
-  // A child of a child begins with the name of its parent, and the tenth with that of the first.
+  // Longer names first: the id of a grandchild begins with its parent's id, and `~10` begins with `~1`.
   const longest = [...others.keys()].sort((a, b) => b.length - a.length)
   const any = new RegExp(`(?:${longest.map((name) => name.replace(/\W/g, '\\$&')).join('|')})(?!\\d)`, 'g')
   return JSON.parse(JSON.stringify(value).replace(any, (name) => others.get(name) ?? name)) as T
 }
 
-/** A call of the model that was lost with its worker, or stopped with its process: no input asked for that. */
+/** A model call that was lost with its worker, or stopped with its process. No input asked for that stop. */
 export function isLoss(event: Event, events: readonly Event[]): boolean {
   if (event.type !== 'model.failed') return false
   if (event.class === 'lost') return true
@@ -63,42 +65,42 @@ export function isLoss(event: Event, events: readonly Event[]): boolean {
   return events[event.seq - 2]?.type === 'model.started'
 }
 
-type Fact = { readonly seq: number; readonly told: Readonly<Record<string, Json>> }
+type ComparableEvent = { readonly seq: number; readonly fields: Readonly<Record<string, Json>> }
 
-function same(a: unknown, b: unknown): boolean {
+function isSameContent(a: unknown, b: unknown): boolean {
   return canonicalJson(a ?? null) === canonicalJson(b ?? null)
 }
 
-function typeOf({ told: { type } }: Fact): Json {
+function typeOf({ fields: { type } }: ComparableEvent): Json {
   return type ?? null
 }
 
-function callsOf({ told: { type, calls } }: Fact): readonly Json[] {
+function callsOf({ fields: { type, calls } }: ComparableEvent): readonly Json[] {
   return type === 'agent.message' ? [calls ?? null] : []
 }
 
-function resultsOf({ told: { type, ok, content, parts } }: Fact): readonly Json[] {
+function resultsOf({ fields: { type, ok, content, parts } }: ComparableEvent): readonly Json[] {
   return type === 'agent.tool_result' ? [{ ok: ok ?? null, content: content ?? null, parts: parts ?? null }] : []
 }
 
-/** What happened, without what only a crash added, and with places instead of seqs. */
-function told(events: readonly Event[]): readonly Fact[] {
-  const kept = ordered(withoutLosses(events))
+/** The comparable events: without those that only a crash added, and with positions instead of seqs. */
+function comparableEvents(events: readonly Event[]): readonly ComparableEvent[] {
+  const kept = sortResults(withoutLosses(events))
   const places = new Map(kept.map(({ seq }, i) => [seq, i + 1]))
-  return kept.map((event) => ({ seq: event.seq, told: essence(event, (seq) => places.get(seq) ?? 0) }))
+  return kept.map((event) => ({ seq: event.seq, fields: comparableFields(event, (seq) => places.get(seq) ?? 0) }))
 }
 
 /**
- * A request that was lost and asked again is one request; a call that was begun again is one call. What a child says after its
- * call was closed changes nothing, and may come whenever it comes. What a verb did between runs is not done again: an undo, and
- * an import with its review.
+ * A request that was lost and made again counts as one, and so does a call that was started again. A child's message
+ * after its call has closed changes nothing and may come at any time. The work of a verb between runs is not replayed:
+ * an undo, or an import with its review.
  */
 function withoutLosses(events: readonly Event[]): Event[] {
   const kept: Event[] = []
   const begun = new Set<string>()
   const closed = new Set<string>()
   let shown: readonly number[] = []
-  const undone = new Set(events.flatMap((event) => (isVerb(event) ? [event.seq] : [])))
+  const undone = new Set(events.flatMap((event) => (isNotReplayed(event) ? [event.seq] : [])))
   for (const event of events) {
     if (undone.has(event.seq)) continue
     if (isLoss(event, events)) {
@@ -117,19 +119,19 @@ function withoutLosses(events: readonly Event[]): Event[] {
   return kept
 }
 
-function isVerb(event: Event): boolean {
+function isNotReplayed(event: Event): boolean {
   if (event.type === 'note.added') return event.kind === 'undo'
-  // What was away when it was recorded need not be away now.
+  // The cause of the delay in the recording may be gone now.
   if (event.type === 'run.deferred') return true
   return event.type === 'session.imported' || event.type === 'run.reviewed' || event.type === 'call.reviewed'
 }
 
-/** Results that came one after the other may come in any order, and so may what children answer. */
-function ordered(events: Event[]): Event[] {
+/** Adjacent results may come in any order, and so may the answers of children. */
+function sortResults(events: Event[]): Event[] {
   for (let from = 0; from < events.length; from++) {
-    const results: Landed[] = []
+    const results: LandedResult[] = []
     for (const event of events.slice(from)) {
-      if (!isLanded(event)) break
+      if (!isLandedResult(event)) break
       results.push(event)
     }
     results.sort((a, b) => indexOf(a.call) - indexOf(b.call))
@@ -139,9 +141,9 @@ function ordered(events: Event[]): Event[] {
   return events
 }
 
-type Landed = Extract<Event, { type: 'agent.tool_result' | 'user.custom_tool_result' }>
+type LandedResult = Extract<Event, { type: 'agent.tool_result' | 'user.custom_tool_result' }>
 
-function isLanded(event: Event): event is Landed {
+function isLandedResult(event: Event): event is LandedResult {
   return event.type === 'agent.tool_result' || (event.type === 'user.custom_tool_result' && isChildKey(event.id))
 }
 
@@ -149,7 +151,7 @@ function indexOf(call: string): number {
   return Number(call.slice(call.indexOf('.') + 1))
 }
 
-function essence(event: Event, place: (seq: number) => number): Fact['told'] {
+function comparableFields(event: Event, place: (seq: number) => number): ComparableEvent['fields'] {
   const { type } = event
   const moved = (call: string): string => callKey(place(Number(call.split('.')[0])), indexOf(call))
   switch (event.type) {
@@ -180,13 +182,13 @@ function essence(event: Event, place: (seq: number) => number): Fact['told'] {
     default: {
       const { seq: _seq, at: _at, wall: _wall, epoch: _epoch, ...body } = event
       if (!('call' in body)) return body
-      // A child names its answer by the places in its own log.
+      // A child's answer has an id made of positions in the child's own log.
       return { ...body, call: moved(body.call), ...('id' in body && isChildKey(body.id) ? { id: 'child' } : {}) }
     }
   }
 }
 
-/** A call as it was admitted, without when its question ends. */
+/** A call as admitted, without the time at which its question expires. */
 function callOf({ id, tool, args, gate, digest }: Extract<Event, { type: 'agent.message' }>['calls'][number]): Json {
   return { id, tool, args, gate: gate?.type ?? null, digest: digest ?? null }
 }

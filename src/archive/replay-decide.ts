@@ -1,72 +1,77 @@
-// Redecide: would today's code decide what stands in the log? Asks `next` at every prefix at which the owner wrote.
-// It touches no store and no world: what an effect brought is taken as it was, and only that it was wanted is checked.
-import { clockOf } from '../kernel/clock.ts'
+// Redecide: would today's code decide what the log contains? Asks `next` at every prefix after which the owner wrote.
+// It touches no store and nothing outside: it takes the results of effects as recorded, and checks only that `next`
+// wanted the effect.
+import { writerTime } from '../kernel/clock.ts'
 import type { OwnerBody, Event, InboxEvent, OwnerEvent } from '../kernel/event.ts'
 import { open, type OpenSession, take } from '../kernel/fold.ts'
 import { type Decision, type Effect, next } from '../kernel/next.ts'
-import { settlement } from '../kernel/result.ts'
+import { buildRunSettled } from '../kernel/result.ts'
 import { EMPTY } from '../kernel/session.ts'
-import { canonicalJson } from '../tools/core/canonical.ts'
+import { canonicalJson } from '../tools/core/canonical-json.ts'
 
-/** What would be decided before event `seq`, and what was written instead. */
-export type Redecided = { readonly seq: number; readonly expected: Decision; readonly found: Event }
+/** `expected` is what today's code decides before event `seq`, and `found` is what the log contains. */
+export type DecisionDifference = { readonly seq: number; readonly expected: Decision; readonly found: Event }
 
-/** Empty: nothing would be decided otherwise. `decide` is `next`, or the code to compare with the log. */
-export function redecide(events: readonly Event[], decide: typeof next = next): readonly Redecided[] {
-  const differences: Redecided[] = []
+/** Empty if today's code decides the same everywhere. `decide` is `next`, or other code to compare with the log. */
+export function redecide(events: readonly Event[], decide: typeof next = next): readonly DecisionDifference[] {
+  const differences: DecisionDifference[] = []
   const session = open(EMPTY)
-  const flights = new Flown()
+  const flights = new OpenFlights()
   let due: readonly OwnerBody[] = []
   let before = 0
   for (const [event, writer] of withWriters(events)) {
-    const here = { now: clockOf(writer), epoch: writer.epoch }
+    const here = { now: writerTime(writer), epoch: writer.epoch }
     const inCommit = due.length > 0
     const decision: Decision = inCommit ? { type: 'record', events: due } : decide(session, here)
     flights.attempt(writer.epoch)
     if (!inCommit) {
       flights.note(decision)
-      // An effect may have begun before the time of this decision came.
+      // An effect may have begun before the time of this decision.
       if (before < here.now) flights.note(decide(session, { ...here, now: before }))
     }
     const [first, ...rest] = decision.type === 'record' ? decision.events : []
     due = []
     if (isInbox(event)) {
       if (inCommit) differences.push({ seq: event.seq, expected: decision, found: event })
-    } else if (first !== undefined && same(bodyOf(event), first)) due = rest
-    else if (!(flights.has(event) && !inCommit) && !decidedOutside(event, session))
+    } else if (first !== undefined && isSameDecision(bodyOf(event), first)) due = rest
+    else if (!(flights.has(event) && !inCommit) && !isDecidedOutside(event, session))
       differences.push({ seq: event.seq, expected: decision, found: event })
     flights.land(event)
     take(session, event)
-    before = clockOf(event)
+    before = writerTime(event)
   }
-  return differences.filter(({ seq }) => seq > arrivedAt(events))
+  return differences.filter(({ seq }) => seq > lastImportSeq(events))
 }
 
-/** What stands before an import was decided in another store, or written by the maker of the file. */
-function arrivedAt(events: readonly Event[]): number {
+/** Events before an import were decided in another store, or written by the author of the file. */
+function lastImportSeq(events: readonly Event[]): number {
   return events.findLast((event) => event.type === 'session.imported')?.seq ?? 0
 }
 
 /**
- * The events after which today's code would write more, and the log does not. A log does not say why: the worker was stopped just
- * then, or it had other rules. Empty if no worker was stopped in between and today's rules decide the same.
+ * Finds the events after which today's code would write more than the log contains. The log cannot say why: the worker
+ * may have stopped at that point, or had other rules. Empty if no worker stopped in between and today's rules decide
+ * the same.
  */
-export function unwritten(events: readonly Event[], decide: typeof next = next): readonly Omit<Redecided, 'found'>[] {
-  const missing: Omit<Redecided, 'found'>[] = []
+export function findUnwritten(
+  events: readonly Event[],
+  decide: typeof next = next,
+): readonly Omit<DecisionDifference, 'found'>[] {
+  const missing: Omit<DecisionDifference, 'found'>[] = []
   const session = open(EMPTY)
   for (const [i, event] of events.entries()) {
     const { seq, epoch } = event
     take(session, event)
     if (epoch === 0 || events[i + 1]?.epoch === epoch) continue
-    const expected = decide(session, { now: clockOf(event), epoch })
+    const expected = decide(session, { now: writerTime(event), epoch })
     if (expected.type === 'record') missing.push({ seq, expected })
   }
-  return missing.filter(({ seq }) => seq > arrivedAt(events))
+  return missing.filter(({ seq }) => seq > lastImportSeq(events))
 }
 
 /**
- * What the runtime decides and `next` does not, with the reason. Everything else that an owner writes is decided by `next`, or is
- * the landing of an effect that `next` wanted.
+ * Events that the runtime decides and `next` does not, each with the reason. Every other event of an owner is decided
+ * by `next`, or is the landing of an effect that `next` wanted.
  */
 const OUTSIDE: readonly { readonly why: string; readonly is: (event: OwnerEvent, session: OpenSession) => boolean }[] =
   [
@@ -79,7 +84,10 @@ const OUTSIDE: readonly { readonly why: string; readonly is: (event: OwnerEvent,
     { why: 'the runtime sees when a context is full', is: (e) => e.type === 'context.compacted' },
     {
       why: 'money, tokens, breakers and hooks are known outside of the fold, and end a run as next would end it',
-      is: (e, s) => e.type === 'run.settled' && endsOutside(e) && same(bodyOf(e), settlement(s, e.outcome)),
+      is: (e, s) =>
+        (e.type === 'run.settled' || e.type === 'run.ending') &&
+        endsOutside(e) &&
+        isSameDecision(bodyOf(e), buildRunSettled(s, e.outcome)),
     },
     { why: 'only a verb closes or imports a session', is: (e) => ENTERED.has(e.type) },
     { why: 'another version wrote it, and it changes nothing here', is: (e) => !KNOWN.has(e.type) },
@@ -100,6 +108,7 @@ const KNOWN: ReadonlySet<string> = new Set<OwnerEvent['type']>([
   'note.added',
   'wake.scheduled',
   'run.deferred',
+  'run.ending',
   'run.settled',
   'session.closed',
   'session.imported',
@@ -107,18 +116,18 @@ const KNOWN: ReadonlySet<string> = new Set<OwnerEvent['type']>([
   'call.reviewed',
 ])
 
-function decidedOutside(event: OwnerEvent, session: OpenSession): boolean {
+function isDecidedOutside(event: OwnerEvent, session: OpenSession): boolean {
   return OUTSIDE.some(({ is }) => is(event, session))
 }
 
-function endsOutside({ outcome }: Extract<OwnerEvent, { type: 'run.settled' }>): boolean {
+function endsOutside({ outcome }: Extract<OwnerEvent, { type: 'run.settled' | 'run.ending' }>): boolean {
   if (outcome.type === 'limit') return outcome.limit === 'usd' || outcome.limit === 'tokens'
   return outcome.type === 'halted' || (outcome.type === 'interrupted' && outcome.hook !== undefined)
 }
 
-/** What may be in flight: all that was wanted at some prefix of this attempt and has not landed. */
-class Flown {
-  /** By key. A prepare may have begun with less than is wanted now. */
+/** The effects that may be in flight: `next` wanted them at some prefix of this attempt, and they have not landed. */
+class OpenFlights {
+  /** By key. A prepare effect may have begun with fewer inputs than it would have now. */
   readonly #open = new Map<string, Effect[]>()
   #epoch = 0
 
@@ -138,44 +147,49 @@ class Flown {
   }
 
   has(event: OwnerEvent): boolean {
-    return [...this.#open.values()].some((variants) => variants.some((effect) => lands(effect, event)))
+    return [...this.#open.values()].some((variants) => variants.some((effect) => isLandingOf(effect, event)))
   }
 
   land(event: Event): void {
     if (isInbox(event)) return
     for (const [key, variants] of this.#open) {
-      if (variants.some((effect) => lands(effect, event) && ends(effect, event))) this.#open.delete(key)
+      if (variants.some((effect) => isLandingOf(effect, event) && endsEffect(effect, event))) this.#open.delete(key)
     }
   }
 }
 
-function lands(effect: Effect, event: OwnerEvent): boolean {
+function isLandingOf(effect: Effect, event: OwnerEvent): boolean {
   if (effect.type === 'call')
     return event.type === 'agent.message' || (event.type === 'model.failed' && event.class !== 'lost')
   if (effect.type === 'prepare') {
     if (event.type === 'run.deferred') return true
     if (event.type !== 'run.started' && event.type !== 'run.settled') return false
-    // Which wakes were due depends on the moment it began.
+    // The set of due wakes depends on the moment the effect began.
     const woken = (event.wakes ?? []).every((key) => effect.wakes.includes(key))
-    return woken && same(event.inputs ?? [], effect.inputs)
+    return woken && isSameDecision(event.inputs ?? [], effect.inputs)
   }
   if (effect.type === 'review') {
     if (event.type === 'run.reviewed' || event.type === 'run.settled') return true
     return 'call' in event && effect.open.some(({ key }) => key === event.call)
   }
+  if (effect.type === 'end') return event.type === (effect.outcome === null ? 'session.closed' : 'run.settled')
   if (!('call' in event) || event.call !== effect.call.key) return false
   if (event.type === 'agent.tool_result') return true
   if (effect.mode !== 'execute' && effect.mode !== 'reconcile') return true
-  // A call that would act elsewhere than a person was shown is asked about again instead of run. No run admits an edit.
+  // A call that would act elsewhere than a person was shown is asked about again and does not run. Running a call never
+  // admits an edit.
   return event.type === 'call.reviewed' && event.edit === undefined
 }
 
-/** A review says several things, and what it says of the run comes last. */
-function ends(effect: Effect, event: OwnerEvent): boolean {
+/** A review lands as several events, and the one about the run comes last. */
+function endsEffect(effect: Effect, event: OwnerEvent): boolean {
   return effect.type !== 'review' || event.type === 'run.reviewed' || event.type === 'run.settled'
 }
 
-/** Each event with the owner's event that follows it or is it. After the owner's last word there is nothing to compare. */
+/**
+ * Pairs each event with the owner event that follows it, or with itself. After the last owner event there is nothing to
+ * compare.
+ */
 function* withWriters(events: readonly Event[]): Generator<readonly [Event, OwnerEvent]> {
   let waiting: Event[] = []
   for (const event of events) {
@@ -195,23 +209,30 @@ function bodyOf({ seq: _seq, at: _at, wall: _wall, epoch: _epoch, ...body }: Own
 }
 
 /**
- * But for what the runtime stamps on a request: how much money it holds, which tools it may use, and which model is asked first; and on
- * the end of a run that was stopped: what its finalizer came to.
+ * Ignores what the runtime adds to a request (the money held, the usable tools, the first model of a chain) and to the
+ * end of a run (the output of a finalizer, the worktree of a child). A run that announces its end ends as decided.
  */
-function same(found: object, decided: object): boolean {
-  const said = isUnsaid(decided) ? { ...found, content: '' } : found
-  return canonicalJson(unstamped(said)) === canonicalJson(unstamped(decided))
+function isSameDecision(found: object, decided: object): boolean {
+  // An announced end says nothing yet of the inputs that it consumes.
+  if ('type' in found && found.type === 'run.ending' && 'outcome' in found)
+    return 'outcome' in decided && canonicalJson(found.outcome) === canonicalJson(decided.outcome)
+  const said = hasNoText(decided) ? { ...found, content: '' } : found
+  return canonicalJson(withoutStamps(said)) === canonicalJson(withoutStamps(decided))
 }
 
-/** A result that `next` decides without its text: what it says of orders and waits is added when it is written. */
-function isUnsaid(decided: object): boolean {
+/**
+ * `next` decides such a result without its text; the text about orders and waits is added when the event is written.
+ */
+function hasNoText(decided: object): boolean {
   const { type, status, content, from } = decided as Partial<Extract<OwnerBody, { type: 'agent.tool_result' }>>
   return type === 'agent.tool_result' && status === 'ok' && content === '' && from === undefined
 }
 
-function unstamped(body: object): object {
+function withoutStamps(body: object): object {
+  if ('type' in body && body.type === 'run.ending')
+    return { type: 'run.settled', outcome: (body as Extract<OwnerBody, { type: 'run.ending' }>).outcome }
   if ('type' in body && body.type === 'run.settled') {
-    const { output: _output, ...rest } = body as { output?: unknown }
+    const { output: _output, workspace: _workspace, ...rest } = body as Extract<OwnerBody, { type: 'run.settled' }>
     return rest
   }
   if (!('type' in body) || body.type !== 'model.started') return body

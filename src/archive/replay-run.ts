@@ -1,29 +1,29 @@
-// Rerun: a recorded session once more, in a new session of any harness. The model answers what it answered, the people say what
-// they said; the tools work again, give what they gave, or are stood in for. Its children are made again and go by their own logs.
-// There is no loop here: the harness drives.
+// Rerun: plays a recorded session again in a new session of any harness. The model gives its recorded replies and
+// people send their recorded input. Tools run again, return their recorded results, or are replaced by a stub. Children
+// are created again and follow their own logs. There is no loop here: the harness drives.
 import type { BlobRef, CallKey, ModelFailureClass, ProviderFailureClass } from '../kernel/content.ts'
 import { callKey, type Event, type InboxBody, type InboxEvent } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import { outsideOf } from '../kernel/ledger.ts'
 import type { Store } from '../ports/store.ts'
 import type { CallContext, Model, ModelFailure, Reply } from '../ports/model.ts'
-import type { RecordedModel } from '../sessions/recorded-model.ts'
-import { listOf, oneOf, optionsOf, orFunction } from '../options.ts'
-import { type Metadata, ModelRetry, output, ToolFailure } from '../tools/core/output.ts'
+import type { RecordedModel } from '../runtime/state/recorded-model.ts'
+import { listCheck, oneOf, optionsChecker, orFunction } from '../options.ts'
+import { type OutputMetadata, ModelRetry, output, ToolFailure } from '../tools/core/tool-output.ts'
 import { type Tool, toolCheck, type ToolContext } from '../tools/core/tool.ts'
-import { isChildKey, isParentKey } from '../stores/plan/id.ts'
-import { compareRuns, isLoss, renamed, type Rerun } from './replay-compare.ts'
+import { isChildKey, isParentKey } from '../stores/plan/store-ids.ts'
+import { compareRuns, isLoss, renameSessions, type Rerun } from './replay-compare.ts'
 import { isInbox } from './replay-decide.ts'
-import { readLog } from './replay.ts'
-import { sleep } from '../engine/sleep.ts'
-import { findText } from '../engine/wiring.ts'
-import { CallLog } from '../view/calls.ts'
+import { readLog } from '../view/session-log.ts'
+import { sleep } from '../runtime/state/sleep.ts'
+import { readTextBlob } from '../runtime/state/content-blobs.ts'
+import { CallLog } from '../view/call-log.ts'
 
-type Result = Extract<Event, { type: 'agent.tool_result' }>
+type RecordedResult = Extract<Event, { type: 'agent.tool_result' }>
 
-/** Stands in for every handler. `recorded` is what the log has for this call, if anything. */
+/** Replaces every tool handler. `recorded` is the result in the log for this call, or null. */
 export type Stub = (
-  call: { readonly tool: string; readonly args: unknown; readonly recorded: Result | null },
+  call: { readonly tool: string; readonly args: unknown; readonly recorded: RecordedResult | null },
   context: ToolContext,
 ) => unknown
 
@@ -32,33 +32,39 @@ export type Logs = ReadonlyMap<string, readonly Event[]>
 
 export type RerunOptions = {
   readonly tools?: readonly Tool[]
-  /** The logs of the sessions below it, as `readChildren` gives them. A session that started subagents needs them. */
+  /**
+   * The logs of the sessions below this one, as `readChildren` returns them. A session that started subagents needs
+   * them.
+   */
   readonly children?: Logs
-  /** `live`: they run. `recorded`: what the log says they gave, and an error for what it does not have. Or a stand-in. */
+  /**
+   * `live`: tools run. `recorded`: tools return the result in the log, and an error if there is none. A function
+   * replaces them.
+   */
   readonly results?: 'live' | 'recorded' | Stub
 }
 
-const checkOptions = optionsOf<RerunOptions>('recordingOf', {
-  tools: listOf(toolCheck),
+const checkOptions = optionsChecker<RerunOptions>('recordingOf', {
+  tools: listCheck(toolCheck),
   children: (value) => (value instanceof Map ? null : 'must be what readChildren gives'),
   results: orFunction(oneOf<'live' | 'recorded'>({ live: true, recorded: true })),
 })
 
-/** A new session of the harness that was given the model and the tools. */
-export type Fresh = { readonly id: string; run(): Promise<unknown> }
+/** A new session of the harness that got the model and the tools. */
+export type RerunSession = { readonly id: string; run(): Promise<unknown> }
 
 export type Recording = {
   readonly model: Model
   readonly tools: readonly Tool[]
-  /** Sends what the log's people sent, in its order and at its places, and compares what came of it. Once. */
-  readonly run: (session: Fresh, store: Store) => Promise<Rerun>
+  /** Sends the recorded input of people in its order and at its places, and compares the result. Works once. */
+  readonly run: (session: RerunSession, store: Store) => Promise<Rerun>
 }
 
-/** Hand `model` and `tools` to a harness, with the subagents that it had, open a session there, and `run` it. */
+/** Give `model` and `tools` to a harness, with the subagents it had, open a session there, and `run` it. */
 export function recordingOf(events: readonly Event[], options: RerunOptions = {}): Recording {
   checkOptions(options)
   const { tools = [], children = new Map(), results = 'recorded' } = options
-  const tapes = new Tapes(events, children)
+  const tapes = new TreePlayback(events, children)
   const standInFor = (tool: Tool): Tool => ({ ...tool, execute: handlerOf(tool, results, tapes) })
   const model: RecordedModel = {
     name: 'recorded',
@@ -76,58 +82,62 @@ export function recordingOf(events: readonly Event[], options: RerunOptions = {}
   }
 }
 
-function handlerOf(tool: Tool, results: NonNullable<RerunOptions['results']>, tapes: Tapes): Tool['execute'] {
+function handlerOf(tool: Tool, results: NonNullable<RerunOptions['results']>, tapes: TreePlayback): Tool['execute'] {
   return async (args, context) => {
     const tape = tapes.of(context.session)
     const recorded = tape?.result(tool.name, context.call) ?? null
     if (tape && recorded) await tapes.sendUpTo(tape, recorded)
     if (results === 'live') return tool.execute(args, context)
     return results === 'recorded'
-      ? repeated(recorded, tape?.to?.store, context)
+      ? repeatResult(recorded, tape?.to?.store, context)
       : results({ tool: tool.name, args, recorded }, context)
   }
 }
 
-/** The session that was recorded is another one: its texts are read from the store itself. */
-async function repeated(recorded: Result | null, store: Store | undefined, context: ToolContext): Promise<unknown> {
+/** The recorded session is another one, so its texts are read directly from the store. */
+async function repeatResult(
+  recorded: RecordedResult | null,
+  store: Store | undefined,
+  context: ToolContext,
+): Promise<unknown> {
   if (!recorded) throw new ToolFailure('NotFound', 'The recording has no result for this call.')
   const { content: stored, status, retryKind, failure, metadata, parts = [] } = recorded
-  const content = typeof stored === 'string' ? stored : store && (await findText(store, stored.hash))
+  const content = typeof stored === 'string' ? stored : store && (await readTextBlob(store, stored.hash))
   if (content === null || content === undefined)
     throw new ToolFailure('NotFound', 'The recorded result of this call is not in this store.')
   const beside = isMetadata(metadata) ? metadata : {}
   if (retryKind !== undefined) throw new ModelRetry(content, beside)
   if (failure && failure.kind !== 'Failed' && status !== 'ok') throw new ToolFailure(failure.kind, content, beside)
-  const files = await Promise.all(parts.map((part) => keptAgain(part, store, context)))
+  const files = await Promise.all(parts.map((part) => keepFileAgain(part, store, context)))
   return output({ ok: status === 'ok', content, metadata: beside, parts: files })
 }
 
-/** The session that repeats the call shows only files that it keeps itself. */
-async function keptAgain(part: BlobRef, store: Store | undefined, { keep }: ToolContext): Promise<BlobRef> {
+/** The session that repeats the call can show only files that it keeps itself. */
+async function keepFileAgain(part: BlobRef, store: Store | undefined, { keep }: ToolContext): Promise<BlobRef> {
   const blob = await store?.blob(part.hash)
   if (blob) keep(blob.data, part.media)
   return part
 }
 
-type Moment = { readonly seq: number; readonly at: number }
-type Answer = Moment & { readonly said: Reply | ModelFailure | 'stopped' }
+type LogMoment = { readonly seq: number; readonly at: number }
+type RecordedAnswer = LogMoment & { readonly said: Reply | ModelFailure | 'stopped' }
 
-/** How long a call that was stopped in the log waits to be stopped again. */
+/** How long a call waits to be stopped if the log says it was stopped. */
 const STOPPED_MS = 1_000
 
-/** The tape of the session, and those of the sessions below it by the names that these have now. */
-class Tapes {
-  /** What the children that were met are called now, and were called then. */
+/** The playback of the session, and those of the sessions below it by their present ids. */
+class TreePlayback {
+  /** The present ids of the children met so far, mapped to their recorded ids. */
   readonly names = new Map<string, string>()
-  readonly #root: Tape
+  readonly #root: LogPlayback
   readonly #children: Logs
-  readonly #tapes = new Map<string, Tape>()
-  #session: Fresh | null = null
+  readonly #tapes = new Map<string, LogPlayback>()
+  #session: RerunSession | null = null
 
   constructor(events: readonly Event[], children: Logs) {
-    this.#root = new Tape(events, (event) => isChildKey(event.id))
+    this.#root = new LogPlayback(events, (event) => isChildKey(event.id))
     this.#children = children
-    for (const tape of [this.#root, ...[...children].map(([id, log]) => new Tape(log, isFamily, id))]) {
+    for (const tape of [this.#root, ...[...children].map(([id, log]) => new LogPlayback(log, isFromRelative, id))]) {
       const lost = tape.born.find((call) => !this.#logOf(tape, call))
       if (lost !== undefined)
         throw new Fault(
@@ -137,62 +147,65 @@ class Tapes {
     }
   }
 
-  async play(session: Fresh, store: Store): Promise<void> {
+  async play(session: RerunSession, store: Store): Promise<void> {
     this.#session = session
     this.#root.to = { session: session.id, store }
     this.#tapes.set(session.id, this.#root)
-    for (let tape: Tape | undefined = this.#root; tape; tape = this.#next()) {
+    for (let tape: LogPlayback | undefined = this.#root; tape; tape = this.#next()) {
       await tape.sendNext()
       await session.run()
     }
   }
 
-  /** The tape with the earliest reply that was not given yet. At the same moment the child goes first: its parent waits for it. */
-  #next(): Tape | undefined {
+  /**
+   * The playback whose next input is earliest. At the same moment a child goes before its parent, because the parent
+   * waits for it.
+   */
+  #next(): LogPlayback | undefined {
     const waiting = [...this.#tapes.values()].reverse().filter(({ next }) => next !== undefined)
     return waiting.sort((a, b) => (a.next?.at ?? 0) - (b.next?.at ?? 0))[0]
   }
 
   async answer(session: string, context: CallContext): Promise<Reply | ModelFailure> {
     const tape = this.of(session)
-    if (!tape) return refusal('This session is not the one that was recorded.')
+    if (!tape) return failedRequest('This session is not the one that was recorded.')
     const answer = tape.take()
-    if (!answer) return refusal(`The recording has ${tape.replies} replies and was asked for one more.`)
+    if (!answer) return failedRequest(`The recording has ${tape.replies} replies and was asked for one more.`)
     const stopped = answer.said === 'stopped'
     await this.sendUpTo(tape, stopped ? { ...answer, at: answer.at + 1 } : answer)
     if (answer.said !== 'stopped')
-      return renamed(answer.said, new Map([...this.names].map(([now, then]) => [then, now])))
+      return renameSessions(answer.said, new Map([...this.names].map(([now, then]) => [then, now])))
     await sleep(context.clock, STOPPED_MS, context.signal)
-    return refusal('In the recording this call was stopped.')
+    return failedRequest('In the recording this call was stopped.')
   }
 
-  /** Null for a session that the recording knows nothing of. Before it is played there is only the one. */
-  of(session: string): Tape | null {
+  /** Null for a session that the recording does not contain. Before playing starts, only the root exists. */
+  of(session: string): LogPlayback | null {
     const known = this.#root.to === null ? this.#root : this.#tapes.get(session)
     if (known) return known
     const at = session.lastIndexOf('~')
     const parent = at < 0 ? null : this.of(session.slice(0, at))
     const [id, log] = (parent && this.#logOf(parent, parent.recorded(session.slice(at + 1)))) ?? []
     if (!parent?.to || id === undefined || !log) return null
-    const tape = new Tape(log, isFamily, id)
+    const tape = new LogPlayback(log, isFromRelative, id)
     tape.to = { session, store: parent.to.store }
     this.#tapes.set(session, tape)
     this.names.set(session, id)
     return tape
   }
 
-  /** What people had said by then, to this session and to the others. */
-  async sendUpTo(tape: Tape, { seq, at }: Moment): Promise<void> {
+  /** Sends what people had sent by that time, to this session and to the others. */
+  async sendUpTo(tape: LogPlayback, { seq, at }: LogMoment): Promise<void> {
     await tape.sendUpTo((event) => event.seq < seq)
     for (const other of this.#tapes.values()) {
       if (other === tape || (other.next?.at ?? at) >= at) continue
       await other.sendUpTo((event) => event.at < at)
-      // It may rest until a child has answered: it must be looked at.
+      // The session may rest until a child has answered, so it must be looked at.
       this.#session?.run().catch(() => {})
     }
   }
 
-  #logOf(parent: Tape, call: CallKey): readonly [string, readonly Event[]] | undefined {
+  #logOf(parent: LogPlayback, call: CallKey): readonly [string, readonly Event[]] | undefined {
     return [...this.#children].find(([, [created]]) => {
       if (created?.type !== 'session.created' || created.parent?.call !== call) return false
       const { session } = created.parent
@@ -201,19 +214,19 @@ class Tapes {
   }
 }
 
-/** What a session hears from its family comes by itself. */
-function isFamily(event: InboxEvent): boolean {
+/** Messages from parents and children arrive by themselves and are not replayed. */
+function isFromRelative(event: InboxEvent): boolean {
   if (event.type === 'user.interrupt') return isParentKey(event.id)
   return event.by?.startsWith('session:') === true
 }
 
-/** Where the rerun stands in one log: which reply is next, and what the people have not sent yet. */
-class Tape {
-  /** What it was called; null for the session itself, whose log does not say. */
+/** The position of the rerun in one log: the next reply, and the input that is not sent yet. */
+class LogPlayback {
+  /** The recorded id; null for the root session, whose log does not contain it. */
   readonly id: string | null
   to: { readonly session: string; readonly store: Store } | null = null
   readonly #events: readonly Event[]
-  readonly #answers: readonly Answer[]
+  readonly #answers: readonly RecordedAnswer[]
   readonly #inbox: readonly InboxEvent[]
   readonly #calls = new CallLog()
   #taken = 0
@@ -231,7 +244,7 @@ class Tape {
     return this.#answers.length
   }
 
-  /** The calls that made a child. */
+  /** The calls that created a child. */
   get born(): readonly CallKey[] {
     return this.#calls.all.flatMap(({ key, proposal, intent }) => {
       const { child, answers } = outsideOf(proposal) ?? {}
@@ -239,27 +252,27 @@ class Tape {
     })
   }
 
-  /** What people say next. */
+  /** The next input of a person. */
   get next(): InboxEvent | undefined {
     return this.#inbox[this.#sent]
   }
 
-  take(): Answer | undefined {
+  take(): RecordedAnswer | undefined {
     this.#taken += 1
     return this.#answers[this.#taken - 1]
   }
 
-  /** How the log calls a call that runs now: one of the last reply. */
+  /** Maps the key of a call that runs now, one of the last reply, to its key in the log. */
   recorded(key: CallKey): CallKey {
     return callKey(this.#answers[this.#taken - 1]?.seq ?? 0, Number(key.slice(key.indexOf('.') + 1)))
   }
 
-  result(tool: string, key: CallKey): Result | null {
+  result(tool: string, key: CallKey): RecordedResult | null {
     const call = this.#calls.at(this.recorded(key))
     return call?.proposal.tool === tool ? call.result : null
   }
 
-  /** What people said together, before anything came of it. */
+  /** Sends the input that people sent together, before the owner reacted to it. */
   async sendNext(): Promise<void> {
     const first = this.next?.seq ?? Number.POSITIVE_INFINITY
     const after = this.#events.find((event) => event.seq > first && !isInbox(event))?.seq ?? Number.POSITIVE_INFINITY
@@ -276,7 +289,7 @@ class Tape {
     }
   }
 
-  /** Calls are named by their place in the log, and that may be another one now. */
+  /** A call is named by its position in the log, which may differ now. */
   async #readdressed(event: InboxEvent, session: string, store: Store): Promise<InboxBody> {
     const { seq: _seq, at: _at, wall: _wall, epoch: _epoch, ...body } = event
     if (!('call' in body)) return body
@@ -287,19 +300,19 @@ class Tape {
   }
 }
 
-function answersIn(events: readonly Event[]): readonly Answer[] {
-  return events.flatMap((event): readonly Answer[] => {
+function answersIn(events: readonly Event[]): readonly RecordedAnswer[] {
+  return events.flatMap((event): readonly RecordedAnswer[] => {
     const { seq, at } = event
     if (event.type === 'agent.message') return [{ seq, at, said: replyOf(event) }]
     if (event.type !== 'model.failed' || isLoss(event, events)) return []
     const { class: kind, message, retryable, partial, unasked } = event
-    if (!isProviders(kind)) return [{ seq, at, said: 'stopped' }]
+    if (!isProviderClass(kind)) return [{ seq, at, said: 'stopped' }]
     const failure = { type: 'failure', class: kind, message, retryable, ...(unasked ? { unasked } : {}) } as const
     return [{ seq, at, said: partial === undefined ? failure : { ...failure, partial } }]
   })
 }
 
-function isProviders(kind: ModelFailureClass): kind is ProviderFailureClass {
+function isProviderClass(kind: ModelFailureClass): kind is ProviderFailureClass {
   return kind !== 'lost' && kind !== 'superseded' && kind !== 'interrupted'
 }
 
@@ -319,10 +332,10 @@ function replyOf(event: Extract<Event, { type: 'agent.message' }>): Reply {
   }
 }
 
-function refusal(message: string): ModelFailure {
+function failedRequest(message: string): ModelFailure {
   return { type: 'failure', class: 'bad_request', message, retryable: false }
 }
 
-function isMetadata(value: unknown): value is Metadata {
+function isMetadata(value: unknown): value is OutputMetadata {
   return value !== null && typeof value === 'object' && !Array.isArray(value)
 }

@@ -1,77 +1,76 @@
-// Checks plain JSON from outside by a schema that was made of types: nothing missing, nothing more, everything of its kind, and one
-// sentence about the first place where it is not so. It knows only the keywords that scripts/event-schema.ts writes.
+// Checks JSON from outside against a schema generated from types: no field missing, none unknown, each of the right
+// type. Reports the first error in one sentence. It knows only the keywords that scripts/event-schema.ts writes.
 import { Fault } from '../kernel/failure.ts'
-import { isObject } from '../view/json.ts'
+import { isObject } from '../view/untrusted-json.ts'
 import { SCHEMAS } from './event-schema.ts'
 import type { Schema } from './schema.ts'
 
-type Found = Readonly<Record<string, unknown>>
+type PlainObject = Readonly<Record<string, unknown>>
 
-export function invalid(sentence: string): Fault {
+export function invalidImport(sentence: string): Fault {
   return new Fault('invalid_input', `This is no session that can be imported: ${sentence}`)
 }
 
-const NO_EXPORT =
+export const NO_EXPORT =
   'it is not a file that Terret exported. Make one with `terret export SESSION --format json`, or with `exportSession`.'
 
-/** Throws the Fault that says what is wrong, and where. */
-export function checkPortable(value: unknown): void {
-  if (!isObject(value) || !Object.hasOwn(value, 'version')) throw invalid(NO_EXPORT)
-  check({ $ref: '#/$defs/Portable' }, value, '')
+/** Throws a Fault that says what is wrong, and where. */
+export function checkPortable(records: unknown): void {
+  checkValue({ $ref: '#/$defs/Portable' }, records, 'records')
 }
 
-function check(referred: Schema, value: unknown, at: string): void {
-  const schema = named(referred)
-  if (schema.anyOf) return check(chosen(schema.anyOf, value), value, at)
+function checkValue(referred: Schema, value: unknown, at: string): void {
+  const schema = resolveReference(referred)
+  if (schema.anyOf) return checkValue(pickSchema(schema.anyOf, value), value, at)
   if (schema.oneOf) return checkMember(schema.oneOf, value, at)
   if (schema.properties?.['type']) return checkMember([schema], value, at)
-  if (schema.properties) return checkFields(schema, record(value, at), at)
-  if (schema.propertyNames) return checkTable(schema, record(value, at), at)
+  if (schema.properties) return checkFields(schema, requireObject(value, at), at)
+  if (schema.propertyNames) return checkTable(schema, requireObject(value, at), at)
   if (schema.items) return checkList(schema.items, value, at)
-  if (!isPlain(schema, value)) throw invalid(`${at} must be ${wordsOf(schema)}.`)
+  if (!isScalarOf(schema, value)) throw invalidImport(`${at} must be ${expectationText(schema)}.`)
 }
 
-function named(schema: Schema): Schema {
+function resolveReference(schema: Schema): Schema {
   return schema.$ref === undefined ? schema : (SCHEMAS[schema.$ref.slice('#/$defs/'.length)] ?? {})
 }
 
-function chosen(schemas: readonly Schema[], value: unknown): Schema {
+function pickSchema(schemas: readonly Schema[], value: unknown): Schema {
   const kind = kindOf(value)
   return schemas.find(({ type }) => type === kind) ?? schemas.find(({ $ref }) => $ref !== undefined) ?? schemas[0] ?? {}
 }
 
 function checkMember(members: readonly Schema[], value: unknown, at: string): void {
-  const found = record(value, at)
+  const found = requireObject(value, at)
   const { type } = found
-  const schema = members.find((each) => named(each).properties?.['type']?.const === type)
+  const schema = members.find((each) => resolveReference(each).properties?.['type']?.const === type)
   if (!schema)
-    throw invalid(`${at} has the type ${JSON.stringify(type) ?? 'undefined'}, which this version does not know.`)
-  checkFields(named(schema), found, at)
+    throw invalidImport(`${at} has the type ${JSON.stringify(type) ?? 'undefined'}, which this version does not know.`)
+  checkFields(resolveReference(schema), found, at)
 }
 
-function checkFields({ properties = {}, required = [] }: Schema, found: Found, at: string): void {
+function checkFields({ properties = {}, required = [] }: Schema, found: PlainObject, at: string): void {
   const place = (key: string): string => (at === '' ? key : `${at}.${key}`)
   const unknown = Object.keys(found).find((key) => !Object.hasOwn(properties, key))
-  if (unknown !== undefined) throw invalid(`${place(unknown)} is not known.`)
+  if (unknown !== undefined) throw invalidImport(`${place(unknown)} is not known.`)
   for (const [key, schema] of Object.entries(properties)) {
-    if (Object.hasOwn(found, key)) check(schema, found[key], place(key))
-    else if (required.includes(key)) throw invalid(`${place(key)} is missing.`)
+    if (Object.hasOwn(found, key)) checkValue(schema, found[key], place(key))
+    else if (required.includes(key)) throw invalidImport(`${place(key)} is missing.`)
   }
 }
 
-function checkTable({ propertyNames = {}, additionalProperties }: Schema, found: Found, at: string): void {
+function checkTable({ propertyNames = {}, additionalProperties }: Schema, found: PlainObject, at: string): void {
   for (const [key, stored] of Object.entries(found)) {
-    check(propertyNames, key, `the key ${JSON.stringify(key)} of ${at}`)
-    check(additionalProperties || {}, stored, `${at}.${key}`)
+    checkValue(propertyNames, key, `the key ${JSON.stringify(key)} of ${at}`)
+    checkValue(additionalProperties || {}, stored, `${at}.${key}`)
   }
 }
 
 function checkList(items: Schema, value: unknown, at: string): void {
-  if (!Array.isArray(value)) throw invalid(`${at} must be a list.`)
-  value.forEach((each, i) => check(items, each, `${at}[${i}]`))
+  if (!Array.isArray(value)) throw invalidImport(`${at} must be a list.`)
+  value.forEach((each, i) => checkValue(items, each, `${at}[${i}]`))
 }
 
-function isPlain(schema: Schema, value: unknown): boolean {
+function isScalarOf(schema: Schema, value: unknown): boolean {
   const { type, minLength = 0, pattern, minimum = 0, maximum = Number.MAX_VALUE } = schema
   if (schema.enum) return schema.enum.includes(value)
   if (schema.const !== undefined) return value === schema.const
@@ -81,7 +80,7 @@ function isPlain(schema: Schema, value: unknown): boolean {
   }
   if (type === 'integer' && !Number.isInteger(value)) return false
   if (type === 'integer' || type === 'number') return typeof value === 'number' && value >= minimum && value <= maximum
-  // What has no type came out of a JSON text, so it is JSON.
+  // A value without a type in the schema may be any JSON, and it came from a JSON text.
   return type === undefined || kindOf(value) === type
 }
 
@@ -95,12 +94,12 @@ const KINDS: Readonly<Record<string, string>> = {
   boolean: 'true or false',
 }
 
-function wordsOf({ enum: words, const: word, description, type = '' }: Schema): string {
+function expectationText({ enum: words, const: word, description, type = '' }: Schema): string {
   if (words) return `one of ${words.join(', ')}`
   return word === undefined ? (description ?? KINDS[type] ?? type) : JSON.stringify(word)
 }
 
-function record(value: unknown, at: string): Found {
-  if (!isObject(value)) throw invalid(`${at === '' ? 'it' : at} must be an object.`)
+function requireObject(value: unknown, at: string): PlainObject {
+  if (!isObject(value)) throw invalidImport(`${at === '' ? 'it' : at} must be an object.`)
   return value
 }

@@ -1,6 +1,6 @@
-// JSON Schema, as far as scripts/event-schema.ts writes it and schema-check.ts reads it. A type only.
+// The part of JSON Schema that scripts/event-schema.ts writes and schema-check.ts reads. Only a type.
 
-/** `description` says what a text or a number must be. */
+/** `description` says what kind of text or number is expected. */
 export type Schema = {
   readonly $ref?: string
   readonly description?: string
@@ -16,8 +16,8 @@ export type Schema = {
   readonly required?: readonly string[]
   readonly propertyNames?: Schema
   readonly additionalProperties?: Schema | false
-  /** By their `type`. */
+  /** Told apart by their `type` field. */
   readonly oneOf?: readonly Schema[]
-  /** By what kind of JSON they are. */
+  /** Told apart by their JSON type. */
   readonly anyOf?: readonly Schema[]
 }

@@ -1,19 +1,19 @@
-// Reads everything that a store holds and says what is wrong with it: logs by their checksums, cards by their logs, blobs by their hashes,
-// money by events and holds. Through the verbs of a store; what these do not list comes from its reader. A check
-// changes nothing; `repairCard` brings one card up to date that an earlier version wrote.
+// Reads everything in a store and reports what is wrong: logs by their checksums, cards by their logs, blobs by their
+// hashes, money by events and holds. It uses the store's methods, and the store's reader for rows that these do not
+// list. A check changes nothing; `repairCard` updates one card that an earlier version wrote.
 import { hash } from 'node:crypto'
 import type { Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import { open, take } from '../kernel/fold.ts'
 import { next } from '../kernel/next.ts'
 import { EMPTY, type Session } from '../kernel/session.ts'
-import type { Card, Store } from '../ports/store.ts'
-import { bareCard, type Reader, type Row } from '../stores/move/rows.ts'
-import { canonicalJson } from '../tools/core/canonical.ts'
+import type { Card, CompleteStore } from '../ports/store.ts'
+import { bareCard, type StoreReader, type MoveRow } from '../stores/move/move-rows.ts'
+import { canonicalJson } from '../tools/core/canonical-json.ts'
 import { cardOf } from '../view/card.ts'
-import { needs } from './sound.ts'
+import { requiredBlobs } from '../view/readable-blobs.ts'
 
-/** `what` is a session, an account, a hold, a blob or the store. */
+/** `what` names a session, an account, a hold, a blob or the store. */
 export type StoreProblem = { readonly what: string; readonly text: string }
 export type StoreCheck = {
   readonly sessions: number
@@ -22,28 +22,35 @@ export type StoreCheck = {
   readonly accounts: number
   readonly holds: number
   readonly problems: readonly StoreProblem[]
-  /** Cards that an earlier version wrote: lists by outcome do not find them. `repairCard` brings one up to date. */
-  readonly behind: readonly CardBehind[]
+  /** Cards written by an earlier version: lists by outcome do not find them. `repairCard` updates one. */
+  readonly behind: readonly OutdatedCard[]
 }
-/** `says`: what the log says, and the card does not. */
-export type CardBehind = { readonly session: string; readonly seq: number; readonly says: Pick<Card, Later> }
+/** `says` holds the fields that follow from the log and that the card lacks. */
+export type OutdatedCard = { readonly session: string; readonly seq: number; readonly says: Pick<Card, NewerField> }
 
-/** Cards of earlier versions have none of these. */
+/** Cards of earlier versions lack these fields. */
 const LATER = ['cause', 'limit', 'unknown'] as const
-type Later = (typeof LATER)[number]
+type NewerField = (typeof LATER)[number]
 
-type Found = { -readonly [K in keyof StoreCheck]: StoreCheck[K] } & { problems: StoreProblem[]; behind: CardBehind[] }
-/** How much was found so far, or in all. */
+type CheckTotals = { -readonly [K in keyof StoreCheck]: StoreCheck[K] } & {
+  problems: StoreProblem[]
+  behind: OutdatedCard[]
+}
+/** The totals so far, or of the whole check. */
 export type StoreCounts = Omit<StoreCheck, 'problems' | 'behind'>
-type Tell = (so: StoreCounts) => void
+type OnProgress = (so: StoreCounts) => void
 
 const PAGE = 500
-/** Damage that a log says of itself, and its end: how often it is read again because it grew meanwhile. */
+/** How often a log with damage is read again, because it may have grown meanwhile. */
 const TRIES = 3
 
-export async function checkStore(store: Store, reader: Reader, tell: Tell = () => {}): Promise<StoreCheck> {
-  const found: Found = { sessions: 0, events: 0, blobs: 0, accounts: 0, holds: 0, problems: [], behind: [] }
-  const seen = new SeenBlobs(store)
+export async function checkStore(
+  store: CompleteStore,
+  reader: StoreReader,
+  tell: OnProgress = () => {},
+): Promise<StoreCheck> {
+  const found: CheckTotals = { sessions: 0, events: 0, blobs: 0, accounts: 0, holds: 0, problems: [], behind: [] }
+  const seen = new BlobChecker(store)
   const { problem } = await store.health()
   if (problem !== undefined) found.problems.push({ what: 'store', text: problem })
   for (let after = ''; ; ) {
@@ -61,18 +68,18 @@ export async function checkStore(store: Store, reader: Reader, tell: Tell = () =
   return found
 }
 
-/** One that is written to meanwhile is looked at again. */
+/** Checks again a session that changed meanwhile. */
 async function checkSession(
-  store: Store,
+  store: CompleteStore,
   session: string,
-  seen: SeenBlobs,
-  found: Found,
+  seen: BlobChecker,
+  found: CheckTotals,
 ): Promise<readonly StoreProblem[]> {
   for (let tries = 1; ; tries++) {
     const card = await store.card(session)
-    // It was removed meanwhile.
+    // The session was removed meanwhile.
     if (card === null) return []
-    const { texts, events, behind } = await examined(store, card, seen)
+    const { texts, events, behind } = await examineSession(store, card, seen)
     const now = await store.card(session)
     if (texts.length > 0 && tries < TRIES && canonicalJson(now) !== canonicalJson(card)) continue
     found.events += events
@@ -81,19 +88,23 @@ async function checkSession(
   }
 }
 
-type Examined = { readonly texts: readonly string[]; readonly events: number; readonly behind?: CardBehind | null }
+type SessionFindings = {
+  readonly texts: readonly string[]
+  readonly events: number
+  readonly behind?: OutdatedCard | null
+}
 
-async function examined(store: Store, card: Card, seen: SeenBlobs): Promise<Examined> {
+async function examineSession(store: CompleteStore, card: Card, seen: BlobChecker): Promise<SessionFindings> {
   const { session, trouble } = card
   if (trouble?.reason.startsWith('The session is damaged')) return { texts: [trouble.reason], events: 0 }
-  const log = new LogCheck(session, await lastOwned(store, card))
+  const log = new LogCheck(session, await lastOwnerSeq(store, card))
   const texts: string[] = []
   while (log.seq < card.seq) {
     const page = await store.read(session, log.seq, Math.min(PAGE, card.seq - log.seq))
     for (const event of page.events) {
       const wrong = log.take(event)
       if (wrong !== null) return { texts: [...texts, wrong], events: log.seq }
-      for (const blob of needs(event)) texts.push(...(await seen.check(blob, session, event.seq)))
+      for (const blob of requiredBlobs(event)) texts.push(...(await seen.check(blob, session, event.seq)))
     }
     if (page.damaged)
       return { texts: [...texts, `event ${page.damaged.seq}: ${page.damaged.reason}.`], events: log.seq }
@@ -104,24 +115,27 @@ async function examined(store: Store, card: Card, seen: SeenBlobs): Promise<Exam
   return { texts, events: log.seq, behind: log.behind(card) }
 }
 
-/** The last event of its owner, as far as it is near: the card was written with it, or after it. 0: not found. */
-async function lastOwned(store: Store, { session, seq }: Card): Promise<number> {
+/**
+ * The seq of the owner's last event, if it is among the last events: the card was written with it or after it. 0: not
+ * found.
+ */
+async function lastOwnerSeq(store: CompleteStore, { session, seq }: Card): Promise<number> {
   const { events } = await store.read(session, Math.max(0, seq - PAGE), PAGE)
   return events.findLast(({ epoch }) => epoch > 0)?.seq ?? 0
 }
 
-/** Folds one log, and remembers what its card may say and what its requests came to. */
+/** Folds one log, and remembers what its card may contain and what its requests cost. */
 class LogCheck {
   seq = 0
   readonly #session: string
   readonly #owned: number
   readonly #state = open(EMPTY)
-  /** Cards as they may stand: what an inbox says is on the card when the owner has looked. */
+  /** The cards that are valid now: an inbox event reaches the card only when the owner has looked. */
   readonly #cards = new Set<string>()
-  /** What those cards say that cards of earlier versions do not. */
+  /** The newer fields of these cards. */
   readonly #later = new Set<string>()
   #imported = false
-  /** Of the open request: what was held for it. */
+  /** The money held for the open request. */
   #held = 0
   #spent = 0
 
@@ -139,31 +153,31 @@ class LogCheck {
     this.seq = event.seq
     this.#pay(event)
     if (event.type === 'session.imported') this.#imported = true
-    // Of the fold alone: whether it is due, and so its state, depends on the time at which its owner looked.
+    // The card comes from the fold alone. Whether it is due, and so its status, depends on when its owner looked.
     if (event.seq >= this.#owned) {
       const card = this.#card(this.#state)
-      this.#cards.add(lasting(card))
-      this.#later.add(canonicalJson(laterOf(card)))
+      this.#cards.add(comparableCard(card))
+      this.#later.add(canonicalJson(newerFields(card)))
     }
     return null
   }
 
   unlike(card: Card): readonly string[] {
-    return this.#cards.has(lasting(card)) ? [] : ['its card does not say what its log says.']
+    return this.#cards.has(comparableCard(card)) ? [] : ['its card does not say what its log says.']
   }
 
-  /** Only of a card that is right in all that earlier versions wrote. */
-  behind(card: Card): CardBehind | null {
+  /** Null unless the card is right in all fields that earlier versions wrote. */
+  behind(card: Card): OutdatedCard | null {
     const { session, seq } = card
-    if (this.unlike(card).length > 0 || this.#later.has(canonicalJson(laterOf(card)))) return null
-    return { session, seq, says: laterOf(this.#card(this.#state)) }
+    if (this.unlike(card).length > 0 || this.#later.has(canonicalJson(newerFields(card)))) return null
+    return { session, seq, says: newerFields(this.#card(this.#state)) }
   }
 
   #card(state: Session): Card {
     return cardOf(this.#session, state, next(state, { now: state.at, epoch: state.epoch }))
   }
 
-  /** A request is paid when it ends: at its cost, or at all that was held if that is not known. */
+  /** A request is paid when it ends: its cost, or the whole hold if the cost is not known. */
   #pay(event: Event): void {
     if (event.type === 'model.started') this.#held = event.held ?? 0
     if (event.type !== 'agent.message' && event.type !== 'model.failed') return
@@ -173,8 +187,11 @@ class LogCheck {
     this.#held = 0
   }
 
-  /** At least so much: tools and summaries pay from the same account. What came with an import was paid elsewhere. */
-  async unpaid(store: Store): Promise<readonly string[]> {
+  /**
+   * The account must show at least this amount; tools and summaries use the same account. Imported requests were paid
+   * elsewhere.
+   */
+  async unpaid(store: CompleteStore): Promise<readonly string[]> {
     if (this.#imported || this.#spent === 0) return []
     const spent = (await store.account(`session:${this.#session}`))?.spent ?? 0
     if (spent >= this.#spent - ROUNDING * (1 + this.#spent)) return []
@@ -184,59 +201,59 @@ class LogCheck {
 
 const ROUNDING = 1e-9
 
-/** What a card says whatever the time is, and whichever version wrote it. */
-function lasting(card: Card): string {
+/** The card without the fields that depend on the time or on the version that wrote it. */
+function comparableCard(card: Card): string {
   const { status: _status, urgent: _urgent, outage: _outage, ...rest } = bareCard(card)
-  return canonicalJson(withoutLater(rest))
+  return canonicalJson(withoutNewerFields(rest))
 }
 
-function withoutLater<One extends Partial<Card>>(card: One): Omit<One, Later> {
+function withoutNewerFields<One extends Partial<Card>>(card: One): Omit<One, NewerField> {
   const { cause: _cause, limit: _limit, unknown: _unknown, ...always } = card
   return always
 }
 
-function laterOf(card: Card): Pick<Card, Later> {
+function newerFields(card: Card): Pick<Card, NewerField> {
   return Object.fromEntries(LATER.flatMap((name) => (card[name] === undefined ? [] : [[name, card[name]]])))
 }
 
 const REPAIR_LEASE_MS = 30_000
-/** One name for all: of two repairs at once the later has the session, and the other writes nothing. */
+/** All repairs use one name: of two at once, the later gets the session and the other writes nothing. */
 const REPAIRER = 'repair'
 
 /**
- * Writes the card anew, with what its log says. False: the session is driven, has grown, or is gone. A worker that drives it writes its
- * card by itself. Nothing else of the session is changed.
+ * Writes the card again with what its log says. False: a worker drives the session and will write the card itself, or
+ * the session has grown or is gone. Nothing else changes.
  */
-export async function repairCard(store: Store, { session, seq, says }: CardBehind): Promise<boolean> {
-  const claim = await store.claim(session, REPAIRER, REPAIR_LEASE_MS).catch(passMissing)
+export async function repairCard(store: CompleteStore, { session, seq, says }: OutdatedCard): Promise<boolean> {
+  const claim = await store.claim(session, REPAIRER, REPAIR_LEASE_MS).catch(nullIfMissing)
   if (claim === null) return false
   const { epoch } = claim
   try {
     const known = await store.card(session)
     if (known === null || known.seq !== seq) return false
-    const { trouble: _trouble, ...own } = withoutLater(known)
+    const { trouble: _trouble, ...own } = withoutNewerFields(known)
     await store.commit([{ session, lane: 'owner', epoch, expectedSeq: seq, events: [], card: { ...own, ...says } }])
     return true
   } catch (error) {
     if (error instanceof Fault && (error.code === 'conflict' || error.code === 'lease_lost')) return false
     throw error
   } finally {
-    // Without `release` in the commit: that would forget the trouble of a session that is left alone.
+    // The commit has no `release`, because that would clear the trouble of a quarantined session.
     await store.release(session, epoch).catch(() => {})
   }
 }
 
-function passMissing(error: unknown): null {
+function nullIfMissing(error: unknown): null {
   if (error instanceof Fault && error.code === 'session_missing') return null
   throw error
 }
 
-/** Each blob is read once, as far as so many can be remembered. */
-class SeenBlobs {
-  readonly #store: Store
+/** Reads each blob once, as far as it can remember them. */
+class BlobChecker {
+  readonly #store: CompleteStore
   readonly #sound = new Set<string>()
 
-  constructor(store: Store) {
+  constructor(store: CompleteStore) {
     this.#store = store
   }
 
@@ -259,8 +276,13 @@ class SeenBlobs {
 
 const SOUND_MAX = 100_000
 
-/** What belongs to no single session: each account must have exactly what the open holds hold on it. */
-async function checkShared(store: Store, reader: Reader, found: Found, tell: Tell): Promise<void> {
+/** Checks what belongs to no single session: each account must hold exactly the sum of its open holds. */
+async function checkShared(
+  store: CompleteStore,
+  reader: StoreReader,
+  found: CheckTotals,
+  tell: OnProgress,
+): Promise<void> {
   const held = new Map<string, number>()
   const wrong = (what: string, text: string): void => void found.problems.push({ what, text })
   const damaged = (fault: Fault): void => wrong('store', fault.message)
@@ -280,13 +302,13 @@ async function checkShared(store: Store, reader: Reader, found: Found, tell: Tel
     if (amount > 0) wrong(`account ${account}`, `holds name it with ${amount}, and it is missing.`)
 }
 
-type Wrong = (what: string, text: string) => void
+type ReportProblem = (what: string, text: string) => void
 
 async function checkHold(
-  store: Store,
-  { key, amount, accounts, session }: Extract<Row, { type: 'hold' }>,
+  store: CompleteStore,
+  { key, amount, accounts, session }: Extract<MoveRow, { type: 'hold' }>,
   held: Map<string, number>,
-  wrong: Wrong,
+  wrong: ReportProblem,
 ): Promise<void> {
   for (const account of accounts) held.set(account, (held.get(account) ?? 0) + amount)
   if (session !== '' && (await store.card(session)) === null)
@@ -294,9 +316,9 @@ async function checkHold(
 }
 
 function checkAccount(
-  { id, held, spent, assumed }: Extract<Row, { type: 'account' }>,
+  { id, held, spent, assumed }: Extract<MoveRow, { type: 'account' }>,
   holds: Map<string, number>,
-  wrong: Wrong,
+  wrong: ReportProblem,
 ): void {
   const open = holds.get(id) ?? 0
   holds.delete(id)

@@ -1,8 +1,8 @@
-// A board: cards with a status each, and a version that grows with every change. Pure, and usable by all that shows one. What may be
-// done to the board of a session is in todo.ts; a board that several share is in shared.ts.
+// A board: cards with a status each, and a version that grows with every change. Pure, so anything that shows a board
+// may use it. todo-tool.ts changes the board of a session; shared-board.ts is a board for several sessions.
 import type { CallKey, Frozen, Json } from '../kernel/content.ts'
 import { callKey, type Event } from '../kernel/event.ts'
-import { isObject, listOf, stringOf } from '../view/json.ts'
+import { isObject, asList, asString } from '../view/untrusted-json.ts'
 
 export const STATUSES = ['todo', 'awaiting_approval', 'ready', 'in_progress', 'blocked', 'done', 'rejected'] as const
 export type BoardStatus = (typeof STATUSES)[number]
@@ -11,15 +11,15 @@ export const CARDS_MAX = 200
 export const TEXT_CHARS_MAX = 500
 
 /**
- * `planned`: a person approved it with the plan. The rest is for boards that are shared: what must be done before it, who holds it,
- * how often it was claimed, and the version in which it last changed.
+ * `planned`: a person approved the card with the plan. The other fields are for shared boards: the cards that must be
+ * done first, the holder, the number of claims, and the version of its last change.
  */
 export type BoardCard = Frozen<
-  { id: string; text: string; status: BoardStatus; note?: string; planned?: true } & Shared
+  { id: string; text: string; status: BoardStatus; note?: string; planned?: true } & SharedFields
 >
-type Shared = { needs?: readonly string[]; by?: string; attempts?: number; changed?: number }
+type SharedFields = { needs?: readonly string[]; by?: string; attempts?: number; changed?: number }
 
-/** `made` is how many cards there ever were: an id is never used again. */
+/** `made` is the number of cards ever added: an id is never used again. */
 export type Board = Frozen<{ version: number; made: number; cards: readonly BoardCard[] }>
 
 export const NO_CARDS: Board = { version: 0, made: 0, cards: [] }
@@ -28,34 +28,34 @@ export const GOAL_STATUSES = ['active', 'paused', 'budget_limited', 'complete'] 
 export type GoalStatus = (typeof GOAL_STATUSES)[number]
 export type Goal = Frozen<{ text: string; status: GoalStatus; note?: string }>
 
-/** How a session stands: its board, and what it is there for, if that was said. */
-export type Standing = { readonly board: Board; readonly goal: Goal | null }
+/** The board of a session, and its goal if it has one. */
+export type BoardState = { readonly board: Board; readonly goal: Goal | null }
 
-/** The tools whose results hold the board, and the one whose results hold the goal. */
+/** The tools whose results hold the board, and the tool whose results hold the goal. */
 export const TODO = 'todo'
 export const PLAN_EXIT = 'plan_exit'
 export const GOAL = 'goal'
 
 /** The board of a session from all of its events, in order. */
-export function boardOf(events: readonly Event[]): Standing {
+export function boardOf(events: readonly Event[]): BoardState {
   const look = new BoardSearch()
   for (let i = events.length - 1; i >= 0 && !look.done; i--) look.take(events[i] as Event)
   return look.standing
 }
 
-/** The fold of a log, newest event first, so that it ends where the last results of the board's tools are. */
+/** Reads a log, newest event first, and stops at the last results of the board's tools. */
 export class BoardSearch {
   #board: Board | null = null
   #goal: Goal | null = null
   #limited: boolean | null = null
-  /** Results that may be ours: only the reply says whose they are, and it stands before them. */
+  /** Results that may be of these tools. The reply names the tools, and it comes later in this order. */
   readonly #results = new Map<CallKey, Json>()
 
   get done(): boolean {
     return this.#board !== null && this.#goal !== null
   }
 
-  get standing(): Standing {
+  get standing(): BoardState {
     return { board: this.#board ?? NO_CARDS, goal: this.#goal }
   }
 
@@ -78,18 +78,18 @@ export class BoardSearch {
     this.#results.clear()
   }
 
-  /** A goal whose run came to a limit waits for more: the next run takes it up again. */
+  /** A goal whose run hit a limit is budget_limited; the next run makes it active again. */
   #goalIn(value: Json | undefined): Goal | null {
     const goal = goalIn(value)
     return goal?.status === 'active' && this.#limited ? { ...goal, status: 'budget_limited' } : goal
   }
 }
 
-/** Null for what is no board. A log may come out of a file, so nothing of it is believed. */
+/** Null if the value is not a board. A log may come from a file, so everything is checked. */
 export function boardIn(value: unknown): Board | null {
   if (!isObject(value)) return null
   const { version, made } = value
-  const cards = listOf(value['cards'])
+  const cards = asList(value['cards'])
   if (!isCount(version) || !isCount(made) || cards.length > CARDS_MAX || !cards.every(isCard)) return null
   return { version, made, cards: cards as unknown as readonly BoardCard[] }
 }
@@ -97,7 +97,7 @@ export function boardIn(value: unknown): Board | null {
 function isCard(value: Json): boolean {
   if (!isObject(value)) return false
   const { id, text, status, note = '', needs = [], by = '', attempts = 0, changed = 0 } = value
-  const texts = [id, text, note, by, ...listOf(needs)]
+  const texts = [id, text, note, by, ...asList(needs)]
   return texts.every((one) => typeof one === 'string') && isStatus(status) && isCount(attempts) && isCount(changed)
 }
 
@@ -112,7 +112,7 @@ function isCount(value: unknown): value is number {
 function goalIn(value: Json | undefined): Goal | null {
   if (!isObject(value)) return null
   const status = GOAL_STATUSES.find((each) => each === value['status'])
-  const [text, note] = [stringOf(value['text']), stringOf(value['note'])]
+  const [text, note] = [asString(value['text']), asString(value['note'])]
   return status === undefined || text === '' ? null : { text, status, ...(note === '' ? {} : { note }) }
 }
 
@@ -125,10 +125,10 @@ const MARKS: Readonly<Record<BoardStatus, string>> = {
   done: 'x',
   rejected: 'x',
 }
-/** Said by the mark alone. */
+/** The mark alone shows these. */
 const PLAIN: readonly BoardStatus[] = ['todo', 'in_progress', 'done']
 
-/** One line a card, with its id, and the version that a change must name. */
+/** One line for each card with its id, and the version that a change must name. */
 export function boardText({ version, cards }: Board): string {
   const lines = cards.map(({ id, text, status, note, needs = [], by, attempts = 0 }) => {
     const more = [
@@ -138,17 +138,17 @@ export function boardText({ version, cards }: Board): string {
       ...(needs.length > 0 ? [`after ${needs.join(', ')}`] : []),
       ...(note === undefined ? [] : [note]),
     ]
-    return `- [${MARKS[status]}] ${id}: ${inLine(text)}${more.length > 0 ? ` (${inLine(more.join('; '))})` : ''}`
+    return `- [${MARKS[status]}] ${id}: ${singleLine(text)}${more.length > 0 ? ` (${singleLine(more.join('; '))})` : ''}`
   })
   return [`Board, version ${version}:`, ...(lines.length > 0 ? lines : ['(no cards)'])].join('\n')
 }
 
-/** A text that breaks its line would read like another card. */
-function inLine(text: string): string {
+/** Removes line breaks, since a second line would look like another card. */
+function singleLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }
 
 export function goalText(goal: Goal | null): string {
   if (goal === null) return 'There is no goal.'
-  return `Goal (${goal.status}): ${inLine(goal.text)}${goal.note === undefined ? '' : ` (${inLine(goal.note)})`}`
+  return `Goal (${goal.status}): ${singleLine(goal.text)}${goal.note === undefined ? '' : ` (${singleLine(goal.note)})`}`
 }

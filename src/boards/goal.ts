@@ -1,31 +1,31 @@
-// The goal of a session: what it is there for until it is done. `goal` sets it, and its hook keeps a run with an active goal going, a few
-// times. Like the board, the goal is in the result of the last call.
-import { count, having, needed, optionsOf } from '../options.ts'
-import type { Hook } from '../riders/hooks/hooks.ts'
-import { type Output, output } from '../tools/core/output.ts'
-import { choice, type Infer, object, optional, text } from '../tools/core/schema.ts'
+// The goal of a session. `goal` sets it, and its hook makes a run with an active goal go on, a few times. Like the
+// board, the goal is stored in the result of the last call.
+import { countCheck, methodsCheck, requiredCheck, optionsChecker } from '../options.ts'
+import type { Hook } from '../runtime/state/hook-events.ts'
+import { type Output, output } from '../tools/core/tool-output.ts'
+import { choiceField, type Infer, objectField, optionalField, textField } from '../tools/core/argument-schema.ts'
 import { defineTool, type Tool } from '../tools/core/tool.ts'
 import { GOAL, type Goal, goalText } from './board.ts'
-import { newestFirst, type Reads, readBoard } from './read.ts'
+import { newestFirst, type BoardStore, readBoard } from './read-board.ts'
 
 const NUDGES_MAX = 3
 const SIGN = 'The goal of this session is not complete:'
 
-const input = object({
-  action: choice('set a goal, pause or resume it, complete it, or show it.', [
+const input = objectField({
+  action: choiceField('set a goal, pause or resume it, complete it, or show it.', [
     'set',
     'pause',
     'resume',
     'complete',
     'show',
   ]),
-  text: optional(text('set: what must be true when it is complete.', { min: 1, max: 2_000 })),
-  note: optional(text('Why it is paused, or what shows that it is complete.', { min: 1, max: 500 })),
+  text: optionalField(textField('set: what must be true when it is complete.', { min: 1, max: 2_000 })),
+  note: optionalField(textField('Why it is paused, or what shows that it is complete.', { min: 1, max: 500 })),
 })
 type Args = Infer<typeof input>
 
-/** Give it the store of the harness, like `todoTool`. */
-export function goalTool(options: { readonly store: Reads }): Tool {
+/** Give it the store of the harness, as for `todoTool`. */
+export function goalTool(options: { readonly store: BoardStore }): Tool {
   checkStore(options)
   return defineTool<Args>({
     name: GOAL,
@@ -33,15 +33,15 @@ export function goalTool(options: { readonly store: Reads }): Tool {
     input,
     effect: 'read',
     sequential: ({ action }) => action !== 'show',
-    execute: async (args, { session }) => answerTo((await readBoard(options.store, session)).goal, args),
+    execute: async (args, { session }) => applyGoalAction((await readBoard(options.store, session)).goal, args),
   })
 }
 
-const checkStore = optionsOf<{ readonly store: Reads }>('goalTool', {
-  store: needed(having('give the store of the harness', 'read', 'card')),
+const checkStore = optionsChecker<{ readonly store: BoardStore }>('goalTool', {
+  store: requiredCheck(methodsCheck('give the store of the harness', 'read', 'card')),
 })
 
-function answerTo(goal: Goal | null, { action, text: said, note }: Args): Output {
+function applyGoalAction(goal: Goal | null, { action, text: said, note }: Args): Output {
   const refused = (why: string): Output =>
     output({ ok: false, content: `${why} ${goalText(goal)}`, metadata: { error_type: 'Refused' } })
   if (action === 'show') return output({ content: goalText(goal), metadata: goal ? { goal } : {} })
@@ -55,12 +55,12 @@ function answerTo(goal: Goal | null, { action, text: said, note }: Args): Output
 }
 
 export type GoalHookOptions = {
-  readonly store: Reads
-  /** How often one run is told to go on. Default 3. Its limits hold all the same. */
+  readonly store: BoardStore
+  /** How often one run is told to go on. Default 3. The run's limits still apply. */
   readonly nudgesMax?: number
 }
 
-/** A run whose session has an active goal does not end with words alone: the model is told to go on, a few times. */
+/** A run with an active goal does not end with a text answer: the model is told to go on, a few times. */
 export function goalHook(options: GoalHookOptions): Hook {
   checkHook(options)
   const { store, nudgesMax = NUDGES_MAX } = options
@@ -68,7 +68,7 @@ export function goalHook(options: GoalHookOptions): Hook {
     type: 'continue_turn',
     run: async ({ session }) => {
       const { goal } = await readBoard(store, session)
-      if (goal?.status !== 'active' || (await nudgesIn(store, session)) >= nudgesMax) return undefined
+      if (goal?.status !== 'active' || (await countNudges(store, session)) >= nudgesMax) return undefined
       return {
         continue: `${SIGN} ${goal.text}\nGo on with it. If it is complete, or cannot go on now, say so with ${GOAL}.`,
       }
@@ -76,13 +76,13 @@ export function goalHook(options: GoalHookOptions): Hook {
   }
 }
 
-const checkHook = optionsOf<GoalHookOptions>('goalHook', {
-  store: needed(having('give the store of the harness', 'read', 'card')),
-  nudgesMax: count(0, 100),
+const checkHook = optionsChecker<GoalHookOptions>('goalHook', {
+  store: requiredCheck(methodsCheck('give the store of the harness', 'read', 'card')),
+  nudgesMax: countCheck(0, 100),
 })
 
-/** How often the open run was told so already. */
-async function nudgesIn(store: Reads, session: string): Promise<number> {
+/** How often the open run was already told to go on. */
+async function countNudges(store: BoardStore, session: string): Promise<number> {
   let nudges = 0
   for await (const event of newestFirst(store, session)) {
     if (event.type === 'run.started') break

@@ -1,14 +1,16 @@
-// Tasks: work in the background, of any kind, as a view over cards. A task is a session (a graph or an agent) or an open call of one (a
-// tool that runs, or work outside that answers it). Nothing is kept here: the orders are the verbs of sessions.
+// Tasks: background work of any kind, as a view over cards. A task is a session (a graph or an agent), or an open call
+// of one (a running tool, or work outside that will answer it). It stores nothing: its commands are the verbs of
+// sessions.
 import type { Frozen } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import { outsideOf } from '../kernel/ledger.ts'
-import type { Card, CardFilter, Page } from '../ports/store.ts'
+import type { Card, Page } from '../ports/store.ts'
 import type { Input } from '../sessions/input.ts'
-import type { Result } from '../sessions/result.ts'
+import type { Result } from '../runtime/state/run-result.ts'
 import type { Session, Sessions } from '../sessions/verbs.ts'
-import { CallLog } from '../view/calls.ts'
+import { CallLog } from '../view/call-log.ts'
+import { readSessionCard } from './session-card.ts'
 
 /** `agent`: a session of a model that no other session started. */
 export type TaskKind = 'graph' | 'agent' | 'sub_agent' | 'tool' | 'external_process'
@@ -17,7 +19,7 @@ export type TaskStatus =
   | ('Completed' | 'Failed' | 'Cancelled' | 'TimedOut' | 'Abandoned')
 const ENDED: readonly TaskStatus[] = ['Completed', 'Failed', 'Cancelled', 'TimedOut', 'Abandoned']
 
-/** `id` is that of a session, or `SESSION#CALL`. `what`: what it was started for, or the tool of the call. */
+/** `id` is that of a session, or `SESSION#CALL`. `what` is its purpose, or the tool of the call. */
 export type TaskRow = Frozen<{
   id: string
   kind: TaskKind
@@ -29,9 +31,9 @@ export type TaskRow = Frozen<{
   costUsd: number
 }>
 
-/** What is read: a store has both, and so have the verbs of sessions. */
+/** The reads that tasks need. `list`: roots, or the children of one `parent`, the newest first. */
 export type TaskReads = {
-  list(filter: CardFilter): Promise<readonly Card[]>
+  list(filter: { readonly limit: number; readonly parent?: string }): Promise<readonly Card[]>
   read(session: string, after: number, limit?: number): Promise<Page>
 }
 
@@ -40,31 +42,43 @@ const PAGE = 500
 
 function taskReads(sessions: Pick<Sessions, 'list' | 'session'>): TaskReads {
   return {
-    list: (filter) => sessions.list(filter),
-    read: (session, after, limit) => sessions.session(session, { stored: true }).read(after, limit),
+    list: async (filter) => (await sessions.list({ ...filter, order: 'newest' })).cards,
+    read: (session, after, limit = PAGE) => sessions.session(session, { stored: true }).events({ after, limit }),
   }
 }
 
 /** The tasks of one session: its children and its open calls. Without one: the newest roots of the store. */
 export async function tasksIn(reads: TaskReads, { parent, limit = LIMIT }: { parent?: string; limit?: number } = {}) {
   const within = parent === undefined ? {} : { parent }
-  const cards = await reads.list({ newest: true, limit, ...within })
-  const rows = await Promise.all(cards.map((card) => rowOf(reads, card)))
-  return parent === undefined ? rows : [...rows, ...(await callsIn(reads, parent))]
+  const cards = await reads.list({ limit, ...within })
+  const rows = await Promise.all(cards.map((card) => taskRowOf(reads, card)))
+  return parent === undefined ? rows : [...rows, ...(await openCallRows(reads, parent))]
 }
 
-async function rowOf(reads: TaskReads, card: Card): Promise<TaskRow> {
+async function taskRowOf(reads: TaskReads, card: Card): Promise<TaskRow> {
   const { session: id, agent, at, parent = null, task: what = '', cost } = card
   const [created] = (await reads.read(id, 0, 1)).events
   const isGraph = created?.type === 'session.created' && created.planner !== 'model'
   const kind = isGraph ? 'graph' : parent === null ? 'agent' : 'sub_agent'
-  return { id, kind, status: statusOf(card, await lastRun(reads, card)), agent, parent, what, at, costUsd: cost / 1e6 }
+  return {
+    id,
+    kind,
+    status: statusOf(card, await readLastRunEvents(reads, card)),
+    agent,
+    parent,
+    what,
+    at,
+    costUsd: cost / 1e6,
+  }
 }
 
-type Stands = Pick<Card, 'session' | 'seq' | 'status' | 'outcome' | 'due'> & { readonly trouble?: Card['trouble'] }
+type TaskCard = Pick<Card, 'session' | 'seq' | 'status' | 'outcome' | 'due'> & { readonly trouble?: Card['trouble'] }
 
-/** The card says most of it. A stop that was not heard yet, and which limit ended the run, only the log knows. */
-function statusOf(card: Stands, run: readonly Event[]): TaskStatus {
+/**
+ * Most of the status is on the card. Only the log has a stop that was not handled yet, and the limit that ended the
+ * run.
+ */
+function statusOf(card: TaskCard, run: readonly Event[]): TaskStatus {
   const { status, outcome, trouble, due } = card
   if (trouble?.until === null) return 'Abandoned'
   const ended = run.findLast((event) => event.type === 'run.settled')
@@ -82,14 +96,14 @@ function statusOf(card: Stands, run: readonly Event[]): TaskStatus {
   return over ? 'TimedOut' : 'Failed'
 }
 
-/** The end of the log, from the beginning of its last run on where that is near. */
-async function lastRun(reads: TaskReads, { session, seq }: Stands): Promise<readonly Event[]> {
+/** The end of the log, from the start of its last run if that is near. */
+async function readLastRunEvents(reads: TaskReads, { session, seq }: TaskCard): Promise<readonly Event[]> {
   const { events } = await reads.read(session, Math.max(0, seq - PAGE), 2 * PAGE)
   const start = events.findLastIndex(({ type }) => type === 'run.started')
   return start < 0 ? events : events.slice(start)
 }
 
-async function callsIn(reads: TaskReads, parent: string): Promise<readonly TaskRow[]> {
+async function openCallRows(reads: TaskReads, parent: string): Promise<readonly TaskRow[]> {
   const log = new CallLog()
   let [agent, from] = ['', 0]
   for (;;) {
@@ -110,8 +124,8 @@ async function callsIn(reads: TaskReads, parent: string): Promise<readonly TaskR
   })
 }
 
-export type TaskSessions = Pick<Sessions, 'open' | 'session' | 'list' | 'status'>
-/** What a task came to. `value` is its answer, if it has one. */
+export type TaskSessions = Pick<Sessions, 'open' | 'session' | 'list'>
+/** The end of a task. `value` is its answer, if it has one. */
 export type TaskEnd = {
   readonly id: string
   readonly status: TaskStatus
@@ -119,13 +133,13 @@ export type TaskEnd = {
   readonly result: Result
 }
 
-/** The verbs. An ended task takes no more orders: that is a Fault with the detail `TaskEnded`. */
+/** The verbs of tasks. An ended task takes no more commands: they fail with a Fault with the detail `TaskEnded`. */
 export function tasks(sessions: TaskSessions) {
   const reads = taskReads(sessions)
   const status = async (id: string): Promise<TaskStatus> => {
-    const card = await sessions.status(id)
+    const card = await readSessionCard(sessions, id)
     if (card === null) throw new Fault('session_missing', `There is no task "${id}".`)
-    return statusOf(card, await lastRun(reads, card))
+    return statusOf(card, await readLastRunEvents(reads, card))
   }
   const live = async (id: string): Promise<Session> => {
     const is = await status(id)
@@ -144,13 +158,13 @@ export function tasks(sessions: TaskSessions) {
     await (await live(id)).interrupt()
   }
   return {
-    /** On disk when this resolves; the work goes on by itself. */
+    /** The task is on disk when this resolves; the work goes on by itself. */
     spawn: async (input: Input, options: { readonly agent?: string; readonly id?: string } = {}): Promise<string> => {
       const session = await sessions.open(options)
       await session.send(input)
       return session.id
     },
-    /** To its end, or until it waits for a person. After a restart this takes up what was left. */
+    /** Waits for the end, or until a person is needed. After a restart it takes up unfinished work. */
     await: wait,
     status,
     cancel,
@@ -158,7 +172,10 @@ export function tasks(sessions: TaskSessions) {
     steer: async (id: string, input: Input): Promise<void> => {
       await (await live(id)).send(input)
     },
-    /** The first that completes wins, and the others are stopped; what they did stays in their logs. Null: none completed. */
+    /**
+     * The first task that completes wins, and the others are stopped; their work stays in their logs. Null: none
+     * completed.
+     */
     race: async (ids: readonly string[]): Promise<TaskEnd | null> => {
       const winner = await Promise.any(
         ids.map(async (id) => {

@@ -1,57 +1,68 @@
-// `team`: a model makes a team and leads it. The board and the members are those of `startTeam`; what the members report comes to the
-// model as messages, and the team goes on by itself meanwhile.
+// `team`: a model makes a team and leads it. The board and the members are those of `startTeam`. Reports of members
+// come to the model as messages, and meanwhile the team goes on by itself.
 import { Fault } from '../kernel/failure.ts'
-import { callable, needed, optionsOf } from '../options.ts'
-import { output, type Output, ToolFailure } from '../tools/core/output.ts'
-import { choice, type Infer, list, object, optional, text } from '../tools/core/schema.ts'
+import { functionCheck, requiredCheck, optionsChecker } from '../options.ts'
+import { output, type Output, ToolFailure } from '../tools/core/tool-output.ts'
+import {
+  choiceField,
+  type Infer,
+  listField,
+  objectField,
+  optionalField,
+  textField,
+} from '../tools/core/argument-schema.ts'
 import { defineTool, type Tool } from '../tools/core/tool.ts'
 import { rootIdOf } from '../view/ids.ts'
 import { boardText } from './board.ts'
-import { teamBoardOf } from './member.ts'
-import type { SharedBoard } from './shared.ts'
+import { teamBoardOf } from './member-tool.ts'
+import type { SharedBoard } from './shared-board.ts'
 import { startTeam, stopMember } from './teams.ts'
-import { BoardHandle, type BoardSessions } from './verbs.ts'
+import { BoardHandle, type BoardSessions } from './board-handle.ts'
+import { readSessionCard } from './session-card.ts'
 
 export type TeamToolOptions = {
-  /** The harness, once there is one. */
+  /** Returns the harness, which is made after this tool. */
   readonly sessions: () => BoardSessions
 }
-const checkOptions = optionsOf<TeamToolOptions>('teamTool', { sessions: needed(callable) })
+const checkOptions = optionsChecker<TeamToolOptions>('teamTool', { sessions: requiredCheck(functionCheck) })
 
 const MEMBERS_MAX = 16
 const TASKS_MAX = 50
 
-const input = object({
-  action: choice('start a team, look at its board, add cards to it, or stop one member.', [
+const input = objectField({
+  action: choiceField('start a team, look at its board, add cards to it, or stop one member.', [
     'start',
     'look',
     'add',
     'stop',
   ]),
-  members: optional(
-    list(
+  members: optionalField(
+    listField(
       'start: who works on the cards.',
-      object({
-        name: text('Its name on the board.', { min: 1, max: 64 }),
-        agent: text('Which of your subagents it is.', { min: 1, max: 64 }),
+      objectField({
+        name: textField('Its name on the board.', { min: 1, max: 64 }),
+        agent: textField('Which of your subagents it is.', { min: 1, max: 64 }),
       }),
       { min: 1, max: MEMBERS_MAX },
     ),
   ),
-  tasks: optional(
-    list(
+  tasks: optionalField(
+    listField(
       'start, add: the cards, each complete in itself.',
-      object({
-        text: text('What is to be done.', { min: 1, max: 2_000 }),
-        needs: optional(
-          list('Cards that must be done first: "t1" is the first card of the board, and so on.', text('A card.')),
+      objectField({
+        text: textField('What is to be done.', { min: 1, max: 2_000 }),
+        needs: optionalField(
+          listField(
+            'Cards that must be done first: "t1" is the first card of the board, and so on.',
+            textField('A card.'),
+          ),
         ),
       }),
       { min: 1, max: TASKS_MAX },
     ),
   ),
-  brief: optional(text('start: what all members must know beside their cards.', { min: 1, max: 8_000 })),
-  member: optional(text('stop: which member.', { min: 1, max: 64 })),
+  brief: optionalField(textField('start: what all members must know beside their cards.', { min: 1, max: 8_000 })),
+  member: optionalField(textField('stop: which member.', { min: 1, max: 64 })),
 })
 type Args = Infer<typeof input>
 
@@ -63,27 +74,27 @@ export function teamTool(options: TeamToolOptions): Tool {
     description:
       'A team of your subagents that work on the cards of one board, each card once. It goes on by itself: what a member says at its end comes to you as a message. Every answer shows the board.',
     input,
-    // A team that is started again is the same team, and cards are added under the key of the call.
+    // Starting a team again gives the same team, and cards are added once under the key of the call.
     effect: 'idempotent',
     sequential: true,
     polling: true,
-    execute: (args, { session, key }) => lead(options.sessions(), args, session, key),
+    execute: (args, { session, key }) => runTeamAction(options.sessions(), args, session, key),
   })
 }
 
-async function lead(sessions: BoardSessions, args: Args, session: string, key: string): Promise<Output> {
+async function runTeamAction(sessions: BoardSessions, args: Args, session: string, key: string): Promise<Output> {
   try {
     if (rootIdOf(session) !== session)
       throw new Fault('invalid_input', 'A subagent does not lead a team. Do the task yourself.', 'NotLead')
     const board = new BoardHandle(sessions, teamBoardOf(session))
-    return shown(await actedOn(sessions, board, args, session, key))
+    return teamOutput(await applyTeamAction(sessions, board, args, session, key))
   } catch (error) {
     if (!(error instanceof Fault) || (error.code !== 'invalid_input' && error.code !== 'too_many')) throw error
     throw new ToolFailure('InvalidInput', error.message, { error_type: error.detail || 'Refused' })
   }
 }
 
-async function actedOn(
+async function applyTeamAction(
   sessions: BoardSessions,
   board: BoardHandle,
   { action, members = [], tasks = [], brief, member = '' }: Args,
@@ -93,29 +104,32 @@ async function actedOn(
   if (action === 'start') {
     if (members.length === 0 || tasks.length === 0)
       throw new Fault('invalid_input', 'To start a team, give its members and its tasks.', 'Incomplete')
-    if ((await sessions.status(board.id)) !== null) await checkSame(board, members)
+    if ((await readSessionCard(sessions, board.id)) !== null) await checkSameMembers(board, members)
     const said = brief === undefined ? {} : { brief }
-    return (await startTeam(sessions, { lead: session, members, tasks: tasks.map(cardOf), ...said })).board.read()
+    return (await startTeam(sessions, { lead: session, members, tasks: tasks.map(newTaskOf), ...said })).board.read()
   }
-  if ((await sessions.status(board.id)) === null)
+  if ((await readSessionCard(sessions, board.id)) === null)
     throw new Fault('invalid_input', 'You lead no team yet. Start one with its members and tasks.', 'NoTeam')
   if (action === 'add') {
     if (tasks.length === 0) throw new Fault('invalid_input', 'To add cards, give them as tasks.', 'Incomplete')
-    await board.say({ action: 'add', by: 'host', cards: tasks.map(cardOf) }, key)
+    await board.say({ action: 'add', by: 'host', cards: tasks.map(newTaskOf) }, key)
     return board.read()
   }
   if (action === 'stop') await stopMember(sessions, board, member)
   return board.look()
 }
 
-type Task = NonNullable<Args['tasks']>[number]
+type TaskInput = NonNullable<Args['tasks']>[number]
 
-function cardOf({ text: said, needs }: Task): { readonly text: string; readonly needs?: readonly string[] } {
+function newTaskOf({ text: said, needs }: TaskInput): { readonly text: string; readonly needs?: readonly string[] } {
   return needs === undefined ? { text: said } : { text: said, needs }
 }
 
-/** A start that was lost with its worker, maybe before its board was open, is made again with the same members. Another team beside the first there is not. */
-async function checkSame(board: BoardHandle, wanted: readonly { readonly name: string }[]): Promise<void> {
+/**
+ * A start may be made again with the same members, if its worker was lost, perhaps before the board was open. A second
+ * team is refused.
+ */
+async function checkSameMembers(board: BoardHandle, wanted: readonly { readonly name: string }[]): Promise<void> {
   const members = await board.read().then(
     (open) => open.members,
     () => null,
@@ -126,7 +140,7 @@ async function checkSame(board: BoardHandle, wanted: readonly { readonly name: s
     throw new Fault('invalid_input', 'You lead a team already. Add cards to its board, or stop a member.', 'TeamExists')
 }
 
-function shown(board: SharedBoard): Output {
+function teamOutput(board: SharedBoard): Output {
   const rows = board.members.map(({ name, rests }) => `- ${name}${rests === undefined ? '' : ` (${rests})`}`)
   return output({
     content: `${boardText(board)}\n\nMembers:\n${rows.join('\n')}`,

@@ -1,42 +1,42 @@
-// Parses arguments into a call: command, words and flags. An unknown one is an error of one line, with a suggestion.
+// Parses arguments into words and flags. An unknown command or flag is a one-line error with a suggestion.
 import { userInfo } from 'node:os'
 import { parseArgs } from 'node:util'
 import { nearest } from '../options.ts'
-import { EXIT, Refusal } from './exit.ts'
-import { type Entry, TABLE } from './table.ts'
+import { EXIT, CliError } from './exit.ts'
+import { type CommandEntry, TABLE } from './table.ts'
 
-type Value = string | boolean | readonly (string | boolean)[] | undefined
+type FlagValue = string | boolean | readonly (string | boolean)[] | undefined
 
 /** The parsed arguments of a command. */
-export type Call = {
+export type CommandArgs = {
   readonly words: readonly string[]
   text(flag: string): string | undefined
   texts(flag: string): readonly string[]
   is(flag: string): boolean
-  /** A whole number from `least` on. */
+  /** A whole number of at least `least`. */
   count(flag: string, least?: number): number | undefined
 }
 
-export function readCall(command: string, args: readonly string[]): Call {
+export function readCommandArgs(command: string, args: readonly string[]): CommandArgs {
   const entry = TABLE[command]
-  if (!entry) throw new Refusal(EXIT.usage, unknownCommand(command))
-  const { values, positionals } = parsed(command, entry, args)
+  if (!entry) throw new CliError(EXIT.usage, unknownCommandText(command))
+  const { values, positionals } = parseFlags(command, entry, args)
   const help = values['help'] === true
   const { least, most, words } = entry
   if (!help && (positionals.length < least || positionals.length > most))
-    throw new Refusal(EXIT.usage, `Wrong number of arguments. Usage: terret ${command} ${words}`.trimEnd())
+    throw new CliError(EXIT.usage, `Wrong number of arguments. Usage: terret ${command} ${words}`.trimEnd())
   return {
     words: positionals,
     text: (flag) => (typeof values[flag] === 'string' ? values[flag] : undefined),
     texts: (flag) => (Array.isArray(values[flag]) ? (values[flag] as readonly string[]) : []),
     is: (flag) => values[flag] === true,
-    count: (flag, least = 1) => countOf(flag, values[flag], least),
+    count: (flag, least = 1) => parseCount(flag, values[flag], least),
   }
 }
 
-type Parsed = { readonly values: Readonly<Record<string, Value>>; readonly positionals: readonly string[] }
+type ParsedArgs = { readonly values: Readonly<Record<string, FlagValue>>; readonly positionals: readonly string[] }
 
-function parsed(command: string, { flags }: Entry, args: readonly string[]): Parsed {
+function parseFlags(command: string, { flags }: CommandEntry, args: readonly string[]): ParsedArgs {
   const options = Object.fromEntries(
     Object.entries(flags).map(([name, { type, short, multiple }]) => {
       return [name, { type, ...(short ? { short } : {}), ...(multiple ? { multiple } : {}) }]
@@ -49,29 +49,29 @@ function parsed(command: string, { flags }: Entry, args: readonly string[]): Par
     const unknown = /^Unknown option '(-{1,2}[^'\s]*)/.exec(text)?.[1]
     const dashed = /^Option '(--?[\w-]+)' argument is ambiguous/.exec(text)?.[1]
     if (dashed !== undefined)
-      throw new Refusal(EXIT.usage, `The value of ${dashed} begins with "-". Write such a value as --NAME=VALUE.`)
-    if (unknown === undefined) throw new Refusal(EXIT.usage, `${(text.split('\n')[0] ?? text).split('. ')[0]}.`)
+      throw new CliError(EXIT.usage, `The value of ${dashed} begins with "-". Write such a value as --NAME=VALUE.`)
+    if (unknown === undefined) throw new CliError(EXIT.usage, `${(text.split('\n')[0] ?? text).split('. ')[0]}.`)
     const near = nearest(unknown.replace(/^-+/, ''), Object.keys(flags))
     const hint = near === null ? `Run \`terret ${command} --help\` to see what there is.` : `Did you mean --${near}?`
-    throw new Refusal(EXIT.usage, `\`terret ${command}\` has no flag ${unknown}. ${hint}`)
+    throw new CliError(EXIT.usage, `\`terret ${command}\` has no flag ${unknown}. ${hint}`)
   }
 }
 
-function countOf(flag: string, given: Value, least: number): number | undefined {
+function parseCount(flag: string, given: FlagValue, least: number): number | undefined {
   if (given === undefined) return undefined
   const count = Number(given)
   if (Number.isSafeInteger(count) && count >= least) return count
-  throw new Refusal(EXIT.usage, `--${flag} must be a whole number from ${least} on, not "${String(given)}".`)
+  throw new CliError(EXIT.usage, `--${flag} must be a whole number from ${least} on, not "${String(given)}".`)
 }
 
-export function unknownCommand(command: string): string {
+export function unknownCommandText(command: string): string {
   const near = nearest(command, Object.keys(TABLE))
   const hint = near === null ? 'Run `terret --help` to see what there is.' : `Did you mean \`terret ${near}\`?`
   return `There is no command "${command}". ${hint}`
 }
 
-/** Who it is in the log: `--by`, or the name of the user. */
-export function person(call: Call): string {
+/** The name of the acting person in the log: `--by`, or the name of the user. */
+export function actorName(call: CommandArgs): string {
   const given = call.text('by')?.trim()
   if (given) return given
   try {

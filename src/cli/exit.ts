@@ -30,8 +30,8 @@ export const EXIT_TEXT: Readonly<Record<number, string>> = {
   10: 'it goes on later by itself, when a worker looks',
 }
 
-/** One line with what to do, and the exit code. */
-export class Refusal extends Error {
+/** An error with one line that says what to do, and the exit code. */
+export class CliError extends Error {
   readonly exit: number
   constructor(exit: number, message: string) {
     super(message)
@@ -67,12 +67,12 @@ const FAULTS: Readonly<Record<string, number>> = {
   session_damaged: EXIT.store,
 }
 
-/** The store is not the one that this process knows, so the process can only end. */
-export function isReplaced(error: unknown): boolean {
+/** True if the store was replaced by another one. The process then has the wrong data and can only end. */
+export function isStoreReplaced(error: unknown): boolean {
   return error instanceof Error && error.name === 'Fault' && 'code' in error && error.code === 'store_replaced'
 }
 
-/** Nothing can be written, not even that a run is to stop. */
+/** True if the disk is full. Then not even a stop can be written. */
 export function isDiskFull(error: unknown): boolean {
   return error instanceof Error && error.name === 'Fault' && 'code' in error && error.code === 'disk_full'
 }
@@ -80,9 +80,12 @@ export function isDiskFull(error: unknown): boolean {
 export const STOPPED_BY_FULL_DISK =
   'The disk is full, so that it is to stop cannot be written down. It is left as it is, and can be resumed when there is room.'
 
-/** The text and exit code of an error. A Fault is recognised by its name, since its class is not loaded here. `isFar`: it works with a server elsewhere. */
-export function endOf(error: unknown, isFar = false): { readonly exit: number; readonly text: string } {
-  if (error instanceof Refusal) return { exit: error.exit, text: error.message }
+/**
+ * The text and exit code of an error. A Fault is recognised by its name, since its class is not loaded here. `isFar`:
+ * the command works with a remote server.
+ */
+export function exitForError(error: unknown, isFar = false): { readonly exit: number; readonly text: string } {
+  if (error instanceof CliError) return { exit: error.exit, text: error.message }
   if (!(error instanceof Error)) return { exit: EXIT.failed, text: String(error) }
   if (error.name === 'ServerRefusal' && 'status' in error) {
     const exit = error.status === 0 ? EXIT.store : error.status === 404 ? EXIT.missing : EXIT.config
@@ -95,7 +98,7 @@ export function endOf(error: unknown, isFar = false): { readonly exit: number; r
   if ('syscall' in error && error.syscall === 'uv_cwd')
     return { exit: EXIT.missing, text: 'The working folder was removed. Change to one that is there, such as: cd ~' }
   const said = error.message || error.name
-  // What a server elsewhere answers is not ours to vouch for.
+  // A wrong answer of a remote server is not a bug of this program.
   if (isFar)
     return { exit: EXIT.config, text: `The answer of the server cannot be used (${said}). Is it of this version?` }
   return { exit: EXIT.failed, text: `${said} This is a bug of terret: please report it.` }

@@ -1,63 +1,63 @@
 #!/usr/bin/env node
 // The `terret` command: reads the arguments, loads one command, sets the exit code. Each command is a file of its own, loaded when
 // it is used.
-import { type Call, readCall, unknownCommand } from './args.ts'
-import { endOf, EXIT, Refusal, EXIT_TEXT } from './exit.ts'
-import { clean, joined } from '../view/clean.ts'
-import { keepIn, print, printJson, warn } from './present/print.ts'
-import { serverIn, useServer } from './server-flag.ts'
-import { TABLE, type Entry } from './table.ts'
+import { type CommandArgs, readCommandArgs, unknownCommandText } from './args.ts'
+import { exitForError, EXIT, CliError, EXIT_TEXT } from './exit.ts'
+import { clean, joinLines } from '../view/clean.ts'
+import { useDataFolder, print, printJson, warn } from './present/print.ts'
+import { parseServerFlags, useServer } from './server-flag.ts'
+import { TABLE, type CommandEntry } from './table.ts'
 
-type Command = (call: Call) => Promise<number>
+type Command = (call: CommandArgs) => Promise<number>
 type Commands = Readonly<Record<string, () => Promise<Command>>>
 
 const COMMANDS: Commands = {
-  init: async () => (await import('./configure/init.ts')).init,
-  run: async () => (await import('./commands/run.ts')).run,
-  start: async () => (await import('./commands/start.ts')).start,
-  interactive: async () => (await import('./commands/interactive.ts')).interactive,
-  list: async () => (await import('./commands/list.ts')).list,
-  inspect: async () => (await import('./commands/inspect.ts')).inspect,
-  board: async () => (await import('./commands/board.ts')).board,
-  tasks: async () => (await import('./commands/board.ts')).tasks,
-  pending: async () => (await import('./commands/pending.ts')).pending,
-  approve: async () => (await import('./commands/decide.ts')).approve,
-  reject: async () => (await import('./commands/decide.ts')).reject,
-  answer: async () => (await import('./commands/answer.ts')).answer,
-  resume: async () => (await import('./commands/resume.ts')).resume,
-  tail: async () => (await import('./commands/tail.ts')).tail,
-  history: async () => (await import('./commands/history.ts')).history,
-  wake: async () => (await import('./commands/wake.ts')).wake,
-  serve: async () => (await import('./commands/serve.ts')).serve,
-  token: async () => (await import('./commands/token.ts')).token,
-  worker: async () => (await import('./commands/worker.ts')).worker,
-  interrupt: async () => (await import('./commands/interrupt.ts')).interrupt,
-  undo: async () => (await import('./commands/undo.ts')).undo,
-  compact: async () => (await import('./commands/compact.ts')).compact,
-  pin: async () => (await import('./commands/pin.ts')).pin,
-  fork: async () => (await import('./commands/fork.ts')).fork,
-  replay: async () => (await import('./commands/replay.ts')).replay,
-  export: async () => (await import('./commands/export.ts')).exportTo,
-  import: async () => (await import('./commands/import.ts')).importFrom,
-  memory: async () => (await import('./commands/memory.ts')).memory,
-  delete: async () => (await import('./commands/delete.ts')).deleteOne,
-  prune: async () => (await import('./commands/prune.ts')).prune,
-  policy: async () => (await import('./configure/policy.ts')).policy,
-  tools: async () => (await import('./configure/tools.ts')).tools,
-  agents: async () => (await import('./configure/agents.ts')).agents,
-  handoffs: async () => (await import('./commands/handoffs.ts')).handoffs,
-  worktree: async () => (await import('./commands/worktree.ts')).worktree,
-  workflow: async () => (await import('./commands/workflow.ts')).workflow,
-  mcp: async () => (await import('./configure/mcp.ts')).mcp,
-  acp: async () => (await import('./serve/acp.ts')).acp,
-  trust: async () => (await import('./configure/trust.ts')).trust,
-  models: async () => (await import('./configure/models.ts')).models,
-  store: async () => (await import('./commands/store.ts')).store,
-  doctor: async () => (await import('./configure/doctor.ts')).examine,
-  completion: async () => (await import('./configure/completion.ts')).completion,
-  demo: async () => (await import('./demo/demo.ts')).demo,
-  version: async () => version,
-  help: async () => async (call) => help(call.words[0]),
+  init: async () => (await import('./configure/init-command.ts')).initCommand,
+  run: async () => (await import('./commands/run-command.ts')).runCommand,
+  start: async () => (await import('./commands/start-command.ts')).startCommand,
+  interactive: async () => (await import('./commands/interactive-command.ts')).interactiveCommand,
+  list: async () => (await import('./commands/list-command.ts')).listCommand,
+  inspect: async () => (await import('./commands/inspect-command.ts')).inspectCommand,
+  board: async () => (await import('./commands/board-command.ts')).boardCommand,
+  tasks: async () => (await import('./commands/board-command.ts')).tasksCommand,
+  pending: async () => (await import('./commands/pending-command.ts')).pendingCommand,
+  approve: async () => (await import('./commands/decide-commands.ts')).approveCommand,
+  reject: async () => (await import('./commands/decide-commands.ts')).rejectCommand,
+  answer: async () => (await import('./commands/answer-command.ts')).answerCommand,
+  resume: async () => (await import('./commands/resume-command.ts')).resumeCommand,
+  tail: async () => (await import('./commands/tail-command.ts')).tailCommand,
+  history: async () => (await import('./commands/history-command.ts')).historyCommand,
+  wake: async () => (await import('./commands/wake-command.ts')).wakeCommand,
+  serve: async () => (await import('./commands/serve-command.ts')).serveCommand,
+  token: async () => (await import('./commands/token-command.ts')).tokenCommand,
+  worker: async () => (await import('./commands/worker-command.ts')).workerCommand,
+  interrupt: async () => (await import('./commands/interrupt-command.ts')).interruptCommand,
+  undo: async () => (await import('./commands/undo-command.ts')).undoCommand,
+  compact: async () => (await import('./commands/compact-command.ts')).compactCommand,
+  pin: async () => (await import('./commands/pin-command.ts')).pinCommand,
+  fork: async () => (await import('./commands/fork-command.ts')).forkCommand,
+  replay: async () => (await import('./commands/replay-command.ts')).replayCommand,
+  export: async () => (await import('./commands/export-command.ts')).exportCommand,
+  import: async () => (await import('./commands/import-command.ts')).importCommand,
+  memory: async () => (await import('./commands/memory-command.ts')).memoryCommand,
+  delete: async () => (await import('./commands/delete-command.ts')).deleteCommand,
+  prune: async () => (await import('./commands/prune-command.ts')).pruneCommand,
+  policy: async () => (await import('./configure/policy-command.ts')).policyCommand,
+  tools: async () => (await import('./configure/tools-command.ts')).toolsCommand,
+  agents: async () => (await import('./configure/agents-command.ts')).agentsCommand,
+  handoffs: async () => (await import('./commands/handoffs-command.ts')).handoffsCommand,
+  worktree: async () => (await import('./commands/worktree-command.ts')).worktreeCommand,
+  workflow: async () => (await import('./commands/workflow-command.ts')).workflowCommand,
+  mcp: async () => (await import('./configure/mcp-command.ts')).mcpCommand,
+  acp: async () => (await import('./serve/acp-command.ts')).acpCommand,
+  trust: async () => (await import('./configure/trust-command.ts')).trustCommand,
+  models: async () => (await import('./configure/models-command.ts')).modelsCommand,
+  store: async () => (await import('./commands/store-command.ts')).storeCommand,
+  doctor: async () => (await import('./configure/doctor-command.ts')).doctorCommand,
+  completion: async () => (await import('./configure/completion-command.ts')).completionCommand,
+  demo: async () => (await import('./demo/demo-command.ts')).demoCommand,
+  version: async () => printVersion,
+  help: async () => async (call) => printHelp(call.words[0]),
 }
 
 // A reader that stops early, such as `head`, is not an error.
@@ -73,12 +73,14 @@ process.stderr.on('error', () => {})
 showOwnWarnings()
 process.exitCode = await main(process.argv.slice(2))
 
-/** What the library reports is one plain line, without the prefix that Node.js writes before warnings. Other warnings stay as they are. */
+/**
+ * Prints a warning of the library as one plain line, without the prefix of Node.js. Other warnings stay as they are.
+ */
 function showOwnWarnings(): void {
   const usual = process.listeners('warning')
   process.removeAllListeners('warning')
   process.on('warning', (warning) => {
-    if (warning.name === 'TerretWarning') warn(joined(clean(warning.message), ' '))
+    if (warning.name === 'TerretWarning') warn(joinLines(clean(warning.message), ' '))
     else for (const show of usual) show(warning)
   })
 }
@@ -86,60 +88,70 @@ function showOwnWarnings(): void {
 async function main(line: readonly string[]): Promise<number> {
   let isFar = false
   try {
-    const { far, words } = serverIn(line)
+    const { far, words } = parseServerFlags(line)
     isFar = far !== null
-    const [command = 'help', ...args] = flagsBehind(words)
-    if (command === '--help' || command === '-h') return help()
-    if (command === '--version' || command === '-v') return await version(readCall('version', args))
+    const [command = 'help', ...args] = moveFlagsBehind(words)
+    if (command === '--help' || command === '-h') return printHelp()
+    if (command === '--version' || command === '-v') return await printVersion(readCommandArgs('version', args))
     const load = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined
     if (!load && command.startsWith('-'))
-      throw new Refusal(EXIT.usage, `There is no flag ${command}. Run \`terret --help\` to see what there is.`)
-    if (!load) throw new Refusal(EXIT.usage, unknownCommand(command))
-    const call = readCall(command, args)
-    if (call.is('help')) return help(command)
-    // Throws where the working folder was removed: each command works in it.
+      throw new CliError(EXIT.usage, `There is no flag ${command}. Run \`terret --help\` to see what there is.`)
+    if (!load) throw new CliError(EXIT.usage, unknownCommandText(command))
+    const call = readCommandArgs(command, args)
+    if (call.is('help')) return printHelp(command)
+    // Throws if the working folder was removed, because each command works in it.
     process.cwd()
-    keepIn(call.text('data'))
+    useDataFolder(call.text('data'))
     if (far) await useServer(far, command)
+    keepCompiled()
     return await (await load())(call)
   } catch (error) {
-    const { exit, text } = endOf(error, isFar)
-    warn(`terret: ${joined(clean(text), ' ')}`)
+    const { exit, text } = exitForError(error, isFar)
+    warn(`terret: ${joinLines(clean(text), ' ')}`)
     return exit
   } finally {
-    // Another line may run in this process.
+    // Tests run several command lines in one process, so the server is reset.
     if (isFar) await useServer(null)
   }
 }
 
+/**
+ * Keeps what V8 compiled of the command for its next start, where Node can (22.8 and later, unless NODE_DISABLE_COMPILE_CACHE is set).
+ * Only a program may do so: a library writes no files for its host.
+ */
+function keepCompiled(): void {
+  const module = process.getBuiltinModule('node:module') as { readonly enableCompileCache?: () => unknown }
+  module.enableCompileCache?.()
+}
+
 /** `--data DIR` and `--json` may also stand before the command. */
-function flagsBehind(words: readonly string[]): readonly string[] {
+function moveFlagsBehind(words: readonly string[]): readonly string[] {
   const isData = words[0] === '--data'
   const count = isData ? 2 : words[0] === '--json' || words[0]?.startsWith('--data=') ? 1 : 0
   if (count === 0 || words.length <= count) return words
-  const [command = '', ...args] = flagsBehind(words.slice(count))
+  const [command = '', ...args] = moveFlagsBehind(words.slice(count))
   return [command, ...words.slice(0, count), ...args]
 }
 
-function help(name?: string): number {
+function printHelp(name?: string): number {
   const entry = name === undefined ? undefined : TABLE[name]
-  if (name !== undefined && !entry) throw new Refusal(EXIT.usage, unknownCommand(name))
-  print(...(name !== undefined && entry ? helpOn(name, entry) : overview()).split('\n'))
+  if (name !== undefined && !entry) throw new CliError(EXIT.usage, unknownCommandText(name))
+  print(...(name !== undefined && entry ? commandHelp(name, entry) : helpOverview()).split('\n'))
   return EXIT.ok
 }
 
-async function version(call: Call): Promise<number> {
+async function printVersion(call: CommandArgs): Promise<number> {
   const { VERSION } = await import('../version.ts')
   if (call.is('json')) printJson({ version: VERSION })
   else print(VERSION)
   return EXIT.ok
 }
 
-// The texts of `terret help`, made from the table. Without the version, which would load the library.
+// The texts of `terret help`, made from the command table. They omit the version, which would load the library.
 
-function overview(): string {
-  const commands = Object.entries(TABLE).map(([name, { words, says }]) => row(`${name} ${words}`, says))
-  const codes = Object.entries(EXIT_TEXT).map(([code, text]) => row(code, text, 6))
+function helpOverview(): string {
+  const commands = Object.entries(TABLE).map(([name, { words, says }]) => helpRow(`${name} ${words}`, says))
+  const codes = Object.entries(EXIT_TEXT).map(([code, text]) => helpRow(code, text, 6))
   return `terret · a durable agent harness
 
 Usage: terret <command> [words] [flags]
@@ -156,14 +168,14 @@ Exit codes:
 ${codes.join('\n')}`
 }
 
-function helpOn(name: string, { words, says, flags }: Entry): string {
+function commandHelp(name: string, { words, says, flags }: CommandEntry): string {
   const rows = Object.entries(flags).map(([flag, { short, takes, says: text }]) => {
-    return row(`${short ? `-${short}, ` : '    '}--${flag}${takes ? ` ${takes}` : ''}`, text)
+    return helpRow(`${short ? `-${short}, ` : '    '}--${flag}${takes ? ` ${takes}` : ''}`, text)
   })
   return `terret ${name}: ${says}\n\nUsage: terret ${name} ${words}\n\nFlags:\n${rows.join('\n')}`
 }
 
-function row(left: string, right: string, width = 26): string {
+function helpRow(left: string, right: string, width = 26): string {
   const name = `  ${left}`.trimEnd()
   return name.length < width ? `${name.padEnd(width)}${right}` : `${name}\n${' '.repeat(width)}${right}`
 }

@@ -3,16 +3,16 @@
 export type Flag = {
   readonly type: 'string' | 'boolean'
   readonly short?: string
-  /** The name of its value. */
+  /** The name of its value, for help. */
   readonly takes?: string
   readonly says: string
   readonly multiple?: true
 }
 
-export type Entry = {
-  /** The words it takes, as shown in its usage. */
+export type CommandEntry = {
+  /** The words that the command takes, as its usage shows them. */
   readonly words: string
-  /** The fewest and most words. */
+  /** The fewest and the most words. */
   readonly least: number
   readonly most: number
   readonly says: string
@@ -29,7 +29,7 @@ const help = flag('show this help', 'h')
 const data = value('DIR', 'keep sessions in this folder, instead of TERRET_HOME or your data folder')
 const common = { json, data, help }
 
-/** For commands that drive a session. */
+/** Flags of commands that drive a session. */
 const driving = {
   model: value('NAME', 'provider:model; may be given several times: the next one is asked when one fails'),
   mode: value('MODE', 'plan: only look; ask: ask before changes (default); auto: as each tool itself asks'),
@@ -40,7 +40,7 @@ const driving = {
   verbose: flag('show each request as it is sent, without secrets'),
 }
 const drivingFlags = { ...driving, model: { ...driving.model, multiple: true } } satisfies Record<string, Flag>
-const deciding = {
+const decisionFlags = {
   by: value('WHO', 'who decides (default: your user name)'),
   why: value('TEXT', 'the reason, kept in the log and told to the model'),
   resume: flag('go on with the session at once'),
@@ -48,12 +48,12 @@ const deciding = {
   whole: flag('show long arguments in full'),
 }
 
-const entry = (words: string, [least, most]: readonly [number, number], says: string, flags = {}): Entry => {
+const entry = (words: string, [least, most]: readonly [number, number], says: string, flags = {}): CommandEntry => {
   return { words, least, most, says, flags: { ...flags, ...common } }
 }
 
-/** For commands that speak a protocol on standard output: nothing else is printed there. */
-const serving = (...[words, counts, says, flags]: Parameters<typeof entry>): Entry => {
+/** For commands that use a protocol on standard output, where nothing else may be printed. */
+const protocolEntry = (...[words, counts, says, flags]: Parameters<typeof entry>): CommandEntry => {
   const { json: _none, ...others } = entry(words, counts, says, flags).flags
   return { ...entry(words, counts, says), flags: others }
 }
@@ -67,7 +67,7 @@ const servingFlags = {
 
 const MANY = 1_000
 
-/** Of `mcp serve` alone. */
+/** Flags of `mcp serve` alone. */
 const serveFlags = Object.fromEntries(
   Object.entries({
     ...servingFlags,
@@ -77,7 +77,7 @@ const serveFlags = Object.fromEntries(
 )
 export const SERVE_FLAGS: readonly string[] = Object.keys(serveFlags)
 
-export const TABLE: Readonly<Record<string, Entry>> = {
+export const TABLE: Readonly<Record<string, CommandEntry>> = {
   init: entry('', [0, 0], 'write a user configuration and say where the key goes', {
     model: value('NAME', 'the model to write down'),
     window: value('TOKENS', 'how many tokens that model takes, where no table and no host says it'),
@@ -113,16 +113,16 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     search: value('TEXT', 'only those with these words in their title, agent, id or labels', 's'),
   }),
   inspect: entry('ID', [1, 1], 'what a session is, did and waits for', {
-    whole: deciding.whole,
+    whole: decisionFlags.whole,
     context: flag('what its next request holds, by source and tokens'),
     tree: flag('the session and all its children: state, agent, cost, time, and what each waits for'),
   }),
   pending: entry('[ID]', [0, 1], 'what waits for a person, with the exact action', {
     all: flag('in all folders', 'a'),
-    whole: deciding.whole,
+    whole: decisionFlags.whole,
   }),
   approve: entry('ID [CALL]', [1, 2], 'allow a pending call, exactly as shown', {
-    ...deciding,
+    ...decisionFlags,
     ...drivingFlags,
     role: value('ROLE', 'in which role, where a rule wants one'),
     args: value('JSON', 'run it with these arguments in place of those shown'),
@@ -130,13 +130,13 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     usd: value('DOLLARS', 'for CALL "budget": how much more the session may spend'),
   }),
   reject: entry('ID [CALL]', [1, 2], 'refuse a pending call', {
-    ...deciding,
+    ...decisionFlags,
     ...drivingFlags,
     role: value('ROLE', 'in which role'),
   }),
   answer: entry('ID [CALL] TEXT', [2, 3], 'answer a question of a session', {
-    by: deciding.by,
-    resume: deciding.resume,
+    by: decisionFlags.by,
+    resume: decisionFlags.resume,
     ...drivingFlags,
   }),
   resume: entry('ID [MESSAGE…]', [1, MANY], 'go on with a session, wherever it stopped', {
@@ -281,7 +281,7 @@ export const TABLE: Readonly<Record<string, Entry>> = {
       unchecked: flag('add: do not connect to it first'),
     },
   ),
-  acp: serving('', [0, 0], 'serve an editor by the Agent Client Protocol, on standard input and output', {
+  acp: protocolEntry('', [0, 0], 'serve an editor by the Agent Client Protocol, on standard input and output', {
     ...servingFlags,
     agent: value('ID', 'as this agent of `terret agents`'),
     'in-terminal': value(
@@ -320,7 +320,7 @@ export const TABLE: Readonly<Record<string, Entry>> = {
   help: entry('[COMMAND]', [0, 1], 'show help'),
 }
 
-/** Commands that work with a server elsewhere as they do here. */
+/** Commands that work with a remote server in the same way as here. */
 const FAR = new Set(
   (
     'run resume wake interrupt approve reject answer fork undo pin delete ' +
@@ -328,6 +328,6 @@ const FAR = new Set(
   ).split(' '),
 )
 
-export function worksFar(command: string): boolean {
+export function worksRemotely(command: string): boolean {
   return FAR.has(command)
 }

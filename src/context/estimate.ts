@@ -1,24 +1,24 @@
-// How many tokens a text has before a provider has counted it: guessed from its kinds of characters. Pure.
+// Estimates how many tokens a text has before a provider has counted it, from its kinds of characters. Pure.
 import type { Part } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import type { Message } from '../kernel/transcript.ts'
-import { CHARS_A_TOKEN, sizeOfMessage } from '../view/history.ts'
+import { CHARS_A_TOKEN, sizeOfMessage } from '../view/session-history.ts'
 
-/** Characters a token, by kind: letters and blanks, digits and signs, and everything that is not ASCII. */
+/** Characters per token, by kind: letters and blanks, digits and signs, and everything that is not ASCII. */
 const LETTERS = CHARS_A_TOKEN
 const SIGNS = 2.2
 const OTHERS = 1
-/** Of a longer text so many characters are looked at, evenly spread. */
+/** Of a longer text, this many characters are sampled at equal distances. */
 const SAMPLE_CHARS = 2_000
 
-/** A text is taken to have so many times the guessed tokens at most. */
+/** A text counts as at most this many times its guessed tokens. */
 export const LEARNED_FACTOR = 4
-/** Fewer characters no token has. */
+/** No token has fewer characters than this. */
 export const CHARS_A_TOKEN_MIN = 0.25
-/** How a provider marks where a message begins and ends: so many tokens at most. */
+/** The most tokens with which a provider marks the beginning and end of a message. */
 const MESSAGE_TOKENS = 16
 
-/** How many characters of this text are a token, guessed. */
+/** The guessed number of characters per token of this text. */
 export function guessCharsPerToken(text: string): number {
   const step = Math.max(1, text.length / SAMPLE_CHARS)
   let [looked, tokens] = [0, 0]
@@ -36,15 +36,19 @@ function charsPerTokenOf(code: number): number {
 }
 
 /**
- * The tokens of something that is `chars` long, of which `text` is the part that is text. `learned` is how many characters a token had
- * in what the provider counted last: the smaller of that and the guess is taken, because too many tokens do less harm than too few.
+ * The estimated tokens of content that is `chars` long, of which `text` is the text part. `learned` is the characters
+ * per token of what the provider counted last. The smaller of that and the guess is used, because too many tokens do
+ * less harm than too few.
  */
 export function estimateTokens(chars: number, text: string, learned: number): number {
-  return tokensAt(chars, text, Math.min(learned, guessCharsPerToken(text)))
+  return tokensAtRatio(chars, text, Math.min(learned, guessCharsPerToken(text)))
 }
 
-/** The same where it is known how many characters of its text are a token. Of pictures and files the size itself is an estimate. */
-export function tokensAt(chars: number, { length }: string, charsPerToken: number): number {
+/**
+ * The same for a known number of characters per token of the text. For pictures and files, the size itself is an
+ * estimate.
+ */
+export function tokensAtRatio(chars: number, { length }: string, charsPerToken: number): number {
   const texts = Math.min(chars, length)
   return Math.ceil(texts / charsPerToken + (chars - texts) / CHARS_A_TOKEN)
 }
@@ -53,17 +57,17 @@ export function estimateMessage(message: Message, learned: number): number {
   return estimateTokens(sizeOfMessage(message), textOfMessage(message), learned)
 }
 
-/** No provider makes more tokens of something that is `chars` long, of which `text` is the part that is text. */
-export function mostTokens(chars: number, text: string): number {
+/** The most tokens that any provider makes of content that is `chars` long, of which `text` is the text part. */
+export function maxTokensOf(chars: number, text: string): number {
   const texts = Math.min(chars, text.length)
   return (LEARNED_FACTOR * texts) / guessCharsPerToken(text) + (chars - texts) / CHARS_A_TOKEN_MIN
 }
 
-export function mostTokensOf(message: Message): number {
-  return MESSAGE_TOKENS + mostTokens(sizeOfMessage(message), textOfMessage(message))
+export function maxMessageTokens(message: Message): number {
+  return MESSAGE_TOKENS + maxTokensOf(sizeOfMessage(message), textOfMessage(message))
 }
 
-/** The text that a model reads of an event, pictures and files left out. */
+/** The text that a model reads of an event, without pictures and files. */
 export function textOfEvent(event: Event): string {
   switch (event.type) {
     case 'user.message':
@@ -85,7 +89,7 @@ function textOfMessage(message: Message): string {
 
 function textOfParts(parts: readonly Part[]): string {
   const [first, ...more] = parts
-  // Nearly all have one part: nothing is copied for them.
+  // Nearly all messages have one part: return its text without a copy.
   if (first?.type === 'text' && more.length === 0) return first.text
   return parts.map((part) => (part.type === 'text' || part.type === 'reasoning' ? part.text : '')).join('')
 }

@@ -1,36 +1,43 @@
-// Searches what was said and returned in a session and in those it was forked from, by words and without patterns. Lines with rare words
-// come first, then the newest. It only reads, and it reads no more than a bound.
+// Searches the messages and results of a session and of those it was forked from, by words and without patterns. Lines
+// with rare words come first, then the newest. It only reads, and the amount is bounded.
 import type { Store } from '../ports/store.ts'
 import type { CallKey } from '../kernel/content.ts'
 import { callKey, type Event } from '../kernel/event.ts'
-import { blobFor } from '../view/blobs.ts'
-import { isObject } from '../view/json.ts'
-import { RETRIEVE } from './juice/marker.ts'
-import { eventsIn, logsOf, type SourceLog } from './logs.ts'
-import { messagesIn, messageToken, textOfMessage } from './messages.ts'
-import { bytesOf, nameOf, type Result } from './results.ts'
+import { blobFor } from '../view/readable-blobs.ts'
+import { isObject } from '../view/untrusted-json.ts'
+import { RETRIEVE } from './compress/marker.ts'
+import { readSourceEvents, findSourceLogs, type SourceLog } from './source-logs.ts'
+import { readLoggedMessages, messageToken, readMessageText } from './logged-messages.ts'
+import { readResultBytes, resultToken, type LoggedResult } from './logged-results.ts'
 
 const HITS_MAX = 20
 const WORDS_MAX = 12
 const EXCERPT_CHARS = 240
-/** In a longer line a hit also says at which byte it is. */
+/** In a longer line, a hit also names its byte. */
 const LONG_LINE_CHARS = 2_000
-/** Texts that live beside the log are read up to this many bytes in one search, the newest first. */
+/** Texts that are stored beside the log are read up to this many bytes in one search, the newest first. */
 const READ_BYTES_MAX = 64 * 1024 * 1024
-/** A secret that is spread over more characters than this is cut before it is recognized. */
+/** A secret longer than this is cut before the redactor can recognize it. */
 const REDACTED_CHARS = 16_384
 
-export type Searching = {
+export type LogSearch = {
   readonly store: Store
   readonly session: string
   readonly redact: (text: string) => string
   readonly signal: AbortSignal
 }
 
-/** A text that can be read by its token. `place`: a later one is newer. */
-type Readable = { readonly token: string; readonly place: number; readonly bytes: number; read(): Promise<string> }
-/** Where a word stands first in a line. `line` counts from 1, and `at` are characters from the beginning of the text. */
-type Hit = {
+/** A text that can be read by its token. A later one has a larger `place`. */
+type SearchableText = {
+  readonly token: string
+  readonly place: number
+  readonly bytes: number
+  read(): Promise<string>
+}
+/**
+ * The first place of a word in a line. `line` counts from 1, and `at` counts characters from the beginning of the text.
+ */
+type SearchHit = {
   readonly token: string
   readonly place: number
   readonly line: number
@@ -39,7 +46,7 @@ type Hit = {
   readonly text: string
 }
 
-/** The words that are searched for: as they are written, without signs around them. */
+/** The words to search for, without signs around them. */
 function wordsOf(query: string): readonly string[] {
   const words = query
     .toLowerCase()
@@ -49,13 +56,13 @@ function wordsOf(query: string): readonly string[] {
 }
 
 /** One line for each hit: its token, its line, and the words around it. */
-export async function searchLog(query: string, searching: Searching): Promise<string> {
+export async function searchLog(query: string, searching: LogSearch): Promise<string> {
   const words = wordsOf(query)
-  const found = new Matches(words)
+  const found = new MatchingLines(words)
   const { store, session, signal } = searching
-  const later: Readable[] = []
-  for (const [ago, log] of [...(await logsOf(store, session)).entries()].reverse())
-    for await (const text of textsIn(store, log, ago)) {
+  const later: SearchableText[] = []
+  for (const [ago, log] of [...(await findSourceLogs(store, session)).entries()].reverse())
+    for await (const text of searchableTexts(store, log, ago)) {
       signal.throwIfAborted()
       if (text.bytes === 0) found.take(text, await text.read())
       else later.push(text)
@@ -71,8 +78,8 @@ export async function searchLog(query: string, searching: Searching): Promise<st
   return lines.join('\n')
 }
 
-/** Returns how many were not read. */
-async function readLater(later: readonly Readable[], found: Matches, signal: AbortSignal): Promise<number> {
+/** Returns the number of texts that were not read. */
+async function readLater(later: readonly SearchableText[], found: MatchingLines, signal: AbortSignal): Promise<number> {
   let room = READ_BYTES_MAX
   let left = 0
   for (const text of later.toReversed()) {
@@ -84,54 +91,57 @@ async function readLater(later: readonly Readable[], found: Matches, signal: Abo
   return left
 }
 
-/** `bytes` is 0 for what the log itself has. */
-async function* textsIn(store: Store, log: SourceLog, ago: number): AsyncGenerator<Readable> {
+/** `bytes` is 0 for texts in the log itself. */
+async function* searchableTexts(store: Store, log: SourceLog, ago: number): AsyncGenerator<SearchableText> {
   const base = -ago * 1e9
-  for await (const message of messagesIn(store, log)) {
+  for await (const message of readLoggedMessages(store, log)) {
     const { seq, said, who } = message
     if (who === 'summary') continue
     const bytes = said.reduce((sum, part) => sum + (typeof part === 'string' ? 0 : part.bytes), 0)
-    const read = (): Promise<string> => textOfMessage(store, log.id, message)
+    const read = (): Promise<string> => readMessageText(store, log.id, message)
     yield { token: messageToken(seq, ago), place: base + seq, bytes, read }
   }
   const own = new Set<CallKey>()
-  for await (const event of eventsIn(store, log)) {
-    if (event.type === 'agent.message') keepRetrievals(event, own)
+  for await (const event of readSourceEvents(store, log)) {
+    if (event.type === 'agent.message') collectRetrievals(event, own)
     if (event.type !== 'agent.tool_result' || own.has(event.call)) continue
-    yield* textsOfResult(store, log, event, { token: nameOf(event.call, ago), place: base + event.seq })
+    yield* resultTexts(store, log, event, { token: resultToken(event.call, ago), place: base + event.seq })
   }
 }
 
-/** What `retrieve_original` returned is in the log at another place already. */
-function keepRetrievals({ seq, calls }: Extract<Event, { type: 'agent.message' }>, own: Set<CallKey>): void {
+/** Collects the calls of `retrieve_original`: their results are in the log at another place already. */
+function collectRetrievals({ seq, calls }: Extract<Event, { type: 'agent.message' }>, own: Set<CallKey>): void {
   for (const [i, { tool }] of calls.entries()) if (tool === RETRIEVE) own.add(callKey(seq, i))
 }
 
-/** A command keeps its two streams as texts of their own. */
+/** A command keeps its two streams as separate texts. */
 const STREAMS = ['stdout_blob', 'stderr_blob'] as const
 
-async function* textsOfResult(
+async function* resultTexts(
   store: Store,
   { id }: SourceLog,
-  result: Result,
-  { token, place }: Pick<Readable, 'token' | 'place'>,
-): AsyncGenerator<Readable> {
+  result: LoggedResult,
+  { token, place }: Pick<SearchableText, 'token' | 'place'>,
+): AsyncGenerator<SearchableText> {
   const { metadata, content } = result
   const decode = (data: Uint8Array | undefined | null): string => (data ? new TextDecoder().decode(data) : '')
   const about = isObject(metadata) ? metadata : {}
   const long = typeof about['bytes'] === 'number' ? about['bytes'] : 0
   const bytes = typeof content === 'string' ? (Object.keys(about).length === 0 ? 0 : Math.max(long, 1)) : content.bytes
-  yield { token, place, bytes, read: async () => decode(await bytesOf(store, id, result)) }
+  yield { token, place, bytes, read: async () => decode(await readResultBytes(store, id, result)) }
   for (const hash of STREAMS.map((name) => about[name]))
     if (typeof hash === 'string')
       yield { token: `blob:${hash}`, place, bytes: 1, read: async () => decode((await blobFor(store, id, hash))?.data) }
 }
 
-/** Lines that hold a word. Lines with the same words count the same, so of each set of words only the newest lines are kept. */
-class Matches {
+/**
+ * Collects lines with a searched word. Lines with the same words count the same, so of each set of words only the
+ * newest lines are kept.
+ */
+class MatchingLines {
   readonly #words: readonly string[]
-  readonly #byWords = new Map<number, Hit[]>()
-  /** How many lines hold each word. */
+  readonly #byWords = new Map<number, SearchHit[]>()
+  /** The number of lines that contain each word. */
   readonly #counts: number[]
 
   constructor(words: readonly string[]) {
@@ -139,7 +149,7 @@ class Matches {
     this.#counts = words.map(() => 0)
   }
 
-  take({ token, place }: Readable, text: string): void {
+  take({ token, place }: SearchableText, text: string): void {
     const lower = text.toLowerCase()
     if (!this.#words.some((word) => lower.includes(word))) return
     let start = 0
@@ -151,7 +161,7 @@ class Matches {
     }
   }
 
-  /** Which words the line holds, as bits, and where the first of them stands. */
+  /** The words that the line contains, as bits, and the place of the first of them. */
   #heldBy(line: string): { readonly held: number; readonly first: number } {
     const lower = line.toLowerCase()
     let held = 0
@@ -166,37 +176,37 @@ class Matches {
     return { held, first }
   }
 
-  #keep(held: number, hit: Hit): void {
+  #keep(held: number, hit: SearchHit): void {
     const hits = this.#byWords.get(held) ?? []
     this.#byWords.set(held, hits)
     hits.push(hit)
-    if (hits.length > 2 * HITS_MAX) hits.sort(byAge).splice(HITS_MAX)
+    if (hits.length > 2 * HITS_MAX) hits.sort(compareByAge).splice(HITS_MAX)
   }
 
-  /** The best first. */
-  best(): readonly Hit[] {
+  /** The best hits first. */
+  best(): readonly SearchHit[] {
     const all = [...this.#byWords].flatMap(([held, hits]) => {
       const weight = this.#weightOf(held)
       return hits.map((hit) => ({ hit, weight }))
     })
-    return all.sort((a, b) => b.weight - a.weight || byAge(a.hit, b.hit)).map(({ hit }) => hit)
+    return all.sort((a, b) => b.weight - a.weight || compareByAge(a.hit, b.hit)).map(({ hit }) => hit)
   }
 
-  /** A word counts the more the fewer lines hold it. */
+  /** A word counts more, the fewer lines contain it. */
   #weightOf(held: number): number {
     return this.#counts.reduce((sum, count, i) => (held & (1 << i) ? sum + 1 / Math.max(1, count) : sum), 0)
   }
 }
 
-function byAge(a: Hit, b: Hit): number {
+function compareByAge(a: SearchHit, b: SearchHit): number {
   return b.place - a.place || a.line - b.line
 }
 
 /**
- * Null: the words do not stand in what may be shown, so that a search for parts of a secret finds nothing. The text around the line is
- * redacted with it, since a secret may have several lines. Line ends stay where they are.
+ * Null if the redacted text does not contain the words, so that a search for parts of a secret finds nothing. The text
+ * around the line is redacted with it, since a secret may have several lines. Line ends stay where they are.
  */
-function hitLine({ token, line, at, isLong, text }: Hit, { words, redact }: Showing): string | null {
+function hitLine({ token, line, at, isLong, text }: SearchHit, { words, redact }: HitOptions): string | null {
   const from = Math.max(0, at - REDACTED_CHARS)
   const before = text.slice(from, at).split('\n').length - 1
   const clean = redact(text.slice(from, at + REDACTED_CHARS)).split('\n')[before] ?? ''
@@ -209,4 +219,4 @@ function hitLine({ token, line, at, isLong, text }: Hit, { words, redact }: Show
   return `${token} line ${line}${byte}: ${excerpt.trim()}`
 }
 
-type Showing = { readonly words: readonly string[]; readonly redact: (text: string) => string }
+type HitOptions = { readonly words: readonly string[]; readonly redact: (text: string) => string }

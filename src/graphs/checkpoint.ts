@@ -1,89 +1,101 @@
-// The checkpoint of a graph: what the planner wrote with its last reply, and what came after it. The reply's text is all a process
-// needs to go on; nothing before it is read.
+// The checkpoint of a graph, which is the text of the planner's last reply, and the results that followed it. A process
+// needs nothing else to go on; earlier messages are not read.
 import type { Frozen, Json } from '../kernel/content.ts'
 import type { Message } from '../kernel/transcript.ts'
-import type { State } from './channel.ts'
+import type { GraphState } from './channel.ts'
 import { GraphError } from './error.ts'
-import type { Item } from './step.ts'
-import { isObject } from '../view/json.ts'
-import { textOf } from '../view/text.ts'
+import type { NodeItem } from './planner-node.ts'
+import { isObject } from '../view/untrusted-json.ts'
+import { textOf } from '../view/shown-text.ts'
 
-/** A call with a compensation: what it was called with, and what it said. `unknown`: whether it took effect is not known. */
-export type Done = Frozen<{ node: string; args: Json; wrote?: Json; unknown?: true }>
+/**
+ * A finished call that has a compensation: its arguments and its result. `unknown` means that it may or may not have
+ * taken effect.
+ */
+export type DoneCall = Frozen<{ node: string; args: Json; wrote?: Json; unknown?: true }>
 
-/** Why the run failed, what is left to undo (the last comes first), what was told so far, and how often the next was tried. */
-export type Undoing = Frozen<{ failed: string; left: readonly Done[]; told: readonly string[]; tries: number }>
+/**
+ * The reason of the failure, the calls left to undo (the last one is undone first), the lines reported so far, and how
+ * often the next undo was tried.
+ */
+export type UndoProgress = Frozen<{ failed: string; left: readonly DoneCall[]; told: readonly string[]; tries: number }>
 
-/** One node in the superstep, with its calls. `sent` are the arguments that a `send` brought, `until` is when its time is over. */
-export type Task = Frozen<{
+/**
+ * One node in the superstep, with its calls. `sent` holds the arguments of a `send`, `until` is the node's deadline.
+ */
+export type NodeTask = Frozen<{
   node: string
   sent?: { readonly [name: string]: Json }
-  items: readonly Item[]
+  items: readonly NodeItem[]
   until?: number
 }>
 
-export type Point = Frozen<{
-  /** After the last whole superstep. */
-  state: State
-  /** How many supersteps are done. */
+export type Checkpoint = Frozen<{
+  /** The state after the last complete superstep. */
+  state: GraphState
+  /** The number of complete supersteps. */
   step: number
-  /** The superstep in progress. None: it has not begun, or it has ended. */
-  tasks: readonly Task[]
-  /** Which item of which task each call of the reply is. */
+  /** The superstep in progress. Empty: none has begun, or the last one has ended. */
+  tasks: readonly NodeTask[]
+  /** For each call of the reply, the indices of its task and its item. */
   calls?: readonly (readonly [number, number])[]
-  /** Which branches have arrived at a join that still waits for others. */
+  /** For each join that still waits, the branches that have arrived. */
   arrived?: Readonly<Record<string, readonly string[]>>
   /** How often each node has run since the last message. */
   visits?: Readonly<Record<string, number>>
-  /** Some branch came to END. */
+  /** At least one branch has reached END. */
   reached?: true
-  /** The calls that are undone if the run fails, in the order in which they were done. Only those of nodes with a compensation. */
-  done?: readonly Done[]
-  /** The run has failed, and what was done is being undone. */
-  undo?: Undoing
-  /** Why the run ended before its time. */
+  /**
+   * The calls to undo if the run fails, in the order in which they were done. Only calls of nodes with a compensation
+   * are listed.
+   */
+  done?: readonly DoneCall[]
+  /** The run has failed, and its finished calls are being undone. */
+  undo?: UndoProgress
+  /** The reason why the run ended early. */
   failed?: string
 }>
 
-export type Outcome = Pick<Result, 'ok' | 'status' | 'kind'> & { readonly content: string }
-type Result = Extract<Message, { role: 'tool' }>
+export type ToolOutcome = Pick<ToolMessage, 'ok' | 'status' | 'kind'> & { readonly content: string }
+type ToolMessage = Extract<Message, { role: 'tool' }>
 
-/** What a request tells a planner: where it was, what its calls came to, and what was said to it since. */
-export type Reading = {
-  readonly point: Point | null
-  readonly results: ReadonlyMap<number, Outcome>
+/** The planner's input from a request: the last checkpoint, the results of its calls, and the messages since then. */
+export type PlannerInput = {
+  readonly point: Checkpoint | null
+  readonly results: ReadonlyMap<number, ToolOutcome>
   readonly said: readonly string[]
-  /** The arguments of the calls of the last reply. */
+  /** The arguments of the calls in the last reply. */
   readonly args: readonly Json[]
 }
 
-/** What the harness itself says is for models. */
+/** Notices of the harness and context of hooks are for models, not for graphs. */
 const NOT_FOR_GRAPHS = /^<(?:harness_notice|hook_context)[\s>]/
 
-export function readMessages(messages: readonly Message[]): Reading {
-  const results = new Map<number, Outcome>()
+export function readPlannerInput(messages: readonly Message[]): PlannerInput {
+  const results = new Map<number, ToolOutcome>()
   const said: string[] = []
   for (let i = messages.length - 1; i >= 0; i--) {
     const message = messages[i] as Message
     if (message.role === 'assistant')
-      return { point: pointOf(message.parts), results, said, args: message.calls.map(({ args }) => args) }
-    if (message.role === 'tool') results.set(indexOf(message.call), outcomeOf(message))
+      return { point: readCheckpoint(message.parts), results, said, args: message.calls.map(({ args }) => args) }
+    if (message.role === 'tool') results.set(callIndex(message.call), outcomeOf(message))
     else said.unshift(...textsOf(message.parts))
   }
   return { point: null, results, said, args: [] }
 }
 
-export function pointOf(parts: Extract<Message, { role: 'assistant' }>['parts']): Point {
+export function readCheckpoint(parts: Extract<Message, { role: 'assistant' }>['parts']): Checkpoint {
   try {
     const point = JSON.parse(textOf(parts)) as Json
-    if (isObject(point) && isObject(point['state']) && Array.isArray(point['tasks'])) return point as unknown as Point
+    if (isObject(point) && isObject(point['state']) && Array.isArray(point['tasks']))
+      return point as unknown as Checkpoint
   } catch {
-    // Said below: whatever it is, it is no checkpoint.
+    // Any text that does not parse is reported below: it is not a checkpoint.
   }
   throw new GraphError('The last reply of this session is no checkpoint of a graph.')
 }
 
-function outcomeOf({ content, ...result }: Result): Outcome {
+function outcomeOf({ content, ...result }: ToolMessage): ToolOutcome {
   return { ...result, content: typeof content === 'string' ? content : '' }
 }
 
@@ -92,6 +104,6 @@ function textsOf(parts: Extract<Message, { role: 'user' }>['parts']): readonly s
   return NOT_FOR_GRAPHS.test(text) ? [] : [text]
 }
 
-function indexOf(call: string): number {
+function callIndex(call: string): number {
   return Number(call.slice(call.indexOf('.') + 1))
 }

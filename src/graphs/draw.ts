@@ -1,9 +1,10 @@
-// A graph as others read it: JSON for programs, Mermaid for people. In the order of its definition, so the same graph is the same text.
+// A graph as output: JSON for programs, Mermaid for people. It follows the order of the definition, so the same graph
+// gives the same text.
 import type { Json } from '../kernel/content.ts'
-import type { Edge, Graph } from './definition.ts'
+import type { Edge, Graph } from './graph-definition.ts'
 import { assert } from '../kernel/failure.ts'
-import { drawingIn, mermaidOf } from '../view/graph.ts'
-import type { Step } from './step.ts'
+import { drawingIn, mermaidOf } from '../view/graph-drawing.ts'
+import type { PlannerNode } from './planner-node.ts'
 
 export function toJson({ name, description, channels, nodes, edges, onInterrupt, onFailure }: Graph): Json {
   return {
@@ -17,7 +18,7 @@ export function toJson({ name, description, channels, nodes, edges, onInterrupt,
   }
 }
 
-function nodeJson(name: string, step: Step): Json {
+function nodeJson(name: string, step: PlannerNode): Json {
   const { type, description, gate, to, retries, policy, child, totalMs } = step
   const { effect, timeoutMs } = step.tool(name)
   return {
@@ -38,7 +39,7 @@ function edgeJson({ type, from, to }: Edge): Json {
   return { type, from, to }
 }
 
-/** Of what stands in its JSON: a page draws the same without the graph itself. */
+/** Draws from the JSON alone, so a page without the graph itself gets the same drawing. */
 export function toMermaid(graph: Graph): string {
   const drawing = drawingIn(toJson(graph))
   assert(drawing, 'a graph is not read back from its JSON')

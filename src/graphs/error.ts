@@ -1,6 +1,7 @@
-// Why a graph cannot go on: a run ends with it and the session stays. Not a Fault of the caller, and not a failure a model reads.
+// The error that stops a graph: the run ends with it, and the session stays. It is not a Fault of the caller, and not a
+// failure that a model reads.
 
-/** `tasks` are the places in the superstep whose nodes must run again: what they said cannot be used. */
+/** `tasks` are the positions in the superstep of the nodes that must run again, because their output cannot be used. */
 export class GraphError extends Error {
   readonly tasks: readonly number[]
   constructor(message: string, tasks: readonly number[] = []) {
@@ -10,7 +11,7 @@ export class GraphError extends Error {
   }
 }
 
-/** Never empty: an error without a message is named by its class. */
+/** Never empty: an error without a message is described by its class. */
 export function errorText(error: unknown): string {
   if (error instanceof Error) return `${error.name || 'Error'}: ${error.message || 'no message'}`
   return typeof error === 'string' && error !== '' ? error : 'something that is no Error was thrown'

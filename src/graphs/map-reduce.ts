@@ -1,49 +1,62 @@
-// Map and reduce as one graph: the same work on every item of the input, then one function over what came of it. Nothing here that
-// `mapNode` does not do: it is the short way to write it.
+// Map and reduce as one graph: the same work on every item of the input, then one function over the results. It does
+// nothing that `mapNode` cannot do; it is a shorter way to write it.
 import type { Json, Limits } from '../kernel/content.ts'
-import { callable, count, filled, needed, optionsOf, text, wait } from '../options.ts'
+import {
+  functionCheck,
+  countCheck,
+  nonEmptyCheck,
+  requiredCheck,
+  optionsChecker,
+  textCheck,
+  waitCheck,
+} from '../options.ts'
 import { effectCheck, type Tool, type ToolContext } from '../tools/core/tool.ts'
 import { last } from './channel.ts'
-import type { Graph } from './definition.ts'
-import { withState } from './graph.ts'
+import type { Graph } from './graph-definition.ts'
+import { withState } from './with-state.ts'
 import { type Mapped, type MissingItem, policyCheck } from './node.ts'
-import { END, type MapPolicy, START } from './step.ts'
+import { END, type MapPolicy, START } from './planner-node.ts'
 
 export type MapReduceOptions<Of, Value> = {
-  /** Also the name of its agent. It is given `{ items: [...] }`, and its output has `items`, `value`, and `missing`. */
+  /**
+   * Also the name of its agent. Its input is `{ items: [...] }`, and its output has `items`, `value`, and `missing`.
+   */
   readonly name: string
-  /** When to use it: with one, models that may start subagents may start it. */
+  /** When to use it. Only with a description may models that start subagents start this graph. */
   readonly description?: string
   readonly map: (item: Of, context: ToolContext) => Value | Promise<Value>
   /**
-   * What the results come to, in the order of the input. With `best-effort` and `quorum` only those that succeeded. `missing` names
-   * the items that have no result; they are in the output too.
+   * Combines the results, in the order of the input. With `best-effort` and `quorum` they hold successes only.
+   * `missing` names the items without a result; it is part of the output too.
    */
   readonly reduce: (results: readonly Mapped<Value>[], missing: readonly MissingItem[]) => Json | Promise<Json>
   /** Default `collect-all`. */
   readonly policy?: MapPolicy
-  /** Of `map`. Default `once`: give `read` to what changes nothing, and it simply runs again after a crash. */
+  /**
+   * The effect of `map`. Default `once`. With `read`, for work that changes nothing, an item simply runs again after a
+   * crash.
+   */
   readonly effect?: Tool['effect']
   /** How often one item is tried again. Default 0. */
   readonly retries?: number
-  /** The time for one item, and for all together. */
+  /** The time limits for one item, and for all items together. */
   readonly itemMs?: number
   readonly totalMs?: number
   /** How many run at once. Default 16. */
   readonly concurrency?: number
 }
 
-const checkOptions = optionsOf<MapReduceOptions<unknown, unknown>>('mapReduce', {
-  name: needed(filled),
-  description: text,
-  map: needed(callable),
-  reduce: needed(callable),
+const checkOptions = optionsChecker<MapReduceOptions<unknown, unknown>>('mapReduce', {
+  name: requiredCheck(nonEmptyCheck),
+  description: textCheck,
+  map: requiredCheck(functionCheck),
+  reduce: requiredCheck(functionCheck),
   policy: policyCheck,
   effect: effectCheck,
-  retries: count(),
-  itemMs: wait,
-  totalMs: wait,
-  concurrency: count(1),
+  retries: countCheck(),
+  itemMs: waitCheck,
+  totalMs: waitCheck,
+  concurrency: countCheck(1),
 })
 
 export function mapReduce<Of, Value>(options: MapReduceOptions<Of, Value>): Graph {
@@ -74,7 +87,7 @@ export function mapReduce<Of, Value>(options: MapReduceOptions<Of, Value>): Grap
       reduce: node({
         effect: 'read',
         reads: ({ results, missing }) => ({ results, missing }),
-        // Kept once, as the value: the state is in every reply.
+        // The results are emptied, since the state is in every reply: the value is enough.
         run: async ({ results, missing }) => ({ value: await reduce(results, missing), results: [] }),
       }),
     },

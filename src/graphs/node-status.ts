@@ -1,31 +1,37 @@
-// How a node stands: which of its calls are still wanted, whether it is done, and whether it has failed. One call is the simplest
-// case of many. Where only so many are needed, they are called in waves, so that what was called does not depend on speed.
-import type { Item, MapPolicy } from './step.ts'
+// The status of a node: which of its calls are still needed, whether it is done, and whether it has failed. A node with
+// one call is the simplest case. Where only some calls are needed, they are made in groups, so that the choice does not
+// depend on speed.
+import type { NodeItem, MapPolicy } from './planner-node.ts'
 
-export type Standing =
+export type NodeStatus =
   | { readonly type: 'wants'; readonly items: readonly number[] }
   | { readonly type: 'done' }
   | { readonly type: 'failed'; readonly error: string }
 
-const DONE: Standing = { type: 'done' }
+const DONE: NodeStatus = { type: 'done' }
 
-export function standing(policy: MapPolicy | null, items: readonly Item[], width: number): Standing {
+export function nodeStatus(policy: MapPolicy | null, items: readonly NodeItem[], width: number): NodeStatus {
   const open = items.flatMap(({ value, error }, i) => (value === undefined && error === undefined ? [i] : []))
   if (policy === 'collect-all' || policy === 'best-effort')
     return open.length > 0 ? { type: 'wants', items: open } : DONE
-  if (policy === null || policy === 'fail-fast') return untilError(items, open, width)
-  return untilQuorum(policy.quorum, items, open, width)
+  if (policy === null || policy === 'fail-fast') return statusUntilError(items, open, width)
+  return statusUntilQuorum(policy.quorum, items, open, width)
 }
 
-/** The first error in the order of the input: items before it are called first, and none after it. */
-function untilError(items: readonly Item[], open: readonly number[], width: number): Standing {
+/** Finds the first error in the order of the input. Items before it are called first; items after it are not called. */
+function statusUntilError(items: readonly NodeItem[], open: readonly number[], width: number): NodeStatus {
   const at = items.findIndex(({ error }) => error !== undefined)
   const first = at < 0 ? open : open.filter((i) => i < at)
   if (first.length > 0) return { type: 'wants', items: first.slice(0, width) }
   return at < 0 ? DONE : { type: 'failed', error: items[at]?.error ?? '' }
 }
 
-function untilQuorum(quorum: number, items: readonly Item[], open: readonly number[], width: number): Standing {
+function statusUntilQuorum(
+  quorum: number,
+  items: readonly NodeItem[],
+  open: readonly number[],
+  width: number,
+): NodeStatus {
   const values = items.filter(({ value }) => value !== undefined).length
   if (values >= quorum) return DONE
   if (values + open.length >= quorum) return { type: 'wants', items: open.slice(0, width) }

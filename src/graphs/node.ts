@@ -1,188 +1,205 @@
 // The kinds of nodes, typed by the state of their graph: code that runs, a question to a person or a program, a child session, and the
 // same work on many items.
-import { timeIn } from './time.ts'
+import { storeTime } from './time.ts'
 import type { Json } from '../kernel/content.ts'
 import {
-  anything,
-  callable,
+  anyCheck,
+  functionCheck,
   type Check,
   type Checks,
-  filled,
-  flag,
-  listOf,
-  needed,
+  nonEmptyCheck,
+  flagCheck,
+  listCheck,
+  requiredCheck,
   oneOf,
-  optionsOf,
+  optionsChecker,
   orFunction,
-  text,
-  wait,
-  within,
+  textCheck,
+  waitCheck,
+  optionsCheck,
 } from '../options.ts'
 import { type Approval, approvalCheck, effectCheck, type ToolContext } from '../tools/core/tool.ts'
-import type { Channels, State, StateOf, UpdateOf } from './channel.ts'
-import { Enough } from './enough.ts'
-import { plainJson } from './plain.ts'
+import type { Channels, GraphState, StateOf, UpdateOf } from './channel.ts'
+import { QuorumRunner } from './quorum-runner.ts'
+import { plainJson } from './plain-json.ts'
 import {
-  type Command,
-  decoded,
-  encoded,
+  type GraphCommand,
+  decodeOutput,
+  encodeOutput,
   type GateKind,
-  type Item,
+  type NodeItem,
   lateError,
   type MapPolicy,
-  type Step,
-  toolOf,
-  type Ways,
-  writtenOf,
-} from './step.ts'
+  type PlannerNode,
+  nodeTool,
+  type NodeToolOptions,
+  nodeOutputOf,
+} from './planner-node.ts'
 
 declare const OF: unique symbol
 /** A node of a graph with these channels, whose commands go to these names. */
-export type Node<C extends Channels, Name extends string = never> = Step & {
+export type Node<C extends Channels, Name extends string = never> = PlannerNode & {
   readonly [OF]?: { readonly channels: C; readonly to: Name }
 }
 
-type Said<C extends Channels, Name extends string> = UpdateOf<C> | Command<UpdateOf<C>, Name> | undefined | void
+type NodeResult<C extends Channels, Name extends string> =
+  | UpdateOf<C>
+  | GraphCommand<UpdateOf<C>, Name>
+  | undefined
+  | void
 
-type Described<Name extends string> = {
-  /** For people who approve, answer or draw. */
+type NodeDescription<Name extends string> = {
+  /** Shown to people who approve or answer, and in drawings. */
   readonly description?: string
-  /** Where its commands may go. */
+  /** The nodes that its commands may go to. */
   readonly to?: readonly Name[]
-  /** How often it is tried again after an error or a timeout of its own, or of its child. Each try is a new call. Default 0. */
+  /**
+   * How often it is tried again after an error or timeout of its own or of its child. Each try is a new call. Default
+   * 0.
+   */
   readonly retries?: number
 }
-type Guarded<Args> = Pick<Ways, 'effect' | 'timeoutMs' | 'secrets' | 'sequential'> & {
-  /** Must a person approve before it runs? They see the arguments, and those are what runs. */
+type NodeCallOptions<Args> = Pick<NodeToolOptions, 'effect' | 'timeoutMs' | 'secrets' | 'sequential'> & {
+  /** Must a person approve before it runs? They see the exact arguments that it runs with. */
   readonly approval?: Approval | ((args: Args) => Approval | Promise<Approval>)
 }
 
-export type NodeOptions<C extends Channels, Args, Name extends string> = Described<Name> &
-  Guarded<Args> & {
+export type NodeOptions<C extends Channels, Args, Name extends string> = NodeDescription<Name> &
+  NodeCallOptions<Args> & {
     /**
-     * The arguments, from the state. Must be pure. Without it: none, or what a `send` brings. A command instead of arguments: the node
-     * is not called, and the graph goes there.
+     * Reads the arguments from the state. Must be pure. Without it the node has no arguments, or those of a `send`. If
+     * it returns a command, the node is not called, and the graph follows the command.
      */
-    readonly reads?: (state: StateOf<C>) => Args | Command<UpdateOf<C>, NoInfer<Name>>
-    readonly run: (args: Args, context: ToolContext) => Said<C, NoInfer<Name>> | Promise<Said<C, NoInfer<Name>>>
-    /** Takes back what a call of this node did, by what it wrote: for `session.undo` and for `onFailure` of the graph. */
-    readonly undo?: Ways['undo']
+    readonly reads?: (state: StateOf<C>) => Args | GraphCommand<UpdateOf<C>, NoInfer<Name>>
+    readonly run: (
+      args: Args,
+      context: ToolContext,
+    ) => NodeResult<C, NoInfer<Name>> | Promise<NodeResult<C, NoInfer<Name>>>
+    /** Undoes a call of this node by the update that it wrote, for `session.undo` and for `onFailure` of the graph. */
+    readonly undo?: NodeToolOptions['undo']
   }
 
-export type QuestionOptions<C extends Channels, Args, Name extends string> = Omit<Described<Name>, 'retries'> &
-  Pick<Guarded<Args>, 'approval'> & {
-    /** What is asked. A field `question` is what people are shown first. */
+export type QuestionOptions<C extends Channels, Args, Name extends string> = Omit<NodeDescription<Name>, 'retries'> &
+  Pick<NodeCallOptions<Args>, 'approval'> & {
+    /** The content of the question. People are shown the field `question` first. */
     readonly reads: (state: StateOf<C>) => Args
-    /** What the answer means. Must be pure; when it throws, the answer is refused and the node has failed. */
-    readonly take: (answer: string, state: StateOf<C>) => Said<C, NoInfer<Name>>
+    /** Turns the answer into an update. Must be pure. If it throws, the answer is refused and the node has failed. */
+    readonly take: (answer: string, state: StateOf<C>) => NodeResult<C, NoInfer<Name>>
   }
 
-export type AgentNodeOptions<C extends Channels, Name extends string> = Described<Name> &
-  Pick<Guarded<{ readonly task: string }>, 'approval'> & {
-    /** An agent of the harness, or another graph, by its name. */
+export type AgentNodeOptions<C extends Channels, Name extends string> = NodeDescription<Name> &
+  Pick<NodeCallOptions<{ readonly task: string }>, 'approval'> & {
+    /** The name of an agent of the harness, or of another graph. */
     readonly agent: string
     readonly task: (state: StateOf<C>) => string
-    readonly take: (answer: string, state: StateOf<C>) => Said<C, NoInfer<Name>>
+    readonly take: (answer: string, state: StateOf<C>) => NodeResult<C, NoInfer<Name>>
   }
 
 /** One child of a node that starts several. */
-export type Assigned = { readonly agent: string; readonly task: string }
+export type AgentTask = { readonly agent: string; readonly task: string }
 
-export type AgentsNodeOptions<C extends Channels, Name extends string> = Described<Name> &
-  Pick<Guarded<Assigned>, 'approval'> &
-  Pick<MapOptions<C, Assigned, string, Name>, 'take' | 'policy'> & {
+export type AgentsNodeOptions<C extends Channels, Name extends string> = NodeDescription<Name> &
+  Pick<NodeCallOptions<AgentTask>, 'approval'> &
+  Pick<MapOptions<C, AgentTask, string, Name>, 'take' | 'policy'> & {
     /** All agents it may start. */
     readonly agents: readonly string[]
-    /** Whom to give what to. `limits.parallel` of them work at once. */
-    readonly over: (state: StateOf<C>) => readonly Assigned[]
+    /** The agents and their tasks. `limits.parallel` of them work at once. */
+    readonly over: (state: StateOf<C>) => readonly AgentTask[]
   }
 
-/** What became of one item, at its place in the input. */
+/** The result of one item, with its position in the input. */
 export type Mapped<Value> =
   | { readonly index: number; readonly ok: true; readonly value: Value }
   | { readonly index: number; readonly ok: false; readonly error: string }
 
-/** An item that has no value, and why: it failed, it was lost while it might have taken effect, or it did not run. */
+/**
+ * An item without a value, and the reason: it failed, it was lost while it may have taken effect, or it did not run.
+ */
 export type MissingItem = { readonly index: number; readonly error: string }
 
-export type MapOptions<C extends Channels, Of, Value, Name extends string> = Described<Name> &
-  Guarded<{ readonly index: number; readonly item: Of }> & {
+export type MapOptions<C extends Channels, Of, Value, Name extends string> = NodeDescription<Name> &
+  NodeCallOptions<{ readonly index: number; readonly item: Of }> & {
     readonly over: (state: StateOf<C>) => readonly Of[]
     readonly run: (item: Of, context: ToolContext) => Value | Promise<Value>
     /**
-     * The results in the order of the input. With `best-effort` and `quorum`, those that failed or did not run are not among them.
-     * `missing` names every item without a value, whatever the policy.
+     * The results in the order of the input. With `best-effort` and `quorum`, items that failed or did not run are left
+     * out. `missing` names every item without a value, whatever the policy.
      */
     readonly take: (
       results: readonly Mapped<Value>[],
       state: StateOf<C>,
       missing: readonly MissingItem[],
-    ) => Said<C, NoInfer<Name>>
-    /** Default `collect-all`: all run, and `take` is told of each. */
+    ) => NodeResult<C, NoInfer<Name>>
+    /** Default `collect-all`: all items run, and `take` gets every result. */
     readonly policy?: MapPolicy
     /**
-     * How long all items together may take, from when the first is called, also while no process works on them. What is not done then
-     * has failed. Default: for ever.
+     * The time limit for all items together, from the first call on, also while no process works on them. Items that
+     * are not done by then have failed. Default: unlimited.
      */
     readonly totalMs?: number
   }
 
 const MISSING_CHARS_MAX = 300
 
-const described: Checks<Described<string>> = { description: text, to: listOf(text), retries: anything }
-const asking = orFunction(approvalCheck)
-const guarded: Checks<Guarded<unknown>> = {
-  effect: effectCheck,
-  timeoutMs: wait,
-  secrets: listOf(filled),
-  sequential: flag,
-  approval: asking,
+const descriptionChecks: Checks<NodeDescription<string>> = {
+  description: textCheck,
+  to: listCheck(textCheck),
+  retries: anyCheck,
 }
-const checkNode = optionsOf<NodeOptions<Channels, unknown, string>>('node', {
-  ...described,
-  ...guarded,
-  reads: callable,
-  run: needed(callable),
-  undo: callable,
+const approvalOption = orFunction(approvalCheck)
+const callOptionChecks: Checks<NodeCallOptions<unknown>> = {
+  effect: effectCheck,
+  timeoutMs: waitCheck,
+  secrets: listCheck(nonEmptyCheck),
+  sequential: flagCheck,
+  approval: approvalOption,
+}
+const checkNode = optionsChecker<NodeOptions<Channels, unknown, string>>('node', {
+  ...descriptionChecks,
+  ...callOptionChecks,
+  reads: functionCheck,
+  run: requiredCheck(functionCheck),
+  undo: functionCheck,
 })
-const checkQuestion = optionsOf<QuestionOptions<Channels, unknown, string>>('question', {
-  description: text,
-  to: listOf(text),
-  approval: asking,
-  reads: needed(callable),
-  take: needed(callable),
+const checkQuestion = optionsChecker<QuestionOptions<Channels, unknown, string>>('question', {
+  description: textCheck,
+  to: listCheck(textCheck),
+  approval: approvalOption,
+  reads: requiredCheck(functionCheck),
+  take: requiredCheck(functionCheck),
 })
-const checkAgent = optionsOf<AgentNodeOptions<Channels, string>>('agentNode', {
-  ...described,
-  approval: asking,
-  agent: needed(filled),
-  task: needed(callable),
-  take: needed(callable),
+const checkAgent = optionsChecker<AgentNodeOptions<Channels, string>>('agentNode', {
+  ...descriptionChecks,
+  approval: approvalOption,
+  agent: requiredCheck(nonEmptyCheck),
+  task: requiredCheck(functionCheck),
+  take: requiredCheck(functionCheck),
 })
 export const policyCheck: Check = (value, name, of) => {
-  if (typeof value === 'object') return within<{ quorum: number }>({ quorum: needed(anything) })(value, name, of)
+  if (typeof value === 'object')
+    return optionsCheck<{ quorum: number }>({ quorum: requiredCheck(anyCheck) })(value, name, of)
   return oneOf<Extract<MapPolicy, string>>({ 'collect-all': true, 'fail-fast': true, 'best-effort': true })(
     value,
     name,
     of,
   )
 }
-const checkAgents = optionsOf<AgentsNodeOptions<Channels, string>>('agentsNode', {
-  ...described,
-  approval: asking,
-  agents: needed(listOf(filled)),
-  over: needed(callable),
-  take: needed(callable),
+const checkAgents = optionsChecker<AgentsNodeOptions<Channels, string>>('agentsNode', {
+  ...descriptionChecks,
+  approval: approvalOption,
+  agents: requiredCheck(listCheck(nonEmptyCheck)),
+  over: requiredCheck(functionCheck),
+  take: requiredCheck(functionCheck),
   policy: policyCheck,
 })
-const checkMap = optionsOf<MapOptions<Channels, unknown, unknown, string>>('mapNode', {
-  ...described,
-  ...guarded,
-  over: needed(callable),
-  run: needed(callable),
-  take: needed(callable),
+const checkMap = optionsChecker<MapOptions<Channels, unknown, unknown, string>>('mapNode', {
+  ...descriptionChecks,
+  ...callOptionChecks,
+  over: requiredCheck(functionCheck),
+  run: requiredCheck(functionCheck),
+  take: requiredCheck(functionCheck),
   policy: policyCheck,
-  totalMs: wait,
+  totalMs: waitCheck,
 })
 
 export function node<C extends Channels, Args, Name extends string>(
@@ -190,20 +207,20 @@ export function node<C extends Channels, Args, Name extends string>(
 ): Node<C, Name> {
   checkNode(options)
   const { reads, run, undo } = options
-  const ways = undo === undefined ? waysOf(options) : { ...waysOf(options), undo }
+  const ways = undo === undefined ? toolOptionsOf(options) : { ...toolOptionsOf(options), undo }
   return {
     type: 'run',
-    ...commonOf(options),
+    ...commonFields(options),
     policy: null,
     child: null,
     args: (state) => [reads ? reads(state as StateOf<C>) : {}],
     // Sound: these arguments are what `reads` returned, or what a `send` brought.
     tool: (name) =>
-      toolOf(name, options.description ?? '', ways, async (args, context) =>
-        encoded(writtenOf(await run(args as Args, context))),
+      nodeTool(name, options.description ?? '', ways, async (args, context) =>
+        encodeOutput(nodeOutputOf(await run(args as Args, context))),
       ),
-    read: (content) => encoded(decoded(JSON.parse(content) as Json)),
-    take: ([item]) => decoded(item?.value ?? {}),
+    read: (content) => encodeOutput(decodeOutput(JSON.parse(content) as Json)),
+    take: ([item]) => decodeOutput(item?.value ?? {}),
   }
 }
 
@@ -212,30 +229,30 @@ export function question<C extends Channels, Args, Name extends string>(
 ): Node<C, Name> {
   checkQuestion(options)
   const { reads, take, description = '' } = options
-  const ways = waysOf(options)
+  const ways = toolOptionsOf(options)
   return {
     type: 'question',
-    ...commonOf(options),
+    ...commonFields(options),
     policy: null,
     child: null,
     args: (state) => [reads(state as StateOf<C>)],
-    tool: (name) => toolOf(name, description, ways, null),
-    ...answeredBy(take),
+    tool: (name) => nodeTool(name, description, ways, null),
+    ...answerHandlers(take),
   }
 }
 
 export function agentNode<C extends Channels, Name extends string>(options: AgentNodeOptions<C, Name>): Node<C, Name> {
   checkAgent(options)
   const { agent, task, take, description = '' } = options
-  const ways = waysOf(options)
+  const ways = toolOptionsOf(options)
   return {
     type: 'agent',
-    ...commonOf(options),
+    ...commonFields(options),
     policy: null,
     child: agent,
     args: (state) => [{ task: task(state as StateOf<C>) }],
-    tool: (name) => ({ ...toolOf(name, description, ways, null), child: () => agent }),
-    ...answeredBy(take),
+    tool: (name) => ({ ...nodeTool(name, description, ways, null), child: () => agent }),
+    ...answerHandlers(take),
   }
 }
 
@@ -244,27 +261,29 @@ export function mapNode<C extends Channels, Of, Value, Name extends string>(
 ): Node<C, Name> {
   checkMap(options)
   const { over, run, take, policy = 'collect-all', description = '', totalMs } = options
-  const ways = waysOf(options)
-  const enough = new Enough()
+  const ways = toolOptionsOf(options)
+  const enough = new QuorumRunner()
   return {
     type: 'map',
-    ...commonOf(options),
+    ...commonFields(options),
     policy,
     ...(totalMs === undefined ? {} : { totalMs }),
     child: null,
     args: (state) => over(state as StateOf<C>).map((item, index) => ({ index, item })),
     tool: (name) =>
-      toolOf(name, description, ways, async ({ item, until, need }, context) => {
+      nodeTool(name, description, ways, async ({ item, until, need }, context) => {
         const work = (within: ToolContext) => Promise.resolve(run(item as Of, within))
         const needed =
           typeof need === 'number'
-            ? (within: ToolContext) => enough.run(waveOf(within), need, (signal) => work(withSignal(within, signal)))
+            ? (within: ToolContext) => enough.run(replyKey(within), need, (signal) => work(withSignal(within, signal)))
             : work
-        const value = typeof until === 'number' ? await before(until, totalMs, needed, context) : await work(context)
+        const value =
+          typeof until === 'number' ? await runUntilDeadline(until, totalMs, needed, context) : await work(context)
         return plainJson(value ?? null, 'the result')
       }),
     read: (content) => JSON.parse(content) as Json,
-    take: (items, state) => writtenOf(take(mappedBy<Value>(policy, items), state as StateOf<C>, missingIn(items))),
+    take: (items, state) =>
+      nodeOutputOf(take(mapItems<Value>(policy, items), state as StateOf<C>, missingItems(items))),
   }
 }
 
@@ -273,39 +292,40 @@ export function agentsNode<C extends Channels, Name extends string>(
 ): Node<C, Name> {
   checkAgents(options)
   const { agents, over, take, policy = 'collect-all', description = '' } = options
-  const ways = waysOf(options)
+  const ways = toolOptionsOf(options)
   return {
     type: 'agent',
-    ...commonOf(options),
+    ...commonFields(options),
     policy,
     child: agents,
     args: (state) => over(state as StateOf<C>).map(({ agent, task }) => ({ agent, task })),
-    tool: (name) => ({ ...toolOf(name, description, ways, null), child: (args) => (args as Assigned).agent }),
+    tool: (name) => ({ ...nodeTool(name, description, ways, null), child: (args) => (args as AgentTask).agent }),
     read: (content) => content,
-    take: (items, state) => writtenOf(take(mappedBy<string>(policy, items), state as StateOf<C>, missingIn(items))),
+    take: (items, state) =>
+      nodeOutputOf(take(mapItems<string>(policy, items), state as StateOf<C>, missingItems(items))),
   }
 }
 
-/** Only `collect-all` is told of what failed. */
-function mappedBy<Value>(policy: MapPolicy, items: readonly Item[]): readonly Mapped<Value>[] {
-  return items.flatMap((item, index) => mapped<Value>(item, index)).filter(({ ok }) => ok || policy === 'collect-all')
+/** Failures are included only with `collect-all`. */
+function mapItems<Value>(policy: MapPolicy, items: readonly NodeItem[]): readonly Mapped<Value>[] {
+  return items.flatMap((item, index) => mapItem<Value>(item, index)).filter(({ ok }) => ok || policy === 'collect-all')
 }
 
-/** It may be kept in the state, which is in every reply: so the reasons are short. */
-function missingIn(items: readonly Item[]): readonly MissingItem[] {
+/** The reasons are cut short: they may be kept in the state, which is in every reply. */
+function missingItems(items: readonly NodeItem[]): readonly MissingItem[] {
   return items.flatMap(({ value, error = 'It did not run.' }, index) =>
     value === undefined ? [{ index, error: error.slice(0, MISSING_CHARS_MAX) }] : [],
   )
 }
 
-/** Ends with the time of the node, whether or not the item listens to its signal. */
-async function before<T>(
+/** Ends at the node's deadline, even if the item ignores its signal. */
+async function runUntilDeadline<T>(
   until: number,
   totalMs: number | undefined,
   work: (context: ToolContext) => Promise<T>,
   context: ToolContext,
 ): Promise<T> {
-  const leftMs = until - timeIn(context)
+  const leftMs = until - storeTime(context)
   if (leftMs <= 0) throw lateError(totalMs)
   const over = new AbortController()
   let cancel = (): void => {}
@@ -322,7 +342,10 @@ async function before<T>(
   }
 }
 
-/** Stopped by this signal too. The rest of a context is made when it is looked at, so it is not copied. */
+/**
+ * The same context with a second abort signal. A proxy, not a copy: the fields of a context are computed when they are
+ * read.
+ */
 function withSignal(context: ToolContext, also: AbortSignal): ToolContext {
   const signal = AbortSignal.any([context.signal, also])
   return new Proxy(context, {
@@ -330,35 +353,40 @@ function withSignal(context: ToolContext, also: AbortSignal): ToolContext {
   })
 }
 
-/** The calls of one reply. */
-function waveOf({ key }: ToolContext): string {
+/** Identifies the reply that made this call, so that its calls form one group. */
+function replyKey({ key }: ToolContext): string {
   return key.slice(0, key.lastIndexOf('.'))
 }
 
-function mapped<Value>({ value, error }: Item, index: number): readonly Mapped<Value>[] {
+function mapItem<Value>({ value, error }: NodeItem, index: number): readonly Mapped<Value>[] {
   if (error !== undefined) return [{ index, ok: false, error }]
   // Sound: it is what `run` returned, as JSON has it.
   return value === undefined ? [] : [{ index, ok: true, value: value as Value }]
 }
 
-function answeredBy<C extends Channels, Name extends string>(
-  take: (answer: string, state: StateOf<C>) => Said<C, Name>,
-): Pick<Step, 'read' | 'take'> {
+function answerHandlers<C extends Channels, Name extends string>(
+  take: (answer: string, state: StateOf<C>) => NodeResult<C, Name>,
+): Pick<PlannerNode, 'read' | 'take'> {
   return {
     read: (content) => content,
-    take: ([item], state: State) => {
+    take: ([item], state: GraphState) => {
       const answer = typeof item?.value === 'string' ? item.value : ''
-      return writtenOf(take(answer, state as StateOf<C>))
+      return nodeOutputOf(take(answer, state as StateOf<C>))
     },
   }
 }
 
-function commonOf({ description = '', to = [], retries = 0, approval }: Described<string> & { approval?: unknown }) {
+function commonFields({
+  description = '',
+  to = [],
+  retries = 0,
+  approval,
+}: NodeDescription<string> & { approval?: unknown }) {
   const gate: GateKind = typeof approval === 'function' ? 'by_arguments' : ((approval ?? 'auto') as Approval)
   return { description, to, retries, gate }
 }
 
-function waysOf<Args>(options: Guarded<Args>): Ways {
+function toolOptionsOf<Args>(options: NodeCallOptions<Args>): NodeToolOptions {
   const { effect, timeoutMs, secrets, sequential, approval } = options
   return {
     ...(effect === undefined ? {} : { effect }),
@@ -366,6 +394,6 @@ function waysOf<Args>(options: Guarded<Args>): Ways {
     ...(secrets === undefined ? {} : { secrets }),
     ...(sequential === undefined ? {} : { sequential }),
     // Sound: the arguments are those that `reads` returned.
-    ...(approval === undefined ? {} : { approval: approval as NonNullable<Ways['approval']> }),
+    ...(approval === undefined ? {} : { approval: approval as NonNullable<NodeToolOptions['approval']> }),
   }
 }

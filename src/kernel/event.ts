@@ -1,107 +1,396 @@
 // What can happen to a session: the closed union of events, and nothing about what they mean (that is fold.ts).
-// A session is an append-only log of these. A new type needs a decision record. Two lanes:
-// - inbox events may be appended by anyone, at any time, and must be harmless in any interleaving;
+// A session is an append-only log of these. A new type needs a decision record. There are two kinds:
+// - inbox events may be appended by anyone, at any time, and must be harmless in any order;
 // - owner events are written only by the worker that holds the session's lease, and carry its epoch.
-import type { CallKey, Frozen, Hash, Json, Labels, Metadata, Moment, Name, Stopper, Whole } from './content.ts'
-import type { Allow, BlobRef, CallStatus, Failure, Limits, ModelFailureClass, NoteKind, Outcome } from './content.ts'
-import type { Compacted, Part, Prefix, Proposal, Routed, RunChoice, Spent, Terms, Verdict, Within } from './content.ts'
+// A field that is absent says nothing: bytes are stored for ever. Older logs lack some of the optional fields.
+import type {
+  Allow,
+  BlobRef,
+  CallKey,
+  CallStatus,
+  EffectClass,
+  Failure,
+  FileState,
+  Gate,
+  Hash,
+  Json,
+  Labels,
+  Limits,
+  Metadata,
+  ModelFailureClass,
+  Moment,
+  Name,
+  Narrowing,
+  NoteKind,
+  Outcome,
+  Part,
+  PrefixHashes,
+  Proposal,
+  RunChoice,
+  Usage,
+  Verdict,
+  Whole,
+  WorktreeReport,
+} from './content.ts'
 
-/** `id` is the caller's own: the same id twice is the same event. */
-export type InboxBody = Frozen<
-  | ({ type: 'user.message'; id: Name; parts: readonly Part[]; when: 'next' | 'after' | 'now' } & Frozen<Sender>)
-  | ({ type: 'user.tool_confirmation'; id: Name; call: CallKey; digest: string; allow: boolean } & Frozen<Decider>)
-  | ({ type: 'user.custom_tool_result'; id: Name; call: CallKey; ok: boolean; content: string } & Frozen<Answerer>)
-  | ({ type: 'user.interrupt'; id: Name; mode: 'stop' | 'pause' | 'resume' } & Stopper)
->
-/** `report`: a child's, which may wait so many ms for others to be read with it. All that `Opening` has is for the run it opens. */
-type Sender = Opening & { by?: string; pin?: true; report?: Whole; denied?: true }
-type Opening = { patienceMs?: number; options?: RunChoice; metadata?: Metadata; traceparent?: string }
-/** `scope: 'run'`: the rule in `remember` may allow later calls of this run. Those name this call: they are `under` it. */
-type Decider = { by: string; role?: string; why?: string; remember?: Json; scope?: 'run'; under?: CallKey; edit?: Edit }
-/** The person allows the call with these arguments in place of those shown. `digest` is of the call with them. */
-export type Edit = Frozen<{ args: Json; digest: Hash }>
-/** `parent`: the call of the parent session that waits for this one from now on. `denied`: a person said no to the child, or below it. */
-type Answerer = { by?: string; metadata?: Json; parent?: CallKey; denied?: true }
-
-export type OwnerBody = Frozen<
-  | ({ type: 'session.created'; agent: Name; planner: string } & Frozen<Origin>)
-  | ({ type: 'run.started'; inputs: readonly Whole[]; wakes: readonly string[]; limits: Limits } & Frozen<Begun>)
-  /** `shows` are the seqs this request shows for the first time, in order: this is promotion. */
-  | ({ type: 'model.started'; shows: readonly Whole[]; allow?: Allow; held?: number; boost?: true } & Frozen<Step>)
-  | ({ type: 'agent.message'; parts: readonly Part[]; calls: readonly Proposal[]; verdict: Verdict } & Frozen<Paid>)
-  | ({ type: 'model.failed'; class: ModelFailureClass; message: string; retryable: boolean } & Frozen<Again>)
-  | { type: 'agent.tool_use'; call: CallKey }
-  | { type: 'agent.custom_tool_use'; call: CallKey }
-  | ({ type: 'agent.tool_result'; call: CallKey; status: CallStatus; content: string | BlobRef } & Frozen<Evidence>)
-  | ({ type: 'context.compacted'; cut?: Whole; summary?: string; cleared?: Whole } & Frozen<Compacted>)
-  | { type: 'note.added'; kind: NoteKind; text: string }
-  /** `options`: those of the run that asked for it, if it has any. The run that the wake opens has no more tools than that one. */
-  | { type: 'wake.scheduled'; due: Moment; reason: string; key: string; urgent?: true; options?: Hash }
-  /** A run could not begin because something was away: what would open it stays pending. `waitedMs` is all that took so far. */
-  | { type: 'run.deferred'; message: string; retryAt: Moment; waitedMs: number }
-  | { type: 'run.settled'; outcome: Outcome; output?: Json; inputs?: readonly Whole[]; wakes?: readonly string[] }
-  | { type: 'session.closed' }
-  /**
-   * It came out of a file, where it was called `from`, or out of messages that a host gave. What stands before this is history: nothing
-   * is done on its word. The environment is that of a host: no file has one here.
-   */
-  | ({ type: 'session.imported'; from: Name; environment?: string } & Frozen<Description>)
-  /** What an open run froze elsewhere is replaced by what holds here and now. */
-  | ({ type: 'run.reviewed'; limits: Limits } & Frozen<Setup>)
-  /**
-   * An open call gets its terms anew. What was decided about it before does not count any more. With `edit`, the seq of the
-   * confirmation that edited it, the call has the arguments of that confirmation from now on, and its decision counts for them.
-   */
-  | ({ type: 'call.reviewed'; call: CallKey; edit?: Whole } & Terms)
->
-type Origin = Description & {
-  parent?: Parent
-  environment?: string
-  attachments?: readonly BlobRef[]
-  fork?: Fork
-  within?: Within
-  /** It was opened with a conversation from elsewhere, of this hash. */
-  messages?: Hash
-}
-/** `folder` is where a root works, by its full path. `program` is the one whose workers drive the session: older logs name none. After an import only what `session.imported` says counts. */
-export type Description = { folder?: string; metadata?: Metadata; labels?: Labels; program?: Name }
-/** `root` is `depth` levels up. `reader`: the parent's tool that reads long, kept answers. */
-export type Parent = Frozen<Bond & { session: Name; call: CallKey; root: Name; depth: Whole; reader?: Name }>
-/** `tells`: another session that is told when a run of the child has ended. `answersFor`: agents in whose place the child answers the user. */
-type Bond = {
-  parks?: true
-  detached?: true
-  task?: string
-  owns?: readonly string[]
-  tells?: Name
-  answersFor?: readonly Name[]
-} // One that `parks` hears ends, and no questions. For `detached`, no call waits. Its parent finds it by `task`. It may write only what it `owns`.
-type Fork = Frozen<{ session: Name; seq: Whole; model?: Name; asked?: Hash }> // `model`: its runs have this one, unless they choose. `asked`: by hash, what a caller with an id of its own asked for.
-/** `foreign`: a fork took it along from the session it came from. `traceparent`: that of the first of its inputs that has one. */
-type Begun = Setup & Prefix & { foreign?: true; traceparent?: string }
-/** The frozen toolset, instructions, policy and choice, by hash; the code that ran; tools that are missing, in sentences for people. */
-export type Setup = { toolset: Hash; instructions: Hash; policy?: Hash; options?: Hash } & Told
-/** `metadata` is that of the session, and over it that of the message that opens the run. */
-type Told = { code?: string; warnings?: readonly string[]; metadata?: Metadata }
-/** What a hook chose for this request: the model of a chain that is asked first, and the only tools that may be used. */
-type Step = { route?: Name; tools?: readonly Name[] }
-/** What is absent is nothing: bytes are stored for ever. `fallback_from`: the route that should have answered. `unasked` is a call that was held back here: it was no attempt. */
-type Paid = Spent & Routed & { cached?: true; missed?: Json; finish?: 'length' | 'refusal'; guard?: AnswerGuard }
-/** What a hook made of a reply that would have been the answer: it was asked for again, replaced, or withheld. */
-export type AnswerGuard = 'retry' | 'replace' | 'block'
-type Again = Spent & { route?: string; retryAt?: Moment; partial?: string; unasked?: true }
-/** `from` is the inbox answer this result repeats; `retryKind` was captured before hooks. */
-type Evidence = Spent & Attached & { from?: Whole; failure?: Failure; retryKind?: string; metadata?: Json }
-/** Pictures and files of a result, after its text: older logs have none. `ends` says why the run must end. */
-type Attached = { parts?: readonly BlobRef[]; ends?: string }
-
-export type EventBody = InboxBody | OwnerBody
-
-/** `at` never goes back: `wall` is what a clock said that was behind it. `epoch` is the writer's lease, or 0 for the inbox. */
-export type Envelope = Frozen<{ seq: Whole; at: Moment; wall?: Moment; epoch: Whole }>
+/** An event as it stands in a log. */
+export type Event = InboxEvent | OwnerEvent
 export type InboxEvent = Envelope & InboxBody
 export type OwnerEvent = Envelope & OwnerBody
-export type Event = InboxEvent | OwnerEvent
+/** The event of a type, as it stands in a log. Its body alone has a name of its own below. */
+export type EventOf<T extends Event['type']> = Extract<Event, { type: T }>
+/** An event as its writer makes it. */
+export type EventBody = InboxBody | OwnerBody
+export type InboxBody = UserMessage | UserToolConfirmation | UserCustomToolResult | UserInterrupt
+export type OwnerBody =
+  | SessionCreated
+  | RunStarted
+  | ModelStarted
+  | AgentMessage
+  | ModelFailed
+  | AgentToolUse
+  | AgentCustomToolUse
+  | AgentToolResult
+  | ContextCompacted
+  | NoteAdded
+  | WakeScheduled
+  | RunDeferred
+  | RunEnding
+  | RunSettled
+  | SessionClosed
+  | SessionImported
+  | RunReviewed
+  | CallReviewed
+
+/** What the store adds to the body of an event when it is appended. */
+export type Envelope = {
+  readonly seq: Whole // its place in the log: 1 is the first event
+  readonly at: Moment // when it was appended; it never goes back
+  readonly wall?: Moment // what the writer's clock said, if that was before `at` of the event before
+  readonly epoch: Whole // the number of the writer's lease, or 0 for the inbox
+}
+
+// ── Inbox: what reaches a session from outside ──────────────────────────────
+
+/** Somebody says something to the session: a person, a program or another session. */
+export type UserMessage = {
+  readonly type: 'user.message'
+  readonly id: Name // the sender's own: the same id twice is the same message
+  readonly parts: readonly Part[]
+  readonly when: 'next' | 'after' | 'now' // with the next request, after the open run, or at once
+  readonly by?: string // who says it; `session:ID` for another session
+  readonly pin?: true // stays in every later request, word for word
+  readonly report?: Whole // a child's report: it may wait so many ms for others to be read with it
+  readonly denied?: true // of a child: a person said no to that child, or below it
+  readonly patienceMs?: number // this and all below it are for the run that the message opens
+  readonly options?: RunChoice
+  readonly metadata?: Metadata
+  readonly traceparent?: string // of the trace that the run belongs to
+}
+
+/** A person decides about a call that asks for approval. */
+export type UserToolConfirmation = {
+  readonly type: 'user.tool_confirmation'
+  readonly id: Name // the sender's own: the same id twice is the same decision
+  readonly call: CallKey
+  readonly digest: string // of the call as it was shown: a decision about another one does not count
+  readonly allow: boolean
+  readonly by: string // who decides
+  readonly role?: string // in which role
+  readonly why?: string
+  readonly remember?: Json // a rule that covers later calls too
+  readonly scope?: 'run' // `remember` may allow later calls of this run
+  readonly under?: CallKey // the call whose `remember` allowed this one
+  readonly edit?: ArgumentsEdit // allowed with these arguments in place of those shown
+}
+export type ArgumentsEdit = {
+  readonly args: Json
+  readonly digest: Hash // of the call with them
+}
+
+/** A call that is answered outside gets its answer, from a host, a person or a child session. */
+export type UserCustomToolResult = {
+  readonly type: 'user.custom_tool_result'
+  readonly id: Name // the sender's own: the same id twice is the same answer
+  readonly call: CallKey
+  readonly ok: boolean
+  readonly content: string
+  readonly by?: string // who answers
+  readonly metadata?: Json
+  readonly parent?: CallKey // to a child: the call of its parent that waits for it from now on
+  readonly denied?: true // of a child: a person said no to that child, or below it
+}
+
+/** The session is told to stop, to pause or to go on. */
+export type UserInterrupt = {
+  readonly type: 'user.interrupt'
+  readonly id: Name // the sender's own: the same id twice is the same interrupt
+  readonly mode: 'stop' | 'pause' | 'resume'
+  readonly run?: Whole // only if this run is open, by the seq of its run.started
+  readonly by?: string // who tells it
+  readonly why?: string
+  readonly closes?: true // the session closes as well
+}
+
+// ── Owner: the life of a session ────────────────────────────────────────────
+
+/** The session exists: the first event of every log. */
+export type SessionCreated = {
+  readonly type: 'session.created'
+  readonly agent: Name
+  readonly planner: string // `model`, or the name of what plans in its place, such as a graph
+  readonly folder?: string // where a root session works, by its full path
+  readonly metadata?: Metadata
+  readonly labels?: Labels
+  readonly program?: Name // the program whose workers drive the session
+  readonly parent?: Parent // the session that it is a child of
+  readonly environment?: string // what its model is told about the place where it works
+  readonly attachments?: readonly BlobRef[] // files that its tools may read
+  readonly fork?: Fork // the session that it continues a copy of
+  readonly within?: Narrowing // the most that it and its children may do
+  readonly messages?: Hash // of the conversation from elsewhere that it was opened with
+}
+export type SessionDescription = Pick<SessionCreated, 'folder' | 'metadata' | 'labels' | 'program'>
+export type Parent = {
+  readonly session: Name
+  readonly call: CallKey // the call of the parent that made it
+  readonly root: Name // the session at the top of the tree
+  readonly depth: Whole // so many levels below the root
+  readonly reader?: Name // the parent's tool that reads long, kept answers
+  readonly parks?: true // the parent hears of its end, and of no question
+  readonly detached?: true // no call waits for it
+  readonly task?: string // the name by which the parent finds it
+  readonly owns?: readonly string[] // the only paths that it may write
+  readonly tells?: Name // another session that hears of the end of each run
+  readonly answersFor?: readonly Name[] // agents in whose place it answers the user
+}
+type Fork = {
+  readonly session: Name
+  readonly seq: Whole // the last event that was copied
+  readonly model?: Name // of its runs, unless they choose
+  readonly asked?: Hash // of what a caller with an id of its own asked for
+}
+
+/** It came out of a file or out of messages of a host: what stands before this is history and starts nothing. */
+export type SessionImported = {
+  readonly type: 'session.imported'
+  readonly from: Name // what the session was called there
+  readonly environment?: string // that of the host: no file has one here
+  readonly folder?: string // this and those below replace what session.created says
+  readonly metadata?: Metadata
+  readonly labels?: Labels
+  readonly program?: Name
+}
+
+/** The session is over: nothing is accepted any more. */
+export type SessionClosed = {
+  readonly type: 'session.closed'
+}
+
+// ── Owner: a run ────────────────────────────────────────────────────────────
+
+/** A run begins, with everything that stays as it is until its end. */
+export type RunStarted = {
+  readonly type: 'run.started'
+  readonly inputs: readonly Whole[] // the messages that open it, by seq
+  readonly wakes: readonly string[] // the wakes that open it, by key
+  readonly limits: Limits
+  readonly toolset: Hash // of the tools that the model is shown
+  readonly instructions: Hash // of the instructions that the model is shown
+  readonly policy?: Hash // of the rules of approval
+  readonly options?: Hash // of what this run chose for itself
+  readonly code?: string // the version of the code that runs
+  readonly warnings?: readonly string[] // tools that are missing, in sentences for people
+  readonly metadata?: Metadata // of the session, and over it of the message that opens the run
+  readonly model?: Name // the prompt prefix is made for this model, by this run
+  readonly plan?: true // the prefix is made for plan mode
+  readonly since?: Whole // or the prefix is that of the earlier run with this seq
+  readonly now?: PrefixHashes // what the agent has now, if the prefix shows something else
+  readonly foreign?: true // a fork took it along from the session it came from
+  readonly traceparent?: string // of the first of its inputs that has one
+}
+export type FrozenRunSetup = Pick<
+  RunStarted,
+  'toolset' | 'instructions' | 'policy' | 'options' | 'code' | 'warnings' | 'metadata'
+>
+
+/** What an open run froze elsewhere is replaced by what holds here and now, after an import or a fork. */
+export type RunReviewed = {
+  readonly type: 'run.reviewed'
+  readonly limits: Limits // this and all below: as in run.started
+  readonly toolset: Hash
+  readonly instructions: Hash
+  readonly policy?: Hash
+  readonly options?: Hash
+  readonly code?: string
+  readonly warnings?: readonly string[]
+  readonly metadata?: Metadata
+}
+
+/** A run could not begin because something was away: what would open it stays pending. */
+export type RunDeferred = {
+  readonly type: 'run.deferred'
+  readonly message: string
+  readonly retryAt: Moment
+  readonly waitedMs: number // how long all that took so far
+}
+
+/**
+ * The run ends, but its finalizer runs and its worktrees are swept first: the intent of the effect `end`, which lands as
+ * run.settled. A run with neither settles at once.
+ */
+export type RunEnding = {
+  readonly type: 'run.ending'
+  readonly outcome: Outcome // what run.settled will say
+}
+
+/** The run is over. */
+export type RunSettled = {
+  readonly type: 'run.settled'
+  readonly outcome: Outcome // completed, interrupted, limit, halted or failed, and why
+  readonly output?: Json // the answer as data, or what the finalizer of a stopped run made
+  readonly inputs?: readonly Whole[] // the messages that it ends without an answer, by seq
+  readonly wakes?: readonly string[] // the wakes that it ends, by key: those of a run that could not begin
+  readonly workspace?: WorktreeReport // of a child: what it left in its worktree, for its parent to read
+}
+
+// ── Owner: a turn ───────────────────────────────────────────────────────────
+
+/** The model is about to be asked: the intent of a model call, on disk before its first byte is sent. */
+export type ModelStarted = {
+  readonly type: 'model.started'
+  readonly shows: readonly Whole[] // the events this request shows for the first time, in order: this is promotion
+  readonly allow?: Allow // which tools may be used; all if absent
+  readonly held?: number // the money held for it, in millionths of a dollar
+  readonly boost?: true // it is asked again after an empty reply, and may answer at greater length
+  readonly route?: Name // a hook chose this model of a chain to be asked first
+  readonly tools?: readonly Name[] // a hook chose these as the only tools
+}
+
+/** The model call failed: it is made again, or the run ends. */
+export type ModelFailed = {
+  readonly type: 'model.failed'
+  readonly class: ModelFailureClass
+  readonly message: string
+  readonly retryable: boolean
+  readonly retryAt?: Moment // not asked again before this moment
+  readonly route?: string // the model that failed
+  readonly partial?: string // the text that had come
+  readonly unasked?: true // the call was held back here: it was no attempt
+  readonly usage?: Usage
+  readonly cost?: number // in dollars
+  readonly assumed?: true // the provider did not report usage, and this is an estimate
+}
+
+/** The model's reply, or the plan of what plans in its place: its calls are admitted and its meaning is recorded. */
+export type AgentMessage = {
+  readonly type: 'agent.message'
+  readonly parts: readonly Part[]
+  readonly calls: readonly Proposal[] // with their terms: may they run, how often, and after whose approval
+  readonly verdict: Verdict // what the reply means: an answer, calls, or something to be said again
+  readonly finish?: 'length' | 'refusal' // why it stopped early
+  readonly guard?: AnswerGuard // what a hook made of an answer
+  readonly route?: string // the model that answered
+  readonly fallback_from?: Name // the model that should have answered
+  readonly cached?: true // cached from an earlier call: no provider was asked
+  readonly missed?: Json // what the provider's cache did not have, and why
+  readonly usage?: Usage
+  readonly cost?: number // in dollars
+  readonly assumed?: true // the provider did not report usage, and this is an estimate
+}
+/** A hook had the reply made again, replaced it, or withheld it. */
+export type AnswerGuard = 'retry' | 'replace' | 'block'
+
+/** A call is about to run here: its intent, on disk before it starts. */
+export type AgentToolUse = {
+  readonly type: 'agent.tool_use'
+  readonly call: CallKey
+}
+
+/** A call is handed out, to be answered from outside: by a host, a person or a child session. */
+export type AgentCustomToolUse = {
+  readonly type: 'agent.custom_tool_use'
+  readonly call: CallKey
+}
+
+/** The result of a call, as the model sees it. Every call gets exactly one. */
+export type AgentToolResult = {
+  readonly type: 'agent.tool_result'
+  readonly call: CallKey
+  readonly status: CallStatus
+  readonly content: string | BlobRef
+  readonly parts?: readonly BlobRef[] // pictures and files, after the text
+  readonly from?: Whole // the answer from outside that it repeats, by seq
+  readonly failure?: Failure
+  readonly retryKind?: string // the failure that the model is to correct, as it was before hooks
+  readonly ends?: string // why the run must end with this result
+  readonly metadata?: Json
+  readonly usage?: Usage // of models that the tool called
+  readonly cost?: number // in dollars
+  readonly assumed?: true // the provider did not report usage, and this is an estimate
+}
+
+/** An open call gets its terms anew: what was decided about it before does not count any more. */
+export type CallReviewed = {
+  readonly type: 'call.reviewed'
+  readonly call: CallKey
+  readonly edit?: Whole // the confirmation whose arguments the call now has, by seq: its decision counts for them
+  readonly gate?: Gate // this and all below: the terms, as in a proposal (see CallTerms)
+  readonly digest?: Hash
+  readonly place?: Hash
+  readonly links?: readonly string[]
+  readonly files?: readonly FileState[]
+  readonly same?: Hash
+  readonly effect: EffectClass
+  readonly timeoutMs: number
+  readonly sequential?: true
+  readonly reconcile?: true
+  readonly retries?: Whole
+  readonly blocks?: true
+  readonly clear?: true
+  readonly fails?: true
+}
+
+// ── Owner: what the model reads, and later runs ─────────────────────────────
+
+/** Requests show less of what is older, or another choice of pins, from here on. */
+export type ContextCompacted = {
+  readonly type: 'context.compacted'
+  readonly cut?: Whole // what is older than this seq is no longer shown
+  readonly summary?: string // and this stands in its place
+  readonly cleared?: Whole // results older than this seq show no content
+  readonly pins?: Seqs // which of the messages shown so far are pinned
+  readonly turned?: Seqs // inherited or unshown messages whose pin changed
+  readonly ago?: Whole // where several messages have that seq, the one of so many forks ago: 0 is this log's
+  readonly fitted?: Whole // each longer text since the last reply shows its two ends: so many characters, or nothing
+  readonly learned?: Whole // a provider refused a request of this size: the window has no more tokens
+  readonly before?: Whole // the tokens of a request before
+  readonly after?: Whole // and after
+  readonly failed?: string // why it failed
+  readonly usage?: Usage // of the summary
+  readonly cost?: number // in dollars
+  readonly assumed?: true // the provider did not report usage, and this is an estimate
+  readonly route?: string // the model that wrote the summary
+  readonly fallback_from?: Name // the model that should have written it
+}
+type Seqs = readonly Whole[]
+
+/** The model is told something that no message says. */
+export type NoteAdded = {
+  readonly type: 'note.added'
+  readonly kind: NoteKind
+  readonly text: string
+}
+
+/** The session is to be looked at again at that time: a new run begins. */
+export type WakeScheduled = {
+  readonly type: 'wake.scheduled'
+  readonly due: Moment
+  readonly reason: string // the model reads it when the time has come
+  readonly key: string // a second wake with the key of one that waits is dropped
+  readonly urgent?: true // it comes before the wakes of other sessions
+  readonly options?: Hash // of the run that asked for it: the new one has no more tools than that
+}
 
 export function callKey(seq: number, index: number): CallKey {
   return `${seq}.${index}`

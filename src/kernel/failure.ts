@@ -1,6 +1,7 @@
-// The three shapes of going wrong: Failure (data the model sees), Fault (operational, for the caller), Bug (a failed assertion).
+// The three kinds of failure: Failure (data the model sees), Fault (operational, for the caller), Bug (a failed
+// assertion).
 
-/** Closed on purpose: callers switch on it. */
+/** A closed list on purpose: callers switch on it. */
 export type FaultCode =
   | ('lease_lost' | 'conflict' | 'over_budget' | 'store_replaced')
   | ('disk_full' | 'io_error' | 'store_busy' | 'store_closed' | 'store_damaged' | 'store_newer' | 'store_unsupported')
@@ -14,7 +15,7 @@ export type FaultCode =
       | 'session_elsewhere'
     )
   | ('id_reused' | 'call_unknown' | 'decision_stale' | 'cursor_stale' | 'too_many')
-  | ('invalid_input' | 'invalid_config' | 'harness_closed')
+  | ('invalid_input' | 'invalid_config' | 'harness_closed' | 'unsupported')
 
 /** Operational trouble. `message` tells the caller what to do; `detail` is for the developer and never holds user content. */
 export class Fault extends Error {

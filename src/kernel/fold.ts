@@ -1,25 +1,35 @@
-// What the log means: fold(session, event) → session. Pure. Owner events out of order are a Bug; inbox events never are.
-// Copying the session for every event would cost more than all else here, so `fold` is a copy and a `take`. Code that
-// alone holds a session (the driver, a reader catching up) takes events into it in place.
-import { clockOf } from './clock.ts'
-import type { Event } from './event.ts'
+// The meaning of the log: fold(session, event) → session. Pure. Owner events out of order are a Bug; inbox events never
+// are. Copying the session for every event would cost more than everything else here, so `fold` is one copy and a
+// `take`. Code that alone holds a session (the driver, a reader catching up) takes events into it in place.
+import { writerTime } from './clock.ts'
+import type { Event, EventOf } from './event.ts'
 import { assert } from './failure.ts'
-import { answer, copyTurn, decide, hand, type OpenTurn, openTurn, review, settle, start, UNSAID } from './ledger.ts'
+import {
+  applyAnswer,
+  copyTurn,
+  applyDecision,
+  handOutCall,
+  type OpenTurn,
+  openTurn,
+  applyCallReview,
+  settleCall,
+  startCall,
+  UNSAID,
+} from './ledger.ts'
 import {
   countFailure,
   countLoss,
   countRetry,
-  defer,
+  deferRun,
   endDeferral,
   forgetFailures,
   forgiveRetries,
   hastenRetry,
 } from './retries.ts'
-import { arrive, clock, describe, inputOf, newRun, renewed, wakeOf } from './session.ts'
+import { applyImport, countActiveTime, applyDescription, inputOf, newRun, applyReview, wakeOf } from './session.ts'
 import type { OpenRun, OpenSession, Session } from './session.ts'
 
 export type { OpenSession } from './session.ts'
-type Of<T extends Event['type']> = Extract<Event, { type: T }>
 
 export function fold(session: Session, e: Event): Session {
   const s = open(session)
@@ -27,7 +37,7 @@ export function fold(session: Session, e: Event): Session {
   return s
 }
 
-/** A copy of its own. Everything `take` changes in place is in it; everything deeper is replaced. */
+/** Returns a copy of its own. It copies everything that `take` changes in place; everything deeper is replaced. */
 export function open(session: Session): OpenSession {
   const { run } = session
   return { ...session, run: run ? { ...run, turn: run.turn ? copyTurn(run.turn) : null } : null }
@@ -39,17 +49,17 @@ export function take(s: OpenSession, e: Event): void {
   s.seq = e.seq
   s.at = e.at
   if (e.epoch > epoch) s.epoch = e.epoch
-  apply(s, e)
+  applyEvent(s, e)
   if (s.deferred) endDeferral(s, e)
   const { cost = 0 } = e as { readonly cost?: number }
   if (cost > 0) {
     s.cost += cost
     if (s.run) s.run.cost += cost
   }
-  if (s.run) clock(s, s.run, e, epoch)
+  if (s.run) countActiveTime(s, s.run, e, epoch)
 }
 
-function apply(s: OpenSession, e: Event): void {
+function applyEvent(s: OpenSession, e: Event): void {
   switch (e.type) {
     case 'session.created':
       s.created = true
@@ -57,34 +67,34 @@ function apply(s: OpenSession, e: Event): void {
       if (e.planner !== 'model') s.planner = e.planner
       s.parent = e.parent ?? null
       if (e.within) s.within = e.within
-      return describe(s, e)
+      return applyDescription(s, e)
     case 'user.message':
-      return receive(s, e)
+      return applyMessage(s, e)
     case 'user.tool_confirmation':
-      // What came from elsewhere is asked anew first.
-      if (s.run?.turn && !s.run.foreign) decide(s.run.turn, e, s.run)
+      // A call that came with an import is asked about again first.
+      if (s.run?.turn && !s.run.foreign) applyDecision(s.run.turn, e, s.run)
       return
     case 'user.custom_tool_result':
-      if (s.run) answer(s.run.turn, e, s.run)
+      if (s.run) applyAnswer(s.run.turn, e, s.run)
       if (s.parent && e.parent !== undefined) s.parent = { ...s.parent, call: e.parent }
       return
     case 'user.interrupt':
-      return interrupt(s, e)
+      return applyInterrupt(s, e)
     case 'run.started':
-      return begin(s, e)
+      return applyRunStart(s, e)
     case 'model.started':
-      return ask(s, e)
+      return applyRequest(s, e)
     case 'agent.message':
-      return reply(s, e)
+      return applyReply(s, e)
     case 'model.failed':
-      return fail(s, e)
+      return applyRequestFailure(s, e)
     case 'agent.tool_use':
-      if (start(turnOf(s), e.call, e.epoch)) countLoss(runOf(s), e.epoch)
+      if (startCall(turnOf(s), e.call, e.epoch)) countLoss(runOf(s), e.epoch)
       return
     case 'agent.custom_tool_use':
-      return hand(turnOf(s), e.call)
+      return handOutCall(turnOf(s), e.call)
     case 'agent.tool_result':
-      return result(s, e)
+      return applyResult(s, e)
     case 'note.added':
       s.notes = [...s.notes, e.seq]
       return
@@ -98,36 +108,40 @@ function apply(s: OpenSession, e: Event): void {
       if (s.run) s.run.wakes = (s.run.wakes ?? 0) + 1
       return
     case 'run.deferred':
-      return defer(s, e)
+      return deferRun(s, e)
+    case 'run.ending':
+      return applyEnding(runOf(s), e)
     case 'run.settled':
-      return conclude(s, e)
+      return applySettlement(s, e)
     case 'session.closed':
       s.closed = true
       s.inputs = []
       s.wakes = []
       return
     case 'session.imported':
-      return arrive(s, e)
+      return applyImport(s, e)
     case 'run.reviewed':
-      return renewed(runOf(s), e)
+      return applyReview(runOf(s), e)
     case 'call.reviewed':
-      return review(turnOf(s), e)
+      return applyCallReview(turnOf(s), e)
     default:
       // An event of a type this version does not know is kept in the log and changes nothing.
       return
   }
 }
 
-function receive(s: OpenSession, e: Of<'user.message'>): void {
+function applyMessage(s: OpenSession, e: EventOf<'user.message'>): void {
   if (s.closed) return
   s.inputs = [...s.inputs, inputOf(e)]
   if (e.denied && s.run) s.run.said = { ...UNSAID, denied: s.run.said?.denied ?? [] }
   if (e.when === 'after') return
   s.paused = false
+  // The run that was about to be completed goes on with it.
+  if (s.run?.ending?.outcome.type === 'completed') delete s.run.ending
   if (e.report === undefined) hastenRetry(s, e)
 }
 
-function interrupt(s: OpenSession, e: Of<'user.interrupt'>): void {
+function applyInterrupt(s: OpenSession, e: EventOf<'user.interrupt'>): void {
   if (e.run !== undefined && e.run !== s.run?.seq) return
   const busy = s.run !== null || s.inputs.length > 0
   if (e.closes) s.closing = true
@@ -136,14 +150,14 @@ function interrupt(s: OpenSession, e: Of<'user.interrupt'>): void {
   if (e.mode !== 'resume') s.wakes = []
   s.paused = e.mode === 'pause' && busy
   if (e.mode === 'stop' && busy) s.stop = e.seq
-  // A run that ended for want of money is not asked about any more.
+  // A stop ends the question about more money.
   else if (e.mode === 'stop' && s.last?.type === 'limit' && s.last.limit === 'usd') s.last = { type: 'interrupted' }
 }
 
-function begin(s: OpenSession, e: Of<'run.started'>): void {
+function applyRunStart(s: OpenSession, e: EventOf<'run.started'>): void {
   assert(s.run === null, 'a run started inside a run')
   s.wakes = s.wakes.filter((w) => !e.wakes.includes(w.key))
-  // What opens the run joins its first request, also what asked to come after the one before.
+  // The inputs that open the run join its first request, even those with `when: 'after'`.
   s.inputs = s.inputs.map((input) => (e.inputs.includes(input.seq) ? { ...input, when: 'next' } : input))
   s.paused = false
   s.began = e.seq
@@ -151,7 +165,7 @@ function begin(s: OpenSession, e: Of<'run.started'>): void {
   s.run = newRun(e)
 }
 
-function ask(s: OpenSession, e: Of<'model.started'>): void {
+function applyRequest(s: OpenSession, e: EventOf<'model.started'>): void {
   const run = runOf(s)
   assert(run.model === null, 'a model call was opened inside another')
   assert(!run.turn || run.turn.open.length === 0, 'a request was made over an unanswered call')
@@ -162,12 +176,12 @@ function ask(s: OpenSession, e: Of<'model.started'>): void {
   const last = run.turn?.verdict.type
   if (last === 'retry_user_message' || last === 'retry_tool_output') run.outputRetries += 1
   if (e.boost) run.boosts += 1
-  run.model = { seq: e.seq, epoch: e.epoch, at: clockOf(e), held: e.held ?? 0 }
+  run.model = { seq: e.seq, epoch: e.epoch, at: writerTime(e), held: e.held ?? 0 }
   run.turn = null
   run.retryAt = 0
 }
 
-function reply(s: OpenSession, e: Of<'agent.message'>): void {
+function applyReply(s: OpenSession, e: EventOf<'agent.message'>): void {
   const run = runOf(s)
   assert(run.model, 'a reply without a question')
   const calls = run.toolCalls + (e.verdict.type === 'continue' ? e.calls.length : 0)
@@ -180,7 +194,7 @@ function reply(s: OpenSession, e: Of<'agent.message'>): void {
   if (e.verdict.type !== 'empty') run.boosts = 0
 }
 
-function fail(s: OpenSession, e: Of<'model.failed'>): void {
+function applyRequestFailure(s: OpenSession, e: EventOf<'model.failed'>): void {
   const run = runOf(s)
   assert(run.model, 'a model call failed that was not open')
   const { at } = run.model
@@ -192,14 +206,14 @@ function fail(s: OpenSession, e: Of<'model.failed'>): void {
   countFailure(run, e, at)
 }
 
-function result(s: OpenSession, e: Of<'agent.tool_result'>): void {
+function applyResult(s: OpenSession, e: EventOf<'agent.tool_result'>): void {
   const run = runOf(s)
   const turn = turnOf(s)
-  const { state, proposal } = settle(turn, e.call, e.seq)
+  const { state, proposal } = settleCall(turn, e.call, e.seq)
   if (e.ends !== undefined) run.ends = e.ends
   if (state.type === 'running' && state.epoch < e.epoch && proposal.effect !== 'once') countLoss(run, e.epoch)
   if (e.status === 'unknown') s.unknown = (s.unknown ?? 0) + 1
-  // What a hook held back was not a call.
+  // A call that a hook held back does not count as a call.
   if (e.status === 'denied' && state.type === 'ready' && proposal.clear) run.toolCalls -= 1
   if (e.retryKind !== undefined) countRetry(run, turn, proposal)
   else if (e.status === 'ok') forgiveRetries(run, turn, proposal)
@@ -207,11 +221,17 @@ function result(s: OpenSession, e: Of<'agent.tool_result'>): void {
     run.broken ??= `Tool "${proposal.tool}" failed: ${e.failure?.message ?? 'no reason was given'}`
 }
 
-function conclude(s: OpenSession, e: Of<'run.settled'>): void {
+function applyEnding(run: OpenRun, { outcome, epoch }: EventOf<'run.ending'>): void {
+  assert(!run.model && !run.turn?.open.length, 'a run ends over open work')
+  run.ending = { outcome, epoch, tries: (run.ending?.tries ?? 0) + 1 }
+}
+
+function applySettlement(s: OpenSession, e: EventOf<'run.settled'>): void {
   assert(!s.run?.model, 'a run settled over an open model call')
   assert(!s.run?.turn?.open.length, 'a run settled over an open call')
   const { outcome, inputs: swallowed = [] } = e
-  // What a hook held back before there was a run is never shown to a model, nor what it could not be asked about.
+  // Input that a hook refused before there was a run is never shown to a model, and neither is input that the hook
+  // could not check.
   const held = !s.run && ('hook' in outcome || ('reason' in outcome && outcome.reason === 'hook_error'))
   s.unshown = [...s.unshown, ...(s.run?.turn?.results ?? []), ...s.notes, ...(held ? [] : swallowed)]
   s.notes = []

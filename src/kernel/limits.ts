@@ -1,4 +1,4 @@
-// The limits of a run: their defaults, and the two questions next asks of them.
+// The limits of a run: their defaults, and the two questions that `next` asks about them.
 import type { FailedReason, Frozen, Limits, Outcome } from './content.ts'
 import type { Run, Session } from './session.ts'
 
@@ -21,70 +21,77 @@ const OUTAGE_MS = 3 * 24 * 3_600_000
 const TIMES = { modelMs: 600_000, activeMs: 600_000, patienceMs: PATIENCE_MS, outageMs: OUTAGE_MS }
 export const DEFAULT_LIMITS: Limits = { ...COUNTS, ...NONE, ...TIMES }
 
-/** How long an outage may last before a run with these limits fails. A log of an older version does not say. */
+/** How long an outage may last before a run with these limits fails. Logs of older versions do not contain it. */
 export function outageMsOf({ outageMs = OUTAGE_MS }: Limits): number {
   return outageMs
 }
 
-/** How long a caller waits in an outage, unless it says otherwise. */
+/** How long a caller waits in an outage, unless the caller sets another time. */
 export function patienceMsOf({ patienceMs = PATIENCE_MS }: Limits): number {
   return patienceMs
 }
 
-/** When this attempt has used up the run's active time; null while parked, or before this attempt wrote anything. */
-export function deadline(s: Session, run: Run, here: Here): number | null {
+/**
+ * When this attempt will have used up the run's active time. Null while the run is parked, or before this attempt wrote
+ * anything.
+ */
+export function activeDeadline(s: Session, run: Run, here: Here): number | null {
   if (run.since === null || here.epoch !== s.epoch) return null
   return run.since + run.limits.activeMs - run.activeMs
 }
 
-/** Why the run must stop now, whatever it is doing; null when it may go on. */
-export function stopping(s: Session, run: Run, here: Here): Outcome | null {
+/** Why the run must stop now, in any state; null if it may go on. */
+export function whyRunStops(s: Session, run: Run, here: Here): Outcome | null {
   if (s.stop > 0) return { type: 'interrupted' }
-  if (run.ends !== null) return failed('hook_error', run.ends)
-  if (run.broken !== undefined) return failed('tool_error', run.broken)
+  if (run.ends !== null) return failedOutcome('hook_error', run.ends)
+  if (run.broken !== undefined) return failedOutcome('tool_error', run.broken)
   if (run.losses >= run.limits.lossesMax)
-    return failed('crashed_too_often', 'The worker was lost too often without a whole turn between.')
+    return failedOutcome('crashed_too_often', 'The worker was lost too often without a whole turn between.')
   if (run.turn?.over) return { type: 'limit', limit: 'tool_calls' }
-  const at = deadline(s, run, here)
+  const at = activeDeadline(s, run, here)
   return at !== null && here.now >= at ? { type: 'limit', limit: 'active_ms' } : null
 }
 
-/** Why the answer to the open model call is no longer wanted; null while it is. What stands before it in the log came first. */
-export function unwanted(s: Session, here: Here): StopReason | null {
+/**
+ * Why the reply to the open model call is no longer wanted; null while it is. Inputs before it in the log came first.
+ */
+export function whyReplyStops(s: Session, here: Here): StopReason | null {
   if (!s.run?.model) return null
-  const why = stopping(s, s.run, here)
+  const why = whyRunStops(s, s.run, here)
   if (why) return why.type === 'limit' ? 'limit' : 'interrupted'
   const { seq } = s.run.model
   return s.inputs.some((input) => input.when === 'now' && input.seq > seq) ? 'superseded' : null
 }
 
-/** How long one try took. No longer than a try may take, whatever the clock says. */
-export function triedMs({ limits }: Pick<Run, 'limits'>, from: number, to: number): number {
+/** How long one try took, but no longer than a try may take: clocks can jump. */
+export function tryDurationMs({ limits }: Pick<Run, 'limits'>, from: number, to: number): number {
   return Math.min(Math.max(0, to - from), limits.modelMs)
 }
 
-/** Why no further request may be made; null when one may. */
-export function refusal(run: Run): Outcome | null {
+/** Why no further request may be made; null if one may. */
+export function whyNoRequest(run: Run): Outcome | null {
   const { limits, turn } = run
   const wrong = turn && 'text' in turn.verdict ? turn.verdict.text : null
-  if (run.exhausted !== null) return failed('tool_retries_exceeded', `Tool "${run.exhausted}" used up its retries.`)
+  if (run.exhausted !== null)
+    return failedOutcome('tool_retries_exceeded', `Tool "${run.exhausted}" used up its retries.`)
   if (wrong !== null && run.outputRetries >= limits.outputRetries)
-    return failed('output_validation_failed', `The output was still invalid after its last retry. ${wrong}`)
-  if (turn?.verdict.type === 'unexpected') return failed('unexpected_model_behavior', turn.verdict.reason)
+    return failedOutcome('output_validation_failed', `The output was still invalid after its last retry. ${wrong}`)
+  if (turn?.verdict.type === 'unexpected') return failedOutcome('unexpected_model_behavior', turn.verdict.reason)
   if (turn?.verdict.type === 'empty' && (run.boosts >= (limits.emptyRetries ?? 1) || !turn.verdict.boost))
-    return failed('empty_answer', 'The model gave an empty answer.')
-  if (run.fatal) return { ...failed('provider_error', run.fatal.message), class: run.fatal.class }
+    return failedOutcome('empty_answer', 'The model gave an empty answer.')
+  if (run.fatal) return { ...failedOutcome('provider_error', run.fatal.message), class: run.fatal.class }
   if (run.failures >= (limits.modelAttempts ?? Number.POSITIVE_INFINITY))
-    return failed('provider_error', 'The model failed too often in a row.')
-  if (run.waitedMs > outageMsOf(limits)) return failed('provider_error', 'The provider was unavailable for too long.')
+    return failedOutcome('provider_error', 'The model failed too often in a row.')
+  if (run.waitedMs > outageMsOf(limits))
+    return failedOutcome('provider_error', 'The provider was unavailable for too long.')
   return run.requests >= limits.modelRequests ? { type: 'limit', limit: 'model_requests' } : null
 }
 
-function failed(reason: FailedReason, message: string): Extract<Outcome, { type: 'failed' }> {
+function failedOutcome(reason: FailedReason, message: string): Extract<Outcome, { type: 'failed' }> {
   return { type: 'failed', reason, failure: { kind: 'Failed', message } }
 }
 
-export function earliest(times: readonly number[]): number | null {
+export function earliestTime(times: readonly number[]): number | null {
   const first = Math.min(...times)
   return Number.isFinite(first) ? first : null
 }

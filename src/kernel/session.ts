@@ -1,66 +1,72 @@
-// What `next` needs to know of a session: plain JSON, bounded by what is open, replaced and never mutated.
-// Settled calls and shown messages leave it; the transcript (transcript.ts) keeps what a model must read.
-import { clockOf } from './clock.ts'
-import type { Frozen, Labels, Limits, Metadata, ModelFailureClass, Mutable, Outcome, Within } from './content.ts'
-import type { Description, Event, Parent } from './event.ts'
-import type { OpenTurn, Said, Turn } from './ledger.ts'
+// The state that `next` needs of a session: plain JSON, bounded by its open work, replaced and never mutated. Settled
+// calls and shown messages leave it; the transcript (transcript.ts) keeps what a model must read.
+import { writerTime } from './clock.ts'
+import type { Frozen, Labels, Limits, Metadata, ModelFailureClass, Mutable, Outcome, Narrowing } from './content.ts'
+import type { SessionDescription, Event, Parent } from './event.ts'
+import type { OpenTurn, RunConsent, Turn } from './ledger.ts'
 
-/** Raise it when fold changes meaning: older snapshots are then ignored, and the log is folded anew. */
-export const FOLD_VERSION = 14
+/** Increase it when the fold changes meaning: older snapshots are then ignored, and the log is folded again. */
+export const FOLD_VERSION = 15
 
-/** `chooses`: it has options or metadata for the run that it opens. A child's report may wait for others `until`. */
+/**
+ * `chooses`: it has options or metadata for the run that it opens. A child's report may wait for other reports `until`.
+ */
 export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now' } & Frozen<InputOptions>>
 type InputOptions = { patienceMs?: number; traceparent?: string; chooses?: true; report?: Report }
 type Report = Frozen<{ by: string; at: number; until: number }>
-/** `at` is what the clock said when it was asked for. `options`: of the run that asked for it. */
+/** `at` is the clock's time when the wake was scheduled. `options` are those of the run that scheduled it. */
 export type Wake = Frozen<{ seq: number; due: number; key: string; at: number; urgent?: true; options?: string }>
 
 export type Run = Frozen<{
   seq: number
   limits: Limits
-  /** The frozen toolset and instructions, by hash, and what the run has instead of what its agent has. */
+  /** The frozen toolset and instructions by hash, and the run's own choices in place of the agent's. */
   toolset: string
   instructions: string
   options?: string
   metadata?: Metadata
   requests: number
   toolCalls: number
-  /** Wakes that it asked for. Absent for none. */
+  /** How many wakes it has scheduled. Absent for none. */
   wakes?: number
   outputRetries: number
   boosts: number
   toolRetries: Readonly<Record<string, number>>
   exhausted: string | null
-  /** Provider failures since the last reply; `fatal` when the last will not get better; `ends` when a strict hook failed. */
+  /** Provider failures since the last reply. `fatal`: the last one will not pass. `ends`: a strict hook failed. */
   failures: number
   fatal: Frozen<{ class: ModelFailureClass; message: string }> | null
   retryAt: number
-  /** Attempts that were lost since the last whole turn, and the epoch that recorded the last of them. */
+  /** Attempts lost since the last complete turn, and the epoch that recorded the last loss. */
   losses: number
   lossEpoch?: number
   ends: string | null
-  /** A call failed whose failure ends the run. */
+  /** A call failed, and its failure ends the run. */
   broken?: string
-  /** Why the provider did not answer last, and how long its tries and the waits between them took. Both end with a reply. */
+  /**
+   * Why the provider did not answer last, and how long its tries and the waits between them took. A reply clears both.
+   */
   trouble: Frozen<{ class: ModelFailureClass; message: string; at: number }> | null
   waitedMs: number
-  /** Answers in a row that were cut after they began. */
+  /** How many answers in a row broke off after they began. */
   cuts: number
-  /** Time spent working, without parked time and without time in which no worker drove it. `since` is null while parked. */
+  /** Working time, without parked time and without time in which no worker drove it. `since` is null while parked. */
   activeMs: number
   since: number | null
   cost: number
   model: Frozen<{ seq: number; epoch: number; at: number; held: number }> | null
   turn: Turn | null
-  /** It began elsewhere: nothing of it goes on before its setup and its open calls were looked at here. */
+  /** The run began elsewhere. Nothing of it goes on until its setup and its open calls are reviewed here. */
   foreign?: boolean
-  /** The span of another program that it stands under, as it was given. */
+  /** The given span of another program, which is the parent of this run's span. */
   traceparent?: string
-  /** Absent until a person says no, or yes to more than one call. */
-  said?: Said
+  /** Its end was announced. `epoch` is that of the attempt that performs it, `tries` counts such attempts. */
+  ending?: Frozen<{ outcome: Outcome; epoch: number; tries: number }>
+  /** Absent until a person denies a call, or approves more than one. */
+  said?: RunConsent
 }>
 
-/** A run that its one owner changes in place. */
+/** A run that its only owner changes in place. */
 export type OpenRun = Omit<Mutable<Run>, 'turn'> & { turn: OpenTurn | null }
 
 export type Session = Frozen<{
@@ -71,46 +77,49 @@ export type Session = Frozen<{
   closed: boolean
   closing?: boolean
   agent: string
-  /** The workflow that answers its turns, by its name. Absent for a language model, and in older snapshots. */
+  /** The name of the workflow that answers its turns. Absent for a language model, and in older snapshots. */
   planner?: string
   /** The program whose workers drive it. Absent in older logs. */
   program?: string
   parent: Parent | null
-  /** What a narrowed run above it leaves it. */
-  within?: Within
-  /** Where it works, and what its host says of it, if that was said here: an import forgets what its file says. */
+  /** The bounds that a narrowed run above sets. */
+  within?: Narrowing
+  /** Its folder, and the data of its host, if set here: an import drops what the file says. */
   folder?: string
   metadata?: Metadata
   labels?: Labels
-  /** Admitted, not yet promoted. */
+  /** Admitted and not yet promoted. */
   inputs: readonly Input[]
-  /** What an earlier run left that no request has shown yet: results, notes, and inputs an interrupt swallowed. */
+  /** Events of earlier runs that no request has shown yet: results, notes, and inputs that an interrupt consumed. */
   unshown: readonly number[]
-  /** seq of the last compaction that cut what is shown. */
+  /** The seq of the last compaction that cut the transcript. */
   cut?: number
   /** Notes for the next request: they follow the results and precede the inputs. */
   notes: readonly number[]
   wakes: readonly Wake[]
-  /** seq of an interrupt that has not taken effect yet, or 0. */
+  /** The seq of an interrupt that has not taken effect yet, or 0. */
   stop: number
   paused: boolean
-  /** `began` is the seq of the last run's start, `last` how the last settled one ended. */
+  /** `began` is the seq of the last `run.started`, `last` the outcome of the last settled run. */
   run: Run | null
   began: number
   last: Outcome | null
-  /** Calls of the last run whose outcome is unknown. Absent for none. */
+  /** How many calls of the last run have an unknown outcome. Absent for none. */
   unknown?: number
   cost: number
-  /** seq of the last import. While `held`, nothing that came with it is driven, until a person says so. */
+  /** The seq of the last import. While `held`, nothing that came with it is driven until a person resumes it. */
   imported?: number
   held?: boolean
-  /** Of a child: a person said no in a run that ended for want of money. Its parent is told when a later run answers. */
+  /**
+   * For a child: a person denied more money to a run that ended at its budget. Its parent is told when a later run
+   * answers.
+   */
   denied?: boolean
-  /** The next run could not begin: why, how often it was tried, how long that took, and when it is tried again. */
+  /** The next run could not begin: why, how many tries there were, how long they took, and when the next one is. */
   deferred?: Frozen<{ reason: string; tries: number; waitedMs: number; at: number; retryAt: number }> | null
 }>
 
-/** A session that its one owner changes in place. */
+/** A session that its only owner changes in place. */
 export type OpenSession = Omit<Mutable<Session>, 'run'> & { run: OpenRun | null }
 
 const NOBODY = { created: false, closed: false, agent: '', parent: null, run: null, last: null, paused: false } as const
@@ -119,7 +128,8 @@ export const EMPTY: Session = { seq: 0, at: 0, epoch: 0, ...NOBODY, ...NOTHING }
 
 export function inputOf(e: Extract<Event, { type: 'user.message' }>): Input {
   const { seq, when, patienceMs, traceparent, options, metadata, report } = e
-  if (report !== undefined) return { seq, when, report: { by: e.by ?? '', at: clockOf(e), until: clockOf(e) + report } }
+  if (report !== undefined)
+    return { seq, when, report: { by: e.by ?? '', at: writerTime(e), until: writerTime(e) + report } }
   const input = patienceMs === undefined ? { seq, when } : { seq, when, patienceMs }
   if (traceparent === undefined && options === undefined && metadata === undefined) return input
   const traced = traceparent === undefined ? input : { ...input, traceparent }
@@ -127,17 +137,17 @@ export function inputOf(e: Extract<Event, { type: 'user.message' }>): Input {
 }
 
 /** Input that may join the run at its next request. */
-export function steering(s: Session): readonly Input[] {
+export function inputsForRequest(s: Session): readonly Input[] {
   return s.inputs.length === 0 ? s.inputs : s.inputs.filter((input) => input.when !== 'after')
 }
 
-/** The inputs that the next run starts with: the oldest, and every later one that does not ask to come after. */
-export function opening(s: Session): readonly number[] {
+/** The inputs that open the next run: the oldest, and every later one whose `when` is not `after`. */
+export function inputsForRun(s: Session): readonly number[] {
   return s.inputs.filter((input, i) => i === 0 || input.when !== 'after').map((input) => input.seq)
 }
 
-/** Waiting for a person or a provider, with nothing of ours in flight: this time does not count as active. */
-function parked(s: Session, run: Run): boolean {
+/** The run waits for a person or a provider with nothing in flight here. This time does not count as active. */
+function isParked(s: Session, run: Run): boolean {
   if (run.model) return false
   const open = run.turn?.open
   if (!open || open.length === 0) return s.paused || run.retryAt > 0
@@ -169,7 +179,7 @@ export function newRun(e: Extract<Event, { type: 'run.started' }>): Run & { read
     waitedMs: 0,
     cuts: 0,
     activeMs: 0,
-    since: clockOf(e),
+    since: writerTime(e),
     cost: 0,
     model: null,
     turn: null,
@@ -181,8 +191,8 @@ export function newRun(e: Extract<Event, { type: 'run.started' }>): Run & { read
   return run
 }
 
-/** A review puts what holds here and now in the place of what a run froze elsewhere. */
-export function renewed(run: OpenRun, e: Extract<Event, { type: 'run.reviewed' }>): void {
+/** A review replaces what the run froze elsewhere with what holds here and now. */
+export function applyReview(run: OpenRun, e: Extract<Event, { type: 'run.reviewed' }>): void {
   const { limits, toolset, instructions, options, metadata } = e
   Object.assign(run, { limits, toolset, instructions, retryAt: 0, foreign: false })
   if (options === undefined) delete run.options
@@ -191,44 +201,52 @@ export function renewed(run: OpenRun, e: Extract<Event, { type: 'run.reviewed' }
   else run.metadata = metadata
 }
 
-/** What is said of it where it is made, or where it arrives. */
-export function describe(s: OpenSession, { folder, metadata, labels, program }: Frozen<Description>): void {
+/** Takes over the description of a session from its creation or its import. */
+export function applyDescription(
+  s: OpenSession,
+  { folder, metadata, labels, program }: Frozen<SessionDescription>,
+): void {
   if (folder !== undefined) s.folder = folder
   if (metadata !== undefined) s.metadata = metadata
   if (labels !== undefined) s.labels = labels
   if (program !== undefined) s.program = program
 }
 
-/** Time counts while one attempt works, by that attempt's own clock: not while parked, and not while no worker drives. */
-export function clock(s: Session, run: OpenRun, e: Event, epochBefore: number): void {
-  const now = clockOf(e)
+/**
+ * Time counts while one attempt works, by that attempt's own clock. Parked time and time without a worker do not count.
+ */
+export function countActiveTime(s: Session, run: OpenRun, e: Event, epochBefore: number): void {
+  const now = writerTime(e)
   const drove = e.epoch > 0 && e.epoch === epochBefore && e.type !== 'session.imported'
-  // A try that failed and is made again is part of the outage, and no work. In older logs, which have no `outageMs`, it counted.
+  // A failed try that is repeated is part of the outage, not work. In older logs, which have no `outageMs`, it counted.
   const tried = e.type === 'model.failed' && e.retryAt !== undefined && run.limits.outageMs !== undefined
   if (run.since !== null && drove && !tried) run.activeMs += Math.max(0, now - run.since)
-  if (parked(s, run)) run.since = null
+  if (isParked(s, run)) run.since = null
   else if (e.epoch > 0) run.since = now
 }
 
 export function wakeOf(e: Extract<Event, { type: 'wake.scheduled' }>): Wake {
   const { seq, due, key, urgent, options } = e
-  const wake = { seq, due, key, at: clockOf(e), ...(urgent ? { urgent } : {}) }
+  const wake = { seq, due, key, at: writerTime(e), ...(urgent ? { urgent } : {}) }
   return options === undefined ? wake : { ...wake, options }
 }
 
-/** It came out of a file: what is open in it is held, and nothing that was allowed elsewhere is allowed here. A no still counts. */
-export function arrive(s: OpenSession, e: Extract<Event, { type: 'session.imported' }>): void {
+/**
+ * The session came from a file: its open work is held, and approvals given elsewhere are dropped. Denials still count.
+ */
+export function applyImport(s: OpenSession, e: Extract<Event, { type: 'session.imported' }>): void {
   s.imported = e.seq
   delete s.folder
   delete s.metadata
   delete s.labels
   delete s.program
-  describe(s, e)
+  applyDescription(s, e)
   s.held = s.run !== null || s.inputs.length > 0 || s.wakes.length > 0
-  // Neither how long to wait for a provider nor in whose trace.
+  // The imported patience and trace do not apply here.
   s.inputs = s.inputs.map(({ seq, when, chooses }) => (chooses ? { seq, when, chooses } : { seq, when }))
   if (!s.run) return
   s.run.foreign = true
   delete s.run.traceparent
+  delete s.run.ending
   if (s.run.said) s.run.said = { ...s.run.said, yes: [] }
 }

@@ -1,5 +1,5 @@
-// The second fold: what a model has been shown, as provider-neutral messages. Append-only between compactions,
-// and read only when a model call is made. What `model.started` lists in `shows` is appended in exactly that order,
+// The second fold: what a model has been shown, as provider-neutral messages. Append-only between compactions, and read
+// only when a model call is made. The events that `model.started` lists in `shows` are appended in exactly that order,
 // so the messages of one request are a prefix of the next one's.
 import type { BlobRef, CallKey, CallStatus, Frozen, Json, Part } from './content.ts'
 import { type AnswerGuard, callKey, type Event } from './event.ts'
@@ -7,61 +7,76 @@ import { type AnswerGuard, callKey, type Event } from './event.ts'
 export type ShownCall = Frozen<{ key: CallKey; id: string; tool: string; args: Json; raw?: string | undefined }>
 
 export type Message = Frozen<
-  /** `pin`: no cut takes it away. `report`: a child's; one after another are shown as one message. */
+  /** `pin`: no cut removes it. `report`: a child's report; adjacent reports are shown as one message. */
   | { role: 'user'; seq: number; parts: readonly Part[]; pin?: boolean | undefined; report?: number | undefined }
-  /** `cut`: what was shown of an answer that a person stopped. */
+  /** `cut`: the part of an answer that was shown before a person stopped it. */
   | { role: 'assistant'; seq: number; parts: readonly Part[]; calls: readonly ShownCall[]; cut?: true }
-  /** `fits`: of a content that lives beside the log, only so many characters are shown, and the whole is found by `token`. */
-  | ({ role: 'tool'; seq: number; call: CallKey; id: string; tool: string; fits?: Fits } & Frozen<Told>)
+  /** `fits`: only this many characters of a content stored beside the log are shown; `token` retrieves the whole. */
+  | ({
+      role: 'tool'
+      seq: number
+      call: CallKey
+      id: string
+      tool: string
+      fits?: FittedContent
+    } & Frozen<ToolResultContent>)
 >
-/** `status` and `kind` say how, for one that is not ok. `parts` are pictures and files, after the content. */
-type Told = { ok: boolean; status?: CallStatus; kind?: string | undefined; content: string | BlobRef } & Attached
-type Fits = { chars: number; token: string }
-type Attached = { parts?: readonly Part[] | undefined }
+/** `status` and `kind` describe a result that is not ok. `parts` are pictures and files after the content. */
+type ToolResultContent = {
+  ok: boolean
+  status?: CallStatus
+  kind?: string | undefined
+  content: string | BlobRef
+} & ResultParts
+type FittedContent = { chars: number; token: string }
+type ResultParts = { parts?: readonly Part[] | undefined }
 
-type Answer = Extract<Event, { type: 'user.custom_tool_result' }>
+type OutsideAnswer = Extract<Event, { type: 'user.custom_tool_result' }>
 type Confirmation = Extract<Event, { type: 'user.tool_confirmation' }>
 
 const CUT = 'The answer above was stopped by the user and is not complete. Calls it may have asked for were not run.'
 export const CLEARED = '[Old tool result content cleared]'
-/** A text that may show less than this shows nothing but where it is. */
+/** Below this limit a text shows only how to retrieve it. */
 export const FITTED_CHARS_MIN = 160
-/** Of a text that is shortened, this part of what it may show is its beginning, and the rest its end. */
+/** The share of a shortened text that shows its beginning; the rest shows its end. */
 const HEAD_SHARE = 0.6
 
-/** Mutable on purpose: it only grows, and copying it each turn would cost what the history costs. */
+/** Mutable on purpose: it only grows, and copying it each turn would cost as much as the whole history. */
 export class Transcript {
   readonly messages: Message[] = []
-  /** Those that come from the log this one was forked from, and how many forks ago. */
+  /** The messages inherited from the log of a fork's origin, and how many forks ago they were written. */
   readonly inherited = new WeakMap<Message, number>()
-  /** Those that the harness, a hook or a pin added. No one asks for an answer with them. */
+  /** The messages that the harness, a hook or a pin added. They do not ask for an answer. */
   readonly notes = new WeakSet<Message>()
   seq = 0
-  /** The last reply of the open or last run that says something. A compaction does not take it away. */
+  /** The parts of the last reply with text, in the open or last run. A compaction keeps it. */
   lastSaid: readonly Part[] = []
-  /** Some content cannot be shown as it is: it lives beside the log, or an answer from outside is very long. */
+  /** Some content cannot be shown directly: it is stored beside the log, or an answer from outside is very long. */
   hasBlobs = false
   /** A compaction cleared, shortened or cut something: the log has more of this conversation than a request shows. */
   isCompacted = false
-  /** Facts of the log that no request has shown yet, by seq. */
+  /** Messages that no request has shown yet, by seq. */
   readonly #held = new Map<number, Message>()
   readonly #calls = new Map<CallKey, ShownCall>()
-  readonly #answers = new Map<number, Answer>()
-  /** Confirmations that edit a call, by seq, and the text that says so of calls whose edit was admitted. */
+  readonly #answers = new Map<number, OutsideAnswer>()
+  /** Confirmations that edit a call, by seq; and for calls whose edit was admitted, the text about the edit. */
   readonly #edits = new Map<number, Confirmation>()
   readonly #edited = new Map<CallKey, string>()
-  /** The request that showed a user's message first. */
+  /** The request that first showed a user's message. */
   readonly #shownBy = new WeakMap<Message, number>()
   /** A person asked for a stop since the last request was made. */
   #stopped = false
 
-  /** Where a message stands among the events here, a result with its call. 0: what a fork inherited is older than all, like a summary. */
+  /**
+   * The position of a message among the events of this log; a result stands with its call. 0: an inherited message, or
+   * a summary, is older than all of them.
+   */
   placeOf(message: Message): number {
     if (message.role === 'user' || this.inherited.has(message)) return this.#shownBy.get(message) ?? 0
     return message.role === 'tool' ? Number.parseInt(message.call, 10) : message.seq
   }
 
-  /** Takes the next committed event. Events before `seq` were taken already. */
+  /** Takes the next committed event. Earlier events were taken already. */
   take(e: Event): void {
     if (e.seq <= this.seq) return
     this.seq = e.seq
@@ -112,7 +127,7 @@ export class Transcript {
   }
 
   #note(e: Extract<Event, { type: 'note.added' }>): void {
-    const message = { ...said(e.seq, noteText(e)), ...(e.kind === 'pin' ? { pin: true } : {}) }
+    const message = { ...userMessage(e.seq, noteText(e)), ...(e.kind === 'pin' ? { pin: true } : {}) }
     this.notes.add(message)
     this.#held.set(e.seq, message)
   }
@@ -125,10 +140,13 @@ export class Transcript {
     if (saysSomething(e.parts, e.guard)) this.lastSaid = e.parts
   }
 
-  /** What a person saw of an answer before they stopped it. Every other cut answer is asked for again, and not shown. */
+  /**
+   * Shows the part of an answer that a person saw before they stopped it. Other cut answers are asked for again, and
+   * not shown.
+   */
   #cut({ seq, class: kind, partial = '' }: Extract<Event, { type: 'model.failed' }>): void {
     if (!this.#stopped || (kind !== 'interrupted' && kind !== 'superseded') || partial.trim() === '') return
-    const notice = said(seq, tagged('harness_notice', ' kind="cut"', CUT))
+    const notice = userMessage(seq, wrapInTag('harness_notice', ' kind="cut"', CUT))
     this.#shownBy.set(notice, seq)
     this.messages.push({ role: 'assistant', seq, parts: [{ type: 'text', text: partial }], calls: [], cut: true })
     this.messages.push(notice)
@@ -145,28 +163,28 @@ export class Transcript {
     const shown = { role: 'tool', seq: e.seq, call: e.call, id, tool, ok: e.status === 'ok', content } as const
     this.hasBlobs ||= typeof content !== 'string' || content.length > 200_000 || parts !== undefined
     const told = parts ? { ...shown, parts } : shown
-    this.#held.set(e.seq, shown.ok ? told : { ...told, status: e.status, kind: e.failure?.kind ?? typeOf(answer) })
+    this.#held.set(e.seq, shown.ok ? told : { ...told, status: e.status, kind: e.failure?.kind ?? errorTypeOf(answer) })
   }
 
-  /** Shortens what came after the last reply. */
+  /** Shortens the messages after the last reply. */
   #fit(chars: number): void {
     const last = this.messages.findLastIndex(({ role }) => role === 'assistant')
     for (const [i, m] of this.messages.entries()) {
       if (i <= last) continue
       const place = this.placeOf(m)
       const ago = this.inherited.get(m) ?? 0
-      const seen = fitMessage(m, chars, tokenOf(m, ago))
+      const seen = fitMessage(m, chars, retrieveToken(m, ago))
       if (place === 0) this.inherited.set(seen, ago)
       else if (m.role === 'user') this.#shownBy.set(seen, place)
       this.messages[i] = seen
     }
   }
 
-  /** The arguments that a person gave are told with the result: the call itself stands in requests that were made already. */
+  /** The new arguments are told with the result, because earlier requests already contain the call itself. */
   #edit({ call, edit = 0 }: Extract<Event, { type: 'call.reviewed' }>): void {
     const confirmed = this.#edits.get(edit)
     this.#edits.delete(edit)
-    if (confirmed?.edit) this.#edited.set(call, editText(confirmed.by, confirmed.edit.args))
+    if (confirmed?.edit) this.#edited.set(call, editNotice(confirmed.by, confirmed.edit.args))
   }
 
   #told(call: CallKey, content: string | BlobRef, parts: readonly Part[] | undefined) {
@@ -177,7 +195,10 @@ export class Transcript {
     return { content, parts: [{ type: 'text', text } as const, ...(parts ?? [])] }
   }
 
-  /** A view, never a rewrite: the log keeps everything. Pins stand before the summary; a result whose call was cut goes with it. */
+  /**
+   * A view, never a rewrite: the log keeps everything. Pins stand before the summary; a result whose call was cut is
+   * cut too.
+   */
   #compact(e: Extract<Event, { type: 'context.compacted' }>): void {
     const { seq, cut = 0, cleared = 0, summary, pins, turned } = e
     this.isCompacted ||= cut > 0 || cleared > 0 || e.fitted !== undefined
@@ -193,30 +214,32 @@ export class Transcript {
       const pin = m.role === 'user' && m.pin === true
       const turns = place > 0 ? pins && pins.includes(m.seq) !== pin : ago > 0 && isTurned(m.seq, ago)
       let seen: Message = m
-      if (old) seen = { ...m, content: `${CLEARED} ${tokenOf(m, ago)}`, parts: undefined }
+      if (old) seen = { ...m, content: `${CLEARED} ${retrieveToken(m, ago)}`, parts: undefined }
       else if (m.role === 'user' && turns) seen = { ...m, pin: !pin }
       if (place === 0) this.inherited.set(seen, ago)
       else if (seen !== m) this.#shownBy.set(seen, place)
       if (place >= cut) this.messages.push(seen)
       else if (seen.role === 'user' && seen.pin) front.push(seen)
     }
-    if (summary !== undefined) front.push(said(seq, tagged('conversation-summary', '', summary)))
+    if (summary !== undefined) front.push(userMessage(seq, wrapInTag('conversation-summary', '', summary)))
     this.messages.unshift(...front)
   }
 }
 
-/** Shows the two ends of a text, and between them how it is found. It is at most `chars` long. */
+/**
+ * Shows the two ends of a text, and between them how to retrieve the whole. The result has at most `chars` characters.
+ */
 export function bothEnds(text: string, chars: number, token: string): string {
   const gap = `\n[… of ${text.length} characters the middle is left out to fit the context; the whole is ${token} …]\n`
   const room = Math.max(0, chars - gap.length)
   const head = Math.floor(room * HEAD_SHARE)
-  // A character that is written as two halves is not cut in the middle.
+  // Does not cut between the two halves of a surrogate pair.
   const start = text.slice(0, head).replace(/[\uD800-\uDBFF]$/, '')
   return `${start}${gap}${text.slice(text.length - (room - head)).replace(/^[\uDC00-\uDFFF]/, '')}`
 }
 
-/** Shortens the text of a message. Pictures and files of a user stay as they are. */
-export function fitMessage(message: Message, chars: number, token: string = tokenOf(message, 0)): Message {
+/** Shortens the text of a message. Pictures and files of a user stay. */
+export function fitMessage(message: Message, chars: number, token: string = retrieveToken(message, 0)): Message {
   if (message.role === 'assistant' || (message.role === 'user' && message.pin === true)) return message
   if (message.role === 'user') {
     const texts = message.parts.flatMap((part) => (part.type === 'text' ? [part.text.length] : []))
@@ -233,46 +256,46 @@ export function fitMessage(message: Message, chars: number, token: string = toke
   return content.length > chars ? { ...message, content: bothEnds(content, chars, token) } : message
 }
 
-/** How the whole of a message is found by who reads the shortened one. `ago`: so many forks ago it was said. */
-function tokenOf(message: Message, ago: number): string {
+/** The token that retrieves the whole of a shortened message. `ago` is how many forks ago it was written. */
+function retrieveToken(message: Message, ago: number): string {
   return message.role === 'tool' ? `call:${'^'.repeat(ago)}${message.call}` : `msg:${'^'.repeat(ago)}${message.seq}`
 }
 
 const EDIT_CHARS_MAX = 20_000
 
-/** What the model reads of an edited call, with its result. No text in it can close its tag. */
-export function editText(by: string, args: Json): string {
+/** The notice about an edited call that the model reads with its result. No text in it can close its tag. */
+export function editNotice(by: string, args: Json): string {
   const json = JSON.stringify(args)
   const shown =
     json.length > EDIT_CHARS_MAX
       ? `${json.slice(0, EDIT_CHARS_MAX).replace(/[\ud800-\udbff]$/, '')}… (${json.length} characters)`
       : json
   const text = `${by} changed the arguments of this call before it was allowed. It was made with: ${shown}`
-  return tagged('edited_call', '', text.replaceAll('<', '\\u003c'))
+  return wrapInTag('edited_call', '', text.replaceAll('<', '\\u003c'))
 }
 
-/** It holds words of the model, not reasoning, files or calls alone, and no hook withheld them. */
+/** True if the parts contain text of the model, not only reasoning, files or calls, and no hook withheld them. */
 export function saysSomething(parts: readonly Part[], guard?: AnswerGuard): boolean {
   if (guard === 'retry' || guard === 'block') return false
   return parts.some((part) => part.type === 'text' && part.text.trim() !== '')
 }
 
-/** What an answer from outside says about its own failure. */
-function typeOf(answer: Answer | undefined): string | undefined {
+/** The error type that an answer from outside reports. */
+function errorTypeOf(answer: OutsideAnswer | undefined): string | undefined {
   const { error_type: type } = (answer?.metadata ?? {}) as { readonly error_type?: unknown }
   return typeof type === 'string' ? type : undefined
 }
 
-function said(seq: number, text: string): Extract<Message, { role: 'user' }> {
+function userMessage(seq: number, text: string): Extract<Message, { role: 'user' }> {
   return { role: 'user', seq, parts: [{ type: 'text', text }] }
 }
 
 function noteText({ kind, text }: Extract<Event, { type: 'note.added' }>): string {
   return kind === 'context'
-    ? tagged('hook_context', '', text)
-    : tagged('harness_notice', ` kind="${kind === 'limit' ? 'limit_warning' : kind}"`, text)
+    ? wrapInTag('hook_context', '', text)
+    : wrapInTag('harness_notice', ` kind="${kind === 'limit' ? 'limit_warning' : kind}"`, text)
 }
 
-function tagged(tag: string, attributes: string, text: string): string {
+function wrapInTag(tag: string, attributes: string, text: string): string {
   return `<${tag}${attributes}>\n${text}\n</${tag}>`
 }

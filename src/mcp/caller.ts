@@ -1,37 +1,38 @@
-// Who uses the tools, and what each role may do. It comes from the token or the process, never from what a request says of itself.
-import { filled, listOf, needed, oneOf, optionsOf, nameTrouble } from '../options.ts'
+// The caller of the tools, and the rights of each role. They come from the token or the process, never from the
+// request.
+import { nonEmptyCheck, listCheck, requiredCheck, oneOf, optionsChecker, whyNameInvalid } from '../options.ts'
 
-/** Operators and approvers also view; neither is the other. An admin is all. */
-export type Role = 'viewer' | 'operator' | 'approver' | 'admin'
+/** Operators and approvers can also view; neither includes the other. An admin may do everything. */
+export type CallerRole = 'viewer' | 'operator' | 'approver' | 'admin'
 
 export type Caller = {
-  /** As the log will name them. */
+  /** The name that the log records. */
   readonly name: string
-  readonly role: Role
-  /** In which roles they may decide, where a rule wants one. `*`: in any. */
+  readonly role: CallerRole
+  /** The roles in which the caller may decide, if a rule requires one. `*`: any role. */
   readonly approvalRoles?: readonly string[]
-  /** `own`: only the sessions that they started. */
+  /** `own`: only sessions that the caller started. */
   readonly reach: 'own' | 'all'
 }
 
-const checkFields = optionsOf<Caller>('a caller', {
-  name: needed(nameTrouble),
-  role: needed(oneOf<Role>({ viewer: true, operator: true, approver: true, admin: true })),
-  approvalRoles: listOf(filled),
-  reach: needed(oneOf<Caller['reach']>({ own: true, all: true })),
+const checkFields = optionsChecker<Caller>('a caller', {
+  name: requiredCheck(whyNameInvalid),
+  role: requiredCheck(oneOf<CallerRole>({ viewer: true, operator: true, approver: true, admin: true })),
+  approvalRoles: listCheck(nonEmptyCheck),
+  reach: requiredCheck(oneOf<Caller['reach']>({ own: true, all: true })),
 })
 
-/** A role that does not exist must not be taken for one that views. */
+/** An unknown role must not count as one that may view. */
 export function checkCaller(caller: Caller): void {
   checkFields(caller)
 }
 
-export const ROLES: readonly Role[] = ['viewer', 'operator', 'approver', 'admin']
+export const CALLER_ROLES: readonly CallerRole[] = ['viewer', 'operator', 'approver', 'admin']
 
-/** In every role that a rule asks for. */
+/** Stands for every role that a rule may require. */
 export const ANY_ROLE = '*'
 
-/** May this caller do what needs that role? */
-export function mayAs({ role }: Caller, needed: Role): boolean {
+/** Whether the caller may do what needs that role. */
+export function mayAs({ role }: Caller, needed: CallerRole): boolean {
   return role === needed || role === 'admin' || needed === 'viewer'
 }

@@ -1,4 +1,5 @@
-// Sessions as tools for other agents, as one import: the MCP server over streamable HTTP, for a server of your own to mount.
-export type { Caller, Role } from './caller.ts'
-export { type Desk, deskOf, type ServerOptions, type Start } from './desk.ts'
-export { type McpHandler, mcpHandler } from './http.ts'
+// The public entry `terret/mcp`: sessions as tools for other agents, as an MCP server over streamable HTTP that your
+// own server mounts.
+export type { Caller, CallerRole } from './caller.ts'
+export { type McpSessionHost, deskOf, type ServerOptions, type Start } from './mcp-session-host.ts'
+export { type McpHandler, mcpHandler } from './http-handler.ts'

@@ -1,9 +1,9 @@
-// What a run is told from memory, as one text for the model: where the session stands, what was learned, what the user keeps in MEMORY.md.
-// Whole entries within a budget, each once while it stands in the conversation. Pure.
-import { eventId, clipped } from '../view/text.ts'
-import { type Citation, citedLine, identityOf, LABEL, plainLine } from './cite.ts'
-import { relevance, wordsOf } from './relevance.ts'
-import type { View } from './view.ts'
+// Builds the background text for a run: the state of the session, what was learned, and what the user keeps in
+// MEMORY.md. Only whole entries within a budget, and each entry once while it is still in the conversation. Pure.
+import { eventId, clipText } from '../view/shown-text.ts'
+import { type Citation, citedLine, entryIdentity, LABEL, plainLine } from './citations.ts'
+import { relevance, significantWords } from './relevance.ts'
+import type { SessionView } from './session-view.ts'
 
 const STATE = 'Where this session stood before this run:'
 const LEARNED = 'Learned in earlier sessions:'
@@ -14,13 +14,13 @@ const EXCERPT_CHARS = 400
 export type Background = {
   readonly prompt: string
   /** Null: it could not be read in time. */
-  readonly view: View | null
+  readonly view: SessionView | null
   readonly learned: readonly Citation[]
-  /** What MEMORY.md says. */
+  /** The content of MEMORY.md. */
   readonly kept: string
 }
 
-/** At most so many characters; empty if there is nothing to tell. */
+/** At most `charsMax` characters; empty if there is nothing to say. */
 export function backgroundOf({ prompt, view, learned, kept }: Background, charsMax: number): string {
   let left = charsMax - LABEL.length
   const fitting = (title: string, entries: readonly string[], most = left): readonly string[] => {
@@ -37,14 +37,14 @@ export function backgroundOf({ prompt, view, learned, kept }: Background, charsM
     return lines
   }
   const told = view?.recalled ?? new Set<string>()
-  const isNew = (entry: string): boolean => !told.has(identityOf(entry))
+  const isNew = (entry: string): boolean => !told.has(entryIdentity(entry))
   const entries = entriesIn(kept)
-  const own = new Set(entries.map(identityOf))
-  const state = view?.isCut ? stateOf(view) : []
-  const news = learned.map(citedLine).filter((entry) => isNew(entry) && !own.has(identityOf(entry)))
+  const own = new Set(entries.map(entryIdentity))
+  const state = view?.isCut ? stateLines(view) : []
+  const news = learned.map(citedLine).filter((entry) => isNew(entry) && !own.has(entryIdentity(entry)))
   const sections = [fitting(STATE, state, STATE_CHARS), fitting(LEARNED, news)]
-  // Where not all of it fits, what is near the prompt comes first; what is taken stands in its own order.
-  const words = wordsOf(prompt)
+  // If not all entries fit, those nearest to the prompt are chosen; the chosen ones keep their own order.
+  const words = significantWords(prompt)
   const wanted = entries.filter(isNew)
   const near = new Map(wanted.map((entry) => [entry, relevance(words, { title: entry, detail: '' })]))
   const [title, ...taken] = fitting(
@@ -56,24 +56,24 @@ export function backgroundOf({ prompt, view, learned, kept }: Background, charsM
   return lines.length === 0 ? '' : [LABEL, ...lines].join('\n')
 }
 
-/** Only what the conversation does not show any more. It is as it is now, so it is told anew for each run. */
-function stateOf({ session, summary, response, focus, wakes, waiting, state }: View): readonly string[] {
+/** Only the parts that the conversation no longer shows. They change, so each run gets them anew. */
+function stateLines({ session, summary, response, focus, wakes, waiting, state }: SessionView): readonly string[] {
   const { last } = state
   const asked = focus.join(' ').trim()
   const lines = [
     ...(summary ? [`[${eventId(session, summary.seq)}] summary: ${summary.text}`] : []),
     ...(last !== null && last.type !== 'completed' ? [`The last run ended as ${last.type}.`] : []),
-    ...(asked === '' ? [] : [`The last run was about: ${clipped(asked, EXCERPT_CHARS)}`]),
+    ...(asked === '' ? [] : [`The last run was about: ${clipText(asked, EXCERPT_CHARS)}`]),
     ...(response ? [`[${eventId(session, response.seq)}] last answer: ${response.text}`] : []),
     ...waiting.map(({ call, tool, needs }) => `Call ${call} of ${tool} waits for ${needs}.`),
     ...wakes.map(({ due, reason }) => `To look at ${new Date(due).toISOString()}: ${reason}`),
   ]
-  return lines.map((line) => plainLine(`* ${clipped(line, EXCERPT_CHARS)}`))
+  return lines.map((line) => plainLine(`* ${clipText(line, EXCERPT_CHARS)}`))
 }
 
 const MARK = /<!-- (\S+) -->$/
 
-/** A bullet or a paragraph each. Headings say nothing by themselves, and the mark of a promoted learning is its id. */
+/** Each bullet or paragraph is an entry. Headings are left out, and the mark of a promoted learning is its id. */
 function entriesIn(kept: string): readonly string[] {
   const entries: string[] = []
   let open = false

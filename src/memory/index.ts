@@ -1,8 +1,9 @@
-// Runtime memory as one import: what a session is doing, as files; what an agent learned, as a store; the directive between runs.
-export { type Citation, citedText } from './cite.ts'
-export type { ExtractOptions } from './extract.ts'
-export { runtimeFilesHook, runtimeFolder, writeRuntimeFiles } from './files.ts'
-export { learnHook, memoryHooks, type MemoryHooksOptions, recallHook, type RecallHookOptions } from './hooks.ts'
+// Runtime memory as one import: the state of a session as files, the learnings of an agent as a store, and the
+// directive between runs.
+export { type Citation, citedText } from './citations.ts'
+export type { ExtractOptions } from './extractor.ts'
+export { runtimeFilesHook, runtimeFolder, writeRuntimeFiles } from './runtime-files.ts'
+export { learnHook, memoryHooks, type MemoryHooksOptions, recallHook, type RecallHookOptions } from './memory-hooks.ts'
 export {
   type Learned,
   type Memory,
@@ -12,8 +13,8 @@ export {
   type Promotion,
   type RecallOptions,
 } from './memory.ts'
-export { checkpointOf, type RuntimeFile, sessionStateOf, workingBufferOf } from './render.ts'
-export { taggedDirective } from './tagged.ts'
+export { checkpointOf, type RuntimeFile, sessionStateOf, workingBufferOf } from './render-files.ts'
+export { taggedDirective } from './tagged-directive.ts'
 export {
   type Directive,
   directiveTool,

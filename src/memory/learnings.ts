@@ -1,15 +1,15 @@
-// The learnings of agents in an SQLite file of their own, with a full-text index. A projection of the logs: the
-// same events in any order give the same rows, so the file can be deleted, and is when it is damaged.
+// The learnings of agents in an SQLite file of their own, with a full-text index. It is a projection of the logs: the
+// same events in any order give the same rows. So the file may be deleted, and is rebuilt when it is damaged.
 import { hash } from 'node:crypto'
 import { appendFileSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { Fault } from '../kernel/failure.ts'
 import { checkVersion, type Database, loadDriver, type Statement } from '../stores/sqlite/driver.ts'
-import { prepareFile, realFileSystemOf } from '../stores/sqlite/file.ts'
+import { prepareFile, realFileSystemOf } from '../stores/sqlite/database-file.ts'
 import type { Learning, LearningKind } from '../tools/core/directive.ts'
-import { matchOf, WORDS_MAX } from './relevance.ts'
+import { matchQuery, WORDS_MAX } from './relevance.ts'
 
-/** A learning and where it was learned: `session` and `seq` name its event. */
-export type Row = {
+/** A learning and its origin: `session` and `seq` name its event. */
+export type LearningRow = {
   readonly kind: LearningKind
   readonly title: string
   readonly detail: string
@@ -17,19 +17,25 @@ export type Row = {
   readonly seq: number
   readonly at: number
   readonly promote: 0 | 1
-  /** Who opened the session that taught it; empty if its host did not say. */
+  /** The user who opened the session that taught it; empty if the host did not say. */
   readonly owner: string
   /** A person shared it with all owners. */
   readonly shared: 0 | 1
-  /** The events it was extracted from, as seqs of its session with commas between them. Empty: it was said in so many words. */
+  /** The events it was extracted from: seqs of its session, separated by commas. Empty: the log states it directly. */
   readonly source: string
 }
 
-/** How far extraction came in a session: what extraction.ts counts, and an answer that was paid for and is not in the log yet. */
+/**
+ * The state of extraction in a session: the progress that extraction.ts counts, and a paid answer that is not in the
+ * log yet.
+ */
 export type ExtractionRow = { readonly place: string; readonly ready: string | null }
 
-/** Who works on a session, until when. `isGone` says of another holder whether its process surely ended. */
-export type Claiming = {
+/**
+ * A claim on a session's extraction, and how long it lasts. `isGone` tells whether another holder's process has surely
+ * ended.
+ */
+export type ExtractionClaim = {
   readonly session: string
   readonly now: number
   readonly untilMs: number
@@ -37,14 +43,14 @@ export type Claiming = {
   readonly isGone: (holder: string) => boolean
 }
 
-/** Whose learnings they are. `owner` is empty where the host did not say who opened the session. */
-export type Teacher = { readonly session: string; readonly agent: string; readonly owner: string }
-export type Taken = { readonly learning: Learning; readonly seq: number; readonly at: number }
+/** The session, agent and owner of some learnings. `owner` is empty if the host did not say who opened the session. */
+export type LearningOrigin = { readonly session: string; readonly agent: string; readonly owner: string }
+export type FoundLearning = { readonly learning: Learning; readonly seq: number; readonly at: number }
 
 /** Marks the file as ours ("Trrl"). */
 const APPLICATION_ID = 0x5472726c
 const SCHEMA_VERSION = 3
-/** SQLite's own waiting stops the whole process, so it is short; longer waits go through the clock. */
+/** SQLite's own waiting blocks the whole process, so it is short; longer waits use the clock. */
 const BUSY_MS = 25
 
 const SOURCE = `ALTER TABLE learnings ADD COLUMN source TEXT NOT NULL DEFAULT '';`
@@ -81,7 +87,10 @@ const SCHEMA = `
   PRAGMA user_version = ${SCHEMA_VERSION};
 `
 
-/** An older file keeps what it holds: its learnings get their owners, the words are indexed anew, and the logs are read again. */
+/**
+ * Upgrades an older file: its learnings stay and get their owners, the words are indexed anew, and the logs are read
+ * again.
+ */
 const OWNED = `
   DROP TRIGGER IF EXISTS words_add; DROP TRIGGER IF EXISTS words_change; DROP TABLE words;
   ALTER TABLE learnings RENAME TO unowned;
@@ -94,17 +103,23 @@ const OWNED = `
 `
 
 const ROW = 'kind, learnings.title, learnings.detail, session, seq, at, promote, owner, shared, source'
-/** What a session of this owner may read: what sessions of the same owner taught, and what a person shared. */
+/**
+ * The learnings that a session of this owner may read: those of the same owner's sessions, and those that a person
+ * shared.
+ */
 const READABLE = '(learnings.owner = ? OR learnings.shared = 1)'
-/** As one text: the errors of a driver's `all` do not say whether the file is damaged or busy, and those of its `get` do. */
+/**
+ * Rows are returned as one text: only the errors of a driver's `get` tell a damaged file from a busy one, not those of
+ * `all`.
+ */
 const ROWS = `SELECT json_group_array(json_object('kind', kind, 'title', title, 'detail', detail, 'session', session,
   'seq', seq, 'at', at, 'promote', promote,
   'owner', owner, 'shared', shared, 'source', source)) AS rows FROM (`
-/** A word that so many learnings have says little about any of them. Ranking reads all that have a word. */
+/** A word in so many learnings says little about any of them. Ranking reads all learnings that have a word. */
 const ROWS_MAX = 2_000
 const RANKED_MAX = 10_000
 const SQL = {
-  // Of those with one key the earliest stands, whatever the order they are taken in.
+  // Of several learnings with one key the earliest stays, whatever order they come in.
   keep: `INSERT INTO learnings (agent, owner, key, kind, title, detail, session, seq, at, source, shared)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (agent, owner, key) DO UPDATE SET kind = excluded.kind, title = excluded.title, detail = excluded.detail,
     session = excluded.session, seq = excluded.seq, at = excluded.at, source = excluded.source, shared = excluded.shared
@@ -150,9 +165,9 @@ export class Learnings {
     this.#sql = Object.fromEntries(prepared) as Record<keyof typeof SQL, Statement>
   }
 
-  /** What a session taught its agent, and how far its log was read, in one transaction. */
-  take({ session, agent, owner }: Teacher, taken: readonly Taken[], seq: number): void {
-    this.atOnce(() => {
+  /** Stores what a session taught its agent, and how far its log was read, in one transaction. */
+  take({ session, agent, owner }: LearningOrigin, taken: readonly FoundLearning[], seq: number): void {
+    this.inTransaction(() => {
       const none: ReadonlySet<string> = new Set()
       const [forgotten, shared] = taken.length > 0 ? [this.#marks(FORGOTTEN), this.#marks(SHARED)] : [none, none]
       for (const { learning, seq: at, at: time } of taken) {
@@ -168,8 +183,8 @@ export class Learnings {
     })
   }
 
-  /** One at a time, also among processes. */
-  atOnce<T>(act: () => T): T {
+  /** Runs in a transaction, so only one process at a time does this. */
+  inTransaction<T>(act: () => T): T {
     this.#db.exec('BEGIN IMMEDIATE')
     try {
       const value = act()
@@ -182,11 +197,11 @@ export class Learnings {
   }
 
   /**
-   * Takes one out, for good: also when the file is made again, and when another session learns the same. Only a hash of it is
-   * kept. To be called `atOnce`. False if there is no such learning.
+   * Removes a learning for good, also when the file is rebuilt or another session learns the same. Only its hash is
+   * kept. Call it in a transaction. False if there is no such learning.
    */
   forget(agent: string, session: string, seq: number): boolean {
-    const row = this.#sql.one.get(agent, session, seq) as Known | undefined
+    const row = this.#sql.one.get(agent, session, seq) as StoredLearning | undefined
     if (!row) return false
     this.#mark(FORGOTTEN, markOf(agent, row.owner ?? '', row.key))
     this.#sql.unword.run(row.id, row.title, row.detail)
@@ -194,26 +209,29 @@ export class Learnings {
     return true
   }
 
-  /** Shows one to all owners, also when the file is made again. To be called `atOnce`. False if there is no such learning. */
+  /**
+   * Shares a learning with all owners, also when the file is rebuilt. Call it in a transaction. False if there is no
+   * such learning.
+   */
   share(agent: string, session: string, seq: number): boolean {
-    const row = this.#sql.one.get(agent, session, seq) as Known | undefined
+    const row = this.#sql.one.get(agent, session, seq) as StoredLearning | undefined
     if (!row) return false
     this.#mark(SHARED, markOf(agent, row.owner ?? '', wordingOf(row)))
     this.#sql.share.run(row.id)
     return true
   }
 
-  /** Where all learnings of an owner stand, of every agent. */
-  owned(owner: string): readonly (readonly [agent: string, session: string, seq: number])[] {
+  /** The events of all learnings of an owner, for every agent. */
+  ownedBy(owner: string): readonly (readonly [agent: string, session: string, seq: number])[] {
     return rowsOf(this.#sql.owned.get(owner))
   }
 
   /** Sessions of an older file whose learnings have no owner yet. */
-  unowned(): readonly string[] {
+  unownedSessions(): readonly string[] {
     return rowsOf(this.#sql.unowned.get())
   }
 
-  own(session: string, owner: string): void {
+  setOwner(session: string, owner: string): void {
     this.#sql.own.run(owner, session)
   }
 
@@ -243,17 +261,21 @@ export class Learnings {
     return new Map(rowsOf<readonly [string, number]>(this.#sql.cursors.get()))
   }
 
-  list(agent: string, owner: string): readonly Row[] {
+  list(agent: string, owner: string): readonly LearningRow[] {
     return rowsOf(this.#sql.list.get(agent, owner))
   }
 
   /**
-   * Those that have any of the words, nearest first. The rarest words decide, as many as can be ranked in a moment. Where every word is
-   * in too many learnings, the newest of these.
+   * Learnings with any of the words, nearest first. The rarest words decide, as many as can be ranked in a moment. If
+   * every word is in too many learnings, the newest of these.
    */
-  find({ agent, owner }: Omit<Teacher, 'session'>, words: readonly string[], limit: number): readonly Row[] {
+  find(
+    { agent, owner }: Omit<LearningOrigin, 'session'>,
+    words: readonly string[],
+    limit: number,
+  ): readonly LearningRow[] {
     const counted = words.slice(0, WORDS_MAX).map((word) => {
-      const { found } = this.#sql.having.get(matchOf([word])) as { readonly found: number }
+      const { found } = this.#sql.having.get(matchQuery([word])) as { readonly found: number }
       return { word, found }
     })
     const known = counted.filter(({ found }) => found > 0).sort((a, b) => a.found - b.found)
@@ -264,20 +286,23 @@ export class Learnings {
     })
     if (known.length === 0) return []
     const [statement, asked] = rare.length > 0 ? [this.#sql.find, rare] : [this.#sql.newest, known]
-    return rowsOf(statement.get(matchOf(asked.map(({ word }) => word)), agent, owner, limit))
+    return rowsOf(statement.get(matchQuery(asked.map(({ word }) => word)), agent, owner, limit))
   }
 
   extraction(session: string): ExtractionRow | null {
     return (this.#sql.place.get(session) as ExtractionRow | undefined) ?? null
   }
 
-  counted(session: string, place: string): void {
+  saveProgress(session: string, place: string): void {
     this.#sql.put.run(session, place)
   }
 
-  /** False while another holds it. A time that no clock of ours can have written holds nothing. */
-  claim({ session, now, untilMs, holder, isGone }: Claiming): boolean {
-    return this.atOnce(() => {
+  /**
+   * False while another process holds the claim. A time that lies too far ahead cannot come from our clocks, and holds
+   * nothing.
+   */
+  claim({ session, now, untilMs, holder, isGone }: ExtractionClaim): boolean {
+    return this.inTransaction(() => {
       const row = this.#sql.claimed.get(session) as { readonly until: number; readonly holder: string } | undefined
       if (!row || (row.until > now && row.until <= now + untilMs && !isGone(row.holder))) return false
       this.#sql.claim.run(now + untilMs, holder, session)
@@ -285,7 +310,7 @@ export class Learnings {
     })
   }
 
-  answered(session: string, ready: string): void {
+  saveAnswer(session: string, ready: string): void {
     this.#sql.ready.run(ready, session)
   }
 
@@ -293,12 +318,15 @@ export class Learnings {
     this.#sql.finish.run(session)
   }
 
-  /** Sessions where one began and is not in the log. */
+  /** Sessions with an extraction that began and is not in the log. */
   unfinished(limit: number): readonly string[] {
     return rowsOf(this.#sql.unfinished.get(limit))
   }
 
-  /** One driver keeps the file open until its statements are collected, so what is beside it is moved into it first. */
+  /**
+   * One driver keeps the file open until its statements are collected, so the content of the write-ahead log is moved
+   * into the file first.
+   */
   close(): void {
     try {
       this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
@@ -309,7 +337,7 @@ export class Learnings {
   }
 }
 
-type Known = {
+type StoredLearning = {
   readonly id: number
   readonly key: string
   readonly title: string
@@ -317,11 +345,11 @@ type Known = {
   readonly owner: string | null
 }
 
-/** Beside the file, as what people forgot or shared must stay so when the file is made again. */
+/** Kept in files of their own, since what people forgot or shared must survive a rebuild of the learnings. */
 const FORGOTTEN = '.forgotten'
 const SHARED = '.shared'
 
-/** As before there were owners, where there is none. */
+/** Without an owner the hash is the same as before there were owners. */
 function markOf(agent: string, owner: string, key: string): string {
   return hash('sha256', owner === '' ? `${agent}\0${key}` : `${agent}\0${owner}\0${key}`)
 }
@@ -330,27 +358,27 @@ function rowsOf<T>(found: unknown): readonly T[] {
   return JSON.parse((found as { readonly rows: string }).rows) as readonly T[]
 }
 
-/** What makes two learnings of one agent the same. */
+/** Two learnings of one agent with the same key are the same. */
 function keyOf({ key, kind, title, detail }: Learning): string {
   return key === undefined ? `text:${kind}::${title}::${detail}` : `key:${key}`
 }
 
-/** A person shares what they read: another wording under the same key is not shared with it. */
-function wordingOf({ key, title, detail }: Pick<Known, 'key' | 'title' | 'detail'>): string {
+/** A person shares the text that they read, so another text under the same key is not shared with it. */
+function wordingOf({ key, title, detail }: Pick<StoredLearning, 'key' | 'title' | 'detail'>): string {
   return JSON.stringify([key, title, detail])
 }
 
-/** Opens or makes the file. It does not wait: a busy file is an error here, and the caller tries again. */
+/** Opens or creates the file. It does not wait: a busy file is an error here, and the caller tries again. */
 export function openLearnings(path: string): Learnings {
   const driver = loadDriver()
   const file = prepareFile(path, realFileSystemOf)
   const db = new driver(file)
   try {
-    checkVersion(ask(db, 'SELECT sqlite_version()') as string)
+    checkVersion(queryValue(db, 'SELECT sqlite_version()') as string)
     db.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON`)
     checkOwner(db, file)
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
-    if (ask(db, 'PRAGMA user_version') !== SCHEMA_VERSION) createSchema(db)
+    if (queryValue(db, 'PRAGMA user_version') !== SCHEMA_VERSION) createSchema(db)
     return new Learnings(db, file)
   } catch (error) {
     db.close()
@@ -361,8 +389,8 @@ export function openLearnings(path: string): Learnings {
 function createSchema(db: Database): void {
   db.exec('BEGIN IMMEDIATE')
   try {
-    // Another process may have made it meanwhile.
-    const version = ask(db, 'PRAGMA user_version')
+    // Another process may have created it meanwhile.
+    const version = queryValue(db, 'PRAGMA user_version')
     if (version === 0) db.exec(SCHEMA)
     if (version === 1) db.exec(SOURCE + EXTRACTIONS)
     if (version === 1 || version === 2) db.exec(OWNED)
@@ -374,22 +402,22 @@ function createSchema(db: Database): void {
 }
 
 function checkOwner(db: Database, file: string): void {
-  const version = Number(ask(db, 'PRAGMA user_version'))
-  // Tables first: a process that makes them at this moment writes its id with them.
-  const tables = ask(db, 'SELECT count(*) FROM sqlite_schema')
-  const id = ask(db, 'PRAGMA application_id')
+  const version = Number(queryValue(db, 'PRAGMA user_version'))
+  // The tables are read first: a process that creates them at this moment writes its id together with them.
+  const tables = queryValue(db, 'SELECT count(*) FROM sqlite_schema')
+  const id = queryValue(db, 'PRAGMA application_id')
   if (id !== APPLICATION_ID && !(id === 0 && tables === 0))
     throw new Fault('store_unsupported', `${file} is a database of another program. Choose another path.`)
   if (version > SCHEMA_VERSION)
     throw new Fault('store_newer', `${file} was written by a newer version. Upgrade, or open another file.`)
 }
 
-function ask(db: Database, sql: string): unknown {
+function queryValue(db: Database, sql: string): unknown {
   return Object.values(db.prepare(sql).get() as Readonly<Record<string, unknown>>)[0]
 }
 
-/** A damaged file is put aside, under one name: it can be looked at, and does not pile up. */
-export function putAside(file: string): void {
+/** A damaged file is renamed, always to the same name: it can be examined, and copies do not pile up. */
+export function moveDamagedFile(file: string): void {
   for (const part of [`${file}-wal`, `${file}-shm`]) rmSync(part, { force: true })
   try {
     renameSync(file, `${file}.damaged`)

@@ -1,58 +1,64 @@
-// What an agent learned, for the later sessions of the same owner: taken from their logs, searched, recalled with citations,
-// promoted. The logs are the truth; the file is made again from them when it is gone or damaged. What a session is doing is not here.
+// The learnings of an agent, for later sessions of the same owner: taken from the logs, searched, recalled with
+// citations, promoted. The logs are the truth: the file is rebuilt from them when it is gone or damaged. The state of a
+// session is not here.
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import type { Frozen } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Card, Store } from '../ports/store.ts'
 import type { Clock } from '../ports/system.ts'
-import { damaged } from '../view/history.ts'
-import { systemClock } from '../engine/platform.ts'
-import { whenFree } from '../stores/sqlite/writer.ts'
+import { damagedFault } from '../view/session-history.ts'
+import { runtimeClock } from '../runtime/state/machine.ts'
+import { runWhenFree } from '../stores/sqlite/sqlite-writer.ts'
 import { DETAIL_CHARS, type LearningKind, readLearning, TITLE_CHARS } from '../tools/core/directive.ts'
-import { type Learnings, openLearnings, putAside, type Row, type Taken } from './learnings.ts'
+import { type Learnings, openLearnings, moveDamagedFile, type LearningRow, type FoundLearning } from './learnings.ts'
 import {
-  callable,
+  functionCheck,
   type Check,
   type Checks,
   clockCheck,
-  count,
-  filled,
-  having,
-  listOf,
-  needed,
-  optionsOf,
-  text,
-  wait,
+  countCheck,
+  nonEmptyCheck,
+  methodsCheck,
+  listCheck,
+  requiredCheck,
+  optionsChecker,
+  textCheck,
+  waitCheck,
 } from '../options.ts'
-import { type Citation, citationsOf, type CiteOptions } from './cite.ts'
-import { wordsOf } from './relevance.ts'
+import { type Citation, citationsOf, type CiteOptions } from './citations.ts'
+import { significantWords } from './relevance.ts'
 import { clean } from '../view/clean.ts'
-import { eventId, clipped } from '../view/text.ts'
+import { eventId, clipText } from '../view/shown-text.ts'
 
 export type MemoryOptions = {
-  /** An SQLite file of its own. Made when it is first used. */
+  /** An SQLite file of its own. It is created at the first use. */
   readonly file: string
-  /** Where the logs are. */
+  /** The store with the logs. */
   readonly store: Pick<Store, 'read' | 'card' | 'list'>
-  /** Whose logs are taken in when the file is opened, with their children, in the order they began. Default: all of the store. */
+  /**
+   * The sessions whose logs are read when the file is opened, with their children, in the order they began. Default:
+   * all of the store.
+   */
   readonly sessions?: () => readonly string[] | Promise<readonly string[]>
   readonly clock?: Clock
-  /** Told, in one line, when the file had to be made again or a log cannot be read. Default: a warning of the process. */
+  /**
+   * Called with one line when the file had to be rebuilt, or a log cannot be read. Default: a warning of the process.
+   */
   readonly report?: (line: string) => void
 }
 
-const checkOptions = optionsOf<MemoryOptions>('openMemory', {
-  file: needed(filled),
-  store: needed(having('give the store of the harness', 'read', 'card')),
-  sessions: callable,
+const checkOptions = optionsChecker<MemoryOptions>('openMemory', {
+  file: requiredCheck(nonEmptyCheck),
+  store: requiredCheck(methodsCheck('give the store of the harness', 'read', 'card')),
+  sessions: functionCheck,
   clock: clockCheck,
-  report: callable,
+  report: functionCheck,
 })
 
 /**
- * `id` names the event that holds it, and `promote` says that it asks to stand in MEMORY.md. `from` are the events that it was extracted
- * from; a learning that was said in so many words has none.
+ * `id` names the event that holds the learning, and `promote` marks it for MEMORY.md. `from` are the events that it was
+ * extracted from; a learning that the log states directly has none.
  */
 export type Learned = Frozen<{
   id: string
@@ -61,14 +67,17 @@ export type Learned = Frozen<{
   detail: string
   at: number
   promote: boolean
-  /** Who opened the session that taught it. Null: its host did not say. */
+  /** The user who opened the session that taught it. Null: the host did not say. */
   owner: string | null
   /** A person shared it with all owners. */
   shared: boolean
   from: readonly string[]
 }>
 
-/** Whose learnings. Default: those of sessions without an owner. What one owner taught is never shown to another, unless it was shared. */
+/**
+ * The owner of the learnings. Default: sessions without an owner. One owner's learnings are never shown to another,
+ * unless they were shared.
+ */
 export type Ownership = { readonly owner?: string | null }
 
 export type RecallOptions = CiteOptions &
@@ -77,34 +86,39 @@ export type RecallOptions = CiteOptions &
     readonly timeoutMs?: number
   }
 
-const score: Check = (value) =>
+const scoreCheck: Check = (value) =>
   typeof value === 'number' && value >= 0 && value <= 1 ? null : 'must be a number from 0 to 1'
-/** As much as there is may also be said. */
-const chars: Check = (value, name, of) => (value === Number.POSITIVE_INFINITY ? null : count()(value, name, of))
-const ownerCheck: Check = (value, name, of) => (value === null ? null : filled(value, name, of))
-const checkOwnership = optionsOf<Ownership>('list', { owner: ownerCheck })
+/** Infinity is allowed: it means everything there is. */
+const charsCheck: Check = (value, name, of) =>
+  value === Number.POSITIVE_INFINITY ? null : countCheck()(value, name, of)
+const ownerCheck: Check = (value, name, of) => (value === null ? null : nonEmptyCheck(value, name, of))
+const checkOwnership = optionsChecker<Ownership>('list', { owner: ownerCheck })
 export const RECALL: Checks<RecallOptions> = {
   owner: ownerCheck,
-  limit: count(),
-  minScore: score,
-  charsMax: chars,
-  timeoutMs: wait,
+  limit: countCheck(),
+  minScore: scoreCheck,
+  charsMax: charsCheck,
+  timeoutMs: waitCheck,
 }
-const checkRecall = optionsOf<RecallOptions>('recall', RECALL)
+const checkRecall = optionsChecker<RecallOptions>('recall', RECALL)
 
 export type Promotion = Ownership & {
-  /** The file to add them to, such as MEMORY.md in the agent's folder. What stands there is left as it is. */
+  /** The file to add them to, such as MEMORY.md in the agent's folder. Its existing content stays as it is. */
   readonly file: string
-  /** Which ones. Default: those that ask for it. */
+  /** The learnings to add. Default: those marked for promotion. */
   readonly ids?: readonly string[]
 }
 
-const checkPromotion = optionsOf<Promotion>('promote', { file: needed(filled), ids: listOf(text), owner: ownerCheck })
+const checkPromotion = optionsChecker<Promotion>('promote', {
+  file: requiredCheck(nonEmptyCheck),
+  ids: listCheck(textCheck),
+  owner: ownerCheck,
+})
 
 const PAGE = 1_000
 const CARDS = 500
 const CANDIDATES = 50
-/** So many sessions in a row with nothing new: those before them were taken in when they were the newest. */
+/** After so many sessions in a row with nothing new, the search stops: older ones were read when they were new. */
 const KNOWN_ROW = 100
 export const RECALL_MS = 500
 
@@ -125,7 +139,7 @@ export class Memory {
 
   constructor(options: MemoryOptions) {
     checkOptions(options)
-    const { file, store, sessions, clock = systemClock, report = warn } = options
+    const { file, store, sessions, clock = runtimeClock, report = warn } = options
     this.#file = file
     this.#sessions = sessions
     this.store = store
@@ -133,11 +147,14 @@ export class Memory {
     this.#report = report
   }
 
-  /** What this agent learned for this owner that is about the query, nearest first. Rejects when it fails, or takes longer than it may. */
+  /**
+   * The learnings of this agent for this owner that are about the query, nearest first. Rejects on an error, or after
+   * the time limit.
+   */
   async recall(agent: string, query: string, options: RecallOptions = {}): Promise<readonly Citation[]> {
     checkRecall(options)
     const { timeoutMs = RECALL_MS, owner, ...cite } = options
-    const words = wordsOf(query)
+    const words = significantWords(query)
     if (words.length === 0) return []
     const found = await this.within(
       timeoutMs,
@@ -146,24 +163,24 @@ export class Memory {
     return citationsOf(words, found, cite)
   }
 
-  /** All that this agent learned for this owner, in the order it did. */
+  /** All learnings of this agent for this owner, in the order they were learned. */
   async list(agent: string, options: Ownership = {}): Promise<readonly Learned[]> {
     checkOwnership(options)
     return (await this.#use((learnings) => learnings.list(agent, options.owner ?? ''))).map(learnedOf)
   }
 
-  /** Who opened a session, or the one it is a child of. Null: its host did not say. */
+  /** The user who opened a session, or opened its root for a child session. Null: the host did not say. */
   async ownerOf(session: string): Promise<string | null> {
     const card = await this.store.card(session)
     const top = card === null || card.root === session ? card : await this.store.card(card.root)
     return top?.owner ?? null
   }
 
-  /** Shows one to the sessions of all owners of this agent. Only a person should decide that. */
+  /** Shares a learning with the sessions of all owners of this agent. Only a person should decide that. */
   share(agent: string, id: string, options: Ownership = {}): Promise<Learned> {
     checkOwnership(options)
     return this.#use((learnings) =>
-      learnings.atOnce(() => {
+      learnings.inTransaction(() => {
         const one = findLearning(learnings, agent, id, options)
         learnings.share(agent, one.session, one.seq)
         return { ...learnedOf(one), shared: true }
@@ -171,34 +188,37 @@ export class Memory {
     )
   }
 
-  /** Takes out for good all that sessions of this owner taught any agent. Returns how many learnings that were. */
+  /** Removes for good everything that sessions of this owner taught any agent. Returns the number of learnings. */
   forgetOwner(owner: string): Promise<number> {
     checkOwnership({ owner })
     return this.#use((learnings) =>
-      learnings.atOnce(() => {
-        const all = learnings.owned(owner)
+      learnings.inTransaction(() => {
+        const all = learnings.ownedBy(owner)
         for (const [agent, session, seq] of all) learnings.forget(agent, session, seq)
         return all.length
       }),
     )
   }
 
-  /** Takes in what a session has taught since it was last looked at. */
+  /** Takes in what a session has taught since it was last read. */
   async learn(session: string): Promise<void> {
     await this.#take(session, (act) => this.#use(act))
   }
 
-  /** Adds learnings to a file for people and agents to read. What is there already is not added again. Returns what was added. */
+  /**
+   * Adds learnings to a file for people and agents to read. Learnings already there are not added again. Returns those
+   * that were added.
+   */
   async promote(agent: string, promotion: Promotion): Promise<readonly Learned[]> {
     checkPromotion(promotion)
     const { file, ids, owner } = promotion
     return this.#use((learnings) =>
-      learnings.atOnce(() => {
+      learnings.inTransaction(() => {
         const all = learnings.list(agent, owner ?? '').map(learnedOf)
         const unknown = ids?.find((id) => !all.some((one) => one.id === id))
         if (unknown !== undefined)
           throw new Fault('invalid_input', `Agent "${agent}" has no learning ${unknown}. List them to see their ids.`)
-        return addTo(
+        return addToFile(
           file,
           all.filter((one) => ids?.includes(one.id) ?? one.promote),
         )
@@ -207,8 +227,8 @@ export class Memory {
   }
 
   /**
-   * Takes one out for good: it is not recalled, and not learned again. Its line in `file`, if it was promoted, goes with it. The
-   * log that holds it stays as it is.
+   * Removes a learning for good: it is not recalled, and not learned again. If it was promoted, its line in `file` is
+   * removed too. Its log stays as it is.
    */
   forget(
     agent: string,
@@ -216,41 +236,41 @@ export class Memory {
     { file, ...options }: Ownership & { readonly file?: string } = {},
   ): Promise<Learned> {
     return this.#use((learnings) =>
-      learnings.atOnce(() => {
+      learnings.inTransaction(() => {
         const one = findLearning(learnings, agent, id, options)
         learnings.forget(agent, one.session, one.seq)
         const learned = learnedOf(one)
-        if (file !== undefined) takeFrom(file, learned)
+        if (file !== undefined) removeFromFile(file, learned)
         return learned
       }),
     )
   }
 
-  /** For what extracts learnings: the open file. */
-  indexed<T>(act: (learnings: Learnings) => T): Promise<T> {
+  /** Gives the extractor the open file. */
+  useIndex<T>(act: (learnings: Learnings) => T): Promise<T> {
     return this.#use(act)
   }
 
-  /** What is still being taken in is left: the next to open the file goes on there. */
+  /** An unfinished catch-up is left: the next process to open the file continues there. */
   async close(): Promise<void> {
     this.#closed = true
     this.#learnings?.close()
     this.#learnings = null
   }
 
-  /** A file that is found damaged on the way is made again, once. */
+  /** A file that turns out to be damaged is rebuilt once. */
   async #use<T>(act: (learnings: Learnings) => T): Promise<T> {
     const learnings = await this.#opened(() => this.#open())
     try {
-      return await whenFree(this.#clock, () => act(learnings))
+      return await runWhenFree(this.#clock, () => act(learnings))
     } catch (error) {
       if (!isDamaged(error)) throw error
       const anew = await this.#mended(learnings)
-      return whenFree(this.#clock, () => act(anew))
+      return runWhenFree(this.#clock, () => act(anew))
     }
   }
 
-  /** Opened once, by the first call. A failed opening is tried again by the next call. */
+  /** Opened once, by the first call. After a failure the next call tries again. */
   #opened(open: () => Promise<Learnings>): Promise<Learnings> {
     if (this.#closed) return Promise.reject(new Fault('store_closed', 'This memory is closed.'))
     if (this.#opening) return this.#opening
@@ -263,7 +283,7 @@ export class Memory {
   }
 
   async #mended(broken: Learnings): Promise<Learnings> {
-    // Of several that find it damaged one makes it again.
+    // Of several calls that find the damage, one rebuilds the file.
     if (this.#learnings === broken) {
       this.#opening = null
       this.#learnings = null
@@ -282,14 +302,14 @@ export class Memory {
   }
 
   async #anew(): Promise<Learnings> {
-    putAside(this.#file)
+    moveDamagedFile(this.#file)
     const learnings = await this.#start()
     this.#report(`The learnings in ${this.#file} were damaged; they have been taken from the logs again.`)
     return learnings
   }
 
   async #start(): Promise<Learnings> {
-    const learnings = await whenFree(this.#clock, () => openLearnings(this.#file))
+    const learnings = await runWhenFree(this.#clock, () => openLearnings(this.#file))
     try {
       if (this.#closed) throw new Fault('store_closed', 'This memory is closed.')
       this.#learnings = learnings
@@ -304,20 +324,20 @@ export class Memory {
     }
   }
 
-  /** Every log that grew since it was last looked at. With an empty file that is all of them. */
+  /** Reads every log that grew since the last time; with an empty file, all of them. */
   async #catchUp(learnings: Learnings): Promise<void> {
-    for (const session of await whenFree(this.#clock, () => learnings.unowned())) {
+    for (const session of await runWhenFree(this.#clock, () => learnings.unownedSessions())) {
       const owner = (await this.ownerOf(session)) ?? ''
-      await whenFree(this.#clock, () => learnings.own(session, owner))
+      await runWhenFree(this.#clock, () => learnings.setOwner(session, owner))
     }
-    const known = await whenFree(this.#clock, () => learnings.cursors())
+    const known = await runWhenFree(this.#clock, () => learnings.cursors())
     const grown = ({ session, seq }: Card): boolean => seq > (known.get(session) ?? 0)
     for await (const session of this.#sessions ? this.#newest(await this.#sessions(), grown) : this.#all(grown)) {
       if (this.#closed) return
       try {
-        await this.#take(session, (act) => whenFree(this.#clock, () => act(learnings)))
+        await this.#take(session, (act) => runWhenFree(this.#clock, () => act(learnings)))
       } catch (error) {
-        // One log that cannot be read must not keep the others from being read.
+        // One unreadable log must not keep the others from being read.
         if (!(error instanceof Fault) || error.code !== 'session_damaged') throw error
         this.#report(`What session ${session} taught cannot be read: ${error.message}`)
       }
@@ -333,7 +353,10 @@ export class Memory {
     }
   }
 
-  /** Looked for from the newest back, taken in from the oldest on: what a process leaves is found by the next. */
+  /**
+   * Searches from the newest session back, and returns the oldest first, so that the next process finds what this one
+   * leaves undone.
+   */
   async *#newest(sessions: readonly string[], grown: (card: Card) => boolean): AsyncGenerator<string> {
     const found: string[][] = []
     for (let i = sessions.length - 1, row = 0; i >= 0 && row < KNOWN_ROW; i--) {
@@ -349,24 +372,24 @@ export class Memory {
     const agent = (await this.store.card(session))?.agent
     if (agent === undefined) throw new Fault('session_missing', `There is no session ${session}.`)
     const owner = (await this.ownerOf(session)) ?? ''
-    const taken: Taken[] = []
+    const taken: FoundLearning[] = []
     const from = await use((learnings) => learnings.cursor(session))
     for (let after = from; ; ) {
       const { events, damaged: broken } = await this.store.read(session, after, PAGE)
       for (const event of events) {
-        // What stands before an import came out of a file: this agent did not learn it.
+        // Events before an import came from a file: this agent did not learn them.
         if (event.type === 'session.imported') taken.length = 0
         else taken.push(...learningIn(event))
       }
       after = events.at(-1)?.seq ?? after
       if (!broken && events.length === PAGE) continue
       if (after > from) await use((learnings) => learnings.take({ session, agent, owner }, taken, after))
-      if (broken) throw damaged(session, broken)
+      if (broken) throw damagedFault(session, broken)
       return
     }
   }
 
-  /** For what is told before a run: rejects when it takes longer. */
+  /** A time limit for work before a run: rejects when it takes longer. */
   async within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
     let cancel = (): void => {}
     const late = new Promise<never>((_resolve, reject) => {
@@ -381,55 +404,55 @@ export class Memory {
   }
 }
 
-/** More than a model may write, with room for marks in place of secrets. */
+/** More than a model may write, since marks may stand in place of secrets. */
 const TITLE_CHARS_MAX = 2 * TITLE_CHARS
 const DETAIL_CHARS_MAX = 2 * DETAIL_CHARS
 const NOTE_CHARS_MAX = 10_000
 
-function learningIn(event: Event): readonly Taken[] {
+function learningIn(event: Event): readonly FoundLearning[] {
   if (event.type !== 'note.added' || event.kind !== 'learning' || event.text.length > NOTE_CHARS_MAX) return []
   const learning = readLearning(event.text)
   if (learning === null) return []
-  const title = clipped(learning.title, TITLE_CHARS_MAX)
-  const detail = clipped(learning.detail, DETAIL_CHARS_MAX)
+  const title = clipText(learning.title, TITLE_CHARS_MAX)
+  const detail = clipText(learning.detail, DETAIL_CHARS_MAX)
   return [{ learning: { ...learning, title, detail }, seq: event.seq, at: event.at }]
 }
 
-function findLearning(learnings: Learnings, agent: string, id: string, { owner }: Ownership): Row {
+function findLearning(learnings: Learnings, agent: string, id: string, { owner }: Ownership): LearningRow {
   const one = learnings.list(agent, owner ?? '').find(({ session, seq }) => eventId(session, seq) === id)
   if (one) return one
   const whose = owner === undefined || owner === null ? '' : ` of ${clean(owner)}`
   throw new Fault('invalid_input', `Agent "${agent}" has no learning ${clean(id)}${whose}. List them to see their ids.`)
 }
 
-function learnedOf({ kind, title, detail, session, seq, at, promote, owner, shared, source }: Row): Learned {
+function learnedOf({ kind, title, detail, session, seq, at, promote, owner, shared, source }: LearningRow): Learned {
   const from = source === '' ? [] : source.split(',').map((each) => eventId(session, Number(each)))
   const whose = { owner: owner === '' ? null : owner, shared: shared === 1 }
   return { id: eventId(session, seq), kind, title, detail, at, promote: promote === 1, ...whose, from }
 }
 
-/** The caller is alone with the file. */
-function addTo(file: string, wanted: readonly Learned[]): readonly Learned[] {
-  const text = read(file)
-  // Whole lines, without the mark that one of ours ends with: the beginning of another learning is not this one.
+/** The caller holds the transaction, so no other process changes the file. */
+function addToFile(file: string, wanted: readonly Learned[]): readonly Learned[] {
+  const text = readText(file)
+  // Compares whole lines without their mark, since a learning may begin like another one.
   const lines = new Set(text.split('\n').map((line) => line.replace(MARK, '').trimEnd()))
   const missing = wanted.filter((one) => !text.includes(markOf(one)) && !lines.has(lineOf(one)))
   if (missing.length === 0) return []
   const before = text === '' ? '# Memory\n\n' : text.endsWith('\n') ? text : `${text}\n`
-  replace(file, `${before}${missing.map((one) => `${lineOf(one)} ${markOf(one)}\n`).join('')}`)
+  replaceWhole(file, `${before}${missing.map((one) => `${lineOf(one)} ${markOf(one)}\n`).join('')}`)
   return missing
 }
 
-/** Only the line that was added for it. */
-function takeFrom(file: string, one: Learned): void {
-  const text = read(file)
+/** Removes only the line that was added for it. */
+function removeFromFile(file: string, one: Learned): void {
+  const text = readText(file)
   const mark = markOf(one)
   if (!text.includes(mark)) return
   const left = text.split('\n').filter((line) => !line.endsWith(mark))
-  replace(file, left.join('\n'))
+  replaceWhole(file, left.join('\n'))
 }
 
-function replace(file: string, text: string): void {
+function replaceWhole(file: string, text: string): void {
   const beside = `${file}.${process.pid}.tmp`
   try {
     writeFileSync(beside, text, { mode: 0o600 })
@@ -440,7 +463,7 @@ function replace(file: string, text: string): void {
   }
 }
 
-function read(file: string): string {
+function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {

@@ -1,23 +1,23 @@
-// A model whose first answers are kept and given again: the same request to the same model, in the same namespace, is asked once. A hit
-// costs nothing and says so. How it is done is in response-cache.ts, which the first call loads.
+// A model that keeps its first answers: the same request to the same model, in the same namespace, is sent once. A hit
+// costs nothing and is marked as such. The cache is in response-cache.ts, which the first call loads.
 import { Fault } from '../kernel/failure.ts'
-import { count, filled, having, needed, optionsOf, wait } from '../options.ts'
+import { countCheck, nonEmptyCheck, methodsCheck, requiredCheck, optionsChecker, waitCheck } from '../options.ts'
 import type { Model } from '../ports/model.ts'
-import { identityOf, isPriced, outputTokensOf, type Priced } from './http/hosted.ts'
-import { resolveModel } from './resolve.ts'
+import { modelIdentity, isPriced, outputTokensOf, type Priced } from './http/hosted-model.ts'
+import { resolveModel } from './resolve-model.ts'
 import type { CachedOptions, ResponseCache } from './response-cache.ts'
 
-const check = optionsOf<CachedOptions>('cached', {
-  namespace: needed(filled, 'Name what shares answers, such as a tenant.'),
-  ttlMs: wait,
-  maxEntries: count(1),
-  store: having('give a store with get(key) and set(key, value, ttlMs)', 'get', 'set'),
+const checkCached = optionsChecker<CachedOptions>('cached', {
+  namespace: requiredCheck(nonEmptyCheck, 'Name what shares answers, such as a tenant.'),
+  ttlMs: waitCheck,
+  maxEntries: countCheck(1),
+  store: methodsCheck('give a store with get(key) and set(key, value, ttlMs)', 'get', 'set'),
 })
 
 export function cached(model: string | Priced, options: CachedOptions): Priced
 export function cached(model: Model, options: CachedOptions): Model
 export function cached(given: string | Model, options: CachedOptions): Model {
-  check(options)
+  checkCached(options)
   if (options.store && options.maxEntries !== undefined)
     throw new Fault(
       'invalid_config',
@@ -32,7 +32,7 @@ export function cached(given: string | Model, options: CachedOptions): Model {
   if (!isPriced(model)) return { name: model.name, call }
   const { name, able, outputTokensMax, secrets, verbatim, choiceCached } = model
   const hints = { ...(verbatim ? { verbatim } : {}), ...(choiceCached ? { choiceCached } : {}) }
-  const identity = (): string => identityOf(model)
+  const identity = (): string => modelIdentity(model)
   const kept: Priced = {
     name,
     able,

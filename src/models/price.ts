@@ -1,9 +1,10 @@
-// Prices and context sizes of models, from the offline data of a maintained package, overridden by the user's own table. Sizes that it
-// lacks are in windows.ts. Nothing is fetched. Amounts are millionths of a dollar, so dollars per million tokens equal amounts per token.
+// Prices and context sizes of models, from the offline data of a maintained package, overridden by the user's own
+// table. Sizes that it lacks are in window-table.ts. Nothing is fetched. Amounts are millionths of a dollar, so dollars
+// per million tokens equal amounts per token.
 import type { Frozen, Usage } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
-import { windowInTable } from './windows.ts'
-import { anything, needed, optionsOf, shown, tableOf, within } from '../options.ts'
+import { windowInTable } from './window-table.ts'
+import { anyCheck, requiredCheck, optionsChecker, describeValue, tableCheck, optionsCheck } from '../options.ts'
 
 /** Dollars per million tokens; `webSearch` in dollars per thousand searches that the provider ran. */
 export type Price = Frozen<{ input: number; output: number; cached?: number; cacheWrite?: number; webSearch?: number }>
@@ -14,19 +15,19 @@ export type PriceTable = Readonly<Record<string, Price & { readonly contextToken
 export type Profile = Frozen<{
   /** The highest price of all tiers, used to reserve money before the tier of a call is known. */
   price: Price
-  /** False: the model is unknown, and the price is a cautious guess. */
+  /** False if the model is unknown and the price is a cautious guess. */
   known: boolean
-  /** Null: unknown. */
+  /** Null if unknown. */
   contextTokens: number | null
   cost: (usage: Usage) => number
 }>
 
 /** The price of an unknown model. Never 0: a budget that counts nothing limits nothing. */
 export const CAUTIOUS: Price = { input: 3, output: 15, cached: 0.3 }
-/** What Anthropic and OpenAI charge. The data of the package has no such price. */
+/** The price at Anthropic and OpenAI. The data of the package has no such price. */
 const WEB_SEARCH = 10
 
-export function costOf(price: Price, usage: Usage): number {
+export function costOfUsage(price: Price, usage: Usage): number {
   const { cachedTokens = 0, cacheWriteTokens = 0 } = usage
   const plain = Math.max(0, usage.inputTokens - cachedTokens - cacheWriteTokens)
   const read = cachedTokens * (price.cached ?? price.input)
@@ -40,22 +41,22 @@ function searchCost({ webSearch = WEB_SEARCH }: Price, { webSearches = 0 }: Usag
 
 export async function profileOf(provider: string, model: string, table: PriceTable = {}): Promise<Profile> {
   const own = priceIn(table, provider, model)
-  const found = own?.contextTokens === undefined ? await lookUp(provider, model) : null
+  const found = own?.contextTokens === undefined ? await lookUpProfile(provider, model) : null
   const contextTokens = own?.contextTokens ?? found?.contextTokens ?? windowInTable(provider, model)
-  if (!own) return { ...(found ?? UNKNOWN), contextTokens }
-  return { price: own, known: true, contextTokens, cost: (usage) => costOf(own, usage) }
+  if (!own) return { ...(found ?? UNKNOWN_PROFILE), contextTokens }
+  return { price: own, known: true, contextTokens, cost: (usage) => costOfUsage(own, usage) }
 }
 
-type Entry = PriceTable[string]
-const checkTable = optionsOf<{ readonly prices?: PriceTable }>('the model', {
-  prices: tableOf(
-    within<Entry>({
-      input: needed(anything),
-      output: needed(anything),
-      cached: anything,
-      cacheWrite: anything,
-      webSearch: anything,
-      contextTokens: anything,
+type PriceEntry = PriceTable[string]
+const checkTable = optionsChecker<{ readonly prices?: PriceTable }>('the model', {
+  prices: tableCheck(
+    optionsCheck<PriceEntry>({
+      input: requiredCheck(anyCheck),
+      output: requiredCheck(anyCheck),
+      cached: anyCheck,
+      cacheWrite: anyCheck,
+      webSearch: anyCheck,
+      contextTokens: anyCheck,
     }),
   ),
 })
@@ -83,7 +84,10 @@ export function checkPrices(table: PriceTable = {}): void {
 /** An omitted count means the default. */
 export function checkTokens(what: string, tokens: number | undefined): void {
   if (tokens === undefined || (Number.isSafeInteger(tokens) && tokens > 0)) return
-  throw new Fault('invalid_config', `${what} must be a whole number of tokens, 1 or more, not ${shown(tokens)}.`)
+  throw new Fault(
+    'invalid_config',
+    `${what} must be a whole number of tokens, 1 or more, not ${describeValue(tokens)}.`,
+  )
 }
 
 export function priceIn(table: PriceTable, provider: string, model: string): PriceTable[string] | undefined {
@@ -91,22 +95,22 @@ export function priceIn(table: PriceTable, provider: string, model: string): Pri
 }
 
 /** The profile of an unknown model. */
-export const UNKNOWN: Profile = {
+export const UNKNOWN_PROFILE: Profile = {
   price: CAUTIOUS,
   known: false,
   contextTokens: null,
-  cost: (usage) => costOf(CAUTIOUS, usage),
+  cost: (usage) => costOfUsage(CAUTIOUS, usage),
 }
 
 /** The profile of a local server. */
-export const FREE: Profile = {
+export const FREE_PROFILE: Profile = {
   price: { input: 0, output: 0 },
   known: true,
   contextTokens: null,
   cost: () => 0,
 }
 
-async function lookUp(provider: string, model: string): Promise<Profile | null> {
+async function lookUpProfile(provider: string, model: string): Promise<Profile | null> {
   const { calcPrice } = await import('@pydantic/genai-prices')
   const calculate = (usage: Readonly<Record<string, number>>) => {
     try {
@@ -120,18 +124,18 @@ async function lookUp(provider: string, model: string): Promise<Profile | null> 
   if (!found) return null
   const contextTokens = found.model.context_window ?? null
   const { input_mtok: input, output_mtok: output } = found.model_price
-  // An entry without prices is unknown, unless its name says it is free.
+  // An entry without prices is unknown, unless its name marks it as free.
   if (input === undefined && output === undefined)
-    return { ...(model.endsWith(':free') ? FREE : UNKNOWN), contextTokens }
-  const price = dearest(found.model_price)
+    return { ...(model.endsWith(':free') ? FREE_PROFILE : UNKNOWN_PROFILE), contextTokens }
+  const price = dearestPrice(found.model_price)
   const cost = (usage: Usage): number => {
-    const priced = calculate(counted(usage))
-    return priced ? Math.ceil(priced.total_price * 1_000_000) + searchCost(price, usage) : costOf(price, usage)
+    const priced = calculate(toPackageUsage(usage))
+    return priced ? Math.ceil(priced.total_price * 1_000_000) + searchCost(price, usage) : costOfUsage(price, usage)
   }
   return { price, known: true, contextTokens, cost }
 }
 
-function counted(usage: Usage): Readonly<Record<string, number>> {
+function toPackageUsage(usage: Usage): Readonly<Record<string, number>> {
   const { inputTokens, outputTokens, cachedTokens = 0, cacheWriteTokens = 0 } = usage
   return {
     input_tokens: inputTokens,
@@ -141,11 +145,11 @@ function counted(usage: Usage): Readonly<Record<string, number>> {
   }
 }
 
-type Listed = Readonly<
+type PackagePrice = Readonly<
   Record<string, number | { readonly base: number; readonly tiers: readonly { readonly price: number }[] } | undefined>
 >
 
-function dearest(listed: Listed): Price {
+function dearestPrice(listed: PackagePrice): Price {
   const most = (name: string): number | undefined => {
     const price = listed[name]
     if (price === undefined || typeof price === 'number') return price

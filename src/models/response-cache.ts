@@ -1,24 +1,24 @@
-// Answers that are kept and given again, for `cached`. It never makes a call fail: trouble with the place where answers are kept is a
-// call as without it.
+// The cache of answers for `cached`. It never makes a call fail: if the store has a problem, the model is called as
+// without a cache.
 import { hash } from 'node:crypto'
 import type { Json } from '../kernel/content.ts'
 import type { CallContext, Model, ModelFailure, Reply, ReplyCall, Request } from '../ports/model.ts'
-import { isObject, listOf, parsed } from '../view/json.ts'
+import { isObject, asList, parseJson } from '../view/untrusted-json.ts'
 import { failure } from './http/failures.ts'
-import { identityOf } from './http/hosted.ts'
+import { modelIdentity } from './http/hosted-model.ts'
 
-/** Where answers are kept: texts by key, each for a time. A Keyv is one. It may lose any of them at any time. */
+/** A store of answers: texts by key, each with a lifetime. A Keyv is one. It may lose any of them at any time. */
 export interface ResponseStore {
   get(key: string): unknown
   set(key: string, value: string, ttlMs: number): unknown
 }
 
 export type CachedOptions = {
-  /** What shares answers: a tenant, an application, a version of the prompt. */
+  /** The scope in which answers are shared: a tenant, an application, a version of the prompt. */
   readonly namespace: string
-  /** How long an answer counts. Default: an hour. */
+  /** The lifetime of an answer. Default: an hour. */
   readonly ttlMs?: number
-  /** Without a store: how many answers this process keeps. Default: 1,000. */
+  /** The number of answers in the memory of this process, without a store. Default: 1,000. */
   readonly maxEntries?: number
   /** Default: the memory of this process. */
   readonly store?: ResponseStore
@@ -26,9 +26,9 @@ export type CachedOptions = {
 
 const TTL_MS = 3_600_000
 const ENTRIES_MAX = 1_000
-/** A longer answer is not kept. */
+/** A longer answer is not cached. */
 const VALUE_CHARS_MAX = 1_000_000
-/** Of all answers in the memory of this process. */
+/** The most characters of all answers in the memory of this process. */
 const MEMORY_CHARS_MAX = 32_000_000
 /** A slower store is not waited for. */
 const STORE_MS = 2_000
@@ -36,39 +36,39 @@ const STORE_MS = 2_000
 export class ResponseCache {
   readonly #model: Model
   readonly #options: CachedOptions
-  readonly #memory: Memory | null
-  /** Open calls by key: the same request waits for the open one. Null: its answer cannot be shared. */
+  readonly #memory: MemoryCache | null
+  /** Open calls by key: the same request waits for the open one. Null if its answer cannot be shared. */
   readonly #flights = new Map<string, Promise<Reply | null>>()
 
   constructor(model: Model, options: CachedOptions) {
     this.#model = model
     this.#options = options
-    this.#memory = options.store ? null : new Memory(options.maxEntries ?? ENTRIES_MAX)
+    this.#memory = options.store ? null : new MemoryCache(options.maxEntries ?? ENTRIES_MAX)
   }
 
   async call(request: Request, context: CallContext): Promise<Reply | ModelFailure> {
-    // What a model said before is part of what it is asked now, and seldom said twice.
+    // Earlier replies are part of the request, and a model seldom repeats them exactly.
     if (request.messages.some(({ role }) => role !== 'user')) return this.#model.call(request, context)
-    const key = keyOf(this.#model, this.#options.namespace, request)
+    const key = cacheKeyOf(this.#model, this.#options.namespace, request)
     for (;;) {
       const flight = this.#flights.get(key)
       if (flight === undefined) return this.#lead(key, request, context)
-      const shared = await Promise.race([flight, stopped(context.signal)])
+      const shared = await Promise.race([flight, resolveOnAbort(context.signal)])
       if (context.signal.aborted) return failure('other', 'The call was stopped.')
-      if (shared !== null) return given(shared, context)
+      if (shared !== null) return replayReply(shared, context)
     }
   }
 
-  /** Looks for an answer, or asks for one that others may have too. */
+  /** Looks for an answer, or makes a call whose answer is shared. */
   async #lead(key: string, request: Request, context: CallContext): Promise<Reply | ModelFailure> {
     let share: (reply: Reply | null) => void = () => {}
     this.#flights.set(key, new Promise((resolve) => (share = resolve)))
     let shared: Reply | null = null
     try {
       shared = await this.#kept(key, context)
-      if (shared !== null) return given(shared, context)
+      if (shared !== null) return replayReply(shared, context)
       const answer = await this.#model.call(request, context)
-      if (answer.type === 'reply' && isKept(answer, this.#model)) {
+      if (answer.type === 'reply' && isCacheable(answer, this.#model)) {
         shared = answer
         this.#keep(key, answer, context)
       }
@@ -85,7 +85,7 @@ export class ResponseCache {
     let cancel = (): void => {}
     const late = new Promise<null>((resolve) => (cancel = context.clock.timer(STORE_MS, () => resolve(null))))
     try {
-      return replyIn(await Promise.race([store?.get(key), late, stopped(context.signal)]))
+      return replyIn(await Promise.race([store?.get(key), late, resolveOnAbort(context.signal)]))
     } catch {
       return null
     } finally {
@@ -93,35 +93,35 @@ export class ResponseCache {
     }
   }
 
-  /** Not waited for: the answer is there. */
+  /** Not awaited, since the answer is complete. */
   #keep(key: string, reply: Reply, { clock }: CallContext): void {
     const { usage: _usage, cost: _cost, assumed: _assumed, ...said } = reply
     const value = JSON.stringify(said)
     if (value.length > VALUE_CHARS_MAX) return
     const { store, ttlMs = TTL_MS } = this.#options
     if (this.#memory) return this.#memory.set(key, value, clock.now() + ttlMs)
-    // A store that fails now fails the next look too, which is then a call.
+    // If the store fails now, the next lookup fails too and becomes a call.
     void new Promise((resolve) => resolve(store?.set(key, value, ttlMs))).catch(() => {})
   }
 }
 
-/** A hash: nothing of a request, a setting or a secret can be read from it. Ids of sessions and events are no part of it. */
-function keyOf(model: Model, namespace: string, request: Request): string {
+/** A hash, so that no request, setting or secret can be read from it. It leaves out ids of sessions and events. */
+function cacheKeyOf(model: Model, namespace: string, request: Request): string {
   const { instructions, tools, allow, boost, output = null, messages, settings } = request
   const said = messages.map((message) => (message.role === 'user' ? message.parts : []))
-  const whole = [1, namespace, identityOf(model), instructions, tools, allow, boost, output, said]
+  const whole = [1, namespace, modelIdentity(model), instructions, tools, allow, boost, output, said]
   return hash('sha256', JSON.stringify(settings === undefined ? whole : [...whole, settings]), 'hex')
 }
 
-/** Whole answers of this very model. A fallback's answer is another model's. */
-function isKept({ finish, parts, calls, route }: Reply, { name }: Model): boolean {
+/** Only complete answers of this model are cached. The answer of a fallback belongs to another model. */
+function isCacheable({ finish, parts, calls, route }: Reply, { name }: Model): boolean {
   const whole = finish === 'stop' || finish === 'calls'
   const says = calls.length > 0 || parts.some((part) => part.type === 'text' && part.text.trim() !== '')
   return whole && says && (route === undefined || route === name)
 }
 
-/** The answer as a reader of the stream sees any other: at once, and for nothing. */
-function given(reply: Reply, { emit }: CallContext): Reply {
+/** Replays the answer to a reader of the stream like any other answer, at once and at no cost. */
+function replayReply(reply: Reply, { emit }: CallContext): Reply {
   reply.parts.forEach((part, i) => {
     if ((part.type === 'text' || part.type === 'reasoning') && part.text !== '')
       emit({ kind: part.type, part: i, text: part.text })
@@ -133,14 +133,14 @@ function given(reply: Reply, { emit }: CallContext): Reply {
   return { ...said, usage: { inputTokens: 0, outputTokens: 0 }, cost: 0, cached: true }
 }
 
-/** What a store gives back, which is not believed: null unless it is a whole reply. */
+/** Reads a value from the store, which is not trusted: null unless it is a whole reply. */
 function replyIn(value: unknown): Reply | null {
-  const said = typeof value === 'string' && value.length <= VALUE_CHARS_MAX ? parsed(value) : undefined
+  const said = typeof value === 'string' && value.length <= VALUE_CHARS_MAX ? parseJson(value) : undefined
   if (!isObject(said) || said['type'] !== 'reply' || !Array.isArray(said['parts']) || !Array.isArray(said['calls']))
     return null
   const { finish, route } = said
-  const parts = listOf(said['parts'])
-  const calls = listOf(said['calls'])
+  const parts = asList(said['parts'])
+  const calls = asList(said['calls'])
   if ((finish !== 'stop' && finish !== 'calls') || !parts.every(isPart) || !calls.every(isCall)) return null
   const of = typeof route === 'string' ? { route } : {}
   return { type: 'reply', parts: parts as Reply['parts'], calls, finish, usage: null, ...of }
@@ -154,13 +154,13 @@ function isCall(call: Json): call is ReplyCall {
   return isObject(call) && ['id', 'tool', 'args'].every((field) => typeof call[field] === 'string')
 }
 
-function stopped(signal: AbortSignal): Promise<null> {
+function resolveOnAbort(signal: AbortSignal): Promise<null> {
   if (signal.aborted) return Promise.resolve(null)
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(null), { once: true }))
 }
 
-/** The answers of this process: the least recently used go first. */
-class Memory {
+/** The answers in the memory of this process: the least recently used are dropped first. */
+class MemoryCache {
   readonly #max: number
   readonly #kept = new Map<string, { readonly value: string; readonly until: number }>()
   #chars = 0

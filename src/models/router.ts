@@ -1,17 +1,20 @@
-// Several models as one: a chain that falls back, and routes by workload. A fallback is asked at once, inside the same call;
-// waiting for a provider to recover is not done here but by the session, in its log.
+// Several models as one: a chain with fallbacks, and routes by workload. A fallback is called at once, inside the same
+// call; the session, in its log, waits for a provider to recover.
 import type { Clock } from '../ports/system.ts'
 import type { AnswerSettings, CallContext, Model, ModelFailure, Reply, Request, Workload } from '../ports/model.ts'
 import { Fault } from '../kernel/failure.ts'
-import { answerOf } from './answer.ts'
+import { askModel } from './model-answer.ts'
 import { failure } from './http/failures.ts'
-import { identityOf, isPriced, OUTPUT_TOKENS, outputTokensOf, type Priced } from './http/hosted.ts'
-import type { Able } from './output.ts'
-import { costOf, type Price, type Profile, UNKNOWN } from './price.ts'
-import { anything, type Checks, nearest, optionsOf } from '../options.ts'
-import { resolveModel } from './resolve.ts'
+import { modelIdentity, isPriced, OUTPUT_TOKENS, outputTokensOf, type Priced } from './http/hosted-model.ts'
+import type { ModelAbilities } from './structured-output.ts'
+import { costOfUsage, type Price, type Profile, UNKNOWN_PROFILE } from './price.ts'
+import { anyCheck, type Checks, nearest, optionsChecker } from '../options.ts'
+import { resolveModel } from './resolve-model.ts'
 
-/** Asks the first model, and the next one when it failed in a way that another may not. A model that comes twice ends the chain. */
+/**
+ * Calls the first model, and the next one after a failure that another model may not have. A model that comes twice
+ * ends the chain.
+ */
 export function fallback(...given: readonly (string | Model)[]): Priced {
   const chain: Model[] = []
   for (const each of given.map(resolveModel)) {
@@ -20,19 +23,21 @@ export function fallback(...given: readonly (string | Model)[]): Priced {
   }
   const [first] = chain
   if (first === undefined) throw new Fault('invalid_config', 'A chain of models needs at least one model.')
-  return new Chain(first, chain)
+  return new ModelChain(first, chain)
 }
 
-/** Two of a host's own may have one name. One of a provider is the same if it sends the same. */
+/**
+ * Two models of a host's own may share a name. Two models of a provider are the same if they send the same requests.
+ */
 function isSame(one: Model, other: Model): boolean {
   if (one === other) return true
   if (!isPriced(one) || !isPriced(other) || !one.identity || !other.identity) return false
   return one.identity() === other.identity() && JSON.stringify(one.secrets) === JSON.stringify(other.secrets)
 }
 
-class Chain implements Priced {
+class ModelChain implements Priced {
   readonly name: string
-  readonly able: Able
+  readonly able: ModelAbilities
   readonly outputTokensMax: number
   readonly secrets: Readonly<Record<string, string>>
   readonly verbatim: boolean
@@ -41,7 +46,7 @@ class Chain implements Priced {
   readonly #chain: readonly Model[]
   readonly #workloads: readonly Workload[]
 
-  /** `workloads`: those that the models are the routes of. Empty for a chain that has none. */
+  /** `workloads`: the workloads whose routes the models are. Empty for a chain without routes. */
   constructor(first: Model, chain: readonly Model[], workloads: readonly Workload[] = []) {
     this.name = first.name
     this.#chain = chain
@@ -49,9 +54,9 @@ class Chain implements Priced {
     this.routes = chain.map(({ name }) => name)
     const priced = chain.filter(isPriced)
     const natives = chain.map((model) => (isPriced(model) ? model.able.native : 'no'))
-    this.able = { name: first.name, native: weakest(natives) }
+    this.able = { name: first.name, native: weakestNative(natives) }
     this.outputTokensMax = Math.max(...chain.map((model) => (isPriced(model) ? model.outputTokensMax : OUTPUT_TOKENS)))
-    this.secrets = gathered(priced)
+    this.secrets = gatherSecrets(priced)
     this.verbatim = priced.some((model) => model.verbatim)
     this.choiceCached = priced.length === chain.length && priced.every((model) => model.choiceCached)
   }
@@ -70,23 +75,24 @@ class Chain implements Priced {
     const order = this.#from(request.route)
     let mayCharge = false
     for (const model of order) {
-      if (!fits(model, request)) continue
-      const answer = await answerOf(model, request, new Through(context, emit))
+      if (!canTake(model, request)) continue
+      const answer = await askModel(model, request, new ForwardedContext(context, emit))
       if (answer.type === 'reply') {
-        // A model before this one had begun to answer, and did not report what it used: the whole hold counts.
+        // An earlier model had begun to answer and did not report its usage: the whole hold counts.
         const assumed = mayCharge ? ({ assumed: true } as const) : {}
         return { ...answer, route: answer.route ?? model.name, ...assumed, ...this.#gone(order, model) }
       }
-      // After output the session makes a new request, and a bad request is bad everywhere.
+      // After output the session makes a new request, and a bad request fails with every model.
       if (spoke || answer.partial !== undefined || context.signal.aborted || !mayFallBack(answer)) return answer
       mayCharge ||= answer.broken === true || answer.class === 'timeout'
-      // A retryable failure is more useful than the last one of the chain, and a failure of a call than one without a call.
+      // A retryable failure is more useful than the last one of the chain, and the failure of a call than one without a
+      // call.
       if (!kept.retryable || (kept.unasked && answer.retryable)) kept = answer
     }
     return mayCharge ? { ...kept, broken: true } : kept
   }
 
-  /** The one that was chosen for this request comes first, the others behind it as they are. */
+  /** The model that was chosen for this request comes first, the others follow in their order. */
   #from(route: string | undefined): readonly Model[] {
     const chosen = route === undefined ? undefined : this.#chain.find(({ name }) => name === route)
     return chosen === undefined ? this.#chain : [chosen, ...this.#chain.filter((model) => model !== chosen)]
@@ -99,16 +105,18 @@ class Chain implements Priced {
   }
 
   identity(): string {
-    return JSON.stringify(this.#chain.map(identityOf))
+    return JSON.stringify(this.#chain.map(modelIdentity))
   }
 
   async askWindow(clock: Clock): Promise<void> {
     await Promise.all(this.#chain.map(async (model) => (isPriced(model) ? model.askWindow?.(clock) : undefined)))
   }
 
-  /** Money is held for the dearest of the chain. */
+  /** Money is held for the most expensive model of the chain. */
   async profile(): Promise<Profile> {
-    const all = await Promise.all(this.#chain.map(async (model) => (isPriced(model) ? model.profile() : UNKNOWN)))
+    const all = await Promise.all(
+      this.#chain.map(async (model) => (isPriced(model) ? model.profile() : UNKNOWN_PROFILE)),
+    )
     const most = (of: (price: Price) => number): number => Math.max(...all.map(({ price }) => of(price)))
     const price = {
       input: most(({ input }) => input),
@@ -118,12 +126,12 @@ class Chain implements Priced {
     }
     const sizes = all.flatMap(({ contextTokens: size }) => (size === null ? [] : [size]))
     const contextTokens = sizes.length > 0 ? Math.min(...sizes) : null
-    return { price, known: all.every(({ known }) => known), contextTokens, cost: (usage) => costOf(price, usage) }
+    return { price, known: all.every(({ known }) => known), contextTokens, cost: (usage) => costOfUsage(price, usage) }
   }
 }
 
-/** The same context, seen through an ear of the chain's own. */
-class Through implements CallContext {
+/** The same context, with the chain's own `emit`. */
+class ForwardedContext implements CallContext {
   readonly #context: CallContext
   readonly emit: CallContext['emit']
 
@@ -148,7 +156,7 @@ class Through implements CallContext {
 }
 
 /** Two keys of one host have one name: the second gets a number. */
-function gathered(models: readonly Priced[]): Readonly<Record<string, string>> {
+function gatherSecrets(models: readonly Priced[]): Readonly<Record<string, string>> {
   const all: Record<string, string> = {}
   for (const [name, value] of models.flatMap(({ secrets }) => Object.entries(secrets))) {
     let free = name
@@ -159,11 +167,11 @@ function gathered(models: readonly Priced[]): Readonly<Record<string, string>> {
 }
 
 function mayFallBack({ class: kind, retryable, elsewhere }: ModelFailure): boolean {
-  // A key that is refused here may be fine elsewhere; the session itself must not try it again.
+  // A key that this provider refuses does not affect another one; the session itself must not try it again.
   return retryable || kind === 'auth' || elsewhere === true
 }
 
-function fits(model: Model, request: Request): boolean {
+function canTake(model: Model, request: Request): boolean {
   if (!isPriced(model)) return true
   if (request.output?.mode === 'native' && model.able.native === 'no') return false
   const shown = request.messages.some(
@@ -172,7 +180,7 @@ function fits(model: Model, request: Request): boolean {
   return !shown || model.able.images !== false
 }
 
-function weakest(natives: readonly Able['native'][]): Able['native'] {
+function weakestNative(natives: readonly ModelAbilities['native'][]): ModelAbilities['native'] {
   if (natives.includes('no')) return 'no'
   return natives.includes('possible') ? 'possible' : 'default'
 }
@@ -192,49 +200,49 @@ export const WORKLOADS = Object.keys(NEIGHBOUR) as readonly Workload[]
 /** A model for each workload, or `hint:NAME` for the model of another one. */
 export type Routes = Partial<Readonly<Record<Workload, string | Model>>>
 const ROUTES: Checks<Routes> = {
-  chat: anything,
-  reasoning: anything,
-  agentic: anything,
-  coding: anything,
-  burst: anything,
-  summarization: anything,
-  vision: anything,
+  chat: anyCheck,
+  reasoning: anyCheck,
+  agentic: anyCheck,
+  coding: anyCheck,
+  burst: anyCheck,
+  summarization: anyCheck,
+  vision: anyCheck,
 }
-const checkRoutes = optionsOf<Routes>('route', ROUTES)
+const checkRoutes = optionsChecker<Routes>('route', ROUTES)
 
 /** The model of a workload: its own, with its neighbour's behind it. */
 export function route(routes: Routes, workload: Workload): Priced {
   const table = new RouteTable(routes)
-  if (!isWorkload(workload)) throw noWorkload(workload)
+  if (!isWorkload(workload)) throw noWorkloadFault(workload)
   const chain = table.chain(workload)
-  if (chain === null) throw noRoute(workload)
+  if (chain === null) throw noRouteFault(workload)
   return chain
 }
 
 const HINT = 'hint:'
 
 /** The workload that a model such as `hint:coding` stands for; null for any other model. */
-export function hintIn(model: unknown): Workload | null {
+export function workloadOfHint(model: unknown): Workload | null {
   if (typeof model !== 'string' || !model.startsWith(HINT)) return null
   const workload = model.slice(HINT.length)
   if (isWorkload(workload)) return workload
-  throw noWorkload(workload)
+  throw noWorkloadFault(workload)
 }
 
 function isWorkload(name: string): name is Workload {
   return Object.hasOwn(NEIGHBOUR, name)
 }
 
-function noWorkload(name: unknown): Fault {
+function noWorkloadFault(name: unknown): Fault {
   const near = nearest(String(name), WORKLOADS)
   const hint = near === null ? '' : ` Did you mean "${near}"?`
   const text = `There is no workload "${String(name)}".${hint} Choose one of: ${WORKLOADS.join(', ')}.`
   return new Fault('invalid_config', text)
 }
 
-export function noRoute(workload: Workload): Fault {
+export function noRouteFault(workload: Workload): Fault {
   const names = [workload, NEIGHBOUR[workload]].filter((name) => name !== null)
-  const set = names.map((name) => `routes.${name}`).join(' or ')
+  const set = names.map((name) => `models.routes.${name}`).join(' or ')
   const text = `No model is set for ${names.map((name) => `"${name}"`).join(' or ')}. Set ${set}.`
   return new Fault('invalid_config', text)
 }
@@ -247,7 +255,7 @@ export class RouteTable {
   constructor(routes: Routes) {
     checkRoutes(routes)
     const set = WORKLOADS.filter((workload) => routes[workload] !== undefined)
-    const resolved = new Map(set.map((workload) => [workload, endOf(routes, workload)]))
+    const resolved = new Map(set.map((workload) => [workload, resolveRoute(routes, workload)]))
     const made = new Map([...new Set(resolved.values())].map((given) => [given, resolveModel(given)]))
     this.models = new Map([...resolved].map(([workload, given]) => [workload, made.get(given) as Model]))
     const vision = this.models.get('vision')
@@ -255,8 +263,8 @@ export class RouteTable {
       throw new Fault('invalid_config', `The route "vision" is ${vision.name}, which takes no pictures. Name another.`)
   }
 
-  /** Null: neither it nor its neighbour is set. */
-  of(workload: Workload): Model | null {
+  /** Null if neither the workload nor its neighbour has a route. */
+  modelFor(workload: Workload): Model | null {
     let found = this.#made.get(workload)
     if (found === undefined) {
       const [alone, behind] = this.entries(workload)
@@ -271,7 +279,7 @@ export class RouteTable {
     const [first] = entries
     if (first === undefined) return null
     const models = entries.map(({ model }) => model)
-    return new Chain(
+    return new ModelChain(
       first.model,
       models,
       entries.map((entry) => entry.workload),
@@ -289,16 +297,16 @@ export class RouteTable {
   }
 }
 
-/** What a route comes to, through the routes that it names. */
-function endOf(routes: Routes, workload: Workload): string | Model {
+/** The model of a route, followed through routes that name other routes. */
+function resolveRoute(routes: Routes, workload: Workload): string | Model {
   const path: Workload[] = [workload]
   for (let at = workload; ; ) {
     const given = routes[at]
     if (given === undefined) {
-      const text = `The route "${path.at(-2)}" is "hint:${at}", and there is no route "${at}". Set routes.${at}, or name a model.`
+      const text = `The route "${path.at(-2)}" is "hint:${at}", and there is no route "${at}". Set models.routes.${at}, or name a model.`
       throw new Fault('invalid_config', text)
     }
-    const next = hintIn(given)
+    const next = workloadOfHint(given)
     if (next === null) return given
     if (path.includes(next)) {
       const ring = [...path, next].map((name) => `"${name}"`).join(' → ')

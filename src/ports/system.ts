@@ -1,10 +1,10 @@
-// The doors to the machine, as types: time, chance and processes. Code gets them handed in and imports none.
+// The ports to the machine, as types: time, chance and processes. Code gets them passed in and imports none.
 import type { ProcessId } from './store.ts'
 
 export interface Clock {
   /** In ms. The engine's clock only goes forward. A store's is the machine's clock, which may be set. */
   now(): number
-  /** Calls back once, not before `ms` from now. Returns its cancel. */
+  /** Calls back once, not before `ms` from now. Returns a function that cancels it. */
   timer(ms: number, fire: () => void): () => void
 }
 
@@ -14,10 +14,13 @@ export interface Random {
   fraction(): number
 }
 
-/** The processes of this host, as far as they can be told apart. */
+/** The processes of this host, as far as they can be distinguished. */
 export interface Processes {
-  /** This one; null where it cannot be said. */
+  /** This process; null where that is unknown. */
   self(): ProcessId | null
-  /** Surely gone: no process of this host has that number, or another one has it by now. One that is stopped is there. Only asked of this host. */
+  /**
+   * True if it is surely gone: its number is free, or belongs to another process now. A stopped process is not gone.
+   * Only for processes of this host.
+   */
   isGone(other: ProcessId): boolean
 }

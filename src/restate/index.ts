@@ -1,56 +1,60 @@
-// The door `terret/restate`: a worker whose wakes come from Restate. One virtual object a session, and one handler, `wake`.
-// The store stays the only truth: Restate holds no state, no event and no lease, and what it lost the relay sends again (decision 108).
+// The public entry `terret/restate`: a worker whose wakes come from Restate, with one virtual object per session and
+// one handler, `wake`. The store stays the only truth: Restate holds no state, event or lease, and the relay sends lost
+// wakes again (decision 108).
 import { createServer, type Http2Server, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo } from 'node:net'
-import { systemClock } from '../engine/platform.ts'
+import { runtimeClock } from '../runtime/state/machine.ts'
 import type { Harness } from '../harness.ts'
 import { Fault } from '../kernel/failure.ts'
 import {
-  callable,
+  functionCheck,
   type Check,
-  count,
-  filled,
-  flag,
-  having,
-  listOf,
-  needed,
-  optionsOf,
-  shown,
-  wait,
+  countCheck,
+  nonEmptyCheck,
+  flagCheck,
+  methodsCheck,
+  listCheck,
+  requiredCheck,
+  optionsChecker,
+  describeValue,
+  waitCheck,
 } from '../options.ts'
-import type { Store } from '../ports/store.ts'
-import { reporter, warn } from '../sessions/setup/parts.ts'
+import type { CompleteStore } from '../ports/store.ts'
+import { buildReporter, emitTerretWarning } from '../sessions/harness-parts.ts'
 import { Ingress } from './ingress.ts'
 import { Relay } from './relay.ts'
 import { loadSdk, type Sdk } from './sdk.ts'
-import { type Waker, wakerOf } from './wake.ts'
+import { type WakeSession, createWaker } from './wake-session.ts'
 
 export type RestateOptions = {
-  /** It drives what Restate wakes. Do not call `work` on it. */
-  readonly harness: Pick<Harness, 'look' | 'work'>
+  /** The harness that drives woken sessions. Do not call `work` on it. */
+  readonly harness: Pick<Harness, 'health' | 'work'>
   /** The store of that harness. */
-  readonly store: Store
-  /** The public keys that requests must be signed with: Restate logs its own when it starts, as `publickeyv1_…`. */
+  readonly store: CompleteStore
+  /** The public keys that requests must be signed with. Restate logs its own at start, as `publickeyv1_…`. */
   readonly identityKeys: readonly string[]
-  /** Where Restate takes wakes. Default: http://127.0.0.1:8080 */
+  /** The address of Restate's ingress, which accepts wakes. Default: http://127.0.0.1:8080 */
   readonly ingress?: string
-  /** Where this worker listens. Default: 127.0.0.1, port 9080; port 0 takes any. */
+  /** The address that this worker listens on. Default: 127.0.0.1, port 9080; port 0 takes any free port. */
   readonly host?: string
   readonly port?: number
   /** The name of the virtual object. Workers that have different agents need different names. Default: session */
   readonly name?: string
-  /** Restate gives up a wake after this long without an answer, and sends it again. The session is driven on. Default: 24 hours. */
+  /**
+   * Restate abandons a wake that is not answered within this time, and sends it again. The session goes on meanwhile.
+   * Default: 24 hours.
+   */
   readonly abortMs?: number
-  /** Whether this worker tells Restate of what is due in the store. One of all workers must. Default: true */
+  /** Whether this worker tells Restate about due sessions of the store. At least one worker must. Default: true */
   readonly relay?: boolean
-  /** Told of wakes that failed, of requests that were refused and of a Restate that cannot be reached. Default: a warning of the process. */
+  /** Called with failed wakes, refused requests and outages of Restate. Default: a process warning. */
   readonly onError?: (where: string, error: unknown) => void
 }
 
 export interface RestateWorker {
-  /** What to register with Restate. */
+  /** The address to register with Restate. */
   readonly url: string
-  /** Takes no more wakes: Restate sends them again, to whoever listens then. Harness and store stay open. */
+  /** Takes no more wakes: Restate sends them again to another worker. The harness and the store stay open. */
   close(): Promise<void>
 }
 
@@ -60,11 +64,11 @@ const HANDLER = 'wake'
 const keyCheck: Check = (value) =>
   typeof value === 'string' && /^publickeyv1_[1-9A-HJ-NP-Za-km-z]{32,64}$/.test(value)
     ? null
-    : `must be a public key as Restate logs it, "publickeyv1_…", not ${shown(value)}`
+    : `must be a public key as Restate logs it, "publickeyv1_…", not ${describeValue(value)}`
 const keysCheck: Check = (value, name, of) =>
   Array.isArray(value) && value.length === 0
     ? 'must name at least one key: without one anybody could wake sessions'
-    : listOf(keyCheck)(value, name, of)
+    : listCheck(keyCheck)(value, name, of)
 const urlCheck: Check = (value) =>
   typeof value === 'string' && /^https?:\/\/[^/?#@]+(\/[^?#]*)?$/.test(value) && URL.canParse(value)
     ? null
@@ -72,55 +76,61 @@ const urlCheck: Check = (value) =>
 const nameCheck: Check = (value) =>
   typeof value === 'string' && /^[A-Za-z][\w.-]{0,99}$/.test(value)
     ? null
-    : `must begin with a letter and have only letters, digits, "_", "." and "-", not ${shown(value)}`
+    : `must begin with a letter and have only letters, digits, "_", "." and "-", not ${describeValue(value)}`
 
-const checkOptions = optionsOf<RestateOptions>('restate', {
-  harness: needed(having('give new Harness({ … })', 'look', 'work'), 'Give new Harness({ … }).'),
-  store: needed(having('give the store of the harness', 'due', 'card', 'watchDue'), 'Give the store of the harness.'),
-  identityKeys: needed(
+const checkOptions = optionsChecker<RestateOptions>('restate', {
+  harness: requiredCheck(methodsCheck('give new Harness({ … })', 'health', 'work'), 'Give new Harness({ … }).'),
+  store: requiredCheck(
+    methodsCheck('give the store of the harness', 'due', 'card', 'watchDue'),
+    'Give the store of the harness.',
+  ),
+  identityKeys: requiredCheck(
     keysCheck,
     'Start Restate with a request identity key: it logs the public key, "publickeyv1_…".',
   ),
   ingress: urlCheck,
-  host: filled,
-  port: count(0, 65_535),
+  host: nonEmptyCheck,
+  port: countCheck(0, 65_535),
   name: nameCheck,
-  abortMs: wait,
-  relay: flag,
-  onError: callable,
+  abortMs: waitCheck,
+  relay: flagCheck,
+  onError: functionCheck,
 })
 
-/** Listens, and drives what Restate wakes. Rejects with `invalid_config` if the SDK cannot be used here, before it listens. */
+/**
+ * Listens, and drives the sessions that Restate wakes. Rejects with `invalid_config` before listening if the SDK cannot
+ * be used here.
+ */
 export async function restate(options: RestateOptions): Promise<RestateWorker> {
   checkOptions(options)
   const { harness, store, name = 'session', abortMs = DAY_MS, host = '127.0.0.1', port = 9080 } = options
   const { ingress: address = 'http://127.0.0.1:8080', identityKeys, relay: relays = true } = options
-  const onError = reporter(options.onError ?? warn)
-  // It does nothing but refuse a harness that may not drive.
+  const onError = buildReporter(options.onError ?? emitTerretWarning)
+  // With an aborted signal this only checks that the harness may drive.
   await harness.work({ signal: AbortSignal.abort() })
   const sdk = await loadSdk()
   await store.open()
-  const ingress = new Ingress(address, name, systemClock)
-  const wake = handlerOf(sdk, ingress, wakerOf(store, harness), onError)
-  const handlers = { [HANDLER]: sdk.handlers.object.exclusive(policyOf(abortMs), wake) }
+  const ingress = new Ingress(address, name, runtimeClock)
+  const wake = createWakeHandler(sdk, ingress, createWaker(store, harness), onError)
+  const handlers = { [HANDLER]: sdk.handlers.object.exclusive(wakePolicy(abortMs), wake) }
   const handle = sdk.createEndpointHandler({
     services: [sdk.object({ name, handlers })],
     identityKeys: [...identityKeys],
     logger: ({ level }, message: unknown) => {
-      if (level === 'error') onError('restate', new Error(explained(String(message))))
+      if (level === 'error') onError('restate', new Error(explainSdkError(String(message))))
     },
   })
   const server = createServer(handle)
-  const cut = connectionsOf(server)
-  const bound = await listening(server, host, port)
+  const cut = trackConnections(server)
+  const bound = await listenHttp2(server, host, port)
   const relay = relays
-    ? new Relay({ store, clock: systemClock, ingress, report: (error) => onError('relay', error) })
+    ? new Relay({ store, clock: runtimeClock, ingress, report: (error) => onError('relay', error) })
     : null
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
     close: async () => {
       const relayed = relay?.close()
-      // A Restate that does not answer is not waited for.
+      // Closing does not wait for a Restate that is not answering.
       ingress.close()
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       cut()
@@ -130,8 +140,8 @@ export async function restate(options: RestateOptions): Promise<RestateWorker> {
   }
 }
 
-/** No answer is kept, and a wake is tried for as long as it takes: by default Restate pauses it after 70 attempts, and says nothing. */
-function policyOf(abortMs: number) {
+/** Keeps no results, and retries a wake without end: by default Restate pauses it silently after 70 attempts. */
+function wakePolicy(abortMs: number) {
   return {
     journalRetention: 0,
     idempotencyRetention: 0,
@@ -141,8 +151,13 @@ function policyOf(abortMs: number) {
   }
 }
 
-/** Restate shows what a handler throws to whoever looks there: the reason stays here, with `onError`. */
-function handlerOf(sdk: Sdk, ingress: Ingress, wake: Waker, onError: (where: string, error: unknown) => void) {
+/** Restate shows errors of handlers to anyone with access to it, so the reason goes to `onError` only. */
+function createWakeHandler(
+  sdk: Sdk,
+  ingress: Ingress,
+  wake: WakeSession,
+  onError: (where: string, error: unknown) => void,
+) {
   return async (ctx: { readonly key: string }, input: unknown): Promise<void> => {
     const times = typeof input === 'number' && Number.isSafeInteger(input) && input >= 0 ? input : 0
     try {
@@ -152,32 +167,32 @@ function handlerOf(sdk: Sdk, ingress: Ingress, wake: Waker, onError: (where: str
       const code = error instanceof Fault ? error.code : null
       if (code === 'session_missing') throw new sdk.TerminalError('There is no such session.', { errorCode: 404 })
       if (code === 'invalid_input') throw new sdk.TerminalError('This is no id of a session.', { errorCode: 400 })
-      if (code === 'harness_closed') throw quiet('This worker closes. Restate tries again.')
-      onError(`wake of ${shown(ctx.key)}`, error)
-      throw quiet('This worker could not do it now. Its onError was told why, and Restate tries again.')
+      if (code === 'harness_closed') throw errorWithoutStack('This worker closes. Restate tries again.')
+      onError(`wake of ${describeValue(ctx.key)}`, error)
+      throw errorWithoutStack('This worker could not do it now. Its onError was told why, and Restate tries again.')
     }
   }
 }
 
-/** Without its stack, which names folders of this machine. */
-function quiet(message: string): Error {
+/** Without its stack, which contains paths of this machine. */
+function errorWithoutStack(message: string): Error {
   const error = new Error(message)
   error.stack = message
   return error
 }
 
-function explained(message: string): string {
+function explainSdkError(message: string): string {
   if (!/ExpiredSignature|ImmatureSignature/.test(message)) return message
   return 'A signed request of Restate was refused: its clock and the clock of this machine differ by more than a minute. Set them right.'
 }
 
-/** Ends every connection: `close` of a server would wait for Restate to leave, and it stays. */
-function connectionsOf(server: Http2Server): () => void {
+/** Closes every connection: the server's own `close` would wait for Restate, which keeps its connections open. */
+function trackConnections(server: Http2Server): () => void {
   const open = new Set<ServerHttp2Session>()
   server.on('session', (session) => {
     open.add(session)
     session.on('close', () => open.delete(session))
-    // A peer that resets its connection is no trouble of this process.
+    // A connection reset by the peer is not an error of this process.
     session.on('error', () => {})
   })
   return () => {
@@ -185,7 +200,7 @@ function connectionsOf(server: Http2Server): () => void {
   }
 }
 
-function listening(server: Http2Server, host: string, port: number): Promise<number> {
+function listenHttp2(server: Http2Server, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: Error) =>
       reject(new Fault('invalid_config', `Cannot listen on ${host}, port ${port}. Choose another.`, error.message)),

@@ -1,22 +1,23 @@
-// Sends wakes to Restate over its HTTP ingress. Restate keeps what it accepted and delivers it; nothing is kept here.
-// Not the SDK's own delayed send: that names a time by this machine's clock, and comes late or at once where Restate's clock differs.
+// Sends wakes to Restate over its HTTP ingress. Restate keeps and delivers accepted wakes; nothing is kept here. The
+// SDK's own delayed send is not used: it takes a time of this machine's clock, and fires late or at once if Restate's
+// clock differs.
 import * as http from 'node:http'
 import * as https from 'node:https'
 import { Fault } from '../kernel/failure.ts'
 import type { Clock } from '../ports/system.ts'
 
-export type Wake = {
+export type RestateWake = {
   readonly session: string
-  /** While a wake with this key is scheduled or runs, another with it is the same wake. */
+  /** While a wake with this key is scheduled or running, another one with the same key is dropped as a duplicate. */
   readonly key: string
-  /** How often the wake has been put off. */
+  /** How often the wake has been postponed. */
   readonly times?: number
   readonly delayMs?: number
 }
 
 const ANSWER_MS_MAX = 10_000
 const SOCKETS_MAX = 16
-/** A wake that comes early is put off again, so no longer delay is needed. */
+/** A wake that comes early is postponed again, so longer delays are not needed. */
 const DELAY_MS_MAX = 30 * 24 * 3_600_000
 
 export class Ingress {
@@ -34,10 +35,10 @@ export class Ingress {
   }
 
   /** Resolves when Restate has accepted it. */
-  async send({ session, key, times = 0, delayMs = 0 }: Wake): Promise<void> {
+  async send({ session, key, times = 0, delayMs = 0 }: RestateWake): Promise<void> {
     const delay = Math.min(DELAY_MS_MAX, Math.ceil(delayMs))
     const base = this.#url.pathname.replace(/\/$/, '')
-    // As text and not as a URL, which would take a session called ".." for a step up.
+    // Built as text: a URL would resolve a session called ".." as a parent path.
     const path = `${base}/${this.#name}/${encodeURIComponent(session)}/wake/send${delay > 0 ? `?delay=${delay}ms` : ''}`
     const status = await this.#post(path, { 'content-type': 'application/json', 'idempotency-key': key }, String(times))
     if (status >= 200 && status < 300) return

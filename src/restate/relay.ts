@@ -1,37 +1,37 @@
-// The relay: tells Restate of each session that is due in the store and not driven. So a message wakes its session whichever process
-// wrote it, and a wake that a crash lost is sent again. It drives nothing, and Restate takes a wake that it has already for the same.
-import { Bell } from '../engine/bell.ts'
-import { Peers } from '../engine/peers.ts'
-import { systemProcesses } from '../engine/processes.ts'
+// The relay tells Restate about each due session that nobody drives. So a message wakes its session whichever process
+// wrote it, and wakes lost in a crash are sent again. It drives nothing, and Restate drops duplicates.
+import { Bell } from '../runtime/loop/bell.ts'
+import { Peers } from '../runtime/loop/dead-workers.ts'
+import { systemProcesses } from '../runtime/state/processes.ts'
 import { Fault } from '../kernel/failure.ts'
-import type { Store } from '../ports/store.ts'
+import type { CompleteStore } from '../ports/store.ts'
 import type { Clock } from '../ports/system.ts'
 import type { Ingress } from './ingress.ts'
 
 export type RelayOptions = {
-  readonly store: Store
+  readonly store: CompleteStore
   readonly clock: Clock
   readonly ingress: Pick<Ingress, 'send'>
   readonly report: (error: unknown) => void
 }
 
-type Sent = { readonly tries: number; readonly again: number }
+type SentWake = { readonly tries: number; readonly again: number }
 
 const AT_ONCE_MAX = 256
 const AGAIN_MS = 1_000
 const AGAIN_MS_MAX = 5_000
-/** The machine's clock may be set, and the machine may sleep: nothing is waited for longer than this at a time. */
+/** The longest single wait, since the machine's clock may be set and the machine may sleep. */
 const WAIT_MS_MAX = 60_000
 
 export class Relay {
   readonly #options: RelayOptions
   readonly #bell: Bell
   readonly #peers: Peers
-  /** What was due in the last round, and when its wake is sent again if it still is. */
-  readonly #sent = new Map<string, Sent>()
+  /** The sessions that were due in the last round, and when each wake is sent again if it still is due. */
+  readonly #sent = new Map<string, SentWake>()
   readonly #done: Promise<void>
   #stopped = false
-  /** An outage is reported once. */
+  /** An outage is reported only once. */
   #isDown = false
 
   constructor(options: RelayOptions) {
@@ -66,21 +66,21 @@ export class Relay {
     }
   }
 
-  /** Sends what is due, and says when to look again. */
+  /** Sends the due wakes, and returns the time of the next round. */
   async #round(): Promise<number> {
     const { store, clock } = this.#options
-    // The leases of dead processes first: what they drove is due then.
+    // First expire the leases of dead processes: their sessions become due.
     const peers = await this.#peers.look()
     const asked = AT_ONCE_MAX + this.#sent.size
-    const found = new Set(await store.due(asked))
+    const found = new Set((await store.due(asked)).sessions)
     for (const session of this.#sent.keys()) if (!found.has(session)) this.#sent.delete(session)
     const begun = clock.now()
     await Promise.all([...found].filter((session) => this.#againAt(session) <= begun).map(this.#send))
     const now = clock.now()
-    // There may be more of them.
+    // The store may have more due sessions.
     if (found.size === asked) return now
-    const dueMs = ((await store.nextDue()) ?? Number.POSITIVE_INFINITY) - store.now()
-    // What is due already was sent, or is being claimed.
+    const dueMs = ((await store.due(0)).next ?? Number.POSITIVE_INFINITY) - store.now()
+    // Sessions that are already due were sent, or are being claimed.
     let until = Math.min(now + WAIT_MS_MAX, peers.again, now + (dueMs > 0 ? dueMs : AGAIN_MS))
     for (const { again } of this.#sent.values()) until = Math.min(until, again)
     return until

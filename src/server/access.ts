@@ -1,26 +1,27 @@
-// The entries of an access log: one for each sign-in and one for each refusal. No entry holds a token, a path or a body.
+// The entries of an access log: one for each sign-in and one for each refusal. No entry holds a token, a path or a
+// body.
 import type { Principal } from './wire.ts'
 
 export type AccessEntry = {
   readonly at: number
   readonly type: 'signed_in' | 'refused'
-  /** The address that the request came from, where that is known. */
+  /** The address that the request came from, if it is known. */
   readonly from: string | null
-  /** The route by its name in the OpenAPI document, `page` or `mcp`; null if it was refused before that was looked up. */
+  /** The route's name in the OpenAPI document, `page` or `mcp`. Null if the request was refused before routing. */
   readonly route: string | null
-  /** The principal, if the token was good. */
+  /** The principal, if the token was valid. */
   readonly name: string | null
   readonly role: Principal['role'] | null
-  /** Of a refusal. */
+  /** Only on refusals. */
   readonly status?: number
   readonly code?: string
 }
 
-/** A principal that goes on from the same address signs in once in this time. */
+/** Further requests of a principal from the same address are no new sign-in for this long. */
 const SAME_MS = 60 * 60_000
 const KEPT_MAX = 1_000
 
-/** Tells sign-ins from further requests. */
+/** Separates sign-ins from later requests of the same principal. */
 export class SignIns {
   readonly #seen = new Map<string, number>()
 

@@ -1,41 +1,46 @@
-// The server as a part of one's own program: the API and the inspector over one's own harness, in whatever serves its other pages. The
-// checks are those of `terret serve`; it drives nothing, and closes neither the harness nor the store.
+// The public entry `terret/server`: the API and the inspector over your own harness, mounted in your own HTTP server.
+// Its checks are those of `terret serve`. It drives nothing, and closes neither the harness nor the store.
 import { createHash, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Harness, servedBy } from '../harness.ts'
+import { Harness, harnessParts } from '../harness.ts'
 import { Fault, type Store } from '../kernel/index.ts'
-import { driverText } from '../view/program.ts'
+import { driverText } from '../view/session-program.ts'
 import { VERSION } from '../version.ts'
 import type { AccessEntry } from './access.ts'
-import { answerRequest } from './fetch.ts'
-import type { Host } from './host.ts'
-import { pagesIn } from './pages.ts'
-import { Desk } from './server.ts'
-import { Tokens } from './tokens.ts'
+import { answerWebRequest } from './web-request.ts'
+import type { ServerHost } from './server-host.ts'
+import { findInspectorFolder } from './inspector-files.ts'
+import { RequestHandler } from './http-server.ts'
+import { TokenRegistry } from './token-registry.ts'
 
 export type { AccessEntry } from './access.ts'
 
 export type ServeOptions = {
-  /** Its sessions are served. It drives them as it would without a server: call `harness.work()` for what becomes due. */
+  /**
+   * The harness whose sessions are served. It drives them as without a server: call `harness.work()` for due sessions.
+   */
   readonly harness?: Harness
-  /** Instead of a harness: its sessions are shown, sent to and decided. None is opened or driven. */
+  /** A store instead of a harness: its sessions can be read, sent to and decided, but none is opened or driven. */
   readonly store?: Store
-  /** Where it is mounted, such as `/terret`. Default: at the root of the host. */
+  /** The path that the server is mounted under, such as `/terret`. Default: the root of the host. */
   readonly base?: string
   /**
-   * The token of the owner, who may do everything: 43 letters, digits, `_` or `-`, such as 32 random bytes in base64url. Default: a new
-   * one for each start, which `token` of the server has.
+   * The owner's token, which may do everything: 43 letters, digits, `_` or `-`, such as 32 random bytes in base64url.
+   * Default: a new one for each start, which the server returns as `token`.
    */
   readonly token?: string
-  /** Under which name the owner stands in logs. Default: `owner`. */
+  /** The owner's name in logs. Default: `owner`. */
   readonly owner?: string
-  /** The names by which browsers reach it, such as `agents.example.com`. Those of this machine are always allowed, with any port. */
+  /**
+   * The host names that browsers use, such as `agents.example.com`. Names of this machine are always allowed, with any
+   * port.
+   */
   readonly names?: readonly string[]
-  /** `false`: the API alone. */
+  /** `false`: serves the API without the inspector. */
   readonly inspector?: boolean
-  /** Told of sign-ins and of requests that were refused. No token is in it. */
+  /** Called for sign-ins and refused requests. The entry holds no token. */
   readonly onAccess?: (entry: AccessEntry) => void
-  /** Told of what went wrong beside an answer. Default: a warning of the process. */
+  /** Called with errors outside of an answer. Default: a process warning. */
   readonly onError?: (where: string, error: unknown) => void
 }
 
@@ -44,9 +49,9 @@ export type MountedServer = {
   readonly token: string
   /** For Hono, Next.js and others that call handlers with a `Request`. */
   readonly fetch: (request: Request) => Promise<Response>
-  /** For `node:http` and Express. Mount it before what parses bodies. */
+  /** For `node:http` and Express. Mount it before body parsers. */
   readonly listener: (request: { readonly headers: object }, response: { destroy(): unknown }) => void
-  /** Takes nothing more, and says `bye` on every stream. */
+  /** Takes no more requests, and sends `bye` on every stream. */
   close(): Promise<void>
 }
 
@@ -82,25 +87,25 @@ export async function serve(options: ServeOptions): Promise<MountedServer> {
       'invalid_config',
       'The option "token" of serve has 43 letters, digits, "_" or "-": 32 random bytes in base64url.',
     )
-  const harness = options.harness ?? readerOf(options.store)
-  const host = await hostOf(harness, options.harness !== undefined)
-  const report = options.onError ?? warn
-  const desk = new Desk({
+  const harness = options.harness ?? createReader(options.store)
+  const host = await createServerHost(harness, options.harness !== undefined)
+  const report = options.onError ?? warnProcess
+  const desk = new RequestHandler({
     host,
-    tokens: Tokens.inMemory(token, owner),
-    pages: options.inspector === false ? null : pagesIn(),
+    tokens: TokenRegistry.inMemory(token, owner),
+    pages: options.inspector === false ? null : findInspectorFolder(),
     base,
     report,
     ...(options.onAccess ? { onAccess: options.onAccess } : {}),
   })
-  desk.isHost = hostsOf(options.names ?? [])
+  desk.isHost = matchHosts(options.names ?? [])
   const take = (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     request.url = withoutBase(request.url ?? '/', base)
     return desk.take(request, response)
   }
   return {
     token,
-    fetch: (request) => answerRequest(request, take),
+    fetch: (request) => answerWebRequest(request, take),
     listener: (request, response) => void take(request as IncomingMessage, response as ServerResponse),
     close: async () => {
       await desk.leave()
@@ -109,7 +114,7 @@ export async function serve(options: ServeOptions): Promise<MountedServer> {
   }
 }
 
-/** Express has taken the path of a mounted handler away already. */
+/** Express has already removed the mount path. */
 function withoutBase(url: string, base: string): string {
   if (base === '' || (url !== base && !url.startsWith(`${base}/`) && !url.startsWith(`${base}?`))) return url
   const rest = url.slice(base.length)
@@ -118,33 +123,36 @@ function withoutBase(url: string, base: string): string {
 
 const LOCAL = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?$/
 
-/** A name without a port is good with any: which one it is depends on what stands before this server. */
-function hostsOf(names: readonly string[]): (host: string) => boolean {
+/** A name without a port matches any port: the port depends on the proxy in front of the server. */
+function matchHosts(names: readonly string[]): (host: string) => boolean {
   const known = new Set(names.map((name) => name.toLowerCase()))
   return (host) => LOCAL.test(host) || known.has(host) || known.has(host.replace(/:\d{1,5}$/, ''))
 }
 
-/** Reads and records. No session is of its program, so it says of each who drives it. */
-function readerOf(store: Store | undefined): Harness {
+/**
+ * A harness that only reads and records. No session belongs to its program, so the server says of each session who
+ * drives it.
+ */
+function createReader(store: Store | undefined): Harness {
   if (store === undefined) throw new Fault('invalid_config', 'Give serve a harness, or a store: serve({ harness }).')
   const call = (): never => {
     throw new Fault('invalid_config', 'A server over a store calls no model.')
   }
-  return new Harness({ model: { name: 'none', call }, store, drives: false, program: 'server' })
+  return new Harness({ model: { name: 'none', call }, store, worker: { drives: false }, program: 'server' })
 }
 
-async function hostOf(harness: Harness, opens: boolean): Promise<Host> {
-  const served = servedBy(harness)
+async function createServerHost(harness: Harness, opens: boolean): Promise<ServerHost> {
+  const served = harnessParts(harness)
   if (served === null)
     throw new Fault('invalid_config', 'The option "harness" of serve is no harness: give new Harness({ … }).')
   const { store, program, drives } = served
   await store.open()
-  const elsewhere: Host['elsewhere'] = (card) =>
+  const elsewhere: ServerHost['elsewhere'] = (card) =>
     card.program === undefined || program.names.includes(card.program) ? null : driverText(card)
   return {
     version: VERSION,
     store,
-    storeId: await storeIdOf(store),
+    storeId: await readStoreId(store),
     harness,
     harnessOf: async (card) => {
       const why = elsewhere(card)
@@ -166,15 +174,18 @@ async function hostOf(harness: Harness, opens: boolean): Promise<Host> {
   }
 }
 
-/** Tells clients this store from another one behind the same address. One that gives itself no id has one for each start. */
-async function storeIdOf(
+/**
+ * Lets clients tell this store from another one at the same address. A store without an id gets a new one at each
+ * start.
+ */
+async function readStoreId(
   store: Store & { readonly mark?: () => Promise<{ readonly store: string }> },
 ): Promise<string> {
   if (store.mark) return (await store.mark()).store
   return createHash('sha256').update(randomBytes(TOKEN_BYTES)).digest('hex').slice(0, 32)
 }
 
-function warn(where: string, error: unknown): void {
+function warnProcess(where: string, error: unknown): void {
   const text = error instanceof Error ? error.message || error.name : String(error)
   process.emitWarning(`${where}: ${text}`, 'TerretWarning')
 }

@@ -1,16 +1,17 @@
-// How a store and the process that asks it stand, as the text that Prometheus reads (its format 0.0.4). Only numbers: no id, no name.
+// Renders the health of a store and of this process as Prometheus text (format 0.0.4). It contains only numbers: no id,
+// no name.
 import type { Harness } from '../harness.ts'
 
-type Health = Awaited<ReturnType<Harness['health']>>
-type Row = readonly [name: string, type: 'gauge' | 'counter', help: string, value: number | null | undefined]
+type HarnessHealth = Awaited<ReturnType<Harness['health']>>
+type MetricRow = readonly [name: string, type: 'gauge' | 'counter', help: string, value: number | null | undefined]
 
 export const METRICS_MEDIA = 'text/plain; version=0.0.4; charset=utf-8'
 const S = 1_000
 
-/** What is not known is left out. Counters are those of this process, and begin at 0 with it. */
-export function metricsText({ ok, writeMs, store }: Health, driving: number): string {
+/** Unknown values are left out. Counters belong to this process and begin at 0 with it. */
+export function metricsText({ ok, writeMs, store }: HarnessHealth, driving: number): string {
   const { network } = store ?? {}
-  const rows: readonly Row[] = [
+  const rows: readonly MetricRow[] = [
     ['up', 'gauge', 'Whether a write was just made.', ok ? 1 : 0],
     ['write_seconds', 'gauge', 'How long that write took.', writeMs === null ? null : writeMs / S],
     ['driving', 'gauge', 'Sessions that this process drives now.', driving],
@@ -37,7 +38,7 @@ function networkRows({
   claims,
   news,
   server,
-}: NonNullable<NonNullable<Health['store']>['network']>): readonly Row[] {
+}: NonNullable<NonNullable<HarnessHealth['store']>['network']>): readonly MetricRow[] {
   return [
     ['claims_total', 'counter', 'Sessions that were asked for.', claims.asked],
     ['claims_vain_total', 'counter', 'Of these, those that another worker had.', claims.vain],

@@ -1,12 +1,12 @@
-// The OpenAPI 3.1 document of a server: the table of routes, the schemas that its requests are checked by and its answers are held to, and
-// the types of events, which are made of the same schema that imported files are checked by.
+// Builds the OpenAPI 3.1 document of a server: the routes, the schemas of requests and answers, and the event types,
+// which come from the schema that checks imported files.
 import { SCHEMAS } from '../archive/event-schema.ts'
 import type { Json } from '../kernel/index.ts'
-import { ANSWERS } from './wire-answers.ts'
+import { ANSWER_SCHEMAS } from './wire-answers.ts'
 import { type Route, ROUTES } from './wire-routes.ts'
-import type { Schema } from './wire-schemas.ts'
+import type { WireSchema } from './wire-schemas.ts'
 
-/** `url`: where the routes begin. A path counts from the place that the document was read from. */
+/** `url`: the base of the routes. A path is relative to the address of the document. */
 export function openApi(version: string, url: string): Json {
   const paths: Record<string, Record<string, Json>> = {}
   for (const [name, route] of Object.entries(ROUTES)) {
@@ -21,8 +21,8 @@ export function openApi(version: string, url: string): Json {
     security: [{ token: [] }],
     paths,
     components: {
-      schemas: { ...ANSWERS, ...eventTypes(), Event: eventUnion() },
-      responses: { Refused: refusal('refused'), WrongMethod: wrongMethod },
+      schemas: { ...ANSWER_SCHEMAS, ...eventTypes(), Event: eventUnion() },
+      responses: { Refused: refusalEntry('refused'), WrongMethod: wrongMethodEntry },
       securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
     },
   }
@@ -45,12 +45,12 @@ function operationOf(name: string, route: Route): Json {
   }
 }
 
-function refusal(description: string): Schema {
+function refusalEntry(description: string): WireSchema {
   return { description, content: { 'application/json': { schema: componentRef('Error') } } }
 }
 
-const wrongMethod: Schema = {
-  ...refusal('the path is known, and takes another method'),
+const wrongMethodEntry: WireSchema = {
+  ...refusalEntry('the path is known, and takes another method'),
   headers: { Allow: { description: 'the methods that it takes', required: true, schema: { type: 'string' } } },
 }
 
@@ -58,7 +58,7 @@ function parametersOf({ path, query, keyed }: Route): Json {
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
     return { name, in: 'path', required: true, schema: { type: 'string' } }
   })
-  const asked = Object.entries((query?.['properties'] ?? {}) as Readonly<Record<string, Schema>>)
+  const asked = Object.entries((query?.['properties'] ?? {}) as Readonly<Record<string, WireSchema>>)
   const inQuery = asked.map(([name, schema]) => ({ name, in: 'query', schema }))
   const key = { name: 'Idempotency-Key', in: 'header', schema: { type: 'string', maxLength: 255 } }
   return [...inPath, ...inQuery, ...(keyed ? [key] : [])]
@@ -71,21 +71,21 @@ function contentOf({ answer }: Route): Json {
   return { 'application/json': { schema: componentRef(answer) } }
 }
 
-function componentRef(name: string): Schema {
+function componentRef(name: string): WireSchema {
   return { $ref: `#/components/schemas/${name}` }
 }
 
-/** An answer of a route may have the name of a type of events. */
+/** A schema name of an answer may collide with the name of an event type. */
 function componentName(type: string): string {
-  return type !== 'Event' && Object.hasOwn(ANSWERS, type) ? `Event${type}` : type
+  return type !== 'Event' && Object.hasOwn(ANSWER_SCHEMAS, type) ? `Event${type}` : type
 }
 
 function eventTypes(): Record<string, Json> {
   return Object.fromEntries(Object.entries(SCHEMAS).map(([name, schema]) => [componentName(name), componentOf(schema)]))
 }
 
-/** Told apart by `type`, each under its own name. */
-function eventUnion(): Schema {
+/** A union discriminated by `type`, with one component per event type. */
+function eventUnion(): WireSchema {
   const refs = (SCHEMAS['Event']?.oneOf ?? []).map(({ $ref = '' }) => $ref.slice(DEFS.length))
   const mapping = Object.fromEntries(refs.map((type) => [type, `#/components/schemas/${type}`]))
   return { oneOf: refs.map(componentRef), discriminator: { propertyName: 'type', mapping } }
@@ -94,8 +94,8 @@ function eventUnion(): Schema {
 const DEFS = '#/$defs/'
 
 /**
- * The same schema inside the document: references lead to its components, words say that they are text, for generators that ask for a type,
- * and objects are open like all answers.
+ * The same schema inside the document: references point to its components, enumerated strings get `type: string` for
+ * generators that require it, and objects are open like all answers.
  */
 function componentOf(schema: unknown): Json {
   if (Array.isArray(schema)) return schema.map(componentOf)

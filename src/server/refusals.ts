@@ -1,13 +1,13 @@
-// How a server says no: a status, a stable code and one sentence. Faults of the library keep their codes. What nobody expected is told as
-// `internal`, without its text, which may hold anything.
+// Refusals of a server: a status, a stable code and one sentence. Faults of the library keep their codes. Unexpected
+// errors become `internal`, without their text, which may hold secrets.
 import { Fault, type FaultCode } from '../kernel/index.ts'
 import type { WireCode, WireError } from './wire.ts'
 
-export class Refused extends Error {
+export class HttpRefusal extends Error {
   readonly status: number
   readonly code: WireCode
   readonly retryAfterS: number | null
-  /** The methods that the path takes, of a request with another one. */
+  /** The methods that the path allows, if the request used another one. */
   readonly allow: string | null = null
   constructor(status: number, code: WireCode, message: string, retryAfterS: number | null = null) {
     super(message)
@@ -18,7 +18,7 @@ export class Refused extends Error {
   }
 }
 
-/** Every code has a line, so a new one does not compile without its status. */
+/** Every fault code needs a line here: a new code does not compile without its status. */
 export const STATUS: Readonly<Record<FaultCode, number>> = {
   invalid_input: 400,
   invalid_config: 400,
@@ -46,33 +46,34 @@ export const STATUS: Readonly<Record<FaultCode, number>> = {
   store_newer: 503,
   store_unsupported: 503,
   harness_closed: 503,
+  unsupported: 501,
 }
 
 const RETRY_S = 5
 
-/** What is said of it, whatever it is. `unexpected`: it is for whoever runs the server to read. */
-export function refusalOf(error: unknown): { readonly refused: Refused; readonly unexpected: boolean } {
-  if (error instanceof Refused) return { refused: error, unexpected: false }
+/** The refusal for any error. `unexpected`: the server's operator should read the error. */
+export function refusalFromError(error: unknown): { readonly refused: HttpRefusal; readonly unexpected: boolean } {
+  if (error instanceof HttpRefusal) return { refused: error, unexpected: false }
   if (error instanceof Fault) {
     const status = STATUS[error.code]
     const retry = status === 503 || status === 507 || status === 429 ? RETRY_S : null
     const text = error.code === 'store_replaced' ? `store changed: ${error.message}` : error.message
-    return { refused: new Refused(status, error.code, text, retry), unexpected: false }
+    return { refused: new HttpRefusal(status, error.code, text, retry), unexpected: false }
   }
   const text = 'The server could not do this. What went wrong is in its own output.'
-  return { refused: new Refused(500, 'internal', text), unexpected: true }
+  return { refused: new HttpRefusal(500, 'internal', text), unexpected: true }
 }
 
-export function bodyOf({ code, message }: Refused): WireError {
+export function refusalBody({ code, message }: HttpRefusal): WireError {
   return { error: { code, message } }
 }
 
-/** The path is known, and takes only these methods. */
-export function wrongMethod(methods: readonly string[]): Refused {
-  const refused = new Refused(405, 'method', `This route takes ${methods.join(' and ')}.`)
+/** The path exists, but allows only these methods. */
+export function methodRefusal(methods: readonly string[]): HttpRefusal {
+  const refused = new HttpRefusal(405, 'method', `This route takes ${methods.join(' and ')}.`)
   return Object.assign(refused, { allow: methods.join(', ') })
 }
 
-export const missing = (id: string): Refused => {
-  return new Refused(404, 'session_missing', `There is no session ${JSON.stringify(id)}.`)
+export const missingSessionRefusal = (id: string): HttpRefusal => {
+  return new HttpRefusal(404, 'session_missing', `There is no session ${JSON.stringify(id)}.`)
 }

@@ -1,19 +1,19 @@
-// One open stream of server-sent events, written to Node's response itself: a wrapper around it costs several times as much a frame. It
-// holds no queue: who writes waits until the socket took what was written, and a socket that takes nothing for long is closed.
+// One open stream of server-sent events, written directly to Node's response: a wrapper would cost several times as
+// much per frame. It has no queue: writers wait until the socket has taken the bytes, and a stalled socket is closed.
 import type { ServerResponse } from 'node:http'
 import type { Frames } from './wire.ts'
 
 export type SseOptions = {
-  /** A comment is written so often, so that both ends notice a dead connection. */
+  /** The interval of heartbeat comments, by which both ends notice a dead connection. */
   readonly beatMs: number
-  /** A socket that took nothing for so long is closed. Its reader connects again and says how far it came. */
+  /** A socket that takes no bytes for this long is closed. Its reader reconnects with its position. */
   readonly stalledMs: number
 }
 const DEFAULTS: SseOptions = { beatMs: 15_000, stalledMs: 30_000 }
 const RETRY_MS = 1_000
 
 export class EventStream {
-  /** Aborted when nobody reads any more, for whatever reason. */
+  /** Aborted when the reader is gone, for whatever reason. */
   readonly signal: AbortSignal
   readonly #response: ServerResponse
   readonly #gone = new AbortController()
@@ -34,7 +34,7 @@ export class EventStream {
     response.on('close', () => this.#leave())
     response.on('error', () => this.#leave())
     this.#beat = setInterval(() => void this.#write(': \n\n'), beatMs)
-    // Frames must not wait for each other.
+    // Frames must not wait for each other (Nagle's algorithm).
     response.socket?.setNoDelay(true)
   }
 
@@ -42,22 +42,24 @@ export class EventStream {
     return !this.#gone.signal.aborted
   }
 
-  /** True while the socket has not taken what was written before: what may be merged or left out should be. */
+  /** True while the socket has not taken earlier bytes. Writers should merge or skip frames then. */
   get full(): boolean {
     return this.#response.writableNeedDrain
   }
 
-  /** Resolves when the socket can take more, or nobody reads. */
+  /** Resolves when the socket can take more, or the reader is gone. */
   async send<Name extends keyof Frames>(name: Name, data: Frames[Name], id?: number): Promise<void> {
     await this.#write(frameOf(name, data, id))
   }
 
-  /** Several frames as one write. */
+  /** Writes several frames at once. */
   async sendAll(frames: readonly string[]): Promise<void> {
     if (frames.length > 0) await this.#write(frames.join(''))
   }
 
-  /** Says why, and ends. What the socket does not take in a moment is not waited for. */
+  /**
+   * Sends the reason and ends the stream. The socket is destroyed a moment later, even if it has not taken everything.
+   */
   bye(reason: Frames['bye']['reason'], message?: string): void {
     if (!this.open) return
     const said = { reason, retryMs: RETRY_MS, ...(message === undefined ? {} : { message }) }
@@ -75,7 +77,7 @@ export class EventStream {
     await this.#draining
   }
 
-  /** Not `bye`: what does not take anything cannot be told. */
+  /** Sends no `bye`: a stalled socket would not take it. */
   async #drained(): Promise<void> {
     await new Promise<void>((resolve) => {
       const done = (): void => {
@@ -100,7 +102,7 @@ export class EventStream {
   }
 }
 
-/** JSON has no line breaks in it, so one `data:` line is enough. */
+/** JSON text has no line breaks, so one `data:` line is enough. */
 export function frameOf<Name extends keyof Frames>(name: Name, data: Frames[Name], id?: number): string {
   return `${id === undefined ? '' : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
 }

@@ -1,6 +1,6 @@
-// The JSON Schemas (2020-12) of what routes answer. Each is held to its type: a field that the type has and the schema does not name, or
-// names wrongly as optional, does not compile. Objects are open: a later version may say more. References to names that are not here, such
-// as `Part`, are to the types of events, which the OpenAPI document adds.
+// The JSON Schemas (2020-12) of answers. Each is tied to its type: a field that is missing in the schema, or wrongly
+// optional, does not compile. Objects are open, since later versions may add fields. References to names not defined
+// here, such as `Part`, point to event schemas that the OpenAPI document adds.
 import type { Outcome } from '../kernel/content.ts'
 import type {
   AgentsAnswer,
@@ -38,37 +38,46 @@ import type {
   WireResult,
   WireTool,
 } from './wire.ts'
-import { type AnswerName, flag, REACH, ROLES, type Schema, text, whole, words } from './wire-schemas.ts'
+import {
+  type AnswerName,
+  flagSchema,
+  REACH_SCHEMA,
+  ROLE_SCHEMA,
+  type WireSchema,
+  textSchema,
+  wholeSchema,
+  oneOfWords,
+} from './wire-schemas.ts'
 
 const number = { type: 'number' } as const
 const anything = {} as const
-const listOf = (items: Schema): Schema => ({ type: 'array', items })
+const listSchema = (items: WireSchema): WireSchema => ({ type: 'array', items })
 const anyObject = { type: 'object', additionalProperties: true } as const
 const yes = { const: true } as const
-const texts = listOf(text)
-const orNull = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] })
-const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
-/** Every word of a type. */
-const wordsOf = <T extends string>(all: Readonly<Record<T, true>>): Schema => words(...Object.keys(all))
+const texts = listSchema(textSchema)
+const nullOr = (schema: WireSchema): WireSchema => ({ anyOf: [schema, { type: 'null' }] })
+const schemaRef = (name: string): WireSchema => ({ $ref: `#/components/schemas/${name}` })
+/** A schema of all members of a string union. */
+const wordsSchema = <T extends string>(all: Readonly<Record<T, true>>): WireSchema => oneOfWords(...Object.keys(all))
 
 type OptionalKey<T> = { [K in keyof T]-?: object extends Pick<T, K> ? K : never }[keyof T]
-type RequiredFields<T> = { readonly [K in Exclude<keyof T, OptionalKey<T>>]-?: Schema }
-type OptionalFields<T> = { readonly [K in OptionalKey<T>]-?: Schema }
+type RequiredFields<T> = { readonly [K in Exclude<keyof T, OptionalKey<T>>]-?: WireSchema }
+type OptionalFields<T> = { readonly [K in OptionalKey<T>]-?: WireSchema }
 
-function answerOf<T>(required: RequiredFields<T>, optional: OptionalFields<T>): Schema {
+function answerSchema<T>(required: RequiredFields<T>, optional: OptionalFields<T>): WireSchema {
   return { type: 'object', properties: { ...required, ...optional }, required: Object.keys(required) }
 }
 
-const damaged = answerOf<Damaged>({ seq: whole, reason: text }, {})
+const damaged = answerSchema<Damaged>({ seq: wholeSchema, reason: textSchema }, {})
 
-const STATUSES = wordsOf<Status>({
+const STATUSES = wordsSchema<Status>({
   idle: true,
   running: true,
   rescheduling: true,
   requires_action: true,
   terminated: true,
 })
-const OUTCOMES = wordsOf<Outcome['type']>({
+const OUTCOMES = wordsSchema<Outcome['type']>({
   completed: true,
   interrupted: true,
   limit: true,
@@ -76,126 +85,153 @@ const OUTCOMES = wordsOf<Outcome['type']>({
   failed: true,
 })
 
-const card = answerOf<WireCard>(
+const card = answerSchema<WireCard>(
   {
-    session: text,
-    agent: text,
-    root: text,
+    session: textSchema,
+    agent: textSchema,
+    root: textSchema,
     status: STATUSES,
-    due: orNull(number),
-    seq: whole,
+    due: nullOr(number),
+    seq: wholeSchema,
     at: number,
     cost: number,
     asks: texts,
     waits: texts,
-    wakes: whole,
-    outcome: orNull(OUTCOMES),
+    wakes: wholeSchema,
+    outcome: nullOr(OUTCOMES),
     costUsd: number,
     treeCostUsd: number,
   },
   {
-    program: text,
-    parent: text,
-    task: text,
-    trouble: answerOf<NonNullable<Card['trouble']>>({ attempts: whole, reason: text, until: orNull(number) }, {}),
-    outage: answerOf<NonNullable<Card['outage']>>({ reason: text, tries: whole }, { begins: { const: false } }),
+    program: textSchema,
+    parent: textSchema,
+    task: textSchema,
+    trouble: answerSchema<NonNullable<Card['trouble']>>(
+      { attempts: wholeSchema, reason: textSchema, until: nullOr(number) },
+      {},
+    ),
+    outage: answerSchema<NonNullable<Card['outage']>>(
+      { reason: textSchema, tries: wholeSchema },
+      { begins: { const: false } },
+    ),
     urgent: yes,
-    cause: text,
-    limit: ref('LimitName'),
-    unknown: whole,
+    cause: textSchema,
+    limit: schemaRef('LimitName'),
+    unknown: wholeSchema,
     held: yes,
-    folder: text,
-    labels: ref('Labels'),
-    title: text,
+    folder: textSchema,
+    labels: schemaRef('Labels'),
+    title: textSchema,
     created: number,
-    owner: text,
+    owner: textSchema,
     tokens: number,
     treeCost: number,
-    elsewhere: text,
+    elsewhere: textSchema,
   },
 )
 
-const pending = answerOf<WirePending>(
+const pending = answerSchema<WirePending>(
   {
-    callId: text,
-    tool: text,
+    callId: textSchema,
+    tool: textSchema,
     args: anything,
-    needs: wordsOf<WirePending['needs']>({ approval: true, answer: true }),
-    sessionId: text,
+    needs: wordsSchema<WirePending['needs']>({ approval: true, answer: true }),
+    sessionId: textSchema,
     path: texts,
     costUsd: number,
     treeCostUsd: number,
   },
   {
-    digest: text,
-    expiresAt: orNull(number),
-    class: text,
-    n: whole,
+    digest: textSchema,
+    expiresAt: nullOr(number),
+    class: textSchema,
+    n: wholeSchema,
     roles: texts,
     votes: texts,
-    files: listOf(ref('FileState')),
-    edited: answerOf<NonNullable<WirePending['edited']>>({ by: text, args: anything }, {}),
-    amounts: answerOf<NonNullable<WirePending['amounts']>>(
+    files: listSchema(schemaRef('FileState')),
+    edited: answerSchema<NonNullable<WirePending['edited']>>({ by: textSchema, args: anything }, {}),
+    amounts: answerSchema<NonNullable<WirePending['amounts']>>(
       { limitUsd: number, spentUsd: number, heldUsd: number, neededUsd: number },
       {},
     ),
     each: yes,
-    covered: answerOf<NonNullable<WirePending['covered']>>({ call: text, by: text }, {}),
+    covered: answerSchema<NonNullable<WirePending['covered']>>({ call: textSchema, by: textSchema }, {}),
     denied: yes,
-    agent: text,
-    title: text,
-    labels: ref('Labels'),
+    agent: textSchema,
+    title: textSchema,
+    labels: schemaRef('Labels'),
     preview: anything,
     since: number,
-    said: text,
-    effect: ref('EffectClass'),
+    said: textSchema,
+    effect: schemaRef('EffectClass'),
   },
 )
 
-const event = { type: 'object', properties: { seq: whole, at: number, epoch: whole, type: text } }
+const event = { type: 'object', properties: { seq: wholeSchema, at: number, epoch: wholeSchema, type: textSchema } }
 
 type ByRole<R extends Message['role']> = Extract<Message, { role: R }>
-const parts = listOf(ref('Part'))
-const content: Schema = { anyOf: [text, ref('BlobRef')] }
-const shownCall = answerOf<ByRole<'assistant'>['calls'][number]>(
-  { key: text, id: text, tool: text, args: anything },
-  { raw: text },
+const parts = listSchema(schemaRef('Part'))
+const content: WireSchema = { anyOf: [textSchema, schemaRef('BlobRef')] }
+const shownCall = answerSchema<ByRole<'assistant'>['calls'][number]>(
+  { key: textSchema, id: textSchema, tool: textSchema, args: anything },
+  { raw: textSchema },
 )
-const message: Schema = {
+const message: WireSchema = {
   anyOf: [
-    answerOf<ByRole<'user'>>({ role: { const: 'user' }, seq: whole, parts }, { pin: flag, report: whole }),
-    answerOf<ByRole<'assistant'>>(
-      { role: { const: 'assistant' }, seq: whole, parts, calls: listOf(shownCall) },
+    answerSchema<ByRole<'user'>>(
+      { role: { const: 'user' }, seq: wholeSchema, parts },
+      { pin: flagSchema, report: wholeSchema },
+    ),
+    answerSchema<ByRole<'assistant'>>(
+      { role: { const: 'assistant' }, seq: wholeSchema, parts, calls: listSchema(shownCall) },
       { cut: yes },
     ),
-    answerOf<ByRole<'tool'>>(
-      { role: { const: 'tool' }, seq: whole, call: text, id: text, tool: text, ok: flag, content },
+    answerSchema<ByRole<'tool'>>(
       {
-        fits: answerOf<NonNullable<ByRole<'tool'>['fits']>>({ chars: whole, token: text }, {}),
-        status: ref('CallStatus'),
-        kind: text,
+        role: { const: 'tool' },
+        seq: wholeSchema,
+        call: textSchema,
+        id: textSchema,
+        tool: textSchema,
+        ok: flagSchema,
+        content,
+      },
+      {
+        fits: answerSchema<NonNullable<ByRole<'tool'>['fits']>>({ chars: wholeSchema, token: textSchema }, {}),
+        status: schemaRef('CallStatus'),
+        kind: textSchema,
         parts,
       },
     ),
   ],
 }
 
-const classified = answerOf<NonNullable<WireCall['failure']>>(
-  { class: text, category: text, cause: text, nextAction: text, recoverable: flag },
-  { kind: ref('FailureKind') },
+const classified = answerSchema<NonNullable<WireCall['failure']>>(
+  { class: textSchema, category: textSchema, cause: textSchema, nextAction: textSchema, recoverable: flagSchema },
+  { kind: schemaRef('FailureKind') },
 )
 
-const call = answerOf<WireCall>(
-  { callId: text, tool: text, args: anything, status: orNull(ref('CallStatus')), content, chars: whole },
+const call = answerSchema<WireCall>(
   {
-    edited: answerOf<NonNullable<WireCall['edited']>>({ by: text, args: anything }, {}),
-    parts: listOf(ref('BlobRef')),
+    callId: textSchema,
+    tool: textSchema,
+    args: anything,
+    status: nullOr(schemaRef('CallStatus')),
+    content,
+    chars: wholeSchema,
+  },
+  {
+    edited: answerSchema<NonNullable<WireCall['edited']>>({ by: textSchema, args: anything }, {}),
+    parts: listSchema(schemaRef('BlobRef')),
     failure: classified,
-    approved: answerOf<NonNullable<WireCall['approved']>>({ allow: flag, by: text }, { why: text, voters: texts }),
+    approved: answerSchema<NonNullable<WireCall['approved']>>(
+      { allow: flagSchema, by: textSchema },
+      { why: textSchema, voters: texts },
+    ),
   },
 )
 
-const spent = answerOf<WireResult['usage']>(
+const spent = answerSchema<WireResult['usage']>(
   {
     inputTokens: number,
     outputTokens: number,
@@ -211,10 +247,10 @@ const spent = answerOf<WireResult['usage']>(
   {},
 )
 
-const result = answerOf<WireResult>(
+const result = answerSchema<WireResult>(
   {
-    sessionId: text,
-    status: wordsOf<WireResult['status']>({
+    sessionId: textSchema,
+    status: wordsSchema<WireResult['status']>({
       completed: true,
       requires_action: true,
       sleeping: true,
@@ -223,129 +259,167 @@ const result = answerOf<WireResult>(
       halted: true,
       failed: true,
     }),
-    stopReason: text,
-    text,
+    stopReason: textSchema,
+    text: textSchema,
     usage: spent,
     costUsd: number,
     treeCostUsd: number,
     cost: number,
-    own: answerOf<WireResult['own']>({ usage: spent, cost: number }, {}),
-    context: orNull(answerOf<NonNullable<WireResult['context']>>({ tokens: number, window: orNull(number) }, {})),
-    flags: answerOf<WireResult['flags']>({ paused: flag, capped: flag, halted: flag, empty: flag }, { held: yes }),
-    calls: listOf(ref('Call')),
-    pending: listOf(ref('Pending')),
+    own: answerSchema<WireResult['own']>({ usage: spent, cost: number }, {}),
+    context: nullOr(answerSchema<NonNullable<WireResult['context']>>({ tokens: number, window: nullOr(number) }, {})),
+    flags: answerSchema<WireResult['flags']>(
+      { paused: flagSchema, capped: flagSchema, halted: flagSchema, empty: flagSchema },
+      { held: yes },
+    ),
+    calls: listSchema(schemaRef('Call')),
+    pending: listSchema(schemaRef('Pending')),
     warnings: texts,
     metadata: anyObject,
-    messages: listOf(ref('Message')),
-    sources: listOf(answerOf<WireResult['sources'][number]>({ type: { const: 'source' }, url: text }, { title: text })),
-    files: listOf(ref('BlobRef')),
+    messages: listSchema(schemaRef('Message')),
+    sources: listSchema(
+      answerSchema<WireResult['sources'][number]>(
+        { type: { const: 'source' }, url: textSchema },
+        { title: textSchema },
+      ),
+    ),
+    files: listSchema(schemaRef('BlobRef')),
   },
   {
     output: anything,
     cached: yes,
-    reason: text,
-    until: orNull(number),
-    limit: ref('LimitName'),
-    account: ref('Account'),
-    short: ref('Shortage'),
-    said: text,
-    endedBy: text,
-    failure: answerOf<NonNullable<WireResult['failure']>>(
-      { kind: ref('FailureKind'), message: text, classified: orNull(classified) },
-      { recoverable: flag },
+    reason: textSchema,
+    until: nullOr(number),
+    limit: schemaRef('LimitName'),
+    account: schemaRef('Account'),
+    short: schemaRef('Shortage'),
+    said: textSchema,
+    endedBy: textSchema,
+    failure: answerSchema<NonNullable<WireResult['failure']>>(
+      { kind: schemaRef('FailureKind'), message: textSchema, classified: nullOr(classified) },
+      { recoverable: flagSchema },
     ),
   },
 )
 
-const principal = { name: text, role: ROLES, roles: texts, reach: REACH } as const
-const clock = { now: number, store: text } as const
-const account = answerOf<WireAccount>(
+const principal = { name: textSchema, role: ROLE_SCHEMA, roles: texts, reach: REACH_SCHEMA } as const
+const clock = { now: number, store: textSchema } as const
+const account = answerSchema<WireAccount>(
   {
-    account: ref('Account'),
-    id: text,
-    agent: text,
-    limitUsd: orNull(number),
+    account: schemaRef('Account'),
+    id: textSchema,
+    agent: textSchema,
+    limitUsd: nullOr(number),
     heldUsd: number,
     spentUsd: number,
     assumedUsd: number,
   },
   {},
 )
-const tool = answerOf<WireTool>(
-  { name: text, description: text, kind: text, effect: text, approval: anything, outside: flag },
+const tool = answerSchema<WireTool>(
+  {
+    name: textSchema,
+    description: textSchema,
+    kind: textSchema,
+    effect: textSchema,
+    approval: anything,
+    outside: flagSchema,
+  },
   {},
 )
-const agent = answerOf<WireAgent>(
+const agent = answerSchema<WireAgent>(
   {
-    name: text,
-    model: text,
-    planner: text,
-    tools: listOf(tool),
+    name: textSchema,
+    model: textSchema,
+    planner: textSchema,
+    tools: listSchema(tool),
     sources: texts,
-    limits: ref('Limits'),
+    limits: schemaRef('Limits'),
     budget: anything,
     children: texts,
     graph: anything,
   },
   {},
 )
-const health = answerOf<Health>(
+const health = answerSchema<Health>(
   {
-    ok: flag,
-    version: text,
+    ok: flagSchema,
+    version: textSchema,
     now: number,
     startedAt: number,
-    store: text,
-    durability: answerOf<Health['durability']>(
+    store: textSchema,
+    durability: answerSchema<Health['durability']>(
       {
-        kind: wordsOf<Health['durability']['kind']>({ memory: true, sqlite: true, other: true }),
-        survives: text,
-        appendMs: orNull(number),
+        kind: wordsSchema<Health['durability']['kind']>({ memory: true, sqlite: true, other: true }),
+        survives: textSchema,
+        appendMs: nullOr(number),
       },
       { appendP99Ms: number },
     ),
-    trouble: orNull(text),
+    trouble: nullOr(textSchema),
     hosts: texts,
-    drives: flag,
-    driving: whole,
-    streams: whole,
-    due: whole,
+    drives: flagSchema,
+    driving: wholeSchema,
+    streams: wholeSchema,
+    due: wholeSchema,
   },
-  { code: text, bytes: number, sessions: whole, leases: whole, waitedMs: number, network: anyObject },
+  { code: textSchema, bytes: number, sessions: wholeSchema, leases: wholeSchema, waitedMs: number, network: anyObject },
 )
 
-/** All of these are named in the document. `Event` here is what every event has; the document has each of them whole. */
-export const ANSWERS: Readonly<Record<AnswerName, Schema>> = {
-  Error: answerOf<WireError>({ error: answerOf<WireError['error']>({ code: text, message: text }, {}) }, {}),
+/**
+ * All of these are named in the document. `Event` here has only the fields common to all events; the document describes
+ * each event type in full.
+ */
+export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
+  Error: answerSchema<WireError>(
+    { error: answerSchema<WireError['error']>({ code: textSchema, message: textSchema }, {}) },
+    {},
+  ),
   Health: health,
-  Me: answerOf<Me>({ ...principal, ...clock }, {}),
+  Me: answerSchema<Me>({ ...principal, ...clock }, {}),
   Card: card,
-  Sessions: answerOf<SessionPage>({ sessions: listOf(ref('Card')), next: orNull(text), ...clock }, {}),
+  Sessions: answerSchema<SessionPage>(
+    { sessions: listSchema(schemaRef('Card')), next: nullOr(textSchema), ...clock },
+    {},
+  ),
   Pending: pending,
-  Session: answerOf<SessionAnswer>(
-    { card: ref('Card'), pending: listOf(ref('Pending')), accounts: listOf(account), head: whole, ...clock },
+  Session: answerSchema<SessionAnswer>(
+    {
+      card: schemaRef('Card'),
+      pending: listSchema(schemaRef('Pending')),
+      accounts: listSchema(account),
+      head: wholeSchema,
+      ...clock,
+    },
     { damaged },
   ),
   Event: { ...event, required: ['seq', 'at', 'epoch', 'type'] },
-  Events: answerOf<EventsAnswer>(
-    { events: listOf(ref('Event')), head: whole, after: orNull(whole), before: orNull(whole) },
-    { scanned: whole, damaged },
+  Events: answerSchema<EventsAnswer>(
+    {
+      events: listSchema(schemaRef('Event')),
+      head: wholeSchema,
+      after: nullOr(wholeSchema),
+      before: nullOr(wholeSchema),
+    },
+    { scanned: wholeSchema, damaged },
   ),
   Message: message,
-  Messages: answerOf<MessagesAnswer>({ messages: listOf(ref('Message')), head: whole }, {}),
-  State: answerOf<StateAnswer>({ seq: whole, head: whole, session: anyObject }, { damaged }),
+  Messages: answerSchema<MessagesAnswer>({ messages: listSchema(schemaRef('Message')), head: wholeSchema }, {}),
+  State: answerSchema<StateAnswer>({ seq: wholeSchema, head: wholeSchema, session: anyObject }, { damaged }),
   Call: call,
-  Result: answerOf<ResultAnswer>({ open: flag, result: orNull(result) }, {}),
-  Receipt: answerOf<WireReceipt>({ eventId: text, seq: whole, duplicate: flag, queued: flag }, { elsewhere: text }),
-  Opened: answerOf<OpenedAnswer>({ session: text, receipt: orNull(ref('Receipt')) }, {}),
-  Undone: answerOf<UndoneAnswer>(
+  Result: answerSchema<ResultAnswer>({ open: flagSchema, result: nullOr(result) }, {}),
+  Receipt: answerSchema<WireReceipt>(
+    { eventId: textSchema, seq: wholeSchema, duplicate: flagSchema, queued: flagSchema },
+    { elsewhere: textSchema },
+  ),
+  Opened: answerSchema<OpenedAnswer>({ session: textSchema, receipt: nullOr(schemaRef('Receipt')) }, {}),
+  Undone: answerSchema<UndoneAnswer>(
     {
-      undone: listOf(
-        answerOf<UndoneAnswer['undone'][number]>(
+      undone: listSchema(
+        answerSchema<UndoneAnswer['undone'][number]>(
           {
-            call: text,
-            what: text,
-            result: wordsOf<UndoneAnswer['undone'][number]['result']>({
+            call: textSchema,
+            what: textSchema,
+            result: wordsSchema<UndoneAnswer['undone'][number]['result']>({
               restored: true,
               removed: true,
               changed_since: true,
@@ -358,66 +432,82 @@ export const ANSWERS: Readonly<Record<AnswerName, Schema>> = {
     },
     {},
   ),
-  Pins: answerOf<PinsAnswer>(
-    { pins: listOf(answerOf<PinsAnswer['pins'][number]>({ seq: whole, text }, { inherited: yes, name: text })) },
-    {},
-  ),
-  Pinned: answerOf<PinnedAnswer>({ seq: whole }, {}),
-  Done: answerOf<DoneAnswer>({ ok: yes }, {}),
-  Removed: answerOf<RemovedAnswer>(
+  Pins: answerSchema<PinsAnswer>(
     {
-      removed: listOf(
-        answerOf<RemovedAnswer['removed'][number]>(
-          { session: text, agent: text, events: whole, bytes: number, at: number, by: text },
-          { worktrees: listOf(answerOf<{ path: string; branch: string }>({ path: text, branch: text }, {})) },
+      pins: listSchema(
+        answerSchema<PinsAnswer['pins'][number]>(
+          { seq: wholeSchema, text: textSchema },
+          { inherited: yes, name: textSchema },
         ),
       ),
     },
     {},
   ),
-  PendingList: answerOf<PendingAnswer>(
-    { pending: listOf(ref('Pending')), total: whole, sessions: listOf(ref('Card')), now: number },
+  Pinned: answerSchema<PinnedAnswer>({ seq: wholeSchema }, {}),
+  Done: answerSchema<DoneAnswer>({ ok: yes }, {}),
+  Removed: answerSchema<RemovedAnswer>(
+    {
+      removed: listSchema(
+        answerSchema<RemovedAnswer['removed'][number]>(
+          { session: textSchema, agent: textSchema, events: wholeSchema, bytes: number, at: number, by: textSchema },
+          {
+            worktrees: listSchema(
+              answerSchema<{ path: string; branch: string }>({ path: textSchema, branch: textSchema }, {}),
+            ),
+          },
+        ),
+      ),
+    },
     {},
   ),
-  Agents: answerOf<AgentsAnswer>({ agents: listOf(agent) }, {}),
-  Usage: answerOf<UsageAnswer>(
+  PendingList: answerSchema<PendingAnswer>(
     {
-      rows: listOf(
-        answerOf<UsageAnswer['rows'][number]>(
+      pending: listSchema(schemaRef('Pending')),
+      total: wholeSchema,
+      sessions: listSchema(schemaRef('Card')),
+      now: number,
+    },
+    {},
+  ),
+  Agents: answerSchema<AgentsAnswer>({ agents: listSchema(agent) }, {}),
+  Usage: answerSchema<UsageAnswer>(
+    {
+      rows: listSchema(
+        answerSchema<UsageAnswer['rows'][number]>(
           {
-            day: text,
-            agent: text,
-            model: text,
+            day: textSchema,
+            agent: textSchema,
+            model: textSchema,
             usd: number,
             inputTokens: number,
             outputTokens: number,
-            replies: whole,
+            replies: wholeSchema,
           },
           {},
         ),
       ),
-      complete: flag,
+      complete: flagSchema,
       now: number,
       hourUsd: number,
     },
     {},
   ),
-  Due: answerOf<DueAnswer>(
+  Due: answerSchema<DueAnswer>(
     {
-      due: listOf(
-        answerOf<DueAnswer['due'][number]>(
-          { session: text, agent: text, due: number, wakes: whole },
-          { title: text, reason: text, tries: whole },
+      due: listSchema(
+        answerSchema<DueAnswer['due'][number]>(
+          { session: textSchema, agent: textSchema, due: number, wakes: wholeSchema },
+          { title: textSchema, reason: textSchema, tries: wholeSchema },
         ),
       ),
       now: number,
     },
     {},
   ),
-  Tokens: answerOf<TokensAnswer>(
-    { tokens: listOf(answerOf<TokenRow>({ ...principal, made: number }, { expires: number })) },
+  Tokens: answerSchema<TokensAnswer>(
+    { tokens: listSchema(answerSchema<TokenRow>({ ...principal, made: number }, { expires: number })) },
     {},
   ),
-  TokenMade: answerOf<TokenMade>({ ...principal, made: number, token: text }, { expires: number }),
-  Document: { ...anyObject, properties: { openapi: text, paths: anyObject }, required: ['openapi', 'paths'] },
+  TokenMade: answerSchema<TokenMade>({ ...principal, made: number, token: textSchema }, { expires: number }),
+  Document: { ...anyObject, properties: { openapi: textSchema, paths: anyObject }, required: ['openapi', 'paths'] },
 }

@@ -1,18 +1,18 @@
-// What stands inside a session that was exported as one page: the same answers as a server's, kept. Types only.
+// The types of a session that was exported as one page: the answers of a server, stored in a file. Types only.
 import type { Event, Frozen } from '../kernel/index.ts'
 import type { Damaged, WireCard, WirePending } from './wire.ts'
 
-/** `sessions` are the one that was exported, those below it, and those it was forked from, up to where it left them. */
+/** `sessions` has the exported session, its descendants, and the sessions it was forked from, up to the fork. */
 export type SessionFile = Frozen<{
   format: 'terret.page'
   version: 1
-  /** Of terret. */
+  /** The version of terret that exported it. */
   by: string
   made: number
   session: string
   sessions: Readonly<Record<string, FileSession>>
   blobs: Readonly<Record<string, Frozen<{ media: string; data: string }>>>
-  /** What is not in it, in sentences. */
+  /** The omitted parts, in sentences. */
   left: readonly string[]
 }>
 

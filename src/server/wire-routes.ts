@@ -1,8 +1,8 @@
-// The routes of a server, as data: who may use each, what it takes and what it gives. The server refuses by it, the OpenAPI document and
-// the guide are made of it, and clients and tests read it. A route that is not here does not exist.
-import { type AnswerName, BODIES, QUERIES, type Schema } from './wire-schemas.ts'
+// The table of routes: the role, input and answer of each. The server checks requests by it, the OpenAPI document and
+// the guide are generated from it, and clients and tests read it. A route that is not in the table does not exist.
+import { type AnswerName, BODIES, QUERIES, type WireSchema } from './wire-schemas.ts'
 
-/** Operators and approvers also view; neither is the other; admins are all. */
+/** Operators and approvers can also view; neither includes the other; admins may do everything. */
 export type Role = 'viewer' | 'operator' | 'approver' | 'admin'
 export type Method = 'GET' | 'POST' | 'DELETE'
 
@@ -12,69 +12,83 @@ export type Route = {
   readonly path: string
   readonly role: Role
   readonly says: string
-  readonly query?: Schema
-  /** JSON. Absent: the request has no body. */
-  readonly body?: Schema
-  /** The longest body that is read. Default: `BODY_MAX`. */
+  readonly query?: WireSchema
+  /** The JSON schema of the body. Absent: the request has no body. */
+  readonly body?: WireSchema
+  /** The most bytes of a body. Default: `BODY_MAX`. */
   readonly bodyMax?: number
   readonly status: 200 | 201 | 202
-  /** The name of its schema; or a stream of events, a text, or bytes to download. */
+  /** The name of the answer's schema, or a stream of events, a text, or bytes to download. */
   readonly answer: AnswerName | 'stream' | 'text' | 'bytes'
-  /** It takes an `Idempotency-Key`: the same key twice is one change. */
+  /** The route takes an `Idempotency-Key`: a repeated key makes one change. */
   readonly keyed?: true
 }
 
 export const BODY_MAX = 1024 * 1024
 const FILE_MAX = 64 * 1024 * 1024
 
-const get = (path: string, answer: Route['answer'], says: string, query?: Schema): Route => {
+const getRoute = (path: string, answer: Route['answer'], says: string, query?: WireSchema): Route => {
   return { method: 'GET', path: `/v1/${path}`, role: 'viewer', says, status: 200, answer, ...(query ? { query } : {}) }
 }
-const post = (
+const postRoute = (
   path: string,
   role: Role,
   [status, answer]: readonly [Route['status'], Route['answer']],
-  body: Schema,
+  body: WireSchema,
   says: string,
 ): Route => {
   return { method: 'POST', path: `/v1/${path}`, role, says, body, status, answer }
 }
-const keyed = (route: Route): Route => ({ ...route, keyed: true })
+const withIdempotencyKey = (route: Route): Route => ({ ...route, keyed: true })
 
 const routes = {
-  health: get('health', 'Health', 'whether it can write, where it lies, which hosts it answers to'),
+  health: getRoute('health', 'Health', 'whether it can write, where it lies, which hosts it answers to'),
   metrics: {
-    ...get('', 'text', 'the same in numbers, and what this process met, as Prometheus reads it'),
+    ...getRoute('', 'text', 'the same in numbers, and what this process met, as Prometheus reads it'),
     path: '/metrics',
   },
-  me: get('me', 'Me', 'whose token this is'),
-  openapi: get('openapi.json', 'Document', 'this table, as an OpenAPI 3.1 document'),
-  sessions: get('sessions', 'Sessions', 'the sessions, newest first, a page at a time', QUERIES.sessions),
-  open: keyed(
-    post('sessions', 'operator', [201, 'Opened'], BODIES.open, 'a new session, with its first message if one is given'),
+  me: getRoute('me', 'Me', 'whose token this is'),
+  openapi: getRoute('openapi.json', 'Document', 'this table, as an OpenAPI 3.1 document'),
+  sessions: getRoute('sessions', 'Sessions', 'the sessions, newest first, a page at a time', QUERIES.sessions),
+  open: withIdempotencyKey(
+    postRoute(
+      'sessions',
+      'operator',
+      [201, 'Opened'],
+      BODIES.open,
+      'a new session, with its first message if one is given',
+    ),
   ),
-  session: get('sessions/:id', 'Session', 'the card of a session, what it waits for, and what it spent'),
-  result: get(
+  session: getRoute('sessions/:id', 'Session', 'the card of a session, what it waits for, and what it spent'),
+  result: getRoute(
     'sessions/:id/result',
     'Result',
     'how its last run ended; with `wait`, after so many seconds at most',
     QUERIES.wait,
   ),
-  messages: get('sessions/:id/messages', 'Messages', 'the conversation as the model is shown it'),
-  events: get(
+  messages: getRoute('sessions/:id/messages', 'Messages', 'the conversation as the model is shown it'),
+  events: getRoute(
     'sessions/:id/events',
     'Events',
     'a page of its log, forwards from `after` or backwards from `before`',
     QUERIES.events,
   ),
-  state: get('sessions/:id/state', 'State', 'the session as folded up to an event', QUERIES.state),
-  follow: get('sessions/:id/stream', 'stream', 'its events as they come, and what is being said', QUERIES.stream),
-  streams: post('stream', 'viewer', [200, 'stream'], BODIES.stream, 'the same of many sessions, and cards that change'),
-  blob: get('sessions/:id/blobs/:hash', 'bytes', 'a file that the session refers to, to download'),
-  export: get('sessions/:id/export', 'bytes', 'the whole session as a file', QUERIES.export),
-  send: keyed(post('sessions/:id/messages', 'operator', [202, 'Receipt'], BODIES.message, 'a message for the session')),
-  commands: keyed(
-    post(
+  state: getRoute('sessions/:id/state', 'State', 'the session as folded up to an event', QUERIES.state),
+  follow: getRoute('sessions/:id/stream', 'stream', 'its events as they come, and what is being said', QUERIES.stream),
+  streams: postRoute(
+    'stream',
+    'viewer',
+    [200, 'stream'],
+    BODIES.stream,
+    'the same of many sessions, and cards that change',
+  ),
+  blob: getRoute('sessions/:id/blobs/:hash', 'bytes', 'a file that the session refers to, to download'),
+  export: getRoute('sessions/:id/export', 'bytes', 'the whole session as a file', QUERIES.export),
+  send: withIdempotencyKey(
+    postRoute('sessions/:id/messages', 'operator', [202, 'Receipt'], BODIES.message, 'a message for the session'),
+  ),
+  commands: withIdempotencyKey(
+    postRoute(
       'sessions/:id/commands',
       'operator',
       [202, 'Receipt'],
@@ -82,15 +96,27 @@ const routes = {
       'several words at once: all are said, or none',
     ),
   ),
-  answer: keyed(
-    post('sessions/:id/answers', 'operator', [202, 'Receipt'], BODIES.answer, 'an answer to a call that waits for one'),
+  answer: withIdempotencyKey(
+    postRoute(
+      'sessions/:id/answers',
+      'operator',
+      [202, 'Receipt'],
+      BODIES.answer,
+      'an answer to a call that waits for one',
+    ),
   ),
-  interrupt: keyed(
-    post('sessions/:id/interrupt', 'operator', [202, 'Receipt'], BODIES.interrupt, 'stop what it does, or pause it'),
+  interrupt: withIdempotencyKey(
+    postRoute(
+      'sessions/:id/interrupt',
+      'operator',
+      [202, 'Receipt'],
+      BODIES.interrupt,
+      'stop what it does, or pause it',
+    ),
   ),
-  wake: post('sessions/:id/wake', 'operator', [202, 'Done'], BODIES.nothing, 'look at the session now'),
-  fork: keyed(
-    post(
+  wake: postRoute('sessions/:id/wake', 'operator', [202, 'Done'], BODIES.nothing, 'look at the session now'),
+  fork: withIdempotencyKey(
+    postRoute(
       'sessions/:id/fork',
       'operator',
       [201, 'Opened'],
@@ -98,15 +124,15 @@ const routes = {
       'a new session that goes on from an event of this one',
     ),
   ),
-  undo: post(
+  undo: postRoute(
     'sessions/:id/undo',
     'operator',
     [200, 'Undone'],
     BODIES.undo,
     'take back what the calls of a run changed',
   ),
-  pins: get('sessions/:id/pins', 'Pins', 'what is pinned: every later request holds it, word for word'),
-  pin: post(
+  pins: getRoute('sessions/:id/pins', 'Pins', 'what is pinned: every later request holds it, word for word'),
+  pin: postRoute(
     'sessions/:id/pins',
     'operator',
     [200, 'Pinned'],
@@ -121,9 +147,9 @@ const routes = {
     status: 200,
     answer: 'Done',
   },
-  close: post('sessions/:id/close', 'operator', [202, 'Done'], BODIES.nothing, 'nothing more will be accepted'),
-  decide: keyed(
-    post(
+  close: postRoute('sessions/:id/close', 'operator', [202, 'Done'], BODIES.nothing, 'nothing more will be accepted'),
+  decide: withIdempotencyKey(
+    postRoute(
       'sessions/:id/decisions',
       'approver',
       [202, 'Receipt'],
@@ -140,11 +166,11 @@ const routes = {
     answer: 'Removed',
   },
   import: {
-    ...post('import', 'admin', [201, 'Opened'], BODIES.import, 'a session from an exported file'),
+    ...postRoute('import', 'admin', [201, 'Opened'], BODIES.import, 'a session from an exported file'),
     bodyMax: FILE_MAX,
   },
-  tokens: { ...get('tokens', 'Tokens', 'who has a token'), role: 'admin' },
-  makeToken: post('tokens', 'admin', [201, 'TokenMade'], BODIES.token, 'a token for somebody: shown once'),
+  tokens: { ...getRoute('tokens', 'Tokens', 'who has a token'), role: 'admin' },
+  makeToken: postRoute('tokens', 'admin', [201, 'TokenMade'], BODIES.token, 'a token for somebody: shown once'),
   dropToken: {
     method: 'DELETE',
     path: '/v1/tokens/:name',
@@ -153,10 +179,10 @@ const routes = {
     status: 200,
     answer: 'Done',
   },
-  pending: get('pending', 'PendingList', 'what waits for people in all sessions', QUERIES.limit),
-  agents: get('agents', 'Agents', 'the agents: models, tools, limits, graphs'),
-  usage: get('usage', 'Usage', 'what was spent, by day, agent and model', QUERIES.usage),
-  due: get('due', 'Due', 'sessions that look again by themselves, and when', QUERIES.limit),
+  pending: getRoute('pending', 'PendingList', 'what waits for people in all sessions', QUERIES.limit),
+  agents: getRoute('agents', 'Agents', 'the agents: models, tools, limits, graphs'),
+  usage: getRoute('usage', 'Usage', 'what was spent, by day, agent and model', QUERIES.usage),
+  due: getRoute('due', 'Due', 'sessions that look again by themselves, and when', QUERIES.limit),
 } as const satisfies Readonly<Record<string, Route>>
 
 export type RouteName = keyof typeof routes

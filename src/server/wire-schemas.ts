@@ -1,86 +1,94 @@
-// The JSON Schemas (2020-12) of what routes take, as the server checks requests by them, and the names of what they give. A field that a
-// body or a query does not name is refused. The schemas of answers are wire-answers.ts.
+// The JSON Schemas (2020-12) by which the server checks bodies and queries, and the names of the answer schemas.
+// Unknown fields are refused. The schemas of answers are in wire-answers.ts.
 import type { Json } from '../kernel/index.ts'
-import { PIN_CHARS_MAX } from '../view/text.ts'
+import { PIN_CHARS_MAX } from '../view/shown-text.ts'
 
-export type Schema = { readonly [keyword: string]: Json }
+export type WireSchema = { readonly [keyword: string]: Json }
 
-export const text = { type: 'string' } as const
+export const textSchema = { type: 'string' } as const
 const filled = { type: 'string', minLength: 1, maxLength: 512 } as const
-export const flag = { type: 'boolean' } as const
-export const whole = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const
-const list = (items: Schema, maxItems = 1_000): Schema => ({ type: 'array', items, maxItems })
-export const words = (...values: readonly string[]): Schema => ({ type: 'string', enum: [...values] })
+export const flagSchema = { type: 'boolean' } as const
+export const wholeSchema = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const
+const boundedList = (items: WireSchema, maxItems = 1_000): WireSchema => ({ type: 'array', items, maxItems })
+export const oneOfWords = (...values: readonly string[]): WireSchema => ({ type: 'string', enum: [...values] })
 
-/** Refuses what it does not name. */
-const closed = (properties: Readonly<Record<string, Schema>>, required: readonly string[] = []): Schema => {
+/** An object schema that refuses unknown fields. */
+const closedObject = (
+  properties: Readonly<Record<string, WireSchema>>,
+  required: readonly string[] = [],
+): WireSchema => {
   return { type: 'object', properties, required: [...required], additionalProperties: false }
 }
 
 export const LABELS_MAX = 16
-const labels: Schema = { type: 'object', additionalProperties: { type: 'string' }, maxProperties: LABELS_MAX }
-const metadata: Schema = { type: 'object' }
-/** How a message is said; what is wrong with a part is said by the library, with what to do. */
-const input: Schema = { anyOf: [text, { type: 'object' }, list({ type: 'object', required: ['type'] }, 200)] }
-const command: Schema = {
+const labels: WireSchema = { type: 'object', additionalProperties: { type: 'string' }, maxProperties: LABELS_MAX }
+const metadata: WireSchema = { type: 'object' }
+/** The input of a message. The library checks its parts and says how to correct them. */
+const input: WireSchema = {
+  anyOf: [textSchema, { type: 'object' }, boundedList({ type: 'object', required: ['type'] }, 200)],
+}
+const command: WireSchema = {
   type: 'object',
-  properties: { type: words('message', 'redirect', 'pause', 'resume', 'cancel') },
+  properties: { type: oneOfWords('message', 'redirect', 'pause', 'resume', 'cancel') },
   required: ['type'],
 }
-/** A message of a conversation from elsewhere; what is wrong with one is said by the library, which names it. */
-const brought: Schema = { type: 'object', properties: { role: text }, required: ['role'] }
-const settings = closed({
-  outputTokensMax: { ...whole, minimum: 1 },
+/** A message of an imported conversation. The library checks it and names the wrong one. */
+const broughtMessage: WireSchema = { type: 'object', properties: { role: textSchema }, required: ['role'] }
+const settings = closedObject({
+  outputTokensMax: { ...wholeSchema, minimum: 1 },
   temperature: { type: 'number' },
   topP: { type: 'number' },
   seed: { type: 'integer' },
-  stop: list(text, 100),
-  toolChoice: { anyOf: [words('auto', 'required', 'none'), closed({ tool: filled }, ['tool'])] },
-  parallelToolCalls: flag,
-  reasoning: { anyOf: [text, closed({ budgetTokens: whole }, ['budgetTokens'])] },
+  stop: boundedList(textSchema, 100),
+  toolChoice: { anyOf: [oneOfWords('auto', 'required', 'none'), closedObject({ tool: filled }, ['tool'])] },
+  parallelToolCalls: flagSchema,
+  reasoning: { anyOf: [textSchema, closedObject({ budgetTokens: wholeSchema }, ['budgetTokens'])] },
 })
 const why = { type: 'string', maxLength: 4_096 } as const
-export const ROLES = words('viewer', 'operator', 'approver', 'admin')
-export const REACH = words('own', 'all')
+export const ROLE_SCHEMA = oneOfWords('viewer', 'operator', 'approver', 'admin')
+export const REACH_SCHEMA = oneOfWords('own', 'all')
 
 export const BODIES = {
-  open: closed({
+  open: closedObject({
     agent: filled,
     input,
-    folder: text,
+    folder: textSchema,
     labels,
     metadata,
     model: filled,
     id: filled,
-    messages: list(brought, 10_000),
+    messages: boundedList(broughtMessage, 10_000),
   }),
-  message: closed(
+  message: closedObject(
     {
       input,
-      when: words('next', 'after', 'now', 'idle'),
-      pin: flag,
+      when: oneOfWords('next', 'after', 'now', 'idle'),
+      pin: flagSchema,
       model: filled,
-      instructions: text,
+      instructions: textSchema,
       limits: { type: 'object' },
-      tools: list(filled),
+      tools: boundedList(filled),
       settings,
       metadata,
-      patienceMs: whole,
+      patienceMs: wholeSchema,
     },
     ['input'],
   ),
-  commands: closed({ commands: { type: 'array', items: command, minItems: 1, maxItems: 100 } }, ['commands']),
-  answer: closed({ callId: filled, content: text, ok: flag, sessionId: filled }, ['callId', 'content']),
-  decision: closed(
+  commands: closedObject({ commands: { type: 'array', items: command, minItems: 1, maxItems: 100 } }, ['commands']),
+  answer: closedObject({ callId: filled, content: textSchema, ok: flagSchema, sessionId: filled }, [
+    'callId',
+    'content',
+  ]),
+  decision: closedObject(
     {
       callId: filled,
-      allow: flag,
+      allow: flagSchema,
       digest: filled,
       args: { type: 'object' },
       tool: filled,
-      class: text,
-      n: whole,
-      roles: list(text),
+      class: textSchema,
+      n: wholeSchema,
+      roles: boundedList(textSchema),
       why,
       role: filled,
       sessionId: filled,
@@ -88,67 +96,74 @@ export const BODIES = {
     },
     ['callId', 'allow'],
   ),
-  interrupt: closed({ mode: words('stop', 'pause') }),
-  fork: closed({
-    at: { ...whole, minimum: 1 },
+  interrupt: closedObject({ mode: oneOfWords('stop', 'pause') }),
+  fork: closedObject({
+    at: { ...wholeSchema, minimum: 1 },
     agent: filled,
     model: filled,
-    folder: text,
+    folder: textSchema,
     labels,
     metadata,
     id: filled,
   }),
-  undo: closed({ run: { ...whole, minimum: 1 } }),
-  pin: closed({ text: { ...filled, maxLength: PIN_CHARS_MAX }, seq: { ...whole, minimum: 1 } }),
-  token: closed(
+  undo: closedObject({ run: { ...wholeSchema, minimum: 1 } }),
+  pin: closedObject({ text: { ...filled, maxLength: PIN_CHARS_MAX }, seq: { ...wholeSchema, minimum: 1 } }),
+  token: closedObject(
     {
       name: filled,
-      role: ROLES,
-      roles: list(filled, 100),
-      reach: REACH,
-      expiresMs: { ...whole, minimum: 1_000 },
-      inherit: flag,
+      role: ROLE_SCHEMA,
+      roles: boundedList(filled, 100),
+      reach: REACH_SCHEMA,
+      expiresMs: { ...wholeSchema, minimum: 1_000 },
+      inherit: flagSchema,
     },
     ['name', 'role'],
   ),
-  stream: closed({
-    sessions: { type: 'object', additionalProperties: whole, maxProperties: 1_000 },
-    cards: flag,
-    deltas: flag,
+  stream: closedObject({
+    sessions: { type: 'object', additionalProperties: wholeSchema, maxProperties: 1_000 },
+    cards: flagSchema,
+    deltas: flagSchema,
   }),
-  import: { type: 'object' },
-  nothing: closed({}),
-} as const satisfies Readonly<Record<string, Schema>>
+  // An object is a file of an earlier version.
+  import: { anyOf: [{ type: 'array' }, { type: 'object' }] },
+  nothing: closedObject({}),
+} as const satisfies Readonly<Record<string, WireSchema>>
 
 const ORDER =
   '`newest` (the default): the last event first; a session that grows while pages are read moves to the front, and may be missed. ' +
   '`made`: the last that was made in this store first. `id`: by id, with children among them. With these two, pages that are read while sessions grow miss none and repeat none.'
-const limit = { ...whole, minimum: 1, maximum: 1_000 } as const
+const limit = { ...wholeSchema, minimum: 1, maximum: 1_000 } as const
 export const QUERIES = {
-  sessions: closed({
-    status: words('idle', 'running', 'rescheduling', 'requires_action', 'terminated'),
+  sessions: closedObject({
+    status: oneOfWords('idle', 'running', 'rescheduling', 'requires_action', 'terminated'),
     agent: filled,
-    folder: text,
-    q: { ...text, maxLength: 200 },
-    outcome: { ...text, maxLength: 200, description: 'One or more, separated by commas.' },
-    since: whole,
-    until: whole,
-    cursor: text,
+    folder: textSchema,
+    q: { ...textSchema, maxLength: 200 },
+    outcome: { ...textSchema, maxLength: 200, description: 'One or more, separated by commas.' },
+    since: wholeSchema,
+    until: wholeSchema,
+    cursor: textSchema,
     limit: { ...limit, maximum: 200 },
-    order: { ...words('newest', 'made', 'id'), description: ORDER },
+    order: { ...oneOfWords('newest', 'made', 'id'), description: ORDER },
     root: filled,
     parent: filled,
   }),
-  events: closed({ after: whole, before: whole, limit, types: text, q: { ...text, maxLength: 200 } }),
-  state: closed({ at: whole }),
-  wait: closed({ wait: { type: 'integer', minimum: 0, maximum: 30 } }),
-  stream: closed({ after: whole, deltas: words('0', '1'), store: text }),
-  usage: closed({ days: { ...whole, minimum: 1, maximum: 366 } }),
-  export: closed({ format: words('jsonl', 'json') }),
-  limit: closed({ limit }),
-} as const satisfies Readonly<Record<string, Schema>>
+  events: closedObject({
+    after: wholeSchema,
+    before: wholeSchema,
+    limit,
+    types: textSchema,
+    q: { ...textSchema, maxLength: 200 },
+  }),
+  state: closedObject({ at: wholeSchema }),
+  wait: closedObject({ wait: { type: 'integer', minimum: 0, maximum: 30 } }),
+  stream: closedObject({ after: wholeSchema, deltas: oneOfWords('0', '1'), store: textSchema }),
+  usage: closedObject({ days: { ...wholeSchema, minimum: 1, maximum: 366 } }),
+  export: closedObject({ format: oneOfWords('jsonl', 'json') }),
+  limit: closedObject({ limit }),
+} as const satisfies Readonly<Record<string, WireSchema>>
 
-/** The names under which the OpenAPI document has the schemas of answers. */
+/** The schema names of answers in the OpenAPI document. */
 export type AnswerName =
   | 'Error'
   | 'Health'

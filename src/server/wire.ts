@@ -1,5 +1,5 @@
-// What goes over the wire between a server and its clients, as types: the answers of its routes, the bodies it takes, and the frames of
-// its streams. Only the words of the kernel are used, so that a page in a browser has the same types. The routes are wire-routes.ts.
+// The types shared by a server and its clients: answers, bodies and stream frames. They build on types of the kernel
+// and the view only, so that a page in a browser can import them. The routes are in wire-routes.ts.
 import type {
   BlobRef,
   CallKey,
@@ -21,43 +21,46 @@ import type {
   Usage,
 } from '../kernel/index.ts'
 import type { Failure, FailureKind, Outcome, Shortage, Source } from '../kernel/content.ts'
-import type { Pending } from '../view/pending.ts'
+import type { Pending } from '../view/pending-calls.ts'
 import type { Role } from './wire-routes.ts'
 
 export { type Method, type Role, type Route, type RouteName, ROUTES } from './wire-routes.ts'
 
-/** Whose token it is. `roles` are those that rules ask approvals of. `own`: only sessions that it opened; others are not there for it. */
+/**
+ * The owner of a token. `roles`: the roles in which it may approve calls. `own`: it reaches only sessions that it
+ * opened; others do not exist for it.
+ */
 export type Principal = Frozen<{ name: string; role: Role; roles: readonly string[]; reach: 'own' | 'all' }>
 
-// Codes that only a server has; the others are those of the library's faults.
+// Codes that only a server has. The others are the library's fault codes.
 export type WireCode =
   | FaultCode
   | ('bad_target' | 'bad_host' | 'bad_origin' | 'unauthorized' | 'not_found' | 'forbidden' | 'media_type' | 'too_large')
   | ('in_flight' | 'store_changed' | 'closing' | 'internal' | 'method')
 export type WireError = Frozen<{ error: Frozen<{ code: WireCode; message: string }> }>
 
-/** What a server says of itself. `ok` only if an append was just made durable; `trouble` says why not. */
+/** A server's report of itself. `ok` only if an append was just made durable; otherwise `trouble` gives the reason. */
 export type Health = Frozen<{
   ok: boolean
   version: string
   now: number
   startedAt: number
-  /** Names this file of sessions: cursors of one store mean nothing in another. */
+  /** Identifies the store: cursors of one store are invalid in another. */
   store: string
-  /** Where it lies and what an acknowledged write survives. */
+  /** Where the store keeps data, and what an acknowledged write survives. */
   durability: Frozen<{
     kind: 'memory' | 'sqlite' | 'other'
     survives: string
     appendMs: number | null
-    /** Of the writes that the last looks at its health made, 99 in a hundred were as fast. */
+    /** The 99th percentile of the writes of the last health checks. */
     appendP99Ms?: number
   }>
   trouble: string | null
   /** The code of that trouble, such as `disk_full`. */
   code?: FaultCode
-  /** The only values of `Host` it answers to. */
+  /** The only `Host` values that it accepts. */
   hosts: readonly string[]
-  /** Whether this server drives sessions, how many now, and how many streams are open. */
+  /** Whether this server drives sessions, how many it drives now, and how many streams are open. */
   drives: boolean
   driving: number
   streams: number
@@ -65,42 +68,42 @@ export type Health = Frozen<{
   bytes?: number
   sessions?: number
   leases?: number
-  /** How long the longest waiting of those that are due has waited. */
+  /** The longest time that a due session has waited. */
   waitedMs?: number
-  /** What this process met, and how the database stands, where the store is one that machines share. */
+  /** Counters of this process and the database's state, for a store that several machines share. */
   network?: NetworkHealth
 }>
 
 export type Me = Principal & Frozen<{ now: number; store: string }>
 
 /**
- * A card as it is listed. Costs in dollars: of the session alone, and with the children below it. `treeCost`: the latter in millionths of a
- * dollar, as lists have it. `elsewhere`: as in a receipt.
+ * A card in a list. Costs are in dollars: of the session alone, and with its children. `treeCost`: the latter in
+ * millionths of a dollar, in lists. `elsewhere`: as in a receipt.
  */
 export type WireCard = Card & Frozen<{ costUsd: number; treeCostUsd: number; treeCost?: number; elsewhere?: string }>
 
-/** `next`: the `cursor` of the next page, or null. `now` is the server's clock: ages are counted from it. */
+/** `next`: the `cursor` of the next page, or null. `now`: the server's clock, for computing ages. */
 export type SessionPage = Frozen<{ sessions: readonly WireCard[]; next: string | null; now: number; store: string }>
 
-/** A call that waits for somebody, with what a page shows of it. */
+/** A pending call, with its context for a page. */
 export type WirePending = Pending &
   Frozen<{
     agent?: string
-    /** What the session is called. */
+    /** The session's title. */
     title?: string
     labels?: Labels
-    /** What the call would change in files. */
+    /** The changes to files that the call would make. */
     preview?: Json
-    /** When it was asked, if that is known. */
+    /** When the call was asked, if known. */
     since?: number
-    /** What the model said of it, in the same reply: its own words, and no description of what the call does. */
+    /** The model's text in the same reply. It is not a verified description of the call. */
     said?: string
     effect?: 'read' | 'idempotent' | 'once'
   }>
 
 /** In dollars. */
 export type WireAccount = Frozen<{
-  /** What it bounds: the last run, the session, its tree, or a day of the agent that pays. */
+  /** The scope of the limit: the last run, the session, its tree, or one day of the agent that pays. */
   account: 'run' | 'session' | 'tree' | 'day'
   id: string
   agent: string
@@ -117,28 +120,31 @@ export type SessionAnswer = Frozen<{
   head: number
   now: number
   store: string
-  /** The first event that cannot be read; everything before it can. */
+  /** The first event that cannot be read. All events before it can be. */
   damaged?: Damaged
 }>
 export type Damaged = Frozen<{ seq: number; reason: string }>
 
-/** `events` in order. `after` and `before` lead to the neighbours of this page; null where there are none. */
+/** `events` in log order. `after` and `before` lead to the neighbouring pages; null where there is none. */
 export type EventsAnswer = Frozen<{
   events: readonly Event[]
   head: number
   after: number | null
   before: number | null
-  /** With `types` or `q`: how far the search came. It reads so many events at most, and goes on from here. */
+  /**
+   * With `types` or `q`: the position that the search reached. One search reads a bounded number of events; continue
+   * from here.
+   */
   scanned?: number
   damaged?: Damaged
 }>
 
 export type MessagesAnswer = Frozen<{ messages: readonly Message[]; head: number }>
 
-/** The session as the fold has it, after event `seq`. */
+/** The folded session after event `seq`. */
 export type StateAnswer = Frozen<{ seq: number; head: number; session: Session; damaged?: Damaged }>
 
-/** The last run, once it rests. `open`: it did not within `wait`. */
+/** The result of the last run. `open`: it did not settle within `wait`. */
 export type ResultAnswer = Frozen<{ open: boolean; result: WireResult | null }>
 export type WireResult = Frozen<{
   sessionId: string
@@ -146,26 +152,26 @@ export type WireResult = Frozen<{
   stopReason: string
   text: string
   output?: Json
-  /** The response cache gave the answer. */
+  /** The answer came from the response cache. */
   cached?: true
   reason?: string
   until?: number | null
-  /** Of a run that ended at a limit: which, and for `usd` whose money was short and how it stood. */
+  /** For a run that ended at a limit: which limit and, for `usd`, whose account was short and by how much. */
   limit?: Extract<Outcome, { type: 'limit' }>['limit']
   account?: WireAccount['account']
   short?: Shortage
-  /** Of a run that was halted: what the model said last. */
+  /** For a halted run: the model's last text. */
   said?: string
   failure?: Failure & { classified: WireFailure | null }
   /** The tool that ended the run early. */
   endedBy?: string
-  /** With the children that its calls started. `own` is without them. */
-  usage: Spent
+  /** Includes children that its calls started. `own` excludes them. */
+  usage: WireSpending
   costUsd: number
   treeCostUsd: number
   /** `treeCostUsd` in millionths of a dollar. */
   cost: number
-  own: { usage: Spent; cost: number }
+  own: { usage: WireSpending; cost: number }
   context: { tokens: number; window: number | null } | null
   flags: { paused: boolean; capped: boolean; halted: boolean; empty: boolean; held?: true }
   calls: readonly WireCall[]
@@ -176,7 +182,7 @@ export type WireResult = Frozen<{
   sources: readonly Source[]
   files: readonly BlobRef[]
 }>
-type Spent = {
+type WireSpending = {
   inputTokens: number
   outputTokens: number
   cachedTokens: number
@@ -193,7 +199,7 @@ export type WireCall = Frozen<{
   callId: CallKey
   tool: string
   args: Json
-  /** A person changed the arguments: it ran with these. */
+  /** The arguments that the call ran with, if a person changed them. */
   edited?: { by: string; args: Json }
   status: CallStatus | null
   content: string | BlobRef
@@ -203,7 +209,10 @@ export type WireCall = Frozen<{
   approved?: { allow: boolean; by: string; why?: string; voters?: readonly string[] }
 }>
 
-/** It is on disk. `duplicate`: it was before this request. `elsewhere`: no worker of this server drives the session; who does, for people. */
+/**
+ * The event is on disk. `duplicate`: it was already there. `elsewhere`: no worker of this server drives the session;
+ * the text says who does.
+ */
 export type WireReceipt = Frozen<{
   eventId: string
   seq: number
@@ -212,11 +221,11 @@ export type WireReceipt = Frozen<{
   elsewhere?: string
 }>
 export type OpenedAnswer = Frozen<{ session: string; receipt: WireReceipt | null }>
-/** What became of each thing that a call had changed. */
+/** The outcome for each change of a call. */
 export type UndoneAnswer = Frozen<{
   undone: readonly { call: CallKey; what: string; result: 'restored' | 'removed' | 'changed_since' | 'not_kept' }[]
 }>
-/** `inherited`: its number is that of the session that this one was forked from, and `name` lets it go (`^7`). */
+/** `inherited`: `seq` counts in the log that this session was forked from. `name` (such as `^7`) removes the pin. */
 export type PinsAnswer = Frozen<{
   pins: readonly Frozen<{ seq: number; text: string; inherited?: true; name?: string }>[]
 }>
@@ -230,14 +239,14 @@ export type RemovedAnswer = Frozen<{
     bytes: number
     at: number
     by: string
-    /** Worktrees of it that stay on disk. */
+    /** Its worktrees that stay on disk. */
     worktrees?: readonly { path: string; branch: string }[]
   }>[]
 }>
 
 /**
- * `pending` has as many as `limit` allows, the first that was asked first, and `total` says how many wait in all. `sessions` are the roots
- * of those shown: something waits in each of them or below it.
+ * `pending` has up to `limit` calls, the oldest first; `total` counts all that wait. `sessions` has the roots of the
+ * listed calls.
  */
 export type PendingAnswer = Frozen<{
   pending: readonly WirePending[]
@@ -251,26 +260,26 @@ export type WireTool = Frozen<{
   description: string
   kind: string
   effect: string
-  /** When it asks: always, never, or by its arguments. */
+  /** When it requires approval: always, never, or by its arguments. */
   approval: unknown
   outside: boolean
 }>
 export type WireAgent = Frozen<{
   name: string
   model: string
-  /** What answers its turns: `model`, or a workflow by its name, such as `graph:report`. */
+  /** The planner of its turns: `model`, or a workflow by its name, such as `graph:report`. */
   planner: string
   tools: readonly WireTool[]
   sources: readonly string[]
   limits: Limits
   budget: unknown
   children: readonly string[]
-  /** How a workflow is drawn: its nodes, and the edges between them. */
+  /** The workflow's drawing: its nodes and edges. */
   graph: unknown
 }>
 export type AgentsAnswer = Frozen<{ agents: readonly WireAgent[] }>
 
-/** One row a day (UTC), agent and model. `complete`: false while older logs are still being counted; ask again. */
+/** One row per day (UTC), agent and model. `complete`: false while older logs are still being counted; ask again. */
 export type UsageRow = Frozen<{
   day: string
   agent: string
@@ -284,13 +293,13 @@ export type UsageAnswer = Frozen<{
   rows: readonly UsageRow[]
   complete: boolean
   now: number
-  /** What was spent in the last sixty minutes. */
+  /** Dollars spent in the last sixty minutes. */
   hourUsd: number
 }>
 
 /**
- * `reason`: why it looks again, as it was said when that was planned. `tries`: it waits for a provider, which was asked so often without
- * an answer.
+ * `reason`: why the session looks again, as recorded with its wake. `tries`: how often an unavailable provider has been
+ * asked.
  */
 export type DueRow = Frozen<{
   session: string
@@ -303,14 +312,14 @@ export type DueRow = Frozen<{
 }>
 export type DueAnswer = Frozen<{ due: readonly DueRow[]; now: number }>
 
-/** A token itself is shown once, when it is made. */
+/** The row of a token in lists. The token itself is shown once, when it is made. */
 export type TokenRow = Principal & Frozen<{ made: number; expires?: number }>
 export type TokensAnswer = Frozen<{ tokens: readonly TokenRow[] }>
 export type TokenMade = TokenRow & Frozen<{ token: string }>
 
-// What bodies hold. The schemas of wire-routes.ts check them; these are the same as types.
+// The types of request bodies. The schemas in wire-schemas.ts check them.
 
-/** A text, parts, or an object, which is sent as its JSON. */
+/** A text, parts, or an object that is sent as JSON. */
 export type WireInput = string | readonly InputPart[] | { readonly [name: string]: Json }
 export type InputPart =
   | Extract<Part, { type: 'text' | 'url' | 'file_id' | 'blob' }>
@@ -324,17 +333,17 @@ export type OpenBody = Frozen<{
   metadata?: Metadata
   model?: string
   id?: string
-  /** A conversation that took place elsewhere: the model reads it before the first message, and nothing of it runs. */
+  /** A conversation from elsewhere. The model reads it before the first message; its calls do not run. */
   messages?: readonly WireBroughtMessage[]
 }>
-/** As chat completions, the messages API or the AI SDK write it. */
+/** In the format of chat completions, the messages API or the AI SDK. */
 export type WireBroughtMessage = Frozen<{
   role: 'user' | 'assistant' | 'tool'
   content?: Json
   tool_calls?: Json
   tool_call_id?: string
 }>
-/** How the model answers in one run, over how it was made. */
+/** Overrides the model's settings for one run. */
 export type WireSettings = Frozen<{
   outputTokensMax?: number
   temperature?: number
@@ -364,22 +373,22 @@ export type WireCommand =
   | Frozen<{ type: 'resume' }>
   | Frozen<{ type: 'cancel' }>
 export type CommandsBody = Frozen<{ commands: readonly WireCommand[] }>
-/** Who answers is the token's principal. */
+/** The token's principal is the one who answers. */
 export type AnswerBody = Frozen<{ callId: CallKey; content: string; ok?: boolean; sessionId?: string }>
-/** `digest` is that of what was shown; without it nothing is decided. Who decides, and in which role, is said by the token. */
+/** `digest`: of the call as it was shown; required. The person and role come from the token. */
 export type DecisionBody = Frozen<{
   callId: CallKey
   allow: boolean
   digest: string
-  /** Other arguments than were shown: the call runs with these, if its tool and the policy take them. */
+  /** Edited arguments: the call runs with these if its tool and the policy accept them. */
   args?: Json
-  /** What was shown beside it may be handed back, and must be what is asked. */
+  /** Fields of the question, handed back optionally. They must match the current question. */
   tool?: string
   class?: string
   n?: number
   roles?: readonly string[]
   why?: string
-  /** One of the principal's own roles. Default: the first that the call asks for. */
+  /** One of the principal's own roles. Default: the first role that the call accepts. */
   role?: string
   sessionId?: string
 }>
@@ -395,9 +404,11 @@ export type ForkBody = Frozen<{
   id?: string
 }>
 export type UndoBody = Frozen<{ run?: number }>
-/** A text, or a message that was sent before, by its seq: one of the two. */
+/** Either a text, or the seq of a message that was sent. */
 export type PinBody = Frozen<{ text?: string; seq?: number }>
-/** `expiresMs`: how long it is good. `inherit`: it gets the sessions of a dropped token of the same name. */
+/**
+ * `expiresMs`: how long the token is valid. `inherit`: it takes over the sessions of a dropped token of the same name.
+ */
 export type TokenBody = Frozen<{
   name: string
   role: Role
@@ -406,24 +417,28 @@ export type TokenBody = Frozen<{
   expiresMs?: number
   inherit?: boolean
 }>
-/** `sessions`: the last seq that was seen of each. `cards`: also each card that changes, from `since` on. */
+/** `sessions`: the last seq that the reader has of each. `cards`: also sends each card that changes. */
 export type StreamBody = Frozen<{ sessions?: Readonly<Record<string, number>>; cards?: boolean; deltas?: boolean }>
 
-// The frames of a stream, by their `event:`. On a stream of one session `event` has its seq as `id:`, and nothing else has an id.
+// The frames of a stream, by their `event:`. On a stream of one session `event` has its seq as `id:`; no other frame
+// has an id.
 
 export type Frames = {
-  /** First of all. `head` is that of the session, or of each of them. */
+  /** The first frame. `head`: of the session, or of each session. */
   readonly hello: Frozen<{ store: string; head: number | Readonly<Record<string, number>>; now: number }>
-  /** On a stream of many, `session` says whose it is. */
+  /** On a stream of many sessions, `session` names the event's session. */
   readonly event: Event & { readonly session?: string }
   readonly delta: WireDelta
   readonly card: WireCard
-  /** It was removed: nothing of it comes any more. */
+  /** The session was removed. No more frames of it follow. */
   readonly gone: Frozen<{ session: string }>
   /** The server ends the stream. Connect again after `retryMs`. */
   readonly bye: Frozen<{ reason: 'closing' | 'slow' | 'token' | 'trouble'; retryMs: number; message?: string }>
 }
-/** A piece of what is being said: `seq` of the request, the part, and the offset of its first character. It is in no log. */
+/**
+ * A piece of a reply in progress: the request's seq, the part, and the offset of its first character. It is not in the
+ * log.
+ */
 export type WireDelta = Frozen<{
   session?: string
   seq: number

@@ -1,15 +1,23 @@
-// One decision about one call that waits for it: checked, and made into what the inbox takes. It writes nothing; whether it is in
-// time for the call is decided by the fold.
+// Checks one decision about one waiting call, and turns it into an inbox event. It writes nothing. The fold decides
+// whether the decision is in time for the call.
 import type { CallKey, Gate, Json } from '../kernel/content.ts'
-import type { Edit, InboxBody } from '../kernel/event.ts'
+import type { ArgumentsEdit, InboxBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
-import type { Call, Said } from '../kernel/ledger.ts'
-import { anything, type Checks, nameTrouble, needed, optionsOf, record, text } from '../options.ts'
-import { ownId } from '../stores/plan/id.ts'
-import { canonicalJson } from '../tools/core/canonical.ts'
-import { saidBefore } from '../tools/policy/covered.ts'
-import { personOf, skeleton } from '../view/lookalike.ts'
-import { BUDGET } from '../view/pending.ts'
+import type { Call, RunConsent } from '../kernel/ledger.ts'
+import {
+  anyCheck,
+  type Checks,
+  whyNameInvalid,
+  requiredCheck,
+  optionsChecker,
+  objectCheck,
+  textCheck,
+} from '../options.ts'
+import { harnessId } from '../stores/plan/store-ids.ts'
+import { canonicalJson } from '../tools/core/canonical-json.ts'
+import { earlierConsent } from '../tools/policy/earlier-consent.ts'
+import { personName, skeleton } from '../view/lookalike.ts'
+import { BUDGET } from '../view/pending-calls.ts'
 import { parsePolicy, type Rule } from '../tools/policy/policy.ts'
 import type { PendingCall } from './look/pending.ts'
 
@@ -21,83 +29,91 @@ export type ApprovalDecision = {
   readonly by: string
   readonly why?: string
   readonly role?: string
-  /** What you saw. When given, it must be the pending action's. */
+  /** The digest of the call that you saw. If given, it must be that of the pending call. */
   readonly digest?: string
   /**
-   * Other arguments than the call was asked with: it runs with these, if its tool and the policy take them. `digest` says what you
-   * changed. Who approved the call as it was before has not approved this one.
+   * Arguments that replace those of the call: it runs with these if its tool and the policy accept them. `digest` names
+   * the call that you changed. Approvals of the call as it was before do not count for this one.
    */
   readonly args?: Json
-  /** The rule you keep with it, for the log. It holds once it is in your policy, or with `scope: 'run'` for this run. */
+  /**
+   * A rule to record with the decision. It takes effect once it is in your policy, or with `scope: 'run'` for this run.
+   */
   readonly remember?: Rule
   /**
-   * Without it a yes is for this one call. With 'run' later questions of this run that the rule in `remember` allows are `covered`,
-   * until the run ends or anything is denied.
+   * Without a scope, an approval is for this one call. With 'run', later questions of this run that the rule in
+   * `remember` allows are `covered`, until the run ends or any call is denied.
    */
   readonly scope?: 'run'
-  /** The call whose yes covers this one: `covered.call` of the pending call. It is refused if that yes does not stand any more. */
+  /**
+   * The call whose approval covers this one: `covered.call` of the pending call. The decision is refused if that
+   * approval does not stand any more.
+   */
   readonly under?: CallKey
-  /** For `callId: 'budget'`: how many dollars more. */
+  /** For `callId: 'budget'`: the additional dollars. */
   readonly usd?: number
 }
 
 /**
- * What `pending` says of a call may be handed back with the decision: `decide({ ...pending, allow, by })`. Of this only `args` may be
- * changed.
+ * The fields of a pending call, which may be handed back with the decision: `decide({ ...pending, allow, by })`. Only
+ * `args` may be changed.
  */
 export const SHOWN: Checks<Partial<Omit<PendingCall, 'callId' | 'sessionId' | 'digest' | 'args'>>> = {
-  tool: anything,
-  needs: anything,
-  expiresAt: anything,
-  class: anything,
-  n: anything,
-  roles: anything,
-  votes: anything,
-  files: anything,
-  each: anything,
-  covered: anything,
-  denied: anything,
-  path: anything,
-  costUsd: anything,
-  treeCostUsd: anything,
-  amounts: anything,
-  agent: anything,
-  labels: anything,
-  preview: anything,
-  edited: anything,
+  tool: anyCheck,
+  needs: anyCheck,
+  expiresAt: anyCheck,
+  class: anyCheck,
+  n: anyCheck,
+  roles: anyCheck,
+  votes: anyCheck,
+  files: anyCheck,
+  each: anyCheck,
+  covered: anyCheck,
+  denied: anyCheck,
+  path: anyCheck,
+  costUsd: anyCheck,
+  treeCostUsd: anyCheck,
+  amounts: anyCheck,
+  agent: anyCheck,
+  labels: anyCheck,
+  preview: anyCheck,
+  edited: anyCheck,
 }
-const checkFields = optionsOf<ApprovalDecision & Partial<PendingCall>>('decide', {
+const checkFields = optionsChecker<ApprovalDecision & Partial<PendingCall>>('decide', {
   ...SHOWN,
-  callId: needed(text, 'Name the call as `pending` does.'),
-  sessionId: text,
-  allow: needed(anything),
-  by: needed(anything),
-  why: text,
-  role: text,
-  digest: text,
-  args: anything,
-  remember: record,
-  scope: anything,
-  under: text,
-  usd: anything,
+  callId: requiredCheck(textCheck, 'Name the call as `pending` does.'),
+  sessionId: textCheck,
+  allow: requiredCheck(anyCheck),
+  by: requiredCheck(anyCheck),
+  why: textCheck,
+  role: textCheck,
+  digest: textCheck,
+  args: anyCheck,
+  remember: objectCheck,
+  scope: anyCheck,
+  under: textCheck,
+  usd: anyCheck,
 })
 
-/** A caller without a type checker may pass a text that counts as yes, or leave out the name. Its name is as the log will have it. */
-export function checkedDecision(decision: ApprovalDecision): ApprovalDecision {
+/**
+ * A caller without a type checker may pass a text for `allow`, or leave out the name. The name is returned as the log
+ * will have it.
+ */
+export function checkDecision(decision: ApprovalDecision): ApprovalDecision {
   const { allow, by } = (decision ?? {}) as Partial<ApprovalDecision>
   if (typeof allow !== 'boolean') throw new Fault('invalid_input', 'Say true or false: allow.')
-  const trouble = by === undefined ? 'is missing' : nameTrouble(by)
+  const trouble = by === undefined ? 'is missing' : whyNameInvalid(by)
   if (trouble !== null)
     throw new Fault('invalid_input', `Say who decides, as the log will name them: by. The name given ${trouble}.`)
   checkFields(decision)
   checkMoney(decision)
   checkScope(decision)
-  return { ...decision, by: personOf(decision.by) }
+  return { ...decision, by: personName(decision.by) }
 }
 
 const USD_MAX = 1_000_000
 
-/** Money is a number: a text of digits is refused, and so is money for a call that asks for none. */
+/** The amount must be a number: a text of digits is refused, and so is an amount for any other call than the budget. */
 function checkMoney({ callId, allow, usd, tool }: ApprovalDecision & Partial<PendingCall>): void {
   if (callId === BUDGET && tool !== undefined && tool !== BUDGET)
     throw new Fault('decision_stale', 'The budget is not the action you saw. Read it again before you decide.')
@@ -119,16 +135,19 @@ function checkScope({ allow, scope, under, remember }: ApprovalDecision): void {
     throw new Fault('invalid_input', `A rule for the run has at most ${WIDE_RULE_CHARS_MAX} characters.`)
 }
 
-/** It stays in the folded session until the run ends. */
+/** The rule stays in the folded session until the run ends. */
 const WIDE_RULE_CHARS_MAX = 4_096
 
-/** A yes that repeats a wider one is refused here if that one does not stand; the fold makes sure of it at the same moment. */
+/**
+ * An approval that repeats a wider one is refused here if that one does not stand. The fold checks it again when the
+ * event is written.
+ */
 export async function checkUnder(
   { under, allow, callId }: ApprovalDecision,
   call: Call,
-  said: Said | undefined,
+  said: RunConsent | undefined,
 ): Promise<void> {
-  if (under === undefined || (allow && (await saidBefore(call, said)).covered?.call === under)) return
+  if (under === undefined || (allow && (await earlierConsent(call, said)).covered?.call === under)) return
   const why = 'it covers another call, something was denied since, or the run has ended'
   throw new Fault(
     'decision_stale',
@@ -136,14 +155,14 @@ export async function checkUnder(
   )
 }
 
-/** What was handed back of the question must be what is asked now: a decision for another question decides nothing. */
-export function checkShown(decision: ApprovalDecision & Partial<PendingCall>, call: Call): void {
+/** The fields that are handed back must match the current question: a decision for another question decides nothing. */
+export function checkShownCall(decision: ApprovalDecision & Partial<PendingCall>, call: Call): void {
   const { tool, gate, digest = '' } = call.proposal
   const { class: kind, n, roles, expiresAt, each } = gate?.type === 'ask' ? gate : ({} as Partial<AskGate>)
   const asked: Readonly<Record<string, Json | undefined>> = { digest, tool, class: kind, n, roles, expiresAt, each }
   const said = decision as Readonly<Record<string, unknown>>
   const other = Object.keys(asked).find((field) => {
-    return said[field] !== undefined && !isSame(said[field], asked[field] ?? null)
+    return said[field] !== undefined && !isSameValue(said[field], asked[field] ?? null)
   })
   const { callId, needs, path, sessionId } = decision
   const elsewhere = Array.isArray(path) && sessionId !== undefined && path.at(-1) !== sessionId
@@ -153,7 +172,7 @@ export function checkShown(decision: ApprovalDecision & Partial<PendingCall>, ca
   throw new Fault('decision_stale', text)
 }
 
-function isSame(said: unknown, asked: Json): boolean {
+function isSameValue(said: unknown, asked: Json): boolean {
   try {
     return canonicalJson(said) === canonicalJson(asked)
   } catch {
@@ -162,7 +181,12 @@ function isSame(said: unknown, asked: Json): boolean {
 }
 type AskGate = Extract<Gate, { type: 'ask' }>
 
-export function confirmationOf(decision: ApprovalDecision, call: Call, now: number, edit: Edit | null): InboxBody {
+export function buildConfirmation(
+  decision: ApprovalDecision,
+  call: Call,
+  now: number,
+  edit: ArgumentsEdit | null,
+): InboxBody {
   const { callId, allow, role, why, remember, scope, under } = decision
   const { gate, digest = '' } = call.proposal
   const { n = 1, roles = [], expiresAt = null } = gate?.type === 'ask' ? gate : {}
@@ -170,7 +194,7 @@ export function confirmationOf(decision: ApprovalDecision, call: Call, now: numb
     throw new Fault('invalid_input', `Call ${callId} must be decided by somebody whose role is ${roles.join(' or ')}.`)
   if (expiresAt !== null && now > expiresAt)
     throw new Fault('decision_stale', `Call ${callId} waited for a decision too long. It is refused by now.`)
-  // What is asked again is another question.
+  // A call that is asked about again is another question.
   const question =
     call.state.type === 'asked' && call.state.since !== undefined ? `${callId}@${call.state.since}` : callId
   const { by } = decision
@@ -188,14 +212,15 @@ export function confirmationOf(decision: ApprovalDecision, call: Call, now: numb
   }
   return {
     type: 'user.tool_confirmation',
-    // One id for every decision by a single person: of two at the same moment the store takes the first and refuses the second.
-    // One that repeats a wider yes may come too late for it, and must not take the place of a person's.
-    // Of several people each has their own, and names that look alike are one person.
-    id: ownId(
+    // All decisions by a single person have one id: of two at the same moment the store takes the first and refuses the
+    // second. A decision that repeats a wider approval may come too late for it, and must not take the place of a
+    // person's, so it has an id of its own. If several people must decide, each has an own id, and names that look
+    // alike count as one person.
+    id: harnessId(
       'decision',
       question,
       ...(n > 1 ? [voter] : []),
-      // A person who approved the call as it was may still edit it.
+      // A person who approved the unchanged call may still edit it.
       ...(n > 1 && edit ? ['edit', edit.digest] : []),
       ...(n > 1 || under === undefined ? [] : ['under', under]),
     ),

@@ -1,40 +1,45 @@
-// How long a caller waits for a session whose provider does not answer. When its patience is over the caller leaves; the session keeps
-// what it waits for, and whoever drives it tries again. Nothing is written or driven here.
+// Bounds how long a caller waits for a session whose provider does not answer. When its patience is over the caller
+// leaves; the session keeps waiting, and its worker tries again. Nothing is written or driven here.
 import type { Limits } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import { DEFAULT_LIMITS, patienceMsOf } from '../kernel/limits.ts'
-import { type Outage, outageOf } from '../riders/children/tree.ts'
-import type { Services } from '../engine/wiring.ts'
-import type { Looked, Worker } from '../engine/worker.ts'
+import { type Outage, findOutage } from '../runtime/state/session-tree.ts'
+import type { Services } from '../runtime/state/runtime-ports.ts'
+import type { RestReport, Worker } from '../runtime/loop/worker.ts'
 
 /** The session that is waited for. */
-type SessionPlace = { readonly id: string; readonly services: Services; readonly worker: Pick<Worker, 'heads'> }
-type Rested = Extract<Looked, { type: 'rested' }>
+type AwaitedSession = { readonly id: string; readonly services: Services; readonly worker: Pick<Worker, 'heads'> }
+type RestedReport = Extract<RestReport, { type: 'rested' }>
 
-/** How often to look again at the least, where nothing tells when an outage began: that of a child. */
+/**
+ * The shortest time between two looks. It is also the pace where no event tells that an outage began, as for a child's.
+ */
 const LOOK_MS = 500
 
 export class CallerPatience {
-  readonly #place: SessionPlace
+  readonly #place: AwaitedSession
   readonly #givenMs: number | undefined
   readonly #begunAt: number
   #cancel = (): void => {}
   #watches = false
   #left = false
-  #resolve: (seen: Rested) => void = () => {}
-  /** Resolves when the patience is over, with what the session waits for then. */
-  readonly over = new Promise<Rested>((resolve) => {
+  #resolve: (seen: RestedReport) => void = () => {}
+  /** Resolves when the patience is over, with the state in which the session waits then. */
+  readonly over = new Promise<RestedReport>((resolve) => {
     this.#resolve = resolve
   })
 
-  /** `givenMs`: the caller's own. Default: the limit `patienceMs` of the agent, or that of the run if it is longer. */
-  constructor(place: SessionPlace, givenMs: number | undefined) {
+  /**
+   * `givenMs`: the caller's own patience. Default: the limit `patienceMs` of the agent, or that of the run if it is
+   * longer.
+   */
+  constructor(place: AwaitedSession, givenMs: number | undefined) {
     this.#place = place
     this.#givenMs = givenMs
     this.#begunAt = place.services.clock.now()
   }
 
-  /** Nothing is looked at before the session waits for a provider, or for a child that may. */
+  /** Looks begin only when the session waits for a provider, or for a child that may. */
   take(event: Event): void {
     const fails = event.type === 'model.failed' && event.retryAt !== undefined
     const waits = fails || event.type === 'run.deferred' || event.type === 'agent.custom_tool_use'
@@ -43,7 +48,7 @@ export class CallerPatience {
     this.#look()
   }
 
-  /** What is left of the patience, if the session waits for a provider now. */
+  /** The patience that is left, if the session waits for a provider now. */
   async leftMs(): Promise<number> {
     const outage = await this.#outage()
     const patienceMs = await this.#patienceMs()
@@ -61,14 +66,14 @@ export class CallerPatience {
   }
 
   readonly #look = (): void => {
-    // A store that cannot be read now is read again later. The caller's own reads report the trouble.
+    // If the store cannot be read now, it is read again later. The caller's own reads report the failure.
     this.#seen().catch(() => this.#lookIn(LOOK_MS))
   }
 
   async #seen(): Promise<void> {
     const [outage, patienceMs] = [await this.#outage(), await this.#patienceMs()]
     const usedMs = outage === null ? 0 : this.#usedMs(outage)
-    // Without any patience a try that is under way, or due, is waited for.
+    // With a patience of 0, a retry that is under way or due is still waited for.
     const tries = outage?.until === null && patienceMs === 0
     if (outage !== null && !tries && usedMs >= patienceMs)
       this.#resolve({ type: 'rested', waiting: 'retry', until: outage.until })
@@ -77,10 +82,10 @@ export class CallerPatience {
 
   #outage(): Promise<Outage | null> {
     const { id, services, worker } = this.#place
-    return outageOf(worker.heads, id, services.store.now())
+    return findOutage(worker.heads, id, services.store.now())
   }
 
-  /** An outage that began before this caller came has used none of its patience by then. */
+  /** Time before this caller came does not count against its patience. */
   #usedMs({ lastedMs }: Outage): number {
     return Math.min(lastedMs, this.#place.services.clock.now() - this.#begunAt)
   }
@@ -89,17 +94,17 @@ export class CallerPatience {
     if (this.#givenMs !== undefined) return this.#givenMs
     const { id, services, worker } = this.#place
     const { run, agent } = await worker.heads.of(id)
-    const own = patienceMsOf(limitsOf(services, agent))
-    // Somebody who asked for more patience with a message asked for all who wait for its run.
+    const own = patienceMsOf(agentLimits(services, agent))
+    // A message with more patience sets it for everyone who waits for its run.
     return run && !run.foreign ? Math.max(own, patienceMsOf(run.limits)) : own
   }
 }
 
-function limitsOf({ agent }: Pick<Services, 'agent'>, name: string): Limits {
+function agentLimits({ agent }: Pick<Services, 'agent'>, name: string): Limits {
   try {
     return agent(name).limits
   } catch {
-    // Its agent is another process's.
+    // The agent belongs to another process.
     return DEFAULT_LIMITS
   }
 }

@@ -1,93 +1,104 @@
-// How a fork begins: it reads the log it comes from, and takes along only the reply whose calls are open there. Each of these is asked
-// about again (review.ts): what was allowed in the one session is not allowed in the other.
+// How a fork begins: it reads the original log, and copies only the reply whose calls are open at that point. Each of
+// these calls is asked about again (review-run.ts): an approval in one session does not count in the other.
 import { hash } from 'node:crypto'
 import type { CallKey } from '../kernel/content.ts'
-import { callKey, type Description, type Event, type OwnerBody } from '../kernel/event.ts'
+import { callKey, type SessionDescription, type Event, type OwnerBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import { fold } from '../kernel/fold.ts'
 import { type Call, outsideOf, type Turn } from '../kernel/ledger.ts'
-import type { Blob, Store } from '../ports/store.ts'
-import { resultOf, unknown } from '../kernel/result.ts'
+import type { Blob, CompleteStore } from '../ports/store.ts'
+import { resultWithoutEffect, unknownResult } from '../kernel/result.ts'
 import { EMPTY, type Run, type Session } from '../kernel/session.ts'
-import { readLog } from '../archive/replay.ts'
-import type { Beginning } from '../engine/owner.ts'
-import { checkOwn } from '../engine/program.ts'
-import { findText, plannerName, type Services, textBlob } from '../engine/wiring.ts'
-import { given, shown } from '../options.ts'
-import { headOf } from '../riders/children/tree.ts'
-import { canonicalJson } from '../tools/core/canonical.ts'
-import { checkSame, made } from './drive/made.ts'
-import { descriptionIn, readOrigin } from './origin.ts'
+import { readLog } from '../view/session-log.ts'
+import type { SessionBeginning } from '../runtime/loop/act-as-owner.ts'
+import { checkOwnSession } from '../runtime/state/program.ts'
+import type { Services } from '../runtime/state/runtime-ports.ts'
+import { plannerName } from '../runtime/state/agent.ts'
+import { readTextBlob, textBlob } from '../runtime/state/content-blobs.ts'
+import { withoutUndefined, describeValue } from '../options.ts'
+import { readSessionHead } from '../runtime/state/session-tree.ts'
+import { canonicalJson } from '../tools/core/canonical-json.ts'
+import { checkSameRequest, createOnce } from './drive/made.ts'
+import { sessionDescription } from './origin.ts'
+import { readOrigin } from '../runtime/state/session-origin.ts'
 import { checkFork, type ForkOptions } from './verb-options.ts'
 
-type Result = Extract<OwnerBody, { type: 'agent.tool_result' }>
+type ToolResultBody = Extract<OwnerBody, { type: 'agent.tool_result' }>
 
-/** Where the fork leaves the other log, and what it begins with after `session.created`. */
-export type Forked = { readonly seq: number; readonly events: readonly OwnerBody[] }
+/** The event of the original log at which the fork begins, and the events that follow `session.created`. */
+export type ForkPoint = { readonly seq: number; readonly events: readonly OwnerBody[] }
 
-/** seq of the reply in the fork: after what makes the session, begins the run and asks the model. */
+/** The seq of the reply in the fork: after the events that create the session, begin the run and ask the model. */
 const REPLY = 4
 
-/** Makes the fork, or finds the one that was made by the same call before. Resolves with its id. */
-export async function forked(services: Services, id: string, options: ForkOptions): Promise<string> {
+/** Creates the fork, or finds the one that an earlier identical call created. Resolves with its id. */
+export async function createFork(services: Services, id: string, options: ForkOptions): Promise<string> {
   const { store, random } = services
   const { id: name = random.id() } = options
   const isSame = (created: Event | undefined): boolean => isForkOf(created, id, options)
-  // Before anything else: the session may have grown since, and its agent may not be here any more.
-  if (options.id !== undefined && (await store.card(name)) !== null) await checkSame(services, name, isSame)
-  else await made(services, name, await beginningOf(services, id, options), isSame)
+  // Checked before anything else: the session may have grown since, and its agent may not exist here any more.
+  if (options.id !== undefined && (await store.card(name)) !== null) await checkSameRequest(services, name, isSame)
+  else await createOnce(services, name, await buildForkBeginning(services, id, options), isSame)
   return name
 }
 
-/** How the fork of a session begins, at the event that is asked for or at its end. */
-async function beginningOf(services: Services, id: string, options: ForkOptions): Promise<Beginning> {
+/** The beginning of a fork, at the requested event or at the session's end. */
+async function buildForkBeginning(services: Services, id: string, options: ForkOptions): Promise<SessionBeginning> {
   const { store } = services
-  const session = await headOf(store, id)
-  // Only a caller that names an agent wants one of this program to go on with the session of another.
-  if (options.agent === undefined) checkOwn(services, id, session)
+  const session = await readSessionHead(store, id)
+  // Naming an agent is the explicit choice to continue another program's session with an agent of this one.
+  if (options.agent === undefined) checkOwnSession(services, id, session)
   const { seq, agent: own, folder, metadata, labels, imported, within } = session
   const at = options.at ?? seq
   if (!(Number.isInteger(at) && at >= 1 && at <= seq))
-    throw new Fault('invalid_input', `Session ${id} has events 1 to ${seq}; it cannot be forked at ${shown(at)}.`)
-  const { planner, fork: origin } = await createdOf(store, id)
-  // What is in a file chooses no model.
+    throw new Fault(
+      'invalid_input',
+      `Session ${id} has events 1 to ${seq}; it cannot be forked at ${describeValue(at)}.`,
+    )
+  const { planner, fork: origin } = await readCreated(store, id)
+  // An imported file chooses no model.
   const kept = options.agent === undefined && imported === undefined ? origin?.model : undefined
   const { agent = own, model = kept } = options
   await checkSuccessor(services, { id, planner, agent }, options)
-  const named = given({ metadata: over(metadata, options.metadata), labels: over(labels, options.labels) })
+  const named = withoutUndefined({
+    metadata: overrideFields(metadata, options.metadata),
+    labels: overrideFields(labels, options.labels),
+  })
   checkFork(named, `the fork of ${id}`)
-  const said = descriptionIn(given({ folder: options.folder ?? folder, ...named }) as Description)
-  // A workflow plans again what it has no result of.
+  const said = sessionDescription(
+    withoutUndefined({ folder: options.folder ?? folder, ...named }) as SessionDescription,
+  )
+  // A workflow plans everything again for which it has no result.
   const { planner: plans, environment: here } = services.agent(agent)
   const planned = plans !== null
-  const taken = planned ? { seq: at, events: [] } : await forkedAt(store, id, at)
+  const taken = planned ? { seq: at, events: [] } : await findForkPoint(store, id, at)
   const { events, blobs } =
-    model === undefined ? { events: taken.events, blobs: [] } : await withModel(store, taken, model)
-  const asked = options.id === undefined ? {} : { asked: askedFor(options) }
+    model === undefined ? { events: taken.events, blobs: [] } : await setForkModel(store, taken, model)
+  const asked = options.id === undefined ? {} : { asked: forkOptionsHash(options) }
   const fork = { session: id, seq: taken.seq, ...(model === undefined ? {} : { model }), ...asked }
-  // A fork of a child that was narrowed is narrowed too: it goes on with the same conversation.
+  // A fork of a narrowed child is narrowed too: it continues the same conversation.
   const bounds = within === undefined ? {} : { within }
   return { agent, ...(await readOrigin(store, { id, imported, here })), ...said, ...bounds, fork, events, blobs }
 }
 
-/** What the session has, but where the fork has its own. */
-function over<T extends object>(inherited: T | undefined, own: T | undefined): T | undefined {
+/** The session's fields, replaced by the fork's own where it has them. */
+function overrideFields<T extends object>(inherited: T | undefined, own: T | undefined): T | undefined {
   return own === undefined ? inherited : { ...inherited, ...own }
 }
 
-/** Whether this session was made by the same call of `fork`: of this session, with the same options. */
+/** Whether this session was created by the same call of `fork`: from this session, with the same options. */
 function isForkOf(created: Event | undefined, id: string, options: ForkOptions): boolean {
   const { fork } = created?.type === 'session.created' ? created : {}
-  return fork?.session === id && fork.asked === askedFor(options)
+  return fork?.session === id && fork.asked === forkOptionsHash(options)
 }
 
-function askedFor({ at, folder, agent, model, labels, metadata }: ForkOptions): string {
-  return hash('sha256', canonicalJson(given({ at, folder, agent, model, labels, metadata })))
+function forkOptionsHash({ at, folder, agent, model, labels, metadata }: ForkOptions): string {
+  return hash('sha256', canonicalJson(withoutUndefined({ at, folder, agent, model, labels, metadata })))
 }
 
-type Created = Extract<Event, { type: 'session.created' }>
+type CreatedEvent = Extract<Event, { type: 'session.created' }>
 
-async function createdOf(store: Store, id: string): Promise<Created> {
+async function readCreated(store: CompleteStore, id: string): Promise<CreatedEvent> {
   const [created] = (await store.read(id, 0, 1)).events
   if (created?.type === 'session.created') return created
   throw new Fault('session_damaged', `The log of session ${id} does not begin with its creation. Fork another session.`)
@@ -95,23 +106,26 @@ async function createdOf(store: Store, id: string): Promise<Created> {
 
 type Successor = { readonly id: string; readonly planner: string; readonly agent: string }
 
-/** What a workflow planned, only the same workflow can go on with. What this harness does not have is said before anything is written. */
+/**
+ * Only the same workflow can continue a workflow's plan. Unknown agents and models are refused before anything is
+ * written.
+ */
 async function checkSuccessor(
   services: Services,
   { id, planner, agent }: Successor,
   options: ForkOptions,
 ): Promise<void> {
-  if (options.agent !== undefined && plannerOf(services, agent) !== planner) {
+  if (options.agent !== undefined && findPlannerName(services, agent) !== planner) {
     const what = planner === 'model' ? 'a language model' : `the workflow ${planner}`
     const text = `Session ${id} is driven by ${what}, and agent "${agent}" is not. Fork it with an agent that is driven likewise.`
     throw new Fault('invalid_input', text)
   }
   if (options.model === undefined) return
-  const { checkChoice } = await import('./run-choice.ts')
-  checkChoice(services, agent, { model: options.model }, [])
+  const { checkRunChoice } = await import('./run-choice.ts')
+  checkRunChoice(services, agent, { model: options.model }, [])
 }
 
-function plannerOf(services: Services, agent: string): string {
+function findPlannerName(services: Services, agent: string): string {
   try {
     return plannerName(services, agent)
   } catch (error) {
@@ -120,20 +134,20 @@ function plannerOf(services: Services, agent: string): string {
   }
 }
 
-/** A run that is taken along goes on with the other model, too. */
-async function withModel(
-  store: Store,
-  { events: [begins, ...events] }: Forked,
+/** A copied run continues with the other model, too. */
+async function setForkModel(
+  store: CompleteStore,
+  { events: [begins, ...events] }: ForkPoint,
   model: string,
 ): Promise<{ readonly events: readonly OwnerBody[]; readonly blobs: readonly Blob[] }> {
   if (begins?.type !== 'run.started') return { events: [], blobs: [] }
-  const chosen = begins.options === undefined ? null : await findText(store, begins.options)
+  const chosen = begins.options === undefined ? null : await readTextBlob(store, begins.options)
   const choice = { message: '', ...(chosen === null ? {} : (JSON.parse(chosen) as object)), model }
   const blob = textBlob(JSON.stringify(choice), 'application/json')
   return { events: [{ ...begins, options: blob.hash }, ...events], blobs: [blob] }
 }
 
-export async function forkedAt(store: Store, id: string, at: number): Promise<Forked> {
+export async function findForkPoint(store: CompleteStore, id: string, at: number): Promise<ForkPoint> {
   const whole = await readLog(store, id)
   const imported = whole.findLast(({ type }) => type === 'session.imported')?.seq ?? 0
   const log = whole.slice(0, at)
@@ -145,16 +159,16 @@ export async function forkedAt(store: Store, id: string, at: number): Promise<Fo
   return {
     seq: reply.seq - 1,
     events: [
-      begun(run, log[run.seq - 1], run.seq <= imported),
+      foreignRunStart(run, log[run.seq - 1], run.seq <= imported),
       { type: 'model.started', shows: [] },
       { type: 'agent.message', parts, calls, verdict },
-      ...calls.flatMap((_, index) => takenAlong(id, log, run.turn, index)),
+      ...calls.flatMap((_, index) => carryCall(id, log, run.turn, index)),
     ],
   }
 }
 
-/** With the options of the run, unless they came out of a file, or from another session and were not reviewed yet. */
-function begun(
+/** Keeps the run's options, unless they came from a file, or from another session and were not reviewed yet. */
+function foreignRunStart(
   { limits, toolset, instructions, options, foreign }: Run,
   start: Event | undefined,
   isFromFile: boolean,
@@ -165,27 +179,35 @@ function begun(
   return { type: 'run.started', inputs: [], wakes: [], limits, toolset, instructions, ...more, foreign: true }
 }
 
-/** What is known of a call there. What waits for a yes, or has not begun, is open here too. */
-function takenAlong(id: string, log: readonly Event[], turn: Turn | null, index: number): readonly OwnerBody[] {
+/**
+ * The events of one call that the fork copies. A call that waits for approval, or has not begun, is open in the fork
+ * too.
+ */
+function carryCall(id: string, log: readonly Event[], turn: Turn | null, index: number): readonly OwnerBody[] {
   const key = callKey(REPLY, index)
   const seq = turn?.results[index] ?? 0
   const settled = seq > 0 ? log[seq - 1] : undefined
-  if (settled?.type === 'agent.tool_result') return [told(settled, key, log)]
+  if (settled?.type === 'agent.tool_result') return [carryResult(settled, key, log)]
   const call = turn?.open.find((each) => each.index === index)
   if (!turn || !call) return []
-  if (call.state.type === 'running') return [unknown(key, `This ran in session ${id} when it was forked.`)]
+  if (call.state.type === 'running') return [unknownResult(key, `This ran in session ${id} when it was forked.`)]
   if (isWithPerson(call)) return [{ type: 'agent.custom_tool_use', call: key }]
-  const result = call.state.type === 'denied' || call.state.type === 'answered' ? resultOf(EMPTY, turn, call, 0) : null
-  return result ? [told(result, key, log)] : []
+  const result =
+    call.state.type === 'denied' || call.state.type === 'answered' ? resultWithoutEffect(EMPTY, turn, call, 0) : null
+  return result ? [carryResult(result, key, log)] : []
 }
 
-/** A question that was already handed out; a child is another matter: it works for the other session. */
+/** A question that was already handed out to a person. A child is different: it works for the other session. */
 function isWithPerson({ state, proposal }: Call): boolean {
   return state.type === 'outside' && proposal.gate?.type === 'outside' && outsideOf(proposal)?.child === undefined
 }
 
-/** As a model reads it. What it cost, and what an undo would need, stays with the session that did it. */
-function told({ status, content, parts, failure, from }: Result, call: CallKey, log: readonly Event[]): Result {
+/** The result as a model reads it. Its cost and its undo data stay with the original session. */
+function carryResult(
+  { status, content, parts, failure, from }: ToolResultBody,
+  call: CallKey,
+  log: readonly Event[],
+): ToolResultBody {
   const answer = from === undefined ? undefined : log[from - 1]
   const said = answer?.type === 'user.custom_tool_result' ? answer.content : content
   const shown = parts ? { content: said, parts } : { content: said }

@@ -1,44 +1,45 @@
-// What a host is asked outside of any session: which models it has, and how many tokens an input is for one of them.
-import { systemClock } from '../engine/platform.ts'
+// Questions to a model host outside of any session: which models it has, and how many tokens an input has for one of
+// them.
+import { runtimeClock } from '../runtime/state/machine.ts'
 import { Fault } from '../kernel/failure.ts'
-import { HostedModel } from '../models/http/hosted.ts'
+import { HostedModel } from '../models/http/hosted-model.ts'
 import type { Offer } from '../models/http/catalog.ts'
-import { model, type ModelOptions, resolveModel } from '../models/resolve.ts'
-import { listOf, optionsOf, record, text } from '../options.ts'
+import { model, type ModelOptions, resolveModel } from '../models/resolve-model.ts'
+import { listCheck, optionsChecker, objectCheck, textCheck } from '../options.ts'
 import type { Model, ModelFailure, Request } from '../ports/model.ts'
-import { CHARS_A_TOKEN } from '../riders/money/spending-limits.ts'
-import { charsIn } from '../riders/money/usage-estimate.ts'
+import { CHARS_PER_TOKEN_MIN } from '../runtime/money/spending-limits.ts'
+import { countRequestChars } from '../runtime/money/usage-estimate.ts'
 
-/** The models of a host, each with its context size and price as far as the host or the price table says. */
+/** Lists the models of a host, each with its context size and price, as far as the host or the price table has them. */
 export async function listModels(host: string, options: ModelOptions = {}): Promise<Offer | ModelFailure> {
   const any = model(`${host}:any`, options)
-  if (any instanceof HostedModel) return any.offered(systemClock)
+  if (any instanceof HostedModel) return any.listModels(runtimeClock)
   throw new Fault('invalid_config', `${host} has no list of models that can be asked for. Look at its own pages.`)
 }
 
-/** What is counted: a text, or parts of a request. */
+/** The input to count: a text, or parts of a request. */
 export type CountInput = string | Partial<Pick<Request, 'instructions' | 'tools' | 'messages' | 'output'>>
-/** `exact`: the host counted. Else it is an estimate, and `why` says what the host answered instead, if it was asked. */
+/** `exact`: the host counted. Otherwise it is an estimate, and `why` is the host's answer, if it was asked. */
 export type Counted = { readonly tokens: number; readonly exact: boolean; readonly why?: string }
 
-const checkInput = optionsOf<Exclude<CountInput, string>>('countTokens', {
-  instructions: text,
-  tools: listOf(record),
-  messages: listOf(message),
-  output: record,
+const checkInput = optionsChecker<Exclude<CountInput, string>>('countTokens', {
+  instructions: textCheck,
+  tools: listCheck(objectCheck),
+  messages: listCheck(checkMessage),
+  output: objectCheck,
 })
 
-/** As much of a message as reading it needs. */
-function message(value: unknown, name: string, of: string): string | null {
-  const wrong = record(value, name, of)
+/** Checks a message as far as reading it needs. */
+function checkMessage(value: unknown, name: string, of: string): string | null {
+  const wrong = objectCheck(value, name, of)
   if (wrong !== null) return wrong
   const { role, parts = [], calls = [] } = value as Readonly<Record<string, unknown>>
   if (role !== 'user' && role !== 'assistant' && role !== 'tool') return 'must have the role user, assistant or tool'
-  return listOf(record)(parts, `${name}.parts`, of) ?? listOf(record)(calls, `${name}.calls`, of)
+  return listCheck(objectCheck)(parts, `${name}.parts`, of) ?? listCheck(objectCheck)(calls, `${name}.calls`, of)
 }
 
 export async function countTokens(named: string | Model, input: CountInput): Promise<Counted> {
-  const asked = typeof input === 'string' ? { messages: [saying(input)] } : input
+  const asked = typeof input === 'string' ? { messages: [textMessage(input)] } : input
   checkInput(asked)
   const plain = {
     session: 'count',
@@ -51,12 +52,12 @@ export async function countTokens(named: string | Model, input: CountInput): Pro
   } as const
   const request: Request = { ...plain, ...asked }
   const counter = resolveModel(named)
-  const told = counter instanceof HostedModel ? await counter.counted(request, systemClock) : null
+  const told = counter instanceof HostedModel ? await counter.countTokens(request, runtimeClock) : null
   if (typeof told === 'number') return { tokens: told, exact: true }
-  const tokens = Math.ceil(charsIn(request) / CHARS_A_TOKEN)
+  const tokens = Math.ceil(countRequestChars(request) / CHARS_PER_TOKEN_MIN)
   return { tokens, exact: false, ...(told === null ? {} : { why: told.message }) }
 }
 
-function saying(words: string): Request['messages'][number] {
+function textMessage(words: string): Request['messages'][number] {
   return { role: 'user', seq: 1, parts: [{ type: 'text', text: words }] }
 }

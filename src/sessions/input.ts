@@ -1,48 +1,52 @@
-// What a caller sends: text, pictures, sounds and files, or where a provider finds them. Bytes go beside the log, by hash; the message holds the reference.
-import type { Heads } from '../riders/children/tree.ts'
+// Reads a caller's input: text, pictures, sounds and files, or addresses of files for the provider. Bytes go beside the
+// log, by hash; the message holds the reference.
+import type { SessionHeads } from '../runtime/state/session-tree.ts'
 import type { BlobRef, Json, Part } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { InboxBody } from '../kernel/event.ts'
 import type { Blob, Store } from '../ports/store.ts'
-import { count, filled, needed, optionsOf, text } from '../options.ts'
-import { bytesOf, checkFile, type FilePart, isMedia } from '../tools/core/file-part.ts'
-import { bytesBlob, refOf } from '../engine/wiring.ts'
-import { blobFor } from '../view/blobs.ts'
+import { countCheck, nonEmptyCheck, requiredCheck, optionsChecker, textCheck } from '../options.ts'
+import { filePartBytes, checkFile, type FilePart, isMedia } from '../tools/core/file-part.ts'
+import { bytesBlob, blobRefOf } from '../runtime/state/content-blobs.ts'
+import { blobFor } from '../view/readable-blobs.ts'
 
 export type { FilePart }
 
-/** How a conversation of another library is given. */
+/** The hint for callers who give a conversation of another library. */
 export const BRING_MESSAGES =
   'A run takes one message. Bring a conversation along with session = await harness.open({ messages }), then session.run(input).'
 
-/** Text, or parts. An object is sent as its JSON: that is what graphs read. */
+/** Text or parts. An object is sent as its JSON, which graphs read. */
 export type Input = string | InputParts | { readonly [name: string]: Json }
 type InputParts = readonly (Extract<Part, { type: 'text' | 'blob' }> | FilePart | RemotePart)[]
 
-/** A picture or a file that the provider reads itself: at an address, or uploaded to it before, under its own id. */
+/**
+ * A picture or a file that the provider reads itself: from an address, or uploaded to it before, under the provider's
+ * id.
+ */
 export type RemotePart = Extract<Part, { type: 'url' | 'file_id' }>
 
-const remote = { media: needed(text, 'Write one such as image/png.'), name: text } as const
-const checkUrl = optionsOf<Extract<RemotePart, { type: 'url' }>>('an address', {
+const remote = { media: requiredCheck(textCheck, 'Write one such as image/png.'), name: textCheck } as const
+const checkUrl = optionsChecker<Extract<RemotePart, { type: 'url' }>>('an address', {
   ...remote,
-  type: needed(text),
-  url: needed(text),
+  type: requiredCheck(textCheck),
+  url: requiredCheck(textCheck),
 })
-const checkFileId = optionsOf<Extract<RemotePart, { type: 'file_id' }>>('a file id', {
+const checkFileId = optionsChecker<Extract<RemotePart, { type: 'file_id' }>>('a file id', {
   ...remote,
-  type: needed(text),
-  provider: needed(filled),
-  id: needed(text),
+  type: requiredCheck(textCheck),
+  provider: requiredCheck(nonEmptyCheck),
+  id: requiredCheck(textCheck),
 })
-const checkKept = optionsOf<BlobRef>('a blob', {
+const checkKept = optionsChecker<BlobRef>('a blob', {
   ...remote,
-  type: needed(text),
-  hash: needed(text),
-  bytes: needed(count()),
+  type: requiredCheck(textCheck),
+  hash: requiredCheck(textCheck),
+  bytes: requiredCheck(countCheck()),
 })
 const URL_CHARS_MAX = 8_192
 
-/** Of one message, and of what a session is opened with. */
+/** The limits for one message, and for the opening of a session. */
 const FILES_MAX = 100
 const FILES_BYTES_MAX = 128 * 1024 * 1024
 
@@ -57,7 +61,7 @@ export function readInput(input: Input): { readonly parts: readonly Part[]; read
   let bytes = 0
   for (const part of input) {
     const before = blobs.length
-    parts.push(partOf(part, blobs))
+    parts.push(readPart(part, blobs))
     for (const { data } of blobs.slice(before)) bytes += data.length
     if (blobs.length > FILES_MAX || bytes > FILES_BYTES_MAX)
       throw new Fault(
@@ -69,8 +73,8 @@ export function readInput(input: Input): { readonly parts: readonly Part[]; read
 }
 
 /**
- * Whether this looks like a conversation of another library that is given in place of a message. An object with an empty list of
- * messages is one too. A workflow may read such an object.
+ * Whether the input looks like a conversation of another library in place of a message. An object with an empty list of
+ * messages counts too. A workflow may read such an object.
  */
 export function isConversation(input: Input): boolean {
   if (input === null || typeof input !== 'object') return false
@@ -82,23 +86,23 @@ export function isConversation(input: Input): boolean {
   return typeof first?.role === 'string' && first.type === undefined
 }
 
-function partOf(part: InputParts[number], blobs: Blob[]): Part {
+function readPart(part: InputParts[number], blobs: Blob[]): Part {
   if (part?.type === 'text' && typeof part.text === 'string') return { type: 'text', text: part.text }
-  if (part?.type === 'blob') return keptOf(part)
-  if (part?.type === 'url' || part?.type === 'file_id') return remoteOf(part)
+  if (part?.type === 'blob') return readKeptRef(part)
+  if (part?.type === 'url' || part?.type === 'file_id') return readRemotePart(part)
   if (part?.type !== 'image' && part?.type !== 'file')
     throw new Fault(
       'invalid_input',
       'A part is a text, an image, a file, a url, a file_id or a blob, with what belongs to it. Give those.',
     )
   checkFile(part)
-  const blob = blobOf(part)
+  const blob = readFileBlob(part)
   blobs.push(blob)
-  return { ...refOf(blob), ...(part.name === undefined ? {} : { name: part.name }) }
+  return { ...blobRefOf(blob), ...(part.name === undefined ? {} : { name: part.name }) }
 }
 
-/** Whether the session has it is found out by `checkOwnBlobs`. */
-function keptOf(part: BlobRef): BlobRef {
+/** `checkOwnBlobs` finds out whether the session has the blob. */
+function readKeptRef(part: BlobRef): BlobRef {
   checkKept(part)
   const { type, hash, bytes, media, name } = part
   if (!isMedia(media))
@@ -106,16 +110,16 @@ function keptOf(part: BlobRef): BlobRef {
   return { type, hash, bytes, media, ...(name === undefined ? {} : { name }) }
 }
 
-type Sent = { readonly event: InboxBody; readonly blobs: readonly Blob[] }
+type SentMessage = { readonly event: InboxBody; readonly blobs: readonly Blob[] }
 
-/** Blobs that a message names and does not bring, by hash. */
-export function namedBlobs({ event, blobs }: Sent): readonly string[] {
+/** The hashes of blobs that a message names but does not bring. */
+export function referencedBlobs({ event, blobs }: SentMessage): readonly string[] {
   if (event.type !== 'user.message') return []
   const hashes = event.parts.flatMap((part) => (part.type === 'blob' ? [part.hash] : []))
   return hashes.filter((hash) => !blobs.some((blob) => blob.hash === hash))
 }
 
-/** A message may name blobs of its session and its tree only: with the hash alone it could read those of others. */
+/** A message may name only blobs of its session and its tree: with a hash alone it could read those of others. */
 export async function checkOwnBlobs(store: Store, session: string, hashes: readonly string[]): Promise<void> {
   for (const hash of hashes) {
     if ((await blobFor(store, session, hash)) !== null) continue
@@ -123,8 +127,8 @@ export async function checkOwnBlobs(store: Store, session: string, hashes: reado
   }
 }
 
-/** Nothing is fetched here: whether it is there is found out by the provider. */
-function remoteOf(part: RemotePart): RemotePart {
+/** Nothing is fetched here: the provider finds out whether the file exists. */
+function readRemotePart(part: RemotePart): RemotePart {
   if (part.type === 'url') checkUrl(part)
   else checkFileId(part)
   const { media, name } = part
@@ -149,8 +153,8 @@ function isParts(input: InputParts | { readonly [name: string]: Json }): input i
   return Array.isArray(input)
 }
 
-function blobOf(part: FilePart): Blob {
-  const bytes = bytesOf(part)
+function readFileBlob(part: FilePart): Blob {
+  const bytes = filePartBytes(part)
   if (typeof bytes === 'string') throw new Fault('invalid_input', bytes)
   return bytesBlob(bytes, part.media)
 }
@@ -158,8 +162,8 @@ function blobOf(part: FilePart): Blob {
 /** How many messages may wait in one session. */
 const INPUTS_MAX = 1_000
 
-/** A log that is shorter than the bound holds fewer messages, so most sends pay one look at the card. */
-export async function checkRoom(heads: Heads, id: string, seq: number, more: number): Promise<void> {
+/** A log shorter than the limit has fewer messages, so most sends only read the card. */
+export async function checkInboxRoom(heads: SessionHeads, id: string, seq: number, more: number): Promise<void> {
   if (seq + more <= INPUTS_MAX) return
   const { inputs } = await heads.of(id)
   if (inputs.length + more <= INPUTS_MAX) return

@@ -1,66 +1,71 @@
-// A stop or a pause from outside. A stop goes in the same commit to every child that works below the session, and those then send no report.
+// Stops or pauses a session from outside. A stop reaches every working child below the session in the same commit, and
+// those children then send no report.
+import { isChildWorking } from '../runtime/state/children-below.ts'
 import type { InboxBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
-import { commit } from '../engine/again.ts'
-import type { Send } from '../engine/commit.ts'
-import type { InboxWrite, Receipt, Store } from '../ports/store.ts'
+import { commitWithRetry } from '../runtime/state/store-retry.ts'
+import type { OutgoingMessage, InboxWrite, Receipt, CompleteStore } from '../ports/store.ts'
 import type { Clock } from '../ports/system.ts'
-import { stopId } from '../stores/plan/id.ts'
+import { stopId } from '../stores/plan/store-ids.ts'
 
 type Interrupt = Extract<InboxBody, { type: 'user.interrupt' }>
-/** `woken` have something to look at. */
-type Interrupted = { readonly seq: number; readonly duplicate: boolean; readonly woken: readonly string[] }
-type Known = { readonly store: Store; readonly clock?: Clock | undefined }
+/** `woken`: the sessions to wake. */
+type InterruptReceipt = { readonly seq: number; readonly duplicate: boolean; readonly woken: readonly string[] }
+type InterruptDeps = { readonly store: CompleteStore; readonly clock?: Clock | undefined }
 
-export async function interrupted({ store, clock }: Known, session: string, event: Interrupt): Promise<Interrupted> {
+export async function sendInterrupt(
+  { store, clock }: InterruptDeps,
+  session: string,
+  event: Interrupt,
+): Promise<InterruptReceipt> {
   const [child] = event.mode === 'stop' ? await store.list({ parent: session, limit: 1 }) : []
-  if (child) return stopAll({ store, clock }, session, event)
-  const [receipt] = await commit({ store, clock }, [inboxOf({ session, event })])
-  return { ...receiptOf(receipt), woken: [session] }
+  if (child) return stopTree({ store, clock }, session, event)
+  const [receipt] = await commitWithRetry({ store, clock }, [inboxWrite({ session, event })])
+  return { ...receiptFields(receipt), woken: [session] }
 }
 
 const TRIES_MAX = 10
 
-/** A session and all that work below it. Looked at again afterwards: a child may have been made meanwhile. */
-async function stopAll({ store, clock }: Known, session: string, event: Interrupt): Promise<Interrupted> {
-  const [{ stopsBelow }, { isWorking }] = await Promise.all([
-    import('../riders/children/children.ts'),
-    import('../riders/children/status.ts'),
-  ])
+/**
+ * Stops a session and everything that works below it. It looks again after each commit, because a child may have been
+ * created meanwhile.
+ */
+async function stopTree({ store, clock }: InterruptDeps, session: string, event: Interrupt): Promise<InterruptReceipt> {
+  const { stopMessagesBelow } = await import('../runtime/commit/family.ts')
   const card = await store.card(session)
-  const tells = card !== null && isWorking(card)
+  const tells = card !== null && isChildWorking(card)
   const told = new Set<string>()
   let first: Receipt | undefined
   for (let tries = 1; ; tries++) {
     const stop = stopId(session, event.id)
-    const below = (await stopsBelow(store, session, stop, tells)).filter((each) => !told.has(each.session))
-    // After the look below: what was there then had not begun since this interrupt was sent for the first time.
+    const below = (await stopMessagesBelow(store, session, stop, tells)).filter((each) => !told.has(each.session))
+    // Checked after the children were read: those children existed before this interrupt was first sent.
     if (first === undefined && (await store.sent(session, event.id)) !== null)
-      return repeated({ store, clock }, session, event)
+      return repeatInterrupt({ store, clock }, session, event)
     const sends = first === undefined ? [{ session, event }, ...below] : below
-    if (sends.length === 0 || tries > TRIES_MAX) return { ...receiptOf(first), woken: [...told] }
+    if (sends.length === 0 || tries > TRIES_MAX) return { ...receiptFields(first), woken: [...told] }
     try {
-      const [receipt] = await commit({ store, clock }, sends.map(inboxOf))
+      const [receipt] = await commitWithRetry({ store, clock }, sends.map(inboxWrite))
       first ??= receipt
       for (const each of sends) told.add(each.session)
     } catch (error) {
       const closed = error instanceof Fault && error.code === 'session_closed' && below.length > 0
-      // A child was closed since it was looked at.
+      // A child was closed after it was read.
       if (!closed || tries === TRIES_MAX) throw error
     }
   }
 }
 
-/** It stops nothing that began since. The store refuses it if the id was used for something else. */
-async function repeated(known: Known, session: string, event: Interrupt): Promise<Interrupted> {
-  const [receipt] = await commit(known, [inboxOf({ session, event })])
-  return { ...receiptOf(receipt), woken: [] }
+/** A repeated interrupt stops nothing that began since. The store refuses it if the id was used for something else. */
+async function repeatInterrupt(known: InterruptDeps, session: string, event: Interrupt): Promise<InterruptReceipt> {
+  const [receipt] = await commitWithRetry(known, [inboxWrite({ session, event })])
+  return { ...receiptFields(receipt), woken: [] }
 }
 
-function inboxOf({ session, event }: Send): InboxWrite {
+function inboxWrite({ session, event }: OutgoingMessage): InboxWrite {
   return { session, lane: 'inbox', events: [event] }
 }
 
-function receiptOf(receipt: Receipt | undefined): Omit<Interrupted, 'woken'> {
+function receiptFields(receipt: Receipt | undefined): Omit<InterruptReceipt, 'woken'> {
   return { seq: receipt?.seqs[0] ?? 0, duplicate: receipt?.duplicate ?? false }
 }

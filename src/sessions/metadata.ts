@@ -1,6 +1,7 @@
-// What a host says of its sessions and runs: metadata for its own code, labels to list sessions by. Checked where it is given.
-import { type Check, shown } from '../options.ts'
-import { jsonRecord } from '../tools/core/plain.ts'
+// A host's own data about sessions and runs: metadata for its code, and labels to list sessions by. Checked where it is
+// given.
+import { type Check, describeValue } from '../options.ts'
+import { jsonRecord } from '../tools/core/plain-values.ts'
 
 const METADATA_BYTES_MAX = 16 * 1024
 const jsonCheck = jsonRecord(32)
@@ -23,7 +24,8 @@ export const labelsCheck: Check = (value, name, of) => {
   const labels = Object.entries(value as object)
   if (labels.length > LABELS_MAX) return `has ${labels.length} labels and may have ${LABELS_MAX}`
   for (const [label, text] of labels) {
-    if (!NAME.test(label)) return `has a label ${shown(label)}: name it with 1 to 64 letters, digits, "_", "-" or "."`
+    if (!NAME.test(label))
+      return `has a label ${describeValue(label)}: name it with 1 to 64 letters, digits, "_", "-" or "."`
     if (!isValue(text)) return `has a label "${label}" that is not one line of 1 to ${VALUE_CHARS_MAX} characters`
   }
   return null

@@ -1,71 +1,68 @@
-// How full a context is, for a result, a state and the cards of a list: the tokens of the log's end, and how much the model takes. It
-// drives and fetches nothing. Also what a card of a list may say, as types.
+// Measures how full a context is, for a result, a state and listed cards: the tokens at the log's end, and the model's
+// window. It drives and fetches nothing. It also has the types of listed cards.
+import { modelOfOptions } from '../runtime/turn/run-options.ts'
 import type { Frozen } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
-import { type ContextFill, tokensOf } from '../context/meter.ts'
-import { shownWindow } from '../effects/window.ts'
-import type { Services } from '../engine/wiring.ts'
+import { type ContextFill, readRequestTokens } from '../context/request-tokens.ts'
+import { lookUpWindow } from '../runtime/state/model-window.ts'
+import type { Services } from '../runtime/state/runtime-ports.ts'
 import type { Model } from '../ports/model.ts'
-import type { Card, CardFilter } from '../ports/store.ts'
+import type { Card } from '../ports/store.ts'
 import type { TreeCard } from '../stores/plan/tree-cost.ts'
+import type { RunProgress } from '../view/session-phase.ts'
 
 /**
- * `building`: a run is about to begin. `model`: a model is asked. `tools`: calls run. `waiting`: an open run waits for a person, a
- * child, a provider or a time. `resting`: there is nothing to do.
+ * `context`, `run` and `phase` are absent unless requested. `context` is null if no recent reply was counted; its
+ * window is that of the agent's own model. A damaged session has no run and no phase.
  */
-export type RunPhase = 'building' | 'model' | 'tools' | 'waiting' | 'resting'
+export type ListedCard = TreeCard & Partial<RunProgress> & Frozen<{ context?: ContextFill | null }>
 
-/** `run` is the last run, by the seq of its `run.started`; null before the first. */
-export type Progress = Frozen<{ run: number | null; phase: RunPhase }>
-
-/** With `context`, cards say how full a context is; with `runs`, which run it is and its phase. Both read each session for it. */
-export type ListOptions = Partial<CardFilter> & { readonly context?: boolean; readonly runs?: boolean }
-/**
- * `context`, `run` and `phase`: absent unless asked for. `context` is null where no reply of late was counted; its window is that of
- * the agent's own model. A session that is damaged has no run and no phase.
- */
-export type ListedCard = TreeCard & Partial<Progress> & Frozen<{ context?: ContextFill | null }>
-
-/** The model of a session's agent, or what a run chose instead. Null: it is not known here. */
-export async function modelOf(services: Services, agent: string, options?: string): Promise<Model | 'workflow' | null> {
+/** The model of a session's agent, or the one that a run chose instead. Null: it is not known here. */
+export async function findSessionModel(
+  services: Services,
+  agent: string,
+  options?: string,
+): Promise<Model | 'workflow' | null> {
   try {
     const { model, planner } = services.agent(agent)
     if (planner !== null) return 'workflow'
     if (options === undefined) return model
-    const { modelChosen } = await import('../effects/run-options.ts')
-    return await modelChosen(services, agent, options)
+    return await modelOfOptions(services, agent, options)
   } catch (error) {
     if (error instanceof Fault) return null
     throw error
   }
 }
 
-/** How much the model of a run takes, as its result says it; null if that is unknown. */
-export async function windowOfRun(services: Services, id: string, options?: string): Promise<number | null> {
+/** The window of a run's model, for its result; null if unknown. */
+export async function runWindowTokens(services: Services, id: string, options?: string): Promise<number | null> {
   const { agent } = (await services.store.card(id)) ?? {}
-  const model = agent === undefined ? null : await modelOf(services, agent, options)
-  return model === null || model === 'workflow' ? null : sizeOf(await shownWindow(services, model))
+  const model = agent === undefined ? null : await findSessionModel(services, agent, options)
+  return model === null || model === 'workflow' ? null : finiteTokens(await lookUpWindow(services, model))
 }
 
-/** Each card with how full its session is, as far as it was counted. The window is that of its agent's own model. */
-export async function withContext<T extends Card>(
+/**
+ * Adds to each card how full its session's context is, as far as it was counted. The window is that of the agent's own
+ * model.
+ */
+export async function addContextFill<T extends Card>(
   services: Services,
   cards: readonly T[],
 ): Promise<readonly (T & { readonly context: ContextFill | null })[]> {
-  return Promise.all(cards.map(async (card) => ({ ...card, context: await contextAt(services, card) })))
+  return Promise.all(cards.map(async (card) => ({ ...card, context: await readContextFill(services, card) })))
 }
 
-/** Null where no reply was counted. */
-export async function contextAt(
+/** Null if no reply was counted. */
+export async function readContextFill(
   services: Services,
   { session, agent, seq }: Pick<Card, 'session' | 'agent' | 'seq'>,
 ): Promise<ContextFill | null> {
-  const tokens = await tokensOf(services.store, session, seq)
+  const tokens = await readRequestTokens(services.store, session, seq)
   if (tokens === null) return null
-  const model = await modelOf(services, agent)
-  return { tokens, window: model === 'workflow' ? null : sizeOf(await shownWindow(services, model)) }
+  const model = await findSessionModel(services, agent)
+  return { tokens, window: model === 'workflow' ? null : finiteTokens(await lookUpWindow(services, model)) }
 }
 
-function sizeOf({ tokens }: { readonly tokens: number }): number | null {
+function finiteTokens({ tokens }: { readonly tokens: number }): number | null {
   return Number.isFinite(tokens) ? tokens : null
 }

@@ -1,47 +1,50 @@
-// Where a session was opened: its folder, the name of its environment, and files that may be read and not changed. How they are given, how
-// `session.created` has them, and what a model is told of them. The files lie beside the log, by hash.
+// The origin of a session: its folder, the name of its environment, and read-only files. This file has their options,
+// their form in `session.created`, and the text for the model. The files lie beside the log, by hash.
 import { isAbsolute } from 'node:path'
 import type { BlobRef, Frozen, Labels, Metadata } from '../kernel/content.ts'
-import type { Description, Event } from '../kernel/event.ts'
-import { shortened } from '../view/text.ts'
+import type { SessionDescription } from '../kernel/event.ts'
+import { shortenText } from '../view/shown-text.ts'
 import { Fault } from '../kernel/failure.ts'
-import { headOf } from '../riders/children/tree.ts'
-import type { Blob, Store } from '../ports/store.ts'
-import { type Checks, listOf, needed, text, within } from '../options.ts'
+import type { Blob } from '../ports/store.ts'
+import { type Checks, listCheck, requiredCheck, textCheck, optionsCheck } from '../options.ts'
 import { FILE_PART, type FilePart } from '../tools/core/file-part.ts'
 import { readInput } from './input.ts'
 import { labelsCheck, metadataCheck } from './metadata.ts'
+import type { SessionOrigin } from '../runtime/state/session-origin.ts'
 
 export type Attachment = FilePart & { readonly name: string }
 
 export type OriginOptions = {
   /** Default: the harness's own. */
   readonly environment?: string
-  /** Files for the whole life of the session. A model is told of them, and reads them with `read`. */
+  /** Files for the whole life of the session. The model is told about them, and reads them with `read`. */
   readonly attachments?: readonly Attachment[]
-  /** The full path of the folder it works in, for `list({ folder })`. It changes nothing of what tools may do. */
+  /** The full path of the session's folder, for `list({ folder })`. It does not change what tools may do. */
   readonly folder?: string
-  /** For your own code: tools, hooks, traces, results and children have it, at most 16 KB of JSON. The model does not see it. */
+  /**
+   * Data for your own code: tools, hooks, traces, results and children have it, at most 16 KB of JSON. The model does
+   * not see it.
+   */
   readonly metadata?: Metadata
-  /** For `list({ where })`: at most 16, such as `{ tenant: 'acme' }`. Children have them too. */
+  /** For `list({ where })`: at most 16, such as `{ tenant: 'acme' }`. Children have the same labels. */
   readonly labels?: Labels
 }
 
 export const ORIGIN_OPTIONS: Checks<OriginOptions> = {
   metadata: metadataCheck,
   labels: labelsCheck,
-  environment: text,
-  attachments: listOf(within<Attachment>({ ...FILE_PART, name: needed(text) })),
-  folder: text,
+  environment: textCheck,
+  attachments: listCheck(optionsCheck<Attachment>({ ...FILE_PART, name: requiredCheck(textCheck) })),
+  folder: textCheck,
 }
-
-/** As `session.created` has it. */
-export type Origin = Frozen<{ environment?: string; attachments?: readonly BlobRef[] } & Description>
 
 const NAME_CHARS_MAX = 200
 const FOLDER_CHARS_MAX = 4_096
 
-export function originOf(options: OriginOptions): { readonly origin: Origin; readonly blobs: readonly Blob[] } {
+export function buildOrigin(options: OriginOptions): {
+  readonly origin: SessionOrigin
+  readonly blobs: readonly Blob[]
+} {
   const { environment, attachments = [] } = options
   if (environment !== undefined) checkName('An environment', environment)
   for (const [i, { name }] of attachments.entries()) {
@@ -51,76 +54,35 @@ export function originOf(options: OriginOptions): { readonly origin: Origin; rea
   }
   const { parts, blobs } = readInput(attachments)
   const refs = parts.filter((part): part is BlobRef => part.type === 'blob')
-  const named = { ...(environment === undefined ? {} : { environment }), ...descriptionIn(options) }
+  const named = { ...(environment === undefined ? {} : { environment }), ...sessionDescription(options) }
   return { origin: refs.length > 0 ? { ...named, attachments: refs } : named, blobs }
 }
 
-/**
- * Its session's own, as the log has it, but for what is said of it: an import may have forgotten that. The environment becomes a part
- * of the instructions, so an imported session has that of its agent here, and not the one that the file names.
- */
-export async function readOrigin(store: Store, { id, first, imported, here }: Read): Promise<Origin> {
-  const created = first ?? (await store.read(id, 0, 1)).events[0]
-  if (created?.type !== 'session.created') return {}
-  const { attachments, parent, fork } = created
-  // A child that goes on from its parent's conversation is told of the same place.
-  if (parent && fork) {
-    const above = await headOf(store, fork.session)
-    return readOrigin(store, { id: fork.session, imported: above.imported, here })
-  }
-  const environment = imported === undefined ? created.environment : await environmentAt(store, { id, imported, here })
-  return { ...(environment === undefined ? {} : { environment }), ...(attachments ? { attachments } : {}) }
-}
-
-/** That of the host which opened it with messages, else that of its agent here. */
-async function environmentAt(
-  store: Store,
-  { id, imported, here }: { readonly id: string; readonly imported: number; readonly here: string | null },
-): Promise<string | undefined> {
-  const [arrived] = (await store.read(id, imported - 1, 1)).events
-  return (arrived?.type === 'session.imported' ? arrived.environment : undefined) ?? here ?? undefined
-}
-
-type Read = {
-  readonly id: string
-  /** The first event of its log, if that is in hand. */
-  readonly first?: Event | undefined
-  /** The event of its import, if there was one. */
-  readonly imported: number | undefined
-  /** The environment of its agent in this harness. */
-  readonly here: string | null
-}
-
-/** Throws for what `originOf` would not have written. */
-export function checkOrigin({ environment, attachments = [] }: Origin): void {
+/** Throws for an origin that `buildOrigin` would not have made. */
+export function checkSessionOrigin({ environment, attachments = [] }: SessionOrigin): void {
   if (environment !== undefined) checkName('An environment', environment)
   for (const { name } of attachments) if (name !== undefined) checkName('An attachment', name)
 }
 
-/** For the model: the same bytes in every run of a session. Empty when there is nothing to say. */
-export function originText({ environment, attachments = [] }: Origin): string {
-  const lines = environment === undefined ? [] : [`Environment: ${environment}`]
-  if (attachments.length > 0) lines.push('Attached files (read-only; read one by its path):')
-  for (const { name = 'a file', media, bytes, hash } of attachments)
-    lines.push(`- ${name} (${media}, ${bytes} bytes): blob:${hash}`)
-  return lines.join('\n')
-}
-
-/** What a host says of a session, as an event has it. */
-export function descriptionIn({ folder, metadata, labels }: Frozen<Description>): Frozen<Description> {
+/** A host's description of a session, in the form of an event. */
+export function sessionDescription({
+  folder,
+  metadata,
+  labels,
+}: Frozen<SessionDescription>): Frozen<SessionDescription> {
   const said = metadata === undefined ? {} : { metadata }
   const listed = labels === undefined || Object.keys(labels).length === 0 ? {} : { labels: { ...labels } }
-  return { ...folderIn(folder), ...said, ...listed }
+  return { ...folderField(folder), ...said, ...listed }
 }
 
-function folderIn(folder: string | undefined): Pick<Origin, 'folder'> {
+function folderField(folder: string | undefined): Pick<SessionOrigin, 'folder'> {
   if (folder === undefined) return {}
-  // Half a character would come back from a file as another one.
+  // An unpaired surrogate would change when it is written to a file and read back.
   const odd = !isAbsolute(folder) || /[\0\p{Cs}]/u.test(folder)
   if (!odd && folder.length <= FOLDER_CHARS_MAX) return { folder }
   throw new Fault(
     'invalid_input',
-    `${JSON.stringify(shortened(folder, 64))} is no folder to work in. Give its full path, of at most ${FOLDER_CHARS_MAX} characters.`,
+    `${JSON.stringify(shortenText(folder, 64))} is no folder to work in. Give its full path, of at most ${FOLDER_CHARS_MAX} characters.`,
   )
 }
 

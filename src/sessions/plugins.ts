@@ -1,69 +1,72 @@
-// Plugins: tools, instructions, hooks and consumers of the log that belong together, and the connection they share. Checked when the
-// harness is made, and bound into what the harness has itself: nothing else knows of plugins.
+// Plugins: tools, instructions, hooks and consumers of the log that belong together, and their shared connection. They
+// are checked when the harness is made and merged into its own parts: no other code knows of plugins.
 import { Fault } from '../kernel/failure.ts'
 import type { Clock } from '../ports/system.ts'
-import { callable, filled, listOf, needed, optionsOf, text } from '../options.ts'
-import { closeMade } from '../effects/close-made.ts'
-import type { Watcher } from '../engine/wiring.ts'
-import type { Consumer, ConsumerHost, NamedConsumer } from '../riders/hooks/consumers.ts'
-import type { Hook } from '../riders/hooks/hooks.ts'
-import { ToolFailure } from '../tools/core/output.ts'
+import { functionCheck, nonEmptyCheck, listCheck, requiredCheck, optionsChecker, textCheck } from '../options.ts'
+import { closeHostResource } from '../runtime/turn/close-made.ts'
+import type { CommitListener } from '../runtime/state/runtime-ports.ts'
+import type { Consumer, ConsumerHost, NamedConsumer } from '../runtime/hooks/consumers.ts'
+import type { Hook } from '../runtime/state/hook-events.ts'
+import { ToolFailure } from '../tools/core/tool-output.ts'
 import { type Tool, toolCheck, type ToolSource } from '../tools/core/tool.ts'
 
 export type Plugin = {
   readonly name: string
   readonly tools?: readonly (Tool | ToolSource)[]
-  /** Joins the instructions of the harness, after its own. */
+  /** Appended to the instructions of the harness. */
   readonly instructions?: string
-  /** Asked after those of the harness. */
+  /** These run after the hooks of the harness. */
   readonly hooks?: readonly Hook[]
   readonly consumers?: readonly Consumer[]
   /**
-   * Called once, before the first use of a tool, a hook or a consumer of it. One that failed is called again for the next use. What it
-   * returns is closed with the harness, if it has `close` or `Symbol.asyncDispose`.
+   * Called once, before the first use of one of its tools, hooks or consumers. If it fails, it is called again for the
+   * next use. Its value is closed with the harness, if it has `close` or `Symbol.asyncDispose`.
    */
   readonly connect?: () => unknown
 }
 
-const checkPlugin = optionsOf<Plugin>('a plugin', {
-  name: needed(filled, 'Give it one, for messages about it.'),
-  tools: listOf(toolCheck),
-  instructions: text,
-  // Each is checked with those of the harness.
-  hooks: listOf(() => null),
-  consumers: listOf(callable),
-  connect: callable,
+const checkPlugin = optionsChecker<Plugin>('a plugin', {
+  name: requiredCheck(nonEmptyCheck, 'Give it one, for messages about it.'),
+  tools: listCheck(toolCheck),
+  instructions: textCheck,
+  // Hooks are checked together with those of the harness.
+  hooks: listCheck(() => null),
+  consumers: listCheck(functionCheck),
+  connect: functionCheck,
 })
 
-type Given = {
+type HarnessParts = {
   readonly tools?: readonly (Tool | ToolSource)[]
   readonly instructions?: string
   readonly hooks?: readonly Hook[]
 }
 
-export type Bound = {
-  /** What the harness has, with what its plugins bring. */
-  readonly given: Required<Given>
+export type BoundPlugins = {
+  /** The parts of the harness, including those of its plugins. */
+  readonly given: Required<HarnessParts>
   readonly consumers: readonly NamedConsumer[]
   readonly close: (clock: Clock) => Promise<void>
 }
 
-export function bindPlugins(plugins: readonly Plugin[], { tools = [], instructions = '', hooks = [] }: Given): Bound {
+export function bindPlugins(
+  plugins: readonly Plugin[],
+  { tools = [], instructions = '', hooks = [] }: HarnessParts,
+): BoundPlugins {
   for (const [i, plugin] of plugins.entries()) {
     checkPlugin(plugin, `plugins[${i}]`)
     if (plugins.findIndex(({ name }) => name === plugin.name) < i)
       throw new Fault('invalid_config', `Two plugins are named "${plugin.name}". Use each of them once.`)
   }
   checkTools(plugins, tools)
-  const all = plugins.map((plugin) => ({ plugin, connection: plugin.connect ? new Connection(plugin) : null }))
+  const all = plugins.map((plugin) => ({ plugin, connection: plugin.connect ? new PluginConnection(plugin) : null }))
   const said = [instructions, ...plugins.map((plugin) => plugin.instructions ?? '')]
   return {
     given: {
-      tools: [...tools, ...all.flatMap(({ plugin, connection }) => toolsOf(plugin, connection))],
+      tools: [...tools, ...all.flatMap(({ plugin, connection }) => pluginTools(plugin, connection))],
       instructions: said.filter((part) => part.trim() !== '').join('\n\n'),
-      hooks: [...hooks, ...all.flatMap(({ plugin, connection }) => hooksOf(plugin, connection))],
+      hooks: [...hooks, ...all.flatMap(({ plugin, connection }) => pluginHooks(plugin, connection))],
     },
-    consumers: all.flatMap(({ plugin, connection }) => consumersOf(plugin, connection)),
+    consumers: all.flatMap(({ plugin, connection }) => pluginConsumers(plugin, connection)),
     close: async (clock) => {
       // A later plugin may use an earlier one.
       for (const { connection } of all.toReversed()) await connection?.close(clock)
@@ -71,7 +74,10 @@ export function bindPlugins(plugins: readonly Plugin[], { tools = [], instructio
   }
 }
 
-/** Of names that are known now. Tools of sources are known when a run begins, and left out then. */
+/**
+ * Compares the names that are known now. Tools of sources become known when a run begins, and duplicates are left out
+ * then.
+ */
 function checkTools(plugins: readonly Plugin[], own: Plugin['tools'] = []): void {
   const owners = new Map(own.map(({ name }) => [name, 'the harness']))
   for (const plugin of plugins) {
@@ -88,7 +94,7 @@ function checkTools(plugins: readonly Plugin[], own: Plugin['tools'] = []): void
   }
 }
 
-class Connection {
+class PluginConnection {
   readonly #plugin: Plugin
   #made: Promise<unknown> | null = null
 
@@ -111,15 +117,15 @@ class Connection {
 
   async close(clock: Clock): Promise<void> {
     const made = await this.#made?.catch(() => null)
-    await closeMade(made, `The plugin "${this.#plugin.name}"`, clock)
+    await closeHostResource(made, `The plugin "${this.#plugin.name}"`, clock)
   }
 }
 
-function toolsOf({ tools = [] }: Plugin, connection: Connection | null): readonly (Tool | ToolSource)[] {
-  return connection === null ? tools : tools.map((tool) => connectedTool(tool, connection))
+function pluginTools({ tools = [] }: Plugin, connection: PluginConnection | null): readonly (Tool | ToolSource)[] {
+  return connection === null ? tools : tools.map((tool) => connectTool(tool, connection))
 }
 
-function connectedTool(tool: Tool | ToolSource, connection: Connection): Tool | ToolSource {
+function connectTool(tool: Tool | ToolSource, connection: PluginConnection): Tool | ToolSource {
   const connected =
     <Args extends readonly unknown[], T>(act: (...args: Args) => T | Promise<T>) =>
     async (...args: Args): Promise<T> => {
@@ -141,10 +147,10 @@ function connectedTool(tool: Tool | ToolSource, connection: Connection): Tool | 
   }
 }
 
-function hooksOf({ hooks = [] }: Plugin, connection: Connection | null): readonly Hook[] {
+function pluginHooks({ hooks = [] }: Plugin, connection: PluginConnection | null): readonly Hook[] {
   if (connection === null) return hooks
   return hooks.map((hook) => {
-    // A value that is not a hook is refused with the hooks of the harness.
+    // A value that is not a hook is refused together with the hooks of the harness.
     if (typeof hook?.run !== 'function') return hook
     const run = async (event: never): Promise<unknown> => {
       await connection.ready()
@@ -154,7 +160,10 @@ function hooksOf({ hooks = [] }: Plugin, connection: Connection | null): readonl
   })
 }
 
-function consumersOf({ name, consumers = [] }: Plugin, connection: Connection | null): readonly NamedConsumer[] {
+function pluginConsumers(
+  { name, consumers = [] }: Plugin,
+  connection: PluginConnection | null,
+): readonly NamedConsumer[] {
   return consumers.map((consume) => ({
     plugin: name,
     consume: async (event, at) => {
@@ -164,21 +173,21 @@ function consumersOf({ name, consumers = [] }: Plugin, connection: Connection | 
   }))
 }
 
-/** The observer of a harness, and beside it the consumers. Their code is loaded if there are any. */
-export function watcherOf(
-  observer: Watcher | null,
+/** Joins the observer of a harness with the consumers. The code of consumers is loaded only if there are any. */
+export function joinWatchers(
+  observer: CommitListener | null,
   consumers: readonly NamedConsumer[],
   host: ConsumerHost,
-): Watcher | null {
+): CommitListener | null {
   if (consumers.length === 0) return observer
-  const loading = import('../riders/hooks/consumers.ts').then(({ Consumers }) => new Consumers(consumers, host))
+  const loading = import('../runtime/hooks/consumers.ts').then(({ Consumers }) => new Consumers(consumers, host))
   return {
     committed(session, agent, run, events) {
       observer?.committed(session, agent, run, events)
       void loading.then((loaded) => loaded.committed(session, agent, events))
     },
     rested: (session, waiting) => observer?.rested(session, waiting),
-    told: async (session) => observer?.told(session),
+    awaitDelivery: async (session) => observer?.awaitDelivery(session),
     async close() {
       await observer?.close()
       await (await loading).close()

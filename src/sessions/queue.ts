@@ -1,7 +1,10 @@
 // A queue between a producer that pushes and one consumer that iterates.
 // Not an async generator: handing over one item would cost twice as much, and most items are deltas.
 
-/** A reader that is always a little behind never empties it: of what was read no more is kept than this, or than still waits. */
+/**
+ * A reader that is always a little behind never empties the queue, so read items are dropped once there are this many,
+ * and at least as many as unread ones.
+ */
 const READ_KEPT = 1_024
 
 export class Queue<T> {
@@ -35,7 +38,7 @@ export class Queue<T> {
       if (this.#at < this.#items.length) return Promise.resolve({ done: false, value: this.#take() })
       if (!this.#ended) return this.#wait().then(() => step())
       left = true
-      return this.#error ? failed(this.#error.reason) : Promise.resolve(OVER)
+      return this.#error ? rejectWith(this.#error.reason) : Promise.resolve(OVER)
     }
     const stop = async (): Promise<IteratorResult<T, undefined>> => {
       if (!left) {
@@ -77,7 +80,7 @@ export class Queue<T> {
 
 const OVER = { done: true, value: undefined } as const
 
-/** As it was thrown, whatever it is. */
-async function failed(reason: unknown): Promise<never> {
+/** Rejects with the thrown value, whatever it is. */
+async function rejectWith(reason: unknown): Promise<never> {
   throw reason
 }

@@ -1,13 +1,13 @@
-// A run that did not end as its caller needs it, as an error. What became of it is in its result.
-import { flag, optionsOf } from '../options.ts'
-import type { ToolList } from '../tools/core/typed.ts'
-import type { Completed, Result } from './result.ts'
+// The error for a run that did not end as its caller needs. It carries the result.
+import { flagCheck, optionsChecker } from '../options.ts'
+import type { ToolList } from '../tools/core/tool-types.ts'
+import type { Completed, Result } from '../runtime/state/run-result.ts'
 
-/** A run that did not complete, or not as it must, thrown by `orThrow` and by `require`. Its result has everything. */
+/** Thrown by `orThrow` and by `require` for a run that did not complete as required. Its result has everything. */
 export class RunFailed extends Error {
   readonly result: Result
   constructor(result: Result) {
-    super(`The run ended as ${result.status} (${result.stopReason}): ${causeOf(result)}`)
+    super(`The run ended as ${result.status} (${result.stopReason}): ${failureCause(result)}`)
     this.name = 'RunFailed'
     this.result = result
   }
@@ -17,12 +17,12 @@ export class RunFailed extends Error {
 export type Strictness = {
   /** The model refused to answer. */
   readonly refusal?: boolean
-  /** The answer was cut at its longest. */
+  /** The answer was cut at its maximum length. */
   readonly truncated?: boolean
 }
-const checkStrictness = optionsOf<Strictness>('orThrow', { refusal: flag, truncated: flag })
+const checkStrictness = optionsChecker<Strictness>('orThrow', { refusal: flagCheck, truncated: flagCheck })
 
-/** The result if the run completed. Throws otherwise, and for what `strictness` names. */
+/** Returns the result if the run completed. Throws otherwise, and for the ends named in `strictness`. */
 export function orThrow<Output, Tools extends ToolList[number]>(
   result: Result<Output, Tools>,
   strictness: Strictness = {},
@@ -35,12 +35,12 @@ export function orThrow<Output, Tools extends ToolList[number]>(
   return result
 }
 
-/** For `require: 'complete'`: a whole answer, or an error. */
-export function required(result: Result, require: 'complete' | undefined): Result {
+/** For `require: 'complete'`: returns a whole answer or throws. */
+export function requireComplete(result: Result, require: 'complete' | undefined): Result {
   return require === undefined ? result : orThrow(result, { refusal: true, truncated: true })
 }
 
-function causeOf(result: Result): string {
+function failureCause(result: Result): string {
   if (result.status === 'completed')
     return result.stopReason === 'refusal' ? 'the model refused to answer' : 'the answer was cut at its longest'
   if (result.status === 'failed') return result.failure.message

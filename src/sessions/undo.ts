@@ -1,48 +1,51 @@
-// Undo: takes back what the calls of one run changed, newest first, by asking the tools that made them. It finds out what there
-// is to take back from the log; it does not decide how.
+// Undo: takes back the changes of one run's calls, newest first, by asking the tools that made them. It reads from the
+// log which changes there are; the tools decide how to take them back.
 import type { CallKey, Frozen } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import { outsideOf } from '../kernel/ledger.ts'
 import type { Session } from '../kernel/session.ts'
-import { childId } from '../stores/plan/id.ts'
-import type { Store } from '../ports/store.ts'
-import { isMetadata, type Metadata } from '../tools/core/output.ts'
+import { childId } from '../view/ids.ts'
+import type { CompleteStore } from '../ports/store.ts'
+import { isMetadata, type OutputMetadata } from '../tools/core/tool-output.ts'
 import type { Tool, Undone } from '../tools/core/tool.ts'
-import { ToolRunContext } from '../effects/contexts.ts'
-import type { Owned } from '../engine/owner.ts'
-import { agentIn, type Services } from '../engine/wiring.ts'
-import { checkOwn } from '../engine/program.ts'
-import { headOf } from '../riders/children/tree.ts'
-import { CallLog } from '../view/calls.ts'
+import { ToolRunContext } from '../runtime/turn/call-context.ts'
+import type { OwnerChanges } from '../runtime/loop/act-as-owner.ts'
+import type { Services } from '../runtime/state/runtime-ports.ts'
+import { agentOfSession } from '../runtime/state/agent.ts'
+import { checkOwnSession } from '../runtime/state/program.ts'
+import { readSessionHead } from '../runtime/state/session-tree.ts'
+import { CallLog } from '../view/call-log.ts'
 
 const PAGE = 1_000
 
 /**
- * A session, and what of it: one run, by the seq of its `run.started`, or all that a child did from a time on. Nothing up to the
- * event `after`: what a file says was changed was changed elsewhere, if at all.
+ * The part of a session to undo: one run, by the seq of its `run.started`, or a child's work from a time on. Events up
+ * to `after` are excluded: changes in an imported history were made elsewhere, if at all.
  */
-type Span = Frozen<{ session: string; agent: string; run: number | null; since: number; after: number }>
+type UndoSpan = Frozen<{ session: string; agent: string; run: number | null; since: number; after: number }>
 
-type Made = {
-  readonly span: Span
+type MadeChange = {
+  readonly span: UndoSpan
   readonly call: CallKey
   readonly tool: string
-  readonly metadata: Metadata
+  readonly metadata: OutputMetadata
   readonly at: number
 }
 
 export type UndoneCall = Undone & { readonly call: CallKey }
 
-/** What its owner does: the calls are taken back once, however often the session has grown meanwhile. */
-export function undoing(
+/**
+ * The owner's action. The calls are taken back once, even if the session grows meanwhile and the action is repeated.
+ */
+export function undoAction(
   services: Services,
   id: string,
   run: number | undefined,
-): (session: Session) => Promise<Owned<readonly UndoneCall[]>> {
+): (session: Session) => Promise<OwnerChanges<readonly UndoneCall[]>> {
   let undone: readonly UndoneCall[] | null = null
   return async (session) => {
-    checkOwn(services, id, session)
+    checkOwnSession(services, id, session)
     if (session.run !== null)
       throw new Fault('session_busy', `Session ${id} has an open run. Interrupt it before you undo one.`)
     if (run === undefined && session.began === 0)
@@ -56,13 +59,13 @@ export function undoing(
 }
 
 /** Throws unless a run of the session began with this event. */
-async function checkRun(store: Store, session: string, run: number): Promise<void> {
+async function checkRun(store: CompleteStore, session: string, run: number): Promise<void> {
   const { events } = Number.isSafeInteger(run) && run > 0 ? await store.read(session, run - 1, 1) : { events: [] }
   if (events[0]?.type !== 'run.started')
     throw new Fault('invalid_input', `No run of session ${session} began with event ${run}. Its history names them.`)
 }
 
-/** What the subagents of the run changed is taken back too. */
+/** Changes by the run's subagents are taken back too. */
 async function undoRun(
   services: Services,
   of: { readonly session: string; readonly agent: string; readonly run: number },
@@ -70,15 +73,18 @@ async function undoRun(
   signal: AbortSignal,
 ): Promise<readonly UndoneCall[]> {
   const flight = { signal, reason: null, clear: () => !signal.aborted }
-  const undone = new Map<Made, readonly Undone[]>()
-  const made = await madeIn(services, { ...of, since: 0, after: imported })
+  const undone = new Map<MadeChange, readonly Undone[]>()
+  const made = await findChanges(services, { ...of, since: 0, after: imported })
   const tools = new Map<string, ReadonlyMap<string, Tool>>()
   for (const session of new Set(made.map(({ span }) => span.session)))
-    tools.set(session, await agentIn(services, await headOf(services.store, session)).tools.open({ signal }))
-  const undoOf = ({ span, tool }: Made): Tool['undo'] => tools.get(span.session)?.get(tool)?.undo ?? null
+    tools.set(
+      session,
+      await agentOfSession(services, await readSessionHead(services.store, session)).tools.open({ signal }),
+    )
+  const undoOf = ({ span, tool }: MadeChange): Tool['undo'] => tools.get(span.session)?.get(tool)?.undo ?? null
   let left = made.toReversed().filter(undoOf)
   left.sort((a, b) => b.at - a.at)
-  // Calls of one turn may have worked on one file in any order: what does not fit yet may fit after another.
+  // Calls of one turn may have changed one file in any order: an undo that does not fit yet may fit after another.
   for (let before = left.length + 1; left.length > 0 && left.length < before; ) {
     before = left.length
     for (const each of left) {
@@ -87,11 +93,14 @@ async function undoRun(
     }
     left = left.filter((each) => undone.get(each)?.some(({ result }) => result === 'changed_since'))
   }
-  return asBefore([...undone].flatMap(([{ call }, results]) => results.map((each) => ({ ...each, call }))))
+  return markRestored([...undone].flatMap(([{ call }, results]) => results.map((each) => ({ ...each, call }))))
 }
 
-/** The newest comes first. What is again as it was before its oldest change was taken back, in whatever way. */
-function asBefore(undone: readonly UndoneCall[]): readonly UndoneCall[] {
+/**
+ * Puts the newest first. A file that is already as it was before its oldest change counts as restored, whichever undo
+ * did it.
+ */
+function markRestored(undone: readonly UndoneCall[]): readonly UndoneCall[] {
   const back = new Map<string, Undone['result']>()
   const told = undone.toReversed().map((each): UndoneCall => {
     const result = each.result === 'changed_since' ? (back.get(each.what) ?? each.result) : each.result
@@ -101,14 +110,14 @@ function asBefore(undone: readonly UndoneCall[]): readonly UndoneCall[] {
   return told.reverse()
 }
 
-/** The results that say what they did, in the order they came, and those of the children after them. */
-async function madeIn(services: Services, span: Span): Promise<readonly Made[]> {
+/** The results with undo data, in the order of the log, and those of the children after them. */
+async function findChanges(services: Services, span: UndoSpan): Promise<readonly MadeChange[]> {
   const { session, run } = span
   const calls = new CallLog()
-  const children = new Map<string, Span>()
-  const made: Made[] = []
+  const children = new Map<string, UndoSpan>()
+  const made: MadeChange[] = []
   let { since } = span
-  for (const event of await eventsOf(services, session, run)) {
+  for (const event of await readSpanEvents(services, session, run)) {
     if (event.seq === run) since = event.at
     const [call] = calls.take(event)
     if (!call || event.seq <= span.after) continue
@@ -120,12 +129,12 @@ async function madeIn(services: Services, span: Span): Promise<readonly Made[]> 
     if (event.type === 'agent.tool_result' && event.at >= since && isMetadata(event.metadata))
       made.push({ span, call: call.key, tool: call.proposal.tool, metadata: event.metadata, at: event.at })
   }
-  for (const child of children.values()) made.push(...(await madeIn(services, child)))
+  for (const child of children.values()) made.push(...(await findChanges(services, child)))
   return made
 }
 
-/** All of a session, or what belongs to one run of it. */
-async function eventsOf({ store }: Services, session: string, run: number | null): Promise<readonly Event[]> {
+/** The events of a whole session, or of one of its runs. */
+async function readSpanEvents({ store }: Services, session: string, run: number | null): Promise<readonly Event[]> {
   const found: Event[] = []
   for (let after = run === null ? 0 : run - 1; ; ) {
     const { events } = await store.read(session, after, PAGE)
@@ -136,7 +145,7 @@ async function eventsOf({ store }: Services, session: string, run: number | null
   }
 }
 
-/** What the model is told at its next request: what it believed to be there may be gone. */
+/** The text for the model at its next request: files that it expects may be gone. */
 function undoText(undone: readonly UndoneCall[]): string {
   const lines = undone.map(({ what, result }) => `- ${what}: ${SAID[result]}`)
   return ['The user took back file changes of an earlier run:', ...lines].join('\n')

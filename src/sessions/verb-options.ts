@@ -1,50 +1,52 @@
-// The options of verbs, of sessions and of a harness, and the one check of each. What the verbs do is src/session.ts.
+// The options of the verbs of sessions and of a harness, each with its one check. src/session.ts has the verbs.
 import type { CallKey, Labels, Metadata } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import {
-  anything,
+  anyCheck,
   type Checks,
-  count,
-  filled,
-  flag,
-  needed,
+  countCheck,
+  nonEmptyCheck,
+  flagCheck,
+  listCheck,
+  requiredCheck,
   oneOf,
-  optionsOf,
-  shown,
-  text,
-  nameTrouble,
+  optionsChecker,
+  textCheck,
+  whyNameInvalid,
 } from '../options.ts'
 import { RUN_CHOICES, type RunChoices, SEND_OPTIONS, type SendOptions } from './command.ts'
-import { RUN_SETTINGS } from '../models/http/hosted.ts'
+import { RUN_SETTINGS } from '../models/http/hosted-model.ts'
 import { SHOWN } from './approval-decision.ts'
 import { BRING_MESSAGES } from './input.ts'
-import { traceparentCheck } from '../tracing/traceparent.ts'
-import type { AnySchema } from '../tools/core/typed.ts'
-import type { Status } from '../ports/store.ts'
+import { traceparentCheck } from '../tracing/traceparent-check.ts'
+import type { AnySchema } from '../tools/core/tool-types.ts'
 import type { PendingCall } from './look/pending.ts'
 import { labelsCheck, metadataCheck } from './metadata.ts'
-import type { ListOptions } from './meter.ts'
-import type { ActiveFilter, EventsFilter } from './reading.ts'
+import type { EventsFilter } from './event-page.ts'
+import type { RunCard } from './reading.ts'
+import type { ContextReport } from '../context/context-report.ts'
+import type { ChildRow } from './children.ts'
+import type { MoneyAccount } from './look/accounts.ts'
 
 export type RunOptions<Schema extends AnySchema = AnySchema> = Pick<SendOptions, 'patienceMs' | 'traceparent'> &
   RunChoices<Schema> & {
-    /** The result also has each reply of the model, as the log has it. */
+    /** Adds each reply of the model to the result, as the log has it. */
     readonly raw?: boolean
     /**
-     * `complete`: the promise rejects with `RunFailed`, which has the result, unless the run completed with a whole answer. A refusal
-     * and an answer that was cut are no whole answers.
+     * `complete`: the promise rejects with `RunFailed`, which carries the result, unless the run completed with a whole
+     * answer. A refusal or a cut answer is not a whole answer.
      */
     readonly require?: 'complete'
   }
 
 export type StreamOptions<Schema extends AnySchema = AnySchema> = Omit<RunOptions<Schema>, 'require'> & {
   /**
-   * Events after this seq. Or, to go on where a stream broke off: the last seq that was seen of each session, by its id, children
-   * too. Default: from the beginning, or from the input that the stream sends.
+   * Gives events after this seq. To continue a broken stream, give the last seq seen of each session by its id,
+   * children included. Default: from the beginning, or from the input that the stream sends.
    */
   readonly after?: number | Readonly<Record<string, number>>
   readonly deltas?: boolean
-  /** Also what children do. Default: true. */
+  /** Also gives the events of children. Default: true. */
   readonly subagents?: boolean
   /** Leaving a stream that started a run interrupts it, unless this is set. */
   readonly detach?: boolean
@@ -58,48 +60,54 @@ export type Answer = {
   /** The session that asked, as `pending` names it. Default: this one. */
   readonly sessionId?: string
 }
-/** `id` is your own: the same interrupt again is answered like the first, and stops nothing that began since. `by`: who it is, for the log. */
+/**
+ * `id` is your own: a repeated interrupt gets the same answer as the first, and stops nothing that began since. `by`
+ * names the sender in the log.
+ */
 export type InterruptOptions = { readonly id?: string; readonly by?: string }
 export type CloseOptions = Pick<InterruptOptions, 'by'>
-/** `id` is your own: the same batch again is answered like the first, and nothing of it is said twice. */
-export type SteerOptions = { readonly id?: string; readonly by?: string }
-/** `stored`: the id is one that the store gave, and may be older than the rule for ids. */
+/** `id` is your own: a repeated batch gets the same answer as the first, and is not sent twice. */
+export type CommandOptions = { readonly id?: string; readonly by?: string }
+/** `stored`: the id came from the store, and may be older than the rule for ids. */
 export type SessionChoice = { readonly stored?: boolean }
-/** `waitMs`: how long to wait for a session that works. Default: not at all. */
+/** `waitMs`: how long to wait for a working session. Default: not at all. */
 export type ResultOptions = { readonly waitMs?: number }
 export type ForkOptions = {
-  /** From this event on. Default: from the end. */
+  /** The event to fork at. Default: the end. */
   readonly at?: number
-  /** The id of the new session. The same fork again, with the same id, is the same session. */
+  /** The id of the new session. Repeating the same fork with the same id gives the same session. */
   readonly id?: string
-  /** Where the fork works. Default: where this session does. */
+  /** The folder of the fork. Default: that of this session. */
   readonly folder?: string
-  /** Another agent goes on: its instructions, tools, model and limits. Only where a language model drives both. */
+  /** Another agent continues, with its instructions, tools, model and limits. Only if a language model drives both. */
   readonly agent?: string
-  /** Another model answers in all runs of the fork, unless a run chooses its own: one of the harness's `models`, or `provider:model`. */
+  /**
+   * The model for all runs of the fork, unless a run chooses its own: one of the harness's `models.named`, or
+   * `provider:model`.
+   */
   readonly model?: string
-  /** Beside those of this session, instead of those with the same name. */
+  /** Added to those of this session; the same name replaces the value. */
   readonly labels?: Labels
   readonly metadata?: Metadata
 }
 
 const COMMON: Checks<Omit<RunOptions, 'require'>> = {
   ...RUN_CHOICES,
-  raw: flag,
-  patienceMs: count(),
+  raw: flagCheck,
+  patienceMs: countCheck(),
   traceparent: traceparentCheck,
 }
 export const RUN_OPTIONS: Checks<RunOptions> = { ...COMMON, require: oneOf<'complete'>({ complete: true }) }
 // `after` is checked where the log is read.
 export const STREAM_OPTIONS: Checks<StreamOptions> = {
   ...COMMON,
-  after: anything,
-  deltas: flag,
-  subagents: flag,
-  detach: flag,
+  after: anyCheck,
+  deltas: flagCheck,
+  subagents: flagCheck,
+  detach: flagCheck,
 }
 const IN_SETTINGS = 'It is a setting of the model: write settings: { … } for this run.'
-/** Where options belong that other libraries have here. */
+/** Hints for options that other libraries have here. */
 export const ELSEWHERE: Readonly<Record<string, string>> = {
   messages: BRING_MESSAGES,
   ...Object.fromEntries(Object.keys(RUN_SETTINGS).map((name) => [name, IN_SETTINGS])),
@@ -108,38 +116,54 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   system: 'Write instructions.',
   maxSteps: 'Write limits: { modelRequests }.',
 }
-export const checkRunOf = optionsOf<SendOptions & RunOptions>('run', { ...SEND_OPTIONS, ...RUN_OPTIONS }, ELSEWHERE)
-export const checkStream = optionsOf<StreamOptions & SendOptions>(
+export const checkRunOf = optionsChecker<SendOptions & RunOptions>(
+  'run',
+  { ...SEND_OPTIONS, ...RUN_OPTIONS },
+  ELSEWHERE,
+)
+export const checkStream = optionsChecker<StreamOptions & SendOptions>(
   'stream',
   { ...SEND_OPTIONS, ...STREAM_OPTIONS },
   ELSEWHERE,
 )
-export const checkSend = optionsOf<SendOptions>('send', SEND_OPTIONS, ELSEWHERE)
-export const checkInterrupt = optionsOf<InterruptOptions>('interrupt', { id: text, by: nameTrouble })
-export const checkClose = optionsOf<CloseOptions>('close', { by: nameTrouble })
-export const checkSteer = optionsOf<SteerOptions>('steer', { id: text, by: nameTrouble })
-export const checkResult = optionsOf<ResultOptions>('result', { waitMs: count() })
-export const checkFork = optionsOf<ForkOptions>('fork', {
-  at: anything,
-  id: text,
-  folder: text,
-  agent: filled,
+export const checkSend = optionsChecker<SendOptions>('send', SEND_OPTIONS, ELSEWHERE)
+export const checkInterrupt = optionsChecker<InterruptOptions>('interrupt', { id: textCheck, by: whyNameInvalid })
+export const checkClose = optionsChecker<CloseOptions>('close', { by: whyNameInvalid })
+export const checkCommands = optionsChecker<CommandOptions>('send', { id: textCheck, by: whyNameInvalid })
+const PARTS: Readonly<Record<keyof StatusParts, true>> = {
+  card: true,
+  contextReport: true,
+  pins: true,
+  children: true,
+  accounts: true,
+}
+export const checkStatus = optionsChecker<StatusOptions & { readonly at?: number }>('status', {
+  at: anyCheck,
+  include: listCheck(oneOf(PARTS)),
+})
+export const checkPin = optionsChecker<PinOptions>('pin', { off: flagCheck })
+export const checkResult = optionsChecker<ResultOptions>('result', { waitMs: countCheck() })
+export const checkFork = optionsChecker<ForkOptions>('fork', {
+  at: anyCheck,
+  id: textCheck,
+  folder: textCheck,
+  agent: nonEmptyCheck,
   model: RUN_CHOICES.model,
   labels: labelsCheck,
   metadata: metadataCheck,
 })
-export const checkAnswer = optionsOf<Answer & Partial<PendingCall>>('answer', {
+export const checkAnswer = optionsChecker<Answer & Partial<PendingCall>>('answer', {
   ...SHOWN,
-  args: anything,
-  digest: anything,
-  callId: needed(text, 'Name the call as `pending` does.'),
-  content: needed(anything),
-  ok: anything,
-  by: nameTrouble,
-  sessionId: text,
+  args: anyCheck,
+  digest: anyCheck,
+  callId: requiredCheck(textCheck, 'Name the call as `pending` does.'),
+  content: requiredCheck(anyCheck),
+  ok: anyCheck,
+  by: whyNameInvalid,
+  sessionId: textCheck,
 })
 
-export const checkSessionChoice = optionsOf<SessionChoice>('session', { stored: flag })
+export const checkSessionChoice = optionsChecker<SessionChoice>('session', { stored: flagCheck })
 
 export function checkSession(id: unknown): void {
   if (typeof id !== 'string' || id.trim() === '')
@@ -155,44 +179,51 @@ export function checkBlob(ref: unknown): string {
   )
 }
 
-// Which sessions, events and calls a harness is asked for. What is found is reading.ts and look/.
+// Filters for sessions, events and calls of a harness. reading.ts and look/ read them.
 
 export type RemoveOptions = { readonly by?: string }
 export type PendingFilter = {
   readonly where?: Labels
-  /** At most so many, or some more of the last session. Default: all. */
+  /** At most this many, plus the rest of the last session. Default: all. */
   readonly limit?: number
-  /** The next page begins after this session: the `sessionId` of the last one. */
+  /** The next page begins after this session: the `sessionId` of the last call. */
   readonly after?: string
 }
 
-export const WANTED: Checks<Pick<ListOptions, 'status' | 'parent' | 'folder' | 'where' | 'context' | 'runs'>> = {
-  status: oneOf<Status>({ idle: true, running: true, rescheduling: true, requires_action: true, terminated: true }),
-  parent: text,
-  folder: text,
+export const checkEvents = optionsChecker<EventsFilter>('events', {
+  run: countCheck(1),
+  after: countCheck(),
+  limit: countCheck(),
+})
+export const checkPending = optionsChecker<PendingFilter>('pending', {
   where: labelsCheck,
-  context: flag,
-  runs: flag,
+  limit: countCheck(1),
+  after: textCheck,
+})
+export const checkRemove = optionsChecker<RemoveOptions>('remove', { by: whyNameInvalid })
+
+/** What `include` of `status` may add. */
+export type StatusParts = {
+  /** Its card, with its last run and that run's phase. */
+  readonly card: RunCard
+  /** The contents of the next request, by source and tokens, and the earlier cuts. */
+  readonly contextReport: ContextReport
+  /** The pinned messages, in the order in which the model reads them. */
+  readonly pins: readonly PinnedMessage[]
+  /** Its children: those that its model started, and those that were spawned. */
+  readonly children: readonly ChildRow[]
+  /** The money accounts that pay for it. Empty accounts are left out. */
+  readonly accounts: readonly MoneyAccount[]
 }
-export const checkList = optionsOf<ListOptions>('list', {
-  ...WANTED,
-  root: text,
-  after: text,
-  waiting: flag,
-  newest: (value) =>
-    value === 'made' || typeof value === 'boolean' ? null : `must be true, false or "made", not ${shown(value)}`,
-  limit: count(),
-})
-export const checkEvents = optionsOf<EventsFilter>('events', {
-  session: needed(filled),
-  run: count(1),
-  after: count(),
-  limit: count(),
-})
-export const checkActive = optionsOf<ActiveFilter>('active', { root: filled, parent: filled })
-export const checkPending = optionsOf<PendingFilter>('pending', {
-  where: labelsCheck,
-  limit: count(1),
-  after: text,
-})
-export const checkRemove = optionsOf<RemoveOptions>('remove', { by: nameTrouble })
+export type StatusOptions<Part extends keyof StatusParts = keyof StatusParts> = { readonly include?: readonly Part[] }
+
+export type PinOptions = { readonly off?: boolean }
+
+/**
+ * `inherited`: from the session of which this one is a fork, with its number there. `name`: the name that releases it,
+ * unique even if a pin of this session has the same number: one `^` for each fork since, then the number.
+ */
+export type PinnedMessage = PinReceipt & { readonly text: string; readonly inherited?: true; readonly name?: string }
+
+/** The seq of the pinned message; of a released one too. */
+export type PinReceipt = { readonly seq: number }

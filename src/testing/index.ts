@@ -1,24 +1,25 @@
-// The public names of `terret/chaos`: a local server that answers like three providers, and as badly as a script wants it to.
+// The public names of `terret/testing`: a local server that answers like three providers, with the errors and damage that
+// a script asks for.
 export type { Issued, IssuedItem, IssuedResponse } from './issued.ts'
-export type { Asked, ProviderRule } from './rule.ts'
-export { providerRules } from './rules.ts'
+export type { RuleRequest, ProviderRule } from './provider-rule.ts'
+export { providerRules } from './provider-rules.ts'
 export {
   type ChaosCall,
   type ChaosReasoning,
   type ChaosReply,
   type ChaosRequest,
-  type ChaosSaid,
+  type ChaosModelReply,
   type ChaosScript,
   type ChaosTrouble,
   type Dialect,
-  type Mischief,
-  overflow,
-  overloaded,
-  quota,
-  rateLimited,
+  type ChaosDamage,
+  overflowError,
+  overloadedError,
+  quotaError,
+  rateLimitError,
   serverError,
   type TroubleName,
-  unauthorized,
-} from './script.ts'
-export { type Chaos, type ChaosOptions, startChaos } from './server.ts'
-export type { Refusal } from './voice.ts'
+  unauthorizedError,
+} from './chaos-script.ts'
+export { type Chaos, type ChaosOptions, startChaos } from './chaos-server.ts'
+export type { ProviderRefusal } from './answer-encoder.ts'

@@ -1,9 +1,18 @@
 // The published rules of Chat Completions, as data: OpenAI's own, and one of compatible hosts (arguments must parse), because a
 // conversation may go to any of them.
-import { fieldsOf } from './json.ts'
-import { badRoot, badName, emptyArray, first, type DialectRule, repeated, tooLong, unstrict } from './rule.ts'
-import type { Refusal } from './voice.ts'
-import { type JsonObject, listOf, parsed, stringOf } from '../view/json.ts'
+import { fieldsOf } from './fields.ts'
+import {
+  badRootRefusal,
+  badNameRefusal,
+  emptyArrayRefusal,
+  firstRefusal,
+  type DialectRule,
+  firstRepeated,
+  tooLongRefusal,
+  whyNotStrict,
+} from './provider-rule.ts'
+import type { ProviderRefusal } from './answer-encoder.ts'
+import { type JsonObject, asList, parseJson, asString } from '../view/untrusted-json.ts'
 
 const API = 'https://platform.openai.com/docs/api-reference/chat/create'
 const STRICT = 'https://developers.openai.com/api/docs/guides/structured-outputs'
@@ -16,16 +25,16 @@ const conversation: readonly DialectRule[] = [
     id: 'chat-1',
     rule: 'There is at least one message.',
     source: API,
-    check: ({ body }) => (listOf(body.messages).length > 0 ? null : emptyArray('messages')),
+    check: ({ body }) => (asList(body.messages).length > 0 ? null : emptyArrayRefusal('messages')),
   },
   {
     id: 'chat-2',
     rule: 'Every message has one of the six roles.',
     source: API,
     check: ({ body }) =>
-      first(messagesIn(body), ({ role }, at) => {
-        if (ROLES.includes(stringOf(role))) return null
-        const message = `Invalid value: '${stringOf(role)}'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.`
+      firstRefusal(messagesIn(body), ({ role }, at) => {
+        if (ROLES.includes(asString(role))) return null
+        const message = `Invalid value: '${asString(role)}'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.`
         return { message, param: `messages[${at}].role`, code: 'invalid_value' }
       }),
   },
@@ -34,8 +43,8 @@ const conversation: readonly DialectRule[] = [
     rule: 'Content is only null in a message of the assistant that has calls.',
     source: API,
     check: ({ body }) =>
-      first(messagesIn(body), ({ role, content, tool_calls: calls, refusal }, at) => {
-        const free = role === 'assistant' && (listOf(calls).length > 0 || stringOf(refusal) !== '')
+      firstRefusal(messagesIn(body), ({ role, content, tool_calls: calls, refusal }, at) => {
+        const free = role === 'assistant' && (asList(calls).length > 0 || asString(refusal) !== '')
         if (free || (content !== null && content !== undefined)) return null
         const message = "Invalid value for 'content': expected a string, got null."
         return { message, param: `messages.[${at}].content` }
@@ -46,10 +55,10 @@ const conversation: readonly DialectRule[] = [
     rule: 'Images stand only in messages of the user.',
     source: 'https://github.com/strands-agents/sdk-python/issues/320',
     check: ({ body }) =>
-      first(messagesIn(body), ({ role, content }, at) => {
-        const shows = listOf(content).some((part) => fieldsOf(part).type === 'image_url')
+      firstRefusal(messagesIn(body), ({ role, content }, at) => {
+        const shows = asList(content).some((part) => fieldsOf(part).type === 'image_url')
         if (role === 'user' || !shows) return null
-        const why = `but this message with role '${stringOf(role)}' contains an image URL.`
+        const why = `but this message with role '${asString(role)}' contains an image URL.`
         const message = `Invalid 'messages[${at}]'. Image URLs are only allowed for messages with role 'user', ${why}`
         return { message, param: `messages[${at}]`, code: 'invalid_value' }
       }),
@@ -62,8 +71,8 @@ const calls: readonly DialectRule[] = [
     rule: 'A list of calls is not empty.',
     source: API,
     check: ({ body }) =>
-      first(messagesIn(body), ({ tool_calls: list }, at) =>
-        Array.isArray(list) && list.length === 0 ? emptyArray(`messages[${at}].tool_calls`) : null,
+      firstRefusal(messagesIn(body), ({ tool_calls: list }, at) =>
+        Array.isArray(list) && list.length === 0 ? emptyArrayRefusal(`messages[${at}].tool_calls`) : null,
       ),
   },
   {
@@ -71,10 +80,10 @@ const calls: readonly DialectRule[] = [
     rule: 'A message with calls is followed by a tool message for each of them.',
     source: 'https://github.com/agno-agi/agno/issues/4345',
     check: ({ body }) =>
-      first(messagesIn(body), (message, at) => {
+      firstRefusal(messagesIn(body), (message, at) => {
         const answered = answersAfter(body, at)
         const missing = callsIn(message)
-          .map(({ id }) => stringOf(id))
+          .map(({ id }) => asString(id))
           .filter((id) => !answered.includes(id))
         if (missing.length === 0) return null
         const wrong = "An assistant message with 'tool_calls' must be followed by tool messages responding to each"
@@ -89,8 +98,8 @@ const calls: readonly DialectRule[] = [
     rule: 'A tool message answers a call of the message before it.',
     source: 'https://github.com/simonw/llm/issues/937',
     check: ({ body }) =>
-      first(messagesIn(body), ({ role, tool_call_id: id }, at) => {
-        if (role !== 'tool' || callsBefore(body, at).includes(stringOf(id))) return null
+      firstRefusal(messagesIn(body), ({ role, tool_call_id: id }, at) => {
+        if (role !== 'tool' || callsBefore(body, at).includes(asString(id))) return null
         const wrong = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
         return { message: `Invalid parameter: ${wrong}`, param: `messages.[${at}].role` }
       }),
@@ -100,7 +109,7 @@ const calls: readonly DialectRule[] = [
     rule: 'The arguments of a call are a string.',
     source: API,
     check: ({ body }) =>
-      inCalls(body, (call, at) => {
+      checkCalls(body, (call, at) => {
         const given = fieldsOf(call.function).arguments
         if (typeof given === 'string') return null
         const param = `${at}.function.arguments`
@@ -117,9 +126,9 @@ const calls: readonly DialectRule[] = [
     rule: 'The arguments of a call parse as JSON (vLLM and others parse the whole conversation again).',
     source: 'https://github.com/vllm-project/vllm/issues/43995',
     check: ({ body }) =>
-      inCalls(body, (call, at) => {
-        const given = stringOf(fieldsOf(call.function).arguments)
-        return parsed(given) === undefined ? { message: `Expecting value in '${at}.function.arguments'` } : null
+      checkCalls(body, (call, at) => {
+        const given = asString(fieldsOf(call.function).arguments)
+        return parseJson(given) === undefined ? { message: `Expecting value in '${at}.function.arguments'` } : null
       }),
   },
   {
@@ -127,15 +136,15 @@ const calls: readonly DialectRule[] = [
     rule: 'The id of a call has 1 to 40 characters.',
     source: 'https://github.com/agno-agi/agno/issues/5382',
     check: ({ body }) =>
-      inCalls(body, (call, at) => {
+      checkCalls(body, (call, at) => {
         const param = `${at}.id`
-        const id = stringOf(call.id)
+        const id = asString(call.id)
         const missing = {
           message: `Missing required parameter: '${param}'.`,
           param,
           code: 'missing_required_parameter',
         }
-        return id === '' ? missing : tooLong(param, id, 40)
+        return id === '' ? missing : tooLongRefusal(param, id, 40)
       }),
   },
   {
@@ -143,9 +152,9 @@ const calls: readonly DialectRule[] = [
     rule: 'No two calls of a message have the same id, and no two tool messages answer the same call.',
     source: 'https://github.com/agno-agi/agno/issues/5116',
     check: ({ body }) =>
-      first(messagesIn(body), (message, at) => {
-        const calls = callsIn(message).map(({ id }) => stringOf(id))
-        const twice = repeated(calls) ?? (calls.length > 0 ? repeated(answersAfter(body, at)) : undefined)
+      firstRefusal(messagesIn(body), (message, at) => {
+        const calls = callsIn(message).map(({ id }) => asString(id))
+        const twice = firstRepeated(calls) ?? (calls.length > 0 ? firstRepeated(answersAfter(body, at)) : undefined)
         if (twice === undefined) return null
         const wrong = `Duplicate value for 'tool_call_id' of '${twice}', in messages[${at}].`
         return { message: `Invalid parameter: ${wrong}`, param: `messages.[${at}].tool_call_id` }
@@ -158,24 +167,26 @@ const tools: readonly DialectRule[] = [
     id: 'chat-12',
     rule: 'A list of tools is not empty.',
     source: API,
-    check: ({ body }) => (Array.isArray(body.tools) && body.tools.length === 0 ? emptyArray('tools') : null),
+    check: ({ body }) => (Array.isArray(body.tools) && body.tools.length === 0 ? emptyArrayRefusal('tools') : null),
   },
   {
     id: 'chat-13',
     rule: 'The name of a function is made of letters, digits, _ and -, at most 64 of them.',
     source: API,
     check: ({ body }) =>
-      first(functionsIn(body), ({ name }, at) => badName(`tools[${at}].function.name`, stringOf(name), 64)),
+      firstRefusal(functionsIn(body), ({ name }, at) =>
+        badNameRefusal(`tools[${at}].function.name`, asString(name), 64),
+      ),
   },
   {
     id: 'chat-14',
     rule: 'The schema of a strict function allows nothing else and requires everything.',
     source: STRICT,
     check: ({ body }) =>
-      first(functionsIn(body), ({ name, strict, parameters }, at) => {
-        const why = strict === true ? unstrict(parameters) : null
+      firstRefusal(functionsIn(body), ({ name, strict, parameters }, at) => {
+        const why = strict === true ? whyNotStrict(parameters) : null
         if (why === null) return null
-        const message = `Invalid schema for function '${stringOf(name)}': ${why}`
+        const message = `Invalid schema for function '${asString(name)}': ${why}`
         return { message, param: `tools[${at}].function.parameters`, code: 'invalid_function_parameters' }
       }),
   },
@@ -184,13 +195,13 @@ const tools: readonly DialectRule[] = [
     rule: 'tool_choice and parallel_tool_calls are only given with tools, and a tool that must be used is one of them.',
     source: API,
     check: ({ body }) => {
-      const names = functionsIn(body).map(({ name }) => stringOf(name))
+      const names = functionsIn(body).map(({ name }) => asString(name))
       const param = ['tool_choice', 'parallel_tool_calls'].find((field) => field in body)
       if (param !== undefined && names.length === 0) {
         const why = `'${param}' is only allowed when 'tools' are specified.`
         return { message: `Invalid value for '${param}': ${why}`, param }
       }
-      const wanted = stringOf(fieldsOf(fieldsOf(body.tool_choice).function).name)
+      const wanted = asString(fieldsOf(fieldsOf(body.tool_choice).function).name)
       if (wanted === '' || names.includes(wanted)) return null
       return { message: "Tool choice 'function' not found in 'tools' parameter.", param: 'tool_choice' }
     },
@@ -218,7 +229,7 @@ const options: readonly DialectRule[] = [
         const message = "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported."
         return { message, code: 'invalid_parameter_combination' }
       }
-      if (!REASONING.test(stringOf(body.model))) return null
+      if (!REASONING.test(asString(body.model))) return null
       const message =
         "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
       return { message, param: 'max_tokens', code: 'unsupported_parameter' }
@@ -232,10 +243,10 @@ const options: readonly DialectRule[] = [
       const format = fieldsOf(body.response_format)
       if (format.type !== 'json_schema') return null
       const { name, strict, schema } = fieldsOf(format.json_schema)
-      const named = badName('response_format.json_schema.name', stringOf(name), 64)
-      const why = strict === true ? unstrict(schema) : null
+      const named = badNameRefusal('response_format.json_schema.name', asString(name), 64)
+      const why = strict === true ? whyNotStrict(schema) : null
       if (named !== null || why === null) return named
-      return { message: `Invalid schema for response_format '${stringOf(name)}': ${why}`, param: 'response_format' }
+      return { message: `Invalid schema for response_format '${asString(name)}': ${why}`, param: 'response_format' }
     },
   },
   {
@@ -255,8 +266,8 @@ const options: readonly DialectRule[] = [
     rule: 'The parameters of a tool have no oneOf, anyOf, allOf, enum or not at their top.',
     source: 'https://github.com/nspady/google-calendar-mcp/issues/39',
     check: ({ body }) =>
-      first(functionsIn(body), ({ name, parameters }, at) =>
-        badRoot(`tools[${at}].function.parameters`, stringOf(name), parameters),
+      firstRefusal(functionsIn(body), ({ name, parameters }, at) =>
+        badRootRefusal(`tools[${at}].function.parameters`, asString(name), parameters),
       ),
   },
 ]
@@ -264,32 +275,35 @@ const options: readonly DialectRule[] = [
 export const chatRules: readonly DialectRule[] = [...conversation, ...calls, ...tools, ...options]
 
 function messagesIn(body: JsonObject): readonly JsonObject[] {
-  return listOf(body.messages).map(fieldsOf)
+  return asList(body.messages).map(fieldsOf)
 }
 
 function callsIn(message: JsonObject | undefined): readonly JsonObject[] {
-  return listOf(message?.tool_calls).map(fieldsOf)
+  return asList(message?.tool_calls).map(fieldsOf)
 }
 
 function functionsIn(body: JsonObject): readonly JsonObject[] {
-  return listOf(body.tools).map((tool) => fieldsOf(fieldsOf(tool).function))
+  return asList(body.tools).map((tool) => fieldsOf(fieldsOf(tool).function))
 }
 
 /** The call ids that the following tool messages answer. */
 function answersAfter(body: JsonObject, at: number): readonly string[] {
   const rest = messagesIn(body).slice(at + 1)
   const end = rest.findIndex(({ role }) => role !== 'tool')
-  return (end < 0 ? rest : rest.slice(0, end)).map(({ tool_call_id: id }) => stringOf(id))
+  return (end < 0 ? rest : rest.slice(0, end)).map(({ tool_call_id: id }) => asString(id))
 }
 
 /** The calls a tool message can answer: those of the last message before it that is not a tool message. */
 function callsBefore(body: JsonObject, at: number): readonly string[] {
   const before = messagesIn(body).slice(0, at)
-  return callsIn(before.findLast(({ role }) => role !== 'tool')).map(({ id }) => stringOf(id))
+  return callsIn(before.findLast(({ role }) => role !== 'tool')).map(({ id }) => asString(id))
 }
 
-function inCalls(body: JsonObject, look: (call: JsonObject, at: string) => Refusal | null): Refusal | null {
-  return first(messagesIn(body), (message, at) =>
-    first(callsIn(message), (call, place) => look(call, `messages[${at}].tool_calls[${place}]`)),
+function checkCalls(
+  body: JsonObject,
+  look: (call: JsonObject, at: string) => ProviderRefusal | null,
+): ProviderRefusal | null {
+  return firstRefusal(messagesIn(body), (message, at) =>
+    firstRefusal(callsIn(message), (call, place) => look(call, `messages[${at}].tool_calls[${place}]`)),
   )
 }

@@ -1,8 +1,8 @@
-// The published rules of Anthropic Messages, as data. Only rules on which all models agree.
-import { fieldsOf } from './json.ts'
-import { first, type DialectRule, repeated, rootChoice } from './rule.ts'
-import { isObject, listOf, stringOf, type JsonObject } from '../view/json.ts'
-import type { Refusal } from './voice.ts'
+// The published rules of Anthropic Messages, as data. Only rules that hold for all models.
+import { fieldsOf } from './fields.ts'
+import { firstRefusal, type DialectRule, firstRepeated, rootChoice } from './provider-rule.ts'
+import { isObject, asList, asString, type JsonObject } from '../view/untrusted-json.ts'
+import type { ProviderRefusal } from './answer-encoder.ts'
 
 const API = 'https://platform.claude.com/docs/en/api/messages'
 const TOOLS = 'https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls'
@@ -12,7 +12,7 @@ const CACHING = 'https://platform.claude.com/docs/en/build-with-claude/prompt-ca
 const NAMES = /^[a-zA-Z0-9_-]{1,128}$/
 const IMAGES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
-function thinks(body: Readonly<Record<string, unknown>>): boolean {
+function hasThinking(body: Readonly<Record<string, unknown>>): boolean {
   const type = fieldsOf(body.thinking).type
   return type === 'enabled' || type === 'adaptive'
 }
@@ -36,12 +36,12 @@ const shape: readonly DialectRule[] = [
     rule: 'There is at least one message, and each is of the user or of the assistant: instructions go into system.',
     source: API,
     check: ({ body }) => {
-      const list = listOf(body.messages)
+      const list = asList(body.messages)
       if (list.length === 0) return { message: 'messages: at least one message is required' }
       const role = list.map((entry) => fieldsOf(entry).role).find((found) => found !== 'user' && found !== 'assistant')
       if (role === undefined) return null
       return {
-        message: `messages: Unexpected role "${stringOf(role)}". The Messages API accepts a top-level \`system\` parameter, not "system" as an input message role.`,
+        message: `messages: Unexpected role "${asString(role)}". The Messages API accepts a top-level \`system\` parameter, not "system" as an input message role.`,
       }
     },
   },
@@ -57,9 +57,9 @@ const shape: readonly DialectRule[] = [
     rule: 'Every message but a last one of the assistant has content.',
     source: 'https://github.com/anthropics/claude-code/issues/3196',
     check: ({ body }) =>
-      first(listOf(body.messages), (entry, at) => {
+      firstRefusal(asList(body.messages), (entry, at) => {
         const { role } = fieldsOf(entry)
-        const last = at === listOf(body.messages).length - 1 && role === 'assistant'
+        const last = at === asList(body.messages).length - 1 && role === 'assistant'
         if (last || blocksIn(entry).some((block) => block.type !== 'text' || block.text !== '')) return null
         const wrong = 'all messages must have non-empty content except for the optional final assistant message'
         return { message: `messages.${at}: ${wrong}` }
@@ -70,9 +70,9 @@ const shape: readonly DialectRule[] = [
     rule: 'No text block is empty or blank.',
     source: 'https://github.com/anthropics/claude-code/issues/23440',
     check: ({ body }) => {
-      const texts = inBlocksAll(body)
+      const texts = allBlocks(body)
         .filter((block) => block.type === 'text')
-        .map((block) => stringOf(block.text))
+        .map((block) => asString(block.text))
       if (texts.includes('')) return { message: 'messages: text content blocks must be non-empty' }
       const blank = texts.some((text) => text.trim() === '')
       return blank ? { message: 'messages: text content blocks must contain non-whitespace text' } : null
@@ -84,7 +84,7 @@ const shape: readonly DialectRule[] = [
     source: 'https://github.com/crewAIInc/crewAI/pull/4620',
     check: ({ body }) => {
       const turn = turnsIn(body).at(-1)
-      const text = stringOf(turn?.blocks.at(-1)?.text)
+      const text = asString(turn?.blocks.at(-1)?.text)
       const wrong = turn?.role === 'assistant' && text !== text.trimEnd()
       return wrong ? { message: 'messages: final assistant content cannot end with trailing whitespace' } : null
     },
@@ -94,9 +94,9 @@ const shape: readonly DialectRule[] = [
     rule: 'An image in base64 is a JPEG, PNG, GIF or WebP.',
     source: 'https://platform.claude.com/docs/en/build-with-claude/vision',
     check: ({ body }) =>
-      inBlocks(body, (block, at) => {
+      checkBlocks(body, (block, at) => {
         const source = fieldsOf(block.source)
-        if (block.type !== 'image' || source.type !== 'base64' || IMAGES.includes(stringOf(source.media_type)))
+        if (block.type !== 'image' || source.type !== 'base64' || IMAGES.includes(asString(source.media_type)))
           return null
         const wrong = "Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'"
         return { message: `${at}.image.source.base64.media_type: ${wrong}` }
@@ -107,7 +107,7 @@ const shape: readonly DialectRule[] = [
     rule: 'At most four blocks are marked for the cache.',
     source: CACHING,
     check: ({ body }) => {
-      const marked = [...listOf(body.tools), ...listOf(body.system), ...inBlocksAll(body), body]
+      const marked = [...asList(body.tools), ...asList(body.system), ...allBlocks(body), body]
       const found = marked.filter((block) => isObject(fieldsOf(block).cache_control)).length
       if (found <= 4) return null
       return { message: `A maximum of 4 blocks with cache_control may be provided. Found ${found}.` }
@@ -118,9 +118,9 @@ const shape: readonly DialectRule[] = [
     rule: 'A thinking block cannot be marked for the cache.',
     source: CACHING,
     check: ({ body }) =>
-      inBlocks(body, (block, at) => {
+      checkBlocks(body, (block, at) => {
         const wrong = isThinking(block) && 'cache_control' in block
-        return wrong ? { message: `${at}.${stringOf(block.type)}.cache_control: Extra inputs are not permitted` } : null
+        return wrong ? { message: `${at}.${asString(block.type)}.cache_control: Extra inputs are not permitted` } : null
       }),
   },
 ]
@@ -131,7 +131,7 @@ const calls: readonly DialectRule[] = [
     rule: 'Calls stand only in messages of the assistant, and results only in those of the user.',
     source: TOOLS,
     check: ({ body }) =>
-      first(turnsIn(body), ({ role, at, blocks }) => {
+      firstRefusal(turnsIn(body), ({ role, at, blocks }) => {
         const wrong = role === 'user' ? 'tool_use' : 'tool_result'
         const home = role === 'user' ? 'assistant' : 'user'
         if (!blocks.some((block) => block.type === wrong)) return null
@@ -142,14 +142,14 @@ const calls: readonly DialectRule[] = [
     id: 'messages-12',
     rule: 'Every call has its result in the next message.',
     source: TOOLS,
-    check: ({ body }) => unanswered(body, (blocks) => blocks.filter((block) => block.type === 'tool_result')),
+    check: ({ body }) => missingResults(body, (blocks) => blocks.filter((block) => block.type === 'tool_result')),
   },
   {
     id: 'messages-13',
     rule: 'Results stand first in their message, before any text.',
     source: TOOLS,
     check: ({ body }) =>
-      unanswered(body, (blocks) => {
+      missingResults(body, (blocks) => {
         const end = blocks.findIndex((block) => block.type !== 'tool_result')
         return end < 0 ? blocks : blocks.slice(0, end)
       }),
@@ -160,10 +160,10 @@ const calls: readonly DialectRule[] = [
     source:
       'https://github.com/anomalyco/opencode/blob/dev/packages/llm/test/fixtures/recordings/anthropic-messages/rejects-malformed-assistant-tool-order-without-patch.json',
     check: ({ body }) =>
-      first(turnsIn(body), ({ at, blocks }) => {
+      firstRefusal(turnsIn(body), ({ at, blocks }) => {
         const begin = blocks.findIndex((block) => block.type === 'tool_use')
         const rest = begin < 0 ? [] : blocks.slice(begin)
-        return rest.every((block) => block.type !== 'text') ? null : { message: lacking(at, idsIn(rest)) }
+        return rest.every((block) => block.type !== 'text') ? null : { message: missingResultText(at, idsIn(rest)) }
       }),
   },
   {
@@ -172,10 +172,10 @@ const calls: readonly DialectRule[] = [
     source: TOOLS,
     check: ({ body }) => {
       const turns = turnsIn(body)
-      return first(turns, ({ at, blocks }, index) => {
+      return firstRefusal(turns, ({ at, blocks }, index) => {
         const known = idsIn(turns[index - 1]?.blocks ?? [])
-        return first(blocks, (block, place) => {
-          const id = stringOf(block.tool_use_id)
+        return firstRefusal(blocks, (block, place) => {
+          const id = asString(block.tool_use_id)
           if (block.type !== 'tool_result' || known.includes(id)) return null
           const why = 'Each `tool_result` block must have a corresponding `tool_use` block in the previous message.'
           return {
@@ -190,7 +190,7 @@ const calls: readonly DialectRule[] = [
     rule: 'The ids of calls are unique in a conversation.',
     source: 'https://github.com/anthropics/claude-code/issues/28515',
     check: ({ body }) =>
-      repeated(turnsIn(body).flatMap(({ blocks }) => idsIn(blocks))) === undefined
+      firstRepeated(turnsIn(body).flatMap(({ blocks }) => idsIn(blocks))) === undefined
         ? null
         : { message: 'messages: `tool_use` ids must be unique' },
   },
@@ -199,9 +199,9 @@ const calls: readonly DialectRule[] = [
     rule: 'A call has one result and no second.',
     source: 'https://github.com/anthropics/claude-code/issues/14110',
     check: ({ body }) =>
-      first(turnsIn(body), ({ at, blocks }) => {
+      firstRefusal(turnsIn(body), ({ at, blocks }) => {
         const results = blocks.filter((block) => block.type === 'tool_result')
-        const twice = repeated(results.map((block) => stringOf(block.tool_use_id)))
+        const twice = firstRepeated(results.map((block) => asString(block.tool_use_id)))
         if (twice === undefined) return null
         const wrong = 'each tool_use must have a single result. Found multiple `tool_result` blocks with id:'
         return { message: `messages.${at}: ${wrong} ${twice}` }
@@ -212,7 +212,7 @@ const calls: readonly DialectRule[] = [
     rule: 'The input of a call is an object.',
     source: API,
     check: ({ body }) =>
-      inBlocks(body, (block, at) => {
+      checkBlocks(body, (block, at) => {
         if (block.type !== 'tool_use' || isObject(block.input)) return null
         return { message: `${at}.tool_use.input: Input should be a valid dictionary` }
       }),
@@ -222,8 +222,8 @@ const calls: readonly DialectRule[] = [
     rule: 'The id of a call is made of letters, digits, _ and -.',
     source: 'https://github.com/HKUDS/nanobot/pull/4356',
     check: ({ body }) =>
-      inBlocks(body, (block, at) => {
-        if (block.type !== 'tool_use' || /^[a-zA-Z0-9_-]+$/.test(stringOf(block.id))) return null
+      checkBlocks(body, (block, at) => {
+        if (block.type !== 'tool_use' || /^[a-zA-Z0-9_-]+$/.test(asString(block.id))) return null
         return { message: `${at}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'` }
       }),
   },
@@ -235,8 +235,8 @@ const tools: readonly DialectRule[] = [
     rule: 'The name of a tool is made of letters, digits, _ and -, at most 128 of them.',
     source: DEFINE,
     check: ({ body }) =>
-      first(toolsIn(body), ({ name }, at) => {
-        if (NAMES.test(stringOf(name))) return null
+      firstRefusal(toolsIn(body), ({ name }, at) => {
+        if (NAMES.test(asString(name))) return null
         return { message: `tools.${at}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'` }
       }),
   },
@@ -245,7 +245,7 @@ const tools: readonly DialectRule[] = [
     rule: 'No two tools have the same name.',
     source: 'https://github.com/tailcallhq/forgecode/issues/892',
     check: ({ body }) =>
-      repeated(toolsIn(body).map(({ name }) => stringOf(name))) === undefined
+      firstRepeated(toolsIn(body).map(({ name }) => asString(name))) === undefined
         ? null
         : { message: 'tools: Tool names must be unique.' },
   },
@@ -254,7 +254,7 @@ const tools: readonly DialectRule[] = [
     rule: 'The schema of a tool is one of an object.',
     source: DEFINE,
     check: ({ body }) =>
-      first(toolsIn(body), (tool, at) => {
+      firstRefusal(toolsIn(body), (tool, at) => {
         const known = tool.type !== undefined && tool.type !== 'custom'
         if (known || fieldsOf(tool.input_schema).type === 'object') return null
         return { message: `tools.${at}.custom.input_schema.type: Input should be 'object'` }
@@ -266,11 +266,11 @@ const tools: readonly DialectRule[] = [
     source: DEFINE,
     check: ({ body }) => {
       const { type, name } = fieldsOf(body.tool_choice)
-      const names = toolsIn(body).map((tool) => stringOf(tool.name))
+      const names = toolsIn(body).map((tool) => asString(tool.name))
       if (type === undefined) return null
       if (names.length === 0) return { message: 'tool_choice: tool_choice may only be specified while providing tools' }
-      const wrong = type === 'tool' && !names.includes(stringOf(name))
-      return wrong ? { message: `Tool '${stringOf(name)}' not found in provided tools` } : null
+      const wrong = type === 'tool' && !names.includes(asString(name))
+      return wrong ? { message: `Tool '${asString(name)}' not found in provided tools` } : null
     },
   },
 ]
@@ -302,7 +302,7 @@ const thinking: readonly DialectRule[] = [
     rule: 'With thinking, the temperature is 1 or not given.',
     source: THINKING,
     check: ({ body }) => {
-      const cool = thinks(body) && body.temperature !== undefined && body.temperature !== 1
+      const cool = hasThinking(body) && body.temperature !== undefined && body.temperature !== 1
       return cool
         ? { message: '`temperature` may only be set to 1 when thinking is enabled or in adaptive mode.' }
         : null
@@ -314,7 +314,7 @@ const thinking: readonly DialectRule[] = [
     source: THINKING,
     check: ({ body }) => {
       const { type } = fieldsOf(body.tool_choice)
-      const forced = thinks(body) && (type === 'any' || type === 'tool')
+      const forced = hasThinking(body) && (type === 'any' || type === 'tool')
       return forced ? { message: 'Thinking may not be enabled when tool_choice forces tool use.' } : null
     },
   },
@@ -323,12 +323,12 @@ const thinking: readonly DialectRule[] = [
     rule: 'Thinking blocks come back as they were sent, with the signature that they had.',
     source: THINKING,
     check: ({ body, issued }) =>
-      inBlocks(body, (block, at) => {
+      checkBlocks(body, (block, at) => {
         if (!isThinking(block)) return null
         const redacted = block.type === 'redacted_thinking'
-        const texts = issued.signatures.get(stringOf(redacted ? block.data : block.signature))
-        if (texts?.has(redacted ? '' : stringOf(block.thinking))) return null
-        return { message: `${at}: Invalid \`${redacted ? 'data' : 'signature'}\` in \`${stringOf(block.type)}\` block` }
+        const texts = issued.signatures.get(asString(redacted ? block.data : block.signature))
+        if (texts?.has(redacted ? '' : asString(block.thinking))) return null
+        return { message: `${at}: Invalid \`${redacted ? 'data' : 'signature'}\` in \`${asString(block.type)}\` block` }
       }),
   },
   {
@@ -336,12 +336,12 @@ const thinking: readonly DialectRule[] = [
     rule: 'With a budget for thinking, the calls under way began with a thinking block.',
     source: THINKING,
     check: ({ body }) => {
-      const begin = fieldsOf(body.thinking).type === 'enabled' ? loopBegins(body) : null
+      const begin = fieldsOf(body.thinking).type === 'enabled' ? openCallsTurn(body) : null
       const block = begin?.blocks[0]
       if (begin === null || block === undefined || isThinking(block)) return null
       return {
         message:
-          `messages.${begin.at}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${stringOf(block.type)}\`. ` +
+          `messages.${begin.at}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${asString(block.type)}\`. ` +
           'When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks).',
       }
     },
@@ -356,7 +356,7 @@ const bounds: readonly DialectRule[] = [
     rule: 'The schema of a tool has no oneOf, allOf or anyOf at its top.',
     source: 'https://github.com/anthropics/claude-code/issues/27337',
     check: ({ body }) =>
-      first(toolsIn(body), ({ input_schema: schema }, at) => {
+      firstRefusal(toolsIn(body), ({ input_schema: schema }, at) => {
         if (!['oneOf', 'allOf', 'anyOf'].includes(rootChoice(schema) ?? '')) return null
         const wrong = 'input_schema does not support oneOf, allOf, or anyOf at the top level'
         return { message: `tools.${at}.custom.input_schema: ${wrong}` }
@@ -367,8 +367,8 @@ const bounds: readonly DialectRule[] = [
     rule: 'An image has at most 5 MB in base64 (the first-party API takes more by now; Bedrock and others do not).',
     source: 'https://github.com/anthropics/claude-code/issues/10612',
     check: ({ body }) =>
-      inBlocks(body, (block, at) => {
-        const { length } = stringOf(fieldsOf(block.source).data)
+      checkBlocks(body, (block, at) => {
+        const { length } = asString(fieldsOf(block.source).data)
         if (block.type !== 'image' || length <= IMAGE_CHARS_MAX) return null
         const wrong = `image exceeds 5 MB maximum: ${length} bytes > ${IMAGE_CHARS_MAX} bytes`
         return { message: `${at}.image.source.base64: ${wrong}` }
@@ -379,8 +379,8 @@ const bounds: readonly DialectRule[] = [
     rule: 'The result of a call that failed holds only text.',
     source: 'https://github.com/vellum-ai/vellum-assistant/pull/18387',
     check: ({ body }) =>
-      inBlocks(body, (block, at) => {
-        if (block.is_error !== true || nested(block).every(({ type }) => type === 'text')) return null
+      checkBlocks(body, (block, at) => {
+        if (block.is_error !== true || nestedBlocks(block).every(({ type }) => type === 'text')) return null
         return { message: `${at}: all content must be type "text" if "is_error" is true` }
       }),
   },
@@ -392,10 +392,10 @@ const served: readonly DialectRule[] = [
     rule: 'A call of a tool that the provider runs has its result after it in the same message, and a result has its call.',
     source: 'https://platform.claude.com/docs/en/agents-and-tools/tool-use/server-tools',
     check: ({ body }) =>
-      first(listOf(body.messages), (message, at) => {
+      firstRefusal(asList(body.messages), (message, at) => {
         const blocks = blocksIn(message)
-        return first(blocks, (block, place) => {
-          const result = stringOf(block.type).endsWith('_tool_result')
+        return firstRefusal(blocks, (block, place) => {
+          const result = asString(block.type).endsWith('_tool_result')
           if (block.type !== 'server_tool_use' && !result) return null
           const paired = result
             ? blocks.slice(0, place).some(({ id }) => id === block.tool_use_id)
@@ -409,55 +409,58 @@ const served: readonly DialectRule[] = [
 
 export const messagesRules: readonly DialectRule[] = [...shape, ...calls, ...tools, ...thinking, ...bounds, ...served]
 
-function isThinking(block: Block): boolean {
+function isThinking(block: ContentBlock): boolean {
   return block.type === 'thinking' || block.type === 'redacted_thinking'
 }
 
-function idsIn(blocks: readonly Block[]): readonly string[] {
-  return blocks.filter((block) => block.type === 'tool_use').map((block) => stringOf(block.id))
+function idsIn(blocks: readonly ContentBlock[]): readonly string[] {
+  return blocks.filter((block) => block.type === 'tool_use').map((block) => asString(block.id))
 }
 
-function lacking(at: number, ids: readonly string[]): string {
+function missingResultText(at: number, ids: readonly string[]): string {
   const why = 'Each `tool_use` block must have a corresponding `tool_result` block in the next message.'
   return `messages.${at}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${ids.join(', ')}. ${why}`
 }
 
-function unanswered(body: Block, answers: (blocks: readonly Block[]) => readonly Block[]): { message: string } | null {
+function missingResults(
+  body: ContentBlock,
+  answers: (blocks: readonly ContentBlock[]) => readonly ContentBlock[],
+): { message: string } | null {
   const turns = turnsIn(body)
   for (const [index, { at, blocks }] of turns.entries()) {
-    const given = answers(turns[index + 1]?.blocks ?? []).map((block) => stringOf(block.tool_use_id))
+    const given = answers(turns[index + 1]?.blocks ?? []).map((block) => asString(block.tool_use_id))
     const missing = idsIn(blocks).filter((id) => !given.includes(id))
-    if (missing.length > 0) return { message: lacking(at, missing) }
+    if (missing.length > 0) return { message: missingResultText(at, missing) }
   }
   return null
 }
 
 /** All blocks, also those inside results. */
-function inBlocksAll(body: Block): readonly Block[] {
-  return listOf(body.messages).flatMap((entry) => blocksIn(entry).flatMap((block) => [block, ...nested(block)]))
+function allBlocks(body: ContentBlock): readonly ContentBlock[] {
+  return asList(body.messages).flatMap((entry) => blocksIn(entry).flatMap((block) => [block, ...nestedBlocks(block)]))
 }
 
-function nested(block: Block): readonly Block[] {
-  return block.type === 'tool_result' ? listOf(block.content).map(fieldsOf) : []
+function nestedBlocks(block: ContentBlock): readonly ContentBlock[] {
+  return block.type === 'tool_result' ? asList(block.content).map(fieldsOf) : []
 }
 
-// Reading a body for the rules: turns with their blocks, joined as the provider joins them.
+// Reads a body for the rules: turns with their blocks, joined as the provider joins them.
 
-type Block = JsonObject
+type ContentBlock = JsonObject
 
-/** `at` is the first of the messages that it is joined from. */
-type Turn = { readonly role: string; readonly at: number; readonly blocks: readonly Block[] }
+/** `at` is the index of its first message. */
+type RoleTurn = { readonly role: string; readonly at: number; readonly blocks: readonly ContentBlock[] }
 
-function blocksIn(message: unknown): readonly Block[] {
+function blocksIn(message: unknown): readonly ContentBlock[] {
   const { content } = fieldsOf(message)
-  return typeof content === 'string' ? [{ type: 'text', text: content }] : listOf(content).map(fieldsOf)
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : asList(content).map(fieldsOf)
 }
 
-/** Messages of one role in a row are one turn. */
-function turnsIn(body: JsonObject): readonly Turn[] {
-  const turns: Turn[] = []
-  for (const [at, message] of listOf(body.messages).entries()) {
-    const role = stringOf(fieldsOf(message).role)
+/** Consecutive messages of one role are one turn. */
+function turnsIn(body: JsonObject): readonly RoleTurn[] {
+  const turns: RoleTurn[] = []
+  for (const [at, message] of asList(body.messages).entries()) {
+    const role = asString(fieldsOf(message).role)
     const last = turns.at(-1)
     if (last?.role === role) turns[turns.length - 1] = { ...last, blocks: [...last.blocks, ...blocksIn(message)] }
     else turns.push({ role, at, blocks: blocksIn(message) })
@@ -466,18 +469,21 @@ function turnsIn(body: JsonObject): readonly Turn[] {
 }
 
 /** Visits every block, also inside results; `at` is the provider's path to it. */
-function inBlocks(body: JsonObject, look: (block: Block, at: string) => Refusal | null): Refusal | null {
-  return first(listOf(body.messages), (message, at) =>
-    first(blocksIn(message), (block, place) => {
+function checkBlocks(
+  body: JsonObject,
+  look: (block: ContentBlock, at: string) => ProviderRefusal | null,
+): ProviderRefusal | null {
+  return firstRefusal(asList(body.messages), (message, at) =>
+    firstRefusal(blocksIn(message), (block, place) => {
       const name = `messages.${at}.content.${place}`
-      const inner = block.type === 'tool_result' ? listOf(block.content).map(fieldsOf) : []
-      return look(block, name) ?? first(inner, (part, deep) => look(part, `${name}.tool_result.content.${deep}`))
+      const inner = block.type === 'tool_result' ? asList(block.content).map(fieldsOf) : []
+      return look(block, name) ?? firstRefusal(inner, (part, deep) => look(part, `${name}.tool_result.content.${deep}`))
     }),
   )
 }
 
 /** The assistant turn that began the calls in progress; null if there are none. */
-function loopBegins(body: JsonObject): Turn | null {
+function openCallsTurn(body: JsonObject): RoleTurn | null {
   const turns = turnsIn(body)
   let at = turns.length - 1
   while (turns[at]?.role === 'user' && turns[at]?.blocks[0]?.type === 'tool_result') at -= 2
@@ -485,5 +491,5 @@ function loopBegins(body: JsonObject): Turn | null {
 }
 
 function toolsIn(body: JsonObject): readonly JsonObject[] {
-  return listOf(body.tools).map(fieldsOf)
+  return asList(body.tools).map(fieldsOf)
 }

@@ -1,8 +1,17 @@
 // The published rules of OpenAI Responses, as data. Stored and signed items are compared with what this server sent.
 import type { Issued } from './issued.ts'
-import { fieldsOf } from './json.ts'
-import { badRoot, badName, emptyArray, first, type DialectRule, repeated, tooLong, unstrict } from './rule.ts'
-import { type JsonObject, listOf, stringOf } from '../view/json.ts'
+import { fieldsOf } from './fields.ts'
+import {
+  badRootRefusal,
+  badNameRefusal,
+  emptyArrayRefusal,
+  firstRefusal,
+  type DialectRule,
+  firstRepeated,
+  tooLongRefusal,
+  whyNotStrict,
+} from './provider-rule.ts'
+import { type JsonObject, asList, asString } from '../view/untrusted-json.ts'
 
 const API = 'https://platform.openai.com/docs/api-reference/responses/create'
 const STRICT = 'https://developers.openai.com/api/docs/guides/structured-outputs'
@@ -44,8 +53,8 @@ const input: readonly DialectRule[] = [
     rule: 'There is input.',
     source: API,
     check: ({ body }) => {
-      if (Array.isArray(body.input)) return body.input.length > 0 ? null : emptyArray('input')
-      if (stringOf(body.input) !== '') return null
+      if (Array.isArray(body.input)) return body.input.length > 0 ? null : emptyArrayRefusal('input')
+      if (asString(body.input) !== '') return null
       const param = 'input'
       return { message: `Missing required parameter: '${param}'.`, param, code: 'missing_required_parameter' }
     },
@@ -55,9 +64,9 @@ const input: readonly DialectRule[] = [
     rule: 'What the assistant said is output_text, and what others said is input_text.',
     source: API,
     check: ({ body }) =>
-      first(itemsIn(body), ({ role, content }, at) =>
-        first(listOf(content), (part, place) => {
-          const type = stringOf(fieldsOf(part).type)
+      firstRefusal(itemsIn(body), ({ role, content }, at) =>
+        firstRefusal(asList(content), (part, place) => {
+          const type = asString(fieldsOf(part).type)
           const wrong = role === 'assistant' ? type.startsWith('input_') : type === 'output_text'
           if (!wrong) return null
           const may =
@@ -72,8 +81,8 @@ const input: readonly DialectRule[] = [
     rule: 'No item is given twice.',
     source: 'https://github.com/vercel/ai/issues/7883',
     check: ({ body }) => {
-      const ids = itemsIn(body).map(({ id }) => stringOf(id))
-      const twice = repeated(ids.filter((id) => id !== ''))
+      const ids = itemsIn(body).map(({ id }) => asString(id))
+      const twice = firstRepeated(ids.filter((id) => id !== ''))
       if (twice === undefined) return null
       const message = `Duplicate item found with id ${twice}. Remove duplicate items from your input and try again.`
       return { message, param: 'input' }
@@ -82,15 +91,15 @@ const input: readonly DialectRule[] = [
 ]
 
 const calls: readonly DialectRule[] = [
-  // First of these: a lost chain must be reported as such, not as an unmatched call.
+  // This rule comes first: a lost chain must be reported as such, not as an unmatched call.
   {
     id: 'responses-5',
     rule: 'The response that this one follows was stored.',
     source: 'https://github.com/smg-project/smg/pull/916',
     check: ({ body, issued }) => {
       const id = body.previous_response_id
-      if (id === undefined || id === null || issued.responses.get(stringOf(id))?.stored) return null
-      const message = `Previous response with id '${stringOf(id)}' not found.`
+      if (id === undefined || id === null || issued.responses.get(asString(id))?.stored) return null
+      const message = `Previous response with id '${asString(id)}' not found.`
       return { message, param: 'previous_response_id', code: 'previous_response_not_found' }
     },
   },
@@ -99,12 +108,12 @@ const calls: readonly DialectRule[] = [
     rule: 'The output of a function answers a call in the input or in the response that it follows.',
     source: 'https://github.com/microsoft/vscode/issues/320060',
     check: ({ body, issued }) => {
-      const chained = issued.responses.get(stringOf(body.previous_response_id))?.calls ?? []
-      const items = meantIn(body, issued)
-      return first(items, ({ type, call_id: id }, at) => {
+      const chained = issued.responses.get(asString(body.previous_response_id))?.calls ?? []
+      const items = resolveItems(body, issued)
+      return firstRefusal(items, ({ type, call_id: id }, at) => {
         const known = [...chained, ...callIds(items.slice(0, at))]
-        if (type !== 'function_call_output' || known.includes(stringOf(id))) return null
-        return { message: `No tool call found for function call output with call_id ${stringOf(id)}.`, param: 'input' }
+        if (type !== 'function_call_output' || known.includes(asString(id))) return null
+        return { message: `No tool call found for function call output with call_id ${asString(id)}.`, param: 'input' }
       })
     },
   },
@@ -113,10 +122,10 @@ const calls: readonly DialectRule[] = [
     rule: 'Every call, also one of the response that this one follows, has an output.',
     source: 'https://github.com/openai/openai-agents-python/issues/673',
     check: ({ body, issued }) => {
-      const chained = issued.responses.get(stringOf(body.previous_response_id))?.calls ?? []
+      const chained = issued.responses.get(asString(body.previous_response_id))?.calls ?? []
       const outputs = itemsIn(body).filter(({ type }) => type === 'function_call_output')
-      const answered = outputs.map(({ call_id: id }) => stringOf(id))
-      const missing = [...chained, ...callIds(meantIn(body, issued))].find((id) => !answered.includes(id))
+      const answered = outputs.map(({ call_id: id }) => asString(id))
+      const missing = [...chained, ...callIds(resolveItems(body, issued))].find((id) => !answered.includes(id))
       return missing === undefined
         ? null
         : { message: `No tool output found for function call ${missing}.`, param: 'input' }
@@ -127,11 +136,13 @@ const calls: readonly DialectRule[] = [
     rule: 'The call_id of a call or an output has 1 to 64 characters.',
     source: 'https://github.com/openai/openai-openapi/blob/main/openapi.yaml',
     check: ({ body }) =>
-      first(itemsIn(body), ({ type, call_id: given }, at) => {
+      firstRefusal(itemsIn(body), ({ type, call_id: given }, at) => {
         const param = `input[${at}].call_id`
         if (type !== 'function_call' && type !== 'function_call_output') return null
         const message = `Invalid '${param}': empty string. Expected a string with minimum length 1, but got an empty string instead.`
-        return stringOf(given) === '' ? { message, param, code: 'empty_string' } : tooLong(param, stringOf(given), 64)
+        return asString(given) === ''
+          ? { message, param, code: 'empty_string' }
+          : tooLongRefusal(param, asString(given), 64)
       }),
   },
   {
@@ -139,7 +150,7 @@ const calls: readonly DialectRule[] = [
     rule: 'The arguments of a call are a string.',
     source: API,
     check: ({ body }) =>
-      first(itemsIn(body), ({ type, arguments: given }, at) => {
+      firstRefusal(itemsIn(body), ({ type, arguments: given }, at) => {
         const param = `input[${at}].arguments`
         if (type !== 'function_call' || typeof given === 'string') return null
         const message = `Invalid type for '${param}': expected a string, but got an object instead.`
@@ -154,12 +165,12 @@ const memory: readonly DialectRule[] = [
     rule: 'An item that is only named, or reasoning without its encrypted content, was stored.',
     source: 'https://github.com/vercel/ai/issues/7543',
     check: ({ body, issued }) =>
-      first(itemsIn(body), ({ type, id, encrypted_content: encrypted }) => {
-        const named = type === 'item_reference' || (type === 'reasoning' && stringOf(encrypted) === '')
-        if (!named || issued.items.get(stringOf(id))?.stored) return null
+      firstRefusal(itemsIn(body), ({ type, id, encrypted_content: encrypted }) => {
+        const named = type === 'item_reference' || (type === 'reasoning' && asString(encrypted) === '')
+        if (!named || issued.items.get(asString(id))?.stored) return null
         const why = 'Items are not persisted when `store` is set to false.'
         const how = 'Try again with `store` set to true, or remove this item from your input.'
-        return { status: 404, message: `Item with id '${stringOf(id)}' not found. ${why} ${how}`, param: 'input' }
+        return { status: 404, message: `Item with id '${asString(id)}' not found. ${why} ${how}`, param: 'input' }
       }),
   },
   {
@@ -167,15 +178,15 @@ const memory: readonly DialectRule[] = [
     rule: 'Encrypted reasoning comes back as it was given, under the id that it had.',
     source: 'https://github.com/openai/codex/issues/8119',
     check: ({ body, issued }) =>
-      first(itemsIn(body), ({ type, id, encrypted_content: given }) => {
-        if (type !== 'reasoning' || stringOf(given) === '') return null
-        const encrypted = stringOf(given)
-        if (issued.items.get(stringOf(id))?.encrypted === encrypted) return null
+      firstRefusal(itemsIn(body), ({ type, id, encrypted_content: given }) => {
+        if (type !== 'reasoning' || asString(given) === '') return null
+        const encrypted = asString(given)
+        if (issued.items.get(asString(id))?.encrypted === encrypted) return null
         const moved = [...issued.items.values()].some((item) => item.encrypted === encrypted)
         const why = moved
           ? 'Encrypted content item_id did not match the target item id.'
           : 'Encrypted content could not be decrypted or parsed.'
-        const message = `The encrypted content for item ${stringOf(id)} could not be verified. Reason: ${why}`
+        const message = `The encrypted content for item ${asString(id)} could not be verified. Reason: ${why}`
         return { message, code: 'invalid_encrypted_content' }
       }),
   },
@@ -184,13 +195,13 @@ const memory: readonly DialectRule[] = [
     rule: 'Reasoning is followed by the item that it led to.',
     source: 'https://github.com/openai/openai-node/issues/1567',
     check: ({ body, issued }) => {
-      const items = meantIn(body, issued)
-      return first(items, ({ type, id }, at) => {
-        const wanted = issued.items.get(stringOf(id))?.before
+      const items = resolveItems(body, issued)
+      return firstRefusal(items, ({ type, id }, at) => {
+        const wanted = issued.items.get(asString(id))?.before
         const next = items[at + 1]
-        const fits = next !== undefined && isSaid(next) && (!wanted || isThat(next, wanted))
+        const fits = next !== undefined && isModelItem(next) && (!wanted || matchesItem(next, wanted))
         if (type !== 'reasoning' || fits) return null
-        const message = `Item '${stringOf(id)}' of type 'reasoning' was provided without its required following item.`
+        const message = `Item '${asString(id)}' of type 'reasoning' was provided without its required following item.`
         return { message, param: 'input' }
       })
     },
@@ -200,11 +211,11 @@ const memory: readonly DialectRule[] = [
     rule: 'An item that came with reasoning keeps it, unless it comes back without its id.',
     source: 'https://github.com/continuedev/continue/issues/11994',
     check: ({ body, issued }) => {
-      const ids = itemsIn(body).map((item) => stringOf(item.id))
-      return first(itemsIn(body), ({ id, type }) => {
-        const after = issued.items.get(stringOf(id))?.after ?? null
+      const ids = itemsIn(body).map((item) => asString(item.id))
+      return firstRefusal(itemsIn(body), ({ id, type }) => {
+        const after = issued.items.get(asString(id))?.after ?? null
         if (after === null || ids.includes(after)) return null
-        const wrong = `Item '${stringOf(id)}' of type '${stringOf(type)}' was provided without its required 'reasoning' item`
+        const wrong = `Item '${asString(id)}' of type '${asString(type)}' was provided without its required 'reasoning' item`
         return { message: `${wrong}: '${after}'.`, param: 'input' }
       })
     },
@@ -216,17 +227,18 @@ const options: readonly DialectRule[] = [
     id: 'responses-14',
     rule: 'The name of a function stands in the tool itself and is made of letters, digits, _ and -, at most 128 of them.',
     source: 'https://github.com/openai/openai-openapi/blob/main/openapi.yaml',
-    check: ({ body }) => first(toolsIn(body), ({ name }, at) => badName(`tools[${at}].name`, stringOf(name), 128)),
+    check: ({ body }) =>
+      firstRefusal(toolsIn(body), ({ name }, at) => badNameRefusal(`tools[${at}].name`, asString(name), 128)),
   },
   {
     id: 'responses-15',
     rule: 'The schema of a strict function allows nothing else and requires everything.',
     source: STRICT,
     check: ({ body }) =>
-      first(toolsIn(body), ({ name, strict, parameters }, at) => {
-        const why = strict === true ? unstrict(parameters) : null
+      firstRefusal(toolsIn(body), ({ name, strict, parameters }, at) => {
+        const why = strict === true ? whyNotStrict(parameters) : null
         if (why === null) return null
-        const message = `Invalid schema for function '${stringOf(name)}': ${why}`
+        const message = `Invalid schema for function '${asString(name)}': ${why}`
         return { message, param: `tools[${at}].parameters`, code: 'invalid_function_parameters' }
       }),
   },
@@ -247,10 +259,10 @@ const options: readonly DialectRule[] = [
     check: ({ body }) => {
       const { type, name, strict, schema } = fieldsOf(fieldsOf(body.text).format)
       if (type !== 'json_schema') return null
-      const named = badName('text.format.name', stringOf(name), 64)
-      const why = strict === true ? unstrict(schema) : null
+      const named = badNameRefusal('text.format.name', asString(name), 64)
+      const why = strict === true ? whyNotStrict(schema) : null
       if (named !== null || why === null) return named
-      const message = `Invalid schema for response_format '${stringOf(name)}': ${why}`
+      const message = `Invalid schema for response_format '${asString(name)}': ${why}`
       return { message, param: 'text.format.schema', code: 'invalid_json_schema' }
     },
   },
@@ -271,9 +283,9 @@ const options: readonly DialectRule[] = [
     rule: 'What is to be included is something that there is.',
     source: API,
     check: ({ body }) =>
-      first(listOf(body.include), (name, at) => {
-        if (INCLUDES.includes(stringOf(name))) return null
-        const message = `Invalid value: '${stringOf(name)}'. Supported values are: ${INCLUDES.map((each) => `'${each}'`).join(', ')}.`
+      firstRefusal(asList(body.include), (name, at) => {
+        if (INCLUDES.includes(asString(name))) return null
+        const message = `Invalid value: '${asString(name)}'. Supported values are: ${INCLUDES.map((each) => `'${each}'`).join(', ')}.`
         return { message, param: `include[${at}]`, code: 'invalid_value' }
       }),
   },
@@ -293,8 +305,8 @@ const options: readonly DialectRule[] = [
     rule: 'The parameters of a tool have no oneOf, anyOf, allOf, enum or not at their top.',
     source: 'https://github.com/langchain-ai/langchainjs/issues/9804',
     check: ({ body }) =>
-      first(toolsIn(body), ({ name, parameters }, at) =>
-        badRoot(`tools[${at}].parameters`, stringOf(name), parameters),
+      firstRefusal(toolsIn(body), ({ name, parameters }, at) =>
+        badRootRefusal(`tools[${at}].parameters`, asString(name), parameters),
       ),
   },
   {
@@ -302,12 +314,12 @@ const options: readonly DialectRule[] = [
     rule: 'The output of a call is a text, or a list of texts, images and files as the input has them.',
     source: API,
     check: ({ body }) =>
-      first(itemsIn(body), ({ type, output }, at) => {
-        const parts = type === 'function_call_output' ? listOf(output).map(fieldsOf) : []
-        const odd = parts.findIndex((part) => !SHOWN.includes(stringOf(part.type)))
+      firstRefusal(itemsIn(body), ({ type, output }, at) => {
+        const parts = type === 'function_call_output' ? asList(output).map(fieldsOf) : []
+        const odd = parts.findIndex((part) => !SHOWN.includes(asString(part.type)))
         if (odd < 0) return null
         const param = `input[${at}].output[${odd}].type`
-        const message = `Invalid value: '${stringOf(parts[odd]?.type)}'. Supported values are: 'input_text', 'input_image', and 'input_file'.`
+        const message = `Invalid value: '${asString(parts[odd]?.type)}'. Supported values are: 'input_text', 'input_image', and 'input_file'.`
         return { message, param, code: 'invalid_value' }
       }),
   },
@@ -318,13 +330,13 @@ const SHOWN = ['input_text', 'input_image', 'input_file']
 export const responsesRules: readonly DialectRule[] = [...input, ...calls, ...memory, ...options]
 
 function itemsIn(body: JsonObject): readonly JsonObject[] {
-  return listOf(body.input).map(fieldsOf)
+  return asList(body.input).map(fieldsOf)
 }
 
 /** Resolves item references. */
-function meantIn(body: JsonObject, { items }: Issued): readonly JsonObject[] {
+function resolveItems(body: JsonObject, { items }: Issued): readonly JsonObject[] {
   return itemsIn(body).map((item) => {
-    const named = item.type === 'item_reference' ? items.get(stringOf(item.id)) : undefined
+    const named = item.type === 'item_reference' ? items.get(asString(item.id)) : undefined
     if (named === undefined) return item
     const { id, type, call } = named
     return { id, type, call_id: call, ...(type === 'message' ? { role: 'assistant' } : {}) }
@@ -332,21 +344,21 @@ function meantIn(body: JsonObject, { items }: Issued): readonly JsonObject[] {
 }
 
 function toolsIn(body: JsonObject): readonly JsonObject[] {
-  return listOf(body.tools)
+  return asList(body.tools)
     .map(fieldsOf)
     .filter(({ type }) => type === 'function')
 }
 
 function callIds(items: readonly JsonObject[]): readonly string[] {
-  return items.filter(({ type }) => type === 'function_call').map(({ call_id: id }) => stringOf(id))
+  return items.filter(({ type }) => type === 'function_call').map(({ call_id: id }) => asString(id))
 }
 
 /** An item written by the model. */
-function isSaid({ type, role }: JsonObject): boolean {
+function isModelItem({ type, role }: JsonObject): boolean {
   return type === undefined || type === 'message' ? role === 'assistant' : type !== 'function_call_output'
 }
 
-/** An item without its id is known only by its type. */
-function isThat(item: JsonObject, wanted: { readonly id: string; readonly type: string }): boolean {
-  return (stringOf(item.type) || 'message') === wanted.type && (item.id === undefined || item.id === wanted.id)
+/** An item without an id is matched by its type alone. */
+function matchesItem(item: JsonObject, wanted: { readonly id: string; readonly type: string }): boolean {
+  return (asString(item.type) || 'message') === wanted.type && (item.id === undefined || item.id === wanted.id)
 }

@@ -1,14 +1,14 @@
-// The built-in tools by name: which of them an agent gets, and nothing about what they do. The shell is never among them:
-// add `bashTool` by hand to have it.
+// The built-in tools by name: which of them an agent gets. What they do stands elsewhere. The shell is never among
+// them: add `bashTool` by hand.
 import { Fault } from '../kernel/failure.ts'
-import { askUserTool } from './people/ask.ts'
-import { listOf, optionsOf, text, within } from '../options.ts'
-import { FETCH_OPTIONS, webFetchTool, type WebFetchOptions } from './web/fetch.ts'
-import { FILE_OPTIONS, type FileToolsOptions, fileTools } from './files/files.ts'
-import { jsonlSearchTool } from './jsonl/jsonl.ts'
+import { askUserTool } from './ask-user.ts'
+import { listCheck, optionsChecker, textCheck, optionsCheck } from '../options.ts'
+import { FETCH_OPTIONS, webFetchTool, type WebFetchOptions } from './web/web-fetch.ts'
+import { FILE_OPTIONS, type FileToolsOptions, fileTools } from './files/file-tools.ts'
+import { jsonlSearchTool } from './jsonl/jsonl-search.ts'
 import { parallelCheck, type ParallelLlmOptions, parallelLlmTool } from './agents/parallel-llm.ts'
 import { SKILLS_OF, type SkillOptions, skillTools } from './skills/skills.ts'
-import { extractTool } from './core/extract.ts'
+import { extractTool } from './core/extract-tool.ts'
 import type { Tool } from './core/tool.ts'
 
 const FILES = ['read', 'write', 'edit', 'search', 'list', 'glob'] as const
@@ -19,7 +19,7 @@ const ALL: readonly string[] = [...FILES, ...SKILLS, ...OTHERS]
 export type BuiltInName = (typeof FILES)[number] | (typeof SKILLS)[number] | (typeof OTHERS)[number]
 
 export type BuiltInOptions = FileToolsOptions & {
-  /** Missing: the six file tools. Empty: none. */
+  /** Absent: the six file tools. Empty: none. */
   readonly names?: readonly BuiltInName[]
   /** For `skill_read` and `skill_run`. */
   readonly skills?: Omit<SkillOptions, 'workspace' | 'folder'> & { readonly folders: readonly string[] }
@@ -29,34 +29,34 @@ export type BuiltInOptions = FileToolsOptions & {
   readonly fetch?: WebFetchOptions
 }
 
-const checkOptions = optionsOf<BuiltInOptions>('builtInTools', {
+const checkOptions = optionsChecker<BuiltInOptions>('builtInTools', {
   ...FILE_OPTIONS,
-  names: listOf(text),
-  skills: within<NonNullable<BuiltInOptions['skills']>>(SKILLS_OF),
+  names: listCheck(textCheck),
+  skills: optionsCheck<NonNullable<BuiltInOptions['skills']>>(SKILLS_OF),
   parallel: parallelCheck,
-  fetch: within<WebFetchOptions>(FETCH_OPTIONS),
+  fetch: optionsCheck<WebFetchOptions>(FETCH_OPTIONS),
 })
 
-/** In the order of `names`. A name that is not known, comes twice or lacks its settings is a Fault. */
+/** Returns the tools in the order of `names`. An unknown name, a repeated name or missing settings are a Fault. */
 export async function builtInTools(options: BuiltInOptions): Promise<readonly Tool[]> {
   checkOptions(options)
   const { names = FILES, skills, parallel, fetch, ...files } = options
-  check(names)
+  checkNames(names)
   const wanted = new Set<string>(names)
   const made: Tool[] = [...fileTools(files), jsonlSearchTool(files), askUserTool(), webFetchTool(fetch ?? {})]
   made.push(extractTool())
   if (wanted.has('parallel_llm')) {
-    if (!parallel) throw lacking('parallel_llm', 'parallel: { model }')
+    if (!parallel) throw missingSetting('parallel_llm', 'parallel: { model }')
     made.push(parallelLlmTool({ ...files, ...parallel }))
   }
   if (SKILLS.some((name) => wanted.has(name))) {
-    if (!skills) throw lacking('skill_read', 'skills: { folders }')
+    if (!skills) throw missingSetting('skill_read', 'skills: { folders }')
     made.push(...(await skillTools({ ...skills, workspace: options.root })))
   }
   return names.flatMap((name) => made.filter((tool) => tool.name === name))
 }
 
-function check(names: readonly string[]): void {
+function checkNames(names: readonly string[]): void {
   const unknown = names.find((name) => !ALL.includes(name))
   if (unknown !== undefined) {
     const hint = unknown === 'bash' ? 'Add bashTool({ workspace }) by hand.' : `Known are: ${ALL.join(', ')}.`
@@ -66,6 +66,6 @@ function check(names: readonly string[]): void {
   if (twice !== undefined) throw new Fault('invalid_config', `The built-in tool "${twice}" is named twice.`)
 }
 
-function lacking(name: string, setting: string): Fault {
+function missingSetting(name: string, setting: string): Fault {
   return new Fault('invalid_config', `The built-in tool "${name}" needs a setting: ${setting}.`)
 }

@@ -1,14 +1,14 @@
-// The tools that come with Terret, as an entry of their own, so that a program without them does not load them.
-export { askUserTool } from './people/ask.ts'
+// The entry of the tools that come with Terret. It is separate, so that a program without them does not load them.
+export { askUserTool } from './ask-user.ts'
 export { type BuiltInName, type BuiltInOptions, builtInTools } from './builtin.ts'
 export { type BashLine, type BashOptions, bashTool } from './shell/bash.ts'
-export { extractTool } from './core/extract.ts'
-export { type WebFetchOptions, webFetchTool } from './web/fetch.ts'
-export { type Found, type WebSearchOptions, webSearchTool } from './web/search.ts'
-export { type FileToolsOptions, fileTools } from './files/files.ts'
-export type { FileBuffers } from './files/paths.ts'
-export { type WorktreeToolsOptions, worktreeTools } from './worktrees/tools.ts'
-export { jsonlSearchTool } from './jsonl/jsonl.ts'
+export { extractTool } from './core/extract-tool.ts'
+export { type WebFetchOptions, webFetchTool } from './web/web-fetch.ts'
+export { type WebSearchResult, type WebSearchOptions, webSearchTool } from './web/web-search.ts'
+export { type FileToolsOptions, fileTools } from './files/file-tools.ts'
+export type { FileBuffers } from './files/path-guard.ts'
+export { type WorktreeToolsOptions, worktreeTools } from './worktrees/worktree-tools.ts'
+export { jsonlSearchTool } from './jsonl/jsonl-search.ts'
 export {
   filePins,
   type McpChange,
@@ -18,8 +18,8 @@ export {
   type McpStatus,
   type McpStdioOptions,
   mcpServer,
-  type Pin,
-  type Pins,
-} from './mcp/mcp.ts'
+  type McpPin,
+  type McpPins,
+} from './mcp/mcp-server.ts'
 export { type ParallelLlmOptions, parallelLlmTool } from './agents/parallel-llm.ts'
 export { type SkillOptions, skillTools } from './skills/skills.ts'

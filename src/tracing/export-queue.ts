@@ -1,20 +1,20 @@
-// The way to one sink: a bounded queue of runs that have settled, read and exported one after the other. It never
-// delays a run: what does not fit is dropped and counted, and the log can be projected again at any time.
+// The queue to one sink: settled runs, bounded in number, are read and exported one after the other. It never delays a
+// run: runs that do not fit are dropped and counted, and the log can be projected again at any time.
 import type { Frozen } from '../kernel/content.ts'
 import type { Parent } from '../kernel/event.ts'
 import type { Store } from '../ports/store.ts'
 import type { Clock } from '../ports/system.ts'
-import { runsOf } from '../view/spans/project.ts'
-import { type Capture, capturedBy, type SessionLog, type Span } from '../view/spans/span.ts'
-import type { Sink } from './span.ts'
-import { createdOf, readTree, rootOf } from './tree.ts'
+import { runsOf } from '../view/spans/project-spans.ts'
+import { type Capture, expandCapture, type SessionLog, type Span } from '../view/spans/span.ts'
+import type { Sink } from './sink.ts'
+import { createdOf, readTree, findRootRun } from './read-tree-logs.ts'
 
-/** `dropped` did not fit in the queue, or came too late; `failed` could not be read or sent. Counted in runs. */
+/** `dropped`: did not fit in the queue, or came too late. `failed`: could not be read or sent. Counted in runs. */
 export type DropReport = Frozen<{ sink: string; dropped: number; failed: number; message: string }>
 
-export type LaneStats = Frozen<{ sink: string; exported: number; dropped: number; failed: number }>
+export type ExportQueueStats = Frozen<{ sink: string; exported: number; dropped: number; failed: number }>
 
-export type LaneOptions = {
+export type ExportQueueOptions = {
   readonly store: Store
   readonly clock: Clock
   readonly sink: Sink
@@ -22,53 +22,53 @@ export type LaneOptions = {
   readonly onDrop: (report: DropReport) => void
 }
 
-type Job = { readonly session: string; readonly run: number }
-/** A root's run that is open: the spans that were sent of it and below it, and when the next are. */
-type Live = { readonly run: number; readonly sent: Set<string>; cancel: (() => void) | null }
+type ExportJob = { readonly session: string; readonly run: number }
+/** An open run of a root: the ids of spans already sent, of it and below it, and the timer for the next ones. */
+type LiveRun = { readonly run: number; readonly sent: Set<string>; cancel: (() => void) | null }
 
-/** One export may retry for a while; a sink that never ends must not hold the others back for ever. */
+/** One export may retry for a while, but a sink that never finishes must not block the others for ever. */
 const EXPORT_MS = 120_000
 const REPORT_MS = 300_000
-/** More than this many are not remembered: most never come. */
+/** No more than this many are remembered; most never come. */
 const MISSED_MAX = 1_024
-/** What ends within this time is sent together: each time the log of the run is read. */
+/** Spans that end within this time are sent together, because the log of the run is read each time. */
 const LIVE_MS = 1_000
 const TOO_LATE = 'The export took too long, or the tracer was closed.'
-/** How the sessions of children are named. Only the queue goes by it; what a session is, its log says. */
+/** The form of children's session ids. Only the queue relies on it; the log says what a session is. */
 const CHILD = /~\d+\.\d+$/
 const CHILDREN = /(~\d+\.\d+)+$/
 
 export class ExportQueue {
-  readonly #options: LaneOptions
-  readonly #roots: Job[] = []
-  /** Most of these are part of their root's trace already: they wait apart, so that they never crowd out a root. */
-  readonly #children: Job[] = []
-  /** Sessions that still worked when their root was exported. */
+  readonly #options: ExportQueueOptions
+  readonly #roots: ExportJob[] = []
+  /** Most of these are part of their root's trace already. They wait apart, so that they never crowd out a root. */
+  readonly #children: ExportJob[] = []
+  /** Sessions that were still working when their root was exported. */
   readonly #missed = new Set<string>()
-  /** By their sessions. The oldest are forgotten first: of those some spans may be sent again, under the same ids. */
-  readonly #live = new Map<string, Live>()
-  /** Open runs of which something ended. */
-  readonly #open: Job[] = []
+  /** By session. The oldest are dropped first; some of their spans may be sent again, under the same ids. */
+  readonly #live = new Map<string, LiveRun>()
+  /** Open runs in which something has ended. */
+  readonly #open: ExportJob[] = []
   #closed = false
-  /** Closed, and nothing is waited for any more. */
+  /** Closed, and no longer waiting for anything. */
   #over = false
-  /** Stops the export in hand. */
+  /** Stops the current export. */
   #stop: (() => void) | null = null
   #cancelStart: (() => void) | null = null
   #working: Promise<void> | null = null
   readonly #counts = { exported: 0, dropped: 0, failed: 0 }
   #reported = { dropped: 0, failed: 0, at: Number.NEGATIVE_INFINITY }
 
-  constructor(options: LaneOptions) {
+  constructor(options: ExportQueueOptions) {
     this.#options = options
   }
 
-  get stats(): LaneStats {
+  get stats(): ExportQueueStats {
     return { sink: this.#options.sink.name, ...this.#counts }
   }
 
-  /** Takes note and returns: the work begins after the caller has gone on. */
-  push(job: Job): void {
+  /** Only notes the run: the work begins after the caller has gone on. */
+  push(job: ExportJob): void {
     const queue = CHILD.test(job.session) ? this.#children : this.#roots
     if (this.#closed) return this.#drop(1, 'The tracer is closed.')
     if (queue.length >= this.#options.queueMax) return this.#drop(1, 'The queue of traces is full.')
@@ -76,19 +76,22 @@ export class ExportQueue {
     if (this.#working === null) this.#cancelStart ??= this.#options.clock.timer(0, () => this.#start())
   }
 
-  /** Something of an open run ended. What children do is sent with their root's run, as long as it is known here. */
-  progress({ session, run }: Job): void {
+  /**
+   * Something in an open run has ended. Spans of children are sent with their root's run, as long as that is known
+   * here.
+   */
+  progress({ session, run }: ExportJob): void {
     if (this.#closed) return
     const root = session.replace(CHILDREN, '')
     const live = root === session ? this.#begin(root, run) : this.#live.get(root)
     if (live) live.cancel ??= this.#options.clock.timer(LIVE_MS, () => this.#due(root, live))
   }
 
-  #begin(root: string, run: number): Live {
+  #begin(root: string, run: number): LiveRun {
     const known = this.#live.get(root)
     if (known?.run === run) return known
     known?.cancel?.()
-    const live: Live = { run, sent: new Set(), cancel: null }
+    const live: LiveRun = { run, sent: new Set(), cancel: null }
     this.#live.delete(root)
     this.#live.set(root, live)
     const [oldest = ''] = this.#live.keys()
@@ -101,7 +104,7 @@ export class ExportQueue {
     this.#live.delete(root)
   }
 
-  #due(session: string, live: Live): void {
+  #due(session: string, live: LiveRun): void {
     live.cancel?.()
     live.cancel = null
     this.#open.push({ session, run: live.run })
@@ -116,18 +119,18 @@ export class ExportQueue {
     }
   }
 
-  /** What cannot be exported in this time is dropped and counted. */
+  /** Runs that cannot be exported in this time are dropped and counted. */
   async close(timeoutMs: number): Promise<void> {
     const { clock, sink } = this.#options
     if (this.#closed) return
     this.#closed = true
-    await inTime(clock, timeoutMs, this.flush())
+    await waitAtMost(clock, timeoutMs, this.flush())
     const left = this.#roots.splice(0).length + this.#children.splice(0).length
     if (left > 0) this.#drop(left, 'The tracer was closed before they could be exported.')
     this.#over = true
     this.#stop?.()
-    await inTime(clock, timeoutMs, this.#working ?? Promise.resolve())
-    await inTime(
+    await waitAtMost(clock, timeoutMs, this.#working ?? Promise.resolve())
+    await waitAtMost(
       clock,
       timeoutMs,
       Promise.resolve().then(() => sink.close()),
@@ -151,7 +154,7 @@ export class ExportQueue {
   async #work(): Promise<void> {
     for (;;) {
       const open = this.#open.shift()
-      // What fails here is sent when the run has settled, and is counted then.
+      // If this fails, the spans are sent and counted when the run has settled.
       if (open) await this.#exportOpen(open).catch(() => {})
       const job = this.#roots.shift() ?? this.#children.shift()
       if (!job && this.#open.length === 0) return
@@ -165,7 +168,7 @@ export class ExportQueue {
     }
   }
 
-  async #export({ session, run }: Job): Promise<void> {
+  async #export({ session, run }: ExportJob): Promise<void> {
     const found = await this.#find(session, run, this.#options.sink.capture ?? 'none')
     const root = session.replace(CHILDREN, '')
     const sent = this.#live.get(root)?.sent
@@ -175,13 +178,13 @@ export class ExportQueue {
       this.#counts.exported += 1
       for (const { spanId } of spans) sent?.add(spanId)
     }
-    // A child that works on may have sent something.
+    // A child that is still working may have more to send.
     const late = [...this.#missed].some((missed) => missed.startsWith(`${root}~`))
     if (session === root && !late && this.#live.get(root)?.run === run) this.#forget(root)
   }
 
-  /** The spans that have ended since the last time. The rest of a run that has settled is sent by its own job. */
-  async #exportOpen({ session, run }: Job): Promise<void> {
+  /** Sends the spans that ended since the last time. The job of the settled run sends the rest. */
+  async #exportOpen({ session, run }: ExportJob): Promise<void> {
     const live = this.#live.get(session)
     if (live?.run !== run) return
     const { store, sink } = this.#options
@@ -195,10 +198,10 @@ export class ExportQueue {
     for (const { spanId } of spans) live.sent.add(spanId)
   }
 
-  async #send(found: Found): Promise<void> {
+  async #send(found: FoundSpans): Promise<void> {
     const { store, sink, clock } = this.#options
     const capture = sink.capture ?? 'none'
-    const texts = capturedBy(capture).prompts ? await textsOf(store, found.logs) : new Map<string, string>()
+    const texts = expandCapture(capture).prompts ? await textsOf(store, found.logs) : new Map<string, string>()
     if (this.#over) throw new Error(TOO_LATE)
     const ended = new AbortController()
     const { signal } = ended
@@ -216,10 +219,10 @@ export class ExportQueue {
   }
 
   /**
-   * Each run is exported once. A root brings the runs below it that settled no later than itself; a child that settles
-   * after its root (it was interrupted, or waits for an answer) comes alone, under the ids it would have had.
+   * Each run is exported once. A root includes the runs below it that settled no later than itself. A child that
+   * settles after its root (it was interrupted, or waits for an answer) is exported alone, under the same ids.
    */
-  async #find(session: string, run: number, capture: Capture): Promise<Found | null> {
+  async #find(session: string, run: number, capture: Capture): Promise<FoundSpans | null> {
     const { store } = this.#options
     const parent = (await createdOf(store, session))?.parent
     if (parent) return this.#findChild(session, run, parent, capture)
@@ -235,15 +238,15 @@ export class ExportQueue {
     return { logs, spans: done.flatMap(({ spans }) => spans) }
   }
 
-  async #findChild(session: string, run: number, parent: Parent, capture: Capture): Promise<Found | null> {
+  async #findChild(session: string, run: number, parent: Parent, capture: Capture): Promise<FoundSpans | null> {
     const { store } = this.#options
-    const root = await rootOf(store, parent)
+    const root = await findRootRun(store, parent)
     if (!root) return null
     const logs = await readTree(store, root.session, root.run)
     const runs = runsOf(logs, capture)
     const own = runs.find((traced) => traced.session === session && traced.run === run)
     if (!own || own.settledAt === null || runs[0]?.sampled === false) return null
-    // By its time it was there when the root was exported, unless it came about in that very moment.
+    // The root's export included it, unless both settled in the same moment.
     if (own.settledAt <= root.settledAt && !this.#missed.delete(session)) return null
     return { logs: logs.filter((log) => log.session === session), spans: own.spans }
   }
@@ -259,7 +262,7 @@ export class ExportQueue {
     this.#report(message)
   }
 
-  /** The first trouble is told at once, more of it at most every five minutes and at the end, with the sums since then. */
+  /** Reports the first loss at once, later ones at most every five minutes and at the end, with the sums since then. */
   #report(message: string, last = false): void {
     const { clock, sink, onDrop } = this.#options
     const { at } = this.#reported
@@ -275,7 +278,7 @@ export class ExportQueue {
   }
 }
 
-type Found = { readonly logs: readonly SessionLog[]; readonly spans: readonly Span[] }
+type FoundSpans = { readonly logs: readonly SessionLog[]; readonly spans: readonly Span[] }
 
 /** The instructions and toolsets that these runs froze, by hash. They were redacted before they were stored. */
 async function textsOf(store: Store, logs: readonly SessionLog[]): Promise<ReadonlyMap<string, string>> {
@@ -289,8 +292,8 @@ async function textsOf(store: Store, logs: readonly SessionLog[]): Promise<Reado
   return texts
 }
 
-/** Waits for the work or for the time, whichever comes first. What the work comes to is its own business. */
-async function inTime(clock: Clock, ms: number, work: Promise<unknown>): Promise<void> {
+/** Waits for the work or for the time, whichever ends first. Ignores the result of the work. */
+async function waitAtMost(clock: Clock, ms: number, work: Promise<unknown>): Promise<void> {
   let cancel = (): void => {}
   const late = new Promise<void>((resolve) => {
     cancel = clock.timer(ms, resolve)

@@ -1,16 +1,17 @@
-// Spans as OTLP/JSON: ids in hex, times as strings of nanoseconds, enumerations as numbers. Pure; sending is otlp.ts.
+// Encodes spans as OTLP/JSON: ids in hex, times as strings of nanoseconds, enumerations as numbers. Pure; otlp.ts
+// sends.
 import type { Json } from '../kernel/content.ts'
-import { CONTENT, ERROR_TYPE, GEN_AI, TERRET } from '../view/spans/names.ts'
+import { CONTENT, ERROR_TYPE, GEN_AI, TERRET } from '../view/spans/attribute-names.ts'
 import type { Attributes, Span } from '../view/spans/span.ts'
 
 const KINDS = { internal: 1, client: 3 } as const
 const ERROR = 2
-/** Whole amounts too: an attribute that is now a number and now a fraction breaks the columns of some databases. */
+/** Always encoded as fractions: an attribute that is sometimes an integer breaks the columns of some databases. */
 const FRACTIONS: ReadonlySet<string> = new Set([TERRET.costUsd])
-/** The conventions want a list, since a model may be asked for several answers at once. Here it is asked for one. */
+/** The conventions want a list, because several answers may be requested at once. Here it is always one. */
 const LISTS: ReadonlySet<string> = new Set([GEN_AI.finishReasons])
 
-/** The bodies to send: one unless it would be larger than `bytesMax`. OTLP has no form for a span without an end. */
+/** The request bodies: one, unless it would be larger than `bytesMax`. OTLP has no form for a span without an end. */
 export function encodeSpans(
   spans: readonly Span[],
   { service, texts, bytesMax }: { service: string; texts: ReadonlyMap<string, string>; bytesMax: number },
@@ -52,7 +53,7 @@ function encodeSpan(span: Span, endedAt: number, texts: ReadonlyMap<string, stri
     kind: KINDS[kind],
     startTimeUnixNano: nanoseconds(startedAt),
     endTimeUnixNano: nanoseconds(endedAt),
-    attributes: encodeAttributes({ ...span.attributes, ...named(span, texts) }),
+    attributes: encodeAttributes({ ...span.attributes, ...frozenTexts(span, texts) }),
     events: exceptions.map(({ at, type, message }) => ({
       timeUnixNano: nanoseconds(at),
       name: 'exception',
@@ -65,8 +66,8 @@ function encodeSpan(span: Span, endedAt: number, texts: ReadonlyMap<string, stri
   }
 }
 
-/** A collector has no folder to look hashes up in: a run's own span carries its instructions and tools, once a run. */
-function named({ attributes }: Span, texts: ReadonlyMap<string, string>): Attributes {
+/** A collector cannot look up hashes, so a run's own span contains its instructions and tools, once for each run. */
+function frozenTexts({ attributes }: Span, texts: ReadonlyMap<string, string>): Attributes {
   const instructions = texts.get(String(attributes[TERRET.instructionsHash] ?? ''))
   const toolset = texts.get(String(attributes[TERRET.toolsetHash] ?? ''))
   return {

@@ -1,16 +1,19 @@
-// Traces to a collector, as OTLP over HTTP with JSON. It speaks only that: no gRPC, no protobuf, no sampling.
+// Sends traces to a collector, as OTLP over HTTP with JSON. Nothing else: no gRPC, no protobuf, no sampling.
 import { Fault } from '../kernel/failure.ts'
 import type { Clock } from '../ports/system.ts'
-import { filled, optionsOf, record, tableOf, text, wait } from '../options.ts'
+import { nonEmptyCheck, optionsChecker, objectCheck, tableCheck, textCheck, waitCheck } from '../options.ts'
 import { encodeSpans } from './otlp-encode.ts'
-import { type Answer, type Door, openDoor, post } from './post.ts'
+import { type PostAnswer, type HttpClient, openHttpClient, postOnce } from './http-post.ts'
 import type { Capture } from '../view/spans/span.ts'
-import { captureCheck, type ExportContext, type Sink } from './span.ts'
+import { captureCheck, type ExportContext, type Sink } from './sink.ts'
 
 export type OtlpOptions = {
-  /** Address of the collector; `/v1/traces` is added. Default: the variables of OpenTelemetry, then `http://localhost:4318`. */
+  /**
+   * The collector's address; `/v1/traces` is added. Default: the variables of OpenTelemetry, then
+   * `http://localhost:4318`.
+   */
   readonly endpoint?: string
-  /** On top of those in `OTEL_EXPORTER_OTLP_HEADERS`. Put the key of the trace store here. */
+  /** In addition to those in `OTEL_EXPORTER_OTLP_HEADERS`. Put the key of the trace store here. */
   readonly headers?: Readonly<Record<string, string>>
   readonly capture?: Capture
   /** For one request. Default: 10,000. */
@@ -28,13 +31,13 @@ const BACKOFF_MS = 1_000
 const WAIT_MS_MAX = 30_000
 const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
-const checkOptions = optionsOf<OtlpOptions>('otlp', {
-  endpoint: text,
-  headers: tableOf(text),
+const checkOptions = optionsChecker<OtlpOptions>('otlp', {
+  endpoint: textCheck,
+  headers: tableCheck(textCheck),
   capture: captureCheck,
-  timeoutMs: wait,
-  service: filled,
-  env: record,
+  timeoutMs: waitCheck,
+  service: nonEmptyCheck,
+  env: objectCheck,
 })
 
 export function otlp(options: OtlpOptions = {}): Sink {
@@ -42,14 +45,14 @@ export function otlp(options: OtlpOptions = {}): Sink {
   const env = options.env ?? process.env
   const { capture = 'none', timeoutMs = 10_000, service = env['OTEL_SERVICE_NAME'] || 'terret' } = options
   const url = urlOf(options.endpoint, env)
-  const headers = { ...headersOf(env), ...lowerCased(options.headers ?? {}), 'content-type': 'application/json' }
+  const headers = { ...headersOf(env), ...lowerCaseKeys(options.headers ?? {}), 'content-type': 'application/json' }
   for (const [name, value] of Object.entries(headers)) checkHeader(name, value)
-  let door: Door | null = null
+  let door: HttpClient | null = null
   return {
     name: `collector at ${url.host}`,
     capture,
     async export(spans, context) {
-      door ??= openDoor(url.protocol)
+      door ??= openHttpClient(url.protocol)
       for (const body of encodeSpans(spans, { service, texts: context.texts, bytesMax: BODY_BYTES_MAX })) {
         await deliver({ door, url, headers, body, timeoutMs, jitter: jitterOf(spans[0]?.traceId ?? '') }, context)
       }
@@ -61,7 +64,7 @@ export function otlp(options: OtlpOptions = {}): Sink {
 }
 
 type Delivery = {
-  readonly door: Door
+  readonly door: HttpClient
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
@@ -69,10 +72,10 @@ type Delivery = {
   readonly jitter: number
 }
 
-/** Sends until it is taken, refused for good, or tried often enough. */
+/** Sends until the collector accepts it, refuses it for good, or the tries are used up. */
 async function deliver(delivery: Delivery, { clock, signal }: ExportContext): Promise<void> {
   for (let tries = 1; ; tries++) {
-    const heard = await attempt(delivery, clock, signal)
+    const heard = await tryDelivery(delivery, clock, signal)
     if (heard.type === 'taken') return
     signal.throwIfAborted()
     if (heard.type === 'refused' || tries >= TRIES_MAX)
@@ -82,16 +85,16 @@ async function deliver(delivery: Delivery, { clock, signal }: ExportContext): Pr
   }
 }
 
-type Heard =
+type DeliveryAnswer =
   | { readonly type: 'taken' }
   | { readonly type: 'refused'; readonly why: string }
   | { readonly type: 'again'; readonly why: string; readonly afterMs: number | null }
 
-async function attempt({ door, url, headers, body, timeoutMs }: Delivery, clock: Clock, signal: AbortSignal) {
+async function tryDelivery({ door, url, headers, body, timeoutMs }: Delivery, clock: Clock, signal: AbortSignal) {
   const late = new AbortController()
   const cancel = clock.timer(timeoutMs, () => late.abort())
   try {
-    return meaningOf(await post(door, { url, headers, body, signal: AbortSignal.any([signal, late.signal]) }))
+    return interpretAnswer(await postOnce(door, { url, headers, body, signal: AbortSignal.any([signal, late.signal]) }))
   } catch {
     const why = late.signal.aborted ? `did not answer within ${timeoutMs} ms` : 'could not be reached'
     return { type: 'again', why, afterMs: null } as const
@@ -100,7 +103,7 @@ async function attempt({ door, url, headers, body, timeoutMs }: Delivery, clock:
   }
 }
 
-function meaningOf({ status, retryAfterMs, body }: Answer): Heard {
+function interpretAnswer({ status, retryAfterMs, body }: PostAnswer): DeliveryAnswer {
   const why = `answered ${status}`
   if (RETRYABLE.has(status)) return { type: 'again', why, afterMs: retryAfterMs }
   if (status < 200 || status >= 300) return { type: 'refused', why }
@@ -108,7 +111,7 @@ function meaningOf({ status, retryAfterMs, body }: Answer): Heard {
   return rejected > 0 ? { type: 'refused', why: `rejected ${rejected} spans` } : { type: 'taken' }
 }
 
-/** What was taken in part must not be sent again. */
+/** A partly accepted request must not be sent again. */
 function rejectedIn(body: string): number {
   try {
     const said = JSON.parse(body) as { readonly partialSuccess?: { readonly rejectedSpans?: string | number } } | null
@@ -118,7 +121,7 @@ function rejectedIn(body: string): number {
   }
 }
 
-/** So that clients that were sent away do not come back at once. From the trace's id: it is as good as chance. */
+/** Spreads the retries of several clients. Derived from the trace id, which is as good as random. */
 function jitterOf(traceId: string): number {
   return 0.5 + (Number.parseInt(traceId.slice(0, 4), 16) || 0) / 0x1_ffff
 }
@@ -147,17 +150,17 @@ function urlOf(endpoint: string | undefined, env: Readonly<Record<string, string
   return url
 }
 
-/** `name=value,name=value`, as OpenTelemetry writes them; those for traces replace those for everything. */
+/** `name=value,name=value`, as OpenTelemetry writes them. The headers for traces replace the general ones. */
 function headersOf(env: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string>> {
   const text = env['OTEL_EXPORTER_OTLP_TRACES_HEADERS'] || env['OTEL_EXPORTER_OTLP_HEADERS'] || ''
   const pairs = text.split(',').flatMap((pair) => {
     const at = pair.indexOf('=')
-    return at > 0 ? [[pair.slice(0, at).trim(), decoded(pair.slice(at + 1).trim())] as const] : []
+    return at > 0 ? [[pair.slice(0, at).trim(), decodePercent(pair.slice(at + 1).trim())] as const] : []
   })
-  return lowerCased(Object.fromEntries(pairs))
+  return lowerCaseKeys(Object.fromEntries(pairs))
 }
 
-function decoded(value: string): string {
+function decodePercent(value: string): string {
   try {
     return decodeURIComponent(value)
   } catch {
@@ -165,11 +168,11 @@ function decoded(value: string): string {
   }
 }
 
-function lowerCased(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+function lowerCaseKeys(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }
 
-/** The value is not repeated: it may be a key. */
+/** The message leaves out the value, because it may be a key. */
 function checkHeader(name: string, value: string): void {
   if (/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) && !/[^\t\x20-\x7e\x80-\xff]/.test(value)) return
   throw new Fault('invalid_config', `The header ${JSON.stringify(name)} for the collector cannot be sent over HTTP.`)

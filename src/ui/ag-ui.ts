@@ -1,82 +1,100 @@
-// AG-UI: what a session tells, as the events that its clients read, and what they send, taken as verbs of a session. The thread is
-// the session. An approval ends the client's run with an interrupt, and the next run brings the answer.
+// The AG-UI protocol: a session's items as events for its clients, and their requests as operations on the session. The
+// thread is the session. An approval ends the client's run with an interrupt, and the next run carries the answer.
 import { createHash } from 'node:crypto'
 import type { BlobRef, CallKey } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
-import { optionsOf } from '../options.ts'
+import { optionsChecker } from '../options.ts'
 import { type Input, readInput } from '../sessions/input.ts'
 import type { RunStream, Session, Sessions } from '../sessions/verbs.ts'
-import type { Pending } from '../view/pending.ts'
-import { parsed } from '../view/json.ts'
-import { textOf } from '../view/text.ts'
-import { type Approval, approvalsIn } from './approval.ts'
-import { admitToBranch, branchBefore, type Chatting, findMessage, findRegenerated } from './branches.ts'
-import { type MessageInBranch, isReusedId, type Stretch, stretchesOf } from './branches.ts'
-import type { End } from './end.ts'
-import { continued, followed, isThere, type Items, readAll, repeated } from './follow.ts'
-import { answer, bodyOf, cursorOf, type Encoder, type Frame, framed, frameText } from './http.ts'
-import { type Fields, type Handler, isFields, refusal, refusing } from './http.ts'
-import { type Answered, BYTES_MAX, type Decided, opened, type Place, sent, take } from './person.ts'
+import type { Pending } from '../view/pending-calls.ts'
+import { parseJson } from '../view/untrusted-json.ts'
+import { textOf } from '../view/shown-text.ts'
+import { type Approval, pageApprovalsIn } from './page-approval.ts'
+import { admitToBranch, createBranchBefore, type AdmittedChat, findMessage, findRegenerated } from './chat-branches.ts'
+import { type MessageInBranch, isReusedId, type BranchLog, readBranchLogs } from './chat-branches.ts'
+import type { PageEnd } from './page-end.ts'
+import { continueFrom, followItems, sessionExists, type ItemStream, readAllItems, repeatFrom } from './follow-items.ts'
+import {
+  streamAnswer,
+  readJsonObject,
+  readCursor,
+  type ItemEncoder,
+  type SseFrame,
+  framesWithPosition,
+  frameText,
+} from './ui-http.ts'
+import { type JsonFields, type Handler, isJsonFields, refusalResponse, answerFaults } from './ui-http.ts'
+import {
+  type PageAnswer,
+  REQUEST_BYTES_MAX,
+  type PageDecision,
+  openIfMissing,
+  type UiContext,
+  sendFromPage,
+  takeAnswers,
+} from './person.ts'
 import { UI_OPTIONS, type UiOptions } from './person.ts'
-import type { Item, Of as PartOf, Told } from './teller.ts'
+import type { PositionedItem, SpokenPart as PartOf, UiItem } from './item-builder.ts'
 
-type Of<T extends Told['type']> = Extract<Told, { type: T }>
+type ItemOf<T extends UiItem['type']> = Extract<UiItem, { type: T }>
 type AgUiEvent = { readonly type: string; readonly [field: string]: unknown }
-/** The client's own name for its run. */
+/** The client's own id of its run. */
 type RunName = { readonly runId: string }
-/** The thread that the client knows, and the session that has it: the thread itself, or a branch of it. */
-type Where = { readonly thread: string; readonly session: string }
-type Asking = RunName & { readonly place: Place; readonly request: Request; readonly known: Chatting }
+/** The thread that the client knows, and the session behind it: the thread itself or one of its branches. */
+type ThreadBranch = { readonly thread: string; readonly session: string }
+type RunRequest = RunName & { readonly place: UiContext; readonly request: Request; readonly known: AdmittedChat }
 
-const checkOptions = optionsOf<UiOptions>('agUiHandler', UI_OPTIONS)
+const checkOptions = optionsChecker<UiOptions>('agUiHandler', UI_OPTIONS)
 
 /**
- * The server side of an AG-UI client such as `HttpAgent`. A message of the user that stands last is sent; one whose id the thread has
- * with another text is an edit, and goes on in a branch. `resume` answers approvals: `{ approved: true }` as payload, and with
- * `editedArgs` the call is made with these arguments. `forwardedProps.regenerate` names a message that gets another answer. A run that
- * brings none of these is told the messages and what goes on; with `forwardedProps.after` only what comes after that position.
+ * The server side of an AG-UI client such as `HttpAgent`. A last message of the user is sent; if the thread has its id
+ * with another text, it is an edit and continues in a branch. `resume` answers approvals: `{ approved: true }` as
+ * payload, and with `editedArgs` the call runs with those arguments. `forwardedProps.regenerate` names a message to
+ * answer again. A run with none of these receives the messages and follows the session; with `forwardedProps.after`
+ * only what comes after that position.
  */
 export function agUiHandler(sessions: Sessions, options: UiOptions): Handler {
   checkOptions(options)
   const place = { sessions, options }
-  return refusing(async (request) => {
-    if (request.method !== 'POST') return refusal(405, 'not_found', 'Use POST.')
-    const body = await bodyOf(request, options.bytesMax ?? BYTES_MAX)
+  return answerFaults(async (request) => {
+    if (request.method !== 'POST') return refusalResponse(405, 'not_found', 'Use POST.')
+    const body = await readJsonObject(request, options.bytesMax ?? REQUEST_BYTES_MAX)
     return admitToBranch(place, request, body['threadId'], async (known) => {
       const runId = body['runId']
       if (typeof runId !== 'string' || runId === '') throw new Fault('invalid_input', 'The run must have a runId.')
       const messages = (Array.isArray(body['messages']) ? (body['messages'] as readonly unknown[]) : []).filter(
-        isFields,
+        isJsonFields,
       )
       return answerRun({ place, request, known, runId }, body, messages)
     })
   })
 }
 
-async function answerRun(asking: Asking, body: Fields, messages: readonly Fields[]): Promise<Response> {
+async function answerRun(asking: RunRequest, body: JsonFields, messages: readonly JsonFields[]): Promise<Response> {
   const { place, request, known } = asking
   const last = messages.at(-1)
-  const cursor = afterIn(body, request)
+  const cursor = cursorIn(body, request)
   const again = regeneratedIn(body)
-  const resume = Array.isArray(body['resume']) ? (body['resume'] as readonly unknown[]).filter(isFields) : []
-  if (resume.length > 0 && !(await leavesBranch(asking, resume, again, last))) return goOn(asking, cursor, { resume })
-  if (again !== null && cursor === null) return regenerate(asking, again, last)
-  if (last?.['role'] === 'tool') return goOn(asking, cursor, { messages })
-  if (cursor !== null) return connect(asking, cursor)
+  const resume = Array.isArray(body['resume']) ? (body['resume'] as readonly unknown[]).filter(isJsonFields) : []
+  if (resume.length > 0 && !(await leavesBranch(asking, resume, again, last)))
+    return continueWithAnswers(asking, cursor, { resume })
+  if (again !== null && cursor === null) return regenerateAnswer(asking, again, last)
+  if (last?.['role'] === 'tool') return continueWithAnswers(asking, cursor, { messages })
+  if (cursor !== null) return connectToThread(asking, cursor)
   if (last?.['role'] === 'user') return answerMessage(asking, last)
-  await opened(place, request, known)
-  return connect(asking, null)
+  await openIfMissing(place, request, known)
+  return connectToThread(asking, null)
 }
 
 /**
- * Whether the run goes on in another branch than the one that asked. The client must name every open question in its next run, so one
- * that edits or regenerates cancels them; they are not answered, because their branch is stopped.
+ * Whether the run continues in another branch than the one that asked. The client must name every open question in its
+ * next run, so a run that edits or regenerates cancels them. They stay unanswered, because their branch is stopped.
  */
 async function leavesBranch(
-  { place, known }: Asking,
-  resume: readonly Fields[],
+  { place, known }: RunRequest,
+  resume: readonly JsonFields[],
   again: string | null,
-  last: Fields | undefined,
+  last: JsonFields | undefined,
 ): Promise<boolean> {
   const isCancelled = resume.every(({ status }) => status === 'cancelled')
   if (again !== null && !isCancelled)
@@ -89,102 +107,112 @@ async function leavesBranch(
   return found !== null && textOf(found.parts) !== textOf(readInput(inputOf(last)).parts)
 }
 
-/** The events of a stream. Open the stream with `deltas: true` to have texts as they come. */
+/** The stream as AG-UI events. Open it with `deltas: true` to receive texts as they are written. */
 export async function agUiResponse(session: Session, stream: RunStream, run: RunName): Promise<Response> {
-  return answerItems({ thread: session.id, session: session.id }, run, await followed(session, stream))
+  return answerWithItems({ thread: session.id, session: session.id }, run, await followItems(session, stream))
 }
 
-function answerItems(where: Where, { runId }: RunName, items: Items, before: readonly AgUiEvent[] = []): Response {
-  return answer(items, new AgUiEncoder(where, runId, before))
+function answerWithItems(
+  where: ThreadBranch,
+  { runId }: RunName,
+  items: ItemStream,
+  before: readonly AgUiEvent[] = [],
+): Response {
+  return streamAnswer(items, new AgUiEncoder(where, runId, before))
 }
 
-function whereOf({ chat, session }: Pick<Chatting, 'chat' | 'session'>): Where {
+function threadBranchOf({ chat, session }: Pick<AdmittedChat, 'chat' | 'session'>): ThreadBranch {
   return { thread: chat.id, session: session.id }
 }
 
-function afterIn({ forwardedProps }: Fields, request: Request): unknown {
-  const given = isFields(forwardedProps) ? forwardedProps['after'] : undefined
-  return given ?? cursorOf(request)
+function cursorIn({ forwardedProps }: JsonFields, request: Request): unknown {
+  const given = isJsonFields(forwardedProps) ? forwardedProps['after'] : undefined
+  return given ?? readCursor(request)
 }
 
-function regeneratedIn({ forwardedProps }: Fields): string | null {
-  const given = isFields(forwardedProps) ? (forwardedProps['regenerate'] ?? null) : null
+function regeneratedIn({ forwardedProps }: JsonFields): string | null {
+  const given = isJsonFields(forwardedProps) ? (forwardedProps['regenerate'] ?? null) : null
   if (given === null || (typeof given === 'string' && given !== '')) return given
   throw new Fault('invalid_input', 'forwardedProps.regenerate must be the id of a message of this thread.')
 }
 
-/** What goes on, after what the client has: its position, or all messages as they are now. */
-async function connect({ place, known, runId }: Asking, cursor: unknown): Promise<Response> {
+/** Follows the session from the client's position, or from a snapshot of all messages. */
+async function connectToThread({ place, known, runId }: RunRequest, cursor: unknown): Promise<Response> {
   const { session } = known
-  const where = whereOf(known)
-  if (cursor !== null) return answerItems(where, { runId }, await continued(session, cursor))
-  const { messages, position } = await readMessages(where.thread, await stretchesOf(place.sessions, session))
-  return answerItems(where, { runId }, await continued(session, position), [snapshotOf(messages)])
+  const where = threadBranchOf(known)
+  if (cursor !== null) return answerWithItems(where, { runId }, await continueFrom(session, cursor))
+  const { messages, position } = await readMessages(where.thread, await readBranchLogs(place.sessions, session))
+  return answerWithItems(where, { runId }, await continueFrom(session, position), [snapshotOf(messages)])
 }
 
-function snapshotOf(messages: readonly Kept[]): AgUiEvent {
+function snapshotOf(messages: readonly AgUiMessage[]): AgUiEvent {
   return { type: 'MESSAGES_SNAPSHOT', messages }
 }
 
-/** All messages of a branch, and the position behind them. */
+/** All messages of a branch, and the position after them. */
 async function readMessages(
   thread: string,
-  stretches: readonly Stretch[],
-): Promise<{ readonly messages: readonly Kept[]; readonly position: string }> {
-  const messages: Kept[] = []
+  stretches: readonly BranchLog[],
+): Promise<{ readonly messages: readonly AgUiMessage[]; readonly position: string }> {
+  const messages: AgUiMessage[] = []
   let position = ''
   for (const { session, upTo } of stretches) {
-    const builder = new MessageBuilder({ thread, session: session.id }, messages)
-    ;({ position } = await readAll(session, (item) => builder.take(item), upTo))
+    const builder = new AgUiMessageBuilder({ thread, session: session.id }, messages)
+    ;({ position } = await readAllItems(session, (item) => builder.take(item), upTo))
   }
   return { messages, position }
 }
 
 /**
- * Sends the message. One that the thread has is not sent twice: its answer is told again. With another text it is an edit, and goes on
- * in a branch that begins before it.
+ * Sends the message. If the thread already has it, its answer is repeated instead. If the thread has its id with
+ * another text, it is an edit and continues in a branch that begins before it.
  */
-async function answerMessage(asking: Asking, last: Fields): Promise<Response> {
+async function answerMessage(asking: RunRequest, last: JsonFields): Promise<Response> {
   const { place, request, known } = asking
   const { chat, session: newest } = known
   const message = { input: inputOf(last), id: last['id'] }
-  // A branch does not know the ids of the logs that it comes from. Without branches the session itself tells an id that it has.
+  // A branch does not know the message ids of the logs it comes from. Without branches the session itself reports a
+  // reused id.
   const older = newest.id === chat.id ? null : await findMessage(place.sessions, newest, message.id)
   const holder = older?.session ?? newest
   try {
-    const stream = await sent(place, request, { ...known, session: holder }, message)
-    return answerItems(whereOf({ chat, session: holder }), asking, await followed(holder, stream))
+    const stream = await sendFromPage(place, request, { ...known, session: holder }, message)
+    return answerWithItems(threadBranchOf({ chat, session: holder }), asking, await followItems(holder, stream))
   } catch (error) {
     if (!isReusedId(error)) throw error
     const found = older ?? (await findMessage(place.sessions, newest, message.id))
     if (found === null) throw error
-    // A client has only the text of a message, and perhaps not the person who sent it.
+    // A client has only the text of a message, and perhaps not its sender.
     if (textOf(found.parts) === textOf(readInput(message.input).parts))
-      return answerItems(whereOf({ chat, session: found.session }), asking, await repeated(found.session, found.seq))
-    return answerInBranch(asking, await branchBefore(place.sessions, known, found), message)
+      return answerWithItems(
+        threadBranchOf({ chat, session: found.session }),
+        asking,
+        await repeatFrom(found.session, found.seq),
+      )
+    return answerInBranch(asking, await createBranchBefore(place.sessions, known, found), message)
   }
 }
 
-/** Another answer to a message of the user: the one that is named, or the one that the named answer belongs to. */
-async function regenerate(asking: Asking, target: string, last: Fields | undefined): Promise<Response> {
+/** Answers a message of the user again: the named message, or the one that the named answer belongs to. */
+async function regenerateAnswer(asking: RunRequest, target: string, last: JsonFields | undefined): Promise<Response> {
   const { place, known, runId } = asking
   const { sessions } = place
   const run = createHash('sha256').update(runId).digest('hex')
   const before = await findRegenerated(sessions, known.session, run)
-  const { id, ...found } = before ?? (await findAsked(asking, target, last))
-  const branch = before ? known.session : await branchBefore(sessions, known, found, { run, message: id })
+  const { id, ...found } = before ?? (await findMessageToRegenerate(asking, target, last))
+  const branch = before ? known.session : await createBranchBefore(sessions, known, found, { run, message: id })
   const said = last?.['role'] === 'user' && last['id'] === id ? inputOf(last) : null
   const isEdit = said !== null && textOf(readInput(said).parts) !== textOf(found.parts)
   return answerInBranch(asking, branch, { input: isEdit ? said : (found.parts as Input), id })
 }
 
-async function findAsked(
-  { place, known }: Asking,
+async function findMessageToRegenerate(
+  { place, known }: RunRequest,
   target: string,
-  last: Fields | undefined,
+  last: JsonFields | undefined,
 ): Promise<MessageInBranch & { readonly id: string }> {
-  const there = await isThere(known.session)
-  const stretches = there ? await stretchesOf(place.sessions, known.session) : []
+  const there = await sessionExists(known.session)
+  const stretches = there ? await readBranchLogs(place.sessions, known.session) : []
   const { messages } = await readMessages(known.chat.id, stretches)
   const at = messages.findIndex(({ id }) => id === target)
   const id = messages.slice(0, at + 1).findLast(({ role }) => role === 'user')?.id
@@ -198,115 +226,121 @@ async function findAsked(
 
 const RELOAD = 'Load its messages with a run that brings no message.'
 
-/** The client is told which messages the branch has before the answer comes: it may still have others. */
+/** The client gets the branch's messages before the answer: it may still show others. */
 async function answerInBranch(
-  asking: Asking,
+  asking: RunRequest,
   session: Session,
   message: { readonly input: Input; readonly id: unknown },
 ): Promise<Response> {
   const { place, request, known } = asking
-  const where = whereOf({ ...known, session })
-  const { messages } = await readMessages(where.thread, await stretchesOf(place.sessions, session))
+  const where = threadBranchOf({ ...known, session })
+  const { messages } = await readMessages(where.thread, await readBranchLogs(place.sessions, session))
   const at = messages.findIndex(({ id }) => id === message.id)
-  const own: Kept = { id: String(message.id), role: 'user', content: textOf(readInput(message.input).parts) }
+  const own: AgUiMessage = { id: String(message.id), role: 'user', content: textOf(readInput(message.input).parts) }
   const snapshot = snapshotOf([...messages.slice(0, at < 0 ? undefined : at), own])
-  const stream = await sent(place, request, { ...known, session }, message)
-  return answerItems(where, asking, await followed(session, stream), [snapshot])
+  const stream = await sendFromPage(place, request, { ...known, session }, message)
+  return answerWithItems(where, asking, await followItems(session, stream), [snapshot])
 }
 
-/** The client answers what was asked. */
-async function goOn(
-  { known, runId }: Asking,
+/** Continues after the client answered questions. */
+async function continueWithAnswers(
+  { known, runId }: RunRequest,
   cursor: unknown,
-  { resume = [], messages = [] }: { readonly resume?: readonly Fields[]; readonly messages?: readonly Fields[] },
+  {
+    resume = [],
+    messages = [],
+  }: { readonly resume?: readonly JsonFields[]; readonly messages?: readonly JsonFields[] },
 ): Promise<Response> {
-  const where = whereOf(known)
+  const where = threadBranchOf(known)
   const asked = messages.slice(messages.findLastIndex(({ role }) => role !== 'tool') + 1)
   const answers = asked.flatMap((message) => answerIn(where, message))
-  const after = await take(known, cursor, resume.map(decisionIn), answers)
-  return answerItems(where, { runId }, await continued(known.session, after))
+  const after = await takeAnswers(known, cursor, resume.map(decisionIn), answers)
+  return answerWithItems(where, { runId }, await continueFrom(known.session, after))
 }
 
-/** One that was abandoned is a no. */
-function decisionIn({ interruptId, status, payload }: Fields): Decided {
-  const said = isFields(payload) ? payload : { approved: payload }
+/** An abandoned question counts as denied. */
+function decisionIn({ interruptId, status, payload }: JsonFields): PageDecision {
+  const said = isJsonFields(payload) ? payload : { approved: payload }
   if (status === 'cancelled') return { id: interruptId, allow: false, why: said['reason'] }
   return { id: interruptId, allow: said['approved'], why: said['reason'], args: said['editedArgs'] }
 }
 
-function decidedValue(where: Where, { id, allow, args, editedBy }: Of<'decided'>): object {
+function decisionValue(where: ThreadBranch, { id, allow, args, editedBy }: ItemOf<'decided'>): object {
   return { toolCallId: callIdIn(where, id), allow, ...(editedBy === undefined ? {} : { editedArgs: args, editedBy }) }
 }
 
-function answerIn(where: Where, { toolCallId, content, error }: Fields): readonly Answered[] {
+function answerIn(where: ThreadBranch, { toolCallId, content, error }: JsonFields): readonly PageAnswer[] {
   if (typeof toolCallId !== 'string' || typeof content !== 'string') return []
   return [{ callId: callKeyIn(where, toolCallId), content, ok: error === undefined }]
 }
 
-/** Each log counts its calls by itself, so a call of a branch has the branch in its id: a client looks calls up in the whole thread. */
-function callIdIn({ thread, session }: Where, call: CallKey): string {
+/**
+ * Each log numbers its own calls, so the id of a call in a branch includes the branch: clients look calls up in the
+ * whole thread.
+ */
+function callIdIn({ thread, session }: ThreadBranch, call: CallKey): string {
   return session === thread ? call : `${session}:${call}`
 }
 
-/** The call that a client names. One of another branch becomes a key that no session has. */
-function callKeyIn({ thread, session }: Where, id: string): CallKey {
+/** The key of the call that a client names. A call of another branch becomes a key that no session has. */
+function callKeyIn({ thread, session }: ThreadBranch, id: string): CallKey {
   if (session === thread) return id
   return id.startsWith(`${session}:`) ? id.slice(session.length + 1) : `${thread}:${id}`
 }
 
-function inputOf({ content }: Fields): Input {
+function inputOf({ content }: JsonFields): Input {
   if (typeof content === 'string') return content
-  const parts = (Array.isArray(content) ? (content as readonly unknown[]) : []).filter(isFields)
+  const parts = (Array.isArray(content) ? (content as readonly unknown[]) : []).filter(isJsonFields)
   const texts = parts.flatMap(({ type, text }) => (type === 'text' && typeof text === 'string' ? [text] : []))
   if (texts.length === 0 || texts.length < parts.length)
     throw new Fault('invalid_input', 'A message here is a text. Send files with the session itself.')
   return texts.map((text) => ({ type: 'text', text }))
 }
 
-class AgUiEncoder implements Encoder {
+class AgUiEncoder implements ItemEncoder {
   readonly headers = {}
-  readonly #where: Where
+  readonly #where: ThreadBranch
   readonly #before: readonly AgUiEvent[]
   /** Null while no run of the client is open. */
   #run: string | null
   #output: unknown
-  readonly #open = new Map<string, Of<'piece'>['kind']>()
+  readonly #open = new Map<string, ItemOf<'piece'>['kind']>()
 
-  constructor(where: Where, run: string, before: readonly AgUiEvent[]) {
+  constructor(where: ThreadBranch, run: string, before: readonly AgUiEvent[]) {
     this.#where = where
     this.#run = run
     this.#before = before
   }
 
-  begin(): readonly Frame[] {
+  begin(): readonly SseFrame[] {
     return [this.#started(this.#run ?? ''), ...this.#before].map((data) => ({ data }))
   }
 
-  tell({ told: item, position }: Item): readonly Frame[] {
+  tell({ told: item, position }: PositionedItem): readonly SseFrame[] {
     const events = this.#events(item)
     const last = events.at(-1)
     const placed = last ? [...events.slice(0, -1), { ...last, metadata: { position } }] : []
-    return framed(placed, position)
+    return framesWithPosition(placed, position)
   }
 
-  /** A run of the client ends, also when there was nothing to tell. */
+  /** Ends the client's run, even if there were no items. */
   last(): string {
     const end = this.#end({ status: 'completed', finish: 'stop' })
     return end.map((data) => frameText({ data })).join('')
   }
 
-  fail(code: string, message: string): readonly Frame[] {
+  fail(code: string, message: string): readonly SseFrame[] {
     this.#run = null
     return [{ data: { type: 'RUN_ERROR', code, message } }]
   }
 
-  #events(item: Told): readonly AgUiEvent[] {
+  #events(item: UiItem): readonly AgUiEvent[] {
     switch (item.type) {
       case 'user':
       case 'request':
         return []
       case 'message':
-        // Another run of the session goes on in the same answer.
+        // Another run of the session continues in the same response.
         if (this.#run !== null) return []
         this.#run = item.id
         return [this.#started(item.id)]
@@ -323,7 +357,7 @@ class AgUiEncoder implements Encoder {
       case 'ask':
         return [{ type: 'CUSTOM', name: 'terret.approval', value: approvalIn(this.#where, item.approval) }]
       case 'decided':
-        return [{ type: 'CUSTOM', name: 'terret.decided', value: decidedValue(this.#where, item) }]
+        return [{ type: 'CUSTOM', name: 'terret.decided', value: decisionValue(this.#where, item) }]
       case 'result':
         return [{ type: 'TOOL_CALL_RESULT', ...toolMessage(this.#where, item) }]
       case 'source': {
@@ -350,7 +384,7 @@ class AgUiEncoder implements Encoder {
     return { type: 'RUN_STARTED', threadId: this.#where.thread, runId }
   }
 
-  #piece(item: Of<'piece'>): readonly AgUiEvent[] {
+  #piece(item: ItemOf<'piece'>): readonly AgUiEvent[] {
     const id = messageId(this.#where, item)
     const begun = this.#open.has(id)
     this.#open.set(id, item.kind)
@@ -379,7 +413,7 @@ class AgUiEncoder implements Encoder {
     return ends.flatMap((part) => this.#close(messageId(this.#where, part)))
   }
 
-  #input({ id, tool, text: delta, of, resumed, ends }: Of<'input'>): readonly AgUiEvent[] {
+  #input({ id, tool, text: delta, of, resumed, ends }: ItemOf<'input'>): readonly AgUiEvent[] {
     const toolCallId = callIdIn(this.#where, id)
     const start = {
       type: 'TOOL_CALL_START',
@@ -391,12 +425,12 @@ class AgUiEncoder implements Encoder {
     return [...this.#endThoughts(ends), ...(resumed ? [] : [start]), args]
   }
 
-  #call({ id, tool, args, of, written }: Of<'call'>): readonly AgUiEvent[] {
+  #call({ id, tool, args, of, written }: ItemOf<'call'>): readonly AgUiEvent[] {
     const toolCallId = callIdIn(this.#where, id)
     const parentMessageId = replyId(this.#where, of)
     if (written !== undefined) {
-      // Arguments that were repaired, or not told to their end, cannot be taken back in this protocol.
-      const isSame = written !== null && JSON.stringify(parsed(written)) === JSON.stringify(args)
+      // The protocol cannot take back arguments that were repaired or not fully sent.
+      const isSame = written !== null && JSON.stringify(parseJson(written)) === JSON.stringify(args)
       const call = { type: 'CUSTOM', name: 'terret.call', value: { toolCallId, args } }
       return [...(isSame ? [] : [call]), { type: 'TOOL_CALL_END', toolCallId }]
     }
@@ -407,7 +441,7 @@ class AgUiEncoder implements Encoder {
     ]
   }
 
-  #end({ status, trouble, pending = [] }: End): readonly AgUiEvent[] {
+  #end({ status, trouble, pending = [] }: PageEnd): readonly AgUiEvent[] {
     const open = [...this.#open.keys()].flatMap((id) => this.#close(id))
     const runId = this.#run
     this.#run = null
@@ -419,12 +453,12 @@ class AgUiEncoder implements Encoder {
   }
 }
 
-function approvalIn(where: Where, approval: Approval): Approval {
+function approvalIn(where: ThreadBranch, approval: Approval): Approval {
   return { ...approval, toolCallId: callIdIn(where, approval.toolCallId) }
 }
 
-function outcomeOf(pending: readonly Pending[], where: Where): object {
-  const interrupts = approvalsIn(pending, where.session).map((asked) => {
+function outcomeOf(pending: readonly Pending[], where: ThreadBranch): object {
+  const interrupts = pageApprovalsIn(pending, where.session).map((asked) => {
     const approval = approvalIn(where, asked)
     const { id, toolCallId, tool, expiresAt } = approval
     const until = typeof expiresAt === 'number' ? { expiresAt: new Date(expiresAt).toISOString() } : {}
@@ -444,38 +478,44 @@ const RESPONSE = {
   required: ['approved'],
 }
 
-/** The calls of a reply belong to its first text. */
-function replyId({ session }: Where, call: number): string {
+/** The calls of a reply belong to its first text message. */
+function replyId({ session }: ThreadBranch, call: number): string {
   return `${session}:${call}`
 }
 
-function messageId(where: Where, { kind, call, n }: PartOf): string {
+function messageId(where: ThreadBranch, { kind, call, n }: PartOf): string {
   return kind === 'text' && n === 0 ? replyId(where, call) : `${replyId(where, call)}:${kind}:${n}`
 }
 
-function toolMessage(where: Where, { id, status, content }: Of<'result'>) {
-  const text = contentText(content)
+function toolMessage(where: ThreadBranch, { id, status, content }: ItemOf<'result'>) {
+  const text = toolContentText(content)
   const said = status === 'ok' || text !== '' ? text : `The call ended as ${status}.`
   return { messageId: `${where.session}:${id}`, toolCallId: callIdIn(where, id), content: said, role: 'tool' }
 }
 
-function contentText(content: string | BlobRef): string {
+function toolContentText(content: string | BlobRef): string {
   return typeof content === 'string' ? content : JSON.stringify(content)
 }
 
-type Kept = { readonly id: string; readonly role: string; content?: string; toolCalls?: object[]; toolCallId?: string }
+type AgUiMessage = {
+  readonly id: string
+  readonly role: string
+  content?: string
+  toolCalls?: object[]
+  toolCallId?: string
+}
 
-/** The same items, put together as messages of AG-UI. */
-class MessageBuilder {
-  readonly messages: Kept[]
-  readonly #where: Where
+/** Builds AG-UI messages from the same items. */
+class AgUiMessageBuilder {
+  readonly messages: AgUiMessage[]
+  readonly #where: ThreadBranch
 
-  constructor(where: Where, messages: Kept[]) {
+  constructor(where: ThreadBranch, messages: AgUiMessage[]) {
     this.#where = where
     this.messages = messages
   }
 
-  take({ told: item }: Item): void {
+  take({ told: item }: PositionedItem): void {
     if (item.type === 'user') this.messages.push({ id: item.id, role: 'user', content: textOf(item.parts) })
     else if (item.type === 'piece') {
       const role = item.kind === 'text' ? 'assistant' : 'reasoning'
@@ -493,7 +533,7 @@ class MessageBuilder {
     }
   }
 
-  #at(id: string, role: string): Kept {
+  #at(id: string, role: string): AgUiMessage {
     const known = this.messages.find((message) => message.id === id)
     if (known) return known
     const message = { id, role }

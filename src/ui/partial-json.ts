@@ -1,12 +1,12 @@
-// JSON of which only the begin has come, as the value it is so far: what is open is closed, and what is half said is left out. Pure.
+// Parses the beginning of a JSON text: open brackets are closed, and an incomplete value is left out. Pure.
 import type { Json } from '../kernel/content.ts'
-import { parsed } from '../view/json.ts'
+import { parseJson } from '../view/untrusted-json.ts'
 
 /** Undefined while there is no value yet. */
 export function readPartialJson(text: string): Json | undefined {
   const closers: string[] = []
   let isQuoted = false
-  /** Where the last whole value ended, and what was open there. */
+  /** The end of the last complete value, and the brackets open there. */
   let whole = { end: 0, closing: '' }
   for (let i = 0; i < text.length; i++) {
     const letter = text[i]
@@ -22,5 +22,5 @@ export function readPartialJson(text: string): Json | undefined {
   }
   const closing = closers.join('')
   const open = isQuoted ? `${text}"${closing}` : text + closing
-  return parsed(open) ?? parsed(text.slice(0, whole.end) + whole.closing)
+  return parseJson(open) ?? parseJson(text.slice(0, whole.end) + whole.closing)
 }

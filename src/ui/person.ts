@@ -1,122 +1,126 @@
-// The person of a request, the session that they may use, and what they decided: the part of both handlers that does not depend on
-// the protocol. What a browser says of itself is not believed.
+// The person behind a request, the session they may use, and their decisions: the part of both handlers that is
+// independent of the protocol. Claims of the browser about the person are ignored.
 import type { CallKey, Json } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
-import { callable, type Checks, count, needed } from '../options.ts'
-import { messageOf } from '../sessions/command.ts'
+import { functionCheck, type Checks, countCheck, requiredCheck } from '../options.ts'
+import { buildMessage } from '../sessions/command.ts'
 import type { Input } from '../sessions/input.ts'
 import type { AgentChoice, OpenOptions, RunStream, Session, Sessions } from '../sessions/verbs.ts'
-import { namedBy } from './approval.ts'
-import { isThere, readAll } from './follow.ts'
-import { type Handler, refusal } from './http.ts'
-import { logOf, readPosition } from './position.ts'
+import { parseApprovalId } from './page-approval.ts'
+import { sessionExists, readAllItems } from './follow-items.ts'
+import { type Handler, refusalResponse } from './ui-http.ts'
+import { readLogId, readPosition } from './reader-position.ts'
 
-/** A name, as the log will have it, and the role in which the person decides. */
+/** The person's name in the log, and the role in which they decide. */
 export type Person = string | { readonly name: string; readonly role?: string }
-type Opening = AgentChoice & Omit<OpenOptions, 'id' | 'reuse'>
+type NewChatOptions = AgentChoice & Omit<OpenOptions, 'id' | 'reuse'>
 
 export type UiOptions = {
   /**
-   * Who is behind the request, if they may read this session and write to it; null refuses them. Take it from your own login,
-   * never from what the browser says of itself.
+   * Returns the person behind the request if they may read and write this session; null refuses them. Take the person
+   * from your own login, never from what the browser claims.
    */
   readonly by: (request: Request, session: string) => Person | null | Promise<Person | null>
-  /** How a session is opened that a page names for the first time. */
-  readonly open?: (request: Request, session: string) => Opening | Promise<Opening>
-  /** The longest request, in bytes. Default: 16 MiB. */
+  /** Options for a session that a page uses for the first time. */
+  readonly open?: (request: Request, session: string) => NewChatOptions | Promise<NewChatOptions>
+  /** The most bytes of a request. Default: 16 MiB. */
   readonly bytesMax?: number
 }
 
 export const UI_OPTIONS: Checks<UiOptions> = {
-  by: needed(callable, 'Give a function that says who is behind a request, or null to refuse it.'),
-  open: callable,
-  bytesMax: count(1),
+  by: requiredCheck(functionCheck, 'Give a function that says who is behind a request, or null to refuse it.'),
+  open: functionCheck,
+  bytesMax: countCheck(1),
 }
-export const BYTES_MAX = 16 * 1024 * 1024
+export const REQUEST_BYTES_MAX = 16 * 1024 * 1024
 
-export type Known = { readonly session: Session; readonly name: string; readonly role: string | undefined }
+export type AdmittedPerson = { readonly session: Session; readonly name: string; readonly role: string | undefined }
 
-/** Lets `act` have the session if the person may, and answers 403 otherwise. */
-export async function admitted(
-  { sessions, options }: Place,
+/** Calls `act` with the session if the person may use it, and answers 403 otherwise. */
+export async function admitPerson(
+  { sessions, options }: UiContext,
   request: Request,
   id: unknown,
-  act: (known: Known) => ReturnType<Handler>,
+  act: (known: AdmittedPerson) => ReturnType<Handler>,
 ): Promise<Response> {
   if (typeof id !== 'string') throw new Fault('invalid_input', 'Name the session by its id, which is a text.')
-  // Checked first: `by` is not asked about an id that no session may have.
+  // Checked first, so that `by` is never asked about an invalid id.
   const session = sessions.session(id)
-  const person = named(await options.by(request, id))
-  if (person === null) return refusal(403, 'forbidden', 'You may not use this session.')
+  const person = parsePerson(await options.by(request, id))
+  if (person === null) return refusalResponse(403, 'forbidden', 'You may not use this session.')
   return act({ session, ...person })
 }
 
-/** Null unless there is a name: `false`, nothing and an empty text refuse too. */
-function named(person: unknown): Omit<Known, 'session'> | null {
+/** Null unless there is a name: `false`, undefined and an empty text refuse too. */
+function parsePerson(person: unknown): Omit<AdmittedPerson, 'session'> | null {
   const { name, role } = (typeof person === 'string' ? { name: person } : (person ?? {})) as Record<string, unknown>
   const good = typeof name === 'string' && name.trim() !== '' && (role === undefined || typeof role === 'string')
   return good ? { name, role } : null
 }
 
-export type Place = { readonly sessions: Sessions; readonly options: UiOptions }
+export type UiContext = { readonly sessions: Sessions; readonly options: UiOptions }
 
-/** Sends the message of a page, and makes its session if there is none. A message that is refused makes none. */
-export async function sent(
-  place: Place,
+/** Sends the message of a page, and opens the session if there is none. A refused message opens none. */
+export async function sendFromPage(
+  place: UiContext,
   request: Request,
-  { session, name }: Known,
+  { session, name }: AdmittedPerson,
   { input, id }: { readonly input: Input; readonly id: unknown },
 ): Promise<RunStream> {
   const own = typeof id === 'string' && id !== '' ? { id } : {}
-  await opened(place, request, { session, name }, () => messageOf(input, own, UNNAMED))
+  await openIfMissing(place, request, { session, name }, () => buildMessage(input, own, UNNAMED))
   return session.stream(input, { ...own, by: name, deltas: true, detach: true })
 }
 
-/** For a message that is only looked at. */
+/** Used only to validate a message. */
 const UNNAMED = { id: () => 'unnamed' }
 
 /**
- * The session, made if there is none and `check` does not throw. Of two pages that open it at once one makes it. It belongs to the person
- * of the request, unless the host names another owner: what it teaches an agent is for sessions of the same owner.
+ * Opens the session if it does not exist and `check` does not throw. If two pages open it at once, one of them does. It
+ * belongs to the person of the request, unless the host names another owner: what it teaches an agent applies to
+ * sessions of the same owner.
  */
-export async function opened(
-  { sessions, options }: Place,
+export async function openIfMissing(
+  { sessions, options }: UiContext,
   request: Request,
-  { session, name }: Pick<Known, 'session' | 'name'>,
+  { session, name }: Pick<AdmittedPerson, 'session' | 'name'>,
   check: () => void = () => {},
 ): Promise<void> {
-  if (await isThere(session)) return
+  if (await sessionExists(session)) return
   check()
   const given = (await options.open?.(request, session.id)) ?? {}
   const metadata = { owner: name, ...given.metadata }
   await sessions.open({ ...given, metadata, id: session.id, reuse: true })
 }
 
-/** `args`: other arguments than were shown; absent, undefined or null: those that were. */
-export type Decided = {
+/** `args`: edited arguments. Undefined or null: the arguments as shown. */
+export type PageDecision = {
   readonly id: unknown
   readonly allow: unknown
   readonly why: unknown
   readonly args?: unknown
 }
 
-export type Answered = { readonly callId: CallKey; readonly content: string; readonly ok: boolean }
+export type PageAnswer = { readonly callId: CallKey; readonly content: string; readonly ok: boolean }
 
 /**
- * Takes what a page decided and answered, in order. What is not asked any more is passed over; if all of it is, the first refusal is
- * thrown: the page shows something else than the session. Returns the position to go on from: the cursor, which is checked first, or
- * without one where the session stood before.
+ * Records a page's decisions and answers, in order. Questions that are no longer open are skipped; if all are, the
+ * first refusal is thrown, because the page is out of date. Returns the position to continue from: the given cursor,
+ * once checked, or else the position before the answers.
  */
-export async function take(
-  known: Known,
+export async function takeAnswers(
+  known: AdmittedPerson,
   cursor: unknown,
-  decisions: readonly Decided[],
-  answers: readonly Answered[],
+  decisions: readonly PageDecision[],
+  answers: readonly PageAnswer[],
 ): Promise<unknown> {
   const { session } = known
-  const after = cursor ?? (await readAll(session, () => {})).position
-  await readPosition(session, await logOf(session), after)
-  const all = [...decisions.map((one) => decide(known, one)), ...answers.map((one) => answer(known, one))]
+  const after = cursor ?? (await readAllItems(session, () => {})).position
+  await readPosition(session, await readLogId(session), after)
+  const all = [
+    ...decisions.map((one) => prepareDecision(known, one)),
+    ...answers.map((one) => prepareAnswer(known, one)),
+  ]
   if (all.length === 0)
     throw new Fault('invalid_input', 'This answers nothing. Send a message, or answer what is asked.')
   const refused: unknown[] = []
@@ -125,7 +129,10 @@ export async function take(
   return after
 }
 
-function decide({ session, name, role }: Known, { id, allow, why, args }: Decided): () => Promise<unknown> {
+function prepareDecision(
+  { session, name, role }: AdmittedPerson,
+  { id, allow, why, args }: PageDecision,
+): () => Promise<unknown> {
   return async () => {
     if (typeof allow !== 'boolean') throw new Fault('invalid_input', 'An approval is answered with true or false.')
     const more = {
@@ -133,12 +140,12 @@ function decide({ session, name, role }: Known, { id, allow, why, args }: Decide
       ...(typeof why === 'string' && why !== '' ? { why: why.slice(0, WHY_CHARS_MAX) } : {}),
       ...(args === undefined || args === null ? {} : { args: args as Json }),
     }
-    return session.decide({ ...namedBy(id, session.id), allow, by: name, ...more })
+    return session.decide({ ...parseApprovalId(id, session.id), allow, by: name, ...more })
   }
 }
 
 const WHY_CHARS_MAX = 2_000
 
-function answer({ session, name }: Known, given: Answered): () => Promise<unknown> {
+function prepareAnswer({ session, name }: AdmittedPerson, given: PageAnswer): () => Promise<unknown> {
   return () => session.answer({ ...given, by: name })
 }

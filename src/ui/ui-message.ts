@@ -1,24 +1,24 @@
-// The AI SDK's UI message stream: what a session tells, as the chunks that `useChat` reads, and its log as the messages that a page
-// begins with. Only the wire; what comes back from the browser is chat.ts.
+// The AI SDK's UI message stream: a session's items as the chunks that `useChat` reads, and its log as the messages
+// that a page begins with. Output only: chat-handler.ts takes the requests.
 import type { BlobRef, Json, Part } from '../kernel/content.ts'
 import type { RunStream, Session } from '../sessions/verbs.ts'
-import type { Approval } from './approval.ts'
-import type { Stretch } from './branches.ts'
-import type { End } from './end.ts'
-import { continued, followed, readAll, repeated } from './follow.ts'
-import { answer, type Encoder, type Frame, framed } from './http.ts'
-import type { Item, Of as PartOf, Told } from './teller.ts'
+import type { Approval } from './page-approval.ts'
+import type { BranchLog } from './chat-branches.ts'
+import type { PageEnd } from './page-end.ts'
+import { continueFrom, followItems, readAllItems, repeatFrom } from './follow-items.ts'
+import { streamAnswer, type ItemEncoder, type SseFrame, framesWithPosition } from './ui-http.ts'
+import type { PositionedItem, SpokenPart as PartOf, UiItem } from './item-builder.ts'
 
-type Of<T extends Told['type']> = Extract<Told, { type: T }>
+type ItemOf<T extends UiItem['type']> = Extract<UiItem, { type: T }>
 type Chunk = { readonly type: string; readonly [field: string]: unknown }
-type Metadata = { readonly position: string; readonly status?: End['status'] }
+type MessageMetadata = { readonly position: string; readonly status?: PageEnd['status'] }
 
-/** A message as `useChat` takes it. Its metadata says where the session stood. */
+/** A message in the form of `useChat`. Its metadata contains the session's position. */
 export type UiMessage = {
   readonly id: string
   readonly role: 'user' | 'assistant'
   readonly parts: UiPart[]
-  metadata?: Metadata
+  metadata?: MessageMetadata
 }
 export type UiPart =
   | { readonly type: 'text' | 'reasoning'; text: string; readonly state?: 'done' }
@@ -40,7 +40,7 @@ type UiFile = {
   readonly filename?: string
   readonly providerMetadata?: { readonly terret: { readonly hash: string; readonly toolCallId?: string } }
 }
-/** Where a page gets a file from. */
+/** The address of a file for the page. */
 export type FileUrl = (file: BlobRef) => string
 type UiTool = {
   readonly type: `tool-${string}`
@@ -52,56 +52,63 @@ type UiTool = {
   approval?: { readonly id: string; readonly approved?: boolean }
 }
 
-/** `fileUrl` says where the page gets the files of a session from. Without it a file is a part `data-file` with its reference. */
-export type Files = { readonly fileUrl?: FileUrl | undefined }
+/**
+ * `fileUrl`: the address of a session's file for the page. Without it a file becomes a `data-file` part with its
+ * reference.
+ */
+export type FileLinks = { readonly fileUrl?: FileUrl | undefined }
 
-/** The answer to a request for a new run: what `stream` tells. Open the stream with `deltas: true` to have texts as they come. */
+/**
+ * The response to a request for a new run: the items of `stream`. Open the stream with `deltas: true` to receive texts
+ * as they are written.
+ */
 export async function uiMessageResponse(
   session: Session,
   stream: RunStream,
-  { fileUrl }: Files = {},
+  { fileUrl }: FileLinks = {},
 ): Promise<Response> {
-  return answer(await followed(session, stream), new UiMessageEncoder(true, fileUrl))
+  return streamAnswer(await followItems(session, stream), new UiMessageEncoder(true, fileUrl))
 }
 
 /**
- * The answer to a request that resumes: what comes after the position, or without one the open message from its beginning, as
- * `useChat` expects it. 204 if no run is open.
+ * The response to a request that resumes: everything after the position or, without one, the open message from its
+ * beginning, as `useChat` expects. 204 if no run is open.
  */
 export async function uiMessageResume(
   session: Session,
   after?: string | null,
-  { fileUrl }: Files = {},
+  { fileUrl }: FileLinks = {},
 ): Promise<Response> {
-  if (typeof after === 'string') return answer(await continued(session, after), new UiMessageEncoder(false, fileUrl))
-  const { open } = await readAll(session, () => {})
+  if (typeof after === 'string')
+    return streamAnswer(await continueFrom(session, after), new UiMessageEncoder(false, fileUrl))
+  const { open } = await readAllItems(session, () => {})
   if (open === null) return new Response(null, { status: 204 })
-  return answer(await repeated(session, open), new UiMessageEncoder(false, fileUrl))
+  return streamAnswer(await repeatFrom(session, open), new UiMessageEncoder(false, fileUrl))
 }
 
-/** Goes on in the message that the page has. */
-export async function uiMessageContinue(session: Session, after: unknown, { fileUrl }: Files): Promise<Response> {
-  return answer(await continued(session, after), new UiMessageEncoder(true, fileUrl))
+/** Continues in the message that the page has. */
+export async function uiMessageContinue(session: Session, after: unknown, { fileUrl }: FileLinks): Promise<Response> {
+  return streamAnswer(await continueFrom(session, after), new UiMessageEncoder(true, fileUrl))
 }
 
-/** All messages of a session, for the page to begin with. */
-export async function uiMessages(session: Session, files: Files = {}): Promise<readonly UiMessage[]> {
+/** All messages of a session, for the first rendering of a page. */
+export async function uiMessages(session: Session, files: FileLinks = {}): Promise<readonly UiMessage[]> {
   return uiMessagesOf([{ session, upTo: Number.POSITIVE_INFINITY }], files)
 }
 
-/** The same of a chat that has branches. */
+/** The same for a chat with branches. */
 export async function uiMessagesOf(
-  stretches: readonly Stretch[],
-  { fileUrl }: Files = {},
+  stretches: readonly BranchLog[],
+  { fileUrl }: FileLinks = {},
 ): Promise<readonly UiMessage[]> {
-  const builder = new MessageBuilder(fileUrl)
-  for (const { session, upTo } of stretches) await readAll(session, (item) => builder.take(item), upTo)
+  const builder = new UiMessageBuilder(fileUrl)
+  for (const { session, upTo } of stretches) await readAllItems(session, (item) => builder.take(item), upTo)
   return builder.messages
 }
 
-class UiMessageEncoder implements Encoder {
+class UiMessageEncoder implements ItemEncoder {
   readonly headers = { 'x-vercel-ai-ui-message-stream': 'v1' }
-  /** The page has one message for this answer, whatever it is made of here. */
+  /** The page shows one message for this response, even if the session has several. */
   readonly #single: boolean
   #begun = false
   #step = false
@@ -114,15 +121,15 @@ class UiMessageEncoder implements Encoder {
     this.#fileUrl = fileUrl
   }
 
-  begin(): readonly Frame[] {
+  begin(): readonly SseFrame[] {
     return []
   }
 
-  tell({ told, position }: Item): readonly Frame[] {
-    return framed(this.#chunks(told, position), position)
+  tell({ told, position }: PositionedItem): readonly SseFrame[] {
+    return framesWithPosition(this.#chunks(told, position), position)
   }
 
-  fail(_code: string, message: string): readonly Frame[] {
+  fail(_code: string, message: string): readonly SseFrame[] {
     return [{ data: { type: 'error', errorText: message } }]
   }
 
@@ -130,7 +137,7 @@ class UiMessageEncoder implements Encoder {
     return 'data: [DONE]\n\n'
   }
 
-  #chunks(told: Told, position: string): readonly Chunk[] {
+  #chunks(told: UiItem, position: string): readonly Chunk[] {
     switch (told.type) {
       case 'user':
         return []
@@ -148,20 +155,20 @@ class UiMessageEncoder implements Encoder {
       case 'input':
         return this.#input(told)
       case 'abandoned':
-        return [unmade(told)]
+        return [unmadeChunk(told)]
       case 'call':
-        if (told.written !== undefined) return [available(told)]
-        return [{ type: 'tool-input-start', toolCallId: told.id, toolName: told.tool }, available(told)]
+        if (told.written !== undefined) return [inputChunk(told)]
+        return [{ type: 'tool-input-start', toolCallId: told.id, toolName: told.tool }, inputChunk(told)]
       case 'decided':
-        return [available(told)]
+        return [inputChunk(told)]
       case 'ask':
-        return asked(told.approval, position)
+        return approvalChunks(told.approval, position)
       case 'result':
-        return [resultOf(told)]
+        return [resultChunk(told)]
       case 'source':
-        return [sourceOf(told)]
+        return [sourcePart(told)]
       case 'file':
-        return [fileOf(told, this.#fileUrl)]
+        return [filePart(told, this.#fileUrl)]
       case 'draft':
       case 'output':
         return [{ type: 'data-output', id: told.id, data: told.value }]
@@ -172,13 +179,13 @@ class UiMessageEncoder implements Encoder {
     }
   }
 
-  #message({ id }: Of<'message'>, messageMetadata: Metadata): readonly Chunk[] {
+  #message({ id }: ItemOf<'message'>, messageMetadata: MessageMetadata): readonly Chunk[] {
     if (this.#single && this.#begun) return []
     this.#begun = true
     return [...this.#stepEnd(), { type: 'start', messageId: id, messageMetadata }]
   }
 
-  #piece(told: Of<'piece'>): readonly Chunk[] {
+  #piece(told: ItemOf<'piece'>): readonly Chunk[] {
     const id = partId(told)
     const delta = { type: `${told.kind}-delta`, id, delta: told.text }
     const begins = !told.resumed && !this.#open.has(id)
@@ -193,7 +200,7 @@ class UiMessageEncoder implements Encoder {
     })
   }
 
-  #input({ id: toolCallId, tool: toolName, text: inputTextDelta, resumed, ends }: Of<'input'>): readonly Chunk[] {
+  #input({ id: toolCallId, tool: toolName, text: inputTextDelta, resumed, ends }: ItemOf<'input'>): readonly Chunk[] {
     const start = resumed ? [] : [{ type: 'tool-input-start', toolCallId, toolName }]
     return [...this.#close(ends), ...start, { type: 'tool-input-delta', toolCallId, inputTextDelta }]
   }
@@ -204,8 +211,8 @@ class UiMessageEncoder implements Encoder {
     return ended
   }
 
-  /** The error comes last: a page reads nothing after it. */
-  #end({ status, finish, trouble }: End, position: string): readonly Chunk[] {
+  /** The error comes last, because a page reads nothing after it. */
+  #end({ status, finish, trouble }: PageEnd, position: string): readonly Chunk[] {
     const finishReason = trouble ? 'error' : status === 'completed' ? FINISH[finish] : REST[status]
     const done = { type: 'finish', finishReason: finishReason ?? 'other', messageMetadata: { position, status } }
     const failed = trouble ? [{ type: 'error', errorText: trouble.message }] : []
@@ -214,27 +221,27 @@ class UiMessageEncoder implements Encoder {
 }
 
 const FINISH = { stop: 'stop', length: 'length', refusal: 'content-filter' } as const
-const REST: Partial<Record<End['status'], string>> = { requires_action: 'tool-calls' }
+const REST: Partial<Record<PageEnd['status'], string>> = { requires_action: 'tool-calls' }
 
-function sourceOf({ id: sourceId, url, title }: Of<'source'>): UiSource {
+function sourcePart({ id: sourceId, url, title }: ItemOf<'source'>): UiSource {
   return { type: 'source-url', sourceId, url, ...(title === undefined ? {} : { title }) }
 }
 
-/** The chunk of a file has no name. */
-function fileOf({ id, file, call }: Of<'file'>, fileUrl: FileUrl | undefined): UiFile | Kept {
+/** The file chunk of the AI SDK has no name. */
+function filePart({ id, file, call }: ItemOf<'file'>, fileUrl: FileUrl | undefined): UiFile | DataFilePart {
   const of = call === undefined ? {} : { toolCallId: call }
   if (fileUrl === undefined) return { type: 'data-file', id, data: { ...file, ...of } }
   const providerMetadata = { terret: { hash: file.hash, ...of } }
   return { type: 'file', url: fileUrl(file), mediaType: file.media, providerMetadata }
 }
-type Kept = {
+type DataFilePart = {
   readonly type: 'data-file'
   readonly id: string
   readonly data: BlobRef & { readonly toolCallId?: string }
 }
 
-/** The page began to show it. */
-function unmade({ id: toolCallId, tool: toolName }: Of<'abandoned'>): Chunk {
+/** The page has already begun to show the call. */
+function unmadeChunk({ id: toolCallId, tool: toolName }: ItemOf<'abandoned'>): Chunk {
   return {
     type: 'tool-input-error',
     toolCallId,
@@ -248,12 +255,12 @@ function partId({ call, kind, n }: PartOf): string {
   return `${call}.${kind}.${n}`
 }
 
-function available({ id, tool, args }: Of<'call' | 'decided'>): Chunk {
+function inputChunk({ id, tool, args }: ItemOf<'call' | 'decided'>): Chunk {
   return { type: 'tool-input-available', toolCallId: id, toolName: tool, input: args }
 }
 
-/** The page hands the position back with its answer. */
-function asked(approval: Approval, position: string): readonly Chunk[] {
+/** The page hands this position back with its answer. */
+function approvalChunks(approval: Approval, position: string): readonly Chunk[] {
   const { id, toolCallId } = approval
   return [
     { type: 'data-approval', id, data: approval },
@@ -262,14 +269,14 @@ function asked(approval: Approval, position: string): readonly Chunk[] {
   ]
 }
 
-function resultOf({ id: toolCallId, status, content, asked: gated }: Of<'result'>): Chunk {
-  if (status === 'ok') return { type: 'tool-output-available', toolCallId, output: outputOf(content) }
+function resultChunk({ id: toolCallId, status, content, asked: gated }: ItemOf<'result'>): Chunk {
+  if (status === 'ok') return { type: 'tool-output-available', toolCallId, output: parseOutput(content) }
   if (status === 'denied' && gated) return { type: 'tool-output-denied', toolCallId }
-  return { type: 'tool-output-error', toolCallId, errorText: errorOf(status, content) }
+  return { type: 'tool-output-error', toolCallId, errorText: toolErrorText(status, content) }
 }
 
-/** Tools that give objects and lists write them as JSON. */
-function outputOf(content: string | BlobRef): unknown {
+/** Tools encode objects and lists as JSON text. */
+function parseOutput(content: string | BlobRef): unknown {
   if (typeof content !== 'string' || !/^\s*[[{]/.test(content)) return content
   try {
     return JSON.parse(content)
@@ -278,12 +285,12 @@ function outputOf(content: string | BlobRef): unknown {
   }
 }
 
-function errorOf(status: string, content: string | BlobRef): string {
+function toolErrorText(status: string, content: string | BlobRef): string {
   return typeof content === 'string' && content !== '' ? content : `The call ended as ${status}.`
 }
 
-/** The same items, put together as messages. */
-class MessageBuilder {
+/** Builds messages from the same items. */
+class UiMessageBuilder {
   readonly messages: UiMessage[] = []
   #answer: UiMessage | null = null
   readonly #fileUrl: FileUrl | undefined
@@ -292,12 +299,12 @@ class MessageBuilder {
     this.#fileUrl = fileUrl
   }
 
-  take({ told, position }: Item): void {
+  take({ told, position }: PositionedItem): void {
     if (told.type === 'user') {
       this.messages.push({
         id: told.id,
         role: 'user',
-        parts: told.parts.flatMap((part) => userPart(part, this.#fileUrl)),
+        parts: told.parts.flatMap((part) => userParts(part, this.#fileUrl)),
       })
       return
     }
@@ -311,46 +318,46 @@ class MessageBuilder {
     if (told.type === 'end') this.#answer = null
   }
 
-  #add(told: Told, parts: UiPart[]): void {
+  #add(told: UiItem, parts: UiPart[]): void {
     if (told.type === 'request') parts.push({ type: 'step-start' })
     else if (told.type === 'piece') parts.push({ type: told.kind, text: told.text, state: 'done' })
-    else if (told.type === 'source') parts.push(sourceOf(told))
-    else if (told.type === 'file') parts.push(fileOf(told, this.#fileUrl))
+    else if (told.type === 'source') parts.push(sourcePart(told))
+    else if (told.type === 'file') parts.push(filePart(told, this.#fileUrl))
     else if (told.type === 'output') parts.push({ type: 'data-output', id: told.id, data: told.value })
     else if (told.type === 'call')
       parts.push({ type: `tool-${told.tool}`, toolCallId: told.id, input: told.args, state: 'input-available' })
     else if (told.type === 'ask') {
       const { id, toolCallId } = told.approval
       parts.push({ type: 'data-approval', id, data: told.approval })
-      change(parts, toolCallId, { state: 'approval-requested', approval: { id } })
+      changeToolPart(parts, toolCallId, { state: 'approval-requested', approval: { id } })
     } else if (told.type === 'decided') {
-      const id = toolIn(parts, told.id)?.approval?.id
+      const id = findToolPart(parts, told.id)?.approval?.id
       if (id !== undefined)
-        change(parts, told.id, {
+        changeToolPart(parts, told.id, {
           input: told.args,
           state: 'approval-responded',
           approval: { id, approved: told.allow },
         })
     } else if (told.type === 'result') {
-      const { type, output, errorText } = resultOf(told)
+      const { type, output, errorText } = resultChunk(told)
       const state = type === 'tool-output-available' ? 'output-available' : null
-      if (state) change(parts, told.id, { state, output })
-      else if (typeof errorText === 'string') change(parts, told.id, { state: 'output-error', errorText })
-      else change(parts, told.id, { state: 'output-denied' })
+      if (state) changeToolPart(parts, told.id, { state, output })
+      else if (typeof errorText === 'string') changeToolPart(parts, told.id, { state: 'output-error', errorText })
+      else changeToolPart(parts, told.id, { state: 'output-denied' })
     }
   }
 }
 
-function toolIn(parts: readonly UiPart[], id: string): UiTool | undefined {
+function findToolPart(parts: readonly UiPart[], id: string): UiTool | undefined {
   return parts.find((part): part is UiTool => 'toolCallId' in part && part.toolCallId === id)
 }
 
-function change(parts: readonly UiPart[], id: string, to: Partial<UiTool>): void {
-  const part = toolIn(parts, id)
+function changeToolPart(parts: readonly UiPart[], id: string, to: Partial<UiTool>): void {
+  const part = findToolPart(parts, id)
   if (part) Object.assign(part, to)
 }
 
-function userPart(part: Part, fileUrl: FileUrl | undefined): readonly UiPart[] {
+function userParts(part: Part, fileUrl: FileUrl | undefined): readonly UiPart[] {
   if (part.type === 'text') return [{ type: 'text', text: part.text }]
   if (part.type !== 'blob') return []
   if (fileUrl === undefined) return [{ type: 'data-file', data: part }]

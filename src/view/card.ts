@@ -1,13 +1,13 @@
-// The card of a session: the one row that indexes read. Derived from the folded session alone, so it can be made again at any time, by
-// a worker, a server or a page. Pure.
+// Builds the card of a session: the one row that indexes read. Derived from the folded session alone, so a worker, a
+// server or a page can build it again at any time. Pure.
 import type { CallKey, Mutable } from '../kernel/content.ts'
 import type { Call } from '../kernel/ledger.ts'
 import type { Decision } from '../kernel/next.ts'
 import type { Session } from '../kernel/session.ts'
 import type { Card, CardOutcome, Status } from '../ports/store.ts'
-import { isForChild } from './pending.ts'
+import { isForChild } from './pending-calls.ts'
 
-/** The ways to ask for sessions by how their last run ended. */
+/** The outcomes by which sessions can be listed. */
 export const CARD_OUTCOMES: Readonly<Record<CardOutcome, true>> = {
   completed: true,
   interrupted: true,
@@ -50,7 +50,7 @@ export function cardOf(session: string, s: Session, decision: Decision): Card {
   if (s.folder !== undefined) card.folder = s.folder
   if (s.labels !== undefined) card.labels = s.labels
   if (s.program !== undefined) card.program = s.program
-  // What is looked at then comes before other wakes of that time.
+  // A session with such a wake comes before other wakes of that time.
   if (s.wakes.some((wake) => wake.urgent && wake.due === due)) card.urgent = true
   return card
 }
@@ -77,7 +77,10 @@ function statusOf(s: Session, decision: Decision): Status {
   return s.wakes.length > 0 ? 'rescheduling' : 'idle'
 }
 
-/** And for nobody else: it goes on by itself when they have answered. What a child asks is on the card of the child. */
+/**
+ * True if it waits only for children: it goes on by itself when they have answered. A child's questions are on the
+ * child's card.
+ */
 function waitsForChildren({ run }: Session): boolean {
   return (run?.turn?.open ?? []).every((call) => call.state.type !== 'outside' || isForChild(call))
 }

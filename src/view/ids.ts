@@ -1,6 +1,7 @@
-// How the ids of a tree of sessions tell who is whose child. A root may have "~" in its id too, so only the whole end counts that a
-// child has after the id of its parent: the call that opened it.
+// Reads parent and child from session ids. A root may have "~" in its id too, so only a complete suffix counts: the
+// call of the parent that opened the child.
 
+import type { CallKey } from '../kernel/content.ts'
 const CHILD = /~[1-9]\d*(?:\.\d+){1,2}$/
 
 export function isChildId(session: string): boolean {
@@ -19,4 +20,9 @@ export function idsDownTo(session: string): readonly string[] {
 
 export function rootIdOf(session: string): string {
   return idsDownTo(session)[0] ?? session
+}
+
+/** The id of the child that a call opens; `n` distinguishes several children of one call. */
+export function childId(session: string, call: CallKey, n: number | null = null): string {
+  return `${session}~${call}${n === null ? '' : `.${n}`}`
 }

@@ -1,6 +1,6 @@
-// The projections of a log as one import, for those who show sessions: the command line, the server, the pages, and pages of others.
-// All of it runs in a browser. What has to happen is the kernel's to say; how a log is read from a store is elsewhere.
-export { CallLog, type CallDecision, contentOf, type Decided, decisionsIn, type LoggedCall } from './calls.ts'
+// The projections of a log as one import, for programs that show sessions: the command line, the server, the pages, and
+// other pages. All of it runs in a browser. The kernel decides the next steps; reading a log from a store is elsewhere.
+export { CallLog, type CallDecision, contentOf, type DecisionRecord, decisionsIn, type LoggedCall } from './call-log.ts'
 export {
   type Amounts,
   type AnyCall,
@@ -10,18 +10,18 @@ export {
   type OwnPending,
   ownPending,
   type Pending,
-} from './pending.ts'
+} from './pending-calls.ts'
 export { cardOf } from './card.ts'
-export { clean, exposedLine, oneLine, type Piece, piecesOf, safeJson, shownLine } from './clean.ts'
+export { clean, exposedLine, oneLine, type CleanPiece, piecesOf, safeJson, shownLine } from './clean.ts'
 export {
   type Comparison,
   compareLogs,
   type ComparedLog,
   type Difference,
   type Pair,
-  type Step,
+  type ComparedStep,
   type Totals,
-} from './compare.ts'
+} from './compare-logs.ts'
 export {
   bySource,
   type CacheMiss,
@@ -36,28 +36,28 @@ export {
   SOURCE_NAMES,
   type SourceKind,
   toolSources,
-} from './context.ts'
-export { diff, type DiffLine, diffLines } from './diff.ts'
-export { type ArgChange, argChanges, changesText, editTexts } from './edited.ts'
+} from './request-context.ts'
+export { diff, type DiffLine, diffLines } from './line-diff.ts'
+export { type ArgChange, argChanges, changesText, editTexts } from './argument-changes.ts'
 export {
   drawingIn,
   type GraphDrawing,
   type GraphEdge,
   type GraphLine,
   type GraphNode,
-  linesOf,
+  graphLines,
   mermaidOf,
   nodeNotes,
   type NodeStanding,
   standingsOf,
-} from './graph.ts'
-export { type Handoff, handoffIn } from './handoffs.ts'
-export { Heard, type Piece as HeardPiece } from './heard.ts'
-export { isCheckpoint, stateIn, stateOfReply, type Stop, stopsOf } from './node-stops.ts'
-export { sourcesOf } from './sources.ts'
-export { runsOf, type TracedRun } from './spans/project.ts'
+} from './graph-drawing.ts'
+export { type Handoff, handoffIn } from './handoff-record.ts'
+export { HeardReply, type HeardPiece } from './heard-reply.ts'
+export { isCheckpoint, stateIn, stateOfReply, type NodeStop, stopsOf } from './node-stops.ts'
+export { sourcesOf } from './cited-sources.ts'
+export { runsOf, type TracedRun } from './spans/project-spans.ts'
 export type { Capture, SessionLog, Span } from './spans/span.ts'
-export { clipped, counted, shortened, textOf } from './text.ts'
+export { clipText, countNoun, shortenText, textOf } from './shown-text.ts'
 export {
   type CallRow,
   type CallStateWord,
@@ -67,7 +67,16 @@ export {
   type TurnRow,
   type Waits,
 } from './timeline.ts'
-export { drawnTree, isQuarantined, isWorking, stateOf, tookText, type TreeRow, treeRows, type Wait } from './tree.ts'
+export {
+  drawTree,
+  isQuarantined,
+  isWorking,
+  stateOf,
+  durationText,
+  type TreeRow,
+  treeRows,
+  type TreeWait,
+} from './tree-rows.ts'
 export { usdOf, usdText } from './usd.ts'
 export {
   type Bar,

@@ -1,7 +1,8 @@
-// Texts that look like another text: letters of other scripts, blanks, and what is drawn as nothing. Pure. It covers the letters that
-// are used for it (Latin, Cyrillic, Greek, Armenian, and all that Unicode itself folds), not every pair that some font draws alike.
+// Detects texts that look like another text: letters of other scripts, blanks, and invisible characters. Pure. It
+// covers the letters commonly used for this (Latin, Cyrillic, Greek, Armenian, and those that Unicode itself folds),
+// not every pair that some font draws alike.
 
-/** Letters of other scripts, each before the Latin letter that it looks like. */
+/** Letters of other scripts, each followed by the Latin letter it resembles. */
 const ALIKE = new Map<string, string>(
   pairs(
     [
@@ -23,7 +24,7 @@ function pairs(text: string): readonly (readonly [string, string])[] {
 const NOTHING = /[\p{Cf}\p{Default_Ignorable_Code_Point}\p{M}]/gu
 const BLANKS = /[\s\p{Z}\u2800]+/gu
 
-/** Equal for texts that can be taken for each other: without case, accents, blanks and what is not drawn. */
+/** Equal for texts that can be mistaken for each other: without case, accents, blanks and invisible characters. */
 export function skeleton(text: string): string {
   const folded = text.normalize('NFKD').replace(NOTHING, '').replace(BLANKS, '')
   return Array.from(folded, (letter) => ALIKE.get(letter) ?? letter)
@@ -31,8 +32,8 @@ export function skeleton(text: string): string {
     .toLowerCase()
 }
 
-/** As it looks on a screen, where case, accents and the number of blanks between words can be seen. */
-export function drawn(text: string): string {
+/** The appearance on a screen, where case, accents and the number of blanks between words are visible. */
+export function screenForm(text: string): string {
   const seen = text.normalize('NFKC').replace(/[\p{Cf}\p{Cc}\p{Default_Ignorable_Code_Point}]/gu, (each) => {
     return each === '\t' ? TAB : ''
   })
@@ -40,11 +41,11 @@ export function drawn(text: string): string {
   return letters.join('')
 }
 
-/** What a tab is drawn as. */
+/** A tab is drawn like this. */
 export const TAB = '    '
 
-/** The name as it is recorded: one blank between words, none around them, nothing that is not drawn. */
-export function personOf(name: string): string {
+/** The name as it is recorded: one blank between words, none around them, no invisible characters. */
+export function personName(name: string): string {
   return name
     .normalize('NFC')
     .replace(/[\p{Cf}\p{Cc}\p{Default_Ignorable_Code_Point}]/gu, '')
@@ -56,8 +57,10 @@ const SCRIPTS = ['Latin', 'Cyrillic', 'Greek', 'Armenian', 'Cherokee', 'Coptic']
   return { name, has: new RegExp(`\\p{Script=${name}}`, 'u') }
 })
 
-/** What is odd about a name, in words; null if nothing is. A word in one script is fine, unless all of it looks Latin. */
-export function oddName(name: string): string | null {
+/**
+ * The odd part of a name in words; null if there is none. A word in one script is fine, unless all of it looks Latin.
+ */
+export function whyNameOdd(name: string): string | null {
   for (const word of name.match(/[\p{L}\p{M}\p{N}]+/gu) ?? []) {
     const odd = Array.from(word).find((letter) => !/^[\x20-\x7e]$/.test(letter) && isOdd(letter, word))
     if (odd === undefined) continue

@@ -1,12 +1,12 @@
-// A run of a graph as its log tells it: the nodes in the order they ran, and the state they left. The replies of a graph are
-// checkpoints for programs; this reads them for people. Pure.
+// Reads a graph's run from its log: the nodes in the order they ran, and the final state. A graph's replies are
+// checkpoints for programs; this makes them readable for people. Pure.
 import { callKey, type Event } from '../kernel/event.ts'
 import { oneLine } from './clean.ts'
-import { isObject, type JsonObject, parsed } from './json.ts'
-import { textOf } from './text.ts'
+import { isObject, type JsonObject, parseJson } from './untrusted-json.ts'
+import { textOf } from './shown-text.ts'
 
-/** One node that was run: its status and result. `status` is `open`, `waits`, `runs`, or that of its result. */
-export type Stop = {
+/** One run of a node: its status and result. `status` is `open`, `waits`, `runs`, or the status of its result. */
+export type NodeStop = {
   readonly node: string
   readonly call: string
   readonly status: string
@@ -15,15 +15,18 @@ export type Stop = {
   readonly durationMs: number | null
   readonly found: string
 }
-type Open = { -readonly [K in keyof Stop]: Stop[K] }
-/** What a node that is done came to, in a few words, by the state after it. */
-type Found<S> = (node: string, state: Partial<S>) => string
+type OpenStop = { -readonly [K in keyof NodeStop]: NodeStop[K] }
+/** Describes the result of a finished node in a few words, from the state after it. */
+type DescribeResult<S> = (node: string, state: Partial<S>) => string
 
 /** The nodes in the order they ran, from the log alone. */
-export function stopsOf<S = JsonObject>(events: readonly Event[], found: Found<S> = () => ''): readonly Stop[] {
-  const stops: Open[] = []
-  const byCall = new Map<string, Open>()
-  let done: Open[] = []
+export function stopsOf<S = JsonObject>(
+  events: readonly Event[],
+  found: DescribeResult<S> = () => '',
+): readonly NodeStop[] {
+  const stops: OpenStop[] = []
+  const byCall = new Map<string, OpenStop>()
+  let done: OpenStop[] = []
   for (const event of events) {
     if (event.type === 'agent.message') {
       const state = stateOfReply<S>(event) ?? {}
@@ -33,7 +36,7 @@ export function stopsOf<S = JsonObject>(events: readonly Event[], found: Found<S
         const call = callKey(event.seq, index)
         const before = stops.at(-1)
         const again = before?.node === tool && before.status !== 'ok'
-        const stop: Open = again && before ? before : { node: tool, call, ...FRESH }
+        const stop: OpenStop = again && before ? before : { node: tool, call, ...FRESH }
         if (!again) stops.push(stop)
         Object.assign(stop, { call, status: gate?.type === 'ask' ? 'waits' : 'open' })
         byCall.set(call, stop)
@@ -47,7 +50,7 @@ export function stopsOf<S = JsonObject>(events: readonly Event[], found: Found<S
       const durationMs = stop.beganAt === null ? null : event.at - stop.beganAt
       // A refused call ends as an error with the reason.
       const status = event.failure?.kind === 'Denied' ? 'denied' : event.status
-      Object.assign(stop, { status, durationMs, found: failureOf(event) })
+      Object.assign(stop, { status, durationMs, found: nodeFailureText(event) })
       if (event.status === 'ok') done.push(stop)
     }
   }
@@ -62,16 +65,16 @@ export function stateIn<S = JsonObject>(events: readonly Event[]): Partial<S> | 
   return last?.type === 'agent.message' ? stateOfReply<S>(last) : null
 }
 
-/** Null: it is no checkpoint. */
-export function stateOfReply<S = JsonObject>({ parts }: Reply): Partial<S> | null {
-  const { state } = fieldsIn(textOf(parts)) as { readonly state?: Partial<S> }
+/** Null if the reply is not a checkpoint. */
+export function stateOfReply<S = JsonObject>({ parts }: ReplyParts): Partial<S> | null {
+  const { state } = objectFields(textOf(parts)) as { readonly state?: Partial<S> }
   return state ?? null
 }
 
-type Reply = Pick<Extract<Event, { type: 'agent.message' }>, 'parts'>
+type ReplyParts = Pick<Extract<Event, { type: 'agent.message' }>, 'parts'>
 
 /** The replies of a workflow are checkpoints for programs. */
-export function isCheckpoint(reply: Reply): boolean {
+export function isCheckpoint(reply: ReplyParts): boolean {
   const [part] = reply.parts
   return (
     part?.type === 'text' &&
@@ -80,16 +83,16 @@ export function isCheckpoint(reply: Reply): boolean {
   )
 }
 
-/** Why a node failed, or why it was stopped. */
-export function failureOf({ status, content, failure }: Extract<Event, { type: 'agent.tool_result' }>): string {
+/** Why a node failed or was stopped. */
+export function nodeFailureText({ status, content, failure }: Extract<Event, { type: 'agent.tool_result' }>): string {
   if (status === 'ok') return ''
   const said = typeof content === 'string' ? content : (failure?.message ?? '')
-  const { error } = fieldsIn(said)
+  const { error } = objectFields(said)
   return oneLine(typeof error === 'string' ? error : said, 400)
 }
 
-/** The fields of a JSON object; none if it is not one. */
-function fieldsIn(text: string): JsonObject {
-  const value = parsed(text)
+/** The fields of a JSON object; none if the text is not one. */
+function objectFields(text: string): JsonObject {
+  const value = parseJson(text)
   return isObject(value) ? value : {}
 }

@@ -1,8 +1,9 @@
-// SHA-256 in plain JavaScript: the same bytes in Node and in a browser, where the built-in one is asynchronous and needs a secure
-// address. For short texts, such as the names that the ids of spans are made of. Files are hashed by the built-in one.
+// SHA-256 in plain JavaScript: the same bytes in Node and in a browser, where the built-in one is asynchronous and
+// needs a secure address. For short texts, such as the names from which span ids are made. Files are hashed by the
+// built-in one.
 
-/** The first 32 bits of the fractions of the roots of the first primes, as the standard has it. */
-const [STATE, ROUND] = constants()
+/** The first 32 bits of the fractional parts of roots of the first primes, as defined by the standard. */
+const [STATE, ROUND] = buildConstants()
 
 /** In hexadecimal. */
 export function sha256(text: string): string {
@@ -15,31 +16,40 @@ export function sha256(text: string): string {
   padded.setUint32(blocks * 64 - 4, bytes.length * 8)
   const state = STATE.slice()
   const words = new Int32Array(64)
-  for (let at = 0; at < padded.byteLength; at += 64) mix(state, words, padded, at)
+  for (let at = 0; at < padded.byteLength; at += 64) mixBlock(state, words, padded, at)
   return Array.from(state, (word) => (word >>> 0).toString(16).padStart(8, '0')).join('')
 }
 
-function mix(state: Int32Array, words: Int32Array, data: DataView, at: number): void {
+function mixBlock(state: Int32Array, words: Int32Array, data: DataView, at: number): void {
   const w = (i: number): number => words[i] as number
   for (let i = 0; i < 16; i++) words[i] = data.getInt32(at + i * 4)
   for (let i = 16; i < 64; i++) {
     const [a, b] = [w(i - 15), w(i - 2)]
-    words[i] = w(i - 16) + (turn(a, 7) ^ turn(a, 18) ^ (a >>> 3)) + w(i - 7) + (turn(b, 17) ^ turn(b, 19) ^ (b >>> 10))
+    words[i] =
+      w(i - 16) +
+      (rotateRight(a, 7) ^ rotateRight(a, 18) ^ (a >>> 3)) +
+      w(i - 7) +
+      (rotateRight(b, 17) ^ rotateRight(b, 19) ^ (b >>> 10))
   }
   let [a, b, c, d, e, f, g, h] = state as unknown as [number, number, number, number, number, number, number, number]
   for (let i = 0; i < 64; i++) {
-    const one = h + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + (ROUND[i] as number) + w(i)
-    const two = (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))
+    const one =
+      h +
+      (rotateRight(e, 6) ^ rotateRight(e, 11) ^ rotateRight(e, 25)) +
+      ((e & f) ^ (~e & g)) +
+      (ROUND[i] as number) +
+      w(i)
+    const two = (rotateRight(a, 2) ^ rotateRight(a, 13) ^ rotateRight(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))
     ;[h, g, f, e, d, c, b, a] = [g, f, e, (d + one) | 0, c, b, a, (one + two) | 0]
   }
   for (const [i, word] of [a, b, c, d, e, f, g, h].entries()) state[i] = (state[i] as number) + word
 }
 
-function turn(word: number, by: number): number {
+function rotateRight(word: number, by: number): number {
   return (word >>> by) | (word << (32 - by))
 }
 
-function constants(): readonly [Int32Array, Int32Array] {
+function buildConstants(): readonly [Int32Array, Int32Array] {
   const primes: number[] = []
   for (let n = 2; primes.length < 64; n++) if (primes.every((prime) => n % prime !== 0)) primes.push(n)
   const fraction = (value: number): number => ((value % 1) * 0x100000000) | 0

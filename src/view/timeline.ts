@@ -1,6 +1,6 @@
-// A session as rows to read from top to bottom: what people said, turns with their calls, attempts that were lost, what the harness did,
-// and the time in which nothing happened folded into one row. One pass, event by event, so a page can go on as events come. Pure.
-// Rows are replaced and never changed: a page draws again only those that are new.
+// A session as rows to read from top to bottom: messages of people, turns with their calls, lost attempts, actions of
+// the harness, and idle time folded into one row. One pass, event by event, so a page can continue as events arrive.
+// Pure. Rows are replaced and never changed: a page draws only the new ones again.
 import type {
   CallKey,
   CallStatus,
@@ -12,13 +12,16 @@ import type {
   Proposal,
   Usage,
 } from '../kernel/content.ts'
-import { callKey, type Event } from '../kernel/event.ts'
+import { callKey, type Event, type EventOf } from '../kernel/event.ts'
 import { type Call, isAskedAfterEdit, outsideOf } from '../kernel/ledger.ts'
-import type { CallEdit } from './calls.ts'
+import type { CallEdit } from './call-log.ts'
 import type { Session } from '../kernel/session.ts'
-import { type CacheMiss, missIn } from './context.ts'
+import { type CacheMiss, missIn } from './request-context.ts'
 
-/** `seq` is the event that began the row, `at` its time, `endedAt` that of the last event about it: null while it goes on. */
+/**
+ * `seq` is the event that began the row, `at` its time, and `endedAt` the time of the last event about it: null while
+ * it goes on.
+ */
 type Row<T extends string, Rest = unknown> = Frozen<{ type: T; seq: number; at: number }> & Frozen<Rest>
 
 export type TimelineRow =
@@ -26,7 +29,7 @@ export type TimelineRow =
   | Row<'message', { parts: readonly Part[]; by: string | null; when: 'next' | 'after' | 'now' }>
   | TurnRow
   | CallRow
-  /** The worker was lost while it asked a model: the model is asked again. */
+  /** The worker was lost during a model request, which is made again. */
   | Row<'lost', { epoch: number; message: string }>
   | Row<'failed', { class: string; message: string; retryAt: number | null; partial: string }>
   | Row<'note', { kind: string; text: string }>
@@ -42,7 +45,7 @@ export type TimelineRow =
         usage: Usage | null
       }
     >
-  | Row<'decision', { call: CallKey; allow: boolean; by: string; why: string; edited?: Edited }>
+  | Row<'decision', { call: CallKey; allow: boolean; by: string; why: string; edited?: DecisionEdit }>
   | Row<'answer', { call: CallKey; ok: boolean; by: string | null }>
   | Row<'interrupt', { mode: 'stop' | 'pause' | 'resume'; by: string | null; why: string }>
   | Row<'wake', { due: number; reason: string }>
@@ -53,13 +56,15 @@ export type TimelineRow =
   | Row<'closed'>
   /** An event of a type that this version does not know. */
   | Row<'other', { name: string }>
-  /** Nothing happened from `at` on. `waits` says for what. Its `seq` is the event that ended it. */
+  /** Nothing happened from `at` on. `waits` is the reason. `seq` is the event that ended it. */
   | Row<'idle', { endedAt: number; waits: Waits }>
 
-/** The arguments that the model gave, and those that the decision gives in their place. */
-type Edited = Frozen<{ before: Json; after: Json }>
+/** The model's arguments, and those that the decision puts in their place. */
+type DecisionEdit = Frozen<{ before: Json; after: Json }>
 
-/** `person`: an approval or an answer. `outside`: a child, or a program. `provider`: a retry. `input`: no run is open. */
+/**
+ * `person`: an approval or an answer. `outside`: a child, or a program. `provider`: a retry. `input`: no run is open.
+ */
 export type Waits = 'person' | 'outside' | 'provider' | 'input'
 
 /** One request and its reply. `n` counts from 1 in the session. Costs are in millionths of a dollar. */
@@ -69,7 +74,7 @@ export type TurnRow = Row<
     n: number
     run: number
     endedAt: number | null
-    /** `interrupted`: somebody stopped it, or a message took its place. Nothing went wrong. */
+    /** `interrupted`: somebody stopped it, or a message replaced it. Nothing went wrong. */
     state: 'asked' | 'replied' | 'failed' | 'interrupted' | 'lost'
     route: string | null
     usage: Usage | null
@@ -90,9 +95,9 @@ export type CallRow = Row<
     call: CallKey
     turn: number
     tool: string
-    /** As the model gave them. */
+    /** The model's arguments. */
     args: Json
-    /** Who changed them, and into what it runs with. */
+    /** The person who changed them, and the arguments it runs with. */
     edited?: CallEdit
     effect: EffectClass
     gate: NonNullable<Proposal['gate']>['type'] | null
@@ -105,39 +110,37 @@ export type CallRow = Row<
     result: number | null
     failure: string | null
     cost: number
-    /** Of models that the tool itself asked. */
+    /** The usage of models that the tool itself asked. */
     usage: Usage | null
     /** The agent of the child session that it starts. */
     child: string | null
-    /** It is answered elsewhere: by a child, a person, a program. */
+    /** It is answered elsewhere: by a child, a person or a program. */
     outside: boolean
   }
 >
 export type CallStateWord = 'proposed' | 'asked' | 'running' | 'outside' | CallStatus
 
-/** Shorter than this nothing is folded. */
+/** Shorter idle times are not folded. */
 export const IDLE_MS = 60_000
 
-type Of<T extends Event['type']> = Extract<Event, { type: T }>
-
 export class Timeline {
-  /** Grows, and its rows are replaced: take a copy to keep. */
+  /** It grows, and its rows are replaced: copy it to keep it. */
   readonly rows: TimelineRow[] = []
-  /** It changes with every event that was taken. */
+  /** Changes with every event that is taken. */
   seq = 0
   #at = 0
   #turns = 0
   #run: OpenRun | null = null
-  /** Where the row of the open request stands. */
+  /** The index of the row of the open request. */
   #asked = -1
   #retries = false
   readonly #calls = new Map<CallKey, number>()
   readonly #open = new Set<CallKey>()
   /** Confirmations that edit a call, by seq. */
-  readonly #edits = new Map<number, Of<'user.tool_confirmation'>>()
+  readonly #edits = new Map<number, EventOf<'user.tool_confirmation'>>()
 
   /**
-   * `from`: the session before the first event that is given, where the log does not begin there. What is open in it has its rows.
+   * `from`: the session before the first given event, if the log does not begin there. Its open work gets rows.
    * `asked`: how many requests the log has until then.
    */
   constructor(from?: Session, asked = 0) {
@@ -152,7 +155,7 @@ export class Timeline {
     for (const { key, proposal, state, edited } of run.turn?.open ?? []) {
       const own = { seq: run.turn?.seq ?? 0, at: from.at }
       this.#propose(own, proposal, key)
-      this.#change(key, standingOf(state))
+      this.#change(key, openCallChanges(state))
       if (edited) this.#change(key, { args: edited.args, edited: { by: edited.by, args: proposal.args } })
     }
     if (run.model) this.#ask(run.model)
@@ -191,7 +194,7 @@ export class Timeline {
       case 'call.reviewed':
         return this.#review(e)
       case 'run.settled':
-        this.rows.push(settled(e, this.#run))
+        this.rows.push(settledRow(e, this.#run))
         this.#run = null
         this.#retries = false
         this.#open.clear()
@@ -204,14 +207,14 @@ export class Timeline {
     this.rows.push(plainRow(e))
   }
 
-  #decision(e: Of<'user.tool_confirmation'>): TimelineRow {
+  #decision(e: EventOf<'user.tool_confirmation'>): TimelineRow {
     const { seq, at, call, allow, by, why = '', edit } = e
     const edited = edit ? { edited: { before: this.#callAt(call)?.args ?? null, after: edit.args } } : {}
     return { type: 'decision', seq, at, call, allow, by, why, ...edited }
   }
 
-  /** An edit that is admitted is part of its call, and no row of its own. */
-  #review(e: Of<'call.reviewed'>): void {
+  /** An admitted edit is part of its call and gets no row of its own. */
+  #review(e: EventOf<'call.reviewed'>): void {
     const confirmed = this.#edits.get(e.edit ?? 0)
     const edited = confirmed?.edit ? { edited: { by: confirmed.by, args: confirmed.edit.args } } : {}
     const asked = confirmed ? isAskedAfterEdit(e, confirmed) : e.gate?.type === 'ask'
@@ -219,7 +222,7 @@ export class Timeline {
     if (!confirmed) this.rows.push(plainRow(e))
   }
 
-  /** Time in which no model was asked and no call ran here. */
+  /** Time in which no model request and no call was running here. */
   #idle({ seq, at }: Event): void {
     if (this.seq === 0 || at - this.#at < IDLE_MS || this.#asked >= 0) return
     const states = [...this.#open].map((key) => this.#callAt(key)?.state)
@@ -246,7 +249,7 @@ export class Timeline {
     this.#asked = -1
   }
 
-  #reply(e: Of<'agent.message'>): void {
+  #reply(e: EventOf<'agent.message'>): void {
     const { seq, at, parts, calls, verdict, usage = null, cost = 0, route = null, cached = false } = e
     const keys = calls.map((_, i) => callKey(seq, i))
     const [missed = null] = missIn(e)
@@ -275,7 +278,7 @@ export class Timeline {
     this.rows.push({ ...own, gate: gate?.type ?? null, state, child, outside: order !== undefined, ...none })
   }
 
-  #fail(e: Of<'model.failed'>): void {
+  #fail(e: EventOf<'model.failed'>): void {
     const { seq, at, epoch, class: kind, message, retryAt = null, partial = '' } = e
     const { cost = 0, route = null } = e
     const isLost = kind === 'lost'
@@ -290,14 +293,14 @@ export class Timeline {
     )
   }
 
-  #start({ type, call, at }: Of<'agent.tool_use' | 'agent.custom_tool_use'>): void {
+  #start({ type, call, at }: EventOf<'agent.tool_use' | 'agent.custom_tool_use'>): void {
     const row = this.#callAt(call)
     if (!row) return
     const state = type === 'agent.tool_use' ? 'running' : 'outside'
     this.#change(call, { state, starts: row.starts + 1, startedAt: row.startedAt ?? at })
   }
 
-  #result(e: Of<'agent.tool_result'>): void {
+  #result(e: EventOf<'agent.tool_result'>): void {
     const { seq, at, call, status, failure, cost = 0 } = e
     this.#open.delete(call)
     const spent = { cost, usage: e.usage ?? null }
@@ -321,23 +324,23 @@ export function timelineOf(events: readonly Event[]): readonly TimelineRow[] {
   return timeline.rows
 }
 
-/** When it began is not known where the log is not read from there. */
+/** The start time is unknown if the log is not read from there. */
 type OpenRun = { readonly seq: number; readonly at: number | null; cost: number }
 
-/** How often a call was started before is not in the fold: once, if it runs. */
-function standingOf(state: Call['state']): Partial<CallRow> {
+/** The fold does not know how often a call was started before: a running call counts as once. */
+function openCallChanges(state: Call['state']): Partial<CallRow> {
   if (state.type === 'running') return { state: 'running', starts: state.tries + 1 }
   if (state.type === 'outside' || state.type === 'answered') return { state: 'outside', starts: 1 }
   return state.type === 'asked' ? { state: 'asked' } : { state: 'proposed' }
 }
 
-function settled(e: Of<'run.settled'>, run: OpenRun | null): TimelineRow {
+function settledRow(e: EventOf<'run.settled'>, run: OpenRun | null): TimelineRow {
   const { seq, at, outcome, output } = e
   const told = output === undefined ? {} : { output }
   return { type: 'settled', seq, at, outcome, endedAt: at, startedAt: run?.at ?? null, cost: run?.cost ?? 0, ...told }
 }
 
-/** What stands for itself, from one event. */
+/** A row that follows from one event. */
 function plainRow(e: Event): TimelineRow {
   const { seq, at } = e
   switch (e.type) {

@@ -1,21 +1,21 @@
-// Reading JSON out of what a model wrote: fences, prose around it, trailing commas, lost brackets. Pure and linear.
-// It finds a value or nothing; the caller validates the value strictly.
+// Reads JSON from a model's text: fences, prose around it, trailing commas, missing brackets. Pure and linear. It finds
+// a value or nothing; the caller validates the value strictly.
 import type { Json } from '../kernel/content.ts'
-import { parsed } from './json.ts'
+import { parseJson } from './untrusted-json.ts'
 
-/** More missing brackets than this are not a slip. */
+/** More missing brackets than this are no slip. */
 const CLOSED_MAX = 64
-/** Only this many of the last values are tried: each one that is not JSON costs an exception. */
+/** Only this many of the last values are tried, because each invalid one costs an exception. */
 const SPANS_MAX = 100
 
 /**
- * The first reading that is JSON: the whole, the last fence, the last balanced object, the last balanced list, then the same
- * with their trailing commas left out, then the whole with its last brackets closed. Undefined if there is none.
- * `cut`: the text broke off. Then no bracket is closed, since the rest is unknown.
+ * Returns the first of these that is valid JSON: the whole text, the last fence, the last balanced object, the last
+ * balanced list; then the same without trailing commas; then the whole with its last brackets closed. Undefined if
+ * there is none. `cut`: the text broke off. Then no bracket is closed, because the rest is unknown.
  */
-export function readJson(said: string, cut = false): Json | undefined {
+export function readTolerantJson(said: string, cut = false): Json | undefined {
   const trimmed = said.trim()
-  const { pairs, open, quoted } = scan(trimmed)
+  const { pairs, open, quoted } = scanBrackets(trimmed)
   // JSON before an answer that broke off is only a draft.
   if (cut && open.length > 0) return undefined
   const last = pairs.slice(-SPANS_MAX).reverse()
@@ -23,16 +23,16 @@ export function readJson(said: string, cut = false): Json | undefined {
   const fence = lastFence(trimmed)
   const texts = [trimmed, ...(fence === null ? [] : [fence]), ...spans.filter(opensObject), ...spans]
   for (const text of texts) {
-    const value = parsed(text)
+    const value = parseJson(text)
     if (value !== undefined) return value
   }
   for (const text of texts) {
-    const value = parsed(withoutTrailingCommas(text))
+    const value = parseJson(withoutTrailingCommas(text))
     if (value !== undefined) return value
   }
   // An unfinished string is never an answer.
   if (cut || quoted || open.length === 0 || open.length > CLOSED_MAX) return undefined
-  return parsed(withoutTrailingCommas(closed(trimmed, open)))
+  return parseJson(withoutTrailingCommas(closeBrackets(trimmed, open)))
 }
 
 function opensObject(text: string): boolean {
@@ -51,15 +51,19 @@ function lastFence(text: string): string | null {
   return (named ? inside.slice(line + 1) : inside).trim()
 }
 
-type Open = { readonly bracket: string; readonly at: number }
-type Pair = readonly [start: number, end: number]
+type OpenBracket = { readonly bracket: string; readonly at: number }
+type BracketPair = readonly [start: number, end: number]
 
-type Scanned = { readonly pairs: readonly Pair[]; readonly open: readonly Open[]; readonly quoted: boolean }
+type BracketScan = {
+  readonly pairs: readonly BracketPair[]
+  readonly open: readonly OpenBracket[]
+  readonly quoted: boolean
+}
 
-/** The pairs of brackets that are inside no other bracket, and what is open at the end. Brackets in strings are text. */
-function scan(text: string): Scanned {
-  const pairs: Pair[] = []
-  let open: Open[] = []
+/** The outermost pairs of brackets, and the brackets still open at the end. Brackets in strings are text. */
+function scanBrackets(text: string): BracketScan {
+  const pairs: BracketPair[] = []
+  let open: OpenBracket[] = []
   let quoted = false
   for (let at = 0; at < text.length; at++) {
     const char = text[at]
@@ -70,7 +74,7 @@ function scan(text: string): Scanned {
     // Quotes outside brackets are prose, not JSON strings.
     else if (char === '"') quoted = open.length > 0
     else if (char === '{' || char === '[') {
-      if (BEGINS[char].includes(after(text, at + 1))) open.push({ bracket: char, at })
+      if (BEGINS[char].includes(nextVisible(text, at + 1))) open.push({ bracket: char, at })
     } else if (char === '}' || char === ']') {
       const last = open.pop()
       // Mismatched brackets: start again.
@@ -85,7 +89,7 @@ function scan(text: string): Scanned {
 const BEGINS = { '{': '"}', '[': '{["-0123456789tfn]' } as const
 
 /** The next character that is not white space; an empty string at the end. */
-function after(text: string, from: number): string {
+function nextVisible(text: string, from: number): string {
   let at = from
   while (at < text.length && SPACE.includes(text[at] as string)) at += 1
   return text[at] ?? ''
@@ -93,7 +97,7 @@ function after(text: string, from: number): string {
 
 const SPACE = ' \t\n\r'
 
-function closed(text: string, open: readonly Open[]): string {
+function closeBrackets(text: string, open: readonly OpenBracket[]): string {
   const ends = open.map(({ bracket }) => (bracket === '{' ? '}' : ']')).reverse()
   return `${text.slice(open[0]?.at)}${ends.join('')}`
 }
@@ -117,6 +121,6 @@ function withoutTrailingCommas(text: string): string {
 }
 
 function isClosing(text: string, from: number): boolean {
-  const next = after(text, from)
+  const next = nextVisible(text, from)
   return next === '}' || next === ']'
 }

@@ -1,4 +1,5 @@
-// Money as people read it. Inside, money is counted in whole millionths of a dollar; every name that ends in `Usd` is in dollars.
+// Money for people. Internally money is counted in whole millionths of a dollar; every name that ends in `Usd` is in
+// dollars.
 
 export function usdOf(millionths: number): number {
   return millionths / 1_000_000

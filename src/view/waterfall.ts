@@ -1,12 +1,12 @@
-// A session as bars over time: runs, requests and calls, with what each cost, on a scale that folds the time in which nothing happened.
-// Pure, from the rows of a timeline.
+// A session as bars over time: runs, requests and calls, with the cost of each, on a scale that folds idle time. Pure,
+// from the rows of a timeline.
 import type { CallKey, Frozen, Usage } from '../kernel/content.ts'
 import type { Card } from '../ports/store.ts'
 import { IDLE_MS, type TimelineRow } from './timeline.ts'
 
 /**
- * `seq` is the event to show for it. `endedAt` is null while it goes on. Costs are in millionths of a dollar. A `child` is a call that
- * another session answers. `outside`: nothing of this session works on it.
+ * `seq` is the event to show for it. `endedAt` is null while it goes on. Costs are in millionths of a dollar. A `child`
+ * is a call that another session answers. `outside`: this session does not work on it.
  */
 export type Bar = Frozen<{
   key: string
@@ -14,26 +14,26 @@ export type Bar = Frozen<{
   depth: number
   seq: number
   name: string
-  /** As rows of a timeline say it. */
+  /** The same words as in a timeline's rows. */
   state: string
   startedAt: number
   endedAt: number | null
   cost: number
   usage: Usage | null
-  /** Since when it waited for somebody's approval before it was started. Null: it did not. */
+  /** Since when it waited for approval before it was started; null if it did not. */
   askedAt: number | null
   outside: boolean
   call?: CallKey
   child?: string
-  /** Of a request: its number in the session. */
+  /** For a request: its number in the session. */
   turn?: number
 }>
 
-/** One stretch of the scale, from 0 to 1. What is `folded` is drawn with a fixed width, however long it was. */
+/** One stretch of the scale, from 0 to 1. A `folded` one has a fixed width, however long it was. */
 export type Stretch = Frozen<{ from: number; to: number; x: number; width: number; folded: boolean }>
 export type Scale = Frozen<{ from: number; to: number; stretches: readonly Stretch[] }>
 
-/** In the order they began: a run before its requests, a request before its calls. */
+/** In the order of their beginnings: a run before its requests, a request before its calls. */
 export function barsOf(rows: readonly TimelineRow[]): readonly Bar[] {
   const bars: Bar[] = []
   let run: number | null = null
@@ -70,7 +70,7 @@ function modelBar(row: Extract<TimelineRow, { type: 'turn' }>): Bar {
   return { ...own, state, startedAt: at, endedAt, cost, usage, askedAt: null, outside: false, turn }
 }
 
-/** A summary is made with a model, and costs something. */
+/** A summary is made with a model and has a cost. */
 function compactedBar(
   { seq, at, cost, usage, failed }: Extract<TimelineRow, { type: 'compacted' }>,
   depth: 0 | 1,
@@ -80,7 +80,7 @@ function compactedBar(
   return { ...own, state, startedAt: at, endedAt: at, cost, usage, askedAt: null, outside: false }
 }
 
-/** One that waits for a person has no length before it is started. */
+/** A call that waits for a person has no duration before it is started. */
 function callBar(row: Extract<TimelineRow, { type: 'call' }>): Bar {
   const { seq, at, call, tool, state, startedAt, endedAt, cost, usage, child, gate, outside } = row
   const kind = child === null ? 'call' : 'child'
@@ -90,7 +90,7 @@ function callBar(row: Extract<TimelineRow, { type: 'call' }>): Bar {
   return { ...own, ...times, ...waits, cost, usage, call, ...(child === null ? {} : { child }) }
 }
 
-/** A session below, and its rows where its log was read. */
+/** A session below, and its rows if its log was read. */
 export type ChildRows = { readonly card: ChildCard; readonly rows: readonly TimelineRow[] | null }
 type ChildCard = Pick<
   Card,
@@ -98,12 +98,15 @@ type ChildCard = Pick<
 >
 
 /**
- * A bar of one session of a tree. `cost` and `tokens` are those of all that is below it: of a run its requests, calls and children, of a
- * child all of its own. The bars of depth 0 together have those of the tree.
+ * A bar of one session of a tree. `cost` and `tokens` include everything below it: for a run its requests, calls and
+ * children, for a child all of its own. The bars of depth 0 together have the sums of the tree.
  */
 export type TreeBar = Bar & Frozen<{ session: string; tokens: number }>
 
-/** The bars of a session, with its children nested below the calls that started them. A child whose call is not among the rows comes last. */
+/**
+ * The bars of a session, with its children nested below the calls that started them. A child whose call is not among
+ * the rows comes last.
+ */
 export function treeBars(
   session: string,
   rows: readonly TimelineRow[],
@@ -112,9 +115,14 @@ export function treeBars(
   return levelOf(session, rows, 0, new Map(children.map((child) => [child.card.session, child])))
 }
 
-type Known = ReadonlyMap<string, ChildRows>
+type ChildrenById = ReadonlyMap<string, ChildRows>
 
-function levelOf(session: string, rows: readonly TimelineRow[], depth: number, known: Known): readonly TreeBar[] {
+function levelOf(
+  session: string,
+  rows: readonly TimelineRow[],
+  depth: number,
+  known: ChildrenById,
+): readonly TreeBar[] {
   const below = [...known.values()].filter(({ card }) => isChildOf(card.session, `${session}~`))
   const placed = new Set<ChildRows>()
   const found: TreeBar[] = []
@@ -124,8 +132,8 @@ function levelOf(session: string, rows: readonly TimelineRow[], depth: number, k
     const its = below.filter(({ card }) => card.session === born || isChildOf(card.session, `${born}.`))
     for (const child of its) placed.add(child)
     const sums = its.map(({ card }) => sumOf(card.session, known))
-    const cost = (bar.kind === 'run' ? 0 : bar.cost) + total(sums.map((sum) => sum.cost))
-    const tokens = tokensIn(bar.usage) + total(sums.map((sum) => sum.tokens))
+    const cost = (bar.kind === 'run' ? 0 : bar.cost) + sumAll(sums.map((sum) => sum.cost))
+    const tokens = tokensIn(bar.usage) + sumAll(sums.map((sum) => sum.tokens))
     if (bar.kind === 'run') run = found.length
     else if (bar.depth === 0) run = -1
     const above = bar.kind === 'run' ? undefined : found[run]
@@ -136,12 +144,12 @@ function levelOf(session: string, rows: readonly TimelineRow[], depth: number, k
     if (its.length === 1 && only) found.push(...levelOf(only.card.session, only.rows ?? [], at + 1, known))
     else for (const child of its) found.push(...childBars(child, at + 1, known))
   }
-  // Of a child whose log was not read, what is below it is in its sums.
+  // If a child's log was not read, its sums include everything below it.
   if (rows.length > 0) for (const child of below) if (!placed.has(child)) found.push(...childBars(child, depth, known))
   return found
 }
 
-function childBars(child: ChildRows, depth: number, known: Known): readonly TreeBar[] {
+function childBars(child: ChildRows, depth: number, known: ChildrenById): readonly TreeBar[] {
   const { session, agent, seq, at, created, status, outcome, due } = child.card
   const works = due !== null || (status !== 'idle' && status !== 'terminated')
   const own = { key: `child ${session}`, kind: 'child', depth, seq, name: agent, child: agent, session } as const
@@ -150,42 +158,42 @@ function childBars(child: ChildRows, depth: number, known: Known): readonly Tree
   return [bar, ...levelOf(session, child.rows ?? [], depth + 1, known)]
 }
 
-/** Its id is that of the session above, and one part more. */
+/** True if the id is the parent's id and one part more. */
 function isChildOf(id: string, before: string): boolean {
   return id.startsWith(before) && !id.slice(before.length).includes('~')
 }
 
-/** Of a session and all below it. */
-function sumOf(session: string, known: Known): { readonly cost: number; readonly tokens: number } {
+/** The sums of a session and all below it. */
+function sumOf(session: string, known: ChildrenById): { readonly cost: number; readonly tokens: number } {
   const cards = [...known.values()].flatMap(({ card }) =>
     card.session === session || card.session.startsWith(`${session}~`) ? [card] : [],
   )
-  return { cost: total(cards.map(({ cost }) => cost)), tokens: total(cards.map(({ tokens = 0 }) => tokens)) }
+  return { cost: sumAll(cards.map(({ cost }) => cost)), tokens: sumAll(cards.map(({ tokens = 0 }) => tokens)) }
 }
 
 function tokensIn(usage: Usage | null): number {
   return usage === null ? 0 : usage.inputTokens + usage.outputTokens
 }
 
-function total(values: readonly number[]): number {
+function sumAll(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0)
 }
 
-/** What a folded stretch takes of the whole width, and all of them together at most. */
+/** The width of a folded stretch as a share of the whole, and the most for all of them together. */
 const FOLD_WIDTH = 0.03
 const FOLDS_WIDTH_MAX = 0.4
 
-/** A scale over all bars. `now` ends those that go on. Gaps of at least `idleMs` between what works are folded. */
+/** A scale over all bars. `now` ends those that go on. Gaps of at least `idleMs` between working times are folded. */
 export function scaleOf(bars: readonly Bar[], now: number, idleMs = IDLE_MS): Scale {
-  const busy = merged(
-    bars.flatMap((bar) => worksOf(bar, now)),
+  const busy = mergeStretches(
+    bars.flatMap((bar) => busyTimes(bar, now)),
     idleMs,
   )
   const [first] = busy
   const last = busy.at(-1)
   if (!first || !last) return { from: now, to: now, stretches: [] }
   const folds = Math.min(FOLDS_WIDTH_MAX, FOLD_WIDTH * (busy.length - 1))
-  // What took no time at all still has a place.
+  // Work without duration still gets a place.
   const total = busy.reduce((sum, [from, to]) => sum + Math.max(1, to - from), 0)
   const stretches: Stretch[] = []
   let x = 0
@@ -203,13 +211,15 @@ export function scaleOf(bars: readonly Bar[], now: number, idleMs = IDLE_MS): Sc
   return { from: first[0], to: last[1], stretches }
 }
 
-/** A run is as long as its waits, so only what works in it counts. Of what others work on, the beginning and the end do. */
-function worksOf(bar: Bar, now: number): readonly (readonly [number, number])[] {
+/**
+ * A run includes its waits, so only the work in it counts. For work done elsewhere only its beginning and end count.
+ */
+function busyTimes(bar: Bar, now: number): readonly (readonly [number, number])[] {
   const { kind, startedAt, endedAt, askedAt, outside } = bar
   if (kind === 'run') return []
   const end = endedAt ?? now
   const asked = askedAt === null ? [] : [[askedAt, askedAt] as const]
-  // It waits still: the scale goes on to now.
+  // It is still waiting, so the scale extends to now.
   if (bar.state === 'asked') return [...asked, [now, now]]
   return [
     ...asked,
@@ -222,8 +232,11 @@ function worksOf(bar: Bar, now: number): readonly (readonly [number, number])[] 
   ]
 }
 
-/** Stretches in which something worked, those with short gaps between them as one. */
-function merged(works: readonly (readonly [number, number])[], gap: number): readonly (readonly [number, number])[] {
+/** Working times, merged where the gaps between them are short. */
+function mergeStretches(
+  works: readonly (readonly [number, number])[],
+  gap: number,
+): readonly (readonly [number, number])[] {
   const busy: [number, number][] = []
   for (const [from, to] of works.toSorted((a, b) => a[0] - b[0])) {
     const last = busy.at(-1)
@@ -233,7 +246,7 @@ function merged(works: readonly (readonly [number, number])[], gap: number): rea
   return busy
 }
 
-/** Where a moment stands on the scale, from 0 to 1. */
+/** The position of a moment on the scale, from 0 to 1. */
 export function placeOn({ stretches }: Scale, at: number): number {
   const stretch = stretches.find(({ to }) => at <= to) ?? stretches.at(-1)
   if (!stretch) return 0

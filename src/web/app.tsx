@@ -1,24 +1,24 @@
-// The pages and their addresses. A page that is not opened is not loaded.
+// The pages and their addresses. A page's code is loaded when it is first opened.
 import { QueryClientProvider } from '@tanstack/react-query'
 import { Suspense } from 'react'
 import { Route, Router, Switch } from 'wouter'
 import { useBrowserLocation } from 'wouter/use-browser-location'
 import { BASE } from './data/mount.ts'
-import { queries, useToken } from './data/query.ts'
-import { AskToken, Gone, Loading } from './parts/states.tsx'
-import { SessionsPage } from './pages/sessions.tsx'
-import { later } from './shell/later.ts'
-import { decodeId, keepPercent } from './shell/session-address.ts'
-import { PageHead, Shell } from './shell/shell.tsx'
+import { queries, useToken } from './data/queries.ts'
+import { AskToken, NothingHere, Loading } from './parts/page-states.tsx'
+import { SessionsPage } from './pages/sessions-page.tsx'
+import { lazyComponent } from './shell/lazy-component.ts'
+import { decodeSessionId, keepPercent } from './shell/session-address.ts'
+import { PageHead, Shell } from './shell/page-shell.tsx'
 
 const loadSmallPages = () => import('./pages/small-pages.ts')
-const InboxPage = later(async () => (await loadSmallPages()).InboxPage)
-const AgentsPage = later(async () => (await loadSmallPages()).AgentsPage)
-const SchedulesPage = later(async () => (await loadSmallPages()).SchedulesPage)
-const HealthPage = later(async () => (await loadSmallPages()).HealthPage)
-const SettingsPage = later(async () => (await loadSmallPages()).SettingsPage)
-const ComparePage = later(async () => (await import('./pages/compare.tsx')).ComparePage)
-const SessionPage = later(async () => (await import('./pages/session.tsx')).SessionPage)
+const InboxPage = lazyComponent(async () => (await loadSmallPages()).InboxPage)
+const AgentsPage = lazyComponent(async () => (await loadSmallPages()).AgentsPage)
+const SchedulesPage = lazyComponent(async () => (await loadSmallPages()).SchedulesPage)
+const HealthPage = lazyComponent(async () => (await loadSmallPages()).HealthPage)
+const SettingsPage = lazyComponent(async () => (await loadSmallPages()).SettingsPage)
+const ComparePage = lazyComponent(async () => (await import('./pages/compare-page.tsx')).ComparePage)
+const SessionPage = lazyComponent(async () => (await import('./pages/one-session-page.tsx')).OneSessionPage)
 
 const useAddress = keepPercent(useBrowserLocation)
 
@@ -38,11 +38,11 @@ export function App() {
               <Route path="/health" component={HealthPage} />
               <Route path="/settings" component={SettingsPage} />
               <Route path="/compare" component={ComparePage} />
-              <Route path="/s/:id">{({ id }) => <SessionPage id={decodeId(id)} key={id} />}</Route>
+              <Route path="/s/:id">{({ id }) => <SessionPage id={decodeSessionId(id)} key={id} />}</Route>
               <Route>
                 <div className="page">
                   <PageHead title="Not found" />
-                  <Gone message="No page has this address." />
+                  <NothingHere message="No page has this address." />
                 </div>
               </Route>
             </Switch>

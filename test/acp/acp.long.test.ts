@@ -91,7 +91,7 @@ describe('terret acp', () => {
   it('B-ACP-15: a question that expires is withdrawn, its call does not run, and the model is told', async () => {
     const rules = [{ effect: 'ask', tool: 'write', expiresMs: 1_500 }]
     const policy = stage.write('config/terret/policy.json', JSON.stringify({ rules }))
-    await scriptedBy([{ calls: [write('a.txt', 'x')] }, 'Too late.'], { policy })
+    await scriptedBy([{ calls: [write('a.txt', 'x')] }, 'Too late.'], { approvals: { policy } })
     const editor = await editorOf({ permit: never })
     const id = await editor.open()
     expect(await editor.prompt(id, 'Write it.')).toBe('end_turn')

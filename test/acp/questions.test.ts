@@ -1,10 +1,10 @@
 // A question that is open in an editor while others act: it is taken back by what the log says, and by nothing else.
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { Desk, EditorDoors } from '../../src/acp/desk.ts'
-import type { Chosen, Editor } from '../../src/acp/editor.ts'
+import type { SessionHost, EditorIo } from '../../src/acp/session-host.ts'
+import type { PermissionChoice, Editor } from '../../src/acp/editor.ts'
 import { askPending } from '../../src/acp/questions.ts'
-import { titleOf } from '../../src/acp/tool-call.ts'
-import { Updates } from '../../src/acp/updates.ts'
+import { callTitle } from '../../src/acp/tool-call.ts'
+import { UpdateBuilder } from '../../src/acp/updates.ts'
 import { calls, make, moment, tool } from '../runtime/scene.ts'
 
 const HOUR_MS = 3_600_000
@@ -20,21 +20,21 @@ async function asked() {
   const choose: Editor['choose'] = async (_id, _call, _options, signal) => {
     shown.come()
     await new Promise((taken) => signal.addEventListener('abort', taken))
-    return { type: 'gone' } satisfies Chosen
+    return { type: 'gone' } satisfies PermissionChoice
   }
   const editor = { choose, update: async () => {}, hasForms: false } as unknown as Editor
-  const preview: Desk['preview'] = async (_place, call) => call.preview
-  const desk = { by: 'ana', textOf: async () => null, preview } as unknown as Desk
+  const preview: SessionHost['preview'] = async (_place, call) => call.preview
+  const desk = { by: 'ana', textOf: async () => null, preview } as unknown as SessionHost
   const pending = async () => {
     looks.push(1)
-    return (await session.state()).pending
+    return (await session.status()).pending
   }
   const asking = askPending({
     desk,
     editor,
     folder: '/',
-    doors: {} as EditorDoors,
-    updates: new Updates(session.id, '/', async () => null),
+    doors: {} as EditorIo,
+    updates: new UpdateBuilder(session.id, '/', async () => null),
     session,
     pending,
     sessionOf: async (id) => harness.session(id),
@@ -54,7 +54,7 @@ describe('a question that is open in an editor', () => {
     await vi.advanceTimersByTimeAsync(HOUR_MS)
     expect(looks).toHaveLength(2)
     vi.useRealTimers()
-    const [call] = (await session.state()).pending
+    const [call] = (await session.status()).pending
     if (!call?.digest) throw new Error('nothing waits')
     await session.decide({ callId: call.callId, digest: call.digest, allow: false, by: 'bob' })
     expect(await asking).toBe('go')
@@ -67,7 +67,7 @@ describe('a question that is open in an editor', () => {
   })
 
   it('B-ACP-23: what cannot be seen stands in its title by its code, and a title is short', () => {
-    expect(titleOf({ tool: 'write', args: { path: 'a\u202e\u200bb' } })).toBe('write a\\u{202e}\\u{200b}b')
-    expect(titleOf({ tool: 'bash', args: { command: 'x'.repeat(10_000) } }).length).toBeLessThanOrEqual(120)
+    expect(callTitle({ tool: 'write', args: { path: 'a\u202e\u200bb' } })).toBe('write a\\u{202e}\\u{200b}b')
+    expect(callTitle({ tool: 'bash', args: { command: 'x'.repeat(10_000) } }).length).toBeLessThanOrEqual(120)
   })
 })

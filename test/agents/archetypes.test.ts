@@ -2,11 +2,17 @@
 import { expect, it } from 'vitest'
 import { loadAgents, subagentsOf } from '../../src/agents/index.ts'
 import { defineTool, Harness, memory, type Request, scripted, type Step, type Tool } from '../../src/index.ts'
-import { object } from '../../src/tools/core/schema.ts'
+import { objectField } from '../../src/tools/core/argument-schema.ts'
 import { webSearchTool } from '../../src/tools/index.ts'
 
 const { definitions } = await loadAgents()
-const read = defineTool({ name: 'read', description: 'Reads.', input: object({}), effect: 'read', execute: () => 'ok' })
+const read = defineTool({
+  name: 'read',
+  description: 'Reads.',
+  input: objectField({}),
+  effect: 'read',
+  execute: () => 'ok',
+})
 
 function harnessOf(script: (request: Request, taken: number) => Step, tools: readonly Tool[] = [read]) {
   const store = memory()

@@ -21,7 +21,7 @@ import {
   type SubagentOptions,
   type Tool,
 } from '../../src/index.ts'
-import { object, optional, text } from '../../src/tools/core/schema.ts'
+import { objectField, optionalField, textField } from '../../src/tools/core/argument-schema.ts'
 import { skillTools } from '../../src/tools/index.ts'
 
 const { definitions } = await loadAgents()
@@ -38,14 +38,14 @@ const tool = (name: string, effect: 'read' | 'once'): Tool =>
   defineTool({
     name,
     description: name,
-    input: object({ path: optional(text('Where.')) }),
+    input: objectField({ path: optionalField(textField('Where.')) }),
     effect,
     execute: () => `${name} ran`,
   })
 const asking = defineTool({
   name: 'ask_user',
   description: 'asks',
-  input: object({ question: text('What.') }),
+  input: objectField({ question: textField('What.') }),
   effect: 'once',
 })
 const tools = [...READERS.map((name) => tool(name, 'read')), ...WRITERS.map((name) => tool(name, 'once')), asking]
@@ -386,7 +386,7 @@ describe('definitions as subagents', () => {
     expect(asked).toEqual([['p:m', { temperature: 0.9 }]])
     expect(() => subagentsOf(definitions, { pins: { teams: { nobody: {} } } })).toThrow('there is no agent "nobody"')
     expect(() => subagentsOf(definitions, { pins: { orchestrater: {} } as AgentPins })).toThrow(
-      'did you mean "orchestrator"?',
+      'did you mean "pins.orchestrator"?',
     )
   })
 })

@@ -3,10 +3,10 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { defineTool, type Tool } from '../../src/index.ts'
-import { systemClock } from '../../src/engine/platform.ts'
+import { runtimeClock } from '../../src/runtime/state/machine.ts'
 import { bashTool } from '../../src/tools/shell/bash.ts'
-import { allowedEnvironment, findSandbox, heldBack, raiseWalls } from '../../src/tools/shell/sandbox.ts'
-import { type ChildEnd, runChild } from '../../src/tools/shell/spawn.ts'
+import { allowedEnvironment, findSandbox, supervisedCommand, buildSandbox } from '../../src/tools/shell/sandbox.ts'
+import { type ChildEnd, runChild } from '../../src/tools/shell/child-process.ts'
 import type { Case, Row } from './case.ts'
 import { shell } from './naive.ts'
 import { gaping, program, type Weakness } from './walls.ts'
@@ -22,12 +22,12 @@ function untried(world: World, path: string): Tool {
       const { workspace } = world
       const env = allowedEnvironment(process.env)
       const features = { disableUserns: true, tmpfsSize: true }
-      const walls = raiseWalls({ workspace, network: false, env, masked: [], protectedPaths: [] }, features)
+      const walls = buildSandbox({ workspace, network: false, env, masked: [], protectedPaths: [] }, features)
       const limits = { previewBytesMax: 10_000, wholeBytesMax: 0 }
       const end: ChildEnd = await runChild(
         {
           file: path,
-          args: [...walls.args, ...heldBack(['/bin/bash', '-c', command])],
+          args: [...walls.args, ...supervisedCommand(['/bin/bash', '-c', command])],
           filter: walls.filter,
           cwd: workspace,
           env,
@@ -37,7 +37,7 @@ function untried(world: World, path: string): Tool {
           hardMs: 5_000,
           namespaced: true,
         },
-        systemClock,
+        runtimeClock,
       )
       return end.how.type === 'unstarted' ? shell(world, command) : end.stdout.head
     },
@@ -140,7 +140,12 @@ const absent: Case = {
     const real = bashTool({ workspace: world.workspace, sandbox, attended: false })
     const tool = world.defended ? real : { ...real, approval: () => 'auto' as const }
     const rules = [{ effect: 'allow' as const }]
-    return world.call([tool], 'bash', { command: `echo evil > ${world.outside}/canary.txt` }, { policy: { rules } })
+    return world.call(
+      [tool],
+      'bash',
+      { command: `echo evil > ${world.outside}/canary.txt` },
+      { approvals: { policy: { rules } } },
+    )
   },
   harmed: (world) => world.text('ws-evil/canary.txt') !== UNTOUCHED,
 }
@@ -152,7 +157,12 @@ const waved: Case = {
     const real = bashTool({ workspace: world.workspace, sandbox, attended: true })
     const tool = world.defended ? real : { ...real, approval: () => 'ask' as const }
     const rules = [{ effect: 'allow' as const }]
-    return world.call([tool], 'bash', { command: `echo evil > ${world.outside}/canary.txt` }, { policy: { rules } })
+    return world.call(
+      [tool],
+      'bash',
+      { command: `echo evil > ${world.outside}/canary.txt` },
+      { approvals: { policy: { rules } } },
+    )
   },
   harmed: (world) => world.text('ws-evil/canary.txt') !== UNTOUCHED,
 }

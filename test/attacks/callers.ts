@@ -12,7 +12,7 @@ const MISSING = 'ann:other'
 type Answer = { readonly status: number; readonly text: string }
 
 async function opened(world: World): Promise<MountedServer> {
-  const harness = new Harness({ model: scripted([]), store: memory(), drives: false })
+  const harness = new Harness({ model: scripted([]), store: memory(), worker: { drives: false } })
   const server = await serve({ harness, token: TOKEN, inspector: false })
   world.defer(async () => {
     await server.close()

@@ -15,8 +15,10 @@ function deciding(name: string, attack: (world: World) => Promise<unknown>): Cas
   return { name, attack, harmed: sentEvil }
 }
 
-const ask = (more: Partial<Rule>): { readonly policy: { readonly rules: readonly Rule[] } } => ({
-  policy: { rules: [{ effect: 'ask', tool: 'send', ...more }] },
+const ask = (
+  more: Partial<Rule>,
+): { readonly approvals: { readonly policy: { readonly rules: readonly Rule[] } } } => ({
+  approvals: { policy: { rules: [{ effect: 'ask', tool: 'send', ...more }] } },
 })
 
 const roles = ['', 'intern', 'operators', 'OPERATOR', 'operator,intern', 'oper*']
@@ -138,7 +140,7 @@ function stretched(name: string, args: (harm: string) => Json, wide: Partial<Rul
       const rule: Rule = world.defended ? rememberedRule(action) : { effect: 'allow', tool: 'shell', ...wide }
       const environment = name.includes('environment') ? 'production' : 'staging'
       const harm = `rm -f ${world.outside}/canary.txt`
-      return world.call([tool], 'shell', args(harm), { policy: { rules: [rule] }, environment })
+      return world.call([tool], 'shell', args(harm), { approvals: { policy: { rules: [rule] }, environment } })
     },
     harmed: (world) => world.text('ws-evil/canary.txt') !== UNTOUCHED,
   }

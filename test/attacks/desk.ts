@@ -11,11 +11,12 @@ import {
   type Result,
   type Script,
   type SessionHandle,
-  type Store,
+  type CompleteStore,
   type Tool,
 } from '../../src/index.ts'
 import { callKey } from '../../src/kernel/event.ts'
 import type { World } from './world.ts'
+import { completeStore } from '../../src/stores/plan/complete-store.ts'
 
 export type Pending = Result['pending'][number]
 
@@ -42,18 +43,18 @@ export function sentEvil(world: World): boolean {
 }
 
 export class Desk {
-  readonly store: Store
+  readonly store: CompleteStore
   readonly harness: Harness
   readonly session: SessionHandle
 
-  private constructor(harness: Harness, session: SessionHandle, store: Store) {
+  private constructor(harness: Harness, session: SessionHandle, store: CompleteStore) {
     this.harness = harness
     this.session = session
     this.store = store
   }
 
   static async open(world: World, script: Script, options: Partial<HarnessOptions> = {}): Promise<Desk> {
-    const store = options.store ?? memory()
+    const store = completeStore(options.store ?? memory())
     const harness = new Harness({ model: world.model(script), tools: [sender(world)], ...options, store })
     world.defer(() => harness.close())
     const session = await harness.open()
@@ -73,7 +74,7 @@ export class Desk {
 
   /** The first call in the log, whether it still waits or not. */
   async proposed(): Promise<{ readonly callId: string; readonly digest: string }> {
-    const reply = (await this.session.read()).events.find((event) => event.type === 'agent.message')
+    const reply = (await this.session.events()).events.find((event) => event.type === 'agent.message')
     if (!reply) throw new Error('nothing is proposed')
     return { callId: callKey(reply.seq, 0), digest: reply.calls[0]?.digest ?? '' }
   }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { defineTool, Harness, offline, type Rule, type Tool } from '../../src/index.ts'
 import { agUiHandler, chatHandler } from '../../src/ui/index.ts'
-import { approvalsIn } from '../../src/ui/approval.ts'
+import { pageApprovalsIn } from '../../src/ui/page-approval.ts'
 import type { Json } from '../../src/kernel/content.ts'
 import { digestOf } from '../../src/tools/core/admit.ts'
 import type { Case, Row } from './case.ts'
@@ -32,7 +32,7 @@ function edits(name: string, decision: (pending: Pending, world: World) => objec
     attack: async (world) => {
       const tool = (plan.tool ?? sender)(world)
       const naive = { ...tool, approval: () => 'ask' as const }
-      const policy = plan.policy && world.defended ? { policy: { rules: plan.policy } } : {}
+      const policy = plan.policy && world.defended ? { approvals: { policy: { rules: plan.policy } } } : {}
       const tools = [world.defended ? tool : naive]
       const hides = plan.hides && world.defended ? { secrets: { TOKEN: world.secret } } : {}
       const desk = await Desk.open(world, SCRIPT, { ...hides, ...policy, tools })
@@ -54,7 +54,7 @@ function read(args: unknown): Json {
 
 /** From a process that has neither the tools nor the policy. */
 async function besides(desk: Desk, said: object, more: object): Promise<void> {
-  const other = new Harness({ model: offline(), store: desk.store, drives: false, ...more })
+  const other = new Harness({ model: offline(), store: desk.store, worker: { drives: false }, ...more })
   await other
     .session(desk.session.id)
     .decide(said as never)
@@ -85,7 +85,7 @@ function forges(name: string, forged: (pending: Pending, tool: Tool) => object, 
     name,
     attack: async (world) => {
       const tool = (plan.tool ?? sender)(world)
-      const policy = plan.policy && world.defended ? { policy: { rules: plan.policy } } : {}
+      const policy = plan.policy && world.defended ? { approvals: { policy: { rules: plan.policy } } } : {}
       const free = { ...tool, approval: () => 'ask' as const }
       const desk = await Desk.open(world, SCRIPT, { ...policy, tools: [world.defended ? tool : free] })
       const pending = await desk.first()
@@ -237,7 +237,7 @@ function replays(name: string, again = 'bob'): Case {
   return {
     name,
     attack: async (world) => {
-      const desk = await Desk.open(world, SCRIPT, { policy: { rules: two } })
+      const desk = await Desk.open(world, SCRIPT, { approvals: { policy: { rules: two } } })
       const seen = await desk.first()
       await desk.decide({ ...seen, allow: true, by: 'bob' })
       await desk.decide({ ...seen, args: EVIL, allow: true, by: 'eve' })
@@ -255,9 +255,9 @@ function page(name: string, handle: Handle, bodyOf: (session: string, id: string
   return {
     name,
     attack: async (world) => {
-      const policy = world.defended ? { policy: { rules: deny } } : {}
+      const policy = world.defended ? { approvals: { policy: { rules: deny } } } : {}
       const desk = await Desk.open(world, SCRIPT, policy)
-      const [approval] = approvalsIn([await desk.first()] as never, desk.session.id)
+      const [approval] = pageApprovalsIn([await desk.first()] as never, desk.session.id)
       const body = JSON.stringify(bodyOf(desk.session.id, approval?.id ?? ''))
       const headers = { 'content-type': 'application/json' }
       const response = await handle(desk.harness, new Request('http://page/', { method: 'POST', body, headers }))
@@ -319,7 +319,7 @@ function votesAs(what: string, name: string): Case {
     name: `votes a second time under its name ${what}`,
     attack: async (world) => {
       const script = [{ calls: [{ tool: 'send', args: EVIL }] }, 'done']
-      const desk = await Desk.open(world, script, { policy: { rules: two } })
+      const desk = await Desk.open(world, script, { approvals: { policy: { rules: two } } })
       const { callId } = await desk.first()
       await desk.decide({ callId, allow: true, by: 'eve' })
       await desk.decide({ callId, allow: true, by: world.defended ? name : 'bob' })

@@ -10,7 +10,7 @@ import {
   startTeam,
   teamAgents,
 } from '../../src/boards/index.ts'
-import { teamBoardOf } from '../../src/boards/member.ts'
+import { teamBoardOf } from '../../src/boards/member-tool.ts'
 import { Harness, type HarnessOptions, memory, type Request, scripted, type Step } from '../../src/index.ts'
 import type { Json } from '../../src/kernel/content.ts'
 import { directiveTool } from '../../src/tools/core/directive.ts'
@@ -23,7 +23,7 @@ const toldIn = ({ messages }: Request): string => JSON.stringify(messages.filter
 
 async function resting(harness: Harness, root: string): Promise<void> {
   for (let i = 0; i < 200; i++) {
-    const cards = await harness.list({ root, limit: 100 })
+    const cards = (await harness.list({ order: 'id', root, limit: 100 })).cards
     if (cards.every(({ status, due }) => status === 'idle' && due === null)) return
     await sleep(5)
   }
@@ -117,7 +117,7 @@ function grows({ name, say, detached }: Growth): Case {
       const harness = made(world, { model: scripted(say), subagents: true, detached, limits })
       const { sessionId } = await harness.run('go')
       await resting(harness, sessionId)
-      world.log += 'child '.repeat((await harness.list({ root: sessionId, limit: 100 })).length - 1)
+      world.log += 'child '.repeat((await harness.list({ order: 'id', root: sessionId, limit: 100 })).cards.length - 1)
     },
     harmed: ({ log }) => (log.match(/child /g) ?? []).length > CHILDREN_MAX,
   }
@@ -176,14 +176,14 @@ function poses(rule: string): Case {
         model: scripted(say),
         subagents: true,
         detached: true,
-        compaction: { detectPins: true },
+        context: { compaction: { detectPins: true } },
       })
       const session = await harness.open()
       await session.run(world.defended ? 'start' : rule)
       await resting(harness, session.id)
       for (let i = 0; i < 6; i++) await session.run(`question ${i}`)
       await session.compact()
-      world.log += JSON.stringify(await session.pins())
+      world.log += JSON.stringify((await session.status({ include: ['pins'] })).pins)
     },
     harmed: ({ log }) => log.includes(rule),
   }

@@ -2,23 +2,22 @@
 // commands to paste and in rows of a terminal. The controls are the doors, commands and rows as they would be without a check, a quote and
 // a cleaner.
 import { spawnSync } from 'node:child_process'
-import { hash } from 'node:crypto'
 import { exportSession, importSession } from '../../src/archive/portable.ts'
-import { headLine, wayLine } from '../../src/cli/present/ending.ts'
-import { lineWriter } from '../../src/cli/present/event-line.ts'
-import { heldLines } from '../../src/cli/present/held.ts'
-import { lookedText, troubleText } from '../../src/cli/present/looked.ts'
+import { pendingHead, decideHint } from '../../src/cli/present/result-output.ts'
+import { eventLineWriter } from '../../src/cli/present/event-line.ts'
+import { heldLines } from '../../src/cli/present/held-session.ts'
+import { lookText, attemptsText } from '../../src/cli/present/look-text.ts'
 import { print, shortId, warn } from '../../src/cli/present/print.ts'
-import { paintsOf } from '../../src/cli/present/text.ts'
-import { Harness, memory, type Store } from '../../src/index.ts'
-import { heldText } from '../../src/riders/children/tree.ts'
-import { open as openByServer } from '../../src/server/answers/acting.ts'
-import type { Asked } from '../../src/server/host.ts'
+import { createPaint } from '../../src/cli/present/terminal-text.ts'
+import { Harness, memory, type CompleteStore } from '../../src/index.ts'
+import { importHeldText } from '../../src/view/session-program.ts'
+import { handleOpen as openByServer } from '../../src/server/answers/session-actions.ts'
+import type { ApiRequest } from '../../src/server/server-host.ts'
 import type { PendingCall } from '../../src/sessions/look/pending.ts'
-import { canonicalJson } from '../../src/tools/core/canonical.ts'
 import { agUiHandler, chatHandler, type Handler } from '../../src/ui/index.ts'
-import { shellCommand, shellWord } from '../../src/view/shell.ts'
+import { shellCommand, shellWord } from '../../src/view/shell-command.ts'
 import { makeOldSession } from '../old-session.ts'
+import { forgeFile } from '../../sim/forge-file.ts'
 import type { Case, Row } from './case.ts'
 import type { World } from './world.ts'
 
@@ -37,7 +36,7 @@ const SPELLINGS: Readonly<Record<string, string>> = {
   'too many letters': 'x'.repeat(129),
 }
 
-type Door = (harness: Harness, store: Store, id: string) => Promise<unknown>
+type Door = (harness: Harness, store: CompleteStore, id: string) => Promise<unknown>
 
 const asked = (body: object): Request => {
   const headers = { 'content-type': 'application/json' }
@@ -62,9 +61,11 @@ const DOORS: Readonly<Record<string, Door>> = {
     await importSession(store, await exportSession(store, plain), { id })
   },
   'a file': async (harness, store, id) => {
-    const { checksum: _checksum, ...rest } = await exportSession(store, (await harness.open()).id)
-    const copy = { ...rest, session: id }
-    await importSession(store, { ...copy, checksum: hash('sha256', canonicalJson(copy)) })
+    const file = await exportSession(store, (await harness.open()).id)
+    await importSession(
+      store,
+      forgeFile(file, (copy) => void (copy.session = id)),
+    )
   },
   'a chat page': (harness, _store, id) => {
     const message = { id: 'm', role: 'user', parts: [{ type: 'text', text: 'Hello.' }] }
@@ -77,11 +78,11 @@ const DOORS: Readonly<Record<string, Door>> = {
   'the server': (harness, store, id) => {
     const host = { harness, store, begin: async () => ({ harness }) }
     const principal = { name: 'ana', role: 'operator', reach: 'own', roles: [] }
-    return openByServer({ host, principal, key: null, body: { id } } as unknown as Asked)
+    return openByServer({ host, principal, key: null, body: { id } } as unknown as ApiRequest)
   },
 }
 
-const stores = new WeakMap<World, Store>()
+const stores = new WeakMap<World, CompleteStore>()
 
 function throughDoor(door: string, spelling: string): Case {
   const id = SPELLINGS[spelling] ?? ''
@@ -133,22 +134,22 @@ function between(text: string, before: string, after: string): string {
 type Paste = { readonly real: (id: string) => string | Promise<string>; readonly naive: (id: string) => string }
 
 const TROUBLE = { attempts: 3, reason: 'x', until: null } as never
-const SEAT = { folder: null, room: { columns: 80, rows: 20 }, paint: paintsOf(false) }
+const SEAT = { folder: null, room: { columns: 80, rows: 20 }, paint: createPaint(false) }
 const PASTES: Readonly<Record<string, Paste>> = {
   'the way to decide': {
-    real: (id) => between(wayLine(pendingOf(id)), 'Decide with: ', '   or: '),
+    real: (id) => between(decideHint(pendingOf(id)), 'Decide with: ', '   or: '),
     naive: (id) => `terret approve ${id} 3.0`,
   },
   'the role to decide in': {
-    real: (id) => between(wayLine(pendingOf('plain', { roles: [id] })), 'Decide with: ', '   or: '),
+    real: (id) => between(decideHint(pendingOf('plain', { roles: [id] })), 'Decide with: ', '   or: '),
     naive: (id) => `terret approve plain 3.0 --role ${id}`,
   },
   'the way to answer': {
-    real: (id) => between(wayLine(pendingOf(id, { needs: 'answer' })), 'Answer with: ', ''),
+    real: (id) => between(decideHint(pendingOf(id, { needs: 'answer' })), 'Answer with: ', ''),
     naive: (id) => `terret answer ${id} 3.0 TEXT`,
   },
   'the way to try again': {
-    real: (id) => between(troubleText(id, TROUBLE), 'To try it again: ', ''),
+    real: (id) => between(attemptsText(id, TROUBLE), 'To try it again: ', ''),
     naive: (id) => `terret resume ${id}`,
   },
   'what is said of a held session': {
@@ -159,7 +160,7 @@ const PASTES: Readonly<Record<string, Paste>> = {
     naive: (id) => `terret resume ${id}`,
   },
   'an error of a held session': {
-    real: (id) => between(heldText(id), 'let it go on: `', '`, or steer('),
+    real: (id) => between(importHeldText(id), 'let it go on: `', '`, or steer('),
     naive: (id) => `terret resume ${id}`,
   },
   'a button of the page': {
@@ -244,23 +245,23 @@ const ROWS_SHOWN: Readonly<Record<string, Shown>> = {
   },
   'a warning': { real: (id) => written(() => warn(`Session ${id}`)), naive: (id) => `Session ${id}` },
   'the agent of an event': {
-    real: (id) => lineWriter()(created(id)),
+    real: (id) => eventLineWriter()(created(id)),
     naive: (id) => `    1  00:00:00  session.created  ${id}`,
   },
   'the session that an event names': {
-    real: (id) => lineWriter()({ ...created('default'), fork: { session: id, seq: 1 } }),
+    real: (id) => eventLineWriter()({ ...created('default'), fork: { session: id, seq: 1 } }),
     naive: (id) => `    1  00:00:00  session.created  forked from ${id} at 1`,
   },
   'a question': {
-    real: (id) => headLine(pendingOf(id, { callId: id, tool: id })),
+    real: (id) => pendingHead(pendingOf(id, { callId: id, tool: id })),
     naive: (id) => `Session ${id} wants to run ${id} (call ${id}):`,
   },
   'what a look found': {
-    real: (id) => lookedText(shortId(id), { type: 'rested', waiting: id }),
+    real: (id) => lookText(shortId(id), { type: 'rested', waiting: id }),
     naive: (id) => `${id}: rests, waiting for ${id}.`,
   },
   'a command to paste': {
-    real: (id) => wayLine(pendingOf(id)),
+    real: (id) => decideHint(pendingOf(id)),
     naive: (id) => `  Decide with: terret approve '${id}' 3.0`,
   },
 }

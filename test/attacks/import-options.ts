@@ -1,12 +1,13 @@
 // Row 106: files whose runs chose a model, instructions, tools, limits, a shape of the answer or metadata, and ways to go on with them.
 // The controls take the file as a copied store would: all that it chose counts.
 import { z } from 'zod'
-import { defineTool, Harness, memory, type Request, scripted, type Store, type Tool } from '../../src/index.ts'
+import { defineTool, Harness, memory, type Request, scripted, type CompleteStore, type Tool } from '../../src/index.ts'
 import { exportSession, importSession, type Portable } from '../../src/archive/portable.ts'
 import type { Session } from '../../src/sessions/verbs.ts'
 import type { Case, Row } from './case.ts'
 import { believed } from './imports.ts'
 import type { World } from './world.ts'
+import { openFile, type OpenedFile } from '../../sim/forge-file.ts'
 
 type Seen = {
   readonly asked: { readonly model: string; readonly request: Request }[]
@@ -27,7 +28,7 @@ function tools(seen: Seen): readonly Tool[] {
   ]
 }
 
-function harnessOn(world: World, store: Store, seen: Seen, drives = true): Harness {
+function harnessOn(world: World, store: CompleteStore, seen: Seen, drives = true): Harness {
   const named = (model: string) => {
     const inner = scripted(({ messages }) =>
       messages.at(-1)?.role === 'user' ? { calls: [{ tool: 'ask', args: {} }] } : { text: model },
@@ -38,8 +39,19 @@ function harnessOn(world: World, store: Store, seen: Seen, drives = true): Harne
     }
     return { ...inner, name: model, call }
   }
-  const shared = { tools: tools(seen), breaker: false, environment: 'here', instructions: 'Be brief.' } as const
-  const harness = new Harness({ store, model: named('own'), models: { dear: named('dear') }, drives, ...shared })
+  const shared = {
+    tools: tools(seen),
+    breaker: false,
+    approvals: { environment: 'here' },
+    instructions: 'Be brief.',
+  } as const
+  const harness = new Harness({
+    store,
+    model: named('own'),
+    models: { named: { dear: named('dear') } },
+    worker: { drives },
+    ...shared,
+  })
   world.defer(() => harness.close())
   return harness
 }
@@ -104,7 +116,7 @@ async function goOn(session: Session): Promise<Session> {
 
 type Way = {
   readonly name: string
-  readonly play: (open: () => Harness, file: Portable) => Promise<Session>
+  readonly play: (open: () => Harness, file: OpenedFile) => Promise<Session>
   /** What the way takes along in the control too. */
   readonly takes?: readonly string[]
   /** The file has a message that waits, and no run. */
@@ -113,7 +125,7 @@ type Way = {
 
 const letGo = async (harness: Harness, id: string): Promise<Session> => {
   const session = harness.session(id)
-  await session.steer([{ type: 'resume' }])
+  await session.send([{ type: 'resume' }])
   return session
 }
 const WAYS: readonly Way[] = [
@@ -162,8 +174,8 @@ function chosen(choice: Choice, way: Way): Case {
       const seen: Seen = { asked: [], metadata: [], limits: 0 }
       seenBy.set(world, seen)
       await (world.defended ? importSession(store, file) : believed(store, file))
-      const session = await way.play(() => harnessOn(world, store, seen), file)
-      const { events } = await session.read()
+      const session = await way.play(() => harnessOn(world, store, seen), openFile(file))
+      const { events } = await session.events()
       const last = events.findLast((event) => event.type === 'run.started' || event.type === 'run.reviewed')
       seen.limits = last && 'limits' in last ? last.limits.modelRequests : 0
     },

@@ -1,18 +1,17 @@
 // Rows 50 and 51: sessions in files forged so that their calls run, and approvals carried to another place. The controls trust
 // the file as a copied store would, and ignore where a call acts.
-import { hash } from 'node:crypto'
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { defineTool, Harness, memory, type Store, type Tool } from '../../src/index.ts'
+import { defineTool, Harness, memory, type CompleteStore, type Tool } from '../../src/index.ts'
 import { callKey, type Event } from '../../src/kernel/event.ts'
 import { fold } from '../../src/kernel/fold.ts'
 import { next } from '../../src/kernel/next.ts'
 import { EMPTY, type Session } from '../../src/kernel/session.ts'
 import { cardOf } from '../../src/view/card.ts'
 import { exportSession, importSession, type Portable } from '../../src/archive/portable.ts'
-import type { Restoration } from '../../src/stores/plan/plan.ts'
-import { canonicalJson } from '../../src/tools/core/canonical.ts'
+import type { Restoration } from '../../src/stores/plan/plan-writes.ts'
+import { forgeFile, openFile } from '../../sim/forge-file.ts'
 import type { Case, Row } from './case.ts'
 import { Desk, sender, sentEvil } from './desk.ts'
 import type { World } from './world.ts'
@@ -27,14 +26,15 @@ async function fileOf(world: World, to: string): Promise<Portable> {
 }
 
 function forged(value: Portable, change: Forgery): Portable {
-  const { checksum: _checksum, ...rest } = structuredClone(value)
-  const message = rest.events.find(({ type }) => type === 'agent.message') as unknown as { readonly calls: Loose[] }
-  change(rest as unknown as { readonly events: Event[] }, message.calls[0] ?? {})
-  return { ...rest, checksum: hash('sha256', canonicalJson(rest)) }
+  return forgeFile(value, (copy) => {
+    const message = copy.events.find(({ type }) => type === 'agent.message') as unknown as { readonly calls: Loose[] }
+    change(copy, message.calls[0] ?? {})
+  })
 }
 
 /** The log as it is in the file, and nothing said about where it came from. */
-export async function believed(store: Store, { session, events, blobs }: Portable): Promise<void> {
+export async function believed(store: CompleteStore, value: Portable): Promise<void> {
+  const { session, events, blobs } = openFile(value)
   const state: Session = events.reduce(fold, EMPTY)
   const write: Restoration = {
     session,
@@ -78,7 +78,7 @@ function imported(name: string, change: Forgery, more: (harness: Harness, id: st
       await (world.defended ? importSession(store, value) : believed(store, value))
       const harness = new Harness({ model: world.model(() => 'done'), tools: [sender(world)], store })
       world.defer(() => harness.close())
-      await more(harness, value.session)
+      await more(harness, openFile(value).session)
     },
     harmed: sentEvil,
   }
@@ -87,7 +87,7 @@ function imported(name: string, change: Forgery, more: (harness: Harness, id: st
 const works = (harness: Harness): Promise<unknown> => harness.work({ idleMs: 30 })
 /** The session is resumed, and no call is decided. */
 const letGo = async (harness: Harness, id: string): Promise<unknown> => {
-  await harness.session(id).steer([{ type: 'resume' }])
+  await harness.session(id).send([{ type: 'resume' }])
   return harness.work({ idleMs: 30 })
 }
 
@@ -95,7 +95,7 @@ const CASES: readonly Case[] = [
   imported('leaves out the question', bare, works),
   imported('brings its approval along', approved, works),
   imported('is spoken to, and carries on what it brought', bare, (harness, id) => harness.session(id).run('Hello.')),
-  imported('is woken', approved, (harness, id) => harness.wake(id)),
+  imported('is woken', approved, (harness, id) => harness.work({ session: id })),
   imported(
     'brings a wake that is due',
     (copy, call) => {
@@ -140,7 +140,7 @@ const CASES: readonly Case[] = [
   ),
   imported('is approved before it is let go on', bare, async (harness, id) => {
     const session = harness.session(id)
-    const callId = keyIn((await session.read()).events)
+    const callId = keyIn((await session.events()).events)
     await session.decide({ callId, allow: true, by: 'bob' }).catch(() => {})
     return letGo(harness, id)
   }),
@@ -193,7 +193,7 @@ export const elsewhere: Row = {
     carried('is asked about there, and the old decision is sent again', async (harness, id) => {
       const session = harness.session(id)
       const { digest = '' } = (await session.run()).pending[0] ?? {}
-      const callId = keyIn((await session.read()).events)
+      const callId = keyIn((await session.events()).events)
       await session
         .decide({ callId, allow: true, by: 'bob', digest: digest === '' ? '' : 'f'.repeat(64) })
         .catch(() => {})

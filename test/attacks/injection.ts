@@ -89,7 +89,12 @@ function slipping(name: string, command: (harm: string, canary: string) => strin
       const canary = `${world.outside}/canary.txt`
       const rules: readonly Rule[] = world.defended ? [{ effect: 'allow', tool: 'shell', command: 'echo *' }] : []
       const tool = askingShell(world, (text) => !world.defended && text.startsWith('echo '))
-      return world.call([tool], 'shell', { command: command(`rm -f ${canary}`, canary) }, { policy: { rules } })
+      return world.call(
+        [tool],
+        'shell',
+        { command: command(`rm -f ${canary}`, canary) },
+        { approvals: { policy: { rules } } },
+      )
     },
     harmed: (world) => world.text('ws-evil/canary.txt') !== UNTOUCHED,
   }
@@ -106,7 +111,7 @@ function hiding(name: string, command: (harm: string) => string): Case {
         [tool],
         'shell',
         { command: command(`rm -f ${world.outside}/canary.txt`) },
-        { policy: { rules } },
+        { approvals: { policy: { rules } } },
       )
     },
     harmed: (world) => world.text('ws-evil/canary.txt') !== UNTOUCHED,
@@ -128,7 +133,7 @@ function elsewhere(field: string, how: 'rule' | 'roots'): Case {
       const rules: readonly Rule[] = how === 'rule' ? [{ effect: 'deny', path: 'canary.txt' }] : []
       const roots = how === 'roots' ? { writeRoots: [world.workspace], base: world.workspace } : {}
       const policy = world.defended ? { rules, ...roots } : { rules: [] }
-      return world.call([tool], 'put', { [field]: canary }, { policy })
+      return world.call([tool], 'put', { [field]: canary }, { approvals: { policy } })
     },
     harmed: (world) => world.text('ws-evil/canary.txt') !== UNTOUCHED,
   }

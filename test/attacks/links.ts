@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { defineTool, Harness, type HarnessOptions, memory, type Policy, type Rule, type Tool } from '../../src/index.ts'
 import type { Json } from '../../src/kernel/content.ts'
 import { bashTool } from '../../src/tools/shell/bash.ts'
-import { fileTools } from '../../src/tools/files/files.ts'
+import { fileTools } from '../../src/tools/files/file-tools.ts'
 import type { ToolContext } from '../../src/tools/core/tool.ts'
 import type { Case, Row } from './case.ts'
 import type { World } from './world.ts'
@@ -79,7 +79,7 @@ async function approve(world: World, call: Call, { before, change }: Swap, way: 
     const harness = new Harness({
       model: world.model([{ calls }, 'done']),
       tools: [...judged(world, files), bash],
-      policy,
+      approvals: { policy },
       store,
     })
     world.defer(() => harness.close())
@@ -216,7 +216,7 @@ function ruled(name: string, call: Call, policy: Policy, { make, asks = false }:
       closed(world)
       make(world)
       const tools = world.files().map((tool): Tool => (asks ? { ...tool, approval: () => 'ask' } : tool))
-      return world.call(judged(world, tools), call.tool, call.args, { policy: based(policy, world) })
+      return world.call(judged(world, tools), call.tool, call.args, { approvals: { policy: based(policy, world) } })
     },
     harmed: uncovered,
   }
@@ -248,7 +248,7 @@ function later(name: string, call: Call, policy: Policy, asks: boolean): Case {
       })
       const tools = world.files().map((tool): Tool => (asks ? { ...tool, approval: () => 'ask' } : tool))
       const calls = [{ tool: 'bash', args: {} }, call]
-      return world.play([...judged(world, tools), bash], [{ calls }, 'done'], { policy })
+      return world.play([...judged(world, tools), bash], [{ calls }, 'done'], { approvals: { policy } })
     },
     harmed: uncovered,
   }
@@ -376,7 +376,7 @@ function obeying(name: string, call: Call, make: Step = none): Case {
         approval: () => 'auto',
         execute: (args, context) => tool.execute(args, seeing(context, { approved: true })),
       })
-      const options: Partial<HarnessOptions> = { policy: { rules: [{ effect: 'allow' }] } }
+      const options: Partial<HarnessOptions> = { approvals: { policy: { rules: [{ effect: 'allow' }] } } }
       return world.call(world.defended ? tools : tools.map(naive), call.tool, call.args, options)
     },
     harmed: (world) =>

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { defineTool, Harness, type HarnessOptions, type Script } from '../../src/index.ts'
-import { filePins, type McpOptions, mcpServer, type Pins } from '../../src/tools/mcp/mcp.ts'
+import { filePins, type McpOptions, mcpServer, type McpPins } from '../../src/tools/mcp/mcp-server.ts'
 import type { ToolSource } from '../../src/tools/core/tool.ts'
 import type { Case, Need, Row } from './case.ts'
 import { hostileServer, type Mode, POISON, TAGS } from './hostile-server.ts'
@@ -13,7 +13,7 @@ import { NaiveMcp } from './naive-mcp.ts'
 import { sleep, type World } from './world.ts'
 
 /** Treats every definition as the first one: nothing is remembered, so no change is noticed. */
-const forgetful: Pins = { read: () => Promise.resolve(null), write: () => Promise.resolve() }
+const forgetful: McpPins = { read: () => Promise.resolve(null), write: () => Promise.resolve() }
 
 const ONE = { calls: [{ tool: 'shop__pay', args: { to: 'bob' } }] }
 const PAY = [ONE, 'done']

@@ -4,7 +4,7 @@ import { createSocket } from 'node:dgram'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type ListenOptions } from 'node:net'
 import { join } from 'node:path'
-import type { HarnessOptions } from '../../src/index.ts'
+import type { Policy } from '../../src/index.ts'
 import type { Json } from '../../src/kernel/content.ts'
 import { bashTool } from '../../src/tools/shell/bash.ts'
 import type { Case, Row } from './case.ts'
@@ -157,10 +157,12 @@ function unasked(name: string, more: Json): Case {
       const port = await stream(world, { port: 0, host: '127.0.0.1' })
       const real = bashTool({ workspace: world.workspace, env: { ...process.env, HOME: world.home } })
       const tool = world.defended ? real : { ...real, approval: () => 'auto' as const }
-      const policy: HarnessOptions['policy'] = { rules: [{ effect: 'allow' }] }
+      const policy: Policy = { rules: [{ effect: 'allow' }] }
       const command = `echo hello > /dev/tcp/127.0.0.1/${port}`
       const args = { command, ...(more as object) } as Json
-      await world.call([tool], 'bash', name.includes('envelope') ? { arguments: args } : args, { policy })
+      await world.call([tool], 'bash', name.includes('envelope') ? { arguments: args } : args, {
+        approvals: { policy },
+      })
       await sleep(50)
     },
     harmed: (world) => met.has(world),

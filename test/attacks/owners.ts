@@ -1,7 +1,7 @@
 // Row 125: memory of several owners. One person's sessions teach an agent something private, and another person tries to be told it. The
 // control is a memory that does not know who opened a session.
 import { join } from 'node:path'
-import { Harness, memory as inMemory, type OpenOptions, type Store } from '../../src/index.ts'
+import { Harness, memory as inMemory, type OpenOptions, type CompleteStore } from '../../src/index.ts'
 import { directiveTool, memoryHooks, openMemory } from '../../src/memory/index.ts'
 import { scripted } from '../../src/models/local/scripted.ts'
 import type { Request } from '../../src/ports/model.ts'
@@ -12,7 +12,7 @@ import type { World } from './world.ts'
 const QUESTION = 'What is the staging password of the payroll server?'
 
 /** As before there were owners. */
-function withoutOwners(store: Store): Store {
+function withoutOwners(store: CompleteStore): CompleteStore {
   return storeWith(store, {
     card: async (session) => {
       const card = await store.card(session)

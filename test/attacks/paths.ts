@@ -1,7 +1,7 @@
 // Rows 13 to 15: paths that climb out, links that lead out, and new files under such links.
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { reportGraph } from '../../src/graphs/index.ts'
+import { reportGraph } from '../../src/cli/demo/report/report-graph.ts'
 import { Harness } from '../../src/index.ts'
 import type { Json } from '../../src/kernel/content.ts'
 import type { Case, Row } from './case.ts'

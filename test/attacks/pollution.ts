@@ -111,7 +111,12 @@ const inherited: Case = {
       approval: (args: Json) => ('constructor' in (args as object) ? ('auto' as const) : ('ask' as const)),
     }
     const rules = [{ effect: 'allow', args: { constructor: '*' } }] as const
-    return world.call([world.defended ? tool : asks], 'put', {}, world.defended ? { policy: { rules } } : {})
+    return world.call(
+      [world.defended ? tool : asks],
+      'put',
+      {},
+      world.defended ? { approvals: { policy: { rules } } } : {},
+    )
   },
   harmed: (world) => world.has('ws/ran'),
 }

@@ -12,7 +12,7 @@ import {
   type Request,
   scripted,
   type Step,
-  type Store,
+  type CompleteStore,
 } from '../../src/index.ts'
 import { END, last, START, withState } from '../../src/graphs/index.ts'
 import type { Json } from '../../src/kernel/content.ts'
@@ -97,7 +97,11 @@ function descending(start: Way['start']): (request: Request) => Step {
   }
 }
 
-type Playing = { readonly way: Way; readonly store?: Store; readonly say?: (request: Request) => Step | Promise<Step> }
+type Playing = {
+  readonly way: Way
+  readonly store?: CompleteStore
+  readonly say?: (request: Request) => Step | Promise<Step>
+}
 
 function harnessOf(world: World, { way, store = memory(), say = descending(way.start) }: Playing): Harness {
   const tools = [striking(world), directiveTool({ store })]
@@ -127,7 +131,7 @@ function listOf(world: World, has: Partial<HarnessOptions>): { readonly tools?: 
 /** Until nothing below works any more: what is detached works on by itself. */
 async function settled(harness: Harness, root: string): Promise<void> {
   for (let i = 0; i < 200; i++) {
-    const cards = await harness.list({ root, limit: 100 })
+    const cards = (await harness.list({ order: 'id', root, limit: 100 })).cards
     if (cards.every(({ status, due }) => status === 'idle' && due === null)) return
     await sleep(5)
   }
@@ -167,8 +171,8 @@ function resumes(way: Way): Case {
       await reached
       await first.close()
       const second = harnessOf(world, { way, store })
-      const cards = await second.list({ root: 's', limit: 100 })
-      await Promise.all(cards.map((card) => second.wake(card.session)))
+      const cards = (await second.list({ order: 'id', root: 's', limit: 100 })).cards
+      await Promise.all(cards.map((card) => second.work({ session: card.session })))
       await settled(second, 's')
     },
     harmed: struck,
@@ -185,7 +189,7 @@ function later(way: Way): Case {
       })
       const { sessionId } = await harness.run('2', listOf(world, way.options))
       await settled(harness, sessionId)
-      const cards = await harness.list({ root: sessionId, limit: 100 })
+      const cards = (await harness.list({ order: 'id', root: sessionId, limit: 100 })).cards
       const children = cards.filter(({ session, agent }) => session !== sessionId && agent !== 'flow')
       for (const { session } of children) await harness.session(session).run(STRIKE)
     },
@@ -264,7 +268,9 @@ const OTHERS: readonly Case[] = [
     attack: async (world) => {
       const harness = harnessOf(world, { way: UNNAMED })
       const { sessionId } = await harness.run('2', listOf(world, UNNAMED.options))
-      const [child] = (await harness.list({ root: sessionId, limit: 9 })).filter(({ session }) => session !== sessionId)
+      const [child] = (await harness.list({ order: 'id', root: sessionId, limit: 9 })).cards.filter(
+        ({ session }) => session !== sessionId,
+      )
       const fork = await harness.session(child?.session ?? '').fork()
       await fork.run(STRIKE)
     },
@@ -305,7 +311,9 @@ function chooses(model: string, entry: string, more: Readonly<Record<string, Jso
     name: `gives ${entry} the model ${JSON.stringify(model)}`,
     attack: async (world) => {
       const foreign = scripted(() => 'I have it now.')
-      const named = model.startsWith('hint:') ? { routes: { coding: foreign } } : { models: { [model]: foreign } }
+      const named = model.startsWith('hint:')
+        ? { models: { routes: { coding: foreign } } }
+        : { models: { named: { [model]: foreign } } }
       const say = (request: Request): Step =>
         request.messages.length > 1 ? 'Done.' : spawn(world.secret, { model, ...more })
       const own = scripted((request) => (request.session.includes('~') ? 'Own.' : say(request)))
@@ -314,8 +322,8 @@ function chooses(model: string, entry: string, more: Readonly<Record<string, Jso
       world.defer(() => harness.close())
       const { sessionId } = await harness.run('go')
       await settled(harness, sessionId)
-      for (const { session } of await harness.list({ root: sessionId, limit: 9 }))
-        world.log += JSON.stringify((await harness.session(session).read()).events)
+      for (const { session } of (await harness.list({ order: 'id', root: sessionId, limit: 9 })).cards)
+        world.log += JSON.stringify((await harness.session(session).events()).events)
     },
     // A message that chose the model is what would be sent to it.
     harmed: ({ log }) => log.includes(`"options":{"model":${JSON.stringify(model)}`),

@@ -1,10 +1,11 @@
 // Row 100: a program that finds the sessions of another one in a store they share, and drives them by whatever verb it has. Without the
 // defence it says that it is that program.
 import { z } from 'zod'
-import { defineTool, DueLoop, Harness, type HarnessOptions, memory, scripted, type Store } from '../../src/index.ts'
+import { defineTool, Harness, type HarnessOptions, memory, scripted, type CompleteStore } from '../../src/index.ts'
 import { serve } from '../../src/server/index.ts'
 import type { Case, Row } from './case.ts'
 import type { World } from './world.ts'
+import { DueLoop, lookAt, takeDueSessions } from '../../src/worker.ts'
 
 const pay = defineTool({
   name: 'pay',
@@ -16,7 +17,7 @@ const pay = defineTool({
 })
 
 type Scene = {
-  readonly store: Store
+  readonly store: CompleteStore
   /** The session of the other program: a person has allowed its call, and nobody has run it yet. */
   readonly session: string
   readonly wrong: Harness
@@ -27,7 +28,7 @@ type Scene = {
 
 const scenes = new WeakMap<World, Scene>()
 
-async function typesIn(store: Store, session: string): Promise<readonly string[]> {
+async function typesIn(store: CompleteStore, session: string): Promise<readonly string[]> {
   return (await store.read(session, 0)).events.map(({ type }) => type)
 }
 
@@ -54,7 +55,12 @@ async function setUp(world: World, owner: Owner, more: Partial<HarnessOptions> =
   const { sessionId: session, pending } = await own.run('My account is 4711. Pay.')
   await own.close()
   const [call] = pending
-  const records = new Harness({ model: scripted([]), store, drives: false, program: ['billing', 'unnamed'] })
+  const records = new Harness({
+    model: scripted([]),
+    store,
+    worker: { drives: false },
+    program: ['billing', 'unnamed'],
+  })
   const decision = { callId: call?.callId ?? '', digest: call?.digest ?? '', allow: true, by: 'ana' }
   await records.session(session).decide(decision)
   await records.close()
@@ -89,19 +95,21 @@ const quiet = (work: Promise<unknown>): Promise<unknown> => work.catch(() => nul
 const settled = async ({ wrong }: Scene): Promise<void> => void (await wrong.work({ idleMs: 30 }))
 
 const DRIVERS: readonly Driver[] = [
-  { name: 'wakes it', drive: ({ wrong, session }) => quiet(wrong.wake(session)) },
-  { name: 'looks at it', drive: ({ wrong, session }) => wrong.look(session, false) },
-  { name: 'looks at it alone', drive: ({ wrong, session }) => wrong.look(session, true) },
+  { name: 'wakes it', drive: ({ wrong, session }) => quiet(wrong.work({ session })) },
+  { name: 'looks at it', drive: ({ wrong, session }) => lookAt(wrong, session, false) },
+  { name: 'looks at it alone', drive: ({ wrong, session }) => lookAt(wrong, session, true) },
   {
     name: 'takes what is due and looks at it',
     drive: async ({ wrong }) => {
-      for (const [session, claim] of await wrong.take({ limit: 5 })) await wrong.look(session, false, claim)
+      for (const [session, claim] of await takeDueSessions(wrong, { limit: 5 }))
+        await lookAt(wrong, session, false, claim)
     },
   },
   {
     name: 'takes it by its name',
     drive: async ({ wrong, session }) => {
-      for (const [each, claim] of await wrong.take({ limit: 1, among: [session] })) await wrong.look(each, false, claim)
+      for (const [each, claim] of await takeDueSessions(wrong, { limit: 1, among: [session] }))
+        await lookAt(wrong, each, false, claim)
     },
   },
   { name: 'works on whatever is due', drive: ({ wrong }) => wrong.work({ idleMs: 60 }) },
@@ -128,7 +136,7 @@ const DRIVERS: readonly Driver[] = [
   {
     name: 'steers it',
     drive: async (scene) => {
-      await scene.wrong.session(scene.session).steer([{ type: 'message', input: 'Tell me your account.' }])
+      await scene.wrong.session(scene.session).send([{ type: 'message', input: 'Tell me your account.' }])
       await settled(scene)
     },
   },
@@ -143,7 +151,7 @@ const DRIVERS: readonly Driver[] = [
   {
     name: 'has a due loop of its own',
     drive: async ({ wrong, store }) => {
-      const look = async (session: string, alone: boolean) => (await wrong.look(session, alone)).seen
+      const look = async (session: string, alone: boolean) => (await lookAt(wrong, session, alone)).seen
       const loop = new DueLoop({ store, width: 4, idleMs: 60, driving: () => 0, look, report: () => {} })
       await loop.done
     },

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { OBEYED_BY_GIT, PROTECTED } from '../../src/tools/files/protected.ts'
+import { OBEYED_BY_GIT, PROTECTED } from '../../src/tools/files/protected-names.ts'
 import type { Case, Row } from './case.ts'
 import { atFirst, naiveFiles } from './naive.ts'
 import type { World } from './world.ts'

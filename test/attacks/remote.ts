@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Harness } from '../../src/index.ts'
-import { mcpServer } from '../../src/tools/mcp/mcp.ts'
+import { mcpServer } from '../../src/tools/mcp/mcp-server.ts'
 import type { Case, Row } from './case.ts'
 import { sleep, type World } from './world.ts'
 

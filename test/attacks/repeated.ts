@@ -1,6 +1,6 @@
 // Rows 55 and 56: a denied call is repeated in another spelling, and a call is written so that its approver does not see what it
 // does. The controls are desks that take one approval for all, and screens that print their input as it is.
-import { drawnPreview } from '../../src/cli/present/preview.ts'
+import { drawPreview } from '../../src/cli/present/call-preview.ts'
 import type { Json } from '../../src/kernel/content.ts'
 import type { Case, Row } from './case.ts'
 import { Desk, type Pending, sentEvil } from './desk.ts'
@@ -14,7 +14,7 @@ const WIDE = { effect: 'allow', tool: 'send' } as const
 async function deskAfterNo(world: World, again: Json, more: Json[] = []): Promise<Desk> {
   const batch = { calls: [send({ to: 'docs' }), send(DENIED)] }
   const desk = await Desk.open(world, [batch, { calls: [...more, again].map(send) }, 'done', 'done'], {
-    policy: { rules: [], base: '/home' },
+    approvals: { policy: { rules: [], base: '/home' } },
   })
   const [first, second] = await desk.pending()
   await desk.decide({ callId: first?.callId ?? '', allow: true, by: 'bob', scope: 'run', remember: WIDE })
@@ -81,7 +81,7 @@ const SCREEN = { columns: 80, rows: 20 }
 /** What a user sees without scrolling: the last rows before the question. */
 function seen(world: World, { args }: Pending): string {
   if (!world.defended) return rowsOf(JSON.stringify(args, null, 1).replaceAll('\\n', '\n').replaceAll('\\t', '\t'))
-  const shown = drawnPreview({ args }, { files: null, trouble: null, warnings: [] }, SCREEN)
+  const shown = drawPreview({ args }, { files: null, trouble: null, warnings: [] }, SCREEN)
   const rows = shown.rows.flatMap(({ texts }) => texts)
   // A row without a margin is taken for one of the program's.
   const own = rows.filter((row) => !/^ {2}[│┆┊] /.test(row))

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { z } from 'zod'
 import { defineTool, type Rule, type Tool } from '../../src/index.ts'
 import type { Approval } from '../../src/tools/core/tool.ts'
-import { classify } from '../../src/tools/shell/risk/risk.ts'
+import { classifyCommand } from '../../src/tools/shell/risk/classify-command.ts'
 import { FOREIGN, PLAIN, SPELLINGS } from '../tools/shell-spellings.ts'
 import type { Case, Row } from './case.ts'
 import { sleep, type World } from './world.ts'
@@ -53,7 +53,7 @@ function pastAllow(spelling: string): Case {
     attack: (world) => {
       const rules: readonly Rule[] = [{ effect: 'allow', tool: 'shell', command: `${program} *` }]
       const tool = openShell(world, (text) => (!world.defended && text.startsWith(`${program} `) ? 'auto' : 'ask'))
-      return world.call([tool], 'shell', { command }, { policy: { rules: world.defended ? rules : [] } })
+      return world.call([tool], 'shell', { command }, { approvals: { policy: { rules: world.defended ? rules : [] } } })
     },
     harmed: ran,
   }
@@ -67,7 +67,7 @@ function pastRule(effect: 'deny' | 'ask', spelling: string): Case {
     attack: (world) => {
       const rules: readonly Rule[] = [{ effect, tool: 'shell', command: 'make deploy *' }, { effect: 'allow' }]
       const tool = openShell(world, (text) => (world.defended || !text.startsWith('make deploy') ? 'auto' : 'ask'))
-      return world.call([tool], 'shell', { command }, { policy: { rules: world.defended ? rules : [] } })
+      return world.call([tool], 'shell', { command }, { approvals: { policy: { rules: world.defended ? rules : [] } } })
     },
     harmed: ran,
   }
@@ -81,7 +81,7 @@ function pastRisk(spelling: string): Case {
     attack: (world) => {
       const tool = openShell(world, async (text) => {
         if (!world.defended) return text.startsWith('shutdown') ? 'never' : 'auto'
-        const { level } = await classify(text)
+        const { level } = await classifyCommand(text)
         return level === 'blocked' ? 'never' : level === 'needs_approval' ? 'ask' : 'auto'
       })
       return world.call([tool], 'shell', { command })

@@ -3,8 +3,8 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { z } from 'zod'
-import { defineTool, Harness, sqlite, type Store } from '../../src/index.ts'
-import { addSum, seedOf } from '../../src/stores/plan/checksum.ts'
+import { defineTool, Harness, sqlite, type CompleteStore } from '../../src/index.ts'
+import { addSum, logSeed } from '../../src/stores/plan/checksum.ts'
 import { type Database, loadDriver } from '../../src/stores/sqlite/driver.ts'
 import { digestOf } from '../../src/tools/core/admit.ts'
 import { makeOldSession } from '../old-session.ts'
@@ -77,11 +77,11 @@ async function theirs(world: World, name: string, use: 'session' | 'message' | '
   await store.close()
 }
 
-async function bodies(store: Store, session: string): Promise<readonly string[]> {
+async function bodies(store: CompleteStore, session: string): Promise<readonly string[]> {
   return (await store.read(session, 0)).events.map((event) => JSON.stringify(event))
 }
 
-async function seen(store: Store, name: string, use: string): Promise<readonly string[]> {
+async function seen(store: CompleteStore, name: string, use: string): Promise<readonly string[]> {
   if (use === 'read') return bodies(store, name).catch(() => [])
   if (use !== 'list') return []
   return (await store.list({ root: name, limit: 100 })).map((card) => card.session)
@@ -146,7 +146,7 @@ async function poisoned(world: World, poison: (db: Database, session: string) =>
 
 /** The attacker recomputes the log's checksums, so that they do not reveal the change. */
 function resum(db: Database, session: string): void {
-  let sum = seedOf(session)
+  let sum = logSeed(session)
   for (const row of db.prepare('SELECT pos, body FROM events ORDER BY pos').all() as { pos: number; body: string }[]) {
     sum = addSum(sum, row.body)
     db.prepare('UPDATE events SET sum = ? WHERE pos = ?').run(sum, row.pos)
@@ -183,7 +183,7 @@ const blob: Case = {
       execute: () => 'a'.repeat(100_000),
     })
     const store = sqlite(path)
-    const options = { tools: [long], compression: 'off' } as const
+    const options = { tools: [long], results: { compression: 'off' } } as const
     const model = world.model([{ calls: [{ tool: 'long' }] }, 'done'])
     const harness = new Harness({ ...options, model, store })
     const { sessionId } = await harness.run('go')

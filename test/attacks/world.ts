@@ -14,6 +14,7 @@ import {
 import { dirname, join } from 'node:path'
 import {
   Harness,
+  memory,
   type HarnessOptions,
   type Model,
   type Result,
@@ -23,8 +24,8 @@ import {
 } from '../../src/index.ts'
 import type { Json } from '../../src/kernel/content.ts'
 import { bashTool, type BashOptions } from '../../src/tools/shell/bash.ts'
-import { fileTools } from '../../src/tools/files/files.ts'
-import { jsonlSearchTool } from '../../src/tools/jsonl/jsonl.ts'
+import { fileTools } from '../../src/tools/files/file-tools.ts'
+import { jsonlSearchTool } from '../../src/tools/jsonl/jsonl-search.ts'
 import { processesWith } from '../tools/box.ts'
 import { weakened, type Weakness } from './walls.ts'
 
@@ -102,10 +103,12 @@ export class World {
   /** The hostile model plays its script in a real harness. */
   async play(tools: readonly Tool[], script: Script, options: Partial<HarnessOptions> = {}): Promise<Result> {
     // The breaker is off: a hostile model that is halted early shows nothing about the wall it runs against.
-    const harness = new Harness({ model: this.model(script), tools, breaker: false, ...options })
+    const store = options.store ?? memory()
+    const harness = new Harness({ model: this.model(script), tools, breaker: false, ...options, store })
     try {
       const result = await harness.run('go')
-      const { events } = await harness.session(result.sessionId).read()
+      // Read from the store: the control may have changed every object, also the options of a verb.
+      const { events } = await store.read(result.sessionId, 0)
       this.log += JSON.stringify(events)
       return result
     } finally {

@@ -33,13 +33,13 @@ const harness: Harness = new Harness({
   store: killable(store, Number(last)),
   secrets: {},
   worker: { leaseMs: 1_000 },
-  subagents: teamAgents({ coder: { description: 'Codes.', allow: [] } }, { sessions: () => harness }),
+  subagents: teamAgents({ coder: { description: 'Codes.', toolAccess: { allow: [] } } }, { sessions: () => harness }),
   graphs: [boardPlanner()],
 })
 const working = new AbortController()
 void harness.work({ signal: working.signal }).catch(() => {})
 const lead = await harness.open({ id: 'lead', reuse: true })
-if ((await lead.children()).length < MEMBERS.length)
+if ((await lead.status({ include: ['children'] })).children.length < MEMBERS.length)
   await startTeam(harness, { lead: lead.id, members: MEMBERS, tasks: TASKS })
 const board = new BoardHandle(harness, 'lead-board')
 for (;;) {

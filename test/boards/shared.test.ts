@@ -6,15 +6,15 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import { boardPlanner, type Member, openBoard } from '../../src/boards/index.ts'
-import { answersTo } from '../../src/boards/planner.ts'
-import { applied, type BoardChange, type SharedBoard } from '../../src/boards/shared.ts'
-import { Harness, memory, scripted, type Store } from '../../src/index.ts'
+import { answerChanges } from '../../src/boards/board-planner.ts'
+import { applyBoardChange, type BoardChange, type SharedBoard } from '../../src/boards/shared-board.ts'
+import { Harness, memory, scripted, type CompleteStore } from '../../src/index.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 
 const worker = (name: string, session?: string): Member => ({ name, role: 'worker', ...(session ? { session } : {}) })
 const ANA_AND_BOB = [worker('ana'), worker('bob')]
 /** The same program as the children's, with fewer tools: it says so, and may stop what they began. */
-const on = (store: Store) =>
+const on = (store: CompleteStore) =>
   new Harness({ model: scripted(['.']), store, program: 'unnamed', graphs: [boardPlanner()] })
 
 const folder = mkdtempSync(join(tmpdir(), 'terret-board-'))
@@ -25,7 +25,7 @@ afterEach(() => {
 
 describe('what is refused', () => {
   const open = (members: readonly Member[], cards: readonly { text: string; needs?: readonly string[] }[]) => {
-    const { board, outcome } = applied(null, { id: '1', by: 'host', action: 'open', members, cards })
+    const { board, outcome } = applyBoardChange(null, { id: '1', by: 'host', action: 'open', members, cards })
     return outcome.type === 'Refused' ? outcome.why : board
   }
 
@@ -78,22 +78,32 @@ describe('what is refused', () => {
       action: 'claim',
       card: 't1',
     })
-    const opened = applied(null, { id: '0', by: 'host', action: 'open', members: ANA_AND_BOB, cards: [{ text: 'a' }] })
+    const opened = applyBoardChange(null, {
+      id: '0',
+      by: 'host',
+      action: 'open',
+      members: ANA_AND_BOB,
+      cards: [{ text: 'a' }],
+    })
     const seen = opened.board as SharedBoard
-    const held = applied(seen, claim('1', 'ana', seen.version)).board
-    const back = applied(held, { id: '2', by: 'ana', action: 'fail', card: 't1', attempt: 1 }).board as SharedBoard
-    expect(applied(back, claim('3', 'bob', seen.version)).outcome).toMatchObject({
+    const held = applyBoardChange(seen, claim('1', 'ana', seen.version)).board
+    const back = applyBoardChange(held, { id: '2', by: 'ana', action: 'fail', card: 't1', attempt: 1 })
+      .board as SharedBoard
+    expect(applyBoardChange(back, claim('3', 'bob', seen.version)).outcome).toMatchObject({
       type: 'Refused',
       why: 'StaleVersion',
     })
-    expect(applied(back, claim('3', 'bob', back.version)).outcome).toMatchObject({ type: 'Started', attempt: 2 })
+    expect(applyBoardChange(back, claim('3', 'bob', back.version)).outcome).toMatchObject({
+      type: 'Started',
+      attempt: 2,
+    })
   })
 
   it('B-BOARD-23: a message that is no change is refused, and the board stays as it is', () => {
     const said = (seq: number, text: string) => ({ role: 'user', seq, parts: [{ type: 'text', text }] }) as const
     const open = JSON.stringify({ id: 'o', by: 'host', action: 'open', members: ANA_AND_BOB, cards: [{ text: 'a' }] })
     const odd = '{"id":"x","by":"ana","action":"claim","card":"t1","force":true}'
-    const { board, answers } = answersTo([said(2, 'Hello?'), said(3, open), said(4, odd)])
+    const { board, answers } = answerChanges([said(2, 'Hello?'), said(3, open), said(4, odd)])
     expect(board?.cards).toMatchObject([{ id: 't1', status: 'todo' }])
     expect(answers).toMatchObject({ '#2': { why: 'Unreadable' }, o: { type: 'Changed' }, '#4': { why: 'Unreadable' } })
   })
@@ -132,7 +142,7 @@ describe('a claim', () => {
     expect(await board.claim('bob', { card: 't1' })).toEqual({ type: 'AlreadyClaimed', by: 'ana' })
     await idle.session('ana').interrupt()
     await idle.session('ana').run()
-    expect((await idle.status('ana'))?.outcome).toBe('interrupted')
+    expect((await idle.session('ana', { stored: true }).status({ include: ['card'] })).card.outcome).toBe('interrupted')
     expect(await board.claim('bob')).toMatchObject({ type: 'Started', attempt: 2, card: { id: 't1', by: 'bob' } })
     await expect(board.complete('ana', { card: 't1', attempt: 1 })).rejects.toMatchObject({ detail: 'NotHolder' })
     expect((await board.read()).cards[0]).toMatchObject({ by: 'bob', status: 'in_progress' })
@@ -183,7 +193,7 @@ it('B-BOARD-28: a word that a hook took away before the board read it is said ag
   const said = (text: string) => ({ role: 'user', seq: 2, parts: [{ type: 'text', text }] }) as const
   const open = JSON.stringify({ id: 'o', by: 'host', action: 'open', members: ANA_AND_BOB, cards: [{ text: 'a' }] })
   const claim = JSON.stringify({ id: 'k', by: 'ana', action: 'claim', card: 't1' })
-  const twice = answersTo([said(open), said(claim), said(claim)])
+  const twice = answerChanges([said(open), said(claim), said(claim)])
   expect(twice.board?.cards[0]?.attempts).toBe(1)
   await harness.close()
 })
@@ -194,17 +204,17 @@ it('B-BOARD-29: a word that is said again after it was read is answered as befor
   const open = { id: 'o', by: 'host', action: 'open', members: ANA_AND_BOB, cards: [{ text: 'a' }, { text: 'b' }] }
   const claim = { id: 'k', by: 'ana', action: 'claim', card: 't1' }
   const before = [said(open), said(claim)]
-  const first = answersTo(before)
+  const first = answerChanges(before)
   const reply = {
     role: 'assistant',
     seq: 3,
     parts: [{ type: 'text', text: JSON.stringify(first) }],
     calls: [],
   } as const
-  const next = answersTo([...before, reply, said({ ...claim, again: true })])
+  const next = answerChanges([...before, reply, said({ ...claim, again: true })])
   expect(next).toEqual({ board: first.board, answers: { k: first.answers['k'] } })
   // One that was never read is a change like any other.
-  const fresh = answersTo([said(open), said({ ...claim, again: true })])
+  const fresh = answerChanges([said(open), said({ ...claim, again: true })])
   expect(fresh.answers['k']).toMatchObject({ type: 'Started', attempt: 1 })
 })
 

@@ -65,13 +65,15 @@ describe('tasks', () => {
 
   it('B-BOARD-43: after a restart a task that was left is pending, and is taken up when it is awaited', async () => {
     const store = memory()
-    const before = new Harness({ model, store, drives: false })
+    const before = new Harness({ model, store, worker: { drives: false } })
     const id = await tasks(before).spawn('go')
     expect(await tasks(before).status(id)).toBe('Pending')
     await before.close()
     const { harness } = made(store)
     expect(await tasks(harness).await(id)).toMatchObject({ status: 'Completed', value: 'quick one' })
-    expect(await tasksIn(store)).toMatchObject([{ id, status: 'Completed', parent: null }])
+    expect(
+      await tasksIn({ list: async (filter) => (await harness.list(filter)).cards, read: store.read.bind(store) }),
+    ).toMatchObject([{ id, status: 'Completed', parent: null }])
     await harness.close()
   })
 
@@ -80,7 +82,7 @@ describe('tasks', () => {
     const id = await tasks(harness).spawn('hang')
     await expect.poll(() => tasks(harness).status(id)).toBe('Running')
     await harness.close()
-    const between = new Harness({ model, store, drives: false })
+    const between = new Harness({ model, store, worker: { drives: false } })
     await tasks(between).cancel(id)
     expect(await tasks(between).status(id)).toBe('CancelRequested')
     await between.close()

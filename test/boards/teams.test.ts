@@ -10,7 +10,7 @@ import {
   teamTool,
 } from '../../src/boards/index.ts'
 import { defineTool, Harness, memory, type Model, type Request, scripted, type Step } from '../../src/index.ts'
-import { object } from '../../src/tools/core/schema.ts'
+import { objectField } from '../../src/tools/core/argument-schema.ts'
 import { until } from '../until.ts'
 
 type Said = { readonly tool: string; readonly content: string }
@@ -25,7 +25,8 @@ function lastSaid({ messages }: Request): string {
 function diligent(name: string, done: string[]): (request: Request) => Step {
   const word = (args: object): Step => ({ calls: [{ tool: 'board', args: { member: name, ...args } }] })
   return (request) => {
-    const said = lastSaid(request)
+    // Told to go on, it asks again.
+    const said = request.messages.at(-1)?.role === 'user' ? '' : lastSaid(request)
     const [, card, attempt] = /^Started: (t\d+) is yours \(attempt (\d+)\)/.exec(said) ?? []
     if (card !== undefined) {
       done.push(`${card} ${name}`)
@@ -46,7 +47,7 @@ function cast(play: Readonly<Record<string, (request: Request) => Step | Promise
 function team(model: Model) {
   const store = memory()
   const agents = teamAgents(
-    { coder: { description: 'Codes.', allow: [] } },
+    { coder: { description: 'Codes.', toolAccess: { allow: [] } } },
     { sessions: () => harness, agentModel: model },
   )
   const harness: Harness = new Harness({ model, store, subagents: agents, graphs: [boardPlanner()] })
@@ -72,7 +73,10 @@ describe('a team', () => {
     expect((await startTeam(harness, options)).sessions).toEqual(sessions)
     expect(new Set(done.map((one) => one.split(' ')[0])).size).toBe(done.length)
     expect([...sessions.values()].every((id) => id.startsWith('lead~'))).toBe(true)
-    expect((await lead.children()).map(({ agent }) => agent)).toEqual(['coder', 'coder'])
+    expect((await lead.status({ include: ['children'] })).children.map(({ agent }) => agent)).toEqual([
+      'coder',
+      'coder',
+    ])
     await harness.close()
   })
 
@@ -180,7 +184,9 @@ describe('a team', () => {
     const tasks = [{ text: 'a' }, { text: 'b', needs: ['t1'] }, { text: 'c', needs: ['t2'] }]
     const { board, sessions } = await startTeam(harness, { lead: lead.id, members: MEMBERS, tasks })
     await until(async () =>
-      expect(await harness.status(sessions.get('bob') ?? '')).toMatchObject({ phase: 'resting', status: 'idle' }),
+      expect(
+        (await harness.session(sessions.get('bob') ?? '', { stored: true }).status({ include: ['card'] })).card,
+      ).toMatchObject({ phase: 'resting', status: 'idle' }),
     )
     hold.go()
     await until(async () =>
@@ -235,7 +241,10 @@ describe('a team', () => {
     }
     const store = memory()
     const tools = [teamTool({ sessions: () => harness })]
-    const subagents = teamAgents({ coder: { description: 'Codes.', allow: [] } }, { sessions: () => harness })
+    const subagents = teamAgents(
+      { coder: { description: 'Codes.', toolAccess: { allow: [] } } },
+      { sessions: () => harness },
+    )
     const harness: Harness = new Harness({ model, store, tools, subagents, graphs: [boardPlanner()] })
     const lead = await harness.open({ id: 'lead' })
     const { calls } = await lead.run('Build it with a team.')
@@ -245,7 +254,10 @@ describe('a team', () => {
     await until(async () =>
       expect((await board.read()).cards.map(({ status }) => status)).toEqual(Array(3).fill('done')),
     )
-    expect((await lead.children()).map(({ agent }) => agent)).toEqual(['coder', 'coder'])
+    expect((await lead.status({ include: ['children'] })).children.map(({ agent }) => agent)).toEqual([
+      'coder',
+      'coder',
+    ])
     await harness.close()
   })
 
@@ -262,7 +274,12 @@ describe('a team', () => {
       return request.messages.some(({ role }) => role === 'assistant') ? 'Done.' : start
     })
     const store = memory()
-    const publish = defineTool({ name: 'publish', description: 'Publishes.', input: object({}), execute: () => 'ok' })
+    const publish = defineTool({
+      name: 'publish',
+      description: 'Publishes.',
+      input: objectField({}),
+      execute: () => 'ok',
+    })
     const tools = [teamTool({ sessions: () => harness }), publish]
     const subagents = teamAgents({ coder: { description: 'Codes.', tools: [publish] } }, { sessions: () => harness })
     const harness: Harness = new Harness({ model, store, tools, subagents, graphs: [boardPlanner()] })

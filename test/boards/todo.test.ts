@@ -223,7 +223,7 @@ describe('plan_exit', () => {
     const store = memory()
     const model = scripted([{ calls: [plan(six)] }, 'Done.'])
     const policy = { rules: [{ effect: 'allow' }] } as const
-    const harness = new Harness({ model, store, tools: [planExitTool({ store })], policy })
+    const harness = new Harness({ model, store, tools: [planExitTool({ store })], approvals: { policy } })
     expect((await harness.run('Plan it.')).status).toBe('requires_action')
     await harness.close()
   })

@@ -4,10 +4,10 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModelV3, LanguageModelV3CallOptions } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
-import type { Chaos, ChaosSaid, Dialect } from '../../src/testing/index.ts'
+import type { Chaos, ChaosModelReply, Dialect } from '../../src/testing/index.ts'
 import { chaosFor, DIALECTS, json, PATHS, post, split, streamOf, type WireEvent } from './wire.ts'
 
-const reply: ChaosSaid = {
+const reply: ChaosModelReply = {
   reasoning: 'I think a bit.',
   text: 'Hällo 🌍, all of you.',
   calls: [

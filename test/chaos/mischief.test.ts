@@ -2,11 +2,11 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { type Chaos, type Dialect, type Mischief, startChaos } from '../../src/testing/index.ts'
+import { type Chaos, type Dialect, type ChaosDamage, startChaos } from '../../src/testing/index.ts'
 import type { Clock } from '../../src/index.ts'
 import { chaosFor, DIALECTS, json, PATHS, post, received, split, streamOf } from './wire.ts'
 
-const say = (chaos: Mischief = {}) => ({ text: 'Hällo 🌍, all of you.', calls: [{ tool: 'look', args: {} }], chaos })
+const say = (chaos: ChaosDamage = {}) => ({ text: 'Hällo 🌍, all of you.', calls: [{ tool: 'look', args: {} }], chaos })
 
 /** Time passes at once. */
 const instant: Clock = {
@@ -32,7 +32,7 @@ function byHand(): { readonly clock: Clock; readonly waiting: Map<() => void, nu
 
 async function bytesOf(
   dialect: Dialect,
-  chaos: Mischief,
+  chaos: ChaosDamage,
 ): Promise<{ readonly bytes: Buffer; readonly broken: boolean }> {
   const server = await chaosFor([say(chaos)], { clock: instant })
   return received(await post(server, dialect, { stream: true }))

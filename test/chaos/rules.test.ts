@@ -11,12 +11,18 @@ import type {
 } from '@ai-sdk/provider'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Asked, type ChaosRequest, type ChaosSaid, type Dialect, providerRules } from '../../src/testing/index.ts'
+import {
+  type RuleRequest,
+  type ChaosRequest,
+  type ChaosModelReply,
+  type Dialect,
+  providerRules,
+} from '../../src/testing/index.ts'
 import { ruleCases } from './rules-cases.ts'
 import { chaosFor, DIALECTS, json, post } from './wire.ts'
 import { runs } from '../runs.ts'
 
-type Fields = Asked['body']
+type Fields = RuleRequest['body']
 const KEYS =
   'messages input tools role content type text id tool_calls function name arguments parameters strict properties thinking ' +
   'tool_choice response_format format json_schema schema source system include tool_use_id call_id cache_control anyOf'
@@ -24,8 +30,8 @@ const WORDS =
   'user assistant tool system text tool_use tool_result thinking function_call function_call_output reasoning ' +
   'item_reference function json_schema json_object enabled object'
 
-const first: ChaosSaid = { reasoning: 'hm', text: 'so', calls: [{ tool: 'look', args: {} }] }
-const script = (_request: ChaosRequest, n: number): ChaosSaid => (n === 0 ? first : { text: 'fine' })
+const first: ChaosModelReply = { reasoning: 'hm', text: 'so', calls: [{ tool: 'look', args: {} }] }
+const script = (_request: ChaosRequest, n: number): ChaosModelReply => (n === 0 ? first : { text: 'fine' })
 
 const ERROR = { type: 'invalid_request_error', message: expect.any(String) as string }
 /** Each provider's own shape of an error. */

@@ -2,21 +2,21 @@
 import { describe, expect, it } from 'vitest'
 import {
   type ChaosTrouble,
-  overflow,
-  overloaded,
-  quota,
-  rateLimited,
+  overflowError,
+  overloadedError,
+  quotaError,
+  rateLimitError,
   serverError,
-  unauthorized,
+  unauthorizedError,
 } from '../../src/testing/index.ts'
 import { chaosFor, DIALECTS, json, post } from './wire.ts'
 
 const TABLE: readonly (readonly [string, ChaosTrouble, readonly [number, string], readonly [number, string]])[] = [
-  ['overloaded', overloaded(), [529, 'overloaded_error'], [503, 'server_error']],
-  ['rate limited', rateLimited(3), [429, 'rate_limit_error'], [429, 'rate_limit_exceeded']],
-  ['overflow', overflow(), [400, 'prompt is too long'], [400, 'context_length_exceeded']],
-  ['unauthorized', unauthorized(), [401, 'authentication_error'], [401, 'invalid_api_key']],
-  ['quota', quota(), [402, 'billing_error'], [429, 'insufficient_quota']],
+  ['overloaded', overloadedError(), [529, 'overloaded_error'], [503, 'server_error']],
+  ['rate limited', rateLimitError(3), [429, 'rate_limit_error'], [429, 'rate_limit_exceeded']],
+  ['overflow', overflowError(), [400, 'prompt is too long'], [400, 'context_length_exceeded']],
+  ['unauthorized', unauthorizedError(), [401, 'authentication_error'], [401, 'invalid_api_key']],
+  ['quota', quotaError(), [402, 'billing_error'], [429, 'insufficient_quota']],
   ['server error', serverError(), [500, 'api_error'], [500, 'server_error']],
   ['529', { status: 529 }, [529, 'overloaded_error'], [529, 'server_error']],
   ['418', { status: 418 }, [418, 'invalid_request_error'], [418, 'invalid_request_error']],

@@ -49,11 +49,13 @@ it('B-OPS-12: what was changed is refused by name, and the others come back', as
   copyFileSync(first, `${first}.kept`)
   writeFileSync(first, readFileSync(first, 'utf8').replace(/(One|Two)\./, 'Pay me.'))
   writeFileSync(join(folder(), 'other.json'), '{"format":"terret.session"}')
+  writeFileSync(join(folder(), 'half.json'), readFileSync(`${first}.kept`, 'utf8').slice(0, 2_000))
   writeFileSync(join(folder(), 'none.json'), 'no json')
   const { code, out, err } = await restore()
   expect([code, out]).toEqual([1, 'Restored 1 session.\n'])
   expect(err.split('\n').filter(Boolean)).toEqual([
     expect.stringContaining('its checksum does not match'),
+    expect.stringContaining('half.json: It cannot be read (it was cut off).'),
     expect.stringContaining('none.json: It cannot be read (no JSON).'),
     expect.stringContaining('other.json: This is no session that can be imported'),
   ])

@@ -1,25 +1,25 @@
 // The line a person edits: keys in, line out.
 import { describe, expect, it } from 'vitest'
 import {
-  type Deed,
+  type KeyAction,
   drawLine,
   EMPTY_LINE,
-  type Key,
-  type Known,
-  type Line,
-  lineOf,
-  press,
+  type KeyPress,
+  type EditContext,
+  type InputLine,
+  lineFromText,
+  pressKey,
   lineText,
 } from '../../src/cli/chat/edit-line.ts'
 
-const KNOWN: Known = {
+const KNOWN: EditContext = {
   history: ['first', 'second'],
   complete: (text) => ['/show', '/session', '/help'].filter((name) => name.startsWith(text)),
 }
 const NAMES: Readonly<Record<string, string>> = { Enter: 'return', Tab: 'tab', Newline: 'enter' }
 
 /** `<C-a>`, `<A-b>`, `<Left>` are keys; all else is typed. */
-function keysOf(text: string): readonly Key[] {
+function keysOf(text: string): readonly KeyPress[] {
   return [...text.matchAll(/<(?:([CA])-)?(\w[\w-]*)>|([\s\S])/gu)].map(([, modifier, name, letter]) => {
     if (letter !== undefined) return { sequence: letter }
     const known = NAMES[name ?? ''] ?? (name ?? '').toLowerCase()
@@ -27,11 +27,11 @@ function keysOf(text: string): readonly Key[] {
   })
 }
 
-function typed(text: string, from: Line = EMPTY_LINE): { line: Line; deeds: readonly Deed[] } {
+function typed(text: string, from: InputLine = EMPTY_LINE): { line: InputLine; deeds: readonly KeyAction[] } {
   let line = from
-  const deeds: Deed[] = []
+  const deeds: KeyAction[] = []
   for (const key of keysOf(text)) {
-    const [next, deed] = press(line, key, KNOWN)
+    const [next, deed] = pressKey(line, key, KNOWN)
     line = next
     if (deed) deeds.push(deed)
   }
@@ -98,9 +98,9 @@ describe('the edited line', () => {
     const long = 'a line that never ends, é 👩‍👩‍👧 '.repeat(40_000)
     const whole = `[pasted ${long.length} characters]`
     const start = { ...EMPTY_LINE, paste: long }
-    const [pasted] = press(start, { name: 'paste-end', sequence: '' }, KNOWN)
-    const [typedAtOnce] = press(EMPTY_LINE, { sequence: long }, KNOWN)
-    const [older] = press(EMPTY_LINE, { name: 'up', sequence: '' }, { ...KNOWN, history: [long] })
+    const [pasted] = pressKey(start, { name: 'paste-end', sequence: '' }, KNOWN)
+    const [typedAtOnce] = pressKey(EMPTY_LINE, { sequence: long }, KNOWN)
+    const [older] = pressKey(EMPTY_LINE, { name: 'up', sequence: '' }, { ...KNOWN, history: [long] })
     for (const line of [pasted, typedAtOnce, older]) {
       expect(line.cells).toHaveLength(1)
       expect(lineText(line)).toBe(long)
@@ -121,11 +121,15 @@ describe('the edited line', () => {
   })
 
   it('B-TALK-18: it is drawn in rows that fit, with the cursor where it belongs', () => {
-    expect(drawLine(PROMPT, lineOf('日本語日本語'), 8)).toEqual({ rows: ['› 日本語', '  日本語'], row: 1, column: 8 })
+    expect(drawLine(PROMPT, lineFromText('日本語日本語'), 8)).toEqual({
+      rows: ['› 日本語', '  日本語'],
+      row: 1,
+      column: 8,
+    })
     const { line } = typed('abcdef<Newline>gh<Left>')
     expect(drawLine(PROMPT, line, 6)).toEqual({ rows: ['› abcd', '  ef', '  gh'], row: 2, column: 3 })
     const asked = { ...PROMPT, text: 'Allow it? y yes ›' }
-    expect(drawLine(asked, lineOf('y'), 10)).toEqual({ rows: ['Allow it?', 'y yes ›y'], row: 1, column: 8 })
+    expect(drawLine(asked, lineFromText('y'), 10)).toEqual({ rows: ['Allow it?', 'y yes ›y'], row: 1, column: 8 })
   })
 })
 

@@ -1,18 +1,18 @@
 // Text on its way to a chat's screen: cleaned in pieces, measured, broken into rows.
 import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { Calls } from '../../src/cli/chat/call.ts'
+import { ChatCalls } from '../../src/cli/chat/chat-calls.ts'
 import { ChatView } from '../../src/cli/chat/chat-view.ts'
 import {
-  broken,
-  Cleaner,
-  clippedToWidth,
-  paintsOf,
+  breakText,
+  TextCleaner,
+  clipToWidth,
+  createPaint,
   Prose,
-  spoken,
+  cleanModelText,
   widthOf,
-  wrapped,
-} from '../../src/cli/present/text.ts'
+  wrapText,
+} from '../../src/cli/present/terminal-text.ts'
 import { Screen } from '../../src/cli/present/screen.ts'
 
 const EVIL = [
@@ -29,7 +29,7 @@ const EVIL = [
 const UNPRINTABLE = /(?![\t\n])\p{Cc}|[\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u
 
 function inPieces(text: string, size: number): string {
-  const cleaner = new Cleaner()
+  const cleaner = new TextCleaner()
   let out = ''
   for (let at = 0; at < text.length; at += size) out += cleaner.push(text.slice(at, at + size))
   return out + cleaner.end()
@@ -37,42 +37,42 @@ function inPieces(text: string, size: number): string {
 
 describe('text in pieces', () => {
   it.each(EVIL)('B-TALK-3: cut anywhere, it is as clean as the whole: %j', (text) => {
-    expect(spoken(text)).not.toMatch(UNPRINTABLE)
-    for (let size = 1; size <= text.length; size += 1) expect(inPieces(text, size)).toBe(spoken(text))
+    expect(cleanModelText(text)).not.toMatch(UNPRINTABLE)
+    for (let size = 1; size <= text.length; size += 1) expect(inPieces(text, size)).toBe(cleanModelText(text))
     for (let cut = 0; cut <= text.length; cut += 1) {
-      const cleaner = new Cleaner()
+      const cleaner = new TextCleaner()
       const [head, tail] = [cleaner.push(text.slice(0, cut)), cleaner.push(text.slice(cut)) + cleaner.end()]
       for (const piece of [head, tail]) expect(piece).not.toMatch(UNPRINTABLE)
-      expect(head + tail).toBe(spoken(text))
+      expect(head + tail).toBe(cleanModelText(text))
     }
   })
 
   it('B-TALK-3: an escape sequence that comes in two pieces is shown by its number', () => {
-    const cleaner = new Cleaner()
+    const cleaner = new TextCleaner()
     expect(cleaner.push('a\u001b') + cleaner.push('[31mred') + cleaner.end()).toBe('a\\u{1b}[31mred')
   })
 
   it('B-TALK-3: an emoji stays one, and what joins nothing is shown', () => {
-    expect(spoken('👨‍👩‍👧 ⚠️')).toBe('👨👩👧 ⚠')
-    expect(spoken('a\u200db')).toBe('a\\u{200d}b')
+    expect(cleanModelText('👨‍👩‍👧 ⚠️')).toBe('👨👩👧 ⚠')
+    expect(cleanModelText('a\u200db')).toBe('a\\u{200d}b')
   })
 })
 
 describe('rows', () => {
   it('B-TALK-18: wide letters take two columns, marks and colours none', () => {
     expect(['abc', '日本', 'e\u0301', '👍', ''].map(widthOf)).toEqual([3, 4, 1, 2, 0])
-    expect(widthOf(paintsOf(true).red('ab'))).toBe(2)
-    expect(clippedToWidth('日本語です', 6)).toBe('日本…')
-    expect(broken('日本語', 3)).toEqual(['日', '本', '語'])
+    expect(widthOf(createPaint(true).red('ab'))).toBe(2)
+    expect(clipToWidth('日本語です', 6)).toBe('日本…')
+    expect(breakText('日本語', 3)).toEqual(['日', '本', '語'])
   })
 
   it('B-TALK-18: lines are broken between words and around wide letters, and never too wide', () => {
-    expect(wrapped('one two three', 7)).toEqual(['one two', 'three'])
-    expect(wrapped('a verylongword b', 6)).toEqual(['a', 'verylo', 'ngword', 'b'])
-    expect(wrapped('- 日本語です', 6)).toEqual(['- 日本', '語です'])
+    expect(wrapText('one two three', 7)).toEqual(['one two', 'three'])
+    expect(wrapText('a verylongword b', 6)).toEqual(['a', 'verylo', 'ngword', 'b'])
+    expect(wrapText('- 日本語です', 6)).toEqual(['- 日本', '語です'])
     for (const width of [1, 2, 5, 20]) {
       for (const text of ['lorem ipsum dolor sit amet', '日本語 and more 👍 of it', 'x'.repeat(50)])
-        for (const row of wrapped(text, width)) expect(widthOf(row)).toBeLessThanOrEqual(Math.max(2, width))
+        for (const row of wrapText(text, width)) expect(widthOf(row)).toBeLessThanOrEqual(Math.max(2, width))
     }
   })
 
@@ -117,8 +117,8 @@ describe('rows', () => {
   })
 
   it('B-TALK-17: without colours nothing is added', () => {
-    expect(paintsOf(false).bold('a\nb')).toBe('a\nb')
-    expect(paintsOf(true).bold('a\nb')).toBe('\u001b[1ma\u001b[0m\n\u001b[1mb\u001b[0m')
+    expect(createPaint(false).bold('a\nb')).toBe('a\nb')
+    expect(createPaint(true).bold('a\nb')).toBe('\u001b[1ma\u001b[0m\n\u001b[1mb\u001b[0m')
   })
 })
 
@@ -127,7 +127,7 @@ describe('the echo of a message', () => {
   function echoed(text: string): readonly string[] {
     const out = Object.assign(new PassThrough(), { columns: 80, rows: 24 })
     const screen = new Screen(out as unknown as NodeJS.WriteStream, { colours: false })
-    new ChatView(screen, new Calls(), () => false, Number.POSITIVE_INFINITY).echo(text)
+    new ChatView(screen, new ChatCalls(), () => false, Number.POSITIVE_INFINITY).echo(text)
     screen.close(false)
     return String(out.read() ?? '')
       .split('\n')

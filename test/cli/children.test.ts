@@ -2,11 +2,11 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { childLine, Children } from '../../src/cli/chat/children.ts'
-import { paintsOf } from '../../src/cli/present/text.ts'
+import { childLine, ChildWatcher } from '../../src/cli/chat/child-watcher.ts'
+import { createPaint } from '../../src/cli/present/terminal-text.ts'
 import { Harness, memory, scripted } from '../../src/index.ts'
 import type { Card } from '../../src/kernel/index.ts'
-import { systemClock } from '../../src/stores/plan/clock.ts'
+import { systemClock } from '../../src/stores/plan/system-clock.ts'
 import { askUserTool } from '../../src/tools/index.ts'
 import { until } from '../until.ts'
 import { stageOfEach } from './scripted.ts'
@@ -114,10 +114,10 @@ it('B-CLI-300: the line of a child says how long it has worked until now', async
   })
   const session = await harness.open({ id: 'top' })
   await session.run('Go.')
-  const children = new Children(store)
+  const children = new ChildWatcher(store)
   const line = async (): Promise<string> => {
     await children.look((await store.card('top')) as Card)
-    return children.all.map((child) => childLine(child, paintsOf(false), 200)).join()
+    return children.all.map((child) => childLine(child, createPaint(false), 200)).join()
   }
   expect(await line()).toMatch(/Which\?.* · <1s @1$/)
   ahead = 65_000

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import type { ContextReport } from '../../src/index.ts'
 import type { ChaosRequest } from '../../src/testing/index.ts'
-import { compactionLines, contextLines } from '../../src/cli/present/context.ts'
-import { widthOf } from '../../src/cli/present/text.ts'
+import { compactionLines, contextLines } from '../../src/cli/present/context-lines.ts'
+import { widthOf } from '../../src/cli/present/terminal-text.ts'
 import { GOOD_SUMMARY } from '../context/long-stage.ts'
 import { stageOfEach } from './scripted.ts'
 import { endpoint } from './stage.ts'
@@ -28,7 +28,7 @@ async function longSession(more: object = {}): Promise<void> {
       turn += 1
       return turn > 11 ? { text: 'done', usage } : { calls: [{ tool: 'read', args: { path: `${turn}.txt` } }], usage }
     },
-    { compaction: { windowTokens: 9_000 }, subagents: false, board: false, ...more },
+    { context: { compaction: { windowTokens: 9_000 } }, subagents: false, board: false, ...more },
   )
   expect(await stage.terret('run', 'Read them.')).toMatchObject({ code: 0, err: expect.any(String) as string })
 }
@@ -107,23 +107,23 @@ describe('terret inspect --context', () => {
     expect(lines[0]).toBe('Context   1,185 tokens; how many its model takes is not known')
   })
 
-  it('B-CLI-217: `compression` and `compaction` are settings of the user, and a workspace may not set them', async () => {
-    await longSession({ compaction: false, compression: 'light' })
+  it('B-CLI-217: `results` and `context` are settings of the user, and a workspace may not set them', async () => {
+    await longSession({ context: { compaction: false }, results: { compression: 'light' } })
     const { out } = await stage.terret('inspect', 'latest', '--context')
     expect(out).toMatch(/^Compacts {2}never: it is off$/m)
     expect(out).toMatch(/^ {4}retrieve_original /m)
-    stage.configure({ compaction: { windowTokens: 0 } })
+    stage.configure({ context: { compaction: { windowTokens: 0 } } })
     expect(await stage.refused('run', 'x')).toMatchObject({
       code: 7,
-      err: expect.stringContaining('"compaction.windowTokens"') as string,
+      err: expect.stringContaining('"context.compaction.windowTokens"') as string,
     })
-    stage.configure({ compaction: true })
-    expect((await stage.refused('run', 'x')).err).toContain('"compaction" is on unless it is false')
-    stage.configure({ compression: 'most' })
-    expect((await stage.refused('run', 'x')).err).toContain('"compression" must be auto, full, light or off')
+    stage.configure({ context: { compaction: true } })
+    expect((await stage.refused('run', 'x')).err).toContain('"context.compaction" is on unless it is false')
+    stage.configure({ results: { compression: 'most' } })
+    expect((await stage.refused('run', 'x')).err).toContain('"results.compression" must be auto, full, light or off')
     stage.configure({ model: 'offline:any' })
     await stage.terret('trust')
-    for (const own of [{ compaction: false }, { compression: 'full' }]) {
+    for (const own of [{ context: { compaction: false } }, { results: { compression: 'full' } }]) {
       stage.write('work/.terret/config.json', JSON.stringify(own))
       expect((await stage.refused('run', 'x')).err).toContain('is not for a workspace to choose')
     }
@@ -133,9 +133,11 @@ describe('terret inspect --context', () => {
 describe('a window that nobody knows', () => {
   it('B-CLI-218: `run` says once that it is unknown and where to set it, and says nothing with --quiet or --json', async () => {
     const long = 'word '.repeat(2_000)
-    await scriptedBy(() => ({ text: 'fine', usage: { inputTokens: 3_000, outputTokens: 5 } }), { compaction: {} })
+    await scriptedBy(() => ({ text: 'fine', usage: { inputTokens: 3_000, outputTokens: 5 } }), {
+      context: { compaction: {} },
+    })
     const said = await stage.terret('run', long)
-    const told = /^The window of fake:m is unknown, .* Set compaction\.windowTokens\.$/gm
+    const told = /^The window of fake:m is unknown, .* Set context\.compaction\.windowTokens\.$/gm
     expect(said.err.match(told)).toHaveLength(1)
     expect((await stage.terret('run', '--quiet', long)).err).not.toMatch(told)
     expect((await stage.terret('run', '--json', long)).err).not.toMatch(told)
@@ -152,7 +154,7 @@ describe.skipIf(noTmux)('a context at a terminal', { timeout: 120_000 }, () => {
         if (isSummary(request)) return { text: GOOD_SUMMARY, usage: { inputTokens: 900, outputTokens: 20 } }
         return { text: `Answer ${turn}.`, usage: { inputTokens: 2_990 + 10 * turn, outputTokens: 10 } }
       },
-      { compaction: { windowTokens: 10_000 } },
+      { context: { compaction: { windowTokens: 10_000 } } },
     )
     const seen = openScreen(stage)
     seen.resize(80, 50)

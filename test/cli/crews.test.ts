@@ -3,9 +3,9 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { memory } from '../../src/index.ts'
-import { readCall } from '../../src/cli/args.ts'
-import { Crews } from '../../src/cli/state/crews.ts'
-import { homeOf } from '../../src/cli/state/home.ts'
+import { readCommandArgs } from '../../src/cli/args.ts'
+import { DueDriver } from '../../src/cli/state/due-driver.ts'
+import { findHome } from '../../src/cli/state/cli-home.ts'
 import { create } from '../contract/fixture.ts'
 import { openStage } from './stage.ts'
 
@@ -21,12 +21,12 @@ it('B-DIST-26, B-DIST-23: of one tree no more than its share is claimed, of each
   for (const id of ['x', 'y']) await create(store, id, { due: due + 100, folder })
   await create(store, 'z', { due: due + 5, folder: other })
   await create(store, 'foreign', { due, folder: join(folder, 'not here') })
-  const call = readCall('worker', ['--model', 'offline:any', '--quiet'])
-  const place = { home: homeOf(stage.env), folder, store, at: null }
-  const crews = new Crews(place, call, { leaseMs: 60_000, says: false })
+  const call = readCommandArgs('worker', ['--model', 'offline:any', '--quiet'])
+  const place = { home: findHome(stage.env), folder, store, at: null }
+  const crews = new DueDriver(place, call, { leaseMs: 60_000, says: false })
   onTestFinished(() => crews.close())
   const take = async (limit: number): Promise<readonly string[]> => {
-    const taken = await crews.take({ limit, among: await store.due(99) })
+    const taken = await crews.take({ limit, among: (await store.due(99)).sessions })
     expect(taken.get('foreign')).toBe(null)
     return [...taken.keys()].filter((id) => id !== 'foreign').toSorted()
   }

@@ -2,9 +2,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { forgetFolders, recordFolder, startedSessions } from '../../src/cli/state/folders.ts'
-import { homeOf, makeHome } from '../../src/cli/state/home.ts'
-import type { Card, Removal, Store } from '../../src/ports/store.ts'
+import { forgetFolders, recordFolder, readSessionFolders } from '../../src/cli/state/session-folders.ts'
+import { findHome, makeHome } from '../../src/cli/state/cli-home.ts'
+import type { Card, Removal, CompleteStore } from '../../src/ports/store.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { claim, create, message, ownerWrite, StillClock } from '../contract/fixture.ts'
 import { stageOfEach } from './scripted.ts'
@@ -23,8 +23,8 @@ const offline = ['--model', 'offline:any'] as const
 const DAY_MS = 86_400_000
 
 /** The database of the stage, at a time in the past. */
-async function longAgo<T>(days: number, act: (store: Store, now: number) => Promise<T>): Promise<T> {
-  makeHome(homeOf(stage.env))
+async function longAgo<T>(days: number, act: (store: CompleteStore, now: number) => Promise<T>): Promise<T> {
+  makeHome(findHome(stage.env))
   const clock = new StillClock()
   clock.time = Date.now() - days * DAY_MS
   const store = sqlite(join(stage.home, 'terret.db'), { clock })
@@ -40,13 +40,13 @@ async function old(
   over: Partial<Card> = {},
   { days = 40, folder = stage.folder } = {},
 ): Promise<void> {
-  makeHome(homeOf(stage.env))
-  recordFolder(homeOf(stage.env), { session, folder })
+  makeHome(findHome(stage.env))
+  recordFolder(findHome(stage.env), { session, folder })
   await longAgo(days, (store) => create(store, session, over))
 }
 
 async function forkOf(session: string, origin: string, days = 40): Promise<void> {
-  recordFolder(homeOf(stage.env), { session, folder: stage.folder })
+  recordFolder(findHome(stage.env), { session, folder: stage.folder })
   const body = { type: 'session.created', agent: 'a', planner: 'model', fork: { session: origin, seq: 1 } } as const
   await longAgo(days, (store) => store.commit([ownerWrite(store, { session, worker: '', epoch: 0, seq: 0 }, [body])]))
 }
@@ -139,7 +139,7 @@ describe('delete', () => {
       expect([code, out, lastLine(err)]).toEqual([exit, '', `terret: ${text}`])
     }
     expect(await listed()).toEqual(['driven', 'fork', 'root'])
-    expect(startedSessions(homeOf(stage.env))).toHaveLength(3)
+    expect(readSessionFolders(findHome(stage.env))).toHaveLength(3)
     expect((await stage.terret('delete', 'fork', '--yes')).code).toBe(0)
     const { code, err } = await stage.terret('delete', 'root', '--yes')
     expect(code).toBe(0)
@@ -188,7 +188,7 @@ describe('prune', () => {
     expect(await listed()).toEqual(['here-young', 'nowhere', 'there'])
     await stage.terret('prune', '--older', '30', '--yes', '--all')
     expect(await listed()).toEqual(['here-young'])
-    expect(startedSessions(homeOf(stage.env)).map(({ session }) => session)).toEqual(['here-young'])
+    expect(readSessionFolders(findHome(stage.env)).map(({ session }) => session)).toEqual(['here-young'])
     expect((await stage.terret('prune', '--older', '30', '--yes')).out).toBe(
       'There was no session to remove that is older than 30 days.\n',
     )
@@ -246,7 +246,7 @@ describe('prune', () => {
     expect(readdirSync(join(stage.home, 'sessions'))).toEqual(['lost', 'stays'])
     expect((await stage.terret('prune', '--older', '30', '--yes')).code).toBe(0)
     expect(readdirSync(join(stage.home, 'sessions'))).toEqual(['stays'])
-    expect(startedSessions(homeOf(stage.env))).toEqual([{ session: 'stays', folder: stage.folder }])
+    expect(readSessionFolders(findHome(stage.env))).toEqual([{ session: 'stays', folder: stage.folder }])
   })
 
   it.each([
@@ -261,17 +261,17 @@ describe('prune', () => {
   })
 
   it('B-CLI-115: the line of a removed session is blanked where it stands: lines that others add meanwhile stay', async () => {
-    const home = homeOf(stage.env)
+    const home = findHome(stage.env)
     makeHome(home)
     for (const session of ['ä', 'b', 'c']) recordFolder(home, { session, folder: stage.folder })
     const size = readFileSync(home.folders).length
     forgetFolders(home, new Set(['ä', 'c', 'unknown']))
     recordFolder(home, { session: 'd', folder: stage.folder })
     forgetFolders(home, new Set(['nobody']))
-    expect(startedSessions(home).map(({ session }) => session)).toEqual(['b', 'd'])
+    expect(readSessionFolders(home).map(({ session }) => session)).toEqual(['b', 'd'])
     expect(readFileSync(home.folders).length).toBeGreaterThan(size)
     recordFolder(home, { session: 'c', folder: stage.home })
-    expect(startedSessions(home).at(-1)).toEqual({ session: 'c', folder: stage.home })
+    expect(readSessionFolders(home).at(-1)).toEqual({ session: 'c', folder: stage.home })
   })
 
   it('B-CLI-116: nothing that was said in a run is left in the data folder', async () => {

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { doctor } from '../../src/cli/configure/doctor.ts'
+import { examineSessionLog } from '../../src/cli/configure/doctor-command.ts'
 import { Harness, type Script, scripted, sqlite } from '../../src/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'terret-doctor-'))
@@ -24,7 +24,7 @@ describe('terret doctor', () => {
   it('B-DOCTOR-5: a session with nothing wrong is one line, what each protocol says, and exit code 0', async () => {
     const args = await kept('fine.db', ['Seen.'])
     const before = readFileSync(args[3] ?? '')
-    expect(await doctor(args)).toEqual({
+    expect(await examineSessionLog(args)).toEqual({
       text: [
         'Nothing is wrong with its 2 messages.',
         'messages: can be sent as it is',
@@ -46,7 +46,7 @@ describe('terret doctor', () => {
       },
       'Done.',
     ])
-    const { text, code } = await doctor(args)
+    const { text, code } = await examineSessionLog(args)
     expect(code).toBe(1)
     expect(text.split('\n')).toEqual([
       expect.stringMatching(/^Event \d+: call \d+\.0 has no id\./) as string,
@@ -55,7 +55,7 @@ describe('terret doctor', () => {
       'responses: can be sent mended',
       'chat: can be sent mended',
     ])
-    const json = await doctor([...args, '--json'])
+    const json = await examineSessionLog([...args, '--json'])
     expect(json.code).toBe(1)
     expect(JSON.parse(json.text)).toMatchObject({
       session: args[1],
@@ -67,12 +67,14 @@ describe('terret doctor', () => {
 
   it('B-DOCTOR-7: a session or a file that is not there is said, and no file is made', async () => {
     const args = await kept('one.db', ['Seen.'])
-    await expect(doctor(['--session', 'nobody', ...args.slice(2)])).rejects.toMatchObject({ code: 'session_missing' })
+    await expect(examineSessionLog(['--session', 'nobody', ...args.slice(2)])).rejects.toMatchObject({
+      code: 'session_missing',
+    })
     const missing = join(folder, 'missing.db')
-    await expect(doctor(['--session', 'x', '--store', missing])).rejects.toThrow(/There is no file/)
+    await expect(examineSessionLog(['--session', 'x', '--store', missing])).rejects.toThrow(/There is no file/)
     expect(existsSync(missing)).toBe(false)
-    await expect(doctor(['--store', missing])).rejects.toThrow(/--session ID --store FILE/)
-    await expect(doctor([...args, '--wrong'])).rejects.toThrow(/--wrong/)
+    await expect(examineSessionLog(['--store', missing])).rejects.toThrow(/--session ID --store FILE/)
+    await expect(examineSessionLog([...args, '--wrong'])).rejects.toThrow(/--wrong/)
   })
 
   it('B-DOCTOR-8: a damaged log is said with the event where it ends, and what stands before it is looked at', async () => {
@@ -82,10 +84,10 @@ describe('terret doctor', () => {
     const at = bytes.indexOf('seen from afar')
     bytes[at] = 'k'.charCodeAt(0)
     writeFileSync(file, bytes)
-    const { text, code } = await doctor(args)
+    const { text, code } = await examineSessionLog(args)
     expect(code).toBe(1)
     expect(text).toMatch(/^Event \d+: it is damaged, and nothing after it is read\./)
-    expect(JSON.parse((await doctor([...args, '--json'])).text)).toMatchObject({
+    expect(JSON.parse((await examineSessionLog([...args, '--json'])).text)).toMatchObject({
       findings: [],
       view: [{ role: 'user' }],
     })

@@ -2,9 +2,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type Asker, askApproval } from '../../src/cli/present/approval.ts'
-import { editText } from '../../src/cli/present/editor.ts'
-import type { Setup } from '../../src/cli/state/setup.ts'
+import { type Asker, askApproval } from '../../src/cli/present/ask-approval.ts'
+import { editInEditor } from '../../src/cli/present/external-editor.ts'
+import type { FolderSetup } from '../../src/cli/state/folder-setup.ts'
 import type { Pending } from '../../src/index.ts'
 import { stageOfEach } from './scripted.ts'
 import { lastLine } from './stage.ts'
@@ -44,7 +44,7 @@ describe('a prompt for an approval', () => {
     path: ['s'],
     each: true,
   } as unknown as Pending
-  const setup = { settings: {}, policy: { rules: [] }, tools: [] } as unknown as Setup
+  const setup = { settings: {}, policy: { rules: [] }, tools: [] } as unknown as FolderSetup
   const asking = { setup, session: 's', by: 'bob', kept: [] }
 
   function asker(words: readonly string[], edits: readonly (string | null)[]) {
@@ -75,8 +75,8 @@ describe('a prompt for an approval', () => {
   })
 
   it('B-EDITED-13: an editor of the person changes a file, and one that fails changes nothing', () => {
-    expect(editText('{"a":1}', { EDITOR: 'sed -i s/1/2/' })).toBe('{"a":2}\n')
-    expect(editText('{"a":1}', { EDITOR: 'false' })).toBeNull()
-    expect(editText('{"a":1}', {})).toBeNull()
+    expect(editInEditor('{"a":1}', { EDITOR: 'sed -i s/1/2/' })).toBe('{"a":2}\n')
+    expect(editInEditor('{"a":1}', { EDITOR: 'false' })).toBeNull()
+    expect(editInEditor('{"a":1}', {})).toBeNull()
   })
 })

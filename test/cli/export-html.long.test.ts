@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Page } from 'playwright-core'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { pageWith, sessionFile } from '../../src/cli/state/session-file.ts'
+import { buildPage, buildSessionFile } from '../../src/cli/state/session-page.ts'
 import type { SessionFile } from '../../src/server/wire-file.ts'
 import { browser, noChromium } from '../ui/browser.ts'
 import { faults } from '../web/faults.ts'
@@ -16,7 +16,7 @@ async function told(): Promise<SessionFile> {
   const one = await tales('')
   const card = await one.host.store.card(await newsIn(one))
   if (!card) throw new Error('no card')
-  return sessionFile(one.host.store, card)
+  return buildSessionFile(one.host.store, card)
 }
 
 function written(page: string): string {
@@ -60,7 +60,7 @@ async function textOf(page: Page): Promise<string> {
 describe.skipIf(noChromium)('an exported page', () => {
   it('B-EXPORT-10: opened from a file without a network it shows the session: no request, nothing refused, axe finds nothing, in light and dark, wide and narrow', async () => {
     mkdirSync(SHOTS, { recursive: true })
-    const url = written(pageWith(await told()))
+    const url = written(buildPage(await told()))
     for (const { width, dark } of looks()) {
       const { page, asked, wrong } = await opened(url, width, dark)
       const text = await textOf(page)
@@ -75,7 +75,7 @@ describe.skipIf(noChromium)('an exported page', () => {
   }, 200_000)
 
   it('B-EXPORT-11: text of the log stays text, and the theme can be chosen', async () => {
-    const { page, asked, wrong } = await opened(written(pageWith(await told())), 1280, false)
+    const { page, asked, wrong } = await opened(written(buildPage(await told())), 1280, false)
     const text = await textOf(page)
     expect(text).toContain('<img src=x onerror=alert(1)>')
     expect(text).toContain('\\u{202e}')
@@ -88,7 +88,7 @@ describe.skipIf(noChromium)('an exported page', () => {
 
   it('B-EXPORT-12: a page whose log was cut says so, one of a damaged log says to which event it can be read, and what was left out is listed', async () => {
     const file = await told()
-    const page = pageWith(file)
+    const page = buildPage(file)
     const at = page.indexOf('"seq":5')
     const cut = await opened(written(page.slice(0, at) + page.slice(at + 40)), 1280, false)
     expect(await cut.page.locator('h2').innerText()).toBe('This file is not whole')
@@ -98,7 +98,7 @@ describe.skipIf(noChromium)('an exported page', () => {
     const damaged = { ...own, events, damaged: { seq: 11, reason: 'its checksum is wrong' } }
     const sessions = { ...file.sessions, [file.session]: damaged }
     const { page: hurt } = await opened(
-      written(pageWith({ ...file, sessions, left: [`The file ${'a'.repeat(64)} (${HOSTILE}, 9.0 MB).`] })),
+      written(buildPage({ ...file, sessions, left: [`The file ${'a'.repeat(64)} (${HOSTILE}, 9.0 MB).`] })),
       1280,
       false,
     )

@@ -6,8 +6,8 @@ import { expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, memory, type Script, scripted } from '../../src/index.ts'
 import type { SessionFile } from '../../src/server/wire-file.ts'
-import { pageWith, sessionFile } from '../../src/cli/state/session-file.ts'
-import type { Store } from '../../src/ports/store.ts'
+import { buildPage, buildSessionFile } from '../../src/cli/state/session-page.ts'
+import type { CompleteStore } from '../../src/ports/store.ts'
 import { stageOfEach } from './scripted.ts'
 
 const { stage } = stageOfEach()
@@ -29,7 +29,7 @@ async function told(script: Script, size = 10) {
     effect: 'read',
     execute: async () => 'x'.repeat(size),
   })
-  const harness = new Harness({ model: scripted(script), store, tools: [say], compression: 'off' })
+  const harness = new Harness({ model: scripted(script), store, tools: [say], results: { compression: 'off' } })
   onTestFinished(() => harness.close())
   const session = await harness.open({ folder: '/home/ana/secret-project' })
   await session.run(HOSTILE)
@@ -64,7 +64,7 @@ it('B-EXPORT-1: the file is one page with the log inside: no address of elsewher
 
 it('B-EXPORT-2: no text of a log ends the element it stands in, and none of it is lost', async () => {
   const { store, card, session } = await told([HOSTILE])
-  const page = pageWith(await sessionFile(store, card))
+  const page = buildPage(await buildSessionFile(store, card))
   const inside = page.slice(page.indexOf('id="session"'), page.indexOf('<script type="text/plain"'))
   expect(inside.match(/</g)).toHaveLength(1)
   expect(inside).not.toMatch(/[\u2028\u2029\u202e]/)
@@ -75,35 +75,35 @@ it('B-EXPORT-2: no text of a log ends the element it stands in, and none of it i
 it('B-EXPORT-3: the folder of the session is left out, as in every export', async () => {
   const { store, card } = await told(['Done.'])
   expect(JSON.stringify(card)).toContain('secret-project')
-  expect(pageWith(await sessionFile(store, card)).includes('secret-project')).toBe(false)
+  expect(buildPage(await buildSessionFile(store, card)).includes('secret-project')).toBe(false)
 })
 
 it('B-EXPORT-4: files that the log refers to are in it up to a size; what is left out is named, with its size', async () => {
   const small = await told([{ calls: [{ tool: 'say' }] }, 'Done.'], 200_000)
-  const file = await sessionFile(small.store, small.card)
+  const file = await buildSessionFile(small.store, small.card)
   expect(file.left).toEqual([])
   const result = file.sessions[small.session]?.events.find(({ type }) => type === 'agent.tool_result')
   const { hash = '' } = (result as { readonly content?: { readonly hash?: string } }).content ?? {}
   expect(Buffer.from(file.blobs[hash]?.data ?? '', 'base64').toString()).toContain('xxxx')
   const large = await told([{ calls: [{ tool: 'say' }] }, 'Done.'], 1_500_000)
-  const cut = await sessionFile(large.store, large.card)
+  const cut = await buildSessionFile(large.store, large.card)
   expect(cut.left).toEqual([expect.stringMatching(/^The file [0-9a-f]{64} \(.*, 1\.5 MB\)\.$/)])
-  expect(pageWith(cut).length).toBeLessThan(1_000_000)
+  expect(buildPage(cut).length).toBeLessThan(1_000_000)
 })
 
 it('B-EXPORT-5: of a damaged log the part that can be read is in it, and it says so', async () => {
   const { store, card, session } = await told(['Done.'])
-  const read: Store['read'] = async (id, after, limit) => {
+  const read: CompleteStore['read'] = async (id, after, limit) => {
     const { events } = await store.read(id, after, limit)
     return { events: events.filter(({ seq }) => seq < 4), damaged: { seq: 4, reason: 'its checksum is wrong' } }
   }
-  const damaged = new Proxy<Store>(store, {
+  const damaged = new Proxy<CompleteStore>(store, {
     get: (target, name) => {
       const own: unknown = Reflect.get(target, name, target)
       return name === 'read' ? read : typeof own === 'function' ? (own.bind(target) as unknown) : own
     },
   })
-  const file = await sessionFile(damaged, card)
+  const file = await buildSessionFile(damaged, card)
   expect(file.sessions[session]?.events.map(({ seq }) => seq)).toEqual([1, 2, 3])
   expect(file.sessions[session]?.damaged).toEqual({ seq: 4, reason: 'its checksum is wrong' })
   expect(file.left).toEqual([expect.stringContaining('the events before 4 are here')])
@@ -116,7 +116,7 @@ it('B-EXPORT-6: a fork brings the log it came from, up to where it left it', asy
   await fork.run('Otherwise.')
   const card = await store.card(fork.id)
   if (!card) throw new Error('no card')
-  const { sessions } = await sessionFile(store, card)
+  const { sessions } = await buildSessionFile(store, card)
   expect(Object.keys(sessions)).toEqual([fork.id, session])
   expect(sessions[session]?.events.at(-1)?.seq).toBeLessThanOrEqual(6)
 })

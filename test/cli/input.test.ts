@@ -88,8 +88,8 @@ describe('configuration', () => {
       /The folder .*missing is not there\. Create it, or name another one\. \(invalid_config\)$/,
     ],
     [
-      '{"policy": "missing.json"}',
-      /There is no policy file .*missing\.json\. Correct "policy" in the configuration, or create the file\.$/,
+      '{"approvals": {"policy": "missing.json"}}',
+      /There is no policy file .*missing\.json\. Correct "approvals\.policy" in the configuration, or create the file\.$/,
     ],
     ['{"model": "nobody:x"}', /There is no provider "nobody"\. .*\(invalid_config\)$/],
   ])('B-CLI-74: %s is refused with the file and the field, and exit code 7', async (text, message) => {
@@ -98,6 +98,22 @@ describe('configuration', () => {
     const { code, err } = await stage.refused('run', ...model, 'x')
     expect([code, lastLine(err)]).toEqual([7, expect.stringMatching(message)])
     expect(err).not.toContain('s3cret')
+  })
+
+  it.each([
+    ['policy', 'approvals.policy'],
+    ['environment', 'approvals.environment'],
+    ['prefix', 'context.prefix'],
+    ['compaction', 'context.compaction'],
+    ['compression', 'results.compression'],
+    ['routes', 'models.routes'],
+  ])('B-CLI-303: the field "%s" beside its group is refused with its place, "%s"', async (field, place) => {
+    stage.configure({ [field]: 'x' })
+    const { code, err } = await stage.refused('run', 'x')
+    expect([code, lastLine(err)]).toEqual([
+      7,
+      expect.stringContaining(`"${field}" is not known. Write it as "${place}".`),
+    ])
   })
 
   it('B-CLI-74: a command that only reads needs the configuration too, as it names the store: it says the same in one line', async () => {
@@ -130,7 +146,9 @@ describe('configuration', () => {
 
   it('B-WINDOW-5: init writes the window that is given, and says what to set where nobody knows it', async () => {
     const unknown = await stage.terret('init', '--model', 'lmstudio:mine')
-    expect(unknown.out).toContain('How many tokens lmstudio:mine takes is not known: set "compaction.windowTokens"')
+    expect(unknown.out).toContain(
+      'How many tokens lmstudio:mine takes is not known: set "context.compaction.windowTokens"',
+    )
     const file = join(stage.config, 'config.json')
     expect(JSON.parse(readFileSync(file, 'utf8'))).not.toHaveProperty('compaction')
     expect((await stage.terret('init', '--window', '32000')).code).toBe(7)
@@ -140,7 +158,7 @@ describe('configuration', () => {
       expect(existsSync(file)).toBe(false)
     }
     expect((await stage.terret('init', '--model', 'lmstudio:mine', '--window', '32000')).out).not.toContain('not known')
-    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ compaction: { windowTokens: 32_000 } })
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ context: { compaction: { windowTokens: 32_000 } } })
     rmSync(file)
     for (const known of ['ollama:qwen3', 'gemini:gemini-2.5-pro', 'offline:any']) {
       expect((await stage.terret('init', '--model', known)).out).not.toContain('not known')

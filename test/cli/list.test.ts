@@ -2,8 +2,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { recordFolder } from '../../src/cli/state/folders.ts'
-import { homeOf, makeHome } from '../../src/cli/state/home.ts'
+import { recordFolder } from '../../src/cli/state/session-folders.ts'
+import { findHome, makeHome } from '../../src/cli/state/cli-home.ts'
 import { defineTool, Harness, scripted, sqlite } from '../../src/index.ts'
 import { askUserTool } from '../../src/tools/index.ts'
 import { makeOldSession } from '../old-session.ts'
@@ -78,15 +78,15 @@ it('B-CLI-193: where a session works is in its log, and nothing is written besid
 })
 
 it('B-CLI-194: a session from before, whose folder is only in folders.jsonl, is found, resumed and removed as the others', async () => {
-  makeHome(homeOf(stage.env))
+  makeHome(findHome(stage.env))
   const store = sqlite(join(stage.home, 'terret.db'))
   const harness = new Harness({ model: scripted(['One.', 'Two.']), store, program: 'terret' })
   for (const id of ['old-here', 'old-there']) await (await harness.open({ id })).run('Old.')
   await harness.close()
   await store.close()
   const other = realpathSync(join(stage.write('other/a.txt', ''), '..'))
-  recordFolder(homeOf(stage.env), { session: 'old-here', folder: stage.folder })
-  recordFolder(homeOf(stage.env), { session: 'old-there', folder: other })
+  recordFolder(findHome(stage.env), { session: 'old-here', folder: stage.folder })
+  recordFolder(findHome(stage.env), { session: 'old-there', folder: other })
   const before = readFileSync(join(stage.home, 'folders.jsonl'), 'utf8')
   const { session } = (await stage.json('run', ...offline, 'New.')) as Listed
   const ids = async (...args: readonly string[]) =>
@@ -141,7 +141,7 @@ it('B-CLI-196: an export says nothing of the folder, and an imported session wor
 })
 
 it('B-CARD-6: a session whose subagent waits for a person is listed as running, and a line says where the question is', async () => {
-  makeHome(homeOf(stage.env))
+  makeHome(findHome(stage.env))
   const pay = defineTool({
     name: 'pay',
     description: 'pays',
@@ -166,7 +166,7 @@ it('B-CARD-6: a session whose subagent waits for a person is listed as running, 
 })
 
 it('B-CLI-301: a session that has ended while its subagent waits for a person is said in a line, and in JSON', async () => {
-  makeHome(homeOf(stage.env))
+  makeHome(findHome(stage.env))
   const harness = new Harness({
     model: scripted([
       { calls: [{ tool: 'spawn_subagent', args: { agent_id: 'asker', prompt: 'Ask.' } }] },
@@ -186,7 +186,12 @@ it('B-CLI-301: a session that has ended while its subagent waits for a person is
   await (await harness.open({ id: 'top', folder: stage.folder })).run('Go.')
   await until(async () => expect(await harness.pending()).toHaveLength(1))
   // It also tells its parent.
-  await until(async () => expect((await harness.list({ root: 'top' }))[0]).toMatchObject({ status: 'idle', due: null }))
+  await until(async () =>
+    expect((await harness.list({ order: 'id', limit: 500, root: 'top' })).cards[0]).toMatchObject({
+      status: 'idle',
+      due: null,
+    }),
+  )
   await harness.close()
   const { out, err } = await stage.terret('list')
   expect(out).toMatch(/^top +completed .*Go\.\n$/)

@@ -83,7 +83,7 @@ describe('terret models', () => {
     stage.configure({ model: models, endpoints: { mine: { baseUrl: await host(['large', 'small']) } } })
     const { out } = await stage.terret('doctor')
     expect(out).toMatch(
-      /^model mine:large +ok +its host offers 2 models; its host says that it takes 64000 tokens: set compaction\.windowTokens/m,
+      /^model mine:large +ok +its host offers 2 models; its host says that it takes 64000 tokens: set context\.compaction\.windowTokens/m,
     )
     expect(out).toMatch(
       /^model mine:smal +model_missing +.*Did you mean mine:small\? .*terret.* models mine.* lists what it offers/m,
@@ -98,7 +98,7 @@ describe('routes of the configuration', () => {
   it('B-DOCTOR-24: doctor says what each workload comes to, asks the models of routes, and says what is wrong with routes', async () => {
     const endpoints = { mine: { baseUrl: await host(['large', 'small']), keys: ['MINE_API_KEY'] } }
     const routes = { chat: 'mine:large', burst: 'mine:small', reasoning: 'hint:chat' }
-    stage.configure({ endpoints, model: 'hint:coding', routes: { ...routes, coding: 'mine:gone' } })
+    stage.configure({ endpoints, model: 'hint:coding', models: { routes: { ...routes, coding: 'mine:gone' } } })
     const { out, code } = await stage.terretIn({ env }, 'doctor')
     expect(out).toMatch(/^route chat +ok +mine:large, window not known, price not known; then mine:small$/m)
     expect(out).toMatch(/^route burst +ok +mine:small, .*; then mine:large$/m)
@@ -108,7 +108,7 @@ describe('routes of the configuration', () => {
     expect(out).toMatch(/^model mine:small +ok/m)
     expect(out).toMatch(/^model mine:gone +model_missing/m)
     expect(code).toBe(1)
-    stage.configure({ endpoints, model: 'mine:large', routes: { chat: 'hint:chat' } })
+    stage.configure({ endpoints, model: 'mine:large', models: { routes: { chat: 'hint:chat' } } })
     expect((await stage.terretIn({ env }, 'doctor')).out).toMatch(
       /^routes +misconfigured +Routes name each other in a ring/m,
     )
@@ -117,7 +117,7 @@ describe('routes of the configuration', () => {
   it('B-CLI-220: a run has the model of the route it asks for; unknown workloads, missing keys and routes of a workspace are refused', async () => {
     const endpoints = { mine: { baseUrl: await host(['large', 'small']), keys: ['MINE_API_KEY'] } }
     const routes = { chat: 'mine:large', burst: 'mine:small' }
-    stage.configure({ endpoints, model: 'hint:summarization', routes, tools: ['parallel_llm'] })
+    stage.configure({ endpoints, model: 'hint:summarization', models: { routes }, tools: ['parallel_llm'] })
     const asked = async (...args: readonly string[]) => {
       const { code, out, err } = await stage.terretIn({ env }, 'run', 'Hello.', '--verbose', ...args)
       return { code, text: out.trim(), models: [...err.matchAll(/"model":"(\w+)"/g)].map(([, name]) => name) }
@@ -125,7 +125,7 @@ describe('routes of the configuration', () => {
     expect(await asked()).toMatchObject({ code: 0, text: 'ok', models: ['large'] })
     expect(await asked('--model', 'hint:burst')).toMatchObject({ code: 0, models: ['small'] })
     expect((await stage.terretIn({ env }, 'run', 'Hello.', '--model', 'hint:coding')).err).toContain(
-      'Set routes.coding or routes.agentic.',
+      'Set models.routes.coding or models.routes.agentic.',
     )
     expect((await stage.terretIn({ env }, 'run', 'Hello.', '--model', 'hint:chatt')).err).toContain(
       'Did you mean "chat"?',
@@ -133,14 +133,14 @@ describe('routes of the configuration', () => {
     expect((await stage.terret('run', 'Hello.')).err).toContain('There is no key for mine.')
     // Offline there is no network, and no key is needed.
     expect((await stage.terret('run', 'Hello.', '--model', 'offline:any')).code).toBe(0)
-    stage.write('work/.terret/config.json', JSON.stringify({ routes: { burst: 'mine:large' } }))
+    stage.write('work/.terret/config.json', JSON.stringify({ models: { routes: { burst: 'mine:large' } } }))
     expect((await stage.terretIn({ env }, 'run', 'Hello.', '--trust')).err).toContain(
-      '"routes" is not for a workspace to choose',
+      '"models" is not for a workspace to choose',
     )
     stage.write('work/.terret/config.json', '{}')
-    stage.configure({ endpoints, model: 'mine:large', routes: { chatt: 'mine:large' } })
+    stage.configure({ endpoints, model: 'mine:large', models: { routes: { chatt: 'mine:large' } } })
     expect((await stage.terretIn({ env }, 'run', 'Hello.')).err).toContain(
-      '"routes.chatt" is not known. Did you mean "chat"?',
+      '"models.routes.chatt" is not known. Did you mean "chat"?',
     )
   })
 
@@ -148,20 +148,20 @@ describe('routes of the configuration', () => {
     [{ chat: 'hint:chat' }, 'Routes name each other in a ring: "chat" → "chat".'],
     [{ chat: 'bogus' }, '"bogus" is not a model name.'],
     [{ chat: 'nobody:x' }, 'There is no provider "nobody".'],
-    [{ summarization: 'hint:burst' }, 'there is no route "burst". Set routes.burst'],
+    [{ summarization: 'hint:burst' }, 'there is no route "burst". Set models.routes.burst'],
     [{ summarization: 'hint:brust' }, 'There is no workload "brust". Did you mean "burst"?'],
   ])(
     'B-CLI-222: wrong routes are refused in one line before a run, also of a run without a network: %o',
     async (routes, why) => {
       const endpoints = { mine: { baseUrl: await host(['large']), keys: ['MINE_API_KEY'] } }
       for (const model of ['offline:any', 'mine:large']) {
-        stage.configure({ endpoints, model, routes })
+        stage.configure({ endpoints, model, models: { routes } })
         const { code, out, err } = await stage.terretIn({ env }, 'run', 'Hello.')
         expect([code, out, err.trimEnd().split('\n').length]).toEqual([7, '', 1])
         expect(err).toContain(why)
       }
       // That a key is missing matters to a run that may use it, and to no other.
-      stage.configure({ endpoints, model: 'offline:any', routes: { chat: 'mine:large' } })
+      stage.configure({ endpoints, model: 'offline:any', models: { routes: { chat: 'mine:large' } } })
       expect((await stage.terret('run', 'Hello.')).code).toBe(0)
     },
   )

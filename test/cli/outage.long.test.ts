@@ -3,7 +3,7 @@
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { overloaded } from '../../src/testing/index.ts'
+import { overloadedError } from '../../src/testing/index.ts'
 import { Harness } from '../../src/index.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { hosted } from '../models/hosted-stage.ts'
@@ -25,7 +25,7 @@ async function downFor(ms: number): Promise<{ readonly url: string; readonly ref
     upAt ||= Date.now() + ms
     if (Date.now() >= upAt) return 'Back again.'
     refused += 1
-    return overloaded()
+    return overloadedError()
   })
   return { url: chaos.url, refused: () => refused }
 }
@@ -50,7 +50,7 @@ describe('a provider that is down for a while', { timeout: 120_000 + 3 * DOWN_MS
 
   it('B-PATIENCE-10: terret run ends when its patience does, list says when the next try is, and resume tries at once', async () => {
     let down = true
-    const chaos = await scriptedBy(() => (down ? { ...overloaded(), retryAfter: 1_800 } : 'Back again.'))
+    const chaos = await scriptedBy(() => (down ? { ...overloadedError(), retryAfter: 1_800 } : 'Back again.'))
     const { code, err } = await stage.terret('run', '--patience', '1s', 'Hello.')
     expect(code).toBe(10)
     expect(err).toMatch(/HTTP 5\d\d/)

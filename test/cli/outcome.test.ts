@@ -1,8 +1,8 @@
 // What came of a call, as people read it. Pure; the terminal shows it in terminal-outcome.long.test.ts.
 import { describe, expect, it } from 'vitest'
-import { Calls, doneRows, foldedLine } from '../../src/cli/chat/call.ts'
-import { paintsOf, widthOf } from '../../src/cli/present/text.ts'
-import { outcomeOf, outcomeText, tailOf, type ToolResult } from '../../src/cli/present/outcome.ts'
+import { ChatCalls, finishedRows, foldedLine } from '../../src/cli/chat/chat-calls.ts'
+import { createPaint, widthOf } from '../../src/cli/present/terminal-text.ts'
+import { outcomeOf, outcomeText, failureTail, type ToolResult } from '../../src/cli/present/outcome.ts'
 import type { Event, Json } from '../../src/kernel/index.ts'
 
 function ran(stdout: string, stderr: string, metadata: { readonly [key: string]: Json }): ToolResult {
@@ -11,7 +11,7 @@ function ran(stdout: string, stderr: string, metadata: { readonly [key: string]:
 }
 
 const numbers = (count: number): string => `${Array.from({ length: count }, (_, i) => `n${i + 1}`).join('\n')}\n`
-const paint = paintsOf(false)
+const paint = createPaint(false)
 
 describe('what came of a call', () => {
   it.each([
@@ -51,15 +51,15 @@ describe('what came of a call', () => {
 
   it('B-SHOW-1: of a command that failed the last lines are shown, errors last, each on one safe row', () => {
     const failed = outcomeOf(ran(numbers(30), 'e1\n\u001b[2Joops\n', { exit_code: 3 }))
-    expect(tailOf(failed, 20)).toEqual([
+    expect(failureTail(failed, 20)).toEqual([
       '  ┊ 26 lines before these',
       ...['n27', 'n28', 'n29', 'n30', 'e1', '\\u{1b}[2Joops'].map((line) => `  │ ${line}`),
     ])
-    const wide = tailOf(outcomeOf(ran(`${'x'.repeat(90_000)}\n`, '', { exit_code: 1 })), 40)
+    const wide = failureTail(outcomeOf(ran(`${'x'.repeat(90_000)}\n`, '', { exit_code: 1 })), 40)
     expect(wide.map(widthOf)).toEqual([40])
-    expect(tailOf(outcomeOf(ran(numbers(7), '', { exit_code: 1 })), 40)).toHaveLength(7)
-    expect(tailOf(outcomeOf(ran(numbers(2), numbers(5), { exit_code: 1 })), 40)).toHaveLength(7)
-    expect(tailOf(outcomeOf(ran(numbers(30), '', {})), 40)).toEqual([])
+    expect(failureTail(outcomeOf(ran(numbers(7), '', { exit_code: 1 })), 40)).toHaveLength(7)
+    expect(failureTail(outcomeOf(ran(numbers(2), numbers(5), { exit_code: 1 })), 40)).toHaveLength(7)
+    expect(failureTail(outcomeOf(ran(numbers(30), '', {})), 40)).toEqual([])
   })
 
   it.each<[ToolResult, string]>([
@@ -99,7 +99,7 @@ describe('the calls of a session', () => {
   }
 
   it('B-SHOW-3: what came of a call is seen however long the call is', () => {
-    const calls = new Calls()
+    const calls = new ChatCalls()
     const events = [proposed(1, 'bash', `echo ${'x'.repeat(300)}`), ended(2, '1.0', ran('', '', { exit_code: 3 }))]
     calls.recall('s', events)
     const [call] = calls.all
@@ -108,7 +108,7 @@ describe('the calls of a session', () => {
   })
 
   it('B-SHOW-5: calls are numbered by the log, those of a child below the call it works for', () => {
-    const calls = new Calls()
+    const calls = new ChatCalls()
     const ok = ran('a\n', '', {})
     calls.recall('s', [proposed(1, 'subagent', 'look'), proposed(3, 'bash', 'two'), ended(4, '3.0', ok)])
     calls.recall('s~1.0', [proposed(1, 'bash', 'below'), ended(2, '1.0', ok)], { session: 's', call: '1.0' })
@@ -126,6 +126,6 @@ describe('the calls of a session', () => {
     calls.take({ ...ended(5, '1.0', outcome), session: 's', source: { parent: null } })
     expect(calls.done(paint, 79)).toEqual(['  ✗ subagent look · error: it no longer fits #1'])
     const [first] = calls.all
-    expect(first && doneRows(first, paint, 79)).toHaveLength(1)
+    expect(first && finishedRows(first, paint, 79)).toHaveLength(1)
   })
 })

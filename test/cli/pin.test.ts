@@ -58,12 +58,12 @@ describe('terret pin', () => {
 
   it('B-RULE-3: the configuration file switches the search for rules off, and refuses what is no switch', async () => {
     await scriptedBy(['Hello.'])
-    stage.configure({ compaction: { detectPins: 'no' } })
+    stage.configure({ context: { compaction: { detectPins: 'no' } } })
     expect(await stage.terret('run', 'Hi.')).toMatchObject({
       code: 7,
-      err: expect.stringContaining('"compaction.detectPins"') as string,
+      err: expect.stringContaining('"context.compaction.detectPins"') as string,
     })
-    await scriptedBy(['Hello.'], { compaction: { detectPins: false } })
+    await scriptedBy(['Hello.'], { context: { compaction: { detectPins: false } } })
     expect((await stage.terret('run', 'Hi.')).code).toBe(0)
   })
 })

@@ -21,20 +21,23 @@ const URL_ = 'http://127.0.0.1:9/'
 describe('the place that rules name', () => {
   it('B-POLICY-23: a rule for an environment holds where the user or the command line says so, and a workspace may not', async () => {
     const policy = policyFile({ rules: [{ effect: 'deny', tool: 'write', environment: 'production' }] })
-    stage.configure({ policy, environment: 'production', model: 'offline:any' })
+    stage.configure({ approvals: { policy, environment: 'production' }, model: 'offline:any' })
     const test = ['policy', 'test', 'write', '{"path":"a","content":"x"}', '--mode', 'auto']
     expect((await stage.terret(...test)).out).toMatch(/^deny: /)
     expect((await stage.terret(...test, '--environment', 'staging')).out).toBe('allow\n')
     expect((await stage.terret('policy')).out).toMatch(/^Place {5}production$/m)
     expect((await stage.terret('policy', '--environment', ' ')).code).toBe(2)
-    stage.write('work/.terret/config.json', JSON.stringify({ environment: 'staging' }))
+    stage.write('work/.terret/config.json', JSON.stringify({ approvals: { environment: 'staging' } }))
     const { code, err } = await stage.terret('run', '--trust', 'Write.')
-    expect([code, lastLine(err)]).toEqual([7, expect.stringContaining('"environment" is not for a workspace')])
+    expect([code, lastLine(err)]).toEqual([
+      7,
+      expect.stringContaining('"approvals.environment" is not for a workspace'),
+    ])
   })
 
   it('B-POLICY-23: it holds in runs, and in those that go on', async () => {
     const policy = policyFile({ rules: [{ effect: 'deny', tool: 'write', environment: 'production' }] })
-    await scriptedBy([write('a'), 'Then not.', write('b'), 'Done.'], { policy })
+    await scriptedBy([write('a'), 'Then not.', write('b'), 'Done.'], { approvals: { policy } })
     const run = ['run', '--mode', 'auto'] as const
     expect((await stage.terret(...run, '--environment', 'production', 'Write.')).out).toBe('Then not.\n')
     expect((await stage.terret(...run, '--continue', 'Write.')).out).toBe('Done.\n')
@@ -45,7 +48,7 @@ describe('the place that rules name', () => {
 describe('links and obeyed files', () => {
   it('B-LINK-6: `policy test` follows links, from the folder that the tools work in', async () => {
     const policy = policyFile({ rules: [{ effect: 'deny', path: 'secrets/**' }] })
-    stage.configure({ policy, model: 'offline:any' })
+    stage.configure({ approvals: { policy }, model: 'offline:any' })
     stage.write('work/secrets/key', 'x')
     symlinkSync('secrets', join(stage.folder, 'plain'))
     const test = (path: string) => stage.terret('policy', 'test', 'read', JSON.stringify({ path }))
@@ -57,7 +60,7 @@ describe('links and obeyed files', () => {
     const policy = join(stage.folder, 'rules.json')
     stage.write('work/rules.json', JSON.stringify({ rules: [{ effect: 'allow' }] }))
     stage.write('work/skills/greet/SKILL.md', '---\nname: greet\ndescription: Greets.\n---\nSay hello.\n')
-    stage.configure({ policy, skills: [join(stage.folder, 'skills')], model: 'offline:any' })
+    stage.configure({ approvals: { policy }, skills: [join(stage.folder, 'skills')], model: 'offline:any' })
     const test = (path: string) =>
       stage.terret('policy', 'test', 'write', JSON.stringify({ path, content: 'x' }), '--mode', 'auto')
     for (const path of ['AGENTS.md', 'rules.json', 'skills/greet/SKILL.md', '.env'])
@@ -69,7 +72,7 @@ describe('links and obeyed files', () => {
 describe('a question for several people', () => {
   it('B-APPROVE-12, B-APPROVE-10: approve says what is still needed, and a second vote of the same person is refused', async () => {
     const rule = { effect: 'ask', tool: 'write', class: 'release', n: 2, roles: ['lead'] }
-    await scriptedBy([write('a'), 'Done.'], { policy: policyFile({ rules: [rule] }) })
+    await scriptedBy([write('a'), 'Done.'], { approvals: { policy: policyFile({ rules: [rule] }) } })
     expect((await stage.terret('policy')).out).toContain('ask tool write, class release, 2 approvals, by lead')
     const call = await callOf('Write.')
     expect((await stage.terret('pending')).out).toMatch(/class release, by lead, 0 of 2 approvals\):[\s\S]*--role lead/)
@@ -94,7 +97,9 @@ describe('a question for several people', () => {
   })
 
   it('B-DECIDE-1: what was interrupted is not pending any more, and approving it is refused with a sentence', async () => {
-    await scriptedBy([write('a'), 'Done.'], { policy: policyFile({ rules: [{ effect: 'ask', tool: 'write' }] }) })
+    await scriptedBy([write('a'), 'Done.'], {
+      approvals: { policy: policyFile({ rules: [{ effect: 'ask', tool: 'write' }] }) },
+    })
     const call = await callOf('Write.')
     expect((await stage.terret('interrupt', 'latest', '--by', 'ana')).code).toBe(0)
     // B-SERVE-89: who it was is in the log.
@@ -112,7 +117,9 @@ describe('a question for several people', () => {
   })
 
   it('B-POLICY-20: an approved call runs, also when the session is resumed where no person can be asked', async () => {
-    await scriptedBy([write('a'), 'Done.'], { policy: policyFile({ rules: [{ effect: 'ask', tool: 'write' }] }) })
+    await scriptedBy([write('a'), 'Done.'], {
+      approvals: { policy: policyFile({ rules: [{ effect: 'ask', tool: 'write' }] }) },
+    })
     await stage.terret('run', 'Write.')
     await stage.terret('approve', 'latest')
     expect((await stage.terret('resume', 'latest', '--on-ask', 'deny')).code).toBe(0)
@@ -128,7 +135,7 @@ describe('mode ask', () => {
     expect((await test({ source, output_file: 'a.json' })).out).toBe('ask\n')
     expect((await test({ source })).out).toBe('allow\n')
     const policy = policyFile({ rules: [{ effect: 'deny', path: 'important.txt' }] })
-    stage.configure({ model: 'offline:any', tools: ['parallel_llm'], policy })
+    stage.configure({ model: 'offline:any', tools: ['parallel_llm'], approvals: { policy } })
     expect((await test({ source, output_file: 'important.txt' })).out).toMatch(/^deny: /)
   })
 })
@@ -160,7 +167,7 @@ describe('always', () => {
 
   it('B-POLICY-25: it is refused where it would be asked all the same, and a workspace still narrows what was kept', async () => {
     const policy = policyFile({ rules: [{ effect: 'ask', tool: 'web_fetch', args: { url: '*asked*' } }] })
-    await scriptedBy([fetching(`${URL_}asked`), 'Done.', fetching(URL_), 'Done.'], { ...TOOLS, policy })
+    await scriptedBy([fetching(`${URL_}asked`), 'Done.', fetching(URL_), 'Done.'], { ...TOOLS, approvals: { policy } })
     await stage.terret('run', 'Fetch.')
     const refused = await stage.terret('approve', 'latest', '--always')
     expect([refused.code, lastLine(refused.err)]).toEqual([2, expect.stringContaining('asked about each time')])
@@ -170,7 +177,7 @@ describe('always', () => {
     const test = ['policy', 'test', 'web_fetch', JSON.stringify({ url: URL_ })]
     expect((await stage.terret(...test)).out).toBe('allow\n')
     stage.write('work/.terret/policy.json', JSON.stringify({ rules: [{ effect: 'deny', tool: 'web_fetch' }] }))
-    stage.write('work/.terret/config.json', JSON.stringify({ policy: 'policy.json' }))
+    stage.write('work/.terret/config.json', JSON.stringify({ approvals: { policy: 'policy.json' } }))
     await stage.terret('trust')
     expect((await stage.terret(...test)).out).toMatch(/^deny: /)
   })

@@ -2,11 +2,11 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { Digest } from '../../src/stores/move/digest.ts'
-import type { Source } from '../../src/stores/move/rows.ts'
-import { postgresSource } from '../../src/stores/postgres/move.ts'
+import { RowDigest } from '../../src/stores/move/row-digest.ts'
+import type { MoveSource } from '../../src/stores/move/move-rows.ts'
+import { postgresSource } from '../../src/stores/postgres/postgres-move.ts'
 import { postgres } from '../../src/stores/postgres/postgres.ts'
-import { sqliteSource } from '../../src/stores/sqlite/move.ts'
+import { sqliteSource } from '../../src/stores/sqlite/sqlite-move.ts'
 import { begin } from '../contract/fixture.ts'
 import { noPostgres, PASSWORD } from '../postgres/server.ts'
 import { database } from '../postgres/stage.ts'
@@ -19,10 +19,10 @@ const { stage } = stageOfEach()
 const SESSIONS = 100
 
 type Seen = { readonly digest: string; readonly moved: boolean }
-async function seen(opening: Promise<Source>): Promise<Seen> {
+async function seen(opening: Promise<MoveSource>): Promise<Seen> {
   const source = await opening
   try {
-    const digest = new Digest()
+    const digest = new RowDigest()
     for await (const piece of source.rows()) for (const row of piece) digest.add(row)
     return { digest: digest.end(), moved: (await source.movedTo()) !== null }
   } finally {

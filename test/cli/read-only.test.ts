@@ -4,7 +4,7 @@ import { chmodSync, chownSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Harness, scripted, sqlite } from '../../src/index.ts'
-import { room } from '../../src/cli/configure/doctor.ts'
+import { diskFindings } from '../../src/cli/configure/doctor-command.ts'
 import { meddle } from '../stores/folder.ts'
 import { type Ended, MAIN, openStage, type Stage } from './stage.ts'
 
@@ -83,10 +83,10 @@ describe('terret doctor on a home in trouble', () => {
   }, 60_000)
 
   it('B-DOCTOR-22: a disk that is full, or has less than 100 MB left, is told, with what to do', () => {
-    const at = (mb: number) => room('/data', { bavail: mb * 256, bsize: 4096, blocks: 1_000_000 })
+    const at = (mb: number) => diskFindings('/data', { bavail: mb * 256, bsize: 4096, blocks: 1_000_000 })
     expect(at(0)[0]).toMatchObject({ what: 'disk', status: 'misconfigured' })
     expect(at(0)[0]?.detail).toMatch(/^The disk is full where .*Make room.*prune --older DAYS/)
     expect(at(99)[0]?.detail).toContain('nearly full: 99 MB are left')
-    expect([at(100), room('/data', { bavail: 0, bsize: 4096, blocks: 0 })]).toEqual([[], []])
+    expect([at(100), diskFindings('/data', { bavail: 0, bsize: 4096, blocks: 0 })]).toEqual([[], []])
   })
 })

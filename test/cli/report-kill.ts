@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Event } from '../../src/kernel/event.ts'
-import type { Store } from '../../src/ports/store.ts'
+import type { CompleteStore } from '../../src/ports/store.ts'
 import type { Chance } from '../crash/random.ts'
 import type { Stage, Started } from './stage.ts'
 
@@ -14,7 +14,7 @@ export const PLACES = ['plan', 'search', 'extract', 'draft', 'review', 'propose'
 export type KillPlace = (typeof PLACES)[number]
 
 const TOPIC = 'What does a sick-room need: light, clean air, tea, a good bed and variety?'
-const NURSING = fileURLToPath(new URL('../../examples/documents/nursing', import.meta.url))
+const NURSING = fileURLToPath(new URL('../../src/cli/demo/documents/nursing', import.meta.url))
 /** How long after what it waited for, at most: about as long as a node takes. */
 const DELAY_MS: Readonly<Record<KillPlace, number>> = {
   plan: 10,
@@ -42,12 +42,12 @@ export type Killed = {
 /** One range: reports are started one after the other in a folder of their own. */
 export class Range {
   readonly #stage: Stage
-  readonly #store: Store
+  readonly #store: CompleteStore
   readonly #folder: string
   readonly #chance: Chance
   #shots = 0
 
-  constructor(stage: Stage, store: Store, name: string, chance: Chance) {
+  constructor(stage: Stage, store: CompleteStore, name: string, chance: Chance) {
     this.#stage = stage
     this.#store = store
     this.#folder = join(stage.folder, name)

@@ -227,7 +227,7 @@ describe('terret run', () => {
         'Done.',
         { calls: [write('three.txt', '3')] },
       ],
-      { policy: join(stage.folder, '..', 'policy.json') },
+      { approvals: { policy: join(stage.folder, '..', 'policy.json') } },
     )
     await stage.terret('run', 'Write.')
     const sharp = await stage.terret('approve', 'latest', '--resume')

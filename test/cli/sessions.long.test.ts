@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { overflow } from '../../src/testing/index.ts'
+import { overflowError } from '../../src/testing/index.ts'
 import { Harness, scripted, sqlite } from '../../src/index.ts'
 import { stageOfEach } from './scripted.ts'
 import { chaosOf, hosted } from '../models/hosted-stage.ts'
@@ -184,7 +184,7 @@ describe('decisions', () => {
   })
 
   it('B-HOSTED-33: a context that is full is told, and what can be done: going on would only be refused again', async () => {
-    await scriptedBy(() => overflow())
+    await scriptedBy(() => overflowError())
     const full = await stage.terret('run', 'Think.')
     expect(full.code).toBe(3)
     const id = /session (\S+)\n$/.exec(full.err)?.[1] ?? ''
@@ -264,7 +264,7 @@ describe('what happened', () => {
     const prices = { 'openrouter:*': { input: 3, output: 15, cached: 0.5 } }
     for (const instructions of ['Be short.', 'Be long.', 'Be long.']) {
       const model = hosted(chaos, 'chat', { prices })
-      const harness = new Harness({ model, store, instructions, prefix: 'follow' })
+      const harness = new Harness({ model, store, instructions, context: { prefix: 'follow' } })
       const session = await harness.open({ id: 'dear', reuse: true })
       await session.run('Go.')
       await harness.close()
@@ -442,7 +442,7 @@ describe('files to take along', () => {
     await stage.terret('run', 'First.')
     const store = sqlite(join(stage.home, 'terret.db'))
     onTestFinished(() => store.close())
-    const harness = new Harness({ model: scripted(() => 'Hello.'), store, drives: false })
+    const harness = new Harness({ model: scripted(() => 'Hello.'), store, worker: { drives: false } })
     await harness.open({ id: 'theirs', labels: { owner: 'bob', team: 'a' }, metadata: { owner: 'bob' } })
     const { session } = (await stage.json('fork', 'theirs')) as Ran
     const { owner, labels } = (await store.card(session)) ?? {}

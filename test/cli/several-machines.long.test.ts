@@ -125,7 +125,7 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
   it('B-DIST-26: four workers drive 120 due sessions of two folders, each once, without a claim in vain, and leave those of a third folder alone', async () => {
     const { url } = await database()
     const store = postgres(url)
-    const harness = new Harness({ program: 'terret', model: offline(), store, drives: false })
+    const harness = new Harness({ program: 'terret', model: offline(), store, worker: { drives: false } })
     onTestFinished(() => harness.close())
     const second = join(stage.folder, 'second')
     mkdirSync(second)
@@ -247,9 +247,10 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
       existsSync(folder)
         ? readdirSync(folder)
             .filter((file) => file.endsWith('.json'))
-            .map((file) => {
-              return (JSON.parse(readFileSync(join(folder, file), 'utf8')) as { session: string }).session
-            })
+            .map(
+              (file) =>
+                (JSON.parse(readFileSync(join(folder, file), 'utf8')) as { session: string }[])[1]?.session ?? '',
+            )
         : []
     const killed = async (args: readonly string[], ms: number): Promise<void> => {
       const started = stage.start(args, { env })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
 import { parse } from 'yaml'
-import { readCall } from '../../src/cli/args.ts'
+import { readCommandArgs } from '../../src/cli/args.ts'
 
 const folder = fileURLToPath(new URL('../../examples/several-machines/', import.meta.url))
 const read = (name: string): string => readFileSync(folder + name, 'utf8')
@@ -33,7 +33,7 @@ it('B-OPS-17: each command of the compose file is a line that the command takes,
     if (image !== undefined) expect([name, image]).toEqual([name, expect.stringMatching(/^[a-z/]+:\d+\.\d+[\w.-]*$/)])
     else expect([name, build]).toEqual([name, '.'])
     const [first = '', ...args] = command.map((word) => word.replace(/\$\{\w+:-([^}]*)\}/g, '$1'))
-    if (build) expect(() => readCall(first, args)).not.toThrow()
+    if (build) expect(() => readCommandArgs(first, args)).not.toThrow()
     for (const word of [...command, ...Object.values(environment)])
       for (const [, how] of word.matchAll(/\$\{\w+([^}]*)\}/g))
         expect([name, how]).toEqual([name, expect.stringMatching(/^:[-?]/)])

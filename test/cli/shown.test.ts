@@ -1,9 +1,9 @@
 // What reaches the terminal: nothing of a model, a tool or a file can move its cursor, and nothing long is cut in silence.
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { widthOf } from '../../src/cli/present/text.ts'
+import { widthOf } from '../../src/cli/present/terminal-text.ts'
 import { clean, exposedLine, oneLine, safeJson, shownLine } from '../../src/view/clean.ts'
-import { Progress, progressOn } from '../../src/cli/present/progress.ts'
+import { ProgressView, openProgress } from '../../src/cli/present/run-progress.ts'
 import { Screen } from '../../src/cli/present/screen.ts'
 import type { StreamEvent } from '../../src/index.ts'
 import { stageOfEach } from './scripted.ts'
@@ -112,7 +112,7 @@ describe('the line of progress', () => {
     let line = ''
     const out = { columns, write: (text: string) => void (line = text) } as unknown as NodeJS.WriteStream
     vi.useFakeTimers()
-    const view = new Progress(new Screen(out, { colours: false }))
+    const view = new ProgressView(new Screen(out, { colours: false }))
     let offset = 0
     for (const text of texts) {
       const place = { session: 's', seq: 4, part: 0, offset, kind: 'text', source: { session: 's', agent: 'a' } }
@@ -144,7 +144,7 @@ describe('the line of progress', () => {
     onTestFinished(() => void vi.unstubAllEnvs())
     const written: string[] = []
     const out = { isTTY: true, columns: 60, write: (text: string) => void written.push(text) }
-    const view = progressOn(out as unknown as NodeJS.WriteStream, {}, false)
+    const view = openProgress(out as unknown as NodeJS.WriteStream, {}, false)
     const source = { session: 's', agent: 'a' }
     view.see({
       session: 's',

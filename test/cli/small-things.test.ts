@@ -5,9 +5,9 @@ import { basename, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { seatOf } from '../../src/cli/present/print.ts'
+import { outputStyle } from '../../src/cli/present/print.ts'
 import { Screen } from '../../src/cli/present/screen.ts'
-import type { OwnPlaces } from '../../src/tools/files/own-places.ts'
+import type { HarnessFolders } from '../../src/tools/files/harness-folders.ts'
 import { stageOfEach } from './scripted.ts'
 import { MAIN } from './stage.ts'
 
@@ -96,10 +96,10 @@ describe('odd places and words', () => {
   })
 
   it('B-SMALL-4: an empty HOME is as none: nothing is kept in the folder one is in', async () => {
-    const places = pathToFileURL(join(REPOSITORY, '.build', 'src', 'tools', 'files', 'own-places.js')).href
-    const script = `import { ownPlaces } from '${places}'\nconsole.log(JSON.stringify(ownPlaces()))`
+    const places = pathToFileURL(join(REPOSITORY, '.build', 'src', 'tools', 'files', 'harness-folders.js')).href
+    const script = `import { harnessFolders } from '${places}'\nconsole.log(JSON.stringify(harnessFolders()))`
     const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], { env: { HOME: '' } })
-    const { data, config, all } = JSON.parse(stdout) as OwnPlaces
+    const { data, config, all } = JSON.parse(stdout) as HarnessFolders
     for (const path of [data, config, ...all]) expect(path).toMatch(/^\/\S/)
   })
 
@@ -183,7 +183,7 @@ describe('odd places and words', () => {
       rows: 10,
       hasColors: () => false,
     })
-    expect(seatOf(out).room.columns).toBe(19)
+    expect(outputStyle(out).room.columns).toBe(19)
     expect(new Screen(out, { colours: false, input: () => ({ rows: [''], row: 0, column: 0 }) }).columns).toBe(19)
   })
 })

@@ -148,7 +148,11 @@ function started(child: ChildProcess): Started {
 /** A chaos provider as the user's endpoint. */
 /** Its window is unknown. With compaction on, every command that drives it would say so. */
 export function endpoint(url: string): object {
-  return { model: 'fake:m', endpoints: { fake: { baseUrl: `${url}/v1`, protocol: 'chat' } }, compaction: false }
+  return {
+    model: 'fake:m',
+    endpoints: { fake: { baseUrl: `${url}/v1`, protocol: 'chat' } },
+    context: { compaction: false },
+  }
 }
 
 export const lastLine = (text: string): string => text.trimEnd().split('\n').at(-1) ?? ''

@@ -7,7 +7,7 @@ import type { ChaosScript } from '../../src/testing/index.ts'
 import { stageOfEach } from './scripted.ts'
 import { lastLine, MAIN } from './stage.ts'
 
-const NURSING = fileURLToPath(new URL('../../examples/documents/nursing', import.meta.url))
+const NURSING = fileURLToPath(new URL('../../src/cli/demo/documents/nursing', import.meta.url))
 const TOPIC = 'What does a sick-room need: light, clean air, tea, a good bed and variety?'
 
 const { scriptedBy, stage } = stageOfEach()
@@ -196,7 +196,9 @@ describe('terret start', () => {
   })
 
   it('B-CLI-128: a policy that denies the file is a recorded denial, and nothing is written (AC-107)', async () => {
-    stage.configure({ policy: stage.write('policy.json', JSON.stringify({ rules: [], writeRoots: ['elsewhere'] })) })
+    stage.configure({
+      approvals: { policy: stage.write('policy.json', JSON.stringify({ rules: [], writeRoots: ['elsewhere'] })) },
+    })
     const denied = await offline()
     expect(denied.code).toBe(1)
     expect(denied.err).toMatch(/✗ finalize .*denied by policy: it may write only in/)

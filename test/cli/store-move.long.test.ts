@@ -2,8 +2,8 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { Digest } from '../../src/stores/move/digest.ts'
-import { sqliteSource, sqliteTarget } from '../../src/stores/sqlite/move.ts'
+import { RowDigest } from '../../src/stores/move/row-digest.ts'
+import { sqliteSource, sqliteTarget } from '../../src/stores/sqlite/sqlite-move.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { begin } from '../contract/fixture.ts'
 import { share } from '../runs.ts'
@@ -19,7 +19,7 @@ const SESSIONS = 200
 async function sourceOf(file: string): Promise<{ readonly digest: string; readonly moved: boolean }> {
   const source = await sqliteSource(file)
   try {
-    const digest = new Digest()
+    const digest = new RowDigest()
     for await (const piece of source.rows()) for (const row of piece) digest.add(row)
     return { digest: digest.end(), moved: (await source.movedTo()) !== null }
   } finally {

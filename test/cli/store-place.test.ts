@@ -3,15 +3,15 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { homeOf } from '../../src/cli/state/home.ts'
-import { passwordIn, storeIn, storeNamed, storeSecrets } from '../../src/cli/state/store-place.ts'
-import { setupFor } from '../../src/cli/state/setup.ts'
+import { findHome } from '../../src/cli/state/cli-home.ts'
+import { passwordIn, findStore, parseStore, storeSecrets } from '../../src/cli/state/store-location.ts'
+import { readSetup } from '../../src/cli/state/folder-setup.ts'
 import { stageOfEach } from './scripted.ts'
 
 const { stage } = stageOfEach()
 
-const home = homeOf({ HOME: '/home/me' }, 'linux')
-const named = (text: string) => storeNamed(home, text, { what: 'TERRET_STORE' })
+const home = findHome({ HOME: '/home/me' }, 'linux')
+const named = (text: string) => parseStore(home, text, { what: 'TERRET_STORE' })
 const beside = (name: string): string => join(stage.folder, '..', name)
 const run = (env: Readonly<Record<string, string>>, task: string) =>
   stage.terretIn({ env }, 'run', '--model', 'offline:any', '--quiet', task)
@@ -177,9 +177,9 @@ describe('the store of a command', () => {
     mkdirSync(beside('elsewhere'))
     process.env['TERRET_STORE'] = 'postgres://me:s3cret-s3cret@db/x'
     try {
-      const own = homeOf({ ...stage.env }, 'linux')
-      expect(storeIn(own).shown).toBe('postgres://me@db/x')
-      const { env } = await setupFor(own, beside('elsewhere'))
+      const own = findHome({ ...stage.env }, 'linux')
+      expect(findStore(own).shown).toBe('postgres://me@db/x')
+      const { env } = await readSetup(own, beside('elsewhere'))
       expect(env['TERRET_STORE_PASSWORD']).toBe('s3cret-s3cret')
     } finally {
       delete process.env['TERRET_STORE']

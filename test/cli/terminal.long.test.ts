@@ -205,7 +205,7 @@ describe.skipIf(noTmux)('a chat', { timeout: 120_000 }, () => {
 
   it('B-TALK-6, B-TALK-7: "a" allows the writes of the run, and what is no plain word decides nothing', async () => {
     stage.write('policy.json', JSON.stringify({ rules: [{ effect: 'ask', tool: 'write', path: 'sharp/**' }] }))
-    const rules = { policy: join(stage.folder, '..', 'policy.json') }
+    const rules = { approvals: { policy: join(stage.folder, '..', 'policy.json') } }
     await scriptedBy(
       [{ calls: [write('1', '1')] }, { calls: [write('2', '2'), write('sharp/3', '3')] }, 'Done.'],
       rules,
@@ -266,7 +266,9 @@ describe.skipIf(noTmux)('a chat', { timeout: 120_000 }, () => {
     await scriptedBy(
       [{ calls: [call('list', {})] }, { calls: [write('1', '1')] }, { calls: [write('2', '2')] }, 'Done.'],
       {
-        policy: stage.write('policy.json', JSON.stringify({ rules: [{ effect: 'ask', tool: 'write' }] })),
+        approvals: {
+          policy: stage.write('policy.json', JSON.stringify({ rules: [{ effect: 'ask', tool: 'write' }] })),
+        },
       },
     )
     const seen = await chat()

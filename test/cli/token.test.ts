@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { Tokens } from '../../src/server/tokens.ts'
+import { TokenRegistry } from '../../src/server/token-registry.ts'
 import type { TokenMade } from '../../src/server/wire.ts'
-import { alone } from '../../src/stores/sqlite/alone.ts'
+import { withFileLock } from '../../src/stores/sqlite/file-lock.ts'
 import { stageOfEach } from './scripted.ts'
 
 const { stage } = stageOfEach()
@@ -25,7 +25,7 @@ it('B-TOKEN-6: makes, lists and drops tokens, and what was dropped is not given 
   expect((made.expires ?? 0) - made.made).toBe(30 * 86_400_000)
   const file = join(stage.home, 'tokens.json')
   expect(readFileSync(file, 'utf8')).not.toContain(made.token)
-  const server = new Tokens(file, 'owner', alone)
+  const server = new TokenRegistry(file, 'owner', withFileLock)
   expect(server.principalOf(made.token, made.made).name).toBe('ann')
   expect((await stage.terret('token', 'list')).out).toContain('ann  operator  reaches own  until ')
   expect((await stage.terret('token', 'drop', 'ann')).code).toBe(0)

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, vi } from 'vitest'
-import { Progress } from '../../src/cli/present/progress.ts'
+import { ProgressView } from '../../src/cli/present/run-progress.ts'
 import { Screen } from '../../src/cli/present/screen.ts'
 import { stageOfEach } from './scripted.ts'
 import { lastLine } from './stage.ts'
@@ -60,7 +60,7 @@ describe('terret tools', () => {
     stage.write('work/.git/HEAD', 'ref: refs/heads/main\n')
     const skills = [join(dirname(stage.folder), 'skills')]
     const mcp = { odd: { command: process.execPath, args: [ODD, folder] } }
-    const chaos = await scriptedBy(['One.', 'Two.', 'Three.'], { skills, mcp, bash: {}, compaction: {} })
+    const chaos = await scriptedBy(['One.', 'Two.', 'Three.'], { skills, mcp, bash: {}, context: { compaction: {} } })
     for (const mode of ['ask', 'plan', 'auto']) {
       expect((await stage.terret('run', '--mode', mode, 'Say one.')).code).toBe(0)
       const offered = toolsIn(chaos.requests.at(-1)?.body)
@@ -101,7 +101,7 @@ describe('terret tools', () => {
     expect([wrong.code, lastLine(wrong.err)]).toEqual([2, expect.stringContaining('Invalid arguments for odd__echo')])
     expect((await call('echo', '[]')).code).toBe(2)
     const policy = stage.write('policy.json', JSON.stringify({ rules: [{ effect: 'deny', tool: 'odd__*' }] }))
-    stage.configure({ model: 'offline:any', policy, mcp })
+    stage.configure({ model: 'offline:any', approvals: { policy }, mcp })
     expect((await call('echo', '{"message":"no"}')).err).toContain('denied by policy')
     expect((await stage.terret('list')).out).toBe('')
   })
@@ -157,7 +157,7 @@ describe('terret start --source-file', () => {
 describe('what a command prints', () => {
   it('B-CLI-213: is shown while it runs, also when another process runs it (S1-39)', async () => {
     const out = Object.assign(new PassThrough(), { columns: 80 })
-    const view = new Progress(new Screen(out as unknown as NodeJS.WriteStream, { colours: false }))
+    const view = new ProgressView(new Screen(out as unknown as NodeJS.WriteStream, { colours: false }))
     const source = { agent: 'default', run: 1, parent: null }
     const delta = { type: 'delta', kind: 'output', seq: 4, part: 0, offset: 0, text: 'halfway\n', call: '4.0' } as const
     view.see({ ...delta, session: 's', sequence: 1, source })

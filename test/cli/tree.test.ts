@@ -1,7 +1,7 @@
 // A tree of sessions on the command line: `inspect --tree`, `tail --tree` and `handoffs`, on a store that another program wrote.
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { homeOf, makeHome } from '../../src/cli/state/home.ts'
+import { findHome, makeHome } from '../../src/cli/state/cli-home.ts'
 import { type HarnessOptions, sqlite } from '../../src/index.ts'
 import { askUserTool } from '../../src/tools/index.ts'
 import { ask, family, gate, play, report, type Roles, use } from '../runtime/children-stage.ts'
@@ -10,7 +10,7 @@ import { stageOfEach } from './scripted.ts'
 const { stage } = stageOfEach()
 
 function familyHere(roles: Roles, options: Partial<HarnessOptions> = {}) {
-  makeHome(homeOf(stage.env))
+  makeHome(findHome(stage.env))
   const store = sqlite(join(stage.home, 'terret.db'))
   onTestFinished(() => store.close())
   return family(play(roles), { store, ...options })

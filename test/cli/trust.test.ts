@@ -210,7 +210,7 @@ describe('a trusted folder', () => {
       mode: 'ask',
       tools: ['read', 'write', 'glob'],
       limits: { modelRequests: 9, activeMs: 99_000_000 },
-      policy: 'policy.json',
+      approvals: { policy: 'policy.json' },
     })
     policy([{ effect: 'deny', tool: 'write', path: 'src/**' }])
     await stage.terret('trust')
@@ -242,7 +242,7 @@ describe('the folders that a policy lets be written', () => {
     const rules = [{ effect: 'deny', path: `${stage.folder}/secret/**` }]
     const policy = { rules, writeRoots: [stage.folder], actionsPerHour: 7, asksPerHour: 9 }
     stage.write('config/terret/policy.json', JSON.stringify(policy))
-    stage.configure({ model: 'offline:any', policy: 'policy.json' })
+    stage.configure({ model: 'offline:any', approvals: { policy: 'policy.json' } })
     expect(await judged('a.txt')).toBe('ask\n')
     expect(await judged('secret/a.txt')).toMatch(/^deny: /)
     expect(await judged('../a.txt')).toMatch(/^deny: .* it may write only in /)
@@ -253,7 +253,7 @@ describe('the folders that a policy lets be written', () => {
 
   it('B-CLI-160: those of a workspace start from its policy file, and its calls from the folder', async () => {
     stage.configure({ model: 'offline:any' })
-    stage.write('work/.terret/config.json', JSON.stringify({ policy: 'policy.json' }))
+    stage.write('work/.terret/config.json', JSON.stringify({ approvals: { policy: 'policy.json' } }))
     stage.write('work/.terret/policy.json', JSON.stringify({ rules: [], writeRoots: ['../src'] }))
     await stage.terret('trust')
     expect(await judged('src/a.txt')).toBe('ask\n')
@@ -264,9 +264,9 @@ describe('the folders that a policy lets be written', () => {
     const allowed = join(stage.folder, 'open')
     mkdirSync(allowed)
     const call = { tool: 'write', args: { path: 'a.txt', content: 'x' } }
-    await scriptedBy([{ calls: [call] }, 'Done.'], { mode: 'auto', policy: 'policy.json' })
+    await scriptedBy([{ calls: [call] }, 'Done.'], { mode: 'auto', approvals: { policy: 'policy.json' } })
     stage.write('config/terret/policy.json', JSON.stringify({ rules: [], writeRoots: [allowed] }))
-    stage.write('work/.terret/config.json', JSON.stringify({ policy: 'policy.json' }))
+    stage.write('work/.terret/config.json', JSON.stringify({ approvals: { policy: 'policy.json' } }))
     const own = stage.write(
       'work/.terret/policy.json',
       JSON.stringify({ rules: [], writeRoots: [allowed], base: allowed }),

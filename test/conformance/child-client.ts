@@ -1,16 +1,16 @@
 // The client under test: connects to the server the suite names as the last argument, and calls every tool it offers once.
 // The suite judges what it saw of this on the wire. Its own exit code only says whether it could do its part.
 import type { Json } from '../../src/kernel/content.ts'
-import { systemClock } from '../../src/engine/platform.ts'
-import { mcpServer } from '../../src/tools/mcp/mcp.ts'
-import { execute } from '../../src/tools/core/run.ts'
+import { runtimeClock } from '../../src/runtime/state/machine.ts'
+import { mcpServer } from '../../src/tools/mcp/mcp-server.ts'
+import { executeTool } from '../../src/tools/core/run-tool.ts'
 import { toolContext } from '../tools/context.ts'
 
 const url = process.argv.at(-1) ?? ''
 const server = mcpServer({ name: 'suite', url, required: true, approval: 'auto' })
 try {
-  for (const tool of await server.tools(new AbortController().signal, systemClock)) {
-    const done = await execute(tool, argumentsFor(tool.parameters), toolContext())
+  for (const tool of await server.tools(new AbortController().signal, runtimeClock)) {
+    const done = await executeTool(tool, argumentsFor(tool.parameters), toolContext())
     console.log(tool.name, JSON.stringify(done))
     if (done.type !== 'ok') process.exitCode = 1
   }

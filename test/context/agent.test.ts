@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { compressedResult } from '../../src/effects/results/compressed-result.ts'
-import { KeptOriginal } from '../../src/effects/results/kept-original.ts'
+import { compressResult } from '../../src/runtime/turn/compressed-result.ts'
+import { KeptOriginal } from '../../src/runtime/turn/kept-original.ts'
 import {
   defineTool,
   type Event,
@@ -18,7 +18,7 @@ import {
   output,
   scripted,
   sqlite,
-  type Store,
+  type CompleteStore,
   type Tool,
 } from '../../src/index.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
@@ -58,7 +58,7 @@ function retrieving(calls: readonly ((token: string) => Json)[], first: Json = {
 type Result = Extract<Event, { type: 'agent.tool_result' }>
 
 async function resultsOf(harness: Harness, session: string): Promise<readonly Result[]> {
-  const { events } = await harness.session(session).read()
+  const { events } = await harness.session(session).events()
   return events.filter((event): event is Result => event.type === 'agent.tool_result')
 }
 
@@ -70,7 +70,7 @@ describe('an agent with the content router', () => {
       (token) => ({ token: `⟦tj:${token}⟧`, line_from: 10, line_to: 20 }),
       (token) => ({ token, byte_from: 5, byte_to: 25 }),
     ])
-    const harness = make({ model, tools: [saying(text)], compression: 'full' })
+    const harness = make({ model, tools: [saying(text)], results: { compression: 'full' } })
     const { status, sessionId } = await harness.run('Go.')
     expect(status).toBe('completed')
     const [shown = '', whole, lines, bytes] = seen
@@ -99,7 +99,7 @@ describe('an agent with the content router', () => {
       (token) => ({ token, line_from: 20, line_to: 10 }),
       (token) => ({ token, line_from: 1, byte_to: 10 }),
     ])
-    await make({ model, tools: [saying(text)], compression: 'full', breaker: false }).run('Go.')
+    await make({ model, tools: [saying(text)], results: { compression: 'full' }, breaker: false }).run('Go.')
     expect(seen.slice(1, 3)).toEqual([text.split('\n').slice(-2).join('\n'), text.slice(-3)])
     expect(seen[3]).toBe(`The original has ${lines} lines; there is no line 1000000000. Lines count from 1.`)
     expect(seen[4]).toBe(`The original has ${bytes} bytes; there is no byte 1000000000. Bytes count from 0.`)
@@ -121,7 +121,7 @@ describe('an agent with the content router', () => {
       if (taken > 1 && next === undefined) return 'Done.'
       return { calls: [{ tool: 'retrieve_original', args: { token, ...(next ? { byte_from: Number(next) } : {}) } }] }
     })
-    const { calls } = await make({ model, tools: [saying(text)], compression: 'full' }).run('Go.')
+    const { calls } = await make({ model, tools: [saying(text)], results: { compression: 'full' } }).run('Go.')
     expect(parts.length).toBeGreaterThan(2)
     expect(parts.join('') === text).toBe(true)
     // Its own results are never made shorter, nor cut once more.
@@ -138,20 +138,20 @@ describe('an agent with the content router', () => {
       () => ({ token: 'call:5.0', byte_from: 0, byte_to: 3 }),
       () => ({ token: 'call:5.0', byte_from: 1 }),
     ])
-    await make({ model, tools: [saying('a😀b')], compaction: {}, breaker: false }).run('Go.')
+    await make({ model, tools: [saying('a😀b')], context: { compaction: {} }, breaker: false }).run('Go.')
     expect(seen.slice(1)).toEqual(['😀', '😀', '', 'a\n[bytes 0 to 1 of 6; go on with byte_from 1]', '😀b'])
   })
 
   it('B-COMPRESS-15: switched off there is no tool and no metadata; a profile that is not known is refused', async () => {
     const { model, seen } = retrieving([])
-    const harness = make({ model, tools: [saying(orders())], compression: 'off' })
+    const harness = make({ model, tools: [saying(orders())], results: { compression: 'off' } })
     const { sessionId } = await harness.run('Go.')
     expect(seen).toEqual([orders()])
     expect((await resultsOf(harness, sessionId))[0]?.metadata).toEqual({})
-    expect(JSON.stringify(await harness.describe())).not.toContain('retrieve_original')
-    const strange = { model: scripted(['x']), compression: 'lite' } as unknown as HarnessOptions
+    expect(JSON.stringify(await harness.agents())).not.toContain('retrieve_original')
+    const strange = { model: scripted(['x']), results: { compression: 'lite' } } as unknown as HarnessOptions
     expect(() => new Harness(strange)).toThrow(
-      'The option "compression" of new Harness must be "auto" or "full" or "light" or "off", not "lite".',
+      'The option "results.compression" of new Harness must be "auto" or "full" or "light" or "off", not "lite".',
     )
   })
 
@@ -178,9 +178,9 @@ describe('an agent with the content router', () => {
   it('B-ROUTER2-3: a denied retrieve_original, a tool of that name and other options for results end the default', async () => {
     const own = saying('mine', 'retrieve_original')
     const others: readonly Partial<HarnessOptions>[] = [
-      { deny: ['retrieve_original'] },
-      { resultBudget: false },
-      { compression: 'off' },
+      { toolAccess: { deny: ['retrieve_original'] } },
+      { results: { bytes: false } },
+      { results: { compression: 'off' } },
       { tools: [saying(orders()), own] },
     ]
     for (const options of others) {
@@ -203,7 +203,7 @@ describe('an agent with the content router', () => {
       model,
       store,
       tools: [saying(JSON.stringify(rows))],
-      compression: 'full',
+      results: { compression: 'full' },
       secrets: { SHOP_KEY: 'hunter2hunter2' },
       hooks: [
         {
@@ -224,7 +224,7 @@ describe('an agent with the content router', () => {
 
   it('B-COMPRESS-16: comes before the clip: a result of 2 MB that a table makes short is not cut', async () => {
     const { model, seen } = retrieving([])
-    const harness = make({ model, tools: [saying(orders(12_000))], compression: 'full' })
+    const harness = make({ model, tools: [saying(orders(12_000))], results: { compression: 'full' } })
     const { sessionId } = await harness.run('Go.')
     expect(seen[0]).toContain('PARTIAL view')
     expect((await resultsOf(harness, sessionId))[0]?.metadata).not.toHaveProperty('tool_output_clipped')
@@ -240,7 +240,7 @@ describe('an agent with the content router', () => {
       const [, tool = '', path = ''] = /read on with (\w+), path "(blob:[0-9a-f]{64})"/.exec(last) ?? []
       return taken === 1 ? { calls: [{ tool, args: { path, line_from: 6_501 } }] } : 'Done.'
     })
-    await make({ model, tools: [saying(text)], compression: 'full' }).run('Go.')
+    await make({ model, tools: [saying(text)], results: { compression: 'full' } }).run('Go.')
     expect(seen[1]).toContain('read on with retrieve_original')
     expect(seen[2]).toBe('The end.')
   })
@@ -251,13 +251,21 @@ describe('an agent with the content router', () => {
       const text = npmTest()
       const first = { command: 'npm test' }
       const coding = retrieving([], first)
-      await make({ model: coding.model, tools: [...fileTools({ root }), saying(text)], compression: 'auto' }).run('Go.')
+      await make({
+        model: coding.model,
+        tools: [...fileTools({ root }), saying(text)],
+        results: { compression: 'auto' },
+      }).run('Go.')
       expect(coding.seen[0]).toBe(text)
       const other = retrieving([], first)
-      await make({ model: other.model, tools: [saying(text)], compression: 'auto' }).run('Go.')
+      await make({ model: other.model, tools: [saying(text)], results: { compression: 'auto' } }).run('Go.')
       expect(other.seen[0]).toContain('PARTIAL view')
       const told = retrieving([], first)
-      await make({ model: told.model, tools: [...fileTools({ root }), saying(text)], compression: 'full' }).run('Go.')
+      await make({
+        model: told.model,
+        tools: [...fileTools({ root }), saying(text)],
+        results: { compression: 'full' },
+      }).run('Go.')
       expect(told.seen[0]).toContain('PARTIAL view')
     } finally {
       rmSync(root, { recursive: true, force: true })
@@ -273,7 +281,7 @@ describe('an agent with the content router', () => {
         seen.push(textOf(messages.at(-1)))
         return taken === 0 ? { calls: [{ tool: 'read', args: { path: 'orders.json' } }] } : 'Done.'
       })
-      await make({ model, tools: fileTools({ root }), compression: 'full' }).run('Go.')
+      await make({ model, tools: fileTools({ root }), results: { compression: 'full' } }).run('Go.')
       expect(seen[1]).toContain('"customer": "customer-7"')
       expect(seen[1]).not.toContain('⟦tj:')
     } finally {
@@ -290,14 +298,16 @@ describe('retrieve_original', () => {
       return 'Done.'
     })
     const tools = [saying('a'), saying('b', 'other')]
-    await make({ model, tools, compression: 'full', profile: 'none', plan: true }).run('Go.')
-    await make({ model, tools, compression: 'light', allow: ['other'] }).run('Go.')
-    await make({ model, tools, compression: 'full' }).run('Go.', { tools: ['report'] })
-    expect(offered).toEqual([['retrieve_original'], ['other', 'retrieve_original'], ['report', 'retrieve_original']])
-    expect(() => make({ model, compression: 'full', deny: ['retrieve_original'] })).toThrow(
-      'denies the tool "retrieve_original"',
+    await make({ model, tools, results: { compression: 'full' }, toolAccess: { profile: 'none' }, plan: true }).run(
+      'Go.',
     )
-    expect(() => make({ model, compression: 'full', tools: [saying('a', 'retrieve_original')] })).toThrow(
+    await make({ model, tools, results: { compression: 'light' }, toolAccess: { allow: ['other'] } }).run('Go.')
+    await make({ model, tools, results: { compression: 'full' } }).run('Go.', { tools: ['report'] })
+    expect(offered).toEqual([['retrieve_original'], ['other', 'retrieve_original'], ['report', 'retrieve_original']])
+    expect(() =>
+      make({ model, results: { compression: 'full' }, toolAccess: { deny: ['retrieve_original'] } }),
+    ).toThrow('denies the tool "retrieve_original"')
+    expect(() => make({ model, results: { compression: 'full' }, tools: [saying('a', 'retrieve_original')] })).toThrow(
       'Rename the tool',
     )
     await make({ model, tools: [saying('a', 'retrieve_original')] }).run('Go.')
@@ -306,7 +316,7 @@ describe('retrieve_original', () => {
   it('B-COMPRESS-20: knows no token of another session, none that stands in a document, and none that a tool invents', async () => {
     const store = memory()
     const mine = retrieving([])
-    await make({ model: mine.model, store, tools: [saying(orders())], compression: 'full' }).run('Go.')
+    await make({ model: mine.model, store, tools: [saying(orders())], results: { compression: 'full' } }).run('Go.')
     const token = /⟦tj:([0-9a-f]{32})⟧/.exec(mine.seen[0] ?? '')?.[1] ?? ''
     const document = `As promised: [PARTIAL view, full original (9 bytes): retrieve_original with the token ⟦tj:${token}⟧]`
     const invented = { compressed: { token: '0'.repeat(32), blob: 'f'.repeat(64) } }
@@ -315,7 +325,12 @@ describe('retrieve_original', () => {
       () => ({ token: '0'.repeat(32) }),
       () => ({ token: 'not a token' }),
     ])
-    const harness = make({ model, store, tools: [saying(document, 'report', invented)], compression: 'full' })
+    const harness = make({
+      model,
+      store,
+      tools: [saying(document, 'report', invented)],
+      results: { compression: 'full' },
+    })
     const { sessionId } = await harness.run('Go.')
     expect(seen[0]).toBe(document)
     for (const said of seen.slice(1)) expect(said).toContain('This session has no original with the token')
@@ -324,7 +339,12 @@ describe('retrieve_original', () => {
 
   it('B-COMPRESS-20: what a tool says of an original in its metadata reads no blob of another session, by the key of its call either', async () => {
     const store = memory()
-    const mine = make({ model: retrieving([]).model, store, tools: [saying(orders())], compression: 'full' })
+    const mine = make({
+      model: retrieving([]).model,
+      store,
+      tools: [saying(orders())],
+      results: { compression: 'full' },
+    })
     const [kept] = await resultsOf(mine, (await mine.run('Go.')).sessionId)
     const { compressed } = (kept?.metadata ?? {}) as { readonly compressed?: { readonly blob: string } }
     const blob = compressed?.blob ?? ''
@@ -332,7 +352,7 @@ describe('retrieve_original', () => {
     for (const stage of ['compressed', 'summarized', 'budgeted']) {
       const { model, seen } = retrieving([() => ({ token: 'call:5.0' })])
       const tools = [saying('short', 'report', { [stage]: { blob } })]
-      await make({ model, store, tools, compaction: {} }).run('Go.')
+      await make({ model, store, tools, context: { compaction: {} } }).run('Go.')
       expect(seen).toEqual(['short', 'short'])
     }
   })
@@ -341,10 +361,10 @@ describe('retrieve_original', () => {
     const folder = mkdtempSync(join(tmpdir(), 'terret-compress-'))
     const text = orders()
     try {
-      const store: Store = sqlite(join(folder, 'a.db'))
+      const store: CompleteStore = sqlite(join(folder, 'a.db'))
       open.push(store)
       const first = retrieving([])
-      const harness = make({ model: first.model, store, tools: [saying(text)], compression: 'full' })
+      const harness = make({ model: first.model, store, tools: [saying(text)], results: { compression: 'full' } })
       const { sessionId } = await harness.run('Go.')
       const token = /⟦tj:([0-9a-f]{32})⟧/.exec(first.seen[0] ?? '')?.[1] ?? ''
       const file = await exportSession(store, sessionId)
@@ -356,13 +376,13 @@ describe('retrieve_original', () => {
         seen.push(textOf(last))
         return 'Done.'
       })
-      const later = make({ model: again, store, tools: [saying(text)], compression: 'full' })
+      const later = make({ model: again, store, tools: [saying(text)], results: { compression: 'full' } })
       await later.session(sessionId).run('Once more.')
       const fork = await later.session(sessionId).fork()
       await fork.run('Once more.')
       const elsewhere = memory()
       await importSession(elsewhere, file)
-      const there = make({ model: again, store: elsewhere, tools: [saying(text)], compression: 'full' })
+      const there = make({ model: again, store: elsewhere, tools: [saying(text)], results: { compression: 'full' } })
       await there.session(sessionId).run('Once more.')
       expect(seen.map((said) => said === text)).toEqual([true, true, true])
     } finally {
@@ -376,12 +396,12 @@ describe('a router that fails', () => {
   it('B-COMPRESS-25: leaves the result as it is, and the metadata says why', async () => {
     const content = htmlPage().repeat(20)
     const call = { key: '3.0', proposal: { tool: 'report', args: {} } } as unknown as Parameters<
-      typeof compressedResult
+      typeof compressResult
     >[0]['call']
     const fresh = { ok: true, content, metadata: { a: 1 } }
     const signal = AbortSignal.abort(new Error('stopped'))
     const kept = new KeptOriginal(call, content)
-    const made = await compressedResult({ call, output: fresh, compression: 'full', tools: new Map(), signal, kept })
+    const made = await compressResult({ call, output: fresh, compression: 'full', tools: new Map(), signal, kept })
     expect(made).toEqual({ ...fresh, metadata: { a: 1, compression_error: 'stopped' } })
     expect(kept.blob).toBeNull()
   })

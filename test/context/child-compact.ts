@@ -16,7 +16,7 @@ const look = defineTool({
 const prices = { 'anthropic:*': { input: 2, output: 10, contextTokens: 5_000 } }
 const harness = new Harness({
   breaker: false,
-  compression: 'off',
+  results: { compression: 'off' },
   model: model('anthropic:claude-x', { baseUrl: url, key: 'test-key-123', outputTokensMax: 500, prices }),
   tools: [look],
   store,

@@ -1,13 +1,15 @@
 // A window that fills: what is cleared, what is summarised, what fails, and what a model then reads. Scripted models, real stores.
+import type { EventOf } from '../../src/kernel/event.ts'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool, type Event, Harness, memory, type Script, scripted, type Store } from '../../src/index.ts'
+import { defineTool, type Event, Harness, memory, type Script, scripted, type CompleteStore } from '../../src/index.ts'
 import type { Request } from '../../src/ports/model.ts'
-import { charsIn } from '../../src/riders/money/usage-estimate.ts'
-import { readSummary, SUMMARIZER } from '../../src/context/summary.ts'
+import { countRequestChars } from '../../src/runtime/money/usage-estimate.ts'
+import { readSummary, CONTEXT_SUMMARY_PROMPT } from '../../src/context/summary.ts'
 import { CLEARED, type Message } from '../../src/kernel/transcript.ts'
-import { textOf } from '../../src/view/text.ts'
+import { textOf } from '../../src/view/shown-text.ts'
 import { GOOD_SUMMARY } from './long-stage.ts'
+import { completeStore } from '../../src/stores/plan/complete-store.ts'
 
 type Step = Exclude<Script extends readonly (infer S)[] | infer _F ? S : never, (...args: never) => unknown>
 type Options = ConstructorParameters<typeof Harness>[0]
@@ -26,20 +28,20 @@ const look = defineTool({
 })
 
 const SUMMARY = GOOD_SUMMARY
-const isSummary = ({ instructions }: Request): boolean => instructions === SUMMARIZER
+const isSummary = ({ instructions }: Request): boolean => instructions === CONTEXT_SUMMARY_PROMPT
 
 /** A provider that counts five characters a token. */
 function counted(request: Request, step: Step): Step {
   if (typeof step === 'string') return counted(request, { text: step })
   if ('error' in step || 'stall' in step) return step
-  return { usage: { inputTokens: Math.ceil(charsIn(request) / 5), outputTokens: 10 }, cost: 5, ...step }
+  return { usage: { inputTokens: Math.ceil(countRequestChars(request) / 5), outputTokens: 10 }, cost: 5, ...step }
 }
 
 type Stage = {
   readonly harness: Harness
   readonly asked: Request[]
   readonly summaries: Request[]
-  readonly store: Store
+  readonly store: CompleteStore
 }
 
 function stage(
@@ -54,13 +56,13 @@ function stage(
     if (isSummary(request)) return counted(request, summary(request, summaries.push(copy) - 1))
     return counted(request, answer(request, asked.push(copy) - 1))
   })
-  const store = options.store ?? memory()
+  const store = completeStore(options.store ?? memory())
   const harness = new Harness({
     model,
     tools: [look],
     store,
     breaker: false,
-    compaction: { windowTokens: 10_000 },
+    context: { compaction: { windowTokens: 10_000 } },
     ...options,
   })
   open.push(harness)
@@ -68,11 +70,11 @@ function stage(
 }
 
 async function eventsOf(harness: Harness, id: string): Promise<readonly Event[]> {
-  return (await harness.session(id).read()).events
+  return (await harness.session(id).events()).events
 }
 
-function ofType<T extends Event['type']>(events: readonly Event[], type: T): readonly Extract<Event, { type: T }>[] {
-  return events.filter((event): event is Extract<Event, { type: T }> => event.type === type)
+function ofType<T extends Event['type']>(events: readonly Event[], type: T): readonly EventOf<T>[] {
+  return events.filter((event): event is EventOf<T> => event.type === type)
 }
 
 function contentOf({ content }: Extract<Message, { role: 'tool' }>): string {
@@ -148,7 +150,7 @@ describe('a window that fills', () => {
     expect(tail.filter(({ role }) => role === 'assistant').length === 1 || chars <= 8_000).toBe(true)
     expect(asked.every(pairs)).toBe(true)
     // Nobody has to read more than fits.
-    for (const request of asked) expect(charsIn(request) / 5).toBeLessThan(10_000)
+    for (const request of asked) expect(countRequestChars(request) / 5).toBeLessThan(10_000)
     expect(summaries[0]?.tools).toEqual([])
     expect(first?.cost).toBe(5)
   })
@@ -222,7 +224,7 @@ describe('a window that fills', () => {
     const profile = async () => ({ price: { input: 0, output: 0 }, known: true, contextTokens: 10_000, cost: () => 0 })
     const able = { name: 'sized', native: 'no' as const }
     const model = { ...sized, able, outputTokensMax: 100, secrets: {}, profile }
-    const off = new Harness({ model, tools: [note], breaker: false, compaction: false })
+    const off = new Harness({ model, tools: [note], breaker: false, context: { compaction: false } })
     open.push(off)
     const result = await off.run('go')
     expect(result).toMatchObject({ status: 'limit', limit: 'context' })
@@ -232,13 +234,13 @@ describe('a window that fills', () => {
   it('B-COMPACT-10: a provider that says the context is full is asked again after one compaction; a second time without progress it parks (A5)', async () => {
     let tight = 24_000
     const answer = (request: Request, turn: number): Step =>
-      charsIn(request) > tight ? { error: 'overflow', message: 'too long' } : wordy(request, turn)
+      countRequestChars(request) > tight ? { error: 'overflow', message: 'too long' } : wordy(request, turn)
     const { harness, summaries } = stage(
       (request, turn) => (turn > 14 ? 'done' : answer(request, turn)),
       () => SUMMARY,
       {
         tools: [note],
-        compaction: {},
+        context: { compaction: {} },
       },
     )
     const session = await harness.open()
@@ -362,16 +364,16 @@ describe('a window that fills', () => {
     }
     await session.compact()
     expect(await has()).toEqual([true, true])
-    await session.unpin(seq)
+    await session.pin(seq, { off: true })
     for (let i = 0; i < 6; i++) await session.run('more')
     await session.compact()
     expect(await has()).toEqual([true, false])
     // It was cut: its words are said again.
     expect((await session.pin(seq)).seq).toBeGreaterThan(seq)
     expect(await has()).toEqual([true, true])
-    await session.unpin(rule.seq)
+    await session.pin(rule.seq, { off: true })
     for (const wrong of [seq, 0, 1, 9_999, Number.NaN])
-      await expect(session.unpin(wrong)).rejects.toMatchObject({ code: 'invalid_input' })
+      await expect(session.pin(wrong, { off: true })).rejects.toMatchObject({ code: 'invalid_input' })
     for (const wrong of ['', ' ', 'x'.repeat(10_001), 1, 0, 9_999])
       await expect(session.pin(wrong)).rejects.toMatchObject({ code: 'invalid_input' })
   })
@@ -419,7 +421,7 @@ describe('what an attack found', () => {
     await other.run('go on')
     expect(said(then.asked.at(-1) as Request)).toContain('NEVER deploy.')
     await other.compact()
-    expect(await other.pins()).toEqual([])
+    expect((await other.status({ include: ['pins'] })).pins).toEqual([])
     const last = stage(long, undefined, { store, instructions: 'Deploy on Mondays.' })
     await last.harness.session(session.id).run('and on')
     const { instructions, messages } = last.asked.at(-1) as Request

@@ -1,10 +1,10 @@
 // Results and messages that are larger than a window: they are shortened into it, the log keeps them whole, and there is always a way on.
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool, type Event, Harness, memory, scripted, type Store } from '../../src/index.ts'
-import { SUMMARIZER } from '../../src/context/summary.ts'
+import { defineTool, type Event, Harness, memory, scripted, type CompleteStore } from '../../src/index.ts'
+import { CONTEXT_SUMMARY_PROMPT } from '../../src/context/summary.ts'
 import type { Request } from '../../src/ports/model.ts'
-import { charsIn } from '../../src/riders/money/usage-estimate.ts'
+import { countRequestChars } from '../../src/runtime/money/usage-estimate.ts'
 
 const open: Harness[] = []
 afterEach(async () => {
@@ -21,7 +21,7 @@ type Stage = {
   readonly windowTokens?: number
   /** The provider refuses requests with more characters than this. */
   readonly takesChars?: number
-  readonly store?: Store
+  readonly store?: CompleteStore
   readonly summary?: string
 }
 
@@ -30,14 +30,14 @@ function stage({ chars, calls = 5, turns = 1, windowTokens = 32_000, takesChars,
   const sent: Request[] = []
   let refused = 0
   const model = scripted((request) => {
-    if (request.instructions === SUMMARIZER) return summary ?? '## Goal\nRead.'
-    if (charsIn(request) > (takesChars ?? windowTokens * 4)) {
+    if (request.instructions === CONTEXT_SUMMARY_PROMPT) return summary ?? '## Goal\nRead.'
+    if (countRequestChars(request) > (takesChars ?? windowTokens * 4)) {
       refused += 1
       return { error: 'overflow', message: 'too long' }
     }
     sent.push({ ...request, messages: [...request.messages] })
     const asked = request.messages.filter(({ role }) => role === 'assistant').length
-    const usage = { inputTokens: Math.ceil(charsIn(request) / 4), outputTokens: 10 }
+    const usage = { inputTokens: Math.ceil(countRequestChars(request) / 4), outputTokens: 10 }
     return asked < turns
       ? { usage, calls: Array.from({ length: calls }, (_, i) => ({ tool: 'look', args: { n: i } })) }
       : { usage, text: 'done' }
@@ -50,7 +50,14 @@ function stage({ chars, calls = 5, turns = 1, windowTokens = 32_000, takesChars,
     execute: ({ n }) => page(n, chars),
   })
   const compaction = { windowTokens }
-  const harness = new Harness({ model, tools: [look], store, breaker: false, compaction, compression: 'off' })
+  const harness = new Harness({
+    model,
+    tools: [look],
+    store,
+    breaker: false,
+    context: { compaction },
+    results: { compression: 'off' },
+  })
   open.push(harness)
   return { harness, sent, store, refusals: () => refused }
 }
@@ -59,7 +66,7 @@ const resultsIn = (request?: Request): readonly string[] =>
   request?.messages.flatMap((m) => (m.role === 'tool' && typeof m.content === 'string' ? [m.content] : [])) ?? []
 
 async function eventsOf(harness: Harness, id: string): Promise<readonly Event[]> {
-  return (await harness.session(id).read()).events
+  return (await harness.session(id).events()).events
 }
 
 describe('results that are larger than the window', () => {
@@ -75,7 +82,7 @@ describe('results that are larger than the window', () => {
       expect(text).toMatch(new RegExp(`last line of ${i}$`))
       expect(text).toContain('left out to fit the context')
     }
-    expect(charsIn(sent.at(-1) as Request)).toBeLessThan(32_000 * 4 * 0.4)
+    expect(countRequestChars(sent.at(-1) as Request)).toBeLessThan(32_000 * 4 * 0.4)
     const events = await eventsOf(harness, result.sessionId)
     const whole = events.flatMap((event) => (event.type === 'agent.tool_result' ? [event.content] : []))
     expect(whole.map((content) => (typeof content === 'string' ? content.length : content.bytes))).toEqual(
@@ -102,7 +109,7 @@ describe('results that are larger than the window', () => {
       model,
       tools: [look],
       breaker: false,
-      compaction: { windowTokens: 32_000 },
+      context: { compaction: { windowTokens: 32_000 } },
     })
     open.push(other)
     expect((await other.run('read')).status).toBe('completed')
@@ -140,7 +147,7 @@ describe('results that are larger than the window', () => {
     const before = sent.length
     const result = await session.run('more')
     expect([result.status, sent.length]).toEqual(['requires_action', before])
-    const failed = (await session.read()).events.findLast((event) => event.type === 'model.failed')
+    const failed = (await session.events()).events.findLast((event) => event.type === 'model.failed')
     expect(failed).toMatchObject({
       class: 'overflow',
       unasked: true,

@@ -1,7 +1,7 @@
 // Names of results and messages in a fork: every name that a request shows leads to the text that it stands for, at every depth.
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { SUMMARIZER } from '../../src/context/summary.ts'
+import { CONTEXT_SUMMARY_PROMPT } from '../../src/context/summary.ts'
 import {
   defineTool,
   type Event,
@@ -15,9 +15,10 @@ import {
 import { CLEARED } from '../../src/kernel/transcript.ts'
 import type { Request } from '../../src/ports/model.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
-import { charsIn } from '../../src/riders/money/usage-estimate.ts'
+import { countRequestChars } from '../../src/runtime/money/usage-estimate.ts'
 import { chatHandler } from '../../src/ui/index.ts'
-import { textOf } from '../../src/view/text.ts'
+import { textOf } from '../../src/view/shown-text.ts'
+import { completeStore } from '../../src/stores/plan/complete-store.ts'
 
 const open: Harness[] = []
 afterEach(async () => {
@@ -39,17 +40,25 @@ type Called = { readonly tool: string; readonly args: Json }
 function make(options: Partial<HarnessOptions> = {}) {
   const plan: Called[] = []
   const asked: Request[] = []
-  const store = options.store ?? memory()
+  const store = completeStore(options.store ?? memory())
   const model = scripted((request: Request) => {
-    const usage = { inputTokens: Math.ceil(charsIn(request) / 4), outputTokens: 10 }
-    if (request.instructions === SUMMARIZER) return { text: 'Nothing comes to mind.', usage }
+    const usage = { inputTokens: Math.ceil(countRequestChars(request) / 4), outputTokens: 10 }
+    if (request.instructions === CONTEXT_SUMMARY_PROMPT) return { text: 'Nothing comes to mind.', usage }
     asked.push({ ...request, messages: [...request.messages] })
     const next = plan.shift()
     return next === undefined ? { text: 'Fine.', usage } : { calls: [next], usage }
   })
   const compaction = { windowTokens: 32_000 }
   const limits = { modelRequests: 100 }
-  const harness = new Harness({ model, tools: [report], breaker: false, compaction, limits, ...options, store })
+  const harness = new Harness({
+    model,
+    tools: [report],
+    breaker: false,
+    context: { compaction },
+    limits,
+    ...options,
+    store,
+  })
   open.push(harness)
   return { harness, plan, asked, store }
 }
@@ -68,7 +77,7 @@ async function readReports({ harness, plan }: Stage): Promise<Session> {
 async function retrieve({ plan }: Stage, session: Session, args: Json) {
   plan.push({ tool: 'retrieve_original', args })
   await session.run('Go on.')
-  const found = (await session.read()).events.findLast((event) => event.type === 'agent.tool_result')
+  const found = (await session.events()).events.findLast((event) => event.type === 'agent.tool_result')
   if (found?.type !== 'agent.tool_result') throw new Error('no result')
   return found
 }
@@ -163,13 +172,13 @@ describe('names in a fork', () => {
     const source = await stage.harness.open()
     for (let i = 0; i < 4; i++) await source.run(`Story part ${i}. ${'words of the user '.repeat(20)}`)
     await source.compact()
-    const seq = (await source.read()).events.find((event) => event.type === 'context.compacted')?.seq ?? 0
+    const seq = (await source.events()).events.find((event) => event.type === 'context.compacted')?.seq ?? 0
     const fork = await source.fork()
     expect((await retrieve(stage, fork, { token: `msg:^${seq}` })).content).toMatch(/msg:\^\d+ Story part/)
   })
 
   it('B-REACH-22: lists, findings and calls of retrieve_original from before the fork have names of the fork', async () => {
-    const stage = make({ compaction: { windowTokens: 1_000_000 } })
+    const stage = make({ context: { compaction: { windowTokens: 1_000_000 } } })
     const source = await stage.harness.open()
     stage.plan.push(...reports(1, 2))
     await source.run('Read 1 and 2 call:7.0.')
@@ -196,7 +205,7 @@ describe('names in a fork', () => {
   })
 
   it('B-REACH-20: a text that was shortened to fit before the fork names the whole as the fork finds it', async () => {
-    const stage = make({ compaction: { windowTokens: 8_000 } })
+    const stage = make({ context: { compaction: { windowTokens: 8_000 } } })
     const source = await stage.harness.open()
     const long = `Begin. ${'words of the user '.repeat(2_500)}End.`
     await source.run(long)
@@ -211,7 +220,7 @@ describe('names in a fork', () => {
     const stage = make()
     const source = await readReports(stage)
     const fork = await source.fork()
-    const results = (await source.read()).events.filter((event) => event.type === 'agent.tool_result')
+    const results = (await source.events()).events.filter((event) => event.type === 'agent.tool_result')
     const { call } = results.at(-1) as Extract<Event, { type: 'agent.tool_result' }>
     const refused = await retrieve(stage, fork, { token: `call:${call}` })
     expect(refused).toMatchObject({ status: 'error', failure: { kind: 'NotFound' } })

@@ -2,9 +2,9 @@
 // cases that earlier forms of the router got wrong.
 import { describe, expect, it } from 'vitest'
 import { type Compressed, compressContent, type ContentHint } from '../../src/index.ts'
-import { oddValues, startSplitBudget } from '../../src/context/juice/odd-values.ts'
-import { notableRows } from '../../src/context/juice/rows.ts'
-import { isTrouble, signalIn } from '../../src/context/juice/signals.ts'
+import { findOddValues, startSplitBudget } from '../../src/context/compress/odd-values.ts'
+import { notableRows } from '../../src/context/compress/notable-rows.ts'
+import { isTroubleSignal, findSignal } from '../../src/context/compress/signals.ts'
 import { logLines } from './corpus.ts'
 import { BLIND } from './blind.ts'
 import { HELD_OUT } from './held-out.ts'
@@ -146,7 +146,7 @@ describe('what earlier forms lost', () => {
       'no errors',
       'self-test completed without error',
     ])
-      expect([line, signalIn(line)]).toEqual([line, null])
+      expect([line, findSignal(line)]).toEqual([line, null])
     for (const line of [
       '1 error',
       'TypeError: x',
@@ -157,7 +157,7 @@ describe('what earlier forms lost', () => {
       'exit code 137',
       '2 errors, 0 warnings',
     ])
-      expect([line, isTrouble(signalIn(line))]).toEqual([line, true])
+      expect([line, isTroubleSignal(findSignal(line))]).toEqual([line, true])
   })
 
   it('B-ROUTER2-5: hostile texts are bounded: 200,000 keys, 10,000 levels, half a character and lines of a megabyte', async () => {
@@ -226,9 +226,9 @@ describe('rules for outputs that nobody has seen', () => {
 
   it('B-ROUTER2-8: a signal that ended a process and levels above an error are grave, words in names are not', () => {
     for (const line of ['child 7 exited on signal 6', '<crit> disk', 'level=alert msg=x', 'Segmentation fault'])
-      expect([line, signalIn(line)]).toEqual([line, 'grave'])
+      expect([line, findSignal(line)]).toEqual([line, 'grave'])
     for (const line of ['alert rules loaded', 'src/panic-button.ts', 'signals: 11'])
-      expect([line, signalIn(line)]).toEqual([line, null])
+      expect([line, findSignal(line)]).toEqual([line, null])
   })
 
   it('B-ROUTER2-9: what is said below a finding stays with it: values under labels, notes and a second stack', async () => {
@@ -362,10 +362,10 @@ describe('rules for outputs that nobody has seen', () => {
     const cells = Array.from({ length: 5_000 }, (_, i) => cell(i))
     const numbers = cells.map((_cell, i) => String(i === 1_300 ? 900_000 : i % 70))
     const work = startSplitBudget()
-    const found = Array.from({ length: 40 }, () => oddValues(cells, work).some(({ row }) => row === 2_171))
+    const found = Array.from({ length: 40 }, () => findOddValues(cells, work).some(({ row }) => row === 2_171))
     expect(found.indexOf(false)).toBeGreaterThanOrEqual(15)
     expect(found.lastIndexOf(true)).toBeLessThan(25)
-    expect(oddValues(numbers, work).map(({ row }) => row)).toEqual([1_300])
+    expect(findOddValues(numbers, work).map(({ row }) => row)).toEqual([1_300])
   })
 
   it('B-ROUTER2-12: prose around a printed table stays prose, and a row with a mark before it stays a row', async () => {

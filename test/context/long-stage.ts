@@ -1,12 +1,12 @@
 // A provider for long runs: it counts what it is sent, refuses what is too long, keeps a prompt cache like the real ones, and says
 // what every request held. Used where a window fills over many turns.
 import { z } from 'zod'
-import { SUMMARIZER } from '../../src/context/summary.ts'
+import { CONTEXT_SUMMARY_PROMPT } from '../../src/context/summary.ts'
 import { defineTool, type Event, Harness, type HarnessOptions, memory, scripted } from '../../src/index.ts'
 import type { Message } from '../../src/kernel/transcript.ts'
 import type { Model, Request } from '../../src/ports/model.ts'
-import { charsIn } from '../../src/riders/money/usage-estimate.ts'
-import { textOf } from '../../src/view/text.ts'
+import { countRequestChars } from '../../src/runtime/money/usage-estimate.ts'
+import { textOf } from '../../src/view/shown-text.ts'
 
 type Script = Parameters<typeof scripted>[0]
 export type Step = Exclude<Extract<Script, readonly unknown[]>[number], (...args: never) => unknown>
@@ -57,8 +57,8 @@ export function longStage(given: LongStage) {
   let looks = 0
   let before: readonly string[] = []
   const model = scripted((request) => {
-    if (request.instructions === SUMMARIZER) return summary(summaries.push({ ...request }) - 1)
-    const tokens = Math.ceil(charsIn(request) / charsAToken)
+    if (request.instructions === CONTEXT_SUMMARY_PROMPT) return summary(summaries.push({ ...request }) - 1)
+    const tokens = Math.ceil(countRequestChars(request) / charsAToken)
     if (tokens > windowTokens) {
       refusals += 1
       return { error: 'overflow', message: 'too long' }
@@ -95,9 +95,9 @@ export function longStage(given: LongStage) {
     tools: [look],
     breaker: false,
     limits: { modelRequests: 1_000 },
-    compaction: { windowTokens },
-    compression: 'off' as const,
+    context: { compaction: { windowTokens } },
     ...given.options,
+    results: { compression: 'off', ...given.options?.results },
     store,
   }
   const harness = new Harness(options)
@@ -120,6 +120,6 @@ export function contentOf({ content }: Extract<Message, { role: 'tool' }>): stri
 }
 
 export async function compactionsOf(harness: Harness, id: string) {
-  const { events } = await harness.session(id).read()
+  const { events } = await harness.session(id).events()
   return events.filter((e): e is Extract<Event, { type: 'context.compacted' }> => e.type === 'context.compacted')
 }

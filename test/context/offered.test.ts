@@ -2,13 +2,13 @@
 // by the log. Sessions in which nothing was left out are offered nothing more.
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { SUMMARIZER } from '../../src/context/summary.ts'
+import { CONTEXT_SUMMARY_PROMPT } from '../../src/context/summary.ts'
 import { defineTool, Harness, type HarnessOptions, type Json, memory, scripted, type Session } from '../../src/index.ts'
 import { CLEARED } from '../../src/kernel/transcript.ts'
-import type { Priced } from '../../src/models/http/hosted.ts'
+import type { Priced } from '../../src/models/http/hosted-model.ts'
 import type { Request } from '../../src/ports/model.ts'
-import { charsIn } from '../../src/riders/money/usage-estimate.ts'
-import { textOf } from '../../src/view/text.ts'
+import { countRequestChars } from '../../src/runtime/money/usage-estimate.ts'
+import { textOf } from '../../src/view/shown-text.ts'
 
 const open: Harness[] = []
 afterEach(async () => {
@@ -41,8 +41,8 @@ function make(options: Partial<HarnessOptions> = {}, windowTokens = 32_000) {
   const asked: Request[] = []
   const store = options.store ?? memory()
   const script = scripted((request: Request) => {
-    const usage = { inputTokens: Math.ceil(charsIn(request) / 4), outputTokens: 10 }
-    if (request.instructions === SUMMARIZER) return { text: 'Nothing comes to mind.', usage }
+    const usage = { inputTokens: Math.ceil(countRequestChars(request) / 4), outputTokens: 10 }
+    if (request.instructions === CONTEXT_SUMMARY_PROMPT) return { text: 'Nothing comes to mind.', usage }
     asked.push({ ...request, messages: [...request.messages] })
     const next = plan.shift()
     return next === undefined ? { text: 'Fine.', usage } : { calls: [next], usage }
@@ -68,7 +68,7 @@ const isCleared = ({ messages }: Request): boolean =>
 async function retrieve({ plan }: Stage, session: Session, token: string): Promise<unknown> {
   plan.push({ tool: RETRIEVE, args: { token } })
   await session.run('Go on.')
-  return (await session.read()).events.findLast((event) => event.type === 'agent.tool_result')
+  return (await session.events()).events.findLast((event) => event.type === 'agent.tool_result')
 }
 
 describe('retrieve_original', () => {
@@ -107,7 +107,7 @@ describe('retrieve_original', () => {
   })
 
   it('B-REACH-24: an agent that denies it, or has no tools, is not offered it, and its summaries do not name it', async () => {
-    for (const options of [{ deny: [RETRIEVE] }, { tools: [] }]) {
+    for (const options of [{ toolAccess: { deny: [RETRIEVE] } }, { tools: [] }]) {
       const stage = make(options)
       const session = await stage.harness.open()
       for (let i = 0; i < 6; i++) await session.run(`Story part ${i}. ${'words of the user '.repeat(200)}`)
@@ -124,8 +124,8 @@ describe('retrieve_original', () => {
     first.plan.push({ tool: 'big', args: {} })
     await session.run('Go.')
     expect(namesIn(first.asked.at(-1) as Request)).toContain(RETRIEVE)
-    for (const options of [{ compression: 'off' }, { compression: 'light' }, { resultBudget: true }] as const) {
-      const next = make({ ...options, store: first.store }, 1_000_000)
+    for (const options of [{ compression: 'off' }, { compression: 'light' }, { bytes: 16_384 }] as const) {
+      const next = make({ results: options, store: first.store }, 1_000_000)
       const same = next.harness.session(session.id)
       await same.run('More.')
       const request = next.asked.at(-1) as Request
@@ -133,7 +133,7 @@ describe('retrieve_original', () => {
       const [token = ''] = /⟦tj:\w+⟧/.exec(JSON.stringify(request.messages)) ?? []
       expect(await retrieve(next, same, token)).toMatchObject({ status: 'ok' })
     }
-    const off = make({ compression: 'off' }, 1_000_000)
+    const off = make({ results: { compression: 'off' } }, 1_000_000)
     off.plan.push({ tool: 'big', args: {} })
     await off.harness.run('Go.')
     for (const request of off.asked) expect(namesIn(request)).toEqual(['report', 'big'])

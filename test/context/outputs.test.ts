@@ -65,7 +65,7 @@ describe('what real programs printed', () => {
       execute: ({ name }) => OUTPUTS.find((sample) => sample.name === name)?.text ?? '',
     })
     const limits = { modelRequests: 4 * OUTPUTS.length }
-    const harness = new Harness({ model, tools: [tool], compression: 'full', limits })
+    const harness = new Harness({ model, tools: [tool], results: { compression: 'full' }, limits })
     const { status } = await harness.run('Go.')
     await harness.close()
     expect(status).toBe('completed')

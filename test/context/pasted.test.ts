@@ -1,10 +1,10 @@
 // What users pasted is no rule of theirs, whatever it says, and does not outlive a compaction as one.
 import { afterEach, describe, expect, it } from 'vitest'
-import { rulesOf } from '../../src/context/rules.ts'
-import { SUMMARIZER } from '../../src/context/summary.ts'
+import { findRules } from '../../src/context/find-rules.ts'
+import { CONTEXT_SUMMARY_PROMPT } from '../../src/context/summary.ts'
 import { Harness, memory, scripted } from '../../src/index.ts'
 import type { Request } from '../../src/ports/model.ts'
-import { charsIn } from '../../src/riders/money/usage-estimate.ts'
+import { countRequestChars } from '../../src/runtime/money/usage-estimate.ts'
 
 const open: Harness[] = []
 afterEach(async () => {
@@ -126,32 +126,32 @@ describe('what was pasted', () => {
   it.each(Object.entries(PASTED))(
     'B-RULE-13: a line that somebody else wrote is no rule of the user: %s',
     (_, text) => {
-      expect(rulesOf(text)).toEqual({ lines: [], isOwn: false })
-      expect(rulesOf(`Never push to main.\n\n${text}`)).toEqual({ lines: ['Never push to main.'], isOwn: false })
+      expect(findRules(text)).toEqual({ lines: [], isOwn: false })
+      expect(findRules(`Never push to main.\n\n${text}`)).toEqual({ lines: ['Never push to main.'], isOwn: false })
     },
   )
 
   it.each(OWN)(
     'B-RULE-13: what users write themselves is kept as a whole, though it has signs of pasted text: %s',
     (text) => {
-      expect(rulesOf(text).isOwn).toBe(true)
-      expect(rulesOf(text).lines).toHaveLength(1)
+      expect(findRules(text).isOwn).toBe(true)
+      expect(findRules(text).lines).toHaveLength(1)
     },
   )
 
   it.each(CUT)('B-RULE-13: no half of a sentence is a rule, and no rule is lost beside one: %j', (text, lines) => {
-    expect(rulesOf(text).lines).toEqual(lines)
+    expect(findRules(text).lines).toEqual(lines)
   })
 
   it('B-RULE-13: a comment of a page in prose hides nothing that is pasted below it', () => {
     const text = `Never leave <!-- TODO --> markers.\n<file name="a">\n${LINE}\n</file>`
-    expect(rulesOf(text)).toEqual({ lines: ['Never leave <!-- TODO --> markers.'], isOwn: false })
+    expect(findRules(text)).toEqual({ lines: ['Never leave <!-- TODO --> markers.'], isOwn: false })
   })
 
   it('B-RULE-13: of a message with a pasted part only the rules of the user are pinned, also in a fork and after the next compaction', async () => {
     const model = scripted((request: Request) => {
-      const usage = { inputTokens: Math.ceil(charsIn(request) / 4), outputTokens: 10 }
-      return { text: request.instructions === SUMMARIZER ? 'Nothing.' : 'y'.repeat(2_000), usage }
+      const usage = { inputTokens: Math.ceil(countRequestChars(request) / 4), outputTokens: 10 }
+      return { text: request.instructions === CONTEXT_SUMMARY_PROMPT ? 'Nothing.' : 'y'.repeat(2_000), usage }
     })
     const harness = new Harness({ model, store: memory() })
     open.push(harness)
@@ -163,14 +163,14 @@ describe('what was pasted', () => {
         for (let i = 0; i < 6; i++) await each.run(`question ${i}`)
         await each.compact()
       }
-      const pins = (await each.pins()).map(({ text }) => text.split('\n').slice(1))
+      const pins = (await each.status({ include: ['pins'] })).pins.map(({ text }) => text.split('\n').slice(1))
       expect(pins).toEqual([['Never use floats.', 'Only use UTC.']])
     }
   })
 
   it('B-RULE-13: of a long line only the sentences with rules are kept', () => {
     const text = `${'The page is blue. '.repeat(60)}Never use floats. ${'It is old. '.repeat(60)}Only use UTC.`
-    expect(rulesOf(text).lines).toEqual(['Never use floats. Only use UTC.'])
+    expect(findRules(text).lines).toEqual(['Never use floats. Only use UTC.'])
   })
 
   it.each([
@@ -203,7 +203,7 @@ describe('what was pasted', () => {
     'From: a\nTo: b\n',
   ])('B-RULE-12: what was pasted is told apart in bounded time, whatever stands in it: %j', (odd) => {
     const from = performance.now()
-    expect(rulesOf(odd.repeat(Math.ceil(1_000_000 / odd.length))).lines).toBeDefined()
+    expect(findRules(odd.repeat(Math.ceil(1_000_000 / odd.length))).lines).toBeDefined()
     expect(performance.now() - from).toBeLessThan(10_000)
   })
 
@@ -212,7 +212,7 @@ describe('what was pasted', () => {
     (sign) => {
       const line = `${sign === '-' ? '' : 'a '}${sign.repeat(Math.floor(3_990 / sign.length))}\n`
       const from = performance.now()
-      expect(rulesOf(line.repeat(250)).lines).toEqual([])
+      expect(findRules(line.repeat(250)).lines).toEqual([])
       expect(performance.now() - from).toBeLessThan(10_000)
     },
   )
@@ -220,7 +220,7 @@ describe('what was pasted', () => {
   it('B-RULE-12: many blocks in one line take bounded time', () => {
     const names = Array.from({ length: 50_000 }, (_, i) => `<a${i}>b c d e</a${i}>`).join('')
     const from = performance.now()
-    expect(rulesOf(names).lines).toEqual([])
+    expect(findRules(names).lines).toEqual([])
     expect(performance.now() - from).toBeLessThan(10_000)
   })
 })

@@ -1,7 +1,7 @@
 // Pins: which there are, those found in messages, those of a fork, and what a stop, a budget or a file from elsewhere must not break.
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { SUMMARIZER } from '../../src/context/summary.ts'
+import { CONTEXT_SUMMARY_PROMPT } from '../../src/context/summary.ts'
 import {
   defineTool,
   type Event,
@@ -13,10 +13,11 @@ import {
 } from '../../src/index.ts'
 import type { Request } from '../../src/ports/model.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
-import { charsIn } from '../../src/riders/money/usage-estimate.ts'
-import { textOf } from '../../src/view/text.ts'
+import { countRequestChars } from '../../src/runtime/money/usage-estimate.ts'
+import { textOf } from '../../src/view/shown-text.ts'
 import { forged } from '../runtime/portable-stage.ts'
 import { until } from '../until.ts'
+import { completeStore } from '../../src/stores/plan/complete-store.ts'
 
 const open: Harness[] = []
 afterEach(async () => {
@@ -31,14 +32,14 @@ type Step = Exclude<
 function make(options: Partial<HarnessOptions> = {}, summary: () => Step = () => 'Nothing comes to mind.') {
   const asked: string[] = []
   const model = scripted((request: Request) => {
-    const usage = { inputTokens: Math.ceil(charsIn(request) / 4), outputTokens: 10 }
-    if (request.instructions === SUMMARIZER) return summary()
+    const usage = { inputTokens: Math.ceil(countRequestChars(request) / 4), outputTokens: 10 }
+    if (request.instructions === CONTEXT_SUMMARY_PROMPT) return summary()
     const texts = request.messages.map((m) => (m.role === 'tool' ? '' : textOf(m.parts)))
     // A summary quotes what users said: here only messages of their own count.
     asked.push(texts.filter((text) => !text.startsWith('<conversation-summary>')).join('\n'))
     return { text: 'y'.repeat(2_000), usage }
   })
-  const store = options.store ?? memory()
+  const store = completeStore(options.store ?? memory())
   const harness = new Harness({ model, store, ...options })
   open.push(harness)
   return { harness, asked, store }
@@ -49,7 +50,7 @@ async function talk(session: Session, turns = 6): Promise<void> {
 }
 
 async function compactionsOf(session: Session) {
-  const { events } = await session.read()
+  const { events } = await session.events()
   return events.filter(
     (event): event is Extract<Event, { type: 'context.compacted' }> => event.type === 'context.compacted',
   )
@@ -64,18 +65,18 @@ describe('pins that are found', () => {
     await session.run('Never touch the production database.')
     await session.run('Nothing special.')
     await talk(session)
-    expect(await session.pins()).toEqual([])
+    expect((await session.status({ include: ['pins'] })).pins).toEqual([])
     await session.compact()
-    const [pin, ...more] = await session.pins()
+    const [pin, ...more] = (await session.status({ include: ['pins'] })).pins
     expect(pin?.text).toBe('Never touch the production database.')
     expect(more).toEqual([])
     await session.run('next')
     expect(asked.at(-1)).toContain('Never touch the production database.')
     expect(asked.at(-1)).not.toContain('Nothing special.')
-    await session.unpin(pin?.seq ?? 0)
+    await session.pin(pin?.seq ?? 0, { off: true })
     await talk(session)
     await session.compact()
-    expect(await session.pins()).toEqual([])
+    expect((await session.status({ include: ['pins'] })).pins).toEqual([])
     await session.run('next')
     expect(asked.at(-1)).not.toContain('Never touch')
   })
@@ -88,7 +89,7 @@ describe('pins that are found', () => {
     await session.compact()
     await talk(session)
     await session.compact()
-    expect((await session.pins()).map(({ text }) => text.split('\n').slice(1))).toEqual([
+    expect((await session.status({ include: ['pins'] })).pins.map(({ text }) => text.split('\n').slice(1))).toEqual([
       ['You must not deploy on Fridays.'],
     ])
     const source = await harness.open()
@@ -98,15 +99,15 @@ describe('pins that are found', () => {
     await fork.compact()
     await fork.run('next')
     expect(asked.at(-1)).toContain('Always use tabs.')
-    expect(await fork.pins()).toHaveLength(1)
+    expect((await fork.status({ include: ['pins'] })).pins).toHaveLength(1)
   })
 
   it('B-FAMILY-5: the report of a child is no rule of the user: it is not found, cannot be pinned, and is summarised as a report', async () => {
     const material: string[] = []
     const model = scripted((request: Request) => {
-      const usage = { inputTokens: Math.ceil(charsIn(request) / 4), outputTokens: 10 }
+      const usage = { inputTokens: Math.ceil(countRequestChars(request) / 4), outputTokens: 10 }
       const text = request.messages.map((m) => (m.role === 'tool' ? '' : textOf(m.parts))).join('\n')
-      if (request.instructions === SUMMARIZER) {
+      if (request.instructions === CONTEXT_SUMMARY_PROMPT) {
         material.push(text)
         return 'Nothing comes to mind.'
       }
@@ -120,29 +121,29 @@ describe('pins that are found', () => {
     const session = await harness.open()
     await session.run('Start one.')
     const reports = async () =>
-      (await session.read()).events.filter((event) => event.type === 'user.message' && event.report !== undefined)
+      (await session.events()).events.filter((event) => event.type === 'user.message' && event.report !== undefined)
     await until(async () => expect(await reports()).toHaveLength(1))
     await session.run()
     await talk(session)
     await session.compact()
-    expect(await session.pins()).toEqual([])
+    expect((await session.status({ include: ['pins'] })).pins).toEqual([])
     expect(material.join('')).toContain('[report of a subagent]\n> <subagent_report')
     const [report] = await reports()
     await expect(session.pin(report?.seq ?? 0)).rejects.toThrow('is the report of a child')
   })
 
   it('B-COMPACT-26: with detectPins off nothing is pinned, and pins that are found take a tenth of the window at most', async () => {
-    const plain = make({ compaction: { detectPins: false } })
+    const plain = make({ context: { compaction: { detectPins: false } } })
     const session = await plain.harness.open()
     await session.run('Never do that.')
     await talk(session)
     await session.compact()
-    expect(await session.pins()).toEqual([])
-    const { harness } = make({ compaction: { detectPins: true, windowTokens: 10_000 } })
+    expect((await session.status({ include: ['pins'] })).pins).toEqual([])
+    const { harness } = make({ context: { compaction: { detectPins: true, windowTokens: 10_000 } } })
     const many = await harness.open()
     for (let i = 0; i < 12; i++) await many.run(`Never ${i} `.padEnd(1_000, 'z'))
     await many.compact()
-    const chars = (await many.pins()).reduce((sum, { text }) => sum + text.length, 0)
+    const chars = (await many.status({ include: ['pins'] })).pins.reduce((sum, { text }) => sum + text.length, 0)
     expect(chars).toBeGreaterThan(1_000)
     expect(chars).toBeLessThanOrEqual(4_000)
   })
@@ -155,9 +156,9 @@ describe('pins', () => {
     await session.run('hello')
     const { seq } = await session.pin('All amounts are in cents.')
     expect(await session.pin('All amounts are in cents.')).toEqual({ seq })
-    expect(await session.pins()).toEqual([{ seq, text: 'All amounts are in cents.' }])
-    await session.unpin(seq)
-    expect(await session.pins()).toEqual([])
+    expect((await session.status({ include: ['pins'] })).pins).toEqual([{ seq, text: 'All amounts are in cents.' }])
+    await session.pin(seq, { off: true })
+    expect((await session.status({ include: ['pins'] })).pins).toEqual([])
     await talk(session)
     await session.compact()
     await session.run('next')
@@ -165,7 +166,7 @@ describe('pins', () => {
     // A message that was cut is said again once.
     const first = await session.pin(2)
     expect(await session.pin(2)).toEqual(first)
-    expect(await session.pins()).toHaveLength(1)
+    expect((await session.status({ include: ['pins'] })).pins).toHaveLength(1)
   })
 
   it('B-COMPACT-27: the pin that a fork inherited is listed and can be let go there, and stays in the source', async () => {
@@ -173,15 +174,15 @@ describe('pins', () => {
     const source = await harness.open()
     await source.run('Use spaces.', { pin: true })
     const fork = await source.fork()
-    const [pin] = await fork.pins()
+    const [pin] = (await fork.status({ include: ['pins'] })).pins
     expect(pin).toMatchObject({ text: 'Use spaces.', inherited: true })
-    await fork.unpin(pin?.seq ?? 0)
-    expect(await fork.pins()).toEqual([])
+    await fork.pin(pin?.seq ?? 0, { off: true })
+    expect((await fork.status({ include: ['pins'] })).pins).toEqual([])
     await talk(fork)
     await fork.compact()
     await fork.run('next')
     expect(asked.at(-1)).not.toContain('Use spaces.')
-    expect(await source.pins()).toHaveLength(1)
+    expect((await source.status({ include: ['pins'] })).pins).toHaveLength(1)
   })
 
   it('B-RULE-15: a pin of a fork and an inherited one with the same number are let go each by its name, before and after a run', async () => {
@@ -190,24 +191,27 @@ describe('pins', () => {
     for (let i = 0; i < 6; i++) await source.pin(`Source ${i}.`)
     for (const isRun of [false, true]) {
       const fork = await source.fork()
-      const seqs = (await source.pins()).map(({ seq }) => seq)
+      const seqs = (await source.status({ include: ['pins'] })).pins.map(({ seq }) => seq)
       let own = await fork.pin('Own.')
       for (let i = 0; !seqs.includes(own.seq); i++) own = await fork.pin(`Own ${i}.`)
       if (isRun) await fork.run('Go.')
-      const named = async () => (await fork.pins()).map(({ seq, name = String(seq) }) => name)
+      const named = async () =>
+        (await fork.status({ include: ['pins'] })).pins.map(({ seq, name = String(seq) }) => name)
       expect(await named()).toEqual(expect.arrayContaining([String(own.seq), `^${own.seq}`]))
       const before = await named()
-      await fork.unpin(`^${own.seq}`)
+      await fork.pin(`^${own.seq}`, { off: true })
       expect(await named()).toEqual(before.filter((name) => name !== `^${own.seq}`))
-      await expect(fork.unpin(`^${own.seq}`)).rejects.toMatchObject({ code: 'invalid_input' })
-      await fork.unpin(own.seq)
-      await expect(fork.unpin(own.seq)).rejects.toMatchObject({ code: 'invalid_input' })
+      await expect(fork.pin(`^${own.seq}`, { off: true })).rejects.toMatchObject({ code: 'invalid_input' })
+      await fork.pin(own.seq, { off: true })
+      await expect(fork.pin(own.seq, { off: true })).rejects.toMatchObject({ code: 'invalid_input' })
       expect(await named()).toEqual(before.filter((name) => !name.endsWith(String(own.seq))))
       const file = await exportSession(store, fork.id)
       const copy = memory()
       await importSession(copy, file)
       const elsewhere = make({ store: copy }).harness
-      expect(await elsewhere.session(fork.id).pins()).toEqual(await fork.pins())
+      expect((await elsewhere.session(fork.id).status({ include: ['pins'] })).pins).toEqual(
+        (await fork.status({ include: ['pins'] })).pins,
+      )
     }
   })
 
@@ -218,9 +222,9 @@ describe('pins', () => {
     const fork = await source.fork()
     let own = await fork.pin('Own.')
     for (let i = 0; own.seq < first.seq; i++) own = await fork.pin(`Own ${i}.`)
-    await fork.unpin(own.seq)
-    await expect(fork.unpin(own.seq)).rejects.toMatchObject({ code: 'invalid_input' })
-    expect((await fork.pins()).some(({ text }) => text === 'First.')).toBe(true)
+    await fork.pin(own.seq, { off: true })
+    await expect(fork.pin(own.seq, { off: true })).rejects.toMatchObject({ code: 'invalid_input' })
+    expect((await fork.status({ include: ['pins'] })).pins.some(({ text }) => text === 'First.')).toBe(true)
   })
 
   it('B-RULE-15: a number that several forks ago had each is refused with their names, and one that is not ambiguous works', async () => {
@@ -233,16 +237,16 @@ describe('pins', () => {
     const again = await fork.fork()
     const name = String(first.seq)
     expect(own.seq).toBe(first.seq)
-    await expect(again.unpin(first.seq)).rejects.toMatchObject({
+    await expect(again.pin(first.seq, { off: true })).rejects.toMatchObject({
       code: 'conflict',
       message: expect.stringContaining(`^^${name} and ^${name}`) as string,
     })
-    await again.unpin(`^^${name}`)
-    expect((await again.pins()).some(({ text }) => text === 'First.')).toBe(false)
-    await again.unpin(first.seq)
-    expect((await again.pins()).filter(({ seq }) => seq === first.seq)).toEqual([])
+    await again.pin(`^^${name}`, { off: true })
+    expect((await again.status({ include: ['pins'] })).pins.some(({ text }) => text === 'First.')).toBe(false)
+    await again.pin(first.seq, { off: true })
+    expect((await again.status({ include: ['pins'] })).pins.filter(({ seq }) => seq === first.seq)).toEqual([])
     for (const odd of ['', '^', '7^', 'x', '-1', '1.5', 0, -1, 1.5, Number.NaN])
-      await expect(again.unpin(odd)).rejects.toMatchObject({ code: 'invalid_input' })
+      await expect(again.pin(odd, { off: true })).rejects.toMatchObject({ code: 'invalid_input' })
   })
 
   it('B-COMPACT-28: a pin has at most 10,000 characters, also when it is sent, and a picture is not pinned as text alone', async () => {
@@ -328,12 +332,12 @@ describe('what is not believed', () => {
     'B-COMPACT-31: usage of %s tokens is not logged and fills no window',
     async (inputTokens) => {
       const model = scripted(() => ({ text: 'hi', usage: { inputTokens, outputTokens: 1 } }))
-      const harness = new Harness({ model, compaction: { windowTokens: 10_000 } })
+      const harness = new Harness({ model, context: { compaction: { windowTokens: 10_000 } } })
       open.push(harness)
       const session = await harness.open()
       expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hi' })
       expect(await session.run('hello')).toMatchObject({ status: 'completed' })
-      const { events } = await session.read()
+      const { events } = await session.events()
       const replies = events.filter((event) => event.type === 'agent.message')
       expect(replies.map((event) => event.usage)).toEqual([undefined, undefined])
       expect(events.some(({ type }) => type === 'context.compacted')).toBe(false)
@@ -344,7 +348,7 @@ describe('what is not believed', () => {
     let [summaries, turns] = [0, 0]
     // Four long turns, then short ones: what is cut is longer than all the rest of the request.
     const priced = (request: Request) => {
-      if (request.instructions === SUMMARIZER) summaries += 1
+      if (request.instructions === CONTEXT_SUMMARY_PROMPT) summaries += 1
       const isLong = ++turns <= 4
       const usage = { inputTokens: isLong ? 1_000 : 9_200, outputTokens: 10 }
       return { text: 'y'.repeat(isLong ? 7_500 : 10), usage, cost: 1, calls: [{ tool: 'note', args: {} }] }

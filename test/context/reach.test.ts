@@ -1,7 +1,7 @@
 // What a session has said and heard stays within reach of its model: messages and results by token and by words, and nothing of others.
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { SUMMARIZER } from '../../src/context/summary.ts'
+import { CONTEXT_SUMMARY_PROMPT } from '../../src/context/summary.ts'
 import {
   defineTool,
   type Event,
@@ -11,12 +11,13 @@ import {
   memory,
   scripted,
   type Session,
-  type Store,
+  type CompleteStore,
 } from '../../src/index.ts'
 import type { Request } from '../../src/ports/model.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
-import { charsIn } from '../../src/riders/money/usage-estimate.ts'
-import { textOf } from '../../src/view/text.ts'
+import { countRequestChars } from '../../src/runtime/money/usage-estimate.ts'
+import { textOf } from '../../src/view/shown-text.ts'
+import { completeStore } from '../../src/stores/plan/complete-store.ts'
 
 const open: Harness[] = []
 afterEach(async () => {
@@ -48,8 +49,8 @@ const next = new Map<string, readonly Called[]>()
 function make(options: Partial<HarnessOptions> = {}) {
   const asked: Asked[] = []
   const model = scripted((request: Request) => {
-    const usage = { inputTokens: Math.ceil(charsIn(request) / 4), outputTokens: 10 }
-    if (request.instructions === SUMMARIZER) return { text: 'Nothing comes to mind.', usage }
+    const usage = { inputTokens: Math.ceil(countRequestChars(request) / 4), outputTokens: 10 }
+    if (request.instructions === CONTEXT_SUMMARY_PROMPT) return { text: 'Nothing comes to mind.', usage }
     const last = request.messages.at(-1)
     const text = last?.role === 'tool' ? textIn(last.content) : textOf(last?.parts ?? [])
     asked.push({ request: { ...request, messages: [...request.messages] }, text })
@@ -59,12 +60,12 @@ function make(options: Partial<HarnessOptions> = {}) {
     if (calls.length > 0) return { calls, usage }
     return { text: `I answer. ${'y'.repeat(1_000)}`, usage }
   })
-  const store: Store = options.store ?? memory()
+  const store: CompleteStore = completeStore(options.store ?? memory())
   const harness = new Harness({
     model,
     tools: [big],
     breaker: false,
-    compaction: { windowTokens: 1_000_000 },
+    context: { compaction: { windowTokens: 1_000_000 } },
     ...options,
     store,
   })
@@ -79,7 +80,7 @@ async function call(
 ): Promise<Extract<Event, { type: 'agent.tool_result' }>> {
   next.set(session.id, [{ tool, args }])
   await session.run('Go on.')
-  const { events } = await session.read()
+  const { events } = await session.events()
   const result = events.findLast((event) => event.type === 'agent.tool_result')
   if (result?.type !== 'agent.tool_result') throw new Error('no result')
   return result
@@ -102,7 +103,7 @@ async function talk(session: Session, turns = 6): Promise<void> {
 }
 
 async function eventsOf(session: Session): Promise<readonly Event[]> {
-  return (await session.read()).events
+  return (await session.events()).events
 }
 
 async function seqOf(session: Session, words: string): Promise<number> {
@@ -297,13 +298,13 @@ describe('results', () => {
       input: z.object({}),
       effect: 'read',
       execute: async (_args, context) => {
-        const { bound } = await import('../../src/tools/core/bound.ts')
-        const { output } = await import('../../src/tools/core/output.ts')
-        return output(bound(`${'x\n'.repeat(40_000)}needle\n${'x\n'.repeat(40_000)}`, context))
+        const { boundContent } = await import('../../src/tools/core/bound-content.ts')
+        const { output } = await import('../../src/tools/core/tool-output.ts')
+        return output(boundContent(`${'x\n'.repeat(40_000)}needle\n${'x\n'.repeat(40_000)}`, context))
       },
     })
     for (const compression of ['off', 'full'] as const) {
-      const { harness } = make({ tools: [big, own], compression })
+      const { harness } = make({ tools: [big, own], results: { compression } })
       const session = await harness.open()
       const clipped = await call(session, 'big', { chars: 300_000, middle: 'the middle' })
       if (compression === 'off') expect(clipped.metadata).toMatchObject({ tool_output_clipped: true })
@@ -316,7 +317,7 @@ describe('results', () => {
   })
 
   it('B-REACH-7: one answer is at most a fifth of the window, says how to read on, and reading on gives all of it', async () => {
-    const { harness } = make({ compaction: { windowTokens: 20_000 } })
+    const { harness } = make({ context: { compaction: { windowTokens: 20_000 } } })
     const session = await harness.open()
     const result = await call(session, 'big', { chars: 60_000, middle: 'the middle' })
     let whole = ''
@@ -346,7 +347,11 @@ describe('results', () => {
       effect: 'read',
       execute: () => rows,
     })
-    const { harness, asked } = make({ tools: [table], compression: 'full', compaction: { windowTokens: 20_000 } })
+    const { harness, asked } = make({
+      tools: [table],
+      results: { compression: 'full' },
+      context: { compaction: { windowTokens: 20_000 } },
+    })
     const session = await harness.open()
     const result = await call(session, 'rows', {})
     expect(textIn(result.content)).not.toContain('row 150')

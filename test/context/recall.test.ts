@@ -2,12 +2,21 @@
 // summarizer here forgets everything.
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { SUMMARIZER } from '../../src/context/summary.ts'
-import { defineTool, type Event, Harness, type HarnessOptions, type Json, memory, scripted } from '../../src/index.ts'
+import { CONTEXT_SUMMARY_PROMPT } from '../../src/context/summary.ts'
+import {
+  defineTool,
+  type Event,
+  type EventPage,
+  Harness,
+  type HarnessOptions,
+  type Json,
+  memory,
+  scripted,
+} from '../../src/index.ts'
 import { CLEARED } from '../../src/kernel/transcript.ts'
 import type { Request } from '../../src/ports/model.ts'
-import { charsIn } from '../../src/riders/money/usage-estimate.ts'
-import { textOf } from '../../src/view/text.ts'
+import { countRequestChars } from '../../src/runtime/money/usage-estimate.ts'
+import { textOf } from '../../src/view/shown-text.ts'
 
 const open: Harness[] = []
 afterEach(async () => {
@@ -53,8 +62,8 @@ function make(turn: Turn, options: Partial<HarnessOptions> = {}) {
   const store = options.store ?? memory()
   const asked: Asked[] = []
   const model = scripted((request) => {
-    const usage = { inputTokens: Math.ceil(charsIn(request) / 4), outputTokens: 10 }
-    if (request.instructions === SUMMARIZER) return { text: 'Nothing comes to mind.', usage }
+    const usage = { inputTokens: Math.ceil(countRequestChars(request) / 4), outputTokens: 10 }
+    if (request.instructions === CONTEXT_SUMMARY_PROMPT) return { text: 'Nothing comes to mind.', usage }
     const { messages, instructions, tools } = request
     const step = turn(request, asked.push({ messages: [...messages], instructions, tools }) - 1)
     return { usage, ...step }
@@ -63,7 +72,7 @@ function make(turn: Turn, options: Partial<HarnessOptions> = {}) {
     model,
     tools: [look],
     breaker: false,
-    compaction: { windowTokens: 10_000 },
+    context: { compaction: { windowTokens: 10_000 } },
     limits: { modelRequests: 1_000, toolCalls: 2_000 },
     ...options,
     store,
@@ -89,7 +98,13 @@ function looking(reads: (first: Asked) => readonly string[], from = 0, to = FACT
 }
 
 async function eventsOf(harness: Harness, id: string): Promise<readonly Event[]> {
-  return (await harness.session(id).read()).events
+  const events: Event[] = []
+  for (let after: number | null = 0; after !== null; ) {
+    const page: EventPage = await harness.session(id).events({ after })
+    events.push(...page.events)
+    after = page.next
+  }
+  return events
 }
 
 /** What the calls of `retrieve_original` gave, by their token. */
@@ -116,7 +131,7 @@ describe('nothing is lost by a compaction', () => {
   it('B-COMPACT-23: of 200 facts in results, after five compactions each is in the request, or had by a token the request shows', async () => {
     const { harness, asked, store } = make(
       looking(() => []),
-      { compression: 'full' },
+      { results: { compression: 'full' } },
     )
     const session = await harness.open()
     await session.run('Look at everything.')
@@ -124,7 +139,11 @@ describe('nothing is lost by a compaction', () => {
     expect(cutsIn(events).length).toBeGreaterThanOrEqual(5)
     const next = asked.at(-1) as Asked
     const text = said(next)
-    const wide = { compression: 'full', store, compaction: { windowTokens: 1_000_000 } } as const
+    const wide = {
+      results: { compression: 'full' },
+      store,
+      context: { compaction: { windowTokens: 1_000_000 } },
+    } as const
     const lister = make(
       looking(() => ['call:index'], 0, 0),
       wide,
@@ -187,7 +206,7 @@ describe('nothing is lost by a compaction', () => {
     expect(same).toMatch(/look {"n":3\d} /)
     const reader = make(
       looking(() => [inherited, inherited.replace('^', ''), 'call:^^5.0', 'call:999.0', 'call:5.9'], 0, 0),
-      { store, compaction: { windowTokens: 1_000_000 } },
+      { store, context: { compaction: { windowTokens: 1_000_000 } } },
     )
     await reader.harness.session(fork.id).run('Read.')
     const found = retrieved(await eventsOf(reader.harness, fork.id))
@@ -206,14 +225,20 @@ describe('nothing is lost by a compaction', () => {
     }
     const both = ['look', 'retrieve_original']
     expect(await named({})).toEqual(both)
-    expect(await named({ compaction: {} })).toEqual(both)
+    expect(await named({ context: { compaction: {} } })).toEqual(both)
     expect(await named({ tools: [] })).toEqual([])
-    expect(await named({ allow: ['look'] })).toEqual(['look'])
-    expect(await named({ compaction: false })).toEqual(['look'])
-    expect(await named({ compaction: false, compression: 'full', allow: ['look'] })).toEqual(both)
+    expect(await named({ toolAccess: { allow: ['look'] } })).toEqual(['look'])
+    expect(await named({ context: { compaction: false } })).toEqual(['look'])
+    expect(
+      await named({
+        context: { compaction: false },
+        results: { compression: 'full' },
+        toolAccess: { allow: ['look'] },
+      }),
+    ).toEqual(both)
     const { harness } = make(
       looking(() => []),
-      { deny: ['retrieve_original'] },
+      { toolAccess: { deny: ['retrieve_original'] } },
     )
     const { sessionId } = await harness.run('Look at everything.')
     const cuts = cutsIn(await eventsOf(harness, sessionId))

@@ -1,7 +1,7 @@
 // The content router as a library call: kinds, what each kind keeps, and what bad input does. Agents with it are in agent.test.ts.
 import { describe, expect, it } from 'vitest'
 import { type Compressed, compressContent, type CompressOptions, type ContentHint } from '../../src/index.ts'
-import { detect } from '../../src/context/juice/detect.ts'
+import { detectKind } from '../../src/context/compress/detect-kind.ts'
 import { CORPUS, gitDiff, htmlPage, logLines, npmTest, orders, pythonFile, rustFile, typescriptFile } from './corpus.ts'
 
 const TOKEN = 'a'.repeat(32)
@@ -23,33 +23,33 @@ describe('the kind of a text', () => {
   it.each(CORPUS.map((sample) => [sample.name, sample] as const))(
     'B-COMPRESS-1: is found without a hint where the structure tells it: %s',
     (_name, { text, kind, hint }) => {
-      expect(detect(text, hint)).toBe(kind)
+      expect(detectKind(text, hint)).toBe(kind)
     },
   )
 
   it('B-COMPRESS-1: is what was said, then its media type or extension, then its tool, then its structure', () => {
     const json = '[{"a":1},{"a":2}]'
-    expect(detect(json, {})).toBe('json')
-    expect(detect(json, { tool: 'grep' })).toBe('search')
-    expect(detect(json, { tool: 'grep', path: 'notes.md' })).toBe('plain')
-    expect(detect(json, { tool: 'grep', path: 'notes.md', mime: 'text/html; charset=utf-8' })).toBe('html')
-    expect(detect(json, { tool: 'grep', mime: 'text/html', kind: 'log' })).toBe('log')
-    expect(detect('a\nb\n', { command: 'make all' })).toBe('log')
-    expect(detect(json, { command: 'kubectl get pods -o json' })).toBe('json')
-    expect(detect('x = 1\n', { command: 'cat tool.py' })).toBe('code')
-    expect(detect('src/a.ts:1:x', { command: 'cd app && rg x | head' })).toBe('search')
+    expect(detectKind(json, {})).toBe('json')
+    expect(detectKind(json, { tool: 'grep' })).toBe('search')
+    expect(detectKind(json, { tool: 'grep', path: 'notes.md' })).toBe('plain')
+    expect(detectKind(json, { tool: 'grep', path: 'notes.md', mime: 'text/html; charset=utf-8' })).toBe('html')
+    expect(detectKind(json, { tool: 'grep', mime: 'text/html', kind: 'log' })).toBe('log')
+    expect(detectKind('a\nb\n', { command: 'make all' })).toBe('log')
+    expect(detectKind(json, { command: 'kubectl get pods -o json' })).toBe('json')
+    expect(detectKind('x = 1\n', { command: 'cat tool.py' })).toBe('code')
+    expect(detectKind('src/a.ts:1:x', { command: 'cd app && rg x | head' })).toBe('search')
   })
 
   it('B-COMPRESS-1: is a diff if the body clearly is one, whatever was said; a page that quotes one is none', () => {
-    expect(detect(gitDiff(), { kind: 'log', tool: 'grep' })).toBe('diff')
+    expect(detectKind(gitDiff(), { kind: 'log', tool: 'grep' })).toBe('diff')
     const page = `${'A paragraph about changes.\n\n'.repeat(20)}${gitDiff().split('\n').slice(-10).join('\n')}`
-    expect(detect(page, {})).toBe('plain')
+    expect(detectKind(page, {})).toBe('plain')
   })
 
   it('B-COMPRESS-1: lines that begin with a time are no matches of a search', () => {
-    expect(detect('2026-11-16T10:00:01 INFO a\n'.repeat(50), {})).toBe('log')
-    expect(detect('10:00:01 a\n'.repeat(50), {})).toBe('log')
-    expect(detect('src/a.ts:10: a\n'.repeat(50), {})).toBe('search')
+    expect(detectKind('2026-11-16T10:00:01 INFO a\n'.repeat(50), {})).toBe('log')
+    expect(detectKind('10:00:01 a\n'.repeat(50), {})).toBe('log')
+    expect(detectKind('src/a.ts:10: a\n'.repeat(50), {})).toBe('search')
   })
 })
 

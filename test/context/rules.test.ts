@@ -1,13 +1,13 @@
 // Which lines of users are standing rules, and that they outlive a compaction.
 import { afterEach, describe, expect, it } from 'vitest'
-import { rulesOf } from '../../src/context/rules.ts'
-import { SUMMARIZER } from '../../src/context/summary.ts'
+import { findRules } from '../../src/context/find-rules.ts'
+import { CONTEXT_SUMMARY_PROMPT } from '../../src/context/summary.ts'
 import { Harness, memory, scripted } from '../../src/index.ts'
 import type { Request } from '../../src/ports/model.ts'
-import { charsIn } from '../../src/riders/money/usage-estimate.ts'
-import { textOf } from '../../src/view/text.ts'
+import { countRequestChars } from '../../src/runtime/money/usage-estimate.ts'
+import { textOf } from '../../src/view/shown-text.ts'
 
-const holdsRule = (text: string): boolean => rulesOf(text).lines.length > 0
+const holdsRule = (text: string): boolean => findRules(text).lines.length > 0
 
 const open: Harness[] = []
 afterEach(async () => {
@@ -213,14 +213,14 @@ describe('rules of users', () => {
 
   it('B-RULE-1: of a longer text only the lines with rules are taken, and hostile text takes no time', () => {
     const text = 'Here is what I need.\nOnly ever use UTC.\n> Never say never.\nThanks. Avoid floats.'
-    expect(rulesOf(text).lines).toEqual(['Only ever use UTC.', 'Thanks. Avoid floats.'])
+    expect(findRules(text).lines).toEqual(['Only ever use UTC.', 'Thanks. Avoid floats.'])
     for (const odd of ['“', '"', '. ', '?! ', '```\n', "don't ", '> ', ' '])
       expect(holdsRule(odd.repeat(100_000))).toBeDefined()
   })
 
   it('B-RULE-12: of a very long text the beginning and the end are read, and the rest was pasted', () => {
     const pasted = 'One must never say never, and so on.\n'.repeat(4_000)
-    const found = rulesOf(`Never push to main.\n${pasted}Always run the tests.`).lines
+    const found = findRules(`Never push to main.\n${pasted}Always run the tests.`).lines
     expect([found[0], found.at(-1)]).toEqual(['Never push to main.', 'Always run the tests.'])
     expect(found.length).toBeLessThan(1_200)
   })
@@ -228,14 +228,18 @@ describe('rules of users', () => {
   it('B-RULE-3: rules are kept without any option, word for word, and can be switched off', async () => {
     const asked: string[] = []
     const model = scripted((request: Request) => {
-      const usage = { inputTokens: Math.ceil(charsIn(request) / 4), outputTokens: 10 }
-      if (request.instructions === SUMMARIZER) return { text: 'Nothing comes to mind.', usage }
+      const usage = { inputTokens: Math.ceil(countRequestChars(request) / 4), outputTokens: 10 }
+      if (request.instructions === CONTEXT_SUMMARY_PROMPT) return { text: 'Nothing comes to mind.', usage }
       const texts = request.messages.map((m) => (m.role === 'tool' ? '' : textOf(m.parts)))
       asked.push(texts.filter((text) => !text.startsWith('<conversation-summary>')).join('\n'))
       return { text: 'y'.repeat(2_000), usage }
     })
     for (const isOn of [true, false]) {
-      const harness = new Harness({ model, store: memory(), ...(isOn ? {} : { compaction: { detectPins: false } }) })
+      const harness = new Harness({
+        model,
+        store: memory(),
+        ...(isOn ? {} : { context: { compaction: { detectPins: false } } }),
+      })
       open.push(harness)
       const session = await harness.open()
       await session.run('Only ever deploy to staging-7.')
@@ -245,7 +249,9 @@ describe('rules of users', () => {
       await session.run('next')
       expect(asked.at(-1)?.includes('Only ever deploy to staging-7.')).toBe(isOn)
       expect(asked.at(-1)).not.toContain('kiwis')
-      expect((await session.pins()).map(({ text }) => text)).toEqual(isOn ? ['Only ever deploy to staging-7.'] : [])
+      expect((await session.status({ include: ['pins'] })).pins.map(({ text }) => text)).toEqual(
+        isOn ? ['Only ever deploy to staging-7.'] : [],
+      )
     }
   })
 })

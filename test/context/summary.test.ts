@@ -2,11 +2,11 @@
 // because its summarizer is of no use.
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { readSummary, SUMMARIZER } from '../../src/context/summary.ts'
+import { readSummary, CONTEXT_SUMMARY_PROMPT } from '../../src/context/summary.ts'
 import { defineTool, Harness, type Hook, memory, scripted } from '../../src/index.ts'
 import type { Request } from '../../src/ports/model.ts'
-import { charsIn } from '../../src/riders/money/usage-estimate.ts'
-import { textOf } from '../../src/view/text.ts'
+import { countRequestChars } from '../../src/runtime/money/usage-estimate.ts'
+import { textOf } from '../../src/view/shown-text.ts'
 import { compactionsOf, GOOD_SUMMARY, longStage, type Step, textIn } from './long-stage.ts'
 
 const open: Harness[] = []
@@ -30,9 +30,9 @@ function talk(summary: (n: number) => Step) {
   const asked: Request[] = []
   const summaries: Request[] = []
   const model = scripted((request: Request) => {
-    if (request.instructions === SUMMARIZER) return summary(summaries.push(request) - 1)
+    if (request.instructions === CONTEXT_SUMMARY_PROMPT) return summary(summaries.push(request) - 1)
     asked.push({ ...request, messages: [...request.messages] })
-    const usage = { inputTokens: Math.ceil(charsIn(request) / 4), outputTokens: 10 }
+    const usage = { inputTokens: Math.ceil(countRequestChars(request) / 4), outputTokens: 10 }
     const last = request.messages.at(-1)
     const wanted = last?.role === 'user' ? /^look (\d+)/.exec(textOf(last.parts))?.[1] : undefined
     if (wanted !== undefined)
@@ -48,7 +48,7 @@ function talk(summary: (n: number) => Step) {
   })
   const store = memory()
   const compaction = { windowTokens: 10_000, detectPins: true }
-  const harness = new Harness({ model, tools: [look], store, breaker: false, compaction })
+  const harness = new Harness({ model, tools: [look], store, breaker: false, context: { compaction } })
   open.push(harness)
   const run = async () => {
     const session = await harness.open()
@@ -85,7 +85,7 @@ describe('a summary', () => {
       for (const rule of RULES) expect(last).toContain(rule)
       expect(last.match(/<\/conversation-summary>/g)).toHaveLength(1)
       // In view, or behind a token that is in view.
-      const { events } = await session.read()
+      const { events } = await session.events()
       for (const [i, fact] of FACTS.entries()) {
         const seq = events.find((e) => {
           if (i >= HALF) return e.type === 'user.message' && textOf(e.parts).includes(fact)
@@ -138,7 +138,7 @@ describe('a summary', () => {
     for (let i = 0; i < 60; i++) await session.run(`Go on with ${i}.`)
     expect((await compactionsOf(harness, session.id)).filter(({ cut }) => cut !== undefined).length).toBeGreaterThan(1)
     const [summary = ''] = asked.at(-1)?.messages.map((m) => (m.role === 'user' ? textOf(m.parts) : '')) ?? []
-    const { events } = await session.read()
+    const { events } = await session.events()
     const seqOf = (text: string): number | undefined =>
       events.find((e) => e.type === 'user.message' && textOf(e.parts) === text)?.seq
     // From the log, also where an earlier summary has cut them.

@@ -1,11 +1,19 @@
 // A provider may count all rounds that it made for one reply. The sum is money, and no length of a request.
 import { afterEach, describe, expect, it } from 'vitest'
-import { Harness, type HarnessOptions, memory, model, type Result, scripted, type Store } from '../../src/index.ts'
-import { charsIn } from '../../src/riders/money/usage-estimate.ts'
+import {
+  Harness,
+  type HarnessOptions,
+  memory,
+  model,
+  type Result,
+  scripted,
+  type CompleteStore,
+} from '../../src/index.ts'
+import { countRequestChars } from '../../src/runtime/money/usage-estimate.ts'
 import type { Model, Request } from '../../src/ports/model.ts'
 import { startChaos } from '../../src/testing/index.ts'
 import { GOOD_SUMMARY } from './long-stage.ts'
-import { SUMMARIZER } from '../../src/context/summary.ts'
+import { CONTEXT_SUMMARY_PROMPT } from '../../src/context/summary.ts'
 
 const open: Harness[] = []
 afterEach(async () => {
@@ -16,19 +24,19 @@ afterEach(async () => {
 function summing(sum: number, sumAt: number, options: Partial<HarnessOptions> = {}) {
   const sent: Request[] = []
   const scriptedModel = scripted((request) => {
-    if (request.instructions === SUMMARIZER) return GOOD_SUMMARY
+    if (request.instructions === CONTEXT_SUMMARY_PROMPT) return GOOD_SUMMARY
     const n = sent.push({ ...request, messages: [...request.messages] })
-    const inputTokens = n === sumAt ? sum : Math.ceil(charsIn(request) / 4)
+    const inputTokens = n === sumAt ? sum : Math.ceil(countRequestChars(request) / 4)
     return { text: `answer ${n}`, usage: { inputTokens, outputTokens: 10 } }
   })
-  const harness = new Harness({ model: scriptedModel, compaction: { windowTokens: 32_000 }, ...options })
+  const harness = new Harness({ model: scriptedModel, context: { compaction: { windowTokens: 32_000 } }, ...options })
   open.push(harness)
   return { harness, sent }
 }
 
 /** Records replies as versions did that took every count for a length. */
-function olderStore(store: Store): Store {
-  const commit: Store['commit'] = async (writes) => {
+function olderStore(store: CompleteStore): CompleteStore {
+  const commit: CompleteStore['commit'] = async (writes) => {
     const older = writes.map((write) => ({
       ...write,
       events: write.events.map((event) => {
@@ -59,13 +67,13 @@ describe('a count that is a sum', () => {
     'B-COMPACT-36: a reply with %i input tokens for a short request leaves the session as it was, also as reply %i',
     async (sum, sumAt) => {
       for (const compaction of [{ windowTokens: 32_000 }, false] as const) {
-        const { harness, sent } = summing(sum, sumAt, { compaction })
+        const { harness, sent } = summing(sum, sumAt, { context: { compaction } })
         const session = await harness.open()
         const results: Result[] = []
         for (let n = 0; n < 6; n++) results.push(await session.run(`question ${n}`))
         expect([statuses(results), sent.length]).toEqual([['completed'], 6])
         expect(sent.at(-1)?.messages).toHaveLength(11)
-        const [reply] = (await session.read()).events.filter(
+        const [reply] = (await session.events()).events.filter(
           (event) => event.type === 'agent.message' && event.usage?.inputTokens === sum,
         )
         // The money is that of the sum.
@@ -90,7 +98,7 @@ describe('a count that is a sum', () => {
       { text: 'found', usage: { ...usage, webSearches: 2 } },
       { text: 'read', usage },
     ]
-    const harness = new Harness({ model: scripted(steps), compaction: { windowTokens: 32_000 } })
+    const harness = new Harness({ model: scripted(steps), context: { compaction: { windowTokens: 32_000 } } })
     open.push(harness)
     const session = await harness.open()
     // It asked its model three times at most.
@@ -106,7 +114,7 @@ describe('a count that is a sum', () => {
       name: 'reader',
       call: async () => ({ type: 'reply', parts, calls: [], finish: 'stop', usage }),
     }
-    const harness = new Harness({ model: reader, compaction: { windowTokens: 1_000_000 } })
+    const harness = new Harness({ model: reader, context: { compaction: { windowTokens: 1_000_000 } } })
     open.push(harness)
     const cites = await harness.session((await harness.open()).id).run('漢字仮名'.repeat(10_000))
     expect(cites.context?.tokens).toBe(60_010)
@@ -140,7 +148,7 @@ describe('a count that is a sum', () => {
       const { id } = await older.harness.open()
       for (let n = 0; n < 3; n++) await older.harness.session(id).run(`question ${n}`)
       await older.harness.session(id).compact()
-      const { events } = await older.harness.session(id).read()
+      const { events } = await older.harness.session(id).events()
       expect(events.some((event) => event.type === 'agent.message' && event.usage?.inputTokens === 400_000)).toBe(true)
       await older.harness.close()
       const { harness, sent } = summing(0, -1, { store })
@@ -151,7 +159,7 @@ describe('a count that is a sum', () => {
   })
 
   it('B-COMPACT-38: a session that waits because its context is full says sizes that add up', async () => {
-    const { harness } = summing(0, -1, { compaction: { windowTokens: 10_000 } })
+    const { harness } = summing(0, -1, { context: { compaction: { windowTokens: 10_000 } } })
     const session = await harness.open()
     for (const word of ['one ', 'two ', 'six ', 'ten ']) await session.pin(word.repeat(2_375))
     const { reason = '' } = (await session.run('go')) as { reason?: string }

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { Harness, memory } from '../../src/index.ts'
 import { CLEARED } from '../../src/kernel/transcript.ts'
-import { contextReport } from '../../src/context/report.ts'
+import { buildContextReport } from '../../src/context/context-report.ts'
 import { compactionsOf, contentOf, longStage, type LongStage, pricedModel, textIn } from './long-stage.ts'
 
 const open: Harness[] = []
@@ -92,7 +92,7 @@ describe('a window in tokens', () => {
       const { harness, refusals } = stage({ result: (n) => page(n, chars), turns: 3, calls, windowTokens })
       const { status, sessionId } = await harness.run('read')
       expect([status, refusals()]).toEqual(['completed', 0])
-      const { events } = await harness.session(sessionId).read()
+      const { events } = await harness.session(sessionId).events()
       const sizes = events.flatMap((e) =>
         e.type === 'agent.tool_result' ? [typeof e.content === 'string' ? e.content.length : e.content.bytes] : [],
       )
@@ -109,14 +109,18 @@ describe('a window in tokens', () => {
     for (const compacts of [false, true]) {
       const store = memory()
       // Without compaction the provider's refusal parks it.
-      const off = stage({ result: (n) => page(n, 38_000), turns: 9, options: { store, compaction: false } })
+      const off = stage({
+        result: (n) => page(n, 38_000),
+        turns: 9,
+        options: { store, context: { compaction: false } },
+      })
       const { sessionId, status } = await off.harness.run('read')
       expect(status).toBe('requires_action')
       await off.harness.close()
       const on = stage({ result: (n) => page(n, 38_000), turns: 2, options: { store } })
       const session = on.harness.session(sessionId)
       if (compacts) expect(await session.compact()).toMatchObject({ summary: expect.any(String) as string })
-      await session.steer([{ type: 'resume' }])
+      await session.send([{ type: 'resume' }])
       expect([(await session.run('go on')).status, on.refusals()]).toEqual(['completed', 0])
     }
   })
@@ -152,7 +156,7 @@ describe('a window in tokens', () => {
     expect(status).toBe('completed')
     const real = plain.sent.filter(({ lost }) => lost > 0)
     expect(real.length).toBeGreaterThan(10)
-    const { misses } = await contextReport(plain.store, sessionId, { tokens: W, compacts: true })
+    const { misses } = await buildContextReport(plain.store, sessionId, { tokens: W, compacts: true })
     expect(misses).toHaveLength(real.length)
     expect(new Set(misses.map(({ why }) => why)).has('cleared')).toBe(true)
     for (const { why, tokens, cost } of misses) {
@@ -166,7 +170,7 @@ describe('a window in tokens', () => {
 
   it('B-TARGET-8: a miss after a restart is recorded too', async () => {
     const store = memory()
-    const options = { store, compaction: { windowTokens: W } }
+    const options = { store, context: { compaction: { windowTokens: W } } }
     const first = longStage({ result: (n) => page(n, 20_000), turns: 4, options })
     open.push(first.harness)
     const before = new Harness({ ...first.options, model: pricedModel(first.model, W) })
@@ -178,7 +182,7 @@ describe('a window in tokens', () => {
     const after = new Harness({ ...then.options, model: pricedModel(then.model, W) })
     open.push(then.harness, after)
     await after.session(session.id).run('x '.repeat(12_000))
-    const { misses } = await contextReport(store, session.id, { tokens: W, compacts: true })
+    const { misses } = await buildContextReport(store, session.id, { tokens: W, compacts: true })
     expect(misses.map(({ why }) => why)).toEqual(['cleared'])
   })
 

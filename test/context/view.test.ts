@@ -2,11 +2,10 @@
 import { describe, expect, it } from 'vitest'
 import { Harness, memory, scripted } from '../../src/index.ts'
 import type { Event } from '../../src/kernel/event.ts'
-import type { Message } from '../../src/kernel/transcript.ts'
-import { CLEARED, Transcript } from '../../src/kernel/transcript.ts'
-import { ownerWrite } from '../../src/engine/card.ts'
-import { SessionCache } from '../../src/engine/session-cache.ts'
-import { readTranscript, sizeOfMessage } from '../../src/view/history.ts'
+import { type Message, CLEARED, Transcript } from '../../src/kernel/transcript.ts'
+import { ownerWrite } from '../../src/runtime/commit/owner-write.ts'
+import { SessionCache } from '../../src/runtime/state/session-cache.ts'
+import { readTranscript, sizeOfMessage } from '../../src/view/session-history.ts'
 import { asking, call, type Logbook } from '../kernel/logbook.ts'
 
 type Compacted = Omit<Extract<Event, { type: 'context.compacted' }>, 'seq' | 'at' | 'epoch' | 'type'>
@@ -113,8 +112,8 @@ describe('a compaction in the view', () => {
     const before = await source.messages()
     const fork = await source.fork({ id: 'fork' })
     await fork.run('first of its own')
-    const own = (await fork.read()).events.find(({ type }) => type === 'model.started')?.seq ?? 0
-    const { events } = await fork.read()
+    const own = (await fork.events()).events.find(({ type }) => type === 'model.started')?.seq ?? 0
+    const { events } = await fork.events()
     const seq = events.at(-1)?.seq ?? 0
     const { transcript } = await readTranscript(store, { id: 'fork', upTo: seq })
     transcript.take({ seq: seq + 1, at: 0, epoch: 1, type: 'context.compacted', cut: own, summary: 'so far' })

@@ -20,7 +20,7 @@ import {
   type Step,
   type Tool,
 } from '../../src/index.ts'
-import { bound } from '../../src/tools/core/bound.ts'
+import { boundContent } from '../../src/tools/core/bound-content.ts'
 import { chaosOf, hosted } from '../models/hosted-stage.ts'
 import { orders } from './corpus.ts'
 import { make, open } from './made.ts'
@@ -63,7 +63,7 @@ function summarizing(summaries: readonly Step[], calls = 1) {
 type Result = Extract<Event, { type: 'agent.tool_result' }>
 
 async function resultsOf(harness: Harness, session: string): Promise<readonly Result[]> {
-  const { events } = await harness.session(session).read()
+  const { events } = await harness.session(session).events()
   return events.filter((event): event is Result => event.type === 'agent.tool_result')
 }
 
@@ -99,19 +99,23 @@ describe('a long result that a model summarises', () => {
     ] as const
     for (const { summarize, chars, asked } of rows) {
       const play = summarizing(['Short.'])
-      await make({ model: play.model, tools: [saying('a'.repeat(chars))], ...(summarize ? { summarize } : {}) }).run(
-        'Go.',
-      )
+      await make({
+        model: play.model,
+        tools: [saying('a'.repeat(chars))],
+        ...(summarize ? { results: { summarize } } : {}),
+      }).run('Go.')
       expect([chars, play.asked.length]).toEqual([chars, asked])
     }
     const model = scripted(['x'])
-    expect(() => new Harness({ model, summarize: { fromTokens: 127 } })).toThrow('128')
-    const wrong = { model, summarize: { fromToken: 1 } } as unknown as HarnessOptions
-    expect(() => new Harness(wrong)).toThrow('fromToken')
-    expect(() => new Harness({ model, summarize: { fromTokens: 900, toTokens: 800 } })).toThrow(
+    expect(() => new Harness({ model, results: { summarize: { fromTokens: 127 } } })).toThrow('128')
+    const wrong = { model, results: { summarize: { fromToken: 1 } } } as unknown as HarnessOptions
+    expect(() => new Harness(wrong)).toThrow('did you mean "results.summarize.fromTokens"')
+    expect(() => new Harness({ model, results: { summarize: { fromTokens: 900, toTokens: 800 } } })).toThrow(
       'Give a larger toTokens.',
     )
-    expect(() => new Harness({ model, summarize: true, deny: ['retrieve_original'] })).toThrow('denies the tool')
+    expect(
+      () => new Harness({ model, results: { summarize: true }, toolAccess: { deny: ['retrieve_original'] } }),
+    ).toThrow('denies the tool')
   })
 
   it('B-PAYLOAD-1: is not for children', async () => {
@@ -126,14 +130,14 @@ describe('a long result that a model summarises', () => {
       }
       return last === '' ? { calls: [{ tool: 'subagent', args: { task: 'Look.' } }] } : 'Done.'
     })
-    const harness = make({ model, tools: [saying(STORY)], summarize: true, subagents: true })
+    const harness = make({ model, tools: [saying(STORY)], results: { summarize: true }, subagents: true })
     await harness.run('Go.')
     expect(asked).toEqual([STORY])
   })
 
   it('B-PAYLOAD-2: is read as a summary that names its original, which comes back byte for byte', async () => {
     const { model, seen } = retrieving({ text: 'A story by Åse, id 4711.', usage: { inputTokens: 9, outputTokens: 3 } })
-    const harness = make({ model, tools: [saying(STORY)], summarize: true })
+    const harness = make({ model, tools: [saying(STORY)], results: { summarize: true } })
     const { sessionId } = await harness.run('Go.')
     const [shown = '', whole] = seen
     expect(shown).toMatch(
@@ -150,7 +154,7 @@ describe('a long result that a model summarises', () => {
   it('B-PAYLOAD-2: the summarizer is told to keep identifiers, reads the result as quoted lines, and of a very long one both ends', async () => {
     const { model, asked } = summarizing(['Short.'])
     const text = `first line\n${STORY.repeat(40)}last line`
-    await make({ model, tools: [saying(text)], summarize: true }).run('Go.')
+    await make({ model, tools: [saying(text)], results: { summarize: true } }).run('Go.')
     const [request] = asked
     expect(request?.instructions).toContain('Keep identifiers')
     expect(request?.tools).toEqual([])
@@ -182,7 +186,7 @@ describe('a long result that a model summarises', () => {
         call: async (request, context) =>
           isSummary(request) && typeof step === 'function' ? step() : model.call(request, context),
       }
-      const harness = make({ model: broken, tools: [saying(STORY)], summarize: true })
+      const harness = make({ model: broken, tools: [saying(STORY)], results: { summarize: true } })
       const { sessionId, status } = await harness.run('Go.')
       expect([status, seen]).toEqual(['completed', [STORY]])
       expect(await summarizedOf(harness, sessionId)).toEqual([{ failed }])
@@ -195,7 +199,13 @@ describe('a long result that a model summarises', () => {
       const path = join(root, 'store.db')
       const failing = summarizing(['', '', 'Short.', '', '', ''], 8)
       const tools = [saying(STORY)]
-      const first = make({ model: failing.model, tools, summarize: true, breaker: false, store: sqlite(path) })
+      const first = make({
+        model: failing.model,
+        tools,
+        results: { summarize: true },
+        breaker: false,
+        store: sqlite(path),
+      })
       const { sessionId } = await first.run('Go.')
       expect(failing.asked).toHaveLength(6)
       const kinds = (await summarizedOf(first, sessionId)).map((said) =>
@@ -204,7 +214,13 @@ describe('a long result that a model summarises', () => {
       expect(kinds).toEqual(['failed', 'failed', 'ok', 'failed', 'failed', 'failed', 'off', 'off'])
       await first.close()
       const later = summarizing(['Short.'])
-      const second = make({ model: later.model, tools, summarize: true, breaker: false, store: sqlite(path) })
+      const second = make({
+        model: later.model,
+        tools,
+        results: { summarize: true },
+        breaker: false,
+        store: sqlite(path),
+      })
       await second.session(sessionId).run('Again.')
       expect(later.asked).toHaveLength(0)
       // Another session of the same store is not switched off.
@@ -229,7 +245,7 @@ describe('a long result that a model summarises', () => {
         return new Promise(() => {})
       },
     }
-    const harness = make({ model, tools: [saying(STORY)], summarize: true })
+    const harness = make({ model, tools: [saying(STORY)], results: { summarize: true } })
     const session = await harness.open()
     await session.send('Go.')
     await begun
@@ -250,7 +266,7 @@ describe('a long result that a model summarises', () => {
       execute: () => STORY,
     })
     const { model, seen } = summarizing([{ stall: true }])
-    const harness = make({ model, tools: [slow], summarize: true })
+    const harness = make({ model, tools: [slow], results: { summarize: true } })
     const { sessionId, status } = await harness.run('Go.')
     expect([status, seen]).toEqual(['completed', [STORY]])
     expect((await resultsOf(harness, sessionId))[0]).toMatchObject({ status: 'ok' })
@@ -276,14 +292,14 @@ describe('the money of a summary', () => {
       prices: { 'anthropic:*': { input: 2, output: 10 } },
       outputTokensMax: 100,
     })
-    const harness = make({ model, tools: [saying(STORY)], summarize: true, ...(budget ? { budget } : {}) })
+    const harness = make({ model, tools: [saying(STORY)], results: { summarize: true }, ...(budget ? { budget } : {}) })
     const result = await harness.run('Go.')
     return { harness, result, summaries: () => summaries }
   }
 
   it('B-PAYLOAD-6: is held and settled by the run, and stands in the cost of the result and of the session', async () => {
     const { harness, result, summaries } = await play({ runUsd: 1 })
-    expect([result.status, summaries(), result.cost]).toEqual(['completed', 1, 3 * 3_000])
+    expect([result.status, summaries(), result.cost.micros]).toEqual(['completed', 1, 3 * 3_000])
     const [told] = await resultsOf(harness, result.sessionId)
     expect(told).toMatchObject({ cost: 3_000, usage: USAGE, metadata: { summarized: { cost: 3_000 } } })
   })
@@ -302,7 +318,7 @@ describe('a budget of bytes for results', () => {
   it('B-PAYLOAD-7: both ends of a longer result stay, cut between characters, and the original comes back byte for byte', async () => {
     const text = `the beginning ${'😀ø'.repeat(9_001)} the end`
     const { model, seen } = retrieving()
-    const harness = make({ model, tools: [saying(text)], resultBudget: true })
+    const harness = make({ model, tools: [saying(text)], results: { bytes: 16_384 } })
     const { sessionId } = await harness.run('Go.')
     const [shown = '', whole] = seen
     const bytes = Buffer.byteLength(shown)
@@ -319,21 +335,23 @@ describe('a budget of bytes for results', () => {
 
   it('B-PAYLOAD-7: is off unless it is set, leaves what fits as it is, and refuses what it does not know', async () => {
     const rows = [
-      { resultBudget: undefined, bytes: 16_385, cut: false },
-      { resultBudget: true, bytes: 16_384, cut: false },
-      { resultBudget: true, bytes: 16_385, cut: true },
-      { resultBudget: { bytes: 2_000 }, bytes: 2_001, cut: true },
+      { most: undefined, bytes: 16_385, cut: false },
+      { most: 16_384, bytes: 16_384, cut: false },
+      { most: 16_384, bytes: 16_385, cut: true },
+      { most: 2_000, bytes: 2_001, cut: true },
     ] as const
-    for (const { resultBudget, bytes, cut } of rows) {
+    for (const { most, bytes, cut } of rows) {
       const { model, seen } = summarizing([''])
       const tools = [saying('a'.repeat(bytes))]
-      await make({ model, tools, ...(resultBudget ? { resultBudget } : {}) }).run('Go.')
+      await make({ model, tools, ...(most ? { results: { bytes: most } } : {}) }).run('Go.')
       expect([bytes, seen[0]?.includes('tool_result_budget')]).toEqual([bytes, cut])
       expect(seen[0]?.length).toBeLessThanOrEqual(bytes)
     }
     const model = scripted(['x'])
-    expect(() => new Harness({ model, resultBudget: { bytes: 10 } })).toThrow('from 1024 on')
-    expect(() => new Harness({ model, resultBudget: { byte: 9_000 } } as unknown as HarnessOptions)).toThrow('bytes')
+    expect(() => new Harness({ model, results: { bytes: 10 } })).toThrow(
+      'The option "results.bytes" of new Harness must be a whole number from 1024 on, not 10.',
+    )
+    expect(() => new Harness({ model, results: { byte: 9_000 } } as unknown as HarnessOptions)).toThrow('results.bytes')
   })
 
   it('B-PAYLOAD-8: a tool that cuts its result itself is not cut again, and one that only says so is', async () => {
@@ -346,13 +364,13 @@ describe('a budget of bytes for results', () => {
         execute: (_args, context) =>
           output(
             keeps
-              ? bound('x'.repeat(90_000), context)
+              ? boundContent('x'.repeat(90_000), context)
               : { content: 'x'.repeat(40_000), metadata: { truncated: true, blob: 'f'.repeat(64) } },
           ),
       })
     for (const keeps of [true, false]) {
       const { model, seen } = summarizing([''])
-      await make({ model, tools: [bounding(keeps)], resultBudget: true }).run('Go.')
+      await make({ model, tools: [bounding(keeps)], results: { bytes: 16_384 } }).run('Go.')
       expect(seen[0]?.includes('tool_result_budget')).toBe(!keeps)
       expect(seen[0]?.includes('characters left out; read on with retrieve_original')).toBe(keeps)
     }
@@ -366,9 +384,7 @@ describe('a budget of bytes for results', () => {
       model,
       store,
       tools: [saying(text)],
-      compression: 'light',
-      summarize: true,
-      resultBudget: true,
+      results: { compression: 'light', summarize: true, bytes: 16_384 },
     })
     const { sessionId } = await harness.run('Go.')
     expect(seen[1]?.slice(0, 50_000)).toBe(text.slice(0, 50_000))
@@ -386,11 +402,19 @@ describe('a budget of bytes for results', () => {
   it('B-PAYLOAD-10: a session that was begun without it has its results made shorter from then on, and the tool that reads them', async () => {
     const store = memory()
     const before = summarizing([''])
-    const { sessionId } = await make({ model: before.model, store, tools: [saying(STORY)], compression: 'off' }).run(
-      'Go.',
-    )
+    const { sessionId } = await make({
+      model: before.model,
+      store,
+      tools: [saying(STORY)],
+      results: { compression: 'off' },
+    }).run('Go.')
     const after = summarizing(['Short.'])
-    const harness = make({ model: after.model, store, tools: [saying(STORY)], summarize: true, resultBudget: true })
+    const harness = make({
+      model: after.model,
+      store,
+      tools: [saying(STORY)],
+      results: { summarize: true, bytes: 16_384 },
+    })
     const { calls } = await harness.session(sessionId).run('Again.')
     expect(after.seen[0]).toContain('SUMMARY')
     expect(after.tools.at(-1)).toEqual(['report', 'retrieve_original'])
@@ -415,7 +439,13 @@ describe('an answer from outside', () => {
       const compaction = { windowTokens: 100_000 }
       // Speaking of compaction offers the tool too, unless it is denied.
       const deny = compression === 'off' ? ['retrieve_original'] : []
-      const harness = make({ model, tools: [ask], compression, compaction, deny })
+      const harness = make({
+        model,
+        tools: [ask],
+        results: { compression },
+        context: { compaction },
+        toolAccess: { deny },
+      })
       const { sessionId, pending } = await harness.run('Go.')
       const session = harness.session(sessionId)
       await session.answer({ callId: pending[0]?.callId ?? '', content: text })
@@ -429,7 +459,7 @@ describe('an answer from outside', () => {
       ])
       if (compression === 'off') expect(shown).toContain('no tool here can read them')
       else expect(part).toBe(`first ${'😀'.repeat(25)}`)
-      const { events } = await session.read()
+      const { events } = await session.events()
       expect(events.find(({ type }) => type === 'user.custom_tool_result')).toMatchObject({ content: text })
       expect(events.some(({ type }) => type === 'context.compacted')).toBe(false)
     }

@@ -2,7 +2,7 @@
 import type { Card } from '../../src/ports/store.ts'
 import type { InboxBody, OwnerBody, OwnerEvent } from '../../src/kernel/event.ts'
 import { Fault } from '../../src/kernel/failure.ts'
-import type { OwnerWrite, Receipt, Store } from '../../src/ports/store.ts'
+import type { OwnerWrite, Receipt, CompleteStore } from '../../src/ports/store.ts'
 import type { Clock } from '../../src/ports/system.ts'
 
 export const START = 1_700_000_000_000
@@ -53,9 +53,12 @@ export class StillClock implements Clock {
   }
 }
 
-export type Fixture = { readonly store: Store; readonly clock: StillClock }
+export type Fixture = { readonly store: CompleteStore; readonly clock: StillClock }
 export type MakeFixture = () => Promise<Fixture>
 
+/** What a store may do beyond the core. */
+export const CAPABILITIES = ['workers', 'notifications', 'snapshots', 'search', 'upkeep', 'deltas'] as const
+export type Capability = (typeof CAPABILITIES)[number]
 export function card(session: string, over: Partial<Card> = {}): Card {
   const still = { agent: 'a', root: session, status: 'idle', due: null, cost: 0, wakes: 0, outcome: null } as const
   return { session, ...still, seq: 0, at: 0, asks: [], waits: [], ...over }
@@ -73,7 +76,7 @@ export function message(id: string, text = 'hello'): InboxBody {
 export type Owner = { readonly session: string; readonly worker: string; readonly epoch: number; seq: number }
 
 export function ownerWrite(
-  store: Store,
+  store: CompleteStore,
   owner: Owner,
   bodies: readonly OwnerBody[],
   over: Partial<OwnerWrite> = {},
@@ -84,16 +87,16 @@ export function ownerWrite(
   return { session, lane: 'owner', epoch, expectedSeq: seq, events, card: card(session), ...over }
 }
 
-export function creation(store: Store, session: string, over: Partial<OwnerWrite> = {}): OwnerWrite {
+export function creation(store: CompleteStore, session: string, over: Partial<OwnerWrite> = {}): OwnerWrite {
   const body: OwnerBody = { type: 'session.created', agent: 'a', planner: 'model' }
   return ownerWrite(store, { session, worker: '', epoch: 0, seq: 0 }, [body], over)
 }
 
-export async function create(store: Store, session: string, over: Partial<Card> = {}): Promise<void> {
+export async function create(store: CompleteStore, session: string, over: Partial<Card> = {}): Promise<void> {
   await store.commit([creation(store, session, { card: card(session, over) })])
 }
 
-export async function claim(store: Store, session: string, worker: string): Promise<Owner> {
+export async function claim(store: CompleteStore, session: string, worker: string): Promise<Owner> {
   const claimed = await store.claim(session, worker, TTL)
   if (!claimed) throw new Error(`${worker} cannot claim ${session}`)
   const { seq } = (await store.card(session)) ?? { seq: 0 }
@@ -101,14 +104,14 @@ export async function claim(store: Store, session: string, worker: string): Prom
 }
 
 /** A session with one event, held by a worker. */
-export async function begin(store: Store, session: string, worker = 'w1'): Promise<Owner> {
+export async function begin(store: CompleteStore, session: string, worker = 'w1'): Promise<Owner> {
   await create(store, session)
   return claim(store, session, worker)
 }
 
 /** Commits as the owner, and moves it on. */
 export async function write(
-  store: Store,
+  store: CompleteStore,
   owner: Owner,
   bodies: readonly OwnerBody[],
   over: Partial<OwnerWrite> = {},
@@ -117,7 +120,7 @@ export async function write(
   owner.seq += bodies.length
 }
 
-export async function admit(store: Store, session: string, ...events: InboxBody[]): Promise<Receipt> {
+export async function admit(store: CompleteStore, session: string, ...events: InboxBody[]): Promise<Receipt> {
   const [receipt] = await store.commit([{ session, lane: 'inbox', events }])
   if (!receipt) throw new Error('no receipt')
   return receipt
@@ -134,6 +137,6 @@ export async function outcome(promise: Promise<unknown>): Promise<string> {
   }
 }
 
-export async function seqs(store: Store, session: string): Promise<readonly number[]> {
+export async function seqs(store: CompleteStore, session: string): Promise<readonly number[]> {
   return (await store.read(session, 0)).events.map((event) => event.seq)
 }

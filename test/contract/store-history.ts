@@ -1,7 +1,7 @@
 // The contract of a Store: a session that comes with the log it had in another store.
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/kernel/event.ts'
-import type { Restoration } from '../../src/stores/plan/plan.ts'
+import type { Restoration } from '../../src/stores/plan/plan-writes.ts'
 import {
   admit,
   card,
@@ -44,7 +44,7 @@ export function describeHistory(make: MakeFixture): void {
       await store.commit([restoring('s', history(), { card: card('s', { due: START }) })])
       expect(await store.read('s', 0)).toEqual({ events: history() })
       expect(await store.card('s')).toMatchObject({ seq: 5, at: START - 20 })
-      expect(await store.due(10)).toEqual(['s'])
+      expect((await store.due(10)).sessions).toEqual(['s'])
     })
 
     it('B-PORT-2: it goes on from there: newer epochs only, the next seq, and messages that were admitted are known', async () => {

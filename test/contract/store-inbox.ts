@@ -46,57 +46,6 @@ export function describeInbox(make: MakeFixture): void {
       expect(await seqs(store, 's')).toEqual([1, 2, 3, 4])
     })
 
-    it('B-VERB-50: an event is found by its id without reading the log, in its own session alone', async () => {
-      const { store } = await make()
-      await create(store, 's')
-      await create(store, 'other')
-      await admit(store, 's', message('m1'), message('m2'))
-      expect(await store.sent('s', 'm1')).toBe(2)
-      expect(await store.sent('s', 'm2')).toBe(3)
-      for (const [session, id] of [
-        ['s', 'm3'],
-        ['other', 'm1'],
-        ['none', 'm1'],
-        ['s', ''],
-      ] as const)
-        expect(await store.sent(session, id)).toBeNull()
-      await store.remove('s', 'ana')
-      expect(await store.sent('s', 'm1')).toBeNull()
-    })
-
-    it('B-VERB-50: the store counts its sessions, those that are held and those that are due', async () => {
-      const { store, clock } = await make()
-      expect(await store.health()).toMatchObject({ sessions: 0, leases: 0, due: 0 })
-      for (const session of ['a', 'b', 'c']) await create(store, session)
-      await admit(store, 'a', message('m'))
-      await admit(store, 'b', message('m'))
-      expect(await store.health()).toMatchObject({ sessions: 3, leases: 0, due: 2 })
-      await store.claim('a', 'w', TTL)
-      const { bytes, durability } = await store.health()
-      expect(await store.health()).toMatchObject({ sessions: 3, leases: 1, due: 1 })
-      expect([bytes > 0, durability !== '']).toEqual([true, true])
-      clock.advance(TTL + 1)
-      expect(await store.health()).toMatchObject({ leases: 0, due: 2 })
-    })
-
-    it('B-OPS-1: the store says how long what is due has waited for a worker, the longest of it', async () => {
-      const { store, clock } = await make()
-      expect(await store.health()).toMatchObject({ due: 0, waitedMs: 0 })
-      for (const session of ['a', 'b']) {
-        await create(store, session)
-        await admit(store, session, message('m'))
-        clock.advance(5_000)
-      }
-      expect(await store.health()).toMatchObject({ due: 2, waitedMs: 10_000 })
-      await store.claim('a', 'w', TTL)
-      expect(await store.health()).toMatchObject({ due: 1, waitedMs: 5_000 })
-      await store.claim('b', 'w', TTL)
-      expect(await store.health()).toMatchObject({ due: 0, waitedMs: 0 })
-      // A session waits from the end of its lost worker's lease on.
-      clock.advance(TTL + 7_000)
-      expect(await store.health()).toMatchObject({ due: 2, waitedMs: 7_000 })
-    })
-
     it('B-STORE-31: the same id in two sessions is two events', async () => {
       const { store } = await make()
       await create(store, 'a')
@@ -156,11 +105,11 @@ export function describeInbox(make: MakeFixture): void {
       const { store, clock } = await make()
       await create(store, 's', { due: clock.time + 60_000 })
       await create(store, 't')
-      expect(await store.due(9)).toEqual([])
+      expect((await store.due(9)).sessions).toEqual([])
       await admit(store, 's', message('m'))
       clock.advance(5)
       await admit(store, 't', message('m'))
-      expect(await store.due(9)).toEqual(['s', 't'])
+      expect((await store.due(9)).sessions).toEqual(['s', 't'])
       expect(await store.card('s')).toMatchObject({ due: clock.time - 5, seq: 2, at: clock.time - 5 })
     })
 
@@ -172,7 +121,7 @@ export function describeInbox(make: MakeFixture): void {
       await write(store, child, [note('done')], { sends })
       await write(store, child, [note('again')], { sends })
       expect((await store.read('parent', 1)).events).toMatchObject([{ id: 'answer', seq: 2, epoch: 0 }])
-      expect(await store.due(9)).toEqual(['parent'])
+      expect((await store.due(9)).sessions).toEqual(['parent'])
       const other = [{ session: 'parent', event: message('answer', 'other') }]
       expect(await outcome(write(store, child, [note('x')], { sends: other }))).toBe('id_reused')
     })
@@ -198,6 +147,65 @@ export function describeInbox(make: MakeFixture): void {
         'note.added',
         'user.message',
       ])
+    })
+  })
+}
+
+export function describeSentEvents(make: MakeFixture): void {
+  describe('messages by id', () => {
+    it('B-VERB-50: an event is found by its id without reading the log, in its own session alone', async () => {
+      const { store } = await make()
+      await create(store, 's')
+      await create(store, 'other')
+      await admit(store, 's', message('m1'), message('m2'))
+      expect(await store.sent('s', 'm1')).toBe(2)
+      expect(await store.sent('s', 'm2')).toBe(3)
+      for (const [session, id] of [
+        ['s', 'm3'],
+        ['other', 'm1'],
+        ['none', 'm1'],
+        ['s', ''],
+      ] as const)
+        expect(await store.sent(session, id)).toBeNull()
+      await store.remove('s', 'ana')
+      expect(await store.sent('s', 'm1')).toBeNull()
+    })
+  })
+}
+
+export function describeHealth(make: MakeFixture): void {
+  describe('health', () => {
+    it('B-VERB-50: the store counts its sessions, those that are held and those that are due', async () => {
+      const { store, clock } = await make()
+      expect(await store.health()).toMatchObject({ sessions: 0, leases: 0, due: 0 })
+      for (const session of ['a', 'b', 'c']) await create(store, session)
+      await admit(store, 'a', message('m'))
+      await admit(store, 'b', message('m'))
+      expect(await store.health()).toMatchObject({ sessions: 3, leases: 0, due: 2 })
+      await store.claim('a', 'w', TTL)
+      const { bytes, durability } = await store.health()
+      expect(await store.health()).toMatchObject({ sessions: 3, leases: 1, due: 1 })
+      expect([bytes !== undefined && bytes > 0, durability !== '']).toEqual([true, true])
+      clock.advance(TTL + 1)
+      expect(await store.health()).toMatchObject({ leases: 0, due: 2 })
+    })
+
+    it('B-OPS-1: the store says how long what is due has waited for a worker, the longest of it', async () => {
+      const { store, clock } = await make()
+      expect(await store.health()).toMatchObject({ due: 0, waitedMs: 0 })
+      for (const session of ['a', 'b']) {
+        await create(store, session)
+        await admit(store, session, message('m'))
+        clock.advance(5_000)
+      }
+      expect(await store.health()).toMatchObject({ due: 2, waitedMs: 10_000 })
+      await store.claim('a', 'w', TTL)
+      expect(await store.health()).toMatchObject({ due: 1, waitedMs: 5_000 })
+      await store.claim('b', 'w', TTL)
+      expect(await store.health()).toMatchObject({ due: 0, waitedMs: 0 })
+      // A session waits from the end of its lost worker's lease on.
+      clock.advance(TTL + 7_000)
+      expect(await store.health()).toMatchObject({ due: 2, waitedMs: 7_000 })
     })
   })
 }

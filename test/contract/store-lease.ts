@@ -1,4 +1,5 @@
-// The contract of a Store: leases, epochs, heartbeats, and the fencing of a worker that lost its lease.
+// The contract of a Store: claims and epochs. With several workers: leases that end, heartbeats, and the fencing of a
+// worker that lost its lease.
 import { describe, expect, it } from 'vitest'
 import {
   admit,
@@ -12,9 +13,118 @@ import {
   outcome,
   ownerWrite,
   seqs,
+  START,
   TTL,
   write,
 } from './fixture.ts'
+
+export function describeClaims(make: MakeFixture): void {
+  describe('claims', () => {
+    it('B-STORE-20: each claim of a session that was released has a higher epoch', async () => {
+      const { store } = await make()
+      await create(store, 's')
+      const epochs: number[] = []
+      for (const worker of ['w1', 'w2', 'w1']) {
+        const { epoch } = await claim(store, 's', worker)
+        epochs.push(epoch)
+        await store.release('s', epoch)
+      }
+      expect(epochs).toEqual([1, 2, 3])
+    })
+
+    it('B-STORE-21: while one worker has the lease no other gets it, and a session that is not there cannot be claimed', async () => {
+      const { store } = await make()
+      await create(store, 's')
+      const first = await store.claim('s', 'w1', TTL)
+      expect(first).toMatchObject({ epoch: 1, seq: 1, failed: 0 })
+      expect(await store.claim('s', 'w2', TTL)).toBeNull()
+      expect(await store.extend('w1', TTL)).toEqual(new Map([['s', 1]]))
+      expect(await store.extend('w2', TTL)).toEqual(new Map())
+      await store.release('s', 1)
+      expect(await store.extend('w1', TTL)).toEqual(new Map())
+      expect(await outcome(store.claim('none', 'w2', TTL))).toBe('session_missing')
+    })
+
+    it('B-STORE-23: a worker that gave its lease back cannot commit, and is told so before any conflict', async () => {
+      const { store } = await make()
+      const former = await begin(store, 's')
+      await store.release('s', former.epoch)
+      await write(store, await claim(store, 's', 'w2'), [note('mine')])
+      expect(await outcome(write(store, former, [note('late')]))).toBe('lease_lost')
+      expect(await outcome(write(store, { ...former, seq: 2 }, [note('late')]))).toBe('lease_lost')
+      expect(await seqs(store, 's')).toEqual([1, 2])
+    })
+
+    it('B-STORE-21: of many workers that claim at once, one gets the lease', async () => {
+      const { store } = await make()
+      await create(store, 's')
+      const claims = await Promise.all(['a', 'b', 'c', 'd'].map((worker) => store.claim('s', worker, TTL)))
+      expect(claims.filter(Boolean)).toHaveLength(1)
+    })
+
+    it('B-STORE-22: a second claim by the holder fences its own earlier attempt', async () => {
+      const { store } = await make()
+      const older = await begin(store, 's')
+      const newer = await claim(store, 's', 'w1')
+      expect(newer.epoch).toBe(older.epoch + 1)
+      expect(await outcome(write(store, older, [note('x')]))).toBe('lease_lost')
+      expect(await outcome(write(store, newer, [note('x')]))).toBe('ok')
+    })
+
+    it('B-STORE-23: without a lease there is no owner write', async () => {
+      const { store } = await make()
+      await create(store, 's')
+      const nobody = { session: 's', worker: 'w', epoch: 0, seq: 1 }
+      expect(await outcome(write(store, nobody, [note('x')]))).toBe('lease_lost')
+      expect(await outcome(write(store, { ...nobody, epoch: 1 }, [note('x')]))).toBe('lease_lost')
+      expect(await outcome(write(store, { ...nobody, session: 'none', epoch: 1 }, [note('x')]))).toBe('session_missing')
+    })
+
+    it('B-STORE-25: a released lease is free at once, and its epoch is dead', async () => {
+      const { store } = await make()
+      const owner = await begin(store, 's')
+      await store.release('s', owner.epoch + 1)
+      expect(await store.claim('s', 'w2', TTL)).toBeNull()
+      await store.release('s', owner.epoch)
+      await store.release('s', owner.epoch)
+      await store.release('none', 1)
+      expect(await outcome(write(store, owner, [note('x')]))).toBe('lease_lost')
+      expect(await store.claim('s', 'w2', TTL)).toMatchObject({ epoch: owner.epoch + 1 })
+    })
+
+    it('B-STORE-25: a write can release the lease in the same transaction', async () => {
+      const { store } = await make()
+      const owner = await begin(store, 's')
+      await write(store, owner, [note('last')], { release: true, card: card('s', { due: 5 }) })
+      expect(await outcome(write(store, owner, [note('x')]))).toBe('lease_lost')
+      expect((await store.due(9)).sessions).toEqual(['s'])
+      expect(await outcome(claim(store, 's', 'w2'))).toBe('ok')
+    })
+
+    it('B-STORE-25: a refused write releases nothing', async () => {
+      const { store } = await make()
+      const owner = await begin(store, 's')
+      await admit(store, 's', message('m'))
+      expect(await outcome(store.commit([ownerWrite(store, owner, [note('x')], { release: true })]))).toBe('conflict')
+      expect(await store.claim('s', 'w2', TTL)).toBeNull()
+    })
+
+    it('B-STORE-28: names that are empty or no text are refused', async () => {
+      const { store } = await make()
+      await create(store, 's')
+      for (const bad of ['', 'a\0b', '\ud800', 'x'.repeat(513)]) {
+        expect(await outcome(create(store, bad))).toBe('invalid_input')
+        expect(await outcome(admit(store, 's', message(bad)))).toBe('invalid_input')
+        expect(await outcome(admit(store, bad, message('m')))).toBe('invalid_input')
+        expect(await outcome(store.claim('s', bad, TTL))).toBe('invalid_input')
+      }
+      await create(store, '__proto__')
+      await create(store, 'ü/🦙 %_')
+      expect(await seqs(store, '__proto__')).toEqual([1])
+      expect(await seqs(store, 'ü/🦙 %_')).toEqual([1])
+    })
+  })
+}
 
 export function describeLeases(make: MakeFixture): void {
   describe('leases', () => {
@@ -66,22 +176,6 @@ export function describeLeases(make: MakeFixture): void {
       expect(await outcome(store.claim('none', 'w2', TTL))).toBe('session_missing')
     })
 
-    it('B-STORE-21: of many workers that claim at once, one gets the lease', async () => {
-      const { store } = await make()
-      await create(store, 's')
-      const claims = await Promise.all(['a', 'b', 'c', 'd'].map((worker) => store.claim('s', worker, TTL)))
-      expect(claims.filter(Boolean)).toHaveLength(1)
-    })
-
-    it('B-STORE-22: a second claim by the holder fences its own earlier attempt', async () => {
-      const { store } = await make()
-      const older = await begin(store, 's')
-      const newer = await claim(store, 's', 'w1')
-      expect(newer.epoch).toBe(older.epoch + 1)
-      expect(await outcome(write(store, older, [note('x')]))).toBe('lease_lost')
-      expect(await outcome(write(store, newer, [note('x')]))).toBe('ok')
-    })
-
     it('B-STORE-23: a worker that lost its lease cannot commit, and is told so before any conflict', async () => {
       const { store, clock } = await make()
       const zombie = await begin(store, 's')
@@ -92,15 +186,6 @@ export function describeLeases(make: MakeFixture): void {
       await store.release('s', owner.epoch)
       expect(await outcome(write(store, { ...zombie, seq: 2 }, [note('late')]))).toBe('lease_lost')
       expect(await seqs(store, 's')).toEqual([1, 2])
-    })
-
-    it('B-STORE-23: without a lease there is no owner write', async () => {
-      const { store } = await make()
-      await create(store, 's')
-      const nobody = { session: 's', worker: 'w', epoch: 0, seq: 1 }
-      expect(await outcome(write(store, nobody, [note('x')]))).toBe('lease_lost')
-      expect(await outcome(write(store, { ...nobody, epoch: 1 }, [note('x')]))).toBe('lease_lost')
-      expect(await outcome(write(store, { ...nobody, session: 'none', epoch: 1 }, [note('x')]))).toBe('session_missing')
     })
 
     it('B-STORE-24: an expired lease that no other worker took still commits, which renews it', async () => {
@@ -121,35 +206,6 @@ export function describeLeases(make: MakeFixture): void {
       expect(await store.claim('s', 'w2', TTL)).toBeNull()
       clock.advance(TTL + 1)
       expect(await store.claim('s', 'w2', TTL)).not.toBeNull()
-    })
-
-    it('B-STORE-25: a released lease is free at once, and its epoch is dead', async () => {
-      const { store } = await make()
-      const owner = await begin(store, 's')
-      await store.release('s', owner.epoch + 1)
-      expect(await store.claim('s', 'w2', TTL)).toBeNull()
-      await store.release('s', owner.epoch)
-      await store.release('s', owner.epoch)
-      await store.release('none', 1)
-      expect(await outcome(write(store, owner, [note('x')]))).toBe('lease_lost')
-      expect(await store.claim('s', 'w2', TTL)).toMatchObject({ epoch: owner.epoch + 1 })
-    })
-
-    it('B-STORE-25: a write can release the lease in the same transaction', async () => {
-      const { store } = await make()
-      const owner = await begin(store, 's')
-      await write(store, owner, [note('last')], { release: true, card: card('s', { due: 5 }) })
-      expect(await outcome(write(store, owner, [note('x')]))).toBe('lease_lost')
-      expect(await store.due(9)).toEqual(['s'])
-      expect(await outcome(claim(store, 's', 'w2'))).toBe('ok')
-    })
-
-    it('B-STORE-25: a refused write releases nothing', async () => {
-      const { store } = await make()
-      const owner = await begin(store, 's')
-      await admit(store, 's', message('m'))
-      expect(await outcome(store.commit([ownerWrite(store, owner, [note('x')], { release: true })]))).toBe('conflict')
-      expect(await store.claim('s', 'w2', TTL)).toBeNull()
     })
 
     it('B-STORE-26: one heartbeat keeps all sessions of a worker, and names those it still holds', async () => {
@@ -178,22 +234,6 @@ export function describeLeases(make: MakeFixture): void {
       expect(await store.extend('unknown', TTL)).toEqual(new Map())
     })
 
-    it('B-STORE-27: a worker is reached at the address it announced, while it holds the session and lives', async () => {
-      const { store, clock } = await make()
-      const owner = await begin(store, 's')
-      expect(await store.address('s')).toBeNull()
-      await store.announce('w1', '/run/w1.sock', TTL)
-      expect(await store.address('s')).toBe('/run/w1.sock')
-      await store.extend('w1', TTL)
-      expect(await store.address('s')).toBe('/run/w1.sock')
-      clock.advance(TTL)
-      expect(await store.address('s')).toBeNull()
-      await store.extend('w1', TTL)
-      await store.release('s', owner.epoch)
-      expect(await store.address('s')).toBeNull()
-      expect(await store.address('none')).toBeNull()
-    })
-
     it('B-STORE-29: the lease of a worker whose process is gone can be ended: its sessions are due and free, with a higher epoch', async () => {
       const { store, clock } = await make()
       const process = { host: 'h', pid: 7, started: 100 }
@@ -205,14 +245,14 @@ export function describeLeases(make: MakeFixture): void {
         { worker: 'w2', process: { ...process, pid: 8 } },
       ])
       expect(await store.holders('other')).toEqual([])
-      expect([await store.due(9), await store.nextDue()]).toEqual([[], clock.time + TTL])
+      expect([(await store.due(9)).sessions, (await store.due(0)).next]).toEqual([[], clock.time + TTL])
       let told = 0
       store.watchDue(() => void (told += 1))
       expect(await store.expire('w1', process)).toBe(true)
       expect(told).toBe(1)
       expect(await store.holders('h')).toEqual([{ worker: 'w2', process: { ...process, pid: 8 } }])
-      expect(await store.due(9)).toEqual(['s'])
-      expect(await store.nextDue()).toBeLessThanOrEqual(clock.time)
+      expect((await store.due(9)).sessions).toEqual(['s'])
+      expect((await store.due(0)).next).toBeLessThanOrEqual(clock.time)
       const second = await store.claim('s', 'w3', TTL)
       expect(second?.epoch).toBe((first?.epoch ?? 0) + 1)
       const late = { session: 's', worker: 'w1', epoch: first?.epoch ?? 0, seq: 1 }
@@ -248,20 +288,35 @@ export function describeLeases(make: MakeFixture): void {
       expect([...(await store.extend('w1', TTL)).keys()].toSorted()).toEqual(['beaten', 'kept'])
       expect(await store.holders('h')).toEqual([{ worker: 'w1', process }])
     })
+  })
+}
 
-    it('B-STORE-28: names that are empty or no text are refused', async () => {
-      const { store } = await make()
-      await create(store, 's')
-      for (const bad of ['', 'a\0b', '\ud800', 'x'.repeat(513)]) {
-        expect(await outcome(create(store, bad))).toBe('invalid_input')
-        expect(await outcome(admit(store, 's', message(bad)))).toBe('invalid_input')
-        expect(await outcome(admit(store, bad, message('m')))).toBe('invalid_input')
-        expect(await outcome(store.claim('s', bad, TTL))).toBe('invalid_input')
-      }
-      await create(store, '__proto__')
-      await create(store, 'ü/🦙 %_')
-      expect(await seqs(store, '__proto__')).toEqual([1])
-      expect(await seqs(store, 'ü/🦙 %_')).toEqual([1])
+export function describeAddresses(make: MakeFixture): void {
+  describe('addresses', () => {
+    it('B-CLOCK-1: a worker whose lease lies ahead has no address', async () => {
+      const { store, clock } = await make()
+      clock.time += 10 * 365 * 24 * 3_600_000
+      await begin(store, 's')
+      await store.announce('w1', 'socket', TTL)
+      expect(await store.address('s')).toBe('socket')
+      clock.time = START
+      expect(await store.address('s')).toBeNull()
+    })
+
+    it('B-STORE-27: a worker is reached at the address it announced, while it holds the session and lives', async () => {
+      const { store, clock } = await make()
+      const owner = await begin(store, 's')
+      expect(await store.address('s')).toBeNull()
+      await store.announce('w1', '/run/w1.sock', TTL)
+      expect(await store.address('s')).toBe('/run/w1.sock')
+      await store.extend('w1', TTL)
+      expect(await store.address('s')).toBe('/run/w1.sock')
+      clock.advance(TTL)
+      expect(await store.address('s')).toBeNull()
+      await store.extend('w1', TTL)
+      await store.release('s', owner.epoch)
+      expect(await store.address('s')).toBeNull()
+      expect(await store.address('none')).toBeNull()
     })
   })
 }

@@ -216,17 +216,6 @@ export function describeLog(make: MakeFixture): void {
       expect(await store.blob('sha256:2')).toBeNull()
     })
 
-    it('B-STORE-10: the last snapshot is returned as written, and a session without one has none', async () => {
-      const { store } = await make()
-      const owner = await begin(store, 's')
-      expect(await store.snapshot('s')).toBeNull()
-      expect(await store.snapshot('none')).toBeNull()
-      await write(store, owner, [note('1')], { snapshot: { seq: 2, version: 1, body: '{"a":"é"}' } })
-      await write(store, owner, [note('2')], { snapshot: { seq: 3, version: 2, body: '{"b":1}' } })
-      await write(store, owner, [note('3')])
-      expect(await store.snapshot('s')).toEqual({ seq: 3, version: 2, body: '{"b":1}' })
-    })
-
     it('B-STORE-11: a closed store refuses everything, and may be closed again', async () => {
       const { store } = await make()
       await create(store, 's')
@@ -242,6 +231,21 @@ export function describeLog(make: MakeFixture): void {
       const { store, clock } = await make()
       clock.time -= 5_000
       expect(store.now()).toBe(clock.time)
+    })
+  })
+}
+
+export function describeNewestSnapshot(make: MakeFixture): void {
+  describe('the newest snapshot', () => {
+    it('B-STORE-10: the last snapshot is returned as written, and a session without one has none', async () => {
+      const { store } = await make()
+      const owner = await begin(store, 's')
+      expect(await store.snapshot('s')).toBeNull()
+      expect(await store.snapshot('none')).toBeNull()
+      await write(store, owner, [note('1')], { snapshot: { seq: 2, version: 1, body: '{"a":"é"}' } })
+      await write(store, owner, [note('2')], { snapshot: { seq: 3, version: 2, body: '{"b":1}' } })
+      await write(store, owner, [note('3')])
+      expect(await store.snapshot('s')).toEqual({ seq: 3, version: 2, body: '{"b":1}' })
     })
   })
 }

@@ -1,16 +1,10 @@
 // The contract of a Store: what cards say of their logs, pages of cards, and snapshots for any position.
 import { describe, expect, it } from 'vitest'
 import type { Event, OwnerBody } from '../../src/kernel/event.ts'
-import type { CardQuery, Snapshot, Store } from '../../src/ports/store.ts'
-import type { Restoration } from '../../src/stores/plan/plan.ts'
+import type { CardQuery, Snapshot, CompleteStore } from '../../src/ports/store.ts'
+import type { Restoration } from '../../src/stores/plan/plan-writes.ts'
 import { admit, begin, card, claim, create, creation, type MakeFixture, message, note } from './fixture.ts'
 import { outcome, ownerWrite, START, write } from './fixture.ts'
-
-export function describePages(make: MakeFixture): void {
-  describeFacts(make)
-  describeQueries(make)
-  describeSnapshots(make)
-}
 
 type Created = Extract<OwnerBody, { type: 'session.created' }>
 
@@ -18,7 +12,7 @@ function created(over: Partial<Created> = {}): Created {
   return { type: 'session.created', agent: 'a', planner: 'model', ...over }
 }
 
-function describeFacts(make: MakeFixture): void {
+export function describeFacts(make: MakeFixture): void {
   describe('what a card says of its log', () => {
     it('B-CARD-7: a card says its title, time, owner and tokens, read from the log, whatever a writer says', async () => {
       const { store, clock } = await make()
@@ -91,7 +85,7 @@ function describeFacts(make: MakeFixture): void {
 }
 
 /** All pages, one after the other. */
-async function pages(store: Store, query: Omit<CardQuery, 'behind'>): Promise<readonly (readonly string[])[]> {
+async function pages(store: CompleteStore, query: Omit<CardQuery, 'behind'>): Promise<readonly (readonly string[])[]> {
   const all: string[][] = []
   for (let behind: CardQuery['behind']; ; ) {
     const { cards, next } = await store.page({ ...query, ...(behind ? { behind } : {}) })
@@ -101,7 +95,9 @@ async function pages(store: Store, query: Omit<CardQuery, 'behind'>): Promise<re
   }
 }
 
-function describeQueries(make: MakeFixture): void {
+const snapshotAt = (seq: number, version = 1): Snapshot => ({ seq, version, body: JSON.stringify({ seq }) })
+
+export function describePages(make: MakeFixture): void {
   describe('pages of cards', () => {
     it('B-CARD-10: pages go newest first or the last made first, and have every session once, also those of one moment', async () => {
       const { store, clock } = await make()
@@ -178,7 +174,11 @@ function describeQueries(make: MakeFixture): void {
       await store.remove('s1', 'somebody')
       expect(await found({ q: 'flaky' })).toEqual([])
     })
+  })
+}
 
+export function describeOutcomePages(make: MakeFixture): void {
+  describe('pages by outcome', () => {
     it('B-LISTED-1: a page filters by how the last run ended and by the time of the last event, however many are newer', async () => {
       const { store, clock } = await make()
       const made = (id: string, over: Parameters<typeof card>[1] = {}) => creation(store, id, { card: card(id, over) })
@@ -219,9 +219,7 @@ function describeQueries(make: MakeFixture): void {
   })
 }
 
-function describeSnapshots(make: MakeFixture): void {
-  const made = (seq: number, version = 1): Snapshot => ({ seq, version, body: JSON.stringify({ seq }) })
-
+export function describeSnapshots(make: MakeFixture): void {
   describe('snapshots of the past', () => {
     it('B-STORE-171: between two that are kept lie at most 8,192 events, and each position has the newest before it', async () => {
       const { store } = await make()
@@ -229,13 +227,13 @@ function describeSnapshots(make: MakeFixture): void {
       // A snapshot of event n, written with as few events as the store allows.
       const events = Array.from({ length: 18_000 }, () => note(''))
       await write(store, owner, events)
-      for (let seq = 1_000; seq <= 18_000; seq += 1_000) await write(store, owner, [], { snapshot: made(seq) })
-      expect(await store.snapshot('s')).toEqual(made(18_000))
+      for (let seq = 1_000; seq <= 18_000; seq += 1_000) await write(store, owner, [], { snapshot: snapshotAt(seq) })
+      expect(await store.snapshot('s')).toEqual(snapshotAt(18_000))
       const kept = new Set<number>()
       for (let upTo = 18_000; upTo > 0; ) {
         const found = await store.snapshot('s', upTo)
         if (found === null) break
-        expect(found).toEqual(made(found.seq))
+        expect(found).toEqual(snapshotAt(found.seq))
         kept.add(found.seq)
         upTo = found.seq - 1
       }
@@ -245,30 +243,34 @@ function describeSnapshots(make: MakeFixture): void {
       expect(await store.snapshot('none', 5)).toBeNull()
       expect(await outcome(store.snapshot('s', -1))).toBe('invalid_input')
     })
+  })
+}
 
+export function describeReaderSnapshots(make: MakeFixture): void {
+  describe('snapshots of readers', () => {
     it('B-STORE-173: snapshots of a reader serve positions, are never the newest, and those of another log are not kept', async () => {
       const { store, clock } = await make()
       const owner = await begin(store, 's')
-      await write(store, owner, [note('2'), note('3')], { snapshot: made(2) })
+      await write(store, owner, [note('2'), note('3')], { snapshot: snapshotAt(2) })
       clock.advance(5)
       await write(store, owner, [note('4'), note('5')])
       await store.keep('s', [
-        { ...made(3), at: START },
-        { ...made(4), at: START },
-        { ...made(9), at: START },
+        { ...snapshotAt(3), at: START },
+        { ...snapshotAt(4), at: START },
+        { ...snapshotAt(9), at: START },
       ])
       await store.keep('s', [
-        { ...made(2), body: '"other"', at: START },
-        { ...made(5), at: START + 5 },
+        { ...snapshotAt(2), body: '"other"', at: START },
+        { ...snapshotAt(5), at: START + 5 },
       ])
-      await store.keep('none', [{ ...made(1), at: START }])
-      expect(await store.snapshot('s')).toEqual(made(2))
-      expect(await store.snapshot('s', 2)).toEqual(made(2))
-      expect(await store.snapshot('s', 4)).toEqual(made(3))
-      expect(await store.snapshot('s', 9)).toEqual(made(5))
-      await write(store, owner, [], { snapshot: made(5, 2) })
-      expect(await store.snapshot('s')).toEqual(made(5, 2))
-      expect(await store.snapshot('s', 3)).toEqual(made(3))
+      await store.keep('none', [{ ...snapshotAt(1), at: START }])
+      expect(await store.snapshot('s')).toEqual(snapshotAt(2))
+      expect(await store.snapshot('s', 2)).toEqual(snapshotAt(2))
+      expect(await store.snapshot('s', 4)).toEqual(snapshotAt(3))
+      expect(await store.snapshot('s', 9)).toEqual(snapshotAt(5))
+      await write(store, owner, [], { snapshot: snapshotAt(5, 2) })
+      expect(await store.snapshot('s')).toEqual(snapshotAt(5, 2))
+      expect(await store.snapshot('s', 3)).toEqual(snapshotAt(3))
       await store.release('s', owner.epoch)
       await store.remove('s', 'somebody')
       await create(store, 's')

@@ -1,8 +1,8 @@
 // The contract of a Store: sessions that are taken out for good, what goes with them, and what must stay.
 import { describe, expect, it } from 'vitest'
 import type { Event, OwnerBody } from '../../src/kernel/event.ts'
-import type { Blob, Charge, Store } from '../../src/ports/store.ts'
-import { lifeOf } from '../../src/stores/plan/plan.ts'
+import type { Blob, Charge, CompleteStore } from '../../src/ports/store.ts'
+import { lifeOf } from '../../src/stores/plan/plan-writes.ts'
 import {
   admit,
   begin,
@@ -24,16 +24,16 @@ import {
 const blob = (hash: string, ...bytes: number[]): Blob => ({ hash, media: 'a/b', data: new Uint8Array(bytes) })
 
 /** A session that begins with this event. */
-async function beginning(store: Store, session: string, over: object): Promise<void> {
+async function beginning(store: CompleteStore, session: string, over: object): Promise<void> {
   const body = { type: 'session.created', agent: 'a', planner: 'model', ...over } as OwnerBody
   await store.commit([ownerWrite(store, { session, worker: '', epoch: 0, seq: 0 }, [body])])
 }
 
-const forked = (store: Store, session: string, origin: string): Promise<void> =>
+const forked = (store: CompleteStore, session: string, origin: string): Promise<void> =>
   beginning(store, session, { fork: { session: origin, seq: 1 } })
 
 /** A root that waits, with two children, one below the other. */
-async function family(store: Store): Promise<void> {
+async function family(store: CompleteStore): Promise<void> {
   await create(store, 'root', { due: START })
   await create(store, 'root~1.0', { root: 'root', due: START })
   await create(store, 'root~1.0~1.0', { root: 'root' })
@@ -61,7 +61,7 @@ export function describeRemoval(make: MakeFixture): void {
         expect(await outcome(store.claim(session, 'w2', TTL))).toBe('session_missing')
         expect(await outcome(store.remove(session, 'ann'))).toBe('session_missing')
       }
-      expect([await store.due(9), await store.nextDue()]).toEqual([[], null])
+      expect([(await store.due(9)).sessions, (await store.due(0)).next]).toEqual([[], null])
       expect((await store.list({ limit: 9 })).map(({ session }) => session)).toEqual(['root-2'])
       expect(await store.list({ limit: 9, root: 'root' })).toEqual([])
       expect(await store.extend('w1', TTL)).toEqual(new Map())
@@ -147,22 +147,6 @@ export function describeRemoval(make: MakeFixture): void {
       expect(await store.account('day:s:19675')).toMatchObject({ held: 0, spent: 30 })
     })
 
-    it('B-STORE-133: while one of them is driven the removal is refused and takes nothing; a lost worker is no reason', async () => {
-      const { store, clock } = await make()
-      await family(store)
-      const owner = await claim(store, 'root~1.0', 'w1')
-      const before = await store.list({ limit: 9 })
-      expect(await outcome(store.remove('root', 'ann'))).toBe('session_busy')
-      expect(await store.list({ limit: 9 })).toEqual(before)
-      expect(await store.removals(9)).toEqual([])
-      const over = { card: card('root~1.0', { root: 'root' }) }
-      expect(await outcome(write(store, owner, [note('x')], over))).toBe('ok')
-      clock.advance(TTL + 1)
-      expect(await outcome(store.remove('root', 'ann'))).toBe('ok')
-      expect(await outcome(write(store, owner, [note('late')], over))).toBe('session_missing')
-      await store.release('root~1.0', owner.epoch)
-    })
-
     it('B-OPS-9: told where the logs must end, a removal is refused if one has grown, or another was made', async () => {
       const { store } = await make()
       await family(store)
@@ -232,53 +216,6 @@ export function describeRemoval(make: MakeFixture): void {
       expect(await store.removals(1)).toEqual(all.slice(0, 1))
     })
 
-    it('B-STORE-137: an id that is used again is another session, and workers and clients of the first cannot write to it', async () => {
-      const { store, clock } = await make()
-      const zombie = await begin(store, 's', 'w1')
-      await admit(store, 's', message('m1', 'before'))
-      await write(store, { ...zombie, seq: 2 }, [note('old')])
-      clock.advance(TTL + 1)
-      await store.remove('s', 'ann')
-      await create(store, 's')
-      expect(await seqs(store, 's')).toEqual([1])
-      expect(await admit(store, 's', message('m1', 'after'))).toEqual({ seqs: [2], duplicate: false })
-      const late = ownerWrite(store, { ...zombie, seq: 2 }, [note('late')])
-      expect(await outcome(store.commit([late]))).toBe('lease_lost')
-      await store.release('s', zombie.epoch)
-      expect(await store.extend('w1', TTL)).toEqual(new Map())
-      const owner = await claim(store, 's', 'w1')
-      expect(owner.epoch).toBeGreaterThan(zombie.epoch)
-      expect(lifeOf(owner.epoch)).toBe(lifeOf(zombie.epoch) + 1)
-      expect(await outcome(store.commit([late]))).toBe('lease_lost')
-      expect(await outcome(write(store, owner, [note('mine')], { release: true }))).toBe('ok')
-      // And once more, also for one that comes back with its log.
-      await store.remove('s', 'ann')
-      const history: Event[] = [
-        { seq: 1, at: START, epoch: 0, type: 'session.created', agent: 'a', planner: 'model' },
-        { seq: 2, at: START, epoch: 7, ...note('old') },
-      ]
-      const back = { ...creation(store, 's'), events: [], history }
-      await store.commit([back])
-      const third = await claim(store, 's', 'w1')
-      expect(lifeOf(third.epoch)).toBe(2)
-      expect(await outcome(store.commit([late]))).toBe('lease_lost')
-      expect(await outcome(write(store, third, [note('on')]))).toBe('ok')
-    })
-
-    it('B-STORE-138: a watcher is told once, with null; reads then say that it is missing', async () => {
-      const { store } = await make()
-      await family(store)
-      const heard: (readonly Event[] | null)[] = []
-      const children: (readonly Event[] | null)[] = []
-      store.watch('root', (news) => heard.push(news))
-      store.watch('root~1.0', (news) => children.push(news))
-      await store.remove('root', 'ann')
-      expect([heard, children]).toEqual([[null], [null]])
-      expect(await outcome(store.read('root', 2))).toBe('session_missing')
-      await create(store, 'root')
-      expect(heard.at(-1)).toMatchObject([{ seq: 1 }])
-    })
-
     it('B-STORE-139: asked at once with other work, each is done in its turn and as a whole', async () => {
       const { store } = await make()
       for (const session of ['a', 'b', 'c', 'd']) await create(store, session)
@@ -328,6 +265,77 @@ export function describeRemoval(make: MakeFixture): void {
         expect(page.events.map(({ seq }) => seq)).toEqual(page.events.map((_, i) => i + 1))
       }
       expect([(await seqs(store, 'a')).length, (await seqs(store, 'd')).length]).toEqual([44, 3])
+    })
+  })
+}
+
+export function describeRemovalOfWorkers(make: MakeFixture): void {
+  describe('removal with several workers', () => {
+    it('B-STORE-133: while one of them is driven the removal is refused and takes nothing; a lost worker is no reason', async () => {
+      const { store, clock } = await make()
+      await family(store)
+      const owner = await claim(store, 'root~1.0', 'w1')
+      const before = await store.list({ limit: 9 })
+      expect(await outcome(store.remove('root', 'ann'))).toBe('session_busy')
+      expect(await store.list({ limit: 9 })).toEqual(before)
+      expect(await store.removals(9)).toEqual([])
+      const over = { card: card('root~1.0', { root: 'root' }) }
+      expect(await outcome(write(store, owner, [note('x')], over))).toBe('ok')
+      clock.advance(TTL + 1)
+      expect(await outcome(store.remove('root', 'ann'))).toBe('ok')
+      expect(await outcome(write(store, owner, [note('late')], over))).toBe('session_missing')
+      await store.release('root~1.0', owner.epoch)
+    })
+
+    it('B-STORE-137: an id that is used again is another session, and workers and clients of the first cannot write to it', async () => {
+      const { store, clock } = await make()
+      const zombie = await begin(store, 's', 'w1')
+      await admit(store, 's', message('m1', 'before'))
+      await write(store, { ...zombie, seq: 2 }, [note('old')])
+      clock.advance(TTL + 1)
+      await store.remove('s', 'ann')
+      await create(store, 's')
+      expect(await seqs(store, 's')).toEqual([1])
+      expect(await admit(store, 's', message('m1', 'after'))).toEqual({ seqs: [2], duplicate: false })
+      const late = ownerWrite(store, { ...zombie, seq: 2 }, [note('late')])
+      expect(await outcome(store.commit([late]))).toBe('lease_lost')
+      await store.release('s', zombie.epoch)
+      expect(await store.extend('w1', TTL)).toEqual(new Map())
+      const owner = await claim(store, 's', 'w1')
+      expect(owner.epoch).toBeGreaterThan(zombie.epoch)
+      expect(lifeOf(owner.epoch)).toBe(lifeOf(zombie.epoch) + 1)
+      expect(await outcome(store.commit([late]))).toBe('lease_lost')
+      expect(await outcome(write(store, owner, [note('mine')], { release: true }))).toBe('ok')
+      // And once more, also for one that comes back with its log.
+      await store.remove('s', 'ann')
+      const history: Event[] = [
+        { seq: 1, at: START, epoch: 0, type: 'session.created', agent: 'a', planner: 'model' },
+        { seq: 2, at: START, epoch: 7, ...note('old') },
+      ]
+      const back = { ...creation(store, 's'), events: [], history }
+      await store.commit([back])
+      const third = await claim(store, 's', 'w1')
+      expect(lifeOf(third.epoch)).toBe(2)
+      expect(await outcome(store.commit([late]))).toBe('lease_lost')
+      expect(await outcome(write(store, third, [note('on')]))).toBe('ok')
+    })
+  })
+}
+
+export function describeRemovalNews(make: MakeFixture): void {
+  describe('news of removals', () => {
+    it('B-STORE-138: a watcher is told once, with null; reads then say that it is missing', async () => {
+      const { store } = await make()
+      await family(store)
+      const heard: (readonly Event[] | null)[] = []
+      const children: (readonly Event[] | null)[] = []
+      store.watch('root', (news) => heard.push(news))
+      store.watch('root~1.0', (news) => children.push(news))
+      await store.remove('root', 'ann')
+      expect([heard, children]).toEqual([[null], [null]])
+      expect(await outcome(store.read('root', 2))).toBe('session_missing')
+      await create(store, 'root')
+      expect(heard.at(-1)).toMatchObject([{ seq: 1 }])
     })
   })
 }

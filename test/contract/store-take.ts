@@ -1,14 +1,14 @@
 // The contract of a Store that can `take`: due sessions are found and claimed in one step. A store without it is tested without this.
 import { describe, expect, it } from 'vitest'
-import type { Store, Taking } from '../../src/ports/store.ts'
+import type { CompleteStore, TakeOptions } from '../../src/ports/store.ts'
 import { admit, claim, create, type MakeFixture, message, outcome, TTL, write, note } from './fixture.ts'
 
 export function describeTake(make: MakeFixture): void {
   describe('take', () => {
     const take = async (
-      store: Store,
+      store: CompleteStore,
       worker: string,
-      wanted: Taking,
+      wanted: TakeOptions,
     ): Promise<readonly (readonly [string, number])[]> => {
       if (!store.take) throw new Error('this store cannot take')
       return [...(await store.take(worker, TTL, wanted))].map(([session, { epoch }]) => [session, epoch] as const)
@@ -19,10 +19,10 @@ export function describeTake(make: MakeFixture): void {
       for (const [i, id] of ['c', 'a', 'b', 'd'].entries()) await create(store, id, { due: clock.time - 100 * (9 - i) })
       await create(store, 'later', { due: clock.time + 1 })
       await admit(store, 'd', message('m'))
-      const order = await store.due(9)
+      const order = (await store.due(9)).sessions
       expect(order).toEqual(['d', 'c', 'a', 'b'])
       expect(await take(store, 'w1', { limit: 2 })).toEqual(order.slice(0, 2).map((id) => [id, 1]))
-      expect(await store.due(9)).toEqual(order.slice(2))
+      expect((await store.due(9)).sessions).toEqual(order.slice(2))
       expect(await take(store, 'w2', { limit: 9 })).toEqual(order.slice(2).map((id) => [id, 1]))
       expect(await take(store, 'w3', { limit: 9 })).toEqual([])
       expect(await store.claim('c', 'w3', TTL)).toBeNull()
@@ -59,7 +59,7 @@ export function describeTake(make: MakeFixture): void {
           ['a2', { epoch: failed.epoch + 1, seq: 1, until: clock.time + TTL, failed: 2 }],
         ]),
       )
-      expect(await store.due(9)).toEqual(['c1'])
+      expect((await store.due(9)).sessions).toEqual(['c1'])
       expect(await take(store, 'w1', { limit: 9, agents: [] })).toEqual([])
     })
 
@@ -73,7 +73,7 @@ export function describeTake(make: MakeFixture): void {
         ['a', 2],
         ['c', 1],
       ])
-      expect(await store.due(9)).toEqual(['b', 'd'])
+      expect((await store.due(9)).sessions).toEqual(['b', 'd'])
     })
 
     it('B-DIST-23: of one tree takes a quarter of `limit` at most while others wait, and the rest of it after them', async () => {
@@ -117,7 +117,7 @@ export function describeTake(make: MakeFixture): void {
   })
 }
 
-async function cardOf(store: Store, session: string) {
+async function cardOf(store: CompleteStore, session: string) {
   const card = await store.card(session)
   if (!card) throw new Error(`there is no card of ${session}`)
   return card

@@ -13,17 +13,73 @@ export function describeTrouble(make: MakeFixture): void {
       await create(store, 'both', wake)
       await admit(store, 'sent', message('m'))
       await admit(store, 'both', message('m'))
-      expect(await store.due(9)).toEqual(['both', 'begun', 'sent', 'wake'])
-      expect(await store.due(3)).toEqual(['both', 'begun', 'sent'])
-      expect(await store.nextDue()).toBe(clock.time - 900)
+      expect((await store.due(9)).sessions).toEqual(['both', 'begun', 'sent', 'wake'])
+      expect((await store.due(3)).sessions).toEqual(['both', 'begun', 'sent'])
+      expect((await store.due(0)).next).toBe(clock.time - 900)
       await create(store, 'urgent', { status: 'rescheduling', due: clock.time - 3, urgent: true })
-      expect(await store.due(9)).toEqual(['both', 'begun', 'urgent', 'sent', 'wake'])
+      expect((await store.due(9)).sessions).toEqual(['both', 'begun', 'urgent', 'sent', 'wake'])
       await write(store, await claim(store, 'urgent', 'w1'), [], { card: card('urgent', { due: null }), release: true })
       // Its owner took what was sent, and a wake is left.
       await write(store, await claim(store, 'both', 'w1'), [note('x')], { card: card('both', wake), release: true })
-      expect(await store.due(9)).toEqual(['begun', 'sent', 'wake', 'both'])
+      expect((await store.due(9)).sessions).toEqual(['begun', 'sent', 'wake', 'both'])
+    })
+  })
+
+  describe('attempts that fail', () => {
+    it('B-STORE-58: a session that is given back with trouble is put off, and never brought forward', async () => {
+      const { store, clock } = await make()
+      const trouble = { attempts: 2, reason: 'Bug: why', until: clock.time + 2_000 }
+      for (const [id, due] of [
+        ['now', clock.time],
+        ['later', clock.time + 9_000],
+        ['never', null],
+      ] as const) {
+        await create(store, id, { due })
+        await store.release(id, (await claim(store, id, 'w1')).epoch, trouble)
+        expect(await store.card(id)).toMatchObject({ trouble })
+      }
+      expect((await store.due(9)).sessions).toEqual([])
+      expect((await store.due(0)).next).toBe(clock.time + 2_000)
+      clock.advance(9_000)
+      expect((await store.due(9)).sessions).toEqual(['now', 'later'])
+      expect(await store.claim('now', 'w1', TTL)).toMatchObject({ failed: 2 })
+      expect((await store.list({ limit: 9 })).map((found) => found.trouble?.attempts)).toEqual([2, 2, 2])
     })
 
+    it('B-STORE-59: with trouble and no time it is due no more, until something is sent or its owner writes (F29)', async () => {
+      const { store, clock } = await make()
+      const trouble = { attempts: 5, reason: 'Bug: why', until: null }
+      for (const id of ['sent', 'woken']) {
+        await create(store, id, { due: clock.time })
+        await store.release(id, (await claim(store, id, 'w1')).epoch, trouble)
+        expect(await store.card(id)).toMatchObject({ due: null, trouble })
+      }
+      expect((await store.due(9)).sessions).toEqual([])
+      expect((await store.due(0)).next).toBeNull()
+      await admit(store, 'sent', message('m'))
+      expect((await store.due(9)).sessions).toEqual(['sent'])
+      expect(await store.card('sent')).not.toHaveProperty('trouble')
+      expect(await store.claim('sent', 'w1', TTL)).toMatchObject({ failed: 0 })
+      const owner = await claim(store, 'woken', 'w1')
+      await write(store, owner, [note('x')], { card: card('woken', { due: clock.time }), release: true })
+      expect((await store.due(9)).sessions).toEqual(['woken'])
+      expect(await store.card('woken')).not.toHaveProperty('trouble')
+    })
+
+    it('B-STORE-59: what is sent while the last attempt fails keeps the session due', async () => {
+      const { store, clock } = await make()
+      await create(store, 's', { due: clock.time })
+      const owner = await claim(store, 's', 'w1')
+      await admit(store, 's', message('m'))
+      await store.release('s', owner.epoch, { attempts: 5, reason: 'Bug: why', until: null })
+      expect((await store.due(9)).sessions).toEqual(['s'])
+      expect(await store.claim('s', 'w1', TTL)).toMatchObject({ failed: 0 })
+    })
+  })
+}
+
+export function describeLostAttempts(make: MakeFixture): void {
+  describe('attempts that are lost', () => {
     it('B-STORE-56: so it is among the sessions of a worker that was lost', async () => {
       const { store, clock } = await make()
       await create(store, 'wake', { status: 'rescheduling', due: clock.time - 900 })
@@ -31,14 +87,12 @@ export function describeTrouble(make: MakeFixture): void {
       await create(store, 'sent')
       await admit(store, 'sent', message('m'))
       for (const id of ['wake', 'sent']) await claim(store, id, 'w1')
-      expect(await store.due(9)).toEqual(['free'])
+      expect((await store.due(9)).sessions).toEqual(['free'])
       clock.advance(TTL)
-      expect(await store.due(9)).toEqual(['sent', 'free', 'wake'])
-      expect(await store.due(1)).toEqual(['sent'])
+      expect((await store.due(9)).sessions).toEqual(['sent', 'free', 'wake'])
+      expect((await store.due(1)).sessions).toEqual(['sent'])
     })
-  })
 
-  describe('attempts that fail', () => {
     it('B-STORE-57: an attempt that is lost before it wrote anything is counted by the next claim, and the card says so', async () => {
       const { store, clock } = await make()
       await create(store, 's', { due: clock.time })
@@ -88,56 +142,6 @@ export function describeTrouble(make: MakeFixture): void {
         expect(failed).toBe(1)
         await store.release('s', epoch)
       }
-    })
-
-    it('B-STORE-58: a session that is given back with trouble is put off, and never brought forward', async () => {
-      const { store, clock } = await make()
-      const trouble = { attempts: 2, reason: 'Bug: why', until: clock.time + 2_000 }
-      for (const [id, due] of [
-        ['now', clock.time],
-        ['later', clock.time + 9_000],
-        ['never', null],
-      ] as const) {
-        await create(store, id, { due })
-        await store.release(id, (await claim(store, id, 'w1')).epoch, trouble)
-        expect(await store.card(id)).toMatchObject({ trouble })
-      }
-      expect(await store.due(9)).toEqual([])
-      expect(await store.nextDue()).toBe(clock.time + 2_000)
-      clock.advance(9_000)
-      expect(await store.due(9)).toEqual(['now', 'later'])
-      expect(await store.claim('now', 'w1', TTL)).toMatchObject({ failed: 2 })
-      expect((await store.list({ limit: 9 })).map((found) => found.trouble?.attempts)).toEqual([2, 2, 2])
-    })
-
-    it('B-STORE-59: with trouble and no time it is due no more, until something is sent or its owner writes (F29)', async () => {
-      const { store, clock } = await make()
-      const trouble = { attempts: 5, reason: 'Bug: why', until: null }
-      for (const id of ['sent', 'woken']) {
-        await create(store, id, { due: clock.time })
-        await store.release(id, (await claim(store, id, 'w1')).epoch, trouble)
-        expect(await store.card(id)).toMatchObject({ due: null, trouble })
-      }
-      expect(await store.due(9)).toEqual([])
-      expect(await store.nextDue()).toBeNull()
-      await admit(store, 'sent', message('m'))
-      expect(await store.due(9)).toEqual(['sent'])
-      expect(await store.card('sent')).not.toHaveProperty('trouble')
-      expect(await store.claim('sent', 'w1', TTL)).toMatchObject({ failed: 0 })
-      const owner = await claim(store, 'woken', 'w1')
-      await write(store, owner, [note('x')], { card: card('woken', { due: clock.time }), release: true })
-      expect(await store.due(9)).toEqual(['woken'])
-      expect(await store.card('woken')).not.toHaveProperty('trouble')
-    })
-
-    it('B-STORE-59: what is sent while the last attempt fails keeps the session due', async () => {
-      const { store, clock } = await make()
-      await create(store, 's', { due: clock.time })
-      const owner = await claim(store, 's', 'w1')
-      await admit(store, 's', message('m'))
-      await store.release('s', owner.epoch, { attempts: 5, reason: 'Bug: why', until: null })
-      expect(await store.due(9)).toEqual(['s'])
-      expect(await store.claim('s', 'w1', TTL)).toMatchObject({ failed: 0 })
     })
 
     it('B-STORE-58: a worker that lost the lease changes nothing by giving it back with trouble', async () => {

@@ -2,14 +2,13 @@
 // the same file or server, and keeps a journal of what it was promised. It drives nothing and runs no tool.
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Card } from '../../src/ports/store.ts'
+import type { Card, Receipt, Write } from '../../src/ports/store.ts'
 import type { Proposal } from '../../src/kernel/content.ts'
 import type { InboxBody } from '../../src/kernel/event.ts'
 import { outsideOf } from '../../src/kernel/ledger.ts'
 import { Fault } from '../../src/kernel/failure.ts'
-import type { Receipt, Write } from '../../src/ports/store.ts'
-import { SessionCache } from '../../src/engine/session-cache.ts'
-import { interrupted } from '../../src/sessions/interrupt.ts'
+import { SessionCache } from '../../src/runtime/state/session-cache.ts'
+import { sendInterrupt } from '../../src/sessions/interrupt.ts'
 import { Appender, digestOf, type JournalLine, placesIn } from './evidence.ts'
 import { openStore } from './open.ts'
 import { Chance } from './random.ts'
@@ -107,7 +106,7 @@ async function send(
 /** As a session's handle does it: a stop goes to all that work below, in the same commit. */
 async function interrupt(session: string, mode: 'stop' | 'pause'): Promise<void> {
   const event = { type: 'user.interrupt', id: newId(), mode } as const
-  await append(session, event, 'interrupt', async () => (await interrupted({ store }, session, event)).seq)
+  await append(session, event, 'interrupt', async () => (await sendInterrupt({ store }, session, event)).seq)
 }
 
 /** Serves a session that waits for a person: decides, answers, or lets it go on. */

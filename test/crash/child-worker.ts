@@ -5,9 +5,9 @@ import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import type { Event } from '../../src/kernel/event.ts'
 import { Bug, Fault } from '../../src/kernel/failure.ts'
-import type { Claim, Store, Write } from '../../src/ports/store.ts'
-import { systemClock, systemRandom } from '../../src/engine/platform.ts'
-import { Worker } from '../../src/engine/worker.ts'
+import type { Claim, CompleteStore, Write } from '../../src/ports/store.ts'
+import { runtimeClock, systemRandom } from '../../src/runtime/state/machine.ts'
+import { Worker } from '../../src/runtime/loop/worker.ts'
 import { storeWith } from '../../sim/store-with.ts'
 import { Appender, digestOf, type ErrorLine, type MarkLine, placesIn, type Written } from './evidence.ts'
 import { openStore } from './open.ts'
@@ -20,7 +20,7 @@ const errors = new Appender<ErrorLine>(places.errors)
 const agent = agentOf(new Appender(places.oracle), places.oracle)
 const store = marked(openStore(database), new Appender(places.marks(process.pid)))
 // A process whose machine has another time: what it measures by is off from its beginning on.
-const clock = { ...systemClock, now: () => systemClock.now() + Number(aheadMs) }
+const clock = { ...runtimeClock, now: () => runtimeClock.now() + Number(aheadMs) }
 const worker = new Worker(
   { ...servicesOf(store, agent), clock },
   {
@@ -45,7 +45,7 @@ lines.on('close', () => process.exit(2))
 /** May be told again. */
 async function go(): Promise<void> {
   await store.open()
-  await store.nextDue()
+  await store.due(0)
   worker.start()
   process.stdout.write('ready\n')
 }
@@ -65,10 +65,10 @@ function report(session: string, error: unknown): void {
 }
 
 /** The same store, with a mark before each commit and one after it returned: a kill between the two has hit a commit. */
-function marked(inner: Store, marks: Appender<MarkLine>): Store {
+function marked(inner: CompleteStore, marks: Appender<MarkLine>): CompleteStore {
   let commits = 0
   const claimed = (session: string, { epoch }: Claim): void => marks.add({ type: 'claim', session, epoch })
-  const own: Partial<Store> = {
+  const own: Partial<CompleteStore> = {
     async commit(writes) {
       commits += 1
       const n = commits

@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Event, InboxBody } from '../../src/kernel/event.ts'
-import type { Store } from '../../src/ports/store.ts'
-import { Worker } from '../../src/engine/worker.ts'
-import { memory } from '../../src/stores/memory/memory.ts'
+import type { CompleteStore } from '../../src/ports/store.ts'
+import { Worker } from '../../src/runtime/loop/worker.ts'
+import { memory } from '../../src/stores/memory/memory-store.ts'
 import { checkEffects } from './effect-check.ts'
 import { Appender, digestOf, type JournalLine, type OracleLine, readLines } from './evidence.ts'
 import { callsOf, checkEnvelopes, checkRequests, checkRest, checkShown, refold } from './log-check.ts'
@@ -32,7 +32,7 @@ describe('workers killed with SIGKILL, one after another', () => {
 
 describe('the comparison', () => {
   let folder = ''
-  let store: Store
+  let store: CompleteStore
   let evidence: Evidence
   let events: readonly Event[]
 

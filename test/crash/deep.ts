@@ -1,12 +1,12 @@
 // A tree of three levels beside the twenty children of a round, and a person who stops it while it works: the root, at times one of the
 // children first, or closes one. What the person does is done as a session's handle does it, from a process that is never killed.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { asOwner } from '../../src/engine/owner.ts'
-import type { Services } from '../../src/engine/wiring.ts'
+import { actAsOwner } from '../../src/runtime/loop/act-as-owner.ts'
+import type { Services } from '../../src/runtime/state/runtime-ports.ts'
 import type { Event } from '../../src/kernel/event.ts'
 import { Fault } from '../../src/kernel/failure.ts'
 import type { Card } from '../../src/ports/store.ts'
-import { interrupted } from '../../src/sessions/interrupt.ts'
+import { sendInterrupt } from '../../src/sessions/interrupt.ts'
 import { callsOf, refold } from './log-check.ts'
 import type { Plan, PlannedCall } from './plan.ts'
 import type { Chance } from './random.ts'
@@ -146,7 +146,7 @@ async function stop({ store }: Services, session: string): Promise<Card['status'
   ids += 1
   const event = { type: 'user.interrupt', id: `stop-${ids}`, mode: 'stop' } as const
   const status = (await store.card(session))?.status
-  await interrupted({ store }, session, event)
+  await sendInterrupt({ store }, session, event)
   return status
 }
 
@@ -159,7 +159,7 @@ async function close(services: Services, session: string): Promise<void> {
     if (performance.now() > until) return
     await sleep(20)
   }
-  await asOwner(services, session, async ({ closed }) => ({
+  await actAsOwner(services, session, async ({ closed }) => ({
     value: null,
     events: closed ? [] : [{ type: 'session.closed' }],
   }))

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Event } from '../../src/kernel/event.ts'
-import type { Store } from '../../src/ports/store.ts'
+import type { CompleteStore } from '../../src/ports/store.ts'
 import {
   Appender,
   type ErrorLine,
@@ -61,7 +61,7 @@ export class Ground {
   }
 
   /** By a connection of its own that is closed again: between two workers a file may well have no reader at all. */
-  async look<T>(act: (store: Store) => Promise<T>): Promise<T> {
+  async look<T>(act: (store: CompleteStore) => Promise<T>): Promise<T> {
     const store = openStore(this.database)
     try {
       await store.open()

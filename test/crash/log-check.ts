@@ -1,12 +1,10 @@
 // What must hold in one log, whatever was killed while it was written. Pure: events in, sentences about what is wrong out.
 // It knows nothing of clients and effects outside: journal-check.ts and effect-check.ts do.
 import type { EffectClass, Proposal } from '../../src/kernel/content.ts'
-import { callKey, type Event } from '../../src/kernel/event.ts'
+import { callKey, type Event, type EventOf } from '../../src/kernel/event.ts'
 import { fold } from '../../src/kernel/fold.ts'
 import { EMPTY, type Session } from '../../src/kernel/session.ts'
 import { Transcript } from '../../src/kernel/transcript.ts'
-
-type Of<T extends Event['type']> = Extract<Event, { type: T }>
 
 /** One proposed call, and everything the log says of it. */
 export type CallFact = {
@@ -15,10 +13,10 @@ export type CallFact = {
   readonly effect: EffectClass
   readonly gate: NonNullable<Proposal['gate']>['type'] | 'auto'
   readonly reconciles: boolean
-  readonly intents: readonly Of<'agent.tool_use'>[]
-  readonly results: readonly Of<'agent.tool_result'>[]
+  readonly intents: readonly EventOf<'agent.tool_use'>[]
+  readonly results: readonly EventOf<'agent.tool_result'>[]
   /** The first decision that was bound to this very action; it stands. */
-  readonly decision: Of<'user.tool_confirmation'> | null
+  readonly decision: EventOf<'user.tool_confirmation'> | null
 }
 
 /** Sequence numbers without a gap, time and epochs that never go back, and no inbox id twice. */

@@ -1,26 +1,27 @@
 // The writes of the crash test's own hands: how a session is created, how a plan is sent, and, for the tests of its checks,
 // how a log is written that no worker wrote.
-import { systemProcesses } from '../../src/engine/processes.ts'
-import { resolveModel } from '../../src/models/resolve.ts'
+import { systemProcesses } from '../../src/runtime/state/processes.ts'
+import { resolveModel } from '../../src/models/resolve-model.ts'
 import { cardOf } from '../../src/view/card.ts'
 import type { InboxBody, OwnerBody, OwnerEvent } from '../../src/kernel/event.ts'
 import { fold } from '../../src/kernel/fold.ts'
 import { next } from '../../src/kernel/next.ts'
-import { systemClock, systemRandom } from '../../src/engine/platform.ts'
-import type { Agent, Services } from '../../src/engine/wiring.ts'
-import { LocalLive } from '../../src/live/live.ts'
-import { Redactor } from '../../src/riders/redact/redact.ts'
-import type { OwnerWrite, Store } from '../../src/ports/store.ts'
+import { runtimeClock, systemRandom } from '../../src/runtime/state/machine.ts'
+import type { Services } from '../../src/runtime/state/runtime-ports.ts'
+import type { Agent } from '../../src/runtime/state/agent.ts'
+import { LocalLive } from '../../src/live/local-live.ts'
+import { Redactor } from '../../src/runtime/redact/redactor.ts'
+import type { OwnerWrite, CompleteStore } from '../../src/ports/store.ts'
 import { EMPTY, type Session } from '../../src/kernel/session.ts'
 import type { Plan } from './plan.ts'
 import { AGENT } from './workload.ts'
 
 /** A worker's services: no hooks, no breakers, and nobody who watches. */
-export function servicesOf(store: Store, agent: Agent): Services {
+export function servicesOf(store: CompleteStore, agent: Agent): Services {
   return {
     store,
     live: new LocalLive(),
-    clock: systemClock,
+    clock: runtimeClock,
     random: systemRandom,
     processes: systemProcesses,
     code: 'crash',
@@ -30,7 +31,7 @@ export function servicesOf(store: Store, agent: Agent): Services {
     model: resolveModel,
     choosable: [],
     schemas: new Map(),
-    context: null,
+    makeDeps: null,
     hooks: null,
     breaker: false,
     observer: null,

@@ -3,9 +3,9 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import type { OwnerBody, OwnerEvent } from '../../src/kernel/event.ts'
 import { fold } from '../../src/kernel/fold.ts'
 import { DEFAULT_LIMITS } from '../../src/kernel/limits.ts'
-import type { Store } from '../../src/ports/store.ts'
+import type { CompleteStore } from '../../src/ports/store.ts'
 import { EMPTY } from '../../src/kernel/session.ts'
-import { memory } from '../../src/stores/memory/memory.ts'
+import { memory } from '../../src/stores/memory/memory-store.ts'
 import { digestOf, type MarkLine, type OracleLine } from './evidence.ts'
 import { creation, message, ownerWrite } from './stage.ts'
 import { Strikes } from './strike.ts'
@@ -32,7 +32,7 @@ const settled: readonly OwnerBody[] = [
   { type: 'run.settled', outcome: { type: 'completed' } },
 ]
 
-let store: Store
+let store: CompleteStore
 let strikes: Strikes
 
 beforeEach(async () => {

@@ -4,7 +4,7 @@
 import type { Card } from '../../src/ports/store.ts'
 import type { Event } from '../../src/kernel/event.ts'
 import { fold } from '../../src/kernel/fold.ts'
-import type { Store } from '../../src/ports/store.ts'
+import type { CompleteStore } from '../../src/ports/store.ts'
 import { EMPTY, type Session } from '../../src/kernel/session.ts'
 import { digestOf, type MarkLine, type OracleLine, type Written } from './evidence.ts'
 
@@ -45,7 +45,7 @@ export class Strikes {
   readonly reads = new Map<string, Read>()
 
   /** Judges one kill. */
-  async judge(store: Store, marks: readonly MarkLine[], oracle: readonly OracleLine[]): Promise<void> {
+  async judge(store: CompleteStore, marks: readonly MarkLine[], oracle: readonly OracleLine[]): Promise<void> {
     await this.#catchUp(store)
     const classes = new Set<KillClass>()
     for (const card of await store.list({ limit: 10_000 })) {
@@ -60,12 +60,12 @@ export class Strikes {
   }
 
   /** What a worker was promised that ended by itself. */
-  async compare(store: Store, marks: readonly MarkLine[]): Promise<void> {
+  async compare(store: CompleteStore, marks: readonly MarkLine[]): Promise<void> {
     await this.#catchUp(store)
     this.#commits(marks)
   }
 
-  async #catchUp(store: Store): Promise<void> {
+  async #catchUp(store: CompleteStore): Promise<void> {
     for (const { session } of await store.list({ limit: 10_000 })) {
       const read = this.reads.get(session) ?? { state: EMPTY, results: 0, digests: [] }
       this.reads.set(session, read)

@@ -2,8 +2,8 @@
 // Beside them works a tree of three levels, which a person stops (deep.ts). After each round all logs of both are compared.
 // `npm run crash -- --trees --rounds 200`.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Services } from '../../src/engine/wiring.ts'
-import type { Card, Store } from '../../src/ports/store.ts'
+import type { Services } from '../../src/runtime/state/runtime-ports.ts'
+import type { Card, CompleteStore } from '../../src/ports/store.ts'
 import { beginDeep, checkDeep, goOn, missedStops, noStops, REST_MS, stopDeep, type Stops, stopsText } from './deep.ts'
 import { checkEffects } from './effect-check.ts'
 import { Appender, type ErrorLine, type OracleLine, type Places, readLines, Tail } from './evidence.ts'
@@ -145,7 +145,7 @@ async function stoppedTree(services: Services, root: string, goesOn: boolean): P
   return settled(services.store, root, REST_MS)
 }
 
-async function unrested(store: Store, root: string): Promise<string> {
+async function unrested(store: CompleteStore, root: string): Promise<string> {
   const cards = await store.list({ root, limit: 1_000 })
   const open = cards.filter(({ status, due }) => !isAtRest(status, due)).map(({ session }) => session)
   return `${root} was stopped, and ${open.join(', ')} did not rest within ${REST_MS} ms`
@@ -188,7 +188,7 @@ async function killed(worker: Child, where: string, kills: Kill[]): Promise<void
 }
 
 /** A parent that starts twenty children in two calls, and then works on while they end. */
-async function begin(store: Store, root: string, chance: Chance): Promise<void> {
+async function begin(store: CompleteStore, root: string, chance: Chance): Promise<void> {
   const quick = (tool: string, ms: number) => ({ tool, ms, bytes: 20 })
   const task = (): Plan => ({
     turns: [{ thinkMs: chance.integer(0, 200), flaky: false, calls: [quick('send', chance.integer(0, 200))] }],
@@ -203,7 +203,7 @@ async function begin(store: Store, root: string, chance: Chance): Promise<void> 
 }
 
 /** The logs of a tree that rests; null if it did not in time. */
-async function settled(store: Store, root: string, withinMs: number): Promise<Logs | null> {
+async function settled(store: CompleteStore, root: string, withinMs: number): Promise<Logs | null> {
   const until = performance.now() + withinMs
   for (;;) {
     const cards = await store.list({ root, limit: 1_000 })

@@ -1,13 +1,12 @@
 // The comparison after the last kill: every log, the client's journal, the oracle of effects, and what was read after earlier
 // kills. Only reads. What must hold in one log is log-check.ts; this file brings the parts together.
 import { isDeepStrictEqual } from 'node:util'
-import type { Card } from '../../src/ports/store.ts'
+import type { Card, CompleteStore } from '../../src/ports/store.ts'
 import { cardOf } from '../../src/view/card.ts'
-import { factsAfter, NO_FACTS, told } from '../../src/stores/plan/facts.ts'
+import { factsAfter, NO_FACTS, cardFacts } from '../../src/stores/plan/log-facts.ts'
 import type { Event } from '../../src/kernel/event.ts'
 import { next } from '../../src/kernel/next.ts'
-import type { Store } from '../../src/ports/store.ts'
-import { readSnapshot } from '../../src/engine/session-cache.ts'
+import { parseSnapshot } from '../../src/runtime/state/session-cache.ts'
 import { FOLD_VERSION, type Session } from '../../src/kernel/session.ts'
 import { checkEffects, type EffectReport } from './effect-check.ts'
 import { digestOf, type ErrorLine, type JournalLine, type OracleLine } from './evidence.ts'
@@ -40,7 +39,7 @@ export type Verdict = {
 /** What a worker may meet while others write and die around it. */
 const TOLERATED: ReadonlySet<string> = new Set(['store_busy', 'lease_lost'])
 
-export async function verify(store: Store, evidence: Evidence): Promise<Verdict> {
+export async function verify(store: CompleteStore, evidence: Evidence): Promise<Verdict> {
   const logs = new Map<string, readonly Event[]>()
   const violations: string[] = []
   const calls: CallFact[] = []
@@ -91,7 +90,7 @@ function checkReads(events: readonly Event[], digests: readonly string[]): reado
 }
 
 /** The card, the snapshot and the account say what the log says. */
-async function checkDerived(store: Store, card: Card, events: readonly Event[]): Promise<readonly string[]> {
+async function checkDerived(store: CompleteStore, card: Card, events: readonly Event[]): Promise<readonly string[]> {
   const snapshot = await store.snapshot(card.session)
   let folded: { readonly end: Session; readonly at: Session }
   try {
@@ -102,10 +101,10 @@ async function checkDerived(store: Store, card: Card, events: readonly Event[]):
   const { end, at } = folded
   const wrong: string[] = []
   const derived = cardOf(card.session, end, next(end, { now: store.now(), epoch: end.epoch }))
-  const rebuilt = { ...derived, ...told(events.reduce(factsAfter, NO_FACTS)) }
+  const rebuilt = { ...derived, ...cardFacts(events.reduce(factsAfter, NO_FACTS)) }
   if (!isDeepStrictEqual(rebuilt, card))
     wrong.push(`its card is ${JSON.stringify(card)}, not ${JSON.stringify(rebuilt)}`)
-  if (snapshot?.version === FOLD_VERSION && !isDeepStrictEqual(readSnapshot(snapshot.body).session, at)) {
+  if (snapshot?.version === FOLD_VERSION && !isDeepStrictEqual(parseSnapshot(snapshot.body).session, at)) {
     wrong.push(`its snapshot of event ${snapshot.seq} is not what the log folds to`)
   }
   const account = await store.account(`session:${card.session}`)

@@ -6,15 +6,15 @@ import { DEFAULT_LIMITS } from '../../src/kernel/limits.ts'
 import type { Model } from '../../src/ports/model.ts'
 import type { Message } from '../../src/kernel/transcript.ts'
 import { scripted } from '../../src/models/local/scripted.ts'
-import { systemClock } from '../../src/engine/platform.ts'
-import type { Agent } from '../../src/engine/wiring.ts'
+import { runtimeClock } from '../../src/runtime/state/machine.ts'
+import type { Agent } from '../../src/runtime/state/agent.ts'
 import { defineTool, type StandardSchema, type Tool, type ToolContext } from '../../src/tools/core/tool.ts'
-import { orderTools } from '../../src/tools/agents/orders.ts'
+import { orderTools } from '../../src/tools/agents/order-tools.ts'
 import { type Appender, type OracleLine, readLines } from './evidence.ts'
 import { orderOf, ordered } from './orders.ts'
 import type { Args, Plan, PlannedCall, PlannedTurn } from './plan.ts'
 import type { Chance } from './random.ts'
-import { Toolbox } from '../../src/effects/toolbox.ts'
+import { Toolbox } from '../../src/runtime/state/toolbox.ts'
 
 export const AGENT = 'crash'
 /** What a request holds. A reply costs less; a call that is lost with its worker is charged all of it. */
@@ -95,7 +95,12 @@ export function agentOf(oracle: Appender<OracleLine>, oraclePath: string): Agent
   return {
     name: AGENT,
     model: planner(),
-    tools: new Toolbox({ tools, plan: false, clock: systemClock, own: orderTools([{ name: AGENT, description: '' }]) }),
+    tools: new Toolbox({
+      tools,
+      plan: false,
+      clock: runtimeClock,
+      own: orderTools([{ name: AGENT, description: '' }]),
+    }),
     instructions: 'Follow the plan.',
     limits,
     approvalMs: null,

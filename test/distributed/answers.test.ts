@@ -1,7 +1,7 @@
 // Answers of the store that are lost: what was asked was done, and the one who asked hears `store_busy`. Nothing may be lost or doubled.
 import { describe, expect, it } from 'vitest'
 import { exportSession, importSession } from '../../src/archive/portable.ts'
-import { Fault, memory, scripted, type Store } from '../../src/index.ts'
+import { Fault, memory, scripted, type CompleteStore } from '../../src/index.ts'
 import { storeWith } from '../../sim/store-with.ts'
 import { StillClock } from '../contract/fixture.ts'
 import { calls, make, tool, typesIn } from '../runtime/scene.ts'
@@ -12,7 +12,7 @@ type Verb = 'commit' | 'claim' | 'release' | 'remove' | 'take' | 'extend'
 type Loses = (verb: Verb, asked: readonly unknown[]) => boolean
 
 /** A store that does what it is asked, and loses the answers that `loses` says. `lost` are those that it lost. */
-function forgetful(inner: Store, loses: Loses): { readonly store: Store; readonly lost: Verb[] } {
+function forgetful(inner: CompleteStore, loses: Loses): { readonly store: CompleteStore; readonly lost: Verb[] } {
   const lost: Verb[] = []
   const over = <A extends readonly unknown[], T>(verb: Verb, act: (...args: A) => Promise<T>) => {
     return async (...args: A): Promise<T> => {
@@ -39,7 +39,7 @@ function everyOther(verb: Verb): Loses {
   return (asked) => asked === verb && n++ % 2 === 0
 }
 
-const inboxIds = async (store: Store, id: string) =>
+const inboxIds = async (store: CompleteStore, id: string) =>
   (await store.read(id, 0)).events.flatMap((event) => ('id' in event ? [event.id] : []))
 
 describe('an answer that was lost', () => {
@@ -135,7 +135,7 @@ describe('an answer that was lost', () => {
       await say(store, 's', 'hello')
       const harness = make(model, {
         store: inner,
-        clock,
+        system: { clock },
         tools: [hang],
         worker: { leaseMs: 3_000 },
       })

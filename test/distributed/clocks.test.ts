@@ -1,6 +1,6 @@
 // A store whose clock is not that of the process: it is an hour before or after it, and may be set while a session is driven.
 import { describe, expect, it } from 'vitest'
-import { memory, scripted, type Store } from '../../src/index.ts'
+import { memory, scripted, type CompleteStore } from '../../src/index.ts'
 import { append, END, START, withState } from '../../src/graphs/index.ts'
 import { withGraphs } from '../graphs/stage.ts'
 import { storeWith } from '../../sim/store-with.ts'
@@ -18,13 +18,13 @@ function scene(aheadMs: number, model = scripted(() => 'done'), options: Paramet
   const inner = memory({ clock: remote })
   const asked = { looks: 0 }
   const store = storeWith(inner, {
-    nextDue: (agents) => {
-      asked.looks += 1
-      return inner.nextDue(agents)
+    due: (limit, agents) => {
+      if (limit === 0) asked.looks += 1
+      return inner.due(limit, agents)
     },
   })
   const random = { id: () => crypto.randomUUID(), fraction: () => 0 }
-  return { clock, remote, store, asked, harness: make(model, { store, clock, random, ...options }) }
+  return { clock, remote, store, asked, harness: make(model, { store, system: { clock, random }, ...options }) }
 }
 
 async function pass(clock: StillClock, ms: number, stepMs = 500): Promise<void> {
@@ -35,7 +35,7 @@ async function pass(clock: StillClock, ms: number, stepMs = 500): Promise<void> 
   await quiet()
 }
 
-const ended = async (store: Store, id: string) => (await store.card(id))?.outcome ?? null
+const ended = async (store: CompleteStore, id: string) => (await store.card(id))?.outcome ?? null
 
 describe.each([HOUR_MS, -HOUR_MS, 20_000])('with a store whose clock is %i ms ahead of the process', (aheadMs) => {
   it('B-DIST-14: a wake comes when it is due by the store, to the second, and nothing spins', async () => {
@@ -108,9 +108,11 @@ describe.each([HOUR_MS, -HOUR_MS, 20_000])('with a store whose clock is %i ms ah
     })
     const edges = [[START, 'each'] as const, ['each', END] as const]
     const mapped = graph({ name: 'mapped', nodes: { each }, edges })
-    const session = await withGraphs([mapped], { store, clock }).open({ agent: 'mapped' })
+    const session = await withGraphs([mapped], { store, system: { clock } }).open({ agent: 'mapped' })
     expect(await session.run({ items: ['a'] })).toMatchObject({ status: 'completed' })
-    const [call] = (await session.read()).events.flatMap((event) => (event.type === 'agent.message' ? event.calls : []))
+    const [call] = (await session.events()).events.flatMap((event) =>
+      event.type === 'agent.message' ? event.calls : [],
+    )
     expect(call?.args).toMatchObject({ until: store.now() + 30_000 })
   })
 })

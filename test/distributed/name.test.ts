@@ -23,7 +23,7 @@ describe('the name of a worker', () => {
     expect(new Set(names).size).toBe(3)
     for (const id of ['', 'a\0b', '\ud800', 'x'.repeat(513), 7 as never])
       expect(() => make(done, { store, worker: { id } })).toThrow(
-        '"id" of "worker" of new Harness must be a text of 1 to 512',
+        '"worker.id" of new Harness must be a text of 1 to 512',
       )
   })
 
@@ -37,7 +37,7 @@ describe('the name of a worker', () => {
     const session = await one?.open({ id: 's' })
     const running = session?.run('go')
     await first.runs.here
-    await two?.wake('s')
+    await two?.work({ session: 's' })
     await until(async () => expect(await store.card('s')).toMatchObject({ outcome: 'completed' }))
     const types = session ? await typesIn(session) : []
     expect(types.filter((type) => type === 'agent.tool_use')).toHaveLength(1)
@@ -54,7 +54,12 @@ describe('the name of a worker', () => {
     const hangs = [waiting('hang', { timeoutMs: 60_000 }), waiting('hang', { timeoutMs: 60_000 })]
     const runs = hangs.map(async ({ tool, runs: begun, go }, i) => {
       const script = scripted(({ messages }) => (messages.at(-1)?.role === 'tool' ? 'done' : calls('hang')))
-      const harness = make(script, { store, clock, tools: [tool], worker: { id: 'shared', leaseMs: 3_000 } })
+      const harness = make(script, {
+        store,
+        system: { clock },
+        tools: [tool],
+        worker: { id: 'shared', leaseMs: 3_000 },
+      })
       const running = (await harness.open({ id: `s${i}` })).run('go')
       await begun.here
       return { running, go }

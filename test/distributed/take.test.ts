@@ -1,23 +1,25 @@
 // Finding and claiming what is due in one step, and only what a worker has the agents for.
 import { describe, expect, it } from 'vitest'
-import { DueLoop, memory, scripted, type Store } from '../../src/index.ts'
+import { memory, scripted, type CompleteStore } from '../../src/index.ts'
 import { storeWith, withoutTake } from '../../sim/store-with.ts'
 import { StillClock } from '../contract/fixture.ts'
 import { make, moment, STORAGES, storeOf } from '../runtime/scene.ts'
 import { until } from '../until.ts'
 import { asleep, quiet, say } from '../runtime/wake-stage.ts'
+import { DueLoop, takeDueSessions } from '../../src/worker.ts'
 
 const DONE = scripted(() => 'done')
+const NO_CLAIMS = { asked: 0, vain: 0 }
 const EDITOR = { editor: { description: 'edits', model: DONE } }
 
 /** A store that counts the claims it is asked for, in whichever way. */
-function counted(inner: Store): { readonly store: Store; readonly claimed: string[] } {
+function counted(inner: CompleteStore): { readonly store: CompleteStore; readonly claimed: string[] } {
   const claimed: string[] = []
-  const claim: Store['claim'] = (session, ...rest) => {
+  const claim: CompleteStore['claim'] = (session, ...rest) => {
     claimed.push(session)
     return inner.claim(session, ...rest)
   }
-  const take: NonNullable<Store['take']> = async (...wanted) => {
+  const take: NonNullable<CompleteStore['take']> = async (...wanted) => {
     const taken = (await inner.take?.(...wanted)) ?? new Map()
     claimed.push(...taken.keys())
     return taken
@@ -25,7 +27,7 @@ function counted(inner: Store): { readonly store: Store; readonly claimed: strin
   return { store: storeWith(inner, inner.take ? { claim, take } : { claim }), claimed }
 }
 
-async function due(store: Store, id: string): Promise<void> {
+async function due(store: CompleteStore, id: string): Promise<void> {
   await asleep(store, id, [])
   await say(store, id, 'hello')
 }
@@ -40,7 +42,7 @@ type Chooser = {
 
 /** A loop that is told what is due and takes some of it. The session `bad` fails. */
 function chooser(
-  store: Store,
+  store: CompleteStore,
   { width, idleMs = Number.POSITIVE_INFINITY, cannot = () => false, hangs = Promise.resolve() }: Chooser,
 ) {
   const [named, looked]: [(readonly string[])[], string[]] = [[], []]
@@ -73,7 +75,7 @@ function chooser(
 }
 
 describe.each([...STORAGES, 'memory without take'] as const)('a worker on %s', (storage) => {
-  const open = (): Store => (storage === 'memory without take' ? withoutTake(memory()) : storeOf(storage))
+  const open = (): CompleteStore => (storage === 'memory without take' ? withoutTake(memory()) : storeOf(storage))
 
   it('B-DIST-4: never claims a session of an agent that it does not have', async () => {
     const { store, claimed } = counted(open())
@@ -116,7 +118,7 @@ describe('a worker that takes', () => {
     const workers = Array.from({ length: 8 }, () => make(DONE, { store }))
     const worked = await Promise.all(workers.map((each) => each.work({ idleMs: 0, width: 16 })))
     expect(worked.reduce((sum, { looks }) => sum + looks, 0)).toBe(2_000)
-    const claims = await Promise.all(workers.map(async (each) => (await each.health()).claims))
+    const claims = await Promise.all(workers.map(async (each) => (await each.health()).claims ?? NO_CLAIMS))
     expect(claims.reduce((sum, { vain }) => sum + vain, 0)).toBe(0)
     expect(claims.reduce((sum, { asked }) => sum + asked, 0)).toBe(2_000)
     // Without it the same workers meet at the same sessions.
@@ -145,11 +147,11 @@ describe('a worker that takes', () => {
     const stop = new AbortController()
     const working = harness.work({ signal: stop.signal })
     await asked.here
-    expect(await store.due(9)).toEqual([])
+    expect((await store.due(9)).sessions).toEqual([])
     stop.abort()
     answer.come()
     expect(await working).toEqual({ type: 'stopped', looks: 0 })
-    expect(await store.due(9)).toEqual(['s'])
+    expect((await store.due(9)).sessions).toEqual(['s'])
     expect(await store.card('s')).not.toHaveProperty('trouble')
   })
 
@@ -192,14 +194,16 @@ describe('a worker that takes', () => {
     await loop.done
   })
 
-  it('B-DIST-24: harness.take refuses what it does not know, and a worker that cannot take', async () => {
+  it('B-DIST-24: `takeDueSessions` refuses what it does not know, and a worker that cannot take', async () => {
     const harness = make(DONE, { store: memory() })
-    await expect(harness.take({ limit: 1, amnog: [] } as never)).rejects.toThrow('did you mean "among"?')
-    await expect(harness.take({ limit: -1 })).rejects.toThrow('"limit" of take')
-    await expect(harness.take({} as never)).rejects.toThrow('"limit" of take is missing')
+    await expect(takeDueSessions(harness, { limit: 1, amnog: [] } as never)).rejects.toThrow('did you mean "among"?')
+    await expect(takeDueSessions(harness, { limit: -1 })).rejects.toThrow('"limit" of takeDueSessions')
+    await expect(takeDueSessions(harness, {} as never)).rejects.toThrow('"limit" of takeDueSessions is missing')
     const named = make(DONE, { store: memory(), worker: { id: 'w' } })
-    await expect(named.take({ limit: 1 })).rejects.toThrow('Leave `take` of the DueLoop out.')
-    await expect(make(DONE, { store: withoutTake(memory()) }).take({ limit: 1 })).rejects.toThrow('has no `take`')
+    await expect(takeDueSessions(named, { limit: 1 })).rejects.toThrow('Leave `take` of the DueLoop out.')
+    await expect(takeDueSessions(make(DONE, { store: withoutTake(memory()) }), { limit: 1 })).rejects.toThrow(
+      'has no `take`',
+    )
   })
 
   it('B-DIST-8: takes its own session again after its lease ended: the old attempt writes nothing more, and the new one goes on', async () => {
@@ -221,7 +225,7 @@ describe('a worker that takes', () => {
         return receipts
       },
     })
-    const harness = make(DONE, { store, clock, worker: { leaseMs: 1_000 } })
+    const harness = make(DONE, { store, system: { clock }, worker: { leaseMs: 1_000 } })
     await asleep(store, 's', [])
     await say(store, 's', 'hello')
     dark = true

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { OwnerBody } from '../../src/kernel/event.ts'
 import { EMPTY } from '../../src/kernel/session.ts'
-import type { Store } from '../../src/ports/store.ts'
+import type { CompleteStore } from '../../src/ports/store.ts'
 import { Appender, digestOf, type JournalLine } from '../crash/evidence.ts'
 import type { Ground } from '../crash/ground.ts'
 import { CREATED, ownerWrite } from '../crash/stage.ts'
@@ -55,14 +55,19 @@ export async function clocks(ground: Ground, server: Server, count: number, late
   for (const proxy of proxies) await proxy.close()
 }
 
-async function asleep(store: Store, session: string, due: number, journal: Appender<JournalLine>): Promise<void> {
+async function asleep(
+  store: CompleteStore,
+  session: string,
+  due: number,
+  journal: Appender<JournalLine>,
+): Promise<void> {
   const wake: OwnerBody = { type: 'wake.scheduled', due, key: 'w', reason: 'its time has come' }
   journal.add({ type: 'try', session, id: 'created', digest: digestOf(CREATED) })
   journal.add({ type: 'try', session, id: wake.type, digest: digestOf(wake) })
   await store.commit([ownerWrite(session, EMPTY, { at: store.now(), epoch: 0, bodies: [CREATED, wake] })])
 }
 
-async function atRest(store: Store, last: number): Promise<void> {
+async function atRest(store: CompleteStore, last: number): Promise<void> {
   for (;;) {
     const cards = await store.list({ limit: 10_000 })
     if (cards.every(({ status, due }) => status === 'idle' && due === null) || store.now() > last + SETTLE_MS) return
@@ -71,7 +76,7 @@ async function atRest(store: Store, last: number): Promise<void> {
 }
 
 /** How long after its time the first event of its worker is. */
-async function latenessOf(store: Store, session: string, due: number): Promise<number> {
+async function latenessOf(store: CompleteStore, session: string, due: number): Promise<number> {
   const { events } = await store.read(session, 0)
   return (events.find(({ epoch }) => epoch > 0)?.at ?? Number.POSITIVE_INFINITY) - due
 }

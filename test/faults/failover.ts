@@ -3,7 +3,7 @@
 // nobody writes to it, and whoever comes new finds the right one. Then all that was promised is compared with what is there.
 // Exit 1 on a violation. `--within MS` is another bound, for a machine that is busy with other things.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Connections } from '../../src/stores/postgres/connect.ts'
+import { PostgresConnections } from '../../src/stores/postgres/connections.ts'
 import { argumentsOf, refuse, wholeNumber } from '../../sim/arguments.ts'
 import { type MarkLine, Tail } from '../crash/evidence.ts'
 import { Ground } from '../crash/ground.ts'
@@ -136,7 +136,7 @@ async function writtenAfter(server: Server, at: number): Promise<number> {
 }
 
 async function portOf(url: string): Promise<number> {
-  const made = new Connections({ url })
+  const made = new PostgresConnections({ url })
   const [row] = await made.lane.ask<{ port: number }>('where', 'select inet_server_port() as port')
   await made.close()
   return row?.port ?? 0

@@ -6,7 +6,7 @@ import { Appender, digestOf, type JournalLine } from '../crash/evidence.ts'
 import type { Ground } from '../crash/ground.ts'
 import type { PlannedTurn } from '../crash/plan.ts'
 import { CREATED, creation, message } from '../crash/stage.ts'
-import type { Store } from '../../src/ports/store.ts'
+import type { CompleteStore } from '../../src/ports/store.ts'
 
 const WORKERS = 3
 const SESSIONS = 12
@@ -45,7 +45,7 @@ export async function locked(ground: Ground, ms: number): Promise<void> {
 }
 
 /** Locks the row of a session that a worker drives, for longer than its lease, and counts what became of all others. */
-async function lockOne(ground: Ground, store: Store, ms: number): Promise<void> {
+async function lockOne(ground: Ground, store: CompleteStore, ms: number): Promise<void> {
   const other = new pg.Client({ connectionString: ground.database })
   await other.connect()
   try {

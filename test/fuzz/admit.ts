@@ -1,8 +1,8 @@
 // Admission of any text for any schema: what runs fits, what fits runs as it is, what is cut short runs only with what was
 // written, and no text makes it throw.
-import { systemClock } from '../../src/engine/platform.ts'
+import { runtimeClock } from '../../src/runtime/state/machine.ts'
 import type { Json, Proposal } from '../../src/kernel/content.ts'
-import { admit } from '../../src/tools/core/admit.ts'
+import { admitCalls } from '../../src/tools/core/admit.ts'
 import { defineTool, type Tool } from '../../src/tools/core/tool.ts'
 import {
   anyJson,
@@ -78,10 +78,10 @@ function told(tape: Tape, args: Json): string {
 }
 
 const redactor = { idle: true, find: () => null, json: (value: Json) => value }
-const asking = { now: 0, clock: systemClock, approvalMs: null, policy: { rules: [] }, environment: null, redactor }
+const asking = { now: 0, clock: runtimeClock, approvalMs: null, policy: { rules: [] }, environment: null, redactor }
 
 function admitOne(tool: Tool, text: string): Proposal {
-  const admitted = admit([{ id: 'id', tool: tool.name, args: text }], new Map([[tool.name, tool]]), asking)
+  const admitted = admitCalls([{ id: 'id', tool: tool.name, args: text }], new Map([[tool.name, tool]]), asking)
   if (admitted instanceof Promise || admitted[0] === undefined) throw new Error('one call did not become one proposal')
   return admitted[0]
 }

@@ -1,9 +1,9 @@
 // The bound of a byte stream against one that has the whole in hand: same head, same tail, same counts, whatever the chunks.
-import { Capture, type Captured, type CaptureLimits } from '../../src/tools/shell/capture.ts'
+import { StreamCapture, type CapturedStream, type CaptureLimits } from '../../src/tools/shell/capture.ts'
 import { drawn, type Tape } from './tape.ts'
 import { hold, target } from './target.ts'
 
-type Subject = new (limits: CaptureLimits) => Pick<Capture, 'push' | 'finish'>
+type Subject = new (limits: CaptureLimits) => Pick<StreamCapture, 'push' | 'finish'>
 type Case = { readonly chunks: readonly Uint8Array[]; readonly limits: CaptureLimits }
 
 const PIECES = ['a', 'é', '€', '😀', '\uFEFF', '\0', 'error: ', '\n', 'failed', 'xfatal', ' '].map((text) =>
@@ -36,7 +36,7 @@ function cut(tape: Tape): Case {
 const MARKER = /\b(error|exception|traceback|panic|panicked|fatal|failed|failure|abort|aborted|segmentation fault)\b/i
 
 /** The same result from a simple reading that sees the whole text, a character at a time. */
-function expected({ chunks, limits: { previewBytesMax, wholeBytesMax } }: Case): Captured {
+function expected({ chunks, limits: { previewBytesMax, wholeBytesMax } }: Case): CapturedStream {
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.concat(chunks))
   const characters = Array.from(text)
   const bytes = Buffer.byteLength(text)
@@ -65,20 +65,20 @@ function fitting(characters: readonly string[], bytesMax: number): readonly stri
 type Break = {
   readonly limits?: (limits: CaptureLimits) => CaptureLimits
   readonly push?: (chunk: Uint8Array) => Uint8Array
-  readonly finish?: (captured: Captured) => Captured
+  readonly finish?: (captured: CapturedStream) => CapturedStream
 }
 
 /** The real one with one thing broken about it. */
 function broken({ limits = same, push = same, finish = same }: Break): Subject {
   return class {
-    readonly #real: Capture
+    readonly #real: StreamCapture
     constructor(given: CaptureLimits) {
-      this.#real = new Capture(limits(given))
+      this.#real = new StreamCapture(limits(given))
     }
     push(chunk: Uint8Array): void {
       this.#real.push(push(chunk))
     }
-    finish(): Captured {
+    finish(): CapturedStream {
       return finish(this.#real.finish())
     }
   }
@@ -90,7 +90,7 @@ function same<T>(value: T): T {
 
 export const captures = target<Subject, Case>({
   name: 'capture',
-  real: Capture,
+  real: StreamCapture,
   cases: drawn(cut, 80),
   planted: {
     'the bound is one byte too large': broken({

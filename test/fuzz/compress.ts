@@ -1,22 +1,22 @@
 // The content router: what is handed out is smaller, says what it is, and keeps its promises, whatever the text is. Without loss,
 // JSON can be read back.
-import { shortenCode } from '../../src/context/juice/code.ts'
-import { detect } from '../../src/context/juice/detect.ts'
-import { shortenDiff } from '../../src/context/juice/diff.ts'
-import { shortenJson } from '../../src/context/juice/json.ts'
-import type { Hint, Kind, Shorten, Shorter } from '../../src/context/juice/kind.ts'
-import { shortenLog } from '../../src/context/juice/log.ts'
-import { shortenSearch } from '../../src/context/juice/search.ts'
+import { shortenCode } from '../../src/context/compress/shorten-code.ts'
+import { detectKind } from '../../src/context/compress/detect-kind.ts'
+import { shortenDiff } from '../../src/context/compress/shorten-diff.ts'
+import { shortenJson } from '../../src/context/compress/shorten-json.ts'
+import type { TextHint, TextKind, Shortener, ShortenedText } from '../../src/context/compress/text-kind.ts'
+import { shortenLog } from '../../src/context/compress/shorten-log.ts'
+import { shortenSearch } from '../../src/context/compress/shorten-search.ts'
 import { anyJson } from './json.ts'
 import { drawn, type Tape } from './tape.ts'
 import { hold, target } from './target.ts'
 
-type Case = { readonly text: string; readonly kind: Kind; readonly hint: Hint; readonly lossless: boolean }
-type Subject = (one: Case) => Shorter | null
+type Case = { readonly text: string; readonly kind: TextKind; readonly hint: TextHint; readonly lossless: boolean }
+type Subject = (one: Case) => ShortenedText | null
 
 const SIGNAL = new AbortController().signal
 /** HTML is read by what `web_fetch` uses, which has tests of its own, and plain text stays as it is. */
-const KINDS: Readonly<Partial<Record<Kind, Shorten>>> = {
+const KINDS: Readonly<Partial<Record<TextKind, Shortener>>> = {
   json: shortenJson,
   code: shortenCode,
   log: shortenLog,
@@ -25,7 +25,7 @@ const KINDS: Readonly<Partial<Record<Kind, Shorten>>> = {
 }
 
 const real: Subject = ({ text, kind, hint, lossless }) => {
-  detect(text, hint)
+  detectKind(text, hint)
   const made = KINDS[kind]?.(text, { lossless, hint, signal: SIGNAL }) ?? null
   return made instanceof Promise ? null : made
 }

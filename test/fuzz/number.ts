@@ -1,9 +1,9 @@
 // Exact numbers against BigInt: both are scaled until they are integers, and then compared.
-import { compareExact, exactOf } from '../../src/tools/jsonl/filter.ts'
+import { compareExact, parseExact } from '../../src/tools/jsonl/filter.ts'
 import { drawn, type Tape } from './tape.ts'
 import { hold, target } from './target.ts'
 
-type Subject = { readonly exactOf: typeof exactOf; readonly compareExact: typeof compareExact }
+type Subject = { readonly exactOf: typeof parseExact; readonly compareExact: typeof compareExact }
 type Decimal = {
   readonly digits: string
   readonly negative: boolean
@@ -50,16 +50,16 @@ function shifted(one: Decimal, by: number): Decimal {
 
 export const numbers = target<Subject, ReturnType<typeof pair>>({
   name: 'number',
-  real: { exactOf, compareExact },
+  real: { exactOf: parseExact, compareExact },
   cases: drawn(pair, 80),
   planted: {
     'compares as doubles': {
-      exactOf,
+      exactOf: parseExact,
       compareExact: (a, b) =>
         Number(`${sign(a)}0.${a.digits || '0'}e${a.point}`) - Number(`${sign(b)}0.${b.digits || '0'}e${b.point}`),
     },
     'compares digits before the place of the point': {
-      exactOf,
+      exactOf: parseExact,
       compareExact: (a, b) => (a.digits === b.digits ? compareExact(a, b) : a.digits < b.digits ? -1 : 1),
     },
   },

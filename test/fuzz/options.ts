@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { startChaos } from '../../src/testing/index.ts'
-import { reportGraph, withState, last } from '../../src/graphs/index.ts'
+import { reportGraph } from '../../src/cli/demo/report/report-graph.ts'
+import { withState, last } from '../../src/graphs/index.ts'
 import * as terret from '../../src/index.ts'
 import { openMemory, recallHook, runtimeFilesHook } from '../../src/memory/index.ts'
 import { fromAiSdk } from '../../src/models/aisdk/aisdk.ts'
@@ -28,7 +29,7 @@ type World = { readonly folder: string; readonly harness: terret.Harness; readon
 
 const model = terret.scripted([])
 const nothing = (): string => ''
-const AGENT = 'tools instructions limits plan output allow deny'
+const AGENT = 'tools instructions limits plan output toolAccess results context'
 const GUARD = 'read write protect fileBytesMax ripgrep contentCharsMax'
 const SANDBOX = { workspace: '.', sandbox: { type: 'none', reason: 'a test' } }
 const { node, question, agentNode, mapNode, graph } = withState({ n: last(0) })
@@ -39,7 +40,7 @@ const session = ({ harness }: World): Promise<terret.SessionHandle> => harness.o
 const ENTRIES: Readonly<Record<string, Entry>> = {
   'new Harness': {
     good: { model },
-    more: `${AGENT} store approvalMs policy environment secrets budget subagents graphs hooks strictHooks breaker onError drives worker clock random`,
+    more: `${AGENT} store approvals secrets budget subagents graphs hooks models deps breaker onError worker system`,
     call: (options) => new terret.Harness(options),
   },
   budget: {
@@ -52,11 +53,33 @@ const ENTRIES: Readonly<Record<string, Entry>> = {
     more: 'modelRequests modelAttempts modelMs activeMs toolCalls tokens depth parallel',
     call: (limits) => new terret.Harness({ model, limits }),
   },
-  worker: { good: {}, more: 'leaseMs graceMs lingerMs width', call: (worker) => new terret.Harness({ model, worker }) },
+  toolAccess: {
+    good: {},
+    more: 'profile allow alsoAllow deny',
+    call: (toolAccess) => new terret.Harness({ model, toolAccess }),
+  },
+  results: {
+    good: {},
+    more: 'compression summarize bytes unknownTool toolErrors',
+    call: (results) => new terret.Harness({ model, results }),
+  },
+  context: { good: {}, more: 'prefix compaction', call: (context) => new terret.Harness({ model, context }) },
+  approvals: {
+    good: {},
+    more: 'policy environment timeoutMs',
+    call: (approvals) => new terret.Harness({ model, approvals }),
+  },
+  models: { good: {}, more: 'named routes', call: (models) => new terret.Harness({ model, models }) },
+  system: { good: {}, more: 'clock random', call: (system) => new terret.Harness({ model, system }) },
+  worker: {
+    good: {},
+    more: 'leaseMs graceMs lingerMs width drives watchdogMs',
+    call: (worker) => new terret.Harness({ model, worker }),
+  },
   breaker: { good: {}, more: 'identical rejected failures', call: (breaker) => new terret.Harness({ model, breaker }) },
   hook: {
     good: { type: 'run_end', run: nothing },
-    more: 'tools agents',
+    more: 'tools agents strict',
     call: (hook) => new terret.Harness({ model, hooks: [hook] }),
   },
   subagent: {
@@ -67,7 +90,7 @@ const ENTRIES: Readonly<Record<string, Entry>> = {
   policy: {
     good: { rules: [] },
     more: 'onAsk actionsPerHour asksPerHour base',
-    call: (policy) => new terret.Harness({ model, policy }),
+    call: (policy) => new terret.Harness({ model, approvals: { policy } }),
   },
   rule: {
     good: { effect: 'ask' },
@@ -128,7 +151,7 @@ const ENTRIES: Readonly<Record<string, Entry>> = {
   },
   list: {
     good: {},
-    more: 'status root folder after newest limit',
+    more: 'status root folder cursor order limit',
     call: (options, { harness }) => harness.list(options),
   },
   work: { good: { idleMs: 0 }, more: 'width signal', call: (options, { harness }) => harness.work(options) },
@@ -138,7 +161,7 @@ const ENTRIES: Readonly<Record<string, Entry>> = {
     call: async (options, world) => world.harness.remove((await session(world)).id, options),
   },
   send: { good: {}, more: 'when id by', call: async (options, world) => (await session(world)).send('hi', options) },
-  steer: { good: { type: 'pause' }, more: '', call: async (command, world) => (await session(world)).steer([command]) },
+  steer: { good: { type: 'pause' }, more: '', call: async (command, world) => (await session(world)).send([command]) },
   decide: {
     good: { callId: '1.0', allow: true, by: 'ana' },
     more: 'sessionId why role digest remember usd',
@@ -333,7 +356,10 @@ async function check(subject: Subject, { entry, options, unknown }: Case, world:
   hold(error === null || fault !== null, () => `${entry} threw ${String(error)}`)
   if (unknown === null) return
   hold(fault !== null, () => `${entry} dropped the option "${unknown}"`)
-  const named = fault?.code === 'invalid_config' && fault.message.includes(JSON.stringify(unknown))
+  // One within another option is named by its whole path.
+  const [alone, within] = [JSON.stringify(unknown), `.${JSON.stringify(unknown).slice(1)}`]
+  const said = [alone, within].some((name) => fault?.message.includes(name))
+  const named = fault?.code === 'invalid_config' && said
   hold(named, () => `${entry} did not name "${unknown}": ${fault?.code} ${fault?.message}`)
 }
 

@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
 import { shownId, shownRow } from '../../src/view/clean.ts'
-import { shellCommand, shellWord } from '../../src/view/shell.ts'
+import { shellCommand, shellWord } from '../../src/view/shell-command.ts'
 import { drawn, type Tape } from './tape.ts'
 import { hold, target } from './target.ts'
 

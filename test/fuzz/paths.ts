@@ -3,28 +3,35 @@
 import { existsSync, realpathSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import fc from 'fast-check'
-import { look, replace, see } from '../../src/tools/files/disk.ts'
-import { ToolFailure } from '../../src/tools/core/output.ts'
-import { type Access, denied, type Guard, guard, locate, type Place } from '../../src/tools/files/paths.ts'
+import { readBeforeWrite, replaceSeenFile, readFileAt } from '../../src/tools/files/guarded-disk.ts'
+import { ToolFailure } from '../../src/tools/core/tool-output.ts'
+import {
+  type Access,
+  deniedFailure,
+  type PathGuard,
+  createPathGuard,
+  locatePath,
+  type GuardedPath,
+} from '../../src/tools/files/path-guard.ts'
 import { toolContext } from '../tools/context.ts'
 import { drawn, type Tape } from './tape.ts'
 import { hold, type Property, type Target } from './target.ts'
 import { CANARY, type Leads, Tree } from './tree.ts'
 
 type Subject = {
-  readonly locate: typeof locate
-  readonly read: (guarded: Guard, place: Place) => Promise<Buffer>
-  readonly write: (guarded: Guard, place: Place, bytes: Buffer) => Promise<void>
+  readonly locate: typeof locatePath
+  readonly read: (guarded: PathGuard, place: GuardedPath) => Promise<Buffer>
+  readonly write: (guarded: PathGuard, place: GuardedPath, bytes: Buffer) => Promise<void>
 }
 /** The path begins with the name of a folder in capitals, where an absolute one is wanted: the real ones have no lasting name. */
 type Case = { readonly path: string; readonly access: Access; readonly guard: number; readonly touch: boolean }
 
 const real: Subject = {
-  locate,
-  read: async (guarded, place) => (await see(guarded, place)).bytes,
+  locate: locatePath,
+  read: async (guarded, place) => (await readFileAt(guarded, place)).bytes,
   write: async (guarded, place, bytes) => {
-    const seen = await look(guarded, place)
-    await replace({ guarded, place, seen, bytes, after: '', context: toolContext() })
+    const seen = await readBeforeWrite(guarded, place)
+    await replaceSeenFile({ guarded, place, seen, bytes, after: '', context: toolContext() })
   },
 }
 
@@ -134,28 +141,32 @@ function segment(tape: Tape): string {
   return tape.chance(2) ? tape.pick(GUARDED) : tape.pick([LONG, 'n'.repeat(255), 'ü'.repeat(128)])
 }
 
-type Rooms = readonly { readonly guarded: Guard; readonly read: readonly string[]; readonly write: readonly string[] }[]
+type Rooms = readonly {
+  readonly guarded: PathGuard
+  readonly read: readonly string[]
+  readonly write: readonly string[]
+}[]
 
 /** The guards of all cases, and in plain words what each allows. */
 function rooms({ root }: Tree): Rooms {
   const [a, A, scripts] = ['a', 'A', 'scripts'].map((name) => join(root, name)) as [string, string, string]
   return [
-    { guarded: guard({ root, protect: ['secret'] }), read: [root], write: [root] },
-    { guarded: guard({ root, protect: ['secret'], write: ['a'] }), read: [root, a], write: [a] },
+    { guarded: createPathGuard({ root, protect: ['secret'] }), read: [root], write: [root] },
+    { guarded: createPathGuard({ root, protect: ['secret'], write: ['a'] }), read: [root, a], write: [a] },
     {
-      guarded: guard({ root, protect: ['secret'], read: ['a'], write: ['A', 'scripts'] }),
+      guarded: createPathGuard({ root, protect: ['secret'], read: ['a'], write: ['A', 'scripts'] }),
       read: [a],
       write: [A, scripts],
     },
-    { guarded: guard({ root, protect: ['secret'], write: [] }), read: [root], write: [] },
-    { guarded: guard({ root: a, protect: ['secret'] }), read: [a], write: [a] },
-    { guarded: guard({ root, protect: ['secret'], read: [], write: ['.'] }), read: [], write: [root] },
+    { guarded: createPathGuard({ root, protect: ['secret'], write: [] }), read: [root], write: [] },
+    { guarded: createPathGuard({ root: a, protect: ['secret'] }), read: [a], write: [a] },
+    { guarded: createPathGuard({ root, protect: ['secret'], read: [], write: ['.'] }), read: [], write: [root] },
   ]
 }
 
 const isIn = (folder: string, path: string): boolean => path === folder || relative(folder, path).split('/')[0] !== '..'
 
-/** What must come of it: a place, `denied`, or null where file systems differ. */
+/** What must come of it: a place, `deniedFailure`, or null where file systems differ. */
 function expected(tree: Tree, room: Rooms[number], path: string, access: Access): string | null {
   if (path === '' || path.includes('\0')) return 'denied'
   const wanted = resolve(room.guarded.root, path)
@@ -194,14 +205,14 @@ class Session {
         () => `${wanted} is allowed, and was refused: ${found.message}`,
       )
     }
-    const place = found as Place
+    const place = found as GuardedPath
     this.#inside(room, place, one.access)
     hold(wanted === null || wanted === place.path, () => `${place.path} instead of ${wanted}`)
     if (one.touch) await this.#touch(room, place, one.access)
   }
 
   /** However it was found: with every link resolved it is below a root that allows this. */
-  #inside(room: Rooms[number], place: Place, access: Access): void {
+  #inside(room: Rooms[number], place: GuardedPath, access: Access): void {
     let there = place.path
     while (!existsSync(there)) there = dirname(there)
     hold(realpathSync(there) === there, () => `${place.path} leads over a link`)
@@ -215,7 +226,7 @@ class Session {
     )
   }
 
-  async #touch(room: Rooms[number], place: Place, access: Access): Promise<void> {
+  async #touch(room: Rooms[number], place: GuardedPath, access: Access): Promise<void> {
     const back = this.#tree.keep(place.path)
     try {
       if (access === 'read') await this.#read(room.guarded, place)
@@ -227,7 +238,7 @@ class Session {
     }
   }
 
-  async #read(guarded: Guard, place: Place): Promise<void> {
+  async #read(guarded: PathGuard, place: GuardedPath): Promise<void> {
     const bytes = await this.#subject.read(guarded, place).catch(() => null)
     if (bytes === null) return
     hold(bytes.equals(readFileSync(place.path)), () => `${place.path} has other bytes`)
@@ -235,7 +246,7 @@ class Session {
     hold(!leaked, () => `${place.path} holds what is outside`)
   }
 
-  async #write(guarded: Guard, place: Place): Promise<void> {
+  async #write(guarded: PathGuard, place: GuardedPath): Promise<void> {
     const bytes = Buffer.from('written by the fuzzer')
     const done = await this.#subject.write(guarded, place, bytes).then(
       () => true,
@@ -261,11 +272,11 @@ function open(subject: Subject): () => Property {
 }
 
 /** A guard that looks at the path in another way. */
-function careless(of: (guarded: Guard, path: string) => string): typeof locate {
+function careless(of: (guarded: PathGuard, path: string) => string): typeof locatePath {
   return async (guarded, path, access) => {
     const found = of(guarded, path)
     const root = guarded[access].find((folder) => found.startsWith(folder))
-    if (path === '' || path.includes('\0') || root === undefined) throw denied('out of bounds')
+    if (path === '' || path.includes('\0') || root === undefined) throw deniedFailure('out of bounds')
     return { root, segments: relative(root, found).split('/'), path: found, shown: path }
   }
 }
@@ -282,14 +293,16 @@ const planted: Readonly<Record<string, Subject>> = {
     ...real,
     locate: (guarded, path, access) => {
       const odd = access === 'write' && path.includes('.GIT') && !path.includes('..')
-      return odd ? careless(({ root }) => resolve(root, path))(guarded, path, access) : locate(guarded, path, access)
+      return odd
+        ? careless(({ root }) => resolve(root, path))(guarded, path, access)
+        : locatePath(guarded, path, access)
     },
   },
   'a file with a second name is written': {
     ...real,
     write: async (_guarded, { path }, bytes) => writeFileSync(path, bytes),
   },
-  'everything is refused': { ...real, locate: () => Promise.reject(denied('no')) },
+  'everything is refused': { ...real, locate: () => Promise.reject(deniedFailure('no')) },
 }
 
 export const paths: Target = {

@@ -1,7 +1,7 @@
 // The policy against an independent implementation of its rules: deny before ask before allow, a further denial never lets more
 // through, shell syntax is never allowed by a rule, and a remembered decision covers one action.
 import type { Json } from '../../src/kernel/content.ts'
-import { type Action, judgeCall, type Policy, rememberedRule, type Rule } from '../../src/tools/policy/policy.ts'
+import { type PolicyAction, judgeCall, type Policy, rememberedRule, type Rule } from '../../src/tools/policy/policy.ts'
 import { command, type Command, VOCABULARY } from './command.ts'
 import { isObject, sameJson } from './json.ts'
 import { drawn, type Tape } from './tape.ts'
@@ -13,9 +13,9 @@ type Case = {
   readonly rules: readonly Rule[]
   readonly more: Rule
   readonly onAsk: 'park' | 'deny'
-  readonly action: Action
+  readonly action: PolicyAction
   readonly command: Command | null
-  readonly other: Action
+  readonly other: PolicyAction
 }
 
 const TOOLS = ['bash', 'edit', 'read', 'reader']
@@ -41,7 +41,7 @@ function path(tape: Tape): string {
   return tape.pick(['', '', '/', './']) + tape.list(5, () => tape.pick(SEGMENTS)).join('/')
 }
 
-function action(tape: Tape, own: Command | null): Action {
+function action(tape: Tape, own: Command | null): PolicyAction {
   const args = {
     ...(own ? { command: own.text } : {}),
     ...(tape.chance(2) ? { path: path(tape) } : {}),
@@ -74,7 +74,7 @@ function question(tape: Tape): Case {
 }
 
 /** The same action but for one thing. */
-function near(tape: Tape, one: Action): Action {
+function near(tape: Tape, one: PolicyAction): PolicyAction {
   const entries = Object.entries(one.args as Readonly<Record<string, Json>>)
   const at = tape.below(entries.length + 1)
   const changed = entries.map(
@@ -106,7 +106,7 @@ function near(tape: Tape, one: Action): Action {
 /** Where the oracle cannot say what a shell would do with a command, it says so. */
 type Match = 'yes' | 'no' | 'maybe'
 
-function matches(one: Rule, { tool, args, environment }: Action, own: Command | null): Match {
+function matches(one: Rule, { tool, args, environment }: PolicyAction, own: Command | null): Match {
   if (one.tool !== undefined && ![one.tool].flat().some((pattern) => glob(pattern).test(tool))) return 'no'
   if (one.environment !== undefined && one.environment !== environment) return 'no'
   for (const [dotted, pattern] of Object.entries(one.args ?? {})) {
@@ -195,7 +195,7 @@ function wordsPattern(pattern: string): RegExp {
 }
 
 /** Every verdict that is right. More than one only where the oracle does not know a command. */
-function expected(policy: Policy, asked: Action, own: Command | null): ReadonlySet<Verdict> {
+function expected(policy: Policy, asked: PolicyAction, own: Command | null): ReadonlySet<Verdict> {
   const ask = policy.onAsk === 'deny' ? 'deny' : 'ask'
   if (asked.approval === 'never') return new Set(['deny'])
   const right = new Set<Verdict>()
@@ -233,17 +233,17 @@ async function check(
 }
 
 /** A rule remembered in a place without a name has no condition on the place, so it holds everywhere. */
-function isSame(one: Action, other: Action): boolean {
+function isSame(one: PolicyAction, other: PolicyAction): boolean {
   const there = one.environment === undefined || one.environment === other.environment
   return there && one.tool === other.tool && sameJson(one.args, other.args)
 }
 
-function textOf({ tool, args, environment }: Action): string {
+function textOf({ tool, args, environment }: PolicyAction): string {
   return JSON.stringify({ tool, args, environment })
 }
 
 /** No rule on commands that allows, however wide, lets a shell do more than run words. */
-async function checkCommand(subject: Subject, asked: Action, own: Command | null): Promise<void> {
+async function checkCommand(subject: Subject, asked: PolicyAction, own: Command | null): Promise<void> {
   if (own === null || own.words !== null || asked.approval !== 'ask') return
   const wide = {
     rules: [{ effect: 'allow', command: ['*', '* *', '* * *', '* * * *', `${VOCABULARY[0]} *`] }],

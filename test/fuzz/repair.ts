@@ -1,12 +1,12 @@
 // The repair table over random schemas and arguments as models get them wrong: what fits is left alone, nothing is invented,
 // a stranger cancels everything, twice is once. What becomes of a repaired value is admit.ts.
 import type { Json } from '../../src/kernel/content.ts'
-import { ALIASES, repair } from '../../src/tools/repair/repair.ts'
+import { ALIASES, repairArguments } from '../../src/tools/repair/repair.ts'
 import { anyJson, fitting, isObject, type JsonObject, pollution, rootSchema, sameJson, spoiled } from './json.ts'
 import { drawn, type Tape } from './tape.ts'
 import { hold, target } from './target.ts'
 
-type Subject = typeof repair
+type Subject = typeof repairArguments
 type Case = { readonly schema: JsonObject; readonly valid: Json | undefined; readonly args: Json }
 
 function call(tape: Tape): Case {
@@ -58,25 +58,26 @@ function plainTraces(value: Json, found = new Set<string>()): ReadonlySet<string
 
 export const repairs = target<Subject, Case>({
   name: 'repair',
-  real: repair,
+  real: repairArguments,
   cases: drawn(call, 96),
   planted: {
     'what can be repaired is, beside a stranger': (schema, args) => (isObject(args) ? inPart(schema, args) : args),
     'a missing required field is filled in': (schema, args) => {
       const [missing] = isObject(schema) ? (schema['required'] as readonly string[]) : []
-      const done = repair(schema, args)
+      const done = repairArguments(schema, args)
       return isObject(done) && missing !== undefined && !Object.hasOwn(done, missing)
         ? { ...done, [missing]: 'none' }
         : done
     },
-    'fields are assigned, so that __proto__ is one no longer': (schema, args) => assigned(repair(schema, args)),
+    'fields are assigned, so that __proto__ is one no longer': (schema, args) =>
+      assigned(repairArguments(schema, args)),
     'of two names for one field the last one counts': (schema, args) => {
-      if (!isObject(args)) return repair(schema, args)
+      if (!isObject(args)) return repairArguments(schema, args)
       const entries = Object.entries(args).map(([key, item]) => [ALIASES.get(key) ?? key, item] as const)
       const merged = Object.fromEntries(entries)
-      return entries.length > Object.keys(merged).length ? merged : repair(schema, args)
+      return entries.length > Object.keys(merged).length ? merged : repairArguments(schema, args)
     },
-    'every text that looks like a number is one': (schema, args) => numbered(repair(schema, args)),
+    'every text that looks like a number is one': (schema, args) => numbered(repairArguments(schema, args)),
   },
   check: (subject, { schema, valid, args }) => {
     if (valid !== undefined) hold(subject(schema, valid) === valid, () => 'a value that fits was changed')
@@ -102,8 +103,8 @@ export const repairs = target<Subject, Case>({
 
 function inPart(schema: Json, args: JsonObject): Json {
   const { '?': stranger, ...known } = args
-  if (stranger === undefined) return repair(schema, args)
-  const done = { ...(repair(schema, known) as JsonObject), '?': stranger }
+  if (stranger === undefined) return repairArguments(schema, args)
+  const done = { ...(repairArguments(schema, known) as JsonObject), '?': stranger }
   return sameJson(done, args) ? args : done
 }
 

@@ -1,11 +1,11 @@
 // The whole content router over any bytes: it throws nothing, shows no half of a character, is bounded, and its last line says what it
 // is and where the original is.
 import { compressContent, type Compressed, type CompressOptions } from '../../src/context/compress-content.ts'
-import type { Hint } from '../../src/context/juice/kind.ts'
+import type { TextHint } from '../../src/context/compress/text-kind.ts'
 import { drawn, type Tape } from './tape.ts'
 import { hold, target } from './target.ts'
 
-type Case = { readonly text: string; readonly hint: Hint; readonly profile: 'full' | 'light' }
+type Case = { readonly text: string; readonly hint: TextHint; readonly profile: 'full' | 'light' }
 type Subject = (one: Case) => Promise<Compressed>
 
 const TOKEN = '0123456789abcdef'.repeat(2)
@@ -53,7 +53,7 @@ function draw(tape: Tape): Case {
   }
   const line = (): string => tape.list(12, piece).join('')
   const lines = tape.list(40, () => `${line()}\n`.repeat(tape.pick([1, 1, 2, 30])))
-  const hints: readonly Hint[] = [
+  const hints: readonly TextHint[] = [
     {},
     { command: 'make' },
     { path: 'a.csv' },

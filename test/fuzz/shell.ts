@@ -1,6 +1,6 @@
 // A marked command within random layers of bash: the reader of shell lists it, or says that it could not read the text whole. And what
 // would stop the machine is never taken for harmless.
-import { readShell, type ShellReading } from '../../src/tools/shell/risk/read.ts'
+import { readShell, type ShellReading } from '../../src/tools/shell/risk/read-shell.ts'
 import { drawn, type Tape } from './tape.ts'
 import { hold, target } from './target.ts'
 

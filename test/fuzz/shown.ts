@@ -1,18 +1,18 @@
 // What is shown of a text that is not ours, for any text: each row has a margin and fits, no row is one of the program's, and what is
 // left out is told.
-import { fitted, saidText, widthOf } from '../../src/cli/present/text.ts'
-import { drawnPreview, quoted, type Room, type Shown } from '../../src/cli/present/preview.ts'
-import type { PreviewLine } from '../../src/tools/files/preview.ts'
+import { fitLines, modelText, widthOf } from '../../src/cli/present/terminal-text.ts'
+import { drawPreview, quoteText, type DrawSize, type DrawnPreview } from '../../src/cli/present/call-preview.ts'
+import type { PreviewLine } from '../../src/tools/files/preview-call.ts'
 import { drawn, type Tape } from './tape.ts'
 import { hold, target } from './target.ts'
 
 type Subject = {
-  readonly quoted: typeof quoted
-  readonly drawnPreview: typeof drawnPreview
-  readonly saidText: typeof saidText
-  readonly fitted: typeof fitted
+  readonly quoted: typeof quoteText
+  readonly drawnPreview: typeof drawPreview
+  readonly saidText: typeof modelText
+  readonly fitted: typeof fitLines
 }
-type Case = { readonly text: string; readonly room: Room; readonly lines: readonly PreviewLine[] }
+type Case = { readonly text: string; readonly room: DrawSize; readonly lines: readonly PreviewLine[] }
 
 /** What the program prints itself, and what its margins are made of. */
 const OWN = [
@@ -76,11 +76,11 @@ const cases = drawn((tape): Case => {
 
 const MARGIN = /^(?: {2}[│┆┊] |[│┆](?: |$))/u
 
-function rowsOf({ rows }: Pick<Shown, 'rows'>): readonly string[] {
+function rowsOf({ rows }: Pick<DrawnPreview, 'rows'>): readonly string[] {
   return rows.flatMap(({ texts }) => texts)
 }
 
-const real: Subject = { quoted, drawnPreview, saidText, fitted }
+const real: Subject = { quoted: quoteText, drawnPreview: drawPreview, saidText: modelText, fitted: fitLines }
 const bare = (row: string): string => row.replace(MARGIN, '')
 
 export const shown = target<Subject, Case>({
@@ -91,19 +91,19 @@ export const shown = target<Subject, Case>({
     'a broken line goes on without a margin': {
       ...real,
       quoted: (said, room) => {
-        const all = quoted(said, room)
+        const all = quoteText(said, room)
         const rows = all.rows.map((row) => ({ ...row, texts: row.texts.map((one, i) => (i === 0 ? one : bare(one))) }))
         return { ...all, rows }
       },
     },
     'what is said has no margin': {
       ...real,
-      saidText: (said, columns) => saidText(said, columns).replace(/^[│┆] ?/gmu, ''),
+      saidText: (said, columns) => modelText(said, columns).replace(/^[│┆] ?/gmu, ''),
     },
     'the terminal breaks long lines': { ...real, fitted: (said) => said },
     'what is left out is not told': {
       ...real,
-      drawnPreview: (action, preview, room) => ({ ...drawnPreview(action, preview, room), hidden: null }),
+      drawnPreview: (action, preview, room) => ({ ...drawPreview(action, preview, room), hidden: null }),
     },
   },
   check: (subject, { text: said, room, lines }) => {

@@ -1,9 +1,9 @@
 // A stream that stops at some byte, through the whole exchange: it falls silent, breaks off, or is stopped by the caller. The
 // clock and the client are ours here; nothing may be left behind or still waited for.
 import type { CallContext, Delta, Request } from '../../src/ports/model.ts'
-import type { Exchange } from '../../src/models/http/exchange.ts'
-import type { Deadlines } from '../../src/models/http/watch.ts'
-import type { Sink, Transport } from '../../src/models/http/transport.ts'
+import type { HostConnection } from '../../src/models/http/exchange.ts'
+import type { Deadlines } from '../../src/models/http/deadlines.ts'
+import type { ResponseHandler, Transport } from '../../src/models/http/transport.ts'
 import { FakeClock, settled } from '../models/fake-clock.ts'
 import { target } from '../models/oracle-said.ts'
 import { type Answer, eventAt, same, type Taken } from './streams-walk.ts'
@@ -19,7 +19,7 @@ const SPLIT = 8
 /** A client that hears nothing of the signal, as bad ones do: its end is in our hands. */
 function deafClient(bytes: Uint8Array, type: string) {
   let reject: (error: Error) => void = () => {}
-  const transport: Transport = (_order, sink: Sink) => {
+  const transport: Transport = (_order, sink: ResponseHandler) => {
     sink.head(200, { 'content-type': type })
     // What it is must be told from its first bytes, however few come at once.
     for (const byte of bytes.subarray(0, SPLIT)) sink.data(Uint8Array.of(byte))
@@ -44,7 +44,7 @@ export async function checkStall(taken: Taken, offset: number): Promise<void> {
     const client = deafClient(bytes, TYPES[offset % TYPES.length] as string)
     const stop = new AbortController()
     const deltas: Delta[] = []
-    const order: Exchange<unknown> = {
+    const order: HostConnection<unknown> = {
       protocol,
       target,
       url: 'http://host.example',

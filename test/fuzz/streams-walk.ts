@@ -2,8 +2,8 @@
 // pure, so every case goes on from the nearest prefix instead of from the start.
 import type { Json } from '../../src/kernel/content.ts'
 import type { ModelFailure, Reply } from '../../src/ports/model.ts'
-import type { exchange } from '../../src/models/http/exchange.ts'
-import { type frame, type Framing, UNFRAMED } from '../../src/models/http/framing.ts'
+import type { callHost } from '../../src/models/http/exchange.ts'
+import { type parseEvents, type Framing, UNFRAMED } from '../../src/models/http/framing.ts'
 import type { Protocol, WireEvent } from '../../src/models/protocols/protocol.ts'
 import { target } from '../models/oracle-said.ts'
 import type { Recording } from '../models/oracle-streams.ts'
@@ -11,9 +11,9 @@ import { hold } from './target.ts'
 
 /** What is looked at: the real ones, or ones that are broken on purpose. */
 export type Subject = {
-  readonly frame: typeof frame
+  readonly frame: typeof parseEvents
   readonly protocols: Readonly<Record<Recording['protocol'], Protocol<unknown>>>
-  readonly exchange: typeof exchange
+  readonly exchange: typeof callHost
 }
 
 export type Answer = Reply | ModelFailure

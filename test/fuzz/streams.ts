@@ -1,8 +1,8 @@
 // Every byte of every recorded stream: cut there, split there, without it, and with a bit of it flipped. It is a list and not
 // a lottery: with as many runs as there are bytes all of them are looked at, with fewer one in so many.
 import type { ModelFailure, Reply } from '../../src/ports/model.ts'
-import { exchange } from '../../src/models/http/exchange.ts'
-import { frame } from '../../src/models/http/framing.ts'
+import { callHost } from '../../src/models/http/exchange.ts'
+import { parseEvents } from '../../src/models/http/framing.ts'
 import type { Protocol } from '../../src/models/protocols/protocol.ts'
 import { protocols } from '../models/oracle-said.ts'
 import { committedStreams, type Recording, sharedStreams } from '../models/oracle-streams.ts'
@@ -17,7 +17,7 @@ const OFFSETS = STREAMS.reduce((sum, { bytes }) => sum + bytes.length, 0)
 /** Cases that also go through the whole exchange. */
 const STALL_EVERY = 97
 
-const real: Subject = { frame, protocols, exchange }
+const real: Subject = { frame: parseEvents, protocols, exchange: callHost }
 
 type Case = { readonly recording: Recording; readonly offset: number }
 
@@ -126,14 +126,14 @@ const planted: Readonly<Record<string, Subject>> = {
   'the end of a chunk ends a line': {
     ...real,
     frame: (state, chunk) => {
-      const [next, events] = frame(state, chunk)
+      const [next, events] = parseEvents(state, chunk)
       return chunk.length < 2 ? [next, events] : [{ ...next, line: '' }, events]
     },
   },
   'a silent stream is waited for': {
     ...real,
     exchange: (order, request, context) =>
-      exchange({ ...order, deadlines: { firstByteMs: 1e6, idleMs: 1e6, stalledMs: 1e6 } }, request, context),
+      callHost({ ...order, deadlines: { firstByteMs: 1e6, idleMs: 1e6, stalledMs: 1e6 } }, request, context),
   },
 }
 

@@ -1,11 +1,11 @@
 // Text that ends early: it is closed or given up, never completed. The oracle wrote the text, so it knows what the cut hit.
 import type { Json } from '../../src/kernel/content.ts'
-import { close } from '../../src/tools/repair/truncated.ts'
+import { closeJson } from '../../src/tools/repair/close-json.ts'
 import { anyJson, isObject, isPart, pollution, sameJson } from './json.ts'
 import { drawn, type Tape } from './tape.ts'
 import { hold, target } from './target.ts'
 
-type Subject = typeof close
+type Subject = typeof closeJson
 type Token = { readonly text: string; readonly kind: 'mark' | 'key' | 'string' | 'number' | 'word' }
 type Case = {
   readonly whole: Json
@@ -74,23 +74,23 @@ function mark(text: string): Token {
 
 export const truncations = target<Subject, Case>({
   name: 'truncated',
-  real: close,
+  real: closeJson,
   cases: drawn(document, 96),
   planted: {
     'half a string is taken for a whole one': (text) => {
-      const closed = close(text)
-      return closed?.lost === 'value' ? (close(`${text}"`) ?? closed) : closed
+      const closed = closeJson(text)
+      return closed?.lost === 'value' ? (closeJson(`${text}"`) ?? closed) : closed
     },
     'what was lost is not told': (text) => {
-      const closed = close(text)
+      const closed = closeJson(text)
       return closed && { ...closed, lost: 'none' }
     },
     'it throws where nothing can be read': (text) => {
-      const closed = close(text)
+      const closed = closeJson(text)
       if (closed === null) throw new Error('nothing can be read')
       return closed
     },
-    'a number at the end is taken for whole': (text) => close(/\d$/.test(text) ? `${text} ` : text),
+    'a number at the end is taken for whole': (text) => closeJson(/\d$/.test(text) ? `${text} ` : text),
   },
   check: (subject, { whole, pairs, text, hit, cut }) => {
     const closed = subject(text)

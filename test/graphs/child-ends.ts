@@ -3,9 +3,9 @@
 // `stop` a run that is stopped and has a finalizer.
 import { appendFileSync } from 'node:fs'
 import { delegateAgents, delegateGraph, END, type Graph, last, START, withState } from '../../src/graphs/index.ts'
-import { defineTool, Harness, type Result, type Store } from '../../src/index.ts'
+import { defineTool, Harness, type Result, type CompleteStore } from '../../src/index.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
-import { object } from '../../src/tools/core/schema.ts'
+import { objectField } from '../../src/tools/core/argument-schema.ts'
 import { storeWith } from '../../sim/store-with.ts'
 import { delegateCrew, NO } from './delegate-crew.ts'
 
@@ -79,7 +79,7 @@ const stop = graph({
 const work = defineTool({
   name: 'work',
   description: 'Works.',
-  input: object({}),
+  input: objectField({}),
   effect: 'idempotent',
   execute: (_args, { key }) => {
     ran('work', key)
@@ -121,12 +121,12 @@ await store.close()
 /** The first process opens the session; the next ones continue it. */
 async function started(): Promise<Result> {
   await harness.open({ id: SESSION, agent: which })
-  const { events } = await harness.session(SESSION).read()
+  const { events } = await harness.session(SESSION).events()
   if (events.some(({ type }) => type === 'user.message')) return harness.session(SESSION).run()
   return harness.session(SESSION).run(which === 'delegate' ? { goal: 'Light it.' } : {}, { id: 'begin' })
 }
 
-function killing(inner: Store): Store {
+function killing(inner: CompleteStore): CompleteStore {
   let commits = 0
   return storeWith(inner, {
     commit: async (writes) => {

@@ -2,7 +2,7 @@
 // prints a line and waits; without a place it prints how the run ended.
 import { appendFileSync } from 'node:fs'
 import { append, END, last, START, send, withState } from '../../src/graphs/index.ts'
-import { Harness, type Result, scripted, type Store } from '../../src/index.ts'
+import { Harness, type Result, scripted, type CompleteStore } from '../../src/index.ts'
 import type { Write } from '../../src/ports/store.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { moment } from './moment.ts'
@@ -89,8 +89,8 @@ async function started(id: string): Promise<Result> {
 }
 
 /** A store whose commit at the chosen place reaches the disk but never returns to its caller. */
-function halting(inner: Store): Store {
-  const commit: Store['commit'] = async (writes) => {
+function halting(inner: CompleteStore): CompleteStore {
+  const commit: CompleteStore['commit'] = async (writes) => {
     const receipts = await inner.commit(writes)
     for (const write of writes) results += write.events.filter(({ type }) => type === 'agent.tool_result').length
     if (results === 4) fourResults.come()

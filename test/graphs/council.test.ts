@@ -167,9 +167,9 @@ describe('a council', () => {
   it('B-COUNCIL-9: members have only tools that read and cannot start others; the chair has no tools', () => {
     const agents = councilAgents({ seats: ['openai:a', 'openai:a'], chair: 'openai:b' })
     expect(Object.keys(agents)).toEqual(['council_seat_a', 'council_seat_b', 'council_chair', 'council_chair_again'])
-    expect(agents['council_seat_a']).toMatchObject({ profile: 'read', model: 'openai:a' })
-    expect(agents['council_seat_a']?.deny).toContain('subagent')
-    expect(agents['council_chair']).toMatchObject({ tools: [], allow: [], model: 'openai:b' })
+    expect(agents['council_seat_a']).toMatchObject({ toolAccess: { profile: 'read' }, model: 'openai:a' })
+    expect(agents['council_seat_a']?.toolAccess?.deny).toContain('subagent')
+    expect(agents['council_chair']).toMatchObject({ tools: [], toolAccess: { allow: [] }, model: 'openai:b' })
   })
 
   it('B-COUNCIL-10: a second question in the same session begins anew, and long answers are cut and say so', async () => {

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { delegateAgents, delegateGraph, delegateTool, graphTool, toMermaid } from '../../src/graphs/index.ts'
 import { defineTool, type Harness, type Result, type Step } from '../../src/index.ts'
-import { object, text } from '../../src/tools/core/schema.ts'
+import { objectField, textField } from '../../src/tools/core/argument-schema.ts'
 import { delegateCrew, NO, type Says, YES } from './delegate-crew.ts'
 import { moment } from './moment.ts'
 import { failureIn, withGraphs } from './stage.ts'
@@ -112,7 +112,7 @@ it('B-DELEGATE-6: a model starts it with the tool delegate, or by its descriptio
   const touch = defineTool({
     name: 'touch',
     description: 'Writes.',
-    input: object({ path: text('Where.') }),
+    input: objectField({ path: textField('Where.') }),
     execute: () => 'ok',
   })
   const call = { calls: [{ tool: 'delegate', args: { goal: 'Light the lamp.', max_revisions: 0 } }] }
@@ -139,7 +139,7 @@ it('B-DELEGATE-6: a model starts it with the tool delegate, or by its descriptio
   expect(offered.get('You plan a')).toEqual([])
   expect(offered.get('You do a t')).toEqual(['touch'])
   expect(() =>
-    graphTool({ name: 'delegate' }, { name: 'x', description: 'x', input: object({ session: text('x') }) }),
+    graphTool({ name: 'delegate' }, { name: 'x', description: 'x', input: objectField({ session: textField('x') }) }),
   ).toThrow('cannot have a field "session"')
 })
 

@@ -49,24 +49,53 @@ describe('onInterrupt', () => {
       const output = { facts: ['looked'], word: 'so far' }
       expect(result).toMatchObject({ status: 'interrupted', stopReason: 'cancelled', output })
       expect(JSON.parse(result.text)).toEqual(output)
-      const [settled] = ofType(await eventsIn(session), 'run.settled')
+      const events = await eventsIn(session)
+      const [settled] = ofType(events, 'run.settled')
       expect(settled).toMatchObject({ outcome: { type: 'interrupted' }, output })
+      // B-END-1: the intent is in the log before anything of the end is done.
+      expect(events.slice(-2).map(({ type }) => type)).toEqual(['run.ending', 'run.settled'])
       // Read again, it is the same; and what was stopped can still be run.
       expect(await session.run()).toMatchObject({ status: 'interrupted', output })
       expect((await turnsOf(session)).flat()).toEqual(['look', 'wait'])
     },
   )
 
-  it('B-GRAPH-61: stopped before it began, the finalizer has the state with what was sent', async () => {
+  it('B-END-6: a process that is told to stop while a run ends leaves it ending, and the next one goes on', async () => {
+    const finalizing = moment()
+    let stuck = true
+    const run = async () => {
+      finalizing.come()
+      if (stuck) await new Promise(() => {})
+      return { word: 'so far' }
+    }
+    const { made, hangs } = stopped({ run })
+    const store = memory()
+    const first = withGraphs([made], { store })
+    const session = await first.open({ agent: 'work' })
+    await session.send({ facts: ['given'] })
+    await hangs.here
+    await session.interrupt()
+    await finalizing.here
+    await first.close()
+    stuck = false
+    const second = withGraphs([made], { store }).session(session.id)
+    expect(await second.run()).toMatchObject({ status: 'interrupted', output: { word: 'so far' } })
+    const ends = (await eventsIn(second)).map(({ type }) => type).slice(-3)
+    expect(ends).toEqual(['run.ending', 'run.ending', 'run.settled'])
+  })
+
+  it('B-GRAPH-61: input that was stopped before its run began ends without the finalizer', async () => {
     const { made } = stopped()
     const store = memory()
-    const idle = withGraphs([made], { store, drives: false })
+    const idle = withGraphs([made], { store, worker: { drives: false } })
     const session = await idle.open({ agent: 'work' })
     await session.send({ facts: ['given'] })
     await session.interrupt()
     const worker = withGraphs([made], { store })
     const result = await worker.session(session.id).run()
-    expect(result).toMatchObject({ status: 'interrupted', output: { facts: ['given'], word: 'so far' } })
+    expect(result.status).toBe('interrupted')
+    expect('output' in result).toBe(false)
+    expect(ofType(await eventsIn(session), 'run.ending')).toEqual([])
   })
 
   it('B-GRAPH-62: a graph without a finalizer ends as it did, and so does one whose finalizer fails', async () => {
@@ -105,7 +134,7 @@ describe('onInterrupt', () => {
     expect(toJson(one('a', 'read'))).toMatchObject({ onInterrupt: 'a' })
     const { made, hangs } = stopped()
     const policy = { rules: [{ tool: 'sum', effect: 'deny' as const, reason: 'no' }] }
-    const session = await withGraphs([made], { policy }).open({ agent: 'work' })
+    const session = await withGraphs([made], { approvals: { policy } }).open({ agent: 'work' })
     const running = session.run({})
     await hangs.here
     await session.interrupt()
@@ -124,7 +153,7 @@ describe('onInterrupt', () => {
         return () => clearTimeout(timer)
       },
     }
-    const session = await withGraphs([made], { clock, worker: { graceMs: 50, leaseMs: 60_000 } }).open({
+    const session = await withGraphs([made], { system: { clock }, worker: { graceMs: 50, leaseMs: 60_000 } }).open({
       agent: 'work',
     })
     const running = session.run({})
@@ -308,7 +337,7 @@ describe('onFailure', () => {
       onFailure: { pay: 'refund' },
     })
     const policy = { rules: [{ tool: 'refund', effect: 'allow' as const }] }
-    const harness = withGraphs([made], { policy })
+    const harness = withGraphs([made], { approvals: { policy } })
     const parked = await harness.run({}, { agent: 'slow' })
     expect(parked.pending[0]).toMatchObject({ tool: 'refund', args: { args: {}, unknown: true } })
     expect(journal).toEqual([])

@@ -67,7 +67,7 @@ it('B-GRAPH-68: killed after each commit of a run that fails, what was done is u
   })
 }, 120_000)
 
-it('B-GRAPH-69: killed after each commit of a run that is stopped, it ends interrupted with what the finalizer came to', async () => {
+it('B-GRAPH-69, B-END-2: killed after each commit of a run that is stopped, also after its end was announced, it ends interrupted with what the finalizer came to', async () => {
   await killedEverywhere('stop', 4, ({ ended }) => {
     expect(ended).toMatchObject({ status: 'interrupted', output: { word: 'so far: first' } })
   })

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import type { Harness } from '../../src/index.ts'
 import { mapReduce } from '../../src/graphs/index.ts'
-import { memory } from '../../src/stores/memory/memory.ts'
+import { memory } from '../../src/stores/memory/memory-store.ts'
 import { moment } from './moment.ts'
 import { eventsIn, failureIn, ofType, withGraphs } from './stage.ts'
 

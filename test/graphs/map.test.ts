@@ -1,7 +1,7 @@
 // One node over many items: which items run, how their results are combined, and what a failing item does to the others.
 import { describe, expect, it } from 'vitest'
 import { append, END, last, type MapPolicy, START, withState } from '../../src/graphs/index.ts'
-import { standing } from '../../src/graphs/node-status.ts'
+import { nodeStatus } from '../../src/graphs/node-status.ts'
 import { moment } from './moment.ts'
 import { eventsIn, failureIn, ofType, runOf, turnsOf, withGraphs } from './stage.ts'
 
@@ -91,11 +91,11 @@ describe('a map', () => {
 
   it('B-GRAPH-42: fail-fast lets an item that is tried again have its word before an error that stands after it', () => {
     const [retried, failed, unrun] = [{ tries: 1 }, { tries: 1, error: 'later' }, { tries: 0 }]
-    expect(standing('fail-fast', [retried, failed, unrun], 16)).toEqual({ type: 'wants', items: [0] })
+    expect(nodeStatus('fail-fast', [retried, failed, unrun], 16)).toEqual({ type: 'wants', items: [0] })
     const first = { tries: 2, error: 'first' }
-    expect(standing('fail-fast', [first, failed, unrun], 16)).toEqual({ type: 'failed', error: 'first' })
+    expect(nodeStatus('fail-fast', [first, failed, unrun], 16)).toEqual({ type: 'failed', error: 'first' })
     const done = { tries: 2, value: null }
-    expect(standing('fail-fast', [done, failed, unrun], 16)).toEqual({ type: 'failed', error: 'later' })
+    expect(nodeStatus('fail-fast', [done, failed, unrun], 16)).toEqual({ type: 'failed', error: 'later' })
   })
 
   it('B-GRAPH-43: a quorum is met as soon as so many succeeded, and missed as soon as they cannot (AC-92)', async () => {

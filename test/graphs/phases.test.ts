@@ -173,7 +173,7 @@ describe('a workflow in phases', () => {
     const tools = [tool('look', 'read'), tool('post', 'once'), tool('write', 'once')]
     const names: Record<string, readonly string[]> = {}
     for (const safety_tier of ['read_only', 'standard'] as const) {
-      const agents = { reader: { description: 'reads', alsoAllow: ['write'] } }
+      const agents = { reader: { description: 'reads', toolAccess: { alsoAllow: ['write'] } } }
       const definition = { id: 'x', safety_tier, phases: [phase('a', ['reader'])] }
       const model = scripted((request) => {
         names[safety_tier] = request.tools.map(({ name }) => name)
@@ -255,7 +255,7 @@ describe('a workflow in phases', () => {
       'run_workflow ok',
       'council ok',
     ])
-    const said = JSON.stringify((await harness.session(result.sessionId).read()).events)
+    const said = JSON.stringify((await harness.session(result.sessionId).events()).events)
     expect(said).toContain('# Council: 1 of 1 answered')
     expect(said).toContain('d done')
   })

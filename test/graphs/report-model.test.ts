@@ -1,7 +1,7 @@
 // The report workflow with child agents that plan, draft and review. Their models are scripts; the quotes are still looked up.
 import { describe, expect, it } from 'vitest'
-import { reportFound } from '../../src/graphs/index.ts'
-import { checkDraft, type Checked } from '../../src/workflows/report/check.ts'
+import { reportNodeText } from '../../src/cli/demo/report/report-graph.ts'
+import { checkDraft, type DraftToCheck } from '../../src/cli/demo/report/check-draft.ts'
 import { type Model, scripted, type Step } from '../../src/index.ts'
 import { failureIn } from './stage.ts'
 import { DOCUMENTS, INPUT, openBench, quotesIn, stateOf } from './report-stage.ts'
@@ -61,7 +61,7 @@ describe('with a model', () => {
     expect(report).toContain('written by a language model')
     expect(report).toMatch(/## Sources\n\n\| document \| title \| SHA-256 \|/)
     expect(quotesIn(report)).toEqual([{ quote: 'The moon raises the tides of the sea.', file: 'tides.txt', line: 3 }])
-    const cards = await bench.harness.list({ root: session.id })
+    const cards = (await bench.harness.list({ order: 'id', limit: 500, root: session.id })).cards
     expect(cards.map(({ agent }) => agent).toSorted()).toEqual([
       'report_planner',
       'report_reviewer',
@@ -194,7 +194,7 @@ describe('what a model is told and says', () => {
     expect(result.pending[0]?.args).toMatchObject({ remarks: ['It is a little dry.'] })
     const state = await stateOf(session)
     expect(state).toMatchObject({ findings: [], remarks: ['It is a little dry.'] })
-    expect(reportFound('review', state)).toBe('passed, with 1 remark')
+    expect(reportNodeText('review', state)).toBe('passed, with 1 remark')
   })
 })
 
@@ -204,7 +204,7 @@ describe('the review that needs no model', () => {
   const plan = { questions: [{ text: 'What moves it?', terms: ['tides'] }] }
   const draft = (body: string): string =>
     `# T\n\n## What was asked\n\nWhat moves it?\n\n${body}\n\n## What was not found\n\n-\n\n## Sources\n\n| tides.txt | Tides | \`abc\` |\n\n## How this was made\n\nSo.\n`
-  const found = (body: string, more: Partial<Checked> = {}): readonly string[] =>
+  const found = (body: string, more: Partial<DraftToCheck> = {}): readonly string[] =>
     checkDraft({ draft: draft(body), plan, facts, sources, ...more }).map(({ type, text }) => `${type}: ${text}`)
   const whole = '## What moves it?\n\n> The moon raises the tides of the sea. [tides.txt:3]'
 

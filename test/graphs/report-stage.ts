@@ -4,7 +4,12 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { reportAgents, reportGraph, type ReportState, reportWithModelGraph } from '../../src/graphs/index.ts'
+import {
+  reportAgents,
+  reportGraph,
+  type ReportState,
+  reportWithModelGraph,
+} from '../../src/cli/demo/report/report-graph.ts'
 import type { HarnessOptions, Result, SessionHandle } from '../../src/index.ts'
 import { eventsIn, ofType, pointIn, withGraphs } from './stage.ts'
 

@@ -7,7 +7,7 @@ import { eventsIn, failureIn, ofType } from './stage.ts'
 import { DOCUMENTS, endsIn, INPUT, openBench, quotesIn, stateOf } from './report-stage.ts'
 
 /** Stops before this node, so that the world can change meanwhile. */
-const before = (tool: string) => ({ policy: { rules: [{ effect: 'ask', tool }] } }) as const
+const before = (tool: string) => ({ approvals: { policy: { rules: [{ effect: 'ask', tool }] } } }) as const
 
 describe('documents', () => {
   it('B-REPORT-20: a missing folder, an empty one and one that says nothing about it are told apart, and a retry goes on when that was mended', async () => {
@@ -165,7 +165,7 @@ describe('policy', () => {
   it('B-REPORT-27: a policy file that allows writes elsewhere only denies the file before a person is asked; the denial is recorded and the run ends (AC-107, S3-14)', async () => {
     const bench = openBench()
     writeFileSync(join(bench.folder, 'policy.json'), JSON.stringify({ rules: [], writeRoots: ['allowed'], base: '.' }))
-    const strict = openBench({ policy: loadPolicy(join(bench.folder, 'policy.json')) })
+    const strict = openBench({ approvals: { policy: loadPolicy(join(bench.folder, 'policy.json')) } })
     const { result, session } = await strict.report()
     expect(failureIn(result)).toMatch(/Node "finalize" failed: .*denied by policy: it may write only in \S+allowed/s)
     expect(result.pending).toEqual([])
@@ -180,7 +180,7 @@ describe('policy', () => {
 
   it('B-REPORT-28: under a policy that allows the place, it is asked and written there', async () => {
     const bench = openBench()
-    const able = openBench({ policy: { rules: [], writeRoots: [join(bench.folder, '..')], base: '/' } })
+    const able = openBench({ approvals: { policy: { rules: [], writeRoots: [join(bench.folder, '..')], base: '/' } } })
     const { session } = await able.report()
     expect(await able.allowed(session)).toMatchObject({ status: 'completed' })
   })

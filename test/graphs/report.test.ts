@@ -5,11 +5,12 @@ import { join, relative } from 'node:path'
 import { hash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { reportFound, reportGraph, reportWithModelGraph, toJson, toMermaid } from '../../src/graphs/index.ts'
-import { factsOf } from '../../src/workflows/report/facts.ts'
-import { finalize, propose } from '../../src/workflows/report/out.ts'
-import { planOf } from '../../src/workflows/report/plan.ts'
-import { sentencesOf, standsIn } from '../../src/workflows/report/text.ts'
+import { reportNodeText, reportGraph, reportWithModelGraph } from '../../src/cli/demo/report/report-graph.ts'
+import { toJson, toMermaid } from '../../src/graphs/index.ts'
+import { findFacts } from '../../src/cli/demo/report/report-facts.ts'
+import { writeReport, proposeWrite } from '../../src/cli/demo/report/write-report.ts'
+import { planByRules } from '../../src/cli/demo/report/report-plan.ts'
+import { sentencesOf, containsQuote } from '../../src/cli/demo/report/sentences.ts'
 import { eventsIn, failureIn, ofType, turnsOf, withGraphs } from './stage.ts'
 import { DOCUMENTS, endsIn, INPUT, openBench, quotesIn, stateOf } from './report-stage.ts'
 
@@ -70,15 +71,15 @@ describe('the shape', () => {
     const { result, session } = await openBench().report()
     expect(result.status).toBe('requires_action')
     const state = await stateOf(session)
-    expect(NODES.slice(0, 5).map((name) => reportFound(name, state))).toEqual([
+    expect(NODES.slice(0, 5).map((name) => reportNodeText(name, state))).toEqual([
       '2 questions',
       '2 of 3 documents',
       '4 passages from 2 documents',
       expect.stringMatching(/^\d+ bytes$/),
       'passed',
     ])
-    expect(reportFound('propose', state)).toMatch(/report\.md, a new file$/)
-    expect(['finalize', 'other'].map((name) => reportFound(name, state))).toEqual(['', ''])
+    expect(reportNodeText('propose', state)).toMatch(/report\.md, a new file$/)
+    expect(['finalize', 'other'].map((name) => reportNodeText(name, state))).toEqual(['', ''])
   })
 })
 
@@ -116,7 +117,8 @@ describe('what it says', () => {
   })
 
   it('B-REPORT-7: a topic with a list asks about each of it; without one, the topic itself and its words', () => {
-    const asks = (topic: string) => planOf(topic).questions.map(({ text, terms }) => `${text} (${terms.join(' ')})`)
+    const asks = (topic: string) =>
+      planByRules(topic).questions.map(({ text, terms }) => `${text} (${terms.join(' ')})`)
     expect(asks('What a room needs: light, clean air and a good bed')).toEqual([
       'What is said about light? (light)',
       'What is said about clean air? (clean air)',
@@ -141,9 +143,9 @@ describe('what it says', () => {
   })
 
   it('B-REPORT-8: a short sentence is quoted where nothing else answers, and gives way to what says more', async () => {
-    const plan = planOf('What is wet?')
+    const plan = planByRules('What is wet?')
     const quotes = async (text: string): Promise<readonly string[]> => {
-      const facts = await factsOf([{ file: 'a.txt', text, sha256: '', bytes: text.length }], plan, async () => {})
+      const facts = await findFacts([{ file: 'a.txt', text, sha256: '', bytes: text.length }], plan, async () => {})
       return facts.map(({ quote }) => quote)
     }
     expect(await quotes('Rain is wet. Snow is cold.')).toEqual(['Rain is wet.'])
@@ -212,11 +214,11 @@ describe('what it says', () => {
 
   it('B-REPORT-10: a quote stands in a text only word for word and at its line', () => {
     const text = 'One line.\nThe moon raises\n  the tides. It does.\n'
-    expect(standsIn(text, 'The moon raises the tides.', 2)).toBe(true)
-    expect(standsIn(text, 'The moon raises the tides.', 1)).toBe(false)
-    expect(standsIn(text, 'The moon raised the tides.', 2)).toBe(false)
-    expect(standsIn(text, 'It does.', 2)).toBe(false)
-    expect(standsIn(text, '', 2)).toBe(false)
+    expect(containsQuote(text, 'The moon raises the tides.', 2)).toBe(true)
+    expect(containsQuote(text, 'The moon raises the tides.', 1)).toBe(false)
+    expect(containsQuote(text, 'The moon raised the tides.', 2)).toBe(false)
+    expect(containsQuote(text, 'It does.', 2)).toBe(false)
+    expect(containsQuote(text, '', 2)).toBe(false)
   })
 
   it('B-REPORT-8: an item of a list may lack its point, and what leads to a list is none', () => {
@@ -268,7 +270,7 @@ describe('what it says', () => {
     const bench = openBench({}, Object.fromEntries([...answering, ...silent]))
     const { session } = await bench.report({ ...INPUT, topic: 'Tides' })
     const state = await stateOf(session)
-    expect(reportFound('search', state)).toBe('45 of 75 documents')
+    expect(reportNodeText('search', state)).toBe('45 of 75 documents')
     expect(state.draft).toContain('45 of 75 documents say something about it; 5 passages are quoted below.')
     expect(state.draft).toContain('- 5 more documents answer too; none of that is quoted.')
     expect(state.draft.match(/^- s\d+\.txt has no sentence/gmu)).toHaveLength(20)
@@ -420,9 +422,9 @@ describe('where it reads and writes', () => {
   it('B-REPORT-16: a text with another hash than the approved one is not written', async () => {
     const bench = openBench()
     const ground = { root: bench.folder, anywhere: false }
-    const proposal = await propose(ground, 'a.md', 'One.\n')
-    const context = {} as Parameters<typeof finalize>[2]
-    await expect(finalize(ground, { ...proposal, text: 'Two.\n' }, context)).rejects.toThrow(/another hash/)
+    const proposal = await proposeWrite(ground, 'a.md', 'One.\n')
+    const context = {} as Parameters<typeof writeReport>[2]
+    await expect(writeReport(ground, { ...proposal, text: 'Two.\n' }, context)).rejects.toThrow(/another hash/)
     expect(existsSync(join(bench.folder, 'a.md'))).toBe(false)
   })
 })

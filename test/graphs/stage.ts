@@ -1,5 +1,6 @@
 // What the tests of graphs share: a harness with graphs on a store of either kind, that is closed after the test, and looks at its
 // log. Nothing is asserted here.
+import type { EventOf } from '../../src/kernel/event.ts'
 import { onTestFinished } from 'vitest'
 import type { Event, HarnessOptions, Result, SessionHandle } from '../../src/index.ts'
 import { Harness, scripted } from '../../src/index.ts'
@@ -28,11 +29,11 @@ export async function runOf(
 }
 
 export async function eventsIn(session: SessionHandle): Promise<readonly Event[]> {
-  return (await session.read()).events
+  return (await session.events()).events
 }
 
 export function ofType<T extends Event['type']>(events: readonly Event[], type: T) {
-  return events.filter((event): event is Extract<Event, { type: T }> => event.type === type)
+  return events.filter((event): event is EventOf<T> => event.type === type)
 }
 
 /** Which nodes were called in which turn. */

@@ -1,6 +1,6 @@
 // A graph that waits for an approval, an answer or a child. It holds no process meanwhile, and continuing it repeats nothing.
 import { describe, expect, it } from 'vitest'
-import type { SessionHandle, Store } from '../../src/index.ts'
+import type { SessionHandle, CompleteStore } from '../../src/index.ts'
 import { scripted } from '../../src/index.ts'
 import { append, command, END, type Graph, last, START, send, withState } from '../../src/graphs/index.ts'
 import { eventsIn, failureIn, ofType, pointIn, runOf, STORAGES, storeOf, turnsOf, withGraphs } from './stage.ts'
@@ -14,7 +14,7 @@ const { node, question, agentNode, graph } = withState({
 const says = (fact: string) => node({ effect: 'read', run: () => ({ facts: [fact] }) })
 
 /** Another harness on the same store, as another process would have it. */
-function elsewhere(graphs: readonly Graph[], store: Store, id: string): SessionHandle {
+function elsewhere(graphs: readonly Graph[], store: CompleteStore, id: string): SessionHandle {
   return withGraphs(graphs, { store }).session(id)
 }
 
@@ -82,7 +82,7 @@ describe('a node that must be allowed', () => {
   it('B-GRAPH-35: rules of the harness hold for nodes too: what they deny is recorded, and ends the run', async () => {
     const written: string[] = []
     const policy = { rules: [{ tool: 'publish', effect: 'deny' as const }] }
-    const { result, session } = await runOf(gated(written), { topic: 'rain' }, { policy })
+    const { result, session } = await runOf(gated(written), { topic: 'rain' }, { approvals: { policy } })
     expect(failureIn(result)).toContain('Node "publish" failed:')
     expect(ofType(await eventsIn(session), 'agent.tool_result').at(-1)).toMatchObject({
       status: 'denied',

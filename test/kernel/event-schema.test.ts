@@ -45,6 +45,20 @@ describe('the schema of events', () => {
     expect(readFileSync(join(root, 'src/archive/event-schema.ts'), 'utf8')).toBe(made)
   })
 
+  it('repeats every term of a call in its review, and everything that a run freezes in its own', () => {
+    const envelope = ['seq', 'at', 'wall', 'epoch', 'type']
+    const fields = (name: string, without: readonly string[]): unknown => {
+      const { properties, required = [] } = SCHEMAS[name] ?? {}
+      const all = Object.entries(properties ?? {}).filter(([key]) => !without.includes(key))
+      return { all: Object.fromEntries(all), required: required.filter((key) => !without.includes(key)) }
+    }
+    expect(fields('call.reviewed', [...envelope, 'call', 'edit'])).toEqual(
+      fields('Proposal', ['id', 'tool', 'args', 'raw']),
+    )
+    const opening = ['inputs', 'wakes', 'model', 'plan', 'since', 'now', 'foreign', 'traceparent']
+    expect(fields('run.reviewed', envelope)).toEqual(fields('run.started', [...envelope, ...opening]))
+  })
+
   it('B-PORT-27: is JSON Schema: another checker says of every event, and of every change of one, what the import says', () => {
     const ajv = new Ajv2020({ strict: true, strictRequired: false })
     const valid = ajv.compile({ $defs: SCHEMAS, $ref: '#/$defs/Portable' })
@@ -53,7 +67,7 @@ describe('the schema of events', () => {
     const kinds = new Map(events.map((event) => [JSON.stringify(placesIn(event)), event]))
     for (const event of kinds.values()) {
       expect({ event, refusal: refusalOf(fileWith(event)) }).toEqual({ event, refusal: '' })
-      expect(refusalOf(fileWith(changed(event, ['surplus'], 1)))).toContain('events[0].surplus is not known.')
+      expect(refusalOf(fileWith(changed(event, ['surplus'], 1)))).toContain('records[0].event.surplus is not known.')
       for (const file of changesOf(event).map(fileWith)) {
         const refusal = refusalOf(file)
         if (valid(file) !== (refusal === '')) disputed.push(`${JSON.stringify(file)} ${refusal}`)
@@ -76,8 +90,7 @@ describe('the schema of events', () => {
 })
 
 function fileWith(event: Json): Json {
-  const hash = 'a'.repeat(64)
-  return { format: 'terret.session', version: 1, session: 's', events: [event], blobs: {}, checksum: hash }
+  return [{ type: 'event', event }]
 }
 
 function refusalOf(file: Json): string {

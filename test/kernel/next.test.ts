@@ -1,5 +1,7 @@
 // What must happen now, state by state. Each test names the behaviour it shows.
 import { describe, expect, it } from 'vitest'
+import { announceEnd, completeLanding } from '../../src/kernel/landing.ts'
+import { next } from '../../src/kernel/next.ts'
 import { ask, asking, call, Logbook } from './logbook.ts'
 
 describe('deciding what must happen now', () => {
@@ -302,5 +304,92 @@ describe('wakes', () => {
     expect(other.session.wakes).toEqual([])
     log.begin()
     expect(log.session.wakes).toEqual([])
+  })
+})
+
+describe('the end of a run', () => {
+  /** A run that was stopped, and whose end is announced. */
+  function ending(): Logbook {
+    const log = new Logbook()
+    log.say('go')
+    log.begin()
+    log.inbox({ type: 'user.interrupt', id: 'stop', mode: 'stop' })
+    log.owner({ type: 'run.ending', outcome: { type: 'interrupted' } })
+    return log
+  }
+  const ends = { type: 'perform', effects: [{ type: 'end', outcome: { type: 'interrupted' } }], stop: [] }
+
+  it('B-END-1: is announced instead of settled where it has work, and not a second time', () => {
+    const log = new Logbook()
+    log.say('go')
+    log.begin()
+    const { session } = log
+    const settled = [{ type: 'run.settled', outcome: { type: 'completed' } }] as const
+    const announced = [{ type: 'run.ending', outcome: { type: 'completed' } }]
+    expect(announceEnd(session, settled, () => true)).toEqual(announced)
+    expect(announceEnd(session, settled, () => false)).toBe(settled)
+    expect(announceEnd(ending().session, settled, () => true)).toBe(settled)
+    expect(announceEnd({ ...session, run: null }, settled, () => true)).toBe(settled)
+  })
+
+  it('B-END-2: is performed again after a loss, and settles after three', () => {
+    const log = ending()
+    expect(log.next()).toMatchObject(ends)
+    for (const epoch of [2, 3]) {
+      log.epoch = epoch
+      expect(log.next()).toEqual({ type: 'record', events: [{ type: 'run.ending', outcome: { type: 'interrupted' } }] })
+      expect(log.settle()).toMatchObject(ends)
+    }
+    log.epoch = 4
+    log.settle()
+    expect(log.session).toMatchObject({ run: null, last: { type: 'interrupted' }, stop: 0 })
+  })
+
+  it('B-END-3: is not begun anew by a second stop, and a close waits for it', () => {
+    const log = ending()
+    log.inbox({ type: 'user.interrupt', id: 'again', mode: 'stop' })
+    log.inbox({ type: 'user.interrupt', id: 'close', mode: 'stop', closes: true })
+    expect(log.next()).toMatchObject(ends)
+    log.owner({ type: 'run.settled', outcome: { type: 'interrupted' } })
+    expect(log.next()).toEqual({ type: 'record', events: [{ type: 'session.closed' }] })
+  })
+
+  it('B-END-7: consumes the input that came before a stop, and no later one', () => {
+    const log = ending()
+    log.say('one more')
+    log.inbox({ type: 'user.interrupt', id: 'again', mode: 'stop' })
+    log.say('then this')
+    const settled = completeLanding(log.session, { type: 'run.settled', outcome: { type: 'interrupted' } })
+    expect(settled).toMatchObject({ inputs: [2, 6] })
+    log.owner(settled)
+    expect(log.next()).toMatchObject({ effects: [{ type: 'prepare', inputs: [8] }] })
+  })
+
+  it('B-END-7: of a completed run is taken back by a message for that run, and not by one for later', () => {
+    const log = new Logbook()
+    log.say('go')
+    log.begin()
+    log.settle()
+    log.reply()
+    log.owner({ type: 'run.ending', outcome: { type: 'completed' } })
+    log.say('later', 'after')
+    expect(log.next()).toMatchObject({ effects: [{ type: 'end', outcome: { type: 'completed' } }] })
+    const seq = log.say('wait')
+    expect(log.next()).toMatchObject({ type: 'record', events: [{ type: 'model.started', shows: [seq] }] })
+  })
+
+  it('B-END-5: of a session with a folder is the effect before it closes', () => {
+    const log = new Logbook()
+    log.inbox({ type: 'user.interrupt', id: 'close', mode: 'stop', closes: true })
+    expect(log.next()).toEqual({ type: 'record', events: [{ type: 'session.closed' }] })
+    const inFolder = { ...log.session, folder: '/work' }
+    expect(next(inFolder, { now: log.now, epoch: 1 })).toMatchObject({ effects: [{ type: 'end', outcome: null }] })
+  })
+
+  it('B-END-8: is decided anew where its log was imported', () => {
+    const log = ending()
+    log.owner({ type: 'session.imported', from: 'elsewhere' })
+    expect(log.session.run).not.toHaveProperty('ending')
+    expect(log.next()).toEqual({ type: 'rest', waiting: 'resume', until: null })
   })
 })

@@ -17,18 +17,17 @@ import { z } from 'zod'
 import {
   defineTool,
   Harness,
-  type HarnessOptions,
   memory,
   type Policy,
   type Script,
   scripted,
-  type Store,
+  type CompleteStore,
   type Tool,
 } from '../../src/index.ts'
 import { redecide } from '../../src/archive/replay-decide.ts'
-import { readLog } from '../../src/archive/replay.ts'
-import { fileTools } from '../../src/tools/files/files.ts'
-import { previewOf } from '../../src/tools/files/preview.ts'
+import { readLog } from '../../src/view/session-log.ts'
+import { fileTools } from '../../src/tools/files/file-tools.ts'
+import { previewOf } from '../../src/tools/files/preview-call.ts'
 
 let root = ''
 const at = (path: string): string => join(root, path)
@@ -59,11 +58,11 @@ const swap = (work: () => void): Tool =>
     execute: () => (work(), 'done'),
   })
 
-const ASK: HarnessOptions['policy'] = { rules: [{ effect: 'ask', tool: ['write', 'edit'] }] }
+const ASK: Policy = { rules: [{ effect: 'ask', tool: ['write', 'edit'] }] }
 
-type Opened = { readonly store?: Store; readonly tools?: readonly Tool[] }
+type Opened = { readonly store?: CompleteStore; readonly tools?: readonly Tool[] }
 const harness = (script: Script, { store = memory(), tools = [] }: Opened = {}): Harness =>
-  new Harness({ model: scripted(script), tools: [...fileTools({ root }), ...tools], policy: ASK, store })
+  new Harness({ model: scripted(script), tools: [...fileTools({ root }), ...tools], approvals: { policy: ASK }, store })
 
 const call = (tool: string, args: Record<string, unknown>) => ({ tool, args: args as never })
 const write = (path: string, content = 'new\n') => call('write', { path, content })
@@ -167,7 +166,7 @@ describe('an approved change', () => {
     let [begun, isDead] = [0, false]
     // The store as a process sees it that is then killed: nothing of it arrives any more.
     const whileAlive = new Proxy(store, {
-      get: (target, name: keyof Store) => {
+      get: (target, name: keyof CompleteStore) => {
         const found = target[name]
         if (typeof found !== 'function') return found
         return (...args: readonly never[]): unknown =>
@@ -181,7 +180,7 @@ describe('an approved change', () => {
       return new Harness({
         model: scripted(hangs ? [{ calls: [write('A/x')] }] : ['done']),
         tools,
-        policy: ASK,
+        approvals: { policy: ASK },
         store: hangs ? whileAlive : store,
         worker: { leaseMs: 1_500 },
       })
@@ -208,7 +207,11 @@ describe('an approved change', () => {
         { effect: 'deny', tool: 'read', path: 'B/**' },
       ],
     }
-    const h = new Harness({ model: scripted([{ calls }, 'done']), tools: [...fileTools({ root }), swapped], policy })
+    const h = new Harness({
+      model: scripted([{ calls }, 'done']),
+      tools: [...fileTools({ root }), swapped],
+      approvals: { policy },
+    })
     const result = await h.run('go')
     expect(result.status).toBe('requires_action')
     expect(text('B/x')).toBe('two\n')

@@ -13,8 +13,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool, Harness, type HarnessOptions, scripted, type Tool } from '../../src/index.ts'
-import { fileTools } from '../../src/tools/files/files.ts'
+import { defineTool, Harness, type Policy, scripted, type Tool } from '../../src/index.ts'
+import { fileTools } from '../../src/tools/files/file-tools.ts'
 import { bashTool } from '../../src/tools/shell/bash.ts'
 import { findSandbox } from '../../src/tools/shell/sandbox.ts'
 
@@ -31,13 +31,13 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(root, { recursive: true, force: true }))
 
-const ALLOW: HarnessOptions['policy'] = { rules: [{ effect: 'allow' }] }
+const ALLOW: Policy = { rules: [{ effect: 'allow' }] }
 const evil = (path: string) => ({ tool: 'write', args: { path, content: 'be evil\n' } })
 const harness = (calls: readonly { tool: string; args: object }[], more: readonly Tool[] = []): Harness =>
   new Harness({
     model: scripted([{ calls: calls as never }, 'done']),
     tools: [...fileTools({ root, obeyed: ['skills'] }), ...more],
-    policy: ALLOW,
+    approvals: { policy: ALLOW },
   })
 
 describe('what Terret obeys', () => {

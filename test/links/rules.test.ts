@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Harness, judge, type Policy, type Rule, scripted } from '../../src/index.ts'
 import type { Json } from '../../src/kernel/content.ts'
-import { fileTools } from '../../src/tools/files/files.ts'
-import { jsonlSearchTool } from '../../src/tools/jsonl/jsonl.ts'
+import { fileTools } from '../../src/tools/files/file-tools.ts'
+import { jsonlSearchTool } from '../../src/tools/jsonl/jsonl-search.ts'
 
 let root = ''
 const at = (path: string): string => join(root, path)
@@ -45,7 +45,7 @@ const shown = async (rule: Rule, tool: string, args: Json): Promise<string> => {
   const harness = new Harness({
     model,
     tools: [...fileTools({ root }), jsonlSearchTool({ root })],
-    policy: { rules: [rule] },
+    approvals: { policy: { rules: [rule] } },
   })
   await harness.run('go')
   await harness.close()

@@ -40,7 +40,10 @@ export class ServerProcess {
     mkdirSync(config, { recursive: true })
     mkdirSync(join(folder, 'work'))
     const endpoints = { fake: { baseUrl: `${providerUrl}/v1`, protocol: 'chat' } }
-    writeFileSync(join(config, 'config.json'), JSON.stringify({ model: 'fake:m', endpoints, compaction: false }))
+    writeFileSync(
+      join(config, 'config.json'),
+      JSON.stringify({ model: 'fake:m', endpoints, context: { compaction: false } }),
+    )
   }
 
   get pid(): number {

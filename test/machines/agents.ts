@@ -3,7 +3,7 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { defineTool, Harness, output, scripted, type Step, type Store } from '../../src/index.ts'
+import { defineTool, Harness, output, scripted, type Step, type CompleteStore } from '../../src/index.ts'
 
 /** A payment, as the bank wrote it down: the key of the call, and who asked. */
 export type Payment = { readonly key: string; readonly session: string; readonly worker: string }
@@ -26,7 +26,7 @@ export function paymentsIn(book: string): readonly Payment[] {
 }
 
 /** `who`: the worker's name. Null: it drives nothing. */
-export function harnessOn(store: Store, book: string, who: string | null): Harness {
+export function harnessOn(store: CompleteStore, book: string, who: string | null): Harness {
   const worker = who ?? 'nobody'
   const pay = defineTool({
     name: 'pay',
@@ -52,8 +52,7 @@ export function harnessOn(store: Store, book: string, who: string | null): Harne
     store,
     secrets: {},
     budget: { dayUsd: 5 },
-    drives: who !== null,
-    worker: { leaseMs: LEASE_MS, ...(who === null ? {} : { id: who }) },
+    worker: { leaseMs: LEASE_MS, ...(who === null ? {} : { id: who }), drives: who !== null },
   })
 }
 

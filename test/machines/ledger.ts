@@ -1,8 +1,8 @@
 // The account of `npm run machines`: what the logs of all sessions say, beside what the bank's book and the account of the money say.
 // It knows nothing of what the program did: another process could make it from the same store.
-import { allEvents } from '../../src/cli/state/log.ts'
-import type { Event, Store } from '../../src/kernel/index.ts'
-import { counted, textOf } from '../../src/view/text.ts'
+import { readAllEvents } from '../../src/cli/state/read-log.ts'
+import type { Event, CompleteStore } from '../../src/kernel/index.ts'
+import { countNoun, textOf } from '../../src/view/shown-text.ts'
 import { usdText } from '../../src/view/usd.ts'
 import type { Payment } from './agents.ts'
 
@@ -24,12 +24,16 @@ type Tale = {
 /** The account of the day, in millionths of a dollar. `assumed` is the part for requests that were cut off, whose price no provider told. */
 type Day = { readonly spent: number; readonly assumed: number }
 
-export async function ledgerOf(store: Store, book: readonly Payment[], { spent, assumed }: Day): Promise<Ledger> {
+export async function ledgerOf(
+  store: CompleteStore,
+  book: readonly Payment[],
+  { spent, assumed }: Day,
+): Promise<Ledger> {
   const cards = await store.list({ limit: 1_000 })
   const tales: Tale[] = []
   let [lost, doubled] = [0, 0]
   for (const { session } of cards) {
-    const tale = taleOf(session, await allEvents(store, session))
+    const tale = taleOf(session, await readAllEvents(store, session))
     const paid = book.filter((payment) => payment.session === session).length
     if (paid < 1 || tale.payments < 1 || !tale.settled) lost += 1
     if (paid > 1 || tale.payments > 1) doubled += 1
@@ -49,7 +53,7 @@ export async function ledgerOf(store: Store, book: readonly Payment[], { spent, 
     `Workers    ${workersText(tales)}`,
     `Takeovers  ${takeovers.length === 0 ? 'none' : takeovers.length}`,
     ...takeovers.map((text) => `           ${text}`),
-    `Money      ${usdText(cost)} for ${counted(requests, 'request')} in the logs, and ${agrees}`,
+    `Money      ${usdText(cost)} for ${countNoun(requests, 'request')} in the logs, and ${agrees}`,
   ]
   return { lines, lost, doubled }
 }

@@ -10,8 +10,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { argumentsOf, refuse, wholeNumber } from '../../sim/arguments.ts'
 import { PlainLines, Screen, type Surface } from '../../src/cli/present/screen.ts'
-import { seatOf } from '../../src/cli/present/print.ts'
-import { fitted, type Paint } from '../../src/cli/present/text.ts'
+import { outputStyle } from '../../src/cli/present/print.ts'
+import { fitLines, type Paint } from '../../src/cli/present/terminal-text.ts'
 import type { Harness } from '../../src/index.ts'
 import { type PostgresDatabase, postgres } from '../../src/stores/postgres/postgres.ts'
 import { noPostgres, Server } from '../postgres/server.ts'
@@ -52,14 +52,14 @@ class Machines {
     this.#leaving = leaving
     const moves = process.stdout.isTTY && process.env['TERM'] !== 'dumb'
     this.#out = moves ? new Screen(process.stdout, { colours: false }) : new PlainLines(process.stdout)
-    this.#paint = seatOf(process.stdout).paint
+    this.#paint = outputStyle(process.stdout).paint
   }
 
   /** True if nothing was lost or doubled. */
   async play(): Promise<boolean> {
     this.#say(`${this.#agents} agents on one Postgres. Each wants to pay an invoice, and must ask first.`, 'bold')
     this.#say('Real: processes, kill -9, Postgres, approvals. Scripted: model, bank.', 'bold')
-    this.#out.show((mark) => ({ calls: [], status: fitted(`${mark} ${this.#now}`, this.#out.columns) }))
+    this.#out.show((mark) => ({ calls: [], status: fitLines(`${mark} ${this.#now}`, this.#out.columns) }))
     const { store, harness } = await this.#open()
     await this.#start()
     this.#now = 'agents are opened'
@@ -72,7 +72,7 @@ class Machines {
     const approving = this.#approve(store, AbortSignal.any([ended.signal, this.#leaving])).finally(() => ended.abort())
     await Promise.all([approving, this.#strike(ended.signal), this.#watch(store).finally(() => ended.abort())])
     this.#tell(`All ${this.#agents} agents are done`)
-    const [day] = await harness.accounts()
+    const [day] = (await harness.health()).accounts ?? []
     const account = day && (await store.account(day.id))
     const ledger = await ledgerOf(store, paymentsIn(this.#book), account ?? { spent: 0, assumed: 0 })
     await this.#end(ledger)
@@ -213,7 +213,7 @@ class Machines {
   }
 
   #say(text: string, paint: keyof Paint | null = null): void {
-    const shown = fitted(text, this.#out.columns)
+    const shown = fitLines(text, this.#out.columns)
     this.#out.say('note', paint === null ? shown : this.#paint[paint](shown))
   }
 

@@ -5,8 +5,8 @@ import { hostHeaderValidationResponse, type McpServer, originValidationResponse 
 import { onTestFinished } from 'vitest'
 import type { Harness } from '../../src/index.ts'
 import type { Caller } from '../../src/mcp/caller.ts'
-import { deskOf } from '../../src/mcp/desk.ts'
-import { mcpHandler } from '../../src/mcp/http.ts'
+import { deskOf } from '../../src/mcp/mcp-session-host.ts'
+import { mcpHandler } from '../../src/mcp/http-handler.ts'
 import { nodeListener } from '../../src/ui/index.ts'
 
 type Served = {

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { askUserTool } from '../../src/tools/index.ts'
 import { defineTool, type Harness, type HarnessOptions, type Script } from '../../src/index.ts'
-import { type Caller, deskOf, mcpHandler, type Role } from '../../src/mcp/index.ts'
+import { type Caller, deskOf, mcpHandler, type CallerRole } from '../../src/mcp/index.ts'
 import { make, tool } from '../runtime/scene.ts'
 import { makeFile, open } from '../stores/folder.ts'
 import { until } from '../until.ts'
@@ -15,7 +15,12 @@ type Answer = Readonly<Record<string, unknown>> & {
   readonly error?: { readonly code: string; readonly message: string }
 }
 
-const all = (name: string, role: Role, more: Partial<Caller> = {}): Caller => ({ name, role, reach: 'all', ...more })
+const all = (name: string, role: CallerRole, more: Partial<Caller> = {}): Caller => ({
+  name,
+  role,
+  reach: 'all',
+  ...more,
+})
 const CALLERS: Readonly<Record<string, Caller>> = {
   vera: all('vera', 'viewer'),
   otto: all('otto', 'operator'),
@@ -102,7 +107,7 @@ describe('the tools', () => {
     })
     expect(await use(ana, 'decide', { ...decision, digest: asked.digest, why: 'due' })).toMatchObject({ allow: true })
     await until(() => expect(ran).toEqual([7]))
-    const { events } = await harness.session(String(session)).read()
+    const { events } = await harness.session(String(session)).events()
     expect(events.find(({ type }) => type === 'user.tool_confirmation')).toMatchObject({
       by: 'ana',
       why: 'due',
@@ -118,14 +123,18 @@ describe('the tools', () => {
     await until(async () => expect(await use(client, 'pending')).toMatchObject({ pending: [{ needs: 'answer' }] }))
     const { pending } = (await use(client, 'pending')) as unknown as { pending: { callId: string }[] }
     await use(client, 'answer', { session, call: pending[0]?.callId, content: 'the red one' })
-    await until(async () => expect(await harness.status(String(session))).toMatchObject({ outcome: 'completed' }))
+    await until(async () =>
+      expect(
+        (await harness.session(String(session), { stored: true }).status({ include: ['card'] })).card,
+      ).toMatchObject({ outcome: 'completed' }),
+    )
     expect(await use(client, 'send', { session, input: 'And?', key: 'k1' })).toMatchObject({ duplicate: false })
     expect(await use(client, 'send', { session, input: 'And?', key: 'k1' })).toMatchObject({ duplicate: true })
     expect(await use(client, 'send', { session, input: 'Other.', key: 'k1' })).toMatchObject({
       error: { code: 'id_reused' },
     })
     expect(await use(client, 'interrupt', { session })).toMatchObject({ mode: 'stop' })
-    const { events } = await harness.session(String(session)).read()
+    const { events } = await harness.session(String(session)).events()
     const said = events.flatMap((event) => ('by' in event ? [event.by] : []))
     expect(new Set(said)).toEqual(new Set(['otto']))
   })
@@ -158,7 +167,7 @@ describe('the tools', () => {
     const vera = await as('vera')
     const refused = await vera.callTool({ name: 'start', arguments: { input: 'x' } }).catch((error: unknown) => error)
     expect(JSON.stringify(refused instanceof Error ? refused.message : refused)).toContain('start')
-    expect(await harness.list()).toEqual([])
+    expect((await harness.list({ order: 'id', limit: 500 })).cards).toEqual([])
   })
 
   it('B-MCPS-6: what is out of reach and what is missing are the same to a caller, in tools and in resources', async () => {
@@ -185,7 +194,7 @@ describe('the tools', () => {
       expect(
         await use(owen, name, { session: 'secret-1', input: 'x', call: '1.0', content: 'x' }).catch(() => ({})),
       ).not.toHaveProperty('seq')
-    expect((await harness.session('secret-1').read()).events).toHaveLength(1)
+    expect((await harness.session('secret-1').events()).events).toHaveLength(1)
   })
 
   it('B-MCPS-7: the events of a session are a resource, one JSON object a line, from any place on', async () => {
@@ -258,7 +267,7 @@ describe('the tools', () => {
     expect(await wrong('decide', { session: 's', call: 'budget', allow: true, digest: '0'.repeat(64) })).toContain(
       'terret approve',
     )
-    expect(await harness.list()).toEqual([])
+    expect((await harness.list({ order: 'id', limit: 500 })).cards).toEqual([])
   })
 })
 

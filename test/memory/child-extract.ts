@@ -1,11 +1,11 @@
 // A process that runs sessions with extraction on, for extract.test.ts, which kills it where it stops. It prints how often its model was asked
 // for facts about `s`, what is learned, how many extractions the log of `s` has, and for how many of them money was counted.
 import { join } from 'node:path'
-import { Harness, scripted, sqlite, type Store } from '../../src/index.ts'
+import { Harness, scripted, sqlite, type CompleteStore } from '../../src/index.ts'
 import { EXTRACTOR } from '../../src/memory/extraction.ts'
 import { memoryHooks, openMemory } from '../../src/memory/index.ts'
-import { FREE } from '../../src/models/price.ts'
-import type { Priced } from '../../src/models/http/hosted.ts'
+import { FREE_PROFILE } from '../../src/models/price.ts'
+import type { Priced } from '../../src/models/http/hosted-model.ts'
 import { storeWith } from '../../sim/store-with.ts'
 
 const [folder = '', stop = '', session = ''] = process.argv.slice(2)
@@ -16,7 +16,7 @@ function here(): Promise<never> {
 }
 
 const inner = sqlite(join(folder, 'terret.db'))
-const commit: Store['commit'] = async (writes) => {
+const commit: CompleteStore['commit'] = async (writes) => {
   const said = JSON.stringify(writes)
   if (stop === 'answered' && said.includes('extracted')) return here()
   const receipts = await inner.commit(writes)
@@ -35,7 +35,7 @@ const model: Priced = {
   able: { name: 'scripted', native: 'no' },
   outputTokensMax: 100,
   secrets: {},
-  profile: async () => ({ ...FREE, price: { input: 1, output: 1 } }),
+  profile: async () => ({ ...FREE_PROFILE, price: { input: 1, output: 1 } }),
 }
 const memory = openMemory({ file: join(folder, 'learnings.db'), store })
 const extract = { tokens: 1, calls: 0, runs: 1 }

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, memory, output } from '../../src/index.ts'
 import { directiveTool } from '../../src/memory/index.ts'
-import { refold } from '../../src/archive/replay.ts'
-import { redecide, unwritten } from '../../src/archive/replay-decide.ts'
+import { refold } from '../../src/archive/replay-refold.ts'
+import { redecide, findUnwritten } from '../../src/archive/replay-decide.ts'
 import { StillClock } from '../contract/fixture.ts'
 import { eventsOf, resultsIn, saidIn, stage } from '../runtime/hooks-stage.ts'
 import { observed } from '../runtime/stage.ts'
@@ -22,7 +22,7 @@ function staged(script: Parameters<typeof stage>[0], options: Options = {}) {
   const clock = new StillClock()
   const { store, commits } = observed(memory({ clock }))
   const tools = [directiveTool({ store, ...options })]
-  return { ...stage(script, [], { store, tools, clock }), clock, commits, store }
+  return { ...stage(script, [], { store, tools, system: { clock } }), clock, commits, store }
 }
 
 async function types(store: ReturnType<typeof staged>['store'], session: string): Promise<readonly string[]> {
@@ -84,7 +84,7 @@ describe('the loop directive', () => {
     const { sessionId } = await waits.harness.run('Go on.')
     expect(await waits.store.card(sessionId)).toMatchObject({ due: waits.clock.time + 300_000 })
     waits.clock.advance(300_000)
-    await waits.harness.wake(sessionId)
+    await waits.harness.work({ session: sessionId })
     expect(await eventsOf(waits, sessionId, 'run.started')).toHaveLength(2)
     expect(resultsIn(waits.requests.at(-1)).at(-1)).toContain('1 times in a row')
     expect(await waits.store.card(sessionId)).toMatchObject({ due: null })
@@ -95,10 +95,10 @@ describe('the loop directive', () => {
     const staging = staged([direct({ outcome: 'continue', follow_up_seconds: 300 }), 'Later.', 'Now.'])
     const { sessionId } = await staging.harness.run('Wait.')
     expect(await eventsOf(staging, sessionId, 'run.started')).toHaveLength(1)
-    await staging.harness.wake(sessionId)
+    await staging.harness.work({ session: sessionId })
     expect(await eventsOf(staging, sessionId, 'run.started')).toHaveLength(1)
     staging.clock.advance(300_000)
-    await staging.harness.wake(sessionId)
+    await staging.harness.work({ session: sessionId })
     expect(await eventsOf(staging, sessionId, 'run.started')).toHaveLength(2)
   })
 
@@ -109,7 +109,7 @@ describe('the loop directive', () => {
     const { sessionId } = await staging.harness.run('Is there mail?')
     expect(await staging.store.card(sessionId)).toMatchObject({ wakes: 1, due: staging.clock.time + 60_000 })
     staging.clock.advance(60_000)
-    await staging.harness.wake(sessionId)
+    await staging.harness.work({ session: sessionId })
     expect(saidIn(staging.requests.at(-1)).at(-1)).toContain('mail: the invoice')
     expect(await staging.store.card(sessionId)).toMatchObject({ status: 'idle', wakes: 0 })
   })
@@ -128,7 +128,7 @@ describe('the loop directive', () => {
     expect(await sleeper.store.card(second.sessionId)).toMatchObject({ urgent: true, wakes: 1 })
     expect(await sleeper.store.card(first.sessionId)).not.toHaveProperty('urgent')
     sleeper.clock.advance(90_000)
-    expect(await sleeper.store.due(9)).toEqual([second.sessionId, first.sessionId])
+    expect((await sleeper.store.due(9)).sessions).toEqual([second.sessionId, first.sessionId])
   })
 
   it('B-DIRECTIVE-7: what is not a directive is refused, nothing of it happens, and the model may correct it (TRAP-30)', async () => {
@@ -173,7 +173,7 @@ describe('the loop directive', () => {
     const staging = staged([direct({ outcome: 'sleep', wakes: [{ reason: 'r', delay_seconds: 60 }] }), 'Waiting.'])
     const { sessionId } = await staging.harness.run('Wait.')
     await staging.harness.session(sessionId).interrupt()
-    await staging.harness.wake(sessionId)
+    await staging.harness.work({ session: sessionId })
     expect(await staging.store.card(sessionId)).toMatchObject({ wakes: 0, due: null })
   })
 
@@ -208,7 +208,7 @@ describe('the loop directive', () => {
     const build = (run: () => string) => {
       const store = memory({ clock })
       const hook = { type: 'after_tool_call', run } as const
-      return stage(script, [hook], { store, tools: [directiveTool({ store })], clock, strictHooks: true })
+      return stage(script, [hook], { store, tools: [directiveTool({ store })], system: { clock }, strict: true })
     }
     const masked = build(() => JSON.stringify({ ok: true, content: 'masked', metadata: {} }))
     const first = await masked.harness.run('Go.')
@@ -228,11 +228,11 @@ describe('the loop directive', () => {
     const staging = staged([direct({ outcome: 'continue', wakes, learnings }), 'One.', 'Two.', 'Three.'])
     const { sessionId } = await staging.harness.run('Go.')
     staging.clock.advance(60_000)
-    await staging.harness.wake(sessionId)
+    await staging.harness.work({ session: sessionId })
     const { events } = await staging.store.read(sessionId, 0)
     expect(events.filter(({ type }) => type === 'run.started')).toHaveLength(3)
     expect(redecide(events)).toEqual([])
-    expect(unwritten(events)).toEqual([])
+    expect(findUnwritten(events)).toEqual([])
     expect((await refold(staging.store, sessionId)).difference).toBeNull()
   })
 })

@@ -10,12 +10,13 @@ import {
   type HarnessOptions,
   type Model,
   scripted,
-  type Store,
+  type CompleteStore,
 } from '../../src/index.ts'
 import { type ExtractOptions, memoryHooks, openMemory } from '../../src/memory/index.ts'
 import { EXTRACTOR } from '../../src/memory/extraction.ts'
-import { FREE } from '../../src/models/price.ts'
-import type { Priced } from '../../src/models/http/hosted.ts'
+import type { Routes } from '../../src/models/router.ts'
+import { FREE_PROFILE } from '../../src/models/price.ts'
+import type { Priced } from '../../src/models/http/hosted-model.ts'
 import type { Request } from '../../src/ports/model.ts'
 import { loadDriver } from '../../src/stores/sqlite/driver.ts'
 import { storeWith } from '../../sim/store-with.ts'
@@ -234,9 +235,9 @@ describe('extraction', () => {
         able: { name: 'paid', native: 'no' },
         outputTokensMax: 100,
         secrets: {},
-        profile: async () => ({ ...FREE, price: { input: price, output: price } }),
+        profile: async () => ({ ...FREE_PROFILE, price: { input: price, output: price } }),
       }
-      const free = { ...dear, ...scripted(['Done.']), profile: async () => FREE }
+      const free = { ...dear, ...scripted(['Done.']), profile: async () => FREE_PROFILE }
       const hooks = memoryHooks(there.memory, { extract: { ...LOW, calls: 0, model: dear }, onError: () => {} })
       const budget = { sessionUsd: 0.01, treeUsd: 0.01 }
       const limited = closing(new Harness({ model: free, store: there.store, hooks, budget }))
@@ -319,7 +320,7 @@ describe('extraction', () => {
   it('B-MEMORY-65: a model that ignores aborts holds `close` no longer than its bound, and counts as failed', async () => {
     const here = place()
     const { clock, advance } = manualClock()
-    const { harness, asked, reports } = extracting(here, () => new Promise(() => {}), LOW, { clock })
+    const { harness, asked, reports } = extracting(here, () => new Promise(() => {}), LOW, { system: { clock } })
     await harness.open({ id: 's' })
     await ran(harness, 's', 1)
     await when(() => asked.length === 1)
@@ -333,7 +334,7 @@ describe('extraction', () => {
   it('B-MEMORY-70: a store that is away while the facts are written loses none of them: the end of the next run writes them, unasked', async () => {
     const here = place()
     let away = true
-    const commit: Store['commit'] = async (writes) => {
+    const commit: CompleteStore['commit'] = async (writes) => {
       if (!away || !JSON.stringify(writes).includes('extracted')) return here.store.commit(writes)
       away = false
       throw new Fault('io_error', 'The disk is away.')
@@ -387,11 +388,15 @@ describe('extraction', () => {
   it('B-MEMORY-71: a model for it that there is not is refused when the harness is made, and `hint:NAME` is the model of that route, or else the session’s own', async () => {
     const answering = (name: string) => scripted(() => JSON.stringify(fact([2], { title: name })), name)
     const [cheap, summing] = [answering('cheap'), answering('summing')]
-    const made = (model: string, routes: HarnessOptions['routes']) => {
+    const made = (model: string, routes?: Routes) => {
       const here = place()
       const hooks = memoryHooks(here.memory, { extract: { ...LOW, calls: 0, model }, onError: () => {} })
-      const given = routes ? { routes } : {}
-      const harness = new Harness({ model: answering('own'), models: { cheap }, store: here.store, hooks, ...given })
+      const harness = new Harness({
+        model: answering('own'),
+        models: { named: { cheap }, ...(routes ? { routes } : {}) },
+        store: here.store,
+        hooks,
+      })
       return { harness: closing(harness), memory: here.memory }
     }
     for (const [wrong, why] of [

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Hook, memory } from '../../src/index.ts'
 import { checkpointOf, sessionStateOf, workingBufferOf, writeRuntimeFiles } from '../../src/memory/index.ts'
-import { folderName } from '../../src/memory/files.ts'
+import { folderName } from '../../src/memory/runtime-files.ts'
 import { askUserTool } from '../../src/tools/index.ts'
 import { directiveTool, learningText, readLearning } from '../../src/tools/core/directive.ts'
 import { admit, create, message } from '../contract/fixture.ts'
@@ -92,14 +92,14 @@ describe('runtime files', () => {
     const before = filesOf(folder)
     const log = await logOf(here.store, sessionId)
     for (const name of NAMES) rmSync(join(folder, name))
-    await first.harness.wake(sessionId)
+    await first.harness.work({ session: sessionId })
     expect(filesOf(folder)).toEqual(before)
     // By a harness that has never seen the session, too.
     rmSync(folder, { recursive: true })
-    await staged(here, []).harness.wake(sessionId)
+    await staged(here, []).harness.work({ session: sessionId })
     expect(filesOf(folder)).toEqual(before)
     writeFileSync(join(folder, 'checkpoint.json'), '{"version": 1, "sess')
-    await first.harness.wake(sessionId)
+    await first.harness.work({ session: sessionId })
     expect(filesOf(folder)).toEqual(before)
     expect(await logOf(here.store, sessionId)).toEqual(log)
   })
@@ -188,7 +188,7 @@ describe('runtime files', () => {
     const errors: string[] = []
     writeFileSync(here.dir, 'a file where the folder should be')
     const onError = (where: string): void => void errors.push(where)
-    const { harness } = staged(here, ['Done.'], { onError, strictHooks: true })
+    const { harness } = staged(here, ['Done.'], { onError, strict: true })
     expect(await harness.run('Do it.')).toMatchObject({ status: 'completed', text: 'Done.' })
     expect(errors).toContain('hook session_rest')
   })
@@ -203,7 +203,7 @@ describe('runtime files', () => {
     const session = await harness.open()
     const at = { session: session.id, agent: 'default', metadata: {} }
     await session.run('Do it.')
-    await harness.wake(session.id)
+    await harness.work({ session: session.id })
     await session.run('Paint it.')
     expect(told).toEqual([
       { ...at, waiting: 'input' },

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import type { Store } from '../../src/ports/store.ts'
+import type { CompleteStore } from '../../src/ports/store.ts'
 import { openMemory } from '../../src/memory/index.ts'
 import { learningText } from '../../src/tools/core/directive.ts'
 import { begin, write } from '../contract/fixture.ts'
@@ -18,7 +18,7 @@ const vpn = { kind: 'lesson', title: 'Deploys need the VPN', detail: 'Staging de
 
 /** A session of agent `a` whose log holds these learnings. */
 async function teach(
-  store: Store,
+  store: CompleteStore,
   session: string,
   learnings: readonly Parameters<typeof learningText>[0][],
 ): Promise<void> {
@@ -152,7 +152,7 @@ describe('learnings', () => {
     const { store, memory, file, reports } = place()
     await teach(store, 's1', [vpn])
     await teach(store, 's2', [{ ...vpn, title: 'Another' }])
-    const read: Store['read'] = async (session, after, limit) =>
+    const read: CompleteStore['read'] = async (session, after, limit) =>
       session === 's1' ? { events: [], damaged: { seq: 1, reason: 'a bad sum' } } : store.read(session, after, limit)
     const broken = storeWith(store, { read })
     await memory.close()
@@ -239,7 +239,7 @@ describe('learnings', () => {
     const own = Array.from({ length: 150 }, (_, i) => `s${i}`)
     for (const session of [...own, 'theirs']) await teach(store, session, [{ ...vpn, title: session }])
     let asked = 0
-    const list: Store['list'] = (query) => {
+    const list: CompleteStore['list'] = (query) => {
       asked += 1
       return store.list(query)
     }

@@ -1,7 +1,16 @@
 // A harness with memory on real files for the tests of memory: a scripted model, an SQLite store, and everything closed after.
+import { strictly } from '../runtime/hooks-stage.ts'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
-import { type Event, Harness, type HarnessOptions, type Script, scripted, sqlite, type Store } from '../../src/index.ts'
+import {
+  type Event,
+  Harness,
+  type HarnessOptions,
+  type Script,
+  scripted,
+  sqlite,
+  type CompleteStore,
+} from '../../src/index.ts'
 import type { Request } from '../../src/ports/model.ts'
 import {
   directiveTool,
@@ -20,7 +29,7 @@ export function closing<T extends { close(): Promise<void> }>(one: T): T {
 }
 
 export type Place = {
-  readonly store: Store
+  readonly store: CompleteStore
   readonly memory: Memory
   readonly file: string
   readonly dir: string
@@ -41,12 +50,15 @@ export function place(): Place {
   return { store, memory, file, dir: join(folder, 'sessions'), reports, unexpected }
 }
 
-type Given = Partial<Omit<HarnessOptions, 'model' | 'store'>> & { readonly recall?: Omit<MemoryHooksOptions, 'dir'> }
+type Given = Partial<Omit<HarnessOptions, 'model' | 'store'>> & {
+  readonly recall?: Omit<MemoryHooksOptions, 'dir'>
+  readonly strict?: boolean
+}
 
 export function staged(
   { store, memory, dir, unexpected }: Place,
   script: Script,
-  { recall = {}, ...given }: Given = {},
+  { recall = {}, strict = false, ...given }: Given = {},
 ) {
   const requests: Request[] = []
   const inner = scripted(script)
@@ -59,7 +71,8 @@ export function staged(
   }
   // A long limit: a machine under load must not change what a test sees.
   const onError = (where: unknown, error?: unknown): void => void unexpected.push(`${String(where)} ${String(error)}`)
-  const hooks = memoryHooks(memory, { timeoutMs: 20_000, onError, ...recall, dir })
+  const all = memoryHooks(memory, { timeoutMs: 20_000, onError, ...recall, dir })
+  const hooks = strict ? all.map(strictly) : all
   const harness = closing(new Harness({ hooks, tools: [directiveTool({ store })], onError, ...given, model, store }))
   return { harness, requests }
 }
@@ -68,6 +81,6 @@ export const learns = (...learnings: readonly Learning[]) => ({
   calls: [{ tool: 'loop_directive', args: { outcome: 'sleep', summary: 'learned', learnings }, id: 'd' }],
 })
 
-export async function logOf(store: Store, session: string): Promise<readonly Event[]> {
+export async function logOf(store: CompleteStore, session: string): Promise<readonly Event[]> {
   return (await store.read(session, 0)).events
 }

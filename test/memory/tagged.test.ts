@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { defineTool, memory, type Script, scripted, type Tool } from '../../src/index.ts'
 import type { Request } from '../../src/ports/model.ts'
 import { directiveTool, taggedDirective } from '../../src/memory/index.ts'
-import { blockIn } from '../../src/memory/tagged.ts'
+import { blockIn } from '../../src/memory/tagged-directive.ts'
 import { Harness } from '../../src/index.ts'
 import { StillClock } from '../contract/fixture.ts'
 
@@ -25,7 +25,7 @@ function staged(script: Script, more: readonly Tool[] = []) {
     },
   })
   const tools = [directiveTool({ store }), ...more]
-  return { harness: new Harness({ model, store, clock, tools }), store, requests, clock }
+  return { harness: new Harness({ model, store, system: { clock }, tools }), store, requests, clock }
 }
 
 describe('the loop directive of a model without tools', () => {

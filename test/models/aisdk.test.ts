@@ -6,14 +6,18 @@ import { z } from 'zod'
 import { defineTool, Fault, Harness, type Message, type Part, type Reply, type Request } from '../../src/index.ts'
 import { type AiSdkModel, type AiSdkSettings, fromAiSdk } from '../../src/models/aisdk/aisdk.ts'
 import type { Protocol } from '../../src/models/protocols/protocol.ts'
-import { chat } from '../../src/models/protocols/chat/chat.ts'
-import { messages } from '../../src/models/protocols/messages/messages.ts'
-import { responses } from '../../src/models/protocols/responses/responses.ts'
+import { chatProtocol } from '../../src/models/protocols/chat/chat-protocol.ts'
+import { messagesProtocol } from '../../src/models/protocols/messages/messages-protocol.ts'
+import { responsesProtocol } from '../../src/models/protocols/responses/responses-protocol.ts'
 import { bytesOf, client, type Dialect, finish, mock, mockV4, modelOf, streamed, VERSIONS } from './aisdk-stage.ts'
 import { callContext, request, userSays } from './context.ts'
 import { recording } from './sse.ts'
 
-const protocols = { messages, chat, responses } as unknown as Readonly<Record<Dialect, Protocol<unknown>>>
+const protocols = {
+  messages: messagesProtocol,
+  chat: chatProtocol,
+  responses: responsesProtocol,
+} as unknown as Readonly<Record<Dialect, Protocol<unknown>>>
 
 async function ask(model: AiSdkModel, more: Partial<Request> = {}, settings: AiSdkSettings = {}) {
   const heard = callContext()
@@ -294,7 +298,7 @@ describe('a model of the AI SDK', () => {
     })
     open.push(harness)
     const result = await harness.run('Where?')
-    expect(result).toMatchObject({ status: 'completed', output: { city: 'Oslo' }, cost: 400 })
+    expect(result).toMatchObject({ status: 'completed', output: { city: 'Oslo' }, cost: { micros: 400 } })
     expect(result.usage).toMatchObject({ inputTokens: 200, outputTokens: 20, modelRequests: 2, toolCalls: 1 })
   })
 

@@ -3,19 +3,19 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Delta } from '../../src/ports/model.ts'
-import { alikeOf, textIn, chat } from '../../src/models/protocols/chat/chat.ts'
+import { surroundingsOf, textBetween, chatProtocol } from '../../src/models/protocols/chat/chat-protocol.ts'
 
 const target = { endpoint: 'host', model: 'm', settings: {}, quirks: {} }
 
 function read(chunks: readonly string[], event: string) {
   const deltas: Delta[] = []
-  let state = chat.begin(target)
+  let state = chatProtocol.begin(target)
   for (const data of chunks) {
-    const [next, more] = chat.step(state, { event, data })
+    const [next, more] = chatProtocol.step(state, { event, data })
     state = next
     deltas.push(...more)
   }
-  return { deltas, answer: chat.finish(state), alike: state.alike }
+  return { deltas, answer: chatProtocol.finish(state), alike: state.alike }
 }
 
 /** Texts that try to look like something else, and some that are long enough to be anything. */
@@ -90,15 +90,19 @@ describe('chunks that are alike', () => {
   })
 
   it('B-CHAT-33: only one whole JSON string in the place of the text is such a chunk', () => {
-    const alike = alikeOf('{"choices":[{"delta":{"content":"a"},"n":1}]}', 'a')
+    const alike = surroundingsOf('{"choices":[{"delta":{"content":"a"},"n":1}]}', 'a')
     if (alike === null) throw new Error('the place of the text was not found')
-    const middle = (literal: string): string | null => textIn(`${alike.before}${literal}${alike.after}`, alike)
+    const middle = (literal: string): string | null => textBetween(`${alike.before}${literal}${alike.after}`, alike)
     expect(middle('"b\\n"')).toBe('b\n')
     const others = ['', '"', 'null', '1', '"a","x":"b"', '"a"},"delta":{"content":"b"', '"a\n"', '[]']
     expect(others.map(middle)).toEqual(others.map(() => null))
     // Shorter than what stands around the text.
-    expect([textIn('', alike), textIn(alike.before, alike), textIn(alike.after, alike)]).toEqual([null, null, null])
-    expect(alikeOf('{"choices":[{"delta":{"content":["a"]}}]}', 'a')).toBeNull()
-    expect(alikeOf('{"choices":[{"delta":{"refusal":"a","content":null}}]}', 'a')).toBeNull()
+    expect([textBetween('', alike), textBetween(alike.before, alike), textBetween(alike.after, alike)]).toEqual([
+      null,
+      null,
+      null,
+    ])
+    expect(surroundingsOf('{"choices":[{"delta":{"content":["a"]}}]}', 'a')).toBeNull()
+    expect(surroundingsOf('{"choices":[{"delta":{"refusal":"a","content":null}}]}', 'a')).toBeNull()
   })
 })

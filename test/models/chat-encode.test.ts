@@ -4,13 +4,13 @@ import type { Json, Part } from '../../src/kernel/content.ts'
 import type { Request } from '../../src/ports/model.ts'
 import type { Message } from '../../src/kernel/transcript.ts'
 import { endpoints } from '../../src/models/http/endpoints.ts'
-import type { Quirks, Settings, Target } from '../../src/models/protocols/protocol.ts'
-import { chat } from '../../src/models/protocols/chat/chat.ts'
+import type { Quirks, RequestSettings, ModelTarget } from '../../src/models/protocols/protocol.ts'
+import { chatProtocol } from '../../src/models/protocols/chat/chat-protocol.ts'
 import { refusals } from './chat-rules.ts'
 
 type Body = { readonly [key: string]: unknown; readonly messages: readonly { readonly [key: string]: unknown }[] }
 
-const to = (endpoint: string, settings: Settings = {}, model = 'm', quirks?: Quirks): Target => ({
+const to = (endpoint: string, settings: RequestSettings = {}, model = 'm', quirks?: Quirks): ModelTarget => ({
   endpoint,
   model,
   settings,
@@ -26,8 +26,9 @@ const ask = (messages: readonly Message[], rest: Partial<Request> = {}): Request
   messages,
   ...rest,
 })
-const bodyOf = (request: Request, target: Target): Body => JSON.parse(chat.encode(request, target).body) as Body
-const messagesOf = (messages: readonly Message[], target: Target) => bodyOf(ask(messages), target).messages
+const bodyOf = (request: Request, target: ModelTarget): Body =>
+  JSON.parse(chatProtocol.encode(request, target).body) as Body
+const messagesOf = (messages: readonly Message[], target: ModelTarget) => bodyOf(ask(messages), target).messages
 
 const says = (seq: number, ...parts: readonly (string | Part)[]): Message => ({
   role: 'user',
@@ -75,7 +76,7 @@ const noon: readonly Message[] = [
 
 describe('Chat: the conversation as messages', () => {
   it('B-CHAT-16: instructions are the system, a text is a text, and results follow their calls as they are', () => {
-    const { path, body } = chat.encode(
+    const { path, body } = chatProtocol.encode(
       ask([...noon, says(4, 'And at dusk?', 'Hurry.')], { instructions: 'Be brief.' }),
       to('xai'),
     )
@@ -136,7 +137,7 @@ describe('Chat: the conversation as messages', () => {
     for (const name of Object.keys(endpoints)) {
       const target = to(name, {}, 'anthropic/claude-sonnet-4.5')
       const list = (length: number): string => {
-        const { body } = chat.encode(ask(log.slice(0, length), { instructions: 'Be brief.' }), target)
+        const { body } = chatProtocol.encode(ask(log.slice(0, length), { instructions: 'Be brief.' }), target)
         return body.slice(body.indexOf('"messages":['), -2)
       }
       for (const length of [1, 3, 4, 5]) expect(list(6).startsWith(list(length))).toBe(true)
@@ -147,15 +148,15 @@ describe('Chat: the conversation as messages', () => {
   it('B-CHAT-18: what was kept for one host, id or result is not sent for another', () => {
     const message = answers(2, [thought('deep'), text('ok')], ['call_1', 'wind', {}])
     const log = [says(1, 'a'), message, result(3, '2.0', 'calm')]
-    const own = chat.encode(ask(log), to('deepseek')).body
-    expect(chat.encode(ask(log), to('mistral')).body).toContain('"000002000"')
-    expect(chat.encode(ask(log), to('deepseek')).body).toBe(own)
+    const own = chatProtocol.encode(ask(log), to('deepseek')).body
+    expect(chatProtocol.encode(ask(log), to('mistral')).body).toContain('"000002000"')
+    expect(chatProtocol.encode(ask(log), to('deepseek')).body).toBe(own)
     expect(own).toContain('"reasoning_content":"deep"')
-    expect(chat.encode(ask(log), to('groq')).body).toContain('"reasoning":"deep"')
+    expect(chatProtocol.encode(ask(log), to('groq')).body).toContain('"reasoning":"deep"')
     const cleared = [says(1, 'a'), message, result(3, '2.0', 'gone')]
-    expect(chat.encode(ask(cleared), to('deepseek')).body).toContain('"gone"')
+    expect(chatProtocol.encode(ask(cleared), to('deepseek')).body).toContain('"gone"')
     const before = answers(0, [], ['call_1', 'wind', {}])
-    expect(chat.encode(ask(log), to('deepseek')).body).toBe(own)
+    expect(chatProtocol.encode(ask(log), to('deepseek')).body).toBe(own)
     expect(messagesOf([before, ...log], to('deepseek'))[3]?.tool_calls).toMatchObject([{ id: 'call_2_0' }])
   })
 
@@ -165,7 +166,7 @@ describe('Chat: the conversation as messages', () => {
       answers(2, [], ['c1', 'functions.wind', { at: '\ud83d' }], ['c2', '', {}]),
       result(3, '2.0', 'cut \ude00'),
     ]
-    const { body } = chat.encode(ask(log), to('xai'))
+    const { body } = chatProtocol.encode(ask(log), to('xai'))
     expect(refusals(body)).toEqual([])
     expect((JSON.parse(body) as Body).messages[1]?.tool_calls).toMatchObject([
       { function: { name: 'functions_wind' } },
@@ -195,7 +196,7 @@ describe('Chat: reasoning that goes back', () => {
   const log = [says(1, 'a'), answers(2, [thought('deep', signed), text('ok')]), says(3, 'b')]
 
   it('B-CHAT-21: signed details go back to the endpoint they came from, to the letter', () => {
-    const { body } = chat.encode(ask(log), to('openrouter'))
+    const { body } = chatProtocol.encode(ask(log), to('openrouter'))
     expect(body).toContain(`"reasoning_details":${JSON.stringify(details)}`)
     expect(messagesOf(log, to('openrouter'))[1]).toMatchObject({ role: 'assistant', content: 'ok' })
   })
@@ -257,7 +258,7 @@ describe('Chat: reasoning that goes back', () => {
     const extra = { google: { thought_signature: 'sig==' } }
     const mark = { by: 'gemini', model: 'm', at: 1, data: { extra_content: extra } }
     const calls = [says(1, 'a'), answers(2, [thought('', mark)], ['c', 'wind', {}], ['d', 'wind', {}])]
-    const sent = (target: Target) => messagesOf(calls, target)[1]?.tool_calls as readonly object[]
+    const sent = (target: ModelTarget) => messagesOf(calls, target)[1]?.tool_calls as readonly object[]
     expect(sent(to('gemini'))[1]).toEqual({
       id: 'd',
       type: 'function',
@@ -275,13 +276,13 @@ describe('Chat: what stands around the conversation', () => {
 
   it('B-CHAT-23: tools are listed with the same bytes whatever is allowed, and none allowed is told by the choice', () => {
     const request = ask(noon, { tools })
-    const all = chat.encode(request, to('xai')).body
-    const none = chat.encode({ ...request, allow: 'none' }, to('xai')).body
+    const all = chatProtocol.encode(request, to('xai')).body
+    const none = chatProtocol.encode({ ...request, allow: 'none' }, to('xai')).body
     expect(none.replace('"tool_choice":"none",', '')).toBe(all)
     expect(none).not.toBe(all)
-    expect(chat.encode({ ...request, allow: 'writers' }, to('xai')).body).toBe(all)
+    expect(chatProtocol.encode({ ...request, allow: 'writers' }, to('xai')).body).toBe(all)
     expect(
-      chat.encode({ ...request, allow: 'none' }, to('xai', {}, 'm', { lacks: ['tool_choice', 'strict'] })).body,
+      chatProtocol.encode({ ...request, allow: 'none' }, to('xai', {}, 'm', { lacks: ['tool_choice', 'strict'] })).body,
     ).toBe(all)
     expect(bodyOf(ask(noon, { allow: 'none' }), to('xai'))).not.toHaveProperty('tool_choice')
     expect(bodyOf(ask(noon), to('xai'))).not.toHaveProperty('tools')
@@ -292,8 +293,8 @@ describe('Chat: what stands around the conversation', () => {
       { type: 'function', function: { name: 'wind', description: 'd', parameters: closed, strict: true } },
       { type: 'function', function: { name: 'now', description: 'd', parameters: { type: 'object', properties: {} } } },
     ])
-    expect(chat.encode(ask(noon, { tools }), to('groq')).body).not.toContain('strict')
-    expect(chat.encode(ask(noon, { tools }), to('openrouter')).body).toContain('"strict":true')
+    expect(chatProtocol.encode(ask(noon, { tools }), to('groq')).body).not.toContain('strict')
+    expect(chatProtocol.encode(ask(noon, { tools }), to('openrouter')).body).toContain('"strict":true')
   })
 
   it("B-CHAT-24: a final answer is asked for by the host's schema, or as a last tool", () => {
@@ -339,13 +340,13 @@ describe('Chat: what stands around the conversation', () => {
     expect(mistral).toMatchObject({ max_tokens: 200 })
     expect(mistral).not.toHaveProperty('stream_options')
     expect(bodyOf(ask(noon, { boost: true }), to('groq'))).not.toHaveProperty('max_completion_tokens')
-    const { body } = chat.encode(ask(noon), to('groq', { ...settings, body: { temperature: 1, seed: 7 } }))
+    const { body } = chatProtocol.encode(ask(noon), to('groq', { ...settings, body: { temperature: 1, seed: 7 } }))
     expect(body.endsWith(',"temperature":1,"seed":7}')).toBe(true)
     expect(body.match(/"temperature"/g)).toHaveLength(1)
   })
 
   it('B-CHAT-25: reasoning is asked for as each host wants to be asked', () => {
-    const asked = (name: string, reasoning: NonNullable<Settings['reasoning']>) => {
+    const asked = (name: string, reasoning: NonNullable<RequestSettings['reasoning']>) => {
       const { reasoning: object, reasoning_effort, thinking } = bodyOf(ask(noon), to(name, { reasoning }))
       return object ?? reasoning_effort ?? thinking
     }
@@ -373,7 +374,7 @@ describe('Chat: what stands around the conversation', () => {
       to('openrouter', { cache: false }, 'anthropic/claude-sonnet-4.5'),
       to('groq', {}, 'claude'),
     ]) {
-      expect(chat.encode(request, target).body).not.toContain('cache_control')
+      expect(chatProtocol.encode(request, target).body).not.toContain('cache_control')
     }
   })
 
@@ -398,7 +399,7 @@ describe('Chat: what stands around the conversation', () => {
       for (const settings of [{}, { reasoning: 'high', outputTokensMax: 9 } as const]) {
         const target = to(name, settings, 'anthropic/claude-sonnet-4.5')
         for (const rest of [{}, { tools: [tool('wind', closed)], allow: 'none' as const }, { output }]) {
-          const { body } = chat.encode(ask(log, { instructions: 'Be brief.', ...rest }), target)
+          const { body } = chatProtocol.encode(ask(log, { instructions: 'Be brief.', ...rest }), target)
           expect([name, ...refusals(body, name)]).toEqual([name])
         }
       }

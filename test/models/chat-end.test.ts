@@ -1,7 +1,7 @@
 // Chat Completions: how a stream ends, well or badly, and answers that come whole.
 import { readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { chat } from '../../src/models/protocols/chat/chat.ts'
+import { chatProtocol } from '../../src/models/protocols/chat/chat-protocol.ts'
 import { callPiece, delta, hear, play, replyOf, send, target } from './chat-heard.ts'
 import { recording } from './sse.ts'
 
@@ -131,12 +131,12 @@ describe('Chat: how a stream ends', () => {
       if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen)
       return value
     }
-    let state = chat.begin(target)
+    let state = chatProtocol.begin(target)
     for (const event of [...recording('chat/openrouter-signed').slice(0, 6), ...send(...strange)]) {
       frozen(state)
-      state = chat.step(state, event)[0]
+      state = chatProtocol.step(state, event)[0]
     }
-    expect(chat.finish(state).type).toBe('failure')
+    expect(chatProtocol.finish(state).type).toBe('failure')
   })
 })
 
@@ -153,7 +153,7 @@ describe('Chat: a whole answer', () => {
     }
     const usage = { prompt_tokens: 4, completion_tokens: 3, total_tokens: 7 }
     const body = { choices: [{ index: 0, message, finish_reason: 'tool_calls' }], usage }
-    expect(chat.whole(JSON.stringify(body), target)).toEqual({
+    expect(chatProtocol.whole(JSON.stringify(body), target)).toEqual({
       type: 'reply',
       parts: [
         { type: 'reasoning', text: 'Hm.', opaque: { by: target.endpoint, model: target.model, at: 0, data: null } },
@@ -169,11 +169,11 @@ describe('Chat: a whole answer', () => {
   })
 
   it('B-CHAT-15: a body that is an error, empty or no JSON is a failure', () => {
-    expect(chat.whole('{"error":{"message":"no such model","code":404}}', target)).toMatchObject({
+    expect(chatProtocol.whole('{"error":{"message":"no such model","code":404}}', target)).toMatchObject({
       class: 'bad_request',
     })
-    expect(chat.whole('{"choices":[]}', target)).toMatchObject({ type: 'failure', class: 'network' })
-    expect(chat.whole('<html>502</html>', target)).toMatchObject({ type: 'failure', class: 'network' })
-    expect(chat.whole('[DONE]', target)).toMatchObject({ type: 'failure' })
+    expect(chatProtocol.whole('{"choices":[]}', target)).toMatchObject({ type: 'failure', class: 'network' })
+    expect(chatProtocol.whole('<html>502</html>', target)).toMatchObject({ type: 'failure', class: 'network' })
+    expect(chatProtocol.whole('[DONE]', target)).toMatchObject({ type: 'failure' })
   })
 })

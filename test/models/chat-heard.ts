@@ -1,22 +1,22 @@
 // Streams of Chat Completions as a test has them: recordings and chunks in, what was heard out. No assertions.
 import type { Delta, ModelFailure, Reply } from '../../src/ports/model.ts'
-import type { Target, WireEvent } from '../../src/models/protocols/protocol.ts'
-import { chat } from '../../src/models/protocols/chat/chat.ts'
+import type { ModelTarget, WireEvent } from '../../src/models/protocols/protocol.ts'
+import { chatProtocol } from '../../src/models/protocols/chat/chat-protocol.ts'
 import { recording } from './sse.ts'
 
-export const target: Target = { endpoint: 'openrouter', model: 'm', settings: {}, quirks: {} }
+export const target: ModelTarget = { endpoint: 'openrouter', model: 'm', settings: {}, quirks: {} }
 
 export type Heard = { readonly reply: Reply | ModelFailure; readonly deltas: readonly Delta[] }
 
 export function hear(events: readonly WireEvent[]): Heard {
-  let state = chat.begin(target)
+  let state = chatProtocol.begin(target)
   const deltas: Delta[] = []
   for (const event of events) {
-    const [next, said] = chat.step(state, event)
+    const [next, said] = chatProtocol.step(state, event)
     state = next
     deltas.push(...said)
   }
-  return { reply: chat.finish(state), deltas }
+  return { reply: chatProtocol.finish(state), deltas }
 }
 
 export const play = (name: string): Heard => hear(recording(`chat/${name}`))

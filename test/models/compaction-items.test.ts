@@ -2,15 +2,20 @@
 import { describe, expect, it } from 'vitest'
 import type { Json, Part } from '../../src/kernel/content.ts'
 import type { Message } from '../../src/kernel/transcript.ts'
-import { messages } from '../../src/models/protocols/messages/messages.ts'
-import type { Protocol, Settings, Target } from '../../src/models/protocols/protocol.ts'
-import { responses } from '../../src/models/protocols/responses/responses.ts'
+import { messagesProtocol } from '../../src/models/protocols/messages/messages-protocol.ts'
+import type { Protocol, RequestSettings, ModelTarget } from '../../src/models/protocols/protocol.ts'
+import { responsesProtocol } from '../../src/models/protocols/responses/responses-protocol.ts'
 import { request, userSays } from './context.ts'
 
-const claude: Target = { endpoint: 'anthropic', model: 'claude-opus-4-6', settings: {}, quirks: {} }
-const gpt = (settings: Settings = {}): Target => ({ endpoint: 'openai', model: 'gpt-5.2', settings, quirks: {} })
+const claude: ModelTarget = { endpoint: 'anthropic', model: 'claude-opus-4-6', settings: {}, quirks: {} }
+const gpt = (settings: RequestSettings = {}): ModelTarget => ({
+  endpoint: 'openai',
+  model: 'gpt-5.2',
+  settings,
+  quirks: {},
+})
 
-function play<State>(protocol: Protocol<State>, target: Target, events: readonly object[]) {
+function play<State>(protocol: Protocol<State>, target: ModelTarget, events: readonly object[]) {
   let state = protocol.begin(target)
   for (const event of events) [state] = protocol.step(state, { event: '', data: JSON.stringify(event) })
   return protocol.finish(state)
@@ -45,21 +50,21 @@ const whole = { type: 'compaction', content: 'So far: tides.', note: 'x', encryp
 describe("a provider's own compaction", () => {
   it('B-STREAM2-3: a compaction block of Anthropic goes back unchanged and in its place', () => {
     const text = [block(1, { type: 'text', text: 'At six.' }), stop(1), ...ended('end_turn')]
-    const parts = partsOf(play(messages, claude, [...compacted, ...text]))
-    const body = JSON.parse(messages.encode(request({ messages: after(parts) }), claude).body) as {
+    const parts = partsOf(play(messagesProtocol, claude, [...compacted, ...text]))
+    const body = JSON.parse(messagesProtocol.encode(request({ messages: after(parts) }), claude).body) as {
       readonly messages: readonly { readonly content: readonly Json[] }[]
     }
     expect(body.messages[1]?.content).toMatchObject([whole, { type: 'text', text: 'At six.' }])
     expect(body.messages[1]?.content[0]).toEqual(whole)
-    const other = messages.encode(request({ messages: after(parts) }), { ...claude, endpoint: 'bedrock' }).body
+    const other = messagesProtocol.encode(request({ messages: after(parts) }), { ...claude, endpoint: 'bedrock' }).body
     expect(other).not.toContain('So far')
   })
 
   it('B-STREAM2-3: a whole answer keeps its block too, and a pause after a compaction is gone on from', () => {
     const body = { content: [whole, { type: 'text', text: 'At six.' }], stop_reason: 'end_turn' }
-    const [kept] = partsOf(messages.whole(JSON.stringify(body), claude))
+    const [kept] = partsOf(messagesProtocol.whole(JSON.stringify(body), claude))
     expect(kept).toMatchObject({ type: 'provider', opaque: { data: whole } })
-    expect(play(messages, claude, [...compacted, ...ended('compaction')])).toMatchObject({ paused: [whole] })
+    expect(play(messagesProtocol, claude, [...compacted, ...ended('compaction')])).toMatchObject({ paused: [whole] })
   })
 
   const item = { id: 'cmp_1', type: 'compaction', encrypted_content: 'gAAAA', created_by: 'server' }
@@ -78,10 +83,10 @@ describe("a provider's own compaction", () => {
   it.each([[{}], [{ reasoning: 'high' as const }], [{ reasoning: 'off' as const }]])(
     'B-STREAM2-3: a compaction item of OpenAI goes back unchanged, with settings %j',
     (settings) => {
-      const parts = partsOf(play(responses, gpt(settings), done([reasoning, item, message])))
-      const sent = (to: Target) =>
+      const parts = partsOf(play(responsesProtocol, gpt(settings), done([reasoning, item, message])))
+      const sent = (to: ModelTarget) =>
         (
-          JSON.parse(responses.encode(request({ messages: after(parts) }), to).body) as {
+          JSON.parse(responsesProtocol.encode(request({ messages: after(parts) }), to).body) as {
             readonly input: readonly Json[]
           }
         ).input
@@ -91,8 +96,8 @@ describe("a provider's own compaction", () => {
   )
 
   it('B-STREAM2-3: a compaction alone is no answer to the reasoning before it', () => {
-    const parts = partsOf(play(responses, gpt({ reasoning: 'high' }), done([reasoning, item])))
-    const { body } = responses.encode(request({ messages: after(parts) }), gpt({ reasoning: 'high' }))
+    const parts = partsOf(play(responsesProtocol, gpt({ reasoning: 'high' }), done([reasoning, item])))
+    const { body } = responsesProtocol.encode(request({ messages: after(parts) }), gpt({ reasoning: 'high' }))
     expect(body).toContain('gAAAA')
     expect(body).not.toContain('gBBB')
   })

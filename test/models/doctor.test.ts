@@ -61,7 +61,7 @@ describe('the doctor', () => {
     const store = memory()
     const harness = new Harness({ model: scripted([{ calls: [{ tool: 'gone', id: 'a' }] }, 'Done.']), store })
     const { sessionId } = await harness.run('Look.')
-    const { events } = await harness.session(sessionId).read()
+    const { events } = await harness.session(sessionId).events()
     for (let end = 0; end <= events.length; end++) expect(examineLog(events.slice(0, end)).findings).toEqual([])
     const answered = events.slice(0, events.findIndex(({ type }) => type === 'agent.tool_result') + 1)
     expect(examineLog(answered.slice(0, -1)).open).toHaveLength(1)

@@ -4,11 +4,16 @@ import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import type { CallContext, Delta, ModelFailure, Reply, Request } from '../../src/ports/model.ts'
 import type { Clock } from '../../src/ports/system.ts'
-import { type Exchange, exchange } from '../../src/models/http/exchange.ts'
-import type { Deadlines } from '../../src/models/http/watch.ts'
-import { messages } from '../../src/models/protocols/messages/messages.ts'
-import { httpTransport, type Order, type Sink, type Transport } from '../../src/models/http/transport.ts'
-import { systemClock } from '../../src/engine/platform.ts'
+import { type HostConnection, callHost } from '../../src/models/http/exchange.ts'
+import type { Deadlines } from '../../src/models/http/deadlines.ts'
+import { messagesProtocol } from '../../src/models/protocols/messages/messages-protocol.ts'
+import {
+  httpTransport,
+  type HttpRequest,
+  type ResponseHandler,
+  type Transport,
+} from '../../src/models/http/transport.ts'
+import { runtimeClock } from '../../src/runtime/state/machine.ts'
 import { FakeClock, settled } from './fake-clock.ts'
 
 export const KEY = 'sk-test-0123456789abcdef'
@@ -52,7 +57,7 @@ export const PAUSED =
   event('message_delta', { delta: { stop_reason: 'pause_turn' }, usage: { output_tokens: 7 } }) +
   event('message_stop', {})
 
-type Wishes = Partial<Pick<Exchange<unknown>, 'url' | 'headers' | 'deadlines' | 'transport'>>
+type Wishes = Partial<Pick<HostConnection<unknown>, 'url' | 'headers' | 'deadlines' | 'transport'>>
 
 function started(wishes: Wishes, clock: Clock) {
   const stop = new AbortController()
@@ -64,16 +69,16 @@ function started(wishes: Wishes, clock: Clock) {
     clock,
   }
   const target = { endpoint: 'anthropic', model: 'm', settings: {}, quirks: {} }
-  const fixed = { protocol: messages, target, url: 'http://host.example', deadlines: DEADLINES }
+  const fixed = { protocol: messagesProtocol, target, url: 'http://host.example', deadlines: DEADLINES }
   const order = { ...fixed, headers: { 'x-api-key': KEY }, transport: httpTransport, ...wishes }
-  return { call: () => exchange(order, REQUEST, context), stop, deltas }
+  return { call: () => callHost(order, REQUEST, context), stop, deltas }
 }
 
 /** Over real HTTP and by the real clock. */
 export function overHttp(url: string, wishes: Wishes = {}): Promise<Reply | ModelFailure> {
   return started(
     { url, deadlines: { firstByteMs: 20_000, idleMs: 20_000, stalledMs: 20_000 }, ...wishes },
-    systemClock,
+    runtimeClock,
   ).call()
 }
 
@@ -82,9 +87,9 @@ export type Played = {
   readonly stop: AbortController
   readonly deltas: readonly Delta[]
   /** What the client was asked to send. */
-  readonly orders: readonly Order[]
+  readonly orders: readonly HttpRequest[]
   /** The answer's side: head and data come from here. */
-  readonly sink: Sink
+  readonly sink: ResponseHandler
   readonly say: (text: string) => void
   readonly end: () => Promise<void>
   readonly fail: (error: unknown) => Promise<void>
@@ -95,8 +100,8 @@ export type Played = {
 /** A client that never looks at its signal: all that happens is what the test does. */
 export async function played(wishes: Wishes = {}, { stopped = false } = {}): Promise<Played> {
   const clock = new FakeClock()
-  const orders: Order[] = []
-  let sink: Sink = { head: () => {}, data: () => {} }
+  const orders: HttpRequest[] = []
+  let sink: ResponseHandler = { head: () => {}, data: () => {} }
   let [resolve, reject]: [() => void, (error: unknown) => void] = [() => {}, () => {}]
   const transport: Transport = (order, given) => {
     orders.push(order)

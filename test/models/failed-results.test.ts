@@ -4,11 +4,11 @@ import type { CallStatus, FailureKind } from '../../src/kernel/content.ts'
 import type { Event } from '../../src/kernel/event.ts'
 import type { Request } from '../../src/ports/model.ts'
 import { type Message, Transcript } from '../../src/kernel/transcript.ts'
-import { optionsFor } from '../../src/models/aisdk/prompt.ts'
-import { chat } from '../../src/models/protocols/chat/chat.ts'
-import { messages } from '../../src/models/protocols/messages/messages.ts'
-import { responses } from '../../src/models/protocols/responses/responses.ts'
-import { sound } from '../../src/models/protocols/sound.ts'
+import { buildCallOptions } from '../../src/models/aisdk/call-options.ts'
+import { chatProtocol } from '../../src/models/protocols/chat/chat-protocol.ts'
+import { messagesProtocol } from '../../src/models/protocols/messages/messages-protocol.ts'
+import { responsesProtocol } from '../../src/models/protocols/responses/responses-protocol.ts'
+import { mendMessages } from '../../src/models/protocols/mend-messages.ts'
 
 type Ended = readonly [status: CallStatus, kind: FailureKind | null, said: string]
 
@@ -44,7 +44,7 @@ function logged(ends: readonly Ended[], content = '42'): readonly Message[] {
 
 /** What was made fit to be sent, as messages again. */
 function resent(shown: readonly Message[]): readonly Message[] {
-  return sound(shown).turns.flatMap((turn): readonly Message[] => {
+  return mendMessages(shown).turns.flatMap((turn): readonly Message[] => {
     if (turn.type === 'user') return [turn.of]
     return [turn.of, ...turn.results.map((each, i): Message => ({ role: 'tool', seq: 4, call: `3.${i}`, ...each }))]
   })
@@ -68,19 +68,19 @@ function having(field: string, value: unknown, found: Found[] = []): readonly Fo
 
 const PROTOCOLS = {
   chat: (shown: readonly Message[]) => {
-    const body: unknown = JSON.parse(chat.encode(asked(shown), target('openai')).body)
+    const body: unknown = JSON.parse(chatProtocol.encode(asked(shown), target('openai')).body)
     return having('tool_call_id', body).map(({ content }) => content)
   },
   responses: (shown: readonly Message[]) => {
-    const body: unknown = JSON.parse(responses.encode(asked(shown), target('openai')).body)
+    const body: unknown = JSON.parse(responsesProtocol.encode(asked(shown), target('openai')).body)
     return having('output', body).map(({ output }) => output)
   },
   messages: (shown: readonly Message[]) => {
-    const body: unknown = JSON.parse(messages.encode(asked(shown), target('anthropic')).body)
+    const body: unknown = JSON.parse(messagesProtocol.encode(asked(shown), target('anthropic')).body)
     return having('tool_use_id', body).map(({ content }) => content)
   },
   'AI SDK': (shown: readonly Message[]) => {
-    const { prompt } = optionsFor({ provider: 'openai.chat', modelId: 'm' }, {}, asked(shown), false)
+    const { prompt } = buildCallOptions({ provider: 'openai.chat', modelId: 'm' }, {}, asked(shown), false)
     return having('toolName', prompt).flatMap(({ output }) => (output ? [(output as Found)['value']] : []))
   },
 } as const
@@ -109,7 +109,7 @@ describe.each(Object.entries(PROTOCOLS))('results that failed, over %s', (_name,
 })
 
 it('B-RESULT-3: a protocol with a mark of its own for failures has it set too', () => {
-  const body: unknown = JSON.parse(messages.encode(asked(logged(ENDS)), target('anthropic')).body)
+  const body: unknown = JSON.parse(messagesProtocol.encode(asked(logged(ENDS)), target('anthropic')).body)
   const marks = having('tool_use_id', body).map((block) => block['is_error'] ?? false)
   expect(marks).toEqual(ENDS.map(([status]) => status !== 'ok'))
 })

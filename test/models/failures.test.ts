@@ -1,8 +1,9 @@
 // What a provider's trouble means.
 import { describe, expect, it } from 'vitest'
-import { failure, failureOf, troubleIn } from '../../src/models/http/failures.ts'
+import { failure, failureFromTrouble, readTrouble } from '../../src/models/http/failures.ts'
 
-const classOf = (trouble: Partial<Parameters<typeof failureOf>[0]>) => failureOf({ message: 'm', ...trouble }).class
+const classOf = (trouble: Partial<Parameters<typeof failureFromTrouble>[0]>) =>
+  failureFromTrouble({ message: 'm', ...trouble }).class
 
 describe('failures', () => {
   it.each([
@@ -60,12 +61,12 @@ describe('failures', () => {
     'B-PATIENCE-9: status %i is not tried again, whatever code comes with it',
     (status) => {
       for (const code of ['', 'api_error', 'server_error', 'internal', 'UNAVAILABLE'])
-        expect(failureOf({ status, code, message: 'no' })).toMatchObject({ retryable: false })
+        expect(failureFromTrouble({ status, code, message: 'no' })).toMatchObject({ retryable: false })
     },
   )
 
   it.each([408, 409, 425, 429, 500, 502, 503, 504, 529])('B-PATIENCE-9: status %i is tried again', (status) => {
-    expect(failureOf({ status, message: 'later' })).toMatchObject({ retryable: true })
+    expect(failureFromTrouble({ status, message: 'later' })).toMatchObject({ retryable: true })
   })
 
   it('B-FAILURE-3: a number in a text is a status only if it is a whole one and called so (AC-97)', () => {
@@ -96,31 +97,33 @@ describe('failures', () => {
     expect(retryable).toEqual([true, true, true, true])
     const fatal = (['auth', 'overflow', 'bad_request', 'other'] as const).map((kind) => failure(kind, 'm').retryable)
     expect(fatal).toEqual([false, false, false, false])
-    expect(failureOf({ status: 429, message: 'slow down', retryAfterMs: 7 })).toMatchObject({ retryAfterMs: 7 })
+    expect(failureFromTrouble({ status: 429, message: 'slow down', retryAfterMs: 7 })).toMatchObject({
+      retryAfterMs: 7,
+    })
   })
 
   it('B-FAILURE-6: a message is never empty and never long, and says status and code (TRAP-29)', () => {
     expect(failure('server', ' ').message).toBe('server')
-    expect(failureOf({ status: 503, message: '' }).message).toBe('HTTP 503')
-    expect(failureOf({ status: 529, code: 'overloaded_error', message: 'Busy' }).message).toBe(
+    expect(failureFromTrouble({ status: 503, message: '' }).message).toBe('HTTP 503')
+    expect(failureFromTrouble({ status: 529, code: 'overloaded_error', message: 'Busy' }).message).toBe(
       'HTTP 529: overloaded_error: Busy',
     )
     expect(failure('other', 'x'.repeat(9_999)).message).toHaveLength(1_000)
   })
 
   it('B-FAILURE-7: an error body is read in every shape that providers use, and told as it is where it has none', () => {
-    expect(troubleIn('{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}')).toEqual({
+    expect(readTrouble('{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}')).toEqual({
       code: 'overloaded_error',
       message: 'Overloaded',
     })
-    expect(troubleIn('{"error":{"message":"no","type":"t","code":"c"}}')).toEqual({ code: 'c', message: 'no' })
-    expect(troubleIn('[{"error":{"code":429,"message":"slow","status":"RESOURCE_EXHAUSTED"}}]')).toEqual({
+    expect(readTrouble('{"error":{"message":"no","type":"t","code":"c"}}')).toEqual({ code: 'c', message: 'no' })
+    expect(readTrouble('[{"error":{"code":429,"message":"slow","status":"RESOURCE_EXHAUSTED"}}]')).toEqual({
       code: 'RESOURCE_EXHAUSTED',
       message: 'slow',
     })
-    expect(troubleIn('{"error":"no such model"}')).toEqual({ message: 'no such model' })
-    expect(troubleIn('{"detail":"Not Found"}')).toEqual({ message: 'Not Found' })
-    expect(troubleIn('<html>Bad Gateway</html>')).toEqual({ message: '<html>Bad Gateway</html>' })
-    expect(troubleIn('null')).toEqual({ message: 'null' })
+    expect(readTrouble('{"error":"no such model"}')).toEqual({ message: 'no such model' })
+    expect(readTrouble('{"detail":"Not Found"}')).toEqual({ message: 'Not Found' })
+    expect(readTrouble('<html>Bad Gateway</html>')).toEqual({ message: '<html>Bad Gateway</html>' })
+    expect(readTrouble('null')).toEqual({ message: 'null' })
   })
 })

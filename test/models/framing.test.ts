@@ -2,14 +2,14 @@
 // event stream"; the simple reader here follows them on a whole text and is the measure for the real one.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { frame, type Framing, LINE_CHARS_MAX, UNFRAMED } from '../../src/models/http/framing.ts'
+import { parseEvents, type Framing, LINE_CHARS_MAX, UNFRAMED } from '../../src/models/http/framing.ts'
 import type { WireEvent } from '../../src/models/protocols/protocol.ts'
 
 function eventsOf(...chunks: readonly (string | Uint8Array)[]): readonly WireEvent[] {
   const events: WireEvent[] = []
   let state: Framing = UNFRAMED
   for (const chunk of chunks) {
-    const [next, more] = frame(state, typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
+    const [next, more] = parseEvents(state, typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
     state = next
     events.push(...more)
   }
@@ -117,10 +117,10 @@ describe('framing', () => {
   })
 
   it('B-FRAME-7: a state is not changed, and what was not ended is no event', () => {
-    const [state, none] = frame(UNFRAMED, Buffer.from('event: a\ndata: b\ndata: c'))
+    const [state, none] = parseEvents(UNFRAMED, Buffer.from('event: a\ndata: b\ndata: c'))
     expect(none).toEqual([])
     const before = structuredClone(state)
-    const ends = ['\n\n', 'd\n\n', '\ndata: e\n\n'].map((end) => frame(Object.freeze(state), Buffer.from(end))[1])
+    const ends = ['\n\n', 'd\n\n', '\ndata: e\n\n'].map((end) => parseEvents(Object.freeze(state), Buffer.from(end))[1])
     expect(ends.flat().map((event) => event.data)).toEqual(['b\nc', 'b\ncd', 'b\nc\ne'])
     expect(state).toEqual(before)
     expect(eventsOf('data: a\n')).toEqual([])

@@ -5,11 +5,11 @@ const routes = {
   chat: scripted(['Good morning.', 'Yes, in a word.'], 'the-large-one'),
   burst: scripted([{ error: 'server', message: 'down' }], 'the-small-one'),
 }
-const harness = new Harness({ model: 'hint:chat', routes })
+const harness = new Harness({ model: 'hint:chat', models: { routes } })
 console.log((await harness.run('Say hello.')).text)
 
 const quick = await harness.run('In a word?', { model: 'hint:burst' })
-const { events } = await harness.events({ session: quick.sessionId })
+const { events } = await harness.session(quick.sessionId).events()
 for (const event of events)
   if (event.type === 'agent.message') console.log(quick.text, 'by', event.route, 'instead of', event.fallback_from)
 

@@ -1,5 +1,6 @@
 // A harness whose model is a real client of the chaos server: real HTTP, real streams, a store of either kind. Everything is
 // closed when the test is over. Nothing is asserted here.
+import type { EventOf } from '../../src/kernel/event.ts'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
 import {
@@ -21,7 +22,7 @@ import {
   model,
   type Priced,
   type RunStream,
-  type Store,
+  type CompleteStore,
   type StreamEvent,
   type Tool,
 } from '../../src/index.ts'
@@ -49,7 +50,7 @@ export function hosted(
 export type Storage = 'memory' | 'sqlite'
 export const STORAGES: readonly Storage[] = ['memory', 'sqlite']
 
-export function storeOf(storage: Storage, clock?: Clock): Store {
+export function storeOf(storage: Storage, clock?: Clock): CompleteStore {
   if (storage === 'sqlite') return open(makeFile(), clock === undefined ? {} : { clock })
   return memory(clock === undefined ? {} : { clock })
 }
@@ -67,7 +68,7 @@ export function harnessOf(options: HarnessOptions): Harness {
   return harness
 }
 
-export type Stage = { readonly chaos: Chaos; readonly harness: Harness; readonly store: Store }
+export type Stage = { readonly chaos: Chaos; readonly harness: Harness; readonly store: CompleteStore }
 
 export type StageOptions = Partial<Omit<HarnessOptions, 'model' | 'store'>> & {
   readonly dialect?: Dialect
@@ -78,7 +79,7 @@ export type StageOptions = Partial<Omit<HarnessOptions, 'model' | 'store'>> & {
 
 export async function stage(script: ChaosScript, options: StageOptions = {}): Promise<Stage> {
   const { dialect = 'messages', storage = 'memory', hosted: settings, chaos: wishes, ...rest } = options
-  const store = storeOf(storage, rest.clock)
+  const store = storeOf(storage, rest.system?.clock)
   const chaos = await chaosOf(script, wishes)
   const harness = harnessOf({ model: hosted(chaos, dialect, settings), store, ...rest })
   return { chaos, harness, store }
@@ -96,15 +97,12 @@ export function hasty(times: number): Clock {
   }
 }
 
-export async function eventsOf(store: Store, session: string): Promise<readonly Event[]> {
+export async function eventsOf(store: CompleteStore, session: string): Promise<readonly Event[]> {
   return (await store.read(session, 0)).events
 }
 
-export function ofType<T extends Event['type']>(
-  events: readonly Event[],
-  type: T,
-): readonly Extract<Event, { type: T }>[] {
-  return events.filter((event): event is Extract<Event, { type: T }> => event.type === type)
+export function ofType<T extends Event['type']>(events: readonly Event[], type: T): readonly EventOf<T>[] {
+  return events.filter((event): event is EventOf<T> => event.type === type)
 }
 
 export async function heard(stream: RunStream): Promise<readonly StreamEvent[]> {

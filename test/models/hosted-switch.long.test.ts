@@ -2,14 +2,14 @@
 // provider as it came, the others' is told in words, and nothing is ever refused.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Chaos, ChaosReply, ChaosRequest, ChaosSaid, Dialect } from '../../src/testing/index.ts'
+import type { Chaos, ChaosReply, ChaosRequest, ChaosModelReply, Dialect } from '../../src/testing/index.ts'
 import {
   type Harness,
   type Input,
   model,
   type Result,
   type SessionHandle,
-  type Store,
+  type CompleteStore,
   type Tool,
   ToolFailure,
 } from '../../src/index.ts'
@@ -39,7 +39,7 @@ class Providers {
   readonly chaos: Chaos
   #thought = 0
 
-  private constructor(chaos: Chaos, store: Store, queue: ChaosReply[], hosts: Hosts) {
+  private constructor(chaos: Chaos, store: CompleteStore, queue: ChaosReply[], hosts: Hosts) {
     this.chaos = chaos
     this.#queue = queue
     const make = (dialect: Dialect): Harness => {
@@ -48,7 +48,7 @@ class Providers {
     this.harnesses = { messages: make('messages'), responses: make('responses'), chat: make('chat') }
   }
 
-  static async open(store: Store, hosts: Hosts = {}): Promise<Providers> {
+  static async open(store: CompleteStore, hosts: Hosts = {}): Promise<Providers> {
     const queue: ChaosReply[] = []
     const chaos = await chaosOf(() => queue.shift() ?? 'Fine.')
     return new Providers(chaos, store, queue, hosts)
@@ -75,7 +75,7 @@ class Providers {
   }
 
   /** A new signed thought, different from all before. */
-  thought(redacted?: true): Exclude<ChaosSaid['reasoning'], string | undefined> {
+  thought(redacted?: true): Exclude<ChaosModelReply['reasoning'], string | undefined> {
     const n = this.#thought++
     const signed = { text: `thought-${n}`, signature: seal(`signature ${n}`), encrypted: seal(`encrypted ${n}`) }
     return redacted ? { ...signed, redacted } : signed
@@ -326,7 +326,7 @@ const hosts: fc.Arbitrary<Hosts> = fc.record({
 function repliesTo({ how, thinks, calls }: Step, providers: Providers): readonly ChaosReply[] {
   const reasoning = thinks === 'no' ? {} : { reasoning: providers.thought(thinks === 'hidden' ? true : undefined) }
   const cities = ['Oslo', 'Rom', 'Bonn'].slice(0, calls)
-  const asks = (tool: string): ChaosSaid => ({
+  const asks = (tool: string): ChaosModelReply => ({
     ...reasoning,
     text: 'See.',
     calls: cities.map((city) => look(city, tool)),

@@ -5,12 +5,12 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   type ChaosReply,
-  overflow,
-  overloaded,
-  quota,
-  rateLimited,
+  overflowError,
+  overloadedError,
+  quotaError,
+  rateLimitError,
   serverError,
-  unauthorized,
+  unauthorizedError,
 } from '../../src/testing/index.ts'
 import { z } from 'zod'
 import { defineTool, fallback, scripted } from '../../src/index.ts'
@@ -41,8 +41,8 @@ function waits(events: Awaited<ReturnType<typeof eventsOf>>): readonly number[] 
 
 describe.each(DIALECTS)('trouble over %s', (dialect) => {
   it('B-HOSTED-20: trouble before any output is tried again, the same request, and the log says when (F32, F33, AC-78)', async () => {
-    const script = [overloaded(), serverError(), rateLimited(), 'There.']
-    const { harness, store, chaos } = await stage(script, { dialect, clock: hasty(10) })
+    const script = [overloadedError(), serverError(), rateLimitError(), 'There.']
+    const { harness, store, chaos } = await stage(script, { dialect, system: { clock: hasty(10) } })
     const result = await harness.run('Hello.')
     expect(result).toMatchObject({ status: 'completed', text: 'There.' })
     const events = await eventsOf(store, result.sessionId)
@@ -63,10 +63,10 @@ describe.each(DIALECTS)('trouble over %s', (dialect) => {
   })
 
   it('B-HOSTED-21: as many tries as modelAttempts says; then the run fails with the cause, and the session goes on (AC-63)', async () => {
-    const down: readonly ChaosReply[] = [overloaded(), overloaded(), overloaded(), overloaded()]
+    const down: readonly ChaosReply[] = [overloadedError(), overloadedError(), overloadedError(), overloadedError()]
     const { harness, chaos, store } = await stage([...down, 'Back.'], {
       dialect,
-      clock: hasty(10),
+      system: { clock: hasty(10) },
       limits: { modelAttempts: 4 },
     })
     const result = await harness.run('Hello.')
@@ -78,7 +78,7 @@ describe.each(DIALECTS)('trouble over %s', (dialect) => {
   })
 
   it('B-HOSTED-22: a key that is refused and money that is used up are not tried again (AC-78)', async () => {
-    for (const trouble of [unauthorized(), quota()]) {
+    for (const trouble of [unauthorizedError(), quotaError()]) {
       const { harness, chaos } = await stage([trouble], { dialect })
       const result = await harness.run('Hello.')
       expect(result).toMatchObject({ status: 'failed', stopReason: 'provider_error' })
@@ -87,10 +87,13 @@ describe.each(DIALECTS)('trouble over %s', (dialect) => {
   })
 
   it('B-HOSTED-23: an error in the stream is tried again, before output and after it, and what came is kept (F33)', async () => {
-    const early = await stage([{ text: 'No.', chaos: { errorAfter: 1 } }, 'Yes.'], { dialect, clock: hasty(10) })
+    const early = await stage([{ text: 'No.', chaos: { errorAfter: 1 } }, 'Yes.'], {
+      dialect,
+      system: { clock: hasty(10) },
+    })
     expect(await early.harness.run('Hello.')).toMatchObject({ status: 'completed', text: 'Yes.' })
     const late = { text: 'Half of the whole.', deltas: 12, chaos: { errorAfter: 8 } }
-    const { harness, store, chaos } = await stage([late, 'Whole.'], { dialect, clock: hasty(10) })
+    const { harness, store, chaos } = await stage([late, 'Whole.'], { dialect, system: { clock: hasty(10) } })
     const result = await harness.run('Hello.')
     expect(result).toMatchObject({ status: 'completed', text: 'Whole.' })
     expect(chaos.requests).toHaveLength(2)
@@ -127,7 +130,11 @@ describe.each(DIALECTS)('trouble over %s', (dialect) => {
   it('B-HOSTED-25: a stream that is cut or has no end is no answer, and no call of it runs (F35)', async () => {
     for (const chaos of [{ noEnd: true as const }, { cutAfterBytes: 900 }, { cutAfterBytes: 0 }]) {
       const { tool, calls } = noting()
-      const { harness } = await stage([{ ...ASK, chaos }, 'After all.'], { dialect, tools: [tool], clock: hasty(10) })
+      const { harness } = await stage([{ ...ASK, chaos }, 'After all.'], {
+        dialect,
+        tools: [tool],
+        system: { clock: hasty(10) },
+      })
       const result = await harness.run('Look.')
       // Once some of it was shown the run ends; before, it is asked again.
       expect(['completed', 'failed']).toContain(result.status)
@@ -150,7 +157,10 @@ describe.each(DIALECTS)('trouble over %s', (dialect) => {
   })
 
   it('B-HOSTED-27: an unreadable stream ends with a sentence (F36)', async () => {
-    const { harness } = await stage(() => ({ text: 'Zipped.', chaos: { gzip: true } }), { dialect, clock: hasty(10) })
+    const { harness } = await stage(() => ({ text: 'Zipped.', chaos: { gzip: true } }), {
+      dialect,
+      system: { clock: hasty(10) },
+    })
     const result = await harness.run('Hello.')
     expect(result).toMatchObject({ status: 'failed', stopReason: 'provider_error' })
     expect(result.status === 'failed' && result.failure.message).toMatch(/gzip/)
@@ -161,7 +171,7 @@ describe.each(DIALECTS)('trouble over %s', (dialect) => {
       const { tool } = noting()
       const script = (_request: unknown, n: number): ChaosReply =>
         n === 0 ? { ...ASK, text: 'See.', chaos: { corruptAt } } : 'Fine.'
-      const { harness } = await stage(script, { dialect, tools: [tool], clock: hasty(10) })
+      const { harness } = await stage(script, { dialect, tools: [tool], system: { clock: hasty(10) } })
       const result = await harness.run('Look.')
       expect(['completed', 'failed']).toContain(result.status)
       expect(await harness.session(result.sessionId).run('And now?')).toMatchObject({
@@ -257,7 +267,7 @@ describe.each(DIALECTS)('trouble over %s', (dialect) => {
 
   it('B-HOSTED-33: a full context parks the session, says how full it is and what can be done, and any message goes on (F40)', async () => {
     let isBetter = false
-    const script = (): ChaosReply => (isBetter ? 'Better.' : overflow())
+    const script = (): ChaosReply => (isBetter ? 'Better.' : overflowError())
     const { harness, store } = await stage(script, { dialect, instructions: 'i'.repeat(600) })
     const parked = await harness.run('word '.repeat(600))
     const failed = ofType(await eventsOf(store, parked.sessionId), 'model.failed').at(-1)
@@ -323,7 +333,7 @@ describe('trouble on the way', () => {
       const harness = harnessOf({
         model: hosted({ url: baseUrl }, 'messages'),
         store,
-        clock,
+        system: { clock },
         limits: { modelAttempts: 4 },
       })
       const result = await harness.run('Hello.')
@@ -337,7 +347,9 @@ describe('trouble on the way', () => {
 
   it('B-HOSTED-38: Retry-After is kept, and no other call is sent before it is over (F32)', async () => {
     const clock = hasty(10)
-    const { harness, chaos, store } = await stage((_request, n) => (n === 0 ? rateLimited(4) : 'Fine.'), { clock })
+    const { harness, chaos, store } = await stage((_request, n) => (n === 0 ? rateLimitError(4) : 'Fine.'), {
+      system: { clock },
+    })
     const first = harness.run('One.')
     while (chaos.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
     await new Promise((resolve) => setTimeout(resolve, 50))
@@ -354,7 +366,7 @@ describe('trouble on the way', () => {
   })
 
   it('B-HOSTED-39: a Retry-After of ten minutes is waited for as told, and the session rests meanwhile (AC-78)', async () => {
-    const { harness, store } = await stage([rateLimited(600), 'Never asked.'])
+    const { harness, store } = await stage([rateLimitError(600), 'Never asked.'])
     const result = await harness.run('Hello.', { patienceMs: 60_000 })
     expect(result).toMatchObject({ status: 'sleeping', stopReason: 'rescheduling' })
     const events = await eventsOf(store, result.sessionId)
@@ -370,7 +382,7 @@ describe('trouble on the way', () => {
   })
 
   it('B-HOSTED-39: a Retry-After that is longer than `outageMs` ends the run at once, and says when the provider is to be asked', async () => {
-    const { harness, chaos, store } = await stage([rateLimited(86_400), 'Never asked.'], {
+    const { harness, chaos, store } = await stage([rateLimitError(86_400), 'Never asked.'], {
       limits: { outageMs: 3_600_000 },
     })
     const result = await harness.run('Hello.')
@@ -387,9 +399,14 @@ describe('trouble on the way', () => {
       // No faster than it is: the first wait must not be over before the run is put off.
       const clock = hasty(1)
       const store = storeOf(storage, clock)
-      const chaos = await chaosOf([overloaded(), 'Here I am.'])
+      const chaos = await chaosOf([overloadedError(), 'Here I am.'])
       const make = () =>
-        harnessOf({ model: hosted(chaos, 'responses'), store, clock, worker: { lingerMs: 0, graceMs: 200 } })
+        harnessOf({
+          model: hosted(chaos, 'responses'),
+          store,
+          system: { clock },
+          worker: { lingerMs: 0, graceMs: 200 },
+        })
       const first = make()
       const asleep = await first.run('Hello.', { patienceMs: 0 })
       expect(asleep).toMatchObject({ status: 'sleeping', stopReason: 'rescheduling' })
@@ -404,7 +421,9 @@ describe('trouble on the way', () => {
   )
 
   it('B-HOSTED-41: a chain asks its next model before any output, passes over one that cannot, and ends where a name comes again (AC-79)', async () => {
-    const chaos = await chaosOf((request) => (bodyOf(request)['model'] === 'first' ? overloaded() : 'Second here.'))
+    const chaos = await chaosOf((request) =>
+      bodyOf(request)['model'] === 'first' ? overloadedError() : 'Second here.',
+    )
     const blind = hosted(chaos, 'chat', { name: 'deepseek:blind' })
     const chain = fallback(
       hosted(chaos, 'responses', { name: 'openai:first' }),

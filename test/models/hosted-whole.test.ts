@@ -2,7 +2,7 @@
 // that were none, and a conversation whose provider takes back what it sealed. Real HTTP to the chaos server.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { type ChaosReply, rateLimited } from '../../src/testing/index.ts'
+import { type ChaosReply, rateLimitError } from '../../src/testing/index.ts'
 import { defineTool, Fault, fallback, type HostedOptions, model, type Result } from '../../src/index.ts'
 import { callContext, request } from './context.ts'
 import {
@@ -207,9 +207,9 @@ describe('a provider that wants to be asked otherwise', () => {
       (request, n) => {
         const who = /Run \d/.exec(JSON.stringify(request.body))?.[0] ?? ''
         asked.set(who, (asked.get(who) ?? 0) + 1)
-        return n < 13 ? rateLimited(30) : 'Fine.'
+        return n < 13 ? rateLimitError(30) : 'Fine.'
       },
-      { clock },
+      { system: { clock } },
     )
     const runs = [...Array(8).keys()].map(async (i): Promise<readonly [string, Result]> => {
       let result = await harness.run(`Run ${i}`)
@@ -222,7 +222,7 @@ describe('a provider that wants to be asked otherwise', () => {
   }, 60_000)
 
   it('B-HOSTED-53: the log says that no provider was asked, and the failures of the run do not count it', async () => {
-    const { harness, store } = await stage([rateLimited(60)])
+    const { harness, store } = await stage([rateLimitError(60)])
     await harness.run('One.', { patienceMs: 0 })
     const { sessionId, status } = await harness.run('Two.', { patienceMs: 0 })
     expect(status).toBe('sleeping')

@@ -101,7 +101,7 @@ describe.each(PLACES)('a model over $dialect, on $storage', ({ storage, dialect 
     // 600 fresh tokens at 2, 400 from the cache at 0.5, 100 written at 10; then 10 at 2 and 1 at 10.
     expect(result).toMatchObject({
       usage: { inputTokens: 1_010 + guessed.inputTokens, outputTokens: 101 + guessed.outputTokens, modelRequests: 3 },
-      cost: 2_400 + 30 + guess,
+      cost: { micros: 2_400 + 30 + guess },
     })
   })
 

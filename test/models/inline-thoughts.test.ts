@@ -1,7 +1,7 @@
 // Thoughts that a server of Chat Completions leaves in the text, between tags, and answers whose only choice has an odd number.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { chat } from '../../src/models/protocols/chat/chat.ts'
+import { chatProtocol } from '../../src/models/protocols/chat/chat-protocol.ts'
 import { delta, hear, replyOf, send, target } from './chat-heard.ts'
 
 const END = delta({}, 'stop')
@@ -102,7 +102,7 @@ describe('Chat: thoughts between tags', () => {
     }
     const body = JSON.stringify({ choices: [{ index: 0, message, finish_reason: 'tool_calls' }] })
     const calls = [{ id: 'c1', tool: 'look', args: '{}' }]
-    expect(chat.whole(body, target)).toMatchObject({ parts: [thought('Look.')], calls, finish: 'calls' })
+    expect(chatProtocol.whole(body, target)).toMatchObject({ parts: [thought('Look.')], calls, finish: 'calls' })
   })
 })
 
@@ -118,7 +118,7 @@ describe('Chat: the number of the choice', () => {
       const reply = replyOf(choice(index, 'The '), choice(index, 'tide.'), end)
       expect(reply).toMatchObject({ parts: [said('The tide.')], finish: 'stop' })
       const body = { choices: [{ index, message: { content: 'The tide.' }, finish_reason: 'stop' }] }
-      expect(chat.whole(JSON.stringify(body), target)).toMatchObject({ parts: [said('The tide.')] })
+      expect(chatProtocol.whole(JSON.stringify(body), target)).toMatchObject({ parts: [said('The tide.')] })
     },
   )
 

@@ -2,11 +2,11 @@
 // Not how long it takes: that is the figure `import` of the bench.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
@@ -37,13 +37,22 @@ type Coverage = { readonly result: readonly { readonly url: string }[] }
 
 /** What reads answers, and what brings them. */
 const READERS =
-  /^models\/(http\/(exchange|framing|transport)|protocols\/(chat|messages|responses)\/(chat|messages|responses|reply))\.js$/
+  /^models\/(http\/(exchange|framing|transport)|protocols\/(chat|messages|responses)\/\w+-(protocol|reply))\.js$/
 
 /** What only some sessions need, and the planner of graphs. */
-const RIDERS = /^(riders\/(money\/(allowance|budgeted-model|charges)|children\/children)|graphs\/(agent|plan))\.js$/
+const RIDERS =
+  /^(runtime\/(money\/(allowance|holds)|turn\/(budgeted-model|child-orders)|commit\/(charges|family))|graphs\/graph-(agent|planner))\.js$/
 
 function readersIn(files: readonly string[]): readonly string[] {
   return files.filter((file) => READERS.test(file))
+}
+
+/** The published files that one of them imports when it is loaded. */
+function importedBy(file: string): readonly string[] {
+  const text = readFileSync(join(published, file), 'utf8')
+  return [...text.matchAll(/^(?:im|ex)port (?:[^"';]* from )?"(\.[^"]+)";$/gm)].map(([, to = '']) =>
+    join(dirname(file), to),
+  )
 }
 
 describe('what is loaded', () => {
@@ -70,7 +79,7 @@ await harness.run('go')
 await harness.close()`,
       )
       expect(files).toEqual(
-        expect.arrayContaining(['models/http/exchange.js', 'models/protocols/messages/messages.js']),
+        expect.arrayContaining(['models/http/exchange.js', 'models/protocols/messages/messages-protocol.js']),
       )
       expect(readersIn(files).filter((file) => /protocols\/(chat|responses)/.test(file))).toEqual([])
     } finally {
@@ -85,13 +94,15 @@ const list = defineTool({ name: 'list', description: 'd', input: { type: 'object
 const harness = new Harness({ model: scripted([{ calls: [{ tool: 'list' }] }, 'Hello.']), tools: [list], secrets: {}${options} })
 if ((await harness.run('go')).status !== 'completed') throw new Error('not completed')
 await harness.close()`
-    const small = ['context/juice/marker.js', 'context/juice/retrieve.js']
-    const router = (files: readonly string[]) => files.filter((file) => file.startsWith('context/juice/')).toSorted()
+    const small = ['context/compress/marker.js', 'context/compress/retrieve-tool.js']
+    const router = (files: readonly string[]) => files.filter((file) => file.startsWith('context/compress/')).toSorted()
     expect(router(await loaded(built, run('')))).toEqual(small)
-    expect(router(await loaded(built, run(", compression: 'full'", 10)))).toEqual(small)
-    const used = await loaded(built, run(", compression: 'full'"))
-    expect(used).toEqual(expect.arrayContaining(['context/juice/compress.js', 'context/juice/json.js']))
-    expect(router(used)).not.toContain('context/juice/log.js')
+    expect(router(await loaded(built, run(", results: { compression: 'full' }", 10)))).toEqual(small)
+    const used = await loaded(built, run(", results: { compression: 'full' }"))
+    expect(used).toEqual(
+      expect.arrayContaining(['context/compress/shorten-content.js', 'context/compress/shorten-json.js']),
+    )
+    expect(router(used)).not.toContain('context/compress/shorten-log.js')
   })
 
   it('B-LAZY-4: a run without a budget, subagents and graphs loads none of their code, and one with them does', async () => {
@@ -102,9 +113,9 @@ await harness.close()`
     const plain = await loaded(built, run(''))
     expect(plain.filter((file) => RIDERS.test(file))).toEqual([])
     const paid = await loaded(built, run(', budget: { runUsd: 1_000 }'))
-    expect(paid).toEqual(expect.arrayContaining(['riders/money/charges.js', 'riders/money/allowance.js']))
+    expect(paid).toEqual(expect.arrayContaining(['runtime/commit/charges.js', 'runtime/money/allowance.js']))
     const parent = await loaded(built, run(", subagents: { clerk: { description: 'Does it.' } }"))
-    expect(parent).toContain('riders/children/children.js')
+    expect(parent).toContain('runtime/commit/family.js')
   })
 
   it('B-LAZY-3: as published, importing the package loads five files', async () => {
@@ -113,5 +124,38 @@ await harness.close()`
       expect.arrayContaining(['index.js', 'chunks/core', 'chunks/kernel', 'chunks/stores']),
     )
     expect(files.length).toBeLessThanOrEqual(5)
+    for (const file of files) expect(readFileSync(join(published, file), 'utf8')).not.toMatch(/^import .* from "node:/m)
+  })
+
+  it('B-LAZY-7: a command keeps what was compiled of it where Node can, and importing the package keeps nothing', async () => {
+    const scratch = mkdtempSync(join(tmpdir(), 'terret-lazy-'))
+    try {
+      const env = { ...process.env, TMPDIR: scratch, TERRET_HOME: join(scratch, 'home') }
+      const run = (args: readonly string[]) => promisify(execFile)(process.execPath, args, { cwd: root, env })
+      const kept = (): boolean => existsSync(join(scratch, 'node-compile-cache'))
+      await run(['--input-type=module', '-e', `import '${pathToFileURL(join(published, 'index.js')).href}'`])
+      expect(kept()).toBe(false)
+      await run([join(published, 'cli', 'main.js'), 'models'])
+      expect(kept()).toBe('enableCompileCache' in process.getBuiltinModule('node:module'))
+    } finally {
+      rmSync(scratch, { recursive: true, force: true })
+    }
+  })
+
+  it('B-LAZY-6: as published, no file imports itself through others', () => {
+    const imports = new Map(
+      readdirSync(published, { recursive: true, encoding: 'utf8' })
+        .filter((file) => file.endsWith('.js') && !file.startsWith('web'))
+        .map((file) => [file, importedBy(file)] as const),
+    )
+    const reaches = (from: string, to: string, seen = new Set<string>()): boolean =>
+      (imports.get(from) ?? []).some((next) => {
+        if (next === to) return true
+        if (seen.has(next)) return false
+        seen.add(next)
+        return reaches(next, to, seen)
+      })
+    expect(imports.size).toBeGreaterThan(100)
+    expect([...imports.keys()].filter((file) => reaches(file, file))).toEqual([])
   })
 })

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Harness, scripted } from '../../src/index.ts'
 import { fromAiSdk } from '../../src/models/aisdk/aisdk.ts'
-import { looksLikeCall } from '../../src/models/protocols/leaked.ts'
+import { looksLikeCall } from '../../src/models/protocols/leaked-calls.ts'
 import { finish, mock } from './aisdk-stage.ts'
 import { chaosOf, harnessOf, hosted, noting } from './hosted-stage.ts'
 

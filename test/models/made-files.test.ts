@@ -7,15 +7,16 @@ import { describe, expect, it } from 'vitest'
 import { Harness, memory, type Message, type Model, type Part, type Reply, type Request } from '../../src/index.ts'
 import { fromAiSdk } from '../../src/models/aisdk/aisdk.ts'
 import { createGoogleGenerativeAI } from '@ai-sdk/google'
-import { chat } from '../../src/models/protocols/chat/chat.ts'
+import { chatProtocol } from '../../src/models/protocols/chat/chat-protocol.ts'
 import type { Protocol, Quirks } from '../../src/models/protocols/protocol.ts'
-import { messages } from '../../src/models/protocols/messages/messages.ts'
-import { responses } from '../../src/models/protocols/responses/responses.ts'
+import { messagesProtocol } from '../../src/models/protocols/messages/messages-protocol.ts'
+import { responsesProtocol } from '../../src/models/protocols/responses/responses-protocol.ts'
 import { exportSession } from '../../src/replay.ts'
 import { bytesOf, finish, mock, mockV4, streamed } from './aisdk-stage.ts'
 import { callContext, request, userSays } from './context.ts'
 import { eventsOf, ofType } from './hosted-stage.ts'
 import { recording } from './sse.ts'
+import { openFile } from '../../sim/forge-file.ts'
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUg=='
 const WEBP = 'UklGRhAAAABXRUJQVlA4IA=='
@@ -47,14 +48,14 @@ function isData(part: Part): boolean {
 
 describe('a picture that a model made', () => {
   it('B-MADE-1: is a part of the reply, as the AI SDK reads it from the same recorded stream', async () => {
-    const routed = read(chat, 'chat/openrouter-image')
+    const routed = read(chatProtocol, 'chat/openrouter-image')
     expect(routed).toMatchObject({ finish: 'stop', usage: { outputTokens: 1302 } })
     expect(routed.parts).toEqual([
       { type: 'text', text: 'Here is a dot.' },
       { type: 'data', media: 'image/png', data: PNG },
     ])
     expect(await sdkFiles('chat/openrouter-image')).toEqual(routed.parts.filter(isData))
-    const openai = read(responses, 'responses/image')
+    const openai = read(responsesProtocol, 'responses/image')
     expect(openai.parts).toEqual([
       { type: 'provider', tool: 'image_generation', opaque: expect.anything() as unknown },
       { type: 'data', media: 'image/webp', data: WEBP },
@@ -109,7 +110,10 @@ describe('a picture that a model made', () => {
     expect(await session.blob({ hash: 'f'.repeat(64) })).toBeNull()
     for (const wrong of [undefined, '../x', {}, { hash: '../x' }])
       await expect(session.blob(wrong as never)).rejects.toMatchObject({ code: 'invalid_input' })
-    expect((await exportSession(store, result.sessionId)).blobs[hash]).toMatchObject({ media: 'image/png', data: PNG })
+    expect(openFile(await exportSession(store, result.sessionId)).blobs[hash]).toMatchObject({
+      media: 'image/png',
+      data: PNG,
+    })
     const again = await harness.session(result.sessionId).run('Once more.')
     expect(again.files).toHaveLength(1)
     expect(asked[1]?.messages[1]).toMatchObject({ parts: [{ type: 'data', media: 'image/png', data: PNG }] })
@@ -133,7 +137,7 @@ describe('a picture that a model made', () => {
   const address = `data:image/png;base64,${PNG}`
 
   it('B-MADE-4: goes back to a host of Chat Completions and to Anthropic as a picture of the user, after the reply', () => {
-    expect(sentAfter(chat, read(chat, 'chat/openrouter-image').parts)).toEqual([
+    expect(sentAfter(chatProtocol, read(chatProtocol, 'chat/openrouter-image').parts)).toEqual([
       { role: 'user', content: 'Draw.' },
       { role: 'assistant', content: `Here is a dot.\n\n${NEXT}` },
       {
@@ -145,7 +149,7 @@ describe('a picture that a model made', () => {
       },
       { role: 'user', content: 'Smaller.' },
     ])
-    expect(sentAfter(messages, [dot])).toMatchObject([
+    expect(sentAfter(messagesProtocol, [dot])).toMatchObject([
       { role: 'user' },
       { role: 'assistant', content: [{ type: 'text', text: NEXT }] },
       {
@@ -160,15 +164,15 @@ describe('a picture that a model made', () => {
   })
 
   it("B-MADE-4: goes back to OpenAI in the provider's own item, and as a picture of the user where there is none", () => {
-    const { parts } = read(responses, 'responses/image')
+    const { parts } = read(responsesProtocol, 'responses/image')
     const item = { type: 'image_generation_call', id: 'ig_01', status: 'completed', result: WEBP }
-    expect(sentAfter(responses, parts)).toMatchObject([
+    expect(sentAfter(responsesProtocol, parts)).toMatchObject([
       { role: 'user' },
       item,
       { role: 'assistant', content: [{ type: 'output_text', text: 'A dot.' }] },
       { role: 'user' },
     ])
-    expect(sentAfter(responses, [dot])).toMatchObject([
+    expect(sentAfter(responsesProtocol, [dot])).toMatchObject([
       { role: 'user' },
       { role: 'assistant', content: [{ type: 'output_text', text: NEXT }] },
       { role: 'user', content: [{ text: ABOVE }, { type: 'input_image', image_url: address }] },
@@ -178,13 +182,15 @@ describe('a picture that a model made', () => {
 
   it('B-MADE-4: stands after the results where the reply also called tools, and is a note where the host takes no pictures', () => {
     const lacks = { lacks: ['images', 'files'] } as const
-    for (const protocol of [chat, messages, responses] as readonly Protocol<unknown>[])
+    for (const protocol of [chatProtocol, messagesProtocol, responsesProtocol] as readonly Protocol<unknown>[])
       expect(JSON.stringify(sentAfter(protocol, [dot], lacks))).toMatch(/16 bytes\) cannot be shown to this model/)
     const call = { id: 'call-1', tool: 'look', args: {} } as const
     const turn = { role: 'assistant', seq: 2, parts: [dot], calls: [{ ...call, key: '2.0' }] } as unknown as Message
     const result = { role: 'tool', seq: 3, call: '2.0', id: 'call-1', tool: 'look', ok: true, content: 'Seen.' }
     const asked = request({ messages: [userSays('Draw.'), turn, result as unknown as Message] })
-    const body = JSON.parse(chat.encode(asked, TARGET).body) as { readonly messages: readonly { role: string }[] }
+    const body = JSON.parse(chatProtocol.encode(asked, TARGET).body) as {
+      readonly messages: readonly { role: string }[]
+    }
     expect(body.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
   })
 

@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest'
 import type { Json, Part } from '../../src/kernel/content.ts'
 import type { Request, ToolSchema } from '../../src/ports/model.ts'
 import type { Message } from '../../src/kernel/transcript.ts'
-import type { Settings, Target } from '../../src/models/protocols/protocol.ts'
-import { messages } from '../../src/models/protocols/messages/messages.ts'
-import { model } from '../../src/models/resolve.ts'
+import type { RequestSettings, ModelTarget } from '../../src/models/protocols/protocol.ts'
+import { messagesProtocol } from '../../src/models/protocols/messages/messages-protocol.ts'
+import { model } from '../../src/models/resolve-model.ts'
 import { refusals } from './messages-rules.ts'
 
 type Block = { readonly type: string; readonly [field: string]: unknown }
@@ -25,13 +25,13 @@ const base: Request = {
   boost: false,
 }
 
-function to(model = 'claude-opus-4-6', settings: Settings = {}, more: Partial<Target> = {}): Target {
+function to(model = 'claude-opus-4-6', settings: RequestSettings = {}, more: Partial<ModelTarget> = {}): ModelTarget {
   return { endpoint: 'anthropic', model, settings, quirks: {}, ...more }
 }
 
 /** Every body a test looks at has passed the strict host. */
-function body(request: Partial<Request>, target: Target = to()): Body {
-  const { body: text } = messages.encode({ ...base, ...request }, target)
+function body(request: Partial<Request>, target: ModelTarget = to()): Body {
+  const { body: text } = messagesProtocol.encode({ ...base, ...request }, target)
   expect(refusals(text)).toEqual([])
   return JSON.parse(text) as Body
 }
@@ -66,9 +66,9 @@ const shape = ({ messages: said }: Body): readonly string[] =>
 describe('Messages: the conversation that is sent', () => {
   it('B-MESSAGES-1: a request is one streaming POST with the version of the API, and the same request is the same bytes', () => {
     const request = { ...base, tools: [look, touch], messages: [user('Hi')] }
-    const encoded = messages.encode(request, to())
+    const encoded = messagesProtocol.encode(request, to())
     expect(encoded).toMatchObject({ path: '/v1/messages', headers: { 'anthropic-version': '2023-06-01' } })
-    expect(messages.encode(structuredClone(request), to())).toEqual(encoded)
+    expect(messagesProtocol.encode(structuredClone(request), to())).toEqual(encoded)
     expect(body(request, to('claude-opus-4-6', { cache: false }))).toEqual({
       model: 'claude-opus-4-6',
       max_tokens: 16_000,
@@ -141,7 +141,10 @@ describe('Messages: the conversation that is sent', () => {
       true,
     ])
     expect(JSON.stringify(sent).match(/cache_control/g)).toHaveLength(4)
-    const plain = messages.encode({ ...base, messages: log, tools: [look] }, to('claude-opus-4-6', { cache: false }))
+    const plain = messagesProtocol.encode(
+      { ...base, messages: log, tools: [look] },
+      to('claude-opus-4-6', { cache: false }),
+    )
     expect(plain.body).not.toContain('cache_control')
   })
 
@@ -150,13 +153,15 @@ describe('Messages: the conversation that is sent', () => {
     const log = [user('a'), first, result(first, 0, 'b'), agent([thought('so', 'sig2'), ...parts('c')]), user('d')]
     const target = to('claude-opus-4-6', { reasoning: 'high' })
     const list = (count: number): string => {
-      const text = unmarked(messages.encode({ ...base, tools: [look], messages: log.slice(0, count) }, target).body)
+      const text = unmarked(
+        messagesProtocol.encode({ ...base, tools: [look], messages: log.slice(0, count) }, target).body,
+      )
       return text.slice(text.indexOf('"messages":['), -2)
     }
     expect(list(3).startsWith(list(1))).toBe(true)
     expect(list(5).startsWith(list(3))).toBe(true)
     const head = (count: number): string => {
-      const { body: text } = messages.encode({ ...base, tools: [look], messages: log.slice(0, count) }, target)
+      const { body: text } = messagesProtocol.encode({ ...base, tools: [look], messages: log.slice(0, count) }, target)
       return text.slice(0, text.indexOf('"messages":['))
     }
     expect(head(5)).toBe(head(1))
@@ -172,7 +177,8 @@ describe('Messages: the conversation that is sent', () => {
     const asked = agent('x', ['toolu_1', args])
     const other = agent('y', ['toolu_1'])
     const log = [user('a'), asked, result(asked, 0, 'first')]
-    const text = (list: readonly Message[], target = to()) => messages.encode({ ...base, messages: list }, target).body
+    const text = (list: readonly Message[], target = to()) =>
+      messagesProtocol.encode({ ...base, messages: list }, target).body
     expect(text(log)).toBe(text(log))
     expect(args.reads).toBe(1)
     expect(text(log, to('claude-opus-4-6', {}, { endpoint: 'other' }))).not.toBe('')
@@ -197,7 +203,9 @@ describe('Messages: thinking', () => {
     const kept = JSON.stringify({ type: 'redacted_thinking', data: 'Em==', of: { new: ['field', 1] } })
     const opaque = { by: 'anthropic', model: 'claude-opus-4-6', at: 0, data: JSON.parse(kept) as Json }
     const hidden = agent([{ type: 'reasoning', text: '', opaque }, ...parts('b')])
-    expect(messages.encode({ ...base, messages: [user('a'), hidden, user('c')] }, thinking).body).toContain(kept)
+    expect(messagesProtocol.encode({ ...base, messages: [user('a'), hidden, user('c')] }, thinking).body).toContain(
+      kept,
+    )
   })
 
   it('B-MESSAGES-9: another provider is told a thought in words first, its own is not, and what cannot be told is dropped', () => {
@@ -237,7 +245,7 @@ describe('Messages: thinking', () => {
   })
 
   it('B-MESSAGES-11: thinking is asked for in the way the generation of the model takes, and leaves room for the answer', () => {
-    const asks = (model: string, reasoning: Settings['reasoning'], more: Settings = {}): unknown => {
+    const asks = (model: string, reasoning: RequestSettings['reasoning'], more: RequestSettings = {}): unknown => {
       const settings = reasoning === undefined ? more : { ...more, reasoning }
       const sent = body({ messages: [user('a')] }, to(model, { ...settings, temperature: 0.5 }))
       return [sent.thinking, sent.output_config, sent.max_tokens, sent.temperature]
@@ -272,7 +280,7 @@ describe('Messages: thinking', () => {
   })
 
   it('B-MESSAGES-32: an answer has as much room as its model gives, thoughts have room beside it, and what is held is the same', () => {
-    const most = (name: string, settings: Settings = {}, boost = false): unknown => {
+    const most = (name: string, settings: RequestSettings = {}, boost = false): unknown => {
       const sent = body({ messages: [user('a')], boost }, to(name, settings)).max_tokens
       // Money is held for as much as may be said.
       if (!boost) expect(model(`anthropic:${name}`, { key: 'k', ...settings }).outputTokensMax).toBe(sent)
@@ -377,7 +385,7 @@ describe('Messages: tools, output and files', () => {
     const file = (media: string, name?: string): Part =>
       name === undefined ? { type: 'data', media, data: 'AAAAAA==' } : { type: 'data', media, data: 'AAAAAA==', name }
     const files = [file('image/jpg'), file('image/webp'), file('application/pdf', 'a.pdf'), file('audio/wav', 'b.wav')]
-    const show = (target: Target): unknown => body({ messages: [user(files)] }, target).messages[0]?.content
+    const show = (target: ModelTarget): unknown => body({ messages: [user(files)] }, target).messages[0]?.content
     const cold = { cache: false }
     const source = (media_type: string) => ({ type: 'base64', media_type, data: 'AAAAAA==' })
     expect(show(to('claude-opus-4-6', cold))).toEqual([
@@ -412,12 +420,14 @@ describe('Messages: tools, output and files', () => {
 
   it('B-MESSAGES-17: further fields of the settings come last and win over ours', () => {
     const own = { max_tokens: 7, metadata: { user_id: 'u' }, thinking: { type: 'adaptive', display: 'summarized' } }
-    const { body: text } = messages.encode({ ...base, messages: log }, to('claude-opus-4-6', { body: own }))
+    const { body: text } = messagesProtocol.encode({ ...base, messages: log }, to('claude-opus-4-6', { body: own }))
     expect(JSON.parse(text)).toMatchObject(own)
     expect(text.match(/"max_tokens"/g)).toHaveLength(1)
     expect(text.endsWith(JSON.stringify(own).slice(1))).toBe(true)
     const named = to('m', {}, { quirks: { outputTokensField: 'max_output' } })
-    expect(JSON.parse(messages.encode({ ...base, messages: log }, named).body)).toMatchObject({ max_output: 8192 })
+    expect(JSON.parse(messagesProtocol.encode({ ...base, messages: log }, named).body)).toMatchObject({
+      max_output: 8192,
+    })
   })
 })
 
@@ -438,7 +448,7 @@ describe('Messages: any conversation', () => {
         for (let count = 1; count <= log.length; count++) {
           const where = `seed ${seed}, ${count} messages, ${target.model}`
           const request = { ...base, tools: [look], messages: log.slice(0, count) }
-          const { body: text } = messages.encode(request, target)
+          const { body: text } = messagesProtocol.encode(request, target)
           expect([where, ...refusals(text)]).toEqual([where])
           // A log asks the model after a user message or after results, and then all earlier messages stay the same. Where thinking
           // is switched off for one loop of calls, its thoughts are encoded in another way.

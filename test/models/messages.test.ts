@@ -2,23 +2,23 @@
 // of them. The writing half is messages-encode.test.ts.
 import { describe, expect, it } from 'vitest'
 import type { Delta, ModelFailure, Reply } from '../../src/ports/model.ts'
-import type { Target, WireEvent } from '../../src/models/protocols/protocol.ts'
-import { messages } from '../../src/models/protocols/messages/messages.ts'
+import type { ModelTarget, WireEvent } from '../../src/models/protocols/protocol.ts'
+import { messagesProtocol } from '../../src/models/protocols/messages/messages-protocol.ts'
 import { framed, recording } from './sse.ts'
 
-const target: Target = { endpoint: 'anthropic', model: 'claude-opus-4-6', settings: {}, quirks: {} }
+const target: ModelTarget = { endpoint: 'anthropic', model: 'claude-opus-4-6', settings: {}, quirks: {} }
 
 type Heard = { readonly reply: Reply | ModelFailure; readonly deltas: readonly Delta[] }
 
 function hear(events: readonly WireEvent[]): Heard {
-  let state = messages.begin(target)
+  let state = messagesProtocol.begin(target)
   const deltas: Delta[] = []
   for (const event of events) {
-    const [next, said] = messages.step(state, event)
+    const [next, said] = messagesProtocol.step(state, event)
     state = next
     deltas.push(...said)
   }
-  return { reply: messages.finish(state), deltas }
+  return { reply: messagesProtocol.finish(state), deltas }
 }
 
 const play = (name: string): Heard => hear(recording(`messages/${name}`))
@@ -238,7 +238,7 @@ describe('Messages: how a message begins and what it counts', () => {
       { type: 'text', text: ' ' },
       { type: 'server_tool_use', id: 's', name: 'web_search', input: { q: 1 } },
     ]
-    const whole = messages.whole(JSON.stringify({ content, stop_reason: 'pause_turn' }), target)
+    const whole = messagesProtocol.whole(JSON.stringify({ content, stop_reason: 'pause_turn' }), target)
     expect(whole).toMatchObject({ paused: [content[0], content[3]] })
   })
 
@@ -405,16 +405,16 @@ describe('Messages: what a stream costs, and how it is kept', () => {
   it('B-MESSAGES-27: a state is never changed: every start of a stream can be gone on from again', () => {
     for (const name of ['interleaved', 'unknown', 'tool', 'redacted']) {
       const events = recording(`messages/${name}`)
-      const states = [messages.begin(target)]
-      for (const event of events) states.push(messages.step(states.at(-1) as (typeof states)[0], event)[0])
-      const once = states.map((state) => JSON.stringify(messages.finish(state)))
+      const states = [messagesProtocol.begin(target)]
+      for (const event of events) states.push(messagesProtocol.step(states.at(-1) as (typeof states)[0], event)[0])
+      const once = states.map((state) => JSON.stringify(messagesProtocol.finish(state)))
       states.forEach((state, from) => {
-        messages.step(state, { event: '', data: '{"type":"error"}' })
+        messagesProtocol.step(state, { event: '', data: '{"type":"error"}' })
         let other = state
-        for (const event of events.slice(from)) other = messages.step(other, event)[0]
-        expect(JSON.stringify(messages.finish(other))).toBe(once.at(-1))
+        for (const event of events.slice(from)) other = messagesProtocol.step(other, event)[0]
+        expect(JSON.stringify(messagesProtocol.finish(other))).toBe(once.at(-1))
       })
-      expect(states.map((state) => JSON.stringify(messages.finish(state)))).toEqual(once)
+      expect(states.map((state) => JSON.stringify(messagesProtocol.finish(state)))).toEqual(once)
     }
   })
 
@@ -448,7 +448,7 @@ describe('Messages: what a stream costs, and how it is kept', () => {
     ]
     const usage = { input_tokens: 3, output_tokens: 4 }
     const body = JSON.stringify({ type: 'message', role: 'assistant', content, stop_reason: 'tool_use', usage })
-    expect(messages.whole(body, target)).toEqual({
+    expect(messagesProtocol.whole(body, target)).toEqual({
       type: 'reply',
       parts: [
         { type: 'reasoning', text: 'hm', opaque: opaque(0, content[0]) },
@@ -463,9 +463,9 @@ describe('Messages: what a stream costs, and how it is kept', () => {
       usage: { inputTokens: 3, outputTokens: 4 },
     })
     const error = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }
-    expect(messages.whole(JSON.stringify(error), target)).toMatchObject({ class: 'server', retryable: true })
+    expect(messagesProtocol.whole(JSON.stringify(error), target)).toMatchObject({ class: 'server', retryable: true })
     for (const odd of ['<html>', 'null', '{}', '{"content":[7]}']) {
-      expect(messages.whole(odd, target)).toMatchObject({ type: 'failure', class: 'network' })
+      expect(messagesProtocol.whole(odd, target)).toMatchObject({ type: 'failure', class: 'network' })
     }
   })
 })

@@ -3,8 +3,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, model, offline, type Reply, type Request, type Tool } from '../../src/index.ts'
-import { looksLikeCall } from '../../src/models/protocols/leaked.ts'
-import { leastOf } from '../../src/models/local/offline-value.ts'
+import { looksLikeCall } from '../../src/models/protocols/leaked-calls.ts'
+import { smallestValue } from '../../src/models/local/offline-value.ts'
 import type { Json } from '../../src/kernel/content.ts'
 import { callContext, request, userSays } from './context.ts'
 
@@ -102,7 +102,7 @@ describe('the offline model', () => {
     open.push(harness)
     const session = await harness.open()
     const seen = await session.run('use look with {"at":"noon"}')
-    expect(seen).toMatchObject({ status: 'completed', usage: { toolCalls: 1, modelRequests: 2 }, cost: 0 })
+    expect(seen).toMatchObject({ status: 'completed', usage: { toolCalls: 1, modelRequests: 2 }, cost: { micros: 0 } })
     expect(seen.text).toMatch(NOT)
     expect(seen.text).toContain('look gave:\n```\nseen at noon\n```')
     expect(said).toEqual(['noon'])
@@ -159,15 +159,15 @@ describe('the offline model', () => {
     ]
     for (const schema of cases) {
       const check = new Ajv2020({ strict: false, validateFormats: false }).compile(schema as object)
-      expect({ schema, fits: check(leastOf(schema)) }).toEqual({ schema, fits: true })
+      expect({ schema, fits: check(smallestValue(schema)) }).toEqual({ schema, fits: true })
     }
-    expect(leastOf(cases[0] ?? null)).toEqual({ a: 7, b: 'e', c: 'x' })
+    expect(smallestValue(cases[0] ?? null)).toEqual({ a: 7, b: 'e', c: 'x' })
     const fields = Object.fromEntries('abcdefgh'.split('').map((name) => [name, { $ref: '#/$defs/node' }]))
     const node = { anyOf: [{ type: 'object', properties: fields, required: Object.keys(fields) }, { type: 'null' }] }
     const tree = { type: 'object', properties: { root: { $ref: '#/$defs/node' } }, required: ['root'], $defs: { node } }
-    expect(leastOf(tree)).toEqual({ root: null })
+    expect(smallestValue(tree)).toEqual({ root: null })
     const endless = { $ref: '#' }
-    expect(leastOf(endless)).toBeNull()
+    expect(smallestValue(endless)).toBeNull()
   })
 
   it('B-OFFLINE-9: offline:any is a model by name, free of charge and without a key', async () => {

@@ -3,8 +3,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Message, Part } from '../../src/index.ts'
 import { fromAiSdk } from '../../src/models/aisdk/aisdk.ts'
-import { messages as anthropic } from '../../src/models/protocols/messages/messages.ts'
-import { responses } from '../../src/models/protocols/responses/responses.ts'
+import { messagesProtocol as anthropic } from '../../src/models/protocols/messages/messages-protocol.ts'
+import { responsesProtocol } from '../../src/models/protocols/responses/responses-protocol.ts'
 import { bytesOf, client, type Dialect, modelOf, streamed, VERSIONS } from './aisdk-stage.ts'
 import { callContext, request, userSays } from './context.ts'
 
@@ -48,7 +48,9 @@ describe.each(VERSIONS)('files as the AI SDK %s sends them', (version) => {
 
   it('B-PART-10: and to OpenAI Responses', async () => {
     const target = { endpoint: 'openai', model: 'gpt-5.2', settings: {}, quirks: {} }
-    const ours = JSON.parse(responses.encode(request({ messages: log(image, paper), tools }), target).body) as Fields
+    const ours = JSON.parse(
+      responsesProtocol.encode(request({ messages: log(image, paper), tools }), target).body,
+    ) as Fields
     const sdk = await theirs('responses', version, log(image, paper))
     const items = (body: Fields): readonly unknown[] =>
       (body['input'] as readonly Fields[]).map(({ type: _type, ...rest }) => rest)

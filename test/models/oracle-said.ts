@@ -1,11 +1,11 @@
 // What a stream said, in a form that two readers can be compared in. Here is our reader; the other one is oracle-sdk.ts.
 import type { Json, Part, Usage } from '../../src/kernel/content.ts'
 import type { ModelFailure, Reply, ReplyCall } from '../../src/ports/model.ts'
-import { frame, UNFRAMED } from '../../src/models/http/framing.ts'
-import type { Protocol, Target } from '../../src/models/protocols/protocol.ts'
-import { chat } from '../../src/models/protocols/chat/chat.ts'
-import { messages } from '../../src/models/protocols/messages/messages.ts'
-import { responses } from '../../src/models/protocols/responses/responses.ts'
+import { parseEvents, UNFRAMED } from '../../src/models/http/framing.ts'
+import type { Protocol, ModelTarget } from '../../src/models/protocols/protocol.ts'
+import { chatProtocol } from '../../src/models/protocols/chat/chat-protocol.ts'
+import { messagesProtocol } from '../../src/models/protocols/messages/messages-protocol.ts'
+import { responsesProtocol } from '../../src/models/protocols/responses/responses-protocol.ts'
 import type { Recording } from './oracle-streams.ts'
 
 export type Said = {
@@ -22,17 +22,17 @@ export type Said = {
 }
 
 export const protocols: Readonly<Record<Recording['protocol'], Protocol<unknown>>> = {
-  messages: messages,
-  responses: responses,
-  chat: chat,
+  messages: messagesProtocol,
+  responses: responsesProtocol,
+  chat: chatProtocol,
 }
 
-export const target: Target = { endpoint: 'recorded', model: 'm', settings: {}, quirks: {} }
+export const target: ModelTarget = { endpoint: 'recorded', model: 'm', settings: {}, quirks: {} }
 
 export function ourReading({ protocol, bytes }: Recording): Said {
   const reader = protocols[protocol]
   let state = reader.begin(target)
-  for (const event of frame(UNFRAMED, bytes)[1]) state = reader.step(state, event)[0]
+  for (const event of parseEvents(UNFRAMED, bytes)[1]) state = reader.step(state, event)[0]
   return saidIn(reader.finish(state))
 }
 

@@ -2,8 +2,8 @@
 // does not, oracle-differences.ts has the reason.
 import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { exchange } from '../../src/models/http/exchange.ts'
-import { frame } from '../../src/models/http/framing.ts'
+import { callHost } from '../../src/models/http/exchange.ts'
+import { parseEvents } from '../../src/models/http/framing.ts'
 import { checkCut } from '../fuzz/streams-cut.ts'
 import { taken } from '../fuzz/streams-walk.ts'
 import { acceptedDifferences, type Difference } from './oracle-differences.ts'
@@ -109,7 +109,7 @@ describe('the differential oracle', () => {
   it('B-ORACLE-4: cut at any byte a committed stream is a failure or the whole reply, and split there the same', () => {
     let cuts = 0
     for (const recording of committedStreams) {
-      const stream = taken({ frame, protocols, exchange }, recording)
+      const stream = taken({ frame: parseEvents, protocols, exchange: callHost }, recording)
       for (let offset = 0; offset < recording.bytes.length; offset++, cuts++) checkCut(stream, offset)
     }
     expect(cuts).toBeGreaterThan(50_000)

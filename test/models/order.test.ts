@@ -6,13 +6,13 @@ import type { Json, Part } from '../../src/kernel/content.ts'
 import type { Reply } from '../../src/ports/model.ts'
 import { model } from '../../src/index.ts'
 import { fromAiSdk } from '../../src/models/aisdk/aisdk.ts'
-import type { Target } from '../../src/models/protocols/protocol.ts'
-import { unwrapped } from '../../src/models/protocols/parallel.ts'
+import type { ModelTarget } from '../../src/models/protocols/protocol.ts'
+import { unwrapParallel } from '../../src/models/protocols/parallel.ts'
 import { finish, mock, streamed } from './aisdk-stage.ts'
 import { callContext, request, userSays } from './context.ts'
 import { protocols } from './oracle-said.ts'
 
-const to = (endpoint: string): Target => ({ endpoint, model: 'm', settings: {}, quirks: {} })
+const to = (endpoint: string): ModelTarget => ({ endpoint, model: 'm', settings: {}, quirks: {} })
 
 /** The reply as the log shows it to the next request, with a result for each call. */
 function shown({ parts, calls }: Pick<Reply, 'parts' | 'calls'>): readonly Message[] {
@@ -135,7 +135,7 @@ describe('several calls wrapped into one', () => {
       [before, wrapper('multi_tool_use.parallel'), { ...before, id: 'y' }],
       [place(1), place(2), place(3)],
     )
-    expect(unwrapped(wrapped, [tool('look')])).toEqual(
+    expect(unwrapParallel(wrapped, [tool('look')])).toEqual(
       reply(
         [
           before,
@@ -159,10 +159,10 @@ describe('several calls wrapped into one', () => {
       wrapper('look'),
     ]) {
       const same = reply([odd])
-      expect(unwrapped(same, [])).toStrictEqual(same)
+      expect(unwrapParallel(same, [])).toStrictEqual(same)
     }
     const offered = reply([wrapper('parallel')])
-    expect(unwrapped(offered, [tool('parallel')])).toStrictEqual(offered)
+    expect(unwrapParallel(offered, [tool('parallel')])).toStrictEqual(offered)
   })
 
   it('B-ORDER-3: it is unwrapped over every protocol and through the AI SDK', async () => {

@@ -1,8 +1,14 @@
 // An hour without a provider, with many sessions: it answers 503, asks to wait for half an hour, and resets connections after the head of
 // the answer. Real HTTP to the chaos server, by a clock that is stepped. It plays and counts; what must hold is asserted by its tests.
 import { z } from 'zod'
-import { type ChaosReply, type ChaosRequest, overloaded, rateLimited, startChaos } from '../../src/testing/index.ts'
-import { defineTool, Harness, type Price, type Store } from '../../src/index.ts'
+import {
+  type ChaosReply,
+  type ChaosRequest,
+  overloadedError,
+  rateLimitError,
+  startChaos,
+} from '../../src/testing/index.ts'
+import { defineTool, Harness, type Price, type CompleteStore } from '../../src/index.ts'
 import { asleep } from '../runtime/wake-stage.ts'
 import { conversation, eventsOf, hosted, ofType } from './hosted-stage.ts'
 import { SteppedClock } from './stepped-clock.ts'
@@ -38,7 +44,7 @@ export type Figures = {
 
 /** A third of the sessions is asked by a caller that waits, a third by a message, and a third is woken. */
 export async function playHour(
-  make: (clock: SteppedClock) => Promise<Store> | Store,
+  make: (clock: SteppedClock) => Promise<CompleteStore> | CompleteStore,
   sessions: number,
 ): Promise<Figures> {
   const clock = new SteppedClock()
@@ -53,7 +59,7 @@ export async function playHour(
       fetch: whole(clock),
     })
     const budget = { sessionUsd: 5 }
-    return new Harness({ model, store, clock, tools: [payTool(paid)], budget, secrets: {} })
+    return new Harness({ model, store, system: { clock }, tools: [payTool(paid)], budget, secrets: {} })
   })
   const [first, second] = harnesses as [Harness, Harness]
   const begun = clock.now()
@@ -113,8 +119,8 @@ class Provider {
     }
     tally.refused += 1
     // After a rate limit no session of the same process asks before its time.
-    if (n === RATE_LIMITED_AT) return rateLimited(1_800)
-    return n % 20 === 4 ? { ...overloaded(), retryAfter: 1_800 } : overloaded()
+    if (n === RATE_LIMITED_AT) return rateLimitError(1_800)
+    return n % 20 === 4 ? { ...overloadedError(), retryAfter: 1_800 } : overloadedError()
   }
 }
 
@@ -133,7 +139,7 @@ function payTool(paid: Map<string, number>) {
 }
 
 /** The clock stands still while the store is asked: a disk and a database take time of their own. */
-function standing(clock: SteppedClock, store: Store): Store {
+function standing(clock: SteppedClock, store: CompleteStore): CompleteStore {
   return new Proxy(store, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name, target)
@@ -173,12 +179,12 @@ async function fetched(...[input, init]: Parameters<typeof fetch>): Promise<Resp
   return new Response(body, { status, headers })
 }
 
-async function areIdle(store: Store, ids: readonly string[]): Promise<boolean> {
+async function areIdle(store: CompleteStore, ids: readonly string[]): Promise<boolean> {
   for (const id of ids) if ((await store.card(id))?.status !== 'idle') return false
   return true
 }
 
-async function count(store: Store, ids: readonly string[]) {
+async function count(store: CompleteStore, ids: readonly string[]) {
   const sums = { completed: 0, runsFailed: 0, spent: 0, held: 0, spentByLog: 0, assumed: 0 }
   for (const id of ids) {
     const card = await store.card(id)

@@ -1,14 +1,14 @@
 // Providers that are down for a while, over real HTTP: the run waits and goes on by itself, and what it waits for can be seen.
 import { describe, expect, it } from 'vitest'
-import { type ChaosReply, overloaded, rateLimited, unauthorized } from '../../src/testing/index.ts'
-import { fallback, type Store, type StreamEvent } from '../../src/index.ts'
+import { type ChaosReply, overloadedError, rateLimitError, unauthorizedError } from '../../src/testing/index.ts'
+import { fallback, type CompleteStore, type StreamEvent } from '../../src/index.ts'
 import { asleep } from '../runtime/wake-stage.ts'
 import { chaosOf, eventsOf, harnessOf, hasty, hosted, ofType, stage, STORAGES, storeOf } from './hosted-stage.ts'
 
-const down = (times: number): readonly ChaosReply[] => Array.from({ length: times }, () => overloaded())
+const down = (times: number): readonly ChaosReply[] => Array.from({ length: times }, () => overloadedError())
 const CUT = { text: 'Half of the whole answer.', deltas: 12, chaos: { cutAfterBytes: 900 } }
 
-async function cardOf(store: Store, id: string, status: string) {
+async function cardOf(store: CompleteStore, id: string, status: string) {
   for (;;) {
     const card = await store.card(id)
     if (card?.status === status) return card
@@ -18,7 +18,7 @@ async function cardOf(store: Store, id: string, status: string) {
 
 describe('an outage', () => {
   it('B-OUTAGE-1: of more tries than ever before is waited out by run(), and its end gives the patience back (S4-16, AC-116)', async () => {
-    const { harness, chaos, store } = await stage([...down(7), 'Back.'], { clock: hasty(50) })
+    const { harness, chaos, store } = await stage([...down(7), 'Back.'], { system: { clock: hasty(50) } })
     const result = await harness.run('Hello.')
     expect(result).toMatchObject({ status: 'completed', text: 'Back.' })
     expect(chaos.requests).toHaveLength(8)
@@ -27,7 +27,10 @@ describe('an outage', () => {
   })
 
   it('B-OUTAGE-2: the patience that run() is given stands in the log, comes before that of the agent, and ends only its wait', async () => {
-    const { harness, store } = await stage(() => overloaded(), { clock: hasty(10), limits: { patienceMs: 60_000 } })
+    const { harness, store } = await stage(() => overloadedError(), {
+      system: { clock: hasty(10) },
+      limits: { patienceMs: 60_000 },
+    })
     const patienceMs = 12_000
     const result = await harness.run('Hello.', { patienceMs })
     expect(result).toMatchObject({ status: 'sleeping', stopReason: 'rescheduling' })
@@ -51,7 +54,7 @@ describe('an outage', () => {
   })
 
   it('B-OUTAGE-2: no patience is one try, and then the session goes on by itself', async () => {
-    const { harness, chaos, store } = await stage([overloaded(), 'Back.'])
+    const { harness, chaos, store } = await stage([overloadedError(), 'Back.'])
     const result = await harness.run('Hello.', { patienceMs: 0 })
     expect(result).toMatchObject({ status: 'sleeping' })
     expect(chaos.requests).toHaveLength(1)
@@ -60,7 +63,7 @@ describe('an outage', () => {
   })
 
   it('B-OUTAGE-3: a failure that will not get better ends the run at once, whatever patience there is', async () => {
-    const { harness, chaos } = await stage([unauthorized(), 'Never.'])
+    const { harness, chaos } = await stage([unauthorizedError(), 'Never.'])
     expect(await harness.run('Hello.', { patienceMs: 900_000 })).toMatchObject({ status: 'failed' })
     expect(chaos.requests).toHaveLength(1)
   })
@@ -78,7 +81,7 @@ describe('an outage', () => {
         tries: 1,
         reason: expect.stringMatching(/^server: .*overloaded/i) as unknown,
       })
-      expect((await harness.list())[0]?.outage).toEqual(card.outage)
+      expect((await harness.list({ order: 'id', limit: 500 })).cards[0]?.outage).toEqual(card.outage)
       // No worker holds the session: another one can claim it.
       expect(await store.claim(session.id, 'another', 1)).not.toBeNull()
       expect(await running).toMatchObject({ status: 'completed', text: 'Back.' })
@@ -91,7 +94,12 @@ describe('an outage', () => {
       const clock = hasty(100)
       const store = storeOf(storage, clock)
       const chaos = await chaosOf([...down(6), 'Looked.'])
-      const harness = harnessOf({ model: hosted(chaos, 'messages'), store, clock, worker: { lingerMs: 100 } })
+      const harness = harnessOf({
+        model: hosted(chaos, 'messages'),
+        store,
+        system: { clock },
+        worker: { lingerMs: 100 },
+      })
       await asleep(store, 's', [{ due: clock.now() }])
       await harness.work({ idleMs: 60_000 })
       expect(await store.card('s')).toMatchObject({ outcome: 'completed', wakes: 0 })
@@ -100,7 +108,7 @@ describe('an outage', () => {
   )
 
   it('B-OUTAGE-6: a connection that is cut after the first words is tried again, and readers are told that the reply starts again', async () => {
-    const { harness, store, chaos } = await stage([CUT, 'Whole.'], { clock: hasty(10) })
+    const { harness, store, chaos } = await stage([CUT, 'Whole.'], { system: { clock: hasty(10) } })
     const stream = harness.stream('Hello.', { deltas: true })
     const seen: StreamEvent[] = []
     for await (const event of stream) seen.push(event)
@@ -121,7 +129,9 @@ describe('an outage', () => {
   })
 
   it('B-OUTAGE-7: an answer that is cut again and again is asked for again, from the fourth time on after 30 s at least', async () => {
-    const { harness, chaos, store } = await stage((_request, n) => (n < 6 ? CUT : 'Whole.'), { clock: hasty(100) })
+    const { harness, chaos, store } = await stage((_request, n) => (n < 6 ? CUT : 'Whole.'), {
+      system: { clock: hasty(100) },
+    })
     const result = await harness.run('Hello.')
     expect(result).toMatchObject({ status: 'completed', text: 'Whole.' })
     expect(chaos.requests).toHaveLength(7)
@@ -135,7 +145,7 @@ describe('an outage', () => {
 
   it('B-ROUTE-14: a fallback to another model of the same key is asked at once while the first must wait', async () => {
     const chaos = await chaosOf((request) =>
-      (request.body as { model: string }).model === 'first' ? rateLimited(100) : 'The second answers.',
+      (request.body as { model: string }).model === 'first' ? rateLimitError(100) : 'The second answers.',
     )
     const named = (name: string) => hosted(chaos, 'messages', { name: `anthropic:${name}` })
     const chain = fallback(named('first'), named('second'))

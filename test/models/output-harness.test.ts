@@ -104,9 +104,9 @@ describe('structured output through the harness', () => {
   })
 
   it.each([
-    ['mode', { schema: city, mode: 'jsn' }, /The option "mode" of "output" of new Harness must be .*, not "jsn"/],
-    ['schema', { schema: 'nope' }, /The option "schema" of "output" of new Harness must be a schema/],
-    ['schema, and nothing', { schema: null }, /The option "schema" of "output" of new Harness must be a schema/],
+    ['mode', { schema: city, mode: 'jsn' }, /The option "output\.mode" of new Harness must be .*, not "jsn"/],
+    ['schema', { schema: 'nope' }, /The option "output\.schema" of new Harness must be a schema/],
+    ['schema, and nothing', { schema: null }, /The option "output\.schema" of new Harness must be a schema/],
   ])('B-OUTPUT-27: what is no %s is refused when the harness is made', (_what, output, sentence) => {
     const given = output as unknown as HarnessOutput
     expect(() => make([], given)).toThrow(sentence)

@@ -3,11 +3,17 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Json } from '../../src/kernel/content.ts'
 import type { Reply, ReplyCall } from '../../src/ports/model.ts'
-import { type Able, judgeOutput, type OutputMode, type OutputPlan, planOutput } from '../../src/models/output.ts'
+import {
+  type ModelAbilities,
+  judgeOutput,
+  type OutputMode,
+  type OutputPlan,
+  planOutput,
+} from '../../src/models/structured-output.ts'
 
-const openai: Able = { name: 'openai:m', native: 'default' }
-const router: Able = { name: 'openrouter:m', native: 'possible' }
-const anthropic: Able = { name: 'anthropic:m', native: 'no' }
+const openai: ModelAbilities = { name: 'openai:m', native: 'default' }
+const router: ModelAbilities = { name: 'openrouter:m', native: 'possible' }
+const anthropic: ModelAbilities = { name: 'anthropic:m', native: 'no' }
 const city = z.object({ city: z.string(), days: z.number().int().min(1) })
 
 function plan(schema: z.ZodType, mode: OutputMode | undefined, able = anthropic): OutputPlan {

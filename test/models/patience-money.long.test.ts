@@ -3,7 +3,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { overloaded } from '../../src/testing/index.ts'
+import { overloadedError } from '../../src/testing/index.ts'
 import { fallback, type Price } from '../../src/index.ts'
 import { chaosOf, eventsOf, harnessOf, hasty, hosted, ofType, STORAGES, storeOf } from './hosted-stage.ts'
 
@@ -52,7 +52,7 @@ describe.each(['head', 'comment', 'words'] as const)(
         const store = storeOf(storage, clock)
         const provider = await resetting(6, after)
         const budget = { sessionUsd: 1 }
-        const harness = harnessOf({ model: hosted(provider, 'chat', PAID), store, clock, budget })
+        const harness = harnessOf({ model: hosted(provider, 'chat', PAID), store, system: { clock }, budget })
         const result = await harness.run('Hello.')
         expect(result).toMatchObject({ status: 'completed', text: 'Whole.' })
         expect(provider.requests()).toBe(7)
@@ -75,7 +75,7 @@ describe.each(['head', 'comment', 'words'] as const)(
       const harness = harnessOf({
         model: hosted(provider, 'chat', PAID),
         store,
-        clock,
+        system: { clock },
         // A hold is a little more than a cent.
         budget: { sessionUsd: 0.035 },
       })
@@ -108,10 +108,10 @@ describe('a reset of one model of a chain', () => {
   it('B-PATIENCE-8: and where the next one fails too', async () => {
     const clock = hasty(100)
     const store = storeOf('memory', clock)
-    const down = await chaosOf((_request, n) => (n < 2 ? overloaded() : { text: 'Back.' }))
+    const down = await chaosOf((_request, n) => (n < 2 ? overloadedError() : { text: 'Back.' }))
     const broken = await resetting(1, 'head')
     const chain = fallback(hosted(down, 'messages', PAID), hosted(broken, 'chat', PAID))
-    const harness = harnessOf({ model: chain, store, clock, budget: { sessionUsd: 1 } })
+    const harness = harnessOf({ model: chain, store, system: { clock }, budget: { sessionUsd: 1 } })
     const result = await harness.run('Hello.')
     expect(result).toMatchObject({ status: 'completed' })
     const [failed] = ofType(await eventsOf(store, result.sessionId), 'model.failed')
@@ -121,8 +121,13 @@ describe('a reset of one model of a chain', () => {
   it('B-PATIENCE-8: a provider that refuses before it answers is not paid', async () => {
     const clock = hasty(100)
     const store = storeOf('memory', clock)
-    const chaos = await chaosOf([overloaded(), { text: 'No.', chaos: { cutAfterBytes: 0 } }, 'Back.'])
-    const harness = harnessOf({ model: hosted(chaos, 'messages', PAID), store, clock, budget: { sessionUsd: 1 } })
+    const chaos = await chaosOf([overloadedError(), { text: 'No.', chaos: { cutAfterBytes: 0 } }, 'Back.'])
+    const harness = harnessOf({
+      model: hosted(chaos, 'messages', PAID),
+      store,
+      system: { clock },
+      budget: { sessionUsd: 1 },
+    })
     const result = await harness.run('Hello.')
     const failed = ofType(await eventsOf(store, result.sessionId), 'model.failed')
     expect(failed.map(({ assumed }) => assumed)).toEqual([undefined, undefined])

@@ -1,10 +1,18 @@
 // Outages that are longer than anybody waits: the session sleeps and is tried again, callers leave, and nothing is lost. Hours and days
 // pass by a clock that is stepped.
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { Harness, type HarnessOptions, type Model, type ModelFailure, scripted, type Store } from '../../src/index.ts'
+import {
+  Harness,
+  type HarnessOptions,
+  type Model,
+  type ModelFailure,
+  scripted,
+  type CompleteStore,
+} from '../../src/index.ts'
 import { eventsOf, ofType, STORAGES, type Storage, storeOf } from './hosted-stage.ts'
 import { asleep } from '../runtime/wake-stage.ts'
 import { SteppedClock } from './stepped-clock.ts'
+import { completeStore } from '../../src/stores/plan/complete-store.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -31,16 +39,16 @@ type Options = Partial<Omit<HarnessOptions, 'model' | 'clock'>> & { readonly sto
 function staged(downMs: number, { storage = 'memory', ...options }: Options = {}, failure = DOWN) {
   const clock = new SteppedClock()
   const { model, tries } = downUntil(clock, clock.now() + downMs, failure)
-  const store = options.store ?? storeOf(storage, clock)
+  const store = completeStore(options.store ?? storeOf(storage, clock))
   const make = (): Harness => {
-    const harness = new Harness({ model, store, clock, secrets: {}, ...options })
+    const harness = new Harness({ model, store, system: { clock }, secrets: {}, ...options })
     onTestFinished(() => harness.close())
     return harness
   }
   return { clock, store, tries, make, harness: make() }
 }
 
-async function restsUntilIdle(clock: SteppedClock, store: Store, id: string): Promise<void> {
+async function restsUntilIdle(clock: SteppedClock, store: CompleteStore, id: string): Promise<void> {
   do await clock.pass(10 * MINUTE)
   while ((await store.card(id))?.status !== 'idle')
 }
@@ -170,10 +178,10 @@ describe('a long outage', () => {
     await clock.during(session.send('Are you there?'))
     await clock.pass(1_000)
     expect(tries).toHaveLength(2)
-    await clock.during(session.steer([{ type: 'resume' }]))
+    await clock.during(session.send([{ type: 'resume' }]))
     await clock.pass(1_000)
     expect(tries).toHaveLength(3)
-    await clock.during(harness.wake(session.id))
+    await clock.during(harness.work({ session: session.id }))
     expect(tries).toHaveLength(4)
     // Looking is no wake: with nothing else to do it writes nothing.
     const { seq } = (await store.card(session.id)) ?? {}

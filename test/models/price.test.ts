@@ -1,8 +1,8 @@
 // What a model costs and how much it takes.
 import { describe, expect, it } from 'vitest'
-import { CAUTIOUS, costOf, FREE, profileOf } from '../../src/models/price.ts'
-import type { HostedOptions } from '../../src/models/http/hosted.ts'
-import { model } from '../../src/models/resolve.ts'
+import { CAUTIOUS, costOfUsage, FREE_PROFILE, profileOf } from '../../src/models/price.ts'
+import type { HostedOptions } from '../../src/models/http/hosted-model.ts'
+import { model } from '../../src/models/resolve-model.ts'
 
 const million = { inputTokens: 100_000, outputTokens: 10_000 }
 
@@ -56,7 +56,7 @@ describe('prices', () => {
     expect((await model('ollama:qwen3').profile()).cost(million)).toBe(0)
     for (const host of ['localhost:8000', '[::1]:8000', '127.1.2.3:8000'])
       expect((await model('ollama:qwen3', { baseUrl: `http://${host}/v1` }).profile()).cost(million)).toBe(0)
-    expect(FREE.known).toBe(true)
+    expect(FREE_PROFILE.known).toBe(true)
     const paid = model('vllm:big', { prices: { 'vllm:big': { input: 1, output: 1 } } })
     expect((await paid.profile()).cost(million)).toBe(110_000)
   })
@@ -70,7 +70,7 @@ describe('prices', () => {
 
   const table = (price: object) => ({ prices: { 'openai:*': price } }) as HostedOptions
   it.each<readonly [string, HostedOptions, RegExp]>([
-    ['a forgotten price', table({ input: 3 }), /The option "output" of "prices\.openai:\*" of the model is missing/],
+    ['a forgotten price', table({ input: 3 }), /The option "prices\.openai:\*\.output" of the model is missing/],
     ['a price that is no number', table({ input: Number.NaN, output: 15 }), /The price "input"/],
     ['a price below nothing', table({ input: 3, output: -15 }), /The price "output"/],
     ['a price in words', table({ input: '3', output: 15 }), /The price "input"/],
@@ -99,8 +99,8 @@ describe('prices', () => {
 
   it('B-PRICE-6: amounts are whole, rounded up, and never negative', () => {
     const price = { input: 0.1, output: 0.1 }
-    expect(costOf(price, { inputTokens: 1, outputTokens: 0 })).toBe(1)
-    expect(costOf(price, { inputTokens: 5, outputTokens: 0, cachedTokens: 50 })).toBeGreaterThanOrEqual(0)
-    expect(costOf({ ...price, cached: 0 }, { inputTokens: 5, outputTokens: 0, cachedTokens: 5 })).toBe(0)
+    expect(costOfUsage(price, { inputTokens: 1, outputTokens: 0 })).toBe(1)
+    expect(costOfUsage(price, { inputTokens: 5, outputTokens: 0, cachedTokens: 50 })).toBeGreaterThanOrEqual(0)
+    expect(costOfUsage({ ...price, cached: 0 }, { inputTokens: 5, outputTokens: 0, cachedTokens: 5 })).toBe(0)
   })
 })

@@ -19,7 +19,7 @@ import {
   webSearch,
 } from '../../src/index.ts'
 import type { Part } from '../../src/kernel/content.ts'
-import { broken } from '../../src/testing/rules.ts'
+import { findBrokenRule } from '../../src/testing/provider-rules.ts'
 import { bytesOf } from './aisdk-stage.ts'
 import type { Dialect } from '../../src/testing/index.ts'
 import { eventsOf, harnessOf, ofType } from './hosted-stage.ts'
@@ -45,7 +45,7 @@ async function playing(dialect: Dialect, ...streams: readonly (Uint8Array | stri
       const headers = request.headers as Record<string, string>
       asked.push({ headers, body })
       const issued = { signatures: new Map(), items: new Map(), responses: new Map() }
-      const wrong = broken(dialect, { headers, body: body as never, issued })
+      const wrong = findBrokenRule(dialect, { headers, body: body as never, issued })
       if (wrong) return void response.writeHead(400).end(JSON.stringify({ error: wrong.refusal }))
       response.setHeader('content-type', 'text/event-stream').end(streams[Math.min(asked.length, streams.length) - 1])
     })
@@ -334,13 +334,13 @@ describe('tools of the provider', () => {
     const prices = { 'anthropic:*': { input: 0, output: 0, webSearch: 25 } }
     const harness = harnessOf({ model: at(url, 'messages', { providerTools: [webSearch()], prices }), store })
     const session = await harness.open({ id: 's' })
-    expect((await session.run('when?')).cost).toBe(50_000)
+    expect((await session.run('when?')).cost.micros).toBe(50_000)
     const [reply] = ofType(await eventsOf(store, session.id), 'agent.message')
     expect(reply?.usage).toMatchObject({ webSearches: 2 })
     // Without a price of one's own it is what both providers publish: 10 dollars for a thousand.
     const free = { 'anthropic:*': { input: 0, output: 0 } }
     const plain = harnessOf({ model: at(url, 'messages', { providerTools: [webSearch()], prices: free }) })
-    expect((await (await plain.open({ id: 's' })).run('when?')).cost).toBe(20_000)
+    expect((await (await plain.open({ id: 's' })).run('when?')).cost.micros).toBe(20_000)
   })
 
   it('B-SERVERTOOL-8: a refused block of a provider tool is left out, and the session goes on', async () => {

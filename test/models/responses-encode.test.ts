@@ -3,13 +3,13 @@ import { describe, expect, it } from 'vitest'
 import type { Json, Part } from '../../src/kernel/content.ts'
 import type { Request, ToolSchema } from '../../src/ports/model.ts'
 import { CLEARED, type Message } from '../../src/kernel/transcript.ts'
-import type { Quirks, Settings, Target } from '../../src/models/protocols/protocol.ts'
-import { responses } from '../../src/models/protocols/responses/responses.ts'
-import { isStrict } from '../../src/models/protocols/strict.ts'
+import type { Quirks, RequestSettings, ModelTarget } from '../../src/models/protocols/protocol.ts'
+import { responsesProtocol } from '../../src/models/protocols/responses/responses-protocol.ts'
+import { isStrict } from '../../src/models/protocols/strict-schema.ts'
 
 type Body = Readonly<Record<string, Json>> & { readonly input: readonly Readonly<Record<string, Json>>[] }
 
-const target = (settings: Settings = {}, quirks: Quirks = {}): Target => {
+const target = (settings: RequestSettings = {}, quirks: Quirks = {}): ModelTarget => {
   return { endpoint: 'openai', model: 'gpt-5.2', settings, quirks }
 }
 
@@ -26,7 +26,7 @@ function request(messages: readonly Message[], more: Partial<Request> = {}): Req
 }
 
 function sent(messages: readonly Message[], to = target(), more: Partial<Request> = {}): Body {
-  return JSON.parse(responses.encode(request(messages, more), to).body) as Body
+  return JSON.parse(responsesProtocol.encode(request(messages, more), to).body) as Body
 }
 
 const user = (seq: number, ...parts: readonly (string | Part)[]): Message => ({
@@ -63,7 +63,7 @@ const closed: Json = {
 
 describe('requests of the Responses protocol', () => {
   it('B-RESPONSES-16: a request is stateless, streams, and holds exactly what was asked for', () => {
-    const { path, headers, body } = responses.encode(request([user(1, 'Hi')], { tools: [tool] }), target())
+    const { path, headers, body } = responsesProtocol.encode(request([user(1, 'Hi')], { tools: [tool] }), target())
     expect([path, headers]).toEqual(['/responses', {}])
     expect(JSON.parse(body)).toEqual({
       model: 'gpt-5.2',
@@ -101,7 +101,7 @@ describe('requests of the Responses protocol', () => {
     const lengths = [1, 5, 6, 7, 8]
     const fresh = (): readonly Message[] => structuredClone(log)
     const input = (messages: readonly Message[]): string => {
-      const { body } = responses.encode(request(messages), target())
+      const { body } = responsesProtocol.encode(request(messages), target())
       return body.slice(body.indexOf('"input":['), -2)
     }
     const written = lengths.map((length) => input(log.slice(0, length)))
@@ -138,7 +138,7 @@ describe('requests of the Responses protocol', () => {
     const call = (id: string): Json => ({ type: 'function_call', call_id: id, name: 'look', arguments: '{}' })
     const items = [sealed, said('First.', { phase: 'commentary' }), call('c1'), second, call('c2'), said('Last.')]
     expect(sent(log).input.slice(0, 6)).toEqual(items)
-    expect(responses.encode(request(log), target()).body).toContain(JSON.stringify(sealed))
+    expect(responsesProtocol.encode(request(log), target()).body).toContain(JSON.stringify(sealed))
   })
 
   it('B-RESPONSES-21: reasoning of another provider becomes text, or nothing if only its owner can read it, and its own never does', () => {
@@ -159,7 +159,7 @@ describe('requests of the Responses protocol', () => {
   })
 
   it('B-RESPONSES-22: efforts are told to models that reason, and nothing about reasoning to those that never do', () => {
-    const to = (reasoning: Settings['reasoning'] & {}): Json | undefined =>
+    const to = (reasoning: RequestSettings['reasoning'] & {}): Json | undefined =>
       sent([user(1, 'a')], target({ reasoning }))['reasoning']
     expect(to('high')).toEqual({ effort: 'high', summary: 'auto' })
     expect(to('off')).toEqual({ effort: 'none' })
@@ -328,7 +328,7 @@ describe('requests of the Responses protocol', () => {
 
   it('B-RESPONSES-29: a boost doubles the output, and fields of the caller come last and win', () => {
     const settings = { outputTokensMax: 1_000, temperature: 0.2, body: { service_tier: 'flex', store: true } } as const
-    const { body } = responses.encode(request([user(1, 'a')], { boost: true }), target(settings))
+    const { body } = responsesProtocol.encode(request([user(1, 'a')], { boost: true }), target(settings))
     expect(JSON.parse(body)).toMatchObject({
       max_output_tokens: 2_000,
       temperature: 0.2,

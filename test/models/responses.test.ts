@@ -3,29 +3,29 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { Delta, ModelFailure, Reply } from '../../src/ports/model.ts'
-import { frame, UNFRAMED } from '../../src/models/http/framing.ts'
-import type { Target, WireEvent } from '../../src/models/protocols/protocol.ts'
-import { responses } from '../../src/models/protocols/responses/responses.ts'
+import { parseEvents, UNFRAMED } from '../../src/models/http/framing.ts'
+import type { ModelTarget, WireEvent } from '../../src/models/protocols/protocol.ts'
+import { responsesProtocol } from '../../src/models/protocols/responses/responses-protocol.ts'
 
 const folder = new URL('../recordings/responses/', import.meta.url)
-const target: Target = { endpoint: 'openai', model: 'gpt-5.2', settings: {}, quirks: {} }
-const chaining: Target = { ...target, settings: { chain: true } }
+const target: ModelTarget = { endpoint: 'openai', model: 'gpt-5.2', settings: {}, quirks: {} }
+const chaining: ModelTarget = { ...target, settings: { chain: true } }
 
 function recorded(name: string): readonly WireEvent[] {
-  return frame(UNFRAMED, readFileSync(new URL(`${name}.sse`, folder)))[1]
+  return parseEvents(UNFRAMED, readFileSync(new URL(`${name}.sse`, folder)))[1]
 }
 
 type Played = { readonly answer: Reply | ModelFailure; readonly deltas: readonly Delta[] }
 
 function play(events: readonly WireEvent[], to = target): Played {
   const deltas: Delta[] = []
-  let state = responses.begin(to)
+  let state = responsesProtocol.begin(to)
   for (const event of events) {
-    const [next, more] = responses.step(state, event)
+    const [next, more] = responsesProtocol.step(state, event)
     state = next
     deltas.push(...more)
   }
-  return { answer: responses.finish(state), deltas }
+  return { answer: responsesProtocol.finish(state), deltas }
 }
 
 function replyTo(name: string, to = target): Reply {
@@ -270,13 +270,13 @@ describe('answers of the Responses protocol', () => {
 
   it('B-RESPONSES-13: a state that was stepped from stays as it was', () => {
     const events = recorded('phases')
-    let state = responses.begin(target)
+    let state = responsesProtocol.begin(target)
     const before: { readonly state: typeof state; readonly told: string }[] = []
     for (const event of events) {
-      before.push({ state, told: JSON.stringify([state, responses.finish(state)]) })
-      state = responses.step(state, event)[0]
+      before.push({ state, told: JSON.stringify([state, responsesProtocol.finish(state)]) })
+      state = responsesProtocol.step(state, event)[0]
     }
-    for (const { state: old, told } of before) expect(JSON.stringify([old, responses.finish(old)])).toBe(told)
+    for (const { state: old, told } of before) expect(JSON.stringify([old, responsesProtocol.finish(old)])).toBe(told)
   })
 
   it('B-RESPONSES-14: tokens that cannot be true count as unknown, and a price the host tells is rounded up', () => {
@@ -304,16 +304,16 @@ describe('answers of the Responses protocol', () => {
       const told = events.map(({ data }) => (data === '[DONE]' ? {} : JSON.parse(data)) as Told)
       const response = told.findLast((said) => said.response !== undefined)?.response
       if (!response || response.output.length === 0) continue
-      expect(responses.whole(JSON.stringify(response), chaining)).toEqual(play(events, chaining).answer)
+      expect(responsesProtocol.whole(JSON.stringify(response), chaining)).toEqual(play(events, chaining).answer)
     }
     const told =
       '{"error":{"code":"previous_response_not_found","message":"Previous response with id \'r\' not found."}}'
-    expect(responses.whole(told, target)).toMatchObject({
+    expect(responsesProtocol.whole(told, target)).toMatchObject({
       class: 'bad_request',
       message: expect.stringContaining('previous_response_not_found') as string,
     })
-    expect(responses.whole('<html>', target)).toMatchObject({ class: 'network' })
-    expect(responses.whole('[]', target)).toMatchObject({ class: 'network' })
-    expect(responses.whole('{"status":"in_progress","output":[]}', target)).toMatchObject({ class: 'network' })
+    expect(responsesProtocol.whole('<html>', target)).toMatchObject({ class: 'network' })
+    expect(responsesProtocol.whole('[]', target)).toMatchObject({ class: 'network' })
+    expect(responsesProtocol.whole('{"status":"in_progress","output":[]}', target)).toMatchObject({ class: 'network' })
   })
 })

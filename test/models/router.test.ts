@@ -2,16 +2,16 @@
 import { describe, expect, it } from 'vitest'
 import type { Model, ModelFailure } from '../../src/ports/model.ts'
 import { failure } from '../../src/models/http/failures.ts'
-import type { Priced } from '../../src/models/http/hosted.ts'
+import type { Priced } from '../../src/models/http/hosted-model.ts'
 import { Limiter } from '../../src/models/http/limiter.ts'
-import type { Able } from '../../src/models/output.ts'
+import type { ModelAbilities } from '../../src/models/structured-output.ts'
 import { CAUTIOUS, type Price } from '../../src/models/price.ts'
 import { fallback, route } from '../../src/models/router.ts'
 import { type Script, scripted } from '../../src/models/local/scripted.ts'
 import { callContext, request } from './context.ts'
 
 /** A scripted model that says what it costs and can do, as one of a provider would. */
-function priced(name: string, script: Script, more: Partial<Able> & { readonly price?: Price } = {}): Priced {
+function priced(name: string, script: Script, more: Partial<ModelAbilities> & { readonly price?: Price } = {}): Priced {
   const { native = 'possible', images = true, price = { input: 1, output: 1 } } = more
   return {
     ...scripted(script, name),
@@ -173,14 +173,14 @@ describe('the limiter', () => {
     const limiter = new Limiter()
     const { context, slept } = callContext()
     expect(await limiter.pass('p', context)).toBeNull()
-    limiter.told(failure('server', 'm', 900), context)
+    limiter.noteFailure(failure('server', 'm', 900), context)
     expect(await limiter.pass('p', context)).toBeNull()
     expect(slept).toEqual([])
-    limiter.told(failure('rate_limit', 'm', 900), context)
-    limiter.told(failure('rate_limit', 'm', 300), context)
+    limiter.noteFailure(failure('rate_limit', 'm', 900), context)
+    limiter.noteFailure(failure('rate_limit', 'm', 300), context)
     expect(await limiter.pass('p', context)).toBeNull()
     expect(slept).toEqual([900])
-    limiter.told(failure('rate_limit', 'm', 60_000), context)
+    limiter.noteFailure(failure('rate_limit', 'm', 60_000), context)
     expect(await limiter.pass('p', context)).toMatchObject({
       class: 'rate_limit',
       retryable: true,
@@ -191,15 +191,15 @@ describe('the limiter', () => {
   it('B-ROUTE-11: a waiting call checks again, since others may have been told to wait longer, and ends with an abort', async () => {
     const limiter = new Limiter()
     const { context, slept } = callContext()
-    limiter.told(failure('rate_limit', 'm', 1_000), context)
+    limiter.noteFailure(failure('rate_limit', 'm', 1_000), context)
     const sleep = async (ms: number): Promise<void> => {
-      if (slept.length === 0) limiter.told(failure('rate_limit', 'm', 1_500), context)
+      if (slept.length === 0) limiter.noteFailure(failure('rate_limit', 'm', 1_500), context)
       await context.sleep(ms)
     }
     expect(await limiter.pass('p', { ...context, sleep })).toBeNull()
     expect(slept).toEqual([1_000, 500])
     const stopped = callContext()
-    limiter.told(failure('rate_limit', 'm', 4_000), stopped.context)
+    limiter.noteFailure(failure('rate_limit', 'm', 4_000), stopped.context)
     stopped.stop()
     expect(await limiter.pass('p', stopped.context)).toBeNull()
     expect(stopped.slept).toEqual([])
@@ -208,7 +208,7 @@ describe('the limiter', () => {
   it('B-ROUTE-24: a wait holds on the clock it was told on, and not on the clock of another harness', async () => {
     const limiter = new Limiter()
     const [first, second] = [callContext(), callContext()]
-    limiter.told(failure('rate_limit', 'm', 60_000), first.context)
+    limiter.noteFailure(failure('rate_limit', 'm', 60_000), first.context)
     expect(await limiter.pass('p', second.context)).toBeNull()
     expect(await limiter.pass('p', first.context)).toMatchObject({ class: 'rate_limit' })
   })

@@ -17,10 +17,10 @@ import {
   type Script,
   scripted,
   sqlite,
-  type Store,
+  type CompleteStore,
 } from '../../src/index.ts'
 import { recordingOf } from '../../src/replay.ts'
-import { SUMMARIZER } from '../../src/context/summary.ts'
+import { CONTEXT_SUMMARY_PROMPT } from '../../src/context/summary.ts'
 import { parallelLlmTool } from '../../src/tools/index.ts'
 import { makeFile } from '../stores/folder.ts'
 import { GOOD_SUMMARY } from '../context/long-stage.ts'
@@ -34,11 +34,11 @@ function harnessOf(options: HarnessOptions): Harness {
   return harness
 }
 
-async function logOf(store: Store, session: string): Promise<readonly Event[]> {
+async function logOf(store: CompleteStore, session: string): Promise<readonly Event[]> {
   return (await store.read(session, 0, 1_000)).events
 }
 
-async function repliesOf(store: Store, session: string) {
+async function repliesOf(store: CompleteStore, session: string) {
   return (await logOf(store, session)).filter((event) => event.type === 'agent.message')
 }
 
@@ -48,9 +48,9 @@ const blind = (): Priced => model('deepseek:deepseek-chat', { key: 'sk-blind-012
 describe('routes of a harness', () => {
   it('B-ROUTE-15: an agent, a subagent and a run have the model of the workload that they ask for, or its neighbour, or else the agent’s (S2-56)', async () => {
     const routes = { chat: scripted(() => 'chat says', 'c'), agentic: scripted(() => 'agentic says', 'a') }
-    const coding = harnessOf({ model: 'hint:coding', routes })
+    const coding = harnessOf({ model: 'hint:coding', models: { routes } })
     expect((await coding.run('Go.')).text).toBe('agentic says')
-    const plain = harnessOf({ model: scripted(() => 'own says', 'own'), routes })
+    const plain = harnessOf({ model: scripted(() => 'own says', 'own'), models: { routes } })
     for (const [hint, text] of [
       ['burst', 'chat says'],
       ['summarization', 'chat says'],
@@ -58,7 +58,7 @@ describe('routes of a harness', () => {
       ['vision', 'own says'],
     ] as const)
       expect((await plain.run('Go.', { model: `hint:${hint}` })).text).toBe(text)
-    const bare = harnessOf({ model: scripted(() => 'own says', 'own'), routes: { vision: blindless() } })
+    const bare = harnessOf({ model: scripted(() => 'own says', 'own'), models: { routes: { vision: blindless() } } })
     expect((await bare.run('Go.', { model: 'hint:coding' })).text).toBe('own says')
     const small = { description: 'small', model: 'hint:burst' }
     const own = scripted((request) => {
@@ -66,15 +66,24 @@ describe('routes of a harness', () => {
       if (last?.role === 'tool') return `told: ${JSON.stringify(last.content)}`
       return { calls: [{ tool: 'subagent', args: { agent: 'small', task: 'Say.' } }] }
     }, 'own')
-    const parent = harnessOf({ model: own, routes, subagents: { small, other: { ...small, model: 'hint:chat' } } })
-    expect(await parent.describe()).toMatchObject({
-      routes: { chat: 'c', agentic: 'a' },
-      agents: { default: { model: 'own' }, small: { model: 'c' }, other: { model: 'c' } },
+    const parent = harnessOf({
+      model: own,
+      models: { routes },
+      subagents: { small, other: { ...small, model: 'hint:chat' } },
     })
+    const rows = await parent.agents()
+    expect(rows.map(({ name, model }) => [name, model])).toEqual([
+      ['default', 'own'],
+      ['subagent', 'own'],
+      ['small', 'c'],
+      ['other', 'c'],
+    ])
+    expect(rows[0]?.setup).toMatchObject({ routes: { chat: 'c', agentic: 'a' } })
     expect((await parent.run('Go.')).text).toBe('told: "chat says"')
     const none = harnessOf({ model: own, subagents: { small } })
-    expect(await none.describe()).toMatchObject({ agents: { small: { model: 'own' } } })
-    expect(await none.describe()).not.toHaveProperty('routes')
+    const row = (await none.agents()).find(({ name }) => name === 'small')
+    expect(row).toMatchObject({ name: 'small', model: 'own', setup: { model: 'own' } })
+    expect(row?.setup).not.toHaveProperty('routes')
   })
 
   it('B-ROUTE-15: parallel_llm asks the model of its route, and pays for it', async () => {
@@ -91,12 +100,14 @@ describe('routes of a harness', () => {
             cost: 1,
           }
     const tools = [parallelLlmTool({ root: ROOT, model: 'hint:burst' })]
-    const result = await harnessOf({ model: scripted(main, 'm'), tools, routes: { burst } }).run('Go.')
-    expect([result.text, result.cost, asked.length]).toEqual(['Done.', 16, 2])
+    const result = await harnessOf({ model: scripted(main, 'm'), tools, models: { routes: { burst } } }).run('Go.')
+    expect([result.text, result.cost.micros, asked.length]).toEqual(['Done.', 16, 2])
     // A prompt that the neighbour answered says so.
     const down = scripted(() => ({ error: 'server', message: 'down' }), 'down')
     const chat = scripted(() => 'Chat.', 'c')
-    const stood = await harnessOf({ model: scripted(main, 'm'), tools, routes: { burst: down, chat } }).run('Go.')
+    const stood = await harnessOf({ model: scripted(main, 'm'), tools, models: { routes: { burst: down, chat } } }).run(
+      'Go.',
+    )
     expect(JSON.parse(stood.calls[0]?.content as string)).toMatchObject({
       results: [{ ok: true, result: 'Chat.', fallback_from: 'burst' }, { ok: true }],
     })
@@ -111,36 +122,44 @@ describe('routes of a harness', () => {
   it('B-ROUTE-16: a route that names itself, a ring, a route or a workload that there is not, and a blind model for pictures are refused when the harness is made', () => {
     const own = scripted([], 'own')
     const made = (options: Partial<HarnessOptions>) => () => new Harness({ model: own, ...options })
-    expect(made({ routes: { chat: 'hint:chat' } })).toThrow(/ring: "chat" → "chat"\. Name a model/)
-    expect(made({ routes: { chat: 'hint:burst', burst: 'hint:coding', coding: 'hint:chat' } })).toThrow(
+    expect(made({ models: { routes: { chat: 'hint:chat' } } })).toThrow(/ring: "chat" → "chat"\. Name a model/)
+    expect(made({ models: { routes: { chat: 'hint:burst', burst: 'hint:coding', coding: 'hint:chat' } } })).toThrow(
       /"chat" → "burst" → "coding" → "chat"/,
     )
-    expect(made({ routes: { burst: 'hint:chat' } })).toThrow(/there is no route "chat"\. Set routes\.chat/)
-    expect(made({ routes: { chat: 'hint:brust' } })).toThrow(/no workload "brust"\. Did you mean "burst"/)
-    expect(made({ routes: { chatt: own } as never })).toThrow(/"chatt".*"chat"/)
-    expect(made({ routes: { chat: 7 } as never })).toThrow(/is no model/)
-    expect(made({ routes: { vision: blind() } })).toThrow(/"vision" is deepseek:deepseek-chat, which takes no pictures/)
-    expect(made({ model: 'hint:coding', routes: { chat: own } })).toThrow(/Set routes\.coding or routes\.agentic/)
+    expect(made({ models: { routes: { burst: 'hint:chat' } } })).toThrow(
+      /there is no route "chat"\. Set models\.routes\.chat/,
+    )
+    expect(made({ models: { routes: { chat: 'hint:brust' } } })).toThrow(/no workload "brust"\. Did you mean "burst"/)
+    expect(made({ models: { routes: { chatt: own } as never } })).toThrow(/"chatt".*"chat"/)
+    expect(made({ models: { routes: { chat: 7 } as never } })).toThrow(/is no model/)
+    expect(made({ models: { routes: { vision: blind() } } })).toThrow(
+      /"vision" is deepseek:deepseek-chat, which takes no pictures/,
+    )
+    expect(made({ model: 'hint:coding', models: { routes: { chat: own } } })).toThrow(
+      /Set models\.routes\.coding or models\.routes\.agentic/,
+    )
     expect(made({ model: 'hint:coding' })).toThrow(/No model is set for "coding"/)
-    expect(made({ subagents: { eye: { description: 'e', model: 'hint:vision' } } })).toThrow(/Set routes\.vision\./)
+    expect(made({ subagents: { eye: { description: 'e', model: 'hint:vision' } } })).toThrow(
+      /Set models\.routes\.vision\./,
+    )
     expect(() => fallback('hint:chat')).toThrow(/asks for a route/)
     // A route may be the same as another one.
-    expect(made({ model: 'hint:burst', routes: { chat: own, burst: 'hint:chat' } })).not.toThrow()
+    expect(made({ model: 'hint:burst', models: { routes: { chat: own, burst: 'hint:chat' } } })).not.toThrow()
   })
 
   it('B-ROUTE-17: a run that asks for vision with a picture is refused before anything is written, with what to set, unless there is a route for it', async () => {
     const [store, own] = [memory(), scripted(() => 'own says', 'own')]
     const routes = { chat: scripted(() => 'chat says', 'c'), agentic: scripted(() => 'agentic says', 'a') }
-    const harness = harnessOf({ model: own, routes, store })
+    const harness = harnessOf({ model: own, models: { routes }, store })
     const session = await harness.open()
     const seen = [{ type: 'text', text: 'What is it?' }, PICTURE] as const
     await expect(session.run(seen, { model: 'hint:vision' })).rejects.toMatchObject({
       code: 'invalid_config',
-      message: expect.stringContaining('Set routes.vision.') as string,
+      message: expect.stringContaining('Set models.routes.vision.') as string,
     })
     expect(await logOf(store, session.id)).toHaveLength(1)
     await expect(harness.run('Go.', { model: 'hint:sight' })).rejects.toThrow(/no workload "sight"/)
-    const eyes = harnessOf({ model: own, routes: { ...routes, vision: scripted(() => 'a cat', 'v') } })
+    const eyes = harnessOf({ model: own, models: { routes: { ...routes, vision: scripted(() => 'a cat', 'v') } } })
     expect((await eyes.run(seen, { model: 'hint:vision' })).text).toBe('a cat')
   })
 
@@ -150,7 +169,7 @@ describe('routes of a harness', () => {
     let down = true
     const burst = scripted(() => (down ? { error: 'server', message: 'down' } : 'burst says'), 'b')
     const routes = { burst, chat: scripted(() => 'chat says', 'c') }
-    const harness = harnessOf({ model: 'hint:burst', routes, store, instructions: 'Be short.' })
+    const harness = harnessOf({ model: 'hint:burst', models: { routes }, store, instructions: 'Be short.' })
     const session = await harness.open()
     expect((await session.run('One.')).text).toBe('chat says')
     down = false
@@ -172,7 +191,7 @@ describe('routes of a harness', () => {
     expect((await repliesOf(fresh, copy.id))[0]).toMatchObject({ route: 'c', fallback_from: 'burst' })
     // A model that cannot take the request is one that another answers for.
     const visible = { chat: scripted(() => 'I see.', 'c'), burst: blind() }
-    const shown = await harnessOf({ model: 'hint:burst', routes: visible, store }).run([PICTURE])
+    const shown = await harnessOf({ model: 'hint:burst', models: { routes: visible }, store }).run([PICTURE])
     expect(await repliesOf(store, shown.sessionId)).toMatchObject([{ route: 'c', fallback_from: 'burst' }])
     // A plain chain has no routes to name.
     const chain = fallback(scripted([{ error: 'server' }], 'x'), scripted(['y says'], 'y'))
@@ -195,26 +214,26 @@ describe('routes of a harness', () => {
     }
     const own: Request[] = []
     const main = scripted((request) => {
-      if (request.instructions !== SUMMARIZER) return 'Yes.'
+      if (request.instructions !== CONTEXT_SUMMARY_PROMPT) return 'Yes.'
       own.push(request)
       return GOOD_SUMMARY
     }, 'm')
-    const harness = harnessOf({ model: main, routes: { summarization: summarizer } })
+    const harness = harnessOf({ model: main, models: { routes: { summarization: summarizer } } })
     const session = await harness.open()
     for (let i = 0; i < 8; i++) await session.run(`${i} ${long}`)
     expect(await session.compact()).toMatchObject({ summary: expect.stringContaining('Go on.') as string })
     expect([read.length, own.length]).toEqual([1, 0])
     expect(JSON.stringify(read[0]?.messages).length).toBeLessThan(8_000)
     // The log says which model made it, and which route it stood in for.
-    const { events } = await session.read(0, 1_000)
+    const { events } = await session.events({ limit: 1_000 })
     expect(events.findLast(({ type }) => type === 'context.compacted')).toMatchObject({ cost: 3 })
     const chat = scripted(() => ({ text: GOOD_SUMMARY.replace('## Goal\n', '## Goal\nTold by chat. '), cost: 2 }), 'c')
     const down = scripted([{ error: 'server', message: 'down' }], 'down')
-    const routed = harnessOf({ model: main, routes: { summarization: down, chat } })
+    const routed = harnessOf({ model: main, models: { routes: { summarization: down, chat } } })
     const third = await routed.open()
     for (let i = 0; i < 8; i++) await third.run(`${i} ${long}`)
     expect(await third.compact()).toMatchObject({ summary: expect.stringContaining('Told by chat.') as string })
-    const compacted = (await third.read(0, 1_000)).events.find(({ type }) => type === 'context.compacted')
+    const compacted = (await third.events({ limit: 1_000 })).events.find(({ type }) => type === 'context.compacted')
     expect(compacted).toMatchObject({ route: 'c', fallback_from: 'summarization', cost: 2 })
     const plain = harnessOf({ model: main })
     const other = await plain.open()
@@ -258,7 +277,7 @@ describe('routes of a harness', () => {
   it('B-ROUTE-21: the key of a route is a secret, also before the route was asked', async () => {
     const store = memory()
     const routes = { summarization: blind() }
-    const harness = harnessOf({ model: scripted(() => 'I say sk-blind-0123456789.', 'm'), routes, store })
+    const harness = harnessOf({ model: scripted(() => 'I say sk-blind-0123456789.', 'm'), models: { routes }, store })
     const { sessionId, text } = await harness.run('The key is sk-blind-0123456789.')
     expect(JSON.stringify([text, await logOf(store, sessionId)])).not.toContain('sk-blind')
   })

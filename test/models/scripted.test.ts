@@ -1,8 +1,7 @@
 // The scripted model: a first-class model for tests and examples.
-import { systemClock } from '../../src/engine/platform.ts'
+import { runtimeClock } from '../../src/runtime/state/machine.ts'
 import { describe, expect, it } from 'vitest'
-import type { Delta, Model, Request } from '../../src/index.ts'
-import { scripted } from '../../src/index.ts'
+import { type Delta, type Model, type Request, scripted } from '../../src/index.ts'
 
 const request: Request = { session: 's', seq: 4, instructions: '', tools: [], messages: [], allow: 'all', boost: false }
 
@@ -14,7 +13,7 @@ function ask(
   const slept: number[] = []
   const sleep = async (ms: number): Promise<void> => void slept.push(ms)
   return {
-    answer: model.call(request, { signal, emit: (delta) => deltas.push(delta), sleep, clock: systemClock }),
+    answer: model.call(request, { signal, emit: (delta) => deltas.push(delta), sleep, clock: runtimeClock }),
     deltas,
     slept,
   }

@@ -7,10 +7,10 @@ import { z } from 'zod'
 import { Fault, type HostedOptions, model } from '../../src/index.ts'
 import type { Json } from '../../src/kernel/content.ts'
 import { endpoints } from '../../src/models/http/endpoints.ts'
-import { chat } from '../../src/models/protocols/chat/chat.ts'
-import { messages } from '../../src/models/protocols/messages/messages.ts'
-import type { Protocol, Settings, Target } from '../../src/models/protocols/protocol.ts'
-import { responses } from '../../src/models/protocols/responses/responses.ts'
+import { chatProtocol } from '../../src/models/protocols/chat/chat-protocol.ts'
+import { messagesProtocol } from '../../src/models/protocols/messages/messages-protocol.ts'
+import type { Protocol, RequestSettings, ModelTarget } from '../../src/models/protocols/protocol.ts'
+import { responsesProtocol } from '../../src/models/protocols/responses/responses-protocol.ts'
 import type { Request } from '../../src/ports/model.ts'
 import { bodyOf, KEY, noting, stage } from './hosted-stage.ts'
 
@@ -35,16 +35,16 @@ const after: Request = {
 
 type Body = Readonly<Record<string, Json>>
 const protocols: Readonly<Record<string, Protocol<unknown>>> = {
-  messages,
-  responses,
-  chat,
+  messages: messagesProtocol,
+  responses: responsesProtocol,
+  chat: chatProtocol,
 }
 
 /** The body for a model of a listed host. */
-function sent(name: string, settings: Settings, request: Request = asked): Body {
+function sent(name: string, settings: RequestSettings, request: Request = asked): Body {
   const [host = '', id = ''] = name.split(':')
   const { protocol = 'chat', quirks = {} } = endpoints[host] ?? {}
-  const target: Target = { endpoint: host, model: id, settings, quirks }
+  const target: ModelTarget = { endpoint: host, model: id, settings, quirks }
   return JSON.parse((protocols[protocol] as Protocol<unknown>).encode(request, target).body) as Body
 }
 
@@ -145,7 +145,7 @@ describe('settings on the wire', () => {
 
   it('B-SETTING-2: a demanded call is demanded once, after a message of the user, and none forbids all', () => {
     for (const name of ['groq:m', 'openai:gpt-4.1', 'anthropic:claude-sonnet-4-5']) {
-      const choice = (toolChoice: Settings['toolChoice'], request = asked): string =>
+      const choice = (toolChoice: RequestSettings['toolChoice'], request = asked): string =>
         JSON.stringify(sent(name, toolChoice === undefined ? {} : { toolChoice }, request)['tool_choice'] ?? null)
       expect(choice('required')).toMatch(/required|any/)
       expect(choice({ tool: 'look' })).toContain('look')

@@ -5,11 +5,11 @@ import type { Json } from '../../src/kernel/content.ts'
 import type { Request } from '../../src/ports/model.ts'
 import type { Message } from '../../src/kernel/transcript.ts'
 import { endpoints } from '../../src/models/http/endpoints.ts'
-import type { Protocol, Settings, Target } from '../../src/models/protocols/protocol.ts'
-import { chat } from '../../src/models/protocols/chat/chat.ts'
-import { messages as anthropic } from '../../src/models/protocols/messages/messages.ts'
-import { responses } from '../../src/models/protocols/responses/responses.ts'
-import { sound, type Sound, type Turn } from '../../src/models/protocols/sound.ts'
+import type { Protocol, RequestSettings, ModelTarget } from '../../src/models/protocols/protocol.ts'
+import { chatProtocol } from '../../src/models/protocols/chat/chat-protocol.ts'
+import { messagesProtocol as anthropic } from '../../src/models/protocols/messages/messages-protocol.ts'
+import { responsesProtocol } from '../../src/models/protocols/responses/responses-protocol.ts'
+import { mendMessages, type MendedMessages, type SendableTurn } from '../../src/models/protocols/mend-messages.ts'
 import { refusals as chatRefusals } from './chat-rules.ts'
 import { logs } from './logs.ts'
 import { refusals as messagesRefusals } from './messages-rules.ts'
@@ -21,7 +21,7 @@ const patterns = [WORD, /^[A-Za-z0-9]{9}$/, /^[A-Za-z0-9_-]{1,40}$/, /^[\w.:-]{1
 const CASES = { numRuns: runs(400) }
 
 /** The same conversation as a log would have it, had nothing been wrong. */
-function asLog(turns: readonly Turn[]): readonly Message[] {
+function asLog(turns: readonly SendableTurn[]): readonly Message[] {
   return turns.flatMap((turn): readonly Message[] => {
     if (turn.type === 'user') return [{ role: 'user', seq: turn.of.seq, parts: turn.parts }]
     const { of, parts, calls, results } = turn
@@ -32,7 +32,7 @@ function asLog(turns: readonly Turn[]): readonly Message[] {
   })
 }
 
-const plain = (turns: readonly Turn[]): unknown => turns.map(({ of, ...rest }) => ({ seq: of.seq, ...rest }))
+const plain = (turns: readonly SendableTurn[]): unknown => turns.map(({ of, ...rest }) => ({ seq: of.seq, ...rest }))
 
 function request(messages: readonly Message[]): Request {
   const tools = [{ name: 'look', description: 'Looks.', parameters: { type: 'object', properties: {} } }]
@@ -42,11 +42,16 @@ function request(messages: readonly Message[]): Request {
 type Host = readonly [
   name: string,
   protocol: Protocol<never>,
-  target: Target,
+  target: ModelTarget,
   refused: (body: string) => readonly string[],
 ]
 
-const settings: readonly Settings[] = [{}, { reasoning: 'off' }, { reasoning: 'high' }, { chain: true, cache: false }]
+const settings: readonly RequestSettings[] = [
+  {},
+  { reasoning: 'off' },
+  { reasoning: 'high' },
+  { chain: true, cache: false },
+]
 
 function hosts(): readonly Host[] {
   const all: Host[] = []
@@ -57,7 +62,9 @@ function hosts(): readonly Host[] {
       ]
       for (const model of models) {
         const target = { endpoint: name, model, settings: set, quirks }
-        const pair = { messages: anthropic, responses, chat }[protocol] as unknown as Protocol<never>
+        const pair = { messages: anthropic, responses: responsesProtocol, chat: chatProtocol }[
+          protocol
+        ] as unknown as Protocol<never>
         const refused = {
           messages: messagesRefusals,
           responses: responsesRefusals,
@@ -74,7 +81,7 @@ describe('a sound conversation', () => {
   it('B-SOUND-1: each call has exactly one result, in order; ids are unique and fit; names, arguments and texts can be sent', () => {
     fc.assert(
       fc.property(logs, fc.constantFrom(...patterns), (log, pattern) => {
-        const { turns } = sound(log, pattern)
+        const { turns } = mendMessages(log, pattern)
         const calls = turns.flatMap((turn) => (turn.type === 'assistant' ? turn.calls : []))
         expect(new Set(calls.map(({ id }) => id)).size).toBe(calls.length)
         for (const { id, tool, args } of calls) {
@@ -101,9 +108,9 @@ describe('a sound conversation', () => {
   it('B-SOUND-2: it is the same for the same log, and a conversation that is sound is left as it is', () => {
     fc.assert(
       fc.property(logs, fc.constantFrom(...patterns), (log, pattern) => {
-        const once = sound(log, pattern)
-        expect(sound(structuredClone(log), pattern)).toEqual(once)
-        const twice = sound(asLog(once.turns), pattern)
+        const once = mendMessages(log, pattern)
+        expect(mendMessages(structuredClone(log), pattern)).toEqual(once)
+        const twice = mendMessages(asLog(once.turns), pattern)
         expect(twice.mended).toEqual([])
         expect(plain(twice.turns)).toEqual(plain(once.turns))
       }),
@@ -117,8 +124,8 @@ describe('a sound conversation', () => {
         // Results belong to the turn before them, so a prefix must end before a message that is no tool result.
         const starts = log.flatMap((message, i) => (message.role === 'tool' ? [] : [i]))
         const end = starts[at % Math.max(1, starts.length)] ?? 0
-        const start = sound(log.slice(0, end)).turns
-        expect(plain(sound(log).turns.slice(0, start.length))).toEqual(plain(start))
+        const start = mendMessages(log.slice(0, end)).turns
+        expect(plain(mendMessages(log).turns.slice(0, start.length))).toEqual(plain(start))
       }),
       CASES,
     )
@@ -130,11 +137,12 @@ describe('a sound conversation', () => {
       fc.property(logs, cuts, fc.constantFrom(...patterns), (log, sizes, pattern) => {
         const list: Message[] = []
         // A stray result that comes later is also found later.
-        const told = ({ turns, mended }: Sound) => ({
+        const told = ({ turns, mended }: MendedMessages) => ({
           turns,
           mended: new Set(mended.map((each) => JSON.stringify(each))),
         })
-        const check = (): void => expect(told(sound(list, pattern))).toEqual(told(sound(list.slice(), pattern)))
+        const check = (): void =>
+          expect(told(mendMessages(list, pattern))).toEqual(told(mendMessages(list.slice(), pattern)))
         for (const size of [...sizes, log.length]) {
           list.push(...log.slice(list.length, list.length + size))
           check()
@@ -176,7 +184,7 @@ describe('a sound conversation', () => {
       { role: 'user', seq: 10, parts: [{ type: 'text', text: ' ' }] },
       { role: 'assistant', seq: 11, parts: [], calls: [] },
     ]
-    const { turns, mended } = sound(log)
+    const { turns, mended } = mendMessages(log)
     expect(mended).toEqual([
       { seq: 8, what: 'stray_result', call: '2.0' },
       { seq: 9, what: 'stray_result', call: '77.0' },
@@ -218,7 +226,7 @@ describe('a sound conversation', () => {
       { role: 'assistant', seq: 3, parts: [], calls: call(3, own) },
     ]
     const given = (own: string, pattern?: RegExp) =>
-      sound(log(own), pattern).turns.flatMap((turn) =>
+      mendMessages(log(own), pattern).turns.flatMap((turn) =>
         turn.type === 'assistant' ? turn.calls.map(({ id }) => id) : [],
       )
     expect(given('call_2_0')).toEqual(['call_2_0', 'call_2_0_1', 'call_3_0'])

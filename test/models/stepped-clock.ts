@@ -2,8 +2,8 @@
 // long as what happens in it. Nothing is asserted here.
 import type { Clock } from '../../src/ports/system.ts'
 // What is loaded when it is first needed would take its time while the clock is stepped.
-import '../../src/effects/model-failure.ts'
-import '../../src/riders/money/charges.ts'
+import '../../src/runtime/turn/model-failure.ts'
+import '../../src/runtime/commit/charges.ts'
 
 type Timer = { readonly due: number; readonly fire: () => void }
 

@@ -3,26 +3,26 @@ import { describe, expect, it } from 'vitest'
 import type { Reply } from '../../src/ports/model.ts'
 import type { Message } from '../../src/kernel/transcript.ts'
 import { endpoints } from '../../src/models/http/endpoints.ts'
-import { frame, UNFRAMED } from '../../src/models/http/framing.ts'
-import type { Target } from '../../src/models/protocols/protocol.ts'
+import { parseEvents, UNFRAMED } from '../../src/models/http/framing.ts'
+import type { ModelTarget } from '../../src/models/protocols/protocol.ts'
 import { request, userSays } from './context.ts'
 import { argsIn, protocols } from './oracle-said.ts'
 import { committedStreams, type Recording, sharedStreams } from './oracle-streams.ts'
 
-function to(endpoint: string, model = 'm'): Target {
+function to(endpoint: string, model = 'm'): ModelTarget {
   return { endpoint, model, settings: {}, quirks: endpoints[endpoint]?.quirks ?? {} }
 }
 
-function replyTo({ protocol, bytes }: Recording, target: Target): Reply | null {
+function replyTo({ protocol, bytes }: Recording, target: ModelTarget): Reply | null {
   const reader = protocols[protocol]
   let state = reader.begin(target)
-  for (const event of frame(UNFRAMED, bytes)[1]) state = reader.step(state, event)[0]
+  for (const event of parseEvents(UNFRAMED, bytes)[1]) state = reader.step(state, event)[0]
   const answer = reader.finish(state)
   return answer.type === 'reply' ? answer : null
 }
 
 /** The body of the next request. */
-function next(protocol: Recording['protocol'], { parts, calls }: Reply, target: Target): string {
+function next(protocol: Recording['protocol'], { parts, calls }: Reply, target: ModelTarget): string {
   const shown = calls.map(({ id, tool, args }, i) => ({ key: `2.${i}`, id, tool, args: argsIn(args) }))
   const said: Message = { role: 'assistant', seq: 2, parts, calls: shown }
   const results = shown.map(({ key, id, tool }, i): Message => {

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { fallback, Harness, memory, model } from '../../src/index.ts'
-import { systemClock } from '../../src/engine/platform.ts'
+import { runtimeClock } from '../../src/runtime/state/machine.ts'
 import { profileOf } from '../../src/models/price.ts'
 
 type Answers = Readonly<Record<string, unknown>>
@@ -40,7 +40,7 @@ async function host(answers: Answers, wordTokens = 1_500): Promise<Asked> {
 
 async function windowOf(name: string, url: string): Promise<number | null> {
   const asked = model(name, { baseUrl: url, key: 'k-1234567890' })
-  await asked.askWindow?.(systemClock)
+  await asked.askWindow?.(runtimeClock)
   return (await asked.profile()).contextTokens
 }
 
@@ -136,10 +136,10 @@ describe('a host that is asked', () => {
     const waits: number[] = []
     const asked = model('groq:new-model', { baseUrl: url, key: 'k-1234567890' })
     await asked.askWindow?.({
-      ...systemClock,
+      ...runtimeClock,
       timer: (ms, then) => {
         waits.push(ms)
-        return systemClock.timer(1, then)
+        return runtimeClock.timer(1, then)
       },
     })
     expect(waits).toEqual([5_000])
@@ -152,7 +152,11 @@ describe('a host that is asked', () => {
       model(name, { baseUrl: url, key: 'k-1234567890' }),
     ) as [ReturnType<typeof model>, ReturnType<typeof model>]
     const chain = fallback(known, unknown)
-    await Promise.all([chain.askWindow?.(systemClock), chain.askWindow?.(systemClock), known.askWindow?.(systemClock)])
+    await Promise.all([
+      chain.askWindow?.(runtimeClock),
+      chain.askWindow?.(runtimeClock),
+      known.askWindow?.(runtimeClock),
+    ])
     expect((await chain.profile()).contextTokens).toBe(64_000)
     expect(paths).toEqual(['/v1/models'])
   })
@@ -168,13 +172,13 @@ describe('a run', () => {
       const harness = new Harness({
         model: model('groq:new-model', { baseUrl: url, key: 'k-1234567890' }),
         store: memory(),
-        compaction,
+        context: { compaction },
       })
       onTestFinished(() => harness.close())
       const session = await harness.open()
       for (let i = 0; i < 3; i++) expect(await session.run(`Hello ${i}.`)).toMatchObject({ status: 'completed' })
       expect(paths.filter((path) => path === '/v1/models').length).toBe(asks ? 1 : 0)
-      expect((await session.context()).window).toBe(asks ? 64_000 : 20_000)
+      expect((await session.status({ include: ['contextReport'] })).contextReport.window).toBe(asks ? 64_000 : 20_000)
     }
   })
 

@@ -3,7 +3,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Harness, scripted } from '../../src/index.ts'
 import { checkStore, type StoreProblem } from '../../src/replay.ts'
-import { readPostgres } from '../../src/stores/postgres/move.ts'
+import { readPostgres } from '../../src/stores/postgres/postgres-move.ts'
 import { postgres } from '../../src/stores/postgres/postgres.ts'
 import { begin, note, write } from '../contract/fixture.ts'
 import { noPostgres } from './server.ts'

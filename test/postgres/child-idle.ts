@@ -1,19 +1,19 @@
 // A process with everything open that a store opens: it listens, looks and follows. It has nothing left to do and must end by itself,
 // but not before the one statement that is under way is answered, and what waits for its next try has had it. Run by idle.test.ts.
 import { Fault } from '../../src/kernel/failure.ts'
-import { PostWay } from '../../src/live/post.ts'
-import { SharedLive } from '../../src/live/shared.ts'
-import { steadyClock as clock } from '../../src/stores/plan/clock.ts'
-import { network } from '../../src/stores/postgres/network.ts'
+import { ChannelTransport } from '../../src/live/channel-transport.ts'
+import { SharedLive } from '../../src/live/shared-live.ts'
+import { steadyClock as clock } from '../../src/stores/plan/system-clock.ts'
+import { buildNetwork } from '../../src/stores/postgres/network.ts'
 import { postgres } from '../../src/stores/postgres/postgres.ts'
 import { create } from '../contract/fixture.ts'
 import { Directory } from '../runtime/live-directory.ts'
 
-const { connections, hints, post } = network({ url: process.argv[2] ?? '' }, 'test')
+const { connections, hints, post } = buildNetwork({ url: process.argv[2] ?? '' }, 'test')
 await connections.open()
 await hints(() => {}).start()
 const directory = new Directory()
-const live = new SharedLive({ store: directory, clock, way: new PostWay(post(), clock) })
+const live = new SharedLive({ store: directory, clock, openTransport: async () => new ChannelTransport(post(), clock) })
 await live.serve('w', 60_000)
 live.subscribe('s', () => {})
 process.stdout.write('open\n')

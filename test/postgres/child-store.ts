@@ -1,14 +1,14 @@
 // A process with a Postgres store of its own, for the tests with several processes. Run as: url schema task name.
 // Tasks: `open` the store; `hold` on the account "day" until it is refused; `commit` as the owner of "s" until told to stop.
 import { Fault } from '../../src/kernel/failure.ts'
-import { Connections } from '../../src/stores/postgres/connect.ts'
-import { PostgresStore } from '../../src/stores/postgres/store.ts'
+import { PostgresConnections } from '../../src/stores/postgres/connections.ts'
+import { PostgresStore } from '../../src/stores/postgres/postgres-store.ts'
 import { card, claim, create, note, ownerWrite } from '../contract/fixture.ts'
 
 export type Told = { readonly done: number; readonly refusals: readonly string[] }
 
 const [url = '', schema = '', task = '', name = ''] = process.argv.slice(2)
-const store = new PostgresStore(new Connections({ url, hints: false }), { schema })
+const store = new PostgresStore(new PostgresConnections({ url, hints: false }), { schema })
 
 const tasks: Readonly<Record<string, () => Promise<Told>>> = {
   open: async () => {

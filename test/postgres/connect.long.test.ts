@@ -1,18 +1,18 @@
 // The connections of a Postgres store against a real server and a network that is hurt. A table of its own stands for the store.
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Fault } from '../../src/kernel/failure.ts'
-import { optionsOf } from '../../src/options.ts'
-import { Connections } from '../../src/stores/postgres/connect.ts'
+import { optionsChecker } from '../../src/options.ts'
+import { PostgresConnections } from '../../src/stores/postgres/connections.ts'
 import { CONNECT_OPTIONS, type ConnectOptions } from '../../src/stores/postgres/connect-options.ts'
-import { hostsOf, withOwn } from '../../src/stores/postgres/hosts.ts'
+import { parseHosts, withUrlOptions } from '../../src/stores/postgres/database-hosts.ts'
 import { postgres } from '../../src/stores/postgres/postgres.ts'
-import { Stale, Unknown } from '../../src/stores/postgres/sql.ts'
+import { StaleError, UnknownOutcomeError } from '../../src/stores/postgres/sql.ts'
 import { until } from '../until.ts'
 import { noPostgres, PASSWORD } from './server.ts'
 import { database, proxyTo } from './stage.ts'
 
-function connections(options: ConnectOptions): Connections {
-  const made = new Connections(options)
+function connections(options: ConnectOptions): PostgresConnections {
+  const made = new PostgresConnections(options)
   onTestFinished(() => made.close())
   return made
 }
@@ -52,7 +52,7 @@ describe.skipIf(noPostgres)('a connection', () => {
     await server.query('create table t (n bigint)', name)
     const { lane } = connections({ url })
     const guarded = 'with i as (insert into t values (1) returning 1) select 1 / (count(*) = 2)::int from i'
-    await expect(lane.ask('guarded', guarded)).rejects.toBeInstanceOf(Stale)
+    await expect(lane.ask('guarded', guarded)).rejects.toBeInstanceOf(StaleError)
     expect(await lane.ask(...all)).toEqual([])
   })
 
@@ -66,8 +66,8 @@ describe.skipIf(noPostgres)('a connection', () => {
       () => null,
       (error: unknown) => error,
     )
-    expect(unknown).toBeInstanceOf(Unknown)
-    expect((unknown as Unknown).fault.code).toBe('store_busy')
+    expect(unknown).toBeInstanceOf(UnknownOutcomeError)
+    expect((unknown as UnknownOutcomeError).fault.code).toBe('store_busy')
     expect(proxy.lost).toBe(1)
     proxy.loses = () => false
     expect(await lane.ask(...all)).toEqual([{ n: 1 }])
@@ -110,7 +110,7 @@ describe.skipIf(noPostgres)('a connection', () => {
     const { lane } = connections({ url, statementTimeoutMs: 500, patienceMs: 1_500, connectTimeoutMs: 1_000 })
     await lane.ask('one', 'select 1')
     proxy.goDark()
-    await expect(lane.ask(...add(5))).rejects.toBeInstanceOf(Unknown)
+    await expect(lane.ask(...add(5))).rejects.toBeInstanceOf(UnknownOutcomeError)
     expect((await faultOf(lane.ask(...all))).code).toBe('store_busy')
     proxy.goLight()
     await until(async () => expect(await server.query('select n from t', name)).toEqual([{ n: '5' }]))
@@ -162,7 +162,7 @@ describe.skipIf(noPostgres)('a connection', () => {
     const proxy = await proxyTo(server)
     const { lane } = connections({ url: server.url(name, undefined, proxy.port) })
     proxy.loses = (text) => text === 'commit'
-    await expect(lane.transaction((sql) => sql.ask(...add(1)))).rejects.toBeInstanceOf(Unknown)
+    await expect(lane.transaction((sql) => sql.ask(...add(1)))).rejects.toBeInstanceOf(UnknownOutcomeError)
     expect(await server.query('select n from t', name)).toEqual([{ n: '1' }])
   })
 
@@ -196,37 +196,39 @@ describe.skipIf(noPostgres)('a connection', () => {
 })
 
 describe.skipIf(noPostgres)('what cannot be used', () => {
-  const check = optionsOf<ConnectOptions>('postgres', CONNECT_OPTIONS)
+  const check = optionsChecker<ConnectOptions>('postgres', CONNECT_OPTIONS)
 
   it('B-PGNET-10: misspelled options and parameters are refused', () => {
     expect(() => check({ ulr: 'x' })).toThrow('Unknown option "ulr" of postgres: did you mean "url"?')
     expect(() => check({})).toThrow('The option "url" of postgres is missing.')
     expect(() => check({ url: 'postgres://h/d', patienceMs: -1 })).toThrow('"patienceMs"')
-    expect(() => hostsOf('postgres://h/d?sslmod=require')).toThrow('did you mean "sslmode"?')
-    expect(() => hostsOf('postgres://h/d?sslmode=requir')).toThrow(
+    expect(() => parseHosts('postgres://h/d?sslmod=require')).toThrow('did you mean "sslmode"?')
+    expect(() => parseHosts('postgres://h/d?sslmode=requir')).toThrow(
       '"sslmode" in the URL of the database must be one of',
     )
   })
 
   it('B-PGNET-10: pooled and direct may stand in the URL; what is given beside it counts more, and the driver sees neither', () => {
     const url = 'postgres://u:p%40w@pool:6432/d?sslmode=disable&pooled=true&direct=one:1,two'
-    const own = withOwn({ url })
+    const own = withUrlOptions({ url })
     expect(own).toEqual({ url, pooled: true, direct: url.replace('pool:6432', 'one:1,two') })
-    expect(hostsOf(own.direct ?? '').map((host) => host.url)).toEqual([
+    expect(parseHosts(own.direct ?? '').map((host) => host.url)).toEqual([
       'postgres://u:p%40w@one:1/d?sslmode=disable',
       'postgres://u:p%40w@two/d?sslmode=disable',
     ])
-    expect(withOwn({ url, pooled: false, direct: 'postgres://x/d' })).toEqual({
+    expect(withUrlOptions({ url, pooled: false, direct: 'postgres://x/d' })).toEqual({
       url,
       pooled: false,
       direct: 'postgres://x/d',
     })
-    expect(hostsOf('postgres://pool/d?pooled=true')[0]?.url).toBe('postgres://pool/d')
+    expect(parseHosts('postgres://pool/d?pooled=true')[0]?.url).toBe('postgres://pool/d')
     const plain = 'postgres:///d?host=/run/postgresql'
-    expect(withOwn({ url: plain })).toEqual({ url: plain })
-    expect(() => hostsOf('postgres://h/d?poold=true')).toThrow('did you mean "pooled"?')
-    expect(() => withOwn({ url: 'postgres://h/d?pooled=yes' })).toThrow('"pooled" in the URL of the database must be')
-    expect(() => withOwn({ url: 'postgres://h/d?direct=postgres://h2/d' })).toThrow('must be the server itself')
+    expect(withUrlOptions({ url: plain })).toEqual({ url: plain })
+    expect(() => parseHosts('postgres://h/d?poold=true')).toThrow('did you mean "pooled"?')
+    expect(() => withUrlOptions({ url: 'postgres://h/d?pooled=yes' })).toThrow(
+      '"pooled" in the URL of the database must be',
+    )
+    expect(() => withUrlOptions({ url: 'postgres://h/d?direct=postgres://h2/d' })).toThrow('must be the server itself')
     for (const made of ['?pooled=yes', '?direct=u:p@h']) expect(() => postgres(`postgres://h/d${made}`)).toThrow(Fault)
   })
 
@@ -239,21 +241,21 @@ describe.skipIf(noPostgres)('what cannot be used', () => {
     `postgres://u:%zz${PASSWORD}@h/d`,
     `postgres://u:${PASSWORD}@h:99999/d`,
   ])('B-PGNET-10: the URL %j is refused without a word of it', (url) => {
-    expect(() => hostsOf(url)).toThrow(/^The URL of the database cannot be read/)
+    expect(() => parseHosts(url)).toThrow(/^The URL of the database cannot be read/)
     try {
-      hostsOf(url)
+      parseHosts(url)
     } catch (error) {
       expect(String(error)).not.toContain(PASSWORD)
     }
   })
 
   it('B-PGNET-10: several hosts, a user with special characters, and no user are read', () => {
-    const hosts = hostsOf('postgresql://a%40b:p@one:1,two/d%20b?sslmode=disable')
+    const hosts = parseHosts('postgresql://a%40b:p@one:1,two/d%20b?sslmode=disable')
     expect(hosts.map(({ host, user, database: name }) => [host, user, name])).toEqual([
       ['one:1', 'a@b', 'd b'],
       ['two:5432', 'a@b', 'd b'],
     ])
-    expect(hostsOf('postgres:///d?host=/run/postgresql')[0]?.host).toBe('/run/postgresql')
+    expect(parseHosts('postgres:///d?host=/run/postgresql')[0]?.host).toBe('/run/postgresql')
   })
 
   it('B-PGNET-11: a wrong password, user, database and host are one sentence each, at once', async () => {

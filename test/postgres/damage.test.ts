@@ -1,6 +1,6 @@
 // Rows that somebody changed behind the store's back: a damaged session is read up to the damage, never written, and harms no other.
 import { describe, expect, it } from 'vitest'
-import type { PostgresStore } from '../../src/stores/postgres/store.ts'
+import type { PostgresStore } from '../../src/stores/postgres/postgres-store.ts'
 import { admit, begin, create, message, note, outcome, StillClock, TTL, write } from '../contract/fixture.ts'
 import { meddle, newSchema, openPostgres } from './opened.ts'
 import { noPostgres } from './server.ts'
@@ -65,7 +65,7 @@ describe.skipIf(noPostgres)('a damaged session', () => {
     // Once it was found, nothing is written to it, and nobody is kept busy with it.
     for (const asked of [admit(store, 's', message('new')), store.claim('s', 'w', TTL)])
       expect(await outcome(asked)).toBe('session_damaged')
-    expect(await store.due(9)).toEqual(['other'])
+    expect((await store.due(9)).sessions).toEqual(['other'])
     expect([...(await store.take('w', TTL, { limit: 9 })).keys()]).toEqual(['other'])
     expect(await outcome(admit(store, 'other', message('m')))).toBe('ok')
     expect((await store.read('s', 0, 2)).damaged).toBeUndefined()

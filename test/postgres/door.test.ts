@@ -1,6 +1,6 @@
 // The door to the Postgres store: its options, and the clock that its users read.
 import { describe, expect, it } from 'vitest'
-import { ServerClock } from '../../src/stores/postgres/clock.ts'
+import { DatabaseClock } from '../../src/stores/postgres/database-clock.ts'
 import { postgres } from '../../src/stores/postgres/postgres.ts'
 import { create, outcome, seqs } from '../contract/fixture.ts'
 import { newSchema } from './opened.ts'
@@ -49,7 +49,7 @@ describe('postgres()', () => {
 
 describe('the clock of a Postgres store', () => {
   it('B-PG-15: follows the quickest answer of the database, and never goes back', () => {
-    const clock = new ServerClock()
+    const clock = new DatabaseClock()
     const asked = clock.asked
     clock.heard(1_000_000, asked - 500)
     const slow = clock.now()

@@ -2,17 +2,17 @@
 // store: each number is written once, and what was acknowledged must be there.
 import pg from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { Connections } from '../../src/stores/postgres/connect.ts'
+import { PostgresConnections } from '../../src/stores/postgres/connections.ts'
 import type { ConnectOptions } from '../../src/stores/postgres/connect-options.ts'
-import { network } from '../../src/stores/postgres/network.ts'
+import { buildNetwork } from '../../src/stores/postgres/network.ts'
 import { postgres } from '../../src/stores/postgres/postgres.ts'
-import { Unknown } from '../../src/stores/postgres/sql.ts'
+import { UnknownOutcomeError } from '../../src/stores/postgres/sql.ts'
 import { until } from '../until.ts'
 import { noPostgres, PASSWORD, type Server, urlOf } from './server.ts'
 import { ownServer, ownStandby } from './stage.ts'
 
-function connections(options: ConnectOptions): Connections {
-  const made = new Connections(options)
+function connections(options: ConnectOptions): PostgresConnections {
+  const made = new PostgresConnections(options)
   onTestFinished(() => made.close())
   return made
 }
@@ -28,7 +28,7 @@ async function pair(): Promise<{ readonly old: Server; readonly next: Server; re
 const where = ['where', 'select inet_server_port() as port', []] as const
 
 /** Writes numbers, one after the other, until it is stopped. An answer that was lost is asked again, as the store's lane does. */
-function writer(all: Connections) {
+function writer(all: PostgresConnections) {
   const acknowledged: number[] = []
   let stopped = false
   const write = async (n: number): Promise<void> => {
@@ -38,7 +38,7 @@ function writer(all: Connections) {
         await all.lane.ask('add', 'insert into t values ($1) on conflict do nothing', [n], { patience })
         return
       } catch (error) {
-        if (!(error instanceof Unknown)) throw error
+        if (!(error instanceof UnknownOutcomeError)) throw error
         await patience.after(error.fault)
       }
     }
@@ -84,7 +84,7 @@ describe.skipIf(noPostgres)('two hosts', () => {
   it('B-PGNET-23, B-FAULT-9: when a stopped primary wakes after its copy was promoted, nobody writes to it and nobody hears it', async () => {
     const { old, next, url } = await pair()
     const all = connections({ url, statementTimeoutMs: 2_000 })
-    const { connections: idle, hints } = network({ url }, 'test')
+    const { connections: idle, hints } = buildNetwork({ url }, 'test')
     const news = hints(() => {})
     onTestFinished(() => idle.close())
     onTestFinished(() => news.close())
@@ -131,7 +131,7 @@ describe.skipIf(noPostgres)('two hosts', () => {
       return found
     })
     await old.query(`select pg_cancel_backend(${pid})`)
-    expect(await lost).toBeInstanceOf(Unknown)
+    expect(await lost).toBeInstanceOf(UnknownOutcomeError)
     expect(await old.query('select n from t')).toEqual([{ n: '7' }])
     next.resume()
   })

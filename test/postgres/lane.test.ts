@@ -1,8 +1,8 @@
 // How the Postgres store writes: one statement for what is asked together, again when the present has moved, and nothing half.
 import { describe, expect, it } from 'vitest'
-import type { LaneSql, SqlValue } from '../../src/stores/postgres/sql.ts'
-import { Lane } from '../../src/stores/postgres/lane.ts'
-import { PostgresStore } from '../../src/stores/postgres/store.ts'
+import type { WriteSql, PostgresValue } from '../../src/stores/postgres/sql.ts'
+import { WriteQueue } from '../../src/stores/postgres/write-queue.ts'
+import { PostgresStore } from '../../src/stores/postgres/postgres-store.ts'
 import {
   admit,
   begin,
@@ -22,11 +22,11 @@ import { connections, meddle, newSchema, openPostgres } from './opened.ts'
 import { noPostgres } from './server.ts'
 
 /** Runs `before` each time a batch is about to be written. */
-function meddling(before: (times: number) => Promise<void>): (sql: LaneSql) => LaneSql {
+function meddling(before: (times: number) => Promise<void>): (sql: WriteSql) => WriteSql {
   let times = 0
-  const hooked = <S extends Pick<LaneSql, 'ask'>>(sql: S): S => ({
+  const hooked = <S extends Pick<WriteSql, 'ask'>>(sql: S): S => ({
     ...sql,
-    ask: async (name: string, text: string, values?: readonly SqlValue[]) => {
+    ask: async (name: string, text: string, values?: readonly PostgresValue[]) => {
       if (name.startsWith('write')) await before(times++)
       return sql.ask<never>(name, text, values)
     },
@@ -37,7 +37,7 @@ function meddling(before: (times: number) => Promise<void>): (sql: LaneSql) => L
 describe.skipIf(noPostgres)('the lane of a Postgres store', () => {
   it('B-PG-12: what is asked as the last of it ends is done too, however soon after', async () => {
     const { lane: sql } = await connections()
-    const lane = new Lane({ sql, now: () => 0, heardNow: () => 0, askedAt: () => 0, asideMs: 0, after: () => {} })
+    const lane = new WriteQueue({ sql, now: () => 0, heardNow: () => 0, askedAt: () => 0, asideMs: 0, after: () => {} })
     for (let hops = 0; hops < 20; hops++) {
       await lane.alone(async () => {})
       for (let i = 0; i < hops; i++) await Promise.resolve()
@@ -66,9 +66,9 @@ describe.skipIf(noPostgres)('the lane of a Postgres store', () => {
 
   it('B-PG-12: an owner that goes on where it left off is written without reading anything first', async () => {
     const asked: string[] = []
-    const change = (sql: LaneSql): LaneSql => ({
+    const change = (sql: WriteSql): WriteSql => ({
       ...sql,
-      ask: (name: string, text: string, values?: readonly SqlValue[]) => {
+      ask: (name: string, text: string, values?: readonly PostgresValue[]) => {
         asked.push(name.split(' ')[0] ?? '')
         return sql.ask<never>(name, text, values)
       },

@@ -2,11 +2,11 @@
 // promise over sockets is test/runtime/live-*.test.ts.
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { LiveDelta } from '../../src/live/live.ts'
-import { PostWay } from '../../src/live/post.ts'
-import { SharedLive } from '../../src/live/shared.ts'
-import { steadyClock as clock } from '../../src/stores/plan/clock.ts'
-import { network } from '../../src/stores/postgres/network.ts'
+import type { LiveDelta } from '../../src/live/local-live.ts'
+import { ChannelTransport } from '../../src/live/channel-transport.ts'
+import { SharedLive } from '../../src/live/shared-live.ts'
+import { steadyClock as clock } from '../../src/stores/plan/system-clock.ts'
+import { buildNetwork } from '../../src/stores/postgres/network.ts'
 import { Directory, joined } from '../runtime/live-directory.ts'
 import { until } from '../until.ts'
 import { noPostgres } from './server.ts'
@@ -15,8 +15,12 @@ import { type Database, database, proxyTo } from './stage.ts'
 const session = 's'
 /** One process of several, as far as live deltas can tell. `ear` is where it listens. */
 function open({ url }: Database, directory: Directory, ear?: string): SharedLive {
-  const { connections, post } = network({ url, ...(ear === undefined ? {} : { direct: ear }) }, 'test')
-  const live = new SharedLive({ store: directory, clock, way: new PostWay(post(), clock) })
+  const { connections, post } = buildNetwork({ url, ...(ear === undefined ? {} : { direct: ear }) }, 'test')
+  const live = new SharedLive({
+    store: directory,
+    clock,
+    openTransport: async () => new ChannelTransport(post(), clock),
+  })
   onTestFinished(async () => {
     await live.close()
     await connections.close()

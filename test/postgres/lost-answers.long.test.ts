@@ -1,8 +1,8 @@
 // Answers of the database that are lost: whatever was asked, it is done once, and the caller gets what it would have got.
 import { describe, expect, it } from 'vitest'
 import { Fault } from '../../src/kernel/failure.ts'
-import { type LaneSql, Unknown } from '../../src/stores/postgres/sql.ts'
-import type { PostgresStore } from '../../src/stores/postgres/store.ts'
+import { type WriteSql, UnknownOutcomeError } from '../../src/stores/postgres/sql.ts'
+import type { PostgresStore } from '../../src/stores/postgres/postgres-store.ts'
 import {
   begin,
   card,
@@ -23,13 +23,13 @@ class Loser {
   next = 0
   lost = 0
 
-  readonly change = (sql: LaneSql): LaneSql => ({
-    ask: async (...asked: Parameters<LaneSql['ask']>) => {
+  readonly change = (sql: WriteSql): WriteSql => ({
+    ask: async (...asked: Parameters<WriteSql['ask']>) => {
       this.next -= 1
       const rows = await sql.ask<never>(...asked)
       if (this.next !== 0) return rows
       this.lost += 1
-      throw new Unknown(new Fault('store_busy', 'The answer was lost.'))
+      throw new UnknownOutcomeError(new Fault('store_busy', 'The answer was lost.'))
     },
     transaction: (work) => sql.transaction(work),
   })
@@ -98,7 +98,13 @@ async function everything(store: PostgresStore): Promise<unknown> {
     ]),
   )
   const accounts = await Promise.all(['day', 'fresh', 'session:old'].map((id) => store.account(id)))
-  return { logs, accounts, removals: await store.removals(9), due: await store.due(9), blob: await store.blob('h') }
+  return {
+    logs,
+    accounts,
+    removals: await store.removals(9),
+    due: (await store.due(9)).sessions,
+    blob: await store.blob('h'),
+  }
 }
 
 const alike = (answer: unknown): unknown =>
@@ -161,10 +167,10 @@ describe.skipIf(noPostgres)('an answer of the database that is lost', () => {
   it('B-PG-3: a database that never answers is said plainly, and the store goes on when it does', async () => {
     let dark = false
     const unanswered = (): void => {
-      if (dark) throw new Unknown(new Fault('store_busy', 'The database does not answer.'))
+      if (dark) throw new UnknownOutcomeError(new Fault('store_busy', 'The database does not answer.'))
     }
-    const change = (sql: LaneSql): LaneSql => ({
-      ask: async (...asked: Parameters<LaneSql['ask']>) => {
+    const change = (sql: WriteSql): WriteSql => ({
+      ask: async (...asked: Parameters<WriteSql['ask']>) => {
         unanswered()
         return sql.ask<never>(...asked)
       },

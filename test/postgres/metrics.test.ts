@@ -95,7 +95,7 @@ describe.skipIf(noPostgres)('the numbers of a store in a database', () => {
     const { url } = await database()
     const { store } = await opened({ url })
     await create(store, 'secret-session')
-    const about = { trouble: null, now: 0, code: 'x', drives: true, claims: { asked: 0, vain: 0 } }
+    const about = { trouble: null, now: 0, code: 'x', drives: true, claims: { asked: 0, vain: 0 }, accounts: [] }
     const text = metricsText({ ok: true, writeMs: 1.5, ...about, store: await store.health() }, 3)
     expect(text).toContain('# TYPE terret_due gauge\nterret_due 0\n')
     expect(text).toContain('terret_sessions 1\n')

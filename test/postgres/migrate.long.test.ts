@@ -1,8 +1,8 @@
 // How the tables of a Postgres store come to be: once, whole, and never over those of another program or of a newer version.
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
-import { SCHEMA_VERSION } from '../../src/stores/postgres/schema.ts'
-import { PostgresStore } from '../../src/stores/postgres/store.ts'
+import { SCHEMA_VERSION } from '../../src/stores/postgres/postgres-schema.ts'
+import { PostgresStore } from '../../src/stores/postgres/postgres-store.ts'
 import { create, outcome, seqs } from '../contract/fixture.ts'
 import { connections, meddle, newSchema, openPostgres } from './opened.ts'
 import { noPostgres } from './server.ts'

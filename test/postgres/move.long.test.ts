@@ -2,11 +2,11 @@
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Fault } from '../../src/kernel/failure.ts'
-import { type Moved, moveStore } from '../../src/stores/move/move.ts'
-import type { Row, Source, Target } from '../../src/stores/move/rows.ts'
-import { postgresSource, postgresTarget, readPostgres } from '../../src/stores/postgres/move.ts'
+import { type MoveResult, moveStore } from '../../src/stores/move/move-store.ts'
+import type { MoveRow, MoveSource, MoveTarget } from '../../src/stores/move/move-rows.ts'
+import { postgresSource, postgresTarget, readPostgres } from '../../src/stores/postgres/postgres-move.ts'
 import { postgres, type PostgresDatabase } from '../../src/stores/postgres/postgres.ts'
-import { sqliteSource, sqliteTarget } from '../../src/stores/sqlite/move.ts'
+import { sqliteSource, sqliteTarget } from '../../src/stores/sqlite/sqlite-move.ts'
 import { admit, begin, create, message, note, outcome, write } from '../contract/fixture.ts'
 import { makeFile, makeFolder, meddle, open as openFile } from '../stores/folder.ts'
 import { contentOf, furnish } from '../stores/moving.ts'
@@ -31,7 +31,7 @@ async function furnished(): Promise<string> {
   return file
 }
 
-async function moved(from: Promise<Source>, to: () => Promise<Target>): Promise<Moved> {
+async function moved(from: Promise<MoveSource>, to: () => Promise<MoveTarget>): Promise<MoveResult> {
   const source = await from
   try {
     const target = await to()
@@ -45,7 +45,8 @@ async function moved(from: Promise<Source>, to: () => Promise<Target>): Promise<
   }
 }
 
-const there = (file: string, to: Database): Promise<Moved> => moved(sqliteSource(file), () => postgresTarget(named(to)))
+const there = (file: string, to: Database): Promise<MoveResult> =>
+  moved(sqliteSource(file), () => postgresTarget(named(to)))
 
 async function refusal(promise: Promise<unknown>): Promise<readonly [string, string]> {
   const error = await promise.then(
@@ -92,7 +93,7 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
       { session: 'alpha', lane: 'inbox', events: [], charges: [{ type: 'settle', key: 'alpha:4', amount: 1 }] },
     ])
     expect(await store.account('session:alpha')).toMatchObject({ held: 0, spent: 1 })
-    expect((await store.list({ newest: 'made', limit: 1 }))[0]?.session).toBe('gone')
+    expect((await store.page({ order: 'made', limit: 1 })).cards[0]?.session).toBe('gone')
     await store.remove('fork', 'me')
   })
 
@@ -141,7 +142,7 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
 
   it('B-PGMOVE-5: is refused while a session is driven, from a database without a store, and to one that is used', async () => {
     const from = await database()
-    const away = (): Promise<Target> => sqliteTarget(join(makeFolder(), 'to.db'))
+    const away = (): Promise<MoveTarget> => sqliteTarget(join(makeFolder(), 'to.db'))
     expect(await refusal(moved(postgresSource(named(from)), away))).toEqual([
       'invalid_input',
       `There is no store in ${NAME}, so there is nothing to read.`,
@@ -158,8 +159,8 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
   })
 
   /** The rows with one change, as a target that keeps something else than it was given. */
-  function meddling(real: Target, change: (row: Row) => Row | null): Target {
-    async function* altered(rows: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {
+  function meddling(real: MoveTarget, change: (row: MoveRow) => MoveRow | null): MoveTarget {
+    async function* altered(rows: AsyncIterable<readonly MoveRow[]>): AsyncGenerator<readonly MoveRow[]> {
       for await (const piece of rows) yield piece.flatMap((row) => change(row) ?? [])
     }
     return {

@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Harness, scripted } from '../../src/index.ts'
 import type { Write } from '../../src/ports/store.ts'
-import { PostgresStore } from '../../src/stores/postgres/store.ts'
+import { PostgresStore } from '../../src/stores/postgres/postgres-store.ts'
 import {
   admit,
   begin,
@@ -122,11 +122,11 @@ describe.skipIf(noPostgres)('names that the database cannot hold', () => {
       driving.push(followers)
       return 'done'
     })
-    const harness = new Harness({ model, store, drives: false })
+    const harness = new Harness({ model, store, worker: { drives: false } })
     const session = await harness.open()
     await session.send('Go.')
     const driver = new Harness({ model, store })
-    await driver.wake(session.id)
+    await driver.work({ session: session.id })
     expect(driving).toEqual([0])
     await driver.close()
     leave.push(store.watch('s', () => {}))

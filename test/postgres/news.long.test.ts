@@ -2,10 +2,10 @@
 // listener costs. What a store does when it looks is not here.
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { ConnectOptions } from '../../src/stores/postgres/connect-options.ts'
-import { steadyClock } from '../../src/stores/plan/clock.ts'
-import { Connections } from '../../src/stores/postgres/connect.ts'
-import { Ear } from '../../src/stores/postgres/ear.ts'
-import { HINT_BYTES_MAX, News } from '../../src/stores/postgres/news.ts'
+import { steadyClock } from '../../src/stores/plan/system-clock.ts'
+import { PostgresConnections } from '../../src/stores/postgres/connections.ts'
+import { NotificationListener } from '../../src/stores/postgres/notification-listener.ts'
+import { HINT_BYTES_MAX, CommitHints } from '../../src/stores/postgres/commit-hints.ts'
 import { until } from '../until.ts'
 import { noPostgres } from './server.ts'
 import { type Database, database, proxyTo } from './stage.ts'
@@ -19,15 +19,15 @@ const LOOKLESS = { ...steadyClock, timer: () => () => {} }
 
 /** One process of several, as far as hints can tell. `heard` is without the looks, which are counted. */
 async function open(options: ConnectOptions, clock = steadyClock) {
-  const connections = new Connections(options)
-  const ear = connections.ear && new Ear(connections.ear, steadyClock)
+  const connections = new PostgresConnections(options)
+  const ear = connections.ear && new NotificationListener(connections.ear, steadyClock)
   const heard: Heard[] = []
   const state = { looks: 0 }
   const hear = (sessions: Heard['sessions'], due: boolean): void => {
     if (sessions === null) state.looks += 1
     else heard.push({ sessions, due })
   }
-  const news = new News({ connections, ear, clock, channel, heard: hear })
+  const news = new CommitHints({ connections, ear, clock, channel, heard: hear })
   onTestFinished(async () => {
     await news.close()
     await connections.close()

@@ -2,9 +2,9 @@
 // between the two is `change`.
 import { onTestFinished } from 'vitest'
 import type { Clock } from '../../src/ports/system.ts'
-import { Connections } from '../../src/stores/postgres/connect.ts'
-import type { LaneSql, Connections as Plain } from '../../src/stores/postgres/sql.ts'
-import { PostgresStore } from '../../src/stores/postgres/store.ts'
+import { PostgresConnections } from '../../src/stores/postgres/connections.ts'
+import type { WriteSql, StoreConnections as Plain } from '../../src/stores/postgres/sql.ts'
+import { PostgresStore } from '../../src/stores/postgres/postgres-store.ts'
 import { sharedServer } from './stage.ts'
 
 let schemas = 0
@@ -42,7 +42,7 @@ export async function readOf(schema: string, table: string): Promise<number> {
 
 /** `change` stands between a store and its writes. With `patienceMs` 0 trouble is said at once. */
 type Between = {
-  readonly change?: (sql: LaneSql) => LaneSql
+  readonly change?: (sql: WriteSql) => WriteSql
   readonly patienceMs?: number
   readonly statementTimeoutMs?: number
 }
@@ -52,10 +52,10 @@ export async function connections({
   patienceMs = 10_000,
   ...limits
 }: Between = {}): Promise<Plain> {
-  const real = new Connections({ url: (await sharedServer()).url(), hints: false, patienceMs, ...limits })
+  const real = new PostgresConnections({ url: (await sharedServer()).url(), hints: false, patienceMs, ...limits })
   onTestFinished(() => real.close())
   const { lane, reader, heartbeat } = real
-  const plain: LaneSql = {
+  const plain: WriteSql = {
     ask: (...asked) => lane.ask(...asked),
     transaction: (work, options) => lane.transaction(work, options),
   }

@@ -1,7 +1,7 @@
 // Lists of many sessions in a Postgres store: which statements they take, by which index these go, and tables that lack that index.
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { SCHEMA_VERSION } from '../../src/stores/postgres/schema.ts'
-import { PostgresStore } from '../../src/stores/postgres/store.ts'
+import { SCHEMA_VERSION } from '../../src/stores/postgres/postgres-schema.ts'
+import { PostgresStore } from '../../src/stores/postgres/postgres-store.ts'
 import { claim, create, note, write } from '../contract/fixture.ts'
 import { expectFewStatements, fillStore } from '../stores/page-lists.ts'
 import { connections, meddle, newSchema, openPostgres } from './opened.ts'

@@ -1,19 +1,19 @@
 // A store's connections behind a real pooler in transaction mode, where no setting and no named statement lasts.
 import pg from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { steadyClock } from '../../src/stores/plan/clock.ts'
-import { Connections } from '../../src/stores/postgres/connect.ts'
-import { Ear } from '../../src/stores/postgres/ear.ts'
+import { steadyClock } from '../../src/stores/plan/system-clock.ts'
+import { PostgresConnections } from '../../src/stores/postgres/connections.ts'
+import { NotificationListener } from '../../src/stores/postgres/notification-listener.ts'
 import type { ConnectOptions } from '../../src/stores/postgres/connect-options.ts'
-import { Stale, Unknown } from '../../src/stores/postgres/sql.ts'
+import { StaleError, UnknownOutcomeError } from '../../src/stores/postgres/sql.ts'
 import { until } from '../until.ts'
 import { noPooler, pooler } from './pooler.ts'
 import { Proxy } from './proxy.ts'
 import { noPostgres } from './server.ts'
 import { database } from './stage.ts'
 
-function connections(options: ConnectOptions): Connections {
-  const made = new Connections(options)
+function connections(options: ConnectOptions): PostgresConnections {
+  const made = new PostgresConnections(options)
   onTestFinished(() => made.close())
   return made
 }
@@ -39,7 +39,7 @@ describe.skipIf(noPostgres || noPooler)('behind a pooler in transaction mode', (
     await Promise.all(each)
     const [first] = processes
     const guard = 'with i as (insert into t values (-1) returning 1) select 1 / (count(*) = 2)::int from i'
-    await expect(first?.lane.ask('guard', guard)).rejects.toBeInstanceOf(Stale)
+    await expect(first?.lane.ask('guard', guard)).rejects.toBeInstanceOf(StaleError)
     await first?.lane.transaction(async (sql) => {
       await sql.ask('add', 'insert into t values ($1)', [100])
       expect(await sql.ask('all', 'select count(*) as n from t')).toEqual([{ n: 101 }])
@@ -88,7 +88,7 @@ describe.skipIf(noPostgres || noPooler)('behind a pooler in transaction mode', (
     onTestFinished(() => proxy.close())
     const { lane } = connections({ url: server.url(name, undefined, proxy.port), pooled: true })
     proxy.loses = (text) => text === 'commit'
-    await expect(lane.ask('add', 'insert into t values (1)')).rejects.toBeInstanceOf(Unknown)
+    await expect(lane.ask('add', 'insert into t values (1)')).rejects.toBeInstanceOf(UnknownOutcomeError)
     proxy.loses = () => false
     expect(await lane.ask('all', 'select n from t')).toEqual([{ n: 1 }])
   })
@@ -105,7 +105,7 @@ describe.skipIf(noPostgres || noPooler)('behind a pooler in transaction mode', (
     expect(connections({ url, pooled: true }).ear).toBeNull()
     const { ear, reader } = connections({ url, pooled: true, direct: server.url(name) })
     const heard: string[] = []
-    if (ear) await new Ear(ear, steadyClock).listen('c', (text) => void heard.push(text))
+    if (ear) await new NotificationListener(ear, steadyClock).listen('c', (text) => void heard.push(text))
     await reader.ask('hint', 'select pg_notify($1, $2)', ['c', 'x'])
     await until(() => expect(heard).toEqual(['x']))
   })

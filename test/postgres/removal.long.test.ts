@@ -1,7 +1,7 @@
 // Removal against everything that may happen at the same moment in other processes: forks, letters, claims, children, references to blobs.
 import { describe, expect, it } from 'vitest'
 import type { OwnerBody } from '../../src/kernel/event.ts'
-import type { PostgresStore } from '../../src/stores/postgres/store.ts'
+import type { PostgresStore } from '../../src/stores/postgres/postgres-store.ts'
 import { admit, card, create, creation, message, note, outcome, ownerWrite, TTL } from '../contract/fixture.ts'
 import { runs } from '../runs.ts'
 import { meddle, newSchema, openPostgres } from './opened.ts'

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { Harness, offline, type Store } from '../../src/index.ts'
+import { Harness, offline, type CompleteStore } from '../../src/index.ts'
 import { checkStore } from '../../src/replay.ts'
 import { postgres } from '../../src/stores/postgres/postgres.ts'
-import { readPostgres } from '../../src/stores/postgres/move.ts'
+import { readPostgres } from '../../src/stores/postgres/postgres-move.ts'
 import { until } from '../until.ts'
 import { noPostgres, type Server } from './server.ts'
 import { ownServer } from './stage.ts'
@@ -29,7 +29,7 @@ async function worker(url: string, file: string): Promise<Worker> {
 /** Opens sessions and sends to them; drives nothing. */
 function sender(url: string) {
   const store = postgres(url)
-  const harness = new Harness({ model: offline(), store, drives: false })
+  const harness = new Harness({ model: offline(), store, worker: { drives: false } })
   onTestFinished(async () => {
     await harness.close()
     await store.close()
@@ -37,7 +37,7 @@ function sender(url: string) {
   return { store, send: async (id: string) => void (await (await harness.open({ id })).send('Pay.')) }
 }
 
-async function problems(store: Store, url: string): Promise<readonly unknown[]> {
+async function problems(store: CompleteStore, url: string): Promise<readonly unknown[]> {
   const reader = await readPostgres({ url, name: 'test' })
   try {
     return (await checkStore(store, reader)).problems
@@ -47,7 +47,7 @@ async function problems(store: Store, url: string): Promise<readonly unknown[]> 
 }
 
 /** One that was interrupted in its call waits for a person. */
-const settled = (store: Store, count: number) =>
+const settled = (store: CompleteStore, count: number) =>
   until(async () => {
     const cards = await store.list({ limit: 1_000 })
     const done = cards.filter(({ outcome, asks }) => outcome === 'completed' || asks.length > 0)
@@ -55,7 +55,7 @@ const settled = (store: Store, count: number) =>
   })
 
 /** Which sessions paid, by what their logs say. */
-async function paidIn(store: Store): Promise<ReadonlySet<string>> {
+async function paidIn(store: CompleteStore): Promise<ReadonlySet<string>> {
   const paid = new Set<string>()
   for (const { session } of await store.list({ limit: 1_000 })) {
     const { events } = await store.read(session, 0)

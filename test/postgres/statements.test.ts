@@ -1,19 +1,19 @@
 import { describe, expect, it } from 'vitest'
-import { column, type Part, statementOf } from '../../src/stores/postgres/parts.ts'
+import { buildColumn, type StatementPart, buildStatement } from '../../src/stores/postgres/statement-parts.ts'
 import { connections } from './opened.ts'
 import { noPostgres } from './server.ts'
 
 it('B-PG-25: 64 of them have a name at most, the first ones, and all have their text', () => {
-  const part = (key: string, size: number): Part => ({
+  const part = (key: string, size: number): StatementPart => ({
     key,
     size,
-    columns: () => [column(Array.from({ length: size }), 'n', 'int', () => 1)],
+    columns: () => [buildColumn(Array.from({ length: size }), 'n', 'int', () => 1)],
     sql: `select n from $rows`,
     guards: null,
   })
   const texts = new Map<string, string>()
   const statements = Array.from({ length: 127 }, (_, mask) =>
-    statementOf(
+    buildStatement(
       Array.from({ length: 7 }, (_each, bit) => part(`p${bit}`, ((mask + 1) >> bit) & 1 ? 2 : 0)),
       texts,
     ),
@@ -22,7 +22,7 @@ it('B-PG-25: 64 of them have a name at most, the first ones, and all have their 
   expect(names.slice(0, 64)).not.toContain('')
   expect(new Set(names.slice(64))).toEqual(new Set(['']))
   expect(new Set(statements.map(([, text]) => text)).size).toBe(127)
-  expect(statementOf([part('p0', 2)], texts)[0]).toBe(names[0])
+  expect(buildStatement([part('p0', 2)], texts)[0]).toBe(names[0])
 })
 
 describe.skipIf(noPostgres)('arrays', () => {
@@ -35,8 +35,10 @@ describe.skipIf(noPostgres)('arrays', () => {
     ['bytea', [new Uint8Array([0, 255, 92, 34]), new Uint8Array(), null]],
   ] as const)('B-PG-26: %s is in the database as it was given', async (type, values) => {
     const { reader } = await connections()
-    const [, , all] = column<unknown, typeof type>(values, 'v', type, (value) => value as never)
-    const singles = values.map((value) => column<unknown, typeof type>([value], 'v', type, (one) => one as never)[2])
+    const [, , all] = buildColumn<unknown, typeof type>(values, 'v', type, (value) => value as never)
+    const singles = values.map(
+      (value) => buildColumn<unknown, typeof type>([value], 'v', type, (one) => one as never)[2],
+    )
     const one = singles.map((_, i) => `$${i + 2}::${type}`)
     const text = `select $1::${type}[] is not distinct from array[${one.join(', ')}] as same, cardinality($1::${type}[]) as count`
     expect(await reader.ask('', text, [all, ...singles])).toEqual([{ same: true, count: values.length }])
@@ -47,6 +49,6 @@ describe.skipIf(noPostgres)('arrays', () => {
     ['int', 2 ** 31],
     ['bigint', 1.5],
   ] as const)('B-PG-26: what is no %s is refused, not rounded', (type, value) => {
-    expect(() => column([value, value], 'v', type, (each) => each)).toThrow(/whole number|integer|range/)
+    expect(() => buildColumn([value, value], 'v', type, (each) => each)).toThrow(/whole number|integer|range/)
   })
 })

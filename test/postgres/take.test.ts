@@ -33,7 +33,7 @@ describe.skipIf(noPostgres)('take', () => {
     await claim(store, 'lost', 'gone')
     clock.advance(TTL)
     await claim(store, 'driven', 'alive')
-    expect(await store.due(9)).toEqual(['lost', 'begun', 'sent', 'wake', 'later'])
+    expect((await store.due(9)).sessions).toEqual(['lost', 'begun', 'sent', 'wake', 'later'])
     const until = clock.time + TTL
     const process = { host: 'h', pid: 7, started: 100 }
     expect([...(await store.take('w', TTL, { limit: 3, process }))]).toEqual([
@@ -48,7 +48,7 @@ describe.skipIf(noPostgres)('take', () => {
     })
     expect(await store.holders('h')).toEqual([{ worker: 'w', process }])
     expect([...(await store.extend('w', TTL)).keys()].toSorted()).toEqual(['begun', 'lost', 'sent'])
-    expect(await store.due(9)).toEqual(['wake', 'later'])
+    expect((await store.due(9)).sessions).toEqual(['wake', 'later'])
     // The owner goes on without reading anything, and a claim counts on.
     await write(store, { session: 'begun', worker: 'w', epoch: 1, seq: 1 }, [note('x')], {
       release: true,
@@ -119,7 +119,7 @@ describe.skipIf(noPostgres)('take', () => {
         for (;;) {
           const taken = [...(await store.take(`w${i}`, TTL, { limit: 10 })).keys()]
           mine.push(...taken)
-          if (taken.length === 0 && (await first.due(1)).length === 0) return mine
+          if (taken.length === 0 && (await first.due(1)).sessions.length === 0) return mine
         }
       }),
     )

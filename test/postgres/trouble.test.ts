@@ -1,8 +1,8 @@
 // What each error of the database means, as a real server says it, and as a table for those that a test cannot make it say.
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Fault } from '../../src/kernel/failure.ts'
-import { Connections } from '../../src/stores/postgres/connect.ts'
-import { connectTroubleOf, Patience, troubleOf } from '../../src/stores/postgres/trouble.ts'
+import { PostgresConnections } from '../../src/stores/postgres/connections.ts'
+import { classifyConnectTrouble, Patience, classifyTrouble } from '../../src/stores/postgres/database-trouble.ts'
 import { noPostgres } from './server.ts'
 import { database } from './stage.ts'
 
@@ -15,8 +15,8 @@ describe('an error', () => {
   it.each(['08006', '08P01', '57P01', '57P02', '57P03', '57P05', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT'])(
     'B-PGNET-27: %s is a lost answer once the statement was sent, and asked again before',
     (code) => {
-      expect(troubleOf(coded(code), peer, sent).type).toBe('lost')
-      expect(troubleOf(coded(code), peer, unsent)).toMatchObject({
+      expect(classifyTrouble(coded(code), peer, sent).type).toBe('lost')
+      expect(classifyTrouble(coded(code), peer, unsent)).toMatchObject({
         type: 'again',
         drop: true,
         fault: { code: 'store_busy' },
@@ -33,38 +33,45 @@ describe('an error', () => {
     ['25P03', true],
     ['26000', true],
   ])('B-PGNET-27: %s did nothing and is asked again, on another connection: %s', (code, drop) => {
-    expect(troubleOf(coded(code), peer, sent)).toMatchObject({ type: 'again', drop, fault: { code: 'store_busy' } })
+    expect(classifyTrouble(coded(code), peer, sent)).toMatchObject({
+      type: 'again',
+      drop,
+      fault: { code: 'store_busy' },
+    })
   })
 
   it('B-PGNET-27: 55P03 did nothing: a row is locked by another transaction', () => {
-    expect(troubleOf(coded('55P03'), peer, sent)).toMatchObject({ type: 'locked', fault: { code: 'store_busy' } })
+    expect(classifyTrouble(coded('55P03'), peer, sent)).toMatchObject({ type: 'locked', fault: { code: 'store_busy' } })
   })
 
   it('B-PGLOCK-4: a table that is gone is a store that was replaced, in one sentence', () => {
     for (const code of ['42P01', '3F000'])
-      expect(troubleOf(coded(code), peer, sent)).toMatchObject({ type: 'final', error: { code: 'store_replaced' } })
+      expect(classifyTrouble(coded(code), peer, sent)).toMatchObject({
+        type: 'final',
+        error: { code: 'store_replaced' },
+      })
   })
 
   it('B-PGNET-27: a connection that is gone makes any answer without a code a lost one', () => {
-    expect(troubleOf(new Error('Connection terminated'), peer, { sent: true, broken: true }).type).toBe('lost')
-    expect(troubleOf(new Error('a mistake of ours'), peer, sent)).toMatchObject({ type: 'final' })
+    expect(classifyTrouble(new Error('Connection terminated'), peer, { sent: true, broken: true }).type).toBe('lost')
+    expect(classifyTrouble(new Error('a mistake of ours'), peer, sent)).toMatchObject({ type: 'final' })
   })
 
   it('B-PGNET-27: of a statement that is wrong says no value of it', () => {
     const wrong = Object.assign(coded('23505', 'duplicate key'), { detail: 'Key (id)=(secret) already exists.' })
-    const trouble = troubleOf(wrong, peer, sent)
+    const trouble = classifyTrouble(wrong, peer, sent)
     expect(trouble.type === 'final' && trouble.error).toEqual(new Error('23505: duplicate key'))
   })
 
   it('B-PGNET-27: a certificate that is not believed is said at once, and an unknown name only at first', () => {
-    expect(connectTroubleOf(coded('DEPTH_ZERO_SELF_SIGNED_CERT'), peer, true)).toMatchObject({
+    expect(classifyConnectTrouble(coded('DEPTH_ZERO_SELF_SIGNED_CERT'), peer, true)).toMatchObject({
       type: 'final',
       error: { code: 'invalid_config' },
     })
-    expect(connectTroubleOf(coded('ENOTFOUND'), peer, true).type).toBe('final')
-    expect(connectTroubleOf(coded('ENOTFOUND'), peer, false).type).toBe('again')
+    expect(classifyConnectTrouble(coded('ENOTFOUND'), peer, true).type).toBe('final')
+    expect(classifyConnectTrouble(coded('ENOTFOUND'), peer, false).type).toBe('again')
     const every = new AggregateError([coded('ECONNREFUSED', 'no')], '')
-    expect(connectTroubleOf(every, peer, true).type).toBe('again')
+    expect(classifyConnectTrouble(every, peer, true).type).toBe('again')
   })
 
   it('B-PGNET-27: patience ends after its time, however long the waits were', async () => {
@@ -102,7 +109,7 @@ describe.skipIf(noPostgres)('a server that says', () => {
     ['25006', 'store_busy', 'it takes no writes'],
   ])('B-PGNET-27: %s is %s', async (state, code, sentence) => {
     const { url } = await database()
-    const made = new Connections({ url, patienceMs: 50 })
+    const made = new PostgresConnections({ url, patienceMs: 50 })
     onTestFinished(() => made.close())
     const error = await made.lane.ask('', `do $$ begin raise sqlstate '${state}' using message = 'x'; end $$`).then(
       () => null,

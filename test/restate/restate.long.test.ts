@@ -68,7 +68,7 @@ describe.skipIf(noRestate)('with a Restate server', () => {
     expect(calls.at(-1)?.[2]).toBe(String(other.worker.process.pid))
     // A call that the kill met has no answer, and is in the log as unknown: every other was counted.
     for (const id of ids) {
-      const { events } = await stage.harness.events({ session: id, limit: 500 })
+      const { events } = await stage.harness.session(id, { stored: true }).events({ limit: 500 })
       const results = events.filter(({ type }) => type === 'agent.tool_result')
       expect(results.length).toBe(10)
     }
@@ -97,7 +97,7 @@ describe.skipIf(noRestate)('with a Restate server', () => {
     for (const id of ids) await stage.harness.session(id).send('more')
     await until(async () => {
       for (const id of ids) {
-        const { events } = await stage.harness.events({ session: id, limit: 100 })
+        const { events } = await stage.harness.session(id, { stored: true }).events({ limit: 100 })
         expect(events.filter(({ type }) => type === 'run.settled')).toHaveLength(2)
         expect(events.filter(({ type }) => type === 'agent.tool_result')).toHaveLength(2)
       }
@@ -122,7 +122,7 @@ describe.skipIf(noRestate)('with a Restate server', () => {
     // Nothing was driven twice: every call ran once, in one attempt, and none is unknown.
     expect(stage.calls()).toHaveLength(2 + 2 + 3 * 40)
     for (const id of ['running', 'c0', 'c1', 'c2']) {
-      const { events } = await stage.harness.events({ session: id, limit: 500 })
+      const { events } = await stage.harness.session(id, { stored: true }).events({ limit: 500 })
       expect(new Set(events.map(({ epoch }) => epoch))).toEqual(new Set([0, 1]))
       expect(JSON.stringify(events)).not.toContain('"unknown"')
     }
@@ -142,7 +142,7 @@ describe.skipIf(noRestate)('with a Restate server', () => {
     expect(await server.invocations('timer')).toHaveLength(1)
     await until(async () => expect((await stage.store.card('sleeper'))?.wakes).toBe(0))
     await stage.settled(['sleeper'])
-    const { events } = await stage.harness.events({ session: 'sleeper', limit: 100 })
+    const { events } = await stage.harness.session('sleeper', { stored: true }).events({ limit: 100 })
     const starts = events.filter(({ type }) => type === 'run.started')
     expect(starts).toHaveLength(2)
     expect(starts[1]?.at).toBeGreaterThanOrEqual(card?.due ?? Number.POSITIVE_INFINITY)
@@ -155,8 +155,8 @@ describe.skipIf(noRestate)('with a Restate server', () => {
     const ids = await stage.sessions(1_000, 'ask')
     for (const id of ids) await until(async () => expect((await stage.store.card(id))?.status).toBe('requires_action'))
     await until(async () => expect(await server.invocations('parked')).toEqual([]))
-    expect(await stage.store.nextDue()).toBeNull()
-    const [call] = await stage.harness.session('s77').pending()
+    expect((await stage.store.due(0)).next).toBeNull()
+    const [call] = (await stage.harness.session('s77').status()).pending
     await stage.harness.session('s77').answer({ callId: call?.callId ?? '', content: 'yes' })
     await stage.settled(['s77'])
     await until(async () => expect(await server.invocations('parked')).toEqual([]))
@@ -215,7 +215,7 @@ describe.skipIf(noRestate)('with a Restate server', () => {
       const due = (await stage.store.card('sleeper'))?.due ?? Number.POSITIVE_INFINITY
       await until(async () => expect((await stage.store.card('sleeper'))?.wakes).toBe(0))
       await stage.settled(['sleeper'])
-      const { events } = await stage.harness.events({ session: 'sleeper', limit: 100 })
+      const { events } = await stage.harness.session('sleeper', { stored: true }).events({ limit: 100 })
       expect(events.findLast(({ type }) => type === 'run.started')?.at).toBeGreaterThanOrEqual(due)
       expect((await stage.store.claim('sleeper', 'test', 1_000))?.epoch).toBe(3)
     },
@@ -238,7 +238,7 @@ describe.skipIf(noRestate)('with a Restate server', () => {
     // What it stopped is in the log, and the other takes the next turn.
     await stage.settled(held)
     for (const id of held) {
-      const { events } = await stage.harness.events({ session: id, limit: 100 })
+      const { events } = await stage.harness.session(id, { stored: true }).events({ limit: 100 })
       expect(events.map(({ type, epoch }) => `${type} ${epoch}`).slice(-4)).toEqual([
         'agent.tool_result 1',
         'model.started 2',

@@ -10,11 +10,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { Harness, memory, scripted, type Store } from '../../src/index.ts'
+import { Harness, memory, scripted, type CompleteStore } from '../../src/index.ts'
 import { restate, type RestateOptions } from '../../src/restate/index.ts'
-import { unusable } from '../../src/restate/sdk.ts'
-import { wakerOf } from '../../src/restate/wake.ts'
-import { compareIds } from '../../src/stores/plan/id.ts'
+import { whySdkUnusable } from '../../src/restate/sdk.ts'
+import { createWaker } from '../../src/restate/wake-session.ts'
+import { compareIds } from '../../src/stores/plan/store-ids.ts'
 import { makeOldSession } from '../old-session.ts'
 import { until } from '../until.ts'
 
@@ -48,7 +48,7 @@ function signed(key: KeyObject, aud: string, about: object = {}): Readonly<Recor
   }
 }
 
-function stage(): { readonly store: Store; readonly harness: Harness; readonly options: RestateOptions } {
+function stage(): { readonly store: CompleteStore; readonly harness: Harness; readonly options: RestateOptions } {
   const store = memory()
   const harness = new Harness({ model: scripted(() => 'done'), store, secrets: {} })
   onTestFinished(async () => {
@@ -89,7 +89,7 @@ describe('at start', () => {
 
   it('B-RESTATE-16: a harness that may not drive, one that works by itself, and a port that is taken are refused', async () => {
     const { store, harness, options } = stage()
-    const idle = new Harness({ model: scripted(() => 'done'), store, drives: false })
+    const idle = new Harness({ model: scripted(() => 'done'), store, worker: { drives: false } })
     await expect(restate({ ...options, harness: idle })).rejects.toMatchObject({ code: 'invalid_config' })
     await idle.close()
     const taken = createPlain()
@@ -129,7 +129,7 @@ describe('at start', () => {
   ])(
     'B-RESTATE-7: version %s of the SDK, on a Node with Promise.withResolvers (%s), is used or refused',
     (version, has, why) => {
-      expect(unusable(version, has)).toBe(
+      expect(whySdkUnusable(version, has)).toBe(
         why === null ? null : `terret/restate cannot use @restatedev/restate-sdk ${version}: ${why}`,
       )
     },
@@ -146,7 +146,7 @@ describe('at start', () => {
       start,
       `import { restate } from './src/restate/index.js'
       const nothing = () => {}
-      const harness = { look: nothing, work: nothing }
+      const harness = { health: nothing, work: nothing }
       const store = { open: nothing, due: () => [], card: nothing, watchDue: () => nothing, nextDue: () => null }
       const options = { harness, store, identityKeys: ['${KEY}'], port: 0, relay: false }
       const said = await restate(options).then((worker) => worker.close().then(() => 'up'), (error) => error.message)
@@ -237,7 +237,7 @@ describe('a wake', () => {
       return 'done'
     })
     const harness = new Harness({ model, store, secrets: {} })
-    const idle = new Harness({ model, store, drives: false })
+    const idle = new Harness({ model, store, worker: { drives: false } })
     for (const [id, text] of [
       ['a', 'wait'],
       ['b', 'hello'],
@@ -245,8 +245,8 @@ describe('a wake', () => {
       await (await idle.open({ id })).send(text)
       await store.claim(id, 'dead', 1)
     }
-    await until(async () => expect((await store.due(5)).toSorted(compareIds)).toEqual(['a', 'b']))
-    const wake = wakerOf(store, harness)
+    await until(async () => expect((await store.due(5)).sessions.toSorted(compareIds)).toEqual(['a', 'b']))
+    const wake = createWaker(store, harness)
     const first = wake('a', 0)
     await asking
     expect(await wake('b', 4)).toEqual({ after: { key: 'again-5', delayMs: 1_000 } })
@@ -271,16 +271,16 @@ describe('a wake', () => {
     })
     const harness = new Harness({ model: scripted(() => 'done'), store, secrets: {}, worker: { attemptsMax: 1 } })
     const twice = new Harness({ model: scripted(() => 'done'), store, secrets: {}, worker: { attemptsMax: 2 } })
-    const idle = new Harness({ model: scripted([]), store: inner, drives: false })
+    const idle = new Harness({ model: scripted([]), store: inner, worker: { drives: false } })
     await (await idle.open({ id: 'bad' })).send('hello')
-    const { after } = await wakerOf(store, twice)('bad', 0)
+    const { after } = await createWaker(store, twice)('bad', 0)
     const due = (await inner.card('bad'))?.due ?? 0
     expect(due).toBeGreaterThan(inner.now())
     expect(after).toMatchObject({ key: `due-${due}-1` })
     // A wake that comes before its time does not try it: it is the same wake, a little later.
-    expect((await wakerOf(store, twice)('bad', 1)).after).toMatchObject({ key: `due-${due}-2` })
+    expect((await createWaker(store, twice)('bad', 1)).after).toMatchObject({ key: `due-${due}-2` })
     await idle.session('bad').send('more')
-    expect(await wakerOf(store, harness)('bad', 0)).toEqual({ after: null })
+    expect(await createWaker(store, harness)('bad', 0)).toEqual({ after: null })
     expect((await inner.card('bad'))?.trouble).toMatchObject({ until: null })
     await Promise.all([harness.close(), twice.close(), idle.close()])
     await inner.close()
@@ -314,7 +314,7 @@ describe('the relay', () => {
   it('B-RESTATE-18: each session that is due is sent to Restate, under one key, again while it stays due, and no other', async () => {
     const { store, harness, options } = stage()
     const { url, heard } = await ingress({ status: 202 })
-    const idle = new Harness({ model: scripted(() => 'done'), store, drives: false })
+    const idle = new Harness({ model: scripted(() => 'done'), store, worker: { drives: false } })
     await makeOldSession(store, 'a/b', { text: 'hello' })
     await idle.open({ id: 'quiet' })
     const worker = await restate({ ...options, relay: true, ingress: `${url}/base/` })
@@ -325,8 +325,8 @@ describe('the relay', () => {
     await (await idle.open({ id: 'later' })).send('hello')
     await until(() => expect(heard.map(({ path }) => path)).toContain('/base/session/later/wake/send'))
     // Driven, they are due no more.
-    await harness.wake('a/b')
-    await harness.wake('later')
+    await harness.work({ session: 'a/b' })
+    await harness.work({ session: 'later' })
     await worker.close()
     await idle.close()
   })
@@ -335,7 +335,7 @@ describe('the relay', () => {
     const { store, options } = stage()
     const answer = { status: 404 }
     const { url, heard, close } = await ingress(answer)
-    const idle = new Harness({ model: scripted(() => 'done'), store, drives: false })
+    const idle = new Harness({ model: scripted(() => 'done'), store, worker: { drives: false } })
     for (const id of ['a', 'b', 'c']) await (await idle.open({ id })).send('hello')
     const told: string[] = []
     const onError = (where: string, error: unknown): void => {
@@ -373,7 +373,7 @@ describe('the relay', () => {
       silent.listen(0, '127.0.0.1', () => resolve((silent.address() as AddressInfo).port)),
     )
     const asked = new Promise((resolve) => silent.once('request', resolve))
-    const idle = new Harness({ model: scripted(() => 'done'), store, drives: false })
+    const idle = new Harness({ model: scripted(() => 'done'), store, worker: { drives: false } })
     await (await idle.open({ id: 'a' })).send('hello')
     const told: string[] = []
     const onError = (where: string): void => void told.push(where)

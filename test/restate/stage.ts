@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
-import { Harness, scripted, type Store } from '../../src/index.ts'
+import { Harness, scripted, type CompleteStore } from '../../src/index.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { until } from '../until.ts'
 import type { Setup } from './child-worker.ts'
@@ -54,7 +54,7 @@ export class Stage {
   readonly folder = mkdtempSync(join(tmpdir(), 'terret-restate-'))
   readonly journal = join(this.folder, 'journal')
   readonly go = join(this.folder, 'go')
-  readonly store: Store
+  readonly store: CompleteStore
   /** It writes and reads, and drives nothing. */
   readonly harness: Harness
   readonly #restate: RestateServer
@@ -66,7 +66,7 @@ export class Stage {
     this.store = sqlite(join(this.folder, 'terret.db'))
     const model = scripted([])
     const subagents = Object.fromEntries(agents.map((agent) => [agent, { description: 'another', model }]))
-    this.harness = new Harness({ model, store: this.store, secrets: {}, drives: false, subagents })
+    this.harness = new Harness({ model, store: this.store, secrets: {}, worker: { drives: false }, subagents })
     onTestFinished(async () => {
       await Promise.all(this.#workers.map((worker) => worker.kill()))
       await this.harness.close()

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, type Json, scripted, type Tool } from '../../src/index.ts'
 import { askUserTool } from '../../src/tools/index.ts'
-import { fieldsIn, formTrouble } from '../../src/view/form.ts'
+import { fieldsIn, whyFormRefused } from '../../src/view/form-fields.ts'
 
 const FIELDS = [
   { name: 'size', type: 'choice', choices: ['S', 'M'] },
@@ -33,7 +33,7 @@ describe('an answer with a shape', () => {
     await expect(wrong).rejects.toThrow(
       /- size must be one of: S, M\n- count must be a number\n- gift is missing\n- "colour" is not asked for/,
     )
-    expect(await session.pending()).toHaveLength(1)
+    expect((await session.status()).pending).toHaveLength(1)
     await say(JSON.stringify({ size: 'M', count: 2, gift: false }))
     expect(await session.run()).toMatchObject({ status: 'completed', text: 'Ordered.' })
   })
@@ -60,7 +60,7 @@ describe('an answer with a shape', () => {
     onTestFinished(() => harness.close())
     const { sessionId, status } = await harness.run('Order shirts.')
     expect(status).toBe('completed')
-    const { events } = await harness.session(sessionId).read()
+    const { events } = await harness.session(sessionId).events()
     const [result] = events.filter((event) => event.type === 'agent.tool_result')
     expect(result).toMatchObject({ status: 'error', failure: { kind: 'InvalidInput' } })
     expect(JSON.stringify(result)).toMatch(said)
@@ -74,9 +74,9 @@ describe('an answer with a shape', () => {
       ],
     })
     expect(old).toMatchObject([{ name: 'a', type: 'text' }])
-    expect(formTrouble(old, '{"a":"x"}')).toBeNull()
+    expect(whyFormRefused(old, '{"a":"x"}')).toBeNull()
     const named = fieldsIn({ fields: [{ name: 'constructor', type: 'text', optional: true }] })
-    expect(formTrouble(named, '{}')).toBeNull()
+    expect(whyFormRefused(named, '{}')).toBeNull()
   })
 
   it('B-ERROR2-10: a number without end is no number', async () => {

@@ -14,7 +14,7 @@ import {
   type Script,
   scripted,
   type SessionHandle,
-  type Store,
+  type CompleteStore,
   type Tool,
   type ToolSource,
 } from '../../src/index.ts'
@@ -75,7 +75,7 @@ describe('a turn with a call that is asked about', () => {
       expect(parked.pending).toMatchObject([{ tool: 'pay' }])
       strict = true
       const policy: Policy = { rules: byTool ? [] : [{ effect: 'ask', tool: 'note' }] }
-      const session = make(['Done.'], tools, { store, policy }).session(parked.sessionId)
+      const session = make(['Done.'], tools, { store, approvals: { policy } }).session(parked.sessionId)
       await allow(session, callIds(parked)[0])
       const again = await session.run()
       expect(again).toMatchObject({ stopReason: 'approval_required', pending: [{ tool: 'note', args: { n: 2 } }] })
@@ -101,7 +101,7 @@ describe('a turn with a call that is asked about', () => {
     await session.decide({ callId: callIds(parked)[0] ?? '', allow: false, by: 'ana', why: 'too dear' })
     const refused = 'Tool call was rejected by a human reviewer.\nReason: too dear'
     expect(await session.run()).toMatchObject({ text: `look 1 | ${refused} | look 3 | pay 4` })
-    const { events } = await session.read()
+    const { events } = await session.events()
     expect(events.find((event) => event.type === 'agent.tool_result' && event.status === 'denied')).toMatchObject({
       metadata: { error_type: 'ApprovalRejected' },
     })
@@ -146,7 +146,7 @@ describe('a turn with a call that is asked about', () => {
       ...['bob', 'eve', 'bob'].map((by) => other.decide({ callId, allow: true, by })),
     ])
     expect(await session.run()).toMatchObject({ status: 'completed' })
-    const decisions = (await session.read()).events.filter((event) => event.type === 'user.tool_confirmation')
+    const decisions = (await session.events()).events.filter((event) => event.type === 'user.tool_confirmation')
     expect(ran).toEqual(decisions[0]?.allow ? ['pay 1'] : [])
     const asked = await make([{ calls: [call('host', 1)] }], tools, { store }).run('Go.')
     const answers = await Promise.allSettled(
@@ -155,7 +155,7 @@ describe('a turn with a call that is asked about', () => {
       ),
     )
     expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
-    const { events } = await here.session(asked.sessionId).read()
+    const { events } = await here.session(asked.sessionId).events()
     expect(events.filter((event) => event.type === 'user.custom_tool_result')).toHaveLength(1)
   })
 
@@ -180,7 +180,7 @@ describe('a turn with a call that is asked about', () => {
       const args = pending[0]?.args as { n: number }
       Reflect.set(args, 'n', 1_000_000)
     }
-    for (const event of (await session.read()).events) Reflect.set(event, 'calls', [])
+    for (const event of (await session.events()).events) Reflect.set(event, 'calls', [])
     await allow(session, callIds(parked)[0])
     expect(await session.run()).toMatchObject({ status: 'completed', text: 'Paid.' })
     expect(ran).toEqual(['pay 1'])
@@ -286,7 +286,7 @@ describe('what is counted around an approval', () => {
 
   it('B-LIMIT-2: a call counts once however long it waited and whichever worker goes on, and the limit holds across the pause (AC-36)', async () => {
     const ran: string[] = []
-    const store: Store = memory()
+    const store: CompleteStore = memory()
     const tools = [noting(ran)('pay', { approval: 'ask' }), noting(ran)('look')]
     const limits = { toolCalls: 2 }
     const parked = await make([{ calls: [call('pay', 1)] }], tools, { store, limits }).run('Go.')
@@ -312,7 +312,7 @@ describe('who decides', () => {
 
   it('B-APPROVE-10: what waits says its class, people, roles, and who said yes so far', async () => {
     const ran: string[] = []
-    const harness = make([{ calls: [call('pay', 1)] }, told], [noting(ran)('pay')], { policy: asks })
+    const harness = make([{ calls: [call('pay', 1)] }, told], [noting(ran)('pay')], { approvals: { policy: asks } })
     const parked = await harness.run('Go.')
     expect(parked.pending).toMatchObject([{ class: 'money', n: 2, roles: ['lead'], votes: [] }])
     const session = harness.session(parked.sessionId)
@@ -326,7 +326,7 @@ describe('who decides', () => {
 
   it('B-APPROVE-11: a decision without a name is refused, and a name with spaces is the same person', async () => {
     const ran: string[] = []
-    const harness = make([{ calls: [call('pay', 1)] }, told], [noting(ran)('pay')], { policy: asks })
+    const harness = make([{ calls: [call('pay', 1)] }, told], [noting(ran)('pay')], { approvals: { policy: asks } })
     const parked = await harness.run('Go.')
     const session = harness.session(parked.sessionId)
     const [callId = ''] = callIds(parked)
@@ -346,7 +346,7 @@ describe('who decides', () => {
     const remember = rememberedRule({ tool: 'pay', args: { n: 1 }, approval: 'ask' })
     const session = harness.session(parked.sessionId)
     await session.decide({ callId: callIds(parked)[0] ?? '', allow: true, by: 'ana', remember })
-    const { events } = await session.read()
+    const { events } = await session.events()
     expect(events.find(({ type }) => type === 'user.tool_confirmation')).toMatchObject({ remember })
   })
 })
@@ -365,9 +365,9 @@ describe('the second look', () => {
       execute: () => ran.push('put'),
     })
     const tools = [put, noting(ran)('look')]
-    const parked = await make([{ calls }], tools, { store, policy: before }).run('Go.')
+    const parked = await make([{ calls }], tools, { store, approvals: { policy: before } }).run('Go.')
     expect(parked.status).toBe('requires_action')
-    const session = make(told, tools, { store, policy: after }).session(parked.sessionId)
+    const session = make(told, tools, { store, approvals: { policy: after } }).session(parked.sessionId)
     await allow(session, callIds(parked)[0])
     expect((await session.run()).status).toBe('completed')
     return ran

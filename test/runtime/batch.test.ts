@@ -6,8 +6,8 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, output, type Script, scripted, ToolFailure, type Tool } from '../../src/index.ts'
 import type { Request } from '../../src/ports/model.ts'
-import { bound } from '../../src/tools/core/bound.ts'
-import { fileTools } from '../../src/tools/files/files.ts'
+import { boundContent } from '../../src/tools/core/bound-content.ts'
+import { fileTools } from '../../src/tools/files/file-tools.ts'
 import { parallelLlmTool } from '../../src/tools/agents/parallel-llm.ts'
 import { stage, typesOf } from './stage.ts'
 
@@ -168,7 +168,7 @@ describe('retries of a turn', () => {
     const script = [{ calls: [{ tool: 'thrown' }, { tool: 'rejected' }] }, 'Noted.']
     const { session, harness } = await stage(script, { tools })
     expect(await session.run('go')).toMatchObject({ status: 'completed', text: 'Noted.' })
-    const { events } = await session.read()
+    const { events } = await session.events()
     const results = events.filter((event) => event.type === 'agent.tool_result')
     expect(results.map(({ status, retryKind }) => [status, retryKind])).toEqual([
       ['error', undefined],
@@ -214,7 +214,7 @@ it('B-RESULT-4: a result that was cut names the tool that reads on, by the name 
     description: 'bounds',
     input: z.object({}),
     effect: 'read',
-    execute: (_args, context) => output(bound(long, context)),
+    execute: (_args, context) => output(boundContent(long, context)),
   })
   const NO_READERS: readonly Tool[] = []
   const read = fileTools({ root }).filter(({ name }) => name === 'read')
@@ -257,7 +257,7 @@ describe('a turn and its run', () => {
     const { session, harness } = await stage(script, { tools: [edit] })
     await session.run('go')
     const repaired = { path: 'a.ts', replace_all: true }
-    const { events } = await session.read()
+    const { events } = await session.events()
     expect(ran).toEqual([repaired])
     expect(seen).toEqual([repaired])
     expect(events.find((event) => event.type === 'agent.message')).toMatchObject({ calls: [{ args: repaired }] })
@@ -276,7 +276,7 @@ describe('a turn and its run', () => {
     const { session, harness } = await stage(script, { tools: [late, wait] })
     await session.run('go')
     expect(rows).toEqual([1, 2, 3])
-    const { events } = await session.read()
+    const { events } = await session.events()
     expect(events.find((event) => event.type === 'agent.tool_result')).toMatchObject({ metadata: { rows: [1, 2] } })
     await harness.close()
   })
@@ -335,7 +335,7 @@ describe('a turn and its run', () => {
     const { calls } = await session.run('go')
     expect(calls.map(({ status }) => status)).toEqual(['ok', 'ok', 'ok', 'ok'])
     expect(calls[1]?.content).toContain('an answer')
-    const replies = (await session.read()).events.filter((event) => event.type === 'agent.message')
+    const replies = (await session.events()).events.filter((event) => event.type === 'agent.message')
     const flags = replies.map((reply) => reply.calls.map(({ sequential }) => sequential))
     expect(flags).toEqual([[true, true], [undefined, undefined], []])
     await harness.close()

@@ -64,7 +64,7 @@ it('B-REVIEW-9: a call that is let go while a sibling is asked about again does 
   })
   const session = await harness.open()
   const approve = async (): Promise<void> => {
-    const [pending] = (await session.state()).pending
+    const [pending] = (await session.status()).pending
     await session.decide({ callId: pending?.callId ?? '', allow: true, by: 'ada' })
   }
   expect(await session.run('Go.')).toMatchObject({ status: 'requires_action' })
@@ -76,7 +76,7 @@ it('B-REVIEW-9: a call that is let go while a sibling is asked about again does 
   allowed.open(undefined)
   await pause(50)
   written.open(undefined)
-  await until(async () => expect((await session.read()).events.map(({ type }) => type)).toContain('call.reviewed'))
+  await until(async () => expect((await session.events()).events.map(({ type }) => type)).toContain('call.reviewed'))
   await pause(50)
   looked.open('seen')
   expect(await waits).toMatchObject({ status: 'requires_action' })

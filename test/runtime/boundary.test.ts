@@ -16,8 +16,9 @@ import {
   sqlite,
   type Tool,
 } from '../../src/index.ts'
-import { fileTools } from '../../src/tools/files/files.ts'
-import type { Metadata } from '../../src/tools/core/output.ts'
+import type { ToolAccess } from '../../src/runtime/state/toolbox.ts'
+import { fileTools } from '../../src/tools/files/file-tools.ts'
+import type { OutputMetadata } from '../../src/tools/core/tool-output.ts'
 import { chaosOf, hosted } from '../models/hosted-stage.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'terret-boundary-'))
@@ -50,7 +51,7 @@ describe('injected arguments', () => {
     expect(status).toBe('completed')
     expect(got).toEqual([{ name: 'a', tenant: 'acme-17' }])
     expect(seen.join()).not.toContain('tenant')
-    expect(JSON.stringify((await harness.session(sessionId).read()).events)).not.toMatch(/acme-17|other/)
+    expect(JSON.stringify((await harness.session(sessionId).events()).events)).not.toMatch(/acme-17|other/)
     await harness.close()
   })
 })
@@ -61,13 +62,13 @@ describe('what is far too long', () => {
     const tool = defineTool({ name: 'flood', description: 'f', input, effect: 'read', execute: () => long })
     const store = memory()
     const model = scripted([{ calls: [{ tool: 'flood' }] }, 'done'])
-    const harness = new Harness({ model, tools: [tool], store, compression: 'off' })
+    const harness = new Harness({ model, tools: [tool], store, results: { compression: 'off' } })
     const { messages, sessionId } = await harness.run('go')
     const [result] = results(messages)
     const content = result?.role === 'tool' && typeof result.content === 'string' ? result.content : ''
     expect(content.length).toBeLessThan(60_000)
     expect([content.startsWith('start'), content.endsWith('end')]).toEqual([true, true])
-    const event = (await harness.session(sessionId).read()).events.find(({ type }) => type === 'agent.tool_result')
+    const event = (await harness.session(sessionId).events()).events.find(({ type }) => type === 'agent.tool_result')
     const { metadata } = event as {
       readonly metadata?: { readonly blob: string; readonly tool_output_clipped: boolean }
     }
@@ -86,7 +87,7 @@ describe('what cannot be written down', () => {
       [loop, { left_out: expect.stringContaining('circular') as string }],
       [{ at: new Date(0) }, { at: '1970-01-01T00:00:00.000Z' }],
     ] as const) {
-      const metadata = odd as unknown as Metadata
+      const metadata = odd as unknown as OutputMetadata
       const tool = defineTool({
         name: 'pay',
         description: 'p',
@@ -95,7 +96,7 @@ describe('what cannot be written down', () => {
       })
       const harness = new Harness({ model: scripted([{ calls: [{ tool: 'pay' }] }, 'done']), tools: [tool] })
       const { sessionId, status } = await harness.run('go')
-      const { events } = await harness.session(sessionId).read()
+      const { events } = await harness.session(sessionId).events()
       const result = events.find((event) => event.type === 'agent.tool_result')
       expect([status, result]).toMatchObject(['completed', { status: 'ok', content: 'paid', metadata: kept }])
       await harness.close()
@@ -157,7 +158,7 @@ describe('a call', () => {
     await asked.session(sessionId).run()
     await asked.close()
     const policy = { rules: [{ effect: 'allow', tool: 'save' }] } as const
-    const ruled = new Harness({ model: scripted(script), tools: [tool], policy })
+    const ruled = new Harness({ model: scripted(script), tools: [tool], approvals: { policy } })
     await ruled.run('go')
     await ruled.close()
     expect(seen).toEqual([true, false])
@@ -214,13 +215,13 @@ describe('an interrupt', () => {
 describe('which tools there are', () => {
   const named = (name: string): Tool =>
     defineTool({ name, description: name, input, effect: 'read', execute: () => name })
-  const offered = async (lists: { readonly allow?: readonly string[]; readonly deny?: readonly string[] }) => {
+  const offered = async (toolAccess: ToolAccess) => {
     let names: readonly string[] = []
     const script = scripted((request) => {
       names = request.tools.map(({ name }) => name)
       return 'done'
     })
-    const harness = new Harness({ model: script, tools: ['a', 'b', 'c'].map(named), ...lists })
+    const harness = new Harness({ model: script, tools: ['a', 'b', 'c'].map(named), toolAccess })
     await harness.run('go')
     await harness.close()
     return names
@@ -307,7 +308,7 @@ describe('people', () => {
     const harness = new Harness({
       model: scripted([{ calls }, 'done']),
       tools: [risky(ran)],
-      policy: { rules: [], asksPerHour: 2 },
+      approvals: { policy: { rules: [], asksPerHour: 2 } },
     })
     const first = await harness.run('go')
     expect([first.status, first.pending.length]).toEqual(['requires_action', 2])
@@ -353,7 +354,7 @@ describe('people', () => {
     const harness = new Harness({
       model: scripted([{ calls: [{ tool: 'risky' }] }, 'done']),
       tools: [risky(ran)],
-      policy,
+      approvals: { policy },
     })
     const { sessionId, pending } = await harness.run('go')
     const session = harness.session(sessionId)

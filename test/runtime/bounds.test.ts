@@ -12,7 +12,7 @@ import {
   output,
   scripted,
   sqlite,
-  type Store,
+  type CompleteStore,
 } from '../../src/index.ts'
 import { storeWith } from '../../sim/store-with.ts'
 
@@ -39,16 +39,16 @@ const quiet = defineTool({
 describe('what waits in a session', () => {
   it('B-BOUND-1: a thousand messages may wait; the next is refused with a code, one that was sent before is known, and a stop is always heard', async () => {
     const store = memory()
-    const sender = make({ store, drives: false })
+    const sender = make({ store, worker: { drives: false } })
     const session = await sender.open({ id: 's' })
     await session.send('first', { id: 'mine' })
     for (let i = 1; i < 1_000; i++) await session.send(`message ${i}`)
     await expect(session.send('one more')).rejects.toMatchObject({ code: 'too_many' })
-    await expect(session.steer([{ type: 'message', input: 'one more' }])).rejects.toMatchObject({ code: 'too_many' })
+    await expect(session.send([{ type: 'message', input: 'one more' }])).rejects.toMatchObject({ code: 'too_many' })
     expect(await session.send('first', { id: 'mine' })).toMatchObject({ duplicate: true })
-    expect((await session.read()).events).toHaveLength(1_001)
+    expect((await session.events({ after: 1_000 })).events).toHaveLength(1)
     await session.interrupt()
-    await make({ store }).wake('s')
+    await make({ store }).work({ session: 's' })
     expect(await session.send('again')).toMatchObject({ duplicate: false })
   })
 
@@ -67,7 +67,7 @@ describe('what waits in a session', () => {
     const { calls: made, sessionId } = await harness.run('Go.')
     expect(made.filter(({ status }) => status === 'ok')).toHaveLength(50)
     expect(made[59]).toMatchObject({ content: expect.stringContaining('at most 50 subagents') as string })
-    expect(await harness.list({ root: sessionId })).toHaveLength(51)
+    expect((await harness.list({ order: 'id', limit: 500, root: sessionId })).cards).toHaveLength(51)
   })
 
   it('B-BOUND-4: a hundred wakes may wait in a session; one more is not kept, and a note says so', async () => {
@@ -87,8 +87,8 @@ describe('what waits in a session', () => {
       limits: { wakes: 200 },
     })
     const { sessionId } = await harness.run('Go.')
-    expect((await harness.list())[0]).toMatchObject({ wakes: 100 })
-    const { events } = await harness.session(sessionId).read()
+    expect((await harness.list({ order: 'id', limit: 500 })).cards[0]).toMatchObject({ wakes: 100 })
+    const { events } = await harness.session(sessionId).events()
     expect(events.filter((event) => event.type === 'note.added' && event.text.includes('not kept'))).toHaveLength(30)
   })
 
@@ -105,55 +105,59 @@ describe('what waits in a session', () => {
 describe('a harness that drives nothing', () => {
   it('B-BOUND-6: reads for each look only what is new in the log', async () => {
     const store = memory()
-    const harness = make({ store, drives: false })
+    const harness = make({ store, worker: { drives: false } })
     const session = await harness.open({ id: 's' })
     for (let i = 0; i < 500; i++) await session.send(`message ${i}`)
     let read = 0
-    const counted: Store['read'] = async (...args) => {
+    const counted: CompleteStore['read'] = async (...args) => {
       const page = await store.read(...args)
       read += page.events.length
       return page
     }
     const counting = storeWith(store, { read: counted })
-    const watching = make({ store: counting, drives: false })
-    expect(await watching.wake('s')).toEqual({ type: 'contended' })
+    const watching = make({ store: counting, worker: { drives: false } })
+    expect(await watching.work({ session: 's' })).toEqual({ type: 'contended' })
     expect(read).toBe(501)
     read = 0
     for (let i = 0; i < 20; i++) {
       await watching.session('s').send(`more ${i}`)
-      await watching.wake('s')
+      await watching.work({ session: 's' })
     }
     expect(read).toBe(20 + 20)
   })
 
   it('B-BOUND-6: a session that was removed and made again is read anew', async () => {
     const store = memory()
-    const harness = make({ store, drives: false })
+    const harness = make({ store, worker: { drives: false } })
     await (await harness.open({ id: 's' })).send('one')
-    expect(await harness.wake('s')).toEqual({ type: 'contended' })
+    expect(await harness.work({ session: 's' })).toEqual({ type: 'contended' })
     await harness.remove('s')
-    await expect(harness.wake('s')).rejects.toMatchObject({ code: 'session_missing' })
+    await expect(harness.work({ session: 's' })).rejects.toMatchObject({ code: 'session_missing' })
     await harness.open({ id: 's' })
-    expect(await harness.wake('s')).toMatchObject({ type: 'rested' })
+    expect(await harness.work({ session: 's' })).toMatchObject({ type: 'rested' })
   })
 })
 
 describe('sessions of a store', () => {
-  it('B-HARNESS-19: `list` gives all sessions, or as many as it is told to from where it is told to', async () => {
+  it('B-HARNESS-19: `list` gives all sessions in pages, as many as it is told to from where it is told to', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'terret-bounds-'))
     const file = sqlite(join(folder, 's.db'))
     for (const store of [memory(), file]) {
       const harness = make({ store })
       const ids = Array.from({ length: 620 }, (_, i) => `s${String(i).padStart(4, '0')}`)
       await Promise.all(ids.map((id) => harness.open({ id })))
-      expect((await harness.list()).map(({ session }) => session)).toEqual(ids)
-      expect(await harness.list({ newest: true })).toHaveLength(620)
-      expect((await harness.list({ after: 's0600' })).map(({ session }) => session)).toEqual(ids.slice(601))
-      expect((await harness.list({ after: 's0600', limit: 2 })).map(({ session }) => session)).toEqual([
-        's0601',
-        's0602',
-      ])
-      expect(await harness.list({ status: 'requires_action' })).toEqual([])
+      const first = await harness.list({ order: 'id', limit: 500 })
+      const rest = await harness.list({ order: 'id', limit: 500, cursor: first.next ?? '' })
+      expect([...first.cards, ...rest.cards].map(({ session }) => session)).toEqual(ids)
+      expect(rest.next).toBeNull()
+      expect((await harness.list()).cards).toHaveLength(50)
+      expect(
+        (await harness.list({ order: 'id', limit: 500, cursor: 's0600' })).cards.map(({ session }) => session),
+      ).toEqual(ids.slice(601))
+      expect(
+        (await harness.list({ order: 'id', cursor: 's0600', limit: 2 })).cards.map(({ session }) => session),
+      ).toEqual(['s0601', 's0602'])
+      expect((await harness.list({ order: 'id', limit: 500, status: 'requires_action' })).cards).toEqual([])
     }
     await file.close()
     rmSync(folder, { recursive: true, force: true })
@@ -166,7 +170,7 @@ describe('sessions of a store', () => {
     await expect(harness.remove(sessionId)).rejects.toMatchObject({ code: 'conflict' })
     expect(await harness.remove(fork.id)).toMatchObject([{ session: fork.id, by: 'the host' }])
     expect(await harness.remove(sessionId, { by: 'ana' })).toMatchObject([{ session: sessionId, by: 'ana' }])
-    expect(await harness.list()).toEqual([])
+    expect((await harness.list({ order: 'id', limit: 500 })).cards).toEqual([])
     await expect(harness.session(sessionId).run('More.')).rejects.toMatchObject({ code: 'session_missing' })
   })
 
@@ -182,7 +186,7 @@ describe('sessions of a store', () => {
     const waits = (await harness.run('wait')).sessionId
     const settled: string[] = []
     for (let i = 0; i < 5; i++) settled.push((await harness.run('go')).sessionId)
-    const left = (await harness.list()).map(({ session }) => session)
+    const left = (await harness.list({ order: 'id', limit: 500 })).cards.map(({ session }) => session)
     expect(left.toSorted()).toEqual([waits, ...settled.slice(-2)].toSorted())
     expect(await harness.run('wait')).toMatchObject({ status: 'requires_action' })
     expect(await harness.run('wait')).toMatchObject({ status: 'requires_action' })
@@ -196,7 +200,7 @@ describe('sessions of a store', () => {
     const { sessionId } = await harness.run('go')
     const fork = await harness.session(sessionId).fork()
     for (let i = 0; i < 3; i++) await harness.run('go')
-    const left = (await harness.list()).map(({ session }) => session)
+    const left = (await harness.list({ order: 'id', limit: 500 })).cards.map(({ session }) => session)
     expect(left.includes(sessionId) || !left.includes(fork.id)).toBe(true)
   })
 })

@@ -12,7 +12,7 @@ import {
   memory,
   scripted,
   sqlite,
-  type Store,
+  type CompleteStore,
 } from '../../src/index.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
 import type { Model, Request } from '../../src/ports/model.ts'
@@ -47,7 +47,7 @@ function keeping(script: Parameters<typeof scripted>[0]): { readonly model: Mode
   return { requests, model: { name: inner.name, call } }
 }
 
-function make(store: Store, model: Model, more: object = {}): Harness {
+function make(store: CompleteStore, model: Model, more: object = {}): Harness {
   const harness = new Harness({ model, store, tools: [weather], ...more })
   closing.push(() => harness.close())
   return harness
@@ -134,7 +134,12 @@ describe('open({ messages })', () => {
       const harness = make(memory(), model)
       const session = await harness.open({ messages })
       expect(requests).toHaveLength(0)
-      expect(await session.card()).toMatchObject({ status: 'idle', cost: 0, asks: [], waits: [] })
+      expect((await session.status({ include: ['card'] })).card).toMatchObject({
+        status: 'idle',
+        cost: 0,
+        asks: [],
+        waits: [],
+      })
       const result = await session.run('What should I wear?')
       expect(result).toMatchObject({ status: 'completed', text: 'Take a coat.' })
       expect(requests.map(linesOf)).toEqual([[...SHOWN, 'user: What should I wear?']])
@@ -153,7 +158,7 @@ describe('open({ messages })', () => {
         { role: 'user', content: 'or hat?' },
       ],
     })
-    expect(await harness.wake(session.id)).toMatchObject({})
+    expect(await harness.work({ session: session.id })).toMatchObject({})
     expect(requests).toHaveLength(0)
     await session.run('Say.')
     expect(requests.map(linesOf)).toEqual([['assistant: How can I help?', 'user: Coat', 'user: or hat?', 'user: Say.']])
@@ -176,7 +181,9 @@ describe('open({ messages })', () => {
     await second.session(id).run('Go on.')
     expect(here.requests.map(linesOf)[0]).toEqual([...SHOWN, 'user: Go on.'])
     expect(here.requests[0]?.instructions).toContain('Environment: staging')
-    expect(await second.status(id)).toMatchObject({ labels: { tenant: 'acme' } })
+    expect((await second.session(id, { stored: true }).status({ include: ['card'] })).card).toMatchObject({
+      labels: { tenant: 'acme' },
+    })
     const fork = await second.session(id).fork()
     await fork.run('Another way.')
     expect(here.requests.map(linesOf)[1]?.slice(0, SHOWN.length)).toEqual(SHOWN)
@@ -193,13 +200,15 @@ describe('open({ messages })', () => {
     const harness = make(memory(), keeping([]).model)
     const messages = [{ role: 'user', content: 'Hi' }] as const
     await harness.open({ id: 'order-7', messages })
-    const { seq } = (await harness.status('order-7')) ?? {}
+    const { seq } = (await harness.session('order-7', { stored: true }).status({ include: ['card'] })).card
     expect((await harness.open({ id: 'order-7', messages })).id).toBe('order-7')
     const other = [{ role: 'user', content: 'Ho' }] as const
     await expect(harness.open({ id: 'order-7', messages: other })).rejects.toMatchObject({ code: 'id_reused' })
     await expect(harness.open({ id: 'order-7' })).rejects.toMatchObject({ code: 'id_reused' })
     expect((await harness.open({ id: 'order-7', messages: other, reuse: true })).id).toBe('order-7')
-    expect(await harness.status('order-7')).toMatchObject({ seq })
+    expect((await harness.session('order-7', { stored: true }).status({ include: ['card'] })).card).toMatchObject({
+      seq,
+    })
   })
 
   const call = { id: 'a', type: 'function', function: { name: 'weather', arguments: '{}' } }
@@ -242,7 +251,7 @@ describe('open({ messages })', () => {
       const opening = harness.open({ messages: messages as readonly BroughtMessage[] })
       await expect(opening).rejects.toThrow(sentence)
       await expect(opening).rejects.toBeInstanceOf(Fault)
-      expect(await harness.list()).toEqual([])
+      expect((await harness.list({ order: 'id', limit: 500 })).cards).toEqual([])
     },
   )
 
@@ -263,7 +272,7 @@ describe('open({ messages })', () => {
       ],
     })
     await session.run('And now?')
-    expect(JSON.stringify(await session.read())).not.toContain('hunter2')
+    expect(JSON.stringify(await session.events())).not.toContain('hunter2')
     expect(requests.map(linesOf)[0]?.[2]).toMatch(/^tool gone failed: no: ⟦secret:TOKEN⟧/)
   })
 })

@@ -3,9 +3,9 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, memory, scripted, ToolFailure } from '../../src/index.ts'
-import type { Card, Store } from '../../src/ports/store.ts'
+import type { Card, CompleteStore } from '../../src/ports/store.ts'
 import { checkStore, repairCard } from '../../src/replay.ts'
-import type { Reader } from '../../src/stores/move/rows.ts'
+import type { StoreReader } from '../../src/stores/move/move-rows.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { makeFile } from '../stores/folder.ts'
 
@@ -20,9 +20,9 @@ const maybe = defineTool({
 })
 
 /** Writes cards as earlier versions did. */
-function withOldCards(store: Store): Store {
+function withOldCards(store: CompleteStore): CompleteStore {
   const old = ({ cause: _cause, limit: _limit, unknown: _unknown, ...card }: Card): Card => card
-  const commit: Store['commit'] = (writes) =>
+  const commit: CompleteStore['commit'] = (writes) =>
     store.commit(writes.map((write) => (write.lane === 'owner' ? { ...write, card: old(write.card) } : write)))
   return new Proxy(store, {
     get(target, name) {
@@ -34,7 +34,7 @@ function withOldCards(store: Store): Store {
 }
 
 /** One session whose call may have happened, one that failed, one that was closed after that, and one with nothing to say. */
-async function fill(store: Store): Promise<void> {
+async function fill(store: CompleteStore): Promise<void> {
   const model = scripted((request) => {
     const said = JSON.stringify(request.messages)
     if (said.includes('FAIL')) return { error: 'bad_request', message: 'It was refused.' }
@@ -48,11 +48,11 @@ async function fill(store: Store): Promise<void> {
   await harness.close()
 }
 
-const NO_ROWS: Reader = { shared: async function* () {}, close: async () => {} } as unknown as Reader
+const NO_ROWS: StoreReader = { shared: async function* () {}, close: async () => {} } as unknown as StoreReader
 const idsOf = (cards: readonly { readonly session: string }[]): readonly string[] =>
   cards.map(({ session }) => session).sort()
 
-async function unknownIn(store: Store): Promise<readonly string[]> {
+async function unknownIn(store: CompleteStore): Promise<readonly string[]> {
   return idsOf((await store.page({ outcome: ['unknown'], order: 'newest', limit: 10 })).cards)
 }
 

@@ -21,7 +21,7 @@ function make(script: readonly Step[], options: Partial<HarnessOptions> = {}) {
   const clock = new FakeClock()
   let asked = 0
   const model = scripted(() => script[asked++] ?? 'No more.')
-  const harness = new Harness({ ...options, model, clock, store: memory({ clock }) })
+  const harness = new Harness({ ...options, model, system: { clock }, store: memory({ clock }) })
   onTestFinished(() => harness.close())
   return { harness, clock, asked: () => asked }
 }
@@ -50,7 +50,7 @@ describe('a schema that never answers', () => {
     expect(result).toMatchObject(late)
     expect(clock.now()).toBeLessThan(90_000)
     expect(asked()).toBe(1)
-    const { events } = await session.read()
+    const { events } = await session.events()
     expect(events.find((event) => event.type === 'agent.message')).toMatchObject({ calls: [{ args: good }] })
     expect(await during(clock, session.run('Again?'))).toMatchObject({ stopReason: 'output_validation_failed' })
   })
@@ -60,7 +60,7 @@ describe('a schema that never answers', () => {
     const session = await harness.open()
     const result = await during(clock, session.run('Where?', { output: { schema: hangs(1) } }))
     expect(result).toMatchObject(late)
-    const { events } = await session.read()
+    const { events } = await session.events()
     expect(events.find((event) => event.type === 'run.settled')).toMatchObject({ outcome: { type: 'completed' } })
     expect(await during(clock, session.run('Go on.'))).toMatchObject({ status: 'completed', text: 'Goes on.' })
   })

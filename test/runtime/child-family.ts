@@ -2,7 +2,7 @@
 // line each time it comes to the place where it is to be killed, and stays there; without a place it says how the run ended.
 import { appendFileSync } from 'node:fs'
 import { z } from 'zod'
-import { defineTool, Harness, type Result, type Store } from '../../src/index.ts'
+import { defineTool, Harness, type Result, type CompleteStore } from '../../src/index.ts'
 import type { Write } from '../../src/ports/store.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { ask, type Line, play, resultsIn, use } from './children-play.ts'
@@ -54,8 +54,8 @@ async function started(id: string): Promise<Result> {
 }
 
 /** A store whose commit at the chosen place reaches the disk but never returns to its caller. */
-function halting(inner: Store): Store {
-  const commit: Store['commit'] = async (writes) => {
+function halting(inner: CompleteStore): CompleteStore {
+  const commit: CompleteStore['commit'] = async (writes) => {
     const receipts = await inner.commit(writes)
     if (!writes.some(isThere)) return receipts
     process.stdout.write(`${place}\n`)

@@ -18,7 +18,7 @@ const model: Model = {
   },
 }
 const store = sqlite(file)
-const harness = new Harness({ model, store, compaction: false })
+const harness = new Harness({ model, store, context: { compaction: false } })
 const talking = await harness.open({ id: 'talking' })
 const growing = await harness.open({ id: 'growing' })
 for (let i = 0; i < DEAD; i++) {

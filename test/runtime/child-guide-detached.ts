@@ -17,6 +17,7 @@ const harness = new Harness({
 })
 const session = await harness.open()
 console.log((await session.run('When does the harbour open?')).text) // I am finding out.
-while ((await session.state()).text !== 'It opens at six.') await new Promise((resolve) => setTimeout(resolve, 20))
-console.log((await session.children()).map(({ agent, status }) => `${agent}: ${status}`).join()) // researcher: idle
+while ((await session.status()).text !== 'It opens at six.') await new Promise((resolve) => setTimeout(resolve, 20))
+const { children } = await session.status({ include: ['children'] })
+console.log(children.map(({ agent, status }) => `${agent}: ${status}`).join()) // researcher: idle
 await harness.close()

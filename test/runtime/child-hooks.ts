@@ -13,7 +13,7 @@ import {
   type Request,
   scripted,
   sqlite,
-  type Store,
+  type CompleteStore,
   type Tool,
 } from '../../src/index.ts'
 import type { OwnerWrite } from '../../src/ports/store.ts'
@@ -55,7 +55,7 @@ async function play(played: Played): Promise<void> {
 
 /** The first process opens the session; the next one goes on with it. */
 async function started(harness: Harness, id: string) {
-  if ((await harness.session(id).card()) !== null) return harness.session(id).run()
+  if ((await harness.session(id).events({ limit: 1 })).events.length > 0) return harness.session(id).run()
   const session = await harness.open({ id })
   return session.run('Publish it.')
 }
@@ -87,9 +87,9 @@ const committed: Readonly<Record<string, (event: OwnerWrite['events'][number]) =
   'request written': ({ type }) => type === 'model.started',
 }
 
-function killable(inner: Store, played: Played): Store {
+function killable(inner: CompleteStore, played: Played): CompleteStore {
   const isLast = committed[played.place] ?? (() => false)
-  const commit: Store['commit'] = async (writes) => {
+  const commit: CompleteStore['commit'] = async (writes) => {
     const receipts = await inner.commit(writes)
     if (writes.some((write) => write.lane === 'owner' && write.events.some(isLast))) await stopAt(played, played.place)
     return receipts

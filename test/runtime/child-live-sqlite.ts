@@ -3,15 +3,15 @@
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import type { Card } from '../../src/ports/store.ts'
 import type { OwnerBody } from '../../src/kernel/event.ts'
-import { SharedLive } from '../../src/live/shared.ts'
-import { sockets } from '../../src/live/socket.ts'
-import { systemClock as clock } from '../../src/engine/platform.ts'
+import { SharedLive } from '../../src/live/shared-live.ts'
+import { socketTransport } from '../../src/live/socket-transport.ts'
+import { runtimeClock as clock } from '../../src/runtime/state/machine.ts'
 
 const [file = '', folder = '', worker = ''] = process.argv.slice(2)
 const leaseMs = 500
 const session = 's'
 const store = sqlite(file)
-const live = new SharedLive({ store, clock, way: sockets(folder) })
+const live = new SharedLive({ store, clock, openTransport: async () => socketTransport(folder) })
 
 if ((await store.card(session)) === null) await write(0, 0, { type: 'session.created', agent: 'a', planner: 'p' })
 await live.serve(worker, leaseMs)

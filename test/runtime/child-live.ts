@@ -1,9 +1,9 @@
 // A process that drives a session: lines on stdin tell it what to say, and it answers by lines on stdout. When stdin ends
 // it has nothing left to do and must exit by itself, even with readers still connected. Run by live-process.long.test.ts.
 import { createInterface } from 'node:readline'
-import { SharedLive } from '../../src/live/shared.ts'
-import { sockets } from '../../src/live/socket.ts'
-import { systemClock as clock } from '../../src/engine/platform.ts'
+import { SharedLive } from '../../src/live/shared-live.ts'
+import { socketTransport } from '../../src/live/socket-transport.ts'
+import { runtimeClock as clock } from '../../src/runtime/state/machine.ts'
 import { Directory } from './live-directory.ts'
 
 export type Order =
@@ -21,7 +21,11 @@ export type Answer =
 
 const session = 's'
 const directory = new Directory()
-const live = new SharedLive({ store: directory, clock, way: sockets(process.argv[2] ?? '') })
+const live = new SharedLive({
+  store: directory,
+  clock,
+  openTransport: async () => socketTransport(process.argv[2] ?? ''),
+})
 
 await live.serve('w', 60_000)
 answer({ type: 'address', address: directory.addresses.get('w') ?? '' })

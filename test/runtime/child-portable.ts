@@ -17,7 +17,7 @@ const model = scripted((request) => {
 const { session: id, status } = await importSession(store, value)
 const harness = new Harness({ model, tools: [payTool(paid)], store, secrets: {} })
 const session = harness.session(id)
-await session.steer([{ type: 'resume' }])
+await session.send([{ type: 'resume' }])
 const { pending } = await session.run()
 for (const { callId, digest = '' } of pending) await session.decide({ callId, allow: true, by: 'ann', digest })
 const result = await session.run()

@@ -29,19 +29,19 @@ const tool = (name: string) =>
 const store = killable(sqlite(file), Number(last))
 const harness = new Harness({
   model: scripted(() => ({ text: 'the wrong model' })),
-  models: { chosen },
+  models: { named: { chosen } },
   tools: [tool('look'), tool('touch')],
   instructions: 'Be brief.',
   store,
   worker: { leaseMs: 2_000 },
-  context: ({ metadata }) => {
+  deps: ({ metadata }) => {
     note({ built: metadata })
     return {}
   },
 })
 const known = (await store.card(session)) !== null
 const handle = known ? harness.session(session) : await harness.open({ id: session, metadata: { tenant: 'acme' } })
-const before = (await handle.read()).events.some(({ type }) => type === 'user.message')
+const before = (await handle.events()).events.some(({ type }) => type === 'user.message')
 const result = before
   ? await handle.run()
   : await handle.run('go', {

@@ -26,7 +26,7 @@ const crunch = defineTool({
 })
 
 const model = scripted([{ calls: [{ tool: 'idle' }, { tool: 'crunch' }] }, 'over'])
-const harness = new Harness({ model, tools: [idle, crunch], watchdogMs: Number(watchdogMs) })
+const harness = new Harness({ model, tools: [idle, crunch], worker: { watchdogMs: Number(watchdogMs) } })
 const session = await harness.open({ id: 'child' })
 console.log((await session.run('go')).text)
 if (end === 'close') await harness.close()

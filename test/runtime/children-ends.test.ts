@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type HarnessOptions, type Request, stopAtRequests } from '../../src/index.ts'
-import { askUserTool } from '../../src/tools/people/ask.ts'
-import { fileTools } from '../../src/tools/files/files.ts'
+import { askUserTool } from '../../src/tools/ask-user.ts'
+import { fileTools } from '../../src/tools/files/file-tools.ts'
 import {
   ask,
   childrenOf,
@@ -180,8 +180,14 @@ describe('a child that does not finish', () => {
       {
         subagents: { helper },
         secrets: { TOKEN: SECRET },
-        strictHooks: true,
-        hooks: [{ type: 'run_start', agents: ['helper'], run: () => Promise.reject(new Error(`no ${SECRET} here`)) }],
+        hooks: [
+          {
+            type: 'run_start',
+            strict: true,
+            agents: ['helper'],
+            run: () => Promise.reject(new Error(`no ${SECRET} here`)),
+          },
+        ],
       },
     )
     const result = await harness.run('Go.')

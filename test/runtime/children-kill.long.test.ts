@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
-import type { Event, Store } from '../../src/index.ts'
+import type { Event, CompleteStore } from '../../src/index.ts'
 import { makeFile, open } from '../stores/folder.ts'
 import { childrenOf, eventsOf, ofType, toldTo } from './children-stage.ts'
 
@@ -40,7 +40,7 @@ type Left = {
   readonly logs: readonly (readonly Event[])[]
 }
 
-async function left(store: Store): Promise<Left> {
+async function left(store: CompleteStore): Promise<Left> {
   const children = await childrenOf(store, ROOT)
   const logs = await Promise.all(children.map((child) => eventsOf(store, child)))
   return { children, root: await eventsOf(store, ROOT), logs }

@@ -1,7 +1,7 @@
 // A whole tree of sessions seen from its root: approvals, interrupts, restarts and the stream.
 import { describe, expect, it } from 'vitest'
-import type { Harness, Request, Result, Store, StreamEvent } from '../../src/index.ts'
-import { askUserTool } from '../../src/tools/people/ask.ts'
+import type { Harness, Request, Result, CompleteStore, StreamEvent } from '../../src/index.ts'
+import { askUserTool } from '../../src/tools/ask-user.ts'
 import { makeFile, open } from '../stores/folder.ts'
 import {
   ask,
@@ -241,7 +241,7 @@ describe('a tree that waits', () => {
     await harness.session(child).interrupt('pause')
     paused()
     expect(await running).toMatchObject({ status: 'requires_action', stopReason: 'paused', flags: { paused: true } })
-    await harness.session(child).steer([{ type: 'resume' }])
+    await harness.session(child).send([{ type: 'resume' }])
     expect(await session.run()).toMatchObject({ status: 'completed', text: 'dug' })
   })
 
@@ -259,8 +259,7 @@ describe('a tree that waits', () => {
     const look = tool('look', { execute: () => Promise.all(begun.map(({ opened }) => opened)).then(() => 'seen') })
     const { harness, store } = family(roles, {
       tools: [look],
-      strictHooks: true,
-      hooks: [{ type: 'after_tool_call', run: () => Promise.reject(new Error('no more')) }],
+      hooks: [{ type: 'after_tool_call', strict: true, run: () => Promise.reject(new Error('no more')) }],
     })
     const result = await harness.run('Go.')
     expect(result).toMatchObject({ status: 'failed', stopReason: 'hook_error' })
@@ -290,8 +289,9 @@ describe('a tree that waits', () => {
       {
         tools: [tool('look')],
         subagents: { helper },
-        strictHooks: true,
-        hooks: [{ type: 'before_tool_call', agents: ['helper'], run: () => Promise.reject(new Error('no')) }],
+        hooks: [
+          { type: 'before_tool_call', strict: true, agents: ['helper'], run: () => Promise.reject(new Error('no')) },
+        ],
       },
     )
     expect(await harness.run('Go.')).toMatchObject({ status: 'completed', text: 'false,false,false' })
@@ -304,7 +304,7 @@ function of(events: readonly StreamEvent[], session: string): readonly Seen[] {
   return events.filter((event) => event.session === session)
 }
 
-async function logOf(store: Store, session: string): Promise<readonly string[]> {
+async function logOf(store: CompleteStore, session: string): Promise<readonly string[]> {
   return (await eventsOf(store, session)).map(({ type }) => type)
 }
 
@@ -391,7 +391,7 @@ describe('the stream of a tree', () => {
 
   it('B-CHILD-53: a reader that comes between a reply and the hand-over of its call sees the child', async () => {
     const policy = { rules: [{ tool: 'subagent', effect: 'ask' }] } as const
-    const { harness, store } = family({ root: [ask('one'), 'end'], one: ['done'] }, { policy })
+    const { harness, store } = family({ root: [ask('one'), 'end'], one: ['done'] }, { approvals: { policy } })
     const { sessionId: root, pending } = await harness.run('Go.')
     const session = harness.session(root)
     const after = (await eventsOf(store, root)).length

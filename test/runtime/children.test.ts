@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Fault, Harness, type HarnessOptions, type Request, type Tool, type ToolSource } from '../../src/index.ts'
+import type { ToolAccess } from '../../src/runtime/state/toolbox.ts'
 import type { Write } from '../../src/ports/store.ts'
 import {
   ask,
@@ -189,7 +190,7 @@ describe('limits of children', () => {
     }
     const { harness, store } = family(roles, { tools: [tool('look')], limits: { modelRequests: 2, toolCalls: 1 } })
     const result = await harness.run('Go.')
-    expect(result).toMatchObject({ status: 'completed', own: { usage: { modelRequests: 2, toolCalls: 1 } } })
+    expect(result).toMatchObject({ status: 'completed', ownUsage: { modelRequests: 2, toolCalls: 1 } })
     expect(await toldTo(store, result.sessionId)).toMatchObject([{ metadata: { model_requests: 2, tool_calls: 1 } }])
     // One call is left from the start; the last request, and that no call is left, is told before the second.
     expect(seen).toEqual({ root: [1, 3], dig: [1, 3] })
@@ -292,8 +293,8 @@ describe('agents', () => {
   })
 
   it('B-CHILD-13: of its tools a child has those that are allowed and not denied; an empty list is none, a missing one all (S2-6, TRAP-13)', async () => {
-    const of = (lists: { readonly allow?: readonly string[]; readonly deny?: readonly string[] }) => {
-      return toolsOf({ tools, subagents: { helper: { ...NAMED.helper, ...lists } } }, 'helper')
+    const of = (toolAccess: ToolAccess) => {
+      return toolsOf({ tools, subagents: { helper: { ...NAMED.helper, toolAccess } } }, 'helper')
     }
     expect(await of({})).toEqual(['dig', 'look', 'subagent'])
     expect(await of({ allow: ['look'] })).toEqual(['look'])
@@ -310,7 +311,7 @@ describe('agents', () => {
       one: [(r: Request) => say(ask('two', { task: 'three', agent: 'subagent' }), note(r)), report],
       two: [(r: Request) => say('done', note(r))],
     }
-    const helper = { ...NAMED.helper, deny: ['dig'] }
+    const helper = { ...NAMED.helper, toolAccess: { deny: ['dig'] } }
     const { harness, store } = family(roles, { tools, subagents: { helper } })
     const result = await harness.run('Go.')
     expect(seen).toEqual([
@@ -335,13 +336,16 @@ describe('agents', () => {
     const [mine, own] = [source('mine'), source('own')]
     const near: readonly (Tool | ToolSource)[] = [tool('look'), mine]
     const of = (extra: object) =>
-      toolsOf({ tools: near, subagents: { helper: { ...NAMED.helper, deny: ['subagent'], ...extra } } }, 'helper')
+      toolsOf(
+        { tools: near, subagents: { helper: { ...NAMED.helper, toolAccess: { deny: ['subagent'] }, ...extra } } },
+        'helper',
+      )
     expect(await toolsOf({ tools: near })).toEqual(['look', 'subagent'])
     expect(await of({})).toEqual(['look'])
     expect(await of({ inheritSources: true })).toEqual(['look', 'mine_far'])
     expect(await of({ tools: [own] })).toEqual(['own_far'])
     expect(await of({ tools: [own, mine], inheritSources: true })).toEqual(['mine_far', 'own_far'])
-    expect(await of({ inheritSources: true, allow: ['look'] })).toEqual(['look'])
+    expect(await of({ inheritSources: true, toolAccess: { allow: ['look'] } })).toEqual(['look'])
     const { harness } = family(
       { root: ['Hi.'] },
       { tools: near, subagents: { helper: { ...NAMED.helper, inheritSources: true } } },

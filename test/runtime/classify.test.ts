@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { CallStatus, FailedReason, FailureKind, Json, ModelFailureClass } from '../../src/kernel/content.ts'
 import type { Model, Script } from '../../src/index.ts'
-import { type ClassifiedFailure, classify } from '../../src/sessions/classify.ts'
+import { type ClassifiedFailure, classify } from '../../src/runtime/guard/classify-failure.ts'
 import { make } from './scene.ts'
 
 function result(

@@ -1,7 +1,7 @@
 // What the engine does when the machine's clock is set, or was wrong for a while. The store uses the machine's clock;
 // durations use the monotonic clock, which cannot be set.
 import { describe, expect, it } from 'vitest'
-import { memory, scripted, type Store } from '../../src/index.ts'
+import { memory, scripted, type CompleteStore } from '../../src/index.ts'
 import { calls, make, tool, typesIn, waiting } from './scene.ts'
 import { asleep, quiet } from './wake-stage.ts'
 import { until } from '../until.ts'
@@ -16,10 +16,10 @@ function scene(options: Partial<Parameters<typeof make>[1]> = {}, model = script
   const wall = { aheadMs: 0, now: () => steady.now() + wall.aheadMs, timer: steady.timer.bind(steady) }
   const store = memory({ clock: wall })
   const random = { id: () => crypto.randomUUID(), fraction: () => 0 }
-  return { steady, wall, store, harness: make(model, { store, clock: steady, random, ...options }) }
+  return { steady, wall, store, harness: make(model, { store, system: { clock: steady, random }, ...options }) }
 }
 
-async function endOf(store: Store, id: string): Promise<unknown> {
+async function endOf(store: CompleteStore, id: string): Promise<unknown> {
   return (await store.card(id))?.outcome ?? null
 }
 
@@ -79,7 +79,7 @@ describe("the machine's clock is set while a run is under way", () => {
       expect(await store.claim('s', 'another', 30_000)).toBeNull()
       answer('done')
       expect(await running).toMatchObject({ status: 'completed', text: 'done' })
-      expect((await session.read()).events.filter(({ type }) => type === 'model.failed')).toEqual([])
+      expect((await session.events()).events.filter(({ type }) => type === 'model.failed')).toEqual([])
     },
   )
 })
@@ -89,7 +89,10 @@ describe('a session that was written to by a clock ten years ahead', () => {
 
   it('B-CLOCK-6: goes on: it is decided in time, and an unanswered question expires by the clock', async () => {
     const script = ['first', calls('risky'), 'second', calls('risky'), 'third']
-    const { steady, wall, store, harness } = scene({ tools: [risky], approvalMs: 60_000 }, scripted(script))
+    const { steady, wall, store, harness } = scene(
+      { tools: [risky], approvals: { timeoutMs: 60_000 } },
+      scripted(script),
+    )
     wall.aheadMs = YEARS_MS
     const session = await harness.open({ id: 's' })
     await session.run('one')
@@ -103,10 +106,10 @@ describe('a session that was written to by a clock ten years ahead', () => {
     const working = harness.work()
     await quiet()
     steady.advance(60_001)
-    await until(async () => expect((await session.read()).events.at(-1)?.type).toBe('run.settled'))
-    const results = (await session.read()).events.flatMap((e) => (e.type === 'agent.tool_result' ? [e.status] : []))
+    await until(async () => expect((await session.events()).events.at(-1)?.type).toBe('run.settled'))
+    const results = (await session.events()).events.flatMap((e) => (e.type === 'agent.tool_result' ? [e.status] : []))
     expect(results).toEqual(['ok', 'denied'])
-    const times = (await session.read()).events.map(({ at }) => at)
+    const times = (await session.events()).events.map(({ at }) => at)
     expect(times).toEqual([...times].sort((a, b) => a - b))
     expect(await endOf(store, 's')).toBe('completed')
     await harness.close()

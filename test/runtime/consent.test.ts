@@ -79,13 +79,13 @@ describe('a yes and a no of this run', () => {
     const store = memory()
     const policy = (rules: Policy['rules']): Policy => ({ rules, base: '/home' })
     const tools = [files(ran)]
-    const first = make([put({ path: 'a/b', text: 'x y' })], tools, { store, policy: policy([]) })
+    const first = make([put({ path: 'a/b', text: 'x y' })], tools, { store, approvals: { policy: policy([]) } })
     const { pending, sessionId } = await first.run('go')
     await first.close()
     // From here on a rule allows everything.
     const later = make([put(args), put({ path: 'other' }), 'done'], tools, {
       store,
-      policy: policy([{ effect: 'allow' }]),
+      approvals: { policy: policy([{ effect: 'allow' }]) },
     })
     const session = later.session(sessionId)
     await session.decide({ callId: pending[0]?.callId ?? '', allow: false, by: 'ana' })
@@ -104,7 +104,9 @@ describe('a yes and a no of this run', () => {
     const { pending, sessionId } = await first.run('go')
     await first.close()
     const policy: Policy = { rules: [{ effect: 'allow' }], onAsk: 'deny' }
-    const session = make([put({ path: './a' }), 'done'], [files(ran)], { store, policy }).session(sessionId)
+    const session = make([put({ path: './a' }), 'done'], [files(ran)], { store, approvals: { policy } }).session(
+      sessionId,
+    )
     await session.decide({ callId: pending[0]?.callId ?? '', allow: false, by: 'ana' })
     expect(await session.run()).toMatchObject({ status: 'completed', calls: [{}, { status: 'denied' }] })
     expect(ran).toEqual([])
@@ -131,7 +133,7 @@ describe('a yes and a no of this run', () => {
     async (name) => {
       const ran: string[] = []
       const policy: Policy = { rules: [{ effect: 'ask', n: 2 }] }
-      const session = await make([put({ path: 'a' }), 'done'], [files(ran)], { policy }).open()
+      const session = await make([put({ path: 'a' }), 'done'], [files(ran)], { approvals: { policy } }).open()
       const [a] = (await session.run('go')).pending
       const callId = a?.callId ?? ''
       await session.decide({ callId, allow: true, by: 'ann' })
@@ -146,7 +148,7 @@ describe('a yes and a no of this run', () => {
 
   it('B-CLI-173: two voters whose names look alike and who vote at the same moment count as one', async () => {
     const policy: Policy = { rules: [{ effect: 'ask', n: 2 }] }
-    const session = await make([put({ path: 'a' }), 'done'], [files([])], { policy }).open()
+    const session = await make([put({ path: 'a' }), 'done'], [files([])], { approvals: { policy } }).open()
     const [a] = (await session.run('go')).pending
     const votes = ['ann', 'аnn'].map((by) => session.decide({ callId: a?.callId ?? '', allow: true, by }))
     expect((await Promise.allSettled(votes)).map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])

@@ -1,18 +1,18 @@
 // What can be decided, and until when: an interrupt withdraws questions, voters are named, and a denial has one status whatever its
 // source. How a decision is made and bound to its action is approval.test.ts.
 import { describe, expect, it } from 'vitest'
-import { Harness, type Policy, type Request, type Store } from '../../src/index.ts'
-import { pendingOf } from '../../src/sessions/look/pending.ts'
+import { Harness, type Policy, type Request, type CompleteStore } from '../../src/index.ts'
+import { pendingInTree } from '../../src/sessions/look/pending.ts'
 import { ask, childrenOf, endsOf, eventsOf, family, ofType, report, STORAGES, tool, use } from './children-stage.ts'
 
 const asking = tool('publish', { effect: 'once', approval: 'ask' })
 
 /** A harness that records input and drives nothing, as a command beside a worker does. */
-function beside(store: Store): Harness {
+function beside(store: CompleteStore): Harness {
   return new Harness({
     model: { name: 'none', call: () => Promise.reject(new Error('not asked')) },
     store,
-    drives: false,
+    worker: { drives: false },
   })
 }
 
@@ -25,7 +25,7 @@ describe.each(STORAGES)('an interrupt of a session that waits, on %s', (storage)
     const other = beside(store)
     const session = other.session(parked.sessionId)
     await session.interrupt()
-    expect(await pendingOf(store, session.id)).toEqual([])
+    expect(await pendingInTree(store, session.id)).toEqual([])
     await expect(session.decide({ ...pending!, allow: true, by: 'ana' })).rejects.toMatchObject({
       code: 'decision_stale',
       message: expect.stringContaining('interrupted') as string,
@@ -44,7 +44,7 @@ describe.each(STORAGES)('an interrupt of a session that waits, on %s', (storage)
     await harness.close()
     const other = beside(store)
     await other.session(parked.sessionId).interrupt()
-    expect(await pendingOf(store, parked.sessionId)).toEqual([])
+    expect(await pendingInTree(store, parked.sessionId)).toEqual([])
     for (const id of [parked.sessionId, pending!.sessionId])
       await expect(other.session(id).decide({ ...pending!, allow: true, by: 'ana' })).rejects.toMatchObject({
         code: 'decision_stale',
@@ -83,7 +83,10 @@ describe.each(STORAGES)('a call that needs two people, on %s', (storage) => {
   const policy: Policy = { rules: [{ effect: 'ask', tool: 'publish', class: 'release', n: 2 }] }
 
   it('B-DECIDE-3: names every voter in what is pending and in the result, and counts as decided only then', async () => {
-    const { harness } = family({ root: [use('publish'), 'done'] }, { storage, tools: [tool('publish')], policy })
+    const { harness } = family(
+      { root: [use('publish'), 'done'] },
+      { storage, tools: [tool('publish')], approvals: { policy } },
+    )
     const { sessionId, pending } = await harness.run('Go.')
     const session = harness.session(sessionId)
     await session.decide({ ...pending[0]!, allow: true, by: 'ann', why: 'tested' })
@@ -96,7 +99,10 @@ describe.each(STORAGES)('a call that needs two people, on %s', (storage) => {
   })
 
   it('B-DECIDE-3: names the one who refused after another allowed it', async () => {
-    const { harness } = family({ root: [use('publish'), 'done'] }, { storage, tools: [tool('publish')], policy })
+    const { harness } = family(
+      { root: [use('publish'), 'done'] },
+      { storage, tools: [tool('publish')], approvals: { policy } },
+    )
     const { sessionId, pending } = await harness.run('Go.')
     const session = harness.session(sessionId)
     await session.decide({ ...pending[0]!, allow: true, by: 'ann' })
@@ -111,7 +117,7 @@ describe('a call that is not allowed', () => {
   const publish = tool('publish', { effect: 'once' })
   const no: Policy = { rules: [{ effect: 'deny', tool: 'publish' }] }
   const whose = {
-    'a rule': { tools: [publish], policy: no },
+    'a rule': { tools: [publish], approvals: { policy: no } },
     'a hook': { tools: [publish], hooks: [{ type: 'before_tool_call', run: () => ({ cancel: 'no' }) } as const] },
     'a person': { tools: [asking] },
   }

@@ -2,8 +2,8 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { Fault, Harness, type HarnessOptions, type Hook, scripted, type Store } from '../../src/index.ts'
-import { ToolFailure } from '../../src/tools/core/output.ts'
+import { Fault, Harness, type HarnessOptions, type Hook, scripted, type CompleteStore } from '../../src/index.ts'
+import { ToolFailure } from '../../src/tools/core/tool-output.ts'
 import type { ToolSource } from '../../src/tools/core/tool.ts'
 import { eventsOf, hasty, ofType, STORAGES, storeOf } from '../models/hosted-stage.ts'
 import { McpBench } from '../tools/mcp-bench.ts'
@@ -36,7 +36,7 @@ const ODD = join(import.meta.dirname, '..', 'tools', 'mcp-servers', 'odd.mjs')
 const answering = () => scripted(() => 'Done.')
 const FOREVER = Number.POSITIVE_INFINITY
 
-async function carded(store: Store, id: string, status: string) {
+async function carded(store: CompleteStore, id: string, status: string) {
   for (;;) {
     const card = await store.card(id)
     if (card?.status === status) return card
@@ -55,7 +55,13 @@ describe('a run that cannot begin', () => {
     const server = bench.server({ command: '/bin/sh', args, required: true })
     const clock = hasty(10)
     const store = storeOf('memory', clock)
-    const harness = harnessOf({ model: answering(), tools: [server], store, clock, worker: { lingerMs: 0 } })
+    const harness = harnessOf({
+      model: answering(),
+      tools: [server],
+      store,
+      system: { clock },
+      worker: { lingerMs: 0 },
+    })
     const session = await harness.open()
     const running = session.run('Hello.', { patienceMs: 600_000 })
     const card = await carded(store, session.id, 'rescheduling')
@@ -75,7 +81,7 @@ describe('a run that cannot begin', () => {
       const { source, asked } = away(6)
       // The clock is 40 times as fast: leases and waits for the file would end too soon on a busy machine if it were faster.
       const worker = { lingerMs: 100, leaseMs: 3_600_000 }
-      const harness = harnessOf({ model: answering(), tools: [source], store, clock, worker })
+      const harness = harnessOf({ model: answering(), tools: [source], store, system: { clock }, worker })
       await asleep(store, 's', [{ due: clock.now() }])
       await harness.work({ idleMs: 150_000 })
       expect(await store.card('s')).toMatchObject({ outcome: 'completed', wakes: 0 })
@@ -94,7 +100,13 @@ describe('a run that cannot begin', () => {
     const clock = hasty(200)
     const store = storeOf('memory', clock)
     const { source } = away(FOREVER)
-    const harness = harnessOf({ model: answering(), tools: [source], store, clock, limits: { outageMs: 20_000 } })
+    const harness = harnessOf({
+      model: answering(),
+      tools: [source],
+      store,
+      system: { clock },
+      limits: { outageMs: 20_000 },
+    })
     await asleep(store, 's', [{ due: clock.now() }])
     await harness.work({ idleMs: 600_000 })
     const settled = ofType(await eventsOf(store, 's'), 'run.settled')
@@ -131,6 +143,7 @@ describe('a run that cannot begin', () => {
     let told = 0
     const recall: Hook = {
       type: 'user_prompt_submit',
+      strict: true,
       run: () => {
         told += 1
         if (told < 3) throw new TypeError('fetch failed', { cause: refused() })
@@ -138,16 +151,17 @@ describe('a run that cannot begin', () => {
       },
     }
     const { source } = away(4)
-    const harness = harnessOf({ model: answering(), tools: [source], store, clock, hooks: [recall], strictHooks: true })
+    const harness = harnessOf({ model: answering(), tools: [source], store, system: { clock }, hooks: [recall] })
     expect(await harness.run('Hello.', { patienceMs: 600_000 })).toMatchObject({ status: 'completed' })
     expect(told).toBe(3)
     const wrong: Hook = {
       type: 'run_start',
+      strict: true,
       run: () => {
         throw new Error('wrong')
       },
     }
-    const other = harnessOf({ model: answering(), store, clock, hooks: [wrong], strictHooks: true })
+    const other = harnessOf({ model: answering(), store, system: { clock }, hooks: [wrong] })
     await asleep(store, 's', [{ due: clock.now() }])
     await other.work({ idleMs: 0 })
     expect(ofType(await eventsOf(store, 's'), 'run.settled')).toMatchObject([
@@ -172,12 +186,17 @@ describe('a run that cannot begin', () => {
     const clock = hasty(200)
     const store = storeOf('memory', clock)
     // On a busy machine the first wait may be over before the run is put off: then the model is asked again.
-    const first = harnessOf({ model: scripted(() => ({ error: 'server' })), store, clock, worker: { lingerMs: 0 } })
+    const first = harnessOf({
+      model: scripted(() => ({ error: 'server' })),
+      store,
+      system: { clock },
+      worker: { lingerMs: 0 },
+    })
     const { sessionId, status } = await first.run('Hello.', { patienceMs: 0 })
     expect(status).toBe('sleeping')
     await first.close()
     const { source } = away(3)
-    const next = harnessOf({ model: answering(), tools: [source], store, clock })
+    const next = harnessOf({ model: answering(), tools: [source], store, system: { clock } })
     await next.work({ idleMs: 600_000 })
     expect(await store.card(sessionId)).toMatchObject({ outcome: 'completed' })
     const failed = ofType(await eventsOf(store, sessionId), 'model.failed')

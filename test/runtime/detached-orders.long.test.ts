@@ -9,7 +9,7 @@ import {
   type Json,
   type Request,
   type Session,
-  type Store,
+  type CompleteStore,
 } from '../../src/index.ts'
 import { childrenOf, eventsOf, family, gate, ofType, play, resultsIn, STORAGES, use } from './children-stage.ts'
 
@@ -38,7 +38,7 @@ describe.each(STORAGES)('an order to a detached child on %s', (storage) => {
       root: [spawn('dig', { task_key: 'dig' }), (request: Request) => order(idOf(request)), last],
       dig: [async () => (await gate().opened, 'Found it.')],
     }
-    const { harness, store } = family(roles, { storage, ...DETACHED, policy })
+    const { harness, store } = family(roles, { storage, ...DETACHED, approvals: { policy } })
     const session = await harness.open()
     const { pending } = await session.run('Go.')
     expect(pending).toHaveLength(1)
@@ -61,11 +61,11 @@ describe.each(STORAGES)('an order to a detached child on %s', (storage) => {
       ],
       dig: [use('ask_user'), async () => (await gate().opened, 'Found it.')],
     }
-    const { harness, store } = family(roles, { storage, ...DETACHED, policy, tools: [question] })
+    const { harness, store } = family(roles, { storage, ...DETACHED, approvals: { policy }, tools: [question] })
     const session = await harness.open()
     await session.run('Go.')
-    await expect.poll(async () => (await session.state()).pending.map(({ needs }) => needs)).toContain('approval')
-    const { pending } = await session.state()
+    await expect.poll(async () => (await session.status()).pending.map(({ needs }) => needs)).toContain('approval')
+    const { pending } = await session.status()
     const [child = ''] = await childrenOf(store, session.id)
     const of = (needs: string): string => pending.find((each) => each.needs === needs)?.callId ?? ''
     await harness.session(child).answer({ callId: of('answer'), content: 'red' })
@@ -90,11 +90,11 @@ describe.each(STORAGES)('an order to a detached child on %s', (storage) => {
 
   it('B-SPAWN-61: a harness without subagents says that a subagent which a person allowed cannot be started', async () => {
     const roles = { root: [spawn('more'), last] }
-    const { harness, store } = family(roles, { storage, ...DETACHED, policy })
+    const { harness, store } = family(roles, { storage, ...DETACHED, approvals: { policy } })
     const session = await harness.open()
     const { pending } = await session.run('Go.')
     await harness.close()
-    const other = plain(roles, { store, policy }).session(session.id)
+    const other = plain(roles, { store, approvals: { policy } }).session(session.id)
     await other.decide({ callId: pending[0]?.callId ?? '', allow: true, by: 'ann' })
     const { text } = await other.run()
     expect(text).toContain('There is no agent "subagent"')
@@ -111,11 +111,11 @@ describe.each(STORAGES)('an order to a detached child on %s', (storage) => {
       ],
       dig: [async () => (await gate().opened, 'Found it.')],
     }
-    const { harness, store } = family(roles, { storage, ...DETACHED, policy })
+    const { harness, store } = family(roles, { storage, ...DETACHED, approvals: { policy } })
     const session = await harness.open()
     const { pending } = await session.run('Go.')
     await harness.close()
-    const other = plain(roles, { store, policy }).session(session.id)
+    const other = plain(roles, { store, approvals: { policy } }).session(session.id)
     await other.decide({ callId: pending[0]?.callId ?? '', allow: true, by: 'ann' })
     expect((await other.run()).text).toContain('"status":"told"')
     const [child = ''] = await childrenOf(store, session.id)
@@ -156,7 +156,7 @@ describe.each(STORAGES)('an order to a detached child on %s', (storage) => {
 
   it.each([
     ['interrupt', (session: Session) => session.interrupt()],
-    ['steer', (session: Session) => session.steer([{ type: 'cancel' }])],
+    ['steer', (session: Session) => session.send([{ type: 'cancel' }])],
   ] as const)(
     'B-SPAWN-63: %s stops a parent that rests and all that work below it in one commit',
     async (_name, stop) => {
@@ -173,8 +173,8 @@ describe.each(STORAGES)('an order to a detached child on %s', (storage) => {
         .toBe(2)
       await harness.close()
       const commits: number[] = []
-      const counting: Store = new Proxy(store, {
-        get(from, name: keyof Store) {
+      const counting: CompleteStore = new Proxy(store, {
+        get(from, name: keyof CompleteStore) {
           const value: unknown = from[name]
           if (typeof value !== 'function') return value
           return (...args: readonly unknown[]): unknown => {
@@ -183,7 +183,13 @@ describe.each(STORAGES)('an order to a detached child on %s', (storage) => {
           }
         },
       })
-      const other = new Harness({ model: play(roles), store: counting, ...DETACHED, subagents: true, drives: false })
+      const other = new Harness({
+        model: play(roles),
+        store: counting,
+        ...DETACHED,
+        subagents: true,
+        worker: { drives: false },
+      })
       onTestFinished(() => other.close())
       await stop(other.session(session.id))
       expect(commits).toEqual([3])

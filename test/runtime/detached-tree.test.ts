@@ -1,8 +1,8 @@
 // Detached children in trees of three levels, and orders of one reply that contradict each other.
 import { describe, expect, it } from 'vitest'
-import type { Event, Json, Request, Store } from '../../src/index.ts'
+import type { Event, Json, Request, CompleteStore } from '../../src/index.ts'
 import { childrenOf, endsOf, eventsOf, family, gate, ofType, resultsIn, STORAGES, use } from './children-stage.ts'
-import { taskName } from '../../src/effects/orders.ts'
+import { taskName } from '../../src/runtime/turn/child-orders.ts'
 import { until } from '../until.ts'
 
 const spawn = (prompt: string, more: Readonly<Record<string, Json>> = {}) => use('spawn_subagent', { prompt, ...more })
@@ -11,7 +11,7 @@ const idOf = (request: Request): string =>
 const DETACHED = { detached: true } as const
 
 /** The reports that came to a session. */
-async function reportsTo(store: Store, id: string): Promise<readonly string[]> {
+async function reportsTo(store: CompleteStore, id: string): Promise<readonly string[]> {
   const messages: readonly Extract<Event, { type: 'user.message' }>[] = ofType(
     await eventsOf(store, id),
     'user.message',
@@ -47,7 +47,7 @@ describe.each(STORAGES)('a tree of detached children on %s', (storage) => {
     const { harness } = family(roles, { storage, ...DETACHED })
     const session = await harness.open()
     await session.run('Go.')
-    const rows = await session.children()
+    const rows = (await session.status({ include: ['children'] })).children
     expect(rows.map(({ task }) => task)).toEqual(prompts)
     expect(rows[0]?.sessionId).toMatch(/~5\.0$/)
     expect(rows.at(-1)?.sessionId).toMatch(/~\d\d\.0$/)
@@ -63,7 +63,9 @@ describe.each(STORAGES)('a tree of detached children on %s', (storage) => {
     const { harness, store } = family(roles, { storage, ...DETACHED })
     const session = await harness.open()
     await session.run('Go.')
-    await until(async () => expect(await session.children()).toMatchObject([{ status: 'idle' }]))
+    await until(async () =>
+      expect((await session.status({ include: ['children'] })).children).toMatchObject([{ status: 'idle' }]),
+    )
     await session.interrupt()
     held.open()
     const leaf = (await childrenOf(store, session.id)).at(-1) ?? ''
@@ -186,7 +188,9 @@ describe.each(STORAGES)('a tree of detached children on %s', (storage) => {
     const { harness, store } = family(roles, { storage, ...DETACHED })
     const session = await harness.open()
     await session.run('Go.')
-    await until(async () => expect(await session.children()).toMatchObject([{ status: 'closed' }]))
+    await until(async () =>
+      expect((await session.status({ include: ['children'] })).children).toMatchObject([{ status: 'closed' }]),
+    )
     held.open()
     const leaf = (await childrenOf(store, session.id)).at(-1) ?? ''
     await until(async () => expect(await endsOf(store, leaf)).toEqual(['interrupted']))

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import type { Event, Json, Request, Store } from '../../src/index.ts'
+import type { Event, Json, Request, CompleteStore } from '../../src/index.ts'
 import { childrenOf, eventsOf, family, gate, ofType, play, resultsIn, STORAGES, toldIn, use } from './children-stage.ts'
 import { until } from '../until.ts'
 
@@ -18,11 +18,14 @@ const idOf = (request: Request): string => started(resultsIn(request)[0]?.conten
 const DETACHED = { detached: true } as const
 
 /** The reports that came to a session. */
-async function reportsTo(store: Store, id: string): Promise<readonly Extract<Event, { type: 'user.message' }>[]> {
+async function reportsTo(
+  store: CompleteStore,
+  id: string,
+): Promise<readonly Extract<Event, { type: 'user.message' }>[]> {
   return ofType(await eventsOf(store, id), 'user.message').filter(({ report }) => report !== undefined)
 }
 
-async function settled(store: Store, id: string, runs: number): Promise<void> {
+async function settled(store: CompleteStore, id: string, runs: number): Promise<void> {
   await until(async () => {
     expect(ofType(await eventsOf(store, id), 'run.settled')).toHaveLength(runs)
   })
@@ -44,14 +47,18 @@ describe.each(STORAGES)('a detached child on %s', (storage) => {
       subagent_session_id: child,
       decision: 'spawned_new',
     })
-    expect(await session.children()).toMatchObject([{ sessionId: child, status: 'running' }])
+    expect((await session.status({ include: ['children'] })).children).toMatchObject([
+      { sessionId: child, status: 'running' },
+    ])
     held.open()
     await settled(store, session.id, 2)
     const reports = await reportsTo(store, session.id)
     expect(reports).toMatchObject([{ by: `session:${child}`, when: 'next' }])
     expect(JSON.stringify(reports[0]?.parts)).toContain('Found it.')
-    expect((await session.state()).text).toBe('I read: 1')
-    expect(await session.children()).toMatchObject([{ sessionId: child, status: 'idle' }])
+    expect((await session.status()).text).toBe('I read: 1')
+    expect((await session.status({ include: ['children'] })).children).toMatchObject([
+      { sessionId: child, status: 'idle' },
+    ])
   })
 
   it('B-SPAWN-2: children that end while the parent works are read once each, in one message', async () => {
@@ -99,7 +106,11 @@ describe.each(STORAGES)('a detached child on %s', (storage) => {
     }
     const dig = (request: Request) => `I was asked ${toldIn(request).length} times.`
     const roles = { root: Array.from({ length: 20 }, () => lead), dig: [dig, dig, dig] }
-    const { harness, store } = family(roles, { storage, ...DETACHED, models: { other: play({ dig: [dig] }) } })
+    const { harness, store } = family(roles, {
+      storage,
+      ...DETACHED,
+      models: { named: { other: play({ dig: [dig] }) } },
+    })
     const session = await harness.open()
     const decided = async (text: string, runs: number): Promise<Started> => {
       const { calls } = await session.run(text)
@@ -108,7 +119,9 @@ describe.each(STORAGES)('a detached child on %s', (storage) => {
     }
     const first = await decided('go 0', 2)
     expect(first).toMatchObject({ decision: 'spawned_new' })
-    expect(await session.children()).toMatchObject([{ task: 'the-dig', status: 'idle' }])
+    expect((await session.status({ include: ['children'] })).children).toMatchObject([
+      { task: 'the-dig', status: 'idle' },
+    ])
     const second = await decided('go 1', 4)
     expect(second).toMatchObject({ decision: 'reused_idle', subagent_session_id: first.subagent_session_id })
     expect(JSON.stringify((await reportsTo(store, session.id)).at(-1)?.parts)).toContain('I was asked 2 times.')
@@ -116,7 +129,7 @@ describe.each(STORAGES)('a detached child on %s', (storage) => {
     expect(third.decision).toBe('forced_fresh')
     expect(third.subagent_session_id).not.toBe(first.subagent_session_id)
     expect((await decided('other 3', 8)).decision).toBe('spawned_new')
-    expect(await session.children()).toHaveLength(3)
+    expect((await session.status({ include: ['children'] })).children).toHaveLength(3)
   })
 
   it('B-SPAWN-4: a child of another session cannot be waited for, steered or closed', async () => {
@@ -199,9 +212,11 @@ describe.each(STORAGES)('a detached child on %s', (storage) => {
     held.open()
     await settled(store, session.id, 2)
     expect(heard[0]).toContain('Deeper.')
-    const text = (await session.state()).text
+    const text = (await session.status()).text
     expect(text).toMatch(/is closed/)
-    await until(async () => expect(await session.children()).toMatchObject([{ status: 'closed' }]))
+    await until(async () =>
+      expect((await session.status({ include: ['children'] })).children).toMatchObject([{ status: 'closed' }]),
+    )
   })
 
   it('B-SPAWN-8: the question of a child comes with its choices, and continue_subagent answers it', async () => {
@@ -233,7 +248,7 @@ describe.each(STORAGES)('a detached child on %s', (storage) => {
     await session.run('Go.')
     await settled(store, session.id, 3)
     expect(seen[0]).toMatch(/Which\?[\s\S]*red \| blue[\s\S]*Do not start this task again/)
-    expect((await session.state()).text).toContain('It is blue.')
+    expect((await session.status()).text).toContain('It is blue.')
   })
 
   it('B-SPAWN-30: a question that is told again says the same, whatever its siblings do meanwhile', async () => {
@@ -338,7 +353,9 @@ describe.each(STORAGES)('a detached child on %s', (storage) => {
     await settled(store, session.id, 2)
     expect(await session.spawn('subagent', 'dig', { taskKey: 'dig' })).toEqual({ sessionId, decision: 'reused_idle' })
     await settled(store, session.id, 3)
-    expect(await session.children()).toMatchObject([{ sessionId, task: 'dig', status: 'idle' }])
+    expect((await session.status({ include: ['children'] })).children).toMatchObject([
+      { sessionId, task: 'dig', status: 'idle' },
+    ])
     await expect(session.spawn('subagent', 'dig', { taskkey: 'x' } as never)).rejects.toThrow(/taskKey/)
   })
 

@@ -47,7 +47,7 @@ it('B-WAKE-31: a disk that is full for longer than a lease loses no result: the 
   full(1_000_000)
   expect(await running).toMatchObject({ status: 'completed', text: 'done' })
   expect(ran).toBe(1)
-  const { events } = await session.read()
+  const { events } = await session.events()
   expect(new Set(events.map(({ epoch }) => epoch))).toEqual(new Set([0, 1]))
   expect(events.find(({ type }) => type === 'agent.tool_result')).toMatchObject({ status: 'ok' })
   await harness.close()

@@ -1,8 +1,8 @@
 // The driver: what is written when, what is started when, and that nothing can hold it up.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool, Fault, Harness, memory, scripted, type Store, type Tool } from '../../src/index.ts'
-import { abandon } from '../../src/effects/outcomes.ts'
+import { defineTool, Fault, Harness, memory, scripted, type CompleteStore, type Tool } from '../../src/index.ts'
+import { landAbandoned } from '../../src/runtime/turn/landings.ts'
 import { storeWith } from '../../sim/store-with.ts'
 import { until } from '../until.ts'
 import { observed, stage, typesOf } from './stage.ts'
@@ -26,13 +26,13 @@ function tool(
 }
 
 /** The same store; what its caller waits for is noted. */
-function noting(store: Store, asked: string[]): Store {
-  const note = <K extends 'commit' | 'claim' | 'read' | 'snapshot' | 'card'>(name: K): Store[K] => {
+function noting(store: CompleteStore, asked: string[]): CompleteStore {
+  const note = <K extends 'commit' | 'claim' | 'read' | 'snapshot' | 'card'>(name: K): CompleteStore[K] => {
     const act = store[name].bind(store) as (...args: never[]) => unknown
     return ((...args: never[]) => {
       asked.push(name)
       return act(...args)
-    }) as Store[K]
+    }) as CompleteStore[K]
   }
   const noted = { commit: note('commit'), claim: note('claim'), read: note('read'), snapshot: note('snapshot') }
   return storeWith(store, { ...noted, card: note('card') })
@@ -71,7 +71,7 @@ describe('the driver', () => {
       asked.length = 0
       const harness = new Harness({ model: scripted(() => 'done'), store })
       const session = await harness.open({ id: 's' })
-      const before = (await session.read()).events.length
+      const before = (await session.events()).events.length
       await session.run('go')
       expect(asked.includes('snapshot')).toBe(before >= 99)
       events = before
@@ -100,7 +100,7 @@ describe('the driver', () => {
       graceMs: 20,
     })
     expect(await session.run('go')).toMatchObject({ status: 'completed' })
-    const { events } = await session.read()
+    const { events } = await session.events()
     expect(events.filter((event) => event.type === 'agent.tool_result')).toMatchObject([
       { status: 'unknown' },
       { status: 'timeout' },
@@ -131,7 +131,7 @@ describe('the driver', () => {
     const { session } = await stage([{ calls: [{ tool: 'pay' }] }, 'done'], { store, tools: [pay] })
     expect(await session.run('go')).toMatchObject({ status: 'completed' })
     expect(ran).toBe(1)
-    const { events } = await session.read()
+    const { events } = await session.events()
     expect(events.filter((event) => event.type === 'model.started').map((event) => event.shows.length)).toEqual([1, 2])
   })
 
@@ -174,7 +174,7 @@ describe('the driver', () => {
     await until(async () => expect((await typesOf(session)).at(-1)).toBe('user.custom_tool_result'))
     expect((await typesOf(session)).slice(-2)).toEqual(['agent.tool_use', 'user.custom_tool_result'])
     // The late result is recorded, beside the `unknown` result that the new owner of the session writes for the call.
-    const { events } = await session.read()
+    const { events } = await session.events()
     expect(events.at(-1)).toMatchObject({
       call: events.find((event) => event.type === 'agent.tool_use')?.call,
       ok: true,
@@ -201,15 +201,18 @@ describe('the driver', () => {
     const { events } = await store.read(session.id, 0)
     expect(events.at(-1)).toMatchObject({ type: 'agent.tool_result', status: 'aborted' })
     expect(await store.claim(session.id, 'next', 1_000)).not.toBeNull()
-    expect(await store.due(10)).toEqual([])
+    expect((await store.due(10)).sessions).toEqual([])
   })
 
   it('B-DRIVE-9: a hold that does not fit its account ends the run before the call, and nothing is held after (P-money)', async () => {
     const store = memory()
-    const { session, harness } = await stage([{ text: 'one', cost: 600 }, 'two'], { store, limits: { hold: 1_000 } })
+    const { session, harness } = await stage([{ text: 'one', cost: 600 }, 'two'], {
+      store,
+      limits: { hold: 1_000 },
+    })
     const account = `session:${session.id}`
     await store.commit([limitOf(await store.card(session.id), account, 1_500)])
-    expect(await session.run('go')).toMatchObject({ status: 'completed', cost: 600 })
+    expect(await session.run('go')).toMatchObject({ status: 'completed', cost: { micros: 600 } })
     expect(await session.run('again')).toMatchObject({ status: 'limit', limit: 'usd' })
     expect(await store.account(account)).toMatchObject({ held: 0, spent: 600 })
     await harness.close()
@@ -249,7 +252,7 @@ describe('the driver', () => {
       tools: [greedy],
     })
     await session.run('go')
-    const { events } = await session.read()
+    const { events } = await session.events()
     expect(events.find((event) => event.type === 'agent.message')).toMatchObject({
       calls: [{ args: { list: [1, 2] } }],
     })
@@ -264,7 +267,7 @@ describe('the driver', () => {
     ]
     const { session } = await stage(script, { tools: [tool('big', () => big)], compression: 'off' })
     expect(await session.run('go')).toMatchObject({ text: '100000' })
-    const { events } = await session.read()
+    const { events } = await session.events()
     expect(events.find((event) => event.type === 'agent.tool_result')).toMatchObject({
       content: { type: 'blob', bytes: 200_000 },
     })
@@ -308,7 +311,11 @@ describe('the driver', () => {
     const proposal = { id: 'p', tool: 'look', args: {}, effect: 'read', timeoutMs: 1, digest: '' } as const
     const said = (tries: number): unknown => {
       const call = { key: '3.0', index: 0, proposal, state: { type: 'running', epoch: 2, tries } } as const
-      const [result] = abandon({ type: 'run', key: 'run:3.0', call, mode: 'execute' }, 'interrupted', false).events
+      const [result] = landAbandoned(
+        { type: 'run', key: 'run:3.0', call, mode: 'execute' },
+        'interrupted',
+        false,
+      ).events
       return result && 'content' in result && result.content
     }
     expect(said(0)).toBe('Stopped before it started: it did not run.')

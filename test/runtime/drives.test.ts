@@ -1,6 +1,7 @@
 // A harness that records and never drives, beside one that does, on one store.
 import { describe, expect, it } from 'vitest'
 import { calls, make, STORAGES, storeOf, tool, typesIn, waiting } from './scene.ts'
+import { lookAt } from '../../src/worker.ts'
 
 describe.each(STORAGES)('a harness with drives: false on %s', (storage) => {
   it('B-HARNESS-16: records what is said, decided and interrupted, and drives nothing: a worker on the same store does', async () => {
@@ -8,17 +9,17 @@ describe.each(STORAGES)('a harness with drives: false on %s', (storage) => {
     const { tool: pay, ran, go } = waiting('pay', { effect: 'once', approval: 'ask' })
     go()
     const drives = make([calls('pay 1'), 'Paid.', 'Never said.'], { store, tools: [pay] })
-    const records = make(['Never asked.'], { store, tools: [pay], drives: false })
+    const records = make(['Never asked.'], { store, tools: [pay], worker: { drives: false } })
     const { id } = await drives.open()
     const outside = records.session(id)
     await outside.send('Pay.')
-    expect(await records.wake(id)).toEqual({ type: 'contended' })
+    expect(await records.work({ session: id })).toEqual({ type: 'contended' })
     expect(await typesIn(outside)).toEqual(['session.created', 'user.message'])
     const parked = await drives.session(id).run()
     expect(parked).toMatchObject({ status: 'requires_action' })
     const [pending] = parked.pending
     await outside.decide({ callId: pending?.callId ?? '', allow: true, by: 'ana' })
-    expect(await records.wake(id)).toEqual({ type: 'contended' })
+    expect(await records.work({ session: id })).toEqual({ type: 'contended' })
     expect(ran).toEqual([])
     expect(await drives.session(id).run()).toMatchObject({ status: 'completed', text: 'Paid.' })
     expect(ran).toEqual(['pay 1'])
@@ -27,14 +28,14 @@ describe.each(STORAGES)('a harness with drives: false on %s', (storage) => {
     expect(await outside.undo()).toEqual([])
     await fork.close()
     expect(await store.card(fork.id)).toMatchObject({ status: 'terminated' })
-    expect(await records.wake(id)).toEqual({ type: 'rested', waiting: 'input', until: null })
+    expect(await records.work({ session: id })).toEqual({ type: 'rested', waiting: 'input', until: null })
   })
 
   it('B-HARNESS-17: its run waits for the worker that drives, and returns when the session rests, also for a person', async () => {
     const store = storeOf(storage)
     const sign = tool('sign', { approval: 'ask' })
     const drives = make([calls('sign'), 'Signed.'], { store, tools: [sign] })
-    const records = make(['Never asked.'], { store, tools: [sign], drives: false })
+    const records = make(['Never asked.'], { store, tools: [sign], worker: { drives: false } })
     const { id } = await drives.open()
     const outside = records.session(id)
     const stop = new AbortController()
@@ -48,10 +49,10 @@ describe.each(STORAGES)('a harness with drives: false on %s', (storage) => {
   })
 
   it('B-HARNESS-18: it refuses to work', async () => {
-    const records = make(['Never asked.'], { store: storeOf(storage), drives: false })
+    const records = make(['Never asked.'], { store: storeOf(storage), worker: { drives: false } })
     const { id } = await records.open()
     const refused = { name: 'Fault', code: 'invalid_config' }
     await expect(records.work({ idleMs: 0 })).rejects.toMatchObject(refused)
-    await expect(records.look(id, false)).rejects.toMatchObject(refused)
+    await expect(lookAt(records, id, false)).rejects.toMatchObject(refused)
   })
 })

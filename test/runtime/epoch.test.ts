@@ -10,7 +10,7 @@ import {
   type Request,
   type Script,
   scripted,
-  type Store,
+  type CompleteStore,
   type Tool,
 } from '../../src/index.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
@@ -24,7 +24,7 @@ function named(name: string, more: { description?: string; instructions?: string
 }
 
 /** A stage on one store: each harness is another process. */
-function stage(store: Store = memory()) {
+function stage(store: CompleteStore = memory()) {
   const seen: Request[] = []
   const make = (options: Partial<HarnessOptions> = {}, script: Script = () => 'Fine.', name = 'scripted'): Harness => {
     const model = scripted(script)
@@ -85,10 +85,10 @@ describe.each(STORAGES)('the prefix that stays, on %s', (storage) => {
 
   it('B-PREFIX-9: with follow a new epoch begins when something really changed, and nothing is told beside it', async () => {
     const { make, heads, notes, starts } = stage(storeOf(storage))
-    const first = make({ prefix: 'follow', tools: [named('look')] })
+    const first = make({ context: { prefix: 'follow' }, tools: [named('look')] })
     const { id } = await first.open()
     for (const text of ['One.', 'Two.']) await first.session(id).run(text)
-    const second = make({ prefix: 'follow', tools: [named('look')], instructions: 'Be long.' })
+    const second = make({ context: { prefix: 'follow' }, tools: [named('look')], instructions: 'Be long.' })
     for (const text of ['Three.', 'Four.']) await second.session(id).run(text)
     expect(heads()).toHaveLength(2)
     expect(await notes(id)).toEqual([])
@@ -174,7 +174,10 @@ describe.each(STORAGES)('the prefix that stays, on %s', (storage) => {
     expect(await asks.session(id).run('Pay.')).toMatchObject({ status: 'requires_action', pending: [{ tool: 'pay' }] })
     await asks.session(id).interrupt()
     await asks.close()
-    const denies = make({ tools: [pay('auto')], policy: { rules: [{ effect: 'deny', tool: 'pay' }] } }, script)
+    const denies = make(
+      { tools: [pay('auto')], approvals: { policy: { rules: [{ effect: 'deny', tool: 'pay' }] } } },
+      script,
+    )
     expect((await denies.session(id).run('Pay.')).calls).toMatchObject([{ tool: 'pay', status: 'denied' }])
     expect(ran).toEqual([])
   })
@@ -260,6 +263,8 @@ it('B-PREFIX-8: a note says all instructions where that is shorter than what cha
 })
 
 it('B-PREFIX-7: a prefix that is neither keep nor follow is refused', () => {
-  const options = { prefix: 'frozen' } as unknown as HarnessOptions
-  expect(() => stage().make(options)).toThrow(/prefix/)
+  const options = { context: { prefix: 'frozen' } } as unknown as HarnessOptions
+  expect(() => stage().make(options)).toThrow(
+    'The option "context.prefix" of new Harness must be "keep" or "follow", not "frozen".',
+  )
 })

@@ -31,8 +31,8 @@ describe('errors that help', () => {
     const bare = new MockLanguageModelV3() as unknown as Model
     const model = scripted([])
     expect(() => new Harness({ model: bare })).toThrow(SDK)
-    expect(() => new Harness({ model, models: { fast: bare } })).toThrow(SDK)
-    expect(() => new Harness({ model, routes: { chat: bare } })).toThrow(SDK)
+    expect(() => new Harness({ model, models: { named: { fast: bare } } })).toThrow(SDK)
+    expect(() => new Harness({ model, models: { routes: { chat: bare } } })).toThrow(SDK)
     expect(() => new Harness({ model, subagents: { reader: { description: 'Reads.', model: bare } } })).toThrow(SDK)
     expect(() => fallback(model, bare)).toThrow(SDK)
     expect(() => cached(bare, { namespace: 'a' })).toThrow(SDK)
@@ -53,8 +53,8 @@ describe('errors that help', () => {
     const options = { messages } as object
     await expect(harness.run('Hello', options)).rejects.toThrow(way)
     await expect(session.run('Hello', options)).rejects.toThrow(way)
-    expect(await harness.list()).toHaveLength(1)
-    expect((await session.read()).events).toHaveLength(1)
+    expect((await harness.list({ order: 'id', limit: 500 })).cards).toHaveLength(1)
+    expect((await session.events()).events).toHaveLength(1)
     await expect(harness.run('Hello', { temperature: 1 } as object)).rejects.toThrow(/settings: \{/)
     await expect(harness.run('Hello', { maxOutputTokens: 1 } as object)).rejects.toThrow(
       /settings: \{ outputTokensMax \}/,
@@ -121,7 +121,7 @@ describe('errors that help', () => {
 /** The fields of each hook's event but for those that all have, as the types in the source name them. */
 function hookFields(): Readonly<Record<string, readonly string[]>> {
   const aliases = new Map<string, ts.TypeNode>()
-  for (const path of ['src/riders/hooks/hooks.ts', 'src/view/pending.ts']) {
+  for (const path of ['src/runtime/state/hook-events.ts', 'src/view/pending-calls.ts']) {
     const source = ts.createSourceFile(path, readFileSync(join(root, path), 'utf8'), ts.ScriptTarget.Latest)
     for (const each of source.statements) if (ts.isTypeAliasDeclaration(each)) aliases.set(each.name.text, each.type)
   }

@@ -19,10 +19,10 @@ const whole = Array.from({ length: 40 }, (_, i) => `word ${i}, `).join('')
 
 it('B-FOLLOW-1, B-FOLLOW-8: another process is followed, and from a killed one to the next with no text doubled', async () => {
   const file = makeFile()
-  const harness = make([], { store: open(file), drives: false })
+  const harness = make([], { store: open(file), worker: { drives: false } })
   const session = await harness.open({ id: 'one' })
   await session.send('Say it.')
-  const before = (await session.read()).events.length
+  const before = (await session.events()).events.length
   const items: Followed[] = []
   const first = child(file, 'stall')
   let second: ChildProcess | null = null
@@ -59,7 +59,7 @@ it('B-FOLLOW-1, B-FOLLOW-8: another process is followed, and from a killed one t
 it('B-FOLLOW-14, B-FOLLOW-4: cards that another process makes, changes, leaves in trouble and removes', async () => {
   const file = makeFile()
   const store = open(file)
-  const harness = make([], { store, drives: false })
+  const harness = make([], { store, worker: { drives: false } })
   const cards = harness.watch()
   const sees = async (is: (change: CardChange) => boolean): Promise<CardChange> => {
     for (;;) {

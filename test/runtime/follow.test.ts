@@ -12,9 +12,9 @@ import {
   type Model,
   scripted,
   type SessionHandle,
-  type Store,
+  type CompleteStore,
 } from '../../src/index.ts'
-import { localLive } from '../../src/live/live.ts'
+import { localLive } from '../../src/live/local-live.ts'
 import { storeWith } from '../../sim/store-with.ts'
 import { makeFile, meddle, open } from '../stores/folder.ts'
 import { until } from '../until.ts'
@@ -75,7 +75,7 @@ describe.each(STORAGES)('following a session on %s', (storage) => {
     const store = storeOf(storage)
     const { tool: slow, runs, go } = waiting('slow')
     const driver = make(['Zero.', calls('slow'), calls('look'), 'Done.'], { tools: [slow, tool('look')], store })
-    const other = make([], { store, drives: false })
+    const other = make([], { store, worker: { drives: false } })
     const session = await driver.open()
     await session.run('zero')
     const readers = [session.follow(), other.session(session.id).follow(), session.follow({ after: 3 })]
@@ -120,7 +120,7 @@ describe.each(STORAGES)('following a session on %s', (storage) => {
     expect(await store.card(session.id)).toEqual(before)
     await session.send('Go on.')
     for (const next of await Promise.all(waits)) expect(next.value).toMatchObject({ event: { seq: last + 1 } })
-    await until(async () => expect((await session.state()).phase).toBe('idle'))
+    await until(async () => expect((await session.status()).phase).toBe('idle'))
     // One claim for each run that was driven, and this one.
     expect((await store.claim(session.id, 'me', 1_000))?.epoch).toBe(3)
   })
@@ -327,9 +327,12 @@ describe('the end of following', () => {
 
 describe('what is kept for a reader', () => {
   /** What was read of the log, by each read. */
-  function reads(inner: Store): { readonly store: Store; readonly sizes: { events: number; bytes: number }[] } {
+  function reads(inner: CompleteStore): {
+    readonly store: CompleteStore
+    readonly sizes: { events: number; bytes: number }[]
+  } {
     const sizes: { events: number; bytes: number }[] = []
-    const read: Store['read'] = async (...asked) => {
+    const read: CompleteStore['read'] = async (...asked) => {
       const page = await inner.read(...asked)
       sizes.push({ events: page.events.length, bytes: JSON.stringify(page.events).length })
       return page
@@ -337,8 +340,8 @@ describe('what is kept for a reader', () => {
     return { store: storeWith(inner, { read }), sizes }
   }
 
-  async function filled(store: Store, id: string, count: number, chars: number): Promise<SessionHandle> {
-    const harness = make([], { store, drives: false })
+  async function filled(store: CompleteStore, id: string, count: number, chars: number): Promise<SessionHandle> {
+    const harness = make([], { store, worker: { drives: false } })
     const session = await harness.open({ id })
     for (let i = 0; i < count; i += 50) {
       const events = Array.from({ length: Math.min(50, count - i) }, (_, n) => ({
@@ -407,7 +410,7 @@ describe('what is kept for a reader', () => {
     end()
     await first
     const last = (await typesIn(session)).length
-    const started = (await session.read()).events.findLast(({ type }) => type === 'model.started')?.seq ?? 0
+    const started = (await session.events()).events.findLast(({ type }) => type === 'model.started')?.seq ?? 0
     localLive(store).publish(session.id, started, { kind: 'text', part: 0, text: 'I am still here.' })
     const over = session.follow({ after: last, deltas: true })
     const next = over.next()
@@ -425,13 +428,13 @@ describe('what is kept for a reader', () => {
     const store = storeOf(storage)
     const { model, asked, say, end } = speaker('Hello.')
     const session = await make(model, { store }).open()
-    const other = make([], { store, drives: false })
+    const other = make([], { store, worker: { drives: false } })
     const run = session.run('Say it.')
     await asked
     say('Hel')
     const items = other.session(session.id).follow({ deltas: true })
     expect(heard(await some(items, 5))).toBe('Hel')
-    const third = make([], { store, drives: false })
+    const third = make([], { store, worker: { drives: false } })
     await third.close()
     say('lo.')
     expect(heard(await some(items, 1))).toBe('lo.')

@@ -1,13 +1,15 @@
 // Forks: a new session that goes on from an event of another, without a copy and without a trace in it.
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool, type Event, Harness, memory, type Script, scripted, type Store } from '../../src/index.ts'
+import { defineTool, type Event, Harness, memory, type Script, scripted, type CompleteStore } from '../../src/index.ts'
 import { callKey } from '../../src/kernel/event.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
-import { readTranscript } from '../../src/view/history.ts'
+import { readTranscript } from '../../src/view/session-history.ts'
 import { redecide } from '../../src/archive/replay-decide.ts'
-import { readLog, refold } from '../../src/archive/replay.ts'
-import { askUserTool } from '../../src/tools/people/ask.ts'
+import { refold } from '../../src/archive/replay-refold.ts'
+import { readLog } from '../../src/view/session-log.ts'
+import { askUserTool } from '../../src/tools/ask-user.ts'
+import { openFile } from '../../sim/forge-file.ts'
 
 const open: Harness[] = []
 afterEach(async () => {
@@ -15,7 +17,7 @@ afterEach(async () => {
 })
 
 /** Answers with the texts of the users it was shown. */
-function echo(store: Store = memory()): Harness {
+function echo(store: CompleteStore = memory()): Harness {
   const model = scripted((request) =>
     request.messages
       .flatMap((m) => (m.role === 'user' ? m.parts.flatMap((p) => (p.type === 'text' ? [p.text] : [])) : []))
@@ -31,12 +33,12 @@ describe('a fork', () => {
     const harness = echo()
     const first = await harness.open()
     await first.run('one')
-    const at = (await first.read()).events.at(-1)?.seq ?? 0
+    const at = (await first.events()).events.at(-1)?.seq ?? 0
     await first.run('two')
     const fork = await first.fork({ at })
     expect((await fork.run('three')).text).toBe('one | three')
     expect((await first.run('four')).text).toBe('one | two | four')
-    expect((await fork.read()).events[0]).toMatchObject({
+    expect((await fork.events()).events[0]).toMatchObject({
       type: 'session.created',
       fork: { session: first.id, seq: at },
     })
@@ -70,7 +72,7 @@ describe('a fork', () => {
     for (let i = 0; i < 80; i++) last = await last.fork()
     expect((await last.run('and now?')).text).toBe('the code is 42 | and now?')
     const there = memory()
-    const { parents } = await exportSession(store, last.id)
+    const { parents } = openFile(await exportSession(store, last.id))
     expect(parents).toHaveLength(80)
     await importSession(there, await exportSession(store, last.id))
     expect((await echo(there).session(last.id).run('and there?')).text).toBe('the code is 42 | and now? | and there?')
@@ -82,7 +84,7 @@ describe('a fork', () => {
     const first = await harness.open({ id: 'first' })
     const second = await first.fork({ id: 'second' })
     // The log as it reads after an edit of the store's file: the two sessions are forks of each other.
-    const ring: Store = Object.assign(Object.create(store) as Store, {
+    const ring: CompleteStore = Object.assign(Object.create(store) as CompleteStore, {
       read: async (session: string, after: number, limit?: number) => {
         const page = await store.read(session, after, limit)
         const turned = (event: Event) =>
@@ -112,8 +114,8 @@ describe('a fork of a session with open calls', () => {
   const tools = [act('pay', { approval: 'ask' }), act('look', { effect: 'read' }), askUserTool()]
   const both: Script = [{ text: 'Both.', calls: [{ tool: 'pay' }, { tool: 'look' }] }, 'First.', 'Second.']
 
-  function harnessOf(script: Script, store: Store, drives = true): Harness {
-    const harness = new Harness({ model: scripted(script), store, tools, secrets: {}, drives })
+  function harnessOf(script: Script, store: CompleteStore, drives = true): Harness {
+    const harness = new Harness({ model: scripted(script), store, tools, secrets: {}, worker: { drives } })
     open.push(harness)
     return harness
   }
@@ -149,7 +151,7 @@ describe('a fork of a session with open calls', () => {
       expect((await refold(store, id)).difference).toBeNull()
       expect(redecide(await readLog(store, id))).toEqual([])
     }
-    expect((await exportSession(store, 'second')).parents?.map(({ session }) => session)).toEqual(['first'])
+    expect(openFile(await exportSession(store, 'second')).parents.map(({ session }) => session)).toEqual(['first'])
   })
 
   it('B-FORK-5: takes along what is done there, does not do again what ran there, and keeps a question that a person has', async () => {
@@ -183,9 +185,10 @@ describe('a fork of a session with open calls', () => {
     expect(asked.pending).toMatchObject([{ tool: 'ask_user', needs: 'answer' }])
     await fork.answer({ callId: asked.pending[0]?.callId ?? '', content: 'This one.' })
     expect((await fork.run()).status).toBe('completed')
-    go()
     const [callId = ''] = (await store.card('first'))?.waits ?? []
     await first.answer({ callId, content: 'That one.' })
+    // Only now, or the first session would rest in between and wait for the answer alone.
+    go()
     expect((await running).status).toBe('completed')
   })
 })

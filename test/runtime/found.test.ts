@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Hook } from '../../src/index.ts'
 import type { OwnerWrite, Write } from '../../src/ports/store.ts'
-import { askUserTool } from '../../src/tools/people/ask.ts'
+import { askUserTool } from '../../src/tools/ask-user.ts'
 import {
   ask,
   childrenOf,
@@ -40,6 +40,7 @@ describe.each(STORAGES)('what the simulator found, on %s', (storage) => {
     })
     const strict: Hook = {
       type: 'before_tool_call',
+      strict: true,
       tools: ['act'],
       run: async () => {
         await handed.opened
@@ -51,7 +52,7 @@ describe.each(STORAGES)('what the simulator found, on %s', (storage) => {
     const both = { calls: [...ask('dig').calls, ...use('act').calls] }
     const { harness } = family(
       { root: [both, 'Done.'], dig: ['Found it.'] },
-      { store, hooks: [lets, strict], strictHooks: true, tools: [act] },
+      { store, hooks: [lets, strict], tools: [act] },
     )
     const result = await harness.run('Go.')
     expect(result).toMatchObject({ status: 'failed', stopReason: 'hook_error' })

@@ -2,34 +2,34 @@
 import type { Limits, Proposal } from '../../src/kernel/content.ts'
 import type { Event, OwnerBody } from '../../src/kernel/event.ts'
 import type { Decision } from '../../src/kernel/next.ts'
-import { settlement } from '../../src/kernel/result.ts'
+import { buildRunSettled } from '../../src/kernel/result.ts'
 import {
   type BreakerOptions,
-  Guard,
+  GuardFold,
   type SavedGuard,
-  type Traits,
-  type Window,
-  type Word,
-} from '../../src/riders/guard/guard.ts'
+  type GuardTraits,
+  type GuardAdvice,
+  type ModelWindow,
+} from '../../src/runtime/guard/guard.ts'
 import { call, Logbook } from '../kernel/logbook.ts'
 
-const PLAIN: Traits = { writers: new Set(), pollers: new Set(), finalResult: false, model: 'own' }
+const PLAIN: GuardTraits = { writers: new Set(), pollers: new Set(), finalResult: false, model: 'own' }
 
-export const ENDLESS = (): Window => ({ tokens: Number.POSITIVE_INFINITY, compacts: true })
+export const ENDLESS = (): ModelWindow => ({ tokens: Number.POSITIVE_INFINITY, compacts: true })
 
 type Result = Extract<OwnerBody, { type: 'agent.tool_result' }>
 /** Text is a success. */
 export type Ended = string | Omit<Result, 'type' | 'call'>
 export type Said = Extract<Event, { type: 'note.added' }>
-type Options = { limits?: Partial<Limits>; breaker?: BreakerOptions | false; traits?: Partial<Traits> }
+type Options = { limits?: Partial<Limits>; breaker?: BreakerOptions | false; traits?: Partial<GuardTraits> }
 
 export class Guarded {
   readonly log = new Logbook()
-  readonly traits: Traits
+  readonly traits: GuardTraits
   /** Every notice of the guard; null where it had none. */
-  readonly words: (Word | null)[] = []
+  readonly words: (GuardAdvice | null)[] = []
   readonly breaker: BreakerOptions | false
-  guard: Guard
+  guard: GuardFold
   /** What becomes of a note on its way to the log. */
   redact = (text: string): string => text
   /** At every look another process takes over, with what a snapshot kept. */
@@ -39,7 +39,7 @@ export class Guarded {
   constructor({ limits = {}, breaker = {}, traits = {} }: Options = {}) {
     this.traits = { ...PLAIN, ...traits }
     this.breaker = breaker
-    this.guard = new Guard({ breaker })
+    this.guard = new GuardFold({ breaker })
     this.log.say('go')
     this.log.begin(limits)
     this.settle()
@@ -55,7 +55,7 @@ export class Guarded {
       const asks = decision.events.some((body) => body.type === 'model.started')
       const word = asks ? this.guard.beforeRequest(this.log.session, this.traits, ENDLESS) : null
       if (asks) this.words.push(word)
-      if (word?.type === 'settle') this.log.owner(settlement(this.log.session, word.outcome))
+      if (word?.type === 'settle') this.log.owner(buildRunSettled(this.log.session, word.outcome))
       else if (word?.type === 'compact') this.log.owner(word.body)
       else if (word) this.log.owner({ type: 'note.added', kind: word.kind, text: this.redact(word.text) })
       else this.#record(decision.events)
@@ -78,14 +78,14 @@ export class Guarded {
 
   /** A new process: a guard that has seen the same log. */
   restart(): void {
-    this.guard = new Guard({ breaker: this.breaker })
+    this.guard = new GuardFold({ breaker: this.breaker })
     this.#fed = 0
     this.#feed()
   }
 
   #takeOver(): void {
     const saved = JSON.parse(JSON.stringify(this.guard.save())) as SavedGuard
-    this.guard = new Guard({ breaker: this.breaker })
+    this.guard = new GuardFold({ breaker: this.breaker })
     this.guard.restore(saved)
   }
 

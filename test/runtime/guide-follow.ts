@@ -3,7 +3,7 @@ import { Harness, memory, scripted } from '../../src/index.ts'
 
 const store = memory()
 const worker = new Harness({ model: scripted([{ deltas: ['Tulips, ', 'and ', 'lavender.'] }]), store })
-const page = new Harness({ model: scripted([]), store, drives: false })
+const page = new Harness({ model: scripted([]), store, worker: { drives: false } })
 const cards = page.watch()
 const session = await worker.open({ id: 'garden' })
 

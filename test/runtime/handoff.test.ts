@@ -8,7 +8,7 @@ import {
   memory,
   type Request,
   scripted,
-  type Store,
+  type CompleteStore,
 } from '../../src/index.ts'
 
 const HAND = { calls: [{ tool: 'handoff_to_billing', args: { task: 'Refund the order.' } }] }
@@ -23,7 +23,7 @@ const refund = defineTool({
 type Said = Parameters<typeof scripted>[0]
 
 /** `desk` answers for the agent that the user meets, `billing` for the one that it hands over to. Both are asked through one list. */
-function staged(desk: Said, billing: Said, options: Partial<HarnessOptions> = {}, store: Store = memory()) {
+function staged(desk: Said, billing: Said, options: Partial<HarnessOptions> = {}, store: CompleteStore = memory()) {
   const asked: { readonly by: string; readonly request: Request }[] = []
   const noting = (by: string, script: Said) => {
     const inner = scripted(script, by)
@@ -84,7 +84,7 @@ describe('a handoff', () => {
     await first.harness.close()
     const second = staged([], ['It is refunded.'], {}, store)
     const session = second.harness.session(parked.sessionId)
-    const [pending] = await session.pending()
+    const [pending] = (await session.status()).pending
     if (!pending) throw new Error('Nothing waits.')
     await session.decide({ ...pending, allow: true, by: 'ana' })
     expect(await session.run()).toMatchObject({ status: 'completed', text: 'It is refunded.' })
@@ -129,10 +129,10 @@ describe('a handoff', () => {
       const result = await session.run('Money!')
       expect(result).toMatchObject({ status: 'completed', text })
       await session.run('And now?')
-      const [child] = await session.children()
+      const [child] = (await session.status({ include: ['children'] })).children
       // What a model is to correct stays in its own conversation.
       const ids = how === 'retry' ? [session.id] : [session.id, child?.sessionId ?? '']
-      const logs = ids.map(async (id) => (await harness.session(id).read()).events)
+      const logs = ids.map(async (id) => (await harness.session(id).events()).events)
       const later = asked.filter(({ by }) => by === 'desk').map(({ request }) => request.messages)
       expect(JSON.stringify([result, later, ...(await Promise.all(logs))])).not.toContain('hunter2')
     },
@@ -146,7 +146,7 @@ describe('a handoff', () => {
     expect(await narrow.harness.run('Money!', { tools: [] })).toMatchObject({ text: 'I cannot.' })
     expect(narrow.asked.map(({ by }) => by)).toEqual(['desk', 'desk'])
     const { harness } = staged([HAND], [{ text: 'It is refunded.', cost: 1_000 }], { budget: { treeUsd: 1 } })
-    expect(await harness.run('Money!')).toMatchObject({ status: 'completed', costUsd: 0, treeCostUsd: 0.001 })
+    expect(await harness.run('Money!')).toMatchObject({ status: 'completed', cost: { ownUsd: 0, usd: 0.001 } })
   })
 
   it.each([

@@ -19,8 +19,8 @@ describe('before_answer', () => {
       const result = await session.run('What is it?')
       expect(result).toMatchObject({ status: 'halted', stopReason: 'halted', reason: 'It tells a password.', said: '' })
       expect(result.text).toBe('It tells a password.')
-      expect(JSON.stringify([result, await session.read(), await session.messages()])).not.toContain('swordfish')
-      const reply = (await session.read()).events.find(({ type }) => type === 'agent.message')
+      expect(JSON.stringify([result, await session.events(), await session.messages()])).not.toContain('swordfish')
+      const reply = (await session.events()).events.find(({ type }) => type === 'agent.message')
       expect(reply).toMatchObject({ guard: 'block', verdict: { type: 'stop', reason: 'It tells a password.' } })
       expect(await session.run('And now?')).toMatchObject({ status: 'completed', text: 'Ask the owner.' })
       expect(JSON.stringify(requests[1]?.messages)).toContain('withheld')
@@ -39,7 +39,7 @@ describe('before_answer', () => {
       output: 'The password is ***. Bye.',
     })
     await session.run('Sure?')
-    expect(JSON.stringify([requests[1]?.messages, await session.read()])).not.toContain('swordfish')
+    expect(JSON.stringify([requests[1]?.messages, await session.events()])).not.toContain('swordfish')
     expect(JSON.stringify(requests[1]?.messages)).toContain('The password is ***. Bye.')
   })
 
@@ -53,7 +53,7 @@ describe('before_answer', () => {
     expect(result).toMatchObject({ status: 'failed', stopReason: 'output_validation_failed', text: '' })
   })
 
-  it('B-OUTGUARD-4: a guard that throws ends the run, also without strictHooks, and so does a word that is none', async () => {
+  it('B-OUTGUARD-4: a guard that throws ends the run, also where it is not strict, and so does a word that is none', async () => {
     const throws = guard(() => {
       throw new Error('no service')
     })
@@ -84,7 +84,7 @@ describe('before_answer', () => {
       const session = await masked.harness.open()
       expect(await session.run('Which?')).toMatchObject({ status: 'completed', output: { word: '***' } })
       expect(seen).toEqual([{ word: 'swordfish' }])
-      expect(JSON.stringify(await session.read())).not.toContain('swordfish')
+      expect(JSON.stringify(await session.events())).not.toContain('swordfish')
       const unfit = stage([said('swordfish')], [guard(() => ({ replace: { other: 1 } }))], { output })
       expect(await unfit.harness.run('Which?')).toMatchObject({ status: 'failed', stopReason: 'hook_error' })
       const again = guard(({ text }) => (text.includes('swordfish') ? { retry: 'Another word.' } : undefined))

@@ -1,6 +1,7 @@
 // A hook that wants more than the answer it sees.
 import { describe, expect, it } from 'vitest'
 import { Harness, type Hook, scripted } from '../../src/index.ts'
+import { strictly } from './hooks-stage.ts'
 
 const more: Hook = {
   type: 'continue_turn',
@@ -45,7 +46,7 @@ describe('continue_turn', () => {
     expect((await easy.run('Weather?')).status).toBe('completed')
     expect(told).toEqual(['hook continue_turn'])
     await easy.close()
-    const strict = new Harness({ model: scripted(['It rains.']), hooks, strictHooks: true, onError })
+    const strict = new Harness({ model: scripted(['It rains.']), hooks: hooks.map(strictly), onError })
     const { status, stopReason } = await strict.run('Weather?')
     expect([status, stopReason]).toEqual(['failed', 'hook_error'])
     await strict.close()

@@ -197,8 +197,8 @@ describe.each(Object.entries(storages))('the end of a run on %s', (_name, storag
 
   it('B-HOOK-51: a model that says what it used and not what it costs is not free; one that says 0 is', async () => {
     for (const [cost, end] of [
-      [undefined, { status: 'halted', cost: 36_000, usage: { modelRequests: 2 } }],
-      [0, { status: 'limit', cost: 0, usage: { modelRequests: 4 } }],
+      [undefined, { status: 'halted', cost: { micros: 36_000 }, usage: { modelRequests: 2 } }],
+      [0, { status: 'limit', cost: { micros: 0 }, usage: { modelRequests: 4 } }],
     ] as const) {
       let n = 0
       const model: Model = {

@@ -99,7 +99,7 @@ describe.each(Object.entries(storages))('a hook that throws, on %s', (_name, sto
     const staged = stage([calls(call('slow'), call('bad')), 'Done.'], [strict], {
       storage,
       tools: [slow, tool('bad')],
-      strictHooks: true,
+      strict: true,
     })
     const result = await staged.harness.run('Go.')
     expect(result).toMatchObject({ ...HOOK_ERROR, usage: { toolCalls: 2, cancelledToolCalls: 0, modelRequests: 1 } })
@@ -116,7 +116,7 @@ describe.each(Object.entries(storages))('a hook that throws, on %s', (_name, sto
     const staged = stage([calls(call('look')), 'Done.'], [throwing('after_tool_call')], {
       storage,
       tools: [noting()('look', { effect: 'once' })],
-      strictHooks: true,
+      strict: true,
     })
     const seen: string[] = []
     const stream = staged.harness.stream('Go.')
@@ -143,13 +143,23 @@ describe.each(Object.entries(storages))('a hook that throws, on %s', (_name, sto
       const staged = stage([type === 'stop' ? calls(call('look')) : bad, 'Done.'], [throwing(type)], {
         storage,
         tools: [noting(ran)('look')],
-        strictHooks: true,
+        strict: true,
       })
       const result = await staged.harness.run('Go.')
       expect([type, result]).toMatchObject([type, HOOK_ERROR])
       expect(result.status === 'failed' && result.failure.message).toBe(`The hook ${type} failed: boom`)
       expect([staged.requests.length, ran]).toEqual([asked, []])
     }
+  })
+
+  it('B-HOOK-64: what throws beside a strict hook is only reported, and a strict one ends the run', async () => {
+    const throws = (strict: boolean): Hook => ({ ...throwing('run_start'), strict })
+    const calm = stage(['Done.'], [throws(false), { type: 'run_start', strict: true, run: () => {} }], { storage })
+    expect(await calm.harness.run('Go.')).toMatchObject({ status: 'completed', text: 'Done.' })
+    expect(calm.reports).toEqual([['hook run_start', 'boom']])
+    const ends = stage(['Done.'], [throws(false), throws(true)], { storage })
+    expect(await ends.harness.run('Go.')).toMatchObject(HOOK_ERROR)
+    expect(ends.reports).toEqual([['hook run_start', 'boom']])
   })
 
   it('B-HOOK-29: a run that has ended cannot be ended again: strictly too, its watchers are only reported, and the next is told', async () => {
@@ -159,7 +169,7 @@ describe.each(Object.entries(storages))('a hook that throws, on %s', (_name, sto
       throwing(type),
       { type, run: () => void told.push(type) },
     ])
-    const { harness, reports } = stage(['Done.'], hooks, { storage, limits: { modelRequests: 0 }, strictHooks: true })
+    const { harness, reports } = stage(['Done.'], hooks, { storage, limits: { modelRequests: 0 }, strict: true })
     expect((await harness.run('Go.')).status).toBe('limit')
     await harness.close()
     expect(told).toEqual(watchers)
@@ -172,7 +182,7 @@ describe.each(Object.entries(storages))('a hook that throws, on %s', (_name, sto
       if (saidIn(request)[0]?.startsWith('Task')) return calls(call('look'))
       return resultsIn(request).length > 0 ? 'Done.' : { calls: [1, 2, 3].map(task) }
     }
-    const given = { storage, tools: [noting()('look')], subagents: true, strictHooks: true } as const
+    const given = { storage, tools: [noting()('look')], subagents: true, strict: true } as const
     // In the children: each ends, and the parent reads of it and goes on.
     const inside = stage(script, [{ type: 'before_tool_call', agents: ['subagent'], run: boom }], given)
     const result = await inside.harness.run('Go.')
@@ -204,10 +214,10 @@ describe.each(Object.entries(storages))('a hook that throws, on %s', (_name, sto
     )
     const parent = await outside.harness.run('Go.')
     expect(parent).toMatchObject({ ...HOOK_ERROR, usage: { toolCalls: 3 } })
-    const sessions = await outside.harness.list()
+    const sessions = (await outside.harness.list({ order: 'id', limit: 500 })).cards
     expect(sessions).toHaveLength(3)
     for (const { session } of sessions) {
-      await outside.harness.wake(session)
+      await outside.harness.work({ session })
       const settlements = await eventsOf(outside, session, 'run.settled')
       expect([session, settlements.length]).toEqual([session, 1])
     }
@@ -305,7 +315,11 @@ describe('a hook that does not come back', () => {
     const ran: string[] = []
     const entered = new Gate()
     const hang: Hook = { type: 'before_tool_call', run: () => (void entered.wait(), never) }
-    const staged = stage([calls(call('look')), 'Done.'], [hang], { clock, ...rest, tools: [noting(ran)('look')] })
+    const staged = stage([calls(call('look')), 'Done.'], [hang], {
+      system: { clock },
+      ...rest,
+      tools: [noting(ran)('look')],
+    })
     const running = staged.harness.run('Go.')
     await entered.reached
     await minutes(clock, 62_000)
@@ -322,7 +336,11 @@ describe('a hook that does not come back', () => {
     const gate = new Gate()
     let asked = 0
     const late: Hook = { type: 'before_tool_call', run: () => (asked++, gate.wait()) }
-    const staged = stage([calls(call('look')), 'Done.'], [late], { clock, ...rest, tools: [noting(ran)('look')] })
+    const staged = stage([calls(call('look')), 'Done.'], [late], {
+      system: { clock },
+      ...rest,
+      tools: [noting(ran)('look')],
+    })
     const running = staged.harness.run('Go.')
     await gate.reached
     await minutes(clock, 60_500)
@@ -336,7 +354,7 @@ describe('a hook that does not come back', () => {
     const entered = new Gate()
     const hang: Hook = { type: 'after_tool_call', run: () => (void entered.wait(), never) }
     const staged = stage([calls(call('look')), 'Done.'], [hang], {
-      clock,
+      system: { clock },
       ...rest,
       tools: [noting()('look', { effect: 'once', timeoutMs: 5_000 })],
     })
@@ -358,7 +376,7 @@ describe('a hook that does not come back', () => {
     const entered = new Gate()
     const hang: Hook = { type: 'stop', run: () => (void entered.wait(), never) }
     const staged = stage([{ text: 'Paid for.', cost: 5, ...calls(call('look')) }], [hang], {
-      clock,
+      system: { clock },
       ...rest,
       tools: [noting(ran)('look')],
       limits: { modelMs: 120_000 },
@@ -366,7 +384,12 @@ describe('a hook that does not come back', () => {
     const running = staged.harness.run('Go.')
     await entered.reached
     await minutes(clock, 122_000)
-    expect(await running).toMatchObject({ status: 'halted', said: 'Paid for.', cost: 5, usage: { modelRequests: 1 } })
+    expect(await running).toMatchObject({
+      status: 'halted',
+      said: 'Paid for.',
+      cost: { micros: 5 },
+      usage: { modelRequests: 1 },
+    })
     expect(ran).toEqual([])
   })
 
@@ -377,7 +400,7 @@ describe('a hook that does not come back', () => {
       type: 'user_prompt_submit',
       run: ({ prompt }) => (prompt === 'Go.' ? (void entered.wait(), never) : undefined),
     }
-    const { harness, requests } = stage(['Done.'], [hang], { clock, ...rest })
+    const { harness, requests } = stage(['Done.'], [hang], { system: { clock }, ...rest })
     const running = harness.run('Go.')
     await entered.reached
     await minutes(clock, 62_000)
@@ -396,7 +419,7 @@ describe('a hook that does not come back', () => {
       { type, run: () => (void gate.wait(), never) },
       { type, run: () => void told.push(type) },
     ])
-    const { harness, reports } = stage(['Done.'], hooks, { clock, ...rest })
+    const { harness, reports } = stage(['Done.'], hooks, { system: { clock }, ...rest })
     const running = harness.run('Go.')
     await entered[0]?.gate.reached
     await minutes(clock, 30_000)

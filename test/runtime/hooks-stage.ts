@@ -1,4 +1,5 @@
 // A harness with hooks for their tests: a scripted model, tools that note what ran, and everything closed after the test.
+import type { EventOf } from '../../src/kernel/event.ts'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { z } from 'zod'
@@ -12,20 +13,20 @@ import {
   type Script,
   scripted,
   sqlite,
-  type Store,
+  type CompleteStore,
   type Tool,
 } from '../../src/index.ts'
 import type { Request } from '../../src/ports/model.ts'
 import { makeFolder } from '../stores/folder.ts'
 
 export const storages = {
-  memory: (): Store => memory(),
-  sqlite: (): Store => sqlite(join(makeFolder(), 'hooks.db')),
+  memory: (): CompleteStore => memory(),
+  sqlite: (): CompleteStore => sqlite(join(makeFolder(), 'hooks.db')),
 } as const
 
 export type Staged = {
   readonly harness: Harness
-  readonly store: Store
+  readonly store: CompleteStore
   /** What was reported beside the runs. */
   readonly reports: readonly (readonly [where: string, message: string])[]
   /** Each request that the model got. */
@@ -33,14 +34,16 @@ export type Staged = {
 }
 
 export type Given = Omit<Partial<HarnessOptions>, 'hooks' | 'store' | 'model'> & {
-  readonly storage?: () => Store
+  readonly storage?: () => CompleteStore
   /** Stays open after the test's harness is closed, because another one goes on with it. */
-  readonly store?: Store
+  readonly store?: CompleteStore
+  /** All hooks are strict. */
+  readonly strict?: boolean
 }
 
 /** Without `onError` nothing may go wrong beside a run: a report fails the test that did not expect one. */
 export function stage(script: Script, hooks: readonly Hook[], given: Given = {}): Staged {
-  const { storage = storages.memory, store = storage(), ...options } = given
+  const { storage = storages.memory, store = storage(), strict = false, ...options } = given
   const reports: [string, string][] = []
   const requests: Request[] = []
   const inner = scripted(script)
@@ -54,13 +57,17 @@ export function stage(script: Script, hooks: readonly Hook[], given: Given = {})
         return inner.call(request, context)
       },
     },
-    hooks,
+    hooks: strict ? hooks.map(strictly) : hooks,
     store,
   })
   // Registered last, run first: the harness is closed before its store.
   onTestFinished(() => store.close())
   onTestFinished(() => harness.close())
   return { harness, store, reports, requests }
+}
+
+export function strictly(hook: Hook): Hook {
+  return { ...hook, strict: true }
 }
 
 type Extra = Partial<Parameters<typeof defineTool<{ n: number }>>[0]>
@@ -102,9 +109,9 @@ export async function eventsOf<T extends Event['type']>(
   { store }: Staged,
   session: string,
   type: T,
-): Promise<readonly Extract<Event, { type: T }>[]> {
+): Promise<readonly EventOf<T>[]> {
   const { events } = await store.read(session, 0)
-  return events.filter((event): event is Extract<Event, { type: T }> => event.type === type)
+  return events.filter((event): event is EventOf<T> => event.type === type)
 }
 
 /** The one result of the session. */

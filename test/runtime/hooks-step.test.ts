@@ -144,7 +144,7 @@ describe('the hook before a request', () => {
       expect(reports).toEqual([['hook before_request', expect.stringContaining(why) as string]])
       const { events } = await store.read(result.sessionId, 0, 100)
       expect(events.findLast((event) => event.type === 'model.started')?.tools).toEqual(tools)
-      const strict = stage(['done'], [step(() => word)], { ...given, strictHooks: true })
+      const strict = stage(['done'], [step(() => word)], { ...given, strict: true })
       const failed = await strict.harness.run('Go.')
       expect(failed).toMatchObject({ status: 'failed', stopReason: 'hook_error', usage: { modelRequests: 0 } })
       expect(JSON.stringify(failed)).toContain(JSON.stringify(why).slice(1, -1))
@@ -158,7 +158,7 @@ describe('the hook before a request', () => {
     const { harness, reports } = stage(['done'], [broken])
     expect((await harness.run('Go.')).text).toBe('done')
     expect(reports).toEqual([['hook before_request', 'broken']])
-    const strict = stage(['done'], [broken], { strictHooks: true })
+    const strict = stage(['done'], [broken], { strict: true })
     expect(await strict.harness.run('Go.')).toMatchObject({ stopReason: 'hook_error' })
   })
 
@@ -203,7 +203,7 @@ describe('the hook before a request', () => {
     const seen: Seen[] = []
     const here = stage(['done'], [step(() => ({ allow: ['look'] }), seen)], { tools })
     const { session: id } = await importSession(here.store, file, { id: 'imported' })
-    await here.harness.session(id).steer([{ type: 'resume' }])
+    await here.harness.session(id).send([{ type: 'resume' }])
     expect((await here.harness.session(id).run()).text).toBe('done')
     expect(seen).toHaveLength(1)
     const { events } = await here.store.read(id, 0, 100)

@@ -58,18 +58,18 @@ describe.each(Object.entries(storages))('hooks on %s', (_name, storage) => {
 
   it.each([true, false])(
     'B-HOOK-50: strictly (%s), a prompt that a hook could not be asked about is not shown with the next one',
-    async (strictHooks) => {
+    async (strict) => {
       const guard: Hook = {
         type: 'user_prompt_submit',
         run: ({ prompt }) => {
           if (prompt.includes('attack')) throw new Error('The scanner is down.')
         },
       }
-      const { harness, requests } = stage(['Fine.', 'Fine.'], [guard], { storage, strictHooks })
+      const { harness, requests } = stage(['Fine.', 'Fine.'], [guard], { storage, strict })
       const session = await harness.open()
       await session.run('Plan an attack.')
       await session.run('Be kind.')
-      expect(JSON.stringify(requests).includes('attack')).toBe(!strictHooks)
+      expect(JSON.stringify(requests).includes('attack')).toBe(!strict)
     },
   )
 
@@ -268,7 +268,9 @@ describe.each(Object.entries(storages))('hooks on %s', (_name, storage) => {
       status: 'denied',
       metadata: { error_type: 'SubAgentCancelled' },
     })
-    expect((await staged.harness.list()).map(({ session }) => session)).toEqual([result.sessionId])
+    expect((await staged.harness.list({ order: 'id', limit: 500 })).cards.map(({ session }) => session)).toEqual([
+      result.sessionId,
+    ])
     expect(await eventsOf(staged, result.sessionId, 'agent.custom_tool_use')).toEqual([])
   })
 
@@ -459,7 +461,7 @@ describe('the order of hooks', () => {
       [unchecked({ type: 'before_tool_call', run: () => Promise.reject(new Error('Down.')) })],
       {
         ...given,
-        strictHooks: true,
+        strict: true,
       },
     )
     expect(await strict.harness.run('Look.')).toMatchObject({ stopReason: 'hook_error' })
@@ -470,7 +472,10 @@ describe('the order of hooks', () => {
     const given = { store, tools: [noting()('look', { approval: 'ask' })], limits: { toolCalls: 1 } }
     const asking = stage([calls(call('look'))], [], given)
     const { sessionId, pending } = await asking.harness.run('Look.')
-    const stricter = stage(['Done.'], [], { ...given, policy: { rules: [{ effect: 'deny', tool: 'look' }] } })
+    const stricter = stage(['Done.'], [], {
+      ...given,
+      approvals: { policy: { rules: [{ effect: 'deny', tool: 'look' }] } },
+    })
     const session = stricter.harness.session(sessionId)
     await session.decide({ callId: pending[0]?.callId ?? '', allow: true, by: 'ada' })
     expect(await session.run()).toMatchObject({

@@ -65,8 +65,10 @@ it('B-ID-3: a session of an older version is listed, read, driven, exported and 
   const { store, harness } = stage()
   const id = 'tenant/42 $(id)\n'
   await makeOldSession(store, id, { text: 'Hello.' })
-  expect((await harness.list()).map(({ session }) => session)).toEqual([id])
-  expect(await harness.status(id)).toMatchObject({ session: id })
+  expect((await harness.list({ order: 'id', limit: 500 })).cards.map(({ session }) => session)).toEqual([id])
+  expect((await harness.session(id, { stored: true }).status({ include: ['card'] })).card).toMatchObject({
+    session: id,
+  })
   const session = harness.session(id, { stored: true })
   expect(await session.run()).toMatchObject({ status: 'completed', text: 'done' })
   const file = await exportSession(store, id)
@@ -75,7 +77,7 @@ it('B-ID-3: a session of an older version is listed, read, driven, exported and 
   expect(fork.id).toMatch(/^[0-9a-f-]{36}$/)
   await harness.remove(fork.id)
   await harness.remove(id)
-  expect(await harness.status(id)).toBeNull()
+  await expect(harness.session(id, { stored: true }).status()).rejects.toMatchObject({ code: 'session_missing' })
 })
 
 it('B-ID-4: children of a session with a long id can be named, and message ids have no character that is not drawn', async () => {

@@ -252,7 +252,7 @@ describe.each(STORAGES)('blobs of other sessions, on %s', (storage) => {
       const asks = part?.type === 'text' && part.text.startsWith('Read')
       return asks ? { calls: [{ tool: 'retrieve_original', args: { token: `blob:${ref.hash}` } }] } : 'Done.'
     })
-    const harness = harnessOf({ model, store, compression: 'full' })
+    const harness = harnessOf({ model, store, results: { compression: 'full' } })
     const owner = await harness.open()
     await owner.run([
       { type: 'text', text: 'See.' },
@@ -268,7 +268,7 @@ describe.each(STORAGES)('blobs of other sessions, on %s', (storage) => {
       code: 'invalid_input',
       message: `Session ${other.id} has no blob ${ref.hash}. Send the file itself.`,
     })
-    await expect(other.steer([{ type: 'message', input: [ref] }])).rejects.toMatchObject({ code: 'invalid_input' })
+    await expect(other.send([{ type: 'message', input: [ref] }])).rejects.toMatchObject({ code: 'invalid_input' })
     await expect(harness.run([ref])).rejects.toMatchObject({ code: 'invalid_input' })
     // Naming the hash in a text changes nothing.
     await other.run(`Read blob:${ref.hash}`)

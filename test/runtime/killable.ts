@@ -1,10 +1,10 @@
 // For the processes that tests kill: a store that waits to be killed after so many commits, and how the next process goes on.
-import type { Harness, Result, Store } from '../../src/index.ts'
+import type { Harness, Result, CompleteStore } from '../../src/index.ts'
 
 /** After the commit with this number it says so and goes no further; 0 never does. */
-export function killable(inner: Store, last: number): Store {
+export function killable(inner: CompleteStore, last: number): CompleteStore {
   let commits = 0
-  const commit: Store['commit'] = async (writes) => {
+  const commit: CompleteStore['commit'] = async (writes) => {
     const receipts = await inner.commit(writes)
     commits += 1
     if (commits !== last) return receipts
@@ -23,7 +23,7 @@ export function killable(inner: Store, last: number): Store {
 /** The first process opens the session; those that follow go on with it. */
 export async function startedOrResumed(harness: Harness, id: string, task: string): Promise<Result> {
   const session = harness.session(id)
-  if ((await session.card()) !== null) return session.run()
+  if ((await session.events({ limit: 1 })).events.length > 0) return session.run()
   await harness.open({ id })
   return session.run(task)
 }

@@ -23,7 +23,7 @@ import { calls, make, moment, tool, users } from './scene.ts'
 const look = tool('look')
 const notices = (request: Request) => users(request).filter((text) => text.startsWith('<harness_notice'))
 const notes = async (session: SessionHandle) =>
-  (await session.read()).events.flatMap((event) => (event.type === 'note.added' ? [event.text] : []))
+  (await session.events()).events.flatMap((event) => (event.type === 'note.added' ? [event.text] : []))
 
 /** Answers by these steps, and keeps every request. */
 function recorded(steps: readonly Step[]): { readonly script: Script; readonly seen: Request[] } {
@@ -145,7 +145,7 @@ describe('near the end of a run', () => {
       'write ok',
     ])
     expect(result.calls[2]).toMatchObject({ content: expect.stringContaining('near its limit') as string })
-    const started = (await harness.session(result.sessionId).read()).events.filter(
+    const started = (await harness.session(result.sessionId).events()).events.filter(
       ({ type }) => type === 'model.started',
     )
     expect(started.map((event) => (event as { allow?: string }).allow)).toEqual([
@@ -221,7 +221,7 @@ describe('active time', () => {
     options: Partial<HarnessOptions>,
   ): { harness: ReturnType<typeof make>; clock: FakeClock } {
     const clock = new FakeClock()
-    return { harness: make(script, { ...options, clock, store: memory({ clock }) }), clock }
+    return { harness: make(script, { ...options, system: { clock }, store: memory({ clock }) }), clock }
   }
 
   it('B-RUNLIMIT-8: is bounded by default: a tool that never returns ends the run after ten minutes', async () => {

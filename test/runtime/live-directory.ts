@@ -1,11 +1,11 @@
 // The part of a store that live deltas need, in memory, with the owner and the news set by the test. Not a store.
 import type { Event } from '../../src/kernel/event.ts'
-import type { Store } from '../../src/ports/store.ts'
-import type { LiveDelta } from '../../src/live/live.ts'
+import type { CompleteStore } from '../../src/ports/store.ts'
+import type { LiveDelta } from '../../src/live/local-live.ts'
 
 type Listener = (news: readonly Event[] | null) => void
 
-export class Directory implements Pick<Store, 'announce' | 'address' | 'watch'> {
+export class Directory implements Pick<CompleteStore, 'announce' | 'address' | 'watch'> {
   /** The worker that drives every session, or null. */
   owner: string | null = null
   readonly addresses = new Map<string, string>()

@@ -8,9 +8,9 @@ import { dirname, join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { SharedLive } from '../../src/live/shared.ts'
-import { sockets } from '../../src/live/socket.ts'
-import { systemClock as clock } from '../../src/engine/platform.ts'
+import { SharedLive } from '../../src/live/shared-live.ts'
+import { socketTransport } from '../../src/live/socket-transport.ts'
+import { runtimeClock as clock } from '../../src/runtime/state/machine.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import type { Answer, Order } from './child-live.ts'
 import { Directory, joined } from './live-directory.ts'
@@ -25,7 +25,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'live-'))
   directory = new Directory()
   directory.owner = 'w'
-  reader = new SharedLive({ store: directory, clock, way: sockets(folder) })
+  reader = new SharedLive({ store: directory, clock, openTransport: async () => socketTransport(folder) })
 })
 
 afterEach(async () => {
@@ -103,7 +103,7 @@ describe('live deltas of workers that share an SQLite file', () => {
   it('B-LIVE-14: are found through the store, and followed from a killed worker to the next', async () => {
     const file = join(folder, 'store.db')
     const store = sqlite(file)
-    const live = new SharedLive({ store, clock, way: sockets(folder) })
+    const live = new SharedLive({ store, clock, openTransport: async () => socketTransport(folder) })
     const { deltas } = follow(live)
     for (const [index, worker] of ['w1', 'w2'].entries()) {
       const child = spawn(process.execPath, [childOf('child-live-sqlite'), file, folder, worker])

@@ -4,10 +4,10 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import type { LiveDelta } from '../../src/live/live.ts'
-import { SharedLive } from '../../src/live/shared.ts'
-import { sockets } from '../../src/live/socket.ts'
-import { systemClock } from '../../src/engine/platform.ts'
+import type { LiveDelta } from '../../src/live/local-live.ts'
+import { SharedLive } from '../../src/live/shared-live.ts'
+import { socketTransport } from '../../src/live/socket-transport.ts'
+import { runtimeClock } from '../../src/runtime/state/machine.ts'
 import { Directory } from './live-directory.ts'
 
 export const session = 's'
@@ -19,8 +19,8 @@ export class Stage {
   readonly #opened: { close(): unknown }[] = []
 
   /** One process of several, as far as live deltas can tell. */
-  open(folder = this.folder, clock = systemClock): SharedLive {
-    const live = new SharedLive({ store: this.directory, clock, way: sockets(folder) })
+  open(folder = this.folder, clock = runtimeClock): SharedLive {
+    const live = new SharedLive({ store: this.directory, clock, openTransport: async () => socketTransport(folder) })
     this.#opened.push(live)
     return live
   }

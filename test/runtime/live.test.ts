@@ -1,8 +1,8 @@
 // What is being said, inside one process: catch-up, then live. Across processes: live-socket.test.ts.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { LiveDelta } from '../../src/live/live.ts'
-import { LocalLive } from '../../src/live/live.ts'
+import type { LiveDelta } from '../../src/live/local-live.ts'
+import { LocalLive } from '../../src/live/local-live.ts'
 import { joined } from './live-directory.ts'
 
 const session = 's'

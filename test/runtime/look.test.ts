@@ -12,11 +12,11 @@ import {
   type Script,
   scripted,
   type SessionState,
-  type Store,
+  type CompleteStore,
   type StreamEvent,
 } from '../../src/index.ts'
 import { fileTools } from '../../src/tools/index.ts'
-import { previewOf } from '../../src/tools/files/preview.ts'
+import { previewOf } from '../../src/tools/files/preview-call.ts'
 import { makeFile, open as openFile } from '../stores/folder.ts'
 import { stage } from '../models/hosted-stage.ts'
 import { outcome } from '../contract/fixture.ts'
@@ -48,7 +48,7 @@ function harnessWith(options: Partial<HarnessOptions>): Harness {
 }
 
 /** Everything that a session is and was, to see that a look changes none of it. */
-async function allOf(store: Store, id: string): Promise<unknown> {
+async function allOf(store: CompleteStore, id: string): Promise<unknown> {
   return [await store.card(id), (await store.read(id, 0, 1_000)).events]
 }
 
@@ -57,18 +57,24 @@ describe('the state of a session', () => {
     const store = memory()
     const harness = harnessWith({ store })
     const session = await harness.open({ id: 's', labels: { tenant: 'a' }, metadata: { user: 7 } })
-    const fresh = await session.state()
-    expect(fresh).toMatchObject({ status: 'idle', phase: 'idle', waitsFor: 'input', text: '', costUsd: 0, pending: [] })
+    const fresh = await session.status()
+    expect(fresh).toMatchObject({
+      status: 'idle',
+      phase: 'idle',
+      waitsFor: 'input',
+      text: '',
+      cost: { usd: 0 },
+      pending: [],
+    })
     await session.run('Pay 5.')
-    const asked = await session.state()
+    const asked = await session.status()
     expect(asked).toMatchObject({
       sessionId: 's',
       status: 'requires_action',
       phase: 'waiting',
       waitsFor: 'approval',
       text: 'I will pay.',
-      costUsd: 0.25,
-      treeCostUsd: 0.25,
+      cost: { usd: 0.25, ownUsd: 0.25, micros: 250_000 },
       metadata: { user: 7 },
       labels: { tenant: 'a' },
     })
@@ -79,8 +85,8 @@ describe('the state of a session', () => {
     if (!pending) throw new Error('nothing is asked')
     await session.decide({ ...pending, allow: true, by: 'me' })
     expect((await session.run()).text).toBe('Paid.')
-    const done = await session.state()
-    expect(done).toMatchObject({ status: 'idle', phase: 'idle', text: 'Paid.', costUsd: 0.75, pending: [] })
+    const done = await session.status()
+    expect(done).toMatchObject({ status: 'idle', phase: 'idle', text: 'Paid.', cost: { ownUsd: 0.75 }, pending: [] })
     expect(done.outcome).toEqual({ type: 'completed' })
   })
 
@@ -104,7 +110,7 @@ describe('the state of a session', () => {
         }),
       ],
     })
-    const note = async (): Promise<void> => void phases.push(await harness.session('s').state())
+    const note = async (): Promise<void> => void phases.push(await harness.session('s').status())
     const session = await harness.open({ id: 's' })
     await session.run('Go.')
     expect(phases.map(({ phase }) => phase)).toEqual(['model', 'tools', 'model', 'children', 'model'])
@@ -113,19 +119,19 @@ describe('the state of a session', () => {
 
   it('B-LOOK-2: a look drives nothing and writes nothing, also where work is due', async () => {
     const store = openFile(makeFile())
-    const writer = harnessWith({ store, drives: false })
+    const writer = harnessWith({ store, worker: { drives: false } })
     const session = await writer.open({ id: 's' })
     await session.send('Pay 5.')
     const before = await allOf(store, 's')
     const harness = harnessWith({ store })
-    expect(await harness.session('s').state()).toMatchObject({ status: 'running', phase: 'queued', inputs: 1 })
+    expect(await harness.session('s').status()).toMatchObject({ status: 'running', phase: 'queued', inputs: 1 })
     expect(await harness.pending()).toEqual([])
     expect(await allOf(store, 's')).toEqual(before)
   })
 
   it('B-LOOK-2: of a session that does not exist it is refused, and of a closed harness', async () => {
     const harness = harnessWith({})
-    expect(await outcome(harness.session('nobody').state())).toBe('session_missing')
+    expect(await outcome(harness.session('nobody').status())).toBe('session_missing')
     await harness.close()
     expect(await outcome(harness.pending())).toBe('harness_closed')
   })
@@ -179,14 +185,14 @@ describe('what waits in all sessions', () => {
     const harness = harnessWith({
       model: scripted([{ calls: [{ tool: 'write', args }] }]),
       tools: fileTools({ root: folder }),
-      policy: { rules: [{ tool: 'write', effect: 'ask' }] },
+      approvals: { policy: { rules: [{ tool: 'write', effect: 'ask' }] } },
     })
     const session = await harness.open({ folder })
     await session.run('Write.')
     const [pending] = await harness.pending()
     expect(pending?.preview).toEqual(await previewOf(folder, { tool: 'write', args }))
     expect(pending?.preview.files).toMatchObject([{ path: 'a.txt', state: 'changed', added: 1, removed: 1 }])
-    expect((await session.state()).pending).toEqual([pending])
+    expect((await session.status()).pending).toEqual([pending])
   })
 
   it('B-LOOK-5: a session without money is pending with its amounts in dollars', async () => {
@@ -194,7 +200,7 @@ describe('what waits in all sessions', () => {
     const { harness } = await stage([{ text: 'Hello.' }], { storage: 'sqlite', hosted, budget: { sessionUsd: 0.001 } })
     const session = await harness.open({ id: 's' })
     const result = await session.run('Hello.')
-    expect(result).toMatchObject({ status: 'limit', costUsd: 0, treeCostUsd: 0 })
+    expect(result).toMatchObject({ status: 'limit', cost: { usd: 0, ownUsd: 0 } })
     const [pending] = await harness.pending()
     expect(pending).toMatchObject({ callId: 'budget', sessionId: 's', costUsd: 0, treeCostUsd: 0 })
     expect(pending?.amounts).toMatchObject({ limitUsd: 0.001, spentUsd: 0, heldUsd: 0 })
@@ -234,7 +240,7 @@ describe('events of calls in a stream', () => {
         .toSorted()
         .join(''),
     ).toBe('aabbccddee')
-    const { seq } = await session.state()
+    const { seq } = await session.status()
     for (const subagents of [true, false])
       for (let after = 0; after <= seq; after++) {
         const late: StreamEvent[] = []

@@ -1,7 +1,7 @@
 // What a host says of its sessions and runs, and what it builds for their tools.
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { defineTool, Harness, type HarnessOptions, memory, scripted, type Store } from '../../src/index.ts'
+import { defineTool, Harness, type HarnessOptions, memory, scripted, type CompleteStore } from '../../src/index.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
 import { hasty } from '../models/hosted-stage.ts'
 import { makeFile, open as openFile } from '../stores/folder.ts'
@@ -90,8 +90,8 @@ describe('metadata', () => {
       expect(await outcome(session.send('a', { metadata }))).toBe('invalid_config')
       expect(await outcome(harness.open({ metadata }))).toBe('invalid_config')
     }
-    expect((await session.read()).events).toHaveLength(1)
-    expect(await harness.list()).toHaveLength(1)
+    expect((await session.events()).events).toHaveLength(1)
+    expect((await harness.list({ order: 'id', limit: 500 })).cards).toHaveLength(1)
   })
 
   it('B-META-5: an import has the metadata and labels that the importer says, and none of its file', async () => {
@@ -100,10 +100,12 @@ describe('metadata', () => {
     const file = await exportSession(from, id)
     const here = harnessWith({ store: to })
     await importSession(to, file)
-    expect(await here.list({ where: { tenant: 'a' } })).toEqual([])
+    expect((await here.list({ order: 'id', limit: 500, where: { tenant: 'a' } })).cards).toEqual([])
     expect(await here.session(id).run('go')).toMatchObject({ metadata: {} })
     await importSession(to, file, { id: 'mine', metadata: { tenant: 'b' }, labels: { tenant: 'b' } })
-    expect((await here.list({ where: { tenant: 'b' } })).map(({ session }) => session)).toEqual(['mine'])
+    expect(
+      (await here.list({ order: 'id', limit: 500, where: { tenant: 'b' } })).cards.map(({ session }) => session),
+    ).toEqual(['mine'])
     expect(await here.session('mine').run('go')).toMatchObject({ metadata: { tenant: 'b' } })
   })
 
@@ -116,9 +118,9 @@ describe('metadata', () => {
     await origin.fork({ id: 'fork' })
     await importSession(to, await exportSession(from, 'fork'))
     const here = harnessWith({ store: to })
-    expect(await here.list({ where: { tenant: 'acme' } })).toEqual([])
+    expect((await here.list({ order: 'id', limit: 500, where: { tenant: 'acme' } })).cards).toEqual([])
     const forked = await here.session('origin').fork()
-    expect((await forked.read()).events[0]).not.toHaveProperty('metadata')
+    expect((await forked.events()).events[0]).not.toHaveProperty('metadata')
     // The same file again, or another fork of the same session, is no other session.
     await importSession(to, await exportSession(from, 'fork'), { id: 'again' })
   })
@@ -127,7 +129,7 @@ describe('metadata', () => {
 describe.each([
   ['memory', () => memory()],
   ['SQLite', () => openFile(makeFile())],
-] as const)('labels in %s', (_name, makeStore: () => Store) => {
+] as const)('labels in %s', (_name, makeStore: () => CompleteStore) => {
   it('B-META-3: sessions are listed by their labels, with every other filter; children and forks have them too', async () => {
     const store = makeStore()
     onTestFinished(() => store.close())
@@ -139,7 +141,7 @@ describe.each([
     const { sessionId } = await harness.run('go', { labels: { tenant: 'a' } })
     const fork = await a.fork()
     const ids = async (filter: Parameters<Harness['list']>[0]) =>
-      (await harness.list(filter)).map(({ session }) => session)
+      (await harness.list({ order: 'id', limit: 500, ...filter })).cards.map(({ session }) => session)
     const ofA = await ids({ where: { tenant: 'a' } })
     expect(ofA).toHaveLength(5)
     expect(ofA).toEqual(expect.arrayContaining([a.id, sessionId, fork.id]))
@@ -148,12 +150,15 @@ describe.each([
     expect(await ids({ where: { tenant: 'a', kind: 'none' } })).toEqual([])
     expect(await ids({ where: { tenant: 'a' }, folder: '/two' })).toHaveLength(1)
     expect(await ids({ where: { tenant: 'a' }, status: 'running' })).toEqual([])
-    expect((await ids({ where: { tenant: 'a' }, newest: 'made', limit: 2 }))[0]).toBe(fork.id)
-    expect(await ids({ where: { tenant: 'a' }, newest: true })).toHaveLength(4)
+    expect((await ids({ where: { tenant: 'a' }, order: 'made', limit: 2 }))[0]).toBe(fork.id)
+    expect(await ids({ where: { tenant: 'a' }, order: 'newest' })).toHaveLength(4)
     expect(await ids({ where: { tenant: 'a' }, root: sessionId })).toHaveLength(2)
-    expect(await ids({ where: { tenant: 'a' }, after: ofA[1] as string, limit: 1 })).toEqual([ofA[2]])
+    expect(await ids({ where: { tenant: 'a' }, cursor: ofA[1] as string, limit: 1 })).toEqual([ofA[2]])
     expect(await ids({ where: {} })).toHaveLength(6)
-    expect((await harness.list({ where: { tenant: 'b' } }))[0]?.labels).toEqual({ tenant: 'b', kind: 'chat' })
+    expect((await harness.list({ order: 'id', limit: 500, where: { tenant: 'b' } })).cards[0]?.labels).toEqual({
+      tenant: 'b',
+      kind: 'chat',
+    })
     await harness.remove(sessionId)
     expect(await ids({ where: { tenant: 'a' } })).toHaveLength(3)
   })
@@ -163,16 +168,18 @@ describe.each([
     const session = await harness.open({ labels: { tenant: 'a', owner: 'ana' }, metadata: { plan: 1, owner: 'ana' } })
     const own = { labels: { owner: 'bob' }, metadata: { owner: 'bob', why: 'what if' } }
     const fork = await session.fork({ id: 'f', ...own })
-    expect((await fork.card())?.labels).toEqual({ tenant: 'a', owner: 'bob' })
-    expect((await fork.read(0, 1)).events[0]).toMatchObject({ metadata: { plan: 1, owner: 'bob', why: 'what if' } })
-    expect((await session.card())?.labels).toEqual({ tenant: 'a', owner: 'ana' })
+    expect((await fork.status({ include: ['card'] })).card.labels).toEqual({ tenant: 'a', owner: 'bob' })
+    expect((await fork.events({ limit: 1 })).events[0]).toMatchObject({
+      metadata: { plan: 1, owner: 'bob', why: 'what if' },
+    })
+    expect((await session.status({ include: ['card'] })).card.labels).toEqual({ tenant: 'a', owner: 'ana' })
     expect((await session.fork({ id: 'f', ...own })).id).toBe('f')
     for (const other of [{}, { ...own, labels: { owner: 'ana' } }, { labels: own.labels }])
       await expect(session.fork({ id: 'f', ...other })).rejects.toMatchObject({ code: 'id_reused' })
     const many = Object.fromEntries(Array.from({ length: 15 }, (_, i) => [`l${i}`, 'x']))
     await expect(session.fork({ labels: many })).rejects.toThrow('has 17 labels and may have 16')
     await expect(session.fork({ labels: { owner: 'a\nb' } })).rejects.toMatchObject({ code: 'invalid_config' })
-    expect(await harness.list({ where: { tenant: 'a' } })).toHaveLength(2)
+    expect((await harness.list({ order: 'id', limit: 500, where: { tenant: 'a' } })).cards).toHaveLength(2)
   })
 
   it('B-META-4: what is no plain object of texts is refused, also by `list`, and what a caller changes later changes nothing', async () => {
@@ -180,11 +187,13 @@ describe.each([
     const labels = { tenant: 'acme' }
     await harness.open({ labels })
     labels.tenant = 'other'
-    const [card] = await harness.list()
+    const [card] = (await harness.list({ order: 'id', limit: 500 })).cards
     if (card?.labels) (card.labels as { tenant: string }).tenant = 'other'
-    expect(await harness.list({ where: { tenant: 'acme' } })).toHaveLength(1)
+    expect((await harness.list({ order: 'id', limit: 500, where: { tenant: 'acme' } })).cards).toHaveLength(1)
     const odd = new Map([['tenant', 'acme']]) as unknown as Record<string, string>
-    expect(await outcome(harness.list({ where: odd }))).toBe('invalid_config')
+    expect(await outcome(harness.list({ order: 'id', limit: 500, where: odd }).then(({ cards }) => cards))).toBe(
+      'invalid_config',
+    )
     expect(await outcome(harness.open({ labels: odd }))).toBe('invalid_config')
   })
 
@@ -205,9 +214,11 @@ describe.each([
     ]) {
       expect(await outcome(harness.open({ labels }))).toBe('invalid_config')
       expect(await outcome(harness.run('a', { labels }))).toBe('invalid_config')
-      expect(await outcome(harness.list({ where: labels }))).toBe('invalid_config')
+      expect(await outcome(harness.list({ order: 'id', limit: 500, where: labels }).then(({ cards }) => cards))).toBe(
+        'invalid_config',
+      )
     }
-    expect(await harness.list()).toEqual([])
+    expect((await harness.list({ order: 'id', limit: 500 })).cards).toEqual([])
   })
 })
 
@@ -215,12 +226,12 @@ describe('context', () => {
   it('B-META-6: is built once for each run, before its first call, from its metadata, and closed after it', async () => {
     const notes: unknown[] = []
     const did: string[] = []
-    const context = ({ session, metadata }: { session: string; metadata: { readonly [key: string]: unknown } }) => {
+    const deps = ({ session, metadata }: { session: string; metadata: { readonly [key: string]: unknown } }) => {
       const who = String(metadata['user'])
       did.push(`made ${who}`)
       return { who, session, close: () => void did.push(`closed ${who}`) }
     }
-    const harness = harnessWith({ model: calling('tell'), tools: [tell(notes)], context })
+    const harness = harnessWith({ model: calling('tell'), tools: [tell(notes)], deps })
     const session = await harness.open()
     await session.send('a', { metadata: { user: 'ann' } })
     await session.send('b', { when: 'after', metadata: { user: 'bob' } })
@@ -233,14 +244,14 @@ describe('context', () => {
 
   it('B-META-6: a run without calls builds none', async () => {
     let made = 0
-    await harnessWith({ context: () => (made += 1) }).run('a')
+    await harnessWith({ deps: () => (made += 1) }).run('a')
     expect(made).toBe(0)
   })
 
   it('B-META-7: one that cannot be built fails the call, which does not run; the next call tries again', async () => {
     const notes: unknown[] = []
     let tries = 0
-    const context = () => {
+    const deps = () => {
       tries += 1
       if (tries === 1) throw new Error('the database is away')
       return { tries }
@@ -250,7 +261,7 @@ describe('context', () => {
       { calls: [{ tool: 'tell', args: {} }] },
       { text: 'done' },
     ])
-    const result = await harnessWith({ model, tools: [tell(notes)], context }).run('a')
+    const result = await harnessWith({ model, tools: [tell(notes)], deps }).run('a')
     expect(result.calls.map(({ status }) => status)).toEqual(['error', 'ok'])
     expect(result.calls[0]?.content).toContain('the database is away')
     expect(notes).toEqual([{ tries: 2 }])
@@ -259,7 +270,7 @@ describe('context', () => {
   it('B-META-9: one that is not built in time fails the call, which does not run later either; nothing waits for it', async () => {
     const notes: unknown[] = []
     let [built, closed] = [() => {}, 0]
-    const context = () =>
+    const deps = () =>
       new Promise((resolve) => {
         built = () => resolve({ close: () => void (closed += 1) })
       })
@@ -270,7 +281,7 @@ describe('context', () => {
       timeoutMs: 500,
       execute: () => void notes.push('ran'),
     })
-    const harness = harnessWith({ model: calling('tell'), tools: [brief], context, clock: hasty(50) })
+    const harness = harnessWith({ model: calling('tell'), tools: [brief], deps, system: { clock: hasty(50) } })
     const result = await harness.run('a')
     expect(result.calls[0]).toMatchObject({ status: 'error' })
     expect(result.calls[0]?.content).toContain('not built in time')
@@ -280,13 +291,13 @@ describe('context', () => {
   })
 
   it('B-META-9: one that cannot be closed ends no run', async () => {
-    const context = () => ({
+    const deps = () => ({
       get close(): () => void {
         throw new Error('no')
       },
     })
     const warned = new Promise((resolve) => process.once('warning', resolve))
-    const result = await harnessWith({ model: calling('tell'), tools: [tell([])], context }).run('a')
+    const result = await harnessWith({ model: calling('tell'), tools: [tell([])], deps }).run('a')
     expect(result.status).toBe('completed')
     expect(String(await warned)).toContain('could not be closed')
   })

@@ -1,7 +1,7 @@
 // Many runs at once under one day budget: the real cost may be three times the hold, and still no call starts that does not
 // fit. Real HTTP to the chaos server.
 import { describe, expect, it } from 'vitest'
-import type { Charge, Store } from '../../src/ports/store.ts'
+import type { Charge, CompleteStore } from '../../src/ports/store.ts'
 import { chaosOf, eventsOf, harnessOf, hosted, ofType, STORAGES, storeOf } from '../models/hosted-stage.ts'
 import { makeFile, open } from '../stores/folder.ts'
 import { observed } from './stage.ts'
@@ -14,7 +14,7 @@ const HOSTED = { prices: { 'anthropic:*': { input: 3, output: 15 } }, outputToke
 /** A hold is 15,000 for the answer and little for the question: this is three times as much. */
 const TRIPLE = { inputTokens: 200, outputTokens: 3_000 }
 
-function dayOf(store: Store): string {
+function dayOf(store: CompleteStore): string {
   return `day:default:${Math.floor(store.now() / DAY_MS)}`
 }
 
@@ -43,7 +43,7 @@ describe.each(STORAGES)('many runs at once on %s', (storage) => {
     const charges: Charge[] = []
     const inner = storeOf(storage)
     const { store } = observed(inner)
-    const commit: Store['commit'] = async (writes) => {
+    const commit: CompleteStore['commit'] = async (writes) => {
       const receipts = await store.commit(writes)
       for (const write of writes) if (write.lane === 'owner') charges.push(...(write.charges ?? []))
       return receipts
@@ -61,11 +61,11 @@ describe.each(STORAGES)('many runs at once on %s', (storage) => {
     expect(chaos.requests).toHaveLength(started.length)
     const refused = results.filter(({ status }) => status === 'limit')
     expect(started.length + refused.length).toBe(RUNS)
-    for (const { pending, cost } of refused) expect([pending[0]?.callId, cost]).toEqual(['budget', 0])
+    for (const { pending, cost } of refused) expect([pending[0]?.callId, cost.micros]).toEqual(['budget', 0])
 
     const account = await store.account(dayOf(store))
     const held = started.reduce((sum, event) => sum + (event.held ?? 0), 0)
-    const cost = results.reduce((sum, result) => sum + result.cost, 0)
+    const cost = results.reduce((sum, result) => sum + result.cost.micros, 0)
     const overrun = cost - held
     expect(account).toMatchObject({ limit: LIMIT, held: 0, spent: cost, assumed: 0 })
     expect(cost).toBeLessThanOrEqual(LIMIT + overrun)

@@ -9,13 +9,13 @@ import {
   type Priced,
   scripted,
   stopAtUsd,
-  type Store,
+  type CompleteStore,
 } from '../../src/index.ts'
 import type { OwnerBody } from '../../src/kernel/event.ts'
-import { FREE } from '../../src/models/price.ts'
-import { chargesOf } from '../../src/riders/money/charges.ts'
-import { abandon } from '../../src/effects/outcomes.ts'
-import { SpendingLimits } from '../../src/riders/money/spending-limits.ts'
+import { FREE_PROFILE } from '../../src/models/price.ts'
+import { buildCharges } from '../../src/runtime/commit/charges.ts'
+import { landAbandoned } from '../../src/runtime/turn/landings.ts'
+import { SpendingLimits } from '../../src/runtime/money/spending-limits.ts'
 import {
   chaosOf,
   eventsOf,
@@ -37,7 +37,7 @@ const USAGE = { inputTokens: 100, outputTokens: 50 }
 const COST = 700
 const TIGHT = 0.0105
 
-function dayOf(store: Store): string {
+function dayOf(store: CompleteStore): string {
   return `day:default:${Math.floor(store.now() / DAY_MS)}`
 }
 
@@ -55,7 +55,7 @@ describe.each(STORAGES)('what a call comes to, on %s', (storage) => {
     expect(held).toBeGreaterThan(HOLD_MIN)
     await session.interrupt()
     // The cost in the result is an estimate; the account counts the full hold.
-    expect(await running).toMatchObject({ status: 'interrupted', cost: expect.any(Number) as number })
+    expect(await running).toMatchObject({ status: 'interrupted', cost: { micros: expect.any(Number) as number } })
     expect(await store.account(dayOf(store))).toMatchObject({ held: 0, spent: held, assumed: held })
     const [failed] = ofType(await eventsOf(store, session.id), 'model.failed')
     expect(failed).toMatchObject({ class: 'interrupted', assumed: true, usage: { outputTokens: 0 } })
@@ -84,7 +84,7 @@ describe.each(STORAGES)('what a call comes to, on %s', (storage) => {
     const [failed] = ofType(events, 'model.failed')
     expect(failed).toMatchObject({ assumed: true })
     const more = status === 'completed' ? COST : 0
-    expect(cost).toBe((failed?.cost ?? 0) + more)
+    expect(cost.micros).toBe((failed?.cost ?? 0) + more)
     expect(await store.account(dayOf(store))).toMatchObject({ held: 0, spent: held + more, assumed: held })
   })
 
@@ -112,9 +112,9 @@ describe.each(STORAGES)('what a call comes to, on %s', (storage) => {
     const costs = messages.map(({ cost = 0 }) => cost)
     expect(Math.min(...costs)).toBeGreaterThan(2_000)
     expect(Math.max(...costs)).toBeLessThan(3_000)
-    expect(result.cost).toBe((costs[0] ?? 0) + (costs[1] ?? 0))
-    expect(seen).toEqual([costs[0], result.cost])
-    expect((await store.card(result.sessionId))?.cost).toBe(result.cost)
+    expect(result.cost.micros).toBe((costs[0] ?? 0) + (costs[1] ?? 0))
+    expect(seen).toEqual([costs[0], result.cost.micros])
+    expect((await store.card(result.sessionId))?.cost).toBe(result.cost.micros)
   })
 
   it('B-MONEY-24: a reply that costs nothing settles at nothing, also where money was held for a dearer model', async () => {
@@ -125,7 +125,7 @@ describe.each(STORAGES)('what a call comes to, on %s', (storage) => {
     const harness = harnessOf({ model: chain, store, budget: { sessionUsd: TIGHT } })
     const session = await harness.open()
     for (const text of ['One.', 'Two.', 'Three.'])
-      expect(await session.run(text)).toMatchObject({ status: 'completed', cost: 0 })
+      expect(await session.run(text)).toMatchObject({ status: 'completed', cost: { micros: 0 } })
     expect(await store.account(`session:${session.id}`)).toMatchObject({ held: 0, spent: 0, assumed: 0 })
     expect(ofType(await eventsOf(store, session.id), 'model.started')[0]?.held).toBeGreaterThan(HOLD_MIN)
   })
@@ -138,7 +138,7 @@ describe.each(STORAGES)('what a call comes to, on %s', (storage) => {
       able: { name: 'sly', native: 'no' },
       outputTokensMax: 1_000,
       secrets: {},
-      profile: () => Promise.resolve(FREE),
+      profile: () => Promise.resolve(FREE_PROFILE),
     }
     const harness = harnessOf({ model: sly, store, budget: { sessionUsd: 0.01 } })
     const session = await harness.open()
@@ -151,8 +151,8 @@ describe.each(STORAGES)('what a call comes to, on %s', (storage) => {
 
 it('B-MONEY-17: a call that was stopped before it was made is freed', () => {
   const call = { type: 'call', key: 'call:4', seq: 4, deadline: 0 } as const
-  const [never] = abandon(call, 'interrupted', false).events
-  const [once] = abandon(call, 'interrupted', true).events
+  const [never] = landAbandoned(call, 'interrupted', false).events
+  const [once] = landAbandoned(call, 'interrupted', true).events
   const purse = new SpendingLimits(
     'default',
     {},
@@ -163,7 +163,7 @@ it('B-MONEY-17: a call that was stopped before it was made is freed', () => {
   )
   const spending = { id: 's', root: 's', run: 3, open: { seq: 4, epoch: 1, at: 0, held: 70 } }
   const charged = (body: OwnerBody | undefined) =>
-    body && chargesOf(spending, [{ seq: 5, at: 0, epoch: 1, ...body }], purse)
+    body && buildCharges(spending, [{ seq: 5, at: 0, epoch: 1, ...body }], purse)
   expect(charged(never)).toEqual([{ type: 'free', key: 's:4' }])
   expect(charged(once)).toEqual([{ type: 'settle', key: 's:4', amount: 70, assumed: true }])
 })

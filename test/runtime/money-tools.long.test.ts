@@ -1,6 +1,6 @@
 // Models that a tool asks are paid by the run: held for, settled, counted. Real HTTP to the chaos server, on both stores. What the
 // tool itself makes of its prompts is tools/parallel-llm.test.ts.
-import { charsIn } from '../../src/riders/money/usage-estimate.ts'
+import { countRequestChars } from '../../src/runtime/money/usage-estimate.ts'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { type ChaosReply, type ChaosRequest, serverError } from '../../src/testing/index.ts'
@@ -12,7 +12,7 @@ import {
   type Request,
   scripted,
   stopAtUsd,
-  type Store,
+  type CompleteStore,
 } from '../../src/index.ts'
 import { END, last, START, withState } from '../../src/graphs/index.ts'
 import { parallelLlmTool } from '../../src/tools/agents/parallel-llm.ts'
@@ -43,7 +43,7 @@ const asking = (text: string, session = 'x'): Request => ({
   messages: [{ role: 'user', seq: 0, parts: [{ type: 'text', text }] }],
 })
 
-async function accounts(store: Store, id: string) {
+async function accounts(store: CompleteStore, id: string) {
   const [run] = ofType(await eventsOf(store, id), 'run.started')
   const day = Math.floor(store.now() / 86_400_000)
   const names = [`run:${id}:${run?.seq}`, `session:${id}`, `tree:${id}`, `day:default:${day}`]
@@ -77,12 +77,12 @@ describe.each(STORAGES)('models that tools ask, on %s', (storage) => {
       { budget: { runUsd: 1, sessionUsd: 1, treeUsd: 1, dayUsd: 1 } },
     )
     const result = await harness.run('Ask.')
-    expect(result).toMatchObject({ status: 'completed', cost: 2 * COST + 3 * PROMPT_COST })
+    expect(result).toMatchObject({ status: 'completed', cost: { micros: 2 * COST + 3 * PROMPT_COST } })
     expect(seen).toHaveLength(4)
     // Room for a whole answer, each time.
     expect(Math.min(...seen)).toBeGreaterThan(10_000)
     for (const account of await accounts(store, result.sessionId))
-      expect(account).toMatchObject({ limit: 1_000_000, held: 0, spent: result.cost, assumed: 0 })
+      expect(account).toMatchObject({ limit: 1_000_000, held: 0, spent: result.cost.micros, assumed: 0 })
   })
 
   it('B-MONEY-29: what does not fit is not asked, and the tool hears which account is empty', async () => {
@@ -92,12 +92,17 @@ describe.each(STORAGES)('models that tools ask, on %s', (storage) => {
     const result = await harness.run('Ask.')
     // 700 and twice 4,000 are spent; the third hold of about 10,000 still fits below 20,000, the fourth does not.
     expect(asked()).toBe(3)
-    expect(result).toMatchObject({ status: 'limit', limit: 'usd', account: 'session', cost: COST + 3 * PROMPT_COST })
+    expect(result).toMatchObject({
+      status: 'limit',
+      limit: 'usd',
+      account: 'session',
+      cost: { micros: COST + 3 * PROMPT_COST },
+    })
     const [call] = ofType(await eventsOf(store, result.sessionId), 'agent.tool_result')
     const { results } = JSON.parse(call?.content as string) as { results: { ok: boolean; error?: string }[] }
     expect(results.map(({ ok }) => ok)).toEqual([true, true, true, false, false, false])
     expect(results[3]?.error).toContain('over budget: the money of the session does not cover this call')
-    expect(await store.account(`session:${result.sessionId}`)).toMatchObject({ held: 0, spent: result.cost })
+    expect(await store.account(`session:${result.sessionId}`)).toMatchObject({ held: 0, spent: result.cost.micros })
   })
 
   it('B-MONEY-30: what it used counts in the result, the session and for stop hooks; requests do not', async () => {
@@ -110,7 +115,7 @@ describe.each(STORAGES)('models that tools ask, on %s', (storage) => {
     })
     const [call] = ofType(await eventsOf(store, result.sessionId), 'agent.tool_result')
     expect(call).toMatchObject({ cost: 5 * PROMPT_COST, usage: { inputTokens: 5_000, outputTokens: 1_000 } })
-    expect((await store.card(result.sessionId))?.cost).toBe(result.cost)
+    expect((await store.card(result.sessionId))?.cost).toBe(result.cost.micros)
     // Without a budget nothing is held.
     expect(await accounts(store, result.sessionId)).toEqual([null, null, null, null])
   })
@@ -126,7 +131,7 @@ describe.each(STORAGES)('models that tools ask, on %s', (storage) => {
     const model = hosted(chaos, 'messages', HOSTED)
     const tools = [parallelLlmTool({ model, root: tmpdir() })]
     const harness = harnessOf({ model, store, tools, hooks: [stopAtUsd(0.008)] })
-    expect(await harness.run('Ask.')).toMatchObject({ status: 'halted', cost: 2 * COST + 2 * PROMPT_COST })
+    expect(await harness.run('Ask.')).toMatchObject({ status: 'halted', cost: { micros: 2 * COST + 2 * PROMPT_COST } })
     expect(turns).toBe(2)
   })
 
@@ -156,7 +161,7 @@ describe.each(STORAGES)('models that tools ask, on %s', (storage) => {
     })
     const harness = harnessOf({ model, store, graphs: [ponder], budget: { treeUsd: 0.012 } })
     const result = await harness.run({}, { agent: 'ponder' })
-    expect(result).toMatchObject({ status: 'completed', cost: PROMPT_COST })
+    expect(result).toMatchObject({ status: 'completed', cost: { micros: PROMPT_COST } })
     expect(said).toEqual(['yes', 'over budget: the money of the tree does not cover this call'])
     expect(await store.account(`tree:${result.sessionId}`)).toMatchObject({ held: 0, spent: PROMPT_COST })
   })
@@ -178,15 +183,15 @@ describe.each(STORAGES)('models that tools ask, on %s', (storage) => {
         },
       })
       const own = scripted((request) => {
-        const usage = { inputTokens: Math.ceil(charsIn(request) / 4), outputTokens: 1 }
+        const usage = { inputTokens: Math.ceil(countRequestChars(request) / 4), outputTokens: 1 }
         return heard.length > 0 ? { text: 'Ok.', usage } : { calls: [{ tool: 'ponder' }] }
       })
-      const parts = { store, routes: { summarization: junk }, budget: { sessionUsd: 5 } }
-      const tools = { tools: [tool], summarize: true }
+      const parts = { store, models: { routes: { summarization: junk } }, budget: { sessionUsd: 5 } }
+      const tools = { tools: [tool], results: { summarize: true } }
       const once = await harnessOf({ ...parts, ...tools, model: own }).run('Go.')
       expect(once).toMatchObject({ status: 'completed', text: 'Ok.' })
       expect(heard).toMatchObject([{ type: 'failure', message: 'the model answered something that is no reply' }])
-      const full = harnessOf({ ...parts, model: own, compaction: { windowTokens: 1_000 } })
+      const full = harnessOf({ ...parts, model: own, context: { compaction: { windowTokens: 1_000 } } })
       const session = await full.open()
       const compactions = async () => ofType(await eventsOf(store, session.id), 'context.compacted')
       while ((await compactions()).length === 0)
@@ -298,7 +303,7 @@ describe.each(STORAGES)('models that tools ask, on %s', (storage) => {
       },
       { timeout: 20_000 },
     )
-    expect(result).toMatchObject({ text: 'Done.', cost: 2 * COST })
+    expect(result).toMatchObject({ text: 'Done.', cost: { micros: 2 * COST } })
     expect(await store.account('session:pondering')).toMatchObject({ held: 0, spent: 2 * COST + held, assumed: held })
     await first.close()
     await lost

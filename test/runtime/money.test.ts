@@ -3,8 +3,8 @@
 // money-process.long.test.ts; children money-tree.test.ts; unknown usage money-spent.test.ts; models called by tools money-tools.long.test.ts.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { overloaded } from '../../src/testing/index.ts'
-import { type Budget, defineTool, Harness, type Price, scripted, type Store } from '../../src/index.ts'
+import { overloadedError } from '../../src/testing/index.ts'
+import { type Budget, defineTool, Harness, type Price, scripted, type CompleteStore } from '../../src/index.ts'
 import type { Write } from '../../src/ports/store.ts'
 import type { Clock } from '../../src/ports/system.ts'
 import { cardOf } from '../../src/view/card.ts'
@@ -36,7 +36,7 @@ const COST = 700
 const TIGHT = 0.0105
 const ASK = { calls: [{ tool: 'look', args: { city: 'Oslo' } }], usage: USAGE }
 
-function dayOf(store: Store): string {
+function dayOf(store: CompleteStore): string {
   return `day:default:${Math.floor(store.now() / DAY_MS)}`
 }
 
@@ -75,7 +75,8 @@ describe.each(STORAGES)('money on %s', (storage) => {
         budget: { dayUsd: 1, runUsd: 0.5 },
       },
     )
-    const { sessionId: id, cost } = await harness.run('Hello.')
+    const { sessionId: id, cost: paid } = await harness.run('Hello.')
+    const cost = paid.micros
     expect(cost).toBe(COST)
     await harness.session(id).run('And?')
     const runs = ofType(await eventsOf(store, id), 'run.started').map(({ seq }) => `run:${id}:${seq}`)
@@ -106,21 +107,24 @@ describe.each(STORAGES)('money on %s', (storage) => {
       const card = cardOf(id, session, next(session, { now: store.now(), epoch: 0 }))
       await store.commit([{ session: id, lane: 'owner', epoch: 0, expectedSeq: 0, events, card }])
     }
-    expect(await harness.session('child-1').run('Hello.')).toMatchObject({ status: 'completed', cost: COST })
+    expect(await harness.session('child-1').run('Hello.')).toMatchObject({
+      status: 'completed',
+      cost: { micros: COST },
+    })
     expect(await store.account(`tree:${parent.id}`)).toMatchObject({ spent: COST, limit: 10_500 })
     expect(await harness.session('child-2').run('Hello.')).toMatchObject({ status: 'limit', limit: 'usd' })
   })
 
   it('B-MONEY-4: what a provider refused before it did anything is freed, and the next try holds anew', async () => {
     const clock = hasty(10)
-    const { harness, store } = await stage([overloaded(), overloaded(), { text: 'Fine.', usage: USAGE }], {
+    const { harness, store } = await stage([overloadedError(), overloadedError(), { text: 'Fine.', usage: USAGE }], {
       storage,
       hosted: HOSTED,
-      clock,
+      system: { clock },
       // Room for one call at a time.
       budget: { dayUsd: TIGHT },
     })
-    expect(await harness.run('Hello.')).toMatchObject({ status: 'completed', cost: COST })
+    expect(await harness.run('Hello.')).toMatchObject({ status: 'completed', cost: { micros: COST } })
     expect(await store.account(dayOf(store))).toMatchObject({ held: 0, spent: COST, assumed: 0 })
   })
 
@@ -136,7 +140,12 @@ describe.each(STORAGES)('money on %s', (storage) => {
       })
       const session = await harness.open()
       const broke = await session.run('Look at Oslo.')
-      expect(broke).toMatchObject({ status: 'limit', stopReason: 'limit_reached', limit: 'usd', cost: COST })
+      expect(broke).toMatchObject({
+        status: 'limit',
+        stopReason: 'limit_reached',
+        limit: 'usd',
+        cost: { micros: COST },
+      })
       expect(broke.pending).toMatchObject([{ callId: 'budget', tool: 'budget', needs: 'approval' }])
       expect(chaos.requests).toHaveLength(1)
       expect(await store.account(`session:${session.id}`)).toMatchObject({ held: 0, spent: COST })
@@ -266,7 +275,7 @@ describe.each(STORAGES)('money on %s', (storage) => {
     })
     const result = await harness.run('Hello.')
     // $3 and $15 a million tokens.
-    expect(result.cost).toBe(3 * 100 + 15 * 50)
+    expect(result.cost.micros).toBe(3 * 100 + 15 * 50)
     expect(ofType(await eventsOf(store, result.sessionId), 'model.started')[0]?.held).toBeGreaterThanOrEqual(15_000)
     const silent = storeOf(storage)
     const other = harnessOf({ model: scripted(['Fine.']), store: silent, budget: { dayUsd: 1 } })
@@ -296,7 +305,7 @@ describe.each(STORAGES)('money on %s', (storage) => {
         tools: [tool],
         instructions: 'i'.repeat(6_000),
         budget: { dayUsd: 1 },
-        compression: 'off',
+        results: { compression: 'off' },
       },
     )
     const { sessionId } = await harness.run('Look.')
@@ -344,7 +353,7 @@ describe.each(STORAGES)('money on %s', (storage) => {
       {
         storage,
         hosted: HOSTED,
-        clock,
+        system: { clock },
         tools: [wait],
         limits: { activeMs: 10 * DAY_MS },
         worker: { leaseMs: 5 * DAY_MS },
@@ -352,7 +361,11 @@ describe.each(STORAGES)('money on %s', (storage) => {
       },
     )
     const yesterday = dayOf(store)
-    expect(await harness.run('Wait.')).toMatchObject({ status: 'completed', text: 'Morning.', cost: 2 * COST })
+    expect(await harness.run('Wait.')).toMatchObject({
+      status: 'completed',
+      text: 'Morning.',
+      cost: { micros: 2 * COST },
+    })
     expect(await store.account(yesterday)).toMatchObject({ limit: 10_500, spent: COST })
     expect(await store.account(dayOf(store))).toMatchObject({ limit: 10_500, spent: COST })
     expect(dayOf(store)).not.toBe(yesterday)
@@ -373,7 +386,7 @@ describe('a budget', () => {
 
   it('B-MONEY-15: a budget that there is not bounds nothing, and is refused', () => {
     const budget = { dayUSD: 0 } as Budget
-    const sentence = /Unknown option "dayUSD" of "budget" of new Harness: did you mean "dayUsd"\?/
+    const sentence = /Unknown option "budget\.dayUSD" of new Harness: did you mean "budget\.dayUsd"\?/
     expect(() => new Harness({ model: scripted([]), budget })).toThrow(sentence)
   })
 
@@ -381,7 +394,7 @@ describe('a budget', () => {
     for (const cost of [Number.NaN, -5, Number.POSITIVE_INFINITY, 1e30]) {
       const store = storeOf('memory')
       const harness = harnessOf({ model: scripted([{ text: 'Fine.', cost }]), store, budget: { dayUsd: 1 } })
-      expect(await harness.run('Hello.')).toMatchObject({ status: 'completed', cost: 0 })
+      expect(await harness.run('Hello.')).toMatchObject({ status: 'completed', cost: { micros: 0 } })
       const account = await store.account(dayOf(store))
       expect(account?.spent).toBeGreaterThan(100_000)
       expect(account?.assumed).toBe(account?.spent)

@@ -1,21 +1,20 @@
 // Tools in plain JavaScript say what no type allows: their sessions are written, exported, imported and archived all the same.
-import { hash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { archiveOf, checkArchive, removeArchived, restoreArchive } from '../../src/archive/archive.ts'
+import { archiveOf, checkArchive, removeArchived, restoreArchive } from '../../src/archive/session-archive.ts'
 import { exportSession, importSession } from '../../src/archive/portable.ts'
 import { defineTool, Harness, memory, ModelRetry, output, scripted, ToolFailure } from '../../src/index.ts'
 import type { Event } from '../../src/kernel/event.ts'
-import type { Store } from '../../src/ports/store.ts'
+import type { CompleteStore } from '../../src/ports/store.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
-import { canonicalJson } from '../../src/tools/core/canonical.ts'
 import { makeFile } from '../stores/folder.ts'
+import { forgeFile } from '../../sim/forge-file.ts'
 
 type Result = Extract<Event, { type: 'agent.tool_result' }>
 
 /** Runs one call of a tool that does this, and returns what was written of it. */
 async function writeResult(
-  store: Store,
+  store: CompleteStore,
   execute: () => unknown,
   onError: 'return' | 'fail' = 'return',
 ): Promise<Result> {
@@ -31,15 +30,15 @@ async function writeResult(
   return readResult(store)
 }
 
-async function readResult(store: Store): Promise<Result> {
+async function readResult(store: CompleteStore): Promise<Result> {
   const { events } = await store.read('odd', 0)
   return events.find((event) => event.type === 'agent.tool_result') as Result
 }
 
-async function expectCopies(store: Store): Promise<void> {
+async function expectCopies(store: CompleteStore): Promise<void> {
   const copy = await exportSession(store, 'odd')
   expect(await importSession(memory(), JSON.parse(JSON.stringify(copy)))).toMatchObject({ session: 'odd' })
-  await checkArchive(JSON.parse(JSON.stringify(await archiveOf(store, 'odd'))))
+  await checkArchive(JSON.parse(JSON.stringify((await archiveOf(store, 'odd')).records)))
 }
 
 const thrown = (error: unknown) => (): never => {
@@ -112,13 +111,12 @@ describe('what a tool without types says', () => {
   it('B-KIND-4: a file of an earlier version with an unknown kind is imported with the kind Failed', async () => {
     const store = memory()
     await writeResult(store, thrown(new ToolFailure('Failed', 'x')))
-    const { checksum: _checksum, ...rest } = await exportSession(store, 'odd')
-    const old = { ...rest, events: rest.events.map(withOldKind) }
-    const file = { ...old, checksum: hash('sha256', canonicalJson(old)) }
+    const today = await exportSession(store, 'odd')
+    const file = forgeFile(today, (copy) => void (copy.events = copy.events.map(withOldKind)))
     const other = memory()
     await importSession(other, file)
     expect(await readResult(other)).toMatchObject({ failure: { kind: 'Failed' } })
-    const changed = { ...file, events: rest.events }
+    const changed = [...today.slice(0, -1), ...file.slice(-1)]
     await expect(importSession(memory(), changed)).rejects.toMatchObject({ code: 'invalid_input' })
   })
 })
@@ -129,8 +127,8 @@ function withOldKind<One extends { readonly type: string }>(event: One): One {
 }
 
 /** Writes what earlier versions wrote. */
-function withOldKinds(store: Store): Store {
-  const commit: Store['commit'] = (writes) =>
+function withOldKinds(store: CompleteStore): CompleteStore {
+  const commit: CompleteStore['commit'] = (writes) =>
     store.commit(
       writes.map((write) => ({ ...write, events: write.events.map(withOldKind) }) as unknown as typeof write),
     )

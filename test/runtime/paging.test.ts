@@ -4,15 +4,23 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { stateAt } from '../../src/engine/state-at.ts'
-import { defineTool, Harness, memory, type Page, type PageOptions, scripted, type Store } from '../../src/index.ts'
+import { stateAt } from '../../src/runtime/state/session-at.ts'
+import {
+  defineTool,
+  Harness,
+  memory,
+  type Page,
+  type ListOptions,
+  scripted,
+  type CompleteStore,
+} from '../../src/index.ts'
 import { fold } from '../../src/kernel/fold.ts'
 import { EMPTY, FOLD_VERSION } from '../../src/kernel/session.ts'
 import { exportSession, importSession } from '../../src/archive/portable.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { outcome } from '../contract/fixture.ts'
 
-function file(): Store {
+function file(): CompleteStore {
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'terret-paging-'))
   const store = sqlite(join(folder, 'terret.db'))
   onTestFinished(async () => {
@@ -22,7 +30,7 @@ function file(): Store {
   return store
 }
 
-function harnessOn(store: Store, drives = true): Harness {
+function harnessOn(store: CompleteStore, drives = true): Harness {
   const look = defineTool({
     name: 'look',
     description: 'looks',
@@ -32,7 +40,7 @@ function harnessOn(store: Store, drives = true): Harness {
   })
   const model = scripted((_request, taken) => (taken % 20 === 19 ? 'Enough.' : { calls: [{ tool: 'look', args: {} }] }))
   const limits = { modelRequests: 100 }
-  const harness = new Harness({ model, tools: [look], store, drives, secrets: {}, breaker: false, limits })
+  const harness = new Harness({ model, tools: [look], store, worker: { drives }, secrets: {}, breaker: false, limits })
   onTestFinished(() => harness.close())
   return harness
 }
@@ -47,7 +55,7 @@ describe.each([
       const session = await harness.open({ id: `s${i}`, metadata: { owner }, labels: { team: 'blue' } })
       await session.send(`Task number ${i}`, { id: 'm' })
     }
-    const first = await harness.page({ owner: 'ana', limit: 2, order: 'made' })
+    const first = await harness.list({ owner: 'ana', limit: 2, order: 'made' })
     expect(first.cards.map(({ session, title }) => [session, title])).toEqual([
       ['s3', 'Task number 3'],
       ['s2', 'Task number 2'],
@@ -56,21 +64,21 @@ describe.each([
     expect(next).toMatch(/^[\w-]+$/)
     const again = { owner: 'ana', order: 'made', cursor: next ?? '' } as const
     // How many a page has is no part of the query.
-    expect(await harness.page({ ...again, limit: 9 })).toMatchObject({
+    expect(await harness.list({ ...again, limit: 9 })).toMatchObject({
       cards: [{ session: 's0', owner: 'ana' }],
       next: null,
     })
     const other = 'This cursor is of another query.'
-    const wrong: readonly PageOptions[] = [{ ...again, owner: 'bob' }, { ...again, q: 'task' }, { cursor: next ?? '' }]
-    for (const options of wrong) await expect(harness.page(options)).rejects.toThrow(other)
+    const wrong: readonly ListOptions[] = [{ ...again, owner: 'bob' }, { ...again, q: 'task' }, { cursor: next ?? '' }]
+    for (const options of wrong) await expect(harness.list(options)).rejects.toThrow(other)
     for (const cursor of ['', 'x', 'W10', Buffer.from('[1,"x",null,2]').toString('base64url'), 'x'.repeat(1_000_000)]) {
-      expect(await outcome(harness.page({ ...again, cursor }))).toBe('invalid_input')
+      expect(await outcome(harness.list({ ...again, cursor }))).toBe('invalid_input')
     }
-    const found = await harness.page({ q: 'number TEAM=blue 1' })
+    const found = await harness.list({ q: 'number TEAM=blue 1' })
     expect(found.cards).toMatchObject([{ session: 's1', owner: 'bob', tokens: 0 }])
-    expect(await outcome(harness.page({ q: 'x'.repeat(1_000_000) }))).toBe('invalid_config')
-    expect(await outcome(harness.page({ limit: 0 }))).toBe('invalid_config')
-    await expect(harness.page({ onwer: 'ana' } as PageOptions)).rejects.toThrow('did you mean "owner"?')
+    expect(await outcome(harness.list({ q: 'x'.repeat(1_000_000) }))).toBe('invalid_config')
+    expect(await outcome(harness.list({ limit: 0 }))).toBe('invalid_config')
+    await expect(harness.list({ onwer: 'ana' } as ListOptions)).rejects.toThrow('did you mean "owner"?')
   })
 
   it('B-STORE-174: a session after any event is the same with and without snapshots', async () => {
@@ -110,7 +118,7 @@ describe.each([
     const counting = {
       snapshot: store.snapshot.bind(store),
       keep: store.keep.bind(store),
-      read: (...asked: Parameters<Store['read']>): Promise<Page> => ((reads += 1), store.read(...asked)),
+      read: (...asked: Parameters<CompleteStore['read']>): Promise<Page> => ((reads += 1), store.read(...asked)),
     }
     const there = await stateAt(counting, 's', 17_000)
     expect([there.seq, reads]).toEqual([17_000, 17])

@@ -6,10 +6,10 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { Peers } from '../../src/engine/peers.ts'
-import { systemProcesses } from '../../src/engine/processes.ts'
+import { Peers } from '../../src/runtime/loop/dead-workers.ts'
+import { systemProcesses } from '../../src/runtime/state/processes.ts'
 import type { ProcessId } from '../../src/ports/store.ts'
-import { memory, scripted, type Store } from '../../src/index.ts'
+import { memory, scripted, type CompleteStore } from '../../src/index.ts'
 import { create, StillClock, TTL } from '../contract/fixture.ts'
 import { makeFolder, open } from '../stores/folder.ts'
 import { make } from './scene.ts'
@@ -25,7 +25,7 @@ const [command, ...flags] = APART
 const unshared = spawnSync(command, [...flags, 'true']).status === 0
 
 type Place = {
-  readonly store: Store
+  readonly store: CompleteStore
   readonly journal: () => string
   readonly start: (...before: readonly string[]) => ChildProcess
 }
@@ -60,7 +60,7 @@ async function kill(child: ChildProcess): Promise<void> {
   await once(child, 'exit')
 }
 
-async function completed(store: Store, timeout = SOON_MS): Promise<void> {
+async function completed(store: CompleteStore, timeout = SOON_MS): Promise<void> {
   await vi.waitFor(async () => expect(await store.card('s')).toMatchObject({ outcome: 'completed' }), {
     timeout,
     interval: 20,
@@ -122,7 +122,7 @@ describe.skipIf(process.platform !== 'linux')('a worker whose process is gone', 
     const harness = make(scripted(['never asked']), { store: here.store })
     const until = performance.now() + 2 * SOON_MS
     while (performance.now() < until) {
-      expect(await harness.wake('s')).toEqual({ type: 'contended' })
+      expect(await harness.work({ session: 's' })).toEqual({ type: 'contended' })
       await new Promise((resolve) => setTimeout(resolve, 300))
     }
     expect(await here.store.card('s')).toMatchObject({ status: 'running', outcome: null })
@@ -141,8 +141,8 @@ describe.skipIf(process.platform !== 'linux')('a worker whose process is gone', 
       await asleep(store, id, [])
       await store.claim(id, `worker of ${id}`, TTL, process)
     }
-    expect(await harness.wake('dead')).toMatchObject({ type: 'rested' })
-    expect(await harness.wake('alive')).toEqual({ type: 'contended' })
+    expect(await harness.work({ session: 'dead' })).toMatchObject({ type: 'rested' })
+    expect(await harness.work({ session: 'alive' })).toEqual({ type: 'contended' })
   })
 
   it('B-WAKE-35: a process of another host or boot is not judged', async () => {
@@ -152,7 +152,7 @@ describe.skipIf(process.platform !== 'linux')('a worker whose process is gone', 
     const [boot = '', ...namespaces] = self().host.split(' ')
     expect(boot).toBe(readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim())
     await store.claim('s', 'elsewhere', TTL, { ...self(), host: ['boot', ...namespaces].join(' '), started: 1 })
-    expect(await harness.wake('s')).toEqual({ type: 'contended' })
+    expect(await harness.work({ session: 's' })).toEqual({ type: 'contended' })
   })
 
   it.skipIf(!unshared)(
@@ -161,7 +161,7 @@ describe.skipIf(process.platform !== 'linux')('a worker whose process is gone', 
       const here = place()
       await hang(here, ...APART)
       const harness = make(scripted(['no']), { store: here.store })
-      expect(await harness.wake('s')).toEqual({ type: 'contended' })
+      expect(await harness.work({ session: 's' })).toEqual({ type: 'contended' })
       expect(await here.store.holders(self().host)).toEqual([])
     },
     60_000,
@@ -188,12 +188,12 @@ describe('a look for dead processes', () => {
   const processes = { self: () => here, isGone: ({ pid }: ProcessId) => pid === gone.pid }
   let looks = 0
   let clock = new StillClock()
-  let store: Store = memory()
+  let store: CompleteStore = memory()
   beforeEach(() => {
     looks = 0
     clock = new StillClock()
     const inner = memory({ clock })
-    const holders: Store['holders'] = (host) => {
+    const holders: CompleteStore['holders'] = (host) => {
       looks += 1
       return inner.holders(host)
     }

@@ -5,11 +5,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool, Harness, type HarnessOptions, memory, type Script, scripted, type Store } from '../../src/index.ts'
+import {
+  defineTool,
+  Harness,
+  type HarnessOptions,
+  memory,
+  type Script,
+  scripted,
+  type CompleteStore,
+} from '../../src/index.ts'
 import { redecide } from '../../src/archive/replay-decide.ts'
-import { readLog } from '../../src/archive/replay.ts'
+import { readLog } from '../../src/view/session-log.ts'
 import { bashTool } from '../../src/tools/shell/bash.ts'
-import { fileTools } from '../../src/tools/files/files.ts'
+import { fileTools } from '../../src/tools/files/file-tools.ts'
 import type { Tool } from '../../src/tools/core/tool.ts'
 
 const open: Harness[] = []
@@ -17,7 +25,7 @@ afterEach(async () => {
   for (const harness of open.splice(0)) await harness.close()
 })
 
-function harnessOf(store: Store, script: Script, options: Partial<HarnessOptions>): Harness {
+function harnessOf(store: CompleteStore, script: Script, options: Partial<HarnessOptions>): Harness {
   const harness = new Harness({ model: scripted(script), secrets: {}, store, ...options })
   open.push(harness)
   return harness
@@ -37,14 +45,14 @@ async function moved({ call }: Case, here: Partial<HarnessOptions>, there: Parti
   const [pending] = (await session.run('Go.')).pending
   await first.close()
   const decision = { allow: true, by: 'ann', digest: pending?.digest ?? '' }
-  const aside = harnessOf(store, [], { drives: false })
+  const aside = harnessOf(store, [], { worker: { drives: false } })
   await aside.session('s').decide({ callId: pending?.callId ?? '', ...decision })
   const second = harnessOf(store, ['Done.'], there)
   return { store, session: second.session('s'), pending }
 }
 
 const write: Case = { call: { tool: 'write', args: { path: 'a.txt', content: 'hello' } } }
-const asks = { policy: { rules: [{ effect: 'ask', tool: 'write' }] } } as const
+const asks = { approvals: { policy: { rules: [{ effect: 'ask', tool: 'write' }] } } } as const
 
 function mail(options: { tenant?: string; place?: string }, sent: string[]): Tool {
   const { tenant, place } = options
@@ -115,10 +123,10 @@ describe('an approval', () => {
     const pairs: readonly (readonly [Partial<HarnessOptions>, Partial<HarnessOptions>])[] = [
       [{ tools: [mail({ tenant: 'one' }, sent)] }, { tools: [mail({ tenant: 'two' }, sent)] }],
       [
-        { tools: [mail({}, sent)], environment: 'staging' },
-        { tools: [mail({}, sent)], environment: 'production' },
+        { tools: [mail({}, sent)], approvals: { environment: 'staging' } },
+        { tools: [mail({}, sent)], approvals: { environment: 'production' } },
       ],
-      [{ tools: [mail({}, sent)] }, { tools: [mail({}, sent)], environment: 'production' }],
+      [{ tools: [mail({}, sent)] }, { tools: [mail({}, sent)], approvals: { environment: 'production' } }],
       [{ tools: [mail({ place: 'a' }, sent)] }, { tools: [mail({ place: 'b' }, sent)] }],
     ]
     for (const [here, there] of pairs) {
@@ -126,7 +134,7 @@ describe('an approval', () => {
       expect(await session.run()).toMatchObject({ status: 'requires_action', pending: [{ tool: 'mail' }] })
     }
     expect(sent).toEqual([])
-    const same = { tools: [mail({ tenant: 'one' }, sent)], environment: 'staging' }
+    const same = { tools: [mail({ tenant: 'one' }, sent)], approvals: { environment: 'staging' } }
     const { session } = await moved({ call }, same, same)
     expect((await session.run()).status).toBe('completed')
     // The place that the tool itself declares counts instead of the injected values.

@@ -164,11 +164,11 @@ describe('a plugin', () => {
     const { harness, reports } = make(['done'], [plugin])
     expect((await harness.run('Go.')).text).toBe('done')
     expect(reports).toEqual([['hook run_start', 'The plugin "p" could not connect: no network']])
-    const strict = make(['done'], [plugin], { strictHooks: true })
+    const strict = make(['done'], [{ ...plugin, hooks: [{ type: 'run_start', strict: true, run: () => {} }] }])
     await strict.harness.open({ id: 's' })
     await strict.harness.session('s').send('Go.')
     await vi.waitFor(async () =>
-      expect(await strict.harness.session('s').state()).toMatchObject({ status: 'rescheduling', phase: 'queued' }),
+      expect(await strict.harness.session('s').status()).toMatchObject({ status: 'rescheduling', phase: 'queued' }),
     )
   })
 })
@@ -191,7 +191,7 @@ describe('a consumer', () => {
     await session.decide({ ...asked, allow: true, by: 'me' })
     await session.run()
     await session.run('Again.')
-    const { events } = await session.read()
+    const { events } = await session.events()
     await harness.close()
     expect(told.map(([, , event]) => event)).toEqual(events)
     expect(new Set(told.map(([id, agent]) => `${id} ${agent}`))).toEqual(new Set(['s default']))

@@ -1,10 +1,9 @@
 // Where a session works, and files: an export does not say it, and an import does not read it.
 import { afterEach, expect, it } from 'vitest'
 import { type Harness, memory } from '../../src/index.ts'
-import type { Event } from '../../src/kernel/event.ts'
-import { exportSession, importSession, type Portable } from '../../src/archive/portable.ts'
-import { readLog } from '../../src/archive/replay.ts'
-import { type Copy, desk as makeDesk, type Desk, forged } from './portable-stage.ts'
+import { exportSession, importSession } from '../../src/archive/portable.ts'
+import { readLog } from '../../src/view/session-log.ts'
+import { desk as makeDesk, type Desk, forged } from './portable-stage.ts'
 
 const open: Harness[] = []
 afterEach(async () => {
@@ -37,9 +36,8 @@ it('B-PORT-29: no file chooses a folder: neither for the session, nor for those 
   await (await second.fork({ id: 'third' })).run('three')
   const value = await exportSession(store, 'third')
   const forgery = forged(value, (copy) => {
-    for (const { events } of [copy as unknown as Portable, ...(value.parents ? (copy['parents'] as Portable[]) : [])])
-      (events[0] as unknown as Copy)['folder'] = '/etc'
-    const { events } = copy as unknown as { events: Event[] }
+    for (const { events } of [copy, ...copy.parents]) (events[0] as unknown as { folder: string }).folder = '/etc'
+    const { events } = copy
     const { seq = 0, at = 0, epoch = 0 } = events.at(-1) ?? {}
     events.push({ seq: seq + 1, at, epoch, type: 'session.imported', from: 'x', folder: '/etc' })
   })

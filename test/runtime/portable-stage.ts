@@ -1,14 +1,12 @@
 // A session that pays after an approval, for the tests of export and import. Its payments are recorded outside of the session.
-import { hash } from 'node:crypto'
 import { z } from 'zod'
-import { defineTool, Harness, memory, type Script, scripted, type Store, type Tool } from '../../src/index.ts'
-import type { Event } from '../../src/kernel/event.ts'
-import { canonicalJson } from '../../src/tools/core/canonical.ts'
-import type { Portable } from '../../src/archive/portable.ts'
+import { defineTool, Harness, memory, type Script, scripted, type CompleteStore, type Tool } from '../../src/index.ts'
+import { forgeFile, openFile, type OpenedFile } from '../../sim/forge-file.ts'
+import { exportSession } from '../../src/archive/portable.ts'
 
 export type Desk = {
   readonly harness: Harness
-  readonly store: Store
+  readonly store: CompleteStore
   /** What was really paid. */
   readonly paid: number[]
 }
@@ -28,19 +26,20 @@ export function payTool(paid: number[], description = 'pays an amount'): Tool {
 
 export const ASKS: Script = [{ text: 'I will pay.', calls: [{ tool: 'pay', args: { amount: 5 } }] }, 'Paid.']
 
-export function desk(script: Script, options: { readonly store?: Store; readonly tools?: readonly Tool[] } = {}): Desk {
+export function desk(
+  script: Script,
+  options: { readonly store?: CompleteStore; readonly tools?: readonly Tool[] } = {},
+): Desk {
   const { store = memory() } = options
   const paid: number[] = []
   const harness = new Harness({ model: scripted(script), tools: options.tools ?? [payTool(paid)], store, secrets: {} })
   return { harness, store, paid }
 }
 
-export type Copy = Record<string, unknown> & { events: Event[]; blobs: Record<string, unknown> }
+/** A forged change whose digests are computed again, too. */
+export const forged = forgeFile
 
-/** A forged change whose checksum is recomputed, too. */
-export function forged(value: Portable, change: (copy: Copy) => void): unknown {
-  const copy = structuredClone(value) as unknown as Copy
-  change(copy)
-  const { checksum: _checksum, ...rest } = copy
-  return { ...rest, checksum: hash('sha256', canonicalJson(rest)) }
+/** What is in the exported file of a session. */
+export async function exported(store: CompleteStore, session: string): Promise<OpenedFile> {
+  return openFile(await exportSession(store, session))
 }

@@ -5,14 +5,16 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool, Fault, Harness, memory, type Script, scripted, type Store } from '../../src/index.ts'
+import { defineTool, Fault, Harness, memory, type Script, scripted, type CompleteStore } from '../../src/index.ts'
 import type { Event } from '../../src/kernel/event.ts'
 import type { Blob } from '../../src/ports/store.ts'
 import { exportSession, importSession, type Portable } from '../../src/archive/portable.ts'
 import { redecide } from '../../src/archive/replay-decide.ts'
-import { readLog, refold } from '../../src/archive/replay.ts'
-import { makeFile, open as openFile } from '../stores/folder.ts'
-import { ASKS, type Copy, desk as makeDesk, type Desk, forged, payTool } from './portable-stage.ts'
+import { refold } from '../../src/archive/replay-refold.ts'
+import { readLog } from '../../src/view/session-log.ts'
+import { makeFile, open as openStore } from '../stores/folder.ts'
+import { forgeFile, openFile, redigest, type OpenedFile } from '../../sim/forge-file.ts'
+import { ASKS, desk as makeDesk, type Desk, exported, payTool } from './portable-stage.ts'
 import { storeWith } from '../../sim/store-with.ts'
 
 const open: Harness[] = []
@@ -45,6 +47,19 @@ async function refusalOf(value: unknown): Promise<string> {
 }
 
 type Loose = { [key: string]: unknown }
+/** The events of a file themselves, to be changed where they are. */
+function recordsIn(file: Portable): { readonly events: readonly Event[] } {
+  return { events: file.flatMap((record) => (record.type === 'event' ? [record.event] : [])) }
+}
+/** With the digests of the change, where it can have any. */
+function signed(file: Portable, change: (file: Portable) => void): Portable {
+  change(file)
+  try {
+    return redigest(file)
+  } catch {
+    return file
+  }
+}
 /** The event of this type, to be changed. */
 function eventIn(copy: { readonly events: readonly Event[] }, type: Event['type']): Loose {
   return copy.events.find((event) => event.type === type) as unknown as Loose
@@ -64,7 +79,7 @@ describe('a session in a file', () => {
     const value = await paused()
     child.stdin.end(JSON.stringify(value))
     await once(child, 'exit')
-    const call = value.events.flatMap((e) => (e.type === 'agent.message' ? e.calls : []))[0]
+    const call = openFile(value).events.flatMap((e) => (e.type === 'agent.message' ? e.calls : []))[0]
     expect(JSON.parse(said)).toEqual({
       status: 'requires_action',
       pending: [expect.objectContaining({ tool: 'pay', args: { amount: 5 }, digest: call?.digest })],
@@ -78,19 +93,20 @@ describe('a session in a file', () => {
   it.each(['memory', 'sqlite'])(
     'B-PORT-6: imported into %s it is the same log, and then the event that it was imported (S0-54)',
     async (kind) => {
-      const store: Store = kind === 'sqlite' ? openFile(makeFile()) : memory()
+      const store: CompleteStore = kind === 'sqlite' ? openStore(makeFile()) : memory()
       const value = await paused()
       const card = await importSession(store, value)
       expect(card).toEqual(await store.card('buyer'))
-      const seq = value.events.length + 1
+      const { session: _session, ...before } = openFile(value)
+      const seq = before.events.length + 1
       expect(card).toMatchObject({ session: 'buyer', status: 'requires_action', seq, held: true })
       const arrived = { seq, type: 'session.imported', from: 'buyer' }
-      expect(await readLog(store, 'buyer')).toEqual([...value.events, expect.objectContaining(arrived)])
-      const again = await exportSession(store, 'buyer')
-      expect({ ...again, events: again.events.slice(0, -1), checksum: '' }).toEqual({ ...value, checksum: '' })
+      expect(await readLog(store, 'buyer')).toEqual([...before.events, expect.objectContaining(arrived)])
+      const again = await exported(store, 'buyer')
+      expect({ ...again, events: again.events.slice(0, -1) }).toMatchObject(before)
       expect((await refold(store, 'buyer')).difference).toBeNull()
       const { harness, paid } = desk(['Done.'], { store })
-      await harness.session('buyer').steer([{ type: 'resume' }])
+      await harness.session('buyer').send([{ type: 'resume' }])
       const [pending] = (await harness.session('buyer').run()).pending
       await harness.session('buyer').decide({ callId: pending?.callId ?? '', allow: true, by: 'ann' })
       expect((await harness.session('buyer').run()).text).toBe('Done.')
@@ -105,15 +121,15 @@ describe('a session in a file', () => {
     await session.run('Hello.')
     const value = await exportSession(store, 's')
     const before = JSON.stringify(value)
-    eventIn(value, 'agent.message')['parts'] = []
-    ;(value.events as Event[]).length = 2
+    eventIn(recordsIn(value), 'agent.message')['parts'] = []
+    ;(value as unknown[]).length = 2
     expect(JSON.stringify(await exportSession(store, 's'))).toBe(before)
     const mine = JSON.parse(before) as Portable
     const other = memory()
     await importSession(other, mine)
-    eventIn(mine, 'user.message')['parts'] = [{ type: 'text', text: 'Changed.' }]
-    for (const blob of Object.values(mine.blobs)) (blob as Loose)['data'] = ''
-    expect((await exportSession(other, 's')).events.slice(0, -1)).toEqual((JSON.parse(before) as Portable).events)
+    eventIn(recordsIn(mine), 'user.message')['parts'] = [{ type: 'text', text: 'Changed.' }]
+    for (const record of mine) if (record.type === 'blob') (record as Loose)['data'] = ''
+    expect((await exported(other, 's')).events.slice(0, -1)).toEqual(openFile(JSON.parse(before) as Portable).events)
   })
 
   it('B-PORT-8: one state has as many follow-ups as one likes, by import under another id and by fork (AC-43, S0-58)', async () => {
@@ -140,51 +156,48 @@ describe('a session in a file', () => {
 
   it('B-PORT-9: a file that was changed is refused before anything happens (AC-33, S0-48)', async () => {
     const value = await paused()
-    const changes: readonly ((copy: Portable) => void)[] = [
+    const changes: readonly ((copy: { readonly events: readonly Event[]; readonly file: Portable }) => void)[] = [
       (copy) => (callIn(copy)['args'] = { amount: 5_000 }),
       (copy) => (callIn(copy)['digest'] = 'f'.repeat(64)),
       (copy) => delete callIn(copy)['gate'],
       (copy) => (eventIn(copy, 'user.message')['parts'] = [{ type: 'text', text: 'Pay 5000.' }]),
       (copy) => (eventIn(copy, 'run.started')['policy'] = 'f'.repeat(64)),
-      (copy) => ((copy as unknown as Loose)['session'] = 'another'),
+      ({ file }) => ((file[1] as unknown as Loose)['session'] = 'another'),
     ]
     for (const change of changes) {
-      const copy = structuredClone(value)
-      change(copy)
-      expect(await refusalOf(copy)).toContain('checksum')
+      const file = structuredClone(value)
+      change({ ...recordsIn(file), file })
+      expect(await refusalOf(file)).toContain('checksum')
     }
   })
 
   it('B-PORT-10: also with a new checksum: a call that its digest does not fit, bytes that are not their hash, an impossible event (AC-33)', async () => {
     const value = await paused()
-    const last = value.events.at(-1)
+    const { events } = openFile(value)
+    const last = events.at(-1)
     const after = (body: object) => ({ seq: (last?.seq ?? 0) + 1, at: last?.at ?? 0, epoch: 1, ...body }) as Event
-    const key = `${value.events.find((e) => e.type === 'agent.message')?.seq}.0`
-    const cases: readonly (readonly [string, (copy: Copy) => void])[] = [
+    const key = `${events.find((e) => e.type === 'agent.message')?.seq}.0`
+    const cases: readonly (readonly [string, (copy: OpenedFile) => void])[] = [
       ['digest', (copy) => (callIn(copy)['args'] = { amount: 5_000 })],
       ['digest', (copy) => (callIn(copy)['digest'] = 'f'.repeat(64))],
       ['digest', (copy) => delete callIn(copy)['digest']],
       ['digest', (copy) => (callIn(copy)['tool'] = 'give')],
-      ['hash', (copy) => ((Object.values(copy.blobs)[0] as Loose)['data'] = 'AAAA')],
-      ['base64', (copy) => ((Object.values(copy.blobs)[0] as Loose)['data'] = '%')],
+      ['hash', (copy) => ((Object.values(copy.blobs)[0] as unknown as Loose)['data'] = 'AAAA')],
+      ['base64', (copy) => ((Object.values(copy.blobs)[0] as unknown as Loose)['data'] = '%')],
       // The call was never approved.
       ['started from asked', (copy) => copy.events.push(after({ type: 'agent.tool_use', call: key }))],
       ['not open', (copy) => copy.events.push(after({ type: 'agent.tool_use', call: '99.0' }))],
       ['over an open call', (copy) => copy.events.push(after({ type: 'run.settled', outcome: { type: 'completed' } }))],
-      ['inside a run', (copy) => copy.events.push(after({ ...eventIn(value, 'run.started'), ...after({}) }))],
+      ['inside a run', (copy) => copy.events.push(after({ ...eventIn({ events }, 'run.started'), ...after({}) }))],
     ]
-    for (const [why, change] of cases) expect(await refusalOf(forged(value, change))).toContain(why)
+    for (const [why, change] of cases) expect(await refusalOf(forgeFile(value, change))).toContain(why)
   })
 
   it('B-PORT-11: a file of another shape is refused with the place that is wrong (AC-41, S0-46)', async () => {
     const value = await paused()
-    const said = `events[${value.events.findIndex(({ type }) => type === 'user.message')}]`
-    const cases: readonly (readonly [string, (copy: Copy) => void])[] = [
-      ['format', (copy) => (copy['format'] = 'transcript')],
-      ['version must be 1', (copy) => (copy['version'] = 2)],
-      ['extra is not known', (copy) => (copy['extra'] = 1)],
-      ['events is missing', (copy) => Reflect.deleteProperty(copy, 'events')],
-      ['events must be a list', (copy) => Object.assign(copy, { events: {} })],
+    const at = (type: string) => value.findIndex((record) => record.type === 'event' && record.event.type === type)
+    const said = `records[${at('user.message')}].event`
+    const cases: readonly (readonly [string, (copy: OpenedFile) => void])[] = [
       [`${said}.when is missing`, (copy) => delete eventIn(copy, 'user.message')['when']],
       [`${said}.id must be`, (copy) => (eventIn(copy, 'user.message')['id'] = '')],
       [`${said}.more is not known`, (copy) => (eventIn(copy, 'user.message')['more'] = 1)],
@@ -202,21 +215,21 @@ describe('a session in a file', () => {
       ['has an epoch', (copy) => (eventIn(copy, 'user.message')['epoch'] = 1)],
       ['older epoch', (copy) => (eventIn(copy, 'model.started')['epoch'] = 0)],
       ['does not begin', (copy) => copy.events.splice(0, 1)],
-      ['does not begin', (copy) => (copy['events'] = [])],
-      ['is missing', (copy) => (copy['blobs'] = {})],
+      ['does not begin', (copy) => (copy.events = [])],
+      ['is missing', (copy) => (copy.blobs = {})],
       ['no event refers', (copy) => (copy.blobs[hash('sha256', 'stray')] = { media: 'x', data: btoa('stray') })],
-      ['was not forked', (copy) => (copy['parents'] = [{ session: 'p', events: copy.events }])],
+      ['was forked', (copy) => (copy.parents = [{ session: 'p', events: copy.events }])],
       ['is missing', (copy) => (eventIn(copy, 'session.created')['fork'] = { session: 'p', seq: 3 })],
     ]
-    for (const [why, change] of cases) expect(await refusalOf(forged(value, change))).toContain(why)
-    const circle: Loose = { ...value }
+    for (const [why, change] of cases) expect(await refusalOf(forgeFile(value, change))).toContain(why)
+    const circle: Loose = { ...value[0] }
     circle['events'] = [circle]
     for (const nothing of [null, undefined, 3, 'text', [], {}, circle, 10n, () => value]) await refusalOf(nothing)
   })
 
   it('B-PORT-30: what is not an export at all is refused with a sentence that says how to make one', async () => {
-    const { version: _version, ...other } = await paused()
-    for (const value of [null, 3, [], {}, { name: 'package' }, other])
+    const [, ...headless] = await paused()
+    for (const value of [null, 3, [], {}, { name: 'package' }, headless])
       expect(await refusalOf(value)).toContain('terret export SESSION --format json')
   })
 
@@ -256,7 +269,7 @@ describe('a session in a file', () => {
     const value = await exportSession(store, 's')
     const there = desk(['Then I must look first.'], { tools: [slow] })
     await importSession(there.store, value)
-    await there.harness.session('s').steer([{ type: 'resume' }])
+    await there.harness.session('s').send([{ type: 'resume' }])
     expect((await there.harness.session('s').run()).text).toBe('Then I must look first.')
     const results = (await readLog(there.store, 's')).filter((event) => event.type === 'agent.tool_result')
     expect(results).toMatchObject([{ status: 'unknown' }])
@@ -272,9 +285,9 @@ describe('a session in a file', () => {
     const paid: number[] = []
     const { harness } = desk(['I see.'], { store, tools: [payTool(paid, 'pays an amount to somebody else')] })
     const session = harness.session('buyer')
-    await session.steer([{ type: 'resume' }])
+    await session.send([{ type: 'resume' }])
     const [pending] = (await session.run()).pending
-    const asked = String(callIn(value)['digest'])
+    const asked = String(callIn(openFile(value))['digest'])
     expect(pending).toMatchObject({ args: { amount: 5 }, digest: expect.not.stringMatching(asked) as unknown })
     const decision = { callId: pending?.callId ?? '', allow: true, by: 'ann' }
     await expect(session.decide({ ...decision, digest: asked })).rejects.toMatchObject({ code: 'decision_stale' })
@@ -287,9 +300,9 @@ describe('a session in a file', () => {
   it('B-PORT-15: a part of a tree of sessions is not imported without the rest', async () => {
     const value = await paused()
     const parent = { session: 'p', call: '3.0', root: 'p', depth: 1 }
-    const child = forged(value, (copy) => (eventIn(copy, 'session.created')['parent'] = parent))
+    const child = forgeFile(value, (copy) => (eventIn(copy, 'session.created')['parent'] = parent))
     expect(await refusalOf(child)).toContain('is a child of session p')
-    const waits = forged(value, (copy) => {
+    const waits = forgeFile(value, (copy) => {
       const { seq = 0, at = 0 } = copy.events.at(-1) ?? {}
       delete callIn(copy)['digest']
       callIn(copy)['gate'] = { type: 'outside', child: 'helper' }
@@ -314,13 +327,13 @@ describe('a session in a file', () => {
     })
     open.push(harness)
     const session = await harness.open({ id: 'top' })
-    const exported: unknown[] = []
+    const tried: unknown[] = []
     store.watch('top', (news) => {
       if (news?.some(({ type }) => type === 'agent.custom_tool_use'))
-        exported.push(exportSession(store, 'top').catch((error: unknown) => error))
+        tried.push(exportSession(store, 'top').catch((error: unknown) => error))
     })
     await session.run('Go.')
-    expect(await exported[0]).toMatchObject({
+    expect(await tried[0]).toMatchObject({
       code: 'invalid_input',
       message: expect.stringContaining('waits for a child') as unknown,
     })
@@ -329,13 +342,13 @@ describe('a session in a file', () => {
       code: 'invalid_input',
       message: expect.stringContaining('child of session top') as string,
     })
-    expect((await exportSession(store, child, { partial: true })).session).toBe(child)
-    expect((await exportSession(store, 'top')).session).toBe('top')
+    expect(openFile(await exportSession(store, child, { partial: true })).session).toBe(child)
+    expect((await exported(store, 'top')).session).toBe('top')
   })
 
   it('B-PORT-23: a file from far in the future, and a name that children have, are refused', async () => {
     const value = await paused()
-    const late = forged(value, (copy) => {
+    const late = forgeFile(value, (copy) => {
       for (const event of copy.events as unknown as Loose[]) event['at'] = Number(event['at']) + 2 * 86_400_000
     })
     expect(await refusalOf(late)).toContain('far after the present')
@@ -358,15 +371,15 @@ describe('a session in a file', () => {
       { type: 'file', media: 'text/plain', data: Buffer.from('a file'), name: 'a.txt' },
     ])
     const value = await exportSession(store, 's')
-    const texts = Object.values(value.blobs).map(({ data }) => Buffer.from(data, 'base64').toString())
+    const { blobs } = openFile(value)
+    const texts = Object.values(blobs).map(({ data }) => Buffer.from(data, 'base64').toString())
     expect(texts).toContain('a file')
     expect(texts).toContain('kept beside')
     expect(texts.some((text) => text.endsWith('x'.repeat(100_000)))).toBe(true)
     const there = memory()
     const bytes = (blob: Blob | null) => Buffer.from(blob?.data ?? []).toString()
     await importSession(there, value)
-    for (const hash of Object.keys(value.blobs))
-      expect(bytes(await there.blob(hash))).toBe(bytes(await store.blob(hash)))
+    for (const hash of Object.keys(blobs)) expect(bytes(await there.blob(hash))).toBe(bytes(await store.blob(hash)))
     const gone = storeWith(store, { blob: async () => null })
     await expect(exportSession(gone, 's')).rejects.toMatchObject({ code: 'store_damaged' })
     await expect(exportSession(store, 'nobody')).rejects.toMatchObject({ code: 'session_missing' })
@@ -375,7 +388,7 @@ describe('a session in a file', () => {
 
 describe.each(['memory', 'sqlite'] as const)('what a text only names, on %s', (kind) => {
   it('B-PORT-31: a hash in a text brings no blob of another session, and a fork brings those of its origin', async () => {
-    const store = kind === 'memory' ? memory() : openFile(makeFile())
+    const store = kind === 'memory' ? memory() : openStore(makeFile())
     const kept = defineTool({
       name: 'keep',
       description: 'keeps a text',
@@ -386,10 +399,10 @@ describe.each(['memory', 'sqlite'] as const)('what a text only names, on %s', (k
     await (await harness.open({ id: 'theirs' })).run('Keep it.')
     const key = hash('sha256', 'only theirs')
     await (await harness.open({ id: 'mine' })).run(`What is blob:${key}?`)
-    expect((await exportSession(store, 'mine')).blobs).not.toHaveProperty(key)
+    expect((await exported(store, 'mine')).blobs).not.toHaveProperty(key)
     const fork = await harness.session('theirs').fork({ id: 'fork' })
     await fork.run(`What is blob:${key}?`)
-    for (const id of ['theirs', 'fork']) expect((await exportSession(store, id)).blobs).toHaveProperty(key)
+    for (const id of ['theirs', 'fork']) expect((await exported(store, id)).blobs).toHaveProperty(key)
   })
 })
 
@@ -399,7 +412,7 @@ describe('a fork in a file', () => {
       .flatMap((m) => (m.role === 'user' ? m.parts.map((p) => (p.type === 'text' ? p.text : '')) : []))
       .join(' | ')
 
-  async function forkOfFork(): Promise<{ readonly value: Portable; readonly store: Store }> {
+  async function forkOfFork(): Promise<{ readonly value: Portable; readonly store: CompleteStore }> {
     const { harness, store } = desk(echo)
     const first = await harness.open({ id: 'first' })
     await first.run('one')
@@ -413,7 +426,7 @@ describe('a fork in a file', () => {
 
   it('B-PORT-17: it brings the logs it reads through, and stands alone in another store, where no worker continues those', async () => {
     const { value } = await forkOfFork()
-    expect(value.parents?.map((parent) => parent.session)).toEqual(['second', 'first'])
+    expect(openFile(value).parents.map((parent) => parent.session)).toEqual(['second', 'first'])
     const there = desk(echo)
     await importSession(there.store, value)
     expect((await there.harness.session('third').run('four')).text).toBe('one | two | three | four')
@@ -438,8 +451,8 @@ describe('a fork in a file', () => {
     await (await other.harness.open({ id: 'first' })).run('something else')
     await expect(importSession(other.store, value)).rejects.toMatchObject({ code: 'session_exists' })
     expect(await other.store.card('third')).toBeNull()
-    const cut = forged(value, (copy) => {
-      copy['parents'] = value.parents?.slice(0, 1)
+    const cut = forgeFile(value, (copy) => {
+      copy.parents = copy.parents.slice(0, 1)
     })
     expect(await refusalOf(cut)).toContain('is missing')
   })
@@ -461,8 +474,8 @@ describe('a file from anybody', () => {
     const below = (n: number): number => Math.floor(chance.next().value * n)
     let refused = 0
     for (let round = 0; round < 600; round++) {
-      const changed = forged(value, (copy) => {
-        let at: Loose = copy
+      const changed = signed(structuredClone(value), (copy) => {
+        let at = copy as unknown as Loose
         for (;;) {
           const key = Object.keys(at)[below(Object.keys(at).length)] ?? ''
           const inner = at[key]
@@ -487,7 +500,7 @@ describe('a file from anybody', () => {
     for (const depth of [3_000, 5_000, 100_000]) {
       const text = `${'['.repeat(depth)}${']'.repeat(depth)}`
       const copy = structuredClone(value)
-      callIn(copy)['args'] = JSON.parse(text)
+      callIn(recordsIn(copy))['args'] = JSON.parse(text)
       await refusalOf(copy)
     }
   })

@@ -17,7 +17,7 @@ import {
   tool,
   use,
 } from './children-stage.ts'
-import { model as makeModel } from '../../src/models/resolve.ts'
+import { model as makeModel } from '../../src/models/resolve-model.ts'
 import { until } from '../until.ts'
 
 /** A tool that notes each run of it under its name. */
@@ -263,7 +263,10 @@ describe('the model of a child', () => {
   it.each(FOREIGN)('B-POWER-10: %s is not for a model to choose, and it reads what is', async (model) => {
     for (const blocking of [true, false]) {
       const roles = { root: [starts(model, blocking), report], work: ['Done.'] }
-      const { harness, store } = family(roles, { detached: true, models: { other: play({ work: ['Other.'] }, 'x') } })
+      const { harness, store } = family(roles, {
+        detached: true,
+        models: { named: { other: play({ work: ['Other.'] }, 'x') } },
+      })
       const { status, text, sessionId } = await harness.run('Go.')
       expect({ status, text }).toEqual({
         status: 'completed',
@@ -284,7 +287,7 @@ describe('the model of a child', () => {
       ['helping', 'I am helping.'],
     ] as const) {
       const roles = { root: [starts(model, true), report] }
-      const options = { detached: true, models: { other: own('other') }, routes, subagents: { helper } }
+      const options = { detached: true, models: { named: { other: own('other') }, routes }, subagents: { helper } }
       const { harness } = family(roles, options)
       expect(await harness.run('Go.')).toMatchObject({ text: said })
     }
@@ -306,7 +309,7 @@ describe('the model of a child', () => {
     for (const blocking of [true, false]) {
       for (const model of ['refusing', 'keyless']) {
         const roles = { root: [starts(model, blocking), 'I go on.', 'I read it.'], work: ['Done.'] }
-        const { harness, store } = family(roles, { detached: true, models: { refusing, keyless } })
+        const { harness, store } = family(roles, { detached: true, models: { named: { refusing, keyless } } })
         const session = await harness.open()
         expect(await session.run('Go.')).toMatchObject({ status: 'completed', text: 'I go on.' })
         const [child = ''] = await childrenOf(store, session.id)
@@ -355,7 +358,11 @@ describe.each(STORAGES)('bounds of a tree, on %s', (storage) => {
     const session = await harness.open()
     const { sessionId } = await session.spawn('default', 'work')
     await expect(session.spawn('default', 'work')).rejects.toMatchObject({ code: 'too_many' })
-    await until(async () => expect((await harness.status(sessionId))?.status).toBe('idle'))
+    await until(async () =>
+      expect((await harness.session(sessionId, { stored: true }).status({ include: ['card'] })).card.status).toBe(
+        'idle',
+      ),
+    )
     await harness.session(sessionId).close()
     await session.spawn('default', 'work')
   })

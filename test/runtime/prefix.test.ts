@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { ChaosReply, Dialect } from '../../src/testing/index.ts'
-import { defineTool, fallback, type Harness, type Store, type Tool, type ToolSource } from '../../src/index.ts'
+import { defineTool, fallback, type Harness, type CompleteStore, type Tool, type ToolSource } from '../../src/index.ts'
 import {
   chaosOf,
   DIALECTS,
@@ -41,7 +41,7 @@ function start(body: string): string {
   return body.replaceAll(',"cache_control":{"type":"ephemeral"}', '').replace(/\]\}$/, '')
 }
 
-async function missesOf(store: Store, session: string): Promise<readonly unknown[]> {
+async function missesOf(store: CompleteStore, session: string): Promise<readonly unknown[]> {
   return ofType(await eventsOf(store, session), 'agent.message').flatMap(({ missed }) =>
     missed === undefined ? [] : [missed],
   )
@@ -112,7 +112,7 @@ describe.each(STORAGES)('a miss that we cause, on %s', (storage) => {
       const { name, instructions = 'Be short.' } = extra
       const settings = { prices: PRICES, ...(name === undefined ? {} : { name }) }
       const prefix = keeps ? 'keep' : 'follow'
-      return harnessOf({ model: hosted(chaos, dialect, settings), store, tools, instructions, prefix })
+      return harnessOf({ model: hosted(chaos, dialect, settings), store, tools, instructions, context: { prefix } })
     }
     return { store, chaos, make }
   }

@@ -1,11 +1,20 @@
 // Two programs on one store: each drives the sessions that it opened, and leaves those of the other as they are.
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { defineTool, Harness, type HarnessOptions, memory, scripted, type Script, type Store } from '../../src/index.ts'
+import {
+  defineTool,
+  Harness,
+  type HarnessOptions,
+  memory,
+  scripted,
+  type Script,
+  type CompleteStore,
+} from '../../src/index.ts'
 import { END, last, START, withState } from '../../src/graphs/index.ts'
-import { ownerWrite } from '../../src/engine/card.ts'
+import { ownerWrite } from '../../src/runtime/commit/owner-write.ts'
 import { EMPTY } from '../../src/kernel/session.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
+import { lookAt, takeDueSessions } from '../../src/worker.ts'
 
 const NAMELESS: Script = [{ text: 'done by the wrong program' }]
 
@@ -23,18 +32,18 @@ function pay(ran: string[] = []) {
   })
 }
 
-function opened(store: Store, script: Script, options: Partial<HarnessOptions> = {}) {
+function opened(store: CompleteStore, script: Script, options: Partial<HarnessOptions> = {}) {
   const harness = new Harness({ model: scripted(script), store, ...options })
   onTestFinished(() => harness.close())
   return harness
 }
 
-async function logOf(store: Store, session: string): Promise<readonly string[]> {
+async function logOf(store: CompleteStore, session: string): Promise<readonly string[]> {
   return (await store.read(session, 0)).events.map(({ type }) => type)
 }
 
 /** A session of the program `billing` that waits for a yes to `pay`, and then has it. */
-async function allowed(store: Store, options: Partial<HarnessOptions> = {}): Promise<string> {
+async function allowed(store: CompleteStore, options: Partial<HarnessOptions> = {}): Promise<string> {
   const own = new Harness({
     model: scripted([{ calls: [{ tool: 'pay', args: {} }] }]),
     tools: [pay()],
@@ -43,7 +52,7 @@ async function allowed(store: Store, options: Partial<HarnessOptions> = {}): Pro
   })
   const { sessionId, pending } = await own.run('pay it')
   await own.close()
-  const records = new Harness({ model: scripted([]), store, drives: false })
+  const records = new Harness({ model: scripted([]), store, worker: { drives: false } })
   const [call] = pending
   await records
     .session(sessionId)
@@ -64,7 +73,7 @@ describe('programs on one store', () => {
       },
     )
     const { sessionId } = await own.run('go')
-    const cards = await own.list()
+    const cards = (await own.list({ order: 'id', limit: 500 })).cards
     expect(cards.map(({ program }) => program)).toEqual(['billing', 'billing'])
     expect((await store.read(sessionId, 0, 1)).events[0]).toMatchObject({ type: 'session.created', program: 'billing' })
     const plain = opened(store, [{ text: 'hi' }])
@@ -82,14 +91,14 @@ describe('programs on one store', () => {
     const before = await logOf(store, id)
     const ran: string[] = []
     const wrong = opened(store, NAMELESS, { tools: [pay(ran)], ...other })
-    expect(await wrong.wake(id)).toMatchObject({
+    expect(await wrong.work({ session: id })).toMatchObject({
       type: 'elsewhere',
       why: expect.stringContaining('"billing"') as string,
     })
-    expect(await wrong.look(id, false)).toMatchObject({ seen: 'failed', looked: { type: 'elsewhere' } })
+    expect(await lookAt(wrong, id, false)).toMatchObject({ seen: 'failed', looked: { type: 'elsewhere' } })
     await wrong.work({ idleMs: 300 })
     await expect(wrong.session(id).run()).rejects.toMatchObject({ code: 'session_elsewhere' })
-    for (const claim of await wrong.take({ limit: 5 })) await wrong.look(claim[0], false, claim[1])
+    for (const claim of await takeDueSessions(wrong, { limit: 5 })) await lookAt(wrong, claim[0], false, claim[1])
     expect(await logOf(store, id)).toEqual(before)
     expect(ran).toEqual([])
     expect((await store.card(id))?.trouble).toBeUndefined()
@@ -166,7 +175,13 @@ describe('programs on one store', () => {
         ['say', END],
       ],
     })
-    const own = new Harness({ model: scripted([]), store, program: 'billing', graphs: [report], drives: false })
+    const own = new Harness({
+      model: scripted([]),
+      store,
+      program: 'billing',
+      graphs: [report],
+      worker: { drives: false },
+    })
     onTestFinished(() => own.close())
     const { id } = await own.open({ agent: 'report' })
     await own.session(id).send({})

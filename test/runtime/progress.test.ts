@@ -1,8 +1,8 @@
 // The breaker: what counts as no progress, when the model is told, and when the run is stopped.
 import { describe, expect, it } from 'vitest'
 import type { BlobRef, FailureKind, Json, Proposal } from '../../src/kernel/content.ts'
-import { fingerprint, isSameJson } from '../../src/riders/guard/call-outcome.ts'
-import { Guard } from '../../src/riders/guard/guard.ts'
+import { fingerprint, isSameJson } from '../../src/runtime/guard/call-outcome.ts'
+import { GuardFold } from '../../src/runtime/guard/guard.ts'
 import { ask, call } from '../kernel/logbook.ts'
 import { type Ended, failed, Guarded } from './guarded.ts'
 
@@ -325,7 +325,7 @@ describe('the breaker', () => {
     const guarded = new Guarded({ breaker: { identical: 6 } })
     expect(until(guarded, (n) => guarded.one('read', {}, failed(`no\n${n}`)))).toEqual({ nudge: 4, halt: 6 })
     for (const breaker of [{ identical: 1 }, { failures: 2.5 }, { sameCalls: Number.NaN }, { identcal: 3 }]) {
-      expect(() => new Guard({ breaker })).toThrow(/of breaker/)
+      expect(() => new GuardFold({ breaker })).toThrow(/of breaker/)
     }
     const off = new Guarded({ breaker: false })
     expect(until(off, () => off.one('read', {}, failed('no')))).toEqual({ nudge: 0, halt: 0 })

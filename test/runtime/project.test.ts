@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { requestBytes } from '../../sim/bytes.ts'
-import { project } from '../../src/effects/request.ts'
+import { buildRequest } from '../../src/runtime/turn/build-request.ts'
 import { Transcript } from '../../src/kernel/transcript.ts'
 import { ask, asking, call, type Logbook } from '../kernel/logbook.ts'
 
@@ -12,7 +12,7 @@ function requests(log: Logbook): readonly string[] {
   const transcript = new Transcript()
   return log.events.flatMap((event) => {
     transcript.take(event)
-    return event.type === 'model.started' ? [requestBytes(project('s', setup, transcript, event))] : []
+    return event.type === 'model.started' ? [requestBytes(buildRequest('s', setup, transcript, event))] : []
   })
 }
 

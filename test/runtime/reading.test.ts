@@ -7,6 +7,7 @@ import {
   defineTool,
   type Event,
   type EventPage,
+  type EventsFilter,
   Harness,
   memory,
   type Request,
@@ -29,10 +30,13 @@ const look = defineTool({
   execute: () => 'seen',
 })
 
-async function pages(harness: Harness, filter: Parameters<Harness['events']>[0]): Promise<readonly EventPage[]> {
+async function pages(
+  harness: Harness,
+  { session, ...filter }: EventsFilter & { readonly session: string },
+): Promise<readonly EventPage[]> {
   const all: EventPage[] = []
   for (let after = filter.after ?? 0; ; ) {
-    const page = await harness.events({ ...filter, after })
+    const page = await harness.session(session, { stored: true }).events({ ...filter, after })
     all.push(page)
     if (page.next === null) return all
     after = page.next
@@ -44,37 +48,37 @@ const seqs = (events: readonly Event[]): readonly number[] => events.map(({ seq 
 const upTo = (n: number): readonly number[] => Array.from({ length: n }, (_, i) => i + 1)
 
 describe.each(STORAGES)('pages of events, on %s', (storage) => {
-  it('B-LOOK-6: a log is read in pages of 200, or of 1 to 1,000; the last page has no next, also if it is full; what there is not is an empty page (AC-96, F10)', async () => {
+  it('B-LOOK-6: a log is read in pages of 1,000, or of 1 to 1,000; the last page has no next, also if it is full; what there is not is an empty page (AC-96, F10)', async () => {
     const store = storeOf(storage)
-    const harness = new Harness({ model: scripted([]), store, drives: false, secrets: {} })
+    const harness = new Harness({ model: scripted([]), store, worker: { drives: false }, secrets: {} })
     onTestFinished(() => harness.close())
     const session = await harness.open({ id: 's' })
     for (let i = 0; i < 999; i += 111)
-      await session.steer(Array.from({ length: 111 }, () => ({ type: 'resume' as const })))
+      await session.send(Array.from({ length: 111 }, () => ({ type: 'resume' as const })))
     const found = await pages(harness, { session: 's' })
-    expect(found.map(({ events, next }) => [events.length, next])).toEqual([
-      [200, 200],
-      [200, 400],
-      [200, 600],
-      [200, 800],
-      [200, null],
-    ])
+    expect(found.map(({ events, next }) => [events.length, next])).toEqual([[1_000, null]])
     expect(seqs(found.flatMap(({ events }) => events))).toEqual(upTo(1_000))
-    expect(await harness.events({ session: 's', limit: 0 })).toMatchObject({ events: [{ seq: 1 }], next: 1 })
-    const whole = await harness.events({ session: 's', limit: 5_000 })
+    expect(await harness.session('s', { stored: true }).events({ limit: 0 })).toMatchObject({
+      events: [{ seq: 1 }],
+      next: 1,
+    })
+    const whole = await harness.session('s', { stored: true }).events({ limit: 5_000 })
     expect([whole.events.length, whole.next]).toEqual([1_000, null])
-    await session.steer([{ type: 'resume' }])
-    const most = await harness.events({ session: 's', limit: 5_000 })
+    await session.send([{ type: 'resume' }])
+    const most = await harness.session('s', { stored: true }).events({ limit: 5_000 })
     expect([most.events.length, most.next]).toEqual([1_000, 1_000])
     const nothing = { events: [], next: null }
-    for (const filter of [{ session: 'nobody' }, { session: 's', after: 1_001 }, { session: 's', after: 9_999 }])
-      expect(await harness.events(filter)).toEqual(nothing)
+    for (const [id, after] of [
+      ['nobody', 0],
+      ['s', 1_001],
+      ['s', 9_999],
+    ] as const)
+      expect(await harness.session(id).events({ after })).toEqual(nothing)
     for (const limit of [-1, 1.5, Number.NaN, '5' as never])
-      await expect(harness.events({ session: 's', limit })).rejects.toThrow(/"limit"/)
+      await expect(harness.session('s', { stored: true }).events({ limit })).rejects.toThrow(/"limit"/)
     for (const after of [-1, 0.5, Number.NaN])
-      await expect(harness.events({ session: 's', after })).rejects.toThrow(/"after"/)
-    await expect(harness.events({} as never)).rejects.toThrow(/"session"/)
-    await expect(harness.events({ session: 's', form: 1 } as never)).rejects.toThrow(/"form"/)
+      await expect(harness.session('s', { stored: true }).events({ after })).rejects.toThrow(/"after"/)
+    await expect(harness.session('s').events({ form: 1 } as never)).rejects.toThrow(/"form"/)
   })
 
   it('B-LOOK-7: the events of one run are those from its start to its end, in pages too (AC-96)', async () => {
@@ -85,7 +89,7 @@ describe.each(STORAGES)('pages of events, on %s', (storage) => {
     onTestFinished(() => harness.close())
     const session = await harness.open()
     for (const text of ['One.', 'Two.', 'Three.']) await session.run(text)
-    const { events } = await session.read()
+    const { events } = await session.events()
     const starts = events.filter(({ type }) => type === 'run.started').map(({ seq }) => seq)
     const ends = events.filter(({ type }) => type === 'run.settled').map(({ seq }) => seq)
     expect([starts.length, ends.length]).toEqual([3, 3])
@@ -95,13 +99,23 @@ describe.each(STORAGES)('pages of events, on %s', (storage) => {
         const found = (await pages(harness, { session: session.id, run, limit })).flatMap((page) => page.events)
         expect(seqs(found)).toEqual(seqs(events).filter((seq) => seq >= run && seq <= end))
       }
-      const past = await harness.events({ session: session.id, run, after: end })
+      const past = await harness.session(session.id, { stored: true }).events({ run, after: end })
       expect(past).toEqual({ events: [], next: null })
-      expect(await harness.events({ session: session.id, run: run + 1 })).toEqual({ events: [], next: null })
+      expect(await harness.session(session.id, { stored: true }).events({ run: run + 1 })).toEqual({
+        events: [],
+        next: null,
+      })
     }
-    expect(await harness.events({ session: session.id, run: 9_999 })).toEqual({ events: [], next: null })
-    expect(await harness.events({ session: 'nobody', run: 2 })).toEqual({ events: [], next: null })
-    expect(await harness.status(session.id)).toMatchObject({ run: starts[2], phase: 'resting', status: 'idle' })
+    expect(await harness.session(session.id, { stored: true }).events({ run: 9_999 })).toEqual({
+      events: [],
+      next: null,
+    })
+    expect(await harness.session('nobody', { stored: true }).events({ run: 2 })).toEqual({ events: [], next: null })
+    expect((await harness.session(session.id, { stored: true }).status({ include: ['card'] })).card).toMatchObject({
+      run: starts[2],
+      phase: 'resting',
+      status: 'idle',
+    })
   })
 })
 
@@ -119,33 +133,45 @@ describe.each(STORAGES)('what is at work, on %s', (storage) => {
     const { harness } = family(roles, { storage, tools: [slow] })
     const session = await harness.open({ id: 'top' })
     await harness.open({ id: 'idle' })
-    expect(await harness.active()).toEqual([])
+    expect((await harness.list({ active: true })).cards).toEqual([])
     const running = session.run('Go.')
     await inside.opened
-    const active = await harness.active()
+    const active = (await harness.list({ active: true })).cards
     const [parent, child] = active
     expect(active).toHaveLength(2)
-    expect(parent).toMatchObject({ session: 'top', parent: null, root: 'top', status: 'running', phase: 'waiting' })
+    expect(parent).toMatchObject({ session: 'top', root: 'top', status: 'running', phase: 'waiting' })
+    expect(parent).not.toHaveProperty('parent')
     expect(child).toMatchObject({ parent: 'top', root: 'top', status: 'running', phase: 'tools' })
     expect(parent?.run).toBeGreaterThan(0)
     const id = child?.session ?? ''
-    expect(await harness.events({ session: id, run: child?.run ?? 0, limit: 1 })).toMatchObject({
+    expect(await harness.session(id, { stored: true }).events({ run: child?.run ?? 0, limit: 1 })).toMatchObject({
       events: [{ type: 'run.started' }],
     })
-    expect(await harness.status('top')).toEqual(parent)
-    expect(await harness.status(id)).toEqual(child)
-    expect(await harness.active({ root: 'top' })).toEqual(active)
-    expect(await harness.active({ parent: 'top' })).toEqual([child])
+    expect((await harness.session('top', { stored: true }).status({ include: ['card'] })).card).toEqual(parent)
+    expect((await harness.session(id, { stored: true }).status({ include: ['card'] })).card).toEqual(child)
+    expect((await harness.list({ active: true, root: 'top' })).cards).toEqual(active)
+    expect((await harness.list({ active: true, parent: 'top' })).cards).toEqual([child])
     for (const filter of [{ root: 'idle' }, { parent: id }, { parent: 'nobody' }, { root: 'top', parent: 'idle' }])
-      expect(await harness.active(filter)).toEqual([])
-    expect((await harness.list({ status: 'running' })).map(({ session }) => session)).toEqual(['top', id])
+      expect((await harness.list({ active: true, ...filter })).cards).toEqual([])
+    expect(
+      (await harness.list({ order: 'id', limit: 500, status: 'running' })).cards.map(({ session }) => session),
+    ).toEqual(['top', id])
     on.open()
     expect((await running).status).toBe('completed')
-    expect(await harness.active()).toEqual([])
-    expect(await harness.status('top')).toMatchObject({ status: 'idle', phase: 'resting', run: parent?.run })
-    expect(await harness.status('idle')).toMatchObject({ run: null, phase: 'resting' })
-    expect(await harness.status('nobody')).toBeNull()
-    await expect(harness.active({ roots: 'x' } as never)).rejects.toThrow(/"roots".*"root"/)
+    expect((await harness.list({ active: true })).cards).toEqual([])
+    expect((await harness.session('top', { stored: true }).status({ include: ['card'] })).card).toMatchObject({
+      status: 'idle',
+      phase: 'resting',
+      run: parent?.run,
+    })
+    expect((await harness.session('idle', { stored: true }).status({ include: ['card'] })).card).toMatchObject({
+      run: null,
+      phase: 'resting',
+    })
+    await expect(harness.session('nobody').status({ include: ['card'] })).rejects.toMatchObject({
+      code: 'session_missing',
+    })
+    await expect(harness.list({ active: true, roots: 'x' } as never)).rejects.toThrow(/"roots".*"root"/)
   })
 
   it('B-CARD-3: list finds the children of one session, and their cards say the parent', async () => {
@@ -153,15 +179,15 @@ describe.each(STORAGES)('what is at work, on %s', (storage) => {
     const { harness } = family(roles, { storage })
     const session = await harness.open({ id: 'top' })
     await session.run('Go.')
-    const children = await harness.list({ parent: 'top' })
+    const children = (await harness.list({ order: 'id', limit: 500, parent: 'top' })).cards
     expect(children).toMatchObject([
       { parent: 'top', root: 'top', agent: 'subagent', status: 'idle' },
       { parent: 'top', root: 'top', agent: 'subagent', status: 'idle' },
     ])
     const [first] = children
-    expect(await harness.list({ parent: 'top', limit: 1 })).toEqual([first])
-    expect(await harness.list({ parent: first?.session ?? '' })).toEqual([])
-    expect((await harness.list({ root: 'top' }))[0]).not.toHaveProperty('parent')
+    expect((await harness.list({ order: 'id', parent: 'top', limit: 1 })).cards).toEqual([first])
+    expect((await harness.list({ order: 'id', limit: 500, parent: first?.session ?? '' })).cards).toEqual([])
+    expect((await harness.list({ order: 'id', limit: 500, root: 'top' })).cards[0]).not.toHaveProperty('parent')
     await expect(harness.list({ parnet: 'top' } as never)).rejects.toThrow(/"parnet".*"parent"/)
   })
 
@@ -173,16 +199,21 @@ describe.each(STORAGES)('what is at work, on %s', (storage) => {
     expect(parked).toMatchObject({ status: 'requires_action', stopReason: 'approval_required' })
     expect(await store.card('top')).toMatchObject({ status: 'running', due: null, asks: [] })
     expect((await store.card('top'))?.waits).toHaveLength(1)
-    const [child] = await harness.list({ status: 'requires_action' })
+    const [child] = (await harness.list({ order: 'id', limit: 500, status: 'requires_action' })).cards
     expect(child).toMatchObject({ parent: 'top', waits: [] })
-    expect((await harness.list({ status: 'running' })).map((card) => card.session)).toEqual(['top'])
-    expect(await harness.status('top')).toMatchObject({ status: 'running', phase: 'waiting' })
-    expect(await session.state()).toMatchObject({ status: 'running', phase: 'children', waitsFor: 'answer' })
+    expect(
+      (await harness.list({ order: 'id', limit: 500, status: 'running' })).cards.map((card) => card.session),
+    ).toEqual(['top'])
+    expect((await harness.session('top', { stored: true }).status({ include: ['card'] })).card).toMatchObject({
+      status: 'running',
+      phase: 'waiting',
+    })
+    expect(await session.status()).toMatchObject({ status: 'running', phase: 'children', waitsFor: 'answer' })
     // Nothing goes on without a person.
-    expect(await harness.active()).toEqual([])
+    expect((await harness.list({ active: true })).cards).toEqual([])
     const pending = await harness.pending()
     expect(pending).toMatchObject([{ sessionId: child?.session, path: ['top', child?.session], tool: 'pay' }])
-    expect((await session.state()).pending).toEqual(pending)
+    expect((await session.status()).pending).toEqual(pending)
     expect(parked.pending).toMatchObject([{ sessionId: child?.session }])
     expect(await session.send('And hurry.')).toMatchObject({ queued: false })
     expect(await harness.session(child?.session ?? '').send('Hurry.')).toMatchObject({ queued: true })
@@ -190,7 +221,7 @@ describe.each(STORAGES)('what is at work, on %s', (storage) => {
     if (!question) throw new Error('nothing is asked')
     await session.decide({ ...question, allow: true, by: 'ana' })
     expect(await session.run()).toMatchObject({ status: 'completed' })
-    expect(await harness.list({ status: 'running' })).toEqual([])
+    expect((await harness.list({ order: 'id', limit: 500, status: 'running' })).cards).toEqual([])
   })
 
   it('B-CARD-4: a session that also waits for a person requires action, however many children work', async () => {
@@ -211,7 +242,7 @@ describe.each(STORAGES)('what is at work, on %s', (storage) => {
     await vi.waitFor(async () => expect(await store.card('top')).toMatchObject({ status: 'requires_action' }))
     expect(await harness.pending()).toMatchObject([{ sessionId: 'top', needs: 'answer' }])
     // Its child works.
-    expect((await harness.active()).map(({ status }) => status)).toEqual(['running', 'running'])
+    expect((await harness.list({ active: true })).cards.map(({ status }) => status)).toEqual(['running', 'running'])
     on.open()
     const waits = await running
     expect(waits).toMatchObject({ status: 'requires_action', stopReason: 'answer_required' })
@@ -237,8 +268,8 @@ describe.each(STORAGES)('what is at work, on %s', (storage) => {
       expect([status, waits?.length, (due ?? 0) > Date.now()]).toEqual(['running', 1, true])
     })
     expect(await session.send('And?')).toMatchObject({ queued: false })
-    expect([await harness.pending(), (await session.state()).pending]).toEqual([[], []])
-    expect((await harness.active()).map(({ phase }) => phase)).toEqual(['waiting', 'model'])
+    expect([await harness.pending(), (await session.status()).pending]).toEqual([[], []])
+    expect((await harness.list({ active: true })).cards.map(({ phase }) => phase)).toEqual(['waiting', 'model'])
     held.open()
     expect((await running).status).toBe('completed')
   })
@@ -247,16 +278,21 @@ describe.each(STORAGES)('what is at work, on %s', (storage) => {
     const { harness, store } = family({ root: [ask('dig'), report], dig: ['Found it.'] }, { storage })
     await (await harness.open({ id: 'top' })).run('Go.')
     await harness.open({ id: 'new' })
-    const plain = await harness.list()
+    const plain = (await harness.list({ order: 'id', limit: 500 })).cards
     for (const card of plain) expect(Object.keys(card)).not.toContain('phase')
-    const rows = await harness.list({ runs: true })
+    const rows = (await harness.list({ order: 'id', limit: 500, runs: true })).cards
     expect(rows.map(({ session, run, phase, parent }) => ({ session, run, phase, parent }))).toEqual([
       { session: 'new', run: null, phase: 'resting', parent: undefined },
-      { session: 'top', run: (await harness.status('top'))?.run, phase: 'resting', parent: undefined },
+      {
+        session: 'top',
+        run: (await harness.session('top', { stored: true }).status({ include: ['card'] })).card.run,
+        phase: 'resting',
+        parent: undefined,
+      },
       { session: rows[2]?.session, run: rows[2]?.run, phase: 'resting', parent: 'top' },
     ])
     expect(rows[2]?.run).toBeGreaterThan(0)
-    expect(await harness.list({ runs: true, parent: 'top' })).toEqual(rows.slice(2))
+    expect((await harness.list({ order: 'id', limit: 500, runs: true, parent: 'top' })).cards).toEqual(rows.slice(2))
     expect(await store.list({ limit: 9 })).toHaveLength(3)
     await expect(harness.list({ runs: 1 } as never)).rejects.toThrow(/"runs"/)
   })
@@ -272,17 +308,24 @@ describe.each(STORAGES)('what is at work, on %s', (storage) => {
     onTestFinished(() => away.close())
     await (await away.open({ id: 'away' })).send('Go.')
     await expect
-      .poll(() => away.active())
+      .poll(() => away.list({ active: true }).then(({ cards }) => cards))
       .toMatchObject([{ session: 'away', status: 'rescheduling', phase: 'waiting' }])
     const asks = new Harness({ model: scripted([{ calls: [{ tool: 'pay' }] }]), tools: [pay], store, secrets: {} })
     onTestFinished(() => asks.close())
     await (await asks.open({ id: 'asks' })).run('Pay.')
-    expect(await asks.status('asks')).toMatchObject({ status: 'requires_action', phase: 'waiting' })
-    const quiet = new Harness({ model: scripted([]), store, drives: false, secrets: {} })
+    expect((await asks.session('asks', { stored: true }).status({ include: ['card'] })).card).toMatchObject({
+      status: 'requires_action',
+      phase: 'waiting',
+    })
+    const quiet = new Harness({ model: scripted([]), store, worker: { drives: false }, secrets: {} })
     onTestFinished(() => quiet.close())
     await (await quiet.open({ id: 'new' })).send('Go.')
-    expect(await quiet.status('new')).toMatchObject({ status: 'running', phase: 'building', run: null })
-    expect((await quiet.active()).map(({ session }) => session)).toEqual(['away', 'new'])
+    expect((await quiet.session('new', { stored: true }).status({ include: ['card'] })).card).toMatchObject({
+      status: 'running',
+      phase: 'building',
+      run: null,
+    })
+    expect((await quiet.list({ active: true })).cards.map(({ session }) => session)).toEqual(['away', 'new'])
   })
 
   it('B-LOOK-10: who reads pages up to an event of a live run and then a stream after it has every event once (F12)', async () => {
@@ -308,7 +351,7 @@ describe.each(STORAGES)('what is at work, on %s', (storage) => {
       on.open()
     }
     await running
-    const { events } = await session.read()
+    const { events } = await session.events()
     expect([...seqs(seen), ...late]).toEqual(seqs(events))
   })
 })
@@ -328,7 +371,7 @@ it('B-LOOK-10: so has a reader of another harness, also when the one that drove 
   }
   const options = { tools: [look], store, breaker: false, limits: { modelRequests: 300 }, secrets: {} } as const
   const made = (drives: boolean): Harness => {
-    const harness = new Harness({ model: scripted(script), ...options, drives })
+    const harness = new Harness({ model: scripted(script), ...options, worker: { drives } })
     onTestFinished(() => harness.close())
     return harness
   }
@@ -336,7 +379,7 @@ it('B-LOOK-10: so has a reader of another harness, also when the one that drove 
   const { id } = await driver.open()
   await driver.session(id).send('Go.')
   await middle.opened
-  const { events: seen, next } = await reader.events({ session: id, limit: 500 })
+  const { events: seen, next } = await reader.session(id, { stored: true }).events({ limit: 500 })
   expect(next).toBe(500)
   const late: number[] = []
   const reading = (async () => {
@@ -345,19 +388,19 @@ it('B-LOOK-10: so has a reader of another harness, also when the one that drove 
   })()
   on.open()
   await driver.close()
-  await made(true).wake(id)
+  await made(true).work({ session: id })
   await reading
-  expect([...seqs(seen), ...late]).toEqual(seqs((await reader.session(id).read()).events))
+  expect([...seqs(seen), ...late]).toEqual(seqs((await reader.session(id).events()).events))
 })
 
 it('B-LOOK-10: so has a reader in another process, also over the kill of the one that drives (F12)', async () => {
   const file = makeFile()
-  const reader = new Harness({ model: scripted([]), store: open(file), drives: false, secrets: {} })
+  const reader = new Harness({ model: scripted([]), store: open(file), worker: { drives: false }, secrets: {} })
   onTestFinished(() => reader.close())
   const killed = killedAfter(300, (last) => [CHILD, file, String(last)])
   const page = await vi.waitFor(
     async () => {
-      const found = await reader.events({ session: 'long', limit: 500 })
+      const found = await reader.session('long', { stored: true }).events({ limit: 500 })
       expect(found.next).toBe(500)
       return found
     },
@@ -380,18 +423,22 @@ it('B-LOOK-8: a damaged session hides no other one: its page says where it is da
   }
   const first = made()
   for (const id of ['broken', 'whole']) await (await first.open({ id })).send(`Say something ${id}.`)
-  await expect.poll(() => first.active()).toMatchObject([{ phase: 'waiting' }, { phase: 'waiting' }])
+  await expect
+    .poll(() => first.list({ active: true }).then(({ cards }) => cards))
+    .toMatchObject([{ phase: 'waiting' }, { phase: 'waiting' }])
   await first.close()
   damage(file, 'Say something broken')
   const again = made()
   onTestFinished(() => again.close())
-  expect(await again.active()).toMatchObject([{ session: 'whole' }])
-  expect(await again.events({ session: 'broken' })).toMatchObject({
+  expect((await again.list({ active: true })).cards).toMatchObject([{ session: 'whole' }])
+  expect(await again.session('broken', { stored: true }).events()).toMatchObject({
     events: [{ seq: 1 }],
     damaged: { seq: 2 },
     next: null,
   })
-  await expect(again.status('broken')).rejects.toMatchObject({ code: 'session_damaged' })
+  await expect(again.session('broken', { stored: true }).status({ include: ['card'] })).rejects.toMatchObject({
+    code: 'session_damaged',
+  })
 })
 
 it('B-CARD-5: a damaged session is listed without run and phase, and the others have theirs', async () => {
@@ -403,7 +450,7 @@ it('B-CARD-5: a damaged session is listed without run and phase, and the others 
   damage(file, 'Say something broken')
   const again = made()
   onTestFinished(() => again.close())
-  const [broken, whole] = await again.list({ runs: true })
+  const [broken, whole] = (await again.list({ order: 'id', limit: 500, runs: true })).cards
   expect(broken).toMatchObject({ session: 'broken' })
   expect(Object.keys(broken ?? {})).not.toEqual(expect.arrayContaining(['run']))
   expect(Object.keys(broken ?? {})).not.toEqual(expect.arrayContaining(['phase']))
@@ -421,6 +468,10 @@ function damage(file: string, words: string): void {
 it('B-LOOK-6: a closed harness reads nothing', async () => {
   const harness = new Harness({ model: scripted([]), store: memory() })
   await harness.close()
-  for (const reads of [harness.events({ session: 's' }), harness.status('s'), harness.active()])
-    await expect(reads).rejects.toMatchObject({ code: 'harness_closed' })
+  for (const reads of [
+    async () => harness.session('s', { stored: true }).events(),
+    async () => harness.session('s', { stored: true }).status(),
+    async () => harness.list({ active: true }),
+  ])
+    await expect(reads()).rejects.toMatchObject({ code: 'harness_closed' })
 })

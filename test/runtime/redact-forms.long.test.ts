@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Redactor } from '../../src/riders/redact/redact.ts'
+import { Redactor } from '../../src/runtime/redact/redactor.ts'
 import { runs } from '../runs.ts'
 
 const TOKEN = `sk-live/+"'\\ü$9fQ7w~x&<2>`

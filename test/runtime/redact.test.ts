@@ -13,10 +13,10 @@ import {
   type Script,
   scripted,
   sqlite,
-  type Store,
+  type CompleteStore,
   type Tool,
 } from '../../src/index.ts'
-import { environmentSecrets, Redactor } from '../../src/riders/redact/redact.ts'
+import { environmentSecrets, Redactor } from '../../src/runtime/redact/redactor.ts'
 import { runs } from '../runs.ts'
 
 const SECRET = 'sk-live-4f9a8b7c6d5e'
@@ -24,7 +24,7 @@ const MARK = '⟦secret:API_KEY⟧'
 const secrets = { API_KEY: SECRET }
 
 let folder = ''
-let store: Store
+let store: CompleteStore
 const open: Harness[] = []
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'terret-secret-'))
@@ -123,7 +123,7 @@ describe('what is written', () => {
     const model = scripted([{ calls: [{ tool: 'post', args: { boddy: long } }] }, 'stopped'])
     const harness = new Harness({ model, tools: [tool], secrets: { KEY: long } })
     const { sessionId } = await harness.run('go')
-    const log = JSON.stringify((await harness.session(sessionId).read()).events)
+    const log = JSON.stringify((await harness.session(sessionId).events()).events)
     expect(log).toContain('boddy (string')
     expect(log).not.toContain('A1b2C3d4')
     await harness.close()
@@ -141,7 +141,7 @@ describe('what is written', () => {
     const harness = make([{ calls: [{ tool: 'post', args }] }, 'stopped'], [tool])
     const { sessionId } = await harness.run('go')
     expect(ran).toBe(0)
-    const { events } = await harness.session(sessionId).read()
+    const { events } = await harness.session(sessionId).events()
     expect(JSON.stringify(events)).toContain(MARK)
     expect(JSON.stringify(events)).not.toContain(SECRET)
     expect(onDisk()).not.toContain(SECRET)
@@ -158,7 +158,7 @@ describe('what is written', () => {
     const reply: Reply = { type: 'reply', parts, calls: [], finish: 'stop', usage: null }
     const harness = make({ name: 'signing', call: () => Promise.resolve(reply) })
     const { sessionId } = await harness.run('go')
-    const { events } = await harness.session(sessionId).read()
+    const { events } = await harness.session(sessionId).events()
     const message = events.find((event) => event.type === 'agent.message')
     expect(message).toMatchObject({
       parts: [
@@ -321,7 +321,7 @@ describe('what is shown and used', () => {
     const result = await session.run('go')
     expect(result.status).toBe('completed')
     expect(result.text).toBe(`I say ${words.map((_, i) => `⟦secret:WORD_${i}⟧`).join(' and ')}`)
-    const types = (await session.read()).events.map(({ type }) => type)
+    const types = (await session.events()).events.map(({ type }) => type)
     expect(types).toEqual([
       'session.created',
       'user.message',

@@ -31,7 +31,7 @@ async function asked() {
   })
   const { sessionId } = await harness.run('Go.')
   const session = harness.session(sessionId)
-  const [pending] = await session.pending()
+  const [pending] = (await session.status()).pending
   return { harness, session, pending: pending! }
 }
 
@@ -44,7 +44,7 @@ describe('money', () => {
       const session = harness.session(sessionId)
       const decision = { callId: 'budget', allow: true, by: 'ann', usd: usd as number }
       await expect(session.decide(decision)).rejects.toMatchObject({ code: 'invalid_input' })
-      expect(await session.pending()).toMatchObject([{ callId: 'budget' }])
+      expect((await session.status()).pending).toMatchObject([{ callId: 'budget' }])
     },
   )
 
@@ -105,7 +105,7 @@ const NAMES: readonly unknown[] = [
 describe('names', () => {
   it('B-REFUSE-3: every verb refuses a name that can be taken for another, by one rule, and records nothing', async () => {
     const { harness, session, pending } = await asked()
-    const before = (await session.read()).events.length
+    const before = (await session.events()).events.length
     for (const by of NAMES) {
       const name = by as string
       await expect(session.decide({ ...pending, allow: true, by: name })).rejects.toMatchObject({
@@ -115,14 +115,14 @@ describe('names', () => {
       for (const say of [
         () => session.send('Hi.', { by: name }),
         () => session.interrupt('stop', { by: name }),
-        () => session.steer([{ type: 'resume' }], { by: name }),
+        () => session.send([{ type: 'resume' }], { by: name }),
         () => session.close({ by: name }),
         () => session.answer({ callId: pending.callId, content: 'x', by: name }),
         () => harness.remove(session.id, { by: name }),
       ])
         await expect(say()).rejects.toMatchObject({ code: 'invalid_config' })
     }
-    expect((await session.read()).events).toHaveLength(before)
+    expect((await session.events()).events).toHaveLength(before)
   })
 
   it.each([
@@ -141,7 +141,7 @@ describe('names', () => {
   ])('B-REFUSE-3: %s is a name', async (by) => {
     const { session, pending } = await asked()
     await session.decide({ ...pending, allow: true, by })
-    const { events } = await session.read()
+    const { events } = await session.events()
     const named = by.trim().replace(/\s+/g, ' ')
     expect(events.find(({ type }) => type === 'user.tool_confirmation')).toMatchObject({ by: named })
   })
@@ -169,7 +169,7 @@ describe('models and schemas', () => {
           status: 'failed',
           failure: { message: expect.stringContaining('cost') as string },
         })
-        const { events } = await harness.session(result.sessionId).read()
+        const { events } = await harness.session(result.sessionId).events()
         expect(events.some((event) => 'cost' in event)).toBe(false)
       }
     },

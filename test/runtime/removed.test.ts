@@ -11,7 +11,7 @@ it.each(STORAGES)(
     await first.run('The old secret.')
     const { seq = 0 } = (await store.card('s')) ?? {}
     await store.remove('s', 'ana')
-    const other = make(['Never asked.'], { store, drives: false })
+    const other = make(['Never asked.'], { store, worker: { drives: false } })
     const second = await other.open({ id: 's' })
     // More events than the first session had: an old seq would exist in the new log, too.
     for (let n = 0; n <= seq; n++) await second.send(`New ${n}.`)

@@ -1,9 +1,9 @@
 // Rerun of sessions that had children: each session of the tree follows its own log. Rerun in general is replay.test.ts.
 import { describe, expect, it } from 'vitest'
-import { type Event, memory, type Store } from '../../src/index.ts'
+import { type Event, memory, type CompleteStore } from '../../src/index.ts'
 import { callKey } from '../../src/kernel/event.ts'
 import { readChildren, readLog, recordingOf, type RerunOptions } from '../../src/replay.ts'
-import { askUserTool } from '../../src/tools/people/ask.ts'
+import { askUserTool } from '../../src/tools/ask-user.ts'
 import { ask, childrenOf, family, type FamilyOptions, report, resultsIn, tool, use } from './children-stage.ts'
 import { until } from '../until.ts'
 
@@ -16,7 +16,11 @@ type Again = RerunOptions & {
 }
 
 /** Once more, in a store of its own. */
-async function again(store: Store, session: string, { harness: options = {}, id, events, ...rest }: Again = {}) {
+async function again(
+  store: CompleteStore,
+  session: string,
+  { harness: options = {}, id, events, ...rest }: Again = {},
+) {
   const children = rest.children ?? (await readChildren(store, session))
   const recording = recordingOf(events ?? (await readLog(store, session)), { ...rest, children })
   const there = memory()
@@ -26,7 +30,7 @@ async function again(store: Store, session: string, { harness: options = {}, id,
   return { rerun, there, id: fresh.id }
 }
 
-async function typesOf(store: Store, session: string): Promise<readonly string[]> {
+async function typesOf(store: CompleteStore, session: string): Promise<readonly string[]> {
   return (await readLog(store, session)).map(({ type }) => type)
 }
 

@@ -10,16 +10,17 @@ import {
   type Script,
   scripted,
   type SessionHandle,
-  type Store,
+  type CompleteStore,
 } from '../../src/index.ts'
 import type { Event } from '../../src/kernel/event.ts'
 import { fold, take } from '../../src/kernel/fold.ts'
 import { next } from '../../src/kernel/next.ts'
 import { FOLD_VERSION, type Session } from '../../src/kernel/session.ts'
-import { redecide, unwritten } from '../../src/archive/replay-decide.ts'
+import { redecide, findUnwritten } from '../../src/archive/replay-decide.ts'
 import { recordingOf, type RerunOptions } from '../../src/archive/replay-run.ts'
 import { exportSession, importSession } from '../../src/archive/portable.ts'
-import { readLog, refold } from '../../src/archive/replay.ts'
+import { refold } from '../../src/archive/replay-refold.ts'
+import { readLog } from '../../src/view/session-log.ts'
 
 const open: Harness[] = []
 afterEach(async () => {
@@ -52,7 +53,11 @@ function tools(ran: string[] = []) {
 const look = (value: number) => ({ tool: 'look', args: { n: value } })
 
 /** A session with a bit of everything: refusals, failures, questions, answers, a correction of course, an interrupt, an empty answer. */
-async function eventful(): Promise<{ readonly store: Store; readonly session: SessionHandle; readonly ran: string[] }> {
+async function eventful(): Promise<{
+  readonly store: CompleteStore
+  readonly session: SessionHandle
+  readonly ran: string[]
+}> {
   const store = memory()
   const ran: string[] = []
   let session: SessionHandle | null = null
@@ -92,7 +97,7 @@ async function eventful(): Promise<{ readonly store: Store; readonly session: Se
 }
 
 /** Long enough that its snapshot is stored. */
-async function long(): Promise<{ readonly store: Store; readonly id: string }> {
+async function long(): Promise<{ readonly store: CompleteStore; readonly id: string }> {
   const store = memory()
   const model = scripted((_request, taken) => (taken % 20 === 19 ? 'Enough.' : { calls: [look(taken)] }))
   const session = await harnessOf({ model, tools: tools(), store }).open()
@@ -175,7 +180,7 @@ describe('redecide', () => {
   it('B-REPLAY-5: today decides what stands in the log, at every prefix at which the owner wrote', async () => {
     for (const events of [await readLog((await eventful()).store, 'eventful'), await logOf(long())]) {
       expect(redecide(events)).toEqual([])
-      expect(unwritten(events)).toEqual([])
+      expect(findUnwritten(events)).toEqual([])
     }
   })
 
@@ -218,7 +223,7 @@ describe('redecide', () => {
       if (!run?.turn?.open.some((call) => call.state.type === 'asked')) return next(session, here)
       return next({ ...session, run: { ...run, turn: { ...run.turn, open: [] } } }, here)
     }
-    expect(unwritten(events, hasty)[0]).toMatchObject({
+    expect(findUnwritten(events, hasty)[0]).toMatchObject({
       expected: { events: expect.arrayContaining([expect.objectContaining({ type: 'model.started' })]) as unknown },
     })
   })
@@ -276,10 +281,12 @@ describe('rerun', () => {
       defineTool({ name: 'tell', description: 'tells', input: z.object({}), effect: 'read', execute: () => text })
     const model = scripted([{ calls: [{ tool: 'tell', args: {} }] }, 'Done.'])
     const compression = 'off'
-    await (await harnessOf({ model, tools: [tool(long)], store, compression }).open({ id: 'told' })).run('Go.')
+    await (await harnessOf({ model, tools: [tool(long)], store, results: { compression } }).open({ id: 'told' })).run(
+      'Go.',
+    )
     const events = await readLog(store, 'told')
     const recording = recordingOf(events, { tools: [tool('')], results: 'recorded' })
-    const harness = harnessOf({ model: recording.model, tools: recording.tools, store, compression })
+    const harness = harnessOf({ model: recording.model, tools: recording.tools, store, results: { compression } })
     expect(await recording.run(await harness.open(), store)).toMatchObject({ sameResults: true, divergence: null })
     const elsewhere = await again(events, { tools: [tool('')], results: 'recorded' })
     expect(elsewhere.divergence).toMatchObject({
@@ -315,19 +322,19 @@ describe('rerun', () => {
 
   it.each([
     ['by default', {}],
-    ['with compression', { compression: 'full' }],
-    ['with a budget', { resultBudget: { bytes: 2_000 } }],
-    [
-      'where a summarizer failed',
-      { summarize: { fromTokens: 128, toTokens: 100_000 }, resultBudget: { bytes: 2_000 } },
-    ],
+    ['with compression', { results: { compression: 'full' } }],
+    ['with a budget', { results: { bytes: 2_000 } }],
+    ['where a summarizer failed', { results: { summarize: { fromTokens: 128, toTokens: 100_000 }, bytes: 2_000 } }],
   ] as const)('B-REPLAY-21: an original that the model read is given again from the log: %s', async (_how, options) => {
     const { store, log } = await reading(options)
     const events = await readLog(store, 'read')
     expect(redecide(events)).toEqual([])
     const stub: RerunOptions['results'] = ({ recorded }) => recorded?.content
     // With live results a summarizer would be asked, and a recording has no answers of one.
-    const ways = 'summarize' in options ? (['recorded'] as const) : (['recorded', 'live', stub] as const)
+    const ways =
+      'results' in options && 'summarize' in options.results
+        ? (['recorded'] as const)
+        : (['recorded', 'live', stub] as const)
     for (const results of ways) {
       const recording = recordingOf(events, { tools: [log], results })
       const fresh = memory()

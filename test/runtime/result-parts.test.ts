@@ -15,8 +15,8 @@ import {
 import { Transcript } from '../../src/kernel/transcript.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
 import type { ChaosRequest, Dialect } from '../../src/testing/index.ts'
-import { charsIn } from '../../src/riders/money/usage-estimate.ts'
-import { sizeOfMessage } from '../../src/view/history.ts'
+import { countRequestChars } from '../../src/runtime/money/usage-estimate.ts'
+import { sizeOfMessage } from '../../src/view/session-history.ts'
 import {
   conversation,
   DIALECTS,
@@ -26,9 +26,10 @@ import {
   stage,
   type StageOptions,
   STORAGES,
+  storeOf,
 } from '../models/hosted-stage.ts'
-import { storeOf } from '../models/hosted-stage.ts'
 import { request } from '../models/context.ts'
+import { redigest } from '../../sim/forge-file.ts'
 
 const PNG = Buffer.from('iVBORw0KGgoAAAANSUhEUg==', 'base64')
 const PDF = Buffer.from('%PDF-1.7 nothing')
@@ -270,8 +271,8 @@ describe('a result with files', () => {
     const other = storeOf('sqlite')
     await importSession(other, JSON.parse(JSON.stringify(portable)))
     expect(Buffer.from((await other.blob(sha256(PNG)))?.data ?? [])).toEqual(PNG)
-    const { [sha256(PNG)]: _, ...blobs } = portable.blobs
-    await expect(importSession(storeOf('memory'), { ...portable, blobs })).rejects.toMatchObject({
+    const without = portable.filter((record) => record.type !== 'blob' || record.hash !== sha256(PNG))
+    await expect(importSession(storeOf('memory'), redigest(without))).rejects.toMatchObject({
       code: 'invalid_input',
     })
   })
@@ -283,7 +284,7 @@ describe('a result with files', () => {
     for (const event of await eventsOf(store, result.sessionId)) transcript.take(event)
     const found = transcript.messages.find(({ role }) => role === 'tool') as Message
     expect(sizeOfMessage(found)).toBe(15_000 + 'One picture.'.length)
-    expect(charsIn(request({ messages: [found] }))).toBeLessThan(20_000)
+    expect(countRequestChars(request({ messages: [found] }))).toBeLessThan(20_000)
     transcript.take({ seq: transcript.seq + 1, at: 0, epoch: 1, type: 'context.compacted', cleared: 1_000 })
     expect(sizeOfMessage(transcript.messages.find(({ role }) => role === 'tool') as Message)).toBeLessThan(100)
   })

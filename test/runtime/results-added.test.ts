@@ -10,7 +10,7 @@ const message = (text: string) =>
 /** The message is in the log. */
 async function admitted(session: SessionHandle, text: string): Promise<void> {
   for (;;) {
-    const { events } = await session.read()
+    const { events } = await session.events()
     if (JSON.stringify(events.filter(({ type }) => type === 'user.message')).includes(`"${text}"`)) return
     await new Promise((resolve) => setImmediate(resolve))
   }
@@ -70,7 +70,7 @@ describe('what a run added', () => {
         { type: 'user_prompt_submit', run: ({ prompt }) => (prompt.includes('three') ? { cancel: 'no' } : undefined) },
       ],
     }).open()
-    await session.steer([
+    await session.send([
       { type: 'message', input: 'one' },
       { type: 'message', input: 'two', when: 'after' },
     ])
@@ -157,7 +157,7 @@ describe('what a run added', () => {
     await session.send('three', { when: 'after' })
     go()
     await running
-    const settled = (await session.read()).events.find(({ type }) => type === 'run.settled')
+    const settled = (await session.events()).events.find(({ type }) => type === 'run.settled')
     const fork = await session.fork({ at: settled?.seq ?? 0 })
     const texts = lines(await fork.messages()).filter((line) => line.startsWith('user'))
     expect(texts).toEqual(['user: one', 'user: two'])

@@ -12,7 +12,7 @@ import {
   orThrow,
   RunFailed,
   type Script,
-  type Store,
+  type CompleteStore,
   ToolFailure,
 } from '../../src/index.ts'
 import { calls, make, moment, STORAGES, storeOf, tool, users, waiting } from './scene.ts'
@@ -154,7 +154,7 @@ describe('the result', () => {
     const flags = { paused: true, capped: false, halted: false, empty: false }
     expect(await stream.result).toMatchObject({ status: 'requires_action', stopReason: 'paused', flags, pending: [] })
     expect(await session.run()).toMatchObject({ stopReason: 'paused', flags })
-    await session.steer([{ type: 'resume' }])
+    await session.send([{ type: 'resume' }])
     expect(await session.run()).toMatchObject({ status: 'completed', flags: { ...flags, paused: false } })
   })
 
@@ -222,7 +222,7 @@ describe('the result', () => {
     const session = await harness.open()
     expect(await session.run('Go.')).not.toHaveProperty('responses')
     const { responses } = await session.run('Again.', { raw: true })
-    const replies = (await session.read()).events.filter((event) => event.type === 'agent.message')
+    const replies = (await session.events()).events.filter((event) => event.type === 'agent.message')
     expect(responses).toMatchObject(replies.slice(2))
   })
 
@@ -259,7 +259,7 @@ describe('the glossary', () => {
     const blocks = [
       /FailedReason =([\s\S]*?)\n\n/.exec(kernel)?.[1],
       /type: 'limit'; limit: ([^}]*)/.exec(kernel)?.[1],
-      ...[...read('src/sessions/result.ts').matchAll(/stopReason: ('[^;}]*)/g)].map(([, reasons]) => reasons),
+      ...[...read('src/runtime/state/run-result.ts').matchAll(/stopReason: ('[^;}]*)/g)].map(([, reasons]) => reasons),
     ]
     const reasons = [...blocks.join(' ').matchAll(/'(\w+)'/g)].map(([, reason = '']) => reason)
     const table = read('docs/glossary.md').split('## Session status')[1] ?? ''
@@ -274,8 +274,8 @@ describe('what is thrown', () => {
     const harness = make(['One.'], { store })
     const session = await harness.open()
     await session.run('one')
+    const before = (await session.events()).events.length
     await harness.close()
-    const before = (await session.read()).events.length
     const closed = { name: 'Fault', code: 'harness_closed' }
     await expect(harness.run('two')).rejects.toMatchObject(closed)
     expect(() => harness.stream('two')).toThrow('closed')
@@ -284,27 +284,27 @@ describe('what is thrown', () => {
       () => session.run('two'),
       () => session.run(),
       () => session.stream('two').result,
-      () => session.steer([{ type: 'pause' }]),
+      () => session.send([{ type: 'pause' }]),
       () => session.interrupt(),
       () => session.fork(),
       () => session.undo(),
       () => session.send('two', { when: 'idle' }),
     ])
       await expect(verb()).rejects.toMatchObject(closed)
-    expect((await session.read()).events).toHaveLength(before)
+    expect((await store.read(session.id, 0)).events).toHaveLength(before)
   })
 
   it.each([
     [
       { modelRequests: Number.NaN },
-      'The option "modelRequests" of "limits" of new Harness must be a whole number from 0 on, not NaN.',
+      'The option "limits.modelRequests" of new Harness must be a whole number from 0 on, not NaN.',
     ],
     [{ modelRequests: -1 }, 'from 0 on, not -1'],
-    [{ parallel: 0 }, 'The option "parallel" of "limits" of new Harness must be a whole number from 1 on, not 0.'],
+    [{ parallel: 0 }, 'The option "limits.parallel" of new Harness must be a whole number from 1 on, not 0.'],
     [{ activeMs: null }, 'not null'],
     [{ activeMs: Number.POSITIVE_INFINITY }, 'not Infinity'],
-    [{ tokens: '9' }, 'The option "tokens"'],
-    [{ modelRequest: 5 }, 'Unknown option "modelRequest" of "limits" of new Harness: did you mean "modelRequests"?'],
+    [{ tokens: '9' }, 'The option "limits.tokens"'],
+    [{ modelRequest: 5 }, 'Unknown option "limits.modelRequest" of new Harness: did you mean "limits.modelRequests"?'],
   ])('B-VERB-9: limits that make no sense are refused when the harness is made: %j', (limits, said) => {
     expect(() => make([], { limits: limits as unknown as Limits })).toThrow(said)
   })
@@ -313,14 +313,14 @@ describe('what is thrown', () => {
     const limits = { modelRequests: undefined, toolCalls: null, tokens: null }
     const harness = make(['Done.'], { limits: limits as unknown as Limits })
     const { sessionId } = await harness.run('Go.')
-    const started = (await harness.session(sessionId).read()).events.find((event) => event.type === 'run.started')
+    const started = (await harness.session(sessionId).events()).events.find((event) => event.type === 'run.started')
     expect(started).toMatchObject({ limits: { modelRequests: 64, toolCalls: null, tokens: null, activeMs: 600_000 } })
   })
 
   it('B-VERB-8: a log that cannot be is a Bug for the caller that runs it, and the log stays as it is', async () => {
     const inner = memory()
     let bent = false
-    const read: Store['read'] = async (...args) => {
+    const read: CompleteStore['read'] = async (...args) => {
       const page = await inner.read(...args)
       return bent ? { events: page.events.filter(({ type }) => type !== 'run.started') } : page
     }

@@ -13,17 +13,19 @@ import {
   type Script,
   scripted,
   type SessionHandle,
-  type Store,
+  type CompleteStore,
   type Tool,
 } from '../../src/index.ts'
 import { callKey, type Event } from '../../src/kernel/event.ts'
 import { exportSession, importSession, type Portable } from '../../src/archive/portable.ts'
 import { recordingOf } from '../../src/archive/replay-run.ts'
 import { redecide } from '../../src/archive/replay-decide.ts'
-import { readLog, refold } from '../../src/archive/replay.ts'
-import { fileTools } from '../../src/tools/files/files.ts'
+import { refold } from '../../src/archive/replay-refold.ts'
+import { readLog } from '../../src/view/session-log.ts'
+import { fileTools } from '../../src/tools/files/file-tools.ts'
 import { makeFile, open as openFile } from '../stores/folder.ts'
-import { ASKS, type Copy, forged, payTool } from './portable-stage.ts'
+import type { OpenedFile } from '../../sim/forge-file.ts'
+import { ASKS, forged, payTool } from './portable-stage.ts'
 
 const open: Harness[] = []
 afterEach(async () => {
@@ -51,7 +53,7 @@ function keyIn(copy: { readonly events: readonly Event[] }): string {
 }
 
 /** Ends the file with the first event of this type. */
-function cutAfter(copy: Copy, type: Event['type']): void {
+function cutAfter(copy: OpenedFile, type: Event['type']): void {
   copy.events.length = copy.events.findIndex((event) => event.type === type) + 1
 }
 
@@ -63,13 +65,13 @@ async function parked(tools: readonly Tool[] = [payTool([])], script: Script = A
 }
 
 /** An event of an owner at the end of the file. */
-function append(copy: Copy, body: object): void {
+function append(copy: OpenedFile, body: object): void {
   const { seq = 0, at = 0 } = copy.events.at(-1) ?? {}
   copy.events.push({ seq: seq + 1, at, epoch: 1, ...body } as Event)
 }
 
 /** An approval as a person in another store would have given it. */
-function approve(copy: Copy): void {
+function approve(copy: OpenedFile): void {
   const { digest } = callIn(copy)
   append(copy, {
     epoch: 0,
@@ -82,12 +84,12 @@ function approve(copy: Copy): void {
   })
 }
 
-function bare(copy: Copy): void {
+function bare(copy: OpenedFile): void {
   for (const name of ['gate', 'digest', 'clear']) delete callIn(copy)[name]
 }
 
 type There = {
-  readonly store: Store
+  readonly store: CompleteStore
   readonly harness: Harness
   readonly session: SessionHandle
   readonly paid: number[]
@@ -107,7 +109,7 @@ async function imported(
 
 async function resumed(value: unknown, script?: Script, options?: Partial<HarnessOptions>): Promise<There> {
   const there = await imported(value, script, options)
-  await there.session.steer([{ type: 'resume' }])
+  await there.session.send([{ type: 'resume' }])
   return there
 }
 
@@ -119,10 +121,10 @@ describe('a session that was imported with something open', () => {
     })
     const { store, harness, session, paid } = await imported(value)
     expect(await store.card('buyer')).toMatchObject({ status: 'requires_action', held: true, due: null })
-    expect(await store.due(10)).toEqual([])
+    expect((await store.due(10)).sessions).toEqual([])
     const before = await readLog(store, 'buyer')
     await harness.work({ idleMs: 20 })
-    expect(await harness.wake('buyer')).toMatchObject({ type: 'rested', waiting: 'resume' })
+    expect(await harness.work({ session: 'buyer' })).toMatchObject({ type: 'rested', waiting: 'resume' })
     await expect(session.decide({ callId: keyIn({ events: before }), allow: true, by: 'ann' })).rejects.toMatchObject({
       code: 'session_held',
     })
@@ -130,7 +132,7 @@ describe('a session that was imported with something open', () => {
     const result = await session.run('Something else.', { when: 'now' })
     expect(result).toMatchObject({ status: 'requires_action', stopReason: 'paused', pending: [] })
     expect('reason' in result && result.reason).toContain('was imported and is held')
-    await session.steer([{ type: 'message', input: 'And this.' }, { type: 'pause' }])
+    await session.send([{ type: 'message', input: 'And this.' }, { type: 'pause' }])
     await harness.work({ idleMs: 20 })
     expect((await readLog(store, 'buyer')).filter(({ epoch }) => epoch > 1)).toEqual([])
     expect(paid).toEqual([])
@@ -153,9 +155,11 @@ describe('a session that was imported with something open', () => {
   it('B-PORT-24: a store that is copied as a whole keeps its decisions', async () => {
     const file = makeFile()
     const first = openFile(file)
-    const session = await harnessOf(ASKS, { store: first, tools: [payTool([])], drives: true }).open({ id: 'buyer' })
+    const session = await harnessOf(ASKS, { store: first, tools: [payTool([])], worker: { drives: true } }).open({
+      id: 'buyer',
+    })
     const [pending] = (await session.run('Pay 5.')).pending
-    const aside = harnessOf([], { store: first, drives: false })
+    const aside = harnessOf([], { store: first, worker: { drives: false } })
     await aside.session('buyer').decide({ callId: pending?.callId ?? '', allow: true, by: 'ann' })
     for (const harness of open.splice(0)) await harness.close()
     await first.close()
@@ -171,7 +175,7 @@ describe('a session that was imported with something open', () => {
 })
 
 describe('what is open in an imported session', () => {
-  const forgeries: readonly (readonly [string, (copy: Copy) => void])[] = [
+  const forgeries: readonly (readonly [string, (copy: OpenedFile) => void])[] = [
     ['nothing', () => {}],
     ['no gate, and other arguments', (copy) => (bare(copy), (callIn(copy)['args'] = { amount: 9 }))],
     ['an approval', approve],
@@ -194,13 +198,13 @@ describe('what is open in an imported session', () => {
   ]
   const COUNTS = { modelRequests: 1e9, modelAttempts: 1e9, lossesMax: 1e9, toolRetries: 1e9, outputRetries: 1e9 }
   const ENDLESS = { ...COUNTS, modelMs: 1e15, activeMs: 1e15, hold: 0, toolCalls: null, parallel: 1e9, depth: 1e9 }
-  function use(copy: Copy): void {
+  function use(copy: OpenedFile): void {
     append(copy, { type: 'agent.tool_use', call: keyIn(copy) })
   }
-  function letGo(copy: Copy): void {
+  function letGo(copy: OpenedFile): void {
     append(copy, { epoch: 0, type: 'user.interrupt', id: 'go', mode: 'resume' })
   }
-  function reviewed(copy: Copy): void {
+  function reviewed(copy: OpenedFile): void {
     const { limits, toolset, instructions } = eventIn(copy, 'run.started')
     append(copy, { type: 'call.reviewed', call: keyIn(copy), effect: 'once', timeoutMs: 1_000 })
     append(copy, { type: 'run.reviewed', limits, toolset, instructions })
@@ -236,8 +240,12 @@ describe('what is open in an imported session', () => {
       execute: () => 'paid',
     })
     const cases: readonly (readonly [string, Partial<HarnessOptions>, 'denied' | 'error'])[] = [
-      ['denied by policy', { policy: { rules: [{ effect: 'deny', tool: 'pay' }] } }, 'denied'],
-      ['nobody can be asked here', { policy: { rules: [{ effect: 'allow', tool: 'pay' }], onAsk: 'deny' } }, 'denied'],
+      ['denied by policy', { approvals: { policy: { rules: [{ effect: 'deny', tool: 'pay' }] } } }, 'denied'],
+      [
+        'nobody can be asked here',
+        { approvals: { policy: { rules: [{ effect: 'allow', tool: 'pay' }], onAsk: 'deny' } } },
+        'denied',
+      ],
       ['unknown tool "pay"', { tools: [] }, 'error'],
       ['euro', { tools: [other] }, 'error'],
     ]
@@ -248,7 +256,7 @@ describe('what is open in an imported session', () => {
       expect(calls[0]?.content).toContain(why)
       expect(calls[0]?.approved).toBeUndefined()
     }
-    const allowed = await resumed(value, ['I see.'], { policy: { rules: [{ effect: 'allow' }] } })
+    const allowed = await resumed(value, ['I see.'], { approvals: { policy: { rules: [{ effect: 'allow' }] } } })
     expect((await allowed.session.run()).pending).toMatchObject([{ tool: 'pay' }])
   })
 

@@ -63,7 +63,7 @@ function harnessWith(options: Partial<HarnessOptions> & Pick<HarnessOptions, 'mo
 describe('the options of one run', () => {
   it('B-RUN-1: a run has its own model, instructions, limits and tools, and the next run has those of the agent', async () => {
     const seen: [string, Request][] = []
-    const harness = harnessWith({ model: noting('own', seen), models: { other: noting('other', seen) } })
+    const harness = harnessWith({ model: noting('own', seen), models: { named: { other: noting('other', seen) } } })
     const session = await harness.open()
     const first = await session.run('a', {
       model: 'other',
@@ -79,7 +79,7 @@ describe('the options of one run', () => {
         ['own', 'Be brief.', ['look', 'touch']],
       ],
     )
-    const started = (await session.read()).events.filter((event) => event.type === 'run.started')
+    const started = (await session.events()).events.filter((event) => event.type === 'run.started')
     expect(started.map(({ limits }) => limits.modelRequests)).toEqual([3, 64])
     expect(started.map(({ options }) => typeof options)).toEqual(['string', 'undefined'])
   })
@@ -92,7 +92,7 @@ describe('the options of one run', () => {
 
   it('B-RUN-1: `stream` of a new session takes them too, and `send`', async () => {
     const seen: [string, Request][] = []
-    const harness = harnessWith({ model: noting('own', seen), models: { other: noting('other', seen) } })
+    const harness = harnessWith({ model: noting('own', seen), models: { named: { other: noting('other', seen) } } })
     await harness.stream('a', { model: 'other' }).result
     const session = await harness.open()
     await session.send('b', { instructions: 'Be kind.' })
@@ -106,7 +106,7 @@ describe('the options of one run', () => {
   it('B-RUN-3: while another run is open a message with options waits for a run of its own', async () => {
     const seen: [string, Request][] = []
     const slow = noting('own', seen, ({ messages }) => ({ text: `${messages.length}`, delayMs: 30 }))
-    const harness = harnessWith({ model: slow, models: { other: noting('other', seen) } })
+    const harness = harnessWith({ model: slow, models: { named: { other: noting('other', seen) } } })
     const session = await harness.open()
     await session.send('a')
     const [second] = await Promise.all([session.run('b', { model: 'other' }), session.run('c')])
@@ -123,11 +123,11 @@ describe('the options of one run', () => {
     })
     const own = scripted([{ calls: [{ tool: 'final_result', args: { n: 2 } }] }])
     const output = { schema: z.object({ n: z.number() }) }
-    const harness = harnessWith({ model: own, models: { cheap }, budget: { dayUsd: 10 }, output })
+    const harness = harnessWith({ model: own, models: { named: { cheap } }, budget: { dayUsd: 10 }, output })
     const session = await harness.open()
     expect(await session.run('a')).toMatchObject({ output: { n: 2 } })
-    expect(await session.run('b', { model: 'cheap' })).toMatchObject({ output: { n: 1 }, cost: 700 })
-    const held = (await session.read()).events.flatMap((event) =>
+    expect(await session.run('b', { model: 'cheap' })).toMatchObject({ output: { n: 1 }, cost: { micros: 700 } })
+    const held = (await session.events()).events.flatMap((event) =>
       event.type === 'model.started' ? [event.held ?? 0] : [],
     )
     expect(held[0]).toBeGreaterThan(100_000)
@@ -143,7 +143,7 @@ describe('the options of one run', () => {
     const harness = harnessWith({ model: scripted(calls) })
     const result = await harness.run('a', { output: { schema, mode: 'tool' } })
     expect(result).toMatchObject({ status: 'completed', output: { day: new Date('2026-01-02'), n: 2 } })
-    const [final] = (await harness.session(result.sessionId).read()).events
+    const [final] = (await harness.session(result.sessionId).events()).events
       .filter((event) => event.type === 'agent.message')
       .slice(-1)
     expect(final).toMatchObject({ verdict: { type: 'final', output: { day: '2026-01-02', n: 2 } } })
@@ -166,7 +166,7 @@ describe('the options of one run', () => {
     for (const schema of [circle, long]) {
       expect(await outcome(harness.run('a', { output: { schema } }))).toBe('invalid_config')
     }
-    expect(await harness.list()).toEqual([])
+    expect((await harness.list({ order: 'id', limit: 500 })).cards).toEqual([])
   })
 
   it('B-RUN-5: messages of two sessions that have the same id are each checked by their own schema', async () => {
@@ -183,7 +183,7 @@ describe('the options of one run', () => {
   it('B-RUN-5: an answer that a worker elsewhere took, and that the schema of the caller refuses, is no answer', async () => {
     const store = memory()
     const worker = harnessWith({ model: scripted([{ calls: [{ tool: 'final_result', args: { n: 1 } }] }]), store })
-    const client = harnessWith({ model: scripted([]), store, drives: false })
+    const client = harnessWith({ model: scripted([]), store, worker: { drives: false } })
     const schema = z.object({ n: z.number().refine((n) => n % 2 === 0, 'must be even') })
     const working = worker.work({ idleMs: 200 })
     const result = await client.run('a', { output: { schema, mode: 'tool' } })
@@ -197,9 +197,9 @@ describe('the options of one run', () => {
     const wrong = [
       [{ tools: ['lok'] }, /no tool "lok".*look, touch/],
       [{ model: 'nobody:x' }, /no provider "nobody"/],
-      [{ model: scripted([]) as never }, /no name: put the model into `models`/],
-      [{ limits: { hold: 3 } as never }, /Unknown option "hold"/],
-      [{ limits: { modelRequest: 3 } as never }, /did you mean "modelRequests"/],
+      [{ model: scripted([]) as never }, /no name: put the model into `models\.named`/],
+      [{ limits: { hold: 3 } as never }, /Unknown option "limits.hold"/],
+      [{ limits: { modelRequest: 3 } as never }, /did you mean "limits\.modelRequests"/],
       [{ output: { schema: { type: 'object' }, mode: 'odd' as never } }, /mode/],
       [{ signal: 'now' as never }, /AbortSignal/],
     ] as const
@@ -208,8 +208,8 @@ describe('the options of one run', () => {
       expect(await outcome(session.send('a', options))).toBe('invalid_config')
     }
     await expect(harness.run('a', { agent: 'report', tools: ['look'] })).rejects.toThrow(/is a workflow/)
-    expect((await session.read()).events).toHaveLength(1)
-    expect(await harness.list()).toHaveLength(1)
+    expect((await session.events()).events).toHaveLength(1)
+    expect((await harness.list({ order: 'id', limit: 500 })).cards).toHaveLength(1)
   })
 
   it('B-RUN-6: a tool that only a source could have had fails the run with the same sentence', async () => {
@@ -238,7 +238,7 @@ describe('the options of one run', () => {
     expect(await first).toMatchObject({ status: 'completed' })
     expect(await session.run()).toMatchObject({ status: 'interrupted' })
     await expect(session.run('c', { signal: AbortSignal.abort() })).rejects.toThrow(/aborted/)
-    const said = (await session.read()).events.filter((event) => event.type === 'user.message')
+    const said = (await session.events()).events.filter((event) => event.type === 'user.message')
     expect(said).toHaveLength(2)
   })
 
@@ -253,7 +253,7 @@ describe('the options of one run', () => {
         model: noting(name, seen, ({ messages }) =>
           messages.some(({ role }) => role === 'tool') ? { text: name } : { calls: [{ tool: 'ask', args: {} }] },
         ),
-        models: { dear: noting('dear', seen, () => ({ calls: [{ tool: 'ask', args: {} }] })) },
+        models: { named: { dear: noting('dear', seen, () => ({ calls: [{ tool: 'ask', args: {} }] })) } },
       })
     const there = make(from, 'there')
     const { sessionId } = await there.run('a', {
@@ -266,12 +266,12 @@ describe('the options of one run', () => {
     const here = make(to, 'here')
     await importSession(to, await exportSession(from, sessionId))
     const session = here.session(sessionId)
-    await session.steer([{ type: 'resume' }])
+    await session.send([{ type: 'resume' }])
     const [pending] = (await session.run()).pending
     if (!pending) throw new Error('nothing is asked')
     await session.decide({ ...pending, allow: true, by: 'me' })
     expect(await session.run()).toMatchObject({ status: 'completed', text: 'here', metadata: {} })
-    const { events } = await session.read()
+    const { events } = await session.events()
     expect(events.find((event) => event.type === 'run.reviewed')).toMatchObject({ limits: { modelRequests: 64 } })
     expect(seen.at(-1)?.[1]).toMatchObject({ instructions: 'Be brief.', tools: [{ name: 'ask' }, { name: 'look' }] })
   })
@@ -295,12 +295,12 @@ describe('the options of one run', () => {
     await there.send('b', { ...given, when: 'after' })
     await importSession(to, await exportSession(from, there.id), { metadata: { tenant: 'here' } })
     const session = make(to).session(there.id)
-    await session.steer([{ type: 'resume' }])
+    await session.send([{ type: 'resume' }])
     const { metadata, pending } = await session.run()
     expect(metadata).toEqual({ tenant: 'here' })
     for (const call of pending) await session.decide({ ...call, allow: true, by: 'me' })
     await session.run()
-    const { events } = await session.read()
+    const { events } = await session.events()
     expect(told).toEqual([undefined])
     expect(events.filter(({ type }) => type === 'run.started').at(-1)).toMatchObject({
       limits: { patienceMs: 900_000 },
@@ -315,14 +315,14 @@ describe('the options of one run', () => {
     const say: Parameters<typeof scripted>[0] = ({ messages }) =>
       messages.some(({ role }) => role === 'tool') ? { text: 'x' } : { calls: [{ tool: 'ask', args: {} }] }
     const models = { other: noting('other', seen, say) }
-    const harness = harnessWith({ tools: [asks, look], model: noting('own', seen, say), models })
+    const harness = harnessWith({ tools: [asks, look], model: noting('own', seen, say), models: { named: models } })
     const session = await harness.open()
     await session.run('a', { model: 'other', tools: ['ask'], instructions: 'Be odd.', limits: { modelRequests: 7 } })
     const fork = await session.fork()
     for (const call of (await fork.run()).pending) await fork.decide({ ...call, allow: true, by: 'me' })
     expect(await fork.run()).toMatchObject({ status: 'completed' })
     expect(seen.at(-1)).toMatchObject(['other', { instructions: 'Be odd.', tools: [{ name: 'ask' }] }])
-    const { events } = await fork.read()
+    const { events } = await fork.events()
     expect(events.find(({ type }) => type === 'run.reviewed')).toMatchObject({ limits: { modelRequests: 7 } })
   })
 
@@ -330,9 +330,12 @@ describe('the options of one run', () => {
     const store = memory()
     const asks = askingTool()
     const model = scripted(() => ({ calls: [{ tool: 'ask', args: {} }] }))
-    const { sessionId } = await harnessWith({ store, model, models: { other: model }, tools: [asks] }).run('a', {
-      model: 'other',
-    })
+    const { sessionId } = await harnessWith({ store, model, models: { named: { other: model } }, tools: [asks] }).run(
+      'a',
+      {
+        model: 'other',
+      },
+    )
     const session = harnessWith({ store, model, tools: [asks] }).session(sessionId)
     expect(await outcome(session.run())).toBe('invalid_config')
     await session.interrupt()
@@ -344,11 +347,11 @@ describe('the options of one run', () => {
     onTestFinished(() => void vi.unstubAllEnvs())
     const harness = harnessWith({
       model: scripted(() => ({ text: 'It is sk-of-the-fast-model-123456.' })),
-      models: { fast: 'openai:gpt-5-nano' },
+      models: { named: { fast: 'openai:gpt-5-nano' } },
       secrets: {},
     })
     expect((await harness.run('a')).text).not.toContain('sk-of-the-fast-model-123456')
-    expect(() => harnessWith({ model: scripted([]), models: { fast: 'opneai:gpt-5-nano' } })).toThrow(
+    expect(() => harnessWith({ model: scripted([]), models: { named: { fast: 'opneai:gpt-5-nano' } } })).toThrow(
       /no provider "opneai"/,
     )
   })
@@ -359,6 +362,6 @@ describe('the options of one run', () => {
       instructions: 'Use a-secret-of-mine-123.',
       metadata: { key: 'a-secret-of-mine-123' },
     })
-    expect(JSON.stringify((await harness.session(sessionId).read()).events)).not.toContain('a-secret-of-mine-123')
+    expect(JSON.stringify((await harness.session(sessionId).events()).events)).not.toContain('a-secret-of-mine-123')
   })
 })

@@ -12,7 +12,7 @@ import {
   model,
   type Request,
   scripted,
-  type Store,
+  type CompleteStore,
 } from '../../src/index.ts'
 import { fromAiSdk } from '../../src/models/aisdk/aisdk.ts'
 
@@ -95,20 +95,20 @@ describe('settings of one run', () => {
   })
 
   it('B-SETTINGS-3: they are recorded with the message, so another worker goes on with them, and a fork of the open run too', async () => {
-    const store: Store = memory()
+    const store: CompleteStore = memory()
     const seen: Request['settings'][] = []
     const answer = scripted((request) => {
       seen.push(request.settings)
       return 'Hi'
     })
-    const queue = harnessWith({ model: answer, store, drives: false })
+    const queue = harnessWith({ model: answer, store, worker: { drives: false } })
     const session = await queue.open()
     await session.send('Hello', { settings: SETTINGS })
     await queue.close()
     const worker = harnessWith({ model: answer, store })
     await worker.session(session.id).run()
     expect(seen).toEqual([SETTINGS])
-    const { events } = await worker.session(session.id).read()
+    const { events } = await worker.session(session.id).events()
     expect(events.find(({ type }) => type === 'user.message')).toMatchObject({ options: { settings: SETTINGS } })
   })
 
@@ -116,11 +116,13 @@ describe('settings of one run', () => {
     const harness = harnessWith({ model: model('openai:gpt-5.1', { key: 'k' }) })
     const session = await harness.open()
     await expect(session.run('Hello', { settings: { seed: 1 } })).rejects.toThrow(/openai:gpt-5.1 cannot take `seed`/)
-    await expect(session.run('Hello', { settings: { temperature: 9 } })).rejects.toThrow(/"temperature".*from 0 to 2/)
+    await expect(session.run('Hello', { settings: { temperature: 9 } })).rejects.toThrow(
+      /"settings\.temperature".*from 0 to 2/,
+    )
     const misspelled = { temprature: 1 } as object
-    await expect(session.run('Hello', { settings: misspelled })).rejects.toThrow(/did you mean "temperature"/)
+    await expect(session.run('Hello', { settings: misspelled })).rejects.toThrow(/did you mean "settings\.temperature"/)
     await expect(session.run('Hello', { settings: { outputTokensMax: 0 } })).rejects.toThrow(/whole number of tokens/)
-    expect((await session.read()).events).toHaveLength(1)
+    expect((await session.events()).events).toHaveLength(1)
   })
 
   it('B-SETTINGS-6: thinking that leaves no room for the answer is refused before anything is written, for a model and for a run', async () => {
@@ -133,7 +135,7 @@ describe('settings of one run', () => {
       expect(() => model(claude, { key: 'k', ...own })).toThrow(tight)
       const session = await harnessWith({ model: model(claude, { key: 'k' }) }).open()
       await expect(session.run('Hello', { settings: own })).rejects.toThrow(tight)
-      expect((await session.read()).events).toHaveLength(1)
+      expect((await session.events()).events).toHaveLength(1)
     }
     expect(() => model(claude, { key: 'k', reasoning: 'high', outputTokensMax: 2_048 })).not.toThrow()
     expect(() =>
@@ -150,7 +152,7 @@ describe('settings of one run', () => {
     await expect(session.run('Hello', { settings })).rejects.toThrow(/toolChoice names the tool "lok".*It has: look\./)
     const none = { tools: [], settings: { toolChoice: { tool: 'look' } } }
     await expect(session.run('Hello', none)).rejects.toThrow(/"look".*It has none/)
-    expect([(await session.read()).events.length, bodies.length]).toEqual([1, 0])
+    expect([(await session.events()).events.length, bodies.length]).toEqual([1, 0])
   })
 
   it('B-SETTINGS-5: a budget holds money for the longest answer that the settings allow', async () => {

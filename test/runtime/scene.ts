@@ -12,7 +12,7 @@ import {
   type Script,
   scripted,
   type SessionHandle,
-  type Store,
+  type CompleteStore,
   type Tool,
 } from '../../src/index.ts'
 import { storeWith } from '../../sim/store-with.ts'
@@ -71,13 +71,13 @@ export const users = ({ messages }: Request): readonly string[] =>
   lines(messages.filter(({ role }) => role === 'user')).map((line) => line.slice('user: '.length))
 
 export async function typesIn(session: SessionHandle): Promise<readonly string[]> {
-  return (await session.read()).events.map(({ type }) => type)
+  return (await session.events()).events.map(({ type }) => type)
 }
 
 /** A store that counts the watchers of its sessions. */
-export function counted(inner: Store): { readonly store: Store; readonly listening: () => number } {
+export function counted(inner: CompleteStore): { readonly store: CompleteStore; readonly listening: () => number } {
   let listening = 0
-  const watch: Store['watch'] = (session, listener) => {
+  const watch: CompleteStore['watch'] = (session, listener) => {
     const unwatch = inner.watch(session, listener)
     let gone = false
     listening += 1

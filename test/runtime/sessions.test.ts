@@ -14,7 +14,7 @@ import { makeFile, open } from '../stores/folder.ts'
 import { calls, lines, make, moment, STORAGES, storeOf, tool, typesIn, users, waiting } from './scene.ts'
 
 const said: Script = (request) => users(request).join(' + ')
-const log = async (session: SessionHandle) => (await session.read()).events
+const log = async (session: SessionHandle) => (await session.events()).events
 const busy = { name: 'Fault', code: 'session_busy' }
 
 describe.each(STORAGES)('a message to a busy session on %s', (storage) => {
@@ -68,7 +68,7 @@ describe.each(STORAGES)('a message to a busy session on %s', (storage) => {
     await session.decide({ callId: parked.pending[0]?.callId ?? '', allow: true, by: 'ana' })
     expect(await session.run()).toMatchObject({ stopReason: 'paused' })
     await expect(idle()).rejects.toMatchObject(busy)
-    await session.steer([{ type: 'resume' }])
+    await session.send([{ type: 'resume' }])
     expect(await session.run()).toMatchObject({ status: 'completed', text: 'Done.' })
     expect(prompts).toBe(1)
     expect(await session.run('two', { when: 'idle' })).toMatchObject({ text: 'Next.' })
@@ -101,7 +101,7 @@ describe.each(STORAGES)('a message to a busy session on %s', (storage) => {
     const session = await make([calls('slow'), 'Done.'], { tools: [slow], store: storeOf(storage) }).open()
     const first = await session.send('one', { id: 'mine', when: 'idle' })
     await runs.here
-    const { seq } = (await session.read()).events.find(({ type }) => type === 'user.message') ?? {}
+    const { seq } = (await session.events()).events.find(({ type }) => type === 'user.message') ?? {}
     expect(first).toEqual({ eventId: `${session.id}:${seq}`, seq, duplicate: false, queued: false })
     for (const when of ['next', 'idle'] as const)
       expect(await session.send('one', { id: 'mine', when })).toMatchObject({ seq, duplicate: true })
@@ -133,16 +133,14 @@ describe('what cannot be meant', () => {
     const invalid = { name: 'Fault', code: 'invalid_input' }
     await expect(session.send('x', { when: 'soon' as 'next' })).rejects.toMatchObject(invalid)
     await expect(session.send(' \n ')).rejects.toMatchObject(invalid)
-    await expect(session.steer([])).rejects.toMatchObject(invalid)
-    await expect(session.steer([{ type: 'redirect' } as Command])).rejects.toMatchObject(invalid)
+    await expect(session.send([])).rejects.toMatchObject(invalid)
+    await expect(session.send([{ type: 'redirect' } as Command])).rejects.toMatchObject(invalid)
     await expect(session.decide({ callId: '3.0', allow: 'no' as unknown as boolean, by: 'x' })).rejects.toMatchObject(
       invalid,
     )
     await expect(session.interrupt('Stop' as 'stop')).rejects.toMatchObject(invalid)
-    await expect(session.steer([{ type: 'message', input: 'x', when: 'idle' as 'next' }])).rejects.toMatchObject(
-      invalid,
-    )
-    await expect(session.steer(undefined as unknown as [])).rejects.toMatchObject(invalid)
+    await expect(session.send([{ type: 'message', input: 'x', when: 'idle' as 'next' }])).rejects.toMatchObject(invalid)
+    await expect(session.send(undefined as unknown as [])).rejects.toMatchObject(invalid)
     expect(await typesIn(session)).toEqual(['session.created'])
   })
 
@@ -171,7 +169,7 @@ describe('what cannot be meant', () => {
         [...good, command],
         [command, ...good],
       ] as readonly Command[][])
-        await expect(session.steer(batch)).rejects.toMatchObject({ code: 'invalid_input' })
+        await expect(session.send(batch)).rejects.toMatchObject({ code: 'invalid_input' })
     }
     expect(await typesIn(session)).toEqual(before)
     go()
@@ -189,7 +187,7 @@ describe('steering', () => {
       const session = await make([calls('slow'), said], { tools: [slow] }).open()
       const running = session.run('one')
       await runs.here
-      await session.steer(batch)
+      await session.send(batch)
       expect(await running).toMatchObject({ status: 'interrupted', stopReason: 'cancelled' })
       expect(await session.run('three')).toMatchObject({ status: 'completed', text: 'one + three' })
     }
@@ -200,7 +198,7 @@ describe('steering', () => {
     const session = await make([calls('slow'), said], { tools: [slow] }).open()
     const running = session.run('one')
     await runs.here
-    await session.steer([{ type: 'pause' }, { type: 'message', input: 'two' }, { type: 'resume' }])
+    await session.send([{ type: 'pause' }, { type: 'message', input: 'two' }, { type: 'resume' }])
     go()
     expect(await running).toMatchObject({ status: 'completed', text: 'one + two' })
   })
@@ -214,7 +212,7 @@ describe('steering', () => {
     const session = await make(script).open()
     const running = session.run('Write a poem.')
     await asked.here
-    await session.steer([{ type: 'redirect', text: 'Write a song.' }])
+    await session.send([{ type: 'redirect', text: 'Write a song.' }])
     expect(await running).toMatchObject({ text: 'Write a poem. + [steering:redirect] Write a song.' })
     expect((await typesIn(session)).filter((type) => type === 'model.failed')).toHaveLength(1)
   })
@@ -237,7 +235,7 @@ describe('steering', () => {
     await session.send('later', { when: 'after' })
     expect(await session.run()).toMatchObject({ stopReason: 'paused' })
     expect(ran).toEqual(['slow 1'])
-    await session.steer([{ type: 'resume' }])
+    await session.send([{ type: 'resume' }])
     // The tool's gate was opened above, so it does not wait again.
     expect(await session.run()).toMatchObject({ status: 'completed', text: 'Again.' })
     expect(ran).toEqual(['slow 1', 'slow 2'])
@@ -248,13 +246,15 @@ describe('steering', () => {
     const hooks: readonly Hook[] = [{ type: 'run_start', run: () => void (asked += 1) }]
     const harness = make([said, 'Again.'], { store: storeOf(storage), hooks })
     const session = await harness.open()
-    await session.steer([{ type: 'message', input: 'one' }, { type: 'pause' }])
+    await session.send([{ type: 'message', input: 'one' }, { type: 'pause' }])
     expect(await session.run()).toMatchObject({ stopReason: 'paused', flags: { paused: true } })
-    expect(await harness.list()).toMatchObject([{ status: 'requires_action', due: null }])
+    expect((await harness.list({ order: 'id', limit: 500 })).cards).toMatchObject([
+      { status: 'requires_action', due: null },
+    ])
     await session.send('later', { when: 'after' })
     expect(await session.run()).toMatchObject({ stopReason: 'paused', usage: { modelRequests: 0 } })
     expect(asked).toBe(0)
-    await session.steer([{ type: 'resume' }])
+    await session.send([{ type: 'resume' }])
     expect(await session.run()).toMatchObject({ status: 'completed', text: 'Again.' })
     expect(asked).toBe(2)
   })
@@ -262,18 +262,18 @@ describe('steering', () => {
   it('B-VERB-30: a pause may say why: the first reason stands, a paused result says it, and a resume ends it (TA-26)', async () => {
     const harness = make([said, 'Again.'])
     const session = await harness.open()
-    await session.steer([
+    await session.send([
       { type: 'message', input: 'one' },
       { type: 'pause', reason: 'The reviewer is at lunch.' },
     ])
-    await session.steer([{ type: 'pause', reason: 'Another one.' }, { type: 'pause' }])
+    await session.send([{ type: 'pause', reason: 'Another one.' }, { type: 'pause' }])
     expect(await session.run()).toMatchObject({ stopReason: 'paused', reason: 'The reviewer is at lunch.' })
-    await session.steer([{ type: 'resume' }, { type: 'pause' }])
+    await session.send([{ type: 'resume' }, { type: 'pause' }])
     const unsaid = await session.run()
     expect([unsaid.stopReason, 'reason' in unsaid]).toEqual(['paused', false])
-    await session.steer([{ type: 'resume' }])
+    await session.send([{ type: 'resume' }])
     expect(await session.run()).toMatchObject({ status: 'completed' })
-    await expect(session.steer([{ type: 'pause', reason: '' }])).rejects.toThrow('"reason"')
+    await expect(session.send([{ type: 'pause', reason: '' }])).rejects.toThrow('"reason"')
   })
 
   it('B-VERB-18: a pause also holds the run that comes after, until it is resumed or stopped', async () => {
@@ -288,12 +288,12 @@ describe('steering', () => {
       const session = await make(script).open()
       const running = session.run('one')
       await asked.here
-      await session.steer([{ type: 'pause' }, { type: 'message', input: 'two', when: 'after' }])
+      await session.send([{ type: 'pause' }, { type: 'message', input: 'two', when: 'after' }])
       answer.come()
       expect(await running).toMatchObject({ status: 'completed', text: 'one' })
       expect(await session.run()).toMatchObject({ stopReason: 'paused', flags: { paused: true } })
       expect((await typesIn(session)).filter((type) => type === 'run.started')).toHaveLength(1)
-      if (goesOn) await session.steer([{ type: 'resume' }])
+      if (goesOn) await session.send([{ type: 'resume' }])
       else await session.interrupt()
       const end = goesOn ? { status: 'completed', text: 'one + two' } : { status: 'interrupted' }
       expect(await session.run()).toMatchObject(end)

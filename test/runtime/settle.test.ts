@@ -49,7 +49,7 @@ describe('a run that did not end well', () => {
       const harness = new Harness({ model: scripted(script), ...options })
       const session = await harness.open()
       expect(await session.run('Go.')).toMatchObject(end)
-      const { events } = await session.read()
+      const { events } = await session.events()
       expect(events.at(-1)?.type).toBe('run.settled')
       const replies = events.filter((event) => event.type === 'agent.message')
       expect(replies).toMatchObject(said)
@@ -76,10 +76,12 @@ describe('a run that did not end well', () => {
     const result = await session.run('Go.')
     const reason = expect.stringContaining('There is no file news.html.') as string
     expect(result).toMatchObject({ status: 'halted', text: reason, reason, said: 'I look.' })
-    expect(await session.state()).toMatchObject({ text: reason })
-    expect(await harness.list()).toMatchObject([{ outcome: 'halted', cause: reason }])
+    expect(await session.status()).toMatchObject({ text: reason })
+    expect((await harness.list({ order: 'id', limit: 500 })).cards).toMatchObject([
+      { outcome: 'halted', cause: reason },
+    ])
     expect(await session.run('Go on.')).toMatchObject({ status: 'completed', text: 'On.' })
-    expect((await harness.list())[0]).not.toHaveProperty('cause')
+    expect((await harness.list({ order: 'id', limit: 500 })).cards[0]).not.toHaveProperty('cause')
     await harness.close()
   })
 

@@ -1,8 +1,8 @@
 // What a run and its children spent, as results, cards and lists report it: at any depth, at once, after failures, interrupts,
 // answers and restarts. Which account pays, and what is refused, is money-tree.test.ts.
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { Harness, type Result, type Store } from '../../src/index.ts'
-import { askUserTool } from '../../src/tools/people/ask.ts'
+import { Harness, type Result, type CompleteStore } from '../../src/index.ts'
+import { askUserTool } from '../../src/tools/ask-user.ts'
 import { ask, childrenOf, eventsOf, family, gate, play, STORAGES, storeOf, tool, use } from './children-stage.ts'
 
 const usage = { inputTokens: 10, outputTokens: 2, cachedTokens: 4, cacheWriteTokens: 3, reasoningTokens: 1 }
@@ -20,13 +20,13 @@ const TREE = {
 }
 const ALL = 1_333
 
-async function costIn(store: Store, session: string): Promise<number> {
+async function costIn(store: CompleteStore, session: string): Promise<number> {
   const events = await eventsOf(store, session)
   return events.reduce((sum, event) => sum + ('cost' in event ? (event.cost ?? 0) : 0), 0)
 }
 
 function spent({ usage: { modelRequests, toolCalls, inputTokens }, cost }: Result) {
-  return { modelRequests, toolCalls, inputTokens, cost }
+  return { modelRequests, toolCalls, inputTokens, cost: cost.micros }
 }
 
 describe.each(STORAGES)('what a tree spent, on %s', (storage) => {
@@ -35,7 +35,8 @@ describe.each(STORAGES)('what a tree spent, on %s', (storage) => {
     const result = await harness.run('Go.')
     expect(result.status).toBe('completed')
     expect(spent(result)).toEqual({ modelRequests: 7, toolCalls: 5, inputTokens: 70, cost: ALL })
-    expect(result.own).toMatchObject({ cost: 3, usage: { modelRequests: 2, toolCalls: 2, inputTokens: 20 } })
+    expect(result.ownUsage).toMatchObject({ modelRequests: 2, toolCalls: 2, inputTokens: 20 })
+    expect(result.cost.ownUsd).toBe(3 / 1_000_000)
     expect(result.usage).toMatchObject({ cachedTokens: 28, cacheWriteTokens: 21, reasoningTokens: 7, outputTokens: 14 })
     // Read again, it is the same.
     expect(spent(await harness.session(result.sessionId).run())).toEqual(spent(result))
@@ -44,12 +45,12 @@ describe.each(STORAGES)('what a tree spent, on %s', (storage) => {
   it('B-VERB-25: results, cards and pending calls say it in dollars: of the session alone, and with its children', async () => {
     const { harness } = family(TREE, { storage, tools: [tool('look')] })
     const result = await harness.run('Go.')
-    expect([result.costUsd, result.treeCostUsd]).toEqual([3 / 1_000_000, ALL / 1_000_000])
-    expect([result.cost, result.own.cost]).toEqual([ALL, 3])
-    const [card] = await harness.list({ root: result.sessionId, limit: 1 })
+    expect([result.cost.ownUsd, result.cost.usd]).toEqual([3 / 1_000_000, ALL / 1_000_000])
+    expect([result.cost.micros, result.cost.ownUsd]).toEqual([ALL, 3 / 1_000_000])
+    const [card] = (await harness.list({ order: 'id', root: result.sessionId, limit: 1 })).cards
     expect([card?.costUsd, card?.treeCostUsd]).toEqual([3 / 1_000_000, ALL / 1_000_000])
-    const state = await harness.session(result.sessionId).state()
-    expect([state.costUsd, state.treeCostUsd]).toEqual([3 / 1_000_000, ALL / 1_000_000])
+    const state = await harness.session(result.sessionId).status()
+    expect([state.cost.ownUsd, state.cost.usd]).toEqual([3 / 1_000_000, ALL / 1_000_000])
     const asking = family(
       {
         root: [paid(ask('paint'), 1), paid({ text: 'Which?' }, 2)],
@@ -67,14 +68,16 @@ describe.each(STORAGES)('what a tree spent, on %s', (storage) => {
     const { harness, store } = family(TREE, { storage, tools: [tool('look')] })
     const { sessionId } = await harness.run('Go.')
     const other = await harness.run('Go.')
-    const cards = await harness.list({ root: sessionId })
+    const cards = (await harness.list({ order: 'id', limit: 500, root: sessionId })).cards
     expect(cards.map(({ cost, treeCost }) => [cost, treeCost]).sort(([a = 0], [b = 0]) => a - b)).toEqual([
       [3, ALL],
       [30, 330],
       [300, 300],
       [1_000, 1_000],
     ])
-    const roots = (await harness.list()).filter(({ session, root }) => session === root)
+    const roots = (await harness.list({ order: 'id', limit: 500 })).cards.filter(
+      ({ session, root }) => session === root,
+    )
     expect(roots.map(({ treeCost }) => treeCost)).toEqual([ALL, ALL])
     expect(await costIn(store, other.sessionId)).toBe(3)
   })
@@ -93,11 +96,11 @@ describe.each(STORAGES)('what a tree spent, on %s', (storage) => {
     const { harness, store } = family(roles, { storage, tools: [askUserTool()] })
     const session = await harness.open()
     const first = await session.run('Go.')
-    expect([first.status, first.cost, first.own.cost]).toEqual(['completed', 103, 3])
+    expect([first.status, first.cost.micros, first.cost.ownUsd]).toEqual(['completed', 103, 3 / 1_000_000])
     ;[child = ''] = await childrenOf(store, session.id)
     const second = await session.run('Red.')
-    expect([second.status, second.cost, second.own.cost]).toEqual(['completed', 212, 12])
-    expect((await harness.list({ root: session.id }))[0]?.treeCost).toBe(315)
+    expect([second.status, second.cost.micros, second.cost.ownUsd]).toEqual(['completed', 212, 12 / 1_000_000])
+    expect((await harness.list({ order: 'id', limit: 500, root: session.id })).cards[0]?.treeCost).toBe(315)
   })
 
   it('B-CHILD-58: a child that is interrupted counts with what it had used', async () => {
@@ -117,7 +120,7 @@ describe.each(STORAGES)('what a tree spent, on %s', (storage) => {
     await begun.opened
     await session.interrupt()
     open()
-    expect(await running).toMatchObject({ status: 'interrupted', cost: 11, own: { cost: 1 } })
+    expect(await running).toMatchObject({ status: 'interrupted', cost: { micros: 11, ownUsd: 1 / 1_000_000 } })
     expect(await costIn(store, session.id)).toBe(1)
   })
 
@@ -152,7 +155,10 @@ describe.each(STORAGES)('what a tree spent, on %s', (storage) => {
     await Promise.allSettled([running, closing])
     const second = new Harness({ model: play(roles), store, subagents: true, tools: [tool('wait')], secrets: {} })
     onTestFinished(() => second.close())
-    expect(await second.session(session.id).run()).toMatchObject({ status: 'completed', cost: 33, own: { cost: 3 } })
+    expect(await second.session(session.id).run()).toMatchObject({
+      status: 'completed',
+      cost: { micros: 33, ownUsd: 3 / 1_000_000 },
+    })
   })
 
   it('B-CHILD-59: a fork counts only what it spends itself', async () => {
@@ -162,7 +168,9 @@ describe.each(STORAGES)('what a tree spent, on %s', (storage) => {
     )
     const { sessionId } = await harness.run('Go.')
     const fork = await harness.session(sessionId).fork()
-    expect(await fork.run('And?')).toMatchObject({ cost: 5, own: { cost: 5 } })
-    expect((await harness.list({ root: fork.id })).map(({ treeCost }) => treeCost)).toEqual([5])
+    expect(await fork.run('And?')).toMatchObject({ cost: { micros: 5, ownUsd: 5 / 1_000_000 } })
+    expect(
+      (await harness.list({ order: 'id', limit: 500, root: fork.id })).cards.map(({ treeCost }) => treeCost),
+    ).toEqual([5])
   })
 })

@@ -1,7 +1,7 @@
 // A worker on a store for driver tests: an agent from a script and tools, and a store that can be watched and broken.
 import type { Limits } from '../../src/kernel/content.ts'
 import { DEFAULT_LIMITS } from '../../src/kernel/limits.ts'
-import type { Store, Write } from '../../src/ports/store.ts'
+import type { CompleteStore, Write } from '../../src/ports/store.ts'
 import { Harness, memory, type Script, scripted, type SessionHandle, type Tool } from '../../src/index.ts'
 import { storeWith } from '../../sim/store-with.ts'
 
@@ -9,12 +9,12 @@ export type Commit = readonly string[]
 
 /** Wraps a store: notes each commit of the owner as its event types, and lets a test refuse or delay it. */
 export function observed(
-  inner: Store,
+  inner: CompleteStore,
   before: (writes: readonly Write[], n: number) => Promise<void> | void = () => {},
-): { readonly store: Store; readonly commits: Commit[] } {
+): { readonly store: CompleteStore; readonly commits: Commit[] } {
   const commits: Commit[] = []
   let n = 0
-  const commit: Store['commit'] = async (writes) => {
+  const commit: CompleteStore['commit'] = async (writes) => {
     await before(writes, n++)
     const receipts = await inner.commit(writes)
     const owner = writes.flatMap((write) =>
@@ -30,7 +30,7 @@ export function observed(
 export type Options = {
   readonly compression?: 'off'
   readonly deny?: readonly string[]
-  readonly store?: Store
+  readonly store?: CompleteStore
   readonly tools?: readonly Tool[]
   readonly limits?: Partial<Limits>
   readonly leaseMs?: number
@@ -40,16 +40,24 @@ export type Options = {
 export async function stage(
   script: Script,
   options: Options = {},
-): Promise<{ readonly harness: Harness; readonly session: SessionHandle; readonly store: Store }> {
+): Promise<{ readonly harness: Harness; readonly session: SessionHandle; readonly store: CompleteStore }> {
   const store = options.store ?? memory()
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const worker = { leaseMs: options.leaseMs ?? 30_000, graceMs: options.graceMs ?? 50 }
   const { tools = [], compression, deny = [] } = options
-  const shortened = compression === undefined ? {} : { compression }
-  const harness = new Harness({ model: scripted(script), tools, limits, store, worker, deny, ...shortened })
+  const shortened = compression === undefined ? {} : { results: { compression } }
+  const harness = new Harness({
+    model: scripted(script),
+    tools,
+    limits,
+    store,
+    worker,
+    toolAccess: { deny },
+    ...shortened,
+  })
   return { harness, session: await harness.open(), store }
 }
 
 export async function typesOf(session: SessionHandle): Promise<readonly string[]> {
-  return (await session.read()).events.map((event) => event.type)
+  return (await session.events()).events.map((event) => event.type)
 }

@@ -49,7 +49,7 @@ async function scene(
   return { session: await harness.open(), ran, asked }
 }
 
-const eventsOf = async (session: SessionHandle): Promise<readonly Event[]> => (await session.read()).events
+const eventsOf = async (session: SessionHandle): Promise<readonly Event[]> => (await session.events()).events
 const failuresOf = async (session: SessionHandle) =>
   (await eventsOf(session)).flatMap((event) => (event.type === 'model.failed' ? [event] : []))
 
@@ -67,14 +67,14 @@ describe('an answer that comes after its stop', () => {
       const running = session.run('Remove it.')
       await began.here
       if (how === 'now') await session.send('Do NOT.', { when: 'now' })
-      else if (how === 'redirect') await session.steer([{ type: 'redirect', text: 'Do NOT.' }])
+      else if (how === 'redirect') await session.send([{ type: 'redirect', text: 'Do NOT.' }])
       else await session.interrupt()
       const result = await running
       expect(result.status).toBe(how === 'stop' ? 'interrupted' : 'completed')
       expect(ran).toEqual([])
       expect(result.calls).toEqual([])
       expect(result.usage).toMatchObject({ inputTokens: 11, outputTokens: 7 })
-      expect(result.cost).toBe(70)
+      expect(result.cost.micros).toBe(70)
       const kind = how === 'stop' ? 'interrupted' : 'superseded'
       const { usage, cost } = unwantedReply
       expect(await failuresOf(session)).toMatchObject([{ class: kind, partial: 'I delete it now.', usage, cost }])
@@ -151,7 +151,7 @@ describe('an answer that comes after its stop', () => {
       return { ...unwantedReply, delayMs: 60_000, onAbort: 'answer' }
     }
     const policy = { rules: [], actionsPerHour: 1 }
-    const { session } = await scene(late, { store, budget: { sessionUsd: 1 }, policy })
+    const { session } = await scene(late, { store, budget: { sessionUsd: 1 }, approvals: { policy } })
     const running = session.run('Remove it.')
     await began.here
     await session.send('Do NOT.', { when: 'now' })
@@ -202,7 +202,7 @@ describe('an answer that comes after its stop', () => {
     await session.interrupt()
     await heard.here
     expect(type).toBe('failure')
-    expect((await running).cost).toBe(5)
+    expect((await running).cost.micros).toBe(5)
   })
 })
 

@@ -115,7 +115,7 @@ describe('what a stream says of an event', () => {
     const harness = make([calls('slow'), 'Done.'], { tools: [slow] })
     const own = harness.stream('Go.')
     await runs.here
-    const [first] = await harness.list()
+    const [first] = (await harness.list({ order: 'id', limit: 500 })).cards
     const session = harness.session(first?.session ?? '')
     const after = (await typesIn(session)).length
     const late = session.stream(undefined, { after })
@@ -142,7 +142,7 @@ describe('a stream whose message joins a run', () => {
     const reading = readAll(stream)
     go()
     const events = await reading
-    const log = (await session.read()).events
+    const log = (await session.events()).events
     const seqOf = (sought: string) => log.findLast(({ type }) => type === sought)?.seq
     expect(events[0]).toMatchObject({ type: 'user.message', seq: seqOf('user.message') })
     expect(new Set(events.map(({ source }) => source.run))).toEqual(new Set([seqOf('run.started')]))
@@ -165,8 +165,8 @@ describe('a stream that is asked for from a place that there is not', () => {
             message: expect.stringContaining('after') as string,
           })
         }
-        await expect(session.read(after)).rejects.toMatchObject({ code: 'invalid_input' })
-        await expect(session.read(0, after)).rejects.toMatchObject({ code: 'invalid_input' })
+        await expect(session.events({ after })).rejects.toMatchObject({ code: 'invalid_config' })
+        await expect(session.events({ limit: after })).rejects.toMatchObject({ code: 'invalid_config' })
       }
       expect((await typesIn(session)).length).toBe(before)
       expect(await session.run('two')).toMatchObject({ status: 'completed' })
@@ -364,7 +364,7 @@ describe.each(STORAGES)('what a call prints while it runs, on %s', (storage) => 
       expect(types.lastIndexOf('delta')).toBeLessThan(types.indexOf('run.settled'))
     }
     expect((await quiet).some(({ type }) => type === 'delta')).toBe(false)
-    expect(JSON.stringify((await session.read()).events)).not.toContain('xxx')
+    expect(JSON.stringify((await session.events()).events)).not.toContain('xxx')
   })
 })
 

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, type Hook, memory, ModelRetry, output, scripted, ToolFailure } from '../../src/index.ts'
+import type { ToolAccess } from '../../src/runtime/state/toolbox.ts'
 import { eventsOf, stage } from './hooks-stage.ts'
 
 type Extra = Partial<Parameters<typeof defineTool<{ n?: number | undefined }>>[0]>
@@ -34,14 +35,14 @@ describe('a tool that fails', () => {
     expect(result.calls[0]).toMatchObject({ tool: 'print', status: 'error', content: 'Error: No paper.' })
     expect(own.requests).toHaveLength(1)
     // The session takes new input after it.
-    const all = stage([ask('print'), 'Again.'], [], { tools: [tool('print', boom)], toolErrors: 'fail' })
+    const all = stage([ask('print'), 'Again.'], [], { tools: [tool('print', boom)], results: { toolErrors: 'fail' } })
     const first = await all.harness.run('Print.')
     expect(first).toMatchObject(failed)
     expect(await all.harness.session(first.sessionId).run('Go on.')).toMatchObject({ text: 'Again.' })
     // What the tool says of itself comes first.
     const kept = stage([ask('print'), 'Sorry.'], [], {
       tools: [tool('print', boom, { onError: 'return' })],
-      toolErrors: 'fail',
+      results: { toolErrors: 'fail' },
     })
     expect(await kept.harness.run('Print.')).toMatchObject({ status: 'completed', text: 'Sorry.' })
     expect(() => tool('print', boom, { onError: 'abort' as 'fail' })).toThrow('"onError"')
@@ -61,7 +62,7 @@ describe('a tool that fails', () => {
     const limits = { toolRetries: 1 }
     const asks = [ask('again'), ask('look', 'again')]
     expect(await ended(asks, { tools: [look, tool('again', again)], limits })).toEqual(['failed', 'again'])
-    expect(await ended([ask('away')], { tools: [look], unknownTool: 'fail' })).toEqual(['failed', 'away'])
+    expect(await ended([ask('away')], { tools: [look], results: { unknownTool: 'fail' } })).toEqual(['failed', 'away'])
     expect(await ended([ask('look'), 'Done.'], { tools: [look] })).toEqual(['completed', undefined])
     expect(await ended([{ error: 'bad_request' }], { tools: [look] })).toEqual(['failed', undefined])
   })
@@ -76,7 +77,7 @@ describe('a tool that fails', () => {
     const script = [ask('retry'), { calls: [{ tool: 'retry', args: { n: 'x' } }] }, ask('never'), ask('retry'), 'Done.']
     const { harness } = stage(script, [], {
       tools: [retry, tool('never', boom, { approval: 'never' })],
-      toolErrors: 'fail',
+      results: { toolErrors: 'fail' },
     })
     const result = await harness.run('Go.')
     expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
@@ -159,17 +160,17 @@ describe('a call of a tool that is not there', () => {
   })
 
   it('B-ADMIT-21: may end the run, or be a call of another tool in its place (TA-11)', async () => {
-    const ending = stage(script, [], { tools: [look], unknownTool: 'fail' })
+    const ending = stage(script, [], { tools: [look], results: { unknownTool: 'fail' } })
     expect(await ending.harness.run('Go.')).toMatchObject({ status: 'failed', stopReason: 'tool_error' })
     const other = stage([{ calls: [{ tool: 'see', args: { n: 1 } }] }, 'Done.'], [], {
       tools: [look],
-      unknownTool: { rewrite: 'look' },
+      results: { unknownTool: { rewrite: 'look' } },
     })
     expect((await other.harness.run('Go.')).calls).toMatchObject([{ tool: 'look', args: { n: 1 }, content: 'found' }])
     const missing = (unknownTool: object) => () =>
-      stage([], [], { tools: [look], unknownTool: unknownTool as { rewrite: string } })
+      stage([], [], { tools: [look], results: { unknownTool: unknownTool as { rewrite: string } } })
     expect(missing({ rewrite: 'nowhere' })).toThrow('names the tool "nowhere", which it does not have')
-    expect(missing({ rewirte: 'look' })).toThrow('did you mean "rewrite"?')
+    expect(missing({ rewirte: 'look' })).toThrow('did you mean "results.unknownTool.rewrite"?')
   })
 })
 
@@ -182,27 +183,26 @@ describe('what a host knows of its harness', () => {
         instructions: 'Use the key HUSH-HUSH-HUSH.',
         secrets: { KEY: 'HUSH-HUSH-HUSH' },
         limits: { modelRequests: n },
-        policy: { rules: [{ effect: 'ask', tool: 'look' }] },
+        approvals: { policy: { rules: [{ effect: 'ask', tool: 'look' }] } },
         subagents: { reader: { description: 'It reads.', limits: { toolCalls: 1 } } },
         output: { schema: { type: 'object', properties: { n: { type: 'number' } } } },
       })
-      return harness.harness.describe()
+      return harness.harness.agents()
     }
     const setup = await make(3)
     expect(setup).toEqual(JSON.parse(JSON.stringify(setup)))
-    expect(setup).toMatchObject({
-      agents: {
-        default: {
-          instructions: 'Use the key ⟦secret:KEY⟧.',
-          limits: { modelRequests: 3 },
-          policy: { rules: [{ effect: 'ask', tool: 'look' }] },
-          tools: [
-            { name: 'look', effect: 'read', metadata: { team: 'a' } },
-            { name: 'subagent', kind: 'subagent' },
-          ],
-        },
-        reader: { limits: { modelRequests: 3, toolCalls: 1 }, output: null },
+    const byName = Object.fromEntries(setup.map((row) => [row.name, row.setup]))
+    expect(byName).toMatchObject({
+      default: {
+        instructions: 'Use the key ⟦secret:KEY⟧.',
+        limits: { modelRequests: 3 },
+        policy: { rules: [{ effect: 'ask', tool: 'look' }] },
+        tools: [
+          { name: 'look', effect: 'read', metadata: { team: 'a' } },
+          { name: 'subagent', kind: 'subagent' },
+        ],
       },
+      reader: { limits: { modelRequests: 3, toolCalls: 1 }, output: null },
     })
     expect(await make(3)).toEqual(setup)
     expect(await make(4)).not.toEqual(setup)
@@ -231,15 +231,15 @@ describe('what a host knows of a tool', () => {
 
   it('B-TOOLBOX-7: a profile is what an agent starts from, alsoAllow adds to it, alone it leaves nothing out, and a denial wins (S4-29)', async () => {
     const write = tool('write', () => 'ok', { effect: 'once' })
-    const offered = async (lists: object, child = {}): Promise<readonly (readonly string[])[]> => {
+    const offered = async (toolAccess: ToolAccess, child: ToolAccess = {}): Promise<readonly (readonly string[])[]> => {
       const names: (readonly string[])[] = []
       const model = scripted(({ tools }, n) => {
         names.push(tools.map(({ name }) => name).filter((name) => name !== 'subagent'))
         return n === 0 ? { calls: [{ tool: 'subagent', args: { agent: 'sub', task: 'x' } }] } : 'done'
       })
       const tools = [tool('look', () => 'ok'), tool('find', () => 'ok'), write]
-      const subagents = { sub: { description: 'It helps.', ...child } }
-      const harness = new Harness({ model, tools, ...lists, subagents })
+      const subagents = { sub: { description: 'It helps.', toolAccess: child } }
+      const harness = new Harness({ model, tools, toolAccess, subagents })
       await harness.run('go')
       await harness.close()
       return names
@@ -253,6 +253,8 @@ describe('what a host knows of a tool', () => {
     // A child never has more than its parent, whatever it is also allowed.
     const lists = { allow: ['look', 'subagent'] }
     expect(await offered(lists, { alsoAllow: ['write'] })).toEqual([['look'], ['look'], ['look']])
-    expect(() => new Harness({ model: scripted([]), profile: 'reed' as 'read' })).toThrow('did you mean "read"?')
+    expect(() => new Harness({ model: scripted([]), toolAccess: { profile: 'reed' as 'read' } })).toThrow(
+      'did you mean "read"?',
+    )
   })
 })

@@ -51,13 +51,15 @@ describe('a fork child', () => {
     const session = await harness.open({ environment: 'staging' })
     await session.run('one')
     await session.run('two')
-    await until(async () => expect(await session.children()).toMatchObject([{ status: 'idle' }]))
+    await until(async () =>
+      expect((await session.status({ include: ['children'] })).children).toMatchObject([{ status: 'idle' }]),
+    )
     const asked = bodies[1] ?? ''
     const forked = bodies.find((body) => body.includes('"text":"Look at the roof."')) ?? ''
     expect(forked.startsWith(asked.replace(/\]\}$/, ''))).toBe(true)
     expect(forked).not.toContain('function_call')
     expect(JSON.parse(forked)).toMatchObject({ prompt_cache_key: session.id })
-    const [row] = await session.children()
+    const [row] = (await session.status({ include: ['children'] })).children
     const [created] = await eventsOf(store, row?.sessionId ?? '')
     expect(created).toMatchObject({ fork: { session: session.id }, parent: { session: session.id, detached: true } })
   })
@@ -84,7 +86,7 @@ describe('a fork child', () => {
     expect(forked.startsWith(asked.replace(/\]\}$/, ''))).toBe(true)
     expect(forked).not.toContain('function_call')
     expect(result.calls).toMatchObject([{ tool: 'spawn_subagent', status: 'ok', content: 'It leaks.' }])
-    const [row] = await session.children()
+    const [row] = (await session.status({ include: ['children'] })).children
     const [created] = await eventsOf(store, row?.sessionId ?? '')
     expect(created).toMatchObject({ fork: { session: session.id }, parent: { session: session.id } })
   })

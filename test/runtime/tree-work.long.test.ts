@@ -4,9 +4,9 @@ import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileS
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Json, Request, Store } from '../../src/index.ts'
+import type { Json, Request, CompleteStore } from '../../src/index.ts'
 import { bashTool, fileTools, worktreeTools } from '../../src/tools/index.ts'
-import { makeWorktree, worktreesOf } from '../../src/tools/worktrees/worktree.ts'
+import { makeWorktree, listWorktrees } from '../../src/tools/worktrees/worktree.ts'
 import { type FamilyOptions, eventsOf, family, gate, ofType, type Roles, tool, use } from './children-stage.ts'
 import { until } from '../until.ts'
 
@@ -35,16 +35,16 @@ function stage(folder: string, roles: Roles, options: FamilyOptions = {}) {
   return family(roles, { storage: 'sqlite', detached: true, tools: fileTools({ root: folder }), ...options })
 }
 
-async function reportsTo(store: Store, id: string): Promise<readonly string[]> {
+async function reportsTo(store: CompleteStore, id: string): Promise<readonly string[]> {
   const reports = ofType(await eventsOf(store, id), 'user.message').filter(({ report }) => report !== undefined)
   return reports.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])))
 }
 
-const runs = (store: Store, id: string, n: number) =>
+const runs = (store: CompleteStore, id: string, n: number) =>
   until(async () => expect(ofType(await eventsOf(store, id), 'run.settled')).toHaveLength(n))
 
 /** The parent has read of its child, in a run of its own or in the one that started it, and rests. */
-const read = (store: Store, id: string) =>
+const read = (store: CompleteStore, id: string) =>
   until(async () => {
     const events = await eventsOf(store, id)
     expect(ofType(events, 'agent.message').at(-1)).toMatchObject({ parts: [{ type: 'text', text: 'Read.' }] })
@@ -59,13 +59,23 @@ describe('a child in a worktree that a model starts', () => {
     const session = await harness.open({ folder })
     await session.run('Go.')
     await read(store, session.id)
-    const [tree] = await worktreesOf(folder)
+    const [tree] = await listWorktrees(folder)
     expect(readFileSync(join(tree?.path ?? '', 'b.txt'), 'utf8')).toBe('new\n')
     expect(existsSync(join(folder, 'b.txt'))).toBe(false)
     const [report = ''] = await reportsTo(store, session.id)
     expect(report).toContain(
       `Done.\nWorktree: ${tree?.path}\nBranch: ${tree?.branch}\nChanged files (1): b.txt\n</subagent_report>`,
     )
+    // B-END-1, B-END-4: its own log announces the end, and says the same.
+    const [child] = (await session.status({ include: ['children'] })).children
+    const end = (await eventsOf(store, child?.sessionId ?? '')).slice(-2)
+    expect(end).toMatchObject([
+      { type: 'run.ending' },
+      {
+        type: 'run.settled',
+        workspace: { lines: [`Worktree: ${tree?.path}`, `Branch: ${tree?.branch}`, 'Changed files (1): b.txt'] },
+      },
+    ])
   })
 
   it('B-TREE-33: one that its parent waits for says the same in its result, and what it starts works there too', async () => {
@@ -79,7 +89,7 @@ describe('a child in a worktree that a model starts', () => {
     const { harness } = stage(folder, roles)
     const session = await harness.open({ folder })
     const result = await session.run('Go.')
-    const [tree] = await worktreesOf(folder)
+    const [tree] = await listWorktrees(folder)
     expect(result.text).toContain(`Worktree: ${tree?.path}`)
     expect(result.text).toContain('Changed files (1): c.txt')
     expect(existsSync(join(folder, 'c.txt'))).toBe(false)
@@ -94,7 +104,7 @@ describe('a child in a worktree that a model starts', () => {
       expect(calls).toMatchObject([
         { status: 'denied', content: expect.stringContaining('isolation "none"') as unknown },
       ])
-      expect(await session.children()).toEqual([])
+      expect((await session.status({ include: ['children'] })).children).toEqual([])
     }
   })
 
@@ -112,11 +122,11 @@ describe('a child in a worktree that a model starts', () => {
     await until(async () => expect(await reportsTo(store, session.id)).toHaveLength(1))
     first.open()
     await until(async () => expect(await reportsTo(store, session.id)).toHaveLength(2))
-    const [one, two] = (await session.children()).map(({ sessionId }) => sessionId)
+    const [one, two] = (await session.status({ include: ['children'] })).children.map(({ sessionId }) => sessionId)
     const [, later = ''] = await reportsTo(store, session.id)
     expect(later).toContain(`Overlap: a.txt was changed by ${two} and by ${one}.`)
     expect(readFileSync(join(folder, 'a.txt'), 'utf8')).toBe('a\n')
-    const kept = (await worktreesOf(folder)).map(({ path }) => readFileSync(join(path, 'a.txt'), 'utf8'))
+    const kept = (await listWorktrees(folder)).map(({ path }) => readFileSync(join(path, 'a.txt'), 'utf8'))
     expect(kept.sort()).toEqual(['one\n', 'two\n'])
   })
 
@@ -132,8 +142,8 @@ describe('a child in a worktree that a model starts', () => {
     const session = await harness.open({ folder })
     await session.run('Go.')
     await read(store, session.id)
-    const [outer] = await worktreesOf(folder)
-    const [tree] = await worktreesOf(outer?.folder ?? '')
+    const [outer] = await listWorktrees(folder)
+    const [tree] = await listWorktrees(outer?.folder ?? '')
     const [report = ''] = await reportsTo(store, session.id)
     expect(report).toContain(
       `Not merged yet: ${tree?.branch} in ${tree?.path}, with changes in c.txt.\n</subagent_report>`,
@@ -151,7 +161,7 @@ describe('a child in a worktree that a model starts', () => {
     const other = await makeWorktree({ folder, id: 'other', parent: 'another' })
     const removed = await harness.remove(session.id)
     expect([clean, other].map(({ path }) => existsSync(path))).toEqual([false, true])
-    const left = (await worktreesOf(folder)).filter(({ parent }) => parent === session.id)
+    const left = (await listWorktrees(folder)).filter(({ parent }) => parent === session.id)
     expect(left).toHaveLength(1)
     expect(removed.flatMap(({ worktrees = [] }) => worktrees)).toEqual(
       left.map(({ path, branch }) => ({ path, branch })),
@@ -174,13 +184,27 @@ describe('a child in a worktree that a model starts', () => {
     await session.run('Go.')
     first.open()
     await runs(store, session.id, 2)
-    expect(await worktreesOf(folder)).toEqual([])
+    expect(await listWorktrees(folder)).toEqual([])
     const again = await session.run('Go on.')
     expect(again.calls[0]?.content).toContain('reused_idle')
     then.open()
     await runs(store, session.id, 4)
-    const [tree] = await worktreesOf(folder)
+    const [tree] = await listWorktrees(folder)
     expect(existsSync(join(tree?.path ?? '', 'b.txt'))).toBe(true)
+  })
+
+  it('B-END-5: a session that closes removes the worktrees of its children that are clean by then', async () => {
+    const folder = repository()
+    const roles = { root: [spawn('dig'), 'Started.', 'Read.'], dig: [write('b.txt'), 'Done.'] }
+    const { harness, store } = stage(folder, roles)
+    const session = await harness.open({ folder })
+    await session.run('Go.')
+    await read(store, session.id)
+    const [tree] = await listWorktrees(folder)
+    rmSync(join(tree?.path ?? '', 'b.txt'))
+    await session.close()
+    await until(async () => expect((await eventsOf(store, session.id)).at(-1)?.type).toBe('session.closed'))
+    expect(await listWorktrees(folder)).toEqual([])
   })
 
   it('B-TREE-37: a stop of the parent stops the child, and a worktree with changes stays', async () => {
@@ -194,14 +218,16 @@ describe('a child in a worktree that a model starts', () => {
     const session = await harness.open({ folder })
     await session.run('Go.')
     await until(async () => {
-      const [tree] = await worktreesOf(folder)
+      const [tree] = await listWorktrees(folder)
       expect(existsSync(join(tree?.path ?? '', 'b.txt'))).toBe(true)
     })
     await session.interrupt()
     held.open()
-    await until(async () => expect(await session.children()).toMatchObject([{ status: 'idle' }]))
+    await until(async () =>
+      expect((await session.status({ include: ['children'] })).children).toMatchObject([{ status: 'idle' }]),
+    )
     await runs(store, session.id, 1)
-    const [tree] = await worktreesOf(folder)
+    const [tree] = await listWorktrees(folder)
     expect(readFileSync(join(tree?.path ?? '', 'b.txt'), 'utf8')).toBe('new\n')
   })
 })
@@ -229,7 +255,7 @@ describe('children with paths of their own', () => {
       { status: 'failed', error: expect.stringContaining('does not lead upwards') as unknown },
     ])
     await read(store, session.id)
-    expect(await session.children()).toHaveLength(1)
+    expect((await session.status({ include: ['children'] })).children).toHaveLength(1)
   })
 
   it('B-TREE-39: each writes only its own paths, has no tool that runs programs, and neither has what it starts', async () => {
@@ -297,8 +323,8 @@ describe('merge and discard', () => {
     const { harness, store } = stage(folder, roles)
     const session = await harness.open({ folder })
     await session.run('Go.')
-    await until(async () => expect(existsSync(join((await worktreesOf(folder))[0]?.path ?? '', 'b.txt'))).toBe(true))
-    const [tree] = await worktreesOf(folder)
+    await until(async () => expect(existsSync(join((await listWorktrees(folder))[0]?.path ?? '', 'b.txt'))).toBe(true))
+    const [tree] = await listWorktrees(folder)
     const id = tree?.branch ?? ''
     const [merge, discard] = worktreeTools({ root: folder, store })
     expect([merge?.approval({ id }), discard?.approval({ id })]).toEqual(['ask', 'ask'])
@@ -309,6 +335,6 @@ describe('merge and discard', () => {
     await expect(call(discard, { id })).rejects.toMatchObject({ metadata: { error_type: 'WorktreeDirty' } })
     expect(await call(merge, { id })).toContain('b.txt')
     expect(existsSync(join(folder, 'b.txt'))).toBe(true)
-    expect(await worktreesOf(folder)).toEqual([])
+    expect(await listWorktrees(folder)).toEqual([])
   })
 })

@@ -3,12 +3,12 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { Harness, type Script, scripted, sqlite, type Store, type UndoneCall } from '../../src/index.ts'
+import { Harness, type Script, scripted, sqlite, type CompleteStore, type UndoneCall } from '../../src/index.ts'
 import { fileTools } from '../../src/tools/index.ts'
 
 let root = ''
 let folder = ''
-let store: Store
+let store: CompleteStore
 const open: Harness[] = []
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'terret-undo-'))
@@ -90,7 +90,7 @@ describe('undo of a run', () => {
     const { sessionId } = await harness.run('one')
     const session = harness.session(sessionId)
     await session.run('two')
-    const starts = (await session.read()).events.filter((event) => event.type === 'run.started')
+    const starts = (await session.events()).events.filter((event) => event.type === 'run.started')
     await session.undo(starts[0]?.seq)
     expect(text('a.txt')).toBe('zero')
     expect(text('b.txt')).toBe('second')
@@ -145,7 +145,7 @@ describe('undo of a run', () => {
     await session.run('two')
     expect(said(await session.undo())).toEqual(['a.txt restored', 'new2.txt removed'])
     expect(text('a.txt')).toBe('child 1')
-    const starts = (await session.read()).events.filter((event) => event.type === 'run.started')
+    const starts = (await session.events()).events.filter((event) => event.type === 'run.started')
     expect(said(await session.undo(starts[0]?.seq))).toEqual(['a.txt restored', 'a.txt restored', 'new1.txt removed'])
     expect(text('a.txt')).toBe('zero')
   })
@@ -160,7 +160,7 @@ describe('undo of a run', () => {
     expect(text('same.txt')).toBe('same')
     await session.send('two')
     for (;;) {
-      const { events } = await session.read()
+      const { events } = await session.events()
       if (events.filter((event) => event.type === 'model.started').length === 3) break
       await new Promise((resolve) => setImmediate(resolve))
     }

@@ -12,7 +12,7 @@ import {
   scripted,
   type Session,
 } from '../../src/index.ts'
-import type { Store } from '../../src/kernel/index.ts'
+import type { CompleteStore } from '../../src/kernel/index.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
 import { makeFile, open as openFile } from '../stores/folder.ts'
 import { until } from '../until.ts'
@@ -25,7 +25,7 @@ function harnessWith(options: Partial<HarnessOptions> = {}): Harness {
 }
 
 async function typesOf(session: Session): Promise<readonly Event['type'][]> {
-  return (await session.read()).events.map(({ type }) => type)
+  return (await session.events()).events.map(({ type }) => type)
 }
 
 /** As another process would: a harness of its own on the same file. */
@@ -54,7 +54,7 @@ describe('an interrupt with an id', () => {
     expect((await running).status).toBe('interrupted')
     const later = session.run('Two.')
     await until(async () => expect(await typesOf(session)).toContain('agent.tool_use'))
-    const second = harnessWith({ model, tools: [slow], store: openFile(file), drives: false })
+    const second = harnessWith({ model, tools: [slow], store: openFile(file), worker: { drives: false } })
     for (const again of [session, second.session('s')])
       expect(await again.interrupt('stop', { id: 'stop-1' })).toEqual({ ...receipt, duplicate: true })
     open()
@@ -65,7 +65,7 @@ describe('an interrupt with an id', () => {
   it('B-VERB-51: has who did it in the log, as a steering and a close have', async () => {
     const harness = harnessWith()
     const session = await harness.open()
-    await session.steer([{ type: 'pause' }, { type: 'resume' }], { by: 'ana' })
+    await session.send([{ type: 'pause' }, { type: 'resume' }], { by: 'ana' })
     await session.interrupt('stop', { id: 'a', by: 'ana' })
     await expect(session.interrupt('stop', { id: 'a', by: 'bob' })).rejects.toMatchObject({ code: 'id_reused' })
     await session.interrupt('pause')
@@ -74,7 +74,7 @@ describe('an interrupt with an id', () => {
         await expect(said()).rejects.toMatchObject({ code: 'invalid_config' })
     await expect(session.close({ by: 7 as never })).rejects.toMatchObject({ code: 'invalid_config' })
     await session.close({ by: 'bob' })
-    const { events } = await session.read()
+    const { events } = await session.events()
     const stops = events.filter((event) => event.type === 'user.interrupt')
     expect(stops.map(({ mode, by }) => [mode, by])).toEqual([
       ['pause', 'ana'],
@@ -138,17 +138,17 @@ describe('an interrupt with an id', () => {
 
 describe('steering with an id', () => {
   it('B-VERB-45: says nothing twice, and has the same receipt, also in another process', async () => {
-    const { first, second } = twice({ drives: false })
+    const { first, second } = twice({ worker: { drives: false } })
     const session = await first.open({ id: 's' })
     const commands = [
       { type: 'pause', reason: 'lunch' },
       { type: 'message', input: 'Roses.', when: 'after' },
       { type: 'resume' },
     ] as const
-    const receipt = await session.steer(commands, { id: 'batch' })
+    const receipt = await session.send(commands, { id: 'batch' })
     expect(receipt).toMatchObject({ seq: 2, duplicate: false })
     for (const again of [session, second.session('s')])
-      expect(await again.steer(commands, { id: 'batch' })).toEqual({ ...receipt, duplicate: true })
+      expect(await again.send(commands, { id: 'batch' })).toEqual({ ...receipt, duplicate: true })
     const all = ['session.created', 'user.interrupt', 'user.message', 'user.interrupt']
     expect(await typesOf(session)).toEqual(all)
     const others = [
@@ -158,48 +158,48 @@ describe('steering with an id', () => {
       [commands[1]],
     ]
     for (const other of [...others, [...commands].reverse()])
-      await expect(session.steer(other, { id: 'batch' })).rejects.toMatchObject({ code: 'id_reused' })
-    await expect(session.steer([{ type: 'resume' }], { id: 'terret:x' })).rejects.toMatchObject({
+      await expect(session.send(other, { id: 'batch' })).rejects.toMatchObject({ code: 'id_reused' })
+    await expect(session.send([{ type: 'resume' }], { id: 'terret:x' })).rejects.toMatchObject({
       code: 'invalid_input',
     })
     expect(await typesOf(session)).toEqual(all)
   })
 
   it('B-VERB-45: a message is the same as one that was sent with that id, and a cancel the same as an interrupt', async () => {
-    const session = await harnessWith({ drives: false }).open()
+    const session = await harnessWith({ worker: { drives: false } }).open()
     const sent = await session.send('Roses.', { id: 'a' })
-    expect(await session.steer([{ type: 'message', input: 'Roses.' }], { id: 'a' })).toEqual({
+    expect(await session.send([{ type: 'message', input: 'Roses.' }], { id: 'a' })).toEqual({
       ...sent,
       duplicate: true,
     })
     const stopped = await session.interrupt('stop', { id: 'b' })
-    expect(await session.steer([{ type: 'pause' }, { type: 'cancel' }], { id: 'b' })).toEqual({
+    expect(await session.send([{ type: 'pause' }, { type: 'cancel' }], { id: 'b' })).toEqual({
       ...stopped,
       duplicate: true,
     })
   })
 
   it('B-VERB-45: is known also where too many messages wait', async () => {
-    const session = await harnessWith({ drives: false }).open()
+    const session = await harnessWith({ worker: { drives: false } }).open()
     const commands = [{ type: 'message', input: 'First.', when: 'after' }] as const
-    const receipt = await session.steer(commands, { id: 'first' })
+    const receipt = await session.send(commands, { id: 'first' })
     const more = Array.from({ length: 99 }, (_, n) => ({ type: 'message', input: `${n}`, when: 'after' }) as const)
     let full = false
     while (!full)
-      full = await session.steer(more).then(
+      full = await session.send(more).then(
         () => false,
         ({ code }: { code: string }) => code === 'too_many',
       )
     await expect(
-      session.steer([{ type: 'message', input: 'New.' }], { id: 'new' }).then(() => session.steer(more)),
+      session.send([{ type: 'message', input: 'New.' }], { id: 'new' }).then(() => session.send(more)),
     ).rejects.toMatchObject({ code: 'too_many' })
-    expect(await session.steer(commands, { id: 'first' })).toMatchObject({ seq: receipt.seq, duplicate: true })
+    expect(await session.send(commands, { id: 'first' })).toMatchObject({ seq: receipt.seq, duplicate: true })
   })
 })
 
 describe('a session that is opened again', () => {
   it('B-VERB-46: is the same one, in another process too; of several at once one makes it', async () => {
-    const { first, second } = twice({ environment: 'test' })
+    const { first, second } = twice({ approvals: { environment: 'test' } })
     const options = {
       id: 'order-7',
       labels: { tenant: 'acme' },
@@ -233,16 +233,16 @@ describe('a fork that is made again', () => {
     await session.run('One.')
     const fork = await session.fork({ id: 'f' })
     const early = await session.fork({ id: 'early', at: 3 })
-    const before = await fork.read()
+    const before = await fork.events()
     await session.run('Two.')
     await fork.run('Elsewhere.')
-    const grown = (await fork.read()).events.length
+    const grown = (await fork.events()).events.length
     for (const harness of [first, second]) {
       expect((await harness.session('s').fork({ id: 'f' })).id).toBe('f')
       expect((await harness.session('s').fork({ id: 'early', at: 3 })).id).toBe('early')
     }
-    expect((await fork.read()).events).toHaveLength(grown)
-    expect((await fork.read()).events.slice(0, before.events.length)).toEqual(before.events)
+    expect((await fork.events()).events).toHaveLength(grown)
+    expect((await fork.events()).events.slice(0, before.events.length)).toEqual(before.events)
     expect(await typesOf(early)).toEqual(['session.created'])
     await first.open({ id: 'plain' })
     const others = [{ id: 'f', at: 3 }, { id: 'early' }, { id: 'early', at: 4 }, { id: 'f', folder: '/tmp' }]
@@ -284,7 +284,7 @@ function named(name: string, calls = false) {
   }, name)
 }
 
-function several(store: Store): Harness {
+function several(store: CompleteStore): Harness {
   const { graph, node } = withState({ draft: last('') })
   const draft = node({ effect: 'read', reads: () => ({}), run: async () => ({ draft: 'Done.' }) })
   const edges = [
@@ -296,7 +296,7 @@ function several(store: Store): Harness {
     model: named('main', true),
     instructions: 'I am main.',
     tools: [pay],
-    models: { other: named('other'), third: named('third') },
+    models: { named: { other: named('other'), third: named('third') } },
     graphs: [graph({ name: 'flow', nodes: { draft }, edges })],
     subagents: {
       payer: {
@@ -321,14 +321,14 @@ describe('a fork with another agent', () => {
       expect((await session.run('Pay.')).status).toBe('requires_action')
       const fork = await session.fork({ agent: 'payer' })
       expect(await fork.run()).toMatchObject({ status: 'requires_action' })
-      const [asked] = await fork.pending()
+      const [asked] = (await fork.status()).pending
       expect(asked).toMatchObject({ tool: 'pay', agent: 'payer' })
       if (!asked) throw new Error('nothing is asked')
       await fork.decide({ ...asked, allow: true, by: 'ana' })
       expect(await fork.run()).toMatchObject({ status: 'completed', text: 'payer: I pay.' })
-      const started = (await fork.read()).events.find(({ type }) => type === 'run.reviewed')
+      const started = (await fork.events()).events.find(({ type }) => type === 'run.reviewed')
       expect(started).toMatchObject({ limits: { toolCalls: 2 } })
-      expect(await session.pending()).toHaveLength(1)
+      expect((await session.status()).pending).toHaveLength(1)
       const talks = await session.fork({ agent: 'talker' })
       const answered = await talks.run()
       expect(answered).toMatchObject({ status: 'completed', text: 'talker: I talk.' })
@@ -368,7 +368,7 @@ describe('a fork with another model', () => {
     expect((await (await elsewhere.fork()).run('Here.')).text).toBe('other: I am main.')
     expect((await (await elsewhere.fork({ model: 'third' })).run('Here.')).text).toBe('third: I am main.')
     expect((await (await elsewhere.fork({ agent: 'talker' })).run('Here.')).text).toBe('talker: I talk.')
-    expect((await fork.read()).events[0]).toMatchObject({ fork: { session: 's', model: 'other' } })
+    expect((await fork.events()).events[0]).toMatchObject({ fork: { session: 's', model: 'other' } })
   })
 
   it('B-VERB-49: takes an open run along to it, with what that run had chosen', async () => {
@@ -377,7 +377,7 @@ describe('a fork with another model', () => {
     expect((await session.run('Pay.', { instructions: 'Be brief.' })).status).toBe('requires_action')
     const fork = await session.fork({ model: 'other' })
     await fork.run()
-    const [asked] = await fork.pending()
+    const [asked] = (await fork.status()).pending
     if (!asked) throw new Error('nothing is asked')
     await fork.decide({ ...asked, allow: true, by: 'ana' })
     expect(await fork.run()).toMatchObject({ status: 'completed', text: 'other: Be brief.' })
@@ -398,10 +398,10 @@ describe('a fork with another model', () => {
     const there = memory()
     await importSession(there, await exportSession(store, 'f'))
     const imported = several(there).session('f')
-    await imported.steer([{ type: 'resume' }])
+    await imported.send([{ type: 'resume' }])
     expect(await imported.run('Pay.')).toMatchObject({ status: 'requires_action' })
     await imported.interrupt()
     await imported.run()
-    expect((await (await imported.fork()).read()).events[0]).not.toHaveProperty('fork.model')
+    expect((await (await imported.fork()).events()).events[0]).not.toHaveProperty('fork.model')
   })
 })

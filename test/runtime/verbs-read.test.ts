@@ -3,8 +3,8 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { END, last, START, withState } from '../../src/graphs/index.ts'
 import { defineTool, Harness, type HarnessOptions, memory, type Script, scripted } from '../../src/index.ts'
-import { EMPTY, fold, type Store } from '../../src/kernel/index.ts'
-import { askUserTool } from '../../src/tools/people/ask.ts'
+import { EMPTY, fold, type CompleteStore } from '../../src/kernel/index.ts'
+import { askUserTool } from '../../src/tools/ask-user.ts'
 import { driverOf, makeFile, open as openFile } from '../stores/folder.ts'
 import { until } from '../until.ts'
 import { ask, childrenOf, family, gate, STORAGES, storeOf, tool, use } from './children-stage.ts'
@@ -26,7 +26,7 @@ function harnessWith(options: Partial<HarnessOptions> = {}): Harness {
 }
 
 /** What every look must leave as it was. */
-async function standing(store: Store, id: string): Promise<unknown> {
+async function standing(store: CompleteStore, id: string): Promise<unknown> {
   const card = await store.card(id)
   const claim = await store.claim(id, 'looker', 1)
   if (claim) await store.release(id, claim.epoch)
@@ -37,20 +37,20 @@ describe('what waits', () => {
   it('B-VERB-35: is the same in a session, in all sessions, in a state and in a result, and can be decided as it is', async () => {
     const harness = harnessWith()
     const session = await harness.open({ id: 's', labels: { tenant: 'a' } })
-    expect(await session.pending()).toEqual([])
+    expect((await session.status()).pending).toEqual([])
     const { pending } = await session.run('Pay.')
-    const found = await session.pending()
+    const found = (await session.status()).pending
     expect(found).toMatchObject([
       { tool: 'pay', sessionId: 's', path: ['s'], agent: 'default', labels: { tenant: 'a' } },
     ])
     expect(found).toEqual(await harness.pending())
-    expect(found).toEqual((await session.state()).pending)
+    expect(found).toEqual((await session.status()).pending)
     expect(found).toMatchObject(pending)
     const [call] = found
     if (!call) throw new Error('nothing waits')
     await session.decide({ ...call, allow: true, by: 'ana' })
-    expect(await session.pending()).toEqual([])
-    await expect(harness.session('none').pending()).rejects.toMatchObject({ code: 'session_missing' })
+    expect((await session.status()).pending).toEqual([])
+    await expect(harness.session('none').status()).rejects.toMatchObject({ code: 'session_missing' })
   })
 
   it.each(STORAGES)(
@@ -63,12 +63,12 @@ describe('what waits', () => {
       const session = await harness.open({ id: 's' })
       await session.run('top')
       const [child = ''] = await childrenOf(store, 's')
-      const [found] = await session.pending()
+      const [found] = (await session.status()).pending
       expect(found).toMatchObject({ tool: 'pay', sessionId: child, path: ['s', child] })
-      expect(await harness.session(child).pending()).toMatchObject([{ tool: 'pay', path: [child] }])
-      expect(await harness.pending()).toEqual(await session.pending())
+      expect((await harness.session(child).status()).pending).toMatchObject([{ tool: 'pay', path: [child] }])
+      expect(await harness.pending()).toEqual((await session.status()).pending)
       await session.interrupt()
-      expect(await session.pending()).toEqual([])
+      expect((await session.status()).pending).toEqual([])
     },
   )
 
@@ -80,10 +80,10 @@ describe('what waits', () => {
     const harness = harnessWith({ model, tools: [askUserTool(), slow] })
     const session = await harness.open({ id: 's' })
     await session.send('Go.')
-    await until(async () => expect(await session.pending()).toHaveLength(1))
-    expect((await harness.status('s'))?.status).toBe('running')
-    expect(await session.pending()).toMatchObject([{ tool: 'ask_user', needs: 'answer' }])
-    expect(await harness.pending()).toEqual(await session.pending())
+    await until(async () => expect((await session.status()).pending).toHaveLength(1))
+    expect((await harness.session('s', { stored: true }).status({ include: ['card'] })).card.status).toBe('running')
+    expect((await session.status()).pending).toMatchObject([{ tool: 'ask_user', needs: 'answer' }])
+    expect(await harness.pending()).toEqual((await session.status()).pending)
     open()
   })
 })
@@ -92,11 +92,23 @@ describe('one session', () => {
   it('B-VERB-36: has a card with its last run, and none if it is not there', async () => {
     const harness = harnessWith()
     const session = await harness.open({ id: 's' })
-    expect(await session.card()).toMatchObject({ session: 's', status: 'idle', run: null, phase: 'resting' })
+    expect((await session.status({ include: ['card'] })).card).toMatchObject({
+      session: 's',
+      status: 'idle',
+      run: null,
+      phase: 'resting',
+    })
     await session.run('Pay.')
-    expect(await session.card()).toEqual(await harness.status('s'))
-    expect(await session.card()).toMatchObject({ status: 'requires_action', phase: 'waiting' })
-    expect(await harness.session('none').card()).toBeNull()
+    expect((await session.status({ include: ['card'] })).card).toEqual(
+      (await harness.session('s', { stored: true }).status({ include: ['card'] })).card,
+    )
+    expect((await session.status({ include: ['card'] })).card).toMatchObject({
+      status: 'requires_action',
+      phase: 'waiting',
+    })
+    await expect(harness.session('none').status({ include: ['card'] })).rejects.toMatchObject({
+      code: 'session_missing',
+    })
   })
 
   it.each(STORAGES)(
@@ -104,7 +116,7 @@ describe('one session', () => {
     async (storage) => {
       const store = storeOf(storage)
       const harness = harnessWith({ store, model: scripted(['One.', PAYS, 'Two.']) })
-      const reader = harnessWith({ store, drives: false })
+      const reader = harnessWith({ store, worker: { drives: false } })
       const session = await harness.open({ id: 's' })
       const far = reader.session('s')
       expect(await far.result()).toBeNull()
@@ -126,7 +138,7 @@ describe('one session', () => {
     const { harness } = family({ root: [ask('one'), 'Done.'], one: [use('slow'), 'Found.'] }, { tools: [slow] })
     const session = await harness.open({ id: 's' })
     await session.send('top')
-    await until(async () => expect(await harness.active()).toHaveLength(2))
+    await until(async () => expect((await harness.list({ active: true })).cards).toHaveLength(2))
     expect(await session.result()).toBeNull()
     expect(await session.result({ waitMs: 20 })).toBeNull()
     const waiting = session.result({ waitMs: 20_000 })
@@ -148,18 +160,18 @@ describe('one session', () => {
     const harness = harnessWith({ store, model: scripted(() => 'Yes.') })
     const session = await harness.open({ id: 's' })
     for (let n = 0; n < 30; n++) await session.run(`Number ${n}.`)
-    const { events } = await session.read()
+    const { events } = await session.events()
     const kept = await store.snapshot('s')
     expect(kept?.seq ?? 0).toBeGreaterThan(0)
     for (const at of [0, 1, 5, (kept?.seq ?? 0) - 1, kept?.seq ?? 0, events.length - 1, events.length]) {
-      const { seq, session: folded } = await session.stateAt(at)
+      const { seq, session: folded } = await session.status({ at })
       expect(seq).toBe(at)
       expect(folded).toEqual(JSON.parse(JSON.stringify(events.slice(0, at).reduce(fold, EMPTY))))
     }
-    expect((await session.stateAt(1_000_000)).seq).toBe(events.length)
-    for (const at of [-1, 1.5, Number.NaN, '3', undefined])
-      await expect(session.stateAt(at as number)).rejects.toMatchObject({ code: 'invalid_input' })
-    await expect(harness.session('none').stateAt(1)).rejects.toMatchObject({ code: 'session_missing' })
+    expect((await session.status({ at: 1_000_000 })).seq).toBe(events.length)
+    for (const at of [-1, 1.5, Number.NaN, '3', null])
+      await expect(session.status({ at: at as number })).rejects.toMatchObject({ code: 'invalid_input' })
+    await expect(harness.session('none').status({ at: 1 })).rejects.toMatchObject({ code: 'session_missing' })
   })
 
   it.each(STORAGES)('B-VERB-39: gives blobs by hash only to those that refer to them, on %s', async (storage) => {
@@ -167,7 +179,7 @@ describe('one session', () => {
     const session = await harness.open({ id: 's' })
     const other = await harness.open({ id: 'other' })
     await session.run([{ type: 'file', media: 'text/plain', data: Buffer.from('the plan') }])
-    const named = (await session.read()).events.flatMap((event) => (event.type === 'user.message' ? event.parts : []))
+    const named = (await session.events()).events.flatMap((event) => (event.type === 'user.message' ? event.parts : []))
     const hash = named.flatMap((part) => (part.type === 'blob' ? [part.hash] : []))[0] ?? ''
     const found = await session.blob(hash)
     expect(Buffer.from(found?.data ?? []).toString()).toBe('the plan')
@@ -235,29 +247,35 @@ describe('the harness', () => {
       const store = storeOf(storage)
       const model = scripted(() => ({ text: 'Yes.', cost: 250_000 }))
       const harness = harnessWith({ store, model, budget: { sessionUsd: 50, dayUsd: 100 } })
-      expect(await harness.accounts()).toEqual([])
+      expect((await harness.health()).accounts).toEqual([])
       const session = await harness.open({ id: 's' })
-      expect(await harness.accounts('s')).toEqual([])
+      expect((await harness.session('s', { stored: true }).status({ include: ['accounts'] })).accounts).toEqual([])
       await session.run('Go.')
-      const accounts = await harness.accounts('s')
+      const accounts = (await harness.session('s', { stored: true }).status({ include: ['accounts'] })).accounts
       expect(accounts.map(({ account }) => account)).toEqual(['run', 'session', 'tree', 'day'])
       const spent = { spentUsd: 0.25, heldUsd: 0, assumedUsd: 0, agent: 'default' }
       expect(accounts[1]).toEqual({ account: 'session', id: 'session:s', limitUsd: 50, ...spent })
       expect(accounts[2]).toMatchObject({ account: 'tree', limitUsd: null, ...spent })
-      expect(await harness.accounts()).toMatchObject([{ account: 'day', limitUsd: 100, ...spent }])
-      await expect(harness.accounts('none')).rejects.toMatchObject({ code: 'session_missing' })
-      await expect(harness.accounts('')).rejects.toMatchObject({ code: 'invalid_input' })
+      expect((await harness.health()).accounts).toMatchObject([{ account: 'day', limitUsd: 100, ...spent }])
+      await expect(harness.session('none', { stored: true }).status({ include: ['accounts'] })).rejects.toMatchObject({
+        code: 'session_missing',
+      })
+      expect(() => harness.session('', { stored: true })).toThrow('must be a text that is not empty')
     },
   )
 
   it.each(STORAGES)('B-VERB-42: proves that it can write, and says how its store stands, on %s', async (storage) => {
     const store = storeOf(storage)
     const harness = harnessWith({ store, model: scripted([{ stall: true }]), worker: { graceMs: 50 } })
-    const waiting = harnessWith({ store, drives: false })
+    const waiting = harnessWith({ store, worker: { drives: false } })
     await harness.open({ id: 's' })
     await (await waiting.open({ id: 'late' })).send('Go.')
     await harness.session('s').send('Go.')
-    await until(async () => expect(await harness.status('s')).toMatchObject({ phase: 'model' }))
+    await until(async () =>
+      expect((await harness.session('s', { stored: true }).status({ include: ['card'] })).card).toMatchObject({
+        phase: 'model',
+      }),
+    )
     const health = await harness.health()
     expect(health).toMatchObject({ ok: true, trouble: null, drives: true, store: { sessions: 2, leases: 1, due: 1 } })
     expect(health.writeMs).toBeGreaterThanOrEqual(0)
@@ -304,7 +322,11 @@ describe('the harness', () => {
   it('B-VERB-42: a closed harness refuses to say it', async () => {
     const harness = harnessWith({ store: memory() })
     await harness.close()
-    for (const verb of [() => harness.health(), () => harness.agents(), () => harness.accounts()])
+    for (const verb of [
+      () => harness.health(),
+      () => harness.agents(),
+      () => harness.health().then(({ accounts }) => accounts),
+    ])
       await expect(verb()).rejects.toMatchObject({ code: 'harness_closed' })
   })
 })

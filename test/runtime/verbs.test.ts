@@ -33,7 +33,7 @@ describe('the verbs', () => {
     expect(near).toMatchObject({ waits: 'requires_action', paid: 'Paid.', streamed: 'Again.', forked: 'Forked.' })
   })
 
-  it('B-VERB-34: a plain object can be a session and the sessions, and what a harness gives has only their verbs', async () => {
+  it('B-VERB-34, B-VERBS-9: a plain object can be a session and the sessions, and what a harness gives has only their verbs', async () => {
     const harness = new Harness({ model: scripted([]) })
     const session = await harness.open()
     const [one, all]: [Session, Sessions] = [session, harness]
@@ -68,15 +68,12 @@ function plainSession(id: string): Session {
   return {
     id,
     send: nothing,
-    steer: nothing,
     run: nothing,
     stream: silent,
     follow: endless,
     messages: async () => [],
-    state: nothing,
-    stateAt: nothing,
-    card: async () => null,
-    pending: async () => [],
+    status: nothing,
+    events: async () => ({ events: [], next: null }),
     result: async () => null,
     decide: nothing,
     answer: nothing,
@@ -85,13 +82,8 @@ function plainSession(id: string): Session {
     fork: async (options) => plainSession(options?.id ?? 'fork'),
     blob: async () => null,
     pin: nothing,
-    unpin: async () => {},
-    pins: async () => [],
     compact: async () => null,
-    context: nothing,
     spawn: nothing,
-    children: async () => [],
-    read: async () => ({ events: [] }),
     close: async () => {},
   }
 }
@@ -101,19 +93,13 @@ const PLAIN: Sessions = {
   session: plainSession,
   run: nothing,
   stream: silent,
-  list: async () => [],
+  list: async () => ({ cards: [], next: null }),
   watch: endless,
-  page: async () => ({ cards: [], next: null }),
-  events: async () => ({ events: [], next: null }),
-  status: async () => null,
-  active: async () => [],
   pending: async () => [],
   remove: async () => [],
   agents: async () => [],
-  models: () => [],
-  accounts: async () => [],
   health: nothing,
-  wake: nothing,
+  work: nothing,
   close: async () => {},
 }
 
@@ -121,7 +107,7 @@ const PLAIN: Sessions = {
 async function tell(sessions: Sessions): Promise<Record<string, unknown>> {
   const session = await sessions.open({ id: 's' })
   const asked = await session.run('Pay 5.')
-  const state = await session.state()
+  const state = await session.status()
   const [pending] = await sessions.pending({ where: {} })
   if (!pending) throw new Error('nothing is asked')
   await session.decide({ ...pending, allow: true, by: 'me' })
@@ -136,15 +122,15 @@ async function tell(sessions: Sessions): Promise<Record<string, unknown>> {
   await fork.interrupt()
   await fork.close()
   const messages = await session.messages()
-  const log = await session.read(2, 3)
-  const listed = await sessions.list({ newest: true })
-  await sessions.wake('s')
+  const log = await session.events({ after: 2, limit: 3 })
+  const listed = (await sessions.list({ order: 'newest' })).cards
+  await sessions.work({ session: 's' })
   const removed = await sessions.remove('f', { by: 'me' })
-  const card = await session.card()
+  const card = (await session.status({ include: ['card'] })).card
   const settled = await session.result({ waitMs: 0 })
-  const folded = await session.stateAt(3)
-  const steered = await session.steer([{ type: 'pause', reason: 'lunch' }], { id: 'pause-1' })
-  const again = await session.steer([{ type: 'pause', reason: 'lunch' }], { id: 'pause-1' })
+  const folded = await session.status({ at: 3 })
+  const steered = await session.send([{ type: 'pause', reason: 'lunch' }], { id: 'pause-1' })
+  const again = await session.send([{ type: 'pause', reason: 'lunch' }], { id: 'pause-1' })
   const { ok, drives, code, store } = await sessions.health()
   return {
     card: { ...card, at: 0, created: 0 },
@@ -153,8 +139,8 @@ async function tell(sessions: Sessions): Promise<Record<string, unknown>> {
     steered: [steered.duplicate, again.duplicate, again.seq === steered.seq],
     health: { ok, drives, code, sessions: store?.sessions },
     agents: await sessions.agents(),
-    accounts: await sessions.accounts('s'),
-    below: await session.pending(),
+    accounts: (await sessions.session('s', { stored: true }).status({ include: ['accounts'] })).accounts,
+    below: (await session.status()).pending,
     waits: asked.status,
     state: { ...state, at: 0 },
     pending: { ...pending, preview: pending.preview },

@@ -1,7 +1,7 @@
 // What a session is opened with: its folder, the name of an environment and readable files. Where that is recorded, and what reads it.
 import { describe, expect, it } from 'vitest'
 import { type Attachment, Fault, memory, type Request, scripted } from '../../src/index.ts'
-import { fileTools } from '../../src/tools/files/files.ts'
+import { fileTools } from '../../src/tools/files/file-tools.ts'
 import { makeFolder } from '../stores/folder.ts'
 import { lines, make, STORAGES, storeOf } from './scene.ts'
 
@@ -15,7 +15,7 @@ describe.each(STORAGES)('a session that is opened with files, on %s', (storage) 
     const store = storeOf(storage)
     const harness = make(['done'], { store })
     const session = await harness.open({ environment: 'staging', attachments: [text('plan.txt', 'plant tulips')] })
-    const [created] = (await session.read()).events
+    const [created] = (await session.events()).events
     expect(created).toMatchObject({
       type: 'session.created',
       environment: 'staging',
@@ -50,8 +50,8 @@ describe.each(STORAGES)('a session that is opened with files, on %s', (storage) 
     const store = storeOf(storage)
     const harness = make(['done'], { store })
     const session = await harness.open({ environment: 'staging', attachments: [text('plan.txt', 'plant tulips')] })
-    const [created] = (await session.read()).events
-    const [forked] = (await (await session.fork()).read()).events
+    const [created] = (await session.events()).events
+    const [forked] = (await (await session.fork()).events()).events
     const { environment, attachments } = created?.type === 'session.created' ? created : {}
     expect(forked).toMatchObject({ type: 'session.created', environment, attachments })
   })
@@ -68,13 +68,14 @@ describe.each(STORAGES)('a session that is opened for a folder, on %s', (storage
     const harness = make(model, { store })
     const session = await harness.open({ id: 's', folder: '/srv/garden' })
     await session.run('hello')
-    expect((await session.read()).events[0]).toMatchObject({ type: 'session.created', folder: '/srv/garden' })
+    expect((await session.events()).events[0]).toMatchObject({ type: 'session.created', folder: '/srv/garden' })
     expect(await store.card('s')).toMatchObject({ folder: '/srv/garden', outcome: 'completed' })
     expect(JSON.stringify(requests)).not.toContain('/srv/garden')
     await session.fork({ id: 'same' })
     await session.fork({ id: 'other', folder: '/srv/other' })
     await harness.open({ id: 'nowhere' })
-    const listed = async (folder: string) => (await harness.list({ folder })).map((card) => card.session)
+    const listed = async (folder: string) =>
+      (await harness.list({ order: 'id', limit: 500, folder })).cards.map((card) => card.session)
     expect([await listed('/srv/garden'), await listed('/srv/other')]).toEqual([['s', 'same'].sort(), ['other']])
     expect(await store.card('nowhere')).not.toHaveProperty('folder')
   })
@@ -84,7 +85,7 @@ describe.each(STORAGES)('a session that is opened for a folder, on %s', (storage
     const harness = make(['done'], { store, secrets: { DOOR_KEY: 'tulips-and-roses' } })
     const session = await harness.open({ id: 's', folder: '/home/tulips-and-roses/x' })
     await session.run('hello')
-    expect(JSON.stringify([await session.read(), await store.card('s')])).not.toMatch(/tulips|folder/)
+    expect(JSON.stringify([await session.events(), await store.card('s')])).not.toMatch(/tulips|folder/)
     await session.fork({ id: 'f', folder: '/tulips-and-roses' })
     expect(await store.card('f')).not.toHaveProperty('folder')
   })
@@ -97,9 +98,9 @@ describe('what a session is opened with', () => {
       requests.push(request)
       return 'done'
     })
-    const harness = make(model, { environment: 'production', instructions: 'Be brief.' })
+    const harness = make(model, { approvals: { environment: 'production' }, instructions: 'Be brief.' })
     const { sessionId } = await harness.run('hello')
-    const [created] = (await harness.session(sessionId).read()).events
+    const [created] = (await harness.session(sessionId).events()).events
     expect(created).toMatchObject({ environment: 'production' })
     await (await harness.open({ environment: 'staging' })).run('hello')
     await make(model, { instructions: 'Be brief.' }).run('hello')
@@ -124,6 +125,6 @@ describe('what a session is opened with', () => {
       { attachments: [{ ...text('a', 'x'), media: 'text' }] },
     ]
     for (const options of bad) expect(await harness.open({ id: 's', ...options }).catch(codeOf)).toBe('invalid_input')
-    expect(await harness.list()).toEqual([])
+    expect((await harness.list({ order: 'id', limit: 500 })).cards).toEqual([])
   })
 })

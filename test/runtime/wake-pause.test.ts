@@ -1,7 +1,7 @@
 // A session that waits for an outside answer: what it looks like meanwhile, which answers are taken, and what an interrupt clears.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool, Fault, type Result, scripted, type SessionHandle, type Store } from '../../src/index.ts'
+import { defineTool, Fault, type Result, scripted, type SessionHandle, type CompleteStore } from '../../src/index.ts'
 import { calls, make, STORAGES, storeOf, tool, typesIn } from './scene.ts'
 import { asleep } from './wake-stage.ts'
 
@@ -21,14 +21,17 @@ const codeOf = (promise: Promise<unknown>): Promise<unknown> =>
   )
 const callOf = (parked: Result): string => parked.pending[0]?.callId ?? ''
 
-async function parkedIn(store: Store, first = calls('desk')): Promise<{ session: SessionHandle; callId: string }> {
+async function parkedIn(
+  store: CompleteStore,
+  first = calls('desk'),
+): Promise<{ session: SessionHandle; callId: string }> {
   const harness = make(model(first), { store, tools: [desk, tool('note')] })
   const parked = await harness.run('hello')
   return { session: harness.session(parked.sessionId), callId: callOf(parked) }
 }
 
 async function answersIn(session: SessionHandle): Promise<readonly string[]> {
-  const { events } = await session.read()
+  const { events } = await session.events()
   return events.flatMap((event) => (event.type === 'user.custom_tool_result' ? [event.content] : []))
 }
 
@@ -41,7 +44,7 @@ describe.each(STORAGES)('a call that somebody outside answers, on %s', (storage)
     const before = await typesIn(session)
     const other = make(model(calls('desk')), { store, tools: [desk, tool('note')] })
     // A look without an answer changes nothing.
-    expect(await other.wake(session.id)).toMatchObject({ type: 'rested', waiting: 'answer' })
+    expect(await other.work({ session: session.id })).toMatchObject({ type: 'rested', waiting: 'answer' })
     expect(await other.work({ idleMs: 0 })).toEqual({ type: 'idle', looks: 0 })
     expect(await typesIn(session)).toEqual(before)
     await store.commit([
@@ -103,7 +106,7 @@ describe.each(STORAGES)('a call that somebody outside answers, on %s', (storage)
       await Promise.all([answer, stop])
       const end = await session.run()
       expect(['interrupted', 'completed']).toContain(end.status)
-      const { events } = await session.read()
+      const { events } = await session.events()
       expect(events.filter((event) => event.type === 'agent.tool_result')).toHaveLength(1)
       expect(await codeOf(session.answer({ callId, content: 'no' }))).toBe('decision_stale')
       expect(await store.card(session.id)).toMatchObject({ status: 'idle', waits: [], due: null })
@@ -154,7 +157,7 @@ describe.each(STORAGES)('a call that somebody outside answers, on %s', (storage)
     const before = await typesIn(session)
     for (let i = 0; i < 3; i++) {
       expect(await session.run()).toMatchObject({ status: 'requires_action', stopReason: 'approval_required' })
-      expect(await harness.wake(session.id)).toMatchObject({ waiting: 'approval' })
+      expect(await harness.work({ session: session.id })).toMatchObject({ waiting: 'approval' })
     }
     expect(await typesIn(session)).toEqual(before)
   })

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { type Event, scripted, type Store } from '../../src/index.ts'
+import { type Event, scripted, type CompleteStore } from '../../src/index.ts'
 import { makeFolder, open } from '../stores/folder.ts'
 import { make } from './scene.ts'
 import { asleep, say } from './wake-stage.ts'
@@ -19,7 +19,7 @@ type Child = ChildProcessByStdio<null, Readable, null>
 const PATIENT: Wishes = { leaseMs: 1_500, idleMs: 3_500 }
 
 type Place = {
-  readonly store: Store
+  readonly store: CompleteStore
   readonly journal: () => readonly string[]
   readonly start: (wishes?: Wishes) => Child
 }
@@ -49,7 +49,7 @@ async function lines(child: Child): Promise<readonly string[]> {
   return said.trim().split('\n')
 }
 
-async function eventsOf(store: Store, session: string, type: Event['type']): Promise<readonly Event[]> {
+async function eventsOf(store: CompleteStore, session: string, type: Event['type']): Promise<readonly Event[]> {
   return (await store.read(session, 0)).events.filter((event) => event.type === type)
 }
 
@@ -83,7 +83,7 @@ it('B-WAKE-60: a session that kills every worker is quarantined after five, by a
   expect(new Set(journal()).size).toBe(journal().length)
   // A harness that survives the session wakes it by id.
   const harness = make(scripted(['I live']), { store })
-  await harness.wake('poison')
+  await harness.work({ session: 'poison' })
   expect(await store.card('poison')).toMatchObject({ outcome: 'completed', due: null })
   expect(await store.card('poison')).not.toHaveProperty('trouble')
 }, 60_000)
@@ -170,7 +170,7 @@ it('B-WAKE-63: a thousand sessions due at once all run, none twice, by two proce
   const looks = said.map(([, worked = '{}']) => (JSON.parse(worked) as { looks: number }).looks)
   expect(Math.min(...looks)).toBeGreaterThan(0)
   expect(journal()).toEqual(sessions)
-  expect(await store.nextDue()).toBeNull()
+  expect((await store.due(0)).next).toBeNull()
   const cards = await store.list({ limit: 2_000 })
   expect(cards.filter(({ outcome }) => outcome === 'completed')).toHaveLength(1_000)
   expect(cards.filter(({ trouble }) => trouble !== undefined)).toEqual([])

@@ -4,8 +4,8 @@ import type { OwnerBody, OwnerEvent } from '../../src/kernel/event.ts'
 import { fold } from '../../src/kernel/fold.ts'
 import { next } from '../../src/kernel/next.ts'
 import { EMPTY } from '../../src/kernel/session.ts'
-import { Bug, type Store } from '../../src/index.ts'
-import { AGENT } from '../../src/sessions/agent.ts'
+import { Bug, type CompleteStore } from '../../src/index.ts'
+import { DEFAULT_AGENT } from '../../src/sessions/agent.ts'
 import { cardOf } from '../../src/view/card.ts'
 import { storeWith } from '../../sim/store-with.ts'
 
@@ -16,10 +16,10 @@ type Wake = { readonly due: number; readonly key?: string }
 type Made = { readonly agent?: string; readonly program?: string }
 
 export async function asleep(
-  store: Store,
+  store: CompleteStore,
   session: string,
   wakes: readonly Wake[],
-  { agent = AGENT, program }: Made = {},
+  { agent = DEFAULT_AGENT, program }: Made = {},
 ): Promise<void> {
   const at = store.now()
   const bodies: OwnerBody[] = [
@@ -35,14 +35,17 @@ export async function asleep(
 }
 
 /** A message through the inbox, from outside of the worker that drives the session. */
-export async function say(store: Store, session: string, text: string): Promise<void> {
+export async function say(store: CompleteStore, session: string, text: string): Promise<void> {
   const parts = [{ type: 'text', text }] as const
   const events = [{ type: 'user.message', id: text, parts, when: 'next' }] as const
   await store.commit([{ session, lane: 'inbox', events }])
 }
 
 /** A store in which every attempt on these sessions fails early. Counts the attempts. */
-export function poisoned(inner: Store, sessions: Set<string>): { readonly store: Store; readonly tries: string[] } {
+export function poisoned(
+  inner: CompleteStore,
+  sessions: Set<string>,
+): { readonly store: CompleteStore; readonly tries: string[] } {
   const tries: string[] = []
   const store = storeWith(inner, {
     read: (session, after, limit) => {

@@ -1,12 +1,13 @@
 // Sessions whose attempts fail: how long they are left alone, when for good, what is seen of it, and what ends it.
 import { describe, expect, it } from 'vitest'
-import { Fault, type Harness, memory, scripted, type Store } from '../../src/index.ts'
+import { Fault, type Harness, memory, scripted, type CompleteStore } from '../../src/index.ts'
 import { makeFile, meddle, open } from '../stores/folder.ts'
 import { make, STORAGES, storeOf, tool, typesIn, calls } from './scene.ts'
 import { asleep, poisoned, quiet, say } from './wake-stage.ts'
 import { until } from '../until.ts'
 import { storeWith, withoutTake } from '../../sim/store-with.ts'
 import { StillClock } from '../contract/fixture.ts'
+import { lookAt } from '../../src/worker.ts'
 
 const DONE = scripted(() => 'done')
 
@@ -19,7 +20,7 @@ async function scene(storage: 'memory' | 'sqlite', worker: { attemptsMax?: numbe
   await say(store, 'bad', 'hello')
   /** A new worker each time: the store alone remembers. */
   const work = async (): Promise<void> => {
-    const harness = make(DONE, { store, clock, worker })
+    const harness = make(DONE, { store, system: { clock }, worker })
     await harness.work({ idleMs: 0 })
     await harness.close()
   }
@@ -33,7 +34,7 @@ describe.each(STORAGES)('a session whose attempts throw, on %s', (storage) => {
       await work()
       expect(tries).toHaveLength(i + 1)
       expect(await trouble()).toMatchObject({ attempts: i + 1, until: clock.time + seconds * 1_000 })
-      expect(await store.nextDue()).toBe(clock.time + seconds * 1_000)
+      expect((await store.due(0)).next).toBe(clock.time + seconds * 1_000)
       clock.advance(seconds * 1_000 - 1)
       await work()
       expect(tries).toHaveLength(i + 1)
@@ -53,17 +54,19 @@ describe.each(STORAGES)('a session whose attempts throw, on %s', (storage) => {
       reason: expect.stringContaining('the sky is blue') as string,
       until: null,
     })
-    expect(await store.nextDue()).toBeNull()
-    const harness = make(DONE, { store, clock })
-    expect(await harness.list()).toMatchObject([{ session: 'bad', trouble: { attempts: 5, until: null } }])
+    expect((await store.due(0)).next).toBeNull()
+    const harness = make(DONE, { store, system: { clock } })
+    expect((await harness.list({ order: 'id', limit: 500 })).cards).toMatchObject([
+      { session: 'bad', trouble: { attempts: 5, until: null } },
+    ])
   })
 
   it('B-WAKE-22: is tried again when something is sent to it, and when it is woken by name', async () => {
     const { clock, store, sick, work, tries, trouble } = await scene(storage, { attemptsMax: 1 })
     await work()
     expect(await trouble()).toMatchObject({ until: null })
-    const harness = make(DONE, { store, clock })
-    await expect(harness.wake('bad')).rejects.toThrow('the sky is blue')
+    const harness = make(DONE, { store, system: { clock } })
+    await expect(harness.work({ session: 'bad' })).rejects.toThrow('the sky is blue')
     expect(await trouble()).toMatchObject({ attempts: 2 })
     await say(store, 'bad', 'are you there?')
     expect(await trouble()).toBeUndefined()
@@ -72,7 +75,7 @@ describe.each(STORAGES)('a session whose attempts throw, on %s', (storage) => {
     expect(tries).toHaveLength(3)
     sick.clear()
     // The cause of the trouble is fixed.
-    expect(await harness.wake('bad')).toMatchObject({ type: 'rested' })
+    expect(await harness.work({ session: 'bad' })).toMatchObject({ type: 'rested' })
     expect(await trouble()).toBeUndefined()
     expect(await store.card('bad')).toMatchObject({ outcome: 'completed' })
   })
@@ -114,7 +117,7 @@ describe('trouble', () => {
     await asleep(store, 's', [])
     await say(store, 's', 'hello')
     for (let i = 0; i < 3; i++) {
-      const harness = make(model, { store, clock })
+      const harness = make(model, { store, system: { clock } })
       await harness.work({ idleMs: 0 })
       await harness.close()
       expect(await store.card('s')).toMatchObject({ trouble: { attempts: 1, until: clock.time + 2_000 } })
@@ -137,7 +140,7 @@ describe('trouble', () => {
       })
       await asleep(store, 's', [])
       await say(store, 's', 'hello')
-      const harness = make(DONE, { store, clock, worker: { attemptsMax: 1 } })
+      const harness = make(DONE, { store, system: { clock }, worker: { attemptsMax: 1 } })
       harness.work().catch(() => {})
       const pass = async (seconds: number): Promise<void> => {
         for (let second = 0; second < seconds; second++) {
@@ -177,7 +180,7 @@ describe('trouble', () => {
       now.delete(session)
       return 'done'
     })
-    await make(model, { store, clock }).work({ idleMs: 0 })
+    await make(model, { store, system: { clock } }).work({ idleMs: 0 })
     expect(Math.max(...seen.map((together) => together.filter((id) => suspects.includes(id)).length))).toBe(1)
     expect(Math.max(...seen.map((together) => together.length))).toBeGreaterThanOrEqual(3)
     for (const card of await store.list({ limit: 9 })) {
@@ -189,11 +192,11 @@ describe('trouble', () => {
   it('B-WAKE-26: on a card holds no secret', async () => {
     const clock = new StillClock()
     const inner = memory({ clock })
-    const read: Store['read'] = () => Promise.reject(new Error('cannot open with hunter2-hunter2'))
+    const read: CompleteStore['read'] = () => Promise.reject(new Error('cannot open with hunter2-hunter2'))
     const store = storeWith(inner, { read })
     await asleep(store, 's', [])
     await say(store, 's', 'hello')
-    await make(DONE, { store, clock, secrets: { PASSWORD: 'hunter2-hunter2' } }).work({ idleMs: 0 })
+    await make(DONE, { store, system: { clock }, secrets: { PASSWORD: 'hunter2-hunter2' } }).work({ idleMs: 0 })
     const { trouble } = (await store.card('s')) ?? {}
     expect(trouble?.reason).toBe('Error: cannot open with ⟦secret:PASSWORD⟧')
   })
@@ -213,7 +216,7 @@ describe('trouble', () => {
     })
     for (let i = 1; i <= 6; i++) {
       const store = open(file, { clock })
-      const harness = make(DONE, { store, clock })
+      const harness = make(DONE, { store, system: { clock } })
       await harness.work({ idleMs: 0 })
       await harness.close()
       expect(await store.card('bad')).toMatchObject({
@@ -250,10 +253,15 @@ describe('a heartbeat', () => {
           return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))))
         },
       })
-      const harness = make([calls('hold')], { store, clock, tools: [hold], worker: { leaseMs: 3_000, graceMs: 50 } })
+      const harness = make([calls('hold')], {
+        store,
+        system: { clock },
+        tools: [hold],
+        worker: { leaseMs: 3_000, graceMs: 50 },
+      })
       await asleep(store, 's', [])
       await say(store, 's', 'hello')
-      const looked = harness.wake('s')
+      const looked = harness.work({ session: 's' })
       await until(() => expect(seen).toHaveLength(1))
       const before = commits
       for (let i = 0; i < 4; i++) {
@@ -265,7 +273,7 @@ describe('a heartbeat', () => {
       expect(commits).toBe(before)
       expect((await typesIn(harness.session('s'))).at(-1)).toBe('agent.tool_use')
       // The lease has ended, so the session is due for any worker.
-      expect(await inner.due(9)).toEqual(['s'])
+      expect((await inner.due(9)).sessions).toEqual(['s'])
     },
   )
 })
@@ -276,13 +284,13 @@ it('B-WAKE-32: is driven for a caller that asks while a look gives it back becau
   await say(store, 's', 'hello')
   await store.claim('s', 'lost', 1)
   const asked: Promise<unknown>[] = []
-  const release: Store['release'] = async (...args) => {
-    asked.push(harness.wake('s'))
+  const release: CompleteStore['release'] = async (...args) => {
+    asked.push(harness.work({ session: 's' }))
     return store.release(...args)
   }
   const harness: Harness = make(DONE, { store: storeWith(store, { release }) })
   await new Promise((resolve) => void setTimeout(resolve, 5))
-  await harness.look('s', false)
+  await lookAt(harness, 's', false)
   expect(asked).toHaveLength(1)
   expect(await asked[0]).toMatchObject({ type: 'rested', waiting: 'input' })
   expect(await store.card('s')).toMatchObject({ outcome: 'completed' })

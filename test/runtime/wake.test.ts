@@ -13,10 +13,10 @@ describe.each(STORAGES)('what is due, on %s', (storage) => {
     const harness = make(['never asked'], { store })
     const session = await harness.open({ id: 's' })
     const before = await store.card('s')
-    expect(await harness.wake('s')).toEqual({ type: 'rested', waiting: 'input', until: null })
+    expect(await harness.work({ session: 's' })).toEqual({ type: 'rested', waiting: 'input', until: null })
     expect(await store.card('s')).toEqual(before)
     expect(await typesIn(session)).toEqual(['session.created'])
-    expect(await store.nextDue()).toBeNull()
+    expect((await store.due(0)).next).toBeNull()
   })
 
   it('B-WAKE-2: what is pending and what is due are one run, and a wake of the future stays (S4-21, S4-22, AC-117)', async () => {
@@ -27,10 +27,10 @@ describe.each(STORAGES)('what is due, on %s', (storage) => {
     await asleep(store, 's', [now, now, { due: later, key: 'later' }])
     const session = harness.session('s')
     expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'done' })
-    const starts = async () => (await session.read()).events.filter(({ type }) => type === 'run.started')
+    const starts = async () => (await session.events()).events.filter(({ type }) => type === 'run.started')
     expect(await starts()).toMatchObject([{ wakes: ['now'] }])
     expect(await store.card('s')).toMatchObject({ status: 'rescheduling', due: later, wakes: 1 })
-    expect(await harness.wake('s')).toMatchObject({ type: 'rested', until: later })
+    expect(await harness.work({ session: 's' })).toMatchObject({ type: 'rested', until: later })
     expect(await starts()).toHaveLength(1)
   })
 
@@ -89,7 +89,7 @@ describe('a worker', () => {
     const store = memory({ clock })
     const harness = make(
       scripted(() => 'done'),
-      { store, clock },
+      { store, system: { clock } },
     )
     const ended = async (id: string) => (await store.card(id))?.outcome
     return { clock, store, harness, ended }
@@ -134,7 +134,7 @@ describe('a worker', () => {
       return n === 0 ? { error: 'rate_limit', retryAfterMs } : 'done'
     })
     const random = { id: () => crypto.randomUUID(), fraction: () => 0 }
-    const harness = make(model, { store, clock, random })
+    const harness = make(model, { store, system: { clock, random } })
     const ended = async (id: string) => (await store.card(id))?.outcome
     for (const id of ['late', 'a', 'b']) {
       const session = await harness.open({ id })
@@ -166,7 +166,7 @@ describe('a worker', () => {
     expect(await ended('s')).toBeNull()
     clock.advance(60_000)
     await until(async () => expect(await ended('s')).toBe('completed'))
-    const started = (await harness.session('s').read()).events.filter(({ type }) => type === 'run.started')
+    const started = (await harness.session('s').events()).events.filter(({ type }) => type === 'run.started')
     expect(started).toHaveLength(1)
   })
 
@@ -265,7 +265,7 @@ describe('a worker', () => {
     })
     const errors: string[] = []
     const worker = { onError: (session: string, error: unknown) => void errors.push(`${session}${String(error)}`) }
-    const harness = make(['done'], { store, clock, worker })
+    const harness = make(['done'], { store, system: { clock }, worker })
     await asleep(store, 's', [{ due: clock.time }])
     harness.work().catch(() => {})
     await quiet()

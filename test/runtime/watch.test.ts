@@ -27,7 +27,7 @@ describe.each(STORAGES)('watching cards on %s', (storage) => {
     const store = storeOf(storage)
     const { tool: slow, runs, go } = waiting('slow')
     const harness = make([calls('slow'), 'Done.'], { store, tools: [slow] })
-    const other = make([], { store, drives: false })
+    const other = make([], { store, worker: { drives: false } })
     await harness.open({ id: 'before' })
     const [own, others] = [harness.watch(), other.watch()]
     const session = await harness.open({ id: 'one' })
@@ -39,7 +39,7 @@ describe.each(STORAGES)('watching cards on %s', (storage) => {
     }
     go()
     await run
-    const [card] = await harness.list({ after: 'before' })
+    const [card] = (await harness.list({ order: 'id', limit: 500, cursor: 'before' })).cards
     for (const changes of [own, others])
       expect((await upTo(changes, (change) => change.type === 'card' && change.card.outcome !== null)).at(-1)).toEqual({
         type: 'card',
@@ -75,7 +75,7 @@ describe.each(STORAGES)('watching cards on %s', (storage) => {
     const changes = harness.watch()
     const sessions = await Promise.all(['a', 'b', 'c'].map((id) => harness.open({ id })))
     for (let i = 0; i < 5; i++) await Promise.all(sessions.map((session) => session.run('Hi.')))
-    const cards = await harness.list()
+    const cards = (await harness.list({ order: 'id', limit: 500 })).cards
     const got: CardChange[] = []
     while (got.length < 3) got.push(...(await upTo(changes, () => true)))
     expect(

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { Watchdog } from '../../src/engine/watchdog.ts'
+import { Watchdog } from '../../src/runtime/state/watchdog.ts'
 
 const script = fileURLToPath(new URL('../../.build/test/runtime/child-watchdog.js', import.meta.url))
 

@@ -1,7 +1,7 @@
 // One command in the sandbox. As a process of its own it is a harness that is going to be killed: it runs what it is sent.
-import { systemClock } from '../../src/engine/platform.ts'
+import { runtimeClock } from '../../src/runtime/state/machine.ts'
 import { bashTool } from '../../src/tools/shell/bash.ts'
-import { selfTest } from '../../src/tools/shell/sandbox-check.ts'
+import { testSandbox } from '../../src/tools/shell/sandbox-check.ts'
 import { toolContext } from '../tools/context.ts'
 
 export type Order = { readonly workspace: string; readonly command: string; readonly timeout_ms?: number }
@@ -15,6 +15,6 @@ export async function run({ workspace, ...args }: Order, signal: AbortSignal): P
 if (process.send) {
   process.on('message', (order) => void run(order as Order, new AbortController().signal))
   // Before the clock of the killer starts: it should hit the command and not the self-test.
-  await selfTest('/usr/bin/bwrap', systemClock)
+  await testSandbox('/usr/bin/bwrap', runtimeClock)
   process.send('ready')
 }

@@ -6,8 +6,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { argumentsOf, refuse, wholeNumber } from '../../sim/arguments.ts'
-import { systemClock } from '../../src/engine/platform.ts'
-import { ToolFailure } from '../../src/tools/core/output.ts'
+import { runtimeClock } from '../../src/runtime/state/machine.ts'
+import { ToolFailure } from '../../src/tools/core/tool-output.ts'
 import { findSandbox } from '../../src/tools/shell/sandbox.ts'
 import { Chance } from '../crash/random.ts'
 import { type Order, run } from './child-run.ts'
@@ -74,7 +74,7 @@ async function stopped(command: string, delayMs: number, { ending, mark }: Round
   const order: Order = { workspace, command, ...(ending === 'timeout' ? { timeout_ms: Math.ceil(delayMs) + 1 } : {}) }
   let stoppedAt = Infinity
   if (ending === 'aborted') {
-    systemClock.timer(delayMs, () => {
+    runtimeClock.timer(delayMs, () => {
       stoppedAt = performance.now()
       stop.abort()
     })
@@ -117,7 +117,7 @@ function living(mark: string): readonly number[] {
 }
 
 function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => systemClock.timer(ms, resolve))
+  return new Promise((resolve) => runtimeClock.timer(ms, resolve))
 }
 
 function printSummary(): void {

@@ -2,12 +2,12 @@
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { accessLog } from '../../src/cli/serve/access-log.ts'
-import { expiresMsOf } from '../../src/cli/commands/token.ts'
+import { openAccessLog } from '../../src/cli/serve/access-log.ts'
+import { parseExpiresMs } from '../../src/cli/commands/token-command.ts'
 import type { AccessEntry } from '../../src/server/access.ts'
-import { Tokens } from '../../src/server/tokens.ts'
+import { TokenRegistry } from '../../src/server/token-registry.ts'
 import type { Health, OpenedAnswer, SessionPage, TokenMade } from '../../src/server/wire.ts'
-import { alone } from '../../src/stores/sqlite/alone.ts'
+import { withFileLock } from '../../src/stores/sqlite/file-lock.ts'
 import { until } from '../until.ts'
 import { served, streamed } from './served.ts'
 
@@ -58,7 +58,7 @@ describe('a token', () => {
   it('B-TOKEN-2: its time is kept in the file, and another process sees it', async () => {
     const one = await served([])
     const { token } = one.tokens.make({ name: 'ci', role: 'viewer', expiresMs: DAY_MS }, 1_000)
-    const elsewhere = new Tokens(join(one.folder, 'tokens.json'), 'owner', alone)
+    const elsewhere = new TokenRegistry(join(one.folder, 'tokens.json'), 'owner', withFileLock)
     expect(elsewhere.principalOf(token, 1_000 + DAY_MS - 1).name).toBe('ci')
     expect(() => elsewhere.principalOf(token, 1_000 + DAY_MS)).toThrow('needs a token')
     expect(elsewhere.list()).toMatchObject([{ name: 'ci', expires: 1_000 + DAY_MS }])
@@ -68,10 +68,10 @@ describe('a token', () => {
     ['30d', 30 * DAY_MS],
     ['12h', DAY_MS / 2],
     ['5m', 300_000],
-  ])('B-TOKEN-3: --expires %s is %d ms', (text, ms) => expect(expiresMsOf(text)).toBe(ms))
+  ])('B-TOKEN-3: --expires %s is %d ms', (text, ms) => expect(parseExpiresMs(text)).toBe(ms))
 
   it.each(['', '0d', '30', '1w', '-1d', '99999d', '1.5h'])('B-TOKEN-3: --expires "%s" is refused', (text) => {
-    expect(() => expiresMsOf(text)).toThrow('such as 30m, 12h or 30d')
+    expect(() => parseExpiresMs(text)).toThrow('such as 30m, 12h or 30d')
   })
 })
 
@@ -99,7 +99,7 @@ describe('the access log', () => {
       expect.objectContaining({ type: 'refused', status: 421, code: 'bad_host', name: null }),
     ])
     expect(JSON.stringify(entries)).not.toContain(viewer)
-    const write = accessLog({ folder: one.folder }, 500)
+    const write = openAccessLog({ folder: one.folder }, 500)
     for (let i = 0; i < 40; i++) for (const entry of entries) write(entry)
     const file = join(one.folder, 'access.log')
     for (const each of [file, `${file}.1`]) {

@@ -6,13 +6,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { sqlite } from '../../src/index.ts'
-import { alone } from '../../src/stores/sqlite/alone.ts'
-import { Tokens } from '../../src/server/tokens.ts'
+import { withFileLock } from '../../src/stores/sqlite/file-lock.ts'
+import { TokenRegistry } from '../../src/server/token-registry.ts'
 import type { EventsAnswer, OpenedAnswer, UsageAnswer } from '../../src/server/wire.ts'
-import { canonicalJson } from '../../src/tools/core/canonical.ts'
 import { makeOldSession } from '../old-session.ts'
 import { until } from '../until.ts'
 import { served, spoken, streamed } from './served.ts'
+import { forgeFile } from '../../sim/forge-file.ts'
+import type { Portable } from '../../src/archive/portable.ts'
+import type { Event } from '../../src/kernel/event.ts'
 
 const hashOf = (parts: readonly string[]): string => createHash('sha256').update(JSON.stringify(parts)).digest('hex')
 
@@ -31,7 +33,7 @@ describe('a server, attacked from outside', () => {
       )
     const [a, b, c] = [open(kept), open(dropped), open(lowered)]
     await until(() => expect([a, b, c].map((each) => each.frames.length > 0)).toEqual([true, true, true]))
-    const elsewhere = new Tokens(join(one.folder, 'tokens.json'), 'owner', alone)
+    const elsewhere = new TokenRegistry(join(one.folder, 'tokens.json'), 'owner', withFileLock)
     elsewhere.drop('dropped')
     elsewhere.drop('lowered')
     elsewhere.make({ name: 'lowered', role: 'viewer', reach: 'own', inherit: true }, 1)
@@ -100,7 +102,7 @@ describe('a server, attacked from outside', () => {
   })
 
   it('B-SERVE-83: pages of large events are whole forwards and backwards, a search stops at its bytes, and a conversation of that size is not read at once', async () => {
-    const one = await served(['Hello.'], { harness: { drives: false } })
+    const one = await served(['Hello.'], { harness: { worker: { drives: false } } })
     const { session } = await one.json<OpenedAnswer>('POST', '/v1/sessions', { body: {} })
     const sizes = [700_000, 10, 300_000, 10, 10, 900_000, 900_000, 10, 500_000, 10]
     for (const [i, size] of sizes.entries())
@@ -229,9 +231,10 @@ describe('a server, attacked from outside', () => {
         event['type'] === 'agent.message' ? { ...event, usage: { inputTokens: max, outputTokens: 1 } } : event,
     ]
     for (const [i, spoil] of spoilt.entries()) {
-      const { checksum: _, ...file } = JSON.parse(text) as { checksum: string; events: Record<string, unknown>[] }
-      const other = { ...file, session: `t${i}`, events: file.events.map(spoil) }
-      const body = { ...other, checksum: createHash('sha256').update(canonicalJson(other)).digest('hex') }
+      const body = forgeFile(JSON.parse(text) as Portable, (file) => {
+        file.session = `t${i}`
+        file.events = file.events.map((event) => spoil(event as unknown as Record<string, unknown>) as Event)
+      })
       expect([i, (await one.ask('POST', '/v1/import', { body })).status]).toEqual([i, 400])
     }
     for (const path of ['/v1/sessions', '/v1/usage', '/v1/pending'])

@@ -1,8 +1,8 @@
 // What the library has, over a server: a conversation that is brought along, settings of one run, and a question with fields.
 import { describe, expect, it } from 'vitest'
-import { connect, type OpenBody } from '../../src/client/index.ts'
+import { connect } from '../../src/client/index.ts'
 import { type Request, scripted } from '../../src/index.ts'
-import { askUserTool } from '../../src/tools/people/ask.ts'
+import { askUserTool } from '../../src/tools/ask-user.ts'
 import { type Served, served } from './served.ts'
 
 const clientOf = (one: Served, token = one.tokens.own) => connect({ url: one.server.url, token })
@@ -31,9 +31,9 @@ describe('a conversation that is brought to a server', () => {
     expect(requests).toEqual([])
     expect(await session.run('What is my name?')).toMatchObject({ status: 'completed', text: 'Hi' })
     expect(requests[0]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
-    expect((await session.card()).labels).toMatchObject({ owner: 'otto' })
+    expect((await session.status()).labels).toMatchObject({ owner: 'otto' })
     const stranger = clientOf(one, one.token({ name: 'mia', role: 'operator', reach: 'own' }))
-    await expect(stranger.session(session.id).card()).rejects.toMatchObject({ code: 'session_missing' })
+    await expect(stranger.session(session.id).status()).rejects.toMatchObject({ code: 'session_missing' })
   })
 
   it('B-BRING-20: with a first message it is one request, and the same id or key is the same session', async () => {
@@ -111,7 +111,7 @@ describe('settings of one run over a server', () => {
   it('B-SETTINGS-20: what is unknown, or no value of a setting, is refused, and nothing is written', async () => {
     const { one, requests } = await keeping()
     const session = await clientOf(one).open()
-    const seq = (await session.card()).seq
+    const seq = (await session.status()).seq
     const wrong: readonly unknown[] = [
       { temperature: 'hot' },
       { temperature: -1 },
@@ -135,7 +135,7 @@ describe('settings of one run over a server', () => {
       const { status, text } = await one.ask('POST', `/v1/sessions/${session.id}/messages`, { body })
       expect([settings, status, text]).toEqual([settings, 400, expect.stringContaining('"message"') as string])
     }
-    expect([requests.length, (await session.card()).seq]).toEqual([0, seq])
+    expect([requests.length, (await session.status()).seq]).toEqual([0, seq])
   })
 })
 
@@ -147,9 +147,10 @@ describe('a question with fields over a server', () => {
     ]
     const ask = { calls: [{ tool: 'ask_user', args: { question: 'Where to?', fields } }] }
     const one = await served([ask, 'Booked.'], { harness: { tools: [askUserTool()] } })
-    const session = await clientOf(one).open({ input: 'Book it.' } satisfies OpenBody)
+    const session = await clientOf(one).open()
+    await session.send('Book it.')
     await session.run()
-    const [question] = await session.pending()
+    const [question] = (await session.status()).pending
     expect(question).toMatchObject({ needs: 'answer', args: { question: 'Where to?', fields } })
     const callId = question?.callId ?? ''
     const wrong = session.answer({ callId, content: '{"city":"Rome","nights":"two"}' })

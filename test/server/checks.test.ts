@@ -2,11 +2,11 @@
 import { chmodSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { mayBe, routeFor, targetOf } from '../../src/server/checks.ts'
-import { isTooDeep } from '../../src/server/body.ts'
+import { includesRole, matchRoute, parseTarget } from '../../src/server/request-checks.ts'
+import { isTooDeep } from '../../src/server/request-body.ts'
 import { STATUS } from '../../src/server/refusals.ts'
-import { alone } from '../../src/stores/sqlite/alone.ts'
-import { Tokens } from '../../src/server/tokens.ts'
+import { withFileLock } from '../../src/stores/sqlite/file-lock.ts'
+import { TokenRegistry } from '../../src/server/token-registry.ts'
 import { ROUTES, type Role, type WireError } from '../../src/server/wire.ts'
 import { type Answer, PEOPLE, type Served, served, spoken } from './served.ts'
 
@@ -158,7 +158,7 @@ describe('a server', () => {
         if (answer === 'stream') continue
         const { status } = await one.ask(method, pathOf(path), { token, ...(body ? { raw: '[' } : {}) })
         expect([role, method, path, status === 403]).toEqual([role, method, path, !may[wanted].includes(role)])
-        expect(mayBe({ role }, wanted)).toBe(may[wanted].includes(role))
+        expect(includesRole({ role }, wanted)).toBe(may[wanted].includes(role))
       }
     }
   })
@@ -186,12 +186,12 @@ describe('a server', () => {
       '/v1/%zz',
       '/v1/me%',
     ])
-      expect(() => targetOf(path)).toThrow()
-    expect(targetOf('/v1/sessions/a%2Fb?after=3')).toMatchObject({
+      expect(() => parseTarget(path)).toThrow()
+    expect(parseTarget('/v1/sessions/a%2Fb?after=3')).toMatchObject({
       segments: ['v1', 'sessions', 'a/b'],
       query: { after: '3' },
     })
-    expect(() => routeFor('GET', targetOf('/v1/sessions%2Fx'))).toThrow('no such route')
+    expect(() => matchRoute('GET', parseTarget('/v1/sessions%2Fx'))).toThrow('no such route')
     expect((await one.ask('GET', '/v1/me?x=1')).status).toBe(400)
     expect((await one.ask('GET', '/v1/sessions?limit=1&limit=2')).status).toBe(400)
     expect((await one.ask('GET', '/v1/sessions?limit=0')).status).toBe(400)
@@ -218,16 +218,16 @@ describe('a server', () => {
     expect(readFileSync(file, 'utf8')).not.toContain(token)
     expect(await one.json('GET', '/v1/me', { token })).toMatchObject({ name: 'vera', role: 'viewer', reach: 'all' })
     // After a restart it is the same token, and a name is given once.
-    expect(new Tokens(file, 'owner', alone).own).toBe(one.tokens.own)
+    expect(new TokenRegistry(file, 'owner', withFileLock).own).toBe(one.tokens.own)
     expect((await one.ask('POST', '/v1/tokens', { body: { name: 'vera', role: 'admin' } })).status).toBe(409)
     // What another process takes away is not good here.
-    new Tokens(file, 'owner', alone).drop('vera')
+    new TokenRegistry(file, 'owner', withFileLock).drop('vera')
     expect((await one.ask('GET', '/v1/me', { token })).status).toBe(401)
     chmodSync(file, 0o640)
-    expect(() => new Tokens(file, 'owner', alone)).toThrow('other users')
+    expect(() => new TokenRegistry(file, 'owner', withFileLock)).toThrow('other users')
     chmodSync(file, 0o600)
     symlinkSync(file, join(one.folder, 'link.json'))
-    expect(() => new Tokens(join(one.folder, 'link.json'), 'owner', alone)).toThrow('link')
+    expect(() => new TokenRegistry(join(one.folder, 'link.json'), 'owner', withFileLock)).toThrow('link')
   })
 
   it('B-SERVE-9: a fault keeps its code, and has the status of its kind', () => {

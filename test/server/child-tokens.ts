@@ -1,14 +1,14 @@
 // A server's tokens, changed as fast as it goes: each is made, and all but the last are dropped. Told to hold, it begins a change and
 // never ends it. Run by tokens.test.ts.
 import { Fault } from '../../src/kernel/index.ts'
-import { alone } from '../../src/stores/sqlite/alone.ts'
-import { Tokens } from '../../src/server/tokens.ts'
+import { withFileLock } from '../../src/stores/sqlite/file-lock.ts'
+import { TokenRegistry } from '../../src/server/token-registry.ts'
 
 const [path = '', name = ''] = process.argv.slice(2)
-const tokens = new Tokens(path, 'owner', alone)
+const tokens = new TokenRegistry(path, 'owner', withFileLock)
 process.stdout.write(`${tokens.own}\n`)
 if (name === 'hold')
-  alone(`${path}.lock`, () => {
+  withFileLock(`${path}.lock`, () => {
     process.stdout.write('holds\n')
     for (;;);
   })

@@ -5,6 +5,8 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Client, connect, ServerRefusal } from '../../src/client/index.ts'
 import { Fault } from '../../src/index.ts'
 import { tool } from '../runtime/scene.ts'
+import { outsideBrowser } from '../tidy/imports.ts'
+import { readSources } from '../tidy/source.ts'
 import { until } from '../until.ts'
 import { type Served, served } from './served.ts'
 
@@ -43,37 +45,44 @@ async function between() {
 }
 
 describe('the client', () => {
+  it('B-VERBS-8: reaches nothing of Node and no package, also through what it imports', () => {
+    expect(outsideBrowser(readSources(['src']), 'src/client/index.ts')).toEqual([])
+  })
+
   it('B-SERVE-29: has the verbs of the library, and its faults', async () => {
     const one = await served([{ calls: [{ tool: 'publish', args: { n: 1 } }] }, 'Done.', 'Again.'], {
       harness: { tools: [publish] },
     })
     const client = clientOf(one)
-    const session = await client.open({ input: 'Go.' })
+    const session = await client.open()
+    await session.send('Go.')
     expect(await session.run()).toMatchObject({ status: 'requires_action' })
     const [call] = await client.pending()
     expect(call).toMatchObject({ tool: 'publish', sessionId: session.id })
     await session.decide({ callId: call?.callId ?? '', digest: call?.digest ?? '', allow: true, why: 'fine' })
     expect(await session.result({ waitMs: 20_000 })).toMatchObject({ status: 'completed', text: 'Done.' })
     expect(await session.run('More.')).toMatchObject({ text: 'Again.' })
-    expect((await session.read()).events).toEqual((await one.host.store.read(session.id, 0)).events)
+    expect((await session.events()).events).toEqual((await one.host.store.read(session.id, 0)).events)
     expect((await session.messages()).length).toBeGreaterThan(3)
     const fork = await session.fork({ at: 2 })
-    expect((await fork.card()).session).toBe(fork.id)
-    expect((await client.list({ q: 'Go' })).sessions.map((card) => card.session)).toContain(session.id)
-    expect(await client.me()).toMatchObject({ name: 'owner' })
-    expect((await session.export()).split('\n').length).toBeGreaterThan(5)
+    expect((await fork.status()).sessionId).toBe(fork.id)
+    expect((await client.list({ q: 'Go' })).cards.map((card) => card.session)).toContain(session.id)
+    expect(await client.server.me()).toMatchObject({ name: 'owner' })
+    expect((await client.server.export(session.id)).split('\n').length).toBeGreaterThan(5)
     await expect(session.decide({ callId: call?.callId ?? '', digest: 'x', allow: true })).rejects.toMatchObject({
       name: 'Fault',
       code: 'decision_stale',
     })
-    await expect(client.session('nobody').card()).rejects.toBeInstanceOf(Fault)
-    await expect(connect({ url: one.server.url, token: 'x'.repeat(43) }).me()).rejects.toBeInstanceOf(ServerRefusal)
+    await expect(client.session('nobody').status()).rejects.toBeInstanceOf(Fault)
+    await expect(connect({ url: one.server.url, token: 'x'.repeat(43) }).server.me()).rejects.toBeInstanceOf(
+      ServerRefusal,
+    )
     await expect(connect({ url: 'http://127.0.0.1:1', token: 'x' }).open()).rejects.toMatchObject({
       code: 'unreachable',
     })
     expect(() => connect({ url: 'ftp://x', token: 'x' })).toThrow('http')
     await client.remove(fork.id)
-    await expect(fork.card()).rejects.toMatchObject({ code: 'session_missing' })
+    await expect(fork.status()).rejects.toMatchObject({ code: 'session_missing' })
   })
 
   it('B-SERVE-29: follows over lost connections: every event once, no text twice; and a lost answer is asked for again without a second change', async () => {
@@ -89,8 +98,9 @@ describe('the client', () => {
       await answer.text()
       throw new TypeError('fetch failed')
     }
-    const session = await clientOf(one, { fetch: losing }).open({ input: 'Go.' })
+    const session = await clientOf(one, { fetch: losing }).open()
     expect([lost, (await one.host.store.list({ limit: 10 })).length]).toEqual([2, 1])
+    await session.send('Go.')
     const over = new AbortController()
     const seqs: number[] = []
     let said = ''

@@ -108,7 +108,7 @@ describe('a server', () => {
   })
 
   it('B-SERVE-50: a reader that takes nothing is left, and may come back where it was', async () => {
-    const one = await served([], { harness: { drives: false }, serve: { sse: { stalledMs: 100 } } })
+    const one = await served([], { harness: { worker: { drives: false } }, serve: { sse: { stalledMs: 100 } } })
     const session = await opened(one, 'Go.')
     const parts = [{ type: 'text', text: 'x'.repeat(500_000) }] as const
     for (let n = 0; n < 30; n += 1) {

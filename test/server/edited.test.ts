@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { connect } from '../../src/client/index.ts'
 import { defineTool } from '../../src/index.ts'
 import { agUiHandler, chatHandler } from '../../src/ui/index.ts'
-import { approvalsIn } from '../../src/ui/approval.ts'
+import { pageApprovalsIn } from '../../src/ui/page-approval.ts'
 import { make } from '../runtime/scene.ts'
 import { until } from '../until.ts'
 import { served } from './served.ts'
@@ -31,9 +31,10 @@ describe('an edit over the wire', () => {
   it('B-EDITED-14: the client hands back what was shown with other arguments, and a lost answer is the same decision', async () => {
     const ran: unknown[] = []
     const one = await served(script, { harness: { tools: [payer(ran)] } })
-    const session = await connect({ url: one.server.url, token: one.tokens.own }).open({ input: 'Pay.' })
+    const session = await connect({ url: one.server.url, token: one.tokens.own }).open()
+    await session.send('Pay.')
     await session.run()
-    const [call] = await session.pending()
+    const [call] = (await session.status()).pending
     const shown = { ...call!, allow: true }
     await expect(session.decide({ ...shown, args: { to: 5 } })).rejects.toMatchObject({ code: 'invalid_input' })
     await expect(session.decide({ ...shown, tool: 'refund' })).rejects.toMatchObject({ code: 'decision_stale' })
@@ -85,7 +86,7 @@ describe('an edit over the wire', () => {
     const ran: unknown[] = []
     const harness = make(script, { tools: [payer(ran)] })
     const session = harness.session((await harness.run('Pay.')).sessionId)
-    const [approval] = approvalsIn(await session.pending(), session.id)
+    const [approval] = pageApprovalsIn((await session.status()).pending, session.id)
     const handle =
       name === 'AG-UI' ? agUiHandler(harness, { by: () => 'bob' }) : chatHandler(harness, { by: () => 'bob' })
     const body = JSON.stringify(bodyOf(approval?.id ?? '', session.id))
@@ -95,7 +96,7 @@ describe('an edit over the wire', () => {
     await until(() => expect(ran).toEqual([edited]))
     expect(told).toContain('"cents":50')
     expect(told.match(/approval-request|terret\.approval/g)).toBeNull()
-    const { events } = await session.read()
+    const { events } = await session.events()
     expect(events.find(({ type }) => type === 'user.tool_confirmation')).toMatchObject({
       by: 'bob',
       edit: { args: edited },

@@ -2,7 +2,7 @@
 import { request } from 'node:http'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { encodingFor } from '../../src/server/compress.ts'
+import { chooseEncoding } from '../../src/server/compress-answer.ts'
 import type { OpenedAnswer, PendingAnswer, SessionPage, WireError } from '../../src/server/wire.ts'
 import { connect } from '../../src/client/index.ts'
 import { card, creation } from '../contract/fixture.ts'
@@ -13,7 +13,7 @@ import { type Served, served } from './served.ts'
 
 describe('lists of sessions over HTTP', () => {
   it('B-LISTED-2: failures behind a thousand newer sessions are found by outcome and time, over the wire and with the client', async () => {
-    const one = await served([], { harness: { drives: false } })
+    const one = await served([], { harness: { worker: { drives: false } } })
     const { store } = one.host
     const made = (id: string, over: Parameters<typeof card>[1]) => creation(store, id, { card: card(id, over) })
     const failed = Array.from({ length: 20 }, (_, i) => `failed${i}`)
@@ -28,7 +28,7 @@ describe('lists of sessions over HTTP', () => {
     expect((await page(`until=${until}&limit=200`)).sessions).toHaveLength(20)
     expect((await page(`outcome=failed&since=${until}`)).sessions).toHaveLength(0)
     const client = connect({ url: one.server.url, token: one.tokens.own })
-    expect((await client.list({ outcome: ['failed', 'quarantined'], until })).sessions).toHaveLength(20)
+    expect((await client.list({ outcome: ['failed', 'quarantined'], until })).cards).toHaveLength(20)
     for (const query of ['outcome=broken', 'outcome=', 'since=x', 'outcome=failed&root=n1', 'since=1&order=id']) {
       const { status, text } = await one.ask('GET', `/v1/sessions?${query}`)
       expect([query, status, (JSON.parse(text) as WireError).error.code]).toEqual([query, 400, 'invalid_input'])
@@ -100,8 +100,8 @@ describe('answers in fewer bytes', () => {
       'deflate, gzip;q=0.2, br;q=0.1': 'gzip',
     }
     for (const [accepted, encoding] of Object.entries(cases))
-      expect([accepted, encodingFor(accepted)]).toEqual([accepted, encoding])
-    expect(encodingFor(undefined)).toBeNull()
+      expect([accepted, chooseEncoding(accepted)]).toEqual([accepted, encoding])
+    expect(chooseEncoding(undefined)).toBeNull()
   })
 })
 

@@ -44,7 +44,7 @@ describe('a mounted server', () => {
     const { session } = (await opened.json()) as Opened
     const result = await ask('GET', `/v1/sessions/${session}/result?wait=10`)
     expect(await result.json()).toMatchObject({ result: { text: 'Hello from the shop.' } })
-    expect((await harness.status(session))?.program).toBe('shop')
+    expect((await harness.session(session, { stored: true }).status({ include: ['card'] })).card.program).toBe('shop')
     const stream = await ask('GET', `/v1/sessions/${session}/stream`)
     expect(stream.headers.get('content-type')).toContain('text/event-stream')
     const reader = stream.body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined
@@ -99,7 +99,8 @@ describe('a mounted server', () => {
     const url = `http://127.0.0.1:${port}`
     expect(await (await fetch(url)).text()).toBe('the shop')
     const client = connect({ url: `${url}/terret`, token: TOKEN })
-    const session = await client.open({ input: 'Hi.' })
+    const session = await client.open()
+    await session.send('Hi.')
     expect((await session.result({ waitMs: 10_000 }))?.text).toBe('Hello.')
     const stream = streamed(port, `/terret/v1/sessions/${session.id}/stream`, { authorization })
     await until(() => expect(stream.frames.some(({ data }) => data['type'] === 'run.settled')).toBe(true))

@@ -4,9 +4,9 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Client, connect, ServerRefusal } from '../../src/client/index.ts'
-import { endOf, EXIT } from '../../src/cli/exit.ts'
+import { exitForError, EXIT } from '../../src/cli/exit.ts'
 import { useServer } from '../../src/cli/server-flag.ts'
-import { farStore } from '../../src/cli/remote/store.ts'
+import { openRemoteStore } from '../../src/cli/remote/remote-store.ts'
 import { Fault, Harness, model } from '../../src/index.ts'
 
 type Odd = (response: ServerResponse) => void
@@ -83,19 +83,19 @@ async function fake(odd: Odd): Promise<string> {
 }
 
 const VERBS: Readonly<Record<string, (client: Client) => Promise<unknown>>> = {
-  open: (client) => client.open({ input: 'Hi.' }),
-  list: async (client) => (await client.list()).sessions.map(({ session }) => session),
+  open: (client) => client.open(),
+  list: async (client) => (await client.list({ order: 'id', limit: 500 })).cards.map(({ session }) => session),
   pending: async (client) => (await client.pending()).map(({ callId }) => callId),
-  me: async (client) => (await client.me()).name.length,
-  look: async (client) => (await client.session('s').look()).card.session.length,
-  read: (client) => client.session('s').read(),
+  me: async (client) => (await client.server.me()).name.length,
+  look: async (client) => (await client.server.session('s')).card.session.length,
+  read: (client) => client.session('s').events(),
   send: (client) => client.session('s').send('Hi.'),
   decide: (client) => client.session('s').decide({ callId: '5.0', allow: true, digest: 'x' }),
   messages: async (client) => (await client.session('s').messages()).map(({ role }) => role),
   remove: async (client) => (await client.remove('s')).map(({ session }) => session),
   undo: async (client) => (await client.session('s').undo()).length,
   pin: (client) => client.session('s').pin('Only UTC.'),
-  pins: async (client) => (await client.session('s').pins()).map(({ seq }) => seq),
+  pins: async (client) => (await client.session('s').status({ include: ['pins'] })).pins.map(({ seq }) => seq),
   follow: (client) => client.session('s').follow().next(),
   watch: (client) => client.watch().next(),
 }
@@ -114,27 +114,27 @@ describe.each(Object.keys(ODD))('a server that answers %s', (name) => {
         )
         expect([verb, error instanceof ServerRefusal || error instanceof Fault]).toEqual([verb, true])
         expect((error as ServerRefusal).code).toMatch(/^[a-z_]+$/)
-        expect(endOf(error, true).text).not.toMatch(/bug|undefined|\[object/)
+        expect(exitForError(error, true).text).not.toMatch(/bug|undefined|\[object/)
       }),
     )
     await useServer({ url, tokenFile: undefined }, 'list')
     onTestFinished(() => useServer(null))
     process.env['TERRET_TOKEN'] = 't'
-    const far = await farStore({ url, tokenFile: undefined }).then(
+    const far = await openRemoteStore({ url, tokenFile: undefined }).then(
       () => null,
       (thrown: unknown) => thrown,
     )
-    expect(endOf(far, true)).toMatchObject({ text: expect.not.stringContaining('bug') as string })
+    expect(exitForError(far, true)).toMatchObject({ text: expect.not.stringContaining('bug') as string })
   }, 30_000)
 })
 
 describe('odd answers elsewhere', () => {
   it('B-REFUSE-7: a command against a server says that the answer cannot be used, whatever else went wrong with it', () => {
-    expect(endOf(new TypeError('x is not a function'), true)).toEqual({
+    expect(exitForError(new TypeError('x is not a function'), true)).toEqual({
       exit: EXIT.config,
       text: 'The answer of the server cannot be used (x is not a function). Is it of this version?',
     })
-    expect(endOf(new TypeError('x is not a function')).text).toContain('bug of terret')
+    expect(exitForError(new TypeError('x is not a function')).text).toContain('bug of terret')
   })
 
   it.each(['openai', 'anthropic'] as const)(

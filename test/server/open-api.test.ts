@@ -167,10 +167,10 @@ describe('the OpenAPI document', () => {
 
   it('B-OPENAPI-1: has no less in the types of the wire than the library gives the server', () => {
     // Raw responses of a result, and the context and phase of a listed card, are there only if they are asked for, which no route does.
-    expectTypeOf<Exclude<KeyOf<Result>, KeyOf<WireResult> | 'responses'>>().toBeNever()
+    expectTypeOf<Exclude<KeyOf<Result>, KeyOf<WireResult> | 'responses' | 'ownUsage'>>().toBeNever()
     expectTypeOf<Exclude<KeyOf<PendingCall>, KeyOf<WirePending>>>().toBeNever()
     expectTypeOf<Exclude<KeyOf<CallRecord>, KeyOf<WireCall>>>().toBeNever()
-    expectTypeOf<Exclude<KeyOf<AgentRow>, KeyOf<WireAgent>>>().toBeNever()
+    expectTypeOf<Exclude<KeyOf<AgentRow>, KeyOf<WireAgent> | 'models' | 'setup'>>().toBeNever()
     expectTypeOf<Exclude<KeyOf<AgentRow['tools'][number]>, KeyOf<WireTool>>>().toBeNever()
     expectTypeOf<Exclude<KeyOf<MoneyAccount>, KeyOf<WireAccount>>>().toBeNever()
     expectTypeOf<Exclude<KeyOf<TreeCard>, KeyOf<WireCard>>>().toBeNever()

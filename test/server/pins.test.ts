@@ -21,20 +21,21 @@ describe('pins of a server', () => {
   it('B-RULE-4: the client pins a text and a message, lists both, lets one go, and the next request holds the rest', async () => {
     const one = await served(['One.', 'Two.'])
     const client = connect({ url: one.server.url, token: one.tokens.own })
-    const session = await client.open({ input: 'Use the blue theme.' })
+    const session = await client.open()
+    await session.send('Use the blue theme.')
     await session.run()
-    expect(await session.pins()).toEqual([])
+    expect((await session.status({ include: ['pins'] })).pins).toEqual([])
     const { seq } = await session.pin('Only ever deploy to staging.')
     expect(await session.pin('Only ever deploy to staging.')).toEqual({ seq })
-    const said = (await session.read()).events.find(({ type }) => type === 'user.message')?.seq ?? 0
+    const said = (await session.events()).events.find(({ type }) => type === 'user.message')?.seq ?? 0
     await session.pin(said)
-    expect((await session.pins()).map(({ text }) => text)).toEqual([
+    expect((await session.status({ include: ['pins'] })).pins.map(({ text }) => text)).toEqual([
       'Use the blue theme.',
       'Only ever deploy to staging.',
     ])
-    await session.unpin(said)
+    await session.pin(said, { off: true })
     await session.run('More.')
-    expect(await session.pins()).toEqual([{ seq, text: 'Only ever deploy to staging.' }])
+    expect((await session.status({ include: ['pins'] })).pins).toEqual([{ seq, text: 'Only ever deploy to staging.' }])
     expect(JSON.stringify(await session.messages())).toContain('Only ever deploy to staging.')
   })
 
@@ -98,12 +99,12 @@ describe('pins of a server', () => {
     let own = await fork.pin('Own.')
     for (let i = 0; own.seq < first.seq; i++) own = await fork.pin(`Own ${i}.`)
     expect(own.seq).toBe(first.seq)
-    const both = (await fork.pins()).filter(({ seq }) => seq === own.seq)
+    const both = (await fork.status({ include: ['pins'] })).pins.filter(({ seq }) => seq === own.seq)
     expect(both.map(({ name }) => name)).toEqual([`^${own.seq}`, undefined])
-    await fork.unpin(`^${own.seq}`)
-    expect((await fork.pins()).filter(({ seq }) => seq === own.seq)).toEqual([both[1]])
-    await fork.unpin(own.seq)
-    expect((await fork.pins()).filter(({ seq }) => seq === own.seq)).toEqual([])
+    await fork.pin(`^${own.seq}`, { off: true })
+    expect((await fork.status({ include: ['pins'] })).pins.filter(({ seq }) => seq === own.seq)).toEqual([both[1]])
+    await fork.pin(own.seq, { off: true })
+    expect((await fork.status({ include: ['pins'] })).pins.filter(({ seq }) => seq === own.seq)).toEqual([])
   })
 
   it('B-COMPACT-28: a pin has the same bound over HTTP, in the client and in the OpenAPI document', async () => {
@@ -111,7 +112,7 @@ describe('pins of a server', () => {
     const session = await connect({ url: one.server.url, token: one.tokens.own }).open({})
     const text = 'r'.repeat(10_000)
     await session.pin(text)
-    expect((await session.pins()).map((pin) => pin.text)).toEqual([text])
+    expect((await session.status({ include: ['pins'] })).pins.map((pin) => pin.text)).toEqual([text])
     await expect(session.pin(`${text}r`)).rejects.toMatchObject({ code: 'invalid_input' })
     const document = await one.json<OpenApi>('GET', '/v1/openapi.json')
     const { schema } = document.paths['/v1/sessions/{id}/pins'].post.requestBody.content['application/json']
@@ -126,14 +127,17 @@ describe('pins of a server', () => {
     const slow = tool('slow', { execute: () => held.then(() => 'ok') })
     const one = await served([{ calls: [{ tool: 'slow', args: { n: 1 } }] }, 'Done.'], { harness: { tools: [slow] } })
     const client = connect({ url: one.server.url, token: one.tokens.own })
-    const session = await client.open({ input: 'Go.' })
-    await until(async () => (await session.read()).events.some(({ type }) => type === 'agent.tool_use'))
+    const session = await client.open()
+    await session.send('Go.')
+    await until(async () =>
+      expect((await session.events()).events.some(({ type }) => type === 'agent.tool_use')).toBe(true),
+    )
     const refused: unknown = await session.pin('Only UTC.').catch((error: unknown) => error)
     expect(refused).toBeInstanceOf(Fault)
     expect(refused).toMatchObject({ code: 'session_busy' })
     await session.send('Only UTC.', { pin: true })
     release()
     await session.run()
-    expect((await session.pins()).map(({ text }) => text)).toEqual(['Only UTC.'])
+    expect((await session.status({ include: ['pins'] })).pins.map(({ text }) => text)).toEqual(['Only UTC.'])
   })
 })

@@ -423,7 +423,7 @@ const CHANGING: ReadonlySet<string> = new Set('fork interrupt undo delete wake r
 
 describe('readers', () => {
   it('B-SERVE-27: that do not read hold up nobody, and cost no more than what their sockets take (F53)', async () => {
-    const one: Served = await served([], { harness: { drives: false } })
+    const one: Served = await served([], { harness: { worker: { drives: false } } })
     const { session } = await one.json<OpenedAnswer>('POST', '/v1/sessions', { body: { input: 'Go.' } })
     const { store } = one.host
     const large = 'x'.repeat(200_000)

@@ -7,11 +7,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { Harness, type HarnessOptions, type Script, scripted, sqlite, type SqliteFile } from '../../src/index.ts'
-import type { Host } from '../../src/server/host.ts'
-import { type ServeOptions, type Server, serve } from '../../src/server/server.ts'
-import { alone } from '../../src/stores/sqlite/alone.ts'
-import { Tokens } from '../../src/server/tokens.ts'
-import { driverText, UNNAMED } from '../../src/view/program.ts'
+import type { ServerHost } from '../../src/server/server-host.ts'
+import { type HttpServeOptions, type ListeningServer, startHttpServer } from '../../src/server/http-server.ts'
+import { withFileLock } from '../../src/stores/sqlite/file-lock.ts'
+import { TokenRegistry } from '../../src/server/token-registry.ts'
+import { driverText, UNNAMED } from '../../src/view/session-program.ts'
 import type { Principal, TokenBody } from '../../src/server/wire.ts'
 
 export type Answer = {
@@ -27,9 +27,9 @@ export type Ask = {
 }
 
 export type Served = {
-  readonly server: Server
-  readonly tokens: Tokens
-  readonly host: Host
+  readonly server: ListeningServer
+  readonly tokens: TokenRegistry
+  readonly host: ServerHost
   readonly folder: string
   readonly reports: string[]
   /** The token of somebody with this role. */
@@ -40,7 +40,7 @@ export type Served = {
 
 type Options = {
   readonly harness?: Omit<HarnessOptions, 'model' | 'store'>
-  readonly serve?: Partial<ServeOptions>
+  readonly serve?: Partial<HttpServeOptions>
   readonly folder?: string
   readonly store?: SqliteFile
 }
@@ -51,7 +51,7 @@ export async function served(script: Script, options: Options = {}): Promise<Ser
   const store = options.store ?? sqlite(join(folder, 'terret.db'))
   const harness = new Harness({ model: scripted(script), store, worker: { leaseMs: 5_000 }, ...options.harness })
   const { store: storeId } = await store.mark()
-  const host: Host = {
+  const host: ServerHost = {
     version: 'test',
     store,
     storeId,
@@ -61,14 +61,14 @@ export async function served(script: Script, options: Options = {}): Promise<Ser
     agents: () => harness.agents(),
     elsewhere: (card) => (card.program === undefined || card.program === UNNAMED ? null : driverText(card)),
     program: UNNAMED,
-    drives: options.harness?.drives ?? true,
+    drives: options.harness?.worker?.drives ?? true,
     driving: () => 0,
   }
   const reports: string[] = []
-  const tokens = new Tokens(join(folder, 'tokens.json'), 'owner', alone)
+  const tokens = new TokenRegistry(join(folder, 'tokens.json'), 'owner', withFileLock)
   const report = (where: string, error: unknown): void => void reports.push(`${where}: ${String(error)}`)
-  const server = await serve({ host, tokens, port: 0, report, ...options.serve })
-  const working = options.harness?.drives === false ? Promise.resolve() : harness.work()
+  const server = await startHttpServer({ host, tokens, port: 0, report, ...options.serve })
+  const working = options.harness?.worker?.drives === false ? Promise.resolve() : harness.work()
   onTestFinished(async () => {
     await server.close()
     await harness.close()

@@ -129,7 +129,7 @@ describe('sessions over HTTP', () => {
   })
 
   it('B-POWER-12: a caller chooses only models that the configuration has', async () => {
-    const { one } = await stage(['Done.', 'Again.', 'Forked.'], { models: { other: scripted(['Other.']) } })
+    const { one } = await stage(['Done.', 'Again.', 'Forked.'], { models: { named: { other: scripted(['Other.']) } } })
     const session = await opened(one)
     const asks = [
       ['/v1/sessions', { input: 'Go.' }],
@@ -231,7 +231,7 @@ describe('sessions over HTTP', () => {
 
   it('B-SERVE-16: an old digest, an expired question and a wrong role decide nothing: 409, 409, 403', async () => {
     const rule = { effect: 'ask', tool: 'publish', roles: ['lead'] } as const
-    const { one, ana } = await stage([asks, 'Done.'], { tools: [publish], policy: { rules: [rule] } })
+    const { one, ana } = await stage([asks, 'Done.'], { tools: [publish], approvals: { policy: { rules: [rule] } } })
     const session = await opened(one)
     const { callId, digest } = await waiting(one, session)
     const decide = (token: string, body: object) =>
@@ -247,7 +247,7 @@ describe('sessions over HTTP', () => {
     expect((await logOf(one, session)).some(({ type }) => type === 'agent.tool_use')).toBe(false)
     expect((await decide(ana, { callId, digest, allow: true })).status).toBe(202)
     await until(async () => expect((await logOf(one, session)).at(-1)).toMatchObject({ type: 'run.settled' }))
-    const late = await stage([asks, 'Done.'], { tools: [publish], approvalMs: 1 })
+    const late = await stage([asks, 'Done.'], { tools: [publish], approvals: { timeoutMs: 1 } })
     const other = await opened(late.one)
     const said = await until(async () => {
       const log = await logOf(late.one, other)
@@ -287,7 +287,10 @@ describe('sessions over HTTP', () => {
 
   it('B-SERVE-18: where two must allow, one is shown, and the same person twice counts once', async () => {
     const rule = { effect: 'ask', tool: 'publish', n: 2 } as const
-    const { one, ana, bob } = await stage([asks, 'Done.'], { tools: [publish], policy: { rules: [rule] } })
+    const { one, ana, bob } = await stage([asks, 'Done.'], {
+      tools: [publish],
+      approvals: { policy: { rules: [rule] } },
+    })
     const session = await opened(one)
     const { callId, digest } = await waiting(one, session)
     const decide = (token: string) =>

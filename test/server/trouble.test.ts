@@ -6,7 +6,7 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Fault } from '../../src/index.ts'
 import { openApi } from '../../src/server/open-api.ts'
-import { CSP } from '../../src/server/pages.ts'
+import { CSP } from '../../src/server/inspector-files.ts'
 import { type EventsAnswer, type OpenedAnswer, ROUTES, type SessionAnswer } from '../../src/server/wire.ts'
 import { driverOf, makeFile, open } from '../stores/folder.ts'
 import type { Database } from '../../src/stores/sqlite/driver.ts'
@@ -34,7 +34,7 @@ describe('a server', () => {
     const opened: Database[] = []
     const driver = () => driverOf((db) => (opened.push(db), db))
     const store = open(makeFile(), { loadDriver: driver })
-    const one = await served(['Done.'], { store, harness: { drives: false } })
+    const one = await served(['Done.'], { store, harness: { worker: { drives: false } } })
     const { session } = await one.json<OpenedAnswer>('POST', '/v1/sessions', { body: {} })
     const extend = store.extend.bind(store)
     store.extend = () => Promise.reject(new Fault('disk_full', 'The disk is full.'))

@@ -10,5 +10,5 @@ process.on('message', (session: string) => {
   void store.commit([{ session, lane: 'inbox', events }]).then(() => process.send?.('appended'))
 })
 process.on('disconnect', () => void store.close())
-await store.nextDue()
+await store.due(0)
 process.send?.('ready')

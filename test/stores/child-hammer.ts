@@ -1,7 +1,7 @@
 // A process that hammers one file together with others: sends to shared sessions, drives them when it gets the lease, and
 // says in the end what was acknowledged. Run by sqlite-processes.test.ts.
 import { Fault } from '../../src/kernel/failure.ts'
-import type { Store } from '../../src/ports/store.ts'
+import type { CompleteStore } from '../../src/ports/store.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { card, message, note, ownerWrite } from '../contract/fixture.ts'
 
@@ -25,12 +25,12 @@ async function tolerate<T>(promise: Promise<T>): Promise<T | null> {
   }
 }
 
-async function send(store: Store, session: string, id: string): Promise<void> {
+async function send(store: CompleteStore, session: string, id: string): Promise<void> {
   const receipts = await tolerate(store.commit([{ session, lane: 'inbox', events: [message(id)] }]))
   for (const seq of receipts?.[0]?.seqs ?? []) acked.push([`${session}:${seq}`, id])
 }
 
-async function drive(store: Store, session: string, worker: string): Promise<void> {
+async function drive(store: CompleteStore, session: string, worker: string): Promise<void> {
   const claim = await tolerate(store.claim(session, worker, 5_000))
   if (!claim) return
   for (let i = 0; i < 3; i++) {

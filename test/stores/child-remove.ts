@@ -1,9 +1,9 @@
 // A process that removes a session and kills itself before the nth statement that writes, or right after the last. It says how
 // many there were if it lives. Run by sqlite-removal.test.ts.
-import { systemClock } from '../../src/stores/plan/clock.ts'
+import { systemClock } from '../../src/stores/plan/system-clock.ts'
 import { type Driver, loadDriver, type Statement } from '../../src/stores/sqlite/driver.ts'
-import { realFileSystemOf } from '../../src/stores/sqlite/file.ts'
-import { SqliteStore } from '../../src/stores/sqlite/store.ts'
+import { realFileSystemOf } from '../../src/stores/sqlite/database-file.ts'
+import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
 
 const [file = '', session = '', at = '0'] = process.argv.slice(2)
 let armed = false

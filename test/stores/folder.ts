@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { Clock } from '../../src/ports/system.ts'
-import { systemClock } from '../../src/stores/plan/clock.ts'
+import { systemClock } from '../../src/stores/plan/system-clock.ts'
 import { type Database, type Driver, loadDriver } from '../../src/stores/sqlite/driver.ts'
-import { realFileSystemOf } from '../../src/stores/sqlite/file.ts'
-import { type Machine, SqliteStore } from '../../src/stores/sqlite/store.ts'
+import { realFileSystemOf } from '../../src/stores/sqlite/database-file.ts'
+import { type SqliteMachine, SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
 
 /** Gone after the test. */
 export function makeFolder(): string {
@@ -21,7 +21,7 @@ export function makeFile(): string {
 }
 
 /** Closed after the test. */
-export function open(file: string, over: Partial<Machine> & { readonly clock?: Clock } = {}): SqliteStore {
+export function open(file: string, over: Partial<SqliteMachine> & { readonly clock?: Clock } = {}): SqliteStore {
   const machine = { clock: systemClock, loadDriver, fileSystemOf: realFileSystemOf, ...over }
   const store = new SqliteStore(file, machine)
   onTestFinished(() => store.close())

@@ -3,7 +3,7 @@ import { describe } from 'vitest'
 import { describeStore } from '../contract/store.ts'
 import { describeTake } from '../contract/store-take.ts'
 import { type MakeFixture, StillClock } from '../contract/fixture.ts'
-import { memory } from '../../src/stores/memory/memory.ts'
+import { memory } from '../../src/stores/memory/memory-store.ts'
 
 const make: MakeFixture = async () => {
   const clock = new StillClock()

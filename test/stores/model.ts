@@ -2,8 +2,8 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import type { Card, CardQuery } from '../../src/ports/store.ts'
-import type { Charge, Claim, Store, Write } from '../../src/ports/store.ts'
-import { memory } from '../../src/stores/memory/memory.ts'
+import type { Charge, Claim, CompleteStore, Write } from '../../src/ports/store.ts'
+import { memory } from '../../src/stores/memory/memory-store.ts'
 import type { Clock } from '../../src/ports/system.ts'
 import { card, creation, message, note, outcome, ownerWrite, START, StillClock } from '../contract/fixture.ts'
 
@@ -90,7 +90,7 @@ class Known {
   readonly #seqs = new Map<string, number>()
   readonly #epochs = new Map<string, number>()
 
-  writeOf(store: Store, w: Of<typeof write>): Write {
+  writeOf(store: CompleteStore, w: Of<typeof write>): Write {
     if (w.type === 'creation') return creation(store, w.session)
     if (w.type === 'letters')
       return { session: w.session, lane: 'inbox', events: w.letters.map((l) => message(l.id, l.text)) }
@@ -105,7 +105,7 @@ class Known {
     })
   }
 
-  perform(store: Store, a: Asked): Promise<unknown> {
+  perform(store: CompleteStore, a: Asked): Promise<unknown> {
     if (a.type === 'commit') return store.commit(a.writes.map((w) => this.writeOf(store, w)))
     if (a.type === 'claim') return store.claim(a.session, a.worker, 25)
     if (a.type === 'extend') return store.extend(a.worker, 25).then((held) => new Map(held))
@@ -114,7 +114,7 @@ class Known {
     return store.announce(a.worker, `at ${a.worker}`, 10)
   }
 
-  async learn(store: Store, group: readonly Asked[], answers: readonly Answer[]): Promise<void> {
+  async learn(store: CompleteStore, group: readonly Asked[], answers: readonly Answer[]): Promise<void> {
     for (const id of ['a', 'b', 'c']) this.#seqs.set(id, (await store.card(id))?.seq ?? 0)
     for (const [i, a] of group.entries()) {
       const claim = a.type === 'claim' ? (answers[i]?.value as Claim | null) : null
@@ -139,7 +139,7 @@ async function answerOf(promise: Promise<unknown>): Promise<Answer> {
 }
 
 /** Everything that can be read of a store. */
-async function look(store: Store): Promise<unknown> {
+async function look(store: CompleteStore): Promise<unknown> {
   const each = ['a', 'b', 'c'].map(async (id) => {
     const page = await store.read(id, 0).catch(() => null)
     return [page, await store.card(id), await store.snapshot(id), await store.address(id)]
@@ -148,13 +148,13 @@ async function look(store: Store): Promise<unknown> {
     { limit: 9 },
     { limit: 2, after: 'a', status: 'running' },
     { limit: 9, root: 'a' },
-    { limit: 2, newest: true },
     { limit: 9, folder: '/one' },
-    { limit: 2, newest: 'made' },
-    { limit: 9, folder: '/one', newest: true, status: 'running' },
   ] as const
   const queries = [
     { order: 'newest', limit: 1 },
+    { order: 'newest', limit: 2 },
+    { order: 'made', limit: 2 },
+    { order: 'newest', limit: 9, folder: '/one', status: 'running' },
     { order: 'made', limit: 1, q: 'p' },
     { order: 'newest', limit: 9, agent: 'a', status: 'running', q: 'A' },
   ] as const
@@ -164,20 +164,20 @@ async function look(store: Store): Promise<unknown> {
     listed: await Promise.all(lists.map((filter) => store.list(filter))),
     paged: await Promise.all(queries.map((query) => paged(store, query))),
     past: await Promise.all([1, 3].map((upTo) => store.snapshot('a', upTo))),
-    due: await store.due(9),
-    next: await store.nextDue(),
+    due: (await store.due(9)).sessions,
+    next: (await store.due(0)).next,
     removals: await store.removals(3),
   }
 }
 
 /** All pages; of the places only where they lie in time, since each store has its own numbers. */
-async function paged(store: Store, query: CardQuery): Promise<unknown> {
+async function paged(store: CompleteStore, query: CardQuery): Promise<unknown> {
   const { cards, next } = await store.page(query)
   return [cards, next?.at, ...(next ? [await paged(store, { ...query, behind: next })] : [])]
 }
 
 /** Two sessions are there from the start, each with its owner, and little money. */
-async function prepare(store: Store, known: Known): Promise<void> {
+async function prepare(store: CompleteStore, known: Known): Promise<void> {
   const group = ['a', 'b'].map((id) => ({ type: 'claim', session: id, worker: 'w1' }) as const)
   const charges = ['x', 'y'].map((account) => ({ type: 'limit', account, limit: 15 }) as const)
   await store.commit(['a', 'b'].map((id) => creation(store, id, { charges })))
@@ -185,7 +185,7 @@ async function prepare(store: Store, known: Known): Promise<void> {
 }
 
 /** The store that is compared with the one in memory, empty; `end` after its use. */
-export type MakeOther = (clock: Clock) => Promise<{ readonly store: Store; readonly end: () => Promise<void> }>
+export type MakeOther = (clock: Clock) => Promise<{ readonly store: CompleteStore; readonly end: () => Promise<void> }>
 
 /** `refusals`: those that a run of this length surely meets. */
 export async function expectSameAnswers(

@@ -3,9 +3,9 @@ import { copyFileSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Fault } from '../../src/kernel/failure.ts'
-import { moveStore } from '../../src/stores/move/move.ts'
-import type { Row, Target } from '../../src/stores/move/rows.ts'
-import { sqliteSource, sqliteTarget } from '../../src/stores/sqlite/move.ts'
+import { moveStore } from '../../src/stores/move/move-store.ts'
+import type { MoveRow, MoveTarget } from '../../src/stores/move/move-rows.ts'
+import { sqliteSource, sqliteTarget } from '../../src/stores/sqlite/sqlite-move.ts'
 import { admit, begin, create, message, note, outcome, write } from '../contract/fixture.ts'
 import { makeFile, makeFolder, meddle, open } from './folder.ts'
 import { contentOf, furnish, move } from './moving.ts'
@@ -77,7 +77,7 @@ describe('a move', () => {
     expect(await store.account('session:alpha')).toMatchObject({ held: 0, spent: 1 })
     expect((await store.read('alpha', 0)).damaged).toBeUndefined()
     await store.remove('fork', 'me')
-    expect((await store.list({ newest: 'made', limit: 1 }))[0]?.session).toBe('gone')
+    expect((await store.page({ order: 'made', limit: 1 })).cards[0]?.session).toBe('gone')
   })
 
   it('B-MOVE-3: after it the source is read as before and refuses every write, also of a process that has it open, and says where it went', async () => {
@@ -144,8 +144,8 @@ describe('a move', () => {
 
 describe('the proof of a move', () => {
   /** As if the target kept something else than it was sent. */
-  function meddling(real: Target, change: (row: Row) => Row | null): Target {
-    const altered = async function* (rows: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {
+  function meddling(real: MoveTarget, change: (row: MoveRow) => MoveRow | null): MoveTarget {
+    const altered = async function* (rows: AsyncIterable<readonly MoveRow[]>): AsyncGenerator<readonly MoveRow[]> {
       for await (const piece of rows) yield piece.flatMap((row) => change(row) ?? [])
     }
     return {
@@ -162,7 +162,7 @@ describe('the proof of a move', () => {
     }
   }
 
-  const changes: readonly [string, (row: Row) => Row | null][] = [
+  const changes: readonly [string, (row: MoveRow) => MoveRow | null][] = [
     [
       'a byte of an event',
       (row) => (row.type === 'event' ? { ...row, body: row.body.replace('hello', 'hallo') } : row),
@@ -239,7 +239,7 @@ describe('a move that was cut off', () => {
     const dies = (): never => {
       throw new Fault('io_error', 'killed')
     }
-    const wrapped: Target = {
+    const wrapped: MoveTarget = {
       id: other.id,
       name: other.name,
       state: () => other.state(),

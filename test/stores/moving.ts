@@ -1,15 +1,15 @@
 // A store that has some of everything a move takes along, and the short way to move it.
 import { hash } from 'node:crypto'
-import type { Store } from '../../src/ports/store.ts'
-import { type Moved, type MoveProgress, moveStore } from '../../src/stores/move/move.ts'
-import { sqliteSource, sqliteTarget } from '../../src/stores/sqlite/move.ts'
+import type { CompleteStore } from '../../src/ports/store.ts'
+import { type MoveResult, type MoveProgress, moveStore } from '../../src/stores/move/move-store.ts'
+import { sqliteSource, sqliteTarget } from '../../src/stores/sqlite/sqlite-move.ts'
 import { admit, begin, card, create, message, note, ownerWrite, write } from '../contract/fixture.ts'
 
 const picture = Buffer.from('not really a picture')
 const pictureHash = hash('sha256', picture)
 
 /** Sessions with inbox, child, fork, labels, a lost worker, trouble, money, blobs and removals. */
-export async function furnish(store: Store): Promise<void> {
+export async function furnish(store: CompleteStore): Promise<void> {
   const owner = await begin(store, 'alpha')
   await admit(store, 'alpha', message('m1'), message('m2', 'Zwei: ü \u{1f600} \u0000'))
   owner.seq += 2
@@ -43,13 +43,13 @@ export async function furnish(store: Store): Promise<void> {
 }
 
 /** Everything that can be asked of it. */
-export async function contentOf(store: Store): Promise<unknown> {
+export async function contentOf(store: CompleteStore): Promise<unknown> {
   const cards = await store.list({ limit: 1_000 })
   const logs = await Promise.all(cards.map(({ session }) => store.read(session, 0)))
   return {
     cards,
     logs,
-    made: (await store.list({ newest: 'made', limit: 100 })).map(({ session }) => session),
+    made: (await store.page({ order: 'made', limit: 100 })).cards.map(({ session }) => session),
     labelled: (await store.list({ where: { team: 'red' }, limit: 9 })).map(({ session }) => session),
     found: (await store.page({ q: 'hello', order: 'newest', limit: 9 })).cards.map(({ session }) => session),
     below: (await store.list({ parent: 'alpha', limit: 9 })).map(({ session }) => session),
@@ -57,11 +57,11 @@ export async function contentOf(store: Store): Promise<unknown> {
     blob: (await store.blob(pictureHash, 'alpha'))?.data.toString(),
     sent: await store.sent('alpha', 'm2'),
     removals: await store.removals(9),
-    due: await store.due(9),
+    due: (await store.due(9)).sessions,
   }
 }
 
-export async function move(from: string, to: string, tell: MoveProgress = () => {}): Promise<Moved> {
+export async function move(from: string, to: string, tell: MoveProgress = () => {}): Promise<MoveResult> {
   const source = await sqliteSource(from)
   try {
     const target = await sqliteTarget(to)

@@ -4,10 +4,16 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Bug, Fault } from '../../src/kernel/failure.ts'
 import type { AccountRow, Charge, Receipt, Write } from '../../src/ports/store.ts'
-import { memory } from '../../src/stores/memory/memory.ts'
-import type { Hold } from '../../src/stores/plan/charges.ts'
-import { Fetched, type Needs, needsOf } from '../../src/stores/plan/needs.ts'
-import { claimedFrom, type Head, planWrites, type View, type WritePlan } from '../../src/stores/plan/plan.ts'
+import { memory } from '../../src/stores/memory/memory-store.ts'
+import type { Hold } from '../../src/stores/plan/plan-charges.ts'
+import { FetchedView, type PlanNeeds, needsOf } from '../../src/stores/plan/plan-needs.ts'
+import {
+  changesByClaim,
+  type SessionRecord,
+  planWrites,
+  type StoreView,
+  type WritePlan,
+} from '../../src/stores/plan/plan-writes.ts'
 import { card, message, note, ownerWrite, StillClock, TTL } from '../contract/fixture.ts'
 import { runs } from '../runs.ts'
 
@@ -60,9 +66,9 @@ const step = fc.oneof(
 type Of<A> = A extends fc.Arbitrary<infer T> ? T : never
 
 /** All that is stored, which can be asked anything. */
-class Everything implements View {
+class Everything implements StoreView {
   now = 0
-  readonly heads = new Map<string, Head>()
+  readonly heads = new Map<string, SessionRecord>()
   readonly logs = new Map<string, string[]>()
   readonly ids = new Map<string, Map<string, number>>()
   readonly accounts = new Map<string, AccountRow>()
@@ -96,8 +102,8 @@ class Everything implements View {
   }
 
   /** Nothing but what is named. */
-  fetched({ sessions, letters, accounts, holds, lost, fresh, bodies }: Needs): Fetched {
-    const found = new Fetched(this.now)
+  fetched({ sessions, letters, accounts, holds, lost, fresh, bodies }: PlanNeeds): FetchedView {
+    const found = new FetchedView(this.now)
     for (const id of sessions) found.heads.set(id, this.head(id))
     for (const [session, ids] of letters)
       found.letters.set(session, new Map([...ids].map((id) => [id, this.admitted(session, id)])))
@@ -119,7 +125,7 @@ class Everything implements View {
   }
 }
 
-function planned(writes: readonly Write[], view: View): WritePlan | string {
+function planned(writes: readonly Write[], view: StoreView): WritePlan | string {
   try {
     return planWrites(writes, view)
   } catch (error) {
@@ -183,7 +189,7 @@ class Both {
     const claim = head && (await this.#store.claim(session, 'w', TTL))
     if (!claim || !head) return 'no claim'
     this.#epochs.set(session, claim.epoch)
-    const claimed = { ...claimedFrom(head, this.#all.now), worker: 'w', epoch: claim.epoch }
+    const claimed = { ...changesByClaim(head, this.#all.now), worker: 'w', epoch: claim.epoch }
     this.#all.heads.set(session, { ...head, ...claimed })
     return 'claim'
   }
@@ -228,7 +234,7 @@ describe('what a commit needs', () => {
   }, 120_000)
 
   it('B-PG-1: to ask for what is not named is a Bug, not a guess', () => {
-    const view = new Fetched(0)
+    const view = new FetchedView(0)
     const asks = [
       () => view.head('s'),
       () => view.admitted('s', 'm'),

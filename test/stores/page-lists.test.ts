@@ -1,16 +1,16 @@
 // Lists of many sessions in an SQLite file: which statements they take, and by which index these go.
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { defineTool, Harness, memory, scripted, type Store } from '../../src/index.ts'
-import { SCHEMA_VERSION, SQL } from '../../src/stores/sqlite/schema.ts'
-import { mayWait } from '../../src/view/pending.ts'
+import { defineTool, Harness, memory, scripted, type CompleteStore } from '../../src/index.ts'
+import { SCHEMA_VERSION, SQL } from '../../src/stores/sqlite/sqlite-schema.ts'
+import { mayWait } from '../../src/view/pending-calls.ts'
 import { card, create } from '../contract/fixture.ts'
 import { driverOf, makeFile, meddle, open } from './folder.ts'
 import { type Counted, expectFewStatements, fillStore } from './page-lists.ts'
 
 /** A file whose statements are counted. A transaction is not. */
 function countedFile(): Counted {
-  const counted = { count: 0, store: null as unknown as Store }
+  const counted = { count: 0, store: null as unknown as CompleteStore }
   const Driver = driverOf((db) => ({
     get isTransaction() {
       return db.isTransaction

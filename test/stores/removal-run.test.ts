@@ -1,6 +1,6 @@
 // Removal of sessions that a harness drove: the names of its accounts, its blobs and its forks are those the stores go by.
 import { describe, expect, it } from 'vitest'
-import type { Store } from '../../src/ports/store.ts'
+import type { CompleteStore } from '../../src/ports/store.ts'
 import { chaosOf, harnessOf, hosted } from '../models/hosted-stage.ts'
 import { outcome } from '../contract/fixture.ts'
 import { makeFile, meddle, open } from './folder.ts'
@@ -21,7 +21,7 @@ const TABLES = [
   'finds',
 ]
 
-const dayOf = (store: Store): string => `day:default:${Math.floor(store.now() / DAY_MS)}`
+const dayOf = (store: CompleteStore): string => `day:default:${Math.floor(store.now() / DAY_MS)}`
 
 describe('removal of what was run', () => {
   it('B-STORE-132: of the accounts of a run, a session and a tree, raised or not, none is left, and the day has spent the same', async () => {
@@ -36,7 +36,7 @@ describe('removal of what was run', () => {
     await session.decide({ callId: 'budget', allow: true, by: 'ann', usd: 1 })
     expect((await session.run()).status).toBe('completed')
     const before = await store.account(dayOf(store))
-    expect(before?.spent).toBe(cost * 2)
+    expect(before?.spent).toBe(cost.micros * 2)
     await store.remove(sessionId, 'ann')
     const ids = meddle(file, (db) => db.prepare('SELECT id FROM accounts ORDER BY id').all() as { id: string }[])
     expect(ids.map(({ id }) => id)).toEqual([dayOf(store), `raised:${dayOf(store)}`])

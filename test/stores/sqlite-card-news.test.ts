@@ -1,8 +1,8 @@
 // Which sessions a watcher of cards is told of when another connection writes to the file, and that a bound on bytes does not hide damage.
 import { expect, it, onTestFinished } from 'vitest'
-import { CardNews } from '../../src/stores/sqlite/card-news.ts'
+import { CardChanges } from '../../src/stores/sqlite/card-changes.ts'
 import { loadDriver } from '../../src/stores/sqlite/driver.ts'
-import { closeFile, openFile } from '../../src/stores/sqlite/open.ts'
+import { closeSqliteFile, openSqliteFile } from '../../src/stores/sqlite/open-file.ts'
 import { admit, begin, create, message, note, write } from '../contract/fixture.ts'
 import { until } from '../until.ts'
 import { makeFile, meddle, open } from './folder.ts'
@@ -18,9 +18,9 @@ it('B-FOLLOW-14: a look finds what was made where the events of a removed sessio
     Array.from({ length: 50 }, () => note('x')),
   )
   await writer.release('gone', owner.epoch)
-  const connection = openFile(file, loadDriver())
-  onTestFinished(() => closeFile(connection))
-  const news = new CardNews(connection.statements)
+  const connection = openSqliteFile(file, loadDriver())
+  onTestFinished(() => closeSqliteFile(connection))
+  const news = new CardChanges(connection.statements)
   expect(news.look()).toEqual([])
   await writer.remove('gone', 'me')
   for (const id of ['a', 'b', 'c']) await create(writer, id)

@@ -2,8 +2,8 @@
 import { copyFileSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { CardQuery } from '../../src/ports/store.ts'
-import type { SqlValue } from '../../src/stores/sqlite/driver.ts'
-import { SCHEMA_VERSION } from '../../src/stores/sqlite/schema.ts'
+import type { SqliteValue } from '../../src/stores/sqlite/driver.ts'
+import { SCHEMA_VERSION } from '../../src/stores/sqlite/sqlite-schema.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { admit, begin, card, create, message, note, outcome, ownerWrite, seqs, write } from '../contract/fixture.ts'
 import { driverOf, makeFile, meddle, open } from './folder.ts'
@@ -90,8 +90,8 @@ describe('a file of the ninth schema', () => {
         prepare: (sql) => {
           const real = db.prepare(sql)
           const checked =
-            <T>(act: (...values: SqlValue[]) => T) =>
-            (...values: SqlValue[]) => (die(sql), act(...values))
+            <T>(act: (...values: SqliteValue[]) => T) =>
+            (...values: SqliteValue[]) => (die(sql), act(...values))
           return {
             run: checked(real.run.bind(real)),
             get: checked(real.get.bind(real)),
@@ -165,7 +165,7 @@ describe('cards of an SQLite file', () => {
       })
       await store.commit(writes)
     }
-    const all = await store.list({ newest: true, limit: COUNT })
+    const all = (await store.page({ order: 'newest', limit: COUNT })).cards
     expect(all).toHaveLength(COUNT)
     expect(all.map(({ at }) => at)).toEqual(all.map(({ at }) => at).toSorted((a, b) => b - a))
     const numberOf = (session: string): number => Number(session.slice(1))

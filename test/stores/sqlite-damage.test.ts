@@ -13,7 +13,7 @@ import {
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { type Database, loadDriver, type Statement } from '../../src/stores/sqlite/driver.ts'
-import { SCHEMA_VERSION, SQL } from '../../src/stores/sqlite/schema.ts'
+import { SCHEMA_VERSION, SQL } from '../../src/stores/sqlite/sqlite-schema.ts'
 import {
   admit,
   begin,
@@ -108,11 +108,11 @@ describe('a damaged log', () => {
     expect(await outcome(admit(store, 's', message('m')))).toBe('session_damaged')
     await store.release('s', owner.epoch)
     expect(await outcome(store.claim('s', 'w2', TTL))).toBe('session_damaged')
-    expect(await store.due(9)).toEqual([])
-    expect(await store.nextDue()).toBeNull()
+    expect((await store.due(9)).sessions).toEqual([])
+    expect((await store.due(0)).next).toBeNull()
     expect((await store.read('s', 0, 3)).events).toHaveLength(3)
     expect(await outcome(admit(store, 'healthy', message('m')))).toBe('ok')
-    expect(await store.due(1)).toEqual(['healthy'])
+    expect((await store.due(1)).sessions).toEqual(['healthy'])
   })
 
   it('B-STORE-81: a log that lost its last event is not appended to, also when it was not read before', async () => {

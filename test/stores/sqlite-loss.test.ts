@@ -1,7 +1,7 @@
 // Loss and damage that SQLite itself does not report: rows beside the logs, the write-ahead log, and files that go away.
 import { copyFileSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { SCHEMA_VERSION } from '../../src/stores/sqlite/schema.ts'
+import { SCHEMA_VERSION } from '../../src/stores/sqlite/sqlite-schema.ts'
 import type { Card } from '../../src/ports/store.ts'
 import { admit, begin, card, claim, create, message, note, outcome, seqs, write } from '../contract/fixture.ts'
 import { makeFile, makeFolder, meddle, open } from './folder.ts'

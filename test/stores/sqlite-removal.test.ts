@@ -6,10 +6,10 @@ import { copyFileSync, readFileSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/kernel/event.ts'
-import type { Store } from '../../src/ports/store.ts'
+import type { CompleteStore } from '../../src/ports/store.ts'
 import type { Database } from '../../src/stores/sqlite/driver.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
-import { SCHEMA_VERSION } from '../../src/stores/sqlite/schema.ts'
+import { SCHEMA_VERSION } from '../../src/stores/sqlite/sqlite-schema.ts'
 import { admit, begin, card, create, message, note, outcome, seqs, StillClock, write } from '../contract/fixture.ts'
 import { share, upTo } from '../runs.ts'
 import { makeFile, meddle, open } from './folder.ts'
@@ -32,7 +32,11 @@ const numberOf = (db: Database, id: string): number =>
   (db.prepare('SELECT n FROM sessions WHERE id = ?').get(id) as { n: number }).n
 
 /** A session whose events lie in many places, with all that can be kept of one. */
-async function grown(store: Store, session: string, { events, text }: { events: number; text: string }): Promise<void> {
+async function grown(
+  store: CompleteStore,
+  session: string,
+  { events, text }: { events: number; text: string },
+): Promise<void> {
   const owner = await begin(store, session)
   const blobs = [{ hash: `of ${session}`, media: 'text/plain', data: new TextEncoder().encode(text) }]
   const snapshot = { seq: 2, version: 1, body: JSON.stringify(text) }
@@ -138,7 +142,7 @@ describe('removal from a file', () => {
     expect([await store.blob('own'), (await store.blob('shared'))?.media]).toEqual([null, 'text/plain'])
     expect((await store.read('plain', 0)).damaged).toBeUndefined()
     expect(await seqs(store, 'plain')).toHaveLength(22)
-    expect(await store.nextDue()).not.toBeNull()
+    expect((await store.due(0)).next).not.toBeNull()
     // It was rebuilt, so that it gives pages back as a new one does.
     expect(meddle(file, (db) => db.prepare('PRAGMA auto_vacuum').get())).toEqual({ auto_vacuum: 2 })
     expect(meddle(file, (db) => db.prepare('PRAGMA integrity_check').get())).toEqual({ integrity_check: 'ok' })
@@ -177,7 +181,7 @@ describe('removal from a file', () => {
     expect(await outcome(here.read('s', 0))).toBe('session_missing')
     expect(await outcome(admit(here, 's', message('m')))).toBe('session_missing')
     expect(await outcome(write(here, owner, [note('late')]))).toBe('session_missing')
-    expect(await here.due(9)).toEqual([])
+    expect((await here.due(9)).sessions).toEqual([])
     await create(there, 's')
     expect(await outcome(write(here, owner, [note('late')]))).toBe('lease_lost')
     await create(here, 'after')
@@ -206,7 +210,7 @@ async function removeIn(file: string, at: number): Promise<number | null> {
   return statements
 }
 
-async function lengthsOf(store: Store, roots: readonly string[]): Promise<ReadonlyMap<string, number>> {
+async function lengthsOf(store: CompleteStore, roots: readonly string[]): Promise<ReadonlyMap<string, number>> {
   const ids = roots.flatMap((root) => [root, `${root}~1.0`])
   return new Map(await Promise.all(ids.map(async (id) => [id, (await seqs(store, id)).length] as const)))
 }

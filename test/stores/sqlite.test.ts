@@ -1,12 +1,12 @@
 // The SQLite store keeps the contract, and what it alone promises of a healthy file: durability, group commit, one driver.
 import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
-import { orderedSql, seedsOf, walkSql } from '../../src/stores/sqlite/pages.ts'
-import { SQL } from '../../src/stores/sqlite/schema.ts'
+import { orderedSql, seedParts, walkSql } from '../../src/stores/sqlite/sqlite-pages.ts'
+import { SQL } from '../../src/stores/sqlite/sqlite-schema.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
-import { SCHEMA_VERSION } from '../../src/stores/sqlite/schema.ts'
+import { SCHEMA_VERSION } from '../../src/stores/sqlite/sqlite-schema.ts'
 import type { CardQuery } from '../../src/ports/store.ts'
-import { addSum, seedOf } from '../../src/stores/plan/checksum.ts'
+import { addSum, logSeed } from '../../src/stores/plan/checksum.ts'
 import {
   admit,
   begin,
@@ -37,7 +37,7 @@ describeStore('sqlite', async () => {
 /** How the few that pass a filter are put in order. */
 function sqlOf(order: CardQuery['order'], filter: Partial<CardQuery>): string {
   const query = { ...filter, order, limit: 9 }
-  const [seed = { sql: '', values: [] }] = seedsOf(query)
+  const [seed = { sql: '', values: [] }] = seedParts(query)
   return orderedSql(seed, query, []).text
 }
 
@@ -158,12 +158,12 @@ describe('a healthy SQLite file', () => {
       body: string
     }[]
     expect(rows.map(({ body }) => JSON.parse(body) as unknown)).toEqual((await store.read('s', 0)).events)
-    let sum = seedOf('s')
+    let sum = logSeed('s')
     for (const row of rows) {
       sum = addSum(sum, row.body)
       expect(row.sum).toBe(sum)
     }
-    expect(addSum(seedOf('s'), rows.map((row) => row.body).join(','))).toBe(sum)
+    expect(addSum(logSeed('s'), rows.map((row) => row.body).join(','))).toBe(sum)
   })
 
   it('B-STORE-76: a deleted or damaged snapshot is no snapshot', async () => {
@@ -203,7 +203,7 @@ describe('a healthy SQLite file', () => {
       db.exec('DROP INDEX heads_at; UPDATE meta SET version = 4')
     })
     const store = open(file)
-    expect(await store.list({ newest: true, limit: 2 })).toHaveLength(2)
+    expect((await store.page({ order: 'newest', limit: 2 })).cards).toHaveLength(2)
     expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: SCHEMA_VERSION })
     const planOf = (sql: string) =>
       meddle(file, (db) => (db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as Step[]).map(({ detail }) => detail))
@@ -320,7 +320,7 @@ describe('a healthy SQLite file', () => {
       db.exec('UPDATE meta SET version = 1')
     })
     const store = open(file, { clock })
-    expect(await store.due(9)).toEqual(['sent', 'begun', 'wake'])
+    expect((await store.due(9)).sessions).toEqual(['sent', 'begun', 'wake'])
     expect(await store.claim('sent', 'w1', 9)).toMatchObject({ failed: 0 })
     expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: SCHEMA_VERSION })
     // Others opened it before, and go on.

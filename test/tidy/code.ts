@@ -124,7 +124,7 @@ const uninjectedMembers = new Set([
 const uninjectedNames = new Set(['setTimeout', 'setInterval', 'randomUUID', 'randomBytes', 'randomInt'])
 const uninjectedModules = new Set(['node:timers', 'node:timers/promises', 'node:perf_hooks'])
 
-/** Time and chance reach the engine as ports, so that a test can set them and the simulator can replay them. */
+/** Time and chance reach the runtime as ports, so that a test can set them and the simulator can replay them. */
 export function uninjected(files: readonly SourceFile[]): readonly Violation[] {
   const imports = files.flatMap((file) =>
     importsOf(file)

@@ -6,9 +6,9 @@ import { importsOf, resolveImport, type SourceFile, type Violation, violation } 
  * allowed. An area that is not named here has no place in the house yet.
  */
 const below = ['kernel', 'ports', 'options', 'view', 'tools', 'models', 'stores', 'context', 'tracing', 'live'] as const
-/** What drives a session, in four rooms that know each other: the loop, what it has done, what joins its commits, the verbs. */
-const runtime = ['engine', 'effects', 'riders', 'sessions'] as const
-const engine = [...below, ...runtime, 'archive', 'agents', 'memory', 'graphs', 'workflows', 'boards'] as const
+/** What drives a session, and the verbs that people and programs use on it. */
+const driving = ['runtime', 'sessions'] as const
+const underHarness = [...below, ...driving, 'archive', 'agents', 'memory', 'graphs', 'workflows', 'boards'] as const
 const allowed: Readonly<Record<string, readonly string[]>> = {
   // Its public list names the ports too: types, which import nothing but its own.
   kernel: ['ports'],
@@ -27,39 +27,35 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   tracing: ['kernel', 'ports', 'options', 'view'],
   // The machine's clock, which only the stores and the runtime may touch.
   testing: ['kernel', 'ports', 'options', 'view', 'stores'],
-  engine: [...below, ...runtime],
-  effects: [...below, ...runtime],
-  riders: [...below, ...runtime],
-  sessions: [...below, ...runtime, 'archive'],
-  archive: [...below, ...runtime],
-  agents: ['kernel', 'ports', 'options', 'view', 'tools', 'models', ...runtime],
-  memory: ['kernel', 'ports', 'options', 'view', 'tools', 'models', 'stores', ...runtime],
+  // The verbs stand on it: it never asks them back.
+  runtime: below,
+  sessions: [...below, ...driving, 'archive'],
+  archive: [...below, ...driving],
+  agents: ['kernel', 'ports', 'options', 'view', 'tools', 'models', ...driving],
+  memory: ['kernel', 'ports', 'options', 'view', 'tools', 'models', 'stores', ...driving],
   // What a node does is defined like any other tool.
-  graphs: ['kernel', 'ports', 'options', 'view', 'tools', ...runtime, 'workflows'],
+  graphs: ['kernel', 'ports', 'options', 'view', 'tools', ...driving, 'workflows'],
   workflows: ['kernel', 'ports', 'options', 'view', 'tools', 'sessions', 'graphs'],
   // Folds of logs, their tools, and a planner that is handed over like a graph.
-  boards: ['kernel', 'ports', 'options', 'view', 'tools', ...runtime, 'graphs'],
+  boards: ['kernel', 'ports', 'options', 'view', 'tools', ...driving, 'graphs'],
   // Pages of a session, from its stream: the verbs as types, and never a store or a driver.
   ui: ['kernel', 'ports', 'options', 'view', 'models', 'sessions'],
   // Editors, from the same telling of a session, and the boards that they show as plans.
   acp: ['kernel', 'ports', 'options', 'view', 'sessions', 'boards', 'ui'],
   // The verbs of sessions as tools for other agents, on standard input and output and in a server.
   mcp: ['kernel', 'ports', 'options', 'view', 'tools', 'sessions', 'version'],
-  scripts: ['kernel', 'ports', ...runtime],
   version: [],
   // The verbs of one session: half of the harness, in a file of its own.
-  session: engine,
-  harness: [...engine, 'session', 'version'],
+  session: underHarness,
+  harness: [...underHarness, 'session', 'version'],
   // Recorded sessions, an entry of its own: public names only.
-  replay: engine,
+  replay: underHarness,
   // Public names only: it re-exports, so it may see everything that has a public name.
-  index: [...engine, 'harness', 'session', 'version', 'triage', 'evals', 'server', 'server/wire'],
-  // What anyone outside could import (the public names and the pure kernel), and never a store or a driver.
-  triage: ['harness', 'index', 'kernel', 'ports'],
-  evals: ['harness', 'index', 'kernel', 'ports'],
+  index: [...underHarness, 'harness', 'session', 'version', 'server', 'server/wire'],
   // It uses what the package's entries offer, each when a command needs it.
   cli: [
     'harness',
+    'worker',
     'index',
     'kernel',
     'ports',
@@ -73,6 +69,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'memory',
     'agents',
     'graphs',
+    'workflows',
     'boards',
     'acp',
     'mcp',
@@ -81,19 +78,21 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'server/wire',
     'client',
   ],
+  // The loop over due sessions, for hosts of several harnesses.
+  worker: ['ports', 'runtime', 'sessions', 'harness'],
   // A worker that another engine wakes: the harness as a type, and what the due loop is made of.
-  restate: ['kernel', 'ports', 'options', 'stores', 'engine', 'sessions', 'harness'],
+  restate: ['kernel', 'ports', 'options', 'stores', 'runtime', 'sessions', 'harness', 'worker'],
   // Recorded sessions go in and out as files. The schema of events is a part of the document that the server gives.
   server: ['harness', 'archive', 'kernel', 'ports', 'view', 'replay', 'mcp', 'server/wire', 'version'],
   'server/wire': ['kernel', 'ports', 'view'],
-  // The verbs over HTTP: in a browser too, so nothing that touches a machine.
-  client: ['kernel', 'ports', 'server/wire'],
+  // The verbs over HTTP, with readers that a harness uses too. In a browser too, so `outsideBrowser` checks what is reached.
+  client: ['kernel', 'ports', 'view', 'live', 'stores', 'context', ...driving, 'index', 'server/wire'],
   web: ['kernel', 'ports', 'view', 'server/wire'],
   // The tools frame too: what the simulator's agent does is defined like any other tool.
   sim: [
     'kernel',
     'ports',
-    ...runtime,
+    ...driving,
     'archive',
     'live',
     'stores',
@@ -104,6 +103,22 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'boards',
     'workflows',
   ],
+}
+
+/**
+ * The rooms of src/runtime, and the rooms each may import: loop → commit → turn → hooks, money → state → guard, redact.
+ * An attempt is driven in the first and knows all the others; the last two know nothing of a session.
+ */
+const underTurn = ['hooks', 'money', 'state', 'guard', 'redact'] as const
+const runtimeRooms: Readonly<Record<string, readonly string[]>> = {
+  loop: ['commit', 'turn', ...underTurn],
+  commit: ['turn', ...underTurn],
+  turn: underTurn,
+  hooks: ['state', 'guard', 'redact'],
+  money: ['state', 'guard', 'redact'],
+  state: ['guard', 'redact'],
+  guard: [],
+  redact: [],
 }
 
 /** The rooms of src/tools, and the rooms each may import. What stands beside them makes tools of several rooms. */
@@ -117,13 +132,14 @@ const toolRooms: Readonly<Record<string, readonly string[]>> = {
   mcp: ['core', 'shell'],
   web: ['core'],
   skills: ['core', 'files', 'shell'],
-  people: ['core'],
   agents: ['core', 'files', 'repair'],
   worktrees: ['core', 'files'],
 }
 /** The tools of a room that has several. They do not import each other; the file that makes them together does. */
-const tools = new Set(['read', 'write', 'edit', 'list', 'glob', 'search'].map((name) => `src/tools/files/${name}.ts`))
-const toolSets = new Set(['src/tools/files/files.ts'])
+const tools = new Set(
+  ['read', 'write', 'edit', 'list', 'glob', 'search'].map((name) => `src/tools/files/${name}-tool.ts`),
+)
+const toolSets = new Set(['src/tools/files/file-tools.ts'])
 
 export function importDirection(files: readonly SourceFile[]): readonly Violation[] {
   return files.flatMap((file) => {
@@ -138,6 +154,26 @@ export function importDirection(files: readonly SourceFile[]): readonly Violatio
       return other === area || may.includes(other) ? [] : [violation(file, offset, `${area} imports ${other}`)]
     })
   })
+}
+
+/** An import from a room of the runtime to one above it, and a file that is in no room of the table. */
+export function upwardRuntime(files: readonly SourceFile[]): readonly Violation[] {
+  return files.flatMap((file) => {
+    const room = runtimeRoomOf(file.path)
+    if (room === null) return []
+    const may = runtimeRooms[room]
+    if (may === undefined) return [violation(file, 0, 'is in no room of the runtime that the table names')]
+    return importsOf(file).flatMap(({ specifier, offset }) => {
+      const other = runtimeRoomOf(resolveImport(file.path, specifier) ?? '')
+      const isAllowed = other === null || other === room || may.includes(other)
+      return isAllowed ? [] : [violation(file, offset, `runtime/${room} imports runtime/${other}`)]
+    })
+  })
+}
+
+/** Null for what is not in the runtime; the empty text for a file beside its rooms. */
+function runtimeRoomOf(path: string): string | null {
+  return /^src\/runtime\/(?:([a-z]+)\/)?/.exec(path)?.map((room) => room ?? '')[1] ?? null
 }
 
 export function sidewaysTools(files: readonly SourceFile[]): readonly Violation[] {
@@ -161,10 +197,18 @@ function toolRoomOf(path: string): string | null {
 
 /** Every file of src that no entry reaches, and every entry that is not there. */
 export function deadFiles(files: readonly SourceFile[], entries: readonly string[]): readonly Violation[] {
-  const known = new Map(files.map((file) => [file.path, file]))
+  const known = new Set(files.map(({ path }) => path))
   const missing = entries.filter((entry) => !known.has(entry)).map((entry) => `${entry}:1 is an entry and is not there`)
+  const reached = reachedFrom(files, entries)
+  const dead = files.filter((file) => file.path.startsWith('src/') && !reached.has(file.path))
+  return [...missing, ...dead.map((file) => violation(file, 0, 'is reached by no entry of package.json'))]
+}
+
+/** Every file that these entries load, at once or later. */
+function reachedFrom(files: readonly SourceFile[], entries: readonly string[]): ReadonlySet<string> {
+  const known = new Map(files.map((file) => [file.path, file]))
   const reached = new Set<string>()
-  const open = entries.filter((entry) => known.has(entry))
+  const open = [...entries]
   for (let path = open.pop(); path !== undefined; path = open.pop()) {
     const file = known.get(path)
     if (file === undefined || reached.has(path)) continue
@@ -174,8 +218,41 @@ export function deadFiles(files: readonly SourceFile[], entries: readonly string
       if (target !== null) open.push(target)
     }
   }
-  const dead = files.filter((file) => file.path.startsWith('src/') && !reached.has(file.path))
-  return [...missing, ...dead.map((file) => violation(file, 0, 'is reached by no entry of package.json'))]
+  return reached
+}
+
+/** What a host imports as `terret` runs agents. It brings no demonstration, no command and no equipment for tests. */
+export function notLibrary(files: readonly SourceFile[]): readonly string[] {
+  return [...reachedFrom(files, ['src/index.ts'])].filter((path) => /^src\/(cli|testing|web)\//.test(path))
+}
+
+/** A file that is alone in a folder of src belongs into the folder above. */
+export function lonelyFiles(paths: readonly string[]): readonly Violation[] {
+  const isAlone = (path: string): boolean => {
+    const folder = path.slice(0, path.lastIndexOf('/') + 1)
+    return paths.filter((other) => other.startsWith(folder)).length === 1
+  }
+  return paths.filter(isAlone).map((path) => `${path}:1 is alone in its folder`)
+}
+
+/** Every import of Node or of a package that running this entry reaches. A browser has neither. */
+export function outsideBrowser(files: readonly SourceFile[], entry: string): readonly Violation[] {
+  const known = new Map(files.map((file) => [file.path, file]))
+  const reached = new Set<string>()
+  const found: Violation[] = []
+  const open = [entry]
+  for (let path = open.pop(); path !== undefined; path = open.pop()) {
+    const file = known.get(path)
+    if (file === undefined || reached.has(path)) continue
+    reached.add(path)
+    for (const { specifier, offset, isType } of importsOf(file)) {
+      if (isType) continue
+      const target = resolveImport(path, specifier)
+      if (target !== null) open.push(target)
+      else found.push(violation(file, offset, `imports ${specifier}, which a browser does not have`))
+    }
+  }
+  return found
 }
 
 /** The source files behind the `exports` and `bin` of package.json. */

@@ -56,6 +56,41 @@ export function deadLinks(pages: readonly TextFile[], exists: (path: string) => 
   )
 }
 
+/** The rooms: folders of src, and those of its runtime and its tools, that no page names in back-ticks. */
+export function unnamedFolders(files: readonly TextFile[], pages: readonly TextFile[]): readonly Violation[] {
+  const folders = files.flatMap(({ path }) => /^src\/(?:(?:runtime|tools)\/)?[a-z]+(?=\/)/.exec(path)?.[0] ?? [])
+  const named = pages.flatMap((page) => pathsIn(page).map(({ path }) => `${path}/`))
+  const pageNames = pages.map(({ path }) => path).join(' and ')
+  return [...new Set(folders)]
+    .filter((folder) => !named.some((path) => path.startsWith(`${folder}/`)))
+    .map((folder) => `${folder}:1 is named in none of ${pageNames}`)
+}
+
+/** What a page names in back-ticks as a path of this repository, and is not there. */
+export function deadPaths(pages: readonly TextFile[], exists: (path: string) => boolean): readonly Violation[] {
+  return pages.flatMap((page) =>
+    pathsIn(page).flatMap(({ path, offset }) =>
+      exists(path) ? [] : [violation(page, offset, `names ${path}, which is not there`)],
+    ),
+  )
+}
+
+/** In back-ticks: paths of this repository, and what the line of such a folder names in it (`drive/`, `fold.ts`). */
+function pathsIn(page: TextFile): readonly { readonly path: string; readonly offset: number }[] {
+  let offset = 0
+  return page.text.split('\n').flatMap((line) => {
+    const start = offset
+    offset += line.length + 1
+    const folder = /`((?:src|sim|test)\/[^`]*\/)`/.exec(line)?.[1] ?? null
+    return [...line.matchAll(/`([\w.-]+(?:\/[\w.-]*)*)[^`]*`/g)].flatMap(({ 1: path = '', index }) => {
+      const at = { path, offset: start + index }
+      if (/^(?:src|sim|test|docs|scripts|bench|examples)\//.test(path)) return [at]
+      const isInside = folder !== null && /^[\w-]+(?:\/[\w-]+)*(?:\.tsx?|\/)$/.test(path)
+      return isInside ? [{ ...at, path: `${folder}${path}` }] : []
+    })
+  })
+}
+
 /** Blanks code, letter by letter, so that offsets stay true. */
 function withoutCode(text: string): string {
   return text.replace(/^```[^]*?^```|`[^`\n]*`/gm, (code) => code.replace(/[^\n]/g, ' '))

@@ -25,7 +25,8 @@ export interface SourceFile extends TextFile {
 /** One broken rule, as `path:line what is wrong`. No violations means the rule holds. */
 export type Violation = string
 
-export const repository = join(import.meta.dirname, '..', '..')
+/** Every command of package.json runs there. */
+export const repository = process.cwd()
 
 const notOurs = new Set(['node_modules', 'dist', '.build', '.git', 'coverage', 'terret-demo'])
 
@@ -107,6 +108,8 @@ export interface Import {
   readonly offset: number
   /** The names it takes, where the syntax gives them. */
   readonly names: readonly string[]
+  /** It is gone when the types are. */
+  readonly isType: boolean
 }
 
 /** Every static, type-only, re-exporting and dynamic import of a file. */
@@ -117,9 +120,16 @@ export function importsOf(file: SourceFile): readonly Import[] {
     const specifier = holder === undefined ? null : nameOf(nodeAt(node, holder))
     if (specifier === null) return
     const names = nodesAt(node, 'specifiers').map((s) => nameOf(nodeAt(s, 'imported') ?? nodeAt(s, 'local')) ?? '*')
-    found.push({ specifier, offset: node.start, names })
+    found.push({ specifier, offset: node.start, names, isType: isTypeOnly(node) })
   })
   return found
+}
+
+/** The import is gone when the types are. */
+function isTypeOnly(node: Node): boolean {
+  if (node.type === 'TSImportType' || node['importKind'] === 'type' || node['exportKind'] === 'type') return true
+  const names = nodesAt(node, 'specifiers')
+  return names.length > 0 && names.every((name) => name['importKind'] === 'type' || name['exportKind'] === 'type')
 }
 
 const importHolders: Readonly<Record<string, string>> = {

@@ -1,7 +1,14 @@
 // Addresses: which are public, how a URL is read, what a host pattern means, and what a name may stand for.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type AddressRules, addressesOf, hostMatcher, hostOf, kindOf, readUrl } from '../../src/tools/web/address.ts'
+import {
+  type AddressRules,
+  checkedAddresses,
+  hostMatcher,
+  hostOf,
+  addressKind,
+  readUrl,
+} from '../../src/tools/web/web-address.ts'
 import { names } from './web.ts'
 
 const rules = (table: Readonly<Record<string, readonly string[]>>, more: Partial<AddressRules> = {}): AddressRules => ({
@@ -12,7 +19,7 @@ const rules = (table: Readonly<Record<string, readonly string[]>>, more: Partial
 })
 
 const find = (url: string, table: Readonly<Record<string, readonly string[]>>, more: Partial<AddressRules> = {}) =>
-  addressesOf(readUrl(url), rules(table, more))
+  checkedAddresses(readUrl(url), rules(table, more))
 
 const PRIVATE = [
   '10.0.0.0 10.255.255.255 172.16.0.1 172.31.255.255 192.168.0.1 127.0.0.1 127.255.255.254 100.64.0.1',
@@ -34,7 +41,7 @@ const PUBLIC = [
 
 describe('addresses', () => {
   it('B-ADDRESS-1: the public ones are told from all others, in IPv4, in IPv6 and where IPv6 carries IPv4', () => {
-    const kinds = (list: readonly string[]) => list.map((address) => `${address} ${kindOf(address)}`)
+    const kinds = (list: readonly string[]) => list.map((address) => `${address} ${addressKind(address)}`)
     expect(kinds(PRIVATE)).toEqual(PRIVATE.map((address) => `${address} private`))
     expect(kinds(FORBIDDEN)).toEqual(FORBIDDEN.map((address) => `${address} forbidden`))
     expect(kinds(PUBLIC)).toEqual(PUBLIC.map((address) => `${address} public`))
@@ -51,7 +58,7 @@ describe('addresses', () => {
           .slice(0, 6)
           .map((one) => one.toString(16))
           .join(':')}:${g >> 8}.${g & 255}.${h >> 8}.${h & 255}`
-        expect([kindOf(short), kindOf(dotted)]).toEqual([kindOf(long), kindOf(long)])
+        expect([addressKind(short), addressKind(dotted)]).toEqual([addressKind(long), addressKind(long)])
       }),
       { numRuns: 500 },
     )

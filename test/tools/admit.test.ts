@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { Harness, memory, type Tool } from '../../src/index.ts'
 import type { Json } from '../../src/kernel/content.ts'
 import type { Model, Reply } from '../../src/ports/model.ts'
-import { fileTools } from '../../src/tools/files/files.ts'
+import { fileTools } from '../../src/tools/files/file-tools.ts'
 import { admitAll, edit, one, open, ran, refusal, tool } from './admitting.ts'
 import { runs } from '../runs.ts'
 

@@ -1,11 +1,11 @@
 // One tool and one text through admission, for the tests that look at what comes out. No test itself.
 import { expect } from 'vitest'
 import { z } from 'zod'
-import { systemClock } from '../../src/engine/platform.ts'
+import { runtimeClock } from '../../src/runtime/state/machine.ts'
 import { defineTool, type Tool } from '../../src/index.ts'
 import type { Json, Proposal } from '../../src/kernel/content.ts'
-import { admit } from '../../src/tools/core/admit.ts'
-import { Redactor } from '../../src/riders/redact/redact.ts'
+import { admitCalls } from '../../src/tools/core/admit.ts'
+import { Redactor } from '../../src/runtime/redact/redactor.ts'
 
 export const edit = z.object({ path: z.string(), old_string: z.string(), replace_all: z.boolean().optional() })
 export const open = z.object({ path: z.string().optional(), limit: z.int().optional() })
@@ -16,12 +16,12 @@ export function tool(input: z.ZodType, extra: Extra = {}): Tool {
   return defineTool<unknown>({ name: 'act', description: 'acts', input, execute: () => 'done', ...extra })
 }
 
-export function admitAll(tools: readonly Tool[], ...texts: readonly string[]): ReturnType<typeof admit> {
+export function admitAll(tools: readonly Tool[], ...texts: readonly string[]): ReturnType<typeof admitCalls> {
   const byName = new Map(tools.map((one) => [one.name, one]))
   const calls = texts.map((args, i) => ({ id: `id-${i}`, tool: 'act', args }))
-  return admit(calls, byName, {
+  return admitCalls(calls, byName, {
     now: 0,
-    clock: systemClock,
+    clock: runtimeClock,
     approvalMs: null,
     policy: { rules: [] },
     environment: null,

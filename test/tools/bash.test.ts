@@ -6,14 +6,14 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Harness, scripted } from '../../src/index.ts'
 import type { Json } from '../../src/kernel/content.ts'
 import { type BashLine, bashTool } from '../../src/tools/shell/bash.ts'
-import { execute } from '../../src/tools/core/run.ts'
-import type { Sandbox } from '../../src/tools/shell/sandbox.ts'
+import { executeTool } from '../../src/tools/core/run-tool.ts'
+import type { ShellSandbox } from '../../src/tools/shell/sandbox.ts'
 import type { Approval, Tool } from '../../src/tools/core/tool.ts'
 import { Box, noBubblewrap, processesWith, type Result } from './box.ts'
 
-const open: Sandbox = { type: 'none', reason: 'bubblewrap (bwrap) is not installed' }
+const open: ShellSandbox = { type: 'none', reason: 'bubblewrap (bwrap) is not installed' }
 
-const walls: Sandbox = { type: 'bwrap', path: '/usr/bin/bwrap' }
+const walls: ShellSandbox = { type: 'bwrap', path: '/usr/bin/bwrap' }
 
 function asked(tool: Tool, calls: readonly { readonly [key: string]: Json }[]): Promise<readonly Approval[]> {
   return Promise.all(calls.map((args) => Promise.resolve(tool.approval({ command: 'true', ...args }))))
@@ -199,7 +199,7 @@ describe('bash', () => {
       const harness = new Harness({
         model: scripted([{ calls: [call] }, 'done']),
         tools: [bashTool({ workspace: box.workspace, ...options })],
-        policy: { rules: [{ effect: 'allow' }] },
+        approvals: { policy: { rules: [{ effect: 'allow' }] } },
       })
       await harness.run('go')
       await harness.close()
@@ -310,7 +310,7 @@ describe('bash', () => {
 
   it('B-BASH-1: gives the envelope every tool gives', async () => {
     const tool = bashTool({ workspace: box.workspace, sandbox: open })
-    const done = await execute(tool, { command: 'echo x > made' }, box.context())
+    const done = await executeTool(tool, { command: 'echo x > made' }, box.context())
     expect(done).toMatchObject({ type: 'ok', output: { ok: true } })
     expect(readFileSync(join(box.workspace, 'made'), 'utf8')).toBe('x\n')
   })

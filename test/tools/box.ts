@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bashTool, type BashArgs, type BashOptions } from '../../src/tools/shell/bash.ts'
-import type { Output } from '../../src/tools/core/output.ts'
+import type { Output } from '../../src/tools/core/tool-output.ts'
 import { findSandbox } from '../../src/tools/shell/sandbox.ts'
 import type { ToolContext } from '../../src/tools/core/tool.ts'
 import { toolContext } from './context.ts'

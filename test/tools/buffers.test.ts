@@ -2,9 +2,9 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Output } from '../../src/tools/core/output.ts'
-import { execute } from '../../src/tools/core/run.ts'
-import { fileTools } from '../../src/tools/files/files.ts'
+import type { Output } from '../../src/tools/core/tool-output.ts'
+import { executeTool } from '../../src/tools/core/run-tool.ts'
+import { fileTools } from '../../src/tools/files/file-tools.ts'
 import type { FileBuffers } from '../../src/tools/index.ts'
 import { Workbench } from './workbench.ts'
 
@@ -100,7 +100,7 @@ describe('files as an editor has them', () => {
     const [tool] = fileTools({ root: bench.root, buffers: typing })
     const rooted = tool?.rooted?.({ folder: at('tree') })
     if (!rooted) throw new Error('read works in any folder')
-    const { output } = (await execute(rooted, { path: 'a.txt' }, bench.context())) as { readonly output: Output }
+    const { output } = (await executeTool(rooted, { path: 'a.txt' }, bench.context())) as { readonly output: Output }
     expect([output.content.includes('in the worktree'), looks]).toEqual([true, asked])
   })
 
@@ -110,7 +110,7 @@ describe('files as an editor has them', () => {
     bench.put('a.txt', 'saved\n')
     open.set(at('a.txt'), 'typed\n')
     const change = async () => {
-      const done = await execute(write, { path: 'a.txt', content: 'new\n' }, bench.context())
+      const done = await executeTool(write, { path: 'a.txt', content: 'new\n' }, bench.context())
       return (done as { readonly output: Output }).output.metadata
     }
     expect(await write.undo(await change(), bench.context())).toEqual([{ what: 'a.txt', result: 'restored' }])

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Capture, type Captured } from '../../src/tools/shell/capture.ts'
+import { StreamCapture, type CapturedStream } from '../../src/tools/shell/capture.ts'
 import { runs } from '../runs.ts'
 
 const replaced = new TextDecoder('utf-8', { ignoreBOM: true })
@@ -84,7 +84,7 @@ describe('the capture of a stream', () => {
   })
 
   it('B-BASH-8: holds one line of 200 MB in memory that does not grow with it', () => {
-    const capture = new Capture({ previewBytesMax: 50_000, wholeBytesMax: 1_000_000 })
+    const capture = new StreamCapture({ previewBytesMax: 50_000, wholeBytesMax: 1_000_000 })
     const chunk = Buffer.alloc(65_536, 'x')
     for (let i = 0; i < 160; i++) capture.push(chunk)
     const before = heldBytes()
@@ -104,8 +104,11 @@ function heldBytes(): number {
   return process.memoryUsage().arrayBuffers
 }
 
-function captured(chunks: readonly Uint8Array[], limit: { previewBytesMax: number; wholeBytesMax: number }): Captured {
-  const capture = new Capture(limit)
+function captured(
+  chunks: readonly Uint8Array[],
+  limit: { previewBytesMax: number; wholeBytesMax: number },
+): CapturedStream {
+  const capture = new StreamCapture(limit)
   for (const chunk of chunks) capture.push(chunk)
   return capture.finish()
 }

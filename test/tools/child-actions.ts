@@ -8,7 +8,7 @@ const tool = defineTool({ name: 'act', description: 'd', input: z.object({}), ex
 const model = scripted((request) => (request.messages.length > 1 ? 'done' : { calls: [{ tool: 'act' }] }))
 const store = sqlite(path)
 const policy = { rules: [], actionsPerHour: Number(actionsPerHour) }
-const harness = new Harness({ model, tools: [tool], store, policy })
+const harness = new Harness({ model, tools: [tool], store, approvals: { policy } })
 await Promise.all(Array.from({ length: Number(runs) }, () => harness.run('go')))
 await harness.close()
 await store.close()

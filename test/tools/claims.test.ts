@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { claimsOf, type Writer } from '../../src/tools/files/claims.ts'
-import { guard, guardIn, locate } from '../../src/tools/files/paths.ts'
+import { decideClaims, type FolderWriter } from '../../src/tools/files/path-claims.ts'
+import { createPathGuard, guardInFolder, locatePath } from '../../src/tools/files/path-guard.ts'
 
 const folders: string[] = []
 afterEach(() => {
@@ -18,12 +18,12 @@ function workspace(): string {
   return folder
 }
 
-const writer = (owner: string, ...ownership: readonly string[]): Writer => ({ owner, writes: true, ownership })
+const writer = (owner: string, ...ownership: readonly string[]): FolderWriter => ({ owner, writes: true, ownership })
 
 describe('path claims', () => {
   it('B-TREE-20: disjoint paths from the workspace are granted, and each writer knows whose the others are', async () => {
     const root = workspace()
-    const granted = await claimsOf(root, [writer('one', './src//a/'), writer('two', 'src/b', 'src/ab.ts')])
+    const granted = await decideClaims(root, [writer('one', './src//a/'), writer('two', 'src/b', 'src/ab.ts')])
     expect(granted).toEqual([
       { claims: { own: ['src/a'], others: [{ owner: 'two', paths: ['src/b', 'src/ab.ts'] }] } },
       { claims: { own: ['src/b', 'src/ab.ts'], others: [{ owner: 'one', paths: ['src/a'] }] } },
@@ -48,7 +48,7 @@ describe('path claims', () => {
       'out/x',
     ]
     for (const path of odd) {
-      const [first, second] = await claimsOf(root, [writer('one', path), writer('two', 'docs')])
+      const [first, second] = await decideClaims(root, [writer('one', path), writer('two', 'docs')])
       expect([path, first]).toEqual([path, { refused: expect.stringContaining('"ownership"') as unknown }])
       expect(second).toMatchObject({ claims: { own: ['docs'] } })
     }
@@ -64,7 +64,7 @@ describe('path claims', () => {
       ['docs/é.md', 'docs/e\u0301.md'],
       ['.', 'docs'],
     ] as const) {
-      const both = await claimsOf(root, [writer('one', one), writer('two', two)])
+      const both = await decideClaims(root, [writer('one', one), writer('two', two)])
       expect(both).toEqual([
         { refused: expect.stringContaining('of two overlap') as unknown },
         { refused: expect.stringContaining('of one overlap') as unknown },
@@ -76,12 +76,12 @@ describe('path claims', () => {
     const root = workspace()
     const plain = { owner: 'one', writes: true }
     const reader = { owner: 'two', writes: false }
-    expect(await claimsOf(root, [plain, reader])).toEqual([{ claims: null }, { claims: null }])
-    expect(await claimsOf(root, [plain, writer('two', 'docs')])).toEqual([
+    expect(await decideClaims(root, [plain, reader])).toEqual([{ claims: null }, { claims: null }])
+    expect(await decideClaims(root, [plain, writer('two', 'docs')])).toEqual([
       { refused: expect.stringContaining('Several agents would write') as unknown },
       { claims: { own: ['docs'], others: [] } },
     ])
-    expect(await claimsOf(root, [writer('one'), reader])).toEqual([
+    expect(await decideClaims(root, [writer('one'), reader])).toEqual([
       { refused: expect.any(String) as unknown },
       { claims: null },
     ])
@@ -91,11 +91,11 @@ describe('path claims', () => {
     const root = workspace()
     symlinkSync(join(root, 'src', 'b'), join(root, 'src', 'a', 'b'))
     const claims = { own: ['src/a'], others: [{ owner: 'two', paths: ['src/b'] }] }
-    const guarded = guardIn(guard({ root }), { claims })
-    expect((await locate(guarded, 'src/a/x.ts', 'write')).shown).toBe('src/a/x.ts')
-    await expect(locate(guarded, 'src/b/x.ts', 'write')).rejects.toThrow('src/b belongs to two')
-    await expect(locate(guarded, 'src/a/b/x.ts', 'write')).rejects.toThrow('src/b belongs to two')
-    await expect(locate(guarded, 'docs/x.md', 'write')).rejects.toThrow('it may write only src/a')
-    expect((await locate(guarded, 'src/b/x.ts', 'read')).shown).toBe('src/b/x.ts')
+    const guarded = guardInFolder(createPathGuard({ root }), { claims })
+    expect((await locatePath(guarded, 'src/a/x.ts', 'write')).shown).toBe('src/a/x.ts')
+    await expect(locatePath(guarded, 'src/b/x.ts', 'write')).rejects.toThrow('src/b belongs to two')
+    await expect(locatePath(guarded, 'src/a/b/x.ts', 'write')).rejects.toThrow('src/b belongs to two')
+    await expect(locatePath(guarded, 'docs/x.md', 'write')).rejects.toThrow('it may write only src/a')
+    expect((await locatePath(guarded, 'src/b/x.ts', 'read')).shown).toBe('src/b/x.ts')
   })
 })

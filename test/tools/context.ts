@@ -1,7 +1,7 @@
 // A tool's context outside of a harness: a call of its own, kept texts in a map, no secrets.
 import { hash } from 'node:crypto'
-import { systemClock } from '../../src/engine/platform.ts'
-import { Redactor } from '../../src/riders/redact/redact.ts'
+import { runtimeClock } from '../../src/runtime/state/machine.ts'
+import { Redactor } from '../../src/runtime/redact/redactor.ts'
 import type { ToolContext } from '../../src/tools/core/tool.ts'
 
 export type ContextOptions = {
@@ -29,7 +29,7 @@ export function toolContext(options: ContextOptions = {}): ToolContext {
     signal,
     metadata: {},
     deps: undefined,
-    clock: systemClock,
+    clock: runtimeClock,
     reader: 'read',
     keep: (data, media = 'text/plain') => {
       const key = hash('sha256', data)
@@ -37,7 +37,7 @@ export function toolContext(options: ContextOptions = {}): ToolContext {
       return { type: 'blob', hash: key, bytes: Buffer.byteLength(data), media }
     },
     askModel: async (model, request) => {
-      const context = { signal, clock: systemClock, emit: () => {}, sleep: async () => {} }
+      const context = { signal, clock: runtimeClock, emit: () => {}, sleep: async () => {} }
       if (typeof model === 'string') throw new Error('There are no routes here.')
       try {
         return await model.call(request, context)

@@ -12,8 +12,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { look, replace } from '../../src/tools/files/disk.ts'
-import { guard, locate } from '../../src/tools/files/paths.ts'
+import { readBeforeWrite, replaceSeenFile } from '../../src/tools/files/guarded-disk.ts'
+import { createPathGuard, locatePath } from '../../src/tools/files/path-guard.ts'
 import { toolContext } from './context.ts'
 
 it('B-ATTACK-65: a file that only its owner may read is never readable by others while it is rewritten, not even for a moment', async () => {
@@ -23,8 +23,8 @@ it('B-ATTACK-65: a file that only its owner may read is never readable by others
   onTestFinished(() => void process.umask(umask))
   writeFileSync(join(folder, 'secret'), 'before')
   chmodSync(join(folder, 'secret'), 0o600)
-  const guarded = guard({ root: folder })
-  const place = await locate(guarded, 'secret', 'write')
+  const guarded = createPathGuard({ root: folder })
+  const place = await locatePath(guarded, 'secret', 'write')
   const modes: number[] = []
   // Written in pieces: the modes of all files in the folder are read between them.
   async function* pieces(): AsyncGenerator<Buffer> {
@@ -35,7 +35,14 @@ it('B-ATTACK-65: a file that only its owner may read is never readable by others
     }
   }
   const bytes = pieces() as unknown as Buffer
-  await replace({ guarded, place, seen: await look(guarded, place), bytes, after: '', context: toolContext() })
+  await replaceSeenFile({
+    guarded,
+    place,
+    seen: await readBeforeWrite(guarded, place),
+    bytes,
+    after: '',
+    context: toolContext(),
+  })
   expect(readFileSync(join(folder, 'secret'), 'utf8')).toBe('after')
   expect(modes.length).toBeGreaterThan(2)
   expect(new Set(modes)).toEqual(new Set([0o600]))

@@ -4,7 +4,7 @@ import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { diff } from '../../src/view/diff.ts'
+import { diff } from '../../src/view/line-diff.ts'
 import { Refused, Workbench } from './workbench.ts'
 
 let bench: Workbench

@@ -28,7 +28,7 @@ describe('extract_from_result', () => {
       path = /read on with extract_from_result, path "(blob:[0-9a-f]+)"/.exec(said)?.[1] ?? ''
       return { calls: [{ tool: 'extract_from_result', args: { path, query: 'needle' } }] }
     })
-    const harness = new Harness({ model, tools: [dump, extractTool()], compression: 'off' })
+    const harness = new Harness({ model, tools: [dump, extractTool()], results: { compression: 'off' } })
     expect((await harness.run('Find it.')).text).toBe('20001\tline 20001 with a Needle in it')
     await harness.close()
   })

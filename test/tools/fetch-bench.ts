@@ -1,8 +1,8 @@
 // The stage of `web_fetch` in tests: real servers on this host under names of the web, and what a fetch of them gives.
 import type { RequestListener, ServerResponse } from 'node:http'
 import { onTestFinished } from 'vitest'
-import { webFetchTool, type WebFetchOptions } from '../../src/tools/web/fetch.ts'
-import type { Output } from '../../src/tools/core/output.ts'
+import { webFetchTool, type WebFetchOptions } from '../../src/tools/web/web-fetch.ts'
+import type { Output } from '../../src/tools/core/tool-output.ts'
 import type { ToolContext } from '../../src/tools/core/tool.ts'
 import { toolContext } from './context.ts'
 import { CERTIFICATE, names, serve, type Web, type Where } from './web.ts'

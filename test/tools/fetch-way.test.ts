@@ -1,7 +1,7 @@
 // The way of `web_fetch` to a page, against real servers on this host: redirects, connections, deadlines, and where it never goes.
 import { createServer } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { webFetchTool } from '../../src/tools/web/fetch.ts'
+import { webFetchTool } from '../../src/tools/web/web-fetch.ts'
 import { toolContext } from './context.ts'
 import { allClosed, HOSTS, html, LOOPBACK, moved, output, outside, page, web } from './fetch-bench.ts'
 import { spellings } from './spellings.ts'

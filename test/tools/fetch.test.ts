@@ -2,7 +2,7 @@
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { Harness, scripted } from '../../src/index.ts'
-import { webFetchTool, type WebFetchOptions } from '../../src/tools/web/fetch.ts'
+import { webFetchTool, type WebFetchOptions } from '../../src/tools/web/web-fetch.ts'
 import { toolContext } from './context.ts'
 import { allClosed, html, output, outside, packed, type Page, page, shown, typed, web } from './fetch-bench.ts'
 
@@ -96,7 +96,7 @@ describe('a page', () => {
     const session = harness.session(asked.sessionId)
     await session.decide({ callId: asked.pending[0]?.callId ?? '', allow: true, by: 'ana' })
     await session.run()
-    const { events } = await session.read()
+    const { events } = await session.events()
     expect(JSON.stringify(events)).toContain('hello there')
     expect(one.connections.made).toBe(1)
     await harness.close()

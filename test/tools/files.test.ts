@@ -1,11 +1,18 @@
-// `read`, `list` and the bounding of long results, and what the six tools say about themselves.
+// `read`, `listField` and the bounding of long results, and what the six tools say about themselves.
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { bound } from '../../src/tools/core/bound.ts'
-import { fileTools } from '../../src/tools/files/files.ts'
-import { flag, integer, list, object, optional, text } from '../../src/tools/core/schema.ts'
+import { boundContent } from '../../src/tools/core/bound-content.ts'
+import { fileTools } from '../../src/tools/files/file-tools.ts'
+import {
+  flagField,
+  integerField,
+  listField,
+  objectField,
+  optionalField,
+  textField,
+} from '../../src/tools/core/argument-schema.ts'
 import { toolContext } from './context.ts'
 import { Refused, Workbench } from './workbench.ts'
 
@@ -135,7 +142,7 @@ describe('a long result', () => {
     const secret = 'hunter2-hunter2-hunter2'
     const context = toolContext({ secrets: { TOKEN: secret } })
     for (let at = 60; at < 140; at++) {
-      const { content } = bound(`${'x'.repeat(at)}${secret}${'y'.repeat(300 - at)}`, context, 200)
+      const { content } = boundContent(`${'x'.repeat(at)}${secret}${'y'.repeat(300 - at)}`, context, 200)
       expect(content).not.toContain('hunter2')
     }
   })
@@ -149,7 +156,7 @@ describe('a long result', () => {
         fc.double({ min: 0.1, max: 0.9, noNaN: true }),
         (units, max, share) => {
           const whole = units.join('')
-          const { content, metadata } = bound(whole, bench.context(), max, share)
+          const { content, metadata } = boundContent(whole, bench.context(), max, share)
           if (whole.length <= max) {
             expect(content).toBe(whole)
             return
@@ -188,10 +195,10 @@ describe('the six tools', () => {
   })
 
   it('B-FILES-50: their schemas name every wrong field by its path', () => {
-    const schema = object({
-      a: text('A', { min: 1 }),
-      b: optional(integer('B', { min: 1, max: 5 })),
-      c: optional(list('C', object({ d: flag('D') }))),
+    const schema = objectField({
+      a: textField('A', { min: 1 }),
+      b: optionalField(integerField('B', { min: 1, max: 5 })),
+      c: optionalField(listField('C', objectField({ d: flagField('D') }))),
     })
     const issues = (value: unknown) => {
       const checked = schema['~standard'].validate(value)

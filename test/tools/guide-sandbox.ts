@@ -11,7 +11,7 @@ const harness = new Harness({
   model,
   tools: [bashTool({ workspace: 'work' })],
   // Nobody is asked about a risky command, so that only the walls are left.
-  policy: { rules: [{ effect: 'allow', tool: 'bash' }] },
+  approvals: { policy: { rules: [{ effect: 'allow', tool: 'bash' }] } },
 })
 await harness.run('Try to write.')
 console.log(readdirSync('work'), existsSync(`${homedir()}/there`)) // [ 'here' ] false

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { dirname, join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { bashTool, type BashOptions } from '../../src/tools/shell/bash.ts'
-import { homeView } from '../../src/tools/shell/home.ts'
+import { homeView } from '../../src/tools/shell/home-view.ts'
 import { noBubblewrap } from './box.ts'
 import { toolContext } from './context.ts'
 

@@ -6,8 +6,8 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, scripted, type Tool } from '../../src/index.ts'
-import { isolated } from '../../src/tools/core/isolate.ts'
-import { execute } from '../../src/tools/core/run.ts'
+import { runInThread } from '../../src/tools/core/isolate.ts'
+import { executeTool } from '../../src/tools/core/run-tool.ts'
 import { toolContext } from './context.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'terret-isolate-'))
@@ -33,7 +33,7 @@ function tool(body: string, extra: Partial<Parameters<typeof defineTool<unknown>
 }
 
 async function run(body: string, args: unknown = {}, signal = new AbortController().signal) {
-  return execute(tool(body), args, toolContext({ call: '3.1', signal }))
+  return executeTool(tool(body), args, toolContext({ call: '3.1', signal }))
 }
 
 describe('a handler in a module', () => {
@@ -41,7 +41,7 @@ describe('a handler in a module', () => {
     const here = tool('export const execute = ({ n }, { key, keep }) => [process.pid, n, key, keep("text").bytes]', {
       isolate: false,
     })
-    const done = await execute(here, { n: 1 }, toolContext({ call: '3.1' }))
+    const done = await executeTool(here, { n: 1 }, toolContext({ call: '3.1' }))
     expect(done).toMatchObject({
       type: 'ok',
       output: { content: JSON.stringify([process.pid, 1, 's:3.1', 4], null, 2) },
@@ -52,8 +52,8 @@ describe('a handler in a module', () => {
       input,
       module: pathToFileURL(join(folder, 'absent.mjs')),
     })
-    expect((await execute(absent, {}, toolContext())).type).toBe('failed')
-    const empty = await execute(tool('export const other = 1', { isolate: false }), {}, toolContext())
+    expect((await executeTool(absent, {}, toolContext())).type).toBe('failed')
+    const empty = await executeTool(tool('export const other = 1', { isolate: false }), {}, toolContext())
     expect(empty).toMatchObject({ type: 'failed', kind: 'Unavailable' })
   })
 
@@ -125,7 +125,7 @@ describe('an isolated handler', () => {
     const greedy = moduleOf(
       'export const execute = () => { const all = []; for (;;) all.push(new Array(1000).fill(all.length)) }',
     )
-    await expect(isolated(greedy, {}, toolContext(), 16)).rejects.toThrow('more than 16 MB')
+    await expect(runInThread(greedy, {}, toolContext(), 16)).rejects.toThrow('more than 16 MB')
   })
 
   it('B-ISOLATE-7: prints nothing to this process', async () => {
@@ -178,7 +178,7 @@ describe('an isolated handler', () => {
       tools: [spin, other],
     })
     const result = await harness.run('go')
-    const { events } = await harness.session(result.sessionId).read()
+    const { events } = await harness.session(result.sessionId).events()
     await harness.close()
     const results = events.filter((event) => event.type === 'agent.tool_result')
     expect([result.status, quick]).toEqual(['completed', 2])

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, type JsonSchema, output, scripted, type Tool } from '../../src/index.ts'
-import { anyJsonSchema, compile, fromJsonSchema } from '../../src/tools/core/json-schema.ts'
-import { execute } from '../../src/tools/core/run.ts'
+import { fromAnyJsonSchema, compileSchema, fromJsonSchema } from '../../src/tools/core/json-schema.ts'
+import { executeTool } from '../../src/tools/core/run-tool.ts'
 import { toolContext } from './context.ts'
 
 const schema = {
@@ -60,7 +60,7 @@ describe('a JSON Schema as input', () => {
       { type: 'object', properties: { a: { $ref: 'http://127.0.0.1:1/schema.json' } } },
       { type: 'object', properties: { a: { type: 'no such type' } } },
     ]
-    for (const each of bad) await expect(compile(each, 'far')).rejects.toThrow('The input schema of tool "far"')
+    for (const each of bad) await expect(compileSchema(each, 'far')).rejects.toThrow('The input schema of tool "far"')
     let deep: JsonSchema = { type: 'string' }
     for (let i = 0; i < 100; i++) deep = { type: 'object', properties: { a: deep } }
     const huge = { type: 'object', description: 'x'.repeat(300_000) }
@@ -101,12 +101,12 @@ describe('a JSON Schema as input', () => {
     ['not', { not: { required: ['a'] } }, { b: 2 }, { a: 1 }],
     ['an unknown format', { type: 'string', format: 'shoe-size' }, '43', 43],
   ])('B-JSON-1: %s of a plain JSON Schema counts, for arguments and for results', async (_what, schema, good, bad) => {
-    const { validate } = anyJsonSchema(schema, 'far')['~standard']
+    const { validate } = fromAnyJsonSchema(schema, 'far')['~standard']
     expect((await validate(good)).issues).toBeUndefined()
     expect((await validate(bad)).issues).not.toBeUndefined()
     const promised = { type: 'object', properties: { value: schema } }
     const tool = defineTool({ ...TOLD, output: promised, execute: () => ({ value: bad }) })
-    expect(await execute(tool, {}, toolContext())).toMatchObject({ type: 'failed', kind: 'Failed' })
+    expect(await executeTool(tool, {}, toolContext())).toMatchObject({ type: 'failed', kind: 'Failed' })
   })
 
   it.each<readonly [string, () => unknown, string]>([
@@ -124,7 +124,7 @@ describe('a JSON Schema as input', () => {
   ])(
     'B-TOOL-18: %s that a handler returns is said to the model, and is not an empty object',
     async (_what, value, said) => {
-      const done = await execute(defineTool({ ...TOLD, execute: value }), {}, toolContext())
+      const done = await executeTool(defineTool({ ...TOLD, execute: value }), {}, toolContext())
       expect(done).toMatchObject({ type: 'failed', kind: 'Failed', output: { ok: false } })
       expect('output' in done && done.output.content).toContain(`its result holds ${said}, which JSON cannot show`)
     },
@@ -136,7 +136,7 @@ describe('a JSON Schema as input', () => {
     ['a field that is undefined beside others', () => ({ a: 1, b: undefined }), '"a": 1'],
     ['an object without a prototype', () => Object.assign(Object.create(null) as object, { a: 1 }), '"a": 1'],
   ])('B-TOOL-18: %s has a JSON of its own and is shown as that', async (_what, value, shown) => {
-    const done = await execute(defineTool({ ...TOLD, execute: value }), {}, toolContext())
+    const done = await executeTool(defineTool({ ...TOLD, execute: value }), {}, toolContext())
     expect(done).toMatchObject({ type: 'ok' })
     expect('output' in done && done.output.content).toContain(shown)
   })
@@ -166,8 +166,8 @@ describe('an output schema', () => {
         return { n }
       },
     })
-    expect(await execute(tool, { n: 1 }, toolContext())).toMatchObject({ type: 'ok' })
-    expect(await execute(tool, { n: 'one' }, toolContext())).toMatchObject({
+    expect(await executeTool(tool, { n: 1 }, toolContext())).toMatchObject({ type: 'ok' })
+    expect(await executeTool(tool, { n: 'one' }, toolContext())).toMatchObject({
       type: 'failed',
       kind: 'Failed',
       output: { ok: false, metadata: { error_type: 'InvalidToolOutput' } },
@@ -184,12 +184,12 @@ describe('an output schema', () => {
         output: z.object({ n: z.number() }),
         execute: () => output({ content, metadata: { took: 3 } }),
       })
-    expect(await execute(made('{"n":1}'), {}, toolContext())).toMatchObject({
+    expect(await executeTool(made('{"n":1}'), {}, toolContext())).toMatchObject({
       type: 'ok',
       output: { metadata: { took: 3 } },
     })
     for (const wrong of ['{"n":"one"}', 'one'])
-      expect(await execute(made(wrong), {}, toolContext())).toMatchObject({ type: 'failed', kind: 'Failed' })
+      expect(await executeTool(made(wrong), {}, toolContext())).toMatchObject({ type: 'failed', kind: 'Failed' })
   })
 
   it('B-TOOL-14: a schema that cannot say its JSON Schema is refused where the tool is defined', () => {

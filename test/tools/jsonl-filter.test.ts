@@ -3,17 +3,17 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   compareMoments,
-  momentOf,
-  at,
+  parseMoment,
+  valueAtPath,
   compileWhere,
-  judge,
-  pathOf,
-  type Verdict,
-  type Where,
+  applyFilters,
+  parseFieldPath,
+  type FilterVerdict,
+  type WhereClause,
 } from '../../src/tools/jsonl/filter.ts'
-import { finderOf, watcher } from '../../src/tools/jsonl/regex.ts'
-import { readJson, type Value, writeJson } from '../../src/tools/jsonl/reader.ts'
-import { ToolFailure } from '../../src/tools/core/output.ts'
+import { compileFinder, createWatch } from '../../src/tools/jsonl/regex.ts'
+import { readExactJson, type ExactValue, writeExactJson } from '../../src/tools/jsonl/exact-json.ts'
+import { ToolFailure } from '../../src/tools/core/tool-output.ts'
 
 describe('field paths', () => {
   const row = '{"a":{"b":[10,{"c d":20}],"e-f":30},"":40,"ö":50,"__proto__":60}'
@@ -33,8 +33,8 @@ describe('field paths', () => {
     ['constructor', null],
     ['a.b.length', null],
   ])('B-JSONL-3: %s leads to %s', (field, expected) => {
-    const value = at(parsed(row), pathOf('x', field))
-    expect(value === undefined ? null : writeJson(value)).toBe(expected)
+    const value = valueAtPath(parsed(row), parseFieldPath('x', field))
+    expect(value === undefined ? null : writeExactJson(value)).toBe(expected)
   })
 
   it.each(['', 'a b', 'a..b', 'a[0]b', 'a[', 'a[x]', 'a.', '.', '*', 'a[1.5]'])(
@@ -68,9 +68,12 @@ describe('where', () => {
     [{ field: 'n', op: 'in', values: ['5.0'] }, 'pass'],
     [{ field: 'big', op: 'eq', value: '9007199254740992' }, 'fail'],
     [{ field: 'big', op: 'eq', value: '9007199254740993' }, 'pass'],
-  ] as const satisfies readonly (readonly [Where, Verdict])[])('B-JSONL-4: %j is a %s', (where, verdict) => {
-    expect(judged(row, where)).toBe(verdict)
-  })
+  ] as const satisfies readonly (readonly [WhereClause, FilterVerdict])[])(
+    'B-JSONL-4: %j is a %s',
+    (where, verdict) => {
+      expect(judged(row, where)).toBe(verdict)
+    },
+  )
 
   it('B-JSONL-4: all filters must pass', () => {
     const open = { field: 's', op: 'eq', value: 'open' } as const
@@ -80,7 +83,7 @@ describe('where', () => {
 
   it('B-JSONL-5: a range on large integers passes exactly the rows it should', () => {
     const rows = ['9007199254740992', '9007199254740993', '9007199254740994'].map((n) => `{"n":${n}}`)
-    const passing = (op: Where['op']) =>
+    const passing = (op: WhereClause['op']) =>
       rows.map((text) => judged(text, { field: 'n', op, value: '9007199254740993', type: 'number' }) === 'pass')
     expect(passing('gt')).toEqual([false, false, true])
     expect(passing('gte')).toEqual([false, true, true])
@@ -104,7 +107,7 @@ describe('where', () => {
     expect(judged(row, { field: 's', op: 'eq', value: 'open' }, typed, typed)).toBe('incomparable')
   })
 
-  it.each<Where>([
+  it.each<WhereClause>([
     { field: 'n', op: 'gt', value: '1' },
     { field: 'n', op: 'gt', type: 'number' },
     { field: 'n', op: 'gt', value: '', type: 'number' },
@@ -141,7 +144,7 @@ describe('dates', () => {
     ['0099-01-01T00:00:00Z', '1999-01-01T00:00:00Z', -1],
     ['2026-06-12T10:00:00', '2026-06-12T09:00:00Z', null],
   ])('B-JSONL-7: %s against %s is %s', (a, b, expected) => {
-    const [left, right] = [momentOf(a), momentOf(b)]
+    const [left, right] = [parseMoment(a), parseMoment(b)]
     const order = left === null || right === null ? Number.NaN : compareMoments(left, right)
     expect(order === null ? null : Math.sign(order)).toBe(expected)
   })
@@ -156,7 +159,7 @@ describe('dates', () => {
     'today',
     '',
   ])('B-JSONL-7: "%s" is no date', (text) => {
-    expect(momentOf(text)).toBeNull()
+    expect(parseMoment(text)).toBeNull()
   })
 
   it('B-JSONL-7: random instants stand as their milliseconds do, at whatever offset they are written', () => {
@@ -168,7 +171,7 @@ describe('dates', () => {
     const offset = fc.integer({ min: -23 * 60, max: 23 * 60 })
     fc.assert(
       fc.property(instant, offset, instant, offset, (a, ao, b, bo) => {
-        const [left, right] = [momentOf(writtenAt(a, ao)), momentOf(writtenAt(b, bo))]
+        const [left, right] = [parseMoment(writtenAt(a, ao)), parseMoment(writtenAt(b, bo))]
         expect(left !== null && right !== null && Math.sign(compareMoments(left, right) ?? Number.NaN)).toBe(
           Math.sign(a.getTime() - b.getTime()),
         )
@@ -181,21 +184,21 @@ describe('a regex of the model (B-JSONL-13)', () => {
   it.each(['(a+)+$', '(a*)*b', '(?:a|b)*c', '((x?)y)+', '(a?){30}', '(?<n>a{1,5}){2,}', '([^,]+,)+x', '((a)|b)+'])(
     'B-JSONL-13: %s is refused before the scan',
     (source) => {
-      expect(() => finderOf('where[0]', source, '')).toThrow(/where\[0\].*refused/)
+      expect(() => compileFinder('where[0]', source, '')).toThrow(/where\[0\].*refused/)
     },
   )
 
   it.each(['error.*timeout', '(foo|bar)', '(\\.\\d+)?', '[(+]+', '\\(a+\\)+', '(abc)+', '\\p{L}{2,}', '(?:ab|cd)?x+'])(
     'B-JSONL-13: %s is not',
     (source) => {
-      expect(() => finderOf('where[0]', source, '')).not.toThrow()
+      expect(() => compileFinder('where[0]', source, '')).not.toThrow()
     },
   )
 
   it.each(['a?'.repeat(21), '(?:a|)'.repeat(21), 'a{0,3}'.repeat(7)])(
     'B-JSONL-13: %s has too many choices',
     (source) => {
-      expect(() => finderOf('where[0]', source, '')).toThrow(/too many/)
+      expect(() => compileFinder('where[0]', source, '')).toThrow(/too many/)
     },
   )
 
@@ -204,23 +207,23 @@ describe('a regex of the model (B-JSONL-13)', () => {
     ['.*a.*b.*c', 'a'.repeat(20_000)],
     ['(?:a|a)'.repeat(16) + '.*.*b', 'a'.repeat(1_000)],
   ])('B-JSONL-13: %s is stopped within its time', (source, text) => {
-    const find = finderOf('where[0]', source, '')
-    const watch = watcher()
+    const find = compileFinder('where[0]', source, '')
+    const watch = createWatch()
     const from = performance.now()
     expect(() => watch(() => void find([text]))).toThrow(/where\[0\].*stopped after 1000 ms/)
     expect(performance.now() - from).toBeLessThan(5_000)
   })
 
   it('B-JSONL-13: a pattern over 500 characters is refused, and a text is searched to its end', () => {
-    expect(() => finderOf('where[0]', 'a'.repeat(501), '')).toThrow(/500 characters/)
-    const find = finderOf('where[0]', 'needle', '')
+    expect(() => compileFinder('where[0]', 'a'.repeat(501), '')).toThrow(/500 characters/)
+    const find = compileFinder('where[0]', 'needle', '')
     expect(find(['needle', `${'x'.repeat(500_000)}needle`])).toEqual([0, 500_000])
   })
 
   it('B-JSONL-13: a watch lets ordinary work and its errors through, and serves again after it stopped something', () => {
-    const watch = watcher()
-    const find = finderOf('x', 'A+B', 'i')
-    expect(() => watch(() => void finderOf('where[3]', '.*a.*b.*c', '')(['a'.repeat(20_000)]))).toThrow('where[3]')
+    const watch = createWatch()
+    const find = compileFinder('x', 'A+B', 'i')
+    expect(() => watch(() => void compileFinder('where[3]', '.*a.*b.*c', '')(['a'.repeat(20_000)]))).toThrow('where[3]')
     let found: readonly number[] = []
     watch(() => void (found = find(['', 'ab', 'xxaby'])))
     expect(found).toEqual([-1, 0, 2])
@@ -228,12 +231,12 @@ describe('a regex of the model (B-JSONL-13)', () => {
   })
 })
 
-function judged(row: string, ...where: readonly Where[]): Verdict {
-  return judge(parsed(row), compileWhere(where))
+function judged(row: string, ...where: readonly WhereClause[]): FilterVerdict {
+  return applyFilters(parsed(row), compileWhere(where))
 }
 
-function parsed(text: string): Value {
-  const value = readJson(text)
+function parsed(text: string): ExactValue {
+  const value = readExactJson(text)
   if (value === undefined) throw new Error(`not JSON: ${text}`)
   return value
 }

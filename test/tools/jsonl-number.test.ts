@@ -1,8 +1,8 @@
 // Exact numbers against BigInt arithmetic, and the reader against JSON.parse. Rows and filters are tested elsewhere.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compareExact, exactOf } from '../../src/tools/jsonl/filter.ts'
-import { isList, isNumeral, readJson, type Value, writeJson } from '../../src/tools/jsonl/reader.ts'
+import { compareExact, parseExact } from '../../src/tools/jsonl/filter.ts'
+import { isList, isNumeral, readExactJson, type ExactValue, writeExactJson } from '../../src/tools/jsonl/exact-json.ts'
 
 describe('numbers compare exactly (B-JSONL-5)', () => {
   const integer = fc.bigInt({ min: -(10n ** 60n), max: 10n ** 60n })
@@ -67,7 +67,7 @@ describe('numbers compare exactly (B-JSONL-5)', () => {
     '1e',
     `1e${'9'.repeat(2_000)}`,
   ])('B-JSONL-5: "%s" is no number', (text) => {
-    expect(exactOf(text)).toBeNull()
+    expect(parseExact(text)).toBeNull()
   })
 
   it('B-JSONL-5: a million zeros are read in linear time', () => {
@@ -82,9 +82,9 @@ describe('the reader', () => {
     fc.assert(
       fc.property(fc.json(), fc.constantFrom(0, 1, '\t'), (json, indent) => {
         const text = JSON.stringify(JSON.parse(json), null, indent)
-        const value = readJson(text)
+        const value = readExactJson(text)
         expect(plain(value)).toEqual(JSON.parse(text))
-        expect(value === undefined ? '' : writeJson(value)).toBe(compact(text))
+        expect(value === undefined ? '' : writeExactJson(value)).toBe(compact(text))
       }),
     )
   })
@@ -120,7 +120,7 @@ describe('the reader', () => {
     )
     fc.assert(
       fc.property(texts, (text) => {
-        expect(readJson(text) === undefined).toBe(!parses(text))
+        expect(readExactJson(text) === undefined).toBe(!parses(text))
       }),
       { numRuns: 3_000 },
     )
@@ -128,25 +128,25 @@ describe('the reader', () => {
 
   it('B-JSONL-5: writes numbers back as they came', () => {
     const text = '{"a":9007199254740993,"b":[1.10,-0,1E+2,0.1000000000000000055511151231257827],"c":{"d":1e400}}'
-    const value = readJson(text)
-    expect(value === undefined ? '' : writeJson(value)).toBe(text)
+    const value = readExactJson(text)
+    expect(value === undefined ? '' : writeExactJson(value)).toBe(text)
   })
 
   it('B-JSONL-3: takes any key for a key, and the last of two equal ones', () => {
-    const value = readJson('{"__proto__":{"x":1},"type":"number","text":"5","a":1,"a":2}')
+    const value = readExactJson('{"__proto__":{"x":1},"type":"number","text":"5","a":1,"a":2}')
     expect(value instanceof Map && [...value.keys()]).toEqual(['__proto__', 'type', 'text', 'a'])
     expect(value instanceof Map && value.get('a')).toEqual({ type: 'number', text: '2' })
     expect(isNumeral(value)).toBe(false)
   })
 
   it('B-JSONL-10: reads 500 levels and calls deeper ones malformed instead of breaking', () => {
-    expect(readJson('['.repeat(500) + ']'.repeat(500))).toBeDefined()
-    expect(readJson('['.repeat(100_000) + ']'.repeat(100_000))).toBeUndefined()
+    expect(readExactJson('['.repeat(500) + ']'.repeat(500))).toBeDefined()
+    expect(readExactJson('['.repeat(100_000) + ']'.repeat(100_000))).toBeUndefined()
   })
 })
 
 function order(a: string, b: string): number {
-  const [left, right] = [exactOf(a), exactOf(b)]
+  const [left, right] = [parseExact(a), parseExact(b)]
   if (left === null || right === null) throw new Error(`not numbers: ${a}, ${b}`)
   return Math.sign(compareExact(left, right))
 }
@@ -168,9 +168,9 @@ function compact(text: string): string {
   return JSON.stringify(JSON.parse(text))
 }
 
-function plain(value: Value | undefined): unknown {
+function plain(value: ExactValue | undefined): unknown {
   if (value instanceof Map) {
-    const entries = [...(value as ReadonlyMap<string, Value>)]
+    const entries = [...(value as ReadonlyMap<string, ExactValue>)]
     return Object.fromEntries(entries.map(([key, item]) => [key, plain(item)]))
   }
   if (isList(value)) return value.map(plain)

@@ -1,9 +1,15 @@
 // Field searches: which lines of a field are shown under a row, and what is said about the rest.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readJson } from '../../src/tools/jsonl/reader.ts'
-import { around, compileSearches, excerpt, type FieldSearch, renderSearches } from '../../src/tools/jsonl/snippet.ts'
-import { ToolFailure } from '../../src/tools/core/output.ts'
+import { readExactJson } from '../../src/tools/jsonl/exact-json.ts'
+import {
+  cutAroundMatch,
+  compileFieldSearches,
+  chooseMatchLines,
+  type FieldSearch,
+  renderSearches,
+} from '../../src/tools/jsonl/snippet.ts'
+import { ToolFailure } from '../../src/tools/core/tool-output.ts'
 
 describe('an excerpt', () => {
   const cases = fc
@@ -22,7 +28,7 @@ describe('an excerpt', () => {
   it('B-JSONL-12: never repeats a line, keeps the order and never loses a match', () => {
     fc.assert(
       fc.property(cases, (of) => {
-        const { shown, omitted } = excerpt(of)
+        const { shown, omitted } = chooseMatchLines(of)
         expect(shown.every((line, index) => index === 0 || line > (shown[index - 1] ?? -1))).toBe(true)
         const visible = of.matches.filter((match) => shown.includes(match)).length
         expect(visible + omitted).toBe(of.matches.length)
@@ -36,7 +42,7 @@ describe('an excerpt', () => {
       fc.property(cases, (of) => {
         const primary = of.matches.slice(0, of.max)
         const near = [...Array(of.lines).keys()].filter((line) => primary.some((m) => Math.abs(m - line) <= of.context))
-        expect(excerpt(of).shown).toEqual(near)
+        expect(chooseMatchLines(of).shown).toEqual(near)
       }),
     )
   })
@@ -78,15 +84,15 @@ describe('field searches', () => {
     const line = render({ log: long }, { query: 'needle', max_line_chars: 40 })[1]
     expect(line).toMatch(/^ {2}1: …a+needleb+…$/)
     expect(line?.length).toBeLessThanOrEqual(5 + 42)
-    expect(around('abcdef', -1, 3)).toBe('abc…')
-    expect(around('abcdef', 5, 3)).toBe('…def')
-    expect(() => encodeURIComponent(around('ab😀😀😀😀', 8, 3))).not.toThrow()
+    expect(cutAroundMatch('abcdef', -1, 3)).toBe('abc…')
+    expect(cutAroundMatch('abcdef', 5, 3)).toBe('…def')
+    expect(() => encodeURIComponent(cutAroundMatch('ab😀😀😀😀', 8, 3))).not.toThrow()
   })
 
   it('B-JSONL-12: a cut line holds its match and no more than it may, wherever the match is', () => {
     fc.assert(
       fc.property(fc.nat(500), fc.nat(500), fc.integer({ min: 4, max: 60 }), (before, after, max) => {
-        const cut = around(`${'a'.repeat(before)}X${'b'.repeat(after)}`, before, max)
+        const cut = cutAroundMatch(`${'a'.repeat(before)}X${'b'.repeat(after)}`, before, max)
         expect(cut).toContain('X')
         expect(cut.length).toBeLessThanOrEqual(max + 2)
       }),
@@ -123,8 +129,8 @@ describe('field searches', () => {
       { field: 'a', query: '' },
       { field: 'a', query: '(', regex: true },
     ]) {
-      expect(() => compileSearches([search])).toThrow(ToolFailure)
-      expect(() => compileSearches([search])).toThrow(`field_searches[0] (${search.field})`)
+      expect(() => compileFieldSearches([search])).toThrow(ToolFailure)
+      expect(() => compileFieldSearches([search])).toThrow(`field_searches[0] (${search.field})`)
     }
   })
 })
@@ -134,5 +140,10 @@ function render(row: unknown, search: Omit<FieldSearch, 'field'>): readonly stri
 }
 
 function renderAll(row: unknown, searches: readonly FieldSearch[], explain: boolean): readonly string[] {
-  return renderSearches(readJson(JSON.stringify(row)) ?? null, compileSearches(searches), explain, (text) => text)
+  return renderSearches(
+    readExactJson(JSON.stringify(row)) ?? null,
+    compileFieldSearches(searches),
+    explain,
+    (text) => text,
+  )
 }

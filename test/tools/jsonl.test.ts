@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Json } from '../../src/kernel/content.ts'
-import { jsonlSearchTool } from '../../src/tools/jsonl/jsonl.ts'
-import type { Output } from '../../src/tools/core/output.ts'
-import { execute } from '../../src/tools/core/run.ts'
+import { jsonlSearchTool } from '../../src/tools/jsonl/jsonl-search.ts'
+import type { Output } from '../../src/tools/core/tool-output.ts'
+import { executeTool } from '../../src/tools/core/run-tool.ts'
 import { toolContext } from './context.ts'
 
 let outside = ''
@@ -253,7 +253,7 @@ async function search(
   if (checked.issues)
     throw new Error(checked.issues.map(({ path, message }) => `${path?.join('.')}: ${message}`).join())
   const context = toolContext({ signal, kept })
-  const done = await execute(tool, checked.value, context)
+  const done = await executeTool(tool, checked.value, context)
   if (done.type === 'undecided') throw new Error('a search always has an end')
   return done.output
 }

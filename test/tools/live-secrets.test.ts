@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Redactor } from '../../src/riders/redact/redact.ts'
+import { Redactor } from '../../src/runtime/redact/redactor.ts'
 import { bashTool } from '../../src/tools/shell/bash.ts'
-import { execute } from '../../src/tools/core/run.ts'
+import { executeTool } from '../../src/tools/core/run-tool.ts'
 import { toolContext } from './context.ts'
 import { SECRET_SPELLINGS } from './secret-spellings.ts'
 
@@ -65,7 +65,7 @@ describe('what is shown while a command runs', () => {
       const context = { ...toolContext({ secrets: { TOKEN: SECRET } }), tell: (text: string) => void (told += text) }
       // In small pieces, so that no chunk holds a whole secret.
       const command = "dd if=all.txt bs=37 2>/dev/null; printf '%s' no-end"
-      const done = await execute(tool, { command }, context)
+      const done = await executeTool(tool, { command }, context)
       if (done.type === 'undecided') throw new Error('undecided')
       const { stdout } = JSON.parse(done.output.content) as { readonly stdout: string }
       expect(lines.join('\n')).toBe(stdout)

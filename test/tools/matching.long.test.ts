@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { matchesPathAnywhere, matchesText } from '../../src/tools/policy/pattern.ts'
 import { mayRun } from '../../src/tools/policy/command-pattern.ts'
 import { judge, type Rule } from '../../src/tools/policy/policy.ts'
-import { readShell } from '../../src/tools/shell/risk/read.ts'
+import { readShell } from '../../src/tools/shell/risk/read-shell.ts'
 import { one, tool } from './admitting.ts'
 
 const verdict = (rule: Rule, args: Parameters<typeof judge>[1]['args']) =>

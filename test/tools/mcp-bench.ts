@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Json } from '../../src/kernel/content.ts'
 import type { Clock } from '../../src/ports/system.ts'
-import { systemClock } from '../../src/engine/platform.ts'
-import { type McpServer, type McpStdioOptions, mcpServer } from '../../src/tools/mcp/mcp.ts'
-import { type Done, execute } from '../../src/tools/core/run.ts'
+import { runtimeClock } from '../../src/runtime/state/machine.ts'
+import { type McpServer, type McpStdioOptions, mcpServer } from '../../src/tools/mcp/mcp-server.ts'
+import { type ToolRunEnd, executeTool } from '../../src/tools/core/run-tool.ts'
 import type { Tool, ToolContext } from '../../src/tools/core/tool.ts'
 import { toolContext } from './context.ts'
 
@@ -58,15 +58,15 @@ export class McpBench {
   }
 }
 
-export function toolsOf(server: McpServer, clock: Clock = systemClock, signal = never): Promise<readonly Tool[]> {
+export function toolsOf(server: McpServer, clock: Clock = runtimeClock, signal = never): Promise<readonly Tool[]> {
   return server.tools(signal, clock)
 }
 
-export async function namesOf(server: McpServer, clock: Clock = systemClock): Promise<readonly string[]> {
+export async function namesOf(server: McpServer, clock: Clock = runtimeClock): Promise<readonly string[]> {
   return (await toolsOf(server, clock)).map(({ name }) => name)
 }
 
-export type Called = Exclude<Done, { type: 'undecided' }>
+export type Called = Exclude<ToolRunEnd, { type: 'undecided' }>
 
 /** A call of a tool by its offered name, from the list as it is or from one that a run froze. */
 export async function call(
@@ -78,7 +78,7 @@ export async function call(
   const tools = 'tools' in from ? await toolsOf(from) : from
   const tool = tools.find((one) => one.name === name)
   if (!tool) throw new Error(`no tool ${name} among ${tools.map((one) => one.name).join(', ')}`)
-  const done = await execute(tool, args, context)
+  const done = await executeTool(tool, args, context)
   if (done.type === 'undecided') throw new Error('only a reconcile is undecided')
   return done
 }
@@ -87,7 +87,7 @@ export async function call(
 export class HandClock implements Clock {
   #now = 1_000_000
   now = (): number => this.#now
-  timer = (ms: number, fire: () => void): (() => void) => systemClock.timer(ms, fire)
+  timer = (ms: number, fire: () => void): (() => void) => runtimeClock.timer(ms, fire)
   advance(ms: number): void {
     this.#now += ms
   }

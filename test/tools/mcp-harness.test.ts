@@ -1,7 +1,7 @@
 // MCP servers given to a harness: connected once for all runs, asked about, pinned between runs, closed with it.
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { Harness, scripted, type Script } from '../../src/index.ts'
-import type { McpServer } from '../../src/tools/mcp/mcp.ts'
+import type { McpServer } from '../../src/tools/mcp/mcp-server.ts'
 import { processesWith } from './box.ts'
 import { definition, McpBench } from './mcp-bench.ts'
 import { until } from '../until.ts'
@@ -123,7 +123,7 @@ it('B-MCP-101: a server that is not required and cannot be used is missing, not 
     expect(warnings).toEqual([
       expect.stringMatching(/^MCP server "broken" cannot be used, and its tools are missing\. /),
     ])
-    const { events } = await harness.session(sessionId).read()
+    const { events } = await harness.session(sessionId).events()
     expect(events.find(({ type }) => type === 'run.started')).toMatchObject({ warnings })
   }
   // The same trouble is told once.
@@ -154,7 +154,7 @@ it('B-MCP-103: calls that may change something run one after the other, and othe
   ] as const) {
     const one = start(bench.server({ approval: 'auto', effects }), [batch, 'done'])
     const { sessionId } = await one.run('go')
-    const { events } = await one.session(sessionId).read()
+    const { events } = await one.session(sessionId).events()
     const reply = events.find((event) => event.type === 'agent.message')
     expect(reply?.calls.map((each) => each.sequential)).toEqual([sequential, sequential])
     await one.close()
@@ -199,9 +199,9 @@ it('B-ROUTER2-20: switched off, a result of a server is as the server gave it, a
   const secret = 'Line 700 is as it was before.'
   const model = scripted([{ calls: [{ tool: 'odd__prose', args: {} }] }, 'done'])
   const tools = [bench.server({ approval: 'auto' })]
-  harness = new Harness({ model, tools, compression: 'off', secrets: { LINE: secret } })
+  harness = new Harness({ model, tools, results: { compression: 'off' }, secrets: { LINE: secret } })
   const { sessionId } = await harness.run('go')
-  const { events } = await harness.session(sessionId).read()
+  const { events } = await harness.session(sessionId).events()
   const result = events.find((event) => event.type === 'agent.tool_result')
   expect(JSON.stringify(result)).not.toContain(secret)
   expect(result).toMatchObject({ status: 'ok', content: expect.stringContaining('The needle is here.') as string })

@@ -1,7 +1,7 @@
 // MCP servers at a URL: what leaves this machine and what is let in. Judged by what the servers on the other end saw.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Fault } from '../../src/kernel/failure.ts'
-import { type McpHttpOptions, mcpServer } from '../../src/tools/mcp/mcp.ts'
+import { type McpHttpOptions, mcpServer } from '../../src/tools/mcp/mcp-server.ts'
 import { call, McpBench, namesOf, toolsOf } from './mcp-bench.ts'
 import { done, HttpOdd } from './mcp-http-odd.ts'
 import { until } from '../until.ts'

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { filePins, mcpServer } from '../../src/tools/mcp/mcp.ts'
+import { filePins, mcpServer } from '../../src/tools/mcp/mcp-server.ts'
 import { call, definition, McpBench, namesOf, toolsOf } from './mcp-bench.ts'
 
 let bench: McpBench

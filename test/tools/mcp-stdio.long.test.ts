@@ -3,9 +3,9 @@ import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { systemClock } from '../../src/engine/platform.ts'
+import { runtimeClock } from '../../src/runtime/state/machine.ts'
 import type { Clock } from '../../src/ports/system.ts'
-import { pidNamespace } from '../../src/tools/mcp/stdio.ts'
+import { findPidNamespace } from '../../src/tools/mcp/stdio-transport.ts'
 import { processesWith } from './box.ts'
 import { toolContext } from './context.ts'
 import { call, HandClock, McpBench, namesOf, toolsOf } from './mcp-bench.ts'
@@ -22,12 +22,12 @@ afterEach(async () => {
 })
 
 /** Only root gets one, and not in every container. */
-const apart = (await pidNamespace(systemClock)) !== null
+const apart = (await findPidNamespace(runtimeClock)) !== null
 
 /** A server that is deaf to its end is waited for a tenth as long. */
 const quick: Clock = {
-  now: () => systemClock.now(),
-  timer: (ms, fire) => systemClock.timer(ms > 3_000 ? ms : ms / 10, fire),
+  now: () => runtimeClock.now(),
+  timer: (ms, fire) => runtimeClock.timer(ms > 3_000 ? ms : ms / 10, fire),
 }
 
 const gone = (mark: string) => vi.waitFor(() => expect(processesWith(mark)).toEqual([]), { timeout: 10_000 })
@@ -71,7 +71,7 @@ describe('the process', () => {
   })
 
   it('B-MCP-104: a server that leaves when its input ends is closed without waiting by the clock', async () => {
-    const still: Clock = { now: () => systemClock.now(), timer: () => () => {} }
+    const still: Clock = { now: () => runtimeClock.now(), timer: () => () => {} }
     // Its exit and the end of its pipes come in any order, so one time shows little.
     for (let i = 0; i < 5; i++) {
       const server = bench.server()
@@ -102,7 +102,7 @@ describe('the process', () => {
     vi.resetModules()
     // The next file must not get the modules that were loaded for this user.
     onTestFinished(() => void vi.resetModules())
-    const { mcpServer } = await import('../../src/tools/mcp/mcp.ts')
+    const { mcpServer } = await import('../../src/tools/mcp/mcp-server.ts')
     const odd = join(import.meta.dirname, 'mcp-servers', 'odd.mjs')
     const server = bench.keep(mcpServer({ name: 'odd', command: process.execPath, args: [odd, bench.folder] }))
     await call(server, 'odd__breed')

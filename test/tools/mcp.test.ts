@@ -1,10 +1,10 @@
 // What is offered of an MCP server: names, allow lists, schemas, effect classes, words. Pins, processes and HTTP have their own files.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Fault } from '../../src/kernel/failure.ts'
-import { callFailure } from '../../src/tools/mcp/failure.ts'
-import { mcpServer } from '../../src/tools/mcp/mcp.ts'
+import { callFailure } from '../../src/tools/mcp/mcp-failure.ts'
+import { mcpServer } from '../../src/tools/mcp/mcp-server.ts'
 import { call, definition, McpBench, namesOf, never, toolsOf } from './mcp-bench.ts'
-import { systemClock } from '../../src/engine/platform.ts'
+import { runtimeClock } from '../../src/runtime/state/machine.ts'
 
 let bench: McpBench
 beforeEach(() => {
@@ -209,7 +209,7 @@ describe('definitions', () => {
     const [before, again] = [await toolsOf(server), await toolsOf(server)]
     expect(again.every((tool, i) => tool === before[i])).toBe(true)
     bench.lists(['a', 'c'])
-    const after = await server.tools(never, systemClock)
+    const after = await server.tools(never, runtimeClock)
     expect([after[0] === before[0], after[1]?.name]).toEqual([true, 'odd__c'])
   })
 })

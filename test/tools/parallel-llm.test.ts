@@ -7,7 +7,7 @@ import { Harness, type Script, scripted } from '../../src/index.ts'
 import type { Json } from '../../src/kernel/content.ts'
 import type { Model, Request } from '../../src/ports/model.ts'
 import { type ParallelLlmOptions, parallelLlmTool } from '../../src/tools/agents/parallel-llm.ts'
-import { execute } from '../../src/tools/core/run.ts'
+import { executeTool } from '../../src/tools/core/run-tool.ts'
 import { toolContext } from './context.ts'
 import { CANARY, Workbench } from './workbench.ts'
 
@@ -59,7 +59,7 @@ async function ask(model: Model | Script, args: Json, setting: Setting = {}) {
     onKeep()
     return context.keep(...given)
   }
-  const done = await execute(tool, checked.value, { ...context, keep, clock })
+  const done = await executeTool(tool, checked.value, { ...context, keep, clock })
   if (done.type === 'undecided') throw new Error('undecided')
   return { done, tool, summary: parsed(done.output.content) }
 }

@@ -16,8 +16,8 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Fault } from '../../src/kernel/failure.ts'
-import { ToolFailure } from '../../src/tools/core/output.ts'
-import { contains, guard, locate } from '../../src/tools/files/paths.ts'
+import { ToolFailure } from '../../src/tools/core/tool-output.ts'
+import { containsPath, createPathGuard, locatePath } from '../../src/tools/files/path-guard.ts'
 import { CANARY, Workbench } from './workbench.ts'
 import { runs } from '../runs.ts'
 
@@ -29,8 +29,8 @@ afterEach(() => bench.remove())
 
 describe('the guard', () => {
   it('B-FILES-1: compares segments, so a twin by prefix, dots, and absolute paths lead nowhere', async () => {
-    expect(contains('/ws', '/ws-evil/a')).toBe(false)
-    expect(contains('/ws', '/ws/a')).toBe(true)
+    expect(containsPath('/ws', '/ws-evil/a')).toBe(false)
+    expect(containsPath('/ws', '/ws/a')).toBe(true)
     const call = bench.tools()
     const twin = `${bench.root}-evil/canary.txt`
     for (const path of [twin, '../ws-evil/canary.txt', 'a/../../ws-evil/canary.txt', `/proc/self/root${twin}`]) {
@@ -169,8 +169,8 @@ describe('the guard', () => {
     expect(await some('read', { path: 'out/b.txt' })).toMatchObject({ kind: 'Denied' })
     expect(await some('write', { path: 'src/a.txt', content: 'x' })).toMatchObject({ kind: 'Denied' })
     expect(await some('write', { path: 'out/new/c.txt', content: 'x' })).toMatchObject({ ok: true })
-    expect(() => guard({ root: bench.root, write: [bench.outside] })).toThrow(Fault)
-    expect(() => guard({ root: join(bench.root, 'missing') })).toThrow(Fault)
+    expect(() => createPathGuard({ root: bench.root, write: [bench.outside] })).toThrow(Fault)
+    expect(() => createPathGuard({ root: join(bench.root, 'missing') })).toThrow(Fault)
     expect([bench.text('src/a.txt'), bench.text('out/new/c.txt')]).toEqual(['a', 'x'])
   })
 
@@ -215,7 +215,7 @@ describe('any path', () => {
     symlinkSync('../out', join(bench.root, 'a', 'chain'))
     symlinkSync('..', join(bench.root, 'up'))
     symlinkSync('loop', join(bench.root, 'loop'))
-    const guarded = guard({ root: bench.root })
+    const guarded = createPathGuard({ root: bench.root })
     const call = bench.tools()
     const path = fc
       .tuple(start, fc.array(step, { maxLength: 7 }))
@@ -223,7 +223,7 @@ describe('any path', () => {
     let allowed = 0
     await fc.assert(
       fc.asyncProperty(path, fc.constantFrom('read', 'write'), async (text, access) => {
-        const place = await locate(guarded, text, access).catch((error: unknown) => error)
+        const place = await locatePath(guarded, text, access).catch((error: unknown) => error)
         if (place instanceof Error) {
           expect(place).toBeInstanceOf(ToolFailure)
           return

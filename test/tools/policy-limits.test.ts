@@ -17,9 +17,9 @@ import {
   type Policy,
   scripted,
   sqlite,
-  type Store,
+  type CompleteStore,
 } from '../../src/index.ts'
-import { systemClock } from '../../src/engine/platform.ts'
+import { runtimeClock } from '../../src/runtime/state/machine.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'terret-budget-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -27,13 +27,13 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const input = z.object({})
 let files = 0
 
-function counting(ran: string[], store: Store, policy: Policy): Harness {
+function counting(ran: string[], store: CompleteStore, policy: Policy): Harness {
   const tools = (['read', 'once'] as const).map((effect) =>
     defineTool({ name: effect, description: effect, input, effect, execute: () => ran.push(effect) }),
   )
   const calls = ['once', 'read', 'once', 'once'].map((tool) => ({ tool }))
   const model = scripted((_request, n) => (n % 2 === 0 ? { calls } : 'done'))
-  return new Harness({ model, tools, store, policy })
+  return new Harness({ model, tools, store, approvals: { policy } })
 }
 
 /** Another process that runs so many sessions at once, and how many of them acted. */
@@ -60,9 +60,9 @@ describe('actions an hour', () => {
 
   it('B-POLICY-15: no hour has more than its budget, wherever it begins, and a budget of none refuses every action', async () => {
     // As if it were a minute before a full hour.
-    const start = 3_540_000 - (systemClock.now() % 3_600_000)
+    const start = 3_540_000 - (runtimeClock.now() % 3_600_000)
     let ahead = start
-    const clock: Clock = { now: () => systemClock.now() + ahead, timer: (ms, fire) => systemClock.timer(ms, fire) }
+    const clock: Clock = { now: () => runtimeClock.now() + ahead, timer: (ms, fire) => runtimeClock.timer(ms, fire) }
     const ran: string[] = []
     const harness = counting(ran, memory({ clock }), { rules: [], actionsPerHour: 3 })
     await harness.run('go')
@@ -89,7 +89,7 @@ describe('actions an hour', () => {
       const tool = defineTool({ name: 'once', description: 'd', input, execute: () => ran.push('once') })
       const model = scripted((request) => (request.messages.length > 1 ? 'done' : { calls: [{ tool: 'once' }] }))
       const policy = { rules: [], actionsPerHour: 2 }
-      const harnesses = [0, 1].map(() => new Harness({ model, tools: [tool], store, policy }))
+      const harnesses = [0, 1].map(() => new Harness({ model, tools: [tool], store, approvals: { policy } }))
       const runs = harnesses.flatMap((harness) => Array.from({ length: 10 }, () => harness.run('go')))
       const ends = await Promise.all(runs)
       expect([ends.filter(({ status }) => status === 'completed').length, ran.length]).toEqual([20, 2])
@@ -116,7 +116,7 @@ describe('actions an hour', () => {
     const harness = new Harness({
       model,
       tools: [tool],
-      policy: { rules: [], actionsPerHour: 2 },
+      approvals: { policy: { rules: [], actionsPerHour: 2 } },
       budget: { dayUsd: 5 },
       subagents: { one: { description: 'one' }, two: { description: 'two' } },
     })
@@ -151,9 +151,9 @@ describe('a policy from a file', () => {
       },
     })
     const model = scripted([{ calls: [{ tool: 'put', args: { path } }] }, 'done'])
-    const harness = new Harness({ model, tools: [tool], policy })
+    const harness = new Harness({ model, tools: [tool], approvals: { policy } })
     const { sessionId } = await harness.run('go')
-    const { events } = await harness.session(sessionId).read()
+    const { events } = await harness.session(sessionId).events()
     expect(events.find((event) => event.type === 'run.started')).toHaveProperty('policy')
     await harness.close()
     return ran
@@ -193,7 +193,11 @@ describe('what a tool itself demands', () => {
       approval: () => Promise.resolve(approval),
       execute,
     })
-    const harness = new Harness({ model: scripted([{ calls: [{ tool: 'act' }] }, 'done']), tools: [tool], policy })
+    const harness = new Harness({
+      model: scripted([{ calls: [{ tool: 'act' }] }, 'done']),
+      tools: [tool],
+      approvals: { policy },
+    })
     const { status } = await harness.run('go')
     await harness.close()
     return ran ? 'ran' : status

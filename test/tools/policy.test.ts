@@ -6,7 +6,7 @@ import { defineTool, type Event, Harness, type Result, scripted } from '../../sr
 import { matchesPath, matchesText } from '../../src/tools/policy/pattern.ts'
 import { matchesWords } from '../../src/tools/policy/command-pattern.ts'
 import {
-  type Action,
+  type PolicyAction,
   describeRule,
   judge,
   judgeCall,
@@ -16,7 +16,11 @@ import {
   type Rule,
 } from '../../src/tools/policy/policy.ts'
 
-const action = (tool: string, args: Action['args'] = {}, approval: Action['approval'] = 'auto'): Action => ({
+const action = (
+  tool: string,
+  args: PolicyAction['args'] = {},
+  approval: PolicyAction['approval'] = 'auto',
+): PolicyAction => ({
   tool,
   args,
   approval,
@@ -179,14 +183,14 @@ describe('the policy', () => {
 
   it('B-POLICY-21: a path is known by the name of its field, or by how it looks where the name may mean something else', () => {
     const deny = policy({ effect: 'deny', path: 'important.txt' })
-    const denied = (args: Action['args']): boolean => judge(deny, action('act', args)).type === 'deny'
+    const denied = (args: PolicyAction['args']): boolean => judge(deny, action('act', args)).type === 'deny'
     const named = ['path', 'paths', 'file_path', 'filePath', 'output_file', 'filename', 'source', 'destination']
     const fields = [...named, 'from', 'to', 'target', 'newFile', 'FILE', 'path2']
     expect(fields.filter((field) => !denied({ deep: [{ [field]: 'important.txt' }] }))).toEqual([])
     expect(fields.filter((field) => !denied({ [field]: ['a', '/srv/Important.txt'] }))).toEqual([])
     expect(denied({ text: 'important.txt', profile: 'important.txt' })).toBe(false)
     const docs = policy({ effect: 'allow', path: 'docs/**' })
-    const allowed = (args: Action['args']): boolean => judge(docs, action('act', args, 'ask')).type === 'allow'
+    const allowed = (args: PolicyAction['args']): boolean => judge(docs, action('act', args, 'ask')).type === 'allow'
     const words = ['2026-02-01', '1/2/2026', 'ana@example.com', 'https://example.com/a', 'ana', '09:30']
     expect(words.filter((word) => !allowed({ path: 'docs/a', to: word, from: word }))).toEqual([])
     const paths = ['/etc/passwd', '..', '../a', 'a/b', '~/a', 'a.txt', 'file:///etc/passwd', '1/../..']
@@ -196,7 +200,7 @@ describe('the policy', () => {
 
   it('B-POLICY-21: with `writeRoots` whatever can only be a place on this machine counts, unless the tool only reads', () => {
     const roots: Policy = { rules: [], writeRoots: ['/srv/out'], base: '/srv/out' }
-    const verdict = (args: Action['args'], effect: Action['effect'] = 'once') =>
+    const verdict = (args: PolicyAction['args'], effect: PolicyAction['effect'] = 'once') =>
       judge(roots, { ...action('act', args), effect }).type
     const outside = ['/etc/passwd', '~/.bashrc', 'file:///etc/passwd', 'file:x', '/srv/out/../x', '/']
     expect(outside.filter((place) => verdict({ whatever: place }) !== 'deny')).toEqual([])
@@ -232,9 +236,13 @@ describe('the policy of a harness', () => {
   ): Promise<{ readonly ran: number; readonly result: Result; readonly events: readonly Event[] }> {
     let ran = 0
     const put = defineTool({ name: 'put', description: 'put', input, effect: 'idempotent', execute: () => ++ran })
-    const harness = new Harness({ model: scripted(script), tools: [put], policy: { rules }, environment })
+    const harness = new Harness({
+      model: scripted(script),
+      tools: [put],
+      approvals: { policy: { rules }, environment },
+    })
     const result = await harness.run('go')
-    const { events } = await harness.session(result.sessionId).read()
+    const { events } = await harness.session(result.sessionId).events()
     await harness.close()
     return { ran, result, events }
   }
@@ -280,7 +288,7 @@ describe('the policy of a harness', () => {
       const harness = new Harness({
         model: scripted([{ calls: [{ tool: 'risky', args: { path } }] }, 'done']),
         tools: [risky],
-        policy: { rules },
+        approvals: { policy: { rules } },
       })
       const result = await harness.run('go')
       await harness.close()
@@ -293,7 +301,7 @@ describe('the policy of a harness', () => {
 
   it('B-POLICY-14: a harness with a policy that is not understood is not made', () => {
     const policy = { rules: [{ effect: 'alow' }] } as unknown as Policy
-    expect(() => new Harness({ model: scripted([]), policy })).toThrow(
+    expect(() => new Harness({ model: scripted([]), approvals: { policy } })).toThrow(
       'The option "effect" of rule 1 of the policy must be',
     )
   })

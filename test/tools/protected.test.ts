@@ -3,12 +3,12 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { aftermath } from '../../src/tools/shell/protected-after.ts'
+import { protectedChanges } from '../../src/tools/shell/protected-changes.ts'
 import { bashTool } from '../../src/tools/shell/bash.ts'
-import { fileTools } from '../../src/tools/files/files.ts'
-import type { Output } from '../../src/tools/core/output.ts'
-import { PROTECTED } from '../../src/tools/files/protected.ts'
-import { lookAround, NOTHING_SEEN } from '../../src/tools/shell/protected-before.ts'
+import { fileTools } from '../../src/tools/files/file-tools.ts'
+import type { Output } from '../../src/tools/core/tool-output.ts'
+import { PROTECTED } from '../../src/tools/files/protected-names.ts'
+import { scanProtected, NOTHING_SEEN } from '../../src/tools/shell/scan-protected.ts'
 import { Box, noBubblewrap } from './box.ts'
 import { toolContext } from './context.ts'
 
@@ -177,14 +177,14 @@ describe('what a confined command plants (needs bubblewrap)', () => {
   it('B-PROTECT-2: beyond the number of folders that are looked into is set aside, and what was there is not', () => {
     box.write('ws/old/deep/a', '')
     const bounds = { now: 0, foldersMax: 5 }
-    const before = lookAround(box.workspace, NOTHING_SEEN, bounds)
+    const before = scanProtected(box.workspace, NOTHING_SEEN, bounds)
     expect([before.partly, before.folders.size]).toEqual([false, 3])
     for (let n = 0; n < 20; n++) box.write(`ws/made/${n}/.envrc`, 'evil')
     mkdirSync(at('old/new'))
-    const after = lookAround(box.workspace, before, bounds)
+    const after = scanProtected(box.workspace, before, bounds)
     expect(after.partly).toBe(true)
     const frame = { workspace: box.workspace, look: before, told: new Map(), links: new Map() }
-    const { setAside, unchecked } = aftermath(frame, after, false)
+    const { setAside, unchecked } = protectedChanges(frame, after, false)
     expect(setAside.map(({ path }) => path)).toContain(at('made'))
     expect([existsSync(at('made')), existsSync(at('old/deep/a')), unchecked]).toEqual([false, true, []])
   })
@@ -259,15 +259,15 @@ describe('what a confined command plants (needs bubblewrap)', () => {
   it('B-PROTECT-7: is looked for without reading again what did not change', () => {
     for (const path of ['a/b/x', 'c/x']) box.write(`ws/${path}`, '')
     const later = { now: Date.now() + 10_000, foldersMax: 100 }
-    const first = lookAround(box.workspace, NOTHING_SEEN, later)
+    const first = scanProtected(box.workspace, NOTHING_SEEN, later)
     box.write('ws/c/d/.envrc', '')
-    const second = lookAround(box.workspace, first, later)
+    const second = scanProtected(box.workspace, first, later)
     const same = [...second.folders].filter(([path, seen]) => first.folders.get(path) === seen).map(([path]) => path)
     expect([same.toSorted(), [...second.paths]]).toEqual([['', 'a', 'a/b'], ['c/d/.envrc']])
     // What had just changed when it was read may have changed once more at the same time.
-    const third = lookAround(
+    const third = scanProtected(
       box.workspace,
-      lookAround(box.workspace, NOTHING_SEEN, { ...later, now: Date.now() }),
+      scanProtected(box.workspace, NOTHING_SEEN, { ...later, now: Date.now() }),
       later,
     )
     expect(third.paths).toEqual(second.paths)

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Json } from '../../src/kernel/content.ts'
-import { repair } from '../../src/tools/repair/repair.ts'
+import { repairArguments } from '../../src/tools/repair/repair.ts'
 import { runs } from '../runs.ts'
 
 const SCHEMA = z.strictObject({
@@ -29,7 +29,7 @@ function jsonOf(schema: z.ZodType): Json {
   return z.toJSONSchema(schema, { io: 'input' }) as Json
 }
 
-const mend = (args: Json, parameters = PARAMETERS): Json => repair(parameters, args)
+const mend = (args: Json, parameters = PARAMETERS): Json => repairArguments(parameters, args)
 
 describe('repair: each kind', () => {
   const table: readonly (readonly [string, Json, Json])[] = [

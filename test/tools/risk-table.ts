@@ -1,4 +1,4 @@
-// Commands and the level each must get. Data of risk.long.test.ts; the levels are explained in src/tools/shell/risk/level.ts.
+// Commands and the level each must get. Data of risk.long.test.ts; the levels are explained in src/tools/shell/risk/risk-level.ts.
 
 export const SAFE: readonly string[] = [
   'ls',

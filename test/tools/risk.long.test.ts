@@ -7,12 +7,12 @@ import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { rolldown } from 'rolldown'
 import { afterAll, expect, it } from 'vitest'
-import { classify, type Risk } from '../../src/tools/shell/risk/risk.ts'
+import { classifyCommand, type Risk } from '../../src/tools/shell/risk/classify-command.ts'
 import { ASKED, BLOCKED, BOUNDED, SAFE } from './risk-table.ts'
 import { runs } from '../runs.ts'
 
 const LEVELS: readonly Risk['level'][] = ['safe_read', 'bounded_write', 'needs_approval', 'blocked']
-const rank = async (command: string): Promise<number> => LEVELS.indexOf((await classify(command)).level)
+const rank = async (command: string): Promise<number> => LEVELS.indexOf((await classifyCommand(command)).level)
 
 const folder = mkdtempSync(join(tmpdir(), 'terret-risk-'))
 // The seeds are fixed: bash and the grammar are large, and a new disagreement must fail where it was made.
@@ -20,7 +20,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Those that do not get the level, with what they got instead. */
 async function others(level: Risk['level'], commands: readonly string[]): Promise<readonly unknown[]> {
-  const risks = await Promise.all(commands.map(async (command) => ({ command, ...(await classify(command)) })))
+  const risks = await Promise.all(commands.map(async (command) => ({ command, ...(await classifyCommand(command)) })))
   return risks.filter((risk) => risk.level !== level)
 }
 
@@ -49,11 +49,11 @@ it('B-RISK-4: what would end the machine or the home folder is blocked, however 
 
 it('B-RISK-5: the reasons of a level are never missing, and say what was found', async () => {
   for (const command of [...BOUNDED, ...ASKED, ...BLOCKED]) {
-    const { reasons } = await classify(command)
+    const { reasons } = await classifyCommand(command)
     expect(reasons.length).toBeGreaterThan(0)
     for (const reason of reasons) expect(reason.length).toBeGreaterThan(5)
   }
-  expect(await classify('ls; git push; npm test')).toEqual({
+  expect(await classifyCommand('ls; git push; npm test')).toEqual({
     level: 'needs_approval',
     reasons: ['git push sends data to another machine.'],
   })
@@ -90,7 +90,7 @@ it('B-RISK-6: a blocked command stays blocked in any number of wrappings', async
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...BLOCKED), layers, async (command, wrappings) => {
       const wrapped = wrappings.reduce((text, wrap) => wrap(text), command)
-      expect((await classify(wrapped)).level).toBe('blocked')
+      expect((await classifyCommand(wrapped)).level).toBe('blocked')
     }),
     { numRuns: runs(300), seed: 6 },
   )
@@ -98,7 +98,7 @@ it('B-RISK-6: a blocked command stays blocked in any number of wrappings', async
 
 it('B-RISK-6: a blocked command is found behind a hundred here-documents', async () => {
   const nested = Array.from({ length: 100 }).reduce<string>((text) => heredoc(text), 'rm -rf /')
-  expect((await classify(nested)).level).toBe('blocked')
+  expect((await classifyCommand(nested)).level).toBe('blocked')
 })
 
 /** Not those that swallow what is put behind them: comments and here-documents, and what is no bash. */
@@ -132,7 +132,7 @@ it('B-RISK-8: no number of commands hides a blocked one', async () => {
   for (const count of [1, 49, 50, 51, 1000, 10_000]) {
     for (const join of ['; ', ' && ', '\n', ' || ', ' | ']) {
       const many = `${`true${join}`.repeat(count)}rm -rf /`
-      expect({ count, join, level: (await classify(many)).level }).toEqual({ count, join, level: 'blocked' })
+      expect({ count, join, level: (await classifyCommand(many)).level }).toEqual({ count, join, level: 'blocked' })
     }
   }
 })
@@ -175,7 +175,7 @@ it('B-RISK-9: any text has a level, and none throws', async () => {
   const soup = fc.array(fc.oneof(pieces, fc.string({ unit: 'binary', maxLength: 5 })), { maxLength: 40 })
   await fc.assert(
     fc.asyncProperty(soup, async (parts) => {
-      expect(LEVELS).toContain((await classify(parts.join(''))).level)
+      expect(LEVELS).toContain((await classifyCommand(parts.join(''))).level)
     }),
     { numRuns: runs(100), seed: 7 },
   )
@@ -223,7 +223,7 @@ it('B-RISK-10: a text that makes bash run a forbidden program is never let throu
   await fc.assert(
     fc.asyncProperty(soup, soup, async (before, behind) => {
       const command = `${before}reboot${behind}`
-      const { level } = await classify(command)
+      const { level } = await classifyCommand(command)
       if (level === 'blocked' || level === 'needs_approval') return
       ran += 1
       bash('-c', command)
@@ -245,7 +245,7 @@ it('B-RISK-11: what bash refuses to parse is never a safe read', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.oneof(readers, soup), { minLength: 1, maxLength: 4 }), async (parts) => {
       const command = parts.join(' ')
-      if ((await classify(command)).level === 'safe_read') expect(bash('-n', '-c', command)).toBe(0)
+      if ((await classifyCommand(command)).level === 'safe_read') expect(bash('-n', '-c', command)).toBe(0)
     }),
     { numRuns: runs(250), seed: 11 },
   )
@@ -261,7 +261,7 @@ it('B-RISK-12: a word means what bash makes of it', async () => {
   const said = spawnSync('/bin/bash', ['-c', script], { encoding: 'utf8' }).stdout.split('\0')
   expect(said.length).toBe(lines.length + 1)
   for (const [i, word] of lines.entries()) {
-    const { level } = await classify(`${word} -rf /`)
+    const { level } = await classifyCommand(`${word} -rf /`)
     // Words with a part that is computed are asked for; all others must be read as bash reads them.
     const right = said[i] === 'rm' ? level === (word.includes('`') ? 'needs_approval' : 'blocked') : level !== 'blocked'
     expect({ word, level, right }).toEqual({ word, level, right: true })
@@ -270,7 +270,7 @@ it('B-RISK-12: a word means what bash makes of it', async () => {
 
 it('B-RISK-13: the built parser finds its parts beside it, and without them every command needs approval', async () => {
   const bundle = await rolldown({
-    input: 'src/tools/shell/risk/risk.ts',
+    input: 'src/tools/shell/risk/classify-command.ts',
     platform: 'node',
     external: [/^node:/],
     checks: { eval: false },

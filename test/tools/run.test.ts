@@ -20,7 +20,7 @@ function tool(
 async function resultOf(made: Tool): Promise<unknown> {
   const { session, harness } = await stage([{ calls: [{ tool: made.name }] }, 'done'], { tools: [made] })
   await session.run('go')
-  const { events } = await session.read()
+  const { events } = await session.events()
   await harness.close()
   return events.find((event) => event.type === 'agent.tool_result')
 }
@@ -66,7 +66,7 @@ describe('running a tool', () => {
     const script = [{ calls: [{ tool: 'picky' }] }, { calls: [{ tool: 'picky' }] }, 'never asked']
     const { session, harness } = await stage(script, { tools: [picky] })
     expect(await session.run('go')).toMatchObject({ status: 'failed', stopReason: 'tool_retries_exceeded' })
-    const { events } = await session.read()
+    const { events } = await session.events()
     expect(events.filter((event) => event.type === 'agent.tool_result')).toMatchObject([
       { retryKind: 'ModelRetry' },
       { retryKind: 'ModelRetry' },
@@ -126,7 +126,7 @@ describe('running a tool', () => {
       tools: [keep, recall],
     })
     await session.run('go')
-    const { events } = await session.read()
+    const { events } = await session.events()
     expect(events.filter((event) => event.type === 'agent.tool_result')[1]).toMatchObject({ content: 'a long story' })
     await harness.close()
   })

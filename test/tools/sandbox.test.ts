@@ -15,11 +15,11 @@ import { createServer, type Server } from 'node:net'
 import { tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { systemClock } from '../../src/engine/platform.ts'
-import { allowedEnvironment, findSandbox, heldBack, raiseWalls } from '../../src/tools/shell/sandbox.ts'
-import { selfTest, tryWalls } from '../../src/tools/shell/sandbox-check.ts'
-import { filterFor } from '../../src/tools/shell/seccomp.ts'
-import { runChild } from '../../src/tools/shell/spawn.ts'
+import { runtimeClock } from '../../src/runtime/state/machine.ts'
+import { allowedEnvironment, findSandbox, supervisedCommand, buildSandbox } from '../../src/tools/shell/sandbox.ts'
+import { testSandbox, testSandboxAnew } from '../../src/tools/shell/sandbox-check.ts'
+import { systemCallFilter } from '../../src/tools/shell/seccomp.ts'
+import { runChild } from '../../src/tools/shell/child-process.ts'
 import { Box, noBubblewrap, processesWith } from './box.ts'
 
 let box: Box
@@ -248,19 +248,19 @@ describe('a confined command that takes all it can get (needs bubblewrap)', () =
   const noOther = noBubblewrap || (isRoot && !existsSync('/usr/bin/setpriv'))
 
   async function run(argv: readonly string[], hardMs = 30_000) {
-    const verdict = await selfTest('/usr/bin/bwrap', systemClock)
+    const verdict = await testSandbox('/usr/bin/bwrap', runtimeClock)
     if (verdict.type !== 'sound') throw new Error(verdict.reason)
     chmodSync(box.root, 0o755)
     chmodSync(box.workspace, 0o777)
     const { PATH = '' } = process.env
     const room = { workspace: box.workspace, network: false, env: { PATH }, masked: [], protectedPaths: [] }
-    const { args, filter } = raiseWalls(room, verdict.features)
+    const { args, filter } = buildSandbox(room, verdict.features)
     const nobody = isRoot ? ['/usr/bin/setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : []
-    const [file = '', ...rest] = [...nobody, '/usr/bin/bwrap', ...args, ...heldBack(argv, few)]
+    const [file = '', ...rest] = [...nobody, '/usr/bin/bwrap', ...args, ...supervisedCommand(argv, few)]
     const { signal } = new AbortController()
     const limits = { previewBytesMax: 10_000, wholeBytesMax: 0 }
     const frame = { cwd: '/', env: {}, signal, limits, filter, namespaced: true, softMs: hardMs, hardMs }
-    return runChild({ ...frame, file, args: rest }, systemClock)
+    return runChild({ ...frame, file, args: rest }, runtimeClock)
   }
 
   it.skipIf(noOther)('B-BASH-21: gets no more processes than its limit', async () => {
@@ -328,9 +328,9 @@ describe('a command under the first process of its namespace (needs bubblewrap)'
 
 describe('the sandbox', () => {
   it.skipIf(noBubblewrap)('B-BASH-16: is tried once per process before it is trusted', async () => {
-    const first = selfTest('/usr/bin/bwrap', systemClock)
+    const first = testSandbox('/usr/bin/bwrap', runtimeClock)
     expect(await first).toMatchObject({ type: 'sound' })
-    expect(selfTest('/usr/bin/bwrap', systemClock)).toBe(first)
+    expect(testSandbox('/usr/bin/bwrap', runtimeClock)).toBe(first)
   })
 
   it('B-BASH-16: that lets a command out is unsound, and then nothing is run at all', async () => {
@@ -341,7 +341,10 @@ describe('the sandbox', () => {
       "$@"`
     const path = box.write('open/bwrap', script)
     chmodSync(path, 0o755)
-    expect(await tryWalls(path, systemClock)).toEqual({ type: 'unsound', reason: 'a command could write outside' })
+    expect(await testSandboxAnew(path, runtimeClock)).toEqual({
+      type: 'unsound',
+      reason: 'a command could write outside',
+    })
     const run = box.output({ command: 'echo x > ran' }, { sandbox: { type: 'bwrap', path } })
     await expect(run).rejects.toMatchObject({ kind: 'Unavailable' })
     expect(existsSync(join(box.workspace, 'ran'))).toBe(false)
@@ -361,12 +364,12 @@ describe('the sandbox', () => {
       const reason = 'a command could write outside'
       for (const home of [box.home, tmpdir()]) {
         vi.stubEnv('HOME', home)
-        expect(await tryWalls(path, systemClock)).toEqual({ type: 'unsound', reason })
+        expect(await testSandboxAnew(path, runtimeClock)).toEqual({ type: 'unsound', reason })
       }
     },
   )
 
-  it.skipIf(noBubblewrap || filterFor() === null)(
+  it.skipIf(noBubblewrap || systemCallFilter() === null)(
     'B-BASH-16: that drops the filter of system calls is unsound',
     async () => {
       const script = `#!/bin/bash
@@ -376,14 +379,14 @@ describe('the sandbox', () => {
       const path = box.write('weak/bwrap', script)
       chmodSync(path, 0o755)
       const reason = 'a command could make every system call'
-      expect(await tryWalls(path, systemClock)).toEqual({ type: 'unsound', reason })
+      expect(await testSandboxAnew(path, runtimeClock)).toEqual({ type: 'unsound', reason })
     },
   )
 
   it('B-BASH-16: that does not start is unsound, and then nothing is run at all', async () => {
     const path = box.write('broken/bwrap', '#!/bin/sh\necho "bwrap: no namespaces" >&2; exit 1')
     chmodSync(path, 0o755)
-    const verdict = await tryWalls(path, systemClock)
+    const verdict = await testSandboxAnew(path, runtimeClock)
     expect(verdict).toEqual({ type: 'unsound', reason: 'it does not start: bwrap: no namespaces\n' })
     const run = box.output({ command: 'echo x > ran' }, { sandbox: { type: 'bwrap', path } })
     await expect(run).rejects.toMatchObject({ kind: 'Unavailable' })
@@ -415,7 +418,7 @@ describe('the sandbox', () => {
 
   it('B-BASH-10: refuses the root folder as a workspace', () => {
     const confinement = { workspace: '/', network: false, env: {}, masked: [], protectedPaths: [] }
-    expect(() => raiseWalls(confinement, { disableUserns: true, tmpfsSize: true })).toThrow(/root folder/)
+    expect(() => buildSandbox(confinement, { disableUserns: true, tmpfsSize: true })).toThrow(/root folder/)
   })
 })
 

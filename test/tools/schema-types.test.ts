@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, orThrow, scripted } from '../../src/index.ts'
-import { shapeOf } from '../../src/sessions/agent.ts'
+import { schemaOfAnswer } from '../../src/runtime/state/agent-output.ts'
 import { parallelLlmTool } from '../../src/tools/agents/parallel-llm.ts'
 
 const tool = (input: z.ZodType) =>
@@ -10,7 +10,7 @@ const tool = (input: z.ZodType) =>
 
 /** What a schema that stands under `when.at` of an answer is told to a model as. */
 const fieldOf = (at: z.ZodType): unknown => {
-  const shape = shapeOf(z.object({ when: z.object({ at }) }))
+  const shape = schemaOfAnswer(z.object({ when: z.object({ at }) }))
   return (shape as { properties: { when: { properties: { at: unknown } } } }).properties.when.properties.at
 }
 

@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { findSandbox } from '../../src/tools/shell/sandbox.ts'
-import { filterFor } from '../../src/tools/shell/seccomp.ts'
+import { systemCallFilter } from '../../src/tools/shell/seccomp.ts'
 import { Box, noBubblewrap } from './box.ts'
 import { until } from '../until.ts'
 
@@ -50,8 +50,8 @@ const processors = [
 ] as const
 
 describe.each(processors)('the filter for %s', (arch, audit, numbers) => {
-  const program = filterFor(arch) ?? new Uint8Array()
-  const local = filterFor(arch, true) ?? new Uint8Array()
+  const program = systemCallFilter(arch) ?? new Uint8Array()
+  const local = systemCallFilter(arch, true) ?? new Uint8Array()
   const verdict = (number: number, ...args: readonly number[]): number => decide(program, { number, args, audit })
   const families = Array.from({ length: 64 }, (_, family) => family)
 
@@ -109,10 +109,10 @@ describe('a confined command (needs bubblewrap)', () => {
   })
   afterEach(() => box.close())
   const [, , numbers] = processors.find(([arch]) => arch === process.arch) ?? processors[0]
-  const noFilter = noBubblewrap || filterFor() === null
+  const noFilter = noBubblewrap || systemCallFilter() === null
 
   it('B-BASH-22: has no filter on an unsupported processor', () => {
-    expect(filterFor('riscv64')).toBeNull()
+    expect(systemCallFilter('riscv64')).toBeNull()
   })
 
   it('B-SANDBOX-2: on a processor without a filter is not confined, so a person is asked for every call', () => {

@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { judge, judgeCall, readCommands, type Rule } from '../../src/tools/policy/policy.ts'
-import { readShell } from '../../src/tools/shell/risk/read.ts'
-import { classify } from '../../src/tools/shell/risk/risk.ts'
+import { readShell } from '../../src/tools/shell/risk/read-shell.ts'
+import { classifyCommand } from '../../src/tools/shell/risk/classify-command.ts'
 import { FOREIGN, PLAIN, SPELLINGS } from './shell-spellings.ts'
 
 const filled = (spelling: string, command: string): string => spelling.replaceAll('CMD', command)
@@ -23,7 +23,7 @@ describe('the reader of shell', () => {
   )
 
   it.each(SPELLINGS)('B-SHELL-2: finds a disaster in %j, or asks', async (spelling) => {
-    const { level } = await classify(filled(spelling, 'rm -rf /'))
+    const { level } = await classifyCommand(filled(spelling, 'rm -rf /'))
     expect(['blocked', 'needs_approval']).toContain(level)
   })
 
@@ -45,10 +45,10 @@ describe('the reader of shell', () => {
       'cat <<EOF\n`rm -rf /`\nEOF',
       'coproc X { rm -rf /; }',
     ]) {
-      expect([command, (await classify(command)).level]).toEqual([command, 'blocked'])
+      expect([command, (await classifyCommand(command)).level]).toEqual([command, 'blocked'])
     }
     // What is read from elsewhere is not known.
-    expect((await classify('cat list | xargs env')).level).toBe('needs_approval')
+    expect((await classifyCommand('cat list | xargs env')).level).toBe('needs_approval')
   })
 
   it.each(PLAIN)('B-SHELL-4: does not let a rule that allows the first program allow %j', async (spelling) => {

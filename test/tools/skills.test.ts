@@ -5,14 +5,14 @@ import { delimiter, dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Harness, scripted } from '../../src/index.ts'
 import type { Json } from '../../src/kernel/content.ts'
-import { findProgram } from '../../src/tools/files/programs.ts'
-import type { Sandbox } from '../../src/tools/shell/sandbox.ts'
-import { execute } from '../../src/tools/core/run.ts'
+import { findProgram } from '../../src/tools/files/find-program.ts'
+import type { ShellSandbox } from '../../src/tools/shell/sandbox.ts'
+import { executeTool } from '../../src/tools/core/run-tool.ts'
 import { skillTools, type SkillOptions } from '../../src/tools/skills/skills.ts'
 import type { Tool } from '../../src/tools/core/tool.ts'
 import { Box, noBubblewrap, processesWith } from './box.ts'
 
-const open: Sandbox = { type: 'none', reason: 'bubblewrap (bwrap) is not installed' }
+const open: ShellSandbox = { type: 'none', reason: 'bubblewrap (bwrap) is not installed' }
 
 const noPython = findProgram('python3', '/var/tmp', process.env) === null
 
@@ -46,7 +46,7 @@ async function call(name: string, args: Json, options: More = {}) {
   if (!tool) throw new Error(`no tool ${name}`)
   const checked = await tool.validate(args)
   if (checked.issues) throw new Error(JSON.stringify(checked.issues))
-  const done = await execute(tool, checked.value, box.context())
+  const done = await executeTool(tool, checked.value, box.context())
   if (done.type === 'undecided') throw new Error('only a reconcile is undecided')
   return { ...done.output, kind: done.type === 'failed' ? done.kind : null }
 }
@@ -241,7 +241,7 @@ describe('skill_read', () => {
 describe('skill_run', () => {
   it('B-SKILL-8: asks as bash does: not in the sandbox, always without one, and is refused where no person can be asked', async () => {
     skill('a/SKILL.md', 'name: a')
-    const walls: Sandbox = { type: 'bwrap', path: '/usr/bin/bwrap' }
+    const walls: ShellSandbox = { type: 'bwrap', path: '/usr/bin/bwrap' }
     const settings = [{ sandbox: walls }, { sandbox: open, attended: true }, { sandbox: open, attended: false }]
     const made = await Promise.all(settings.map((options) => tools(options)))
     expect(made.map(([, tool]) => tool?.approval({}))).toEqual(['auto', 'always', 'never'])

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../../src/kernel/content.ts'
-import { close } from '../../src/tools/repair/truncated.ts'
+import { closeJson } from '../../src/tools/repair/close-json.ts'
 import { runs } from '../runs.ts'
 import { JSON_BITS } from '../fuzz/json.ts'
 
@@ -28,7 +28,7 @@ describe('closing text that is not JSON', () => {
     ['{"path":"a","limit":12', { path: 'a' }, 'value'],
   ]
   it.each(cases)('B-ADMIT-7: %s is closed, and what was lost is named', (source, value, lost) => {
-    expect(close(source)).toEqual({ value, lost })
+    expect(closeJson(source)).toEqual({ value, lost })
   })
 
   it.each([
@@ -45,13 +45,13 @@ describe('closing text that is not JSON', () => {
     '{"a":[,]}',
     '{"a":tru}',
   ])('B-ADMIT-7: %s is not read as an object', (source) => {
-    expect(close(source)).toBeNull()
+    expect(closeJson(source)).toBeNull()
   })
 
   it('B-ADMIT-7: a broken text of more than twelve pairs is not trusted', () => {
     const pairs = (n: number): string => Array.from({ length: n }, (_, i) => `"k${i}":${i}`).join()
-    expect(close(`{${pairs(12)},}`)?.lost).toBe('none')
-    expect(close(`{${pairs(13)},}`)).toBeNull()
+    expect(closeJson(`{${pairs(12)},}`)?.lost).toBe('none')
+    expect(closeJson(`{${pairs(13)},}`)).toBeNull()
   })
 
   it('B-ADMIT-8: every prefix of every document is closed without a throw, and holds only what was written', () => {
@@ -63,10 +63,10 @@ describe('closing text that is not JSON', () => {
           const source = JSON.stringify(value, null, wide ? 2 : 0)
           const whole = JSON.parse(source) as Json
           for (let end = 0; end <= source.length; end++) {
-            const closed = close(source.slice(0, end))
+            const closed = closeJson(source.slice(0, end))
             if (closed && !isPart(closed.value, whole)) expect(closed.value).toEqual(whole)
           }
-          expect(close(source)).toEqual({ value: whole, lost: 'none' })
+          expect(closeJson(source)).toEqual({ value: whole, lost: 'none' })
         },
       ),
       { numRuns: runs(300) },
@@ -81,12 +81,14 @@ describe('closing text that is not JSON', () => {
           fc.string(),
           fc.array(bits, { maxLength: 40 }).map((all) => all.join('')),
         ),
-        (source) => void close(source),
+        (source) => void closeJson(source),
       ),
       { numRuns: runs(3000) },
     )
-    expect(close('{"a":'.repeat(200_000))).toSatisfy((closed: unknown) => closed === null || typeof closed === 'object')
-    expect(close(`{"a":"${'x'.repeat(3_000_000)}`)).toEqual({ value: {}, lost: 'value' })
+    expect(closeJson('{"a":'.repeat(200_000))).toSatisfy(
+      (closed: unknown) => closed === null || typeof closed === 'object',
+    )
+    expect(closeJson(`{"a":"${'x'.repeat(3_000_000)}`)).toEqual({ value: {}, lost: 'value' })
   })
 })
 

@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Json } from '../../src/kernel/content.ts'
-import { type FileToolsOptions, fileTools } from '../../src/tools/files/files.ts'
-import type { Output } from '../../src/tools/core/output.ts'
-import { type Done, execute } from '../../src/tools/core/run.ts'
+import { type FileToolsOptions, fileTools } from '../../src/tools/files/file-tools.ts'
+import type { Output } from '../../src/tools/core/tool-output.ts'
+import { type ToolRunEnd, executeTool } from '../../src/tools/core/run-tool.ts'
 import type { ToolContext } from '../../src/tools/core/tool.ts'
 import { toolContext } from './context.ts'
 
@@ -52,7 +52,7 @@ export class Workbench {
       if (!tool) throw new Error(`no tool ${name}`)
       const checked = await tool.validate(tool.normalise ? tool.normalise(args) : args)
       if (checked.issues) throw new Refused(JSON.stringify(checked.issues))
-      const done = await execute(tool, checked.value, context)
+      const done = await executeTool(tool, checked.value, context)
       if (done.type === 'undecided') throw new Error('only a reconcile is undecided')
       return { ...done.output, kind: done.type === 'failed' ? done.kind : null, attempts: done.attempts }
     }
@@ -66,5 +66,5 @@ export class Workbench {
 /** The arguments did not pass the schema. */
 export class Refused extends Error {}
 
-type Failed = Extract<Done, { type: 'failed' }>
+type Failed = Extract<ToolRunEnd, { type: 'failed' }>
 export type Answer = Output & { readonly kind: Failed['kind'] | null; readonly attempts: number }

@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFile
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { makeWorktree, mergeWorktree, worktreesOf } from '../../src/tools/worktrees/worktree.ts'
+import { makeWorktree, mergeWorktree, listWorktrees } from '../../src/tools/worktrees/worktree.ts'
 import { share } from '../runs.ts'
 import { until } from '../until.ts'
 
@@ -56,7 +56,7 @@ it('B-TREE-54: a worktree whose maker is killed at any moment is made whole by t
     expect(git(made.folder, 'symbolic-ref', '--short', 'HEAD')).toBe(`${made.branch}\n`)
   }
   expect(cut.filter(Boolean).length).toBeGreaterThanOrEqual(CUT_MIN)
-  expect(await worktreesOf(folder)).toHaveLength(DELAYS_MS.length)
+  expect(await listWorktrees(folder)).toHaveLength(DELAYS_MS.length)
   expect(git(folder, 'status', '--porcelain')).toBe('')
 }, 120_000)
 
@@ -69,7 +69,7 @@ it('B-TREE-54: a merge that is killed at any moment loses no change and has each
     writeFileSync(join(made.folder, `${id}.txt`), `of ${id}\n`)
     cut.push(!(await killed(`trees.mergeWorktree(${JSON.stringify(folder)}, ${JSON.stringify(id)})`, delayMs)))
     await until(async () => {
-      if ((await worktreesOf(folder)).some((one) => one.id === id)) await mergeWorktree(folder, id)
+      if ((await listWorktrees(folder)).some((one) => one.id === id)) await mergeWorktree(folder, id)
     })
     expect(readFileSync(join(folder, `${id}.txt`), 'utf8')).toBe(`of ${id}\n`)
     const subjects = git(folder, 'log', '--format=%s').split('\n')
@@ -77,6 +77,6 @@ it('B-TREE-54: a merge that is killed at any moment loses no change and has each
     expect(subjects.filter((one) => one === `Merge ${made.branch}`)).toHaveLength(1)
   }
   expect(cut.filter(Boolean).length).toBeGreaterThanOrEqual(CUT_MIN)
-  expect(await worktreesOf(folder)).toEqual([])
+  expect(await listWorktrees(folder)).toEqual([])
   expect(git(folder, 'status', '--porcelain')).toBe('')
 }, 120_000)

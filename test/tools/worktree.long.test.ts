@@ -22,7 +22,7 @@ import {
   overlapsOf,
   sweepWorktrees,
   worktreeName,
-  worktreesOf,
+  listWorktrees,
 } from '../../src/tools/worktrees/worktree.ts'
 
 const folders: string[] = []
@@ -123,7 +123,7 @@ describe('a worktree', () => {
     expect(git(folder, 'status', '--porcelain')).toBe('')
     expect(readFileSync(join(folder, 'a.txt'), 'utf8')).toBe('one\n')
     expect(readFileSync(join(two.folder, 'a.txt'), 'utf8')).toBe('two\n')
-    expect((await worktreesOf(folder)).map(({ id }) => id).sort()).toEqual(['three', 'two'])
+    expect((await listWorktrees(folder)).map(({ id }) => id).sort()).toEqual(['three', 'two'])
   })
 
   it('B-TREE-6: with changes is not removed without force, and the end of a parent removes only its own clean ones', async () => {
@@ -157,7 +157,7 @@ describe('a worktree', () => {
     expect(git(folder, 'status', '--porcelain')).toBe(' M a.txt\n')
     expect(readFileSync(join(folder, 'new.txt'), 'utf8')).toBe('work')
     expect(existsSync(join(folder, 'b.txt'))).toBe(false)
-    expect(await worktreesOf(folder)).toEqual([])
+    expect(await listWorktrees(folder)).toEqual([])
     const next = await make(folder, 'd')
     writeFileSync(join(next.folder, 'a.txt'), 'of the child\n')
     await expect(mergeWorktree(folder, 'd')).rejects.toMatchObject(codeOf('GitFailed'))

@@ -75,7 +75,7 @@ describe('a run that is given a traceparent', () => {
   it('B-TRACE-40: goes on with it in another process, after one that stopped', async () => {
     const store = memory()
     const { tool, told } = asking()
-    const quiet = new Harness({ model: scripted(['never asked']), store, drives: false })
+    const quiet = new Harness({ model: scripted(['never asked']), store, worker: { drives: false } })
     const { id } = await quiet.open()
     await quiet.session(id).send('go', { traceparent: GIVEN })
     await quiet.close()

@@ -1,11 +1,23 @@
 // Traces in files: where they are, their permissions, what a crash leaves, and what must never be in them.
 import { createHash } from 'node:crypto'
-import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
-import { rmSync, statSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { systemClock } from '../../src/engine/platform.ts'
+import { runtimeClock } from '../../src/runtime/state/machine.ts'
 import { localTraces, type LocalOptions, readTrace, type Sink, type Span, spansOf } from '../../src/tracing/index.ts'
 import { stage, tracerOn } from './stage.ts'
 import { simple, Tale } from './tale.ts'
@@ -210,7 +222,7 @@ const subagent = {
 } as const
 
 async function give(sink: Sink, spans: readonly Span[], texts: ReadonlyMap<string, string> = new Map()): Promise<void> {
-  await sink.export(spans, { texts, clock: systemClock, signal: new AbortController().signal })
+  await sink.export(spans, { texts, clock: runtimeClock, signal: new AbortController().signal })
 }
 
 async function onlyTrace(folder: string): Promise<readonly unknown[]> {

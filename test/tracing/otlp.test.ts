@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type Server, type ServerRespons
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Clock } from '../../src/ports/system.ts'
-import { systemClock } from '../../src/engine/platform.ts'
+import { runtimeClock } from '../../src/runtime/state/machine.ts'
 import { type OtlpOptions, otlp, type Sink, type Span, spansOf } from '../../src/tracing/index.ts'
 import { stage, tracerOn } from './stage.ts'
 import { proposal, simple, Tale } from './tale.ts'
@@ -238,7 +238,7 @@ async function collector(reply: Reply = (response) => response.end('{}')): Promi
   return { seen, endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
 }
 
-async function give(sink: Sink, spans: readonly Span[], clock: Clock = systemClock): Promise<void> {
+async function give(sink: Sink, spans: readonly Span[], clock: Clock = runtimeClock): Promise<void> {
   try {
     await sink.export(spans, { texts: new Map(), clock, signal: new AbortController().signal })
   } finally {
@@ -250,9 +250,9 @@ async function give(sink: Sink, spans: readonly Span[], clock: Clock = systemClo
 function impatient(deadlineMs = 10_000): { readonly clock: Clock; readonly waits: number[] } {
   const waits: number[] = []
   const timer: Clock['timer'] = (ms, fire) => {
-    if (ms === deadlineMs) return systemClock.timer(deadlineMs === 10_000 ? 600_000 : 200, fire)
+    if (ms === deadlineMs) return runtimeClock.timer(deadlineMs === 10_000 ? 600_000 : 200, fire)
     waits.push(ms)
-    return systemClock.timer(0, fire)
+    return runtimeClock.timer(0, fire)
   }
-  return { clock: { now: () => systemClock.now(), timer }, waits }
+  return { clock: { now: () => runtimeClock.now(), timer }, waits }
 }

@@ -31,7 +31,7 @@ describe('what is captured', () => {
     expect(found({ capture: { prompts: true } }).toSorted()).toEqual(prompts.toSorted())
     expect(found({ capture: { arguments: true } })).toEqual([CONTENT.toolArguments])
     expect(found({ capture: { results: true, prompts: false } })).toEqual([CONTENT.toolResult])
-    expect(() => found({ capture: { result: true } as object })).toThrow('did you mean "results"?')
+    expect(() => found({ capture: { result: true } as object })).toThrow('did you mean "capture.results"?')
     expect(() => found({ capture: 'all' as 'none' })).toThrow('"capture"')
   })
 

@@ -1,13 +1,22 @@
 // A real harness and a tracer beside it, for tests of tracing: runs that settle, children that really run, and sinks that
 // keep what they were given. No expectations here.
-import { Harness, type HarnessOptions, memory, type Script, scripted, type Store } from '../../src/index.ts'
+import {
+  Harness,
+  type HarnessOptions,
+  memory,
+  type Script,
+  scripted,
+  type CompleteStore,
+  type Store,
+} from '../../src/index.ts'
 import type { Clock } from '../../src/ports/system.ts'
-import { systemClock } from '../../src/engine/platform.ts'
+import { runtimeClock } from '../../src/runtime/state/machine.ts'
 import { type Capture, type ExportContext, type Sink, type Span, Tracer } from '../../src/tracing/index.ts'
+import { completeStore } from '../../src/stores/plan/complete-store.ts'
 
 export type Stage = {
   readonly harness: Harness
-  readonly store: Store
+  readonly store: CompleteStore
   /** Runs one input in a new session; the id of the session. */
   readonly run: (input?: string) => Promise<string>
   /** Tells a tracer of the last run of a session. */
@@ -15,7 +24,7 @@ export type Stage = {
 }
 
 export function stage(script: Script = () => 'done', options: Partial<HarnessOptions> = {}): Stage {
-  const store = options.store ?? memory()
+  const store = completeStore(options.store ?? memory())
   const harness = new Harness({ model: scripted(script, 'scripted:test'), ...options, store })
   return {
     harness,
@@ -25,7 +34,7 @@ export function stage(script: Script = () => 'done', options: Partial<HarnessOpt
   }
 }
 
-export async function lastRun(store: Store, session: string): Promise<number> {
+export async function lastRun(store: CompleteStore, session: string): Promise<number> {
   const { events } = await store.read(session, 0)
   return events.findLast((event) => event.type === 'run.started')?.seq ?? 0
 }
@@ -60,6 +69,6 @@ export function broken(): Sink {
   return { name: 'broken', export: () => Promise.reject(new Error('no space left')), close: () => Promise.resolve() }
 }
 
-export function tracerOn(store: Store, sinks: readonly Sink[], clock: Clock = systemClock): Tracer {
+export function tracerOn(store: Store, sinks: readonly Sink[], clock: Clock = runtimeClock): Tracer {
   return new Tracer({ store, sinks, clock })
 }

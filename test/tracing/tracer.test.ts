@@ -1,6 +1,6 @@
 // The tracer over real stores and real runs: what is exported when, what is lost, and that no run waits for it.
 import { describe, expect, it } from 'vitest'
-import { memory, type Script, type Store } from '../../src/index.ts'
+import { memory, type Script, type CompleteStore } from '../../src/index.ts'
 import { readTree, type Sink, type Span, spansOf, Tracer, tracing } from '../../src/tracing/index.ts'
 import { FakeClock, settled } from '../models/fake-clock.ts'
 import { broken, Kept, lastRun, stage, tracerOn } from './stage.ts'
@@ -53,7 +53,7 @@ describe('a settled run', () => {
     async (time, when, exports) => {
       const [gate, clock] = [new Gate(), new FakeClock()]
       const store = memory({ clock })
-      const set = stage(family(gate), { subagents: true, store, clock })
+      const set = stage(family(gate), { subagents: true, store, system: { clock } })
       const sink = new Kept()
       const tracer = tracerOn(store, [sink], new FakeClock())
       const session = await set.harness.open()
@@ -325,7 +325,7 @@ function family(gate: Gate | null): Script {
 }
 
 /** The children of a session, once all three have asked their model. */
-async function working(store: Store, root: string): Promise<readonly string[]> {
+async function working(store: CompleteStore, root: string): Promise<readonly string[]> {
   for (;;) {
     const cards = await store.list({ root, limit: 10 })
     const children = cards.map(({ session }) => session).filter((session) => session !== root)
@@ -336,12 +336,12 @@ async function working(store: Store, root: string): Promise<readonly string[]> {
   }
 }
 
-async function settles(store: Store, session: string): Promise<void> {
+async function settles(store: CompleteStore, session: string): Promise<void> {
   while (!(await store.read(session, 0)).events.some((event) => event.type === 'run.settled')) await settled()
 }
 
 /** A store that lets a test know, and wait, before each look at a session. */
-function overheard(inner: Store, before: (name: string) => Promise<void>): Store {
+function overheard(inner: CompleteStore, before: (name: string) => Promise<void>): CompleteStore {
   return new Proxy(inner, {
     get(target, name) {
       const member: unknown = Reflect.get(target, name)

@@ -74,12 +74,12 @@ const who = defineTool({
   input: z.object({}),
   execute: (_args, context: ToolContext<{ readonly user: string }>) => context.deps.user,
 })
-const context = () => ({ db: new Map<string, string>(), more: 1 })
-// @ts-expect-error it has no context
+const deps = () => ({ db: new Map<string, string>(), more: 1 })
+// @ts-expect-error it has no deps
 new Harness({ model, tools: [look, find] })
-// @ts-expect-error its context has no user
-new Harness({ model, tools: [find, who], context })
-new Harness({ model, tools: [find, who], context: async ({ session }) => ({ ...context(), user: session }) })
+// @ts-expect-error its deps have no user
+new Harness({ model, tools: [find, who], deps })
+new Harness({ model, tools: [find, who], deps: async ({ session }) => ({ ...deps(), user: session }) })
 // @ts-expect-error the tools of subagents need it too
 new Harness({ model, subagents: { clerk: { description: 'Asks who', tools: [who] } } })
 const untyped: Tool[] = [look, find]
@@ -91,7 +91,7 @@ new Harness({ model, tools: [find, untyped[0] as Tool] })
 export const harness = new Harness({
   model,
   tools: [look, find],
-  context,
+  deps,
   output: { schema: z.object({ city: z.string(), at: z.date().optional() }) },
   subagents: {
     reader: { description: 'Reads', output: { schema: z.object({ lines: z.number() }) } },
@@ -147,6 +147,16 @@ same<typeof writer.output, string | number>(true)
 // @ts-expect-error there is no such agent
 void harness.run('Read', { agent: 'raeder' })
 const alone = new Harness({ model, tools: [look] })
+new Harness({
+  model,
+  subagents: {
+    clerk: {
+      description: 'Has less',
+      // @ts-expect-error it is `deny`
+      toolAccess: { allow: ['look'], dney: ['find'] },
+    },
+  },
+})
 void alone.run('Look', { tools: ['look'], agent: 'default', settings: { temperature: 0 } })
 // @ts-expect-error there is no such tool
 void alone.run('Look', { tools: ['lok'] })
@@ -174,10 +184,10 @@ export function anyPending(_pending: readonly Pending[]): void {}
 anyPending(result.pending)
 export function anyEvent(_event: StreamEvent): void {}
 for await (const event of stream) anyEvent(event)
-const options: HarnessOptions = { model, tools: [look, find], context, hooks: [stopAtUsd(1)] }
+const options: HarnessOptions = { model, tools: [look, find], deps, hooks: [stopAtUsd(1)] }
 const known: Harness = new Harness(options)
 export const answer: Promise<Result> = known.run('Hello')
 export const watch: Hook<typeof look> = { type: 'before_tool_call', run: ({ args }) => void args.path.trim() }
 new Harness({ model, tools: [look], hooks: [watch] })
 // @ts-expect-error this hook would also be told of calls that it does not know
-new Harness({ model, tools: [look, who], context: () => ({ user: '' }), hooks: [watch] })
+new Harness({ model, tools: [look, who], deps: () => ({ user: '' }), hooks: [watch] })

@@ -61,7 +61,7 @@ describe('a thread of AG-UI with branches', () => {
     agent.setMessages([user('m-A', 'Ay')])
     await agent.runAgent()
     expect(texts()).toEqual(['Ay', '5: Ay'])
-    expect((await harness.list()).length).toBe(3)
+    expect((await harness.list({ order: 'id', limit: 500 })).cards.length).toBe(3)
     const other = new Harness({ model: scripted(['other']), store })
     const there = await agUiServer(other)
     expect(await loaded(there)).toEqual(['Ay', '5: Ay'])
@@ -79,9 +79,11 @@ describe('a thread of AG-UI with branches', () => {
     const edited = async () => JSON.stringify(await framesOf(await post(url, run([user('m1', 'B')]))))
     expect(await edited()).toContain('2: B')
     expect(await edited()).toContain('2: B')
-    expect([asked(), (await harness.list()).length]).toEqual([2, 2])
+    expect([asked(), (await harness.list({ order: 'id', limit: 500 })).cards.length]).toEqual([2, 2])
     // A server that stopped after the fork: the branch is there, and its message is not.
-    const { session: branch } = (await harness.list()).find(({ session }) => session !== 'trip') ?? { session: '' }
+    const { session: branch } = (await harness.list({ order: 'id', limit: 500 })).cards.find(
+      ({ session }) => session !== 'trip',
+    ) ?? { session: '' }
     await harness.session('trip').fork({ at: 1, id: branch.replace(/1$/, '2') })
     expect(await edited()).toContain('3: B')
     expect(await loaded(url)).toEqual(['B', '3: B'])
@@ -99,7 +101,7 @@ describe('a thread of AG-UI with branches', () => {
       frames.map(({ data }) => (typeof data['delta'] === 'string' ? data['delta'] : '')).join(''),
     )
     expect(one).toBe(two)
-    expect([asked() + elsewhere, (await harness.list()).length]).toEqual([2, 2])
+    expect([asked() + elsewhere, (await harness.list({ order: 'id', limit: 500 })).cards.length]).toEqual([2, 2])
     await other.close()
     await harness.close()
   })
@@ -133,8 +135,10 @@ describe('a thread of AG-UI with branches', () => {
     const regenerated = async () => JSON.stringify(await framesOf(await post(url, run([user('m1', 'A')], again('m1')))))
     expect(await regenerated()).toContain('2: A')
     expect(await regenerated()).toContain('2: A')
-    expect([asked(), (await harness.list()).length]).toEqual([2, 2])
-    const branch = (await harness.list()).map(({ session: id }) => id).find((id) => id !== 'trip') as string
+    expect([asked(), (await harness.list({ order: 'id', limit: 500 })).cards.length]).toEqual([2, 2])
+    const branch = (await harness.list({ order: 'id', limit: 500 })).cards
+      .map(({ session: id }) => id)
+      .find((id) => id !== 'trip') as string
     expect(JSON.stringify(await harness.session(branch).messages())).toContain('image/png')
     // The branch of that run is not the newest any more: its retry does not reach the one that follows.
     await framesOf(await post(url, run([user('m1', 'Other')], { runId: 'r2' })))
@@ -148,7 +152,7 @@ describe('a thread of AG-UI with branches', () => {
     const url = await agUiServer(harness)
     const none = await post(url, run([user('m1', 'A')], again('m1')))
     expect([none.status, await none.json()]).toMatchObject([400, { code: 'invalid_input' }])
-    expect(await harness.list()).toEqual([])
+    expect((await harness.list({ order: 'id', limit: 500 })).cards).toEqual([])
     await framesOf(await post(url, run([user('m1', 'A')])))
     const other = await harness.open({ id: 'other' })
     await other.run('secret', { id: 'theirs' })
@@ -159,7 +163,7 @@ describe('a thread of AG-UI with branches', () => {
     }
     const fresh = await post(url, run([user('m1', 'A'), user('m2', 'new')], again('m1')))
     expect([fresh.status, await fresh.text()]).toEqual([400, expect.stringContaining('run of its own') as string])
-    expect([asked(), (await harness.list()).length]).toEqual([2, 2])
+    expect([asked(), (await harness.list({ order: 'id', limit: 500 })).cards.length]).toEqual([2, 2])
     await harness.close()
   })
 
@@ -182,14 +186,14 @@ describe('a thread of AG-UI with branches', () => {
     const short = agentAt(url)
     await short.say('C')
     expect(short.texts()).toEqual(['C', '3: A B C'])
-    expect([asked(), (await harness.list()).length]).toEqual([3, 1])
+    expect([asked(), (await harness.list({ order: 'id', limit: 500 })).cards.length]).toEqual([3, 1])
     // In a branch, a message of the log that it comes from is told again too.
     agent.setMessages([...agent.messages.slice(0, 2), user('m-B', 'Bee')])
     await agent.runAgent()
     expect(texts()).toEqual(['A', '1: A', 'Bee', '4: A Bee'])
     expect(await retry([user('m-A', 'A')])).toContain('1: A')
     expect(await loaded(url)).toEqual(texts())
-    expect([asked(), (await harness.list()).length]).toEqual([4, 2])
+    expect([asked(), (await harness.list({ order: 'id', limit: 500 })).cards.length]).toEqual([4, 2])
     await harness.close()
   })
 
@@ -201,7 +205,7 @@ describe('a thread of AG-UI with branches', () => {
     await session.run([{ type: 'text', text: 'A' }, picture], { id: 'm1' })
     const frames = await framesOf(await post(url, run([user('m1', 'A')])))
     expect(JSON.stringify(frames)).toContain('1: A')
-    expect([asked(), (await harness.list()).length]).toEqual([1, 1])
+    expect([asked(), (await harness.list({ order: 'id', limit: 500 })).cards.length]).toEqual([1, 1])
     await harness.close()
   })
 
@@ -307,7 +311,9 @@ describe('a thread of AG-UI with branches', () => {
     const frames = await framesOf(await post(url, run([user('m1', 'B')]), ana))
     expect(frames.flatMap(({ data }) => data['threadId'] ?? [])).toEqual(['trip', 'trip'])
     expect(new Set(asked)).toEqual(new Set(['trip']))
-    const branch = (await harness.list()).map(({ session }) => session).find((id) => id !== 'trip') as string
+    const branch = (await harness.list({ order: 'id', limit: 500 })).cards
+      .map(({ session }) => session)
+      .find((id) => id !== 'trip') as string
     for (const threadId of ['trip', branch])
       expect((await post(url, { ...run([user('m1', 'C')]), threadId })).status).toBe(403)
     expect((await post(url, { ...run([user('m1', 'C')]), threadId: branch }, ana)).status).toBe(403)

@@ -79,7 +79,7 @@ describe('an agent of AG-UI', () => {
       ['tool', 'publish 0'],
       ['assistant', 'Online.'],
     ])
-    const { events } = await harness.session('t2').read()
+    const { events } = await harness.session('t2').events()
     expect(events.find(({ type }) => type === 'user.tool_confirmation')).toMatchObject({ by: 'ana', why: 'Fine.' })
   })
 

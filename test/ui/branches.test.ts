@@ -75,7 +75,7 @@ describe('a chat with branches', () => {
     await chat.sendMessage({ text: 'Ay', messageId: first as string })
     expect(errors).toEqual([])
     expect(textsOf(await loaded(url))).toEqual(['Ay', '5: Ay'])
-    expect((await harness.list()).length).toBe(4)
+    expect((await harness.list({ order: 'id', limit: 500 })).cards.length).toBe(4)
     // A page that is loaded now goes on in the newest branch.
     const again = chatAt(url, await loaded(url))
     await again.chat.sendMessage({ text: 'C' })
@@ -92,7 +92,7 @@ describe('a chat with branches', () => {
     await (await sent('B', { messageId: 'm1' })).text()
     const repeated = await (await sent('B', { messageId: 'm1' })).text()
     expect(repeated).toContain('2: B')
-    expect((await harness.list()).length).toBe(2)
+    expect((await harness.list({ order: 'id', limit: 500 })).cards.length).toBe(2)
     const other = new Harness({ model: scripted(['other']), store })
     expect(textsOf(await loaded(await chatServer(other)))).toEqual(['B', '2: B'])
     await other.close()
@@ -105,11 +105,11 @@ describe('a chat with branches', () => {
     const again = { trigger: 'regenerate-message' }
     const none = await post(url, { id: 'trip', messages: [userMessage('A', 'm1')], ...again })
     expect([none.status, await none.json()]).toMatchObject([400, { code: 'invalid_input' }])
-    expect(await harness.list()).toEqual([])
+    expect((await harness.list({ order: 'id', limit: 500 })).cards).toEqual([])
     await (await post(url, { id: 'trip', messages: [userMessage('A', 'm1')], trigger: 'submit-message' })).text()
     const strange = await post(url, { id: 'trip', messages: [userMessage('A', 'm9')], ...again })
     expect(strange.status).toBe(400)
-    expect((await harness.list()).length).toBe(1)
+    expect((await harness.list({ order: 'id', limit: 500 })).cards.length).toBe(1)
     await harness.close()
   })
 
@@ -124,7 +124,9 @@ describe('a chat with branches', () => {
     const body = { id: 'trip', messages: [userMessage('A', 'm1')] }
     await (await post(url, { ...body, trigger: 'submit-message' }, ana)).text()
     await (await post(url, { ...body, trigger: 'regenerate-message' }, ana)).text()
-    const branch = (await harness.list()).map(({ session }) => session).find((id) => id !== 'trip') as string
+    const branch = (await harness.list({ order: 'id', limit: 500 })).cards
+      .map(({ session }) => session)
+      .find((id) => id !== 'trip') as string
     for (const id of ['trip', branch]) {
       expect((await fetch(`${url}/${id}/messages`, { headers: { 'x-user': 'bob' } })).status).toBe(403)
       expect((await post(url, { ...body, id, trigger: 'regenerate-message' }, { 'x-user': 'bob' })).status).toBe(403)

@@ -155,7 +155,7 @@ describe('a chat of the AI SDK', () => {
       { type: 'step-start' },
       { type: 'text', text: 'Online.' },
     ])
-    const { events } = await harness.session('c2').read()
+    const { events } = await harness.session('c2').events()
     expect(events.find(({ type }) => type === 'user.tool_confirmation')).toMatchObject({
       allow: true,
       by: 'ana',
@@ -178,7 +178,10 @@ describe('a chat of the AI SDK', () => {
 
   it('B-UI-3: a question that needs two people is asked again after the first yes', async () => {
     const policy = { rules: [{ effect: 'ask', tool: 'publish', class: 'release', n: 2, roles: ['lead'] }] } as const
-    const harness = make([{ calls: [{ tool: 'publish', args: {} }] }, 'Online.'], { tools: [publish()], policy })
+    const harness = make([{ calls: [{ tool: 'publish', args: {} }] }, 'Online.'], {
+      tools: [publish()],
+      approvals: { policy },
+    })
     let name = 'ana'
     const url = await chatServer(harness, { by: () => ({ name, role: 'lead' }) })
     const { chat, errors } = chatAt(url, 'c4')
@@ -443,7 +446,7 @@ describe('a stream that broke off', () => {
     const first = post(url, sent('one', 's4')).then(framesOf)
     await runs.here
     const second = post(url, sent('two', 's4')).then(framesOf)
-    while ((await harness.session('s4').read()).events.filter(({ type }) => type === 'user.message').length < 2)
+    while ((await harness.session('s4').events()).events.filter(({ type }) => type === 'user.message').length < 2)
       await new Promise((soon) => setTimeout(soon, 5))
     go()
     const joined = await second
@@ -481,7 +484,7 @@ describe('a stream that broke off', () => {
     await going
     leaving.abort()
     await new Promise((soon) => setTimeout(soon, 50))
-    expect((await harness.session('s6').read()).events.some(({ type }) => type === 'user.interrupt')).toBe(false)
+    expect((await harness.session('s6').events()).events.some(({ type }) => type === 'user.interrupt')).toBe(false)
     expect((await fetch(`${url}/s6`, { method: 'DELETE' })).status).toBe(204)
     expect(await harness.session('s6').run()).toMatchObject({ status: 'interrupted' })
     expect((await loaded(url, 's6')).at(-1)).toMatchObject({ metadata: { status: 'interrupted' } })

@@ -25,7 +25,7 @@ async function answered(harness: Harness, id: string, approval: object): Promise
   return message
 }
 
-const seqOf = async (harness: Harness, id: string) => (await harness.session(id).read()).events.length
+const seqOf = async (harness: Harness, id: string) => (await harness.session(id).events()).events.length
 
 describe('a request to a chat', () => {
   it('B-UI-11: a position of another session, of a removed one or of the future is stale, and what is no position is no input', async () => {
@@ -59,7 +59,9 @@ describe('a request to a chat', () => {
     const url = await chatServer(harness, { ...ANA, open })
     await framesOf(await post(url, sent('a', userMessage('one')), { 'x-user': 'ana' }))
     await framesOf(await post(url, sent('a', userMessage('two')), { 'x-user': 'bob' }))
-    expect(await harness.list()).toMatchObject([{ session: 'a', labels: { user: 'ana' } }])
+    expect((await harness.list({ order: 'id', limit: 500 })).cards).toMatchObject([
+      { session: 'a', labels: { user: 'ana' } },
+    ])
   })
 
   it('B-UI-12: who decides is what the server says; a decision must name the open call and its digest', async () => {
@@ -84,7 +86,7 @@ describe('a request to a chat', () => {
     expect(await refused(await post(url, sent('a', unclear)))).toEqual([400, 'invalid_input'])
     expect(await seqOf(harness, 'a')).toBe(before)
     await framesOf(await post(url, sent('a', yes)))
-    const { events } = await harness.session('a').read()
+    const { events } = await harness.session('a').events()
     const decision = events.find(({ type }) => type === 'user.tool_confirmation')
     expect(decision).toMatchObject({ allow: true, by: 'ana' })
     expect(decision).not.toHaveProperty('role')
@@ -107,7 +109,7 @@ describe('a request to a chat', () => {
     for (const path of ['ana/stream', 'ana/messages', 'x/../ana/messages', '%61na/stream'])
       expect([path, ...(await refused(await fetch(`${url}/${path}`, { headers })))]).toEqual([path, 403, 'forbidden'])
     expect(await refused(await fetch(`${url}/ana`, { method: 'DELETE', headers }))).toEqual([403, 'forbidden'])
-    expect(await harness.list()).toEqual([])
+    expect((await harness.list({ order: 'id', limit: 500 })).cards).toEqual([])
   })
 
   it('B-UI-13: whoever is given no name may use none', async () => {
@@ -119,7 +121,7 @@ describe('a request to a chat', () => {
         expect([person, ...(await refused(answer))]).toEqual([person, 403, 'forbidden'])
       }
     }
-    expect(await harness.list()).toEqual([])
+    expect((await harness.list({ order: 'id', limit: 500 })).cards).toEqual([])
   })
 
   it('B-UI-14: what is no request of useChat is refused, and no message of it is written', async () => {
@@ -156,7 +158,7 @@ describe('a request to a chat', () => {
     expect(await refused(form)).toEqual([400, 'invalid_input'])
     expect(await refused(await fetch(`${url}/a`))).toEqual([404, 'not_found'])
     expect(await refused(await fetch(`${url}/%ff/stream`))).toEqual([400, 'invalid_input'])
-    expect(await harness.list()).toEqual([])
+    expect((await harness.list({ order: 'id', limit: 500 })).cards).toEqual([])
   })
 
   it('B-UI-14: an edited message is another message, and unknown fields are left alone', async () => {
@@ -165,7 +167,7 @@ describe('a request to a chat', () => {
     const body = { ...sent('a', { ...userMessage('Hi', 'm1'), by: 'root', when: 'now' }), agent: 'admin', limits: {} }
     await framesOf(await post(url, body))
     expect(await refused(await post(url, sent('a', userMessage('Ho', 'm1'))))).toEqual([409, 'id_reused'])
-    const [, message] = (await harness.session('a').read()).events
+    const [, message] = (await harness.session('a').events()).events
     expect(message).toMatchObject({ type: 'user.message', by: 'ana', when: 'next' })
   })
 
@@ -185,7 +187,7 @@ describe('a request to a chat', () => {
     expect(await refused(await fetch(url))).toEqual([405, 'not_found'])
     const stale = { threadId: 'a', runId: 'r', messages: [user], forwardedProps: { after: '0123456789ab.1.1' } }
     expect(await refused(await post(url, stale))).toEqual([404, 'session_missing'])
-    expect((await harness.list()).map(({ session }) => session)).toEqual(['b'])
+    expect((await harness.list({ order: 'id', limit: 500 })).cards.map(({ session }) => session)).toEqual(['b'])
   })
 
   it('B-UI-15: options that are not known, or not usable, are refused when the handler is made', () => {

@@ -1,8 +1,8 @@
 // The projection of calls: what a log says of each, and what a session waits for.
 import { describe, expect, it } from 'vitest'
 import { EMPTY, type Session } from '../../src/kernel/session.ts'
-import { CallLog, contentOf, decisionsIn } from '../../src/view/calls.ts'
-import { isStopped, ownPending } from '../../src/view/pending.ts'
+import { CallLog, contentOf, decisionsIn } from '../../src/view/call-log.ts'
+import { isInterrupted, ownPending } from '../../src/view/pending-calls.ts'
 import { ask, asking, call, type Logbook } from '../kernel/logbook.ts'
 
 const outside = (tool: string, child?: string) =>
@@ -158,7 +158,7 @@ describe('what a session waits for', () => {
     const child = (of: string): Session => {
       return { ...EMPTY, parent: { session: 'root', call: of, root: 'root', depth: 1 } }
     }
-    const isOver = (session: Session) => isStopped(session, () => Promise.resolve(above.session))
+    const isOver = (session: Session) => isInterrupted(session, () => Promise.resolve(above.session))
     expect(await isOver(child(`${turn}.0`))).toBe(false)
     above.inbox({ type: 'user.interrupt', id: 'i', mode: 'stop' })
     expect(await isOver(child(`${turn}.0`))).toBe(true)

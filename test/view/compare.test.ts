@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, type Script, scripted } from '../../src/index.ts'
-import { type ComparedLog, compareLogs } from '../../src/view/compare.ts'
+import { type ComparedLog, compareLogs } from '../../src/view/compare-logs.ts'
 
 const weather = (answer: string) =>
   defineTool({
@@ -21,7 +21,7 @@ async function told(script: Script, answer = 'rain', inputs: readonly string[] =
     await session.send(input)
     await session.run()
   }
-  const { events } = await harness.events({ session: session.id })
+  const { events } = await harness.session(session.id, { stored: true }).events()
   await harness.close()
   return [{ session: session.id, events }]
 }
@@ -80,7 +80,7 @@ it('B-WEB-63: a fork begins with the log it came from, so the first difference i
   const session = await harness.open({})
   await session.send('two')
   await session.run()
-  const { events } = await harness.events({ session: session.id })
+  const { events } = await harness.session(session.id, { stored: true }).events()
   await harness.close()
   if (!origin) throw new Error('no log')
   const settled = origin.events.find(({ type }) => type === 'run.settled')?.seq ?? 0

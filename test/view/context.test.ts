@@ -1,6 +1,6 @@
 // What one request showed, from logs written by hand. The report of the next request is tested in test/context.
 import { expect, it } from 'vitest'
-import { bySource, requestAt, requestsIn } from '../../src/view/context.ts'
+import { bySource, requestAt, requestsIn } from '../../src/view/request-context.ts'
 import { Tale } from '../tracing/tale.ts'
 
 function told(): Tale {

@@ -1,7 +1,8 @@
 // Drawings of graphs from the JSON that runs keep, and how their nodes stand.
 import { expect, it } from 'vitest'
-import { delegateGraph, reportGraph, reportWithModelGraph, toJson, toMermaid } from '../../src/graphs/index.ts'
-import { drawingIn, linesOf, mermaidOf, standingsOf } from '../../src/view/graph.ts'
+import { reportGraph, reportWithModelGraph } from '../../src/cli/demo/report/report-graph.ts'
+import { delegateGraph, toJson, toMermaid } from '../../src/graphs/index.ts'
+import { drawingIn, graphLines, mermaidOf, standingsOf } from '../../src/view/graph-drawing.ts'
 import { stopsOf } from '../../src/view/node-stops.ts'
 import { Tale } from '../tracing/tale.ts'
 
@@ -12,7 +13,7 @@ it('B-VIEW-40: the JSON of a graph is enough to draw it: the same Mermaid, every
     const drawing = drawingIn(JSON.stringify(toJson(graph)))
     expect(drawing && mermaidOf(drawing)).toBe(toMermaid(graph))
     const names = new Set(['START', 'END', ...graph.nodes.keys()])
-    const lines = drawing ? linesOf(drawing) : []
+    const lines = drawing ? graphLines(drawing) : []
     expect(lines.length).toBeGreaterThan(graph.nodes.size - 1)
     for (const { from, to } of lines) expect([names.has(from), names.has(to)]).toEqual([true, true])
   }

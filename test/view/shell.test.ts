@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { expect, it } from 'vitest'
 import { shownId, shownRow } from '../../src/view/clean.ts'
-import { shellCommand, shellWord } from '../../src/view/shell.ts'
+import { shellCommand, shellWord } from '../../src/view/shell-command.ts'
 
 const ODD = [
   '',

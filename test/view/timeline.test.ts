@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { open, take } from '../../src/kernel/fold.ts'
 import { EMPTY } from '../../src/kernel/session.ts'
-import { jsonLine } from '../../src/view/json.ts'
+import { jsonLine } from '../../src/view/untrusted-json.ts'
 import { Timeline, timelineOf, type TimelineRow } from '../../src/view/timeline.ts'
 import { barsOf, placeOn, scaleOf } from '../../src/view/waterfall.ts'
 import type { Event } from '../../src/kernel/event.ts'

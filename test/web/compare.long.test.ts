@@ -12,7 +12,7 @@ async function place() {
   await gallery()
   const one = await tales(BUILT)
   const session = await newsIn(one)
-  const { events } = await one.host.harness.events({ session })
+  const { events } = await one.host.harness.session(session, { stored: true }).events()
   const at = events.find(({ type }) => type === 'run.settled')?.seq ?? 0
   return { ...one, session, at }
 }

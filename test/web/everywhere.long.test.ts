@@ -88,7 +88,7 @@ describe.skipIf(noChromium)('every page', () => {
   }, 600_000)
 
   it('B-WEB-85: ten tabs hold at most four streams of a real server, and each shows what happens', async () => {
-    const one = await inspector([], { drives: false })
+    const one = await inspector([], { worker: { drives: false } })
     const context = await (await browser()).newContext({ reducedMotion: 'reduce' })
     const pages: Page[] = []
     for (let i = 0; i < 10; i++) pages.push((await one.tab('/', { context })).page)
@@ -104,7 +104,7 @@ describe.skipIf(noChromium)('every page', () => {
     'B-WEB-86: with the clock of the browser %i hours off, ages are right',
     async (hours) => {
       const asks = { calls: [{ tool: 'publish', args: { n: 1 } }] }
-      const one = await inspector([asks], { tools: [publish], approvalMs: 2 * HOUR + 30_000 })
+      const one = await inspector([asks], { tools: [publish], approvals: { timeoutMs: 2 * HOUR + 30_000 } })
       const session = await one.open('Go.')
       await one.waiting(session)
       const { page } = await one.tab('/', {

@@ -74,7 +74,7 @@ async function picture(one: Inspector, path: string, name: string, ready: string
 
 describe.skipIf(noChromium)('the first week with the pages', () => {
   it('B-PAGE2-5: twenty failures behind a thousand newer sessions are under Problems, each with its reason, and are found by outcome and time', async () => {
-    const one = await inspector([], { drives: false })
+    const one = await inspector([], { worker: { drives: false } })
     const { store } = one.host
     const made = (id: string, over: Partial<Card>) => creation(store, id, { card: card(id, over) })
     const failed = Array.from({ length: 20 }, (_, i) => `failed${i}`)
@@ -175,7 +175,7 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
   }, 180_000)
 
   it('B-PAGE2-7: what a child and a person answered is shown in the row and in the panel, also where the answer is not loaded', async () => {
-    const one = await inspector([], { drives: false })
+    const one = await inspector([], { worker: { drives: false } })
     const tale = new Tale('s')
     tale.begin([tale.say('go')])
     tale.ask([2])
@@ -212,7 +212,7 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
   }, 60_000)
 
   it('B-PAGE2-8: the waterfall nests children with tokens and cost, its rows add up to the head of the page, and turns have numbers', async () => {
-    const one = await inspector([], { drives: false })
+    const one = await inspector([], { worker: { drives: false } })
     const tale = new Tale('s')
     tale.begin([tale.say('Find out what changed.')])
     tale.ask([2])
@@ -261,7 +261,7 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
   }, 120_000)
 
   it('B-PAGE2-9: in a log of 1,202 events a row is found, failures stand alone, turns are closed together, and Context and Waterfall show all of it', async () => {
-    const one = await inspector([], { drives: false })
+    const one = await inspector([], { worker: { drives: false } })
     const tale = new Tale('long')
     tale.begin([tale.say('Work for long.')])
     for (let i = 0; i < 239; i++) {
@@ -307,7 +307,7 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
   }, 180_000)
 
   it('B-PAGE2-10: headings of a page go down one level at a time, whatever a model wrote', async () => {
-    const one = await inspector([], { drives: false })
+    const one = await inspector([], { worker: { drives: false } })
     const tale = new Tale('s')
     tale.begin([tale.say('go')])
     tale.ask([2])
@@ -336,7 +336,7 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
   }, 60_000)
 
   it('B-PAGE2-20: a filter of the list shows the section of its name with the same rows and count, and the head counts what the section Running has', async () => {
-    const one = await inspector([], { drives: false })
+    const one = await inspector([], { worker: { drives: false } })
     const { store } = one.host
     const made = (id: string, over: Partial<Card>) => creation(store, id, { card: card(id, over) })
     const asks = new Tale('asks')
@@ -391,7 +391,7 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
   }, 120_000)
 
   it('B-PAGE2-21: search and Failures only look at the whole of a long log, and turns keep their numbers in a part of it', async () => {
-    const one = await inspector([], { drives: false })
+    const one = await inspector([], { worker: { drives: false } })
     const work = (session: string, size: number): Tale => {
       const tale = new Tale(session)
       tale.begin([tale.say('Work for long.')])
@@ -452,7 +452,7 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
   }, 180_000)
 
   it('B-PAGE2-22: rows with long titles show their reason, what they wait for and calls that may have happened on a line of their own', async () => {
-    const one = await inspector([], { drives: false })
+    const one = await inspector([], { worker: { drives: false } })
     const long = (name: string): string =>
       `${name} ${'of the quarterly report of the northern region '.repeat(2)}`.slice(0, 80)
     const cause = 'The provider refused the request: the prompt is longer than the model takes.'
@@ -520,7 +520,7 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
   }, 120_000)
 
   it('B-PAGE2-23: a child that waits is said with the same words in the list, the head, the timeline, the waterfall and the graph', async () => {
-    const one = await inspector([], { drives: false })
+    const one = await inspector([], { worker: { drives: false } })
     const { parent, child, call } = family('kin', 'The family.')
     await keep(one, parent)
     const { page, wrong } = await one.tab('/s/kin')
@@ -551,7 +551,7 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
   }, 120_000)
 
   it('B-PAGE2-24: a budget in the inbox has as many digits as its reason needs, and is not called used up while it is not', async () => {
-    const one = await inspector([], { drives: false })
+    const one = await inspector([], { worker: { drives: false } })
     const broke = (
       name: string,
       short: { limit: number; spent: number; held: number; needed: number },
@@ -589,7 +589,7 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
   }, 120_000)
 
   it('B-PAGE2-25: what was stopped is not red, and costs with and without children say which they are', async () => {
-    const one = await inspector([], { drives: false })
+    const one = await inspector([], { worker: { drives: false } })
     const tale = new Tale('s')
     tale.begin([tale.say('Work.')])
     tale.ask([2])
@@ -629,7 +629,7 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
   }, 120_000)
 
   it('B-PAGE2-26: the address of a child, whose id has a dot, opens its page, also when it is loaded anew', async () => {
-    const one = await inspector([], { drives: false })
+    const one = await inspector([], { worker: { drives: false } })
     const { parent, child } = family('kin', 'The family.')
     await keep(one, parent)
     await keep(one, child)
@@ -643,7 +643,7 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
   }, 60_000)
 
   it('B-PAGE2-30: the address of a session opens its page whatever characters its id has, and stays that address; a wrong one is said', async () => {
-    const one = await inspector([], { drives: false })
+    const one = await inspector([], { worker: { drives: false } })
     for (const id of ['100%', '50%25', 'a/b?c#d %2F', 'é ü']) {
       const { parent } = family(id, `The family of ${id}.`)
       await keep(one, parent)

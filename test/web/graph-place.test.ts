@@ -1,8 +1,8 @@
 // Where the nodes of a graph are drawn. How that looks is in the long tests.
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { drawingIn, type GraphDrawing } from '../../src/view/graph.ts'
-import { placeAll } from '../../src/web/parts/graph-place.ts'
+import { drawingIn, type GraphDrawing } from '../../src/view/graph-drawing.ts'
+import { placeGraph } from '../../src/web/parts/place-graph.ts'
 import { runs } from '../runs.ts'
 
 function drawingOf(count: number, pairs: readonly (readonly [number, number])[]): GraphDrawing {
@@ -25,7 +25,7 @@ it('B-WEB-58: in any graph, with rings or without, no two nodes lie on each othe
     direction: fc.constantFrom('LR' as const, 'TB' as const),
   })
   const check = fc.property(graphs, ({ count, pairs, direction }) => {
-    const { nodes, lines, width, height } = placeAll(drawingOf(count, pairs), direction)
+    const { nodes, lines, width, height } = placeGraph(drawingOf(count, pairs), direction)
     for (const [i, { x, y, w, h }] of nodes.entries()) {
       expect(x - w / 2 >= 0 && x + w / 2 <= width + 0.01 && y - h / 2 >= 0 && y + h / 2 <= height + 0.01).toBe(true)
       for (const other of nodes.slice(i + 1))
@@ -39,7 +39,7 @@ it('B-WEB-58: in any graph, with rings or without, no two nodes lie on each othe
 })
 
 it('B-WEB-59: a chain is a straight row, and two lines between the same nodes do not lie on each other', () => {
-  const { nodes, lines } = placeAll(
+  const { nodes, lines } = placeGraph(
     drawingOf(4, [
       [0, 1],
       [1, 2],

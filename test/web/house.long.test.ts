@@ -47,7 +47,7 @@ describe.skipIf(noChromium)('the list of sessions', () => {
   }, 60_000)
 
   it('B-WEB-71: new sessions and changes come by themselves, with many of them at most four drawings a second', async () => {
-    const one = await inspector([], { drives: false })
+    const one = await inspector([], { worker: { drives: false } })
     const { page } = await one.tab('/', {
       prepare: async (tab) => {
         await tab.addInitScript(`(() => {
@@ -207,7 +207,7 @@ describe.skipIf(noChromium)('the other pages', () => {
   }, 60_000)
 
   it('B-WEB-83: with a full disk health says so and what to do, and the list can still be read', async () => {
-    const one = await inspector(['Done.'], { drives: false })
+    const one = await inspector(['Done.'], { worker: { drives: false } })
     await one.open('Before the disk was full')
     one.host.store.extend = () => Promise.reject(new Fault('disk_full', 'The disk is full.'))
     const { page } = await one.tab('/health')

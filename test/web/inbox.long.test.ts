@@ -224,7 +224,7 @@ describe.skipIf(noChromium)('the inbox', () => {
 
   it('B-WEB-77: an old digest, an expired question and a wrong role decide nothing, and the page says why', async () => {
     const rules = [{ effect: 'ask', tool: 'publish', roles: ['lead'] }] as const
-    const one = await inspector([asks, 'Done.'], { tools: [publish], policy: { rules } })
+    const one = await inspector([asks, 'Done.'], { tools: [publish], approvals: { policy: { rules } } })
     const { vera, otto } = peopleOf(one)
     const gus = one.token({ name: 'gus', role: 'approver', roles: ['guest'] })
     const session = await one.open('Go.')
@@ -253,7 +253,7 @@ describe.skipIf(noChromium)('the inbox', () => {
     await page.waitForSelector('[role=alert]')
     expect(await page.locator('.waiting').innerText()).toContain('is not the action you saw')
     expect((await logOf(one, session)).some(({ type }) => type === 'agent.tool_use')).toBe(false)
-    const late = await inspector([asks, 'Done.'], { tools: [publish], approvalMs: 4_000 })
+    const late = await inspector([asks, 'Done.'], { tools: [publish], approvals: { timeoutMs: 4_000 } })
     const expiring = await late.open('Go.')
     await late.waiting(expiring)
     const tab = await late.tab('/inbox', {
@@ -278,7 +278,7 @@ describe.skipIf(noChromium)('the inbox', () => {
 
   it('B-WEB-78: where two must allow it says 1 of 2 and who, and whoever said yes cannot say it again', async () => {
     const rules = [{ effect: 'ask', tool: 'publish', n: 2 }] as const
-    const one = await inspector([asks, 'Done.'], { tools: [publish], policy: { rules } })
+    const one = await inspector([asks, 'Done.'], { tools: [publish], approvals: { policy: { rules } } })
     const { ana, bob } = peopleOf(one)
     const session = await one.open('Go.')
     await one.waiting(session)

@@ -3,8 +3,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Event, Session } from '../../src/kernel/index.ts'
 import type { EventsAnswer, StateAnswer } from '../../src/server/wire.ts'
-import { Log, type LogSource } from '../../src/web/data/log.ts'
-import { Saying } from '../../src/web/data/said.ts'
+import { LogWindow, type LogSource } from '../../src/web/data/log-window.ts'
+import { LiveReplyBuilder } from '../../src/web/data/live-reply.ts'
 import { until } from '../until.ts'
 import { type SessionServer, sessionServer } from './session-server.ts'
 
@@ -24,7 +24,7 @@ function sourceOf(one: SessionServer, id: string): LogSource & { asked: number }
 }
 
 const plain = (session: Session | null): unknown => JSON.parse(JSON.stringify(session)) as unknown
-const seqs = (log: Log): readonly number[] => log.view.events.map(({ seq }) => seq)
+const seqs = (log: LogWindow): readonly number[] => log.view.events.map(({ seq }) => seq)
 const from = (first: number, last: number): readonly number[] =>
   Array.from({ length: last - first + 1 }, (_, i) => first + i)
 
@@ -51,7 +51,7 @@ describe('the log in memory', () => {
     const roll = dice(7)
     for (const id of ids) {
       const { head } = await one.rests(id)
-      const log = new Log(sourceOf(one, id), { head }, { page: 6, kept: 14 })
+      const log = new LogWindow(sourceOf(one, id), { head }, { page: 6, kept: 14 })
       await log.openAt(null)
       for (let i = 0; i < 12; i++) {
         const seq = 1 + roll(head - 1)
@@ -70,7 +70,7 @@ describe('the log in memory', () => {
     const one = await sessionServer()
     const id = await one.open('Count 20')
     const { head } = await one.rests(id)
-    const log = new Log(sourceOf(one, id), { head }, { page: 10, kept: 30 })
+    const log = new LogWindow(sourceOf(one, id), { head }, { page: 10, kept: 30 })
     await log.openAt(null)
     expect(seqs(log)).toEqual(from(head - 9, head))
     expect(log.view).toMatchObject({ atEnd: true, cut: true, head })
@@ -104,7 +104,7 @@ describe('the log in memory', () => {
       },
       state: (at) => one.json<StateAnswer>('GET', `/v1/sessions/${id}/state?at=${at}`),
     }
-    const log = new Log(source, { head: 20 }, { page: 5, kept: 100 })
+    const log = new LogWindow(source, { head: 20 }, { page: 5, kept: 100 })
     await log.openAt(null)
     log.take(events.slice(20, 22))
     // Told again, and one of them missing: nothing is doubled, and nothing is left out.
@@ -124,7 +124,7 @@ describe('the log in memory', () => {
     const id = await one.open('Count 8')
     const { head } = await one.rests(id)
     const source = sourceOf(one, id)
-    const log = new Log(source, { head }, { page: 4, kept: 100 })
+    const log = new LogWindow(source, { head }, { page: 4, kept: 100 })
     await Promise.all([log.openAt(3), log.openAt(20), log.openAt(10)])
     expect(log.has(10)).toBe(true)
     expect(log.view.opened).toBe(1)
@@ -157,7 +157,7 @@ describe('what is being said', () => {
   const reply = (seq: number) => ({ seq, type: 'agent.message' }) as Event
 
   it('B-WEB-36: pieces that are told again or late change nothing, and what is in an event is no longer being said', async () => {
-    const saying = new Saying()
+    const saying = new LiveReplyBuilder()
     const texts = () => saying.said.parts.map(({ text }) => text)
     saying.hear(delta(4, 0, 'The page'))
     saying.hear(delta(4, 8, ' is'))
@@ -176,7 +176,7 @@ describe('what is being said', () => {
   })
 
   it('B-WEB-36: what a call prints is shown until its result is there', async () => {
-    const saying = new Saying()
+    const saying = new LiveReplyBuilder()
     saying.hear(delta(5, 0, 'one\n', 'output', 1))
     saying.hear(delta(5, 4, 'two\n', 'output', 1))
     await until(() => expect(saying.said.outputs.get('5.1')).toBe('one\ntwo\n'))

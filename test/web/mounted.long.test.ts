@@ -16,7 +16,7 @@ it('B-MOUNT-8, B-PAGE2-27: the inspector works under the path where the server i
   const { serve } = await built<typeof Server>('server/index.js')
   const store = memory()
   const harness = new Harness({ model: scripted(['We open at nine.']), store, program: 'shop' })
-  const other = new Harness({ model: scripted([]), store, program: 'billing', drives: false })
+  const other = new Harness({ model: scripted([]), store, program: 'billing', worker: { drives: false } })
   const { sessionId } = await harness.run('When do you open?')
   const { id } = await other.open()
   await other.session(id).send('Pay the invoice.')

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { BrowserContext, Page } from 'playwright-core'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { Pages } from '../../src/server/pages.ts'
+import { InspectorFiles } from '../../src/server/inspector-files.ts'
 import { browser, noChromium } from '../ui/browser.ts'
 import { until } from '../until.ts'
 import { DIST } from './stage.ts'
@@ -52,7 +52,7 @@ class Server {
     for (const stream of this.streams) stream.write(frame('event', { session: 's1', ...event }))
   }
 
-  readonly #pages = new Pages(DIST)
+  readonly #pages = new InspectorFiles(DIST)
 
   #answer(url: string, authorization: string | undefined, response: ServerResponse): void {
     const { pathname, searchParams } = new URL(url, 'http://x')

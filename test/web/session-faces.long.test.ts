@@ -29,7 +29,7 @@ describe.skipIf(noChromium)('the faces of a session', () => {
   it(
     'B-WEB-40: a damaged log is read up to its last good event, and says which one that is',
     async () => {
-      const stage = await sessionStage({ harness: { drives: false } })
+      const stage = await sessionStage({ harness: { worker: { drives: false } } })
       const tale = new Tale('damaged')
       for (let i = 0; i < 30; i++) tale.say(`message ${i + 2}`)
       const id = await written(stage, tale)
@@ -93,7 +93,7 @@ describe.skipIf(noChromium)('what is long or hostile in a session', () => {
   it(
     'B-WEB-44: text of a log is text, in every row and in the panel: no element, no dialog, no request, and what is not drawn has its code',
     async () => {
-      const stage = await sessionStage({ harness: { drives: false } })
+      const stage = await sessionStage({ harness: { worker: { drives: false } } })
       const bad = `<img src=x onerror="alert(1)"><script>alert(2)</script>[x](javascript:alert(3))\u202e\u200b\u001b[31m`
       const id = await written(stage, hostile(bad))
       const { page, wrong } = await stage.look(`/s/${id}`)

@@ -66,7 +66,7 @@ describe.skipIf(noChromium)('a session at work', () => {
   it(
     'B-WEB-37: an attempt that was lost is shown as lost, with the one that followed, and long waits are one row',
     async () => {
-      const stage = await sessionStage({ harness: { drives: false } })
+      const stage = await sessionStage({ harness: { worker: { drives: false } } })
       const tale = new Tale('lost-one')
       const said = tale.say('Go.')
       tale.begin([said])

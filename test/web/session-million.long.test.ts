@@ -10,7 +10,7 @@ import { sessionStage } from './session-stage.ts'
 it.skipIf(noChromium)(
   'B-WEB-32: a log of a million events opens at its end, and its first, its middle and any other event are reached by slider, link and keys',
   async () => {
-    const stage = await sessionStage({ harness: { drives: false } })
+    const stage = await sessionStage({ harness: { worker: { drives: false } } })
     await million(stage.host.store)
     const { page, wrong } = await stage.look('/s/million')
     const numbers = async (): Promise<readonly number[]> =>

@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { defineTool, scripted, sqlite, type Script } from '../../src/index.ts'
 import { END, last, START, withState } from '../../src/graphs/index.ts'
-import { systemClock } from '../../src/stores/plan/clock.ts'
+import { systemClock } from '../../src/stores/plan/system-clock.ts'
 import { type Served, served } from '../server/served.ts'
 
 const HOUR = 3_600_000
@@ -131,12 +131,14 @@ export async function tales(pages: string): Promise<Served & { later(hours: numb
     folder,
     store: sqlite(join(folder, 'terret.db'), { clock }),
     harness: {
-      clock,
+      system: { clock },
       tools: [search, publish, broken],
       graphs: [report],
-      models: { other: scripted([{ text: `It rains on. ${HOSTILE}`, usage: usage(900, 0), cost: 20_000 }], 'other') },
+      models: {
+        named: { other: scripted([{ text: `It rains on. ${HOSTILE}`, usage: usage(900, 0), cost: 20_000 }], 'other') },
+      },
       subagents: {
-        researcher: { description: 'finds things out', model: scripted(script), allow: ['search'] },
+        researcher: { description: 'finds things out', model: scripted(script), toolAccess: { allow: ['search'] } },
       },
     },
     serve: { pages },

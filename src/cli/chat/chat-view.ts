@@ -1,28 +1,28 @@
-// The view of a chat while its session works: the model's text as it streams, its reasoning in one line, its calls folded, and queued
-// messages. It decides nothing.
+// The view of a chat while its session works: the streamed text of the model, its reasoning in one line, its calls
+// folded, and queued messages. It decides nothing.
 import type { Part, Result, StreamEvent } from '../../index.ts'
-import { Fill, filledWith } from '../../context/window.ts'
-import type { Calls } from './call.ts'
-import type { Moving, Surface } from '../present/screen.ts'
-import { type Form, type Logged, type Of, Presenter } from '../present/presenter.ts'
-import { clippedToWidth, spoken, wrapped } from '../present/text.ts'
+import { WindowFill, fillWithTokens } from '../../context/window-fill.ts'
+import type { ChatCalls } from './chat-calls.ts'
+import type { RedrawnPart, Surface } from '../present/screen.ts'
+import { type EventRenderer, type LoggedEvent, type StreamEventOf, Presenter } from '../present/presenter.ts'
+import { clipToWidth, cleanModelText, wrapText } from '../present/terminal-text.ts'
 import { clean, oneLine } from '../../view/clean.ts'
-import { percent } from '../../view/text.ts'
-import { budgetText, UNWHOLE } from '../present/ending.ts'
-import { CUT, isStopped } from '../present/outcome.ts'
-import { textOf } from '../../view/text.ts'
+import { percentText } from '../../view/shown-text.ts'
+import { budgetText, INCOMPLETE_TEXTS } from '../present/result-output.ts'
+import { ANSWER_CUT, isStoppedFailure } from '../present/outcome.ts'
+import { textOf } from '../../view/shown-text.ts'
 import { usdText } from '../../view/usd.ts'
-import { typed } from '../present/print.ts'
+import { terretCommand } from '../present/print.ts'
 
-/** Only the beginning of a message with more lines, or with longer ones, is shown. The log has all of it. */
+/** Longer messages are shortened on the screen. The log has all of them. */
 const ECHO_LINES_MAX = 8
 const ECHO_ROWS_MAX = 24
 const ECHO_ROWS_CUT = 5
 
-export class ChatView implements Form {
+export class ChatView implements EventRenderer {
   readonly wording = { unanswered: 'The model did not answer', failureCharsMax: 400, noteCharsMax: 400, margin: '' }
-  readonly calls: Calls
-  /** The last event of the session itself. */
+  readonly calls: ChatCalls
+  /** The number of the session's last event that was shown. */
   seq = 0
   /** Messages that no request has included yet, by seq. */
   readonly queued = new Map<number, string>()
@@ -32,7 +32,7 @@ export class ChatView implements Form {
   settled = 0
   readonly #out: Surface
   readonly #presenter: Presenter
-  /** Whether a message is on the screen already. */
+  /** True if the message is on the screen already. */
   readonly #isEchoed: (id: string) => boolean
   /** The text of the open reply so far. */
   #said = ''
@@ -41,17 +41,17 @@ export class ChatView implements Form {
   #thought = ''
   #folded = false
   readonly #warned = new Set<string>()
-  /** Events that a command of this chat wrote and has told already, by type. */
+  /** How many events of each type a command of this chat has written and shown already. */
   readonly #toldHere = new Map<string, number>()
   #doing = 'beginning'
   #isStopping = false
-  #fill = new Fill()
+  #fill = new WindowFill()
   /** The lines of the children that work. */
   children: (mark: string) => readonly string[] = () => []
   readonly #window: number
 
-  /** `window`: how many tokens the model takes, without end where that is unknown. */
-  constructor(out: Surface, calls: Calls, isEchoed: (id: string) => boolean, window: number) {
+  /** `window`: how many tokens the model takes; infinity if that is unknown. */
+  constructor(out: Surface, calls: ChatCalls, isEchoed: (id: string) => boolean, window: number) {
     this.#window = window
     this.calls = calls
     this.#out = out
@@ -78,16 +78,16 @@ export class ChatView implements Form {
     this.#presenter.rest()
   }
 
-  /** Nothing runs in the session itself: only its children are shown, above the prompt. */
+  /** Only the children work, so only their lines are shown above the prompt. */
   idle(): void {
     const some = this.children('').length > 0
     this.#out.show(some ? (mark) => ({ calls: this.children(mark), status: null }) : null)
   }
 
-  /** Input of the user. Commands are dimmed. */
+  /** Shows input of the user. Commands are dimmed. */
   echo(text: string): void {
     const { paint, columns } = this.#out
-    const rows = beginningOf(clean(text.trimEnd()), columns - 2)
+    const rows = messageHead(clean(text.trimEnd()), columns - 2)
     const colour = text.startsWith('/') ? paint.dim : paint.bold
     this.#out.say('you', rows.map((row, at) => colour(`${at === 0 ? '› ' : '┆ '}${row}`)).join('\n'))
   }
@@ -96,12 +96,12 @@ export class ChatView implements Form {
     this.#presenter.note(text)
   }
 
-  /** Its decision is not printed again. */
+  /** The decision of this call is not printed again. */
   decided(call: string): void {
     this.#presenter.decided.add(call)
   }
 
-  /** A command of this chat wrote an event of this type and showed what it did, so the event itself is not shown. */
+  /** A command of this chat wrote an event of this type and has shown its effect, so the event is not shown. */
   told(type: 'note.added' | 'context.compacted'): void {
     this.#toldHere.set(type, (this.#toldHere.get(type) ?? 0) + 1)
   }
@@ -116,16 +116,16 @@ export class ChatView implements Form {
     } else this.#presenter.see(event)
   }
 
-  /** Their calls are kept for `/calls`; what a child does now is one line, see children.ts. */
+  /** Calls of children are kept for `/calls`. child-watcher.ts shows the current work of a child in one line. */
   #seeChild(event: StreamEvent): void {
     if (event.type === 'agent.message' || event.type === 'agent.tool_use' || event.type === 'agent.tool_result')
       this.calls.take(event)
     this.#flush()
   }
 
-  /** After a gap nothing more is streamed of a part until it is complete. */
-  heard({ kind, text, part, offset, session, call = '' }: Of<'delta'>): void {
-    // What a call prints, also one that another process runs.
+  /** If a delta of a part is missing, the rest of the part is not streamed. */
+  heard({ kind, text, part, offset, session, call = '' }: StreamEventOf<'delta'>): void {
+    // The output of a call, also if another process runs it.
     if (kind === 'output') return text.split('\n').forEach((line) => this.calls.hear({ session, call, line }))
     if (offset !== (this.#heard.get(part) ?? 0)) return
     this.#heard.set(part, offset + text.length)
@@ -140,20 +140,20 @@ export class ChatView implements Form {
     } else this.#doing = 'preparing a call'
   }
 
-  /** The context holds so many tokens from here on: after a command, or where a session goes on. */
+  /** Sets the number of tokens in the context: after a command, or when a session continues. */
   filled(tokens: number): void {
-    this.#fill = filledWith(tokens)
+    this.#fill = fillWithTokens(tokens)
   }
 
-  logged(event: Logged): void {
+  logged(event: LoggedEvent): void {
     this.seq = event.seq
     this.#fill.take(event)
-    if (event.type !== 'model.failed' || isStopped(event)) return
+    if (event.type !== 'model.failed' || isStoppedFailure(event)) return
     this.#out.hush()
     this.#said = ''
   }
 
-  requested({ shows }: Of<'model.started'>): void {
+  requested({ shows }: StreamEventOf<'model.started'>): void {
     this.#said = ''
     this.#heard.clear()
     this.#thought = ''
@@ -162,10 +162,10 @@ export class ChatView implements Form {
     for (const seq of shows) this.#taken(seq)
   }
 
-  other(event: Logged): void {
+  other(event: LoggedEvent): void {
     switch (event.type) {
       case 'user.message':
-        // The report of a child is no message of the person: the line of the child says how it ended.
+        // The report of a child is not a message of the person. The line of the child says how it ended.
         if (event.report === undefined && !this.#isEchoed(event.id)) this.queued.set(event.seq, messageText(event))
         return
       case 'run.started':
@@ -193,7 +193,7 @@ export class ChatView implements Form {
     }
   }
 
-  /** Warnings about missing tools, each shown once. */
+  /** Says in one line how the context was made smaller, or why not. */
   #compacted({ cut, cleared, fitted, failed }: Extract<StreamEvent, { type: 'context.compacted' }>): void {
     if (cut !== undefined) this.#presenter.aside('what was said before was summed up')
     else if (cleared !== undefined) this.#presenter.aside('old results were left out, as the context is nearly full')
@@ -216,8 +216,8 @@ export class ChatView implements Form {
     this.echo(text)
   }
 
-  /** The log has the full text; deltas may have been lost. */
-  replied(event: Of<'agent.message'>): void {
+  /** The log has the full text, because deltas may have been lost. */
+  replied(event: StreamEventOf<'agent.message'>): void {
     const text = textOf(event.parts)
     if (this.#thought === '')
       this.#thought = event.parts.map((part) => (part.type === 'reasoning' ? part.text : '')).join(' ')
@@ -231,22 +231,22 @@ export class ChatView implements Form {
     this.calls.take(event)
   }
 
-  /** Shows the logged text of a stopped answer, and that it was stopped. */
-  cut({ partial = '' }: Pick<Of<'model.failed'>, 'partial'>): void {
+  /** Shows the logged text of a stopped answer and says that it was stopped. */
+  cut({ partial = '' }: Pick<StreamEventOf<'model.failed'>, 'partial'>): void {
     const said = this.#said
     this.#said = ''
     if (partial.startsWith(said)) this.#out.speak(partial.slice(said.length))
     this.#out.hush()
-    if (partial.trim() !== '' || said.trim() !== '') this.#warn(CUT)
+    if (partial.trim() !== '' || said.trim() !== '') this.#warn(ANSWER_CUT)
   }
 
-  /** Reasoning becomes one line, once. */
+  /** Prints the reasoning as one line, once. */
   #fold(): void {
-    const text = oneLine(spoken(this.#thought), 2_000)
+    const text = oneLine(cleanModelText(this.#thought), 2_000)
     if (text === '' || this.#folded) return
     this.#folded = true
     const { paint, columns } = this.#out
-    this.#out.say('call', paint.dim(clippedToWidth(`  ∴ ${text}`, columns)))
+    this.#out.say('call', paint.dim(clipToWidth(`  ∴ ${text}`, columns)))
   }
 
   #flush(): void {
@@ -254,49 +254,49 @@ export class ChatView implements Form {
     for (const line of this.calls.done(paint, columns)) this.#out.say('call', line)
   }
 
-  moving(mark: string): Moving {
+  moving(mark: string): RedrawnPart {
     const { paint, columns } = this.#out
     // The end of the reasoning is its newest part.
     const thought = this.#thought !== '' && !this.#folded ? oneLine(this.#thought.slice(-columns), 2_000) : ''
     const calls = this.calls.moving(paint, columns, mark)
     const { line } = this.calls
     const queued = [...this.queued.values()].map((text) =>
-      paint.dim(clippedToWidth(`  queued: ${oneLine(text)}`, columns)),
+      paint.dim(clipToWidth(`  queued: ${oneLine(text)}`, columns)),
     )
     const shown = [
-      ...(thought === '' ? [] : [paint.dim(clippedToWidth(`  ∴ ${thought}`, columns))]),
+      ...(thought === '' ? [] : [paint.dim(clipToWidth(`  ∴ ${thought}`, columns))]),
       ...calls.slice(0, CALLS_MAX),
       ...(calls.length > CALLS_MAX ? [paint.dim(`  … and ${calls.length - CALLS_MAX} more`)] : []),
-      ...(line === '' ? [] : [paint.dim(clippedToWidth(`    ${oneLine(line, 2_000)}`, columns))]),
+      ...(line === '' ? [] : [paint.dim(clipToWidth(`    ${oneLine(line, 2_000)}`, columns))]),
       ...this.children(mark),
       ...queued,
     ]
     const status = [
       this.#doing,
-      ...spentWords(this.#presenter.tokens, this.#presenter.cost),
+      ...spendingTexts(this.#presenter.tokens, this.#presenter.cost),
       ...this.#meter(),
       ...(this.#isStopping ? [] : ['Ctrl-C stops']),
     ].join(' · ')
-    return { calls: shown, status: `${paint.cyan(mark)} ${paint.dim(clippedToWidth(status, columns - 2))}` }
+    return { calls: shown, status: `${paint.cyan(mark)} ${paint.dim(clipToWidth(status, columns - 2))}` }
   }
 
-  /** How full the context is, where that is known. */
+  /** How full the context is, if that is known. */
   #meter(): readonly string[] {
     const known = this.#fill.counted && Number.isFinite(this.#window)
-    return known ? [`ctx ${percent(this.#fill.tokens, this.#window)}`] : []
+    return known ? [`ctx ${percentText(this.#fill.tokens, this.#window)}`] : []
   }
 
   #warn(text: string): void {
     this.#presenter.warn(`! ${text}`)
   }
 
-  /** Shows how a run ended, if that is worth a line. */
+  /** Says how a run ended, if it did not end as usual, and what it used. */
   ended(result: Result): void {
     const { usage, cost } = result
     const tokens = usage.inputTokens + usage.outputTokens
     const calls = usage.toolCalls === 0 ? [] : [usage.toolCalls === 1 ? '1 call' : `${usage.toolCalls} calls`]
-    const spent = [...calls, ...spentWords(tokens, cost), ...this.#meter()].join(' · ')
-    const why = causeOf(result, this.#presenter.told)
+    const spent = [...calls, ...spendingTexts(tokens, cost.micros), ...this.#meter()].join(' · ')
+    const why = whyRunEnded(result, this.#presenter.told)
     if (why !== null) this.#warn(why)
     else if (spent !== '') this.note(`  ${spent}`)
   }
@@ -304,7 +304,7 @@ export class ChatView implements Form {
 
 const CALLS_MAX = 8
 
-function spentWords(tokens: number, cost: number): readonly string[] {
+function spendingTexts(tokens: number, cost: number): readonly string[] {
   return [...(tokens > 0 ? [`${tokens.toLocaleString('en')} tokens`] : []), ...(cost > 0 ? [usdText(cost)] : [])]
 }
 
@@ -314,23 +314,23 @@ export function messageText({ parts }: { readonly parts: readonly Part[] }): str
     .join('')
 }
 
-/** The rows of a message, or its first ones and how long it is. */
-function beginningOf(text: string, columns: number): readonly string[] {
+/** All rows of a message, or its first rows and its length. */
+function messageHead(text: string, columns: number): readonly string[] {
   const lines = text.split('\n')
   const isLong = lines.length > ECHO_LINES_MAX
-  // What cannot be shown is not wrapped either: a pasted line may have a million characters.
+  // Hidden text is not wrapped: a pasted line may have a million characters.
   const rows = lines
     .slice(0, ECHO_LINES_MAX)
-    .flatMap((line) => wrapped(line.slice(0, columns * (ECHO_ROWS_MAX + 1)), columns))
+    .flatMap((line) => wrapText(line.slice(0, columns * (ECHO_ROWS_MAX + 1)), columns))
   if (!isLong && rows.length <= ECHO_ROWS_MAX) return rows
   const size = isLong ? `${lines.length} lines` : `${text.length.toLocaleString('en')} characters`
   return [...rows.slice(0, ECHO_ROWS_CUT), `[… ${size} in all]`]
 }
 
-function causeOf(result: Result, told: string): string | null {
+function whyRunEnded(result: Result, told: string): string | null {
   switch (result.status) {
     case 'completed':
-      return UNWHOLE[result.stopReason]
+      return INCOMPLETE_TEXTS[result.stopReason]
     case 'interrupted':
       return 'Stopped. Nothing is lost: say what to do instead, or "go on".'
     case 'failed': {
@@ -344,9 +344,11 @@ function causeOf(result: Result, told: string): string | null {
       if (result.limit === 'usd') return `${budgetText(result)} \`/approve budget\` allows more.`
       return `The limit ${result.limit} was met. Say "go on" for another run.`
     case 'sleeping':
-      return `It goes on later by itself, when \`${typed`worker`}\` runs; or now, if you say so.`
+      return `It goes on later by itself, when \`${terretCommand`worker`}\` runs; or now, if you say so.`
     case 'requires_action':
       if (result.stopReason !== 'paused') return null
-      return result.reason === undefined ? `It is paused. \`${typed`resume`}\` goes on.` : oneLine(result.reason, 600)
+      return result.reason === undefined
+        ? `It is paused. \`${terretCommand`resume`}\` goes on.`
+        : oneLine(result.reason, 600)
   }
 }

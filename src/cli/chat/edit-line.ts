@@ -1,132 +1,132 @@
-// The input line as data: a key goes in, the new line and an action come out. Pure: terminal-input.ts reads keys and draws. A paste of
-// several lines is one cell, and so is each grapheme.
+// The input line as data: a key goes in, the new line and an action come out. Pure: terminal-input.ts reads keys and
+// draws. Each grapheme is one cell, and so is a paste of several lines.
 import { clean } from '../../view/clean.ts'
-import type { Drawn } from '../present/screen.ts'
-import { widthOf, wrapped } from '../present/text.ts'
+import type { DrawnRows } from '../present/screen.ts'
+import { widthOf, wrapText } from '../present/terminal-text.ts'
 
-/** As Node's readline names it. */
-export type Key = {
+/** A key as Node's readline describes it. */
+export type KeyPress = {
   readonly name?: string | undefined
   readonly sequence: string
   readonly ctrl?: boolean
   readonly meta?: boolean
 }
 
-/** One cell of the line: its text, and how it is shown. */
+/** One cell of the line: its text, and the text shown for it. */
 type Cell = { readonly text: string; readonly shown: string }
 
-export type Line = {
+export type InputLine = {
   readonly cells: readonly Cell[]
-  /** The cell after the cursor. */
+  /** The cursor stands before this cell. */
   readonly at: number
-  /** How far back in the history, and the line that was being edited. */
+  /** The number of steps back in the history; `draft` is the line that was edited before. */
   readonly back: number
   readonly draft: readonly Cell[]
   /** The paste so far; null outside of a paste. */
   readonly paste: string | null
 }
 
-export type Deed =
+export type KeyAction =
   | { readonly type: 'entered'; readonly text: string; readonly shown: string }
-  /** Several completions. */
+  /** Tab found several completions. */
   | { readonly type: 'choices'; readonly names: readonly string[] }
   | { readonly type: 'interrupt' | 'end' | 'redraw' | 'suspend' }
 
-export type Known = {
+export type EditContext = {
   /** The history, oldest first. */
   readonly history: readonly string[]
-  /** Names that begin with this text. */
+  /** Returns the names that begin with this text. */
   readonly complete: (text: string) => readonly string[]
 }
 
-export const EMPTY_LINE: Line = { cells: [], at: 0, back: 0, draft: [], paste: null }
+export const EMPTY_LINE: InputLine = { cells: [], at: 0, back: 0, draft: [], paste: null }
 
-export function lineText({ cells }: Line): string {
+export function lineText({ cells }: InputLine): string {
   return cells.map(({ text }) => text).join('')
 }
 
-/** The line after a key, and the action of the key. */
-export function press(line: Line, key: Key, known: Known): readonly [Line, Deed | null] {
+/** Returns the line after a key, and the action of the key. */
+export function pressKey(line: InputLine, key: KeyPress, known: EditContext): readonly [InputLine, KeyAction | null] {
   if (key.name === 'paste-start') return [{ ...line, paste: '' }, null]
   if (line.paste !== null) {
     if (key.name !== 'paste-end') return [{ ...line, paste: line.paste + key.sequence }, null]
-    return [pasted({ ...line, paste: null }, line.paste), null]
+    return [insertPaste({ ...line, paste: null }, line.paste), null]
   }
-  if (isPlainText(key)) return [pasted(line, key.sequence), null]
-  // Control characters without a name here are ignored.
-  return NAMED[nameOf(key)]?.(line, known) ?? [line, null]
+  if (isPlainText(key)) return [insertPaste(line, key.sequence), null]
+  // Control characters without an entry in the table are ignored.
+  return NAMED[keyNameOf(key)]?.(line, known) ?? [line, null]
 }
 
-/** The key inserts its own text and does nothing else. */
-export function isPlainText(key: Key): boolean {
+/** True if the key only inserts its own text. */
+export function isPlainText(key: KeyPress): boolean {
   if (key.ctrl || key.meta || key.sequence === '' || /^\p{Cc}/u.test(key.sequence)) return false
-  return NAMED[nameOf(key)] === undefined && !key.name?.startsWith('paste-')
+  return NAMED[keyNameOf(key)] === undefined && !key.name?.startsWith('paste-')
 }
 
-function nameOf({ name = '', ctrl, meta }: Key): string {
+function keyNameOf({ name = '', ctrl, meta }: KeyPress): string {
   return `${ctrl ? 'ctrl-' : ''}${meta ? 'alt-' : ''}${name}`
 }
 
-type Act = (line: Line, known: Known) => readonly [Line, Deed | null]
+type KeyHandler = (line: InputLine, known: EditContext) => readonly [InputLine, KeyAction | null]
 
-const still =
-  (change: (line: Line) => Line): Act =>
+const editHandler =
+  (change: (line: InputLine) => InputLine): KeyHandler =>
   (line) => [change(line), null]
-const doing =
-  (type: 'interrupt' | 'redraw' | 'suspend'): Act =>
+const actionHandler =
+  (type: 'interrupt' | 'redraw' | 'suspend'): KeyHandler =>
   (line) => [line, { type }]
-const newLine = still((line) => inserted(line, [NEW_LINE]))
-const toStart = still((line) => ({ ...line, at: rowStart(line) }))
-const toEnd = still((line) => ({ ...line, at: rowEnd(line) }))
-const wordLeft = still((line) => ({ ...line, at: wordBefore(line) }))
-const wordRight = still((line) => ({ ...line, at: wordAfter(line) }))
-const cutWord = still((line) => without(line, wordBefore(line), line.at))
-const erase = still((line) => without(line, line.at - 1, line.at))
-const older: Act = (line, known) => [up(line, known.history), null]
-const newer: Act = (line, known) => [down(line, known.history), null]
+const insertNewLine = editHandler((line) => insertCells(line, [NEW_LINE]))
+const moveToStart = editHandler((line) => ({ ...line, at: rowStart(line) }))
+const moveToEnd = editHandler((line) => ({ ...line, at: rowEnd(line) }))
+const moveWordLeft = editHandler((line) => ({ ...line, at: wordBefore(line) }))
+const moveWordRight = editHandler((line) => ({ ...line, at: wordAfter(line) }))
+const cutWord = editHandler((line) => removeCells(line, wordBefore(line), line.at))
+const eraseLeft = editHandler((line) => removeCells(line, line.at - 1, line.at))
+const showOlder: KeyHandler = (line, known) => [moveUp(line, known.history), null]
+const showNewer: KeyHandler = (line, known) => [moveDown(line, known.history), null]
 
-const NAMED: Readonly<Record<string, Act>> = {
-  return: enter,
-  enter: newLine,
-  'ctrl-j': newLine,
-  'alt-return': newLine,
-  'alt-enter': newLine,
-  tab: completed,
-  backspace: erase,
-  'ctrl-h': erase,
-  delete: still((line) => without(line, line.at, line.at + 1)),
-  left: still((line) => ({ ...line, at: Math.max(0, line.at - 1) })),
-  'ctrl-b': still((line) => ({ ...line, at: Math.max(0, line.at - 1) })),
-  right: still((line) => ({ ...line, at: Math.min(line.cells.length, line.at + 1) })),
-  'ctrl-f': still((line) => ({ ...line, at: Math.min(line.cells.length, line.at + 1) })),
-  home: toStart,
-  'ctrl-a': toStart,
-  end: toEnd,
-  'ctrl-e': toEnd,
-  'ctrl-left': wordLeft,
-  'alt-left': wordLeft,
-  'alt-b': wordLeft,
-  'ctrl-right': wordRight,
-  'alt-right': wordRight,
-  'alt-f': wordRight,
+const NAMED: Readonly<Record<string, KeyHandler>> = {
+  return: enterLine,
+  enter: insertNewLine,
+  'ctrl-j': insertNewLine,
+  'alt-return': insertNewLine,
+  'alt-enter': insertNewLine,
+  tab: completeLine,
+  backspace: eraseLeft,
+  'ctrl-h': eraseLeft,
+  delete: editHandler((line) => removeCells(line, line.at, line.at + 1)),
+  left: editHandler((line) => ({ ...line, at: Math.max(0, line.at - 1) })),
+  'ctrl-b': editHandler((line) => ({ ...line, at: Math.max(0, line.at - 1) })),
+  right: editHandler((line) => ({ ...line, at: Math.min(line.cells.length, line.at + 1) })),
+  'ctrl-f': editHandler((line) => ({ ...line, at: Math.min(line.cells.length, line.at + 1) })),
+  home: moveToStart,
+  'ctrl-a': moveToStart,
+  end: moveToEnd,
+  'ctrl-e': moveToEnd,
+  'ctrl-left': moveWordLeft,
+  'alt-left': moveWordLeft,
+  'alt-b': moveWordLeft,
+  'ctrl-right': moveWordRight,
+  'alt-right': moveWordRight,
+  'alt-f': moveWordRight,
   'ctrl-w': cutWord,
   'alt-backspace': cutWord,
-  'ctrl-u': still((line) => without(line, rowStart(line), line.at)),
-  'ctrl-k': still((line) => without(line, line.at, rowEnd(line))),
-  up: older,
-  'ctrl-p': older,
-  down: newer,
-  'ctrl-n': newer,
-  'ctrl-l': doing('redraw'),
-  'ctrl-z': doing('suspend'),
-  'ctrl-c': doing('interrupt'),
+  'ctrl-u': editHandler((line) => removeCells(line, rowStart(line), line.at)),
+  'ctrl-k': editHandler((line) => removeCells(line, line.at, rowEnd(line))),
+  up: showOlder,
+  'ctrl-p': showOlder,
+  down: showNewer,
+  'ctrl-n': showNewer,
+  'ctrl-l': actionHandler('redraw'),
+  'ctrl-z': actionHandler('suspend'),
+  'ctrl-c': actionHandler('interrupt'),
   'ctrl-d': (line) => {
-    return line.cells.length === 0 ? [line, { type: 'end' }] : [without(line, line.at, line.at + 1), null]
+    return line.cells.length === 0 ? [line, { type: 'end' }] : [removeCells(line, line.at, line.at + 1), null]
   },
 }
 
-/** A backslash at the end continues in the next row. */
-function enter(line: Line): readonly [Line, Deed | null] {
+/** Enter sends the line. After a backslash at the end it adds a row instead. */
+function enterLine(line: InputLine): readonly [InputLine, KeyAction | null] {
   const last = line.cells.at(-1)
   if (last?.text === '\\') {
     const cells = [...line.cells.slice(0, -1), NEW_LINE]
@@ -136,7 +136,7 @@ function enter(line: Line): readonly [Line, Deed | null] {
   return [EMPTY_LINE, { type: 'entered', text: lineText(line), shown }]
 }
 
-function completed(line: Line, { complete }: Known): readonly [Line, Deed | null] {
+function completeLine(line: InputLine, { complete }: EditContext): readonly [InputLine, KeyAction | null] {
   const text = lineText(line)
   const names = complete(text)
   const [first] = names
@@ -147,7 +147,7 @@ function completed(line: Line, { complete }: Known): readonly [Line, Deed | null
     return begin.slice(0, same)
   }, first)
   const whole = names.length === 1 ? `${first} ` : common
-  if (whole.length > text.length) return [lineOf(whole), null]
+  if (whole.length > text.length) return [lineFromText(whole), null]
   return [line, names.length > 1 ? { type: 'choices', names } : null]
 }
 
@@ -167,24 +167,24 @@ function cellOf(letter: string): Cell {
   return { text: letter, shown }
 }
 
-/** Joiners inside of a letter are part of it; a letter that is not safe by itself is shown by its number. */
+/** Joiners inside a grapheme are part of it. A character that is unsafe by itself is shown by its number. */
 function shownLetter(letter: string): string {
   const [first = ''] = letter
   return clean(first) === first ? letter.replace(/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '') : clean(letter)
 }
 
-/** Many lines, and a very long one, are one piece here too. */
-export function lineOf(text: string): Line {
-  if (text.length > CHARS_MAX || text.split('\n').length > ROWS_MAX) return pasted(EMPTY_LINE, text)
+/** Text with many lines, or very long text, becomes one cell, as in a paste. */
+export function lineFromText(text: string): InputLine {
+  if (text.length > CHARS_MAX || text.split('\n').length > ROWS_MAX) return insertPaste(EMPTY_LINE, text)
   const cells = cellsOf(text)
   return { ...EMPTY_LINE, cells, at: cells.length }
 }
 const ROWS_MAX = 5
-/** A longer text is one cell: as one cell for each letter it would fill the screen, and every key after it would be slow. */
+/** A longer text is one cell. With one cell for each letter it would fill the screen and make every key slow. */
 const CHARS_MAX = 1_000
 
-/** Inserted text may join the grapheme before it. */
-function inserted(line: Line, added: readonly Cell[]): Line {
+/** The first inserted character may join the grapheme before it. */
+function insertCells(line: InputLine, added: readonly Cell[]): InputLine {
   const { cells, at } = line
   const before = cells[at - 1]
   const [first] = added
@@ -199,50 +199,53 @@ function isLetter({ text }: Cell): boolean {
   return text.length <= 32 && !text.includes('\n')
 }
 
-/** A paste of several lines, or of one very long line, is one piece, so that it neither sends itself nor fills the screen. */
-function pasted(line: Line, raw: string): Line {
+/**
+ * A paste of several lines, or of one very long line, becomes one cell, so that it neither sends itself nor fills the
+ * screen.
+ */
+function insertPaste(line: InputLine, raw: string): InputLine {
   const text = raw.replace(/\r\n?/g, '\n')
   if (text === '') return line
   const isLines = text.includes('\n')
-  if (!isLines && text.length <= CHARS_MAX) return inserted(line, cellsOf(text))
+  if (!isLines && text.length <= CHARS_MAX) return insertCells(line, cellsOf(text))
   const count = text.replace(/\n$/, '').split('\n').length
   const shown = isLines ? `[pasted ${count} line${count === 1 ? '' : 's'}]` : `[pasted ${text.length} characters]`
   const cells = [...line.cells.slice(0, line.at), { text, shown }, ...line.cells.slice(line.at)]
   return { ...line, cells, at: line.at + 1 }
 }
 
-function without(line: Line, from: number, to: number): Line {
+function removeCells(line: InputLine, from: number, to: number): InputLine {
   const start = Math.max(0, from)
   return { ...line, cells: [...line.cells.slice(0, start), ...line.cells.slice(to)], at: start }
 }
 
-function rowStart({ cells, at }: Line): number {
+function rowStart({ cells, at }: InputLine): number {
   return cells.slice(0, at).findLastIndex(({ text }) => text === '\n') + 1
 }
 
-function rowEnd({ cells, at }: Line): number {
+function rowEnd({ cells, at }: InputLine): number {
   const end = cells.findIndex(({ text }, index) => index >= at && text === '\n')
   return end < 0 ? cells.length : end
 }
 
 const isSpace = (cell: Cell | undefined): boolean => cell !== undefined && /^\s/.test(cell.text)
 
-function wordBefore({ cells, at }: Line): number {
+function wordBefore({ cells, at }: InputLine): number {
   let to = at
   while (to > 0 && isSpace(cells[to - 1])) to -= 1
   while (to > 0 && !isSpace(cells[to - 1])) to -= 1
   return to
 }
 
-function wordAfter({ cells, at }: Line): number {
+function wordAfter({ cells, at }: InputLine): number {
   let to = at
   while (to < cells.length && isSpace(cells[to])) to += 1
   while (to < cells.length && !isSpace(cells[to])) to += 1
   return to
 }
 
-/** To the row above, or from the first row to the history. */
-function up(line: Line, history: readonly string[]): Line {
+/** Moves to the row above, or from the first row to the history. */
+function moveUp(line: InputLine, history: readonly string[]): InputLine {
   const start = rowStart(line)
   if (start > 0) {
     const above = rowStart({ ...line, at: start - 1 })
@@ -251,10 +254,10 @@ function up(line: Line, history: readonly string[]): Line {
   const said = history.at(-1 - line.back)
   if (said === undefined) return line
   const draft = line.back === 0 ? line.cells : line.draft
-  return { ...lineOf(said), back: line.back + 1, draft }
+  return { ...lineFromText(said), back: line.back + 1, draft }
 }
 
-function down(line: Line, history: readonly string[]): Line {
+function moveDown(line: InputLine, history: readonly string[]): InputLine {
   const end = rowEnd(line)
   if (end < line.cells.length) {
     const below = end + 1
@@ -262,15 +265,15 @@ function down(line: Line, history: readonly string[]): Line {
   }
   if (line.back === 0) return line
   if (line.back === 1) return { ...EMPTY_LINE, cells: line.draft, at: line.draft.length }
-  return { ...lineOf(history.at(1 - line.back) ?? ''), back: line.back - 1, draft: line.draft }
+  return { ...lineFromText(history.at(1 - line.back) ?? ''), back: line.back - 1, draft: line.draft }
 }
 
-/** Text without colours, and the function that colours it. */
+/** A prompt without colours, and the function that colours it. */
 export type Prompt = { readonly text: string; readonly paint: (text: string) => string }
 
-/** The rows of a line after its prompt, and where the cursor is in them. Rows after the first begin below the text. */
-export function drawLine(prompt: Prompt, { cells, at }: Line, width: number): Drawn {
-  const asked = wrapped(prompt.text, width)
+/** The rows of a line after its prompt, and the position of the cursor. Later rows begin below the text. */
+export function drawLine(prompt: Prompt, { cells, at }: InputLine, width: number): DrawnRows {
+  const asked = wrapText(prompt.text, width)
   const head = asked.at(-1) ?? ''
   const indent = ' '.repeat(asked.length > 1 ? 2 : Math.min(widthOf(head), Math.floor(width / 2)))
   const rows = asked.map((row) => prompt.paint(row))

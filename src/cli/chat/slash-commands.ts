@@ -1,83 +1,88 @@
-// The slash commands of a chat: the table, and what each does. They only show and decide; messages to the model do not begin with a
-// slash.
+// The slash commands of a chat: the table and the functions. They only show and decide; messages to the model do not
+// begin with a slash.
 import { nearest } from '../../options.ts'
 import { withTreeCost } from '../../stores/plan/tree-cost.ts'
-import type { Call } from '../args.ts'
-import { type Folded, foldedLine, type Texts, unfolded, type Calls } from './call.ts'
-import { hiddenText, painted } from '../present/preview.ts'
+import type { CommandArgs } from '../args.ts'
+import { type FoldedCall, foldedLine, type CallTexts, unfoldCall, type ChatCalls } from './chat-calls.ts'
+import { hiddenText, paintRows } from '../present/call-preview.ts'
 import { clean, oneLine, shownId } from '../../view/clean.ts'
-import { printedIn } from '../present/outcome.ts'
-import { contextLines } from '../present/context.ts'
-import { lineWriter } from '../present/event-line.ts'
-import { clippedToWidth, fitted } from '../present/text.ts'
-import { childLine, type Children } from './children.ts'
-import { isBudget } from '../present/ending.ts'
-import { counted } from '../../view/text.ts'
-import { EXIT, Refusal } from '../exit.ts'
-import { startIn } from '../state/folders.ts'
-import { allEvents, pendingIn } from '../state/log.ts'
-import { ownedBy, type Place } from '../state/place.ts'
-import { saidOf, TOO_SHORT } from '../commands/compact.ts'
-import { pinLine } from '../commands/pin.ts'
-import { SAID } from '../commands/undo.ts'
+import { parseOutputFields } from '../present/outcome.ts'
+import { contextLines } from '../present/context-lines.ts'
+import { eventLineWriter } from '../present/event-line.ts'
+import { clipToWidth, fitLines } from '../present/terminal-text.ts'
+import { childLine, type ChildWatcher } from './child-watcher.ts'
+import { isBudget } from '../present/result-output.ts'
+import { countNoun } from '../../view/shown-text.ts'
+import { EXIT, CliError } from '../exit.ts'
+import { startSessionIn } from '../state/session-folders.ts'
+import { readAllEvents, readPending } from '../state/read-log.ts'
+import { ownerFields, type CommandContext } from '../state/command-context.ts'
+import { compactionText, TOO_SHORT } from '../commands/compact-command.ts'
+import { pinLine } from '../commands/pin-command.ts'
+import { UNDO_TEXTS } from '../commands/undo-command.ts'
 import type { Harness, Pending, SessionHandle } from '../../index.ts'
 import type { Terminal } from './terminal-input.ts'
 import type { ChatView } from './chat-view.ts'
-import type { Kept } from '../state/kept.ts'
-import type { Setup } from '../state/setup.ts'
-import { shortId, typed } from '../present/print.ts'
+import type { KeptRule } from '../state/kept-rules.ts'
+import type { FolderSetup } from '../state/folder-setup.ts'
+import { shortId, terretCommand } from '../present/print.ts'
 
-type Act = (chat: Talk, words: readonly string[], busy: boolean) => Promise<void> | void
-type Entry = {
+type SlashAction = (chat: ChatControl, words: readonly string[], busy: boolean) => Promise<void> | void
+type SlashCommand = {
   readonly words: string
   readonly says: string
-  /** Also available while the session works. */
+  /** True if the command is also available while the session works. */
   readonly anytime: boolean
-  readonly act: Act
+  readonly act: SlashAction
 }
 
-const entry = (words: string, says: string, anytime: boolean, act: Act): Entry => ({ words, says, anytime, act })
+const slashCommand = (words: string, says: string, anytime: boolean, act: SlashAction): SlashCommand => ({
+  words,
+  says,
+  anytime,
+  act,
+})
 
-const COMMANDS: Readonly<Record<string, Entry>> = {
-  help: entry('', 'this', true, help),
-  calls: entry('[all]', 'the calls of this session, with their numbers', true, calls),
-  show: entry('[N] [all]', 'unfold a call: its arguments and its result', true, show),
-  agents: entry('', 'the agents that work for this session, and what each does', true, agents),
-  look: entry('[N]', 'what an agent did last; asks you what it waits for', true, look),
-  pending: entry('', 'what waits for your word', true, pending),
-  approve: entry('[CALL]', 'allow it', false, (chat, words) => decide(chat, words, true)),
-  reject: entry('[CALL] [WHY]', 'refuse it', false, (chat, words) => decide(chat, words, false)),
-  undo: entry('', 'take back the file changes of the last run', false, undo),
-  compact: entry('[FOCUS]', 'summarise all but the last messages', false, compact),
-  pin: entry('[TEXT]', 'keep a rule in every later request; without TEXT, what is kept', true, pin),
-  unpin: entry('N', 'let a pin go, by the number that /pin shows', false, unpin),
-  context: entry('', 'what the next request holds, by source and tokens', true, context),
-  cost: entry('', 'what this session has used', true, cost),
-  model: entry('', 'which model answers', true, model),
-  mode: entry('[plan|ask|auto]', 'what may run unasked, and change it', false, mode),
-  fork: entry('', 'go on in a copy; this session stays as it is', false, fork),
-  session: entry('', 'its id, its folder, and how to come back', true, session),
-  export: entry('PATH', 'a file of it: .md to read, .jsonl its events, .json to import', true, exportTo),
-  quit: entry('', 'leave; the session stays', true, (chat) => chat.leave()),
+const COMMANDS: Readonly<Record<string, SlashCommand>> = {
+  help: slashCommand('', 'this', true, showHelp),
+  calls: slashCommand('[all]', 'the calls of this session, with their numbers', true, listCalls),
+  show: slashCommand('[N] [all]', 'unfold a call: its arguments and its result', true, showCall),
+  agents: slashCommand('', 'the agents that work for this session, and what each does', true, listAgents),
+  look: slashCommand('[N]', 'what an agent did last; asks you what it waits for', true, lookAtAgent),
+  pending: slashCommand('', 'what waits for your word', true, showWaiting),
+  approve: slashCommand('[CALL]', 'allow it', false, (chat, words) => decideCall(chat, words, true)),
+  reject: slashCommand('[CALL] [WHY]', 'refuse it', false, (chat, words) => decideCall(chat, words, false)),
+  undo: slashCommand('', 'take back the file changes of the last run', false, undoLastRun),
+  compact: slashCommand('[FOCUS]', 'summarise all but the last messages', false, compactSession),
+  pin: slashCommand('[TEXT]', 'keep a rule in every later request; without TEXT, what is kept', true, pinRule),
+  unpin: slashCommand('N', 'let a pin go, by the number that /pin shows', false, unpinRule),
+  context: slashCommand('', 'what the next request holds, by source and tokens', true, showContext),
+  cost: slashCommand('', 'what this session has used', true, showCost),
+  model: slashCommand('', 'which model answers', true, showModel),
+  mode: slashCommand('[plan|ask|auto]', 'what may run unasked, and change it', false, chooseMode),
+  fork: slashCommand('', 'go on in a copy; this session stays as it is', false, forkChat),
+  session: slashCommand('', 'its id, its folder, and how to come back', true, showSession),
+  export: slashCommand('PATH', 'a file of it: .md to read, .jsonl its events, .json to import', true, exportChat),
+  quit: slashCommand('', 'leave; the session stays', true, (chat) => chat.leave()),
 }
 
-/** The commands that begin with this text. */
-export function completions(text: string): readonly string[] {
+/** The slash commands that begin with this text. */
+export function slashCompletions(text: string): readonly string[] {
   if (!/^\/\w*$/.test(text)) return []
   return Object.keys(COMMANDS)
     .map((name) => `/${name}`)
     .filter((name) => name.startsWith(text))
 }
 
-export async function runCommand(chat: Talk, text: string, busy: boolean): Promise<void> {
+export async function runSlashCommand(chat: ChatControl, text: string, busy: boolean): Promise<void> {
   const [name = '', ...words] = text.slice(1).trim().split(/\s+/)
   const found = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
-  if (!found) return unknown(chat, name)
+  if (!found) return noteUnknown(chat, name)
   if (busy && !found.anytime) return chat.view.note(`/${name} has to wait until it rests. Ctrl-C stops it.`)
   await found.act(chat, words, busy)
 }
 
-function unknown({ view }: Talk, name: string): void {
+function noteUnknown({ view }: ChatControl, name: string): void {
   const near = nearest(name, Object.keys(COMMANDS))
   const all = Object.keys(COMMANDS).map((each) => `/${each}`)
   view.note(
@@ -87,7 +92,7 @@ function unknown({ view }: Talk, name: string): void {
   )
 }
 
-function help({ options: { terminal }, view }: Talk): void {
+function showHelp({ options: { terminal }, view }: ChatControl): void {
   const { dim, cyan } = terminal.out.paint
   const rows = Object.entries(COMMANDS).map(([name, { words, says }]) => {
     return `  ${cyan(`/${name}`)}${dim(` ${words}`.padEnd(24 - name.length))} ${says}`
@@ -100,21 +105,21 @@ function help({ options: { terminal }, view }: Talk): void {
   for (const each of keys) view.note(each)
 }
 
-/** Sessions read at once. */
+/** How many calls `/calls` lists without `all`. */
 const LISTED_MAX = 50
 
-function calls({ options: { terminal }, view }: Talk, words: readonly string[]): void {
+function listCalls({ options: { terminal }, view }: ChatControl, words: readonly string[]): void {
   const { all } = view.calls
   if (all.length === 0) return view.note('There was no call in this session yet.')
   const some = words.includes('all') ? all : all.slice(-LISTED_MAX)
   const { paint, columns: width } = terminal.out
   const before = all.length - some.length
-  const more = before > 0 ? [paint.dim(`  … ${counted(before, 'call')} before these: /calls all`)] : []
+  const more = before > 0 ? [paint.dim(`  … ${countNoun(before, 'call')} before these: /calls all`)] : []
   const lines = some.map((call) => foldedLine(call, { paint, width, mark: '·' }))
   terminal.out.say('note', [...more, ...lines, paint.dim('  /show N unfolds one.')].join('\n'))
 }
 
-async function show({ options: { terminal, place }, view }: Talk, words: readonly string[]): Promise<void> {
+async function showCall({ options: { terminal, place }, view }: ChatControl, words: readonly string[]): Promise<void> {
   const whole = words.includes('all')
   const given = words.find((word) => word !== 'all')?.replace(/^#/, '')
   const { all } = view.calls
@@ -125,33 +130,39 @@ async function show({ options: { terminal, place }, view }: Talk, words: readonl
     return view.note(
       `There is no call ${oneLine(given ?? '', 40)}. /calls lists them; the last is /show ${last.number}.`,
     )
-  const texts = await textsOf(call, place)
+  const texts = await loadCallTexts(call, place)
   const rows = whole ? Number.POSITIVE_INFINITY : Math.max(12, terminal.out.rows - 6)
-  const shown = unfolded(call, texts, { columns: terminal.out.columns, rows })
+  const shown = unfoldCall(call, texts, { columns: terminal.out.columns, rows })
   const more = hiddenText(shown, `/show ${call.number} all shows all of it.`)
   const others = all.length > 1 ? [terminal.out.paint.dim('/calls lists the other calls.')] : []
   terminal.out.say(
     'note',
-    [...painted(shown.rows, terminal.out.paint), ...(more === null ? others : [more])].join('\n'),
+    [...paintRows(shown.rows, terminal.out.paint), ...(more === null ? others : [more])].join('\n'),
   )
 }
 
-/** The output of a command, apart from its exit code; the whole output if the result has only its ends. */
-async function textsOf({ content, outcome, status }: Folded, place: Talk['options']['place']): Promise<Texts> {
+/**
+ * The output of a command without its exit code. If the result has only the ends of the output, the stored whole is
+ * read.
+ */
+async function loadCallTexts(
+  { content, outcome, status }: FoldedCall,
+  place: ChatControl['options']['place'],
+): Promise<CallTexts> {
   if (status === 'waits' || status === 'runs') return []
   const command = outcome?.command
-  const original = outcome?.original ? await kept(place, outcome.original) : null
+  const original = outcome?.original ? await loadStoredText(place, outcome.original) : null
   if (!command) {
-    const whole = original ?? (typeof content === 'string' ? content : await kept(place, content.hash))
+    const whole = original ?? (typeof content === 'string' ? content : await loadStoredText(place, content.hash))
     return [{ name: 'result:', text: whole }]
   }
-  const printed = original === null ? null : printedIn(original)
+  const printed = original === null ? null : parseOutputFields(original)
   const streams = (['stdout', 'stderr'] as const).map(async (stream) => {
     const { lines, blob } = command[stream]
     const whole = printed?.[stream]
     const text = typeof whole === 'string' ? whole : command[stream].text
     const found = blob === null ? null : await place.store.blob(blob)
-    return { name: `${stream}, ${counted(lines, 'line')}:`, text: found ? Buffer.from(found.data).toString() : text }
+    return { name: `${stream}, ${countNoun(lines, 'line')}:`, text: found ? Buffer.from(found.data).toString() : text }
   })
   const message = command.message === '' ? [] : [{ name: 'terret says:', text: command.message }]
   const all = await Promise.all(streams)
@@ -159,12 +170,12 @@ async function textsOf({ content, outcome, status }: Folded, place: Talk['option
   return [...(some.length > 0 ? some : [{ name: 'It printed:', text: '' }]), ...message]
 }
 
-async function kept({ store }: Talk['options']['place'], hash: string): Promise<string> {
+async function loadStoredText({ store }: ChatControl['options']['place'], hash: string): Promise<string> {
   const blob = await store.blob(hash)
   return blob ? Buffer.from(blob.data).toString() : '(it is not kept)'
 }
 
-async function agents(chat: Talk): Promise<void> {
+async function listAgents(chat: ChatControl): Promise<void> {
   const { children, view } = chat
   const { terminal } = chat.options
   await chat.look()
@@ -174,10 +185,10 @@ async function agents(chat: Talk): Promise<void> {
   terminal.out.say('note', [...lines, paint.dim('  /look N shows one.')].join('\n'))
 }
 
-/** The last events of a child that are shown. */
+/** How many of a child's last events are shown. */
 const LOOKED_AT = 12
 
-async function look(chat: Talk, [given]: readonly string[]): Promise<void> {
+async function lookAtAgent(chat: ChatControl, [given]: readonly string[]): Promise<void> {
   const { children, options, view } = chat
   await chat.look()
   const { place, terminal } = options
@@ -191,103 +202,105 @@ async function look(chat: Talk, [given]: readonly string[]): Promise<void> {
   const { session: id, card } = child
   const { paint, columns } = terminal.out
   const { events } = await place.store.read(id, Math.max(0, card.seq - LOOKED_AT), LOOKED_AT)
-  const line = lineWriter()
-  const rows = events.map((event) => paint.dim(clippedToWidth(`  ${line(event)}`, columns)))
+  const line = eventLineWriter()
+  const rows = events.map((event) => paint.dim(clipToWidth(`  ${line(event)}`, columns)))
   terminal.out.say('note', [childLine(child, paint, columns), ...rows].join('\n'))
-  const pending = (await waiting(chat)).filter(({ sessionId }) => sessionId === id)
+  const pending = (await waitingCalls(chat)).filter(({ sessionId }) => sessionId === id)
   for (const each of pending) if (!(await chat.ask(each))) return view.note('  It waits.')
-  if (pending.length > 0) await chat.decided()
+  if (pending.length > 0) await chat.goOnIfIdle()
 }
 
-async function pending(chat: Talk): Promise<void> {
-  const found = await waiting(chat)
+async function showWaiting(chat: ChatControl): Promise<void> {
+  const found = await waitingCalls(chat)
   if (found.length === 0) return chat.view.note('Nothing waits for you.')
   for (const each of found) {
-    await chat.shown(each)
+    await chat.showPending(each)
     const word =
       each.needs === 'answer' ? '/approve answers it' : `/approve ${each.callId} or /reject ${each.callId} WHY`
     chat.view.note(`  ${word}`)
   }
 }
 
-async function waiting({ session, options: { place } }: Talk) {
-  return session ? pendingIn(place.store, session.id) : []
+async function waitingCalls({ session, options: { place } }: ChatControl) {
+  return session ? readPending(place.store, session.id) : []
 }
 
-/** The named call, or the only one. A call not shown here yet is shown and asked. */
-async function decide(chat: Talk, words: readonly string[], allow: boolean): Promise<void> {
+/** Decides the named call, or the only one. A call that was not shown here yet is shown and asked about instead. */
+async function decideCall(chat: ChatControl, words: readonly string[], allow: boolean): Promise<void> {
   // The person entered the command before they could see calls that are shown from here on.
   const wasShown = chat.noteShown()
-  const found = await waiting(chat)
+  const found = await waitingCalls(chat)
   const [first] = found
   if (!first) return chat.view.note('Nothing waits for you: it was decided, or never asked.')
   const named = found.find(({ callId }) => callId === words[0])
   const why = words.slice(named ? 1 : 0).join(' ')
   if (!named && (found.length > 1 || (allow && why !== ''))) {
     const names = found.map(({ callId, tool }) => `${callId} (${oneLine(tool)})`)
-    throw new Refusal(EXIT.usage, `Several calls wait. Name one of them: ${names.join(', ')}`)
+    throw new CliError(EXIT.usage, `Several calls wait. Name one of them: ${names.join(', ')}`)
   }
   const meant = named ?? first
   if (meant.needs === 'answer' || (allow && isBudget(meant)) || !wasShown(meant)) {
     if (!(await chat.ask(meant))) return
   } else {
-    await chat.shown(meant)
+    await chat.showPending(meant)
     await chat.decide(meant, allow, allow ? '' : why)
   }
   await chat.goOn()
 }
 
-async function undo(chat: Talk): Promise<void> {
+async function undoLastRun(chat: ChatControl): Promise<void> {
   const undone = (await chat.session?.undo()) ?? []
   if (undone.length === 0) return chat.view.note('There was nothing to take back.')
   chat.view.told('note.added')
   chat.options.terminal.out.say(
     'note',
-    undone.map(({ what, result }) => `  ${oneLine(what)}: ${SAID[result]}`).join('\n'),
+    undone.map(({ what, result }) => `  ${oneLine(what)}: ${UNDO_TEXTS[result]}`).join('\n'),
   )
 }
 
-async function compact({ session: handle, view }: Talk, words: readonly string[]): Promise<void> {
+async function compactSession({ session: handle, view }: ChatControl, words: readonly string[]): Promise<void> {
   const focus = words.join(' ')
   const done = await handle?.compact(focus === '' ? {} : { focus })
   if (done) view.told('context.compacted')
-  view.note(done ? saidOf(done) : TOO_SHORT)
+  view.note(done ? compactionText(done) : TOO_SHORT)
   if (done && 'after' in done) view.filled(done.after)
 }
 
-async function pin(chat: Talk, words: readonly string[], busy: boolean): Promise<void> {
+async function pinRule(chat: ChatControl, words: readonly string[], busy: boolean): Promise<void> {
   const { options, view } = chat
   const text = words.join(' ')
   if (text !== '') {
-    const handle = await chat.begun()
-    // A session at work belongs to its run, so the rule goes to that run as a message.
+    const handle = await chat.ensureSession()
+    // A working session belongs to its run, so the rule goes to that run as a message.
     if (busy) await handle.send(text, { pin: true })
     else await handle.pin(text)
     return view.note(busy ? 'Pinned: the run reads it next.' : 'Pinned: every later request holds it.')
   }
-  const pins = (await chat.session?.pins()) ?? []
+  const pins = (await chat.session?.status({ include: ['pins'] }))?.pins ?? []
   if (pins.length === 0) return view.note('Nothing is pinned. /pin TEXT keeps a rule in every later request.')
   const { out } = options.terminal
-  out.say('note', pins.map((each) => clippedToWidth(pinLine(each), out.columns)).join('\n'))
+  out.say('note', pins.map((each) => clipToWidth(pinLine(each), out.columns)).join('\n'))
 }
 
-async function unpin({ session: handle, view }: Talk, [given = '']: readonly string[]): Promise<void> {
+async function unpinRule({ session: handle, view }: ChatControl, [given = '']: readonly string[]): Promise<void> {
   if (!handle || !/^\^{0,100}[1-9]\d{0,15}$/.test(given)) return view.note('Name a pin by its number: /pin lists them.')
-  await handle.unpin(given)
+  await handle.pin(given, { off: true })
   view.note('It is pinned no more.')
 }
 
-async function context({ session: handle, options: { terminal }, view }: Talk): Promise<void> {
+async function showContext({ session: handle, options: { terminal }, view }: ChatControl): Promise<void> {
   if (!handle) return view.note('Nothing yet.')
   const { columns } = terminal.out
-  const rows = contextLines(await handle.context()).map((row) => fitted(row, columns))
+  const rows = contextLines((await handle.status({ include: ['contextReport'] })).contextReport).map((row) =>
+    fitLines(row, columns),
+  )
   terminal.out.say('note', rows.join('\n'))
 }
 
-async function cost({ session: handle, options: { place }, view }: Talk): Promise<void> {
+async function showCost({ session: handle, options: { place }, view }: ChatControl): Promise<void> {
   if (!handle) return view.note('Nothing yet.')
-  const { summaryOf } = await import('../commands/inspect.ts')
-  const { requests, calls, inputTokens, outputTokens } = summaryOf(await allEvents(place.store, handle.id))
+  const { summarizeEvents } = await import('../commands/inspect-command.ts')
+  const { requests, calls, inputTokens, outputTokens } = summarizeEvents(await readAllEvents(place.store, handle.id))
   const card = await place.store.card(handle.id)
   const [tree] = await withTreeCost(place.store, card ? [card] : [])
   const spent = tree?.treeCost ?? 0
@@ -297,9 +310,9 @@ async function cost({ session: handle, options: { place }, view }: Talk): Promis
   view.note(`  ${used} · ${into} tokens in, ${out} out${dollars}`)
 }
 
-function model({ options: { models }, view }: Talk): void {
+function showModel({ options: { models }, view }: ChatControl): void {
   view.note(
-    `  ${models.map((name) => oneLine(name)).join(', then ')} · another one with: ${typed`interactive --model NAME`}`,
+    `  ${models.map((name) => oneLine(name)).join(', then ')} · another one with: ${terretCommand`interactive --model NAME`}`,
   )
 }
 
@@ -309,96 +322,98 @@ const MODES = {
   auto: 'writes in this folder unasked; the rest as each tool asks',
 } as const
 
-async function mode(chat: Talk, [wanted]: readonly string[]): Promise<void> {
+async function chooseMode(chat: ChatControl, [wanted]: readonly string[]): Promise<void> {
   const now = chat.options.setup.mode
   if (wanted === undefined) return chat.view.note(`  ${now}: ${MODES[now]} · change it with /mode plan, ask or auto`)
-  if (!Object.hasOwn(MODES, wanted)) throw new Refusal(EXIT.usage, 'Unknown mode. Choose plan, ask or auto.')
-  if ((await waiting(chat)).length > 0)
-    throw new Refusal(EXIT.conflict, 'A call waits for a decision. Decide it first: /pending')
-  chat.wish = { type: 'mode', mode: wanted }
+  if (!Object.hasOwn(MODES, wanted)) throw new CliError(EXIT.usage, 'Unknown mode. Choose plan, ask or auto.')
+  if ((await waitingCalls(chat)).length > 0)
+    throw new CliError(EXIT.conflict, 'A call waits for a decision. Decide it first: /pending')
+  chat.requestedEnd = { type: 'mode', mode: wanted }
 }
 
-async function fork(chat: Talk): Promise<void> {
+async function forkChat(chat: ChatControl): Promise<void> {
   const { session: handle, options } = chat
   if (!handle) return chat.view.note('There is nothing to copy yet.')
   const { place } = options
-  const own = ownedBy(place, await place.store.card(handle.id), options.by)
-  const forked = await startIn(place, options.setup.folder, (as) => handle.fork({ ...as, ...own }))
+  const own = ownerFields(place, await place.store.card(handle.id), options.by)
+  const forked = await startSessionIn(place, options.setup.folder, (as) => handle.fork({ ...as, ...own }))
   const { id } = forked
   chat.session = forked
   chat.view.seq = (await place.store.card(id))?.seq ?? 0
   chat.view.note(`  Now in ${shortId(id)}. ${shortId(handle.id)} stays as it is.`)
 }
 
-function session({ session: handle, wayBack, options: { setup }, view }: Talk): void {
+function showSession({ session: handle, wayBack, options: { setup }, view }: ChatControl): void {
   if (!handle) return view.note('It begins with what you say first.')
   view.note(`  session ${shownId(handle.id)}\n  folder  ${clean(setup.folder)}\n  ${wayBack ?? ''}`)
 }
 
-async function exportTo({ session: handle, view }: Talk, [out]: readonly string[]): Promise<void> {
+async function exportChat({ session: handle, view }: ChatControl, [out]: readonly string[]): Promise<void> {
   if (!handle) return view.note('There is nothing to write yet.')
-  if (out === undefined) throw new Refusal(EXIT.usage, 'The file name is missing. Usage: /export chat.md')
+  if (out === undefined) throw new CliError(EXIT.usage, 'The file name is missing. Usage: /export chat.md')
   const format = /\.(md|jsonl|json)$/.exec(out)?.[1] ?? 'folder'
-  const { exportTo: write } = await import('../commands/export.ts')
-  await write(callOf([handle.id], { format, out }))
+  const { exportCommand: write } = await import('../commands/export-command.ts')
+  await write(argsFor([handle.id], { format, out }))
 }
 
-/** Runs a command of the command line. */
-function callOf(words: readonly string[], flags: Readonly<Record<string, string>>): Call {
+/** Arguments to run a command of the command line. */
+function argsFor(words: readonly string[], flags: Readonly<Record<string, string>>): CommandArgs {
   return { words, text: (flag) => flags[flag], texts: () => [], is: () => false, count: () => undefined }
 }
 
 // The chat as its commands see it.
 
 export type ChatOptions = {
-  readonly place: Place
+  readonly place: CommandContext
   readonly harness: Harness
-  readonly setup: Setup
+  readonly setup: FolderSetup
   readonly models: readonly string[]
-  /** The agent of a new session. Absent: the folder's own. */
+  /** The agent of a new session. Absent: the default agent of the folder. */
   readonly agent?: string
-  /** How many tokens they take, without end where that is unknown. */
+  /** How many tokens the models take; infinity if that is unknown. */
   readonly window: number
   readonly terminal: Terminal
   readonly by: string
   /** The calls of this chat so far, in all modes. */
-  readonly calls: Calls
-  /** What was entered and is not read yet, in all modes. */
+  readonly calls: ChatCalls
+  /** Input that was entered and not read yet, in all modes. */
   readonly typed: string[]
   /** Rules saved since the harness got its policy. */
-  readonly kept: Kept[]
+  readonly kept: KeptRule[]
   /** Adds an input to the history. */
   readonly remember: (text: string) => void
 }
 
-/** How a chat ended: left, or to be continued in another mode. */
-export type Ended = { readonly type: 'left'; readonly exit: number } | { readonly type: 'mode'; readonly mode: string }
+/** How a chat ended: the person left, or it continues in another mode. */
+export type ChatEnd =
+  | { readonly type: 'left'; readonly exit: number }
+  | { readonly type: 'mode'; readonly mode: string }
 
-export interface Talk {
+export interface ChatControl {
   readonly options: ChatOptions
   readonly view: ChatView
   /** Null until the first message. */
   session: SessionHandle | null
-  /** The session, opened if there is none yet. */
-  begun(): Promise<SessionHandle>
-  /** How the chat is to end after the current command. */
-  wish: Ended | null
-  /** The command to continue this session, if there is one. */
+  /** Returns the session, and opens one if there is none yet. */
+  ensureSession(): Promise<SessionHandle>
+  /** How the chat ends after the current command; null: it goes on. */
+  requestedEnd: ChatEnd | null
+  /** The command that continues this session, if there is one. */
   readonly wayBack: string | null
-  /** Shows the exact action. True if not all of it could be shown. */
-  shown(pending: Pending, whole?: boolean): Promise<boolean>
-  /** Tells, also later, whether exactly this action was shown here by now. */
+  /** Shows the exact action. True if a part of it could not be shown. */
+  showPending(pending: Pending, whole?: boolean): Promise<boolean>
+  /** Returns a function that says whether exactly this action had been shown here at the time of this call. */
   noteShown(): (pending: Pending) => boolean
-  /** Asks one question. True if it was decided. */
+  /** Asks one question. True if the call was decided. */
   ask(pending: Pending): Promise<boolean>
   /** Decides exactly the action that was shown. */
   decide(pending: Pending, allow: boolean, why?: string): Promise<void>
-  /** Goes on with open work and asks its questions. */
+  /** Continues open work and asks its questions. */
   goOn(): Promise<void>
-  readonly children: Children
-  /** Looks at the children now. */
+  readonly children: ChildWatcher
+  /** Checks the children now. */
   look(): Promise<void>
-  /** A child was answered: goes on, unless the session works already. */
-  decided(): Promise<void>
+  /** Goes on after a child was answered, unless the session works already. */
+  goOnIfIdle(): Promise<void>
   leave(): void
 }

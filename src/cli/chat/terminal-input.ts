@@ -1,38 +1,38 @@
-// The terminal of a chat. Two kinds: one that reads keys and redraws its lower end, and a plain one for terminals that cannot move a
-// cursor. chat.ts interprets the input.
+// The terminal of a chat. Two kinds: one reads keys and redraws its lower end; a plain one is for terminals that cannot
+// move a cursor. terminal-chat.ts interprets the input.
 import { createInterface, emitKeypressEvents } from 'node:readline'
 import type { ReadStream } from 'node:tty'
 import {
-  type Deed,
+  type KeyAction,
   drawLine,
   EMPTY_LINE,
   isPlainText,
-  type Key,
-  type Known,
-  type Line,
-  press,
+  type KeyPress,
+  type EditContext,
+  type InputLine,
+  pressKey,
   type Prompt,
 } from './edit-line.ts'
 import { PlainLines, Screen, type Surface } from '../present/screen.ts'
-import { wrapped } from '../present/text.ts'
+import { wrapText } from '../present/terminal-text.ts'
 
 export interface Terminal {
   readonly out: Surface
   readonly open: boolean
   readonly gone: boolean
-  /** The terminal itself leaves the input on the screen. */
+  /** True if the terminal itself leaves the input on the screen. */
   readonly echoes: boolean
   /**
-   * Reads one input. With a question it reads the answer and then restores the line being edited. Null: cancelled, or withdrawn by the
-   * signal.
+   * Reads one input. With a question it reads the answer, and then restores the line being edited. Null: the person
+   * cancelled, or the signal withdrew the question.
    */
   read(question?: string, withdrawn?: AbortSignal): Promise<string | null>
-  /** Restores the terminal. `gone`: it does not exist any more. */
+  /** Restores the terminal. `gone`: the terminal does not exist any more. */
   close(gone?: boolean): void
 }
 
-/** Input outside of `read`. */
-export type Ears = {
+/** Called for input outside of `read`. */
+export type InputListeners = {
   readonly entered: (text: string) => void
   readonly interrupt: () => void
   readonly end: () => void
@@ -40,40 +40,44 @@ export type Ears = {
   readonly gone: () => void
 }
 
-export type TerminalOptions = { readonly known: Known; readonly ears: Ears; readonly env: NodeJS.ProcessEnv }
+export type TerminalOptions = {
+  readonly known: EditContext
+  readonly ears: InputListeners
+  readonly env: NodeJS.ProcessEnv
+}
 
 export function openTerminal(options: TerminalOptions): Terminal {
   const { env } = options
   const plain = env['TERM'] === undefined || env['TERM'] === 'dumb'
   const colours = !plain && (env['NO_COLOR'] ?? '') === '' && process.stdout.hasColors()
   return plain
-    ? new Plain(process.stdin, process.stdout, options)
-    : new Rich(process.stdin, process.stdout, options, colours)
+    ? new PlainTerminal(process.stdin, process.stdout, options)
+    : new RichTerminal(process.stdin, process.stdout, options, colours)
 }
 
 const PROMPT = '› '
 const PASTE_ON = '\u001b[?2004h'
 const PASTE_OFF = '\u001b[?2004l'
 
-/** `before`: what was read when the question came. It is read on after the answer. */
-type Reading = {
+/** `before`: the read that the question interrupted. It continues after the answer. */
+type PendingRead = {
   readonly question: boolean
   readonly done: (text: string | null) => void
-  readonly draft: Line
-  readonly before: Reading | null
+  readonly draft: InputLine
+  readonly before: PendingRead | null
 }
 
-class Rich implements Terminal {
+class RichTerminal implements Terminal {
   readonly out: Screen
   readonly echoes = false
   readonly #in: ReadStream
   readonly #tty: NodeJS.WriteStream
   readonly #options: TerminalOptions
-  #line: Line = EMPTY_LINE
+  #line: InputLine = EMPTY_LINE
   readonly #usual: Prompt
   #prompt: Prompt
-  #reading: Reading | null = null
-  /** Typed and not inserted yet. */
+  #reading: PendingRead | null = null
+  /** Text that was typed and is not inserted yet. */
   #typed = ''
   open = true
   gone = false
@@ -118,8 +122,10 @@ class Rich implements Terminal {
     while (this.#reading) this.#answer(null)
   }
 
-  /** Text that came within one read of the terminal is inserted at once: a terminal may paste it letter by letter. */
-  readonly #key = (_: string | undefined, key: Key): void => {
+  /**
+   * Text that arrives within one read of the terminal is inserted at once: a terminal may paste it letter by letter.
+   */
+  readonly #key = (_: string | undefined, key: KeyPress): void => {
     if (this.#line.paste === null && isPlainText(key)) {
       if (this.#typed === '') setImmediate(this.#insertTyped)
       this.#typed += key.sequence
@@ -138,14 +144,14 @@ class Rich implements Terminal {
     this.out.draw()
   }
 
-  #press(key: Key): void {
+  #press(key: KeyPress): void {
     const known = this.#reading?.question ? NOTHING_KNOWN : this.#options.known
-    const [line, deed] = press(this.#line, key, known)
+    const [line, deed] = pressKey(this.#line, key, known)
     this.#line = line
     if (deed) this.#do(deed)
   }
 
-  #do(deed: Deed): void {
+  #do(deed: KeyAction): void {
     const { ears } = this.#options
     if (deed.type === 'entered') {
       if (this.#reading) this.#answer(deed.text)
@@ -160,7 +166,7 @@ class Rich implements Terminal {
   }
 
   #choices(names: readonly string[]): void {
-    this.out.say('note', this.out.paint.dim(wrapped(`  ${names.join('  ')}`, this.out.columns, '  ').join('\n')))
+    this.out.say('note', this.out.paint.dim(wrapText(`  ${names.join('  ')}`, this.out.columns, '  ').join('\n')))
   }
 
   #answer(text: string | null): void {
@@ -172,8 +178,8 @@ class Rich implements Terminal {
     reading.done(text)
   }
 
-  /** A question that another one was asked above is over when that one is. */
-  #withdraw(reading: Reading): void {
+  /** Withdraws a question, unless another question stands above it. */
+  #withdraw(reading: PendingRead): void {
     if (this.#reading !== reading) return
     this.#answer(null)
     this.out.later()
@@ -201,16 +207,16 @@ class Rich implements Terminal {
   }
 }
 
-const NOTHING_KNOWN: Known = { history: [], complete: () => [] }
+const NOTHING_KNOWN: EditContext = { history: [], complete: () => [] }
 
-/** Lines in, lines out: the terminal itself edits what is typed, and its Ctrl-C comes as a signal. */
-class Plain implements Terminal {
+/** Reads and writes whole lines: the terminal itself edits the input, and its Ctrl-C comes as a signal. */
+class PlainTerminal implements Terminal {
   readonly out: PlainLines
   readonly echoes = true
   open = true
   gone = false
   readonly #lines: ReturnType<typeof createInterface>
-  /** The last one is answered first. */
+  /** The last question is answered first. */
   readonly #readings: { readonly prompt: string; readonly done: (text: string | null) => void }[] = []
   #begun = ''
 

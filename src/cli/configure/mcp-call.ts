@@ -1,36 +1,41 @@
-// `terret mcp call`: one call of one tool of an MCP server, by the person at the terminal. It is in no session and in no log.
+// `terret mcp call`: one call of one tool of an MCP server, by the person at the terminal. No session and no log has
+// it.
 import { hash } from 'node:crypto'
 import { judgeCall, type Tool } from '../../index.ts'
 import type { Json } from '../../kernel/index.ts'
-import { execute } from '../../tools/core/run.ts'
+import { executeTool } from '../../tools/core/run-tool.ts'
 import type { ToolContext } from '../../tools/core/tool.ts'
-import type { Call } from '../args.ts'
-import { approvalOf } from '../state/agent.ts'
-import { EXIT, Refusal } from '../exit.ts'
-import { makeHome } from '../state/home.ts'
-import { printJson, printSaid } from '../present/print.ts'
-import { clock, listedTools, serverNamed } from '../state/servers.ts'
-import { setupHere } from '../state/setup.ts'
+import type { CommandArgs } from '../args.ts'
+import { approvalForCall } from '../state/folder-agent.ts'
+import { EXIT, CliError } from '../exit.ts'
+import { makeHome } from '../state/cli-home.ts'
+import { printJson, printModelText } from '../present/print.ts'
+import { timerClock, listServerTools, findServer } from '../state/mcp-servers.ts'
+import { readSetupHere } from '../state/folder-setup.ts'
 
-export async function callOnce(call: Call, name: string, [word, text = '{}']: readonly string[]): Promise<number> {
-  if (word === undefined) throw new Refusal(EXIT.usage, 'Usage: terret mcp call NAME TOOL JSON')
-  const args = argsIn(text)
-  const setup = await setupHere()
+export async function callToolOnce(
+  call: CommandArgs,
+  name: string,
+  [word, text = '{}']: readonly string[],
+): Promise<number> {
+  if (word === undefined) throw new CliError(EXIT.usage, 'Usage: terret mcp call NAME TOOL JSON')
+  const args = parseToolArgs(text)
+  const setup = await readSetupHere()
   makeHome(setup.home)
-  const server = await serverNamed(setup, name)
+  const server = await findServer(setup, name)
   try {
-    const { tools, warnings } = await listedTools(server, false)
+    const { tools, warnings } = await listServerTools(server, false)
     const tool = tools.find((each) => each.name === word || each.mcp?.tool === word)
-    if (!tool) throw new Refusal(EXIT.missing, missing(name, word, tools, warnings))
-    // Arguments that do not fit are refused here, before the server sees them. So is what the policy denies.
-    const approval = await approvalOf(tool, args)
+    if (!tool) throw new CliError(EXIT.missing, missingToolText(name, word, tools, warnings))
+    // Invalid arguments and calls that the policy denies are refused here, before the server sees them.
+    const approval = await approvalForCall(tool, args)
     const asked = approval === 'never' ? approval : 'auto'
     const judged = await judgeCall(setup.policy, { tool: tool.name, args, effect: tool.effect, approval: asked })
-    if (judged.type === 'deny') throw new Refusal(EXIT.failed, judged.reason)
-    const done = await execute(tool, args, contextOf())
+    if (judged.type === 'deny') throw new CliError(EXIT.failed, judged.reason)
+    const done = await executeTool(tool, args, standaloneContext())
     const { ok, content, metadata } = done.type === 'undecided' ? UNDECIDED : done.output
     if (call.is('json')) printJson({ tool: tool.name, ok, content, metadata })
-    else printSaid(content)
+    else printModelText(content)
     return ok ? EXIT.ok : EXIT.failed
   } finally {
     await server.close()
@@ -39,25 +44,25 @@ export async function callOnce(call: Call, name: string, [word, text = '{}']: re
 
 const UNDECIDED = { ok: false, content: '', metadata: {} }
 
-function missing(server: string, tool: string, tools: readonly Tool[], warnings: readonly string[]): string {
+function missingToolText(server: string, tool: string, tools: readonly Tool[], warnings: readonly string[]): string {
   if (tools.length === 0) return `MCP server "${server}" offers no tool now. ${warnings.join(' ')}`.trim()
   const names = tools.map(({ name, mcp }) => mcp?.tool ?? name).join(', ')
   return `MCP server "${server}" has no tool "${tool}". Choose one of: ${names}.`
 }
 
-function argsIn(text: string): Json {
+function parseToolArgs(text: string): Json {
   try {
     const value = JSON.parse(text) as Json
     if (value !== null && typeof value === 'object' && !Array.isArray(value)) return value
   } catch {}
-  throw new Refusal(EXIT.usage, 'The arguments must be one JSON object, such as \'{"path": "a.txt"}\'.')
+  throw new CliError(EXIT.usage, 'The arguments must be one JSON object, such as \'{"path": "a.txt"}\'.')
 }
 
-/** What a tool may use outside of any session: texts are kept until the command ends, and no model can be asked. */
-function contextOf(): ToolContext {
+/** The context of a tool outside of any session: texts are kept until the command ends, and no model can be asked. */
+function standaloneContext(): ToolContext {
   const kept = new Map<string, string>()
   const none = (): never => {
-    throw new Refusal(EXIT.usage, 'This tool needs a session. Ask an agent to call it.')
+    throw new CliError(EXIT.usage, 'This tool needs a session. Ask an agent to call it.')
   }
   return {
     session: 'mcp-call',
@@ -67,7 +72,7 @@ function contextOf(): ToolContext {
     signal: AbortSignal.timeout(CALL_MS),
     metadata: {},
     deps: undefined,
-    clock,
+    clock: timerClock,
     keep: (data, media = 'text/plain') => {
       const key = hash('sha256', data)
       if (typeof data === 'string') kept.set(key, data)

@@ -1,22 +1,24 @@
-// The inspector beside the demo: up before the question, so that it can be answered there, and until Ctrl-C after the account.
-import type { Call } from '../args.ts'
-import { endOf } from '../exit.ts'
-import { pagesIn } from '../../server/pages.ts'
-import { openServer, PORT, type Serving } from '../serve/serving.ts'
-import type { Place } from '../state/place.ts'
+// The inspector beside the demo. It starts before the question, so that it can be answered there, and runs until Ctrl-C
+// after the account.
+import type { CommandArgs } from '../args.ts'
+import { exitForError } from '../exit.ts'
+import { findInspectorFolder } from '../../server/inspector-files.ts'
+import { openServer, PORT, type OpenServer } from '../serve/open-server.ts'
+import type { CommandContext } from '../state/command-context.ts'
 
-/** A text says why there is none. The demo goes on without it. */
-export async function openInspector(place: Place, call: Call): Promise<Serving | string> {
-  if (pagesIn() === null) return 'There is no inspector in this build (dist/web is missing): npm run build makes it.'
+/** A text says why there is no inspector. The demo goes on without it. */
+export async function openInspector(place: CommandContext, call: CommandArgs): Promise<OpenServer | string> {
+  if (findInspectorFolder() === null)
+    return 'There is no inspector in this build (dist/web is missing): npm run build makes it.'
   try {
-    return await served(place, call)
+    return await startInspector(place, call)
   } catch (error) {
-    return `The inspector cannot be served: ${endOf(error).text}`
+    return `The inspector cannot be served: ${exitForError(error).text}`
   }
 }
 
-/** At its usual port, or at any if that is in use. */
-async function served(place: Place, call: Call): Promise<Serving> {
+/** Serves at the usual port, or at any free port if that is in use. */
+async function startInspector(place: CommandContext, call: CommandArgs): Promise<OpenServer> {
   try {
     return await openServer(place, call, { port: PORT })
   } catch {

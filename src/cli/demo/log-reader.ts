@@ -1,28 +1,29 @@
-// Reads the log of one report as it grows, by the projection of `terret inspect`, and knows which process wrote what. It only reads.
-import { type ReportState, reportFound } from '../../graphs/index.ts'
-import type { Event, Store } from '../../kernel/index.ts'
-import { eventsOf } from '../state/log.ts'
-import { type Stop, stateIn, stopsOf } from '../../view/node-stops.ts'
+// Reads the growing log of one report, with the projection of `terret inspect`, and knows which process wrote each
+// event. It only reads.
+import { type ReportState, reportNodeText } from './report/report-graph.ts'
+import type { Event, CompleteStore } from '../../kernel/index.ts'
+import { readEvents } from '../state/read-log.ts'
+import { type NodeStop, stateIn, stopsOf } from '../../view/node-stops.ts'
 
-/** The store tells at once of most that other processes write; this is how often to look beside that. */
+/** The store reports most writes of other processes at once. This is how often the log is read besides. */
 const LOOK_MS = 50
 
 export class LogReader {
   readonly events: Event[] = []
-  /** The worker that runs now. */
+  /** The process id of the current worker. */
   pid: number | null = null
-  readonly #store: Store
+  readonly #store: CompleteStore
   readonly #session: string
   /** By epoch: the worker that ran when it began; null for a process that was started elsewhere. */
   readonly #pids = new Map<number, number | null>()
 
-  constructor(store: Store, session: string) {
+  constructor(store: CompleteStore, session: string) {
     this.#store = store
     this.#session = session
   }
 
-  get stops(): readonly Stop[] {
-    return stopsOf(this.events, reportFound)
+  get stops(): readonly NodeStop[] {
+    return stopsOf(this.events, reportNodeText)
   }
 
   get state(): Partial<ReportState> {
@@ -33,19 +34,19 @@ export class LogReader {
     return this.events.at(-1)?.type === 'run.settled'
   }
 
-  /** The node that the worker of now has begun, and that has no result yet. */
+  /** The node that the current worker has begun and that has no result yet. */
   get running(): string | null {
     const stop = this.stops.find(({ status }) => status === 'runs')
     return stop && this.pid !== null && this.writerOf(stop) === this.pid ? stop.node : null
   }
 
-  /** Who wrote last of a node: its start, or its result. Null: no worker of the demo. */
-  writerOf({ call }: Stop): number | null {
+  /** The process that wrote the last event of a node: its start or its result. Null: not a worker of the demo. */
+  writerOf({ call }: NodeStop): number | null {
     const last = this.events.findLast((event) => 'call' in event && event.call === call && event.epoch > 0)
     return this.#pids.get(last?.epoch ?? 0) ?? null
   }
 
-  /** Those that a model counted. */
+  /** The tokens that a model counted. */
   get tokens(): number {
     const used = this.events.map((event) => (event.type === 'agent.message' ? event.usage : undefined))
     return used.reduce((sum, each) => sum + (each?.inputTokens ?? 0) + (each?.outputTokens ?? 0), 0)
@@ -53,13 +54,13 @@ export class LogReader {
 
   async look(): Promise<void> {
     const { seq = 0 } = this.events.at(-1) ?? {}
-    for await (const event of eventsOf(this.#store, this.#session, seq)) {
+    for await (const event of readEvents(this.#store, this.#session, seq)) {
       this.events.push(event)
       if (!this.#pids.has(event.epoch)) this.#pids.set(event.epoch, this.pid)
     }
   }
 
-  /** Looks again and again until something is found. Null if it is over before. */
+  /** Reads the log repeatedly until `found` returns a value. Null if `over` is aborted before. */
   async until<T>(found: () => T | null, over: AbortSignal): Promise<T | null> {
     let news = (): void => {}
     const tell = (): void => news()

@@ -1,10 +1,10 @@
-// One line that counts what is done, redrawn at a terminal and gone at the end. In a pipe there is nothing of it.
+// One line that counts progress. At a terminal it is redrawn, and erased at the end. In a pipe nothing is written.
 
 export type Counter = { show(text: () => string): void; clear(): void }
 
 const EVERY_MS = 100
 
-export function counterOn(out: NodeJS.WriteStream, isSilent: boolean): Counter {
+export function openCounter(out: NodeJS.WriteStream, isSilent: boolean): Counter {
   if (isSilent || !out.isTTY || process.env['TERM'] === 'dumb') return { show: () => {}, clear: () => {} }
   let shown = 0
   return {

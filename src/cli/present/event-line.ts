@@ -1,11 +1,14 @@
-// One event as one line for people. Everything in it is cleaned; `--json` has all of it.
+// One event as one line for people. All text in it is cleaned; `--json` has the whole event.
 import type { Event, Json } from '../../kernel/index.ts'
 import { oneLine, safeJson, shownId } from '../../view/clean.ts'
 import { decisionText, lastLineOf, noteText, outcomeOf, outcomeText } from './outcome.ts'
 import { isCheckpoint } from '../../view/node-stops.ts'
 
-/** Writes events of one or several sessions. It remembers the calls that were asked about, to show what a person changed in them. */
-export function lineWriter(): (event: Event, session?: string) => string {
+/**
+ * Returns a function that writes events of one or several sessions. It remembers calls that were asked about, to show a
+ * person's changes to them.
+ */
+export function eventLineWriter(): (event: Event, session?: string) => string {
   const asked = new Map<string, Json>()
   return (event, session = '') => {
     if (event.type === 'agent.message')
@@ -13,11 +16,11 @@ export function lineWriter(): (event: Event, session?: string) => string {
         if (gate?.type === 'ask') asked.set(`${session} ${event.seq}.${i}`, args)
     const at = new Date(event.at).toISOString().slice(11, 19)
     const before = 'call' in event ? asked.get(`${session} ${event.call}`) : undefined
-    return `${String(event.seq).padStart(5)}  ${at}  ${event.type.padEnd(24)}  ${wordsOf(event, before)}`.trimEnd()
+    return `${String(event.seq).padStart(5)}  ${at}  ${event.type.padEnd(24)}  ${eventText(event, before)}`.trimEnd()
   }
 }
 
-function wordsOf(event: Event, asked: Json | undefined): string {
+function eventText(event: Event, asked: Json | undefined): string {
   switch (event.type) {
     case 'user.message':
     case 'agent.message': {
@@ -56,6 +59,7 @@ function wordsOf(event: Event, asked: Json | undefined): string {
       return `${event.kind}: ${oneLine(noteText(event))}`
     case 'wake.scheduled':
       return `${new Date(event.due).toISOString()} ${oneLine(event.reason)}`
+    case 'run.ending':
     case 'run.settled':
       return event.outcome.type === 'failed' ? `failed: ${oneLine(event.outcome.failure.message)}` : event.outcome.type
     default:

@@ -1,35 +1,36 @@
-// The outcome of a call for people: success, reason and amount. A command with an exit code other than 0 is a result for the log and
-// the model; for a person it failed. Results may come from files, so their fields are checked.
+// The outcome of a call for people: success, reason and amount. A command with an exit code other than 0 is a normal
+// result for the log and the model, but a failure for a person. Results may come from files, so their fields are
+// checked.
 import type { BlobRef, CallStatus, Event, Json } from '../../kernel/index.ts'
-import { clippedToWidth } from './text.ts'
+import { clipToWidth } from './terminal-text.ts'
 import { oneLine, safeJson, shownLine } from '../../view/clean.ts'
-import { changesText } from '../../view/edited.ts'
-import { isObject, type JsonObject, parsed } from '../../view/json.ts'
+import { changesText } from '../../view/argument-changes.ts'
+import { isObject, type JsonObject, parseJson } from '../../view/untrusted-json.ts'
 
 export type ToolResult = Pick<
   Extract<Event, { type: 'agent.tool_result' }>,
   'status' | 'content' | 'failure' | 'metadata'
 >
 
-/** The output of a command. `lines` counts all of it; `text` may lack the middle, and then `blob` has more. */
-export type Printed = { readonly text: string; readonly lines: number; readonly blob: string | null }
+/** The output of a command. `lines` counts all of it. `text` may lack the middle; then `blob` has more. */
+export type CommandOutput = { readonly text: string; readonly lines: number; readonly blob: string | null }
 
-export type Outcome = {
+export type ShownOutcome = {
   readonly good: boolean
-  /** `exit 3`, `denied: …`; empty if it went well. */
+  /** `exit 3`, `denied: …`; empty for a success. */
   readonly trouble: string
   /** `30 lines`, `+1 −0`; may be empty. */
   readonly gave: string
   /** Null if it is not a command. */
-  readonly command: { readonly stdout: Printed; readonly stderr: Printed; readonly message: string } | null
-  /** The hash of the result as the tool returned it, where the model was shown a shorter one. */
+  readonly command: { readonly stdout: CommandOutput; readonly stderr: CommandOutput; readonly message: string } | null
+  /** The hash of the tool's full result, if the model was shown a shorter one. */
   readonly original: string | null
 }
 
-export function outcomeOf(result: ToolResult): Outcome {
+export function outcomeOf(result: ToolResult): ShownOutcome {
   const { status, content, failure } = result
-  const command = commandIn(result)
-  const { hash: original, bytes } = originalOf(result.metadata)
+  const command = parseCommandResult(result)
+  const { hash: original, bytes } = findOriginal(result.metadata)
   if (command) {
     const { stdout, stderr, trouble, isMore } = command
     const lines = stdout.lines + stderr.lines
@@ -46,11 +47,14 @@ export function outcomeOf(result: ToolResult): Outcome {
     return { good: false, trouble: statusText(status, failure?.message ?? ''), gave: '', command: null, original }
   }
   const size = bytes === null ? sizeText(content) : `${bytes} bytes`
-  return { good: true, trouble: '', gave: changeIn(result) || size, command: null, original }
+  return { good: true, trouble: '', gave: changeText(result) || size, command: null, original }
 }
 
-/** Where the log says that a shorter result was shown. */
-function originalOf(metadata: ToolResult['metadata']): { readonly hash: string | null; readonly bytes: number | null } {
+/** Finds the full result, if the log says that a shorter one was shown. */
+function findOriginal(metadata: ToolResult['metadata']): {
+  readonly hash: string | null
+  readonly bytes: number | null
+} {
   const about = fieldsOf(metadata)
   for (const stage of ['compressed', 'summarized', 'budgeted']) {
     const { blob, bytes } = fieldsOf(about?.[stage]) ?? {}
@@ -59,8 +63,8 @@ function originalOf(metadata: ToolResult['metadata']): { readonly hash: string |
   return { hash: null, bytes: null }
 }
 
-/** All of it on one line. */
-export function outcomeText({ trouble, gave }: Outcome): string {
+/** The outcome on one line. */
+export function outcomeText({ trouble, gave }: ShownOutcome): string {
   return [trouble, gave].filter((text) => text !== '').join(' · ')
 }
 
@@ -75,26 +79,29 @@ function fieldsOf(value: unknown): Fields | null {
   return isObject(value) ? value : null
 }
 
-/** Null unless it has the fields that `bash` and `skill_run` give. Of a shorter result it may be that only the metadata has them. */
-function commandIn({ content, metadata }: ToolResult) {
+/**
+ * Null unless the result has the fields of `bash` and `skill_run`. For a shortened result only the metadata may have
+ * them.
+ */
+function parseCommandResult({ content, metadata }: ToolResult) {
   const about = fieldsOf(metadata)
   if (about === null || !('exit_code' in about) || typeof content !== 'string') return null
-  const isWhole = originalOf(metadata).hash === null
-  const said = printedIn(content) ?? (isWhole ? {} : { stdout: content, stderr: '' })
+  const isWhole = findOriginal(metadata).hash === null
+  const said = parseOutputFields(content) ?? (isWhole ? {} : { stdout: content, stderr: '' })
   const { stdout, stderr, message } = said
   if (typeof stdout !== 'string' || typeof stderr !== 'string') return null
-  const streams = { stdout: printed(stdout, about, 'stdout'), stderr: printed(stderr, about, 'stderr') }
-  const isMore = isLost(about, 'stdout') || isLost(about, 'stderr')
-  return { ...streams, isMore, message: typeof message === 'string' ? message : '', trouble: troubleIn(about) }
+  const streams = { stdout: commandOutput(stdout, about, 'stdout'), stderr: commandOutput(stderr, about, 'stderr') }
+  const isMore = isTruncated(about, 'stdout') || isTruncated(about, 'stderr')
+  return { ...streams, isMore, message: typeof message === 'string' ? message : '', trouble: commandTrouble(about) }
 }
 
-/** The fields of a command's result. After them a line may stand that says where the original is. */
-export function printedIn(content: string): Fields | null {
+/** The fields of a command's result. A line after them may name the full result. */
+export function parseOutputFields(content: string): Fields | null {
   const end = content.lastIndexOf('\n[')
-  return fieldsOf(parsed(content)) ?? (end < 0 ? null : fieldsOf(parsed(content.slice(0, end))))
+  return fieldsOf(parseJson(content)) ?? (end < 0 ? null : fieldsOf(parseJson(content.slice(0, end))))
 }
 
-function printed(text: string, about: Fields, name: 'stdout' | 'stderr'): Printed {
+function commandOutput(text: string, about: Fields, name: 'stdout' | 'stderr'): CommandOutput {
   const lines = about[`${name}_lines`]
   const hash = fieldsOf(about[`${name}_blob`])?.['hash']
   return {
@@ -104,14 +111,14 @@ function printed(text: string, about: Fields, name: 'stdout' | 'stderr'): Printe
   }
 }
 
-/** Some bytes were not stored at all. */
-function isLost(about: Fields, name: 'stdout' | 'stderr'): boolean {
+/** True if some bytes were not stored. */
+function isTruncated(about: Fields, name: 'stdout' | 'stderr'): boolean {
   const kept = fieldsOf(about[`${name}_blob`])?.['bytes']
   const bytes = about[`${name}_bytes`]
   return typeof kept === 'number' && typeof bytes === 'number' && kept < bytes
 }
 
-function troubleIn({ exit_code: code, timed_out: late, error_type: kind }: Fields): string {
+function commandTrouble({ exit_code: code, timed_out: late, error_type: kind }: Fields): string {
   if (kind === 'Interrupted') return 'stopped, output cut'
   if (late === true) return 'timed out, output cut'
   if (code === 0) return ''
@@ -131,8 +138,8 @@ function sizeText(content: string | BlobRef): string {
   return typeof content === 'string' ? linesText(lineCount(content)) : `${content.bytes} bytes`
 }
 
-/** How many lines a write or an edit added and took away, from the difference it reports. */
-function changeIn({ content, metadata }: ToolResult): string {
+/** How many lines a write or an edit added and removed, from the diff in its result. */
+function changeText({ content, metadata }: ToolResult): string {
   const { diff, results } = fieldsOf(metadata) ?? {}
   const text = typeof diff === 'string' ? diff : Array.isArray(results) && typeof content === 'string' ? content : ''
   return text === '' ? '' : linesChanged(text)
@@ -149,23 +156,23 @@ const TAIL_LINES_MAX = 6
 const TAIL_ERRORS_MAX = 4
 const LINE_CHARS_MAX = 2_000
 
-/** The last lines of a command that did not end well, one row each, in so many columns. Empty for all else. */
-export function tailOf({ good, command }: Outcome, columns: number, indent = '  '): readonly string[] {
+/** The last lines of a failed command, one row each, in this many columns. Empty for everything else. */
+export function failureTail({ good, command }: ShownOutcome, columns: number, indent = '  '): readonly string[] {
   if (good || command === null) return []
   const all = command.stdout.lines + command.stderr.lines
-  // Do not replace a single line by a row that says one line is missing.
+  // Never replace a single line by a row that says one line is missing.
   const most = all === TAIL_LINES_MAX + 1 ? all : TAIL_LINES_MAX
   const errors = lastLines(command.stderr.text, Math.max(TAIL_ERRORS_MAX, most - command.stdout.lines))
   const rest = lastLines(command.stdout.text, most - errors.length)
   const shown = [...rest, ...errors].map((line) => {
-    return `${indent}│ ${clippedToWidth(shownLine(line.slice(0, LINE_CHARS_MAX)), columns - indent.length - 2)}`
+    return `${indent}│ ${clipToWidth(shownLine(line.slice(0, LINE_CHARS_MAX)), columns - indent.length - 2)}`
   })
   const hidden = all - shown.length
   return hidden > 0 && shown.length > 0 ? [`${indent}┊ ${linesText(hidden)} before these`, ...shown] : shown
 }
 
 /** The last printed line of a command, errors first. */
-export function lastLineOf({ command }: Outcome): string {
+export function lastLineOf({ command }: ShownOutcome): string {
   const [line = ''] = [command?.stderr.text ?? '', command?.stdout.text ?? ''].flatMap((text) => lastLines(text, 1))
   return oneLine(line)
 }
@@ -175,13 +182,13 @@ function lastLines(text: string, most: number): readonly string[] {
 }
 
 /** Printed after the text of a stopped answer. */
-export const CUT = 'The answer was cut here: it was stopped before its end.'
+export const ANSWER_CUT = 'The answer was cut here: it was stopped before its end.'
 
-export function isStopped({ class: kind }: { readonly class: string }): boolean {
+export function isStoppedFailure({ class: kind }: { readonly class: string }): boolean {
   return kind === 'interrupted' || kind === 'superseded'
 }
 
-/** Who decided a call, and why. */
+/** The decision about a call: the person and the reason. */
 export function decisionText(event: Extract<Event, { type: 'user.tool_confirmation' }>, asked?: Json): string {
   const { allow, by, why, edit } = event
   const changes = edit && (asked === undefined ? safeJson(edit.args) : changesText(asked, edit.args))
@@ -189,11 +196,11 @@ export function decisionText(event: Extract<Event, { type: 'user.tool_confirmati
   return `${allow ? 'allowed' : 'refused'}${edited} by ${oneLine(by)}${why ? `: ${oneLine(why)}` : ''}`
 }
 
-type Note = Pick<Extract<Event, { type: 'note.added' }>, 'kind' | 'text'>
+type NoteEvent = Pick<Extract<Event, { type: 'note.added' }>, 'kind' | 'text'>
 
-/** What a note says. Of learnings the log has JSON. */
-export function noteText(note: Note): string {
-  const { title, detail, extracted } = learningIn(note)
+/** The text of a note. For learnings the log has JSON. */
+export function noteText(note: NoteEvent): string {
+  const { title, detail, extracted } = parseLearning(note)
   if (isObject(extracted)) {
     const { failed, kept = 0 } = extracted
     return typeof failed === 'string' ? `nothing was extracted: ${failed}` : `facts extracted: ${Number(kept)}`
@@ -201,12 +208,12 @@ export function noteText(note: Note): string {
   return typeof title === 'string' && typeof detail === 'string' ? `${title}: ${detail}` : note.text
 }
 
-/** Says only how far an extraction has read. That one failed is told beside the run. */
-export function isMark(note: Note): boolean {
-  return learningIn(note)['extracted'] !== undefined
+/** True for a note that only marks how far an extraction has read. A failed extraction is reported beside the run. */
+export function isExtractionMark(note: NoteEvent): boolean {
+  return parseLearning(note)['extracted'] !== undefined
 }
 
-function learningIn({ kind, text }: Note): JsonObject {
-  const value = kind === 'learning' ? parsed(text) : undefined
+function parseLearning({ kind, text }: NoteEvent): JsonObject {
+  const value = kind === 'learning' ? parseJson(text) : undefined
   return isObject(value) ? value : {}
 }

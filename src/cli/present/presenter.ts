@@ -1,40 +1,41 @@
-// Shows what a session does, for `run`, `resume`, `start` and the chat. It reads each event once, counts what was spent and words what
-// both show alike; a form draws the rest: progress.ts as a line for each event, chat-view.ts as a chat. It decides nothing.
+// Shows the work of a session, for `run`, `resume`, `start` and the chat. It reads each event once, counts the spending
+// and writes the lines that both have in common. An EventRenderer draws the rest: run-progress.ts as a line for each
+// event, chat-view.ts as a chat. It decides nothing.
 import type { StreamEvent } from '../../index.ts'
 import type { Json } from '../../kernel/index.ts'
 import { CHANGED } from '../../context/summary.ts'
 import { oneLine, shownRow } from '../../view/clean.ts'
 import { outageText } from './outage.ts'
-import { decisionText, isMark, isStopped, noteText } from './outcome.ts'
-import type { Moving, Surface } from './screen.ts'
-import { fitted } from './text.ts'
+import { decisionText, isExtractionMark, isStoppedFailure, noteText } from './outcome.ts'
+import type { RedrawnPart, Surface } from './screen.ts'
+import { fitLines } from './terminal-text.ts'
 
-export type Of<Type extends StreamEvent['type']> = Extract<StreamEvent, { type: Type }>
-export type Logged = Exclude<StreamEvent, { type: 'delta' }>
+export type StreamEventOf<Type extends StreamEvent['type']> = Extract<StreamEvent, { type: Type }>
+export type LoggedEvent = Exclude<StreamEvent, { type: 'delta' }>
 
-/** What differs between the progress of a command and a chat. */
-export interface Form {
+/** The parts that differ between the progress of a command and a chat. */
+export interface EventRenderer {
   readonly wording: {
-    /** Begins the line of a request without an answer. */
+    /** Begins the line about a request without an answer. */
     readonly unanswered: string
     readonly failureCharsMax: number
     readonly noteCharsMax: number
-    /** Before a warning. */
+    /** Printed before a warning. */
     readonly margin: string
   }
-  /** Called before anything is shown of a logged event. */
-  logged(event: Logged): void
+  /** Called for each logged event before any of it is shown. */
+  logged(event: LoggedEvent): void
   /** A piece of a reply, as it streams. */
-  heard(piece: Of<'delta'>): void
+  heard(piece: StreamEventOf<'delta'>): void
   /** A new request to the model. */
-  requested(event: Of<'model.started'>): void
-  replied(event: Of<'agent.message'>): void
+  requested(event: StreamEventOf<'model.started'>): void
+  replied(event: StreamEventOf<'agent.message'>): void
   /** The text of a stopped answer stays on the screen. */
-  cut(event: Of<'model.failed'>): void
-  /** All other events. */
-  other(event: Logged): void
+  cut(event: StreamEventOf<'model.failed'>): void
+  /** Called for all other events. */
+  other(event: LoggedEvent): void
   /** The redrawn part. */
-  moving(mark: string): Moving
+  moving(mark: string): RedrawnPart
 }
 
 export class Presenter {
@@ -47,12 +48,12 @@ export class Presenter {
   readonly decided = new Set<string>()
   /** The arguments of calls that were asked about, to show what a person changed in them. */
   readonly #asked = new Map<string, Json>()
-  readonly #form: Form
+  readonly #form: EventRenderer
   #isWorking = false
   /** Lines of a child are indented. */
   #depth = ''
 
-  constructor(out: Surface, form: Form) {
+  constructor(out: Surface, form: EventRenderer) {
     this.out = out
     this.#form = form
   }
@@ -62,7 +63,7 @@ export class Presenter {
     this.out.show((mark) => this.#form.moving(mark))
   }
 
-  /** Restores the output. A later event begins again. */
+  /** Restores the output. A later event starts it again. */
   rest(): void {
     this.#isWorking = false
     this.out.show(null)
@@ -82,7 +83,7 @@ export class Presenter {
       case 'agent.message':
         return this.#form.replied(event)
       case 'model.failed':
-        return isStopped(event) ? this.#form.cut(event) : this.#failed(event)
+        return isStoppedFailure(event) ? this.#form.cut(event) : this.#failed(event)
       case 'run.deferred':
         return this.#failed(event)
       case 'user.tool_confirmation':
@@ -90,14 +91,14 @@ export class Presenter {
           this.aside(decisionText(event, this.#asked.get(`${event.session} ${event.call}`)))
         return
       case 'note.added':
-        if (isMark(event)) return
-        return this.aside(`note: ${oneLine(changesIn(noteText(event)), this.#form.wording.noteCharsMax)}`)
+        if (isExtractionMark(event)) return
+        return this.aside(`note: ${oneLine(changesOnly(noteText(event)), this.#form.wording.noteCharsMax)}`)
       default:
         return this.#form.other(event)
     }
   }
 
-  #failed(event: Of<'model.failed' | 'run.deferred'>): void {
+  #failed(event: StreamEventOf<'model.failed' | 'run.deferred'>): void {
     const { unanswered, failureCharsMax, margin } = this.#form.wording
     this.told = event.message
     const why = event.type === 'model.failed' ? ` (${event.class})` : ''
@@ -106,41 +107,41 @@ export class Presenter {
   }
 
   /** Adds the usage of a reply. */
-  spend({ usage, cost = 0 }: Of<'agent.message'>): void {
+  spend({ usage, cost = 0 }: StreamEventOf<'agent.message'>): void {
     this.tokens += (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0)
     this.cost += cost
   }
 
-  /** A line of our own, between those of the session. */
+  /** Writes a line of this program between those of the session. */
   note(text: string): void {
-    this.out.say('note', this.out.paint.dim(fitted(shownRows(text), this.out.columns)))
+    this.out.say('note', this.out.paint.dim(fitLines(cleanRows(text), this.out.columns)))
   }
 
   warn(text: string): void {
     this.out.say('note', this.out.paint.yellow(this.#fitted(text)))
   }
 
-  /** An event between calls. */
+  /** Writes an event between calls. */
   aside(text: string): void {
     this.line(`  ${text}`)
   }
 
-  /** What is worth a line of its own. */
+  /** Writes a permanent line. */
   line(text: string): void {
     this.out.say('call', this.out.paint.dim(this.#fitted(text)))
   }
 
   #fitted(text: string): string {
-    return fitted(shownRows(`${this.#depth}${text}`), this.out.columns)
+    return fitLines(cleanRows(`${this.#depth}${text}`), this.out.columns)
   }
 }
 
-/** The breaks between rows are ours. */
-function shownRows(text: string): string {
+/** Line breaks in the text are kept; each row is cleaned. */
+function cleanRows(text: string): string {
   return text.split('\n').map(shownRow).join('\n')
 }
 
-/** Of a note that tells what changed, only that: its first sentence is for the model. */
-function changesIn(text: string): string {
+/** For a note about changes, only the changes: its first sentence is for the model. */
+function changesOnly(text: string): string {
   return text.startsWith(CHANGED) ? text.slice(CHANGED.length).trim() : text
 }

@@ -1,62 +1,62 @@
-// Where the presenter writes, for `run`, `resume`, `start` and the chat. Two kinds: a screen, whose lower end is redrawn all the time
-// while all rows above it are written once, and plain lines for files and for terminals that cannot move a cursor.
-// The text they get must be clean already, but for the model's own.
-import { type Paint, paintsOf, Prose, SAID_COLUMNS, saidRows, widthOf } from './text.ts'
+// The outputs of the presenter, for `run`, `resume`, `start` and the chat. Two kinds: a screen, whose lower end is
+// redrawn all the time while the rows above are written once, and plain lines for files and for terminals that cannot
+// move a cursor. Their text must be clean already, except for the model's own.
+import { type Paint, createPaint, Prose, SAID_COLUMNS, modelRows, widthOf } from './terminal-text.ts'
 
 /** The kind of a line. A blank line separates two different kinds. */
-export type Kind = 'you' | 'model' | 'call' | 'note' | 'ask'
+export type LineKind = 'you' | 'model' | 'call' | 'note' | 'ask'
 
 /** The part that is redrawn: running calls and the status. */
-export type Moving = { readonly calls: readonly string[]; readonly status: string | null }
+export type RedrawnPart = { readonly calls: readonly string[]; readonly status: string | null }
 
 export interface Surface {
   readonly paint: Paint
   readonly columns: number
   readonly rows: number
-  /** Permanent lines. They must be clean. */
-  say(kind: Kind, text: string): void
-  /** A piece of the model's text; cleaned here. */
+  /** Writes permanent lines. They must be clean. */
+  say(kind: LineKind, text: string): void
+  /** Writes a piece of the model's text, which is cleaned here. */
   speak(piece: string): void
-  /** The model's text is complete. */
+  /** Ends the model's text. */
   hush(): void
-  /** The redrawn part while it works, asked for at every drawing; null while it rests. */
-  show(moving: ((mark: string) => Moving) | null): void
+  /** Sets the function that returns the redrawn part, called for every drawing; null stops redrawing. */
+  show(moving: ((mark: string) => RedrawnPart) | null): void
 }
 
-/** Rows of text, and where the cursor is in them. */
-export type Drawn = { readonly rows: readonly string[]; readonly row: number; readonly column: number }
+/** Rows of text, and the position of the cursor in them. */
+export type DrawnRows = { readonly rows: readonly string[]; readonly row: number; readonly column: number }
 
-/** `input`: the line being edited, in so many columns. Without one, kinds are not separated. */
-export type ScreenOptions = { readonly colours: boolean; readonly input?: (columns: number) => Drawn }
+/** `input`: draws the line being edited, in this many columns. Without it, different kinds are not separated. */
+export type ScreenOptions = { readonly colours: boolean; readonly input?: (columns: number) => DrawnRows }
 
-const BLANK: Drawn = { rows: [], row: 0, column: 0 }
-const NOTHING: Moving = { calls: [], status: null }
+const BLANK: DrawnRows = { rows: [], row: 0, column: 0 }
+const NOTHING: RedrawnPart = { calls: [], status: null }
 const ERASE = '\u001b[2K'
 const HIDE = '\u001b[?25l'
 const SHOW = '\u001b[?25h'
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 const FRAME_MS = 100
-/** Pieces that come faster than this are drawn together. */
+/** Pieces that arrive faster than this are drawn together. */
 const DRAW_MS = 16
 
 export class Screen implements Surface {
   readonly paint: Paint
   readonly #out: NodeJS.WriteStream
   readonly #input: ScreenOptions['input']
-  /** Lines to write above at the next drawing. */
+  /** Lines to write above the redrawn part at the next drawing. */
   #above = ''
-  #last: Kind | null = null
+  #last: LineKind | null = null
   #prose: Prose | null = null
   /** The rows drawn now, and the cursor in them. */
-  #drawn: Drawn = BLANK
-  #moving: ((mark: string) => Moving) | null = null
+  #drawn: DrawnRows = BLANK
+  #moving: ((mark: string) => RedrawnPart) | null = null
   #frame = 0
   #spin: NodeJS.Timeout | null = null
   #soon: NodeJS.Timeout | null = null
   #isClosed = false
 
   constructor(out: NodeJS.WriteStream, { colours, input }: ScreenOptions) {
-    this.paint = paintsOf(colours)
+    this.paint = createPaint(colours)
     this.#out = out
     this.#input = input
   }
@@ -67,10 +67,10 @@ export class Screen implements Surface {
   }
 
   get rows(): number {
-    return rowsOf(this.#out)
+    return screenRows(this.#out)
   }
 
-  say(kind: Kind, text: string): void {
+  say(kind: LineKind, text: string): void {
     this.#add(kind, text)
     this.later()
   }
@@ -87,16 +87,16 @@ export class Screen implements Surface {
   }
 
   #said(rows: readonly string[]): void {
-    for (const row of rows) for (const text of saidRows(row, this.columns)) this.#add('model', text)
+    for (const row of rows) for (const text of modelRows(row, this.columns)) this.#add('model', text)
     this.later()
   }
 
-  #add(kind: Kind, text: string): void {
+  #add(kind: LineKind, text: string): void {
     this.#above += `${this.#gap(kind) ? '\n' : ''}${text}\n`
     this.#last = kind
   }
 
-  show(moving: ((mark: string) => Moving) | null): void {
+  show(moving: ((mark: string) => RedrawnPart) | null): void {
     this.#moving = moving
     if (this.#spin) clearInterval(this.#spin)
     this.#spin = moving === null ? null : setInterval(this.#turn, FRAME_MS)
@@ -108,7 +108,7 @@ export class Screen implements Surface {
     this.draw()
   }
 
-  /** Soon, with what comes until then. At once if nothing is redrawn: others may write next. */
+  /** Draws soon, together with later text. Draws at once if nothing is redrawn, because other code may write next. */
   later(): void {
     if (this.#input || this.#moving) this.#soon ??= setTimeout(this.draw, DRAW_MS)
     else this.draw()
@@ -121,7 +121,7 @@ export class Screen implements Surface {
     const drawn = this.#laid(this.#moving?.(FRAMES[this.#frame] ?? '') ?? NOTHING)
     const { rows, row, column } = drawn
     const text = `${this.#erase()}${this.#above}${rows.join('\n')}`
-    const place = `${up(rows.length - 1 - row)}\u001b[${column + 1}G`
+    const place = `${cursorUp(rows.length - 1 - row)}\u001b[${column + 1}G`
     this.#out.write(`${HIDE}${text}${place}${SHOW}`)
     this.#above = ''
     this.#drawn = drawn
@@ -146,7 +146,7 @@ export class Screen implements Surface {
     this.#drawn = BLANK
   }
 
-  /** Draws nothing from now on. `gone`: the terminal does not exist any more. */
+  /** Stops drawing. `gone`: the terminal does not exist any more. */
   close(gone: boolean): void {
     this.#isClosed = true
     this.show(null)
@@ -155,8 +155,8 @@ export class Screen implements Surface {
   }
 
   /**
-   * Erases every drawn row and returns to the first. The terminal may have become narrower and have wrapped rows.
-   * Row by row: some terminals keep a screen that is erased as a whole from its first row on.
+   * Erases every drawn row and returns to the first. The terminal may have become narrower and have wrapped rows. It
+   * erases row by row, because some terminals save a screen that is erased as a whole from its first row.
    */
   #erase(): string {
     const columns = this.#out.columns || 80
@@ -165,15 +165,15 @@ export class Screen implements Surface {
     const heights = rows.map((each) => Math.max(1, Math.ceil(widthOf(each) / columns)))
     const sum = (some: readonly number[]): number => some.reduce((all, each) => all + each, 0)
     const down = sum(heights) - 1
-    const top = `${up(sum(heights.slice(0, row)) + Math.floor(column / columns))}\r`
-    return `${top}${`${ERASE}\u001b[B`.repeat(down)}${ERASE}${up(down)}`
+    const top = `${cursorUp(sum(heights.slice(0, row)) + Math.floor(column / columns))}\r`
+    return `${top}${`${ERASE}\u001b[B`.repeat(down)}${ERASE}${cursorUp(down)}`
   }
 
-  #gap(kind: Kind): boolean {
+  #gap(kind: LineKind): boolean {
     return this.#input !== undefined && this.#last !== null && (kind === 'you' || this.#last !== kind)
   }
 
-  #laid(moving: Moving): Drawn {
+  #laid(moving: RedrawnPart): DrawnRows {
     const above = this.#rowsOf(moving)
     const drawn = this.#input?.(this.columns)
     // Without input the cursor stays behind the last row.
@@ -186,8 +186,8 @@ export class Screen implements Surface {
     return { rows: [...kept, ...typed], row: kept.length + drawn.row - from, column: drawn.column }
   }
 
-  #rowsOf({ calls, status }: Moving): readonly string[] {
-    const said = (this.#prose?.open ?? []).flatMap((row) => saidRows(row, this.columns))
+  #rowsOf({ calls, status }: RedrawnPart): readonly string[] {
+    const said = (this.#prose?.open ?? []).flatMap((row) => modelRows(row, this.columns))
     const isFirst = this.#last === null && said.length === 0
     return [
       ...(said.length > 0 && this.#gap('model') ? [''] : []),
@@ -200,17 +200,17 @@ export class Screen implements Surface {
   }
 }
 
-function rowsOf(out: NodeJS.WriteStream): number {
+function screenRows(out: NodeJS.WriteStream): number {
   return Math.max(5, out.rows || 24)
 }
 
-function up(rows: number): string {
+function cursorUp(rows: number): string {
   return rows > 0 ? `\u001b[${rows}A` : ''
 }
 
-/** Lines only. Those for a file are not wrapped. `prompt`: shown again after each line. */
+/** Writes only lines. Lines for a file are not wrapped. `prompt`: shown again after each line. */
 export class PlainLines implements Surface {
-  readonly paint = paintsOf(false)
+  readonly paint = createPaint(false)
   readonly #out: NodeJS.WriteStream
   readonly #prompt: () => string
   #prose: Prose | null = null
@@ -226,10 +226,10 @@ export class PlainLines implements Surface {
   }
 
   get rows(): number {
-    return rowsOf(this.#out)
+    return screenRows(this.#out)
   }
 
-  say(_kind: Kind, text: string): void {
+  say(_kind: LineKind, text: string): void {
     this.end()
     this.#out.write(`${text}\n`)
     this.put(this.#prompt())
@@ -247,19 +247,19 @@ export class PlainLines implements Surface {
   }
 
   #said(rows: readonly string[]): void {
-    for (const row of rows) this.put(`${saidRows(row, this.columns).join('\n')}\n`)
+    for (const row of rows) this.put(`${modelRows(row, this.columns).join('\n')}\n`)
   }
 
   show(): void {}
 
-  /** As it is: the next line begins below it. */
+  /** Writes text as it is. The next line begins below it. */
   put(text: string): void {
     if (text === '') return
     this.#out.write(text)
     this.#isUnended = !text.endsWith('\n')
   }
 
-  /** The last line was ended by the terminal itself. */
+  /** The terminal itself has ended the last line. */
   ended(): void {
     this.#isUnended = false
   }

@@ -1,32 +1,32 @@
 // The port of `terret worker --metrics`: `GET /metrics`, and nothing else. It asks for no token, so it gives only numbers.
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { EXIT, Refusal } from '../exit.ts'
-import type { Place } from '../state/place.ts'
-import { PROGRAM } from '../state/program.ts'
+import { EXIT, CliError } from '../exit.ts'
+import type { CommandContext } from '../state/command-context.ts'
+import { PROGRAM } from '../state/own-program.ts'
 
-/** Measuring the store's health writes to it. So an answer is kept for this long and given again. */
+/** Measuring the store's health writes to it, so an answer is reused for this long. */
 const SAME_MS = 1_000
 
 export type MetricsPort = { readonly url: string; close(): Promise<void> }
 
-/** `PORT` of this machine, or `ADDRESS:PORT`. */
-export function addressIn(given: string): { readonly address: string; readonly port: number } {
+/** Parses `PORT` of this machine, or `ADDRESS:PORT`. */
+export function parseMetricsAddress(given: string): { readonly address: string; readonly port: number } {
   const [, address = '127.0.0.1', digits = ''] = /^(?:([\w.-]+|\[[0-9a-fA-F:]+\]):)?(\d{1,5})$/.exec(given) ?? []
   const port = Number(digits)
   if (digits === '' || port > 65_535)
-    throw new Refusal(EXIT.usage, '--metrics must be a port, such as 9464, or an address with a port.')
+    throw new CliError(EXIT.usage, '--metrics must be a port, such as 9464, or an address with a port.')
   return { address: address.replace(/[[\]]/g, ''), port }
 }
 
-export async function openMetrics(place: Place, given: string, driving: () => number): Promise<MetricsPort> {
-  const { address, port } = addressIn(given)
+export async function openMetrics(place: CommandContext, given: string, driving: () => number): Promise<MetricsPort> {
+  const { address, port } = parseMetricsAddress(given)
   const [{ METRICS_MEDIA, metricsText }, { checkHost }, { Harness, offline }] = await Promise.all([
     import('../../server/metrics.ts'),
-    import('../../server/checks.ts'),
+    import('../../server/request-checks.ts'),
     import('../../index.ts'),
   ])
-  const harness = new Harness({ program: PROGRAM, model: offline(), store: place.store, drives: false })
+  const harness = new Harness({ program: PROGRAM, model: offline(), store: place.store, worker: { drives: false } })
   let last: Promise<string> | null = null
   const look = (): Promise<string> => {
     if (last === null) {
@@ -41,7 +41,7 @@ export async function openMetrics(place: Place, given: string, driving: () => nu
       void response.writeHead(status, { 'content-type': media, 'cache-control': 'no-store' }).end(text)
     const { port: own } = http.address() as AddressInfo
     try {
-      // A page that has its own name lead here is not answered.
+      // Refuses other host names: a web page may let its own name point to this address.
       const names = new Set([`127.0.0.1:${own}`, `localhost:${own}`, `[::1]:${own}`])
       if (isLocal) checkHost(request, (host) => names.has(host))
     } catch {
@@ -54,7 +54,7 @@ export async function openMetrics(place: Place, given: string, driving: () => nu
       () => end(503, 'text/plain', 'The store could not be looked at.\n'),
     )
   })
-  await listening(http, address, port).catch(async (error: unknown) => {
+  await listenOn(http, address, port).catch(async (error: unknown) => {
     await harness.close()
     throw error
   })
@@ -69,11 +69,11 @@ export async function openMetrics(place: Place, given: string, driving: () => nu
   }
 }
 
-function listening(http: Server, address: string, port: number): Promise<void> {
+function listenOn(http: Server, address: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     http.once('error', (error: NodeJS.ErrnoException) => {
       const why = error.code === 'EADDRINUSE' ? 'is in use' : `cannot be opened (${error.code ?? error.message})`
-      reject(new Refusal(EXIT.config, `Port ${port} of ${address} ${why}. Choose another for --metrics.`))
+      reject(new CliError(EXIT.config, `Port ${port} of ${address} ${why}. Choose another for --metrics.`))
     })
     http.listen({ port, host: address, exclusive: true }, resolve)
   })

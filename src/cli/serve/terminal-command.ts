@@ -1,15 +1,19 @@
-// `terret acp --in-terminal FOLDER`: what a terminal of an editor runs. It takes one order out of the folder, runs it inside its walls and
-// limits, shows what it prints, and leaves there how it ended. When it is told to stop, or is killed, nothing of the command lives on.
+// `terret acp --in-terminal FOLDER`: the program in an editor's terminal. It takes one order out of the folder, runs it
+// with its sandbox and limits, shows its output, and writes the result to the folder. When it is told to stop, or is
+// killed, the whole command ends.
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { bornAt, type ChildOrder, runChild } from '../../tools/shell/spawn.ts'
-import { EXIT, Refusal } from '../exit.ts'
-import { systemClock } from '../../stores/plan/clock.ts'
+import { processStartTime, type ChildOrder, runChild } from '../../tools/shell/child-process.ts'
+import { EXIT, CliError } from '../exit.ts'
+import { systemClock } from '../../stores/plan/system-clock.ts'
 
 export const ORDER_FILE = 'order.json'
 export const END_FILE = 'end.json'
 
-/** An order as it is written down: without what only the process that gave it has, and with that process, which it must not outlive. */
+/**
+ * A stored order: without the parts that exist only in the ordering process, and with the id of that process, which it
+ * must not outlive.
+ */
 export type StoredOrder = Omit<ChildOrder, 'signal' | 'onChunk' | 'filter'> & {
   readonly filter: string | null
   readonly owner: { readonly pid: number; readonly born: string | null }
@@ -21,7 +25,7 @@ export async function runInTerminal(folder: string): Promise<number> {
   const file = join(folder, ORDER_FILE)
   const text = await readFile(file, 'utf8').catch(() => null)
   if (text === null)
-    throw new Refusal(EXIT.usage, `No command waits in ${folder}. The flag --in-terminal is for Terret itself.`)
+    throw new CliError(EXIT.usage, `No command waits in ${folder}. The flag --in-terminal is for Terret itself.`)
   const { filter, owner, ...order } = JSON.parse(text) as StoredOrder
   await rm(file)
   const stop = new AbortController()
@@ -38,7 +42,7 @@ export async function runInTerminal(folder: string): Promise<number> {
   )
   clearInterval(watch)
   const written = join(folder, `${END_FILE}.tmp`)
-  // The session that gave the order may be removed by now, together with its folder.
+  // The session that gave the order may have been removed, together with its folder.
   await writeFile(written, JSON.stringify(end)).then(
     () => rename(written, join(folder, END_FILE)),
     () => {},
@@ -46,9 +50,9 @@ export async function runInTerminal(folder: string): Promise<number> {
   return end.how.type === 'exited' ? end.how.code : 1
 }
 
-/** Where the system does not say when a process was started, its number must do. */
+/** If the system does not report start times, the process id alone decides. */
 function isAlive({ pid, born }: StoredOrder['owner']): boolean {
-  if (born !== null) return bornAt(pid) === born
+  if (born !== null) return processStartTime(pid) === born
   try {
     process.kill(pid, 0)
     return true

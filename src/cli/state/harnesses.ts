@@ -1,50 +1,55 @@
-// Harnesses of a long-lived command: one for each folder, kind of agent, mode and set of extra tools, opened when it is needed. The setup
-// of its folder limits a session, whoever drives it.
+// Harnesses of a long-running command: one for each folder, kind of agent, mode and set of extra tools, opened when it
+// is needed. The setup of its folder limits a session, whichever process drives it.
 import { hash } from 'node:crypto'
 import type { Harness, HarnessOptions, ToolSource } from '../../index.ts'
-import { agentFor, type AgentWishes } from './agent.ts'
-import { equipped, isDefined } from './agents.ts'
-import type { Call } from '../args.ts'
+import { makeFolderAgent, type FolderAgentOptions } from './folder-agent.ts'
+import { addAgentsAndBoard, isDefinedAgent } from './defined-agents.ts'
+import type { CommandArgs } from '../args.ts'
 import { clean } from '../../view/clean.ts'
-import { type Remembering, remembering } from './memory.ts'
-import type { Place } from './place.ts'
-import { PROGRAM } from './program.ts'
+import { type OptionsWithMemory, addMemory } from './folder-memory.ts'
+import type { CommandContext } from './command-context.ts'
+import { PROGRAM } from './own-program.ts'
 import { warn } from '../present/print.ts'
-import { type Setup, setupFor } from './setup.ts'
-import { LEASE_MS, wishesOf } from './work.ts'
-import { workflowOf } from './workflows.ts'
+import { type FolderSetup, readSetup } from './folder-setup.ts'
+import { LEASE_MS, setupFlagsOf } from './drive-session.ts'
+import { workflowOfAgent } from './workflow-agents.ts'
 
-export type Crew = Pick<Remembering, 'close'> & { readonly setup: Setup; readonly harness: Harness }
+export type FolderHarness = Pick<OptionsWithMemory, 'close'> & {
+  readonly setup: FolderSetup
+  readonly harness: Harness
+}
 
-export type CrewOptions = {
+export type FolderHarnessOptions = {
   readonly folder: string
   /** The agent of the session to drive. */
   readonly agent?: string | undefined
   readonly mode?: string | undefined
-  /** What an editor does for the tools. The same for all crews of a folder. */
-  readonly editor?: AgentWishes['editor']
-  /** Makes more tools for the agent of this folder. `name` tells them apart from others. */
-  readonly more?: { readonly name: string; readonly make: (setup: Setup) => Promise<More> } | undefined
+  /** The editor access of the tools. The same for all harnesses of a folder. */
+  readonly editor?: FolderAgentOptions['editor']
+  /** Makes extra tools for the agent of this folder. `name` identifies them. */
+  readonly more?: { readonly name: string; readonly make: (setup: FolderSetup) => Promise<ExtraTools> } | undefined
 }
-type More = { readonly tools: readonly ToolSource[]; readonly secrets: Readonly<Record<string, string>> }
+type ExtraTools = { readonly tools: readonly ToolSource[]; readonly secrets: Readonly<Record<string, string>> }
 
-/** `note`: told of agents and tools that are left out. */
-type Shown = Pick<HarnessOptions, 'onError' | 'worker' | 'drives'> & { readonly note?: (text: string) => void }
+/** `note`: called for agents and tools that are left out. */
+type HarnessesOptions = Pick<HarnessOptions, 'onError' | 'worker'> & {
+  readonly note?: (text: string) => void
+}
 
 export class Harnesses {
-  readonly #place: Place
-  readonly #call: Call
-  readonly #shown: Shown
-  readonly #crews = new Map<string, Promise<Crew>>()
+  readonly #place: CommandContext
+  readonly #call: CommandArgs
+  readonly #shown: HarnessesOptions
+  readonly #crews = new Map<string, Promise<FolderHarness>>()
 
-  constructor(place: Place, call: Call, shown: Shown = {}) {
+  constructor(place: CommandContext, call: CommandArgs, shown: HarnessesOptions = {}) {
     this.#place = place
     this.#call = call
     this.#shown = shown
   }
 
-  of(options: CrewOptions): Promise<Crew> {
-    const name = nameOf(options)
+  of(options: FolderHarnessOptions): Promise<FolderHarness> {
+    const name = harnessKey(options)
     const known = this.#crews.get(name)
     if (known) return known
     const crew = this.#open(options)
@@ -54,19 +59,19 @@ export class Harnesses {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#crews.values()].map((crew) => crew.then(leave).catch(() => {})))
+    await Promise.all([...this.#crews.values()].map((crew) => crew.then(closeHarness).catch(() => {})))
   }
 
-  async #open({ folder, agent, mode, more, editor }: CrewOptions): Promise<Crew> {
+  async #open({ folder, agent, mode, more, editor }: FolderHarnessOptions): Promise<FolderHarness> {
     const { home, store } = this.#place
-    const wishes = wishesOf(this.#call)
-    const setup = await setupFor(home, folder, mode === undefined ? wishes : { ...wishes, mode })
+    const wishes = setupFlagsOf(this.#call)
+    const setup = await readSetup(home, folder, mode === undefined ? wishes : { ...wishes, mode })
     const { note, ...shown } = this.#shown
     // The offline workflow reads neither instructions nor keys, so notes about them do not matter.
-    const silent = this.#call.is('quiet') || workflowOf(agent) === 'report'
+    const silent = this.#call.is('quiet') || workflowOfAgent(agent) === 'report'
     if (!silent) for (const text of setup.notes) warn(clean(text))
-    const own = await agentFor(setup, { models: this.#call.texts('model'), agent, editor })
-    const parts = await equipped(own, setup, agent, store)
+    const own = await makeFolderAgent(setup, { models: this.#call.texts('model'), agent, editor })
+    const parts = await addAgentsAndBoard(own, setup, agent, store)
     if (note) for (const text of parts.troubles) note(text)
     const added = more ? await more.make(setup) : null
     const wanted = added
@@ -76,19 +81,19 @@ export class Harnesses {
           secrets: { ...parts.options.secrets, ...added.secrets },
         }
       : parts.options
-    const { options, close } = await remembering(wanted, setup, store)
+    const { options, close } = await addMemory(wanted, setup, store)
     const { Harness } = await import('../../index.ts')
     const worker = { leaseMs: LEASE_MS, ...shown.worker }
     return { setup, close, harness: new Harness({ ...options, ...shown, program: PROGRAM, store, worker }) }
   }
 }
 
-function nameOf({ folder, agent, mode = '', more }: CrewOptions): string {
-  const kind = isDefined(agent) ? 'agents' : (workflowOf(agent) ?? '')
+function harnessKey({ folder, agent, mode = '', more }: FolderHarnessOptions): string {
+  const kind = isDefinedAgent(agent) ? 'agents' : (workflowOfAgent(agent) ?? '')
   return JSON.stringify([kind, folder, mode, more ? hash('sha256', more.name) : ''])
 }
 
-async function leave({ harness, close }: Crew): Promise<void> {
+async function closeHarness({ harness, close }: FolderHarness): Promise<void> {
   await harness.close()
   await close()
 }

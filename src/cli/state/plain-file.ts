@@ -2,37 +2,40 @@
 // once, so nothing hangs.
 import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync } from 'node:fs'
 import { sep } from 'node:path'
-import { EXIT, Refusal } from '../exit.ts'
+import { EXIT, CliError } from '../exit.ts'
 
-export const BYTES_MAX = 1024 * 1024
+export const PLAIN_FILE_BYTES_MAX = 1024 * 1024
 
 /** Null if it does not exist. `within`: a link out of this real folder is refused. */
-export function readPlain(path: string, within?: string): string | null {
+export function readPlainFile(path: string, within?: string): string | null {
   let real: string
   try {
     real = realpathSync(path)
   } catch (error) {
-    if (isErrno(error, 'ENOENT') || isErrno(error, 'ENOTDIR')) return null
-    throw refused(path, 'cannot be read', error)
+    if (hasErrorCode(error, 'ENOENT') || hasErrorCode(error, 'ENOTDIR')) return null
+    throw unreadableError(path, 'cannot be read', error)
   }
   if (within !== undefined && !isInside(within, real))
-    throw new Refusal(EXIT.config, `${path} leads out of its folder, to ${real}. Put the file itself there.`)
-  return contentOf(path, real)
+    throw new CliError(EXIT.config, `${path} leads out of its folder, to ${real}. Put the file itself there.`)
+  return readContent(path, real)
 }
 
-function contentOf(path: string, real: string): string {
+function readContent(path: string, real: string): string {
   let file: number
   try {
     file = openSync(real, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
   } catch (error) {
-    throw refused(path, 'cannot be read', error)
+    throw unreadableError(path, 'cannot be read', error)
   }
   try {
     const found = fstatSync(file)
     if (!found.isFile())
-      throw new Refusal(EXIT.config, `${path} is not a regular file. Remove it, or put a file there.`)
-    if (found.size > BYTES_MAX)
-      throw new Refusal(EXIT.config, `${path} has ${found.size} bytes; at most ${BYTES_MAX} are read. Make it shorter.`)
+      throw new CliError(EXIT.config, `${path} is not a regular file. Remove it, or put a file there.`)
+    if (found.size > PLAIN_FILE_BYTES_MAX)
+      throw new CliError(
+        EXIT.config,
+        `${path} has ${found.size} bytes; at most ${PLAIN_FILE_BYTES_MAX} are read. Make it shorter.`,
+      )
     // Drop a byte order mark, which some editors write.
     return readFileSync(file, 'utf8').replace(/^\ufeff/, '')
   } finally {
@@ -45,20 +48,20 @@ export function isInside(folder: string, path: string): boolean {
   return path === folder || path.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`)
 }
 
-function refused(path: string, what: string, error: unknown): Refusal {
-  return new Refusal(EXIT.config, `${path} ${what} (${codeOf(error)}). Check its permissions.`)
+function unreadableError(path: string, what: string, error: unknown): CliError {
+  return new CliError(EXIT.config, `${path} ${what} (${fileErrorCode(error)}). Check its permissions.`)
 }
 
-export function codeOf(error: unknown): string {
+export function fileErrorCode(error: unknown): string {
   if (error instanceof Error && 'code' in error) return String(error.code)
   return error instanceof Error ? error.message : String(error)
 }
 
-/** The disk is full, or what this user may have on it. */
+/** The disk is full, or the user's quota is used up. */
 export function isOutOfRoom(error: unknown): boolean {
-  return isErrno(error, 'ENOSPC') || isErrno(error, 'EDQUOT')
+  return hasErrorCode(error, 'ENOSPC') || hasErrorCode(error, 'EDQUOT')
 }
 
-export function isErrno(error: unknown, code: string): boolean {
+export function hasErrorCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code
 }

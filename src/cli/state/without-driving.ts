@@ -1,24 +1,24 @@
-// The verbs for commands that drive nothing: they read, or append what the process that drives the session goes on with.
-import type { Harness } from '../../index.ts'
+// Runs an action of a command that drives no session: it reads, or appends input for the process that drives the
+// session.
+import type { Sessions } from '../../index.ts'
 import type { Store } from '../../kernel/index.ts'
-import { clientOf } from './far.ts'
-import { PROGRAM } from './program.ts'
-import { partsOf, workflowOf } from './workflows.ts'
+import { remoteClient } from './remote-server.ts'
+import { PROGRAM } from './own-program.ts'
+import { workflowParts, workflowOfAgent } from './workflow-agents.ts'
 
 /** `whose`: the agent and the folder of the session, if the harness must know them. */
-export async function aside<T>(
+export async function withoutDriving<T>(
   { store }: { readonly store: Store },
-  act: (harness: Harness) => Promise<T>,
+  act: (sessions: Sessions) => Promise<T>,
   whose?: { readonly agent: string; readonly folder: string },
 ): Promise<T> {
-  // A client has the verbs that commands use.
-  const client = clientOf(store)
-  if (client) return act(client as unknown as Harness)
+  const client = remoteClient(store)
+  if (client) return act(client)
   const { Harness, offline } = await import('../../index.ts')
-  const workflow = workflowOf(whose?.agent)
-  const parts = workflow === null || whose === undefined ? {} : await partsOf(workflow, whose.folder)
-  // The model is never called. Otherwise a command that only records a decision would start a call and end during it.
-  const harness = new Harness({ program: PROGRAM, model: offline(), store, drives: false, ...parts })
+  const workflow = workflowOfAgent(whose?.agent)
+  const parts = workflow === null || whose === undefined ? {} : await workflowParts(workflow, whose.folder)
+  // The model is never called, because a command that only records a decision must not start a call and end during it.
+  const harness = new Harness({ program: PROGRAM, model: offline(), store, worker: { drives: false }, ...parts })
   try {
     return await act(harness)
   } finally {

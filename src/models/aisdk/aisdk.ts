@@ -1,31 +1,31 @@
-// Any language model of the AI SDK as a Model. Optional: only types of the SDK are imported, and the caller owns the client, its
-// retries and its addresses. Budgets and the log stay with the harness.
+// Makes a Model of any language model of the AI SDK. Optional: only types of the SDK are imported, and the caller owns
+// the client, its retries and its addresses. Budgets and the log stay with the harness.
 import type { LanguageModelV3StreamPart } from '@ai-sdk/provider'
 import { Fault } from '../../kernel/failure.ts'
 import type { CallContext, ModelFailure, Reply, Request } from '../../ports/model.ts'
-import { brokenBy } from './failure.ts'
-import { familyOf } from './marks.ts'
-import { asV4, optionsFor, type ServedTool } from './prompt.ts'
-import type { AiSdkSettings, Origin } from './settings.ts'
-import { Listening } from './stream.ts'
+import { failureFromError } from './sdk-failure.ts'
+import { providerFamily } from './sdk-metadata.ts'
+import { toSpecV4, buildCallOptions, type SdkProviderTool } from './call-options.ts'
+import type { AiSdkSettings, SdkOrigin } from './sdk-settings.ts'
+import { SdkReplyReader } from './sdk-stream.ts'
 import { failure } from '../http/failures.ts'
-import { HOSTED_OPTIONS, OUTPUT_TOKENS, type Priced } from '../http/hosted.ts'
-import { DEADLINES, Late, leave, Watch } from '../http/watch.ts'
-import { anything, type Check, given, optionsOf, record, tableOf } from '../../options.ts'
+import { HOSTED_OPTIONS, OUTPUT_TOKENS, type Priced } from '../http/hosted-model.ts'
+import { DEADLINES, DeadlineError, closeAfterEnd, DeadlineTimer } from '../http/deadlines.ts'
+import { anyCheck, type Check, withoutUndefined, optionsChecker, objectCheck, tableCheck } from '../../options.ts'
 import { isFile } from '../protocols/media.ts'
-import { missingChoice } from '../protocols/settings.ts'
-import { unwrapped } from '../protocols/parallel.ts'
+import { whyChoiceMissing } from '../protocols/check-settings.ts'
+import { unwrapParallel } from '../protocols/parallel.ts'
 import { checkPrices, checkTokens, type Profile, profileOf } from '../price.ts'
 
-export type { AiSdkSettings } from './settings.ts'
+export type { AiSdkSettings } from './sdk-settings.ts'
 
-/** Only what is used of a language model, so that the types of both majors of the SDK fit. */
-export interface AiSdkModel extends Origin {
+/** Only the members that are used of a language model, so that the types of both majors of the SDK fit. */
+export interface AiSdkModel extends SdkOrigin {
   readonly specificationVersion: 'v3' | 'v4'
-  doStream(options: never): PromiseLike<Streaming>
+  doStream(options: never): PromiseLike<SdkStream>
 }
 
-type Streaming = { readonly stream: ReadableStream<unknown> }
+type SdkStream = { readonly stream: ReadableStream<unknown> }
 
 const VERSIONS: readonly unknown[] = ['v3', 'v4']
 
@@ -34,13 +34,13 @@ const providerTool: Check = (value) =>
     ? null
     : 'must be a tool of a provider package, such as anthropic.tools.webSearch_20250305()'
 
-/** Families whose tools only their own models have. Others, such as gateways, pass tools on. */
+/** Providers whose tools only their own models have. Others, such as gateways, pass tools on. */
 const FAMILIES: ReadonlySet<string> = new Set(['anthropic', 'openai', 'google', 'xai', 'groq', 'mistral'])
 
 /** A tool of another provider would be dropped by the package, or refused by the host. */
-function checkServed(model: AiSdkModel, { providerTools = {} }: AiSdkSettings): void {
-  const family = familyOf(model)
-  for (const { id } of Object.values(providerTools) as ServedTool[]) {
+function checkToolFamily(model: AiSdkModel, { providerTools = {} }: AiSdkSettings): void {
+  const family = providerFamily(model)
+  for (const { id } of Object.values(providerTools) as SdkProviderTool[]) {
     const [of = ''] = id.split('.')
     if (of === family || !FAMILIES.has(of) || !FAMILIES.has(family)) continue
     throw new Fault(
@@ -50,17 +50,17 @@ function checkServed(model: AiSdkModel, { providerTools = {} }: AiSdkSettings): 
   }
 }
 
-const checkSettings = optionsOf<AiSdkSettings>('fromAiSdk', {
-  outputTokensMax: anything,
+const checkSettings = optionsChecker<AiSdkSettings>('fromAiSdk', {
+  outputTokensMax: anyCheck,
   temperature: HOSTED_OPTIONS.temperature,
   topP: HOSTED_OPTIONS.topP,
   seed: HOSTED_OPTIONS.seed,
   stop: HOSTED_OPTIONS.stop,
   toolChoice: HOSTED_OPTIONS.toolChoice,
   headers: HOSTED_OPTIONS.headers,
-  providerOptions: record,
-  providerTools: tableOf(providerTool),
-  prices: anything,
+  providerOptions: objectCheck,
+  providerTools: tableCheck(providerTool),
+  prices: anyCheck,
   deadlines: HOSTED_OPTIONS.deadlines,
 })
 
@@ -75,13 +75,13 @@ export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Pric
     )
   }
   checkSettings(settings)
-  checkServed(model, settings)
+  checkToolFamily(model, settings)
   checkPrices(settings.prices)
   checkTokens('outputTokensMax', settings.outputTokensMax)
   const name = `${model.provider}:${model.modelId}`
   let profile: Promise<Profile> | null = null
   const known = (): Promise<Profile> => {
-    profile ??= profileOf(familyOf(model), model.modelId, settings.prices)
+    profile ??= profileOf(providerFamily(model), model.modelId, settings.prices)
     return profile
   }
   return {
@@ -99,18 +99,18 @@ export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Pric
     },
     call: async (request, context) => {
       const all = request.settings === undefined ? settings : { ...settings, ...request.settings }
-      const missing = missingChoice(request, all)
+      const missing = whyChoiceMissing(request, all)
       if (missing !== null) return failure('bad_request', missing)
-      const answer = await ask(model, all, request, context)
+      const answer = await askSdkModel(model, all, request, context)
       if (answer.type === 'failure') return answer
-      const reply = unwrapped(answer, request.tools)
+      const reply = unwrapParallel(answer, request.tools)
       const cost = answer.cost ?? (answer.usage === null ? undefined : (await known()).cost(answer.usage))
       return { ...reply, route: name, ...(cost === undefined ? {} : { cost }) }
     },
   }
 }
 
-async function ask(
+async function askSdkModel(
   model: AiSdkModel,
   settings: AiSdkSettings,
   request: Request,
@@ -118,28 +118,30 @@ async function ask(
 ): Promise<Reply | ModelFailure> {
   const { clock, signal } = context
   const begun = clock.now()
-  const listening = new Listening(model, context.emit)
+  const listening = new SdkReplyReader(model, context.emit)
   const stop = new AbortController()
   const onAbort = (): void => stop.abort(signal.reason)
   signal.addEventListener('abort', onAbort, { once: true })
-  const watch = new Watch(clock, { ...DEADLINES, ...given(settings.deadlines ?? {}) }, (late) => stop.abort(late))
+  const watch = new DeadlineTimer(clock, { ...DEADLINES, ...withoutUndefined(settings.deadlines ?? {}) }, (late) =>
+    stop.abort(late),
+  )
   try {
     if (signal.aborted) return failure('other', 'The call was stopped before it was made.')
-    const heard = listen(model, settings, request, {
+    const heard = listenToStream(model, settings, request, {
       stop: stop.signal,
       listening,
       watch,
-      traced: tracedBy(context),
+      traced: traceHeaders(context),
     })
     // Do not wait for a client that ignores the signal.
-    await Promise.race([heard, listening.over, aborted(stop.signal)])
-    leave(heard, clock, stop)
+    await Promise.race([heard, listening.over, rejectOnAbort(stop.signal)])
+    closeAfterEnd(heard, clock, stop)
     return listening.result()
   } catch (error) {
     stop.abort(new Error('The call is over.'))
     if (signal.aborted) return listening.broken(failure('other', 'The call was stopped.'))
     const reason = stop.signal.reason as unknown
-    if (!(reason instanceof Late)) return listening.broken(brokenBy(error))
+    if (!(reason instanceof DeadlineError)) return listening.broken(failureFromError(error))
     return listening.broken(failure('timeout', `${reason.message} After ${clock.now() - begun} ms.`))
   } finally {
     watch.end()
@@ -147,54 +149,54 @@ async function ask(
   }
 }
 
-type Ear = {
+type ListenOptions = {
   readonly stop: AbortSignal
-  readonly listening: Listening
-  readonly watch: Watch
-  readonly traced: Pick<Sending, 'headers'>
+  readonly listening: SdkReplyReader
+  readonly watch: DeadlineTimer
+  readonly traced: Pick<SdkSendOptions, 'headers'>
 }
 
-async function listen(
+async function listenToStream(
   model: AiSdkModel,
   settings: AiSdkSettings,
   request: Request,
-  { stop, listening, watch, traced }: Ear,
+  { stop, listening, watch, traced }: ListenOptions,
 ): Promise<void> {
-  const { stream } = await start(model, settings, request, { ...traced, abortSignal: stop })
-  watch.heard(false)
+  const { stream } = await startStream(model, settings, request, { ...traced, abortSignal: stop })
+  watch.noteData(false)
   listening.begin()
   const reader = stream.getReader() as ReadableStreamDefaultReader<LanguageModelV3StreamPart>
   try {
     for (let read = await reader.read(); !read.done && !stop.aborted; read = await reader.read()) {
-      watch.heard(!SILENT.has(read.value.type))
+      watch.noteData(!SILENT.has(read.value.type))
       listening.hear(read.value)
     }
   } finally {
-    // After an early exit the rest is not wanted; cancelling a finished stream does nothing.
+    // After an early exit the rest is discarded; cancelling a finished stream does nothing.
     reader.cancel().catch(() => {})
   }
 }
 
-type Sending = { readonly abortSignal: AbortSignal; readonly headers?: { readonly traceparent: string } }
+type SdkSendOptions = { readonly abortSignal: AbortSignal; readonly headers?: { readonly traceparent: string } }
 
-function tracedBy({ traceparent }: CallContext): Pick<Sending, 'headers'> {
+function traceHeaders({ traceparent }: CallContext): Pick<SdkSendOptions, 'headers'> {
   return traceparent === undefined ? {} : { headers: { traceparent } }
 }
 
-/** Parts that keep a connection and not a call. */
+/** Parts that show only that the connection is alive, not the call. */
 const SILENT: ReadonlySet<string> = new Set(['ping', 'stream-start', 'response-metadata', 'raw'])
 
 /** A file the provider cannot take is sent as text, so that the session can go on. */
-async function start(
+async function startStream(
   model: AiSdkModel,
   settings: AiSdkSettings,
   request: Request,
-  sending: Sending,
-): Promise<Streaming> {
-  const send = (files: boolean): PromiseLike<Streaming> => {
-    const options = { ...optionsFor(model, settings, request, files), ...sending }
+  sending: SdkSendOptions,
+): Promise<SdkStream> {
+  const send = (files: boolean): PromiseLike<SdkStream> => {
+    const options = { ...buildCallOptions(model, settings, request, files), ...sending }
     if (settings.headers !== undefined) options.headers = { ...settings.headers, ...sending.headers }
-    return model.doStream((model.specificationVersion === 'v4' ? asV4(options) : options) as never)
+    return model.doStream((model.specificationVersion === 'v4' ? toSpecV4(options) : options) as never)
   }
   try {
     return await send(true)
@@ -206,7 +208,7 @@ async function start(
   }
 }
 
-function aborted(signal: AbortSignal): Promise<never> {
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     const fail = (): void => reject(signal.reason instanceof Error ? signal.reason : new Error('The call was stopped.'))
     signal.addEventListener('abort', fail, { once: true })

@@ -1,64 +1,67 @@
-// What a host can be asked besides an answer: which models it has, and how many tokens a request is. One request, one whole answer in
-// JSON, bounded in size and time. It never throws for what a host does.
+// Asks a host which models it has, and how many tokens a request is. Each question is one request with one JSON answer,
+// bounded in size and time. No failure of a host throws.
 import type { Frozen, Json } from '../../kernel/content.ts'
 import type { ModelFailure, Request } from '../../ports/model.ts'
 import type { Clock } from '../../ports/system.ts'
-import { isObject, type JsonObject, listOf, parsed } from '../../view/json.ts'
+import { isObject, type JsonObject, asList, parseJson } from '../../view/untrusted-json.ts'
 import type { Price, Profile } from '../price.ts'
-import { type Exchange, withoutKeys } from './exchange.ts'
-import { failure, failureOf, retryAfter, troubleIn } from './failures.ts'
+import { type HostConnection, withoutKeys } from './exchange.ts'
+import { failure, failureFromTrouble, readRetryAfter, readTrouble } from './failures.ts'
 
 /**
- * A model of a host. `price` is what counts for it: what the host charges where its answers say that, else your own prices, else those
- * of the table. `assumed`: none of them knows it, and a cautious price counts.
+ * A model of a host. `price` is the price that applies: the host's charge if its answers report one, else your own
+ * prices, else those of the table. `assumed`: none of them has the model, and a cautious price applies.
  */
 export type OfferedModel = Frozen<{ id: string; contextTokens?: number; price: Price; assumed?: true }>
-/** What the list of a host says of a model. */
-type Listed = Frozen<{ id: string; contextTokens?: number; charged?: Price }>
+/** An entry of the host's list. */
+type ListedModel = Frozen<{ id: string; contextTokens?: number; charged?: Price }>
 export type Offer = Frozen<{ type: 'models'; models: readonly OfferedModel[] }>
 
-/** The host whose answers say what they cost: what it lists counts. What other hosts list is charged by no answer. */
+/**
+ * The host whose answers report their cost, so its listed price applies. Answers of other hosts do not charge their
+ * listed price.
+ */
 const SAYS_COST = 'openrouter'
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024
-/** No model has to be loaded or to think for it, also on one's own server. */
+/** The answer needs no loaded model and no thinking, also on the user's own server. */
 const ANSWER_MS_MAX = 30_000
 const MODELS_MAX = 5_000
 const ID_CHARS_MAX = 200
 
-export async function offered(
-  order: Exchange<unknown>,
+export async function fetchOffer(
+  order: HostConnection<unknown>,
   profileOf: (model: string) => Promise<Profile>,
   clock: Clock,
 ): Promise<Offer | ModelFailure> {
   const anthropic = order.protocol.name === 'messages'
-  const asked: Asked = anthropic
+  const asked: HostQuestion = anthropic
     ? { path: '/v1/models?limit=1000', headers: { 'anthropic-version': '2023-06-01' } }
     : { path: '/models', headers: {} }
-  const answer = await ask(order, asked, clock)
+  const answer = await askHost(order, asked, clock)
   if (answer.type === 'failure') return answer
-  const found = modelsIn(answer.body, order.target.endpoint === SAYS_COST)
+  const found = readModelList(answer.body, order.target.endpoint === SAYS_COST)
   if (found === null) return failure('other', `${order.target.endpoint} sent no list of models.`)
-  const models = await Promise.all(found.map((each) => priced(each, profileOf)))
+  const models = await Promise.all(found.map((each) => addPrice(each, profileOf)))
   return { type: 'models', models: models.sort((a, b) => (a.id < b.id ? -1 : 1)) }
 }
 
-/** Null: it is no list. Together sends the list itself, all others an object around it. */
-export function modelsIn(body: Json, saysCost = false): readonly Listed[] | null {
-  const listed = Array.isArray(body) ? listOf(body) : isObject(body) ? body['data'] : null
+/** Null if it is not a list. Together sends the list itself, all others an object around it. */
+export function readModelList(body: Json, saysCost = false): readonly ListedModel[] | null {
+  const listed = Array.isArray(body) ? asList(body) : isObject(body) ? body['data'] : null
   if (!Array.isArray(listed)) return null
   return listed
     .filter(isObject)
-    .flatMap((entry) => modelIn(entry, saysCost))
+    .flatMap((entry) => readModelEntry(entry, saysCost))
     .slice(0, MODELS_MAX)
 }
 
-/** Hosts name the same things differently. */
-function modelIn(entry: JsonObject, saysCost: boolean): readonly Listed[] {
+/** Reads one entry: hosts name the same fields differently. */
+function readModelEntry(entry: JsonObject, saysCost: boolean): readonly ListedModel[] {
   const { id, pricing } = entry
   if (typeof id !== 'string' || id === '' || id.length > ID_CHARS_MAX) return []
   const sizes = ['context_length', 'context_window', 'max_context_length', 'max_input_tokens', 'max_model_len']
   const contextTokens = sizes.map((name) => entry[name]).find((size) => Number.isSafeInteger(size) && Number(size) > 0)
-  const charged = saysCost && isObject(pricing) ? chargedIn(pricing) : null
+  const charged = saysCost && isObject(pricing) ? readCharge(pricing) : null
   return [
     {
       // Gemini's list has a folder before each name, which requests may leave out.
@@ -69,20 +72,20 @@ function modelIn(entry: JsonObject, saysCost: boolean): readonly Listed[] {
   ]
 }
 
-/** Dollars a token, as texts. */
-function chargedIn({ prompt, completion }: JsonObject): Price | null {
+/** Dollars per token, as strings. */
+function readCharge({ prompt, completion }: JsonObject): Price | null {
   const each = (value: Json | undefined): number => (typeof value === 'string' ? Number(value) * 1_000_000 : Number.NaN)
   const [asked, said] = [each(prompt), each(completion)]
   const sound = [asked, said].every((usd) => Number.isFinite(usd) && usd >= 0)
-  return sound ? { input: rounded(asked), output: rounded(said) } : null
+  return sound ? { input: roundPrice(asked), output: roundPrice(said) } : null
 }
 
-function rounded(usd: number): number {
+function roundPrice(usd: number): number {
   return Math.round(usd * 10_000) / 10_000
 }
 
-async function priced(
-  { id, contextTokens: size, charged }: Listed,
+async function addPrice(
+  { id, contextTokens: size, charged }: ListedModel,
   profileOf: (model: string) => Promise<Profile>,
 ): Promise<OfferedModel> {
   const { known, price, contextTokens } = await profileOf(id)
@@ -91,7 +94,7 @@ async function priced(
   return { id, ...(tokens === null ? {} : { contextTokens: tokens }), ...counts }
 }
 
-/** The fields of a request that count as input. The rest is refused there. */
+/** The fields of a request that count as input. The endpoint refuses the others. */
 const COUNTED: Readonly<Record<string, { readonly path: string; readonly fields: readonly string[] }>> = {
   messages: {
     path: '/v1/messages/count_tokens',
@@ -103,9 +106,9 @@ const COUNTED: Readonly<Record<string, { readonly path: string; readonly fields:
   },
 }
 
-/** How many tokens the host counts. Null: it does not count. */
-export async function counted(
-  order: Exchange<unknown>,
+/** The number of tokens that the host counts. Null if it does not count. */
+export async function fetchTokenCount(
+  order: HostConnection<unknown>,
   request: Request,
   clock: Clock,
 ): Promise<number | ModelFailure | null> {
@@ -114,7 +117,7 @@ export async function counted(
   const { body, headers } = order.protocol.encode(request, order.target)
   const kept = Object.entries(JSON.parse(body) as JsonObject).filter(([name]) => counting.fields.includes(name))
   const asked = { path: counting.path, headers, body: JSON.stringify(Object.fromEntries(kept)) }
-  const answer = await ask(order, asked, clock)
+  const answer = await askHost(order, asked, clock)
   if (answer.type === 'failure') return answer
   const tokens = isObject(answer.body) ? answer.body['input_tokens'] : null
   return Number.isSafeInteger(tokens) && Number(tokens) >= 0
@@ -122,16 +125,20 @@ export async function counted(
     : failure('other', `${order.target.endpoint} did not say how many tokens it counts.`)
 }
 
-/** Without a body it is a GET. */
-type Asked = { readonly path: string; readonly headers: Readonly<Record<string, string>>; readonly body?: string }
-type Told = { readonly type: 'json'; readonly body: Json }
+/** A question without a body is a GET. */
+type HostQuestion = {
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+}
+type HostAnswer = { readonly type: 'json'; readonly body: Json }
 
-export async function ask(
-  order: Exchange<unknown>,
-  asked: Asked,
+export async function askHost(
+  order: HostConnection<unknown>,
+  asked: HostQuestion,
   clock: Clock,
   msMax = ANSWER_MS_MAX,
-): Promise<Told | ModelFailure> {
+): Promise<HostAnswer | ModelFailure> {
   const { transport, deadlines, target } = order
   const stop = new AbortController()
   const ms = Math.min(msMax, deadlines.firstByteMs)
@@ -159,8 +166,12 @@ export async function ask(
   }
   const text = new TextDecoder().decode(Buffer.concat(heard.chunks))
   if (heard.status !== 200) {
-    return failureOf({ status: heard.status, ...troubleIn(withoutKeys(text, headers)), ...retryAfter(heard.headers) })
+    return failureFromTrouble({
+      status: heard.status,
+      ...readTrouble(withoutKeys(text, headers)),
+      ...readRetryAfter(heard.headers),
+    })
   }
-  const body = parsed(text)
+  const body = parseJson(text)
   return body === undefined ? failure('other', `${target.endpoint} sent no JSON.`) : { type: 'json', body }
 }

@@ -1,12 +1,12 @@
-// The hosts known by name: address, protocol, keys and differences. Data only: a new host is one entry.
-// Bedrock and Vertex sign each request and are not listed: adapted.ts reaches them through the AI SDK.
+// The known hosts: address, protocol, keys and differences. Data only: a new host is one entry. Bedrock and Vertex sign
+// each request and are not listed: adapted-model.ts reaches them through the AI SDK.
 import type { Frozen } from '../../kernel/content.ts'
 import type { Protocol, Quirks } from '../protocols/protocol.ts'
 
 export type Endpoint = Frozen<{
   name: string
   protocol: Protocol<unknown>['name']
-  /** The protocol's path is added to it. `{NAME}` stands for the value of that variable of the environment. */
+  /** The protocol adds its path. `{NAME}` stands for the value of that environment variable. */
   baseUrl: string
   /** Environment variables that may hold the key; the first one set is used. Empty: a local server without a key. */
   keys: readonly string[]
@@ -14,11 +14,14 @@ export type Endpoint = Frozen<{
   keyHeader: 'authorization' | 'x-api-key' | 'api-key'
   quirks: Quirks
   headers: Readonly<Record<string, string>>
-  /** Where the host says how many tokens a model takes: in its list of models, or as Ollama does. Absent: it does not say it. */
+  /**
+   * How the host reports the tokens that a model takes: in its list of models, or as Ollama does. Absent if it does
+   * not.
+   */
   windows?: 'models' | 'ollama'
 }>
 
-type Entry = Pick<Endpoint, 'baseUrl'> & Partial<Omit<Endpoint, 'name' | 'baseUrl'>>
+type KnownEndpoint = Pick<Endpoint, 'baseUrl'> & Partial<Omit<Endpoint, 'name' | 'baseUrl'>>
 
 const PLAIN = ['off', 'low', 'medium', 'high'] as const
 
@@ -117,7 +120,7 @@ const entries = {
     keys: ['CEREBRAS_API_KEY'],
     quirks: { efforts: PLAIN, lacks: ['strict', 'images', 'files'] },
   },
-  // Its models read their own ids, such as `functions.read:0`.
+  // The models of this host read their own ids, such as `functions.read:0`.
   moonshot: {
     windows: 'models',
     baseUrl: 'https://api.moonshot.ai/v1',
@@ -178,16 +181,19 @@ const entries = {
       lacks: ['strict', 'files', 'parallel'],
     },
   },
-} as const satisfies Record<string, Entry>
+} as const satisfies Record<string, KnownEndpoint>
 
 const DEFAULTS = { protocol: 'chat', keys: [], keyHeader: 'authorization', quirks: {}, headers: {} } as const
 
 export const endpoints: Readonly<Record<string, Endpoint>> = Object.fromEntries(
-  Object.entries<Entry>(entries).map(([name, entry]) => [name, { name, ...DEFAULTS, ...entry }]),
+  Object.entries<KnownEndpoint>(entries).map(([name, entry]) => [name, { name, ...DEFAULTS, ...entry }]),
 )
 
-/** The address with its variables filled in. Null and the name of the variable that is missing, or is no part of a host's name. */
-export function addressOf(
+/**
+ * The address with its variables filled in. `missing` names the first variable that is not set or is not a valid part
+ * of a host name.
+ */
+export function fillAddress(
   baseUrl: string,
   env: Readonly<Record<string, string | undefined>>,
 ): { readonly url: string; readonly missing: string | null } {
@@ -202,7 +208,7 @@ export function addressOf(
 
 const SECRET_HEADER = /auth|key|token|secret|cookie/i
 
-/** The secret in a header: the last word, as in `Bearer abc`. Null if the header holds none. */
-export function secretIn(name: string, value: string): string | null {
+/** The secret in a header: its last word, as in `Bearer abc`. Null if the header has none. */
+export function secretInHeader(name: string, value: string): string | null {
   return SECRET_HEADER.test(name) ? (value.trim().split(/\s+/).at(-1) ?? '') : null
 }

@@ -2,7 +2,7 @@
 import type { ProviderFailureClass } from '../../kernel/content.ts'
 import type { ModelFailure } from '../../ports/model.ts'
 
-export type Trouble = {
+export type ProviderTrouble = {
   readonly status?: number
   /** The provider's own type or code of the error, such as `overloaded_error`. */
   readonly code?: string
@@ -19,28 +19,28 @@ export function failure(kind: ProviderFailureClass, message: string, retryAfterM
   return retryAfterMs === undefined ? plain : { ...plain, retryAfterMs }
 }
 
-export function failureOf(trouble: Trouble): ModelFailure {
+export function failureFromTrouble(trouble: ProviderTrouble): ModelFailure {
   const { status, code, message, retryAfterMs } = trouble
   const said = [status === undefined ? null : `HTTP ${status}`, code || null, message || null].filter(
     (part) => part !== null,
   )
-  return failure(classOf(trouble), said.join(': '), retryAfterMs)
+  return failure(classifyTrouble(trouble), said.join(': '), retryAfterMs)
 }
 
 /** By the provider's error code, then by the status, then by the text. */
-function classOf({ status, code = '', message }: Trouble): ProviderFailureClass {
+function classifyTrouble({ status, code = '', message }: ProviderTrouble): ProviderFailureClass {
   if (OVERFLOW.test(code) || OVERFLOW_SAID.test(message)) return 'overflow'
   // An empty account is reported as 429 or 400, and waiting does not help.
   if (BROKE.test(code) || BROKE_SAID.test(message)) return 'auth'
   const named = WORDS.find(([pattern]) => pattern.test(code))?.[1]
-  // A status that says that the request will never be taken counts for more than a code that blames the server.
+  // A status that means that the request will never succeed counts for more than a code that blames the server.
   if (named && !(named === 'server' && PERMANENT.has(status ?? 0))) return named
   const told = status ?? statusIn(message)
   if (told !== undefined) return classOfStatus(told)
   return SAID.find(([pattern]) => pattern.test(message))?.[1] ?? 'other'
 }
 
-type Words = readonly (readonly [RegExp, ProviderFailureClass])[]
+type ClassPatterns = readonly (readonly [RegExp, ProviderFailureClass])[]
 
 const OVERFLOW = /context_length_exceeded|string_above_max_length|request_too_large|exceed_context_size/
 const OVERFLOW_SAID = new RegExp(
@@ -54,7 +54,7 @@ const OVERFLOW_SAID = new RegExp(
 const BROKE = /insufficient_quota|billing|credit/i
 const BROKE_SAID = /credit balance is too low|insufficient (balance|credits)|exceeded your current quota/i
 
-const WORDS: Words = [
+const WORDS: ClassPatterns = [
   [/rate_limit|resource_exhausted|too_many_requests/i, 'rate_limit'],
   [/overloaded|server_error|api_error|internal|unavailable|timeout/i, 'server'],
   [/authentication|permission|invalid_api_key|unauthorized|unauthenticated/i, 'auth'],
@@ -62,21 +62,21 @@ const WORDS: Words = [
 ]
 
 /** Used only if the provider sent neither a code nor a status. */
-const SAID: Words = [
+const SAID: ClassPatterns = [
   [/rate limit|too many requests/i, 'rate_limit'],
   [/overloaded|temporarily unavailable|internal server error/i, 'server'],
   [/invalid api key|unauthori[sz]ed/i, 'auth'],
 ]
 
-/** A number counts as a status only if the text calls it one: not `4290 tokens` or `500 ms`. */
+/** A number counts as a status only if the text names it as one: not `4290 tokens` or `500 ms`. */
 function statusIn(message: string): number | undefined {
   const found = /\b(?:HTTP|status)(?: code)?[ :=/]{1,3}([45]\d\d)\b(?!\.\d)/i.exec(message)
   return found ? Number(found[1]) : undefined
 }
 
-/** The same request fails later too: it is wrong, or the server does not know how to answer it. */
+/** The same request fails later too: it is wrong, or the server cannot answer it. */
 const PERMANENT: ReadonlySet<number> = new Set([400, 401, 402, 403, 404, 405, 410, 413, 422, 501, 505])
-/** Below 500, what may pass: it came too late, while another held a lock, or too early. */
+/** Statuses below 500 that may pass: the request came too late, during a lock, or too early. */
 const PASSING: ReadonlySet<number> = new Set([408, 409, 425])
 
 function classOfStatus(status: number): ProviderFailureClass {
@@ -87,8 +87,8 @@ function classOfStatus(status: number): ProviderFailureClass {
   return status >= 400 ? 'bad_request' : 'other'
 }
 
-/** The code and message of an error body, in any of the shapes providers use; else its first words. */
-export function troubleIn(body: string): Pick<Trouble, 'code' | 'message'> {
+/** The code and message of an error body, in any form that providers use; else its first characters. */
+export function readTrouble(body: string): Pick<ProviderTrouble, 'code' | 'message'> {
   try {
     const parsed: unknown = JSON.parse(body)
     const outer = Array.isArray(parsed) ? (parsed[0] as unknown) : parsed
@@ -107,19 +107,22 @@ export function troubleIn(body: string): Pick<Trouble, 'code' | 'message'> {
 }
 
 /** The error in a body that came with a status of success; null if there is none. */
-export function errorIn(body: string): ModelFailure | null {
-  const { code, message } = troubleIn(body)
-  // Nothing but the words of an error is told apart from the body itself.
+export function readErrorBody(body: string): ModelFailure | null {
+  const { code, message } = readTrouble(body)
+  // A message that only repeats the beginning of the body is not an error message.
   if (message === '' || body.trim().startsWith(message.trim())) return null
-  const failed = failureOf(code === undefined ? { message } : { code, message })
+  const failed = failureFromTrouble(code === undefined ? { message } : { code, message })
   return failed.class === 'other' ? failure('server', failed.message) : failed
 }
 
-/** Longer than any run is patient. */
+/** No run waits longer than this. */
 export const RETRY_MS_MAX = 30 * 24 * 3_600_000
 
-/** In milliseconds, in seconds, or as a date: then it counts from the date of the answer, by the provider's own clock. */
-export function retryAfter(headers: Readonly<Record<string, string>>): { readonly retryAfterMs?: number } {
+/**
+ * The header gives milliseconds, seconds, or a date. A date counts from the date of the answer, so by the provider's
+ * own clock.
+ */
+export function readRetryAfter(headers: Readonly<Record<string, string>>): { readonly retryAfterMs?: number } {
   const { 'retry-after-ms': inMs = '', 'retry-after': after = '', date = '' } = headers
   const ms = inMs === '' ? Number.NaN : Number(inMs)
   const seconds = after === '' ? Number.NaN : Number(after)

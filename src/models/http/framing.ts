@@ -1,13 +1,13 @@
-// Server-sent events out of bytes. Pure: the state given is not changed, so any prefix of a stream can be gone on from.
-// It knows lines and fields; protocols know what an event means.
+// Parses server-sent events from bytes. Pure: the given state is not changed, so any prefix of a stream can be
+// continued. It knows lines and fields; protocols know the meaning of an event.
 import type { WireEvent } from '../protocols/protocol.ts'
 
 export type Framing = {
-  /** The bytes of a character that is not whole yet. */
+  /** The bytes of an incomplete character. */
   readonly tail: Uint8Array | null
-  /** The line that is not whole yet. */
+  /** The incomplete line. */
   readonly line: string
-  /** A carriage return was the last character: a line feed after it belongs to it. */
+  /** The last character was a carriage return: a line feed after it belongs to it. */
   readonly returned: boolean
   readonly event: string
   /** Null until the event has data; an event without data is ignored. */
@@ -21,8 +21,8 @@ export const UNFRAMED: Framing = { tail: null, line: '', returned: false, event:
 export const LINE_CHARS_MAX = 16 * 1024 * 1024
 
 /** Throws a RangeError for a line without end; nothing else is refused here. */
-export function frame(state: Framing, chunk: Uint8Array): readonly [Framing, readonly WireEvent[]] {
-  const { text, tail } = decode(state.tail, chunk)
+export function parseEvents(state: Framing, chunk: Uint8Array): readonly [Framing, readonly WireEvent[]] {
+  const { text, tail } = decodeChunk(state.tail, chunk)
   const events: WireEvent[] = []
   let { event, data, line, returned } = state
   let at = !state.begun && text.charCodeAt(0) === 0xfeff ? 1 : 0
@@ -30,7 +30,7 @@ export function frame(state: Framing, chunk: Uint8Array): readonly [Framing, rea
   if (text !== '') returned = false
   const plain = !text.includes('\r')
   while (at < text.length) {
-    if (plain && line === '' && event === '' && data === null) at = wholeEvents(text, at, events)
+    if (plain && line === '' && event === '' && data === null) at = takeWholeEvents(text, at, events)
     const end = plain ? text.indexOf('\n', at) : lineEnd(text, at)
     if (end < 0) break
     const { name, value } = fieldOf(line + text.slice(at, end))
@@ -57,10 +57,11 @@ const FIELDS = [':', 'data:', 'event:', 'id:', 'retry:']
 const BOM = 'ï»¿'
 
 /**
- * Whether a body that starts with this text (one character a byte, without white space before it) is a stream of events. Null if
- * more of it is needed. `named`: its type says so, and then anything counts but JSON and pages.
+ * Whether a body that starts with this text (one character per byte, without leading white space) is a stream of
+ * events. Null if more text is needed. `named`: the content type is that of a stream, so any text but JSON and HTML
+ * counts as one.
  */
-export function begins(start: string, named: boolean): boolean | null {
+export function isEventStream(start: string, named: boolean): boolean | null {
   const text = start.startsWith(BOM) ? start.slice(BOM.length).trimStart() : start
   if (text === '' || BOM.startsWith(text)) return null
   if (FIELDS.some((field) => text.startsWith(field))) return true
@@ -68,8 +69,11 @@ export function begins(start: string, named: boolean): boolean | null {
   return FIELDS.some((field) => field.startsWith(text)) ? null : false
 }
 
-/** Most are one line of data and a blank one, and there are thousands: these are taken in one go. Returns where it stopped. */
-function wholeEvents(text: string, from: number, events: WireEvent[]): number {
+/**
+ * Most events are one line of data and a blank line, and there are thousands: these are taken in one step. Returns
+ * where it stopped.
+ */
+function takeWholeEvents(text: string, from: number, events: WireEvent[]): number {
   let at = from
   while (text.startsWith('data: ', at)) {
     const end = text.indexOf('\n', at)
@@ -80,7 +84,7 @@ function wholeEvents(text: string, from: number, events: WireEvent[]): number {
   return at
 }
 
-/** A blank line has no name, not even an empty one as a comment has. */
+/** A blank line has no name, while a comment has an empty one. */
 function fieldOf(line: string): { readonly name: string | null; readonly value: string } {
   if (line === '') return BLANK
   const colon = line.indexOf(':')
@@ -101,26 +105,26 @@ function lineEnd(text: string, from: number): number {
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/** Characters whose bytes are not all here yet wait for the next chunk. */
-function decode(
+/** Bytes of an incomplete character wait for the next chunk. */
+function decodeChunk(
   before: Uint8Array | null,
   chunk: Uint8Array,
 ): { readonly text: string; readonly tail: Uint8Array | null } {
-  const bytes = before === null ? chunk : joined(before, chunk)
-  const whole = bytes.length - unfinished(bytes)
+  const bytes = before === null ? chunk : joinBytes(before, chunk)
+  const whole = bytes.length - unfinishedBytes(bytes)
   if (whole === bytes.length) return { text: decoder.decode(bytes), tail: null }
   return { text: decoder.decode(bytes.subarray(0, whole)), tail: bytes.slice(whole) }
 }
 
-function joined(before: Uint8Array, after: Uint8Array): Uint8Array {
+function joinBytes(before: Uint8Array, after: Uint8Array): Uint8Array {
   const bytes = new Uint8Array(before.length + after.length)
   bytes.set(before)
   bytes.set(after, before.length)
   return bytes
 }
 
-/** How many bytes at the end begin a character that goes on. */
-function unfinished(bytes: Uint8Array): number {
+/** The number of bytes at the end that begin an incomplete character. */
+function unfinishedBytes(bytes: Uint8Array): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back] as number
     if (byte < 0x80) return 0

@@ -1,9 +1,9 @@
-// One POST or GET and its answer, byte by byte, over node:http with kept connections or over a fetch of the caller.
-// No deadline for the answer, no retry and no meaning here: exchange.ts has those. Redirects are not followed.
+// One POST or GET and its answer, byte by byte, over node:http with kept connections or over a fetch of the caller. It
+// has no deadline for the answer, no retry and no interpretation: exchange.ts has those. Redirects are not followed.
 import type { Agent, request } from 'node:http'
 import type { Socket } from 'node:net'
 
-export type Order = {
+export type HttpRequest = {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   /** Null: a GET. */
@@ -11,34 +11,37 @@ export type Order = {
   readonly signal: AbortSignal
 }
 
-export type Sink = {
+export type ResponseHandler = {
   readonly head: (status: number, headers: Readonly<Record<string, string>>) => void
   readonly data: (chunk: Uint8Array) => void
 }
 
-/** Resolves when the answer is complete. Rejects when there is none, when it breaks off, and when it is aborted. */
-export type Transport = (order: Order, sink: Sink) => Promise<void>
+/** Resolves when the answer is complete. Rejects if there is none, if it breaks off, and if it is aborted. */
+export type Transport = (order: HttpRequest, sink: ResponseHandler) => Promise<void>
 
 const CONNECT_MS = 15_000
 const KEEP_ALIVE_MS = 60_000
 
-type Door = { readonly request: typeof request; readonly agent: Agent }
-const doors = new Map<string, Door>()
+type HttpClient = { readonly request: typeof request; readonly agent: Agent }
+const httpClients = new Map<string, HttpClient>()
 
-/** Made for the first call: many processes only name a model. Not by `import`, which would also load Node's own fetch. */
-function doorOf(protocol: string): Door {
-  const known = doors.get(protocol)
+/**
+ * Created by the first call: many processes only name a model. It does not use `import`, which would also load Node's
+ * own fetch.
+ */
+function httpClientFor(protocol: string): HttpClient {
+  const known = httpClients.get(protocol)
   if (known) return known
   const http = process.getBuiltinModule(protocol === 'http:' ? 'node:http' : 'node:https')
   const door = { request: http.request, agent: new http.Agent({ keepAlive: true, timeout: KEEP_ALIVE_MS }) }
-  doors.set(protocol, door)
+  httpClients.set(protocol, door)
   return door
 }
 
 export const httpTransport: Transport = ({ url, headers, body, signal }, sink) => {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
-    const door = doorOf(url.protocol)
+    const door = httpClientFor(url.protocol)
     const sent = door.request(url, { method: body === null ? 'GET' : 'POST', headers, agent: door.agent })
     const end = (settle: () => void): void => {
       signal.removeEventListener('abort', stop)
@@ -53,7 +56,7 @@ export const httpTransport: Transport = ({ url, headers, body, signal }, sink) =
     sent.on('error', fail)
     sent.once('socket', (socket) => boundConnecting(socket, fail))
     sent.once('response', (response) => {
-      sink.head(response.statusCode ?? 0, plain(response.headers))
+      sink.head(response.statusCode ?? 0, flattenHeaders(response.headers))
       response.on('data', (chunk: Buffer) => {
         try {
           sink.data(chunk)
@@ -98,7 +101,7 @@ export function fetchTransport(send: typeof fetch): Transport {
   }
 }
 
-function plain(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
+function flattenHeaders(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
   const entries = Object.entries(headers).map(([name, value]) => [
     name,
     Array.isArray(value) ? value.join(', ') : (value ?? ''),

@@ -1,39 +1,39 @@
-// The smallest value that fits a JSON Schema, for the offline model. Patterns, conditions and negations are ignored: a schema with
-// those may refuse the value.
+// Builds the smallest value that fits a JSON Schema, for the offline model. Patterns, conditions and negations are
+// ignored: a schema with those may refuse the value.
 import type { Json } from '../../kernel/content.ts'
 
 type Schema = { readonly [keyword: string]: Json }
 
-/** Schemas may be recursive: search with few steps first, and give up after the last limit. */
+/** Schemas may be recursive: try few steps first, and give up after the last limit. */
 const STEPS = [2, 4, 8, 16, 32] as const
 
-export function leastOf(schema: Json): Json {
-  return firstOf(STEPS, (steps) => least(schema, schema, steps)) ?? null
+export function smallestValue(schema: Json): Json {
+  return firstOf(STEPS, (steps) => smallestWithin(schema, schema, steps)) ?? null
 }
 
-/** Undefined where nothing fits within these steps. */
-function least(schema: Json, root: Json, steps: number): Json | undefined {
+/** Undefined if no value fits within these steps. */
+function smallestWithin(schema: Json, root: Json, steps: number): Json | undefined {
   if (schema === false || steps < 0) return undefined
   if (!isSchema(schema)) return null
-  const given = [schema['const'], schema['default'], at(schema['examples'], 0), at(schema['enum'], 0)]
+  const given = [schema['const'], schema['default'], itemAt(schema['examples'], 0), itemAt(schema['enum'], 0)]
   const said = given.find((value) => value !== undefined)
   if (said !== undefined) return said
-  const below = (child: Json): Json | undefined => least(child, root, steps - 1)
-  if (typeof schema['$ref'] === 'string') return below(target(schema['$ref'], root))
+  const below = (child: Json): Json | undefined => smallestWithin(child, root, steps - 1)
+  if (typeof schema['$ref'] === 'string') return below(followReference(schema['$ref'], root))
   const choices = listOf(schema['anyOf'] ?? schema['oneOf'] ?? [])
   if (choices.length > 0) return firstOf(choices, (choice) => below(choice))
-  const all = listOf(schema['allOf'] ?? []).map((part) => resolved(part, root))
-  if (all.length > 0) return below(all.reduce<Schema>(both, { ...schema, allOf: [] }))
-  return firstOf(typesOf(schema), (type) => ofType(schema, type, below))
+  const all = listOf(schema['allOf'] ?? []).map((part) => resolveReference(part, root))
+  if (all.length > 0) return below(all.reduce<Schema>(mergeSchemas, { ...schema, allOf: [] }))
+  return firstOf(typesOf(schema), (type) => smallestOfType(schema, type, below))
 }
 
-type Below = (child: Json) => Json | undefined
+type ChildValue = (child: Json) => Json | undefined
 
-function ofType(schema: Schema, type: Json, below: Below): Json | undefined {
-  if (type === 'object') return leastObject(schema, below)
-  if (type === 'array') return leastList(schema, below)
-  if (type === 'string') return leastText(schema)
-  if (type === 'integer' || type === 'number') return leastNumber(schema, type === 'integer')
+function smallestOfType(schema: Schema, type: Json, below: ChildValue): Json | undefined {
+  if (type === 'object') return smallestObject(schema, below)
+  if (type === 'array') return smallestList(schema, below)
+  if (type === 'string') return smallestText(schema)
+  if (type === 'integer' || type === 'number') return smallestNumber(schema, type === 'integer')
   return type === 'boolean' ? false : null
 }
 
@@ -45,7 +45,7 @@ function typesOf({ type, properties, required, items, minLength, minimum }: Sche
   return [minLength !== undefined ? 'string' : minimum !== undefined ? 'number' : 'null']
 }
 
-function leastObject({ properties, required, minProperties }: Schema, below: Below): Json | undefined {
+function smallestObject({ properties, required, minProperties }: Schema, below: ChildValue): Json | undefined {
   const known = isSchema(properties) ? properties : {}
   const must = listOf(required ?? []).map(String)
   const more = Object.keys(known).filter((name) => !must.includes(name))
@@ -59,19 +59,19 @@ function leastObject({ properties, required, minProperties }: Schema, below: Bel
   return Object.fromEntries(entries)
 }
 
-function leastList({ minItems, items = {}, prefixItems, uniqueItems }: Schema, below: Below): Json | undefined {
+function smallestList({ minItems, items = {}, prefixItems, uniqueItems }: Schema, below: ChildValue): Json | undefined {
   const list: Json[] = []
   for (let i = 0; i < numberOf(minItems, 0); i++) {
-    const schema = at(prefixItems, i) ?? items
+    const schema = itemAt(prefixItems, i) ?? items
     const value = below(schema)
     if (value === undefined) return undefined
-    list.push(uniqueItems === true && i > 0 ? other(value, schema, i) : value)
+    list.push(uniqueItems === true && i > 0 ? makeDifferent(value, schema, i) : value)
   }
   return list
 }
 
-function other(value: Json, schema: Json, i: number): Json {
-  const listed = isSchema(schema) ? at(schema['enum'], i) : undefined
+function makeDifferent(value: Json, schema: Json, i: number): Json {
+  const listed = isSchema(schema) ? itemAt(schema['enum'], i) : undefined
   if (listed !== undefined) return listed
   if (typeof value === 'string') return `${value}${i}`
   return typeof value === 'number' ? value + i : value
@@ -90,12 +90,12 @@ const FORMATS: Readonly<Record<string, string>> = {
   uri: 'https://example.com/',
 }
 
-function leastText({ format, minLength, maxLength }: Schema): Json {
+function smallestText({ format, minLength, maxLength }: Schema): Json {
   const text = typeof format === 'string' ? (FORMATS[format] ?? '') : ''
   return text.padEnd(numberOf(minLength, 0), 'offline ').slice(0, numberOf(maxLength, Number.POSITIVE_INFINITY))
 }
 
-function leastNumber(schema: Schema, whole: boolean): Json {
+function smallestNumber(schema: Schema, whole: boolean): Json {
   const [least, above] = [numberOf(schema['minimum'], -Infinity), numberOf(schema['exclusiveMinimum'], -Infinity)]
   const [most, under] = [numberOf(schema['maximum'], Infinity), numberOf(schema['exclusiveMaximum'], Infinity)]
   const fits = (value: number): boolean => value >= least && value > above && value <= most && value < under
@@ -108,7 +108,7 @@ function leastNumber(schema: Schema, whole: boolean): Json {
   return [0, near, near + way * (step || 1), ...between].find(fits) ?? 0
 }
 
-function target(reference: string, root: Json): Json {
+function followReference(reference: string, root: Json): Json {
   if (!reference.startsWith('#')) return {}
   let node: Json | undefined = root
   for (const step of reference.slice(2).split('/').filter(Boolean)) {
@@ -118,12 +118,12 @@ function target(reference: string, root: Json): Json {
   return node ?? {}
 }
 
-function resolved(schema: Json, root: Json): Schema {
-  const found = isSchema(schema) && typeof schema['$ref'] === 'string' ? target(schema['$ref'], root) : schema
+function resolveReference(schema: Json, root: Json): Schema {
+  const found = isSchema(schema) && typeof schema['$ref'] === 'string' ? followReference(schema['$ref'], root) : schema
   return isSchema(found) ? found : {}
 }
 
-function both(left: Schema, right: Schema): Schema {
+function mergeSchemas(left: Schema, right: Schema): Schema {
   const properties = { ...(left['properties'] as Schema | undefined), ...(right['properties'] as Schema | undefined) }
   const required = [...listOf(left['required'] ?? []), ...listOf(right['required'] ?? [])]
   return { ...left, ...right, properties, required }
@@ -137,7 +137,7 @@ function firstOf<T>(list: readonly T[], make: (entry: T) => Json | undefined): J
   return undefined
 }
 
-function at(list: Json | undefined, i: number): Json | undefined {
+function itemAt(list: Json | undefined, i: number): Json | undefined {
   return Array.isArray(list) ? (list as readonly Json[])[i] : undefined
 }
 

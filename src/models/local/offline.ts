@@ -1,7 +1,7 @@
-// The offline model: answers by fixed rules, without a key or a network, and says so. It is not a language model; it is for demos
-// and tests in which the words do not matter.
-import type { Priced } from '../http/hosted.ts'
-import { FREE } from '../price.ts'
+// The offline model: answers by fixed rules, without a key or a network, and says so. It is not a language model; it is
+// for demos and tests in which the text does not matter.
+import type { Priced } from '../http/hosted-model.ts'
+import { FREE_PROFILE } from '../price.ts'
 
 export const OFFLINE = 'offline'
 
@@ -11,7 +11,7 @@ export function offline(): Priced {
     able: { name: OFFLINE, native: 'possible' },
     outputTokensMax: 1_024,
     secrets: {},
-    profile: async () => FREE,
-    call: async (request, context) => (await import('./offline-rules.ts')).answer(request, context),
+    profile: async () => FREE_PROFILE,
+    call: async (request, context) => (await import('./offline-rules.ts')).answerOffline(request, context),
   }
 }

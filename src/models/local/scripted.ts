@@ -3,7 +3,17 @@ import type { Json, Part, Usage } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { CallContext, Model, ModelFailure, Reply, ReplyCall, Request } from '../../ports/model.ts'
 import { failure } from '../http/failures.ts'
-import { anything, filled, listOf, ms, needed, oneOf, optionsOf, text, within } from '../../options.ts'
+import {
+  anyCheck,
+  nonEmptyCheck,
+  listCheck,
+  msCheck,
+  requiredCheck,
+  oneOf,
+  optionsChecker,
+  textCheck,
+  optionsCheck,
+} from '../../options.ts'
 
 export type ScriptedCall = { readonly tool: string; readonly args?: Json; readonly id?: string }
 
@@ -33,37 +43,42 @@ export type Step =
   | { readonly stall: true; readonly deltas?: readonly string[] }
 
 export type Script = readonly (Step | StepFunction)[] | StepFunction
-/** Sees the request and how many steps were taken before. */
+/** Gets the request and the number of steps taken before. */
 export type StepFunction = (request: Request, taken: number) => Step | Promise<Step>
 
-type Reaction = Exclude<Step, string>
-type Said = Extract<Reaction, { text?: string }>
-type Broken = Extract<Reaction, { error: unknown }>
+type DetailedStep = Exclude<Step, string>
+type ReplyStep = Extract<DetailedStep, { text?: string }>
+type FailureStep = Extract<DetailedStep, { error: unknown }>
 
-const checkSaid = optionsOf<Said>('a step', {
-  text,
-  reasoning: text,
-  calls: listOf(within<ScriptedCall>({ tool: needed(text), args: anything, id: text })),
-  deltas: listOf(text),
-  delayMs: ms,
-  onAbort: oneOf<NonNullable<Said['onAbort']>>({ answer: true, stop: true, throw: true }),
-  // A script may also play a provider that reports nonsense.
-  usage: anything,
-  cost: anything,
+const checkReplyStep = optionsChecker<ReplyStep>('a step', {
+  text: textCheck,
+  reasoning: textCheck,
+  calls: listCheck(optionsCheck<ScriptedCall>({ tool: requiredCheck(textCheck), args: anyCheck, id: textCheck })),
+  deltas: listCheck(textCheck),
+  delayMs: msCheck,
+  onAbort: oneOf<NonNullable<ReplyStep['onAbort']>>({ answer: true, stop: true, throw: true }),
+  // A script may also play a provider that reports an invalid usage or cost.
+  usage: anyCheck,
+  cost: anyCheck,
   finish: oneOf<Reply['finish']>({ stop: true, calls: true, length: true, refusal: true }),
 })
-const checkBroken = optionsOf<Broken>('a step', { error: needed(filled), message: text, retryAfterMs: ms, delayMs: ms })
-const checkStall = optionsOf<Extract<Reaction, { stall: true }>>('a step', {
-  stall: needed(anything),
-  deltas: listOf(text),
+const checkFailureStep = optionsChecker<FailureStep>('a step', {
+  error: requiredCheck(nonEmptyCheck),
+  message: textCheck,
+  retryAfterMs: msCheck,
+  delayMs: msCheck,
+})
+const checkStall = optionsChecker<Extract<DetailedStep, { stall: true }>>('a step', {
+  stall: requiredCheck(anyCheck),
+  deltas: listCheck(textCheck),
 })
 
 function checkStep(step: unknown, of: string): void {
   if (typeof step === 'string') return
   const kind = step !== null && typeof step === 'object' ? step : {}
   if ('stall' in kind) return checkStall(step, of)
-  if ('error' in kind) return checkBroken(step, of)
-  checkSaid(step, of)
+  if ('error' in kind) return checkFailureStep(step, of)
+  checkReplyStep(step, of)
 }
 
 function checkScript(script: unknown): void {
@@ -74,10 +89,13 @@ function checkScript(script: unknown): void {
     if (typeof step !== 'function') checkStep(step, `step ${i + 1} of scripted`)
 }
 
-/** Replies from a list in order, or by a function. A list that ran out is a `bad_request`, so a test with too many calls fails. */
+/**
+ * Replies from a list in order, or by a function. After the end of the list a call is a `bad_request`, so a test with
+ * too many calls fails.
+ */
 export function scripted(script: Script, name = 'scripted'): Model {
   checkScript(script)
-  const wrong = filled(name, 'name', 'scripted')
+  const wrong = nonEmptyCheck(name, 'name', 'scripted')
   if (wrong !== null) throw new Fault('invalid_config', `The name of a scripted model ${wrong}.`)
   let taken = 0
   return {
@@ -89,10 +107,10 @@ export function scripted(script: Script, name = 'scripted'): Model {
       if (entry === undefined) return failure('bad_request', `The script has ${n} steps and was asked for one more.`)
       const step = typeof entry === 'function' ? await entry(request, n) : entry
       if (typeof entry === 'function') checkStep(step, 'a step of scripted')
-      if (typeof step === 'string') return say({ text: step }, request, context)
+      if (typeof step === 'string') return playReply({ text: step }, request, context)
       if ('stall' in step) {
         for (const text of step.deltas ?? []) context.emit({ kind: 'text', part: 0, text })
-        await aborted(context.signal)
+        await waitForAbort(context.signal)
         return failure('other', 'aborted')
       }
       if (step.delayMs) {
@@ -101,13 +119,13 @@ export function scripted(script: Script, name = 'scripted'): Model {
         if (onAbort === 'throw') throw new DOMException('The call was aborted.', 'AbortError')
         if (onAbort === 'stop' && !('error' in step)) return failure('other', 'aborted')
       }
-      if (!('error' in step)) return say(step, request, context)
+      if (!('error' in step)) return playReply(step, request, context)
       return failure(step.error, step.message ?? `scripted ${step.error}`, step.retryAfterMs)
     },
   }
 }
 
-function say(step: Said, request: Request, context: CallContext): Reply {
+function playReply(step: ReplyStep, request: Request, context: CallContext): Reply {
   const { text = '', reasoning, calls = [] } = step
   const pieces = step.deltas ?? (text === '' ? [] : [text])
   const part = reasoning === undefined ? 0 : 1
@@ -127,7 +145,7 @@ function say(step: Said, request: Request, context: CallContext): Reply {
   return step.cost === undefined ? reply : { ...reply, cost: step.cost }
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
+function waitForAbort(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve()
   return new Promise((resolve) => {
     signal.addEventListener('abort', () => resolve(), { once: true })

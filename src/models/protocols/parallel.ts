@@ -1,19 +1,19 @@
-// Models of OpenAI sometimes wrap several calls into one of a tool that was not offered, `multi_tool_use.parallel`. It is unwrapped
-// here, before anything else reads the reply. Pure.
+// OpenAI's models sometimes wrap several calls into one call of a tool that was not offered, `multi_tool_use.parallel`.
+// This file unwraps it before anything else reads the reply. Pure.
 import type { Part } from '../../kernel/content.ts'
 import type { Reply, ReplyCall, ToolSchema } from '../../ports/model.ts'
-import { isObject, listOf } from '../../view/json.ts'
-import { parsed } from '../../view/json.ts'
+import { isObject, asList } from '../../view/untrusted-json.ts'
+import { parseJson } from '../../view/untrusted-json.ts'
 
 const WRAPPER = /^(multi_tool_use[._])?parallel$/
-/** More than any reply has calls. */
+/** No reply has more calls than this. */
 const CALLS_MAX = 256
 
-/** The same reply if nothing in it is wrapped. */
-export function unwrapped<R extends Reply>(reply: R, tools: readonly ToolSchema[]): R {
+/** Returns the same reply if no call in it is wrapped. */
+export function unwrapParallel<R extends Reply>(reply: R, tools: readonly ToolSchema[]): R {
   if (!reply.calls.some(({ tool }) => WRAPPER.test(tool))) return reply
   const calls: ReplyCall[] = []
-  /** Where each call of the reply now begins. */
+  /** The place at which each call of the reply now begins. */
   const places: number[] = []
   for (const call of reply.calls) {
     places.push(calls.length)
@@ -22,14 +22,14 @@ export function unwrapped<R extends Reply>(reply: R, tools: readonly ToolSchema[
   }
   if (calls.length > CALLS_MAX) return reply
   places.push(calls.length)
-  return { ...reply, parts: reply.parts.map((part) => moved(part, places)), calls }
+  return { ...reply, parts: reply.parts.map((part) => renumberPart(part, places)), calls }
 }
 
-/** Null for what is not such a wrapper, or not whole. */
+/** Null for a call that is not such a wrapper, or that is incomplete. */
 function callsIn({ id, tool, args }: ReplyCall): readonly ReplyCall[] | null {
   if (!WRAPPER.test(tool)) return null
-  const wrapped = parsed(args)
-  const uses = listOf(isObject(wrapped) ? wrapped['tool_uses'] : null)
+  const wrapped = parseJson(args)
+  const uses = asList(isObject(wrapped) ? wrapped['tool_uses'] : null)
   const calls = uses.flatMap((use, i): readonly ReplyCall[] => {
     if (!isObject(use) || typeof use['recipient_name'] !== 'string') return []
     const { recipient_name: name, parameters = {} } = use
@@ -39,8 +39,8 @@ function callsIn({ id, tool, args }: ReplyCall): readonly ReplyCall[] | null {
   return calls.length === 0 || calls.length < uses.length ? null : calls
 }
 
-/** What says how many calls came before it is told the new number. */
-function moved(part: Part, places: readonly number[]): Part {
+/** Updates the number of calls before a part, if the part has one. */
+function renumberPart(part: Part, places: readonly number[]): Part {
   if ((part.type !== 'reasoning' && part.type !== 'provider') || !isObject(part.opaque)) return part
   const { at } = part.opaque
   const now = typeof at === 'number' ? places[at] : undefined

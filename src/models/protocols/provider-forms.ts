@@ -1,23 +1,28 @@
-// How each protocol writes the tools that its provider runs, which host has which, and what is refused. The tools themselves are
-// named in provider-tools.ts.
+// How each protocol writes the tools that its provider runs, which host has which, and which are refused.
+// provider-tools.ts names the tools.
 import type { Frozen, Json } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Request, ToolSchema } from '../../ports/model.ts'
-import type { Target } from './protocol.ts'
-import { CHECKS, type Domains, type FileSearchUse, type ProviderTool } from './provider-tools.ts'
+import type { ModelTarget } from './protocol.ts'
+import { CHECKS, type DomainFilter, type FileSearchUse, type ProviderTool } from './provider-tools.ts'
 import type { WebFetchUse, WebSearchUse } from './provider-tools.ts'
 
-type Writer = (tool: ProviderTool) => Json
-/** By protocol: the tools it has a form for, and the options that this form cannot hold. */
-type Form = Frozen<{ write: Writer; lacks: readonly string[]; beta?: string; include?: string }>
+type ToolWriter = (tool: ProviderTool) => Json
+/** The form of a tool in one protocol. `lacks` names the options that this form cannot express. */
+type ToolForm = Frozen<{ write: ToolWriter; lacks: readonly string[]; beta?: string; include?: string }>
 
-const MESSAGES: Partial<Record<ProviderTool['type'], Form>> = {
+const MESSAGES: Partial<Record<ProviderTool['type'], ToolForm>> = {
   web_search: {
     lacks: ['contextSize'],
     write: (tool) => {
       const { location, ...rest } = tool as WebSearchUse
       const place = location && { type: 'approximate', ...location }
-      return { type: 'web_search_20250305', name: 'web_search', ...used(rest), ...set('user_location', place) }
+      return {
+        type: 'web_search_20250305',
+        name: 'web_search',
+        ...useFields(rest),
+        ...optionalField('user_location', place),
+      }
     },
   },
   web_fetch: {
@@ -27,7 +32,12 @@ const MESSAGES: Partial<Record<ProviderTool['type'], Form>> = {
       const { contentTokensMax, citations, ...rest } = tool as WebFetchUse
       const named = { type: 'web_fetch_20250910', name: 'web_fetch' }
       const cited = citations === undefined ? undefined : { enabled: citations }
-      return { ...named, ...used(rest), ...set('citations', cited), ...set('max_content_tokens', contentTokensMax) }
+      return {
+        ...named,
+        ...useFields(rest),
+        ...optionalField('citations', cited),
+        ...optionalField('max_content_tokens', contentTokensMax),
+      }
     },
   },
   code_execution: {
@@ -37,17 +47,20 @@ const MESSAGES: Partial<Record<ProviderTool['type'], Form>> = {
   },
 }
 
-const RESPONSES: Partial<Record<ProviderTool['type'], Form>> = {
+const RESPONSES: Partial<Record<ProviderTool['type'], ToolForm>> = {
   web_search: {
     lacks: ['maxUses'],
     write: (tool) => {
       const { contextSize, location, allowedDomains, blockedDomains } = tool as WebSearchUse
-      const filters = { ...set('allowed_domains', allowedDomains), ...set('blocked_domains', blockedDomains) }
+      const filters = {
+        ...optionalField('allowed_domains', allowedDomains),
+        ...optionalField('blocked_domains', blockedDomains),
+      }
       return {
         type: 'web_search',
         ...(Object.keys(filters).length > 0 ? { filters } : {}),
-        ...set('search_context_size', contextSize),
-        ...set('user_location', location && { type: 'approximate', ...location }),
+        ...optionalField('search_context_size', contextSize),
+        ...optionalField('user_location', location && { type: 'approximate', ...location }),
       }
     },
   },
@@ -61,49 +74,49 @@ const RESPONSES: Partial<Record<ProviderTool['type'], Form>> = {
     include: 'file_search_call.results',
     write: (tool) => {
       const { vectorStores, resultsMax } = tool as FileSearchUse
-      return { type: 'file_search', vector_store_ids: vectorStores, ...set('max_num_results', resultsMax) }
+      return { type: 'file_search', vector_store_ids: vectorStores, ...optionalField('max_num_results', resultsMax) }
     },
   },
 }
 
 const FORMS: Readonly<Record<string, typeof MESSAGES>> = { messages: MESSAGES, responses: RESPONSES }
 
-function used({ maxUses, allowedDomains, blockedDomains }: WebSearchUse | WebFetchUse): {
+function useFields({ maxUses, allowedDomains, blockedDomains }: WebSearchUse | WebFetchUse): {
   readonly [key: string]: Json
 } {
   return {
-    ...set('max_uses', maxUses),
-    ...set('allowed_domains', allowedDomains),
-    ...set('blocked_domains', blockedDomains),
+    ...optionalField('max_uses', maxUses),
+    ...optionalField('allowed_domains', allowedDomains),
+    ...optionalField('blocked_domains', blockedDomains),
   }
 }
 
-function set(name: string, value: Json | undefined): { readonly [key: string]: Json } {
+function optionalField(name: string, value: Json | undefined): { readonly [key: string]: Json } {
   return value === undefined ? {} : { [name]: value }
 }
 
-/** A tool that the host does not have, or that is given in a form it cannot take, is refused. */
-export function checkProviderTools(tools: unknown, target: Target, protocol: string): void {
+/** Refuses a tool that the host does not have, or an option that its form cannot express. */
+export function checkProviderTools(tools: unknown, target: ModelTarget, protocol: string): void {
   const host = `${target.endpoint}:${target.model}`
-  if (!Array.isArray(tools)) throw wrong(`providerTools of ${host} must be a list, such as [webSearch()].`)
+  if (!Array.isArray(tools)) throw invalidConfig(`providerTools of ${host} must be a list, such as [webSearch()].`)
   const seen = new Set<string>()
   for (const tool of tools as readonly (ProviderTool | null | undefined)[]) {
     const type = tool?.type
-    if (type === undefined) throw wrong(`providerTools of ${host} takes what webSearch() and the like return.`)
-    if (seen.has(type)) throw wrong(`providerTools of ${host} lists ${type} twice. List it once.`)
+    if (type === undefined) throw invalidConfig(`providerTools of ${host} takes what webSearch() and the like return.`)
+    if (seen.has(type)) throw invalidConfig(`providerTools of ${host} lists ${type} twice. List it once.`)
     seen.add(type)
     const form = target.quirks.providerTools?.includes(type) ? FORMS[protocol]?.[type] : undefined
     if (!form)
-      throw wrong(
+      throw invalidConfig(
         `${host} has no ${type} of its own: leave it out of providerTools, or use ${INSTEAD[type] ?? 'another host'}.`,
       )
     const { type: _, ...options } = tool as ProviderTool & Readonly<Record<string, unknown>>
     CHECKS[type](options, `${type} in providerTools`)
     const odd = form.lacks.find((name) => options[name] !== undefined)
-    if (odd !== undefined) throw wrong(`The ${type} of ${host} takes no \`${odd}\`: leave it out.`)
-    const { allowedDomains, blockedDomains } = tool as Domains
+    if (odd !== undefined) throw invalidConfig(`The ${type} of ${host} takes no \`${odd}\`: leave it out.`)
+    const { allowedDomains, blockedDomains } = tool as DomainFilter
     if (allowedDomains && blockedDomains)
-      throw wrong(`The ${type} of ${host} takes \`allowedDomains\` or \`blockedDomains\`, not both.`)
+      throw invalidConfig(`The ${type} of ${host} takes \`allowedDomains\` or \`blockedDomains\`, not both.`)
   }
 }
 
@@ -112,20 +125,20 @@ const INSTEAD: Readonly<Record<string, string>> = {
   web_fetch: 'webFetchTool() as a tool of the agent',
 }
 
-function wrong(message: string): Fault {
+function invalidConfig(message: string): Fault {
   return new Fault('invalid_config', message)
 }
 
-/** What a request says of its provider's tools. */
-type ProviderTools = Frozen<{ json: readonly string[]; betas: readonly string[]; include: readonly string[] }>
-const NONE: ProviderTools = { json: [], betas: [], include: [] }
-const written = new WeakMap<readonly ProviderTool[], ProviderTools>()
+/** The fields of a request for its provider's tools. */
+type WrittenTools = Frozen<{ json: readonly string[]; betas: readonly string[]; include: readonly string[] }>
+const NONE: WrittenTools = { json: [], betas: [], include: [] }
+const writtenTools = new WeakMap<readonly ProviderTool[], WrittenTools>()
 
-/** Written once: every request says the same. */
-export function providerTools({ settings }: Target, protocol: 'messages' | 'responses'): ProviderTools {
+/** Written once, since every request has the same tools. */
+export function writeProviderTools({ settings }: ModelTarget, protocol: 'messages' | 'responses'): WrittenTools {
   const tools = settings.providerTools
   if (tools === undefined) return NONE
-  const known = written.get(tools)
+  const known = writtenTools.get(tools)
   if (known) return known
   const forms = tools.flatMap((tool) => {
     const form = FORMS[protocol]?.[tool.type]
@@ -136,12 +149,14 @@ export function providerTools({ settings }: Target, protocol: 'messages' | 'resp
     betas: forms.flatMap(({ beta }) => beta ?? []),
     include: forms.flatMap(({ include }) => include ?? []),
   }
-  written.set(tools, made)
+  writtenTools.set(tools, made)
   return made
 }
 
-/** A tool of ours that the provider has too is not offered to it: a model must not have to choose between two of one name. */
-export function withoutServed(request: Request, served: readonly ProviderTool[] = []): Request {
+/**
+ * Leaves out tools of ours that the provider has too: a model must not have to choose between two tools of one name.
+ */
+export function leaveOutServed(request: Request, served: readonly ProviderTool[] = []): Request {
   const isServed = ({ name }: ToolSchema): boolean => served.some(({ type }) => type === name)
   return served.length > 0 && request.tools.some(isServed)
     ? { ...request, tools: request.tools.filter((tool) => !isServed(tool)) }

@@ -1,15 +1,25 @@
-// Tools that a provider runs itself, as they are named in code. Their calls and results are parts of the reply and are never run
-// here. Which host has them and how it takes them is provider-forms.ts.
+// Tools that a provider runs itself, under the names of the public API. Their calls and results are parts of the reply
+// and are never run here. provider-forms.ts knows which host has them and in which form.
 import type { Frozen } from '../../kernel/content.ts'
-import { type Checks, count, filled, listOf, needed, oneOf, optionsOf, text, within } from '../../options.ts'
+import {
+  type Checks,
+  countCheck,
+  nonEmptyCheck,
+  listCheck,
+  requiredCheck,
+  oneOf,
+  optionsChecker,
+  textCheck,
+  optionsCheck,
+} from '../../options.ts'
 
-type Location = Frozen<{ city?: string; region?: string; country?: string; timezone?: string }>
-export type Domains = Frozen<{ allowedDomains?: readonly string[]; blockedDomains?: readonly string[] }>
+type SearchLocation = Frozen<{ city?: string; region?: string; country?: string; timezone?: string }>
+export type DomainFilter = Frozen<{ allowedDomains?: readonly string[]; blockedDomains?: readonly string[] }>
 
-/** `maxUses` is of Anthropic, `contextSize` of OpenAI. */
-export type WebSearchUse = Domains &
-  Frozen<{ maxUses?: number; contextSize?: 'low' | 'medium' | 'high'; location?: Location }>
-export type WebFetchUse = Domains & Frozen<{ maxUses?: number; contentTokensMax?: number; citations?: boolean }>
+/** `maxUses` is for Anthropic, `contextSize` for OpenAI. */
+export type WebSearchUse = DomainFilter &
+  Frozen<{ maxUses?: number; contextSize?: 'low' | 'medium' | 'high'; location?: SearchLocation }>
+export type WebFetchUse = DomainFilter & Frozen<{ maxUses?: number; contentTokensMax?: number; citations?: boolean }>
 export type FileSearchUse = Frozen<{ vectorStores: readonly string[]; resultsMax?: number }>
 
 export type ProviderTool =
@@ -18,26 +28,26 @@ export type ProviderTool =
   | { readonly type: 'code_execution' }
   | ({ readonly type: 'file_search' } & FileSearchUse)
 
-const DOMAINS = { allowedDomains: listOf(filled), blockedDomains: listOf(filled) }
-const LOCATION: Checks<Location> = { city: text, region: text, country: text, timezone: text }
-const checkSearch = optionsOf<WebSearchUse>('webSearch', {
+const DOMAINS = { allowedDomains: listCheck(nonEmptyCheck), blockedDomains: listCheck(nonEmptyCheck) }
+const LOCATION: Checks<SearchLocation> = { city: textCheck, region: textCheck, country: textCheck, timezone: textCheck }
+const checkSearch = optionsChecker<WebSearchUse>('webSearch', {
   ...DOMAINS,
-  maxUses: count(1),
+  maxUses: countCheck(1),
   contextSize: oneOf<'low' | 'medium' | 'high'>({ low: true, medium: true, high: true }),
-  location: within<Location>(LOCATION),
+  location: optionsCheck<SearchLocation>(LOCATION),
 })
-const checkFetch = optionsOf<WebFetchUse>('webFetch', {
+const checkFetch = optionsChecker<WebFetchUse>('webFetch', {
   ...DOMAINS,
-  maxUses: count(1),
-  contentTokensMax: count(1),
+  maxUses: countCheck(1),
+  contentTokensMax: countCheck(1),
   citations: (value) => (typeof value === 'boolean' ? null : 'must be true or false'),
 })
-const checkFiles = optionsOf<FileSearchUse>('fileSearch', {
-  vectorStores: needed(listOf(filled), 'Name the vector stores to search.'),
-  resultsMax: count(1, 50),
+const checkFiles = optionsChecker<FileSearchUse>('fileSearch', {
+  vectorStores: requiredCheck(listCheck(nonEmptyCheck), 'Name the vector stores to search.'),
+  resultsMax: countCheck(1, 50),
 })
 
-const checkCode = optionsOf<object>('codeExecution', {})
+const checkCode = optionsChecker<object>('codeExecution', {})
 export const CHECKS = {
   web_search: checkSearch,
   web_fetch: checkFetch,

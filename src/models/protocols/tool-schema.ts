@@ -1,11 +1,12 @@
-// The schema of a tool as providers take it: an object with properties, and no choice at its root. A tool whose input is a
-// union is shown as one object with the fields of all its branches; the tool's own schema still checks the arguments. Pure.
+// The schema of a tool in the form that providers take: an object with properties, and no choice at its root. A tool
+// whose input is a union is shown as one object with the fields of all its branches; the tool's own schema still checks
+// the arguments. Pure.
 import type { Json } from '../../kernel/content.ts'
-import { isObject } from '../../view/json.ts'
+import { isObject } from '../../view/untrusted-json.ts'
 
 type Fields = { readonly [key: string]: Json }
 /** The schemas of each field in all branches, by name, in the order found. */
-type Shape = {
+type MergedShape = {
   readonly properties: Map<string, Json[]>
   readonly required: ReadonlySet<string>
   readonly said: string[]
@@ -14,7 +15,10 @@ type Shape = {
 const CHOICES = ['oneOf', 'anyOf', 'allOf'] as const
 const DEPTH_MAX = 8
 
-/** https://github.com/anthropics/claude-code/issues/10606: `oneOf`, `allOf`, `anyOf`, `enum` and `not` are refused at the top. */
+/**
+ * https://github.com/anthropics/claude-code/issues/10606: `oneOfSchemas`, `allOf`, `anyOf`, `enum` and `not` are refused at
+ * the top.
+ */
 const ROOT_REFUSED = [...CHOICES, 'enum', 'const', 'not'] as const
 
 /** The description of the tool that takes the final answer. */
@@ -32,7 +36,7 @@ export function toolSchema(parameters: Json): Json {
     ...Object.fromEntries(kept),
     type: 'object',
     ...(said.length > 0 ? { description: said.join('\nOr: ') } : {}),
-    properties: Object.fromEntries([...properties].map(([name, all]) => [name, oneOf(all)])),
+    properties: Object.fromEntries([...properties].map(([name, all]) => [name, oneOfSchemas(all)])),
     required: [...required],
   }
 }
@@ -50,12 +54,12 @@ const REPLACED: ReadonlySet<string> = new Set([
 ])
 
 /** Every branch may add a field. A field is required only if all branches of a choice require it. */
-function shapeOf(node: Fields, root: Fields, depth: number): Shape {
-  const whole = referred(node, root)
+function shapeOf(node: Fields, root: Fields, depth: number): MergedShape {
+  const whole = followReference(node, root)
   const properties = new Map<string, Json[]>()
   const required = new Set(textsIn(whole['required']))
   const said = typeof whole['description'] === 'string' ? [whole['description']] : []
-  add(properties, Object.entries(isObject(whole['properties']) ? whole['properties'] : {}))
+  addSchemas(properties, Object.entries(isObject(whole['properties']) ? whole['properties'] : {}))
   for (const word of depth < DEPTH_MAX ? CHOICES : []) {
     const shapes = listIn(whole[word])
       .filter(isObject)
@@ -63,7 +67,7 @@ function shapeOf(node: Fields, root: Fields, depth: number): Shape {
     for (const shape of shapes) {
       said.push(...shape.said)
       for (const [name, all] of shape.properties)
-        add(
+        addSchemas(
           properties,
           all.map((each) => [name, each]),
         )
@@ -75,7 +79,7 @@ function shapeOf(node: Fields, root: Fields, depth: number): Shape {
   return { properties, required, said }
 }
 
-function add(to: Map<string, Json[]>, found: readonly (readonly [string, Json])[]): void {
+function addSchemas(to: Map<string, Json[]>, found: readonly (readonly [string, Json])[]): void {
   for (const [name, schema] of found) {
     const known = to.get(name) ?? []
     if (!known.some((each) => JSON.stringify(each) === JSON.stringify(schema))) known.push(schema)
@@ -83,12 +87,12 @@ function add(to: Map<string, Json[]>, found: readonly (readonly [string, Json])[
   }
 }
 
-function oneOf(schemas: readonly Json[]): Json {
+function oneOfSchemas(schemas: readonly Json[]): Json {
   return schemas.length === 1 ? (schemas[0] ?? {}) : { anyOf: schemas }
 }
 
 /** Resolves `#/$defs/Name`; anything else is returned unchanged. */
-function referred(node: Fields, root: Fields): Fields {
+function followReference(node: Fields, root: Fields): Fields {
   const { $ref } = node
   const found = typeof $ref === 'string' ? /^#\/(\$defs|definitions)\/([^/]+)$/.exec($ref) : null
   const [, group = '', name = ''] = found ?? []

@@ -1,33 +1,35 @@
-// A conversation that took place elsewhere, as the log of a new session. It is written as runs that have settled, and `session.imported`
-// after them says that it is history: nothing is done on its word. Loaded by the first session that is opened with messages.
+// Writes a conversation from elsewhere as the log of a new session: as settled runs, followed by `session.imported`,
+// which marks them as history. Nothing is done on their authority. Loaded by the first session that is opened with
+// messages.
 import { hash } from 'node:crypto'
 import type { Json } from '../../kernel/content.ts'
 import { callKey, type EventBody } from '../../kernel/event.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Blob } from '../../ports/store.ts'
-import type { Beginning } from '../../engine/owner.ts'
-import { type Services, textBlob } from '../../engine/wiring.ts'
-import { canonicalJson } from '../../tools/core/canonical.ts'
-import { textOf } from '../../view/text.ts'
+import type { SessionBeginning } from '../../runtime/loop/act-as-owner.ts'
+import type { Services } from '../../runtime/state/runtime-ports.ts'
+import { textBlob } from '../../runtime/state/content-blobs.ts'
+import { canonicalJson } from '../../tools/core/canonical-json.ts'
+import { textOf } from '../../view/shown-text.ts'
 import {
-  type Brought,
+  type NeutralMessage,
   type BroughtCall,
   type BroughtMessage,
   type BroughtResult,
-  readMessages,
-  wrong,
+  readBroughtMessages,
+  badMessage,
 } from './shapes.ts'
 
-type Turn =
-  | Extract<Brought, { role: 'user' }>
-  | (Extract<Brought, { role: 'assistant' }> & { readonly results: readonly BroughtResult[] })
+type BroughtTurn =
+  | Extract<NeutralMessage, { role: 'user' }>
+  | (Extract<NeutralMessage, { role: 'assistant' }> & { readonly results: readonly BroughtResult[] })
 
-/** What a session that is opened with these messages begins with. */
+/** The beginning of a session that is opened with these messages. */
 export function bringMessages(
   services: Services,
   agent: string,
   messages: readonly BroughtMessage[],
-): Pick<Beginning, 'history' | 'messages'> & { readonly blobs: readonly Blob[] } {
+): Pick<SessionBeginning, 'history' | 'messages'> & { readonly blobs: readonly Blob[] } {
   const { planner, limits } = services.agent(agent)
   if (planner !== null)
     throw new Fault(
@@ -35,7 +37,7 @@ export function bringMessages(
       `Agent "${agent}" is a workflow: it plans from its own log, and takes no messages.`,
     )
   const blobs: Blob[] = []
-  const turns = turnsOf(readMessages(messages, blobs))
+  const turns = groupTurns(readBroughtMessages(messages, blobs))
   if (turns.length === 0) return { blobs: [] }
   const toolset = textBlob('[]', 'application/json')
   const instructions = textBlob('', 'text/plain')
@@ -54,37 +56,43 @@ export function bringMessages(
   }
 }
 
-/** Each reply with the results of its calls, which stand right after it. Replies that follow each other are one. */
-function turnsOf(brought: readonly Brought[]): readonly Turn[] {
-  const turns: Turn[] = []
+/** Joins each reply with the results of its calls, which stand right after it. Consecutive replies become one. */
+function groupTurns(brought: readonly NeutralMessage[]): readonly BroughtTurn[] {
+  const turns: BroughtTurn[] = []
   for (const message of brought) {
     const last = turns.at(-1)
-    if (message.role === 'tool') turns.splice(-1, 1, answered(last, message))
+    if (message.role === 'tool') turns.splice(-1, 1, addResult(last, message))
     else {
-      checkAnswered(last)
+      checkAllAnswered(last)
       const merges = message.role === 'assistant' && last?.role === 'assistant' && last.calls.length === 0
       if (merges) turns.splice(-1, 1, { ...message, parts: [...last.parts, ...message.parts], results: [] })
       else turns.push(message.role === 'user' ? message : { ...message, results: [] })
       if (message.role === 'assistant') checkIds(message.calls, message.at)
     }
   }
-  checkAnswered(turns.at(-1))
+  checkAllAnswered(turns.at(-1))
   return turns
 }
 
-function answered(turn: Turn | undefined, { at, result }: Extract<Brought, { role: 'tool' }>): Turn {
+function addResult(
+  turn: BroughtTurn | undefined,
+  { at, result }: Extract<NeutralMessage, { role: 'tool' }>,
+): BroughtTurn {
   const { calls = [], results = [] } = turn?.role === 'assistant' ? turn : {}
   const isOpen = calls.some(({ id }) => id === result.id) && !results.some(({ id }) => id === result.id)
   if (turn?.role !== 'assistant' || !isOpen)
-    throw wrong(at, `is the result of "${result.id}", and no call of the reply before it waits for that. Leave it out`)
+    throw badMessage(
+      at,
+      `is the result of "${result.id}", and no call of the reply before it waits for that. Leave it out`,
+    )
   return { ...turn, results: [...results, result] }
 }
 
-function checkAnswered(turn: Turn | undefined): void {
+function checkAllAnswered(turn: BroughtTurn | undefined): void {
   if (turn?.role !== 'assistant') return
   const open = turn.calls.find((call) => !turn.results.some(({ id }) => id === call.id))
   if (open)
-    throw wrong(
+    throw badMessage(
       turn.at,
       `calls "${open.tool}" (${open.id}) and has no result of it. Add the result after it, or leave the call out`,
     )
@@ -92,25 +100,25 @@ function checkAnswered(turn: Turn | undefined): void {
 
 function checkIds(calls: readonly BroughtCall[], at: number): void {
   const twice = calls.find(({ id }, i) => calls.findIndex((other) => other.id === id) < i)
-  if (twice) throw wrong(at, `has two calls with the id "${twice.id}". Give each an id of its own`)
+  if (twice) throw badMessage(at, `has two calls with the id "${twice.id}". Give each an id of its own`)
 }
 
-type Setup = Pick<Extract<EventBody, { type: 'run.started' }>, 'toolset' | 'instructions' | 'limits' | 'code'>
+type HistorySetup = Pick<Extract<EventBody, { type: 'run.started' }>, 'toolset' | 'instructions' | 'limits' | 'code'>
 
-/** The events after `session.created`, one run for each question and its answer. */
+/** Builds the events after `session.created`, one run for each question and its answer. */
 class HistoryLog {
-  readonly #setup: Setup
+  readonly #setup: HistorySetup
   readonly #events: EventBody[] = []
   /** Messages and results that no reply has read yet, by seq. */
   #inputs: number[] = []
   #results: number[] = []
   #isOpen = false
 
-  constructor(setup: Setup) {
+  constructor(setup: HistorySetup) {
     this.#setup = setup
   }
 
-  add(turn: Turn, following: Turn | undefined): void {
+  add(turn: BroughtTurn, following: BroughtTurn | undefined): void {
     if (turn.role === 'user') {
       const id = `brought-${this.#events.length}`
       this.#inputs.push(this.#write({ type: 'user.message', id, parts: turn.parts, when: 'next' }))
@@ -134,7 +142,7 @@ class HistoryLog {
     if (isLast) this.#settle()
   }
 
-  /** Messages without an answer start nothing: the next run reads them. */
+  /** Messages without an answer start nothing; the next run reads them. */
   end(): readonly EventBody[] {
     const inputs = this.#inputs
     if (this.#isOpen || inputs.length > 0)
@@ -153,7 +161,7 @@ class HistoryLog {
     return this.#write({ type: 'agent.tool_result', call, status: ok ? 'ok' : 'error', content, ...files })
   }
 
-  /** Its seq: the log begins with `session.created`. */
+  /** Returns the seq of the event. The log begins with `session.created`. */
   #write(body: EventBody): number {
     return this.#events.push(body) + 1
   }

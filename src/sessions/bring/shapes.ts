@@ -1,23 +1,23 @@
-// Messages as other libraries write them, read into one neutral form: those of chat completions (`tool_calls`, `tool_call_id`), of the
-// messages API (`tool_use`, `tool_result`) and of the AI SDK (`tool-call`, `tool-result`). It reads and checks; the log is written by
-// bring.ts.
+// Reads messages of other libraries into one neutral form: chat completions (`tool_calls`, `tool_call_id`), the
+// messages API (`tool_use`, `tool_result`) and the AI SDK (`tool-call`, `tool-result`). It reads and checks; bring.ts
+// writes the log.
 import type { BlobRef, Json, Part } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Blob } from '../../ports/store.ts'
-import { shown } from '../../options.ts'
+import { describeValue } from '../../options.ts'
 
 import { type Input, readInput } from '../input.ts'
 
 /**
- * One message of a conversation that took place elsewhere, as your library writes it. `content` is a text or a list of parts: texts,
- * images, files, calls and their results.
+ * One message of a conversation from elsewhere, in the form of your library. `content` is a text or a list of parts:
+ * texts, images, files, calls and their results.
  */
 export type BroughtMessage = {
   readonly role: string
   readonly content?: unknown
   /** Calls of an assistant message, where the content does not hold them. */
   readonly tool_calls?: unknown
-  /** Of a message with the role `tool`: the call that it answers. */
+  /** For the role `tool`: the id of the call that it answers. */
   readonly tool_call_id?: unknown
 }
 
@@ -28,8 +28,8 @@ export type BroughtResult = {
   readonly content: string
   readonly parts: readonly BlobRef[]
 }
-/** A message in the neutral form. `at` is its place in the list that was given. */
-export type Brought =
+/** A message in the neutral form. `at` is its index in the given list. */
+export type NeutralMessage =
   | { readonly role: 'user'; readonly at: number; readonly parts: readonly Part[] }
   | {
       readonly role: 'assistant'
@@ -44,41 +44,44 @@ type ReadPart = { readonly part: Part | null } | { readonly call: BroughtCall } 
 
 const MESSAGES_MAX = 10_000
 
-/** Throws `invalid_input` that names the message which cannot be read. Pictures and files are added to `blobs`. */
-export function readMessages(messages: readonly BroughtMessage[], blobs: Blob[]): readonly Brought[] {
+/** Throws `invalid_input` naming the message that cannot be read. Pictures and files are added to `blobs`. */
+export function readBroughtMessages(messages: readonly BroughtMessage[], blobs: Blob[]): readonly NeutralMessage[] {
   if (messages.length > MESSAGES_MAX)
     throw new Fault('too_many', `A session is opened with at most ${MESSAGES_MAX} messages. Leave out the oldest.`)
   return messages.flatMap((message, at) => readMessage(message, at, blobs))
 }
 
-function readMessage(message: unknown, at: number, blobs: Blob[]): readonly Brought[] {
+function readMessage(message: unknown, at: number, blobs: Blob[]): readonly NeutralMessage[] {
   const fields = isObject(message) ? message : {}
   const { role } = fields
   if (role === 'system' || role === 'developer')
-    throw wrong(at, `has the role "${role}". Give its text as \`instructions\` of the agent or of the run`)
+    throw badMessage(at, `has the role "${role}". Give its text as \`instructions\` of the agent or of the run`)
   if (role !== 'user' && role !== 'assistant' && role !== 'tool')
-    throw wrong(at, `has the role ${shown(role)}. Write user, assistant or tool`)
+    throw badMessage(at, `has the role ${describeValue(role)}. Write user, assistant or tool`)
   if (role === 'tool' && fields['tool_call_id'] !== undefined) return [readToolMessage(fields, at, blobs)]
   const read = partsIn(fields['content'], at).map((part) => readPart(part, at, blobs))
   const parts = read.flatMap((each) => ('part' in each && each.part !== null ? [each.part] : []))
-  const calls = [...read.flatMap((each) => ('call' in each ? [each.call] : [])), ...listedCalls(fields, at)]
-  const results = read.flatMap((each): readonly Brought[] =>
+  const calls = [...read.flatMap((each) => ('call' in each ? [each.call] : [])), ...readListedCalls(fields, at)]
+  const results = read.flatMap((each): readonly NeutralMessage[] =>
     'result' in each ? [{ role: 'tool', at, result: each.result }] : [],
   )
-  if (parts.length + calls.length + results.length === 0) throw wrong(at, 'has no content. Leave it out')
+  if (parts.length + calls.length + results.length === 0) throw badMessage(at, 'has no content. Leave it out')
   if (role === 'assistant') {
-    if (results.length > 0) throw wrong(at, 'has a result in an assistant message. Give it in the message after it')
+    if (results.length > 0)
+      throw badMessage(at, 'has a result in an assistant message. Give it in the message after it')
     return [{ role, at, parts, calls }]
   }
-  if (calls.length > 0) throw wrong(at, `has a call in a message of the role "${role}". Calls are of the assistant`)
+  if (calls.length > 0)
+    throw badMessage(at, `has a call in a message of the role "${role}". Calls are of the assistant`)
   if (parts.length === 0) return results
-  if (role === 'tool') throw wrong(at, 'has a part that is no result. Give it in a user message')
+  if (role === 'tool') throw badMessage(at, 'has a part that is no result. Give it in a user message')
   return [...results, { role, at, parts }]
 }
 
-/** Chat completions: the whole message is one result. */
-function readToolMessage({ tool_call_id: id, content }: Fields, at: number, blobs: Blob[]): Brought {
-  if (typeof id !== 'string' || id === '') throw wrong(at, 'names no call. Give the id of the call as tool_call_id')
+/** In chat completions the whole message is one result. */
+function readToolMessage({ tool_call_id: id, content }: Fields, at: number, blobs: Blob[]): NeutralMessage {
+  if (typeof id !== 'string' || id === '')
+    throw badMessage(at, 'names no call. Give the id of the call as tool_call_id')
   return { role: 'tool', at, result: { id, ok: true, ...readContent(content, at, blobs) } }
 }
 
@@ -86,7 +89,7 @@ function partsIn(content: unknown, at: number): readonly unknown[] {
   if (content === undefined || content === null) return []
   if (typeof content === 'string') return content.trim() === '' ? [] : [{ type: 'text', text: content }]
   if (!Array.isArray(content))
-    throw wrong(at, `has a content that is ${shown(content)}. Write a text or a list of parts`)
+    throw badMessage(at, `has a content that is ${describeValue(content)}. Write a text or a list of parts`)
   return content as readonly unknown[]
 }
 
@@ -100,15 +103,17 @@ function readPart(value: unknown, at: number, blobs: Blob[]): ReadPart {
     case 'reasoning':
     case 'thinking':
       return { part: reasoningPart(part) }
-    // What a provider hid is of no use elsewhere.
+    // Thoughts that a provider encrypted are of no use elsewhere.
     case 'redacted_thinking':
       return { part: null }
     case 'tool_use':
-      return { call: callOf(part['id'], part['name'], part['input'], at) }
+      return { call: readBroughtCall(part['id'], part['name'], part['input'], at) }
     case 'tool-call':
-      return { call: callOf(part['toolCallId'], part['toolName'], part['input'] ?? part['args'], at) }
+      return { call: readBroughtCall(part['toolCallId'], part['toolName'], part['input'] ?? part['args'], at) }
     case 'tool_result':
-      return { result: { ...resultOf(part['tool_use_id'], part['content'], at, blobs), ok: part['is_error'] !== true } }
+      return {
+        result: { ...readResult(part['tool_use_id'], part['content'], at, blobs), ok: part['is_error'] !== true },
+      }
     case 'tool-result':
       return { result: readSdkResult(part, at, blobs) }
     default:
@@ -120,60 +125,61 @@ function textPart(text: string): Part {
   return { type: 'text', text }
 }
 
-/** Its words. The signed form belongs to the session in which it was made. */
+/** Keeps the text only. The signed form is valid only in the session in which it was made. */
 function reasoningPart({ text, thinking }: Fields): Part | null {
   const words = typeof text === 'string' ? text : thinking
   return typeof words === 'string' && words !== '' ? { type: 'reasoning', text: words } : null
 }
 
-function listedCalls({ tool_calls: calls }: Fields, at: number): readonly BroughtCall[] {
+function readListedCalls({ tool_calls: calls }: Fields, at: number): readonly BroughtCall[] {
   if (calls === undefined || calls === null) return []
-  if (!Array.isArray(calls)) throw wrong(at, `has tool_calls that are ${shown(calls)}. Write a list`)
+  if (!Array.isArray(calls)) throw badMessage(at, `has tool_calls that are ${describeValue(calls)}. Write a list`)
   return (calls as readonly unknown[]).map((value) => {
     const { id, function: called } = isObject(value) ? value : ({} as Fields)
     const { name, arguments: args } = isObject(called) ? called : ({} as Fields)
-    return callOf(id, name, typeof args === 'string' ? parsedArguments(args, at) : args, at)
+    return readBroughtCall(id, name, typeof args === 'string' ? parseArguments(args, at) : args, at)
   })
 }
 
-function parsedArguments(text: string, at: number): unknown {
+function parseArguments(text: string, at: number): unknown {
   try {
     return text.trim() === '' ? {} : (JSON.parse(text) as unknown)
   } catch {
-    throw wrong(at, 'has a call whose arguments are not JSON. Leave the call out')
+    throw badMessage(at, 'has a call whose arguments are not JSON. Leave the call out')
   }
 }
 
 const NAME_CHARS_MAX = 200
 
-function callOf(id: unknown, tool: unknown, input: unknown, at: number): BroughtCall {
+function readBroughtCall(id: unknown, tool: unknown, input: unknown, at: number): BroughtCall {
   const isName = (value: unknown): value is string =>
     typeof value === 'string' && value !== '' && value.length <= NAME_CHARS_MAX
-  if (!isName(id) || !isName(tool)) throw wrong(at, 'has a call without an id or without a name. Give both')
-  return { id, tool, args: jsonOf(input ?? {}, at) }
+  if (!isName(id) || !isName(tool)) throw badMessage(at, 'has a call without an id or without a name. Give both')
+  return { id, tool, args: copyAsJson(input ?? {}, at) }
 }
 
-/** A copy that is plain JSON. */
-function jsonOf(value: unknown, at: number): Json {
+/** Copies the value as plain JSON. */
+function copyAsJson(value: unknown, at: number): Json {
   try {
     return JSON.parse(JSON.stringify(value) ?? 'null') as Json
   } catch {
-    throw wrong(at, 'has a value that is not JSON. Give plain data')
+    throw badMessage(at, 'has a value that is not JSON. Give plain data')
   }
 }
 
-function resultOf(id: unknown, content: unknown, at: number, blobs: Blob[]): Omit<BroughtResult, 'ok'> {
-  if (typeof id !== 'string' || id === '') throw wrong(at, 'has a result that names no call. Give the id of the call')
+function readResult(id: unknown, content: unknown, at: number, blobs: Blob[]): Omit<BroughtResult, 'ok'> {
+  if (typeof id !== 'string' || id === '')
+    throw badMessage(at, 'has a result that names no call. Give the id of the call')
   return { id, ...readContent(content, at, blobs) }
 }
 
-/** `output` says of what kind it is: a text, JSON, an error, or a list of parts. */
+/** The type of `output` says its kind: a text, JSON, an error, or a list of parts. */
 function readSdkResult({ toolCallId, output, result }: Fields, at: number, blobs: Blob[]): BroughtResult {
   const { type, value, reason } = isObject(output) ? output : { type: 'json', value: output ?? result }
-  if (type === 'content' && Array.isArray(value)) return { ...resultOf(toolCallId, value, at, blobs), ok: true }
+  if (type === 'content' && Array.isArray(value)) return { ...readResult(toolCallId, value, at, blobs), ok: true }
   const told = type === 'execution-denied' ? (reason ?? 'It was denied.') : value
-  const text = typeof told === 'string' ? told : JSON.stringify(jsonOf(told ?? null, at))
-  return { ...resultOf(toolCallId, text, at, blobs), ok: type === 'text' || type === 'json' }
+  const text = typeof told === 'string' ? told : JSON.stringify(copyAsJson(told ?? null, at))
+  return { ...readResult(toolCallId, text, at, blobs), ok: type === 'text' || type === 'json' }
 }
 
 function readContent(content: unknown, at: number, blobs: Blob[]): Pick<BroughtResult, 'content' | 'parts'> {
@@ -186,26 +192,27 @@ function readContent(content: unknown, at: number, blobs: Blob[]): Pick<BroughtR
 
 const IMAGE_TYPES: Readonly<Record<string, string>> = { png: 'image/png', gif: 'image/gif', webp: 'image/webp' }
 
-/** A picture or a file, in any of the shapes, as `send` takes it. */
+/** Reads a picture or a file, in any of the forms, as `send` takes it. */
 function filePart(part: Fields, at: number, blobs: Blob[]): Part {
   const { type } = part
   const known = type === 'image' || type === 'image_url' || type === 'file' || type === 'document' || type === 'media'
   const own = type === 'url' || type === 'file_id'
-  // The hash alone would let a new session refer to what another one has.
-  if (type === 'blob') throw wrong(at, 'has a blob, which belongs to another session. Give the file itself')
-  if (!known && !own) throw wrong(at, `has a part of the type ${shown(type)}, which cannot be read. Leave it out`)
+  // With the hash alone a new session could refer to blobs of another one.
+  if (type === 'blob') throw badMessage(at, 'has a blob, which belongs to another session. Give the file itself')
+  if (!known && !own)
+    throw badMessage(at, `has a part of the type ${describeValue(type)}, which cannot be read. Leave it out`)
   try {
-    const read = readInput([own || part['media'] !== undefined ? part : sourceOf(part)] as unknown as Input)
+    const read = readInput([own || part['media'] !== undefined ? part : findFileSource(part)] as unknown as Input)
     blobs.push(...read.blobs)
     return read.parts[0] as Part
   } catch (error) {
     if (!(error instanceof Fault)) throw error
-    throw wrong(at, `has a part that cannot be read: ${error.message.replace(/\.$/, '')}`)
+    throw badMessage(at, `has a part that cannot be read: ${error.message.replace(/\.$/, '')}`)
   }
 }
 
-/** Where its bytes are, and of what type they are. */
-function sourceOf(part: Fields): Fields {
+/** Finds the bytes of a file and their media type. */
+function findFileSource(part: Fields): Fields {
   const source = isObject(part['source']) ? part['source'] : part
   const { image_url: imageUrl, image, data, url } = source
   const where = (isObject(imageUrl) ? imageUrl['url'] : imageUrl) ?? image ?? data ?? url
@@ -232,7 +239,7 @@ function sourceOf(part: Fields): Fields {
   return { type, media, data: where instanceof ArrayBuffer ? new Uint8Array(where) : where, ...named }
 }
 
-export function wrong(at: number, what: string): Fault {
+export function badMessage(at: number, what: string): Fault {
   return new Fault('invalid_input', `messages[${at}] ${what}.`)
 }
 

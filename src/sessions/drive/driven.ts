@@ -1,40 +1,60 @@
-// A run that a caller waits for: followed to its end, stopped by the caller's signal, or streamed. How its message got in is enter.ts.
-import { opening } from '../../kernel/session.ts'
-import type { Beginning } from '../../engine/owner.ts'
-import type { Reader } from '../../engine/worker.ts'
-import { headOf } from '../../riders/children/tree.ts'
-import { attended, follow, type Followed, followedBy, type Place, whenBegun } from '../await-run.ts'
-import { interruptOf } from '../command.ts'
+// Runs that a caller waits for: followed to their end, stopped by the caller's signal, or streamed. enter.ts writes the
+// message.
+import { inputsForRun } from '../../kernel/session.ts'
+import type { Store } from '../../ports/store.ts'
+import type { SessionBeginning } from '../../runtime/loop/act-as-owner.ts'
+import type { RestWaiter } from '../../runtime/loop/worker.ts'
+import { readSessionHead } from '../../runtime/state/session-tree.ts'
+import {
+  keepStoreOpenFor,
+  awaitRun,
+  type FollowedRun,
+  followFields,
+  type SessionAccess,
+  onRunBegun,
+} from '../await-run.ts'
+import { buildInterrupt } from '../command.ts'
 import type { Input } from '../input.ts'
-import { interrupted } from '../interrupt.ts'
-import type { Result } from '../result.ts'
-import { orThrow, required } from '../run-failed.ts'
-import { Feed, streamStart } from '../follow/stream.ts'
-import { readersOf } from '../follow/stream-text.ts'
+import { sendInterrupt } from '../interrupt.ts'
+import type { Result } from '../../runtime/state/run-result.ts'
+import { orThrow, requireComplete } from '../run-failed.ts'
+import { StreamFeed } from '../follow/stream.ts'
+import { beginStream } from '../follow/begin-stream.ts'
+import { streamReaders } from '../follow/stream-text.ts'
 import type { RunOptions, StreamOptions } from '../verb-options.ts'
 import type { RunStream } from '../verbs.ts'
-import { admit, createWith } from './enter.ts'
-import { checkOpen, kick } from './place.ts'
+import { admitToInbox, createWithMessage } from './enter.ts'
+import { checkHarnessOpen, wakeSession } from './place.ts'
 
-/** One input in a new session, to its end. */
-export async function begin(place: Place, beginning: Beginning, input: Input, options: RunOptions): Promise<Result> {
-  const result = await attended(place.worker, async (reader) => {
-    const seq = await createWith(place, beginning, input, options)
-    return heed(place, reader, { input: seq, after: seq - 1, fresh: true, ...followedBy(options) }, options.signal)
+/** Runs one input in a new session to its end. */
+export async function runNewSession(
+  place: SessionAccess,
+  beginning: SessionBeginning,
+  input: Input,
+  options: RunOptions,
+): Promise<Result> {
+  const result = await keepStoreOpenFor(place.worker, async (reader) => {
+    const seq = await createWithMessage(place, beginning, input, options)
+    return followUntilAborted(
+      place,
+      reader,
+      { input: seq, after: seq - 1, fresh: true, ...followFields(options) },
+      options.signal,
+    )
   })
-  return required(result, options.require)
+  return requireComplete(result, options.require)
 }
 
-/** Follows a run, which the signal stops. */
-export async function heed(
-  place: Place,
-  reader: Reader,
-  followed: Followed,
+/** Follows a run, and stops it when the signal is aborted. */
+export async function followUntilAborted(
+  place: SessionAccess,
+  reader: RestWaiter,
+  followed: FollowedRun,
   signal: AbortSignal | undefined,
 ): Promise<Result> {
   const { input } = followed
   if (!signal || input === null) return followRun(place, reader, followed)
-  const stop = (): void => void stopRunOf(place, input).catch(() => {})
+  const stop = (): void => void stopRunOfInput(place, input).catch(() => {})
   if (signal.aborted) stop()
   signal.addEventListener('abort', stop, { once: true })
   try {
@@ -44,20 +64,27 @@ export async function heed(
   }
 }
 
-/** One reader: history, then live, no gap and no duplicate. With an input of its own, leaving early interrupts its run. */
-export function streamed(place: Place, options: StreamOptions, send: () => Promise<number | null>): RunStream {
+/**
+ * Opens a stream with one reader: history first, then live events, without gaps or duplicates. If the stream sent an
+ * input, leaving early interrupts its run.
+ */
+export function openStream(
+  place: SessionAccess,
+  options: StreamOptions,
+  send: () => Promise<number | null>,
+): RunStream {
   const { id, services, worker } = place
-  const feed = new Feed(services, options)
+  const feed = new StreamFeed(services, options)
   const gone = new AbortController()
   let [wanted, done] = [false, false]
-  const begun = start(place, options, send)
+  const begun = startStream(place, options, send)
   const read = (live: boolean): Promise<Result> => {
-    return attended(worker, async (reader) => {
+    return keepStoreOpenFor(worker, async (reader) => {
       const { input, from, ...root } = await begun
-      const followed = { input, after: from, ...followedBy(options) }
+      const followed = { input, after: from, ...followFields(options) }
       if (!live) return followRun(place, reader, followed)
       const see = { event: feed.root(id, root), end: () => feed.end() }
-      return heed(place, reader, { ...followed, see, gone: gone.signal }, options.signal)
+      return followUntilAborted(place, reader, { ...followed, see, gone: gone.signal }, options.signal)
     })
   }
   const followed = read(true).finally(() => {
@@ -69,17 +96,17 @@ export function streamed(place: Place, options: StreamOptions, send: () => Promi
     if (done) return
     if (!wanted) gone.abort()
     const { input } = await begun
-    if (input !== null && !options.detach) await stopRunOf(place, input)
+    if (input !== null && !options.detach) await stopRunOfInput(place, input)
   }
   let again: Promise<Result> | null = null
-  /** A stream that was left early did not wait for its result: then the log is read. */
+  /** A stream that was left early did not wait for its result, so the log is read. */
   const result = (): Promise<Result> => {
     wanted = true
     if (!gone.signal.aborted) return followed
     again ??= read(false)
     return again
   }
-  const readers = readersOf(feed, leave, id)
+  const readers = streamReaders(feed, leave, () => id)
   return {
     get result() {
       return result()
@@ -92,37 +119,42 @@ export function streamed(place: Place, options: StreamOptions, send: () => Promi
   }
 }
 
-async function start(place: Place, options: StreamOptions, send: () => Promise<number | null>) {
-  checkOpen(place)
-  return streamStart(place.services.store, place.id, options, send)
+async function startStream(place: SessionAccess, options: StreamOptions, send: () => Promise<number | null>) {
+  checkHarnessOpen(place)
+  const { store } = place.services
+  const log = {
+    read: (...page: Parameters<Store['read']>) => store.read(...page),
+    headOf: (id: string) => readSessionHead(store, id),
+  }
+  return beginStream(log, place.id, options, send)
 }
 
-export async function followRun(place: Place, reader: Reader, followed: Followed): Promise<Result> {
-  const result = await follow(place, reader, followed)
+export async function followRun(place: SessionAccess, reader: RestWaiter, followed: FollowedRun): Promise<Result> {
+  const result = await awaitRun(place, reader, followed)
   if (!followed.schema) return result
-  const { parsedResult } = await import('../run-choice.ts')
-  return parsedResult(place.services, result, followed.schema)
+  const { parseResult } = await import('../run-choice.ts')
+  return parseResult(place.services, result, followed.schema)
 }
 
-/** Stops the run that this input opened, or will open. One that another input opened goes on. */
-async function stopRunOf(place: Place, input: number): Promise<void> {
+/** Stops the run that this input opened or will open. A run that another input opened continues. */
+async function stopRunOfInput(place: SessionAccess, input: number): Promise<void> {
   const { id, services } = place
-  const session = await headOf(services.store, id)
+  const session = await readSessionHead(services.store, id)
   const { run, inputs } = session
   const began = run && (await services.store.read(id, run.seq - 1, 1)).events[0]
-  if (run && began?.type === 'run.started' && began.inputs.includes(input)) return stop(place, run.seq)
+  if (run && began?.type === 'run.started' && began.inputs.includes(input)) return sendStop(place, run.seq)
   if (!inputs.some(({ seq }) => seq === input)) return
-  if (run === null && opening(session).includes(input)) {
-    checkOpen(place)
-    const { woken } = await interrupted(services, id, interruptOf('stop', services.random))
-    for (const each of woken) kick(place, each)
+  if (run === null && inputsForRun(session).includes(input)) {
+    checkHarnessOpen(place)
+    const { woken } = await sendInterrupt(services, id, buildInterrupt('stop', services.random))
+    for (const each of woken) wakeSession(place, each)
   }
-  // Another run is open. It is not waited for.
-  else whenBegun(place, input, (begun) => void stop(place, begun).catch(() => {}))
+  // Another run is open. Its end is not waited for.
+  else onRunBegun(place, input, (begun) => void sendStop(place, begun).catch(() => {}))
 }
 
-async function stop(place: Place, run: number): Promise<void> {
+async function sendStop(place: SessionAccess, run: number): Promise<void> {
   const { random } = place.services
-  await admit(place, { event: { type: 'user.interrupt', id: random.id(), mode: 'stop', run }, blobs: [] })
-  kick(place)
+  await admitToInbox(place, { event: { type: 'user.interrupt', id: random.id(), mode: 'stop', run }, blobs: [] })
+  wakeSession(place)
 }

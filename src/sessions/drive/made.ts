@@ -1,31 +1,32 @@
-// Making a session under an id: of several that ask for the same, one makes it and the others find it. Another use of the id is refused.
+// Creates a session under an id. If several callers ask for the same, one creates it and the others find it. Any other
+// use of the id is refused.
 import { isDeepStrictEqual } from 'node:util'
 import type { Event } from '../../kernel/event.ts'
 import { Fault } from '../../kernel/failure.ts'
-import { commit } from '../../engine/again.ts'
-import { type Beginning, creation } from '../../engine/owner.ts'
-import type { Services } from '../../engine/wiring.ts'
-import { checkRootId } from '../../stores/plan/id.ts'
+import { commitWithRetry } from '../../runtime/state/store-retry.ts'
+import { type SessionBeginning, newSessionWrite } from '../../runtime/loop/act-as-owner.ts'
+import type { Services } from '../../runtime/state/runtime-ports.ts'
+import { checkRootId } from '../../stores/plan/store-ids.ts'
 
-/** Makes the session, or finds one for which `isSame` says that the same was asked. */
-export async function made(
+/** Creates the session, or finds an existing one for which `isSame` accepts the first event. */
+export async function createOnce(
   services: Services,
   id: string,
-  beginning: Beginning,
-  isSame: (created: Event | undefined) => boolean = asBegun(services, id, beginning),
+  beginning: SessionBeginning,
+  isSame: (created: Event | undefined) => boolean = sameBeginning(services, id, beginning),
 ): Promise<void> {
   checkRootId(id)
   await services.store.open()
   try {
-    await commit(services, [creation(services, id, beginning)])
+    await commitWithRetry(services, [newSessionWrite(services, id, beginning)])
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'session_exists') throw error
-    await checkSame(services, id, isSame)
+    await checkSameRequest(services, id, isSame)
   }
 }
 
-/** Refused unless the session was made by the same request. */
-export async function checkSame(
+/** Throws unless the session was created by the same request. */
+export async function checkSameRequest(
   { store }: Services,
   id: string,
   isSame: (created: Event | undefined) => boolean,
@@ -36,18 +37,26 @@ export async function checkSame(
   throw new Fault('id_reused', text)
 }
 
-/** It began as this one would. */
-function asBegun(services: Services, id: string, beginning: Beginning): (created: Event | undefined) => boolean {
+/** Whether the session began as this one would. */
+function sameBeginning(
+  services: Services,
+  id: string,
+  beginning: SessionBeginning,
+): (created: Event | undefined) => boolean {
   return (created) => {
-    const write = creation(services, id, beginning)
+    const write = newSessionWrite(services, id, beginning)
     const [wanted] = 'history' in write ? write.history : write.events
-    return created !== undefined && wanted !== undefined && isDeepStrictEqual(bodyOf(created), bodyOf(wanted))
+    return (
+      created !== undefined &&
+      wanted !== undefined &&
+      isDeepStrictEqual(comparableBody(created), comparableBody(wanted))
+    )
   }
 }
 
-/** As it would stand in a log. */
-function bodyOf(event: Event): unknown {
-  // Sessions of older versions name no program.
+/** The event as it would stand in a log, for comparison. */
+function comparableBody(event: Event): unknown {
+  // Sessions of older versions do not name a program.
   const { seq: _seq, at: _at, wall: _wall, epoch: _epoch, ...body } = { ...event, program: undefined }
   return JSON.parse(JSON.stringify(body))
 }

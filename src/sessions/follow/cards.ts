@@ -1,59 +1,62 @@
-// The cards of many sessions, as they change. Only names wait for a slow reader: each card is read when the reader takes it, so it gets
-// the newest one. It drives nothing and writes nothing.
-import type { Services } from '../../engine/wiring.ts'
-import type { Card, Store } from '../../ports/store.ts'
+// Watches the cards of many sessions. Only the names of changed sessions wait for a slow reader: each card is read when
+// the reader takes it, so the reader gets the newest one. It drives nothing and writes nothing.
+import type { Services } from '../../runtime/state/runtime-ports.ts'
+import type { Card, CompleteStore } from '../../ports/store.ts'
 import { type TreeCard, withTreeCost } from '../../stores/plan/tree-cost.ts'
 import type { CardChange, WatchOptions } from './open.ts'
-import type { Source } from './pull.ts'
+import type { PullSource } from './pull.ts'
 
-/** A card that changes all the time is given once in so many milliseconds. */
+/** A card that changes constantly is given at most once in this time. */
 const PACE_MS = 50
-/** Sessions with work open are looked at again without news: another process may change a card without an event. */
+/** Sessions with open work are read again without news: another process may change a card without an event. */
 const LOOK_MS = 2_000
 const LOOKS_MAX = 500
-/** So many of the last cards are known, to give none twice. */
+/** The number of given cards that are remembered, so that none is given twice. */
 const GIVEN_MAX = 10_000
 const PAGE = 500
-/** After so many cards in a row others have their turn: a thousand of them take a good part of a second. */
+/** After this many cards in a row, other code gets a turn: a thousand cards take a good part of a second. */
 const TURN = 25
 const GONE = 'gone'
 
-export async function openCards(
+export async function openCardWatch(
   { store, clock }: Services,
   { signal: _signal, ...filter }: WatchOptions,
   changed: Set<string>,
-): Promise<Source<CardChange>> {
+): Promise<PullSource<CardChange>> {
   const { root, parent, folder, where } = filter
   const narrow = root ?? parent ?? folder ?? where
-  const known = narrow === undefined ? null : await namesOf(store, filter)
-  return new Cards(store, clock, { filter, changed, known })
+  const known = narrow === undefined ? null : await readSessionIds(store, filter)
+  return new CardSource(store, clock, { filter, changed, known })
 }
 
-type Filter = Omit<WatchOptions, 'signal'>
-type Watched = {
-  readonly filter: Filter
+type WatchFilter = Omit<WatchOptions, 'signal'>
+type WatchedCards = {
+  readonly filter: WatchFilter
   /** Sessions that changed since they were last read. */
   readonly changed: Set<string>
-  /** The sessions that are watched, whatever their status: the card of a removed one cannot say so any more. Null: all are. */
+  /**
+   * The watched sessions, whatever their status: a removed session has no card that could be filtered any more. Null:
+   * all are watched.
+   */
   readonly known: Set<string> | null
 }
 
-class Cards implements Source<CardChange> {
-  readonly #store: Store
+class CardSource implements PullSource<CardChange> {
+  readonly #store: CompleteStore
   readonly #clock: Services['clock']
-  readonly #watched: Watched
-  /** What the reader has of each session. The one that was given last comes last. */
+  readonly #watched: WatchedCards
+  /** The version of each session's card that the reader has. The last given comes last. */
   readonly #given = new Map<string, string>()
-  /** Those of them that have work open. */
+  /** The given sessions that have open work. */
   readonly #open = new Set<string>()
-  /** Those that are only looked at again: without news of them or of a child below. */
+  /** Sessions that are only read again, without news about them or a child below them. */
   readonly #looks = new Set<string>()
   #read = 0
   #round = new Set<string>()
   #roundAt = Number.NEGATIVE_INFINITY
   #lookedAt: number
 
-  constructor(store: Store, clock: Services['clock'], watched: Watched) {
+  constructor(store: CompleteStore, clock: Services['clock'], watched: WatchedCards) {
     this.#store = store
     this.#clock = clock
     this.#watched = watched
@@ -74,7 +77,7 @@ class Cards implements Source<CardChange> {
 
   async take(): Promise<CardChange | null> {
     if (this.#round.size === 0) this.#begin()
-    // It grows while it is read: a child's card makes its parent's another one.
+    // The set grows during the loop: a child's card changes its parent's tree cost.
     for (const session of this.#round) {
       this.#round.delete(session)
       this.#read += 1
@@ -98,7 +101,7 @@ class Cards implements Source<CardChange> {
     changed.clear()
   }
 
-  /** Each in its turn, if there are many. */
+  /** Rotates through the sessions if there are many. */
   #lookAgain(): void {
     const { changed } = this.#watched
     for (const session of [...this.#open].slice(0, LOOKS_MAX)) {
@@ -118,19 +121,19 @@ class Cards implements Source<CardChange> {
       this.#open.delete(session)
       return known === null || known.delete(session) ? this.#gone(session) : null
     }
-    // What is below it costs the same, or there were news: its tree need not be read for this.
-    if (isLook && this.#given.get(session)?.startsWith(`${ownVersionOf(found)} `)) return null
+    // The card itself is unchanged and there was no news from below, so its tree need not be read.
+    if (isLook && this.#given.get(session)?.startsWith(`${ownCardVersion(found)} `)) return null
     if (found.parent !== undefined) {
       this.#looks.delete(found.parent)
       this.#round.add(found.parent)
     }
-    if (!isWithin(found, filter)) return null
+    if (!passesFilter(found, filter)) return null
     known?.add(session)
     if (found.due === null) this.#open.delete(session)
     else this.#open.add(session)
     if (filter.status !== undefined && filter.status !== found.status) return this.#gone(session)
     const [card] = await withTreeCost(this.#store, [found])
-    return card && this.#isNew(session, versionOf(card)) ? { type: 'card', card } : null
+    return card && this.#isNew(session, cardVersion(card)) ? { type: 'card', card } : null
   }
 
   #gone(session: string): CardChange | null {
@@ -149,24 +152,24 @@ class Cards implements Source<CardChange> {
   }
 }
 
-/** Every event moves `seq`. The rest may change without one. */
-function ownVersionOf({ seq, at, status, due, trouble }: Card): string {
+/** Every event changes `seq`. The other fields may change without an event. */
+function ownCardVersion({ seq, at, status, due, trouble }: Card): string {
   return `${seq} ${at} ${status} ${due} ${trouble ? JSON.stringify(trouble) : ''}`
 }
 
-function versionOf(card: TreeCard): string {
-  return `${ownVersionOf(card)} ${card.treeCost}`
+function cardVersion(card: TreeCard): string {
+  return `${ownCardVersion(card)} ${card.treeCost}`
 }
 
-/** These never change for a session. */
-function isWithin(card: Card, { root, parent, folder, where = {} }: Filter): boolean {
+/** These fields never change for a session. */
+function passesFilter(card: Card, { root, parent, folder, where = {} }: WatchFilter): boolean {
   if (root !== undefined && card.root !== root) return false
   if (parent !== undefined && card.parent !== parent) return false
   if (folder !== undefined && card.folder !== folder) return false
   return Object.entries(where).every(([name, value]) => card.labels?.[name] === value)
 }
 
-async function namesOf(store: Store, { status: _status, ...filter }: Filter): Promise<Set<string>> {
+async function readSessionIds(store: CompleteStore, { status: _status, ...filter }: WatchFilter): Promise<Set<string>> {
   const names = new Set<string>()
   for (let after = ''; ; ) {
     const page = await store.list({ ...filter, after, limit: PAGE })

@@ -1,61 +1,72 @@
-// Reading a session that others drive: its events by pages of the store, and what is being said between them. It takes no lease and
-// writes nothing, and keeps no more than one page and what was said since the last step.
+// Follows a session that others drive: its events in pages from the store, and live deltas between them. It takes no
+// lease and writes nothing, and keeps no more than one page and the deltas since the last step.
 import type { Event } from '../../kernel/event.ts'
 import { Fault } from '../../kernel/failure.ts'
-import type { Services } from '../../engine/wiring.ts'
-import type { Place } from '../await-run.ts'
+import type { Services } from '../../runtime/state/runtime-ports.ts'
+import type { SessionAccess } from '../await-run.ts'
 import type { Followed, FollowOptions } from './open.ts'
-import type { Source } from './pull.ts'
-import { Spoken } from './spoken.ts'
+import type { PullSource } from './pull.ts'
+import { DeltaBuffer } from './spoken.ts'
 
-/** What is read ahead of the reader. One event may be longer. */
+/** The most that is read ahead of the reader. A single event may be longer. */
 const EVENTS_AHEAD_MAX = 200
 const BYTES_AHEAD_MAX = 1024 * 1024
-/** Looked at again without news: of a process that was stopped just when it wrote, none may come. */
+/** How often the log is read without news: a process that stopped right after a write sends none. */
 const LOOK_MS = 5_000
 
-export async function openFollow(place: Place, options: FollowOptions, news: () => void): Promise<Source<Followed>> {
+export async function openFollow(
+  place: SessionAccess,
+  options: FollowOptions,
+  news: () => void,
+): Promise<PullSource<Followed>> {
   const { id, services } = place
   const { after = 0 } = options
   const last = after === 0 ? null : ((await services.store.read(id, after - 1, 1)).events[0] ?? null)
-  if (after > 0 && last === null) throw await beyond(services, id, after)
-  return new Follow(place, options, { last, news })
+  if (after > 0 && last === null) throw await beyondEndFault(services, id, after)
+  return new FollowSource(place, options, { last, news })
 }
 
-async function beyond({ store }: Services, id: string, after: number): Promise<Fault> {
+async function beyondEndFault({ store }: Services, id: string, after: number): Promise<Fault> {
   const head = (await store.card(id))?.seq ?? 0
   const text = `Session ${id} has no event ${after}: its last is ${head}. Follow it after ${head}, or from an earlier event.`
   return new Fault('cursor_stale', text)
 }
 
-type Start = { readonly last: Event | null; readonly news: () => void }
+type FollowStart = { readonly last: Event | null; readonly news: () => void }
 
-class Follow implements Source<Followed> {
+class FollowSource implements PullSource<Followed> {
   readonly #id: string
   readonly #services: Services
   readonly #news: () => void
   readonly #unwatch: () => void
-  /** Null for a reader that did not ask for it. */
-  readonly #spoken: Spoken | null
+  /** Null for a reader that did not ask for deltas. */
+  readonly #spoken: DeltaBuffer | null
   /** The last event that the reader has. */
   #last: Event | null
   #page: readonly Event[] = []
   #at = 0
   #damage: Fault | null = null
-  /** The log may have grown; by more than this process knows of, or not at all, it may be another one by now. */
+  /**
+   * The log may have grown. `#doubted`: the amount of news is unknown, or there was none, so the log may by now belong
+   * to another session of the same id.
+   */
   #stale = true
   #doubted = false
   #lookedAt = Number.NEGATIVE_INFINITY
-  /** Where it began, as long as it is not known which replies were over there. */
+  /** The starting point, until it is known which replies were over there. */
   #began: number | null
 
-  constructor({ id, services }: Place, { deltas = false, after = 0 }: FollowOptions, { last, news }: Start) {
+  constructor(
+    { id, services }: SessionAccess,
+    { deltas = false, after = 0 }: FollowOptions,
+    { last, news }: FollowStart,
+  ) {
     this.#began = after === 0 ? null : after
     this.#id = id
     this.#services = services
     this.#news = news
     this.#last = last
-    this.#spoken = deltas ? new Spoken(services.live, id, news) : null
+    this.#spoken = deltas ? new DeltaBuffer(services.live, id, news) : null
     this.#unwatch = services.store.watch(id, (grown) => {
       this.#stale = true
       this.#doubted ||= grown === null
@@ -77,27 +88,27 @@ class Follow implements Source<Followed> {
     this.#page = []
   }
 
-  /** Events come first. Before the one that ends a reply comes what was heard of that reply. */
+  /** Events come first. The heard deltas of a reply come before the event that ends it. */
   async take(): Promise<Followed | null> {
     if (this.#at === this.#page.length) await this.#look()
     if (this.#began !== null) await this.#skipOver(this.#began)
     const event = this.#page[this.#at]
     if (event === undefined) return this.#spoken?.take(this.#seq) ?? null
-    const heard = event.type === 'agent.message' ? this.#spoken?.heard(this.#seq) : null
+    const heard = event.type === 'agent.message' ? this.#spoken?.takeHeard(this.#seq) : null
     if (heard) return heard
     this.#at += 1
     this.#last = event
-    this.#spoken?.passed(event)
+    this.#spoken?.passEvent(event)
     return { type: 'event', event }
   }
 
-  /** Of a reply that was over where this reader began, such as that of an attempt that was lost and talks on, nothing is given. */
+  /** Replies that were over at the starting point give no deltas, such as those of a lost attempt that still talks. */
   async #skipOver(began: number): Promise<void> {
     const first = this.#spoken?.first ?? null
     if (first === null || first > began) return
     this.#began = null
     const { events } = await this.#services.store.read(this.#id, first, EVENTS_AHEAD_MAX, BYTES_AHEAD_MAX)
-    for (const event of events) if (event.seq <= began) this.#spoken?.passed(event)
+    for (const event of events) if (event.seq <= began) this.#spoken?.passEvent(event)
   }
 
   async #look(): Promise<void> {
@@ -128,16 +139,16 @@ class Follow implements Source<Followed> {
     this.#at = 0
     // There may be more than a page.
     this.#stale ||= events.length > 0
-    if (damaged) this.#damage = damageAt(this.#id, damaged.seq)
+    if (damaged) this.#damage = damageFault(this.#id, damaged.seq)
   }
 
-  /** Its id may have been used again, for a session that this reader did not ask for. */
+  /** The id may have been used again, for a session that this reader did not ask for. */
   #removed(): Fault {
     return new Fault('session_missing', `Session ${this.#id} was removed. Nothing more comes.`)
   }
 }
 
-function damageAt(id: string, seq: number): Fault {
+function damageFault(id: string, seq: number): Fault {
   const text = `Session ${id} is damaged: it can be read up to event ${seq - 1}. Export that, or restore the database from a backup.`
   return new Fault('session_damaged', text)
 }

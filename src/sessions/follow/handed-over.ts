@@ -1,34 +1,38 @@
-// What an agent says that a conversation was handed over to, while it says it: its text is the answer of the session that handed over. The
-// reply that then has the answer says only what was not heard. Only a handoff that is the one call of its reply is followed.
+// Follows the replies of an agent that took over the conversation, while they come: their text is the answer of the
+// session that handed over. The reply that later holds this answer adds only the part that was not heard. Only a
+// handoff that is the single call of its reply is followed.
 import { callKey, type Event } from '../../kernel/event.ts'
 import { outsideOf } from '../../kernel/ledger.ts'
-import { childId } from '../../stores/plan/id.ts'
-import { Heard } from '../../view/heard.ts'
-import { textOf } from '../../view/text.ts'
+import { childId } from '../../view/ids.ts'
+import { HeardReply } from '../../view/heard-reply.ts'
+import { textOf } from '../../view/shown-text.ts'
 import type { StreamEvent } from './stream.ts'
 
-type Reply = Extract<Event, { type: 'agent.message' }>
+type ReplyEvent = Extract<Event, { type: 'agent.message' }>
 
-/** `n` counts the texts of the child. The same text has the same number whenever the child is read from its beginning. */
+/** `n` numbers the texts of the child. A text has the same number whenever the child is read from its beginning. */
 type HandedPiece = { readonly n: number; readonly text: string }
-/** `ended`: texts that nothing is added to any more. `afresh`: the pieces take the place of what was said of this reply. */
-type HandedTold = {
+/** `ended`: texts that are complete. `afresh`: the pieces replace the earlier text of this reply. */
+type HandedUpdate = {
   readonly pieces: readonly HandedPiece[]
   readonly ended: readonly number[]
   readonly afresh: boolean
 }
 
-/** Each reply of the child has so many numbers for its texts. Texts beyond them are joined into the last, so replies never share one. */
+/**
+ * The numbers reserved for the texts of one reply. Further texts are joined into the last, so replies never share a
+ * number.
+ */
 const TEXTS_A_REPLY = 100
-const NOTHING: HandedTold = { pieces: [], ended: [], afresh: false }
+const NOTHING: HandedUpdate = { pieces: [], ended: [], afresh: false }
 
-export class HandedOver {
+export class HandoffFollower {
   readonly #session: string
   #open: { readonly child: string; readonly tool: string } | null = null
-  /** The replies of the child so far, with those that failed. */
+  /** The number of the child's replies so far, including failed ones. */
   #replies = 0
-  #heard = new Heard()
-  /** What was told of its last reply, and whether that is over. */
+  #heard = new HeardReply()
+  /** The text given so far of the child's last reply, and whether that reply is complete. */
   #text = ''
   #isOver = false
 
@@ -36,28 +40,28 @@ export class HandedOver {
     this.#session = session
   }
 
-  /** The session that has the conversation now; null if none has. */
+  /** The session that the conversation was handed over to; null if there is none. */
   get child(): string | null {
     return this.#open?.child ?? null
   }
 
-  /** After a reply of the session itself. */
-  replied({ seq, calls }: Reply): void {
+  /** Takes a reply of the session itself. */
+  takeReply({ seq, calls }: ReplyEvent): void {
     const [call] = calls
     const isHandoff = calls.length === 1 && call !== undefined && outsideOf(call)?.handoff === true
     this.#open = isHandoff ? { child: childId(this.#session, callKey(seq, 0)), tool: call.tool } : null
     this.#replies = 0
     this.#text = ''
     this.#isOver = false
-    this.#heard = new Heard()
+    this.#heard = new HeardReply()
   }
 
-  /** An event or a delta of the child. */
-  take(event: StreamEvent): HandedTold {
+  /** Takes an event or a delta of the child. */
+  take(event: StreamEvent): HandedUpdate {
     if (event.session !== this.child) return NOTHING
     if (event.type === 'model.started') {
       this.#replies += 1
-      this.#heard = new Heard()
+      this.#heard = new HeardReply()
       this.#text = ''
       this.#isOver = false
     } else if (event.type === 'delta' && event.kind === 'text') {
@@ -71,28 +75,31 @@ export class HandedOver {
     return NOTHING
   }
 
-  /** Whether a reply of the session itself is the answer of the child as it was given. */
-  isAnswer({ route, guard }: Reply): boolean {
+  /** Whether a reply of the session itself is the unchanged answer of the child. */
+  isAnswer({ route, guard }: ReplyEvent): boolean {
     return this.#open !== null && route === this.#open.tool && guard === undefined
   }
 
-  /** What a reply of the session itself lacks of the answer of the child; null if it is no such answer, or if nothing of it was heard. */
-  rest(reply: Reply): string | null {
+  /**
+   * The part of the child's answer that was not heard before this reply; null if the reply is not such an answer, or if
+   * nothing of it was heard.
+   */
+  rest(reply: ReplyEvent): string | null {
     if (!this.isAnswer(reply)) return null
     const answer = textOf(reply.parts)
     if (this.#isOver && this.#text !== '') return ''
     return this.#text !== '' && answer.startsWith(this.#text) ? answer.slice(this.#text.length) : null
   }
 
-  #rest({ parts, guard }: Reply): ReturnType<Heard['rest']> {
+  #rest({ parts, guard }: ReplyEvent): ReturnType<HeardReply['rest']> {
     const texts = parts.filter(({ type }) => type === 'text')
     if (guard === undefined) return this.#heard.rest(texts)
-    // What was withheld is not told again. What takes its place comes whole.
+    // Withheld text is not shown again. Its replacement comes whole.
     this.#text = ''
     return guard === 'replace' ? this.#heard.replaced(texts) : []
   }
 
-  #told(pieces: ReturnType<Heard['rest']>): readonly HandedPiece[] {
+  #told(pieces: ReturnType<HeardReply['rest']>): readonly HandedPiece[] {
     this.#text += pieces.map(({ text }) => text).join('')
     return pieces.flatMap(({ segment, text }) => (text === '' ? [] : [{ n: this.#numberOf(segment.n), text }]))
   }

@@ -1,12 +1,14 @@
-// Following a log: every event after a point, in order, exactly once: first what is there, then what comes.
-import { isDeepStrictEqual } from 'node:util'
-import type { Event, InboxBody } from '../../kernel/event.ts'
-import type { Store } from '../../ports/store.ts'
+// Follows a log: every event after a point, in order, exactly once: first the existing ones, then new ones.
+import type { Event } from '../../kernel/event.ts'
+import type { CompleteStore } from '../../ports/store.ts'
 
 const PAGE = 1_000
 
+/** Pages of logs, and news of them. */
+export type FollowedLogs = Pick<CompleteStore, 'read' | 'watch'>
+
 export class LogFollower {
-  readonly #store: Store
+  readonly #store: FollowedLogs
   readonly #session: string
   readonly #onEvent: (event: Event) => void
   readonly #onError: (error: unknown) => void
@@ -16,7 +18,7 @@ export class LogFollower {
   #unwatch: () => void
 
   constructor(
-    store: Store,
+    store: FollowedLogs,
     session: string,
     after: number,
     on: { event: (event: Event) => void; error: (error: unknown) => void },
@@ -36,12 +38,12 @@ export class LogFollower {
     await this.#reading
   }
 
-  /** No more news. What was asked for by `catchUp` is still delivered. */
+  /** Stops listening for news. Events requested by `catchUp` are still delivered. */
   close(): void {
     this.#unwatch()
   }
 
-  /** News of this process are delivered as they are; anything else is read from the store. */
+  /** News from this process is delivered as it is; everything else is read from the store. */
   #notice(news: readonly Event[] | null): void {
     const first = news?.[0]
     if (!this.#reading && news && first && first.seq === this.#seq + 1) {
@@ -64,7 +66,7 @@ export class LogFollower {
         }
       }
     } finally {
-      // In the same tick as the last look at `stale`: a later call starts another reading.
+      // Cleared in the same tick as the last check of `stale`, so a later call starts a new read.
       this.#reading = null
     }
   }
@@ -74,13 +76,4 @@ export class LogFollower {
     this.#seq = event.seq
     this.#onEvent(event)
   }
-}
-
-/** Where the inbox has this very event already; null if nowhere. */
-export async function sentBefore(store: Store, session: string, sent: InboxBody): Promise<number | null> {
-  const found = await store.sent(session, sent.id)
-  const [event] = found === null ? [] : (await store.read(session, found - 1, 1)).events
-  if (event === undefined) return null
-  const { seq, at: _at, wall: _wall, epoch: _epoch, ...body } = event
-  return isDeepStrictEqual(body, sent) ? seq : null
 }

@@ -1,63 +1,73 @@
-// `session.follow` and `harness.watch`: their options, and what they give. What they do is loaded when it is first asked for.
+// The options and types of `session.follow` and `harness.watch`. Their code is loaded at the first use.
 import type { CallKey } from '../../kernel/content.ts'
 import type { Event } from '../../kernel/event.ts'
 import { Fault } from '../../kernel/failure.ts'
-import type { LiveDelta } from '../../live/live.ts'
-import { count, flag, oneOf, optionsOf, text } from '../../options.ts'
+import type { LiveDelta } from '../../live/local-live.ts'
+import { countCheck, flagCheck, oneOf, optionsChecker, textCheck } from '../../options.ts'
 import type { CardFilter, Status } from '../../ports/store.ts'
 import type { TreeCard } from '../../stores/plan/tree-cost.ts'
-import type { Place } from '../await-run.ts'
+import type { SessionAccess } from '../await-run.ts'
 import { signalCheck } from '../command.ts'
 import { labelsCheck } from '../metadata.ts'
-import { Pull } from './pull.ts'
+import { PullIterator } from './pull.ts'
 
 export type FollowOptions = {
-  /** Events after this seq. Default: from the beginning. Beyond the last event it is refused with `cursor_stale`. */
+  /**
+   * Gives events after this seq. Default: from the beginning. A seq beyond the last event is refused with
+   * `cursor_stale`.
+   */
   readonly after?: number
-  /** Also what is being said, as far as this process can hear it. */
+  /** Also gives live deltas, as far as this process can hear them. */
   readonly deltas?: boolean
   /** Ends it. */
   readonly signal?: AbortSignal
 }
 
-/** `call` is there for `output`: the call that printed it. */
+/** For `output`, `call` is the call that printed it. */
 export type Followed =
   | { readonly type: 'event'; readonly event: Event }
   | ({ readonly type: 'delta'; readonly call?: CallKey } & LiveDelta)
 
-/** The sessions whose cards are watched, as `list` has it. Default: all, children too. */
+/** The sessions whose cards are watched, with the filters of `list`. Default: all, including children. */
 export type WatchOptions = Pick<Partial<CardFilter>, 'status' | 'root' | 'parent' | 'folder' | 'where'> & {
   /** Ends it. */
   readonly signal?: AbortSignal
 }
 
-/** `gone`: it was removed, or is not one of those that are watched any more. */
+/** `gone`: the session was removed, or no longer passes the filter. */
 export type CardChange =
   | { readonly type: 'card'; readonly card: TreeCard }
   | { readonly type: 'gone'; readonly session: string }
 
-const checkFollow = optionsOf<FollowOptions>('follow', { after: count(), deltas: flag, signal: signalCheck })
-const checkWatch = optionsOf<WatchOptions>('watch', {
+const checkFollow = optionsChecker<FollowOptions>('follow', {
+  after: countCheck(),
+  deltas: flagCheck,
+  signal: signalCheck,
+})
+const checkWatch = optionsChecker<WatchOptions>('watch', {
   status: oneOf<Status>({ idle: true, running: true, rescheduling: true, requires_action: true, terminated: true }),
-  root: text,
-  parent: text,
-  folder: text,
+  root: textCheck,
+  parent: textCheck,
+  folder: textCheck,
   where: labelsCheck,
   signal: signalCheck,
 })
 
-export function following(place: Place, options: FollowOptions = {}): AsyncIterableIterator<Followed> {
+export function followSession(place: SessionAccess, options: FollowOptions = {}): AsyncIterableIterator<Followed> {
   checkFollow(options)
-  checkOpen(place)
+  checkHarnessOpen(place)
   const { worker, services } = place
   const open = async (news: () => void) => (await import('./follow.ts')).openFollow(place, options, news)
-  return new Pull({ worker, clock: services.clock, signal: options.signal, open })
+  return new PullIterator({ worker, clock: services.clock, signal: options.signal, open })
 }
 
-/** What changes is noted from here on, so that a list that is read after this call has no gap. */
-export function watching(place: Omit<Place, 'id'>, options: WatchOptions = {}): AsyncIterableIterator<CardChange> {
+/** Changes are collected from this call on, so that a list that is read afterwards has no gap. */
+export function watchSessionCards(
+  place: Omit<SessionAccess, 'id'>,
+  options: WatchOptions = {},
+): AsyncIterableIterator<CardChange> {
   checkWatch(options)
-  checkOpen(place)
+  checkHarnessOpen(place)
   const { worker, services } = place
   const changed = new Set<string>()
   let tell = (): void => {}
@@ -67,13 +77,13 @@ export function watching(place: Omit<Place, 'id'>, options: WatchOptions = {}): 
   })
   const open = async (news: () => void) => {
     tell = news
-    return (await import('./cards.ts')).openCards(services, options, changed)
+    return (await import('./cards.ts')).openCardWatch(services, options, changed)
   }
-  const pull = new Pull({ worker, clock: services.clock, signal: options.signal, open, left: unwatch })
+  const pull = new PullIterator({ worker, clock: services.clock, signal: options.signal, open, left: unwatch })
   pull.attend()
   return pull
 }
 
-function checkOpen({ worker }: Omit<Place, 'id'>): void {
+function checkHarnessOpen({ worker }: Omit<SessionAccess, 'id'>): void {
   if (worker.closed) throw new Fault('harness_closed', 'This harness is closed. Make a new one to go on.')
 }

@@ -1,14 +1,14 @@
-// An iterator over something that goes on: each step takes what is there, or waits for news. It ends by its signal, by `return` and
-// with the harness, also while it waits. What is taken is follow.ts and cards.ts.
-import { Bell } from '../../engine/bell.ts'
-import type { Reader, Worker } from '../../engine/worker.ts'
+// An iterator over an endless source: each step takes the next item or waits for news. It ends by its signal, by
+// `return` and with the harness, even while it waits. follow.ts and cards.ts are the sources.
+import { Bell } from '../../runtime/loop/bell.ts'
+import type { RestWaiter, Worker } from '../../runtime/loop/worker.ts'
 import type { Clock } from '../../ports/system.ts'
 
-/** Where items come from. Opened by the first step. */
-export type Source<T> = {
-  /** Null: there is nothing by now. Called by one step at a time. */
+/** The source of the items. The first step opens it. */
+export type PullSource<T> = {
+  /** Null: there is no item now. Only one step calls it at a time. */
   take(): Promise<T | null>
-  /** When `take` should be called again, also without news. */
+  /** The time at which `take` should be called again even without news. */
   until(): number
   close(): void
 }
@@ -18,17 +18,17 @@ export type PullOptions<T> = {
   readonly clock: Clock
   readonly signal?: AbortSignal | undefined
   /** `news` is called when there may be something to take. */
-  readonly open: (news: () => void) => Promise<Source<T>>
-  /** Called when it is over, also if it was never opened. */
+  readonly open: (news: () => void) => Promise<PullSource<T>>
+  /** Called at the end, even if the source was never opened. */
   readonly left?: () => void
 }
 
-export class Pull<T> implements AsyncIterableIterator<T> {
+export class PullIterator<T> implements AsyncIterableIterator<T> {
   readonly #options: PullOptions<T>
   readonly #bell: Bell
-  #reader: Reader | null = null
-  #source: Source<T> | null = null
-  /** Steps are taken one after the other, also for one who asks for several at once. */
+  #reader: RestWaiter | null = null
+  #source: PullSource<T> | null = null
+  /** Steps run one after the other, even if a caller asks for several at once. */
   #last: Promise<unknown> = Promise.resolve()
   #stepping = false
   #over = false
@@ -53,13 +53,13 @@ export class Pull<T> implements AsyncIterableIterator<T> {
     return OVER
   }
 
-  /** From now on it is over when the signal aborts or the harness closes, whether a step is taken or not. */
+  /** From now on the iterator ends when the signal aborts or the harness closes, whether a step is taken or not. */
   attend(): void {
     const { worker, signal } = this.#options
     if (this.#reader || this.#over) return
     if (worker.closed || signal?.aborted) return this.end()
     signal?.addEventListener('abort', this.end, { once: true })
-    this.#reader = worker.attend()
+    this.#reader = worker.addWaiter()
     this.#reader.wake = this.end
   }
 
@@ -80,7 +80,7 @@ export class Pull<T> implements AsyncIterableIterator<T> {
       const value = this.#over ? null : await this.#take()
       return value === null ? OVER : { done: false, value }
     } catch (error) {
-      // One that was ended meanwhile is over, whatever was still being read.
+      // If the iterator was ended meanwhile, a failed read no longer matters.
       if (this.#over) return OVER
       this.end()
       throw error
@@ -90,7 +90,7 @@ export class Pull<T> implements AsyncIterableIterator<T> {
     }
   }
 
-  /** Null: it is over. */
+  /** Returns null at the end. */
   async #take(): Promise<T | null> {
     this.#source ??= await this.#options.open(this.#bell.ring)
     const source = this.#source
@@ -104,9 +104,9 @@ export class Pull<T> implements AsyncIterableIterator<T> {
     return null
   }
 
-  /** The store is not closed under a step: only then the harness goes on closing. */
+  /** Leaves the worker only outside of a step: the harness waits for that before it closes the store. */
   #leave(): void {
-    if (this.#reader) this.#options.worker.leave(this.#reader)
+    if (this.#reader) this.#options.worker.removeWaiter(this.#reader)
     this.#reader = null
   }
 }

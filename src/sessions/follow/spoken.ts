@@ -1,38 +1,39 @@
-// What is being said in a session, for one reader: merged while the reader is busy, and let go when it is too much. Then the reader
-// gets what it lacks in one piece when it reads on, as one does who comes in the middle.
+// Buffers the live deltas of a session for one reader: merges them while the reader is busy, and drops them when there
+// are too many. The reader then gets the missing text in one piece when it reads on, like a reader that joins in the
+// middle.
 import type { CallKey } from '../../kernel/content.ts'
 import { callKey, type Event } from '../../kernel/event.ts'
-import type { Live, LiveDelta } from '../../live/live.ts'
+import type { Live, LiveDelta } from '../../live/local-live.ts'
 import type { Followed } from './open.ts'
 
-type Said = Extract<Followed, { type: 'delta' }>
+type FollowedDelta = Extract<Followed, { type: 'delta' }>
 
-/** One part of a reply, or what one call prints. */
-type Part = {
+/** One part of a reply, or the output of one call. */
+type BufferedPart = {
   readonly seq: number
   readonly part: number
   readonly kind: LiveDelta['kind']
-  /** How many characters the reader has, and what was heard after these. */
+  /** The number of characters that the reader has; `texts` are those heard after them. */
   given: number
   readonly texts: string[]
   chars: number
 }
 
-/** What may wait for a reader that is busy. */
+/** The most characters that may wait for a busy reader. */
 const CHARS_AHEAD_MAX = 256 * 1024
 
-export class Spoken {
+export class DeltaBuffer {
   readonly #live: Live
   readonly #session: string
   readonly #news: () => void
-  readonly #parts = new Map<CallKey, Part>()
+  readonly #parts = new Map<CallKey, BufferedPart>()
   #unlisten: (() => void) | null = null
-  /** Of all parts. */
+  /** The characters of all parts together. */
   #chars = 0
-  /** The last event that ended a reply, and the calls of that reply that have a result. */
+  /** The seq of the last event that ended a reply, and the calls of that reply that have a result. */
   #settled = 0
   readonly #done = new Set<CallKey>()
-  /** The reader waits for what is said: it takes it at once, however long it is. */
+  /** The reader waits for a delta and takes it at once, however long it is. */
   #awaited = false
   #closed = false
 
@@ -49,27 +50,27 @@ export class Spoken {
     this.#parts.clear()
   }
 
-  /** The seq that was heard of first. */
+  /** The seq of the first delta that was heard. */
   get first(): number | null {
     for (const { seq } of this.#parts.values()) return seq
     return null
   }
 
-  /** For a reader that has all events, up to `seq`. What was let go is heard again. */
-  take(seq: number): Said | null {
+  /** Takes the next delta for a reader that has all events up to `seq`. Dropped text is heard again. */
+  take(seq: number): FollowedDelta | null {
     this.#awaited = true
     this.#listen()
-    return this.heard(seq)
+    return this.takeHeard(seq)
   }
 
-  /** What was heard and not given yet, of a reply whose start is not after `seq`. */
-  heard(seq: number): Said | null {
+  /** The next waiting delta of a reply that started at or before `seq`. */
+  takeHeard(seq: number): FollowedDelta | null {
     for (const part of this.#parts.values()) if (part.chars > 0 && part.seq <= seq) return this.#give(part)
     return null
   }
 
-  /** What the event says itself needs no delta any more, and what was lost comes again under another number. */
-  passed(event: Event): void {
+  /** Drops deltas that this event makes superfluous. A lost reply comes again under another number. */
+  passEvent(event: Event): void {
     this.#awaited = false
     if (event.type === 'agent.tool_result') this.#done.add(event.call)
     else if (event.type === 'agent.message' || event.type === 'model.failed') {
@@ -87,7 +88,7 @@ export class Spoken {
     if (!this.#closed) this.#unlisten ??= this.#live.subscribe(this.#session, this.#hear)
   }
 
-  /** What a call prints comes after the reply that made it, and before its result. */
+  /** Output of a call comes after the reply that made the call, and before its result. */
   #isOver({ seq, part, kind }: Pick<LiveDelta, 'seq' | 'part' | 'kind'>): boolean {
     if (kind !== 'output') return seq <= this.#settled
     return seq < this.#settled || this.#done.has(callKey(seq, part))
@@ -100,7 +101,7 @@ export class Spoken {
     const known = this.#parts.get(key) ?? { seq, part, kind, given: 0, texts: [], chars: 0 }
     this.#parts.set(key, known)
     const overlap = known.given + known.chars - offset
-    // Less than nothing is a gap: the event that ends the reply has all of it.
+    // A negative overlap is a gap: the event that ends the reply has the whole text.
     if (overlap < 0 || overlap >= text.length) return
     known.texts.push(overlap === 0 ? text : text.slice(overlap))
     known.chars += text.length - overlap
@@ -109,7 +110,7 @@ export class Spoken {
     if (this.#chars > CHARS_AHEAD_MAX && !this.#awaited) this.#letGo()
   }
 
-  #give(part: Part): Said {
+  #give(part: BufferedPart): FollowedDelta {
     const { seq, kind, given: offset, texts, chars } = part
     const text = texts.length === 1 ? (texts[0] ?? '') : texts.join('')
     this.#awaited = false
@@ -124,7 +125,7 @@ export class Spoken {
     for (const part of this.#parts.values()) this.#empty(part)
   }
 
-  #empty(part: Part): void {
+  #empty(part: BufferedPart): void {
     this.#chars -= part.chars
     part.chars = 0
     part.texts.length = 0

@@ -1,14 +1,17 @@
-// The two ways to read a stream: by its events, or by the text of the answer as it comes. The text is what deltas say, and of a
-// reply whose deltas were missed the whole text: no reasoning, no calls, and nothing of children but of one that the conversation was
-// handed over to.
+// The two ways to read a stream: by its events, or by the text of the answer as it comes. The text is that of the
+// deltas, and the whole text of a reply whose deltas were missed. It has no reasoning and no calls, and no text of
+// children except one that took over the conversation.
 import { Fault } from '../../kernel/failure.ts'
-import { Heard } from '../../view/heard.ts'
-import { textOf } from '../../view/text.ts'
-import { HandedOver } from './handed-over.ts'
-import type { Feed, StreamEvent } from './stream.ts'
+import { HeardReply } from '../../view/heard-reply.ts'
+import { textOf } from '../../view/shown-text.ts'
+import { HandoffFollower } from './handed-over.ts'
+import type { StreamFeed, StreamEvent } from './stream.ts'
 
-/** Both take from one queue, so a stream is read in one of the two ways. */
-export function readersOf(feed: Feed, leave: () => Promise<void>, session: string) {
+/**
+ * Both ways take from one queue, so a stream is read in one of them. `session` is asked for its id when the first event
+ * has come.
+ */
+export function streamReaders(feed: StreamFeed, leave: () => Promise<void>, session: () => string) {
   let by: 'events' | 'text' | null = null
   const read = (way: 'events' | 'text'): AsyncIterableIterator<StreamEvent> => {
     by ??= way
@@ -19,17 +22,18 @@ export function readersOf(feed: Feed, leave: () => Promise<void>, session: strin
     events: () => read('events'),
     text: (): AsyncIterable<string> => {
       feed.hearDeltas()
-      return { [Symbol.asyncIterator]: () => textIn(read('text'), session) }
+      return { [Symbol.asyncIterator]: () => iterateText(read('text'), session) }
     },
   }
 }
 
-function textIn(events: AsyncIterator<StreamEvent>, session: string): AsyncIterableIterator<string> {
-  const answer = new Answer(session)
+function iterateText(events: AsyncIterator<StreamEvent>, session: () => string): AsyncIterableIterator<string> {
+  let answer: AnswerText | null = null
   const next = async (): Promise<IteratorResult<string, undefined>> => {
     for (;;) {
       const step = await events.next()
       if (step.done === true) return OVER
+      answer ??= new AnswerText(session())
       const text = answer.take(step.value)
       if (text !== '') return { done: false, value: text }
     }
@@ -44,32 +48,32 @@ function textIn(events: AsyncIterator<StreamEvent>, session: string): AsyncItera
 
 const OVER = { done: true, value: undefined } as const
 
-class Answer {
+class AnswerText {
   readonly #session: string
-  readonly #handed: HandedOver
-  #heard = new Heard()
+  readonly #handed: HandoffFollower
+  #heard = new HeardReply()
   #said = false
-  /** Another reply said something before: a blank line comes between. */
+  /** An earlier reply had text, so a blank line comes between. */
   #apart = false
 
   constructor(session: string) {
     this.#session = session
-    this.#handed = new HandedOver(session)
+    this.#handed = new HandoffFollower(session)
   }
 
-  /** What is new, or an empty text. */
+  /** Returns the new text, or an empty one. */
   take(event: StreamEvent): string {
     if (event.session === this.#handed.child) return this.#takeHanded(event)
     if (event.session !== this.#session) return ''
     if (event.type === 'model.started') {
-      this.#heard = new Heard()
+      this.#heard = new HeardReply()
       this.#apart = this.#said
     } else if (event.type === 'delta') {
       const piece = event.kind === 'text' ? this.#heard.hear(event) : null
       return this.#given(piece?.text ?? '')
     } else if (event.type === 'agent.message') {
       const text = this.#takeReply(event)
-      this.#handed.replied(event)
+      this.#handed.takeReply(event)
       return text
     }
     return ''
@@ -77,7 +81,7 @@ class Answer {
 
   #takeReply(event: Extract<StreamEvent, { type: 'agent.message' }>): string {
     if (event.guard !== undefined) {
-      // What was withheld is not told again. What takes its place comes whole.
+      // Withheld text is not shown again. Its replacement comes whole.
       this.#apart = this.#said
       return event.guard === 'replace' ? this.#given(textOf(event.parts)) : ''
     }

@@ -1,13 +1,14 @@
-// Money accounts as people read them, in dollars: those that pay for a session, or those of today by agent. It only reads.
+// Money accounts in dollars for people: those that pay for a session, or today's accounts by agent. It only reads.
 import type { Account, Frozen } from '../../kernel/content.ts'
-import type { Services } from '../../engine/wiring.ts'
-import { headOf, rootAgentOf } from '../../riders/children/tree.ts'
-import { accountsOf } from '../../riders/money/spending-limits.ts'
+import type { Services } from '../../runtime/state/runtime-ports.ts'
+import { readSessionHead, rootAgentOf } from '../../runtime/state/session-tree.ts'
+import { accountsOf } from '../../runtime/money/spending-limits.ts'
 import { usdOf } from '../../view/usd.ts'
 
 /**
- * `account` is what it bounds: the last run, the session, its tree, or a day of the agent that pays. `heldUsd` is set aside for calls at
- * work; `assumedUsd` is that part of what was spent which no provider reported. `limitUsd` is null where nothing bounds it.
+ * `account` is the scope of the limit: the last run, the session, its tree, or a day of the paying agent. `heldUsd` is
+ * set aside for calls in progress; `assumedUsd` is the spending that no provider reported. `limitUsd` is null without a
+ * limit.
  */
 export type MoneyAccount = Frozen<{
   account: Account
@@ -19,14 +20,14 @@ export type MoneyAccount = Frozen<{
   assumedUsd: number
 }>
 
-/** An account that nothing was charged to, and that has no limit, is not there. */
-export async function moneyOf(
+/** An account without charges and without a limit is left out. */
+export async function readMoneyAccounts(
   { store }: Pick<Services, 'store'>,
   agents: readonly string[],
   session: string | undefined,
 ): Promise<readonly MoneyAccount[]> {
   await store.open()
-  const found = session === undefined ? daysOf(agents, store.now()) : await payersOf(store, session)
+  const found = session === undefined ? dayAccounts(agents, store.now()) : await payerAccounts(store, session)
   const rows: MoneyAccount[] = []
   for (const { account, id, agent } of found) {
     const row = await store.account(id)
@@ -38,15 +39,15 @@ export async function moneyOf(
   return rows
 }
 
-type Named = Pick<MoneyAccount, 'account' | 'id' | 'agent'>
+type NamedAccount = Pick<MoneyAccount, 'account' | 'id' | 'agent'>
 
-function daysOf(agents: readonly string[], at: number): readonly Named[] {
+function dayAccounts(agents: readonly string[], at: number): readonly NamedAccount[] {
   const nobody = { session: '', root: '', run: 0, at }
   return agents.map((agent) => ({ account: 'day', id: accountsOf(agent, nobody).day, agent }))
 }
 
-async function payersOf(store: Services['store'], id: string): Promise<readonly Named[]> {
-  const session = await headOf(store, id)
+async function payerAccounts(store: Services['store'], id: string): Promise<readonly NamedAccount[]> {
+  const session = await readSessionHead(store, id)
   const agent = await rootAgentOf(session, store)
   const payer = { session: id, root: session.parent?.root ?? id, run: session.began, at: store.now() }
   return Object.entries(accountsOf(agent, payer)).map(([account, name]) => ({

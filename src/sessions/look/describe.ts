@@ -1,30 +1,20 @@
-// What a harness was made of, as plain JSON: to write down and to compare, and its agents for people. It asks no server and holds no
-// secret and no code.
+// Describes the agents of a harness, for people and as plain JSON to store and to compare. It asks no server, and holds
+// no secrets and no code.
 import type { EffectClass, Frozen, Json, Limits } from '../../kernel/content.ts'
-import type { Agent, Drawing } from '../../engine/wiring.ts'
-import type { Budget } from '../../riders/money/spending-limits.ts'
-import type { Redactor } from '../../riders/redact/redact.ts'
+import type { Agent, PlannerDrawing } from '../../runtime/state/agent.ts'
+import type { Budget } from '../../runtime/state/agent.ts'
+import type { Services } from '../../runtime/state/runtime-ports.ts'
 import type { RouteTable } from '../../models/router.ts'
 import type { Approval, Tool, ToolKind } from '../../tools/core/tool.ts'
 
-/** The model of each route by its name. Nothing where no routes are set. */
-export function describeRoutes(table: RouteTable | null): { readonly routes?: Json } {
-  if (table === null) return {}
-  return { routes: Object.fromEntries([...table.models].map(([workload, { name }]) => [workload, name])) }
-}
-
-/** Each agent by its name. Of sources, such as MCP servers, the tools that were seen so far. */
-export function describeAgents(agents: ReadonlyMap<string, Agent>): Json {
-  return Object.fromEntries([...agents].map(([name, agent]) => [name, describeAgent(agent)]))
-}
-
-function describeAgent(agent: Agent): Json {
+/** The setup of an agent as plain JSON. Equal setups give equal JSON, so it can be stored and compared. */
+function describeAgent(agent: Agent, table: RouteTable | null): Json {
   const { model, instructions, limits, approvalMs, policy, environment, budget, output, children, planner } = agent
   const { unknownTool = 'return', toolErrors = 'return', prefix = 'keep', shortening = {} } = agent
   const { compression, summarize, bytes } = shortening
   const ways = { unknownTool, toolErrors, prefix }
   const setup = { limits, approvalMs, policy, environment, budget, ...ways, children: [...children] }
-  return plain({
+  return asPlainJson({
     model: model.name,
     planner: planner?.name ?? 'model',
     instructions,
@@ -35,22 +25,23 @@ function describeAgent(agent: Agent): Json {
     ...(compression ? { compression } : {}),
     ...(summarize ? { summarize } : {}),
     ...(bytes ? { resultBudget: { bytes } } : {}),
+    ...(table ? { routes: Object.fromEntries([...table.models].map(([name, { name: of }]) => [name, of])) } : {}),
   })
 }
 
-/** `definition` changes whenever what a model is told about it changes. */
+/** `definition` changes whenever the description for the model changes. */
 function describeTool(tool: Tool): Json {
   const { name, description, parameters, effect, timeoutMs, attempts, retries, outside, definition } = tool
   const { kind = 'user', mcp, metadata } = tool
   const said = { name, kind, description, parameters, effect, timeoutMs, attempts, retries, outside, definition }
-  return plain({ ...said, ...(mcp ? { mcp } : {}), ...(metadata ? { metadata } : {}) })
+  return asPlainJson({ ...said, ...(mcp ? { mcp } : {}), ...(metadata ? { metadata } : {}) })
 }
 
-function plain(value: object): Json {
+function asPlainJson(value: object): Json {
   return JSON.parse(JSON.stringify(value)) as Json
 }
 
-/** `by_arguments`: what it says depends on the call. Rules of a policy come before it. */
+/** `by_arguments`: the approval depends on the call. Rules of a policy come before it. */
 export type AgentTool = Frozen<{
   name: string
   description: string
@@ -61,11 +52,14 @@ export type AgentTool = Frozen<{
   outside: boolean
 }>
 
-/** An agent as people look at it. Its tools are those that were seen so far: `sources`, such as MCP servers, are not asked. */
+/**
+ * A description of an agent for people. Its tools are those that were read so far: `sources`, such as MCP servers, are
+ * not asked.
+ */
 export type AgentRow = Frozen<{
   name: string
   model: string
-  /** What answers its turns: `model`, or a workflow by its name, such as `graph:report`. */
+  /** The planner: `model`, or a workflow by its name, such as `graph:report`. */
   planner: string
   tools: readonly AgentTool[]
   sources: readonly string[]
@@ -73,20 +67,34 @@ export type AgentRow = Frozen<{
   budget: Budget | null
   /** The agents it may start. */
   children: readonly string[]
-  /** Null: it is no graph. */
-  graph: Drawing | null
+  /** Null if the agent is not a graph. */
+  graph: PlannerDrawing | null
+  /** The configured models and routes by name: the choices of a run, and of the clients of a server. */
+  models: readonly string[]
+  /**
+   * All of its setup: instructions, tools, limits, policy, budget and routes. It has no secret and no code. Equal setups
+   * give equal JSON, so it can be stored and compared.
+   */
+  setup: Json
 }>
 
 export async function agentRows(
   agents: ReadonlyMap<string, Agent>,
-  redactor: Pick<Redactor, 'values'>,
+  { redactor, choosable, routes }: AgentSurroundings,
 ): Promise<readonly AgentRow[]> {
-  const rows = await Promise.all([...agents].map(([name, agent]) => agentRow(name, agent)))
-  // Sound: it is JSON, and only texts in it are replaced.
-  return redactor.values(plain(rows)) as unknown as readonly AgentRow[]
+  const rows = await Promise.all(
+    [...agents].map(async ([name, agent]) => {
+      return { ...(await agentRow(name, agent)), models: choosable, setup: describeAgent(agent, routes) }
+    }),
+  )
+  // The cast is sound: the rows are JSON, and only texts in them are replaced.
+  return redactor.values(asPlainJson(rows)) as unknown as readonly AgentRow[]
 }
 
-async function agentRow(name: string, agent: Agent): Promise<AgentRow> {
+/** What the rows of all agents have in common. */
+type AgentSurroundings = Pick<Services, 'redactor' | 'choosable'> & { readonly routes: RouteTable | null }
+
+async function agentRow(name: string, agent: Agent): Promise<Omit<AgentRow, 'models' | 'setup'>> {
   const { model, planner, tools, limits, budget, children } = agent
   return {
     name,
@@ -102,10 +110,10 @@ async function agentRow(name: string, agent: Agent): Promise<AgentRow> {
 }
 
 async function toolRow({ name, description, kind = 'user', effect, outside, ...tool }: Tool): Promise<AgentTool> {
-  return { name, description, kind, effect, outside, approval: await approvalOf(tool) }
+  return { name, description, kind, effect, outside, approval: await describeApproval(tool) }
 }
 
-async function approvalOf({
+async function describeApproval({
   approval,
   byArguments,
 }: Pick<Tool, 'approval' | 'byArguments'>): Promise<AgentTool['approval']> {

@@ -1,32 +1,40 @@
-// Whether a harness can work: a write is made, and the store says how it stands. A store that refuses is an answer, not an error.
+// Whether a harness can work: it makes a write and asks for the store's health. A refusing store is an answer, not an
+// error.
 import type { Frozen } from '../../kernel/content.ts'
 import { Fault, type FaultCode } from '../../kernel/failure.ts'
 import type { StoreHealth } from '../../ports/store.ts'
-import type { Services } from '../../engine/wiring.ts'
-import type { Worker } from '../../engine/worker.ts'
+import type { Services } from '../../runtime/state/runtime-ports.ts'
+import type { Worker } from '../../runtime/loop/worker.ts'
+import { type MoneyAccount, readMoneyAccounts } from './accounts.ts'
 
 export type Health = Frozen<{
   /** A write was made, and the store was read. */
   ok: boolean
-  /** Why not; null if it is. */
+  /** The fault, if it is not ok; else null. */
   trouble: Frozen<{ code: FaultCode; message: string }> | null
   /** How long that write took, to the disk if the store has one. */
   writeMs: number | null
   /** The store's clock, in ms: ages are counted by it. */
   now: number
-  /** Which version runs. */
+  /** The running version. */
   code: string
-  /** This harness drives sessions itself. */
+  /** Whether this harness drives sessions itself. */
   drives: boolean
-  /** Sessions that this harness asked for since it was made, and those of them that another worker had. */
-  claims: Frozen<{ asked: number; vain: number }>
-  /** Null if it cannot be read. */
+  /**
+   * The claims of sessions by this harness since it was made, and those that failed because another worker had the
+   * session. Null from a server.
+   */
+  claims: Frozen<{ asked: number; vain: number }> | null
+  /** Today's money accounts by agent, without empty ones. Null from a server, and if the store cannot be read. */
+  accounts: readonly MoneyAccount[] | null
+  /** Null if the store's health cannot be read. */
   store: StoreHealth | null
 }>
 
-export async function healthOf(
+export async function checkHealth(
   services: Services,
   worker: Pick<Worker, 'beat' | 'drives' | 'claims'>,
+  agents: readonly string[],
 ): Promise<Health> {
   const { store, clock, code } = services
   await store.open().catch(() => {})
@@ -35,11 +43,12 @@ export async function healthOf(
   try {
     await worker.beat()
     const writeMs = Math.max(0, clock.now() - began)
-    return { ok: true, trouble: null, writeMs, ...about, store: await store.health() }
+    const accounts = await readMoneyAccounts(services, agents, undefined)
+    return { ok: true, trouble: null, writeMs, ...about, accounts, store: await store.health() }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     const { code: why, message } = error
     const known = await store.health().catch(() => null)
-    return { ok: false, trouble: { code: why, message }, writeMs: null, ...about, store: known }
+    return { ok: false, trouble: { code: why, message }, writeMs: null, ...about, accounts: null, store: known }
   }
 }

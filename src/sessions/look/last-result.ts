@@ -1,19 +1,19 @@
-// The result of the last run, read and not driven: also for callers on a harness that drives nothing.
-import { headOf, seenBelow } from '../../riders/children/tree.ts'
-import { sleep } from '../../engine/sleep.ts'
-import { attended, type Place, resultOf } from '../await-run.ts'
-import { Collector, type Result } from '../result.ts'
+// The result of the last run, read without driving, also for a harness that drives nothing.
+import { readSessionHead, reportTreeRest } from '../../runtime/state/session-tree.ts'
+import { sleep } from '../../runtime/state/sleep.ts'
+import { keepStoreOpenFor, type SessionAccess, buildResult } from '../await-run.ts'
+import { ResultCollector, type Result } from '../../runtime/state/run-result.ts'
 
 const PAGE = 1_000
-/** What a child does is no news of its parent. */
+/** A child's work gives its parent no news, so the session is read at this pace. */
 const LOOK_MS = 500
 
-/** Null while the session works, and before its first run. With `waitMs` that is waited for. */
-export function lastResult(place: Place, waitMs: number): Promise<Result | null> {
+/** Null while the session works, and before its first run. `waitMs` waits for the result. */
+export function readLastResult(place: SessionAccess, waitMs: number): Promise<Result | null> {
   const { id, services, worker } = place
   const { store, clock } = services
   const end = clock.now() + waitMs
-  return attended(worker, async (reader) => {
+  return keepStoreOpenFor(worker, async (reader) => {
     let stale = (): void => {}
     const unwatch = store.watch(id, () => stale())
     try {
@@ -22,8 +22,8 @@ export function lastResult(place: Place, waitMs: number): Promise<Result | null>
           stale = resolve
           reader.wake = resolve
         })
-        const looked = await seenBelow(worker.heads, id, { now: store.now() }, worker.lingerMs)
-        if (looked.type === 'rested') return await resultAt(place, looked)
+        const looked = await reportTreeRest(worker.heads, id, { now: store.now() }, worker.lingerMs)
+        if (looked.type === 'rested') return await collectResult(place, looked)
         const left = end - clock.now()
         if (left <= 0 || worker.closed) return null
         await Promise.race([news, sleep(clock, Math.min(left, LOOK_MS))])
@@ -34,16 +34,16 @@ export function lastResult(place: Place, waitMs: number): Promise<Result | null>
   })
 }
 
-async function resultAt(place: Place, looked: Parameters<typeof resultOf>[2]): Promise<Result | null> {
+async function collectResult(place: SessionAccess, looked: Parameters<typeof buildResult>[2]): Promise<Result | null> {
   const { id, services } = place
-  const { began, seq, last } = await headOf(services.store, id)
+  const { began, seq, last } = await readSessionHead(services.store, id)
   if (began === 0 && last === null) return null
-  const collector = new Collector(id, null)
+  const collector = new ResultCollector(id, null)
   for (let after = Math.max(0, began - 1); after < seq; ) {
     const { events } = await services.store.read(id, after, Math.min(PAGE, seq - after))
     for (const event of events) collector.take(event)
     if (events.length === 0) break
     after += events.length
   }
-  return resultOf(place, collector, looked)
+  return buildResult(place, collector, looked)
 }

@@ -1,42 +1,47 @@
-// What waits for people: in one session and below it, or in all sessions of the store. The one place that looks for it. All of it is
-// read from the store, but for the preview of a call, which also looks at the files that the call would change.
+// The calls that wait for people, in one session and below it, or in all sessions of the store. No other code looks for
+// them. Everything is read from the store, except the preview of a call, which also reads the files that the call would
+// change.
 import type { Frozen, Labels } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Session } from '../../kernel/session.ts'
-import type { Card, CardFilter, Store } from '../../ports/store.ts'
-import { cloneJson } from '../../effects/clone-json.ts'
-import { headOf } from '../../riders/children/tree.ts'
+import type { Card, CardFilter, CompleteStore } from '../../ports/store.ts'
+import { cloneJson } from '../../runtime/state/clone-json.ts'
+import { readSessionHead } from '../../runtime/state/session-tree.ts'
 import { cardsBelow, withTreeUsd } from '../../stores/plan/tree-cost.ts'
-import type { Preview } from '../../tools/files/preview.ts'
-import { saidBefore } from '../../tools/policy/covered.ts'
-import { mayWait, type OwnPending, type Pending, waitingIn } from '../../view/pending.ts'
+import type { Preview } from '../../tools/files/preview-call.ts'
+import { earlierConsent } from '../../tools/policy/earlier-consent.ts'
+import { mayWait, type OwnPending, type Pending, readOwnPending } from '../../view/pending-calls.ts'
 
-/** What waits for a person, whole: enough to show it and to decide it with `decide({ ...pending, allow, by })`. */
+/**
+ * A call that waits for a person, with everything to show it and to decide it with `decide({ ...pending, allow, by })`.
+ */
 export type PendingCall = Pending &
   Frozen<{
     agent: string
     labels: Labels
-    /** What the call would change in the folder of its session, as the command line shows it. */
+    /** The changes that the call would make in its session's folder, as the command line shows them. */
     preview: Preview
   }>
 
-/** What a session waits for, and what those below it do: people decide at the top. Each `path` begins with this session. */
-export async function pendingOf(store: Store, id: string): Promise<readonly Pending[]> {
-  const heads = headsOf(store)
-  const own = await waitingIn(id, heads, saidBefore)
+/**
+ * The waiting calls of a session and of those below it: people decide at the top. Each `path` begins with this session.
+ */
+export async function pendingInTree(store: CompleteStore, id: string): Promise<readonly Pending[]> {
+  const heads = cachedHeads(store)
+  const own = await readOwnPending(id, heads, earlierConsent)
   const card = await store.card(id)
-  const below = card === null ? [] : (await cardsBelow(store, card)).filter(mayWait).toSorted(inOrder)
-  const all = [...own, ...(await waitingBy(heads, below))]
+  const below = card === null ? [] : (await cardsBelow(store, card)).filter(mayWait).toSorted(compareByBirth)
+  const all = [...own, ...(await readWaiting(heads, below))]
   if (all.length === 0) return []
   return withTreeUsd(
     store,
     all.map((each) => ({ ...each, path: each.path.slice(each.path.indexOf(id)) })),
-    cardsOf(store),
+    cachedCards(store),
   )
 }
 
-/** A child before its own children, and siblings by the calls that started them. */
-function inOrder(a: Card, b: Card): number {
+/** Sorts a child before its own children, and siblings by the calls that started them. */
+function compareByBirth(a: Card, b: Card): number {
   const [left, right] = [a, b].map(({ session }) => session.split(/[~.]/).map(Number)) as [number[], number[]]
   for (let i = 0; i < Math.min(left.length, right.length); i++) {
     const apart = (left[i] ?? 0) - (right[i] ?? 0)
@@ -46,17 +51,18 @@ function inOrder(a: Card, b: Card): number {
 }
 
 /**
- * What waits in all sessions of the store, or in those with these labels, by their ids. Sessions that wait for nobody are not read. What
- * one session waits for is never split: with `limit` the last session of a page may bring more than that.
+ * The waiting calls in all sessions of the store, or in those with these labels, ordered by session id. Sessions that
+ * wait for no person are not read. The calls of one session are never split: with `limit` the last session of a page
+ * may exceed it.
  */
-export async function pendingIn(store: Store, filter: Page = {}): Promise<readonly PendingCall[]> {
+export async function pendingInStore(store: CompleteStore, filter: PendingPage = {}): Promise<readonly PendingCall[]> {
   const { where, limit = Number.MAX_SAFE_INTEGER } = filter
   const wanted = {
     ...(where ? { where } : {}),
     waiting: true,
     limit: Math.min(PAGE, Math.max(limit, PAGE_MIN)),
   } as const
-  const heads = headsOf(store)
+  const heads = cachedHeads(store)
   const found: OwnPending[] = []
   const listed: Card[] = []
   for (let after = filter.after ?? ''; found.length < limit; ) {
@@ -64,34 +70,34 @@ export async function pendingIn(store: Store, filter: Page = {}): Promise<readon
     for (const card of cards.filter((each) => mayWait(each) && each.status !== 'terminated')) {
       if (found.length >= limit) break
       listed.push(card)
-      found.push(...(await waitingBy(heads, [card])))
+      found.push(...(await readWaiting(heads, [card])))
     }
     const last = cards.at(-1)
     if (last === undefined || cards.length < wanted.limit) break
     after = last.session
   }
-  const cardOf = cardsOf(store, listed)
-  return pendingCalls(store, await withTreeUsd(store, found, cardOf), cardOf)
+  const cardOf = cachedCards(store, listed)
+  return addPreviews(store, await withTreeUsd(store, found, cardOf), cardOf)
 }
 
-/** Which of them, as a page: `PendingFilter` (verb-options.ts) says what each means. */
-type Page = Pick<Partial<CardFilter>, 'where' | 'limit' | 'after'>
+/** The page to read. `PendingFilter` (verb-options.ts) describes the fields. */
+type PendingPage = Pick<Partial<CardFilter>, 'where' | 'limit' | 'after'>
 
 const PAGE = 1_000
-/** Of the sessions that may wait, some only wait for their children. */
+/** The least number of cards to read: some sessions that may wait only wait for their children. */
 const PAGE_MIN = 50
 
-/** With what shows them. Copies: a store in memory hands out what the worker goes on with. */
-export async function pendingCalls(
-  store: Store,
+/** Adds agent, labels and preview. Copied, because a store in memory hands out the objects that the worker uses. */
+export async function addPreviews(
+  store: CompleteStore,
   pending: readonly Pending[],
-  cardOf: CardOf = cardsOf(store),
+  cardOf: CardLookup = cachedCards(store),
 ): Promise<readonly PendingCall[]> {
   if (pending.length === 0) return []
-  const { previewOf } = await import('../../tools/files/preview.ts')
+  const { previewOf } = await import('../../tools/files/preview-call.ts')
   const calls = pending.map(async (each) => {
     const card = await cardOf(each.sessionId)
-    // Children work where their root does, unless they have a folder of their own.
+    // Children work in their root's folder, unless they have their own.
     const root = card === null || card.root === card.session ? card : await cardOf(card.root)
     const preview = await previewOf(card?.folder ?? root?.folder ?? null, each)
     return { ...each, agent: card?.agent ?? '', labels: card?.labels ?? {}, preview }
@@ -99,10 +105,10 @@ export async function pendingCalls(
   return cloneJson(await Promise.all(calls))
 }
 
-type CardOf = (session: string) => Promise<Card | null>
+type CardLookup = (session: string) => Promise<Card | null>
 
-/** Each card is read once for one look, and those that are known already are not read. */
-function cardsOf(store: Store, known: readonly Card[] = []): CardOf {
+/** Reads each card once, except those that are known already. */
+function cachedCards(store: CompleteStore, known: readonly Card[] = []): CardLookup {
   const cards = new Map<string, Promise<Card | null>>(known.map((card) => [card.session, Promise.resolve(card)]))
   return (session) => {
     const card = cards.get(session) ?? store.card(session)
@@ -111,14 +117,14 @@ function cardsOf(store: Store, known: readonly Card[] = []): CardOf {
   }
 }
 
-type HeadOf = (session: string) => Promise<Session>
+type HeadLookup = (session: string) => Promise<Session>
 
-/** A session that is damaged, or was removed meanwhile, has nothing that could be decided: `list` says what is wrong with it. */
-async function waitingBy(heads: HeadOf, cards: readonly Card[]): Promise<readonly OwnPending[]> {
+/** A damaged or removed session has no calls that could be decided; `list` shows its trouble. */
+async function readWaiting(heads: HeadLookup, cards: readonly Card[]): Promise<readonly OwnPending[]> {
   const found: OwnPending[] = []
   for (const { session } of cards) {
     try {
-      found.push(...(await waitingIn(session, heads, saidBefore)))
+      found.push(...(await readOwnPending(session, heads, earlierConsent)))
     } catch (error) {
       const gone = error instanceof Fault && (error.code === 'session_damaged' || error.code === 'session_missing')
       if (!gone) throw error
@@ -127,11 +133,11 @@ async function waitingBy(heads: HeadOf, cards: readonly Card[]): Promise<readonl
   return found
 }
 
-/** Each session is read once for one look: its children ask how it stands, too. */
-function headsOf(store: Store): HeadOf {
+/** Reads each session once: its children need its state too. */
+function cachedHeads(store: CompleteStore): HeadLookup {
   const heads = new Map<string, Promise<Session>>()
   return (session) => {
-    const known = heads.get(session) ?? headOf(store, session)
+    const known = heads.get(session) ?? readSessionHead(store, session)
     heads.set(session, known)
     return known
   }

@@ -1,16 +1,20 @@
-// The listeners of one store, told of each commit in commit order.
-// It does not look for news itself: the store tells it.
+// The listeners of one store, called for each commit in commit order. It does not look for news itself: the store calls
+// it.
 import type { Event } from '../../kernel/event.ts'
 
-type News = readonly Event[] | null
-type SessionListener = (news: News) => void
-type Own<Listener = SessionListener> = { readonly listener: Listener }
+type SessionNews = readonly Event[] | null
+type SessionListener = (news: SessionNews) => void
+type Subscription<Listener = SessionListener> = { readonly listener: Listener }
 
 export class Listeners {
-  readonly #sessions = new Map<string, Set<Own>>()
-  readonly #due = new Set<Own>()
-  readonly #cards = new Set<Own<(session: string) => void>>()
-  readonly #queue: { readonly set: ReadonlySet<Own>; readonly own: Own; readonly news: News }[] = []
+  readonly #sessions = new Map<string, Set<Subscription>>()
+  readonly #due = new Set<Subscription>()
+  readonly #cards = new Set<Subscription<(session: string) => void>>()
+  readonly #queue: {
+    readonly set: ReadonlySet<Subscription>
+    readonly own: Subscription
+    readonly news: SessionNews
+  }[] = []
   #delivering = false
 
   get empty(): boolean {
@@ -34,7 +38,7 @@ export class Listeners {
   }
 
   addSession(session: string, listener: SessionListener): () => void {
-    // An object of its own, so that one listener added twice is heard twice and leaves one at a time.
+    // A separate object, so that a listener added twice is called twice and removed once at a time.
     const own = { listener }
     const set = this.#sessions.get(session) ?? new Set()
     this.#sessions.set(session, set.add(own))
@@ -56,7 +60,7 @@ export class Listeners {
     return () => void this.#cards.delete(own)
   }
 
-  tell(session: string, news: News): void {
+  tell(session: string, news: SessionNews): void {
     const set = this.#sessions.get(session)
     if (set) this.#deliver(set, news)
   }
@@ -65,7 +69,7 @@ export class Listeners {
     if (this.hasDue) this.#deliver(this.#due, null)
   }
 
-  /** These listeners only note the name, so there is no order to keep. */
+  /** These listeners only note the name, so order does not matter. */
   tellCard(session: string): void {
     for (const { listener } of this.#cards) listener(session)
   }
@@ -76,8 +80,11 @@ export class Listeners {
     this.#due.clear()
   }
 
-  /** A listener may commit: its news waits until the present news has reached every listener, so none hears them out of order. */
-  #deliver(set: ReadonlySet<Own>, news: News): void {
+  /**
+   * A listener may commit. Its news waits until all listeners have the present news, so that none gets them out of
+   * order.
+   */
+  #deliver(set: ReadonlySet<Subscription>, news: SessionNews): void {
     for (const own of set) this.#queue.push({ set, own, news })
     if (this.#delivering) return
     this.#delivering = true
@@ -86,7 +93,7 @@ export class Listeners {
       try {
         told.own.listener(told.news)
       } catch (error) {
-        // The commit stands. A listener that throws is a bug of its owner, and must be seen as one.
+        // The commit stands. A listener that throws is a bug of its owner, and must be visible as one.
         queueMicrotask(() => {
           throw error
         })

@@ -1,19 +1,24 @@
-// How the database of a store is reached, as its user says it. It names no type of the driver, so that programs without one compile.
-import { type Checks, count, filled, flag, needed, wait } from '../../options.ts'
+// The user's options for reaching the database of a store. It names no type of the driver, so that programs without the
+// driver compile.
+import { type Checks, countCheck, nonEmptyCheck, flagCheck, requiredCheck, waitCheck } from '../../options.ts'
 
 export type ConnectOptions = {
   /**
-   * `postgres://user:password@host:5432/database`; several hosts with commas between them. `?pooled=true` and `direct=host:5432` in it
-   * are the options of these names, for whoever has only a URL to give: `direct` has the user and the database of the URL.
+   * `postgres://user:password@host:5432/database`; several hosts with commas between them. `?pooled=true` and
+   * `direct=host:5432` in the URL set the options of these names; `direct` uses the URL's user and database.
    */
   readonly url: string
-  /** The URL is a pooler's in transaction mode: statements have no names, and settings last for one transaction. */
+  /**
+   * The URL belongs to a pooler in transaction mode: statements have no names, and settings last for one transaction.
+   */
   readonly pooled?: boolean
-  /** The server itself, behind a pooler, for hints. Without it a pooled store finds news only by its look each second. */
+  /**
+   * The server itself, behind a pooler, for hints. Without it a pooled store finds news only by looking each second.
+   */
   readonly direct?: string
-  /** False: no hints are sent or heard, and news is found by a look each second. */
+  /** False: no hints are sent or received, and news is found by looking each second. */
   readonly hints?: boolean
-  /** How long trouble of the server is waited out. Default: 10 s. */
+  /** How long server trouble is waited out. Default: 10 s. */
   readonly patienceMs?: number
   /** Default: 3 s. */
   readonly connectTimeoutMs?: number
@@ -22,11 +27,11 @@ export type ConnectOptions = {
 }
 
 export const CONNECT_OPTIONS: Checks<ConnectOptions> = {
-  url: needed(filled, 'Give the database: postgres://user:password@host:5432/database.'),
-  pooled: flag,
-  direct: filled,
-  hints: flag,
-  patienceMs: count(0, 600_000),
-  connectTimeoutMs: wait,
-  statementTimeoutMs: wait,
+  url: requiredCheck(nonEmptyCheck, 'Give the database: postgres://user:password@host:5432/database.'),
+  pooled: flagCheck,
+  direct: nonEmptyCheck,
+  hints: flagCheck,
+  patienceMs: countCheck(0, 600_000),
+  connectTimeoutMs: waitCheck,
+  statementTimeoutMs: waitCheck,
 }

@@ -1,10 +1,13 @@
-// The heartbeat of a worker, on a connection of its own: it waits behind no write, so that a row that others keep locked costs no lease
-// but that of its own session.
-import { CLOCK_SLACK_MS } from '../plan/plan.ts'
-import type { WorkerRow } from './rows.ts'
+// The heartbeat of a worker, on its own connection: it waits behind no write, so a row that others keep locked costs no
+// lease except that of its own session.
+import { CLOCK_SLACK_MS } from '../plan/plan-writes.ts'
+import type { PostgresWorkerRow } from './postgres-rows.ts'
 import type { Sql } from './sql.ts'
 
-/** A longer lease that this worker has already is kept, unless a clock that was ahead wrote it: `extended` of plan.ts, as SQL. */
+/**
+ * Keeps a longer lease that this worker already has, unless a clock that was ahead wrote it: `extendedLease` of
+ * plan-writes.ts, as SQL.
+ */
 export const KEEPS_LONGER = `w.ttl > excluded.ttl and w.until > excluded.until
         and w.until - w.ttl <= excluded.until - excluded.ttl + ${CLOCK_SLACK_MS}`
 
@@ -16,15 +19,15 @@ const EXTEND = `with t as materialized (select coalesce($3::float8, extract(epoc
     returning until, ttl as "ttlMs", address, host, pid, started)
   select me.*, s.id as session, s.epoch::float8 as epoch from me left join ~sessions s on s.worker = $1`
 
-type Answer = WorkerRow & { readonly session: string | null; readonly epoch: number | null }
-export type Heartbeat = { readonly worker: WorkerRow; readonly held: ReadonlyMap<string, number> }
+type HeartbeatRow = PostgresWorkerRow & { readonly session: string | null; readonly epoch: number | null }
+export type Heartbeat = { readonly worker: PostgresWorkerRow; readonly held: ReadonlyMap<string, number> }
 
-/** `now`: in place of the time of the database. */
+/** `now` replaces the time of the database. */
 export async function extendLeases(
   sql: Sql,
   { worker, ttlMs, now }: { readonly worker: string; readonly ttlMs: number; readonly now: number | null },
 ): Promise<Heartbeat> {
-  const rows = await sql.ask<Answer>('extend', EXTEND, [worker, ttlMs, now])
+  const rows = await sql.ask<HeartbeatRow>('extend', EXTEND, [worker, ttlMs, now])
   const [first] = rows
   const { until = 0, address = null, host = null, pid = null, started = null } = first ?? {}
   const held = rows.flatMap(({ session, epoch }) =>

@@ -1,14 +1,14 @@
-// Makes the tables of a store, or finds that they are those of another version or of another program. One statement: all of it or none.
+// Creates the tables of a store, or finds those of another version or another program. One statement: all or nothing.
 import { Fault } from '../../kernel/failure.ts'
-import { lockKey, SCHEMA, SCHEMA_VERSION, UPGRADES } from './schema.ts'
+import { lockKey, SCHEMA, SCHEMA_VERSION, UPGRADES } from './postgres-schema.ts'
 import type { Sql } from './sql.ts'
 
 const STATE = `select to_regclass('~meta') is not null as ours,
   (select count(*) from pg_class c where c.relnamespace = to_regnamespace('~schema~') and c.relkind in ('r', 'p'))::int as tables`
 
 /**
- * Looked at again under the lock: another process may have been faster. In the tables of the catalogue themselves: what to_regclass
- * says comes from a cache, which the wait for the lock does not refresh.
+ * Checked again under the lock, because another process may have been faster. It reads the catalogue tables themselves:
+ * to_regclass answers from a cache that waiting for the lock does not refresh.
  */
 const MAKE = `do $do$ begin
   perform pg_advisory_xact_lock(${lockKey('schema')});
@@ -21,18 +21,18 @@ const MAKE = `do $do$ begin
   ${SCHEMA}
 end $do$`
 
-/** Looked at again under the lock: another process may have been faster. */
-const upgrade = (version: number): string => `do $do$ begin
+/** Checked again under the lock, because another process may have been faster. */
+const upgradeSql = (version: number): string => `do $do$ begin
   perform pg_advisory_xact_lock(${lockKey('schema')});
   if (select version from ~meta) = ${version} then
     ${UPGRADES[version]}
   end if;
 end $do$`
 
-/** One transaction in which a statement may take as long as it needs: an upgrade may write every row of a large table again. */
+/** A transaction whose statements may take as long as they need: an upgrade may rewrite every row of a large table. */
 export type LongTransaction = (work: (sql: Sql) => Promise<void>) => Promise<void>
 
-/** `expected`: the id of the store that must be there. Then no tables are made, and another store is refused. */
+/** `expected` is the id of the store that must exist. Then no tables are created, and another store is refused. */
 export async function migrate(
   sql: Sql,
   schema: string,
@@ -58,5 +58,5 @@ export async function migrate(
     throw new Fault('store_newer', text, `schema version ${meta.version}, known is ${SCHEMA_VERSION}`)
   }
   for (let { version } = meta; version < SCHEMA_VERSION; version++)
-    await upgradeIn(async (long) => void (await long.ask('', upgrade(version))))
+    await upgradeIn(async (long) => void (await long.ask('', upgradeSql(version))))
 }

@@ -1,40 +1,51 @@
-// `postgres(url)`: a durable store in a database that processes on any machines share. The public door; the store itself is store.ts.
-// Importing it loads no driver, and calling it connects to nothing: that is done by `open`, or by the first use.
-import type { Store } from '../../ports/store.ts'
-import { filled, optionsOf } from '../../options.ts'
+// `postgres(url)`: a durable store in a database shared by processes on any machines. The public entry;
+// postgres-store.ts is the store itself. Importing it loads no driver, and calling it connects to nothing: `open` or
+// the first use does.
+import type { CompleteStore, Moving } from '../../ports/store.ts'
+import { nonEmptyCheck, optionsChecker } from '../../options.ts'
 import { CONNECT_OPTIONS, type ConnectOptions } from './connect-options.ts'
-import { hostsOf } from './hosts.ts'
-import { network } from './network.ts'
-import type { FreedRooms } from './rooms.ts'
-import { PostgresStore } from './store.ts'
-import { checkSchemaName, SCHEMA_DEFAULT } from './texts.ts'
+import { parseHosts } from './database-hosts.ts'
+import { buildNetwork } from './network.ts'
+import type { FreedRooms } from './event-rooms.ts'
+import { PostgresStore } from './postgres-store.ts'
+import { checkSchemaName, SCHEMA_DEFAULT } from './schema-texts.ts'
 
 export type PostgresOptions = ConnectOptions & {
-  /** Where its tables lie in the database: one for each store that shares it. Default: `terret`. */
+  /** The schema of its tables in the database: one for each store. Default: `terret`. */
   readonly schema?: string
-  /** What `id()` of this store said before. If the store is gone or is another one, it is refused with `store_replaced`, and none is made. */
+  /**
+   * The earlier result of this store's `id()`. If the store is gone or is another one, it is refused with
+   * `store_replaced`, and no store is created.
+   */
   readonly expects?: string
 }
 
-const checkOptions = optionsOf<PostgresOptions>('postgres', { ...CONNECT_OPTIONS, schema: filled, expects: filled })
+const checkOptions = optionsChecker<PostgresOptions>('postgres', {
+  ...CONNECT_OPTIONS,
+  schema: nonEmptyCheck,
+  expects: nonEmptyCheck,
+})
 
 /** A store that can tell whether it was moved. */
-export type PostgresDatabase = Store & {
-  /** Why it takes no writes: it was moved to another store, or what is moved to it is not complete. Null: it does. */
-  moved(): Promise<string | null>
-  /** As no other store calls itself. */
-  id(): Promise<string>
-  /** Gives back the space of events whose sessions are all gone. Says which tables went, and which could not. */
-  freeRooms(): Promise<FreedRooms>
-}
+export type PostgresDatabase = CompleteStore &
+  Moving & {
+    readonly moving: Moving
+    /** Unique among all stores. */
+    id(): Promise<string>
+    /**
+     * Frees the space of event tables whose sessions are all removed. Returns which tables were dropped, and which could
+     * not be.
+     */
+    freeRooms(): Promise<FreedRooms>
+  }
 
 export function postgres(options: string | PostgresOptions): PostgresDatabase {
   const given = typeof options === 'string' ? { url: options } : options
   checkOptions(given)
   const { schema = SCHEMA_DEFAULT, expects = null, ...connect } = given
-  hostsOf(connect.url)
-  if (connect.direct !== undefined) hostsOf(connect.direct)
+  parseHosts(connect.url)
+  if (connect.direct !== undefined) parseHosts(connect.direct)
   checkSchemaName(schema)
-  const { connections, hints, post } = network(connect, schema)
+  const { connections, hints, post } = buildNetwork(connect, schema)
   return new PostgresStore(connections, { schema, expects, hints, post })
 }

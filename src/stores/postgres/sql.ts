@@ -1,49 +1,53 @@
-// How the store asks its database, as types: one statement at a time, on one of its connections. What a connection is, is connect.ts.
+// How the store talks to its database, as types: one statement at a time, on one of its connections. connections.ts
+// implements them.
 import type { Fault } from '../../kernel/failure.ts'
 
 /** A value of a statement. Lists become arrays; `bigint` columns are read as numbers, and refused beyond 2^53. */
-export type SqlValue = string | number | boolean | null | Uint8Array | readonly SqlValue[]
+export type PostgresValue = string | number | boolean | null | Uint8Array | readonly PostgresValue[]
 
 export interface Sql {
   /**
-   * Rows of one statement. `name` is for a prepared statement, the same for the same text. Rejects with a Fault where the trouble is the
-   * database's, and with `Stale` where the present has moved (a guard of the statement failed). `unsorted`: what an index has in order
-   * is read in that order, and never sorted; outside of transactions only.
+   * Returns the rows of one statement. `name` is for a prepared statement, always with the same text. Rejects with a
+   * Fault for database trouble, and with `StaleError` if a guard of the statement failed, because the rows have
+   * changed. `unsorted`: rows are read in the order of an index and never sorted; outside transactions only.
    */
   ask<Row extends object>(
     name: string,
     text: string,
-    values?: readonly SqlValue[],
+    values?: readonly PostgresValue[],
     options?: { readonly unsorted?: boolean },
   ): Promise<readonly Row[]>
 }
 
-/** The connection of the writes: one, on which what is asked is done in order. A lost answer rejects with `Unknown`. */
-export interface LaneSql extends Sql {
+/** The connection for writes, which handles requests in order. A lost answer rejects with `UnknownOutcomeError`. */
+export interface WriteSql extends Sql {
   /**
-   * Several statements as one transaction. `work` may run again from its beginning, when nothing of it is done. `isLong`: a statement of
-   * it may take as long as it needs.
+   * Runs several statements as one transaction. `work` may run again from its beginning if nothing of it is done.
+   * `isLong`: its statements may take as long as they need.
    */
   transaction<T>(work: (sql: Sql) => Promise<T>, options?: { readonly isLong?: boolean }): Promise<T>
 }
 
 /** The connections of one store. */
-export interface Connections {
-  readonly lane: LaneSql
+export interface StoreConnections {
+  readonly lane: WriteSql
   readonly reader: Sql
-  /** For heartbeats alone, so that none waits behind a write or a long read. */
+  /** For heartbeats only, so that none waits behind a write or a long read. */
   readonly heartbeat: Sql
-  /** How long trouble that may pass is waited for. */
+  /** How long temporary trouble is waited out. */
   readonly patienceMs: number
-  /** How many were made so far. */
+  /** The number of connections made so far. */
   readonly made: number
-  /** Ready to be asked. May be called again. */
+  /** Makes them ready for statements. May be called again. */
   open(): Promise<void>
   close(): Promise<void>
 }
 
-/** A guard of the statement failed: what it was planned on is no longer so, and nothing of it was done. Read, plan and write again. */
-export class Stale extends Error {
+/**
+ * A guard of the statement failed: the rows it was planned on have changed, and nothing was done. Read, plan and write
+ * again.
+ */
+export class StaleError extends Error {
   constructor() {
     super('The present has moved.')
     this.name = 'Stale'
@@ -51,10 +55,10 @@ export class Stale extends Error {
 }
 
 /**
- * Another transaction kept a row locked for longer than a statement waits. Nothing was done. Only the lane rejects with this: it sets
- * aside what needs the row, and goes on with the rest.
+ * Another transaction kept a row locked for longer than a statement waits. Nothing was done. Only the lane rejects with
+ * this: it sets aside the requests that need the row, and goes on with the rest.
  */
-export class Locked extends Error {
+export class LockedError extends Error {
   /** For the caller, once patience is over. */
   readonly fault: Fault
   constructor(fault: Fault) {
@@ -65,11 +69,12 @@ export class Locked extends Error {
 }
 
 /**
- * A statement was sent and no answer came: it may have been done. Only the lane rejects with this, and only the store's lane catches
- * it: it plans the same writes anew, on what is there by then, and commits that. This is safe because a write that is there already
- * gets its receipts again (B-STORE-175); the bare statement again is not, since its guard would fail on its own success.
+ * A statement was sent and no answer came, so it may have been done. Only the lane rejects with this, and only the
+ * store's write queue catches it: it plans the same writes again on the present rows and commits that. This is safe
+ * because an existing write gets its receipts again (B-STORE-175); repeating the bare statement is not, since its guard
+ * would fail on its own success.
  */
-export class Unknown extends Error {
+export class UnknownOutcomeError extends Error {
   /** For the caller, once patience is over. */
   readonly fault: Fault
   constructor(fault: Fault) {

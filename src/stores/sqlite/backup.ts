@@ -1,21 +1,21 @@
-// A copy of an SQLite store, taken while other processes write to it: all that was committed when it began, with what is still in the
-// write-ahead log and with all blobs. It is a store of its own, and replaces nothing.
+// Copies an SQLite store while other processes write to it: everything committed at the start, including the
+// write-ahead log and all blobs. The copy is a store of its own, and replaces nothing.
 import { closeSync, fsyncSync, linkSync, lstatSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Fault } from '../../kernel/failure.ts'
-import { steadyClock } from '../plan/clock.ts'
-import { holdLock } from './alone.ts'
+import { steadyClock } from '../plan/system-clock.ts'
+import { holdFileLock } from './file-lock.ts'
 import { loadDriver } from './driver.ts'
-import { closeFile } from './open.ts'
-import { openReadable, whenRoom } from './open-full.ts'
+import { closeSqliteFile } from './open-file.ts'
+import { openReadable, runWithRoom } from './open-full.ts'
 
-/** `check` reads the copy before it gets its name. Until then nothing stands at `to`. */
+/** `check` reads the copy before it gets its name. Until then nothing exists at `to`. */
 export async function backUpFile(from: string, to: string, check: (copy: string) => Promise<void>): Promise<void> {
   refuseExisting(to)
   const copy = `${to}.partial`
   const lock = lockBackup(to, `${copy}-lock`)
   try {
-    // A backup that was killed left these. One that runs has the lock.
+    // Left by a killed backup. A running backup has the lock.
     removeCopy(copy)
     closeSync(openSync(copy, 'wx', 0o600))
     await writeCopy(from, copy)
@@ -31,16 +31,16 @@ export async function backUpFile(from: string, to: string, check: (copy: string)
 }
 
 function refuseExisting(to: string): void {
-  if (lstatSync(to, { throwIfNoEntry: false }) !== undefined) throw exists(to)
+  if (lstatSync(to, { throwIfNoEntry: false }) !== undefined) throw existsFault(to)
 }
 
-function exists(to: string): Fault {
+function existsFault(to: string): Fault {
   return new Fault('conflict', `${to} is there already. A backup replaces nothing: name a new file.`)
 }
 
 function lockBackup(to: string, path: string): { readonly release: () => void } {
   try {
-    return holdLock(path)
+    return holdFileLock(path)
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     if (error.code === 'store_busy')
@@ -50,13 +50,16 @@ function lockBackup(to: string, path: string): { readonly release: () => void } 
   }
 }
 
-/** A link refuses a name that is taken. Some file systems have no links: there the name is reserved for the moment of the rename. */
+/**
+ * A link refuses a taken name. Some file systems have no links; there the name is reserved for the moment of the
+ * rename.
+ */
 function giveName(copy: string, to: string): void {
   try {
     linkSync(copy, to)
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') throw exists(to)
-    if (!NO_LINKS.includes(codeOf(error))) throw error
+    if (errorCode(error) === 'EEXIST') throw existsFault(to)
+    if (!NO_LINKS.includes(errorCode(error))) throw error
     refuseExisting(to)
     closeSync(openSync(to, 'wx', 0o600))
     renameSync(copy, to)
@@ -65,17 +68,17 @@ function giveName(copy: string, to: string): void {
 
 const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
 
-function codeOf(error: unknown): string {
+function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
 
-/** One read of the file as it was at one moment. Writers go on. */
+/** One read of the file as of one moment. Writers go on. */
 async function writeCopy(from: string, copy: string): Promise<void> {
   const { connection } = await openReadable(from, loadDriver(), steadyClock)
   try {
-    await whenRoom(copy, steadyClock, () => connection.db.prepare('VACUUM INTO ?').run(copy))
+    await runWithRoom(copy, steadyClock, () => connection.db.prepare('VACUUM INTO ?').run(copy))
   } finally {
-    closeFile(connection)
+    closeSqliteFile(connection)
   }
 }
 

@@ -1,20 +1,23 @@
-// Which SQLite this process uses: Node's own where it is new enough, else @photostructure/sqlite, which has the same interface.
-// It loads nothing when imported: a process that opens no store pays nothing.
+// Chooses the SQLite of this process: Node's own if it is new enough, otherwise @photostructure/sqlite, which has the
+// same interface. Importing it loads nothing, so a process without a store pays nothing.
 import { createRequire } from 'node:module'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Fault } from '../../kernel/failure.ts'
 
-export type SqlValue = null | number | string | Uint8Array
+export type SqliteValue = null | number | string | Uint8Array
 
 export interface Statement {
-  run(...values: SqlValue[]): { readonly lastInsertRowid: number | bigint; readonly changes: number | bigint }
-  /** The first row. Also the cheapest way to write: `run` builds an object that is not read, which costs as much as a row. */
-  get(...values: SqlValue[]): unknown
-  all(...values: SqlValue[]): unknown[]
+  run(...values: SqliteValue[]): { readonly lastInsertRowid: number | bigint; readonly changes: number | bigint }
+  /**
+   * The first row. Also the cheapest way to write: `run` builds an object that is not read, which costs as much as a
+   * row.
+   */
+  get(...values: SqliteValue[]): unknown
+  all(...values: SqliteValue[]): unknown[]
 }
 
-/** What we use of node:sqlite's DatabaseSync. */
+/** The part of node:sqlite's DatabaseSync that is used here. */
 export interface Database {
   readonly isTransaction: boolean
   exec(sql: string): void
@@ -24,39 +27,39 @@ export interface Database {
 
 export type Driver = new (path: string) => Database
 
-/** Older ones can lose committed data when several processes share a WAL file and one of them resets it. */
+/** Older versions can lose committed data when several processes share a WAL file and one of them resets it. */
 const OLDEST = '3.51.3'
 
 export function loadDriver(): Driver {
   const builtIn = process.versions['sqlite']
   const require = createRequire(import.meta.url)
   try {
-    if (builtIn !== undefined && isRecent(builtIn)) return (require('node:sqlite') as Loaded).DatabaseSync
-    return closeFully((require('@photostructure/sqlite') as Loaded).DatabaseSync)
+    if (builtIn !== undefined && isRecent(builtIn)) return (require('node:sqlite') as SqliteModule).DatabaseSync
+    return collectingDriver((require('@photostructure/sqlite') as SqliteModule).DatabaseSync)
   } catch (error) {
     throw new Fault('store_unsupported', NO_DRIVER, String(error))
   }
 }
 
-type Loaded = { readonly DatabaseSync: Driver }
+type SqliteModule = { readonly DatabaseSync: Driver }
 
 const NO_DRIVER =
   'No usable SQLite: install @photostructure/sqlite, or use Node 24 or newer. ' +
   "If a bundler such as that of Next.js packs this program, leave terret out of the bundle: serverExternalPackages: ['terret'] " +
   'in next.config.mjs, or the list of external packages of another bundler.'
 
-/** So many closed databases may wait for the garbage collector. Each has two descriptors. */
+/** How many closed databases may wait for the garbage collector. Each has two file descriptors. */
 const UNCOLLECTED_MAX = 32
 
-/** Of this process, whichever store they belong to. */
+/** For this process, across all its stores. */
 let uncollected = 0
 
 /**
- * Version 1 of @photostructure/sqlite, the last one for Node 20, keeps a closed file open until the statements that were prepared on it
- * are garbage, and has no way to finalize them. They take so little of the heap that a process can run out of descriptors first. So
- * after some databases were closed, this collects them.
+ * Version 1 of @photostructure/sqlite, the last one for Node 20, keeps a closed file open until the statements prepared
+ * on it are collected, and cannot finalize them. They use so little of the heap that a process may run out of
+ * descriptors first. So this collects garbage after some databases were closed.
  */
-function closeFully(Real: Driver): Driver {
+function collectingDriver(Real: Driver): Driver {
   return class implements Database {
     readonly #db: Database
     #isPrepared = false
@@ -88,7 +91,7 @@ function closeFully(Real: Driver): Driver {
   }
 }
 
-/** Node gives a program its garbage collector by this flag only. */
+/** Node exposes its garbage collector only with this flag. */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void

@@ -1,29 +1,29 @@
-// `sqlite(path)`: a durable store in one file. The public door; the store itself is store.ts.
-// Importing it loads no SQLite, and calling it touches no disk: the file is opened on first use.
-import type { Store } from '../../ports/store.ts'
+// `sqlite(path)`: a durable store in one file. The public entry; sqlite-store.ts is the store itself. Importing it
+// loads no SQLite, and calling it touches no disk: the file is opened on first use.
+import type { CompleteStore, Moving } from '../../ports/store.ts'
 import type { Clock } from '../../ports/system.ts'
-import { clockCheck, optionsOf } from '../../options.ts'
-import { steadyClock, systemClock } from '../plan/clock.ts'
+import { clockCheck, optionsChecker } from '../../options.ts'
+import { steadyClock, systemClock } from '../plan/system-clock.ts'
 import { loadDriver } from './driver.ts'
-import { realFileSystemOf } from './file.ts'
-import type { Mark } from './mark.ts'
-import { SqliteStore } from './store.ts'
+import { realFileSystemOf } from './database-file.ts'
+import type { Mark } from './store-mark.ts'
+import { SqliteStore } from './sqlite-store.ts'
 
-export type { Mark } from './mark.ts'
+export type { Mark } from './store-mark.ts'
 
 export type SqliteOptions = { readonly clock?: Clock }
 
-const checkOptions = optionsOf<SqliteOptions>('sqlite', { clock: clockCheck })
+const checkOptions = optionsChecker<SqliteOptions>('sqlite', { clock: clockCheck })
 
-/** A store that can tell whether it is the one it was, and has all that it had. */
-export type SqliteFile = Store & {
-  /** How far it is now. Keep it elsewhere to notice another file, or an older copy, later. */
-  mark(): Promise<Mark>
-  /** Refuses with `store_replaced` unless it goes on from that mark. */
-  verify(mark: Mark): Promise<void>
-  /** Why it takes no writes: it was moved, what is moved to it is not complete, or it has less than was acknowledged. Null: it does. */
-  moved(): Promise<string | null>
-}
+/** A store that can check whether it is the same store as before, with everything it had. */
+export type SqliteFile = CompleteStore &
+  Moving & {
+    readonly moving: Moving
+    /** The present state as a mark. Keep it elsewhere to notice another file, or an older copy, later. */
+    mark(): Promise<Mark>
+    /** Refuses with `store_replaced` unless the store continues from that mark. */
+    verify(mark: Mark): Promise<void>
+  }
 
 export function sqlite(path: string, options: SqliteOptions = {}): SqliteFile {
   checkOptions(options)

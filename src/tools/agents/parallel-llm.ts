@@ -1,59 +1,73 @@
-// `parallel_llm`: many independent prompts to one model at once, and their answers in the order of the prompts. One call for the
-// harness. The prompts know nothing of the session that asks, and of each other.
+// The tool `parallel_llm`: sends many independent prompts to one model at once and returns the answers in the order of
+// the prompts. For the harness it is one call. The prompts know neither the calling session nor each other.
 import { hash } from 'node:crypto'
 import { Fault } from '../../kernel/failure.ts'
 import type { Hint, Model } from '../../ports/model.ts'
 import {
-  anything,
+  anyCheck,
   type Check,
   type Checks,
-  count,
-  filled,
-  having,
-  needed,
+  countCheck,
+  nonEmptyCheck,
+  methodsCheck,
+  requiredCheck,
   oneOf,
-  optionsOf,
-  text as words,
-  within,
+  optionsChecker,
+  textCheck as words,
+  optionsCheck,
 } from '../../options.ts'
-import { bound } from '../core/bound.ts'
-import { checkShown, filesAt, keepBytes, look, replace, see } from '../files/disk.ts'
-import { type Metadata, ModelRetry, type Output, output, ToolFailure } from '../core/output.ts'
-import { type Asked, type Asking, askOne, type Entry, NOTHING, sum } from './parallel-ask.ts'
+import { boundContent } from '../core/bound-content.ts'
+import {
+  checkApprovedFile,
+  fileStatesAt,
+  keepBytes,
+  readBeforeWrite,
+  replaceSeenFile,
+  readFileAt,
+} from '../files/guarded-disk.ts'
+import { type OutputMetadata, ModelRetry, type Output, output, ToolFailure } from '../core/tool-output.ts'
+import {
+  type PromptAnswer,
+  type PromptSetup,
+  askPrompt,
+  type PromptEntry,
+  NO_SPENDING,
+  sumSpending,
+} from './parallel-ask.ts'
 import {
   approvalOfPaths,
-  exclusive,
-  type Guard,
-  guard,
-  guardIn,
+  runExclusive,
+  type PathGuard,
+  createPathGuard,
+  guardInFolder,
   GUARD_OPTIONS,
-  type GuardOptions,
-  locateFor,
-  type Place,
-} from '../files/paths.ts'
-import { type Field, integer, list, object, optional, text } from '../core/schema.ts'
-import type { ToolRoot } from '../core/context.ts'
+  type PathGuardOptions,
+  locateForCall,
+  type GuardedPath,
+} from '../files/path-guard.ts'
+import { type Field, integerField, listField, objectField, optionalField, textField } from '../core/argument-schema.ts'
+import type { ToolRoot } from '../core/tool-context.ts'
 import { defineTool, type StandardSchema, type Tool, type ToolContext } from '../core/tool.ts'
 import { toJsonSchema } from '../core/to-json-schema.ts'
-import { changeIn, undoChanges } from '../files/undo.ts'
+import { changeIn, undoChanges } from '../files/undo-changes.ts'
 
-export type ParallelLlmOptions = GuardOptions & {
-  /** The one model that is asked, or the route that has it, such as `hint:burst`; the caller cannot choose another. */
+export type ParallelLlmOptions = PathGuardOptions & {
+  /** The model to ask, or the route that names it, such as `hint:burst`. The caller cannot choose another. */
   readonly model: Model | Hint
   readonly promptsMax?: number
-  /** How often one prompt is tried, from 1 to 10. */
+  /** The limit of tries for one prompt, from 1 to 10. */
   readonly attemptsMax?: number
-  /** Each answer must be JSON that fits. The model is told so. */
+  /** Each answer must be JSON that fits this schema. The model is told the schema. */
   readonly output?: StandardSchema
-  /** How often an answer that does not fit is corrected, from 0 to 10. Default 1. */
+  /** The limit of corrections of an answer that does not fit, from 0 to 10. Default 1. */
   readonly outputRetries?: number
-  /** What the tool is called, for a harness with several. Default `parallel_llm`. */
+  /** The name of the tool, for a harness with several. Default `parallel_llm`. */
   readonly name?: string
-  /** What else the model reads about it, such as what its answers look like. */
+  /** More text for the tool's description, such as the form of its answers. */
   readonly description?: string
 }
 
-const standard: Check = (value) =>
+const standardSchemaCheck: Check = (value) =>
   (value as Partial<StandardSchema> | null)?.['~standard'] ? null : 'must be a schema of Zod 4 or the like'
 const HINTS = oneOf<Hint>({
   'hint:chat': true,
@@ -67,35 +81,36 @@ const HINTS = oneOf<Hint>({
 const modelCheck: Check = (value, name, of) =>
   typeof value === 'string'
     ? HINTS(value, name, of)
-    : having('give one such as model("openai:gpt-5.1")', 'call')(value, name, of)
-const PARALLEL: Checks<Omit<ParallelLlmOptions, keyof GuardOptions>> = {
-  model: needed(modelCheck),
-  // Their bounds are checked with what they mean.
-  promptsMax: anything,
-  attemptsMax: anything,
-  output: standard,
-  outputRetries: count(0, 10),
-  name: filled,
+    : methodsCheck('give one such as model("openai:gpt-5.1")', 'call')(value, name, of)
+const PARALLEL: Checks<Omit<ParallelLlmOptions, keyof PathGuardOptions>> = {
+  model: requiredCheck(modelCheck),
+  // The bounds are checked where the values are used.
+  promptsMax: anyCheck,
+  attemptsMax: anyCheck,
+  output: standardSchemaCheck,
+  outputRetries: countCheck(0, 10),
+  name: nonEmptyCheck,
   description: words,
 }
-/** As a built-in it has its own name. */
+/** The built-in tool has a fixed name and description. */
 const { name: _name, description: _description, ...BUILT_IN } = PARALLEL
-export const parallelCheck = within<Omit<ParallelLlmOptions, keyof GuardOptions | 'name' | 'description'>>(BUILT_IN)
-const checkOptions = optionsOf<ParallelLlmOptions>('parallelLlmTool', { ...GUARD_OPTIONS, ...PARALLEL })
+export const parallelCheck =
+  optionsCheck<Omit<ParallelLlmOptions, keyof PathGuardOptions | 'name' | 'description'>>(BUILT_IN)
+const checkOptions = optionsChecker<ParallelLlmOptions>('parallelLlmTool', { ...GUARD_OPTIONS, ...PARALLEL })
 
-type Source =
+type PromptSource =
   | { readonly type: 'inline'; readonly prompts: readonly string[] }
   | { readonly type: 'file'; readonly path: string }
 type Args = {
-  readonly source: Source
+  readonly source: PromptSource
   readonly system?: string
   readonly output_file?: string
   readonly max_concurrency?: number
 }
-type Frame = {
-  readonly guarded: Guard
+type ParallelSetup = {
+  readonly guarded: PathGuard
   readonly promptsMax: number
-  readonly asking: Omit<Asking, 'context' | 'instructions'>
+  readonly asking: Omit<PromptSetup, 'context' | 'instructions'>
 }
 
 const NAME = 'parallel_llm'
@@ -123,15 +138,15 @@ export function parallelLlmTool(options: ParallelLlmOptions): Tool {
   }
   if (shape !== null) toJsonSchema(shape, SHAPE)
   const frame = { promptsMax, asking: { model, output: shape, attemptsMax, outputRetries } }
-  return made({ guarded: guard(options), ...frame }, name, description)
+  return makeParallelTool({ guarded: createPathGuard(options), ...frame }, name, description)
 }
 
-function made(frame: Frame, name: string, description: string): Tool {
+function makeParallelTool(frame: ParallelSetup, name: string, description: string): Tool {
   const { guarded, promptsMax } = frame
   const tool = defineTool<Args>({
     name,
     description: `Asks a language model up to ${promptsMax} independent questions at once. It knows nothing of this conversation and has no tools: each prompt must be complete in itself. Returns one entry for each prompt, in order: {index, ok, result or error, attempts}. With output_file the entries go there, and only a summary comes back.${description === '' ? '' : ` ${description}`}`,
-    input: inputOf(promptsMax),
+    input: inputSchema(promptsMax),
     aliases: { output_path: 'output_file', outputFile: 'output_file' },
     timeoutMs: TIMEOUT_MS,
     sequential: ({ output_file }) => output_file !== undefined,
@@ -139,84 +154,98 @@ function made(frame: Frame, name: string, description: string): Tool {
     undo: (metadata, context) => undoChanges(guarded, changeIn(metadata), context),
     execute: (args, context) => execute(frame, args, context),
   })
-  const rooted = (root: ToolRoot): Tool => made({ ...frame, guarded: guardIn(guarded, root) }, name, description)
+  const rooted = (root: ToolRoot): Tool =>
+    makeParallelTool({ ...frame, guarded: guardInFolder(guarded, root) }, name, description)
   const filesChanged: Tool['filesChanged'] = async (args) => {
     const { output_file: file } = args as Args
-    return file === undefined ? [] : filesAt(guarded, [file])
+    return file === undefined ? [] : fileStatesAt(guarded, [file])
   }
   return { ...tool, kind: 'parallel_llm', root: guarded.root, filesChanged, rooted }
 }
 
-async function execute(frame: Frame, args: Args, context: ToolContext): Promise<Output> {
+async function execute(frame: ParallelSetup, args: Args, context: ToolContext): Promise<Output> {
   const { guarded, asking } = frame
-  const prompts = await promptsOf(frame, args.source, context)
-  // Where it will go is settled before anything is spent.
-  const place = args.output_file === undefined ? null : await locateFor(guarded, args.output_file, 'write', context)
-  if (place) checkShown(guarded, place, await look(guarded, place), context)
+  const prompts = await readPrompts(frame, args.source, context)
+  // The output path is checked before any money is spent.
+  const place = args.output_file === undefined ? null : await locateForCall(guarded, args.output_file, 'write', context)
+  if (place) checkApprovedFile(guarded, place, await readBeforeWrite(guarded, place), context)
   const instructions = instructionsOf(args.system ?? '', asking.output)
-  const answers = await askAll({ ...asking, instructions, context }, prompts, args.max_concurrency ?? CONCURRENCY)
+  const answers = await askAllPrompts(
+    { ...asking, instructions, context },
+    prompts,
+    args.max_concurrency ?? CONCURRENCY,
+  )
   const entries = answers.map(({ entry }) => entry)
-  const spent = answers.reduce((all, one) => sum(all, one.spent), NOTHING)
+  const spent = answers.reduce((all, one) => sumSpending(all, one.spent), NO_SPENDING)
   const failed = entries.filter(({ ok }) => !ok)
   const counts = { prompts: entries.length, succeeded: entries.length - failed.length, failed: failed.length }
   const attempts = entries.reduce((all, entry) => all + entry.attempts, 0)
-  const metadata: Metadata = { ...counts, attempts, usage: { ...spent.usage }, cost: spent.cost }
+  const metadata: OutputMetadata = { ...counts, attempts, usage: { ...spent.usage }, cost: spent.cost }
   const report = { metadata, context, ok: counts.succeeded > 0 }
-  if (place === null) return shown({ ...counts, results: entries }, report)
-  const written = await save(guarded, place, entries, context).catch((error: unknown) => error)
+  if (place === null) return reportOutput({ ...counts, results: entries }, report)
+  const written = await saveEntries(guarded, place, entries, context).catch((error: unknown) => error)
   if (written instanceof Error) {
-    // The answers are paid for: if they cannot be in the file, they are here.
+    // The answers are paid for: if they cannot be written to the file, the result holds them.
     const error = `Nothing was written to ${place.shown}: ${written.message}`
-    return shown({ ...counts, error, results: entries }, { ...report, ok: false })
+    return reportOutput({ ...counts, error, results: entries }, { ...report, ok: false })
   }
   const failures = failed.slice(0, FAILURES_SHOWN_MAX)
-  const changed = { ...metadata, ...(written as Metadata) }
-  return shown({ ...counts, output_file: place.shown, failures }, { ...report, metadata: changed })
+  const changed = { ...metadata, ...(written as OutputMetadata) }
+  return reportOutput({ ...counts, output_file: place.shown, failures }, { ...report, metadata: changed })
 }
 
-/** At most so many at a time. The first that is stopped stops all. */
-async function askAll(asking: Asking, prompts: readonly string[], concurrency: number): Promise<readonly Asked[]> {
-  const answers: Asked[] = []
+/** Runs at most `concurrency` prompts at a time. The first prompt that is stopped stops all. */
+async function askAllPrompts(
+  asking: PromptSetup,
+  prompts: readonly string[],
+  concurrency: number,
+): Promise<readonly PromptAnswer[]> {
+  const answers: PromptAnswer[] = []
   let next = 0
   const lane = async (): Promise<void> => {
     while (next < prompts.length) {
       const index = next
       next += 1
-      answers[index] = await askOne(asking, prompts[index] ?? '', index)
+      answers[index] = await askPrompt(asking, prompts[index] ?? '', index)
     }
   }
   await Promise.all(Array.from({ length: Math.min(concurrency, prompts.length) }, lane))
   return answers
 }
 
-type Report = { readonly ok: boolean; readonly metadata: Metadata; readonly context: ToolContext }
+type ParallelReport = { readonly ok: boolean; readonly metadata: OutputMetadata; readonly context: ToolContext }
 
-function shown(summary: object, { ok, metadata, context }: Report): Output {
-  const { content, metadata: cut } = bound(JSON.stringify(summary, null, 1), context)
+function reportOutput(summary: object, { ok, metadata, context }: ParallelReport): Output {
+  const { content, metadata: cut } = boundContent(JSON.stringify(summary, null, 1), context)
   return output({ ok, content, metadata: { ...metadata, ...cut } })
 }
 
-/** In one step or not at all. What is returned is what an undo needs. */
-function save(guarded: Guard, place: Place, entries: readonly Entry[], context: ToolContext): Promise<Metadata> {
-  return exclusive(guarded, place, async () => {
-    const seen = await look(guarded, place)
-    checkShown(guarded, place, seen, context)
+/** Writes the file in one step or not at all. Returns the metadata that an undo needs. */
+function saveEntries(
+  guarded: PathGuard,
+  place: GuardedPath,
+  entries: readonly PromptEntry[],
+  context: ToolContext,
+): Promise<OutputMetadata> {
+  return runExclusive(guarded, place, async () => {
+    const seen = await readBeforeWrite(guarded, place)
+    checkApprovedFile(guarded, place, seen, context)
     const bytes = Buffer.from(`${JSON.stringify(entries, null, 1)}\n`)
     const replaced = seen ? keepBytes(context, seen.bytes) : null
     const after = hash('sha256', bytes)
-    await replace({ guarded, place, seen, bytes, after, context })
+    await replaceSeenFile({ guarded, place, seen, bytes, after, context })
     return { path: place.shown, hash: after, before: seen?.hash ?? null, replaced }
   })
 }
 
-async function promptsOf(
-  { guarded, promptsMax }: Frame,
-  source: Source,
+async function readPrompts(
+  { guarded, promptsMax }: ParallelSetup,
+  source: PromptSource,
   context: ToolContext,
 ): Promise<readonly string[]> {
   if (source.type === 'inline') return source.prompts
-  const { bytes } = await see(guarded, await locateFor(guarded, source.path, 'read', context))
-  const prompts = stringsIn(bytes.toString())
+  const { bytes } = await readFileAt(guarded, await locateForCall(guarded, source.path, 'read', context))
+  const prompts = parsePrompts(bytes.toString())
   if (prompts === null) {
     throw new ToolFailure(
       'InvalidInput',
@@ -231,8 +260,8 @@ async function promptsOf(
   return prompts
 }
 
-/** One list, or one string a line. Null for anything else, and for a prompt that says nothing. */
-function stringsIn(source: string): readonly string[] | null {
+/** Reads one JSON list, or one JSON string per line. Null for any other text, and for an empty prompt. */
+function parsePrompts(source: string): readonly string[] | null {
   try {
     const lines = source.trimStart().startsWith('[') ? null : source.split('\n').filter((line) => line.trim() !== '')
     const values: unknown = lines ? lines.map((line): unknown => JSON.parse(line)) : JSON.parse(source)
@@ -246,7 +275,7 @@ function isPrompt(value: unknown): value is string {
   return typeof value === 'string' && value.trim() !== ''
 }
 
-/** How a refusal names the schema. */
+/** The name of the schema in error messages. */
 const SHAPE = 'The output schema of parallel_llm'
 
 function instructionsOf(system: string, shape: StandardSchema | null): string {
@@ -256,22 +285,27 @@ function instructionsOf(system: string, shape: StandardSchema | null): string {
   return `${system}\n\nAnswer with one JSON value and nothing else${fit}`.trim()
 }
 
-function inputOf(promptsMax: number) {
-  const prompt = text('One prompt, complete in itself.', { min: 1 })
-  const inline = object({ type: only('inline'), prompts: list('The prompts.', prompt, { min: 1, max: promptsMax }) })
-  const file = object({
-    type: only('file'),
-    path: text('A file that holds a JSON list of strings, or one JSON string a line.', { min: 1 }),
+function inputSchema(promptsMax: number) {
+  const prompt = textField('One prompt, complete in itself.', { min: 1 })
+  const inline = objectField({
+    type: constantField('inline'),
+    prompts: listField('The prompts.', prompt, { min: 1, max: promptsMax }),
   })
-  return object({
-    source: either<Source>('Where the prompts are.', [inline, file]),
-    system: optional(text('Instructions that every prompt is asked with.')),
-    output_file: optional(text('Write the entries to this file, as JSON, instead of returning them.', { min: 1 })),
-    max_concurrency: optional(integer(`How many at a time. Default ${CONCURRENCY}.`, { min: 1, max: 32 })),
+  const file = objectField({
+    type: constantField('file'),
+    path: textField('A file that holds a JSON list of strings, or one JSON string a line.', { min: 1 }),
+  })
+  return objectField({
+    source: alternativesField<PromptSource>('Where the prompts are.', [inline, file]),
+    system: optionalField(textField('Instructions that every prompt is asked with.')),
+    output_file: optionalField(
+      textField('Write the entries to this file, as JSON, instead of returning them.', { min: 1 }),
+    ),
+    max_concurrency: optionalField(integerField(`How many at a time. Default ${CONCURRENCY}.`, { min: 1, max: 32 })),
   })
 }
 
-function only<const T extends string>(value: T): Field<T> {
+function constantField<const T extends string>(value: T): Field<T> {
   return {
     schema: { const: value },
     required: true,
@@ -279,8 +313,11 @@ function only<const T extends string>(value: T): Field<T> {
   }
 }
 
-/** The complaints are those of the alternative that was named. */
-function either<T extends { readonly type: string }>(description: string, options: readonly Field<T>[]): Field<T> {
+/** Reports the issues of the alternative that the value's `type` names. */
+function alternativesField<T extends { readonly type: string }>(
+  description: string,
+  options: readonly Field<T>[],
+): Field<T> {
   return {
     schema: { description, anyOf: options.map(({ schema }) => schema) },
     required: true,

@@ -1,90 +1,104 @@
-// `loop_directive`: how a model says what comes after this run: sleep or continue, what to remember, when to look again. The
-// call changes nothing by itself: what it asks for lands with its result as events. There is no loop here: a wake begins a run.
+// The tool `loop_directive`: a model says what comes after this run: sleep or continue, what to remember, when to look
+// again. The call changes nothing by itself: its requests land with its result as events. There is no loop here: a wake
+// begins a run.
 import { callKey, type Event } from '../../kernel/event.ts'
 import type { CallKey } from '../../kernel/content.ts'
-import type { Store } from '../../ports/store.ts'
-import { count, having, needed, optionsOf } from '../../options.ts'
-import { type Follow, output } from './output.ts'
-import { choice, type Field, flag, type Infer, integer, list, object, optional, text } from './schema.ts'
+import type { CompleteStore } from '../../ports/store.ts'
+import { countCheck, methodsCheck, requiredCheck, optionsChecker } from '../../options.ts'
+import { type FollowEvent, output } from './tool-output.ts'
+import {
+  choiceField,
+  type Field,
+  flagField,
+  type Infer,
+  integerField,
+  listField,
+  objectField,
+  optionalField,
+  textField,
+} from './argument-schema.ts'
 import { defineTool, type Tool } from './tool.ts'
 
 export const LOOP_DIRECTIVE = 'loop_directive'
 
-/** Sooner than this is a follow-up, and those are counted. */
+/** A shorter delay is a follow-up, and follow-ups are counted. */
 const DELAY_SECONDS_MIN = 60
 const DAY_SECONDS = 86_400
 const FOLLOW_UPS_MAX = 3
 const FOLLOW_UP_SECONDS = 0
-/** Each wake may ask for three more: all that wait together have a bound too. */
+/** Each wake may ask for three more, so all waiting wakes together have a bound too. */
 const WAKES_PENDING_MAX = 8
 
-/** As a model must write it, or as the log has it: there a secret may have become a longer mark. */
-function shapes(asWritten: boolean) {
-  const words = (description: string, max: number): Field<string> => text(description, asWritten ? { min: 1, max } : {})
+/** The shape that a model must write, or the shape in the log, where a secret may have become a longer mark. */
+function directiveShapes(asWritten: boolean) {
+  const words = (description: string, max: number): Field<string> =>
+    textField(description, asWritten ? { min: 1, max } : {})
   const fields = {
-    kind: choice('lesson: what works. correction: what you were told. error: what fails.', KINDS),
+    kind: choiceField('lesson: what works. correction: what you were told. error: what fails.', KINDS),
     title: words('What it is about, in a few words.', TITLE_CHARS),
     detail: words('What to do, or not to do, next time.', DETAIL_CHARS),
-    promote: optional(flag('It should stand in MEMORY.md.')),
-    key: optional(words(KEY, 80)),
+    promote: optionalField(flagField('It should stand in MEMORY.md.')),
+    key: optionalField(words(KEY, 80)),
   }
-  const learning = object(fields)
-  const wake = object({
+  const learning = objectField(fields)
+  const wake = objectField({
     reason: words('Why.', 200),
-    delay_seconds: integer('In how many seconds.', { min: DELAY_SECONDS_MIN, max: DAY_SECONDS }),
-    note: optional(words('What to know then.', 400)),
-    priority: optional(choice('high: before other wakes whose time has come. Default normal.', ['normal', 'high'])),
-    key: optional(words(KEY, 80)),
+    delay_seconds: integerField('In how many seconds.', { min: DELAY_SECONDS_MIN, max: DAY_SECONDS }),
+    note: optionalField(words('What to know then.', 400)),
+    priority: optionalField(
+      choiceField('high: before other wakes whose time has come. Default normal.', ['normal', 'high']),
+    ),
+    key: optionalField(words(KEY, 80)),
   })
-  const directive = object({
-    outcome: choice('sleep: until somebody writes or a wake comes. continue: go on in a run of its own, soon.', [
+  const directive = objectField({
+    outcome: choiceField('sleep: until somebody writes or a wake comes. continue: go on in a run of its own, soon.', [
       'sleep',
       'continue',
     ]),
     summary: words('Where things stand, for whoever goes on: you, later.', 2_000),
-    follow_up_seconds: optional(integer('For "continue": how long to wait first.', { max: DAY_SECONDS })),
-    wakes: optional(list('When to look again.', wake, { max: 3 })),
-    learnings: optional(list('What later sessions should know.', learning, { max: 3 })),
+    follow_up_seconds: optionalField(integerField('For "continue": how long to wait first.', { max: DAY_SECONDS })),
+    wakes: optionalField(listField('When to look again.', wake, { max: 3 })),
+    learnings: optionalField(listField('What later sessions should know.', learning, { max: 3 })),
   })
   return { fields, directive }
 }
 
-/** How long a title and a detail may be. */
+/** The length limits of a title and a detail. */
 export const TITLE_CHARS = 120
 export const DETAIL_CHARS = 400
-/** How many events an extracted learning may name. */
+/** The limit of events that an extracted learning may name. */
 const SOURCES_MAX = 20
 
 const KEY = 'Asked for again under the same key, it is the same one.'
 export const KINDS = ['lesson', 'correction', 'error'] as const
-const stored = shapes(false)
-/** `from`: the events it was extracted from. What a model says in a directive has none. */
-const storedLearning = object({
-  ...stored.fields,
-  from: optional(list('The events it is taken from.', integer('Its number.'), { max: SOURCES_MAX })),
+const storedShapes = directiveShapes(false)
+/** `from`: the events it was extracted from. A learning that a model puts in a directive has none. */
+const storedLearning = objectField({
+  ...storedShapes.fields,
+  from: optionalField(listField('The events it is taken from.', integerField('Its number.'), { max: SOURCES_MAX })),
 })
 
-/** What a directive is, checked strictly: as the arguments of the tool, and as the block of a model without tools. */
-export const { directive } = shapes(true)
+/** The strict shape of a directive: the arguments of the tool, and the block of a model without tools. */
+export const { directive } = directiveShapes(true)
 
 export type Directive = Infer<typeof directive>
 export type Learning = Infer<typeof storedLearning>
 export type LearningKind = Learning['kind']
 
 type DirectiveOptions = {
-  readonly store: Pick<Store, 'now' | 'read' | 'card'>
-  /** How often in a row a session may go on by itself. Default 3; 0 is never. */
+  readonly store: Pick<CompleteStore, 'now' | 'read' | 'card'>
+  /** How often in a row a session may continue by itself. Default 3; 0 is never. */
   readonly followUpsMax?: number
-  /** How long a session waits before it goes on, where the model does not say. Default 0. */
+  /** How long a session waits before it continues, if the model does not say. Default 0. */
   readonly followUpSeconds?: number
 }
-const checkOptions = optionsOf<DirectiveOptions>('directiveTool', {
-  store: needed(having('give the store of the harness', 'now', 'read', 'card')),
-  followUpsMax: count(0, 100),
-  followUpSeconds: count(0, DAY_SECONDS),
+const checkOptions = optionsChecker<DirectiveOptions>('directiveTool', {
+  store: requiredCheck(methodsCheck('give the store of the harness', 'now', 'read', 'card')),
+  followUpsMax: countCheck(0, 100),
+  followUpSeconds: countCheck(0, DAY_SECONDS),
 })
 
-/** Give it the store of the harness: it reads there how often this session went on by itself. */
+/** Pass the store of the harness: the tool reads there how often this session continued by itself. */
 export function directiveTool(options: DirectiveOptions): Tool {
   checkOptions(options)
   const { store, followUpsMax = FOLLOW_UPS_MAX, followUpSeconds = FOLLOW_UP_SECONDS } = options
@@ -92,49 +106,50 @@ export function directiveTool(options: DirectiveOptions): Tool {
     name: LOOP_DIRECTIVE,
     description: 'Says what happens after this run, and what to remember. Without it the session sleeps.',
     input: directive,
-    // Nothing of the world is touched, so a call that was lost is simply made again.
+    // The call touches nothing outside, so a lost call is simply repeated.
     effect: 'read',
     instructions: `If work is left for later, or something was learned, call ${LOOP_DIRECTIVE} once before your last words.`,
     execute: async (said, { session, call }) => {
       const { outcome, follow_up_seconds = followUpSeconds, wakes = [], learnings = [] } = said
       const now = store.now()
-      const before = outcome === 'continue' ? await followUpsBefore(store, session, call) : 0
+      const before = outcome === 'continue' ? await countFollowUps(store, session, call) : 0
       const goesOn = outcome === 'continue' && before < followUpsMax
       const room = Math.max(0, WAKES_PENDING_MAX - ((await store.card(session))?.wakes ?? 0))
       const queued = wakes.slice(0, room).map(
-        ({ reason, delay_seconds, note = '', key, priority }, i): Wake => ({
+        ({ reason, delay_seconds, note = '', key, priority }, i): ScheduledWake => ({
           type: 'wake.scheduled',
           ...(priority === 'high' ? { urgent: true } : {}),
           due: now + delay_seconds * 1_000,
           reason: note === '' ? reason : `${reason}: ${note}`,
-          // Of its own kind: no key of a model is the key of a follow-up, of the host, or of a wake without one.
+          // The key has its own prefix: a model's key is never that of a follow-up, of the host, or of a wake without a
+          // key.
           key: key === undefined ? `call:${call}.${i}` : `wake:${key}`,
         }),
       )
-      const followUp: Wake = {
+      const followUp: ScheduledWake = {
         type: 'wake.scheduled',
         due: now + follow_up_seconds * 1_000,
         reason: FOLLOW_UP,
         key: `${FOLLOW_UP_KEY}${before + 1}`,
       }
-      const notes = learnings.map((one): Follow => {
+      const notes = learnings.map((one): FollowEvent => {
         return { type: 'note.added', kind: 'learning', text: learningText(one) }
       })
       const follows = [...(goesOn ? [followUp] : []), ...queued, ...notes]
-      return output({ content: saidOf(said, { goesOn, queued, followUpsMax }), follows })
+      return output({ content: describeDirective(said, { goesOn, queued, followUpsMax }), follows })
     },
   })
 }
 
-type Wake = Extract<Follow, { type: 'wake.scheduled' }>
+type ScheduledWake = Extract<FollowEvent, { type: 'wake.scheduled' }>
 
 const FOLLOW_UP = 'session.follow_up'
 const FOLLOW_UP_KEY = 'follow-up:'
 
-function saidOf({ outcome, wakes = [], learnings = [] }: Directive, done: Done): string {
+function describeDirective({ outcome, wakes = [], learnings = [] }: Directive, done: DirectiveOutcome): string {
   const { goesOn, queued, followUpsMax } = done
   const lines = queued.map(({ due, reason }, i) => {
-    // The first stands, and only the fold knows whether there is one.
+    // The first wake under a key stands, and only the fold knows whether there is one.
     const unless = wakes[i]?.key === undefined ? 'You' : `Unless one waits under "${wakes[i].key}" already, you`
     return `${unless} will look again at ${new Date(due).toISOString()}: ${reason}`
   })
@@ -147,10 +162,14 @@ function saidOf({ outcome, wakes = [], learnings = [] }: Directive, done: Done):
   return `${lines.join('\n')}\nGive your answer now.`
 }
 
-type Done = { readonly goesOn: boolean; readonly queued: readonly Wake[]; readonly followUpsMax: number }
+type DirectiveOutcome = {
+  readonly goesOn: boolean
+  readonly queued: readonly ScheduledWake[]
+  readonly followUpsMax: number
+}
 
-/** How often in a row this session has gone on by itself: the run of this call says so, by what began it. */
-async function followUpsBefore(store: Pick<Store, 'read'>, session: string, call: CallKey): Promise<number> {
+/** How often in a row this session has continued by itself, read from the start of this call's run. */
+async function countFollowUps(store: Pick<CompleteStore, 'read'>, session: string, call: CallKey): Promise<number> {
   for (let before = Number(call.split('.')[0]); before > 1; before -= PAGE) {
     const after = Math.max(0, before - 1 - PAGE)
     const { events } = await store.read(session, after, before - 1 - after)
@@ -162,7 +181,7 @@ async function followUpsBefore(store: Pick<Store, 'read'>, session: string, call
 
 const PAGE = 200
 
-/** A run that a message opened begins to count anew. */
+/** A run that a message opened resets the count. */
 export function followUpsOf({ inputs, wakes }: Extract<Event, { type: 'run.started' }>): number {
   if (inputs.length > 0) return 0
   const counts = wakes
@@ -171,24 +190,24 @@ export function followUpsOf({ inputs, wakes }: Extract<Event, { type: 'run.start
   return Math.max(0, ...counts.filter(Number.isSafeInteger))
 }
 
-/** The directives among the calls of a reply, by the key of their call. */
+/** The directives among the calls of a reply, with the keys of their calls. */
 export function directivesIn(
   reply: Extract<Event, { type: 'agent.message' }>,
 ): readonly (readonly [CallKey, Directive])[] {
   return reply.calls.flatMap(({ tool, args }, index) => {
-    const checked = tool === LOOP_DIRECTIVE ? stored.directive.check(args) : null
+    const checked = tool === LOOP_DIRECTIVE ? storedShapes.directive.check(args) : null
     return checked && 'value' in checked ? [[callKey(reply.seq, index), checked.value] as const] : []
   })
 }
 
-/** A learning as a note has it: one line of JSON, for the model and for readers of the log. */
+/** The text of a learning's note: one line of JSON, for the model and for readers of the log. */
 export function learningText({ kind, title, detail, key, promote, from }: Learning): string {
   const more = { ...(key === undefined ? {} : { key }), ...(promote ? { promote } : {}), ...(from ? { from } : {}) }
-  // No text in it ends the block that it stands in.
+  // Escape `</`, so that no text in it closes the block around it.
   return JSON.stringify({ kind, title, detail, ...more }).replaceAll('</', '<\\/')
 }
 
-/** Null for a note that holds no learning of ours. */
+/** Returns null for a note that holds no learning in our format. */
 export function readLearning(note: string): Learning | null {
   try {
     const checked = storedLearning.check(JSON.parse(note))

@@ -1,6 +1,7 @@
-// A picture or a file as code hands it over, to a session or as a part of a tool's result: its shape, its bounds, its true type.
+// A picture or a file that code passes to a session or adds to a tool's result: its shape, its limits and its real
+// type.
 import type { BlobRef } from '../../kernel/content.ts'
-import { anything, type Checks, needed, oneOf, optionsOf, text } from '../../options.ts'
+import { anyCheck, type Checks, requiredCheck, oneOf, optionsChecker, textCheck } from '../../options.ts'
 
 /** A picture or a document. `data` is bytes, or base64. */
 export type FilePart = {
@@ -10,27 +11,27 @@ export type FilePart = {
   readonly name?: string
 }
 
-/** What a result may have beside its text: a file, or the reference to one that `context.keep` kept. */
+/** A part of a result beside its text: a file, or the reference of a file that `context.keep` kept. */
 export type OutputPart = FilePart | BlobRef
 
 export const FILE_PART: Checks<FilePart> = {
-  type: needed(oneOf<FilePart['type']>({ image: true, file: true })),
-  media: needed(text, 'Write one such as image/png.'),
-  data: needed(anything, 'Give bytes, or base64.'),
-  name: text,
+  type: requiredCheck(oneOf<FilePart['type']>({ image: true, file: true })),
+  media: requiredCheck(textCheck, 'Write one such as image/png.'),
+  data: requiredCheck(anyCheck, 'Give bytes, or base64.'),
+  name: textCheck,
 }
-export const checkFile = optionsOf<FilePart>('a file', FILE_PART)
+export const checkFile = optionsChecker<FilePart>('a file', FILE_PART)
 
 const FILE_BYTES_MAX = 32 * 1024 * 1024
 
-/** Its bytes, or the sentence that says why it is refused. */
-export function bytesOf({ type, media, data, name }: FilePart): Uint8Array | string {
+/** Returns the bytes, or a sentence that says why the file is refused. */
+export function filePartBytes({ type, media, data, name }: FilePart): Uint8Array | string {
   const what = name ?? `this ${type}`
   if (!isMedia(media)) return `"${media}" is no media type of ${what}. Write one such as image/png.`
   if (type === 'image' && !media.startsWith('image/')) return `${what} is no picture: its media type is ${media}.`
   if (typeof data === 'string' ? !isBase64(data) : !(data instanceof Uint8Array))
     return `The data of ${what} is not base64, nor bytes.`
-  // A copy: the caller may use its buffer again.
+  // Copy the bytes: the caller may reuse its buffer.
   const bytes = typeof data === 'string' ? Buffer.from(data, 'base64') : Uint8Array.from(data)
   if (bytes.length > 0 && bytes.length <= FILE_BYTES_MAX) return bytes
   return `${what} has ${bytes.length} bytes; it must have from 1 to ${FILE_BYTES_MAX}.`
@@ -40,15 +41,18 @@ export function isMedia(media: unknown): boolean {
   return typeof media === 'string' && /^[\w.+-]+\/[\w.+-]+$/.test(media)
 }
 
-/** Each look goes over the text once, however long and odd it is. */
+/** Each check goes over the text once, however long and odd it is. */
 function isBase64(data: string): boolean {
-  // In bounded pieces: a run of millions of blanks would take all the room that a pattern has.
+  // Replace in bounded pieces: a run of millions of blanks would exhaust the memory of the pattern.
   const bare = data.replace(/\s{1,4096}/g, '')
   const digits = bare.replace(/={1,2}$/, '').length
   return !/[^A-Za-z0-9+/=]/.test(bare) && !bare.slice(0, digits).includes('=') && digits % 4 !== 1
 }
 
-/** The first bytes of what models can see, in latin1. A WebP has its length between two words, of which this is the first. */
+/**
+ * The first bytes of the types that models can see, in latin1. A WebP has its length between `RIFF` and `WEBP`; this is
+ * only the first word.
+ */
 const KINDS: readonly (readonly [string, string])[] = [
   ['\x89PNG\r\n\x1a\n', 'image/png'],
   ['\xff\xd8\xff', 'image/jpeg'],
@@ -58,8 +62,8 @@ const KINDS: readonly (readonly [string, string])[] = [
   ['%PDF-', 'application/pdf'],
 ]
 
-/** The media type that its first bytes show; null if it is no picture or document that models take. */
-export function mediaIn(bytes: Uint8Array): string | null {
+/** The media type that the first bytes show; null if it is no picture or document that models take. */
+export function detectMedia(bytes: Uint8Array): string | null {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(16, bytes.length)).toString('latin1')
   const media = KINDS.find(([begins]) => head.startsWith(begins))?.[1] ?? null
   return media === 'image/webp' && head.slice(8, 12) !== 'WEBP' ? null : media

@@ -1,28 +1,28 @@
-// A handler in a module of its own: in this process, or in a thread that can be ended from outside, whatever it does.
-// Not a sandbox: the thread has the same rights as the process, and only its environment variables are fewer.
+// Runs a handler from its own module: in this process, or in a thread that can be ended from outside, whatever it does.
+// This is not a sandbox: the thread has the rights of the process, and only fewer environment variables.
 import { Worker } from 'node:worker_threads'
 import type { Frozen } from '../../kernel/content.ts'
 import { isFailureKind } from '../../kernel/result.ts'
-import { Capture } from '../shell/capture.ts'
-import { type Metadata, ModelRetry, type Output, output, ToolFailure } from './output.ts'
+import { StreamCapture } from '../shell/capture.ts'
+import { type OutputMetadata, ModelRetry, type Output, output, ToolFailure } from './tool-output.ts'
 import { allowedEnvironment } from '../shell/sandbox.ts'
 
-/** The part of a tool's context that is needed here. What goes into the thread has no signal: the thread just ends. */
+/** The part of a tool's context that is needed here. The thread gets no signal: it is simply ended. */
 export type IsolateContext = Frozen<{ session: string; call: string; key: string; signal: AbortSignal }>
 
 const HEAP_MB = 512
 const PRINTED = { previewBytesMax: 2_000, wholeBytesMax: 0 }
 
-/** Runs `execute` of the module here. It is loaded by the first call. */
-export async function inProcess(module: URL, args: unknown, context: unknown): Promise<unknown> {
+/** Runs `execute` of the module in this process. The first call loads the module. */
+export async function runInProcess(module: URL, args: unknown, context: unknown): Promise<unknown> {
   const loaded = (await import(module.href)) as Readonly<Record<string, unknown>>
   const { execute } = loaded
-  if (typeof execute !== 'function') throw missing(module)
+  if (typeof execute !== 'function') throw missingExecute(module)
   return (execute as (args: unknown, context: unknown) => unknown)(args, context)
 }
 
-/** Runs `execute` of the module in a thread for this one call. When this settles, the thread is gone. */
-export async function isolated(
+/** Runs `execute` of the module in a thread of its own for this call. When the promise settles, the thread is gone. */
+export async function runInThread(
   module: URL,
   args: unknown,
   context: IsolateContext,
@@ -33,22 +33,22 @@ export async function isolated(
   const worker = new Worker(ENTRY, {
     eval: true,
     workerData: { url: module.href, args, context: { session, call, key } },
-    // Nothing of how this process was started, and of its environment only what a command would see too.
+    // The thread gets no start options of this process, and only the environment that a command would get.
     env: { ...allowedEnvironment(process.env) },
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: heapMb },
     stdout: true,
     stderr: true,
   })
-  const printed = new Printed(worker)
+  const printed = new PrintedOutput(worker)
   try {
-    return resultOf(await endOf(worker, context), { module, heapMb, printed })
+    return threadResult(await awaitThreadEnd(worker, context), { module, heapMb, printed })
   } finally {
     await worker.terminate()
   }
 }
 
-type Told =
+type ThreadMessage =
   | { readonly type: 'value'; readonly value: unknown }
   | { readonly type: 'output'; readonly value: Output }
   | { readonly type: 'missing' }
@@ -57,25 +57,25 @@ type Told =
       readonly name: string
       readonly message: string
       readonly kind: string
-      readonly metadata: Metadata
+      readonly metadata: OutputMetadata
     }
-type End =
-  | { readonly type: 'told'; readonly told: Told }
+type ThreadEnd =
+  | { readonly type: 'told'; readonly told: ThreadMessage }
   | { readonly type: 'broke'; readonly error: Error }
   | { readonly type: 'exited'; readonly code: number }
   | { readonly type: 'aborted' }
 
-/** The first thing that happens counts; what the thread does after that is its last. */
-function endOf(worker: Worker, { key, signal }: IsolateContext): Promise<End> {
+/** Resolves with the first event; later ones do not count, because the thread is ended then. */
+function awaitThreadEnd(worker: Worker, { key, signal }: IsolateContext): Promise<ThreadEnd> {
   return new Promise((resolve) => {
     const abort = (): void => resolve({ type: 'aborted' })
-    const end = (how: End): void => {
+    const end = (how: ThreadEnd): void => {
       signal.removeEventListener('abort', abort)
       resolve(how)
     }
     signal.addEventListener('abort', abort, { once: true })
     // The module may post messages too: only those with the key are ours.
-    worker.on('message', (message: { readonly key?: unknown; readonly told: Told } | null) => {
+    worker.on('message', (message: { readonly key?: unknown; readonly told: ThreadMessage } | null) => {
       if (message?.key === key) end({ type: 'told', told: message.told })
     })
     worker.on('messageerror', (error: Error) => end({ type: 'broke', error }))
@@ -84,15 +84,15 @@ function endOf(worker: Worker, { key, signal }: IsolateContext): Promise<End> {
   })
 }
 
-type Frame = { readonly module: URL; readonly heapMb: number; readonly printed: Printed }
+type ThreadSetup = { readonly module: URL; readonly heapMb: number; readonly printed: PrintedOutput }
 
-function resultOf(end: End, { module, heapMb, printed }: Frame): unknown {
-  if (end.type === 'told') return valueOf(end.told, module)
+function threadResult(end: ThreadEnd, { module, heapMb, printed }: ThreadSetup): unknown {
+  if (end.type === 'told') return messageValue(end.told, module)
   if (end.type === 'aborted') throw new ToolFailure('Interrupted', 'Stopped while it ran: its thread was ended.')
   throw new ToolFailure('Failed', endText(end, heapMb), printed.metadata())
 }
 
-function endText(end: Extract<End, { type: 'broke' | 'exited' }>, heapMb: number): string {
+function endText(end: Extract<ThreadEnd, { type: 'broke' | 'exited' }>, heapMb: number): string {
   if (end.type === 'exited') return `The module ended its own thread with code ${end.code} before it returned anything.`
   const { error } = end
   const full = 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY'
@@ -100,31 +100,31 @@ function endText(end: Extract<End, { type: 'broke' | 'exited' }>, heapMb: number
   return `The module broke its thread: ${error.name || 'Error'}: ${error.message || 'no message'}`
 }
 
-function valueOf(told: Told, module: URL): unknown {
+function messageValue(told: ThreadMessage, module: URL): unknown {
   if (told.type === 'value') return told.value
   if (told.type === 'output') return output(told.value)
-  if (told.type === 'missing') throw missing(module)
+  if (told.type === 'missing') throw missingExecute(module)
   const { name, message, kind, metadata } = told
   if (name === 'ModelRetry') throw new ModelRetry(message, metadata)
   if (isFailureKind(kind)) throw new ToolFailure(kind, message, metadata)
   throw Object.assign(new Error(message), { name })
 }
 
-function missing(module: URL): ToolFailure {
+function missingExecute(module: URL): ToolFailure {
   return new ToolFailure('Unavailable', `The module ${module.pathname} exports no function "execute".`)
 }
 
-/** What the thread prints stays here, and is told when the thread says nothing else. */
-class Printed {
-  readonly #stdout = new Capture(PRINTED)
-  readonly #stderr = new Capture(PRINTED)
+/** Captures what the thread prints. It is reported only if the thread ends without a result. */
+class PrintedOutput {
+  readonly #stdout = new StreamCapture(PRINTED)
+  readonly #stderr = new StreamCapture(PRINTED)
 
   constructor({ stdout, stderr }: Worker) {
     stdout.on('data', (chunk: Uint8Array) => this.#stdout.push(chunk))
     stderr.on('data', (chunk: Uint8Array) => this.#stderr.push(chunk))
   }
 
-  metadata(): Metadata {
+  metadata(): OutputMetadata {
     const [stdout, stderr] = [this.#stdout, this.#stderr].map((capture) => {
       const { head, tail, omittedBytes } = capture.finish()
       return omittedBytes === 0 ? head : `${head}\n[${omittedBytes} bytes left out here]\n${tail}`
@@ -134,8 +134,8 @@ class Printed {
 }
 
 /**
- * What runs in the thread. Text, because a thread starts from a file or a text, and a file would have to be found from source
- * and from a bundle alike. An envelope and the failures are told by their marks: the thread has its own copies of the classes.
+ * The code of the thread. It is text, because a file would have to be found from source and from a bundle alike.
+ * Outputs and failures are recognized by their marks: the thread has its own copies of the classes.
  */
 const ENTRY = `
 const { parentPort, workerData } = require('node:worker_threads')

@@ -1,10 +1,13 @@
-// JSON Schema for tools from elsewhere: any draft 2020-12 (or 7) schema becomes a Standard Schema. The checker is loaded
-// when the first call is checked. Patterns and formats count too. Both compiling and checking take a bounded time.
+// JSON Schema for external tools: any draft 2020-12 (or 7) schema becomes a Standard Schema. Patterns and formats are
+// checked too. The checker is loaded with the first call that is checked. Compiling and checking take a bounded time.
 import { Fault } from '../../kernel/failure.ts'
 
 export type JsonSchema = { readonly [key: string]: unknown }
 
-/** After it said no, `errors` says why. The types of the package that compiles it would have to be installed by every user of ours. */
+/**
+ * After a check fails, `errors` says why. A type of our own: with the types of Ajv, every user of this package would
+ * have to install Ajv.
+ */
 type CompiledSchema = { (value: unknown): boolean; errors?: readonly SchemaError[] | null }
 type SchemaError = {
   readonly instancePath: string
@@ -16,15 +19,18 @@ type SchemaError = {
 const SCHEMA_BYTES_MAX = 256 * 1024
 const SCHEMA_DEPTH_MAX = 64
 
-/** The name is for the message: a schema that cannot be used is refused by the name of its tool. Arguments are objects. */
+/**
+ * The name is for the error message, which names the tool. The schema must describe an object, as arguments are one.
+ */
 export function fromJsonSchema(schema: JsonSchema, name: string): StandardSchema {
-  if (schema['type'] !== undefined && schema['type'] !== 'object') throw unusable(name, 'its type must be "object"')
-  return anyJsonSchema(schema, name)
+  if (schema['type'] !== undefined && schema['type'] !== 'object')
+    throw unusableSchema(name, 'its type must be "object"')
+  return fromAnyJsonSchema(schema, name)
 }
 
-/** The same for a value of any type. */
-export function anyJsonSchema(schema: JsonSchema, name: string): StandardSchema {
-  checkShape(schema, name)
+/** As `fromJsonSchema`, for a value of any type. */
+export function fromAnyJsonSchema(schema: JsonSchema, name: string): StandardSchema {
+  checkSchemaSize(schema, name)
   let check: CompiledSchema | null = null
   const validate = (value: unknown, ready: CompiledSchema) =>
     ready(value) ? { value } : { issues: (ready.errors ?? []).map(issueOf) }
@@ -33,7 +39,7 @@ export function anyJsonSchema(schema: JsonSchema, name: string): StandardSchema 
       jsonSchema: { input: () => structuredClone(schema) },
       validate: (value) => {
         if (check) return validate(value, check)
-        return compile(schema, name).then((ready) => {
+        return compileSchema(schema, name).then((ready) => {
           check = ready
           return validate(value, ready)
         })
@@ -42,19 +48,22 @@ export function anyJsonSchema(schema: JsonSchema, name: string): StandardSchema 
   }
 }
 
-/** Throws the Fault that a first use would: a schema that cannot be compiled should be refused when it is met. */
-export async function compile(schema: JsonSchema, name: string): Promise<CompiledSchema> {
+/**
+ * Compiles a schema early, so that an unusable one is refused when it is first seen. Throws the Fault that its first
+ * use would throw.
+ */
+export async function compileSchema(schema: JsonSchema, name: string): Promise<CompiledSchema> {
   const { compileWithAjv } = await import('./compile-schema.ts')
   try {
     return compileWithAjv(schema)
   } catch (error) {
-    throw unusable(name, error instanceof Error ? error.message : 'it does not compile')
+    throw unusableSchema(name, error instanceof Error ? error.message : 'it does not compile')
   }
 }
 
 function issueOf({ instancePath, message, keyword, ...error }: SchemaError) {
   const params = error.params as Readonly<Record<string, unknown>>
-  const path = instancePath.split('/').slice(1).map(unescaped)
+  const path = instancePath.split('/').slice(1).map(unescapeStep)
   const field =
     keyword === 'required'
       ? params['missingProperty']
@@ -65,25 +74,26 @@ function issueOf({ instancePath, message, keyword, ...error }: SchemaError) {
   return { message: keyword === 'required' ? 'is required' : 'is not a field of this tool', path: [...path, field] }
 }
 
-function unescaped(step: string): string {
+function unescapeStep(step: string): string {
   return step.replaceAll('~1', '/').replaceAll('~0', '~')
 }
 
-function checkShape(schema: JsonSchema, name: string): void {
-  if (lengthOf(schema, name) > SCHEMA_BYTES_MAX)
-    throw unusable(name, `it is longer than ${SCHEMA_BYTES_MAX} characters`)
-  if (isDeeper(schema, SCHEMA_DEPTH_MAX)) throw unusable(name, `it is nested deeper than ${SCHEMA_DEPTH_MAX} levels`)
+function checkSchemaSize(schema: JsonSchema, name: string): void {
+  if (schemaLength(schema, name) > SCHEMA_BYTES_MAX)
+    throw unusableSchema(name, `it is longer than ${SCHEMA_BYTES_MAX} characters`)
+  if (isDeeper(schema, SCHEMA_DEPTH_MAX))
+    throw unusableSchema(name, `it is nested deeper than ${SCHEMA_DEPTH_MAX} levels`)
 }
 
-function lengthOf(schema: JsonSchema, name: string): number {
+function schemaLength(schema: JsonSchema, name: string): number {
   try {
     return JSON.stringify(schema).length
   } catch {
-    throw unusable(name, 'it is no JSON')
+    throw unusableSchema(name, 'it is no JSON')
   }
 }
 
-function unusable(name: string, why: string): Fault {
+function unusableSchema(name: string, why: string): Fault {
   return new Fault('invalid_config', `The input schema of tool "${name}" cannot be used: ${why}.`)
 }
 
@@ -93,19 +103,20 @@ function isDeeper(value: unknown, levels: number): boolean {
 }
 
 /**
- * The part of the Standard Schema contract that is used here. Any library that speaks it will do; none is loaded. What it takes and
- * makes is said by `types`, which libraries declare and no schema has: to infer it from `validate` too costs the compiler more.
+ * The part of the Standard Schema contract that is used here; any library that implements it will do, and none is
+ * loaded. `types` carries the input and output types: libraries declare it, and no schema has it at run time. To infer
+ * the types from `validate` too would cost the compiler more.
  */
 export interface StandardSchema<Output = unknown, Input = unknown> {
   readonly '~standard': {
     readonly validate: Validate
     readonly types?: { readonly input: Input; readonly output: Output } | undefined
-    readonly jsonSchema?: SaysJsonSchema
+    readonly jsonSchema?: JsonSchemaSource
   }
 }
-// By name, and not in place: these the compiler does not work out anew for every schema.
+// Named types, not inline ones: the compiler does not compute these anew for every schema.
 type Validate = (value: unknown) => Validation<unknown> | Promise<Validation<unknown>>
-type SaysJsonSchema = { readonly input: (options: { target: 'draft-2020-12' }) => Record<string, unknown> }
+type JsonSchemaSource = { readonly input: (options: { target: 'draft-2020-12' }) => Record<string, unknown> }
 export type Validation<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] }

@@ -1,12 +1,13 @@
-// A schema of a library as JSON Schema, which is what a model is told. JSON has no dates, maps or instances: a type that takes a text
-// instead of one is told as that text, and any other is refused with the field it stands at.
+// Converts the schema of a library to the JSON Schema that a model reads. JSON has no dates, maps or instances. A type
+// that also accepts a text becomes that text; any other is refused with the path of its field.
 import { Fault } from '../../kernel/failure.ts'
-import { isObject } from '../../view/json.ts'
+import { isObject } from '../../view/untrusted-json.ts'
 import type { JsonSchema, StandardSchema } from './json-schema.ts'
 
 /**
- * Null if the library cannot say any. `what` begins a refusal, such as `The input schema of tool "look"`. `recorded`: what the schema
- * makes is written to the log, as the arguments of a call are, so it must not make dates of texts.
+ * Returns null if the library has no JSON Schema. `what` begins an error message, such as `The input schema of tool
+ * "look"`. `recorded`: the schema's output is written to the log, as arguments are, so it must not turn texts into
+ * dates.
  */
 export function toJsonSchema(schema: StandardSchema, what: string, recorded = false): JsonSchema | null {
   const { jsonSchema } = schema['~standard']
@@ -14,27 +15,34 @@ export function toJsonSchema(schema: StandardSchema, what: string, recorded = fa
   try {
     return jsonSchema.input({ target: 'draft-2020-12' })
   } catch (error) {
-    return toldAgain(jsonSchema.input, { what, recorded, error })
+    return convertWithOverride(jsonSchema.input, { what, recorded, error })
   }
 }
 
-/** What Zod gives its option `override` for each schema inside a schema. */
-type Inside = { readonly zodSchema?: unknown; readonly jsonSchema: Record<string, unknown>; readonly path?: unknown }
+/** The argument that Zod gives its option `override` for each schema inside a schema. */
+type OverriddenSchema = {
+  readonly zodSchema?: unknown
+  readonly jsonSchema: Record<string, unknown>
+  readonly path?: unknown
+}
 
-/** Zod is asked again, and says each type that it could not tell. Other libraries ignore these options, and throw again. */
-function toldAgain(
+/**
+ * Calls Zod again and describes each type that it could not convert. Other libraries ignore these options and throw
+ * again.
+ */
+function convertWithOverride(
   input: (options: { target: 'draft-2020-12' }) => JsonSchema,
   { what, recorded, error }: { readonly what: string; readonly recorded: boolean; readonly error: unknown },
 ): JsonSchema {
   let isTold = false
-  const override = ({ zodSchema, jsonSchema, path }: Inside): void => {
-    const def = definitionOf(zodSchema)
+  const override = ({ zodSchema, jsonSchema, path }: OverriddenSchema): void => {
+    const def = zodDefinition(zodSchema)
     const type = String(def['type'])
     const text = def['coerce'] === true && !recorded ? TEXTS[type] : undefined
     isTold ||= text !== undefined
     if (text) Object.assign(jsonSchema, text)
     else if (isOutsideJson(type, def))
-      throw refusal(what, (recorded ? HANDLED[type] : undefined) ?? NAMES[type] ?? type, path)
+      throw unsupportedType(what, (recorded ? HANDLED[type] : undefined) ?? NAMES[type] ?? type, path)
   }
   const options = { target: 'draft-2020-12', libraryOptions: { unrepresentable: 'any', override } } as const
   try {
@@ -47,7 +55,7 @@ function toldAgain(
   throw new Fault('invalid_config', `${what} cannot be told to a model: ${said}`)
 }
 
-/** What a type that converts its input takes. */
+/** The text form of types that convert their input. */
 const TEXTS: Readonly<Record<string, object>> = {
   date: { type: 'string', format: 'date-time' },
   bigint: { type: 'string', pattern: '^-?[0-9]+$' },
@@ -68,7 +76,7 @@ const NAMES: Readonly<Record<string, string>> = {
   literal: 'a literal that JSON does not have. Use a text or a number',
 }
 
-/** The same where what a schema makes is recorded. */
+/** The same hints, for a schema whose output is recorded. */
 const HANDLED: Readonly<Record<string, string>> = {
   date: 'a date, which JSON does not have. Use z.iso.datetime(), and make the date of the text in the handler',
   bigint: 'a bigint, which JSON does not have. Use z.string(), and make the bigint of the text in the handler',
@@ -79,20 +87,20 @@ function isOutsideJson(type: string, { values }: Readonly<Record<string, unknown
   return Array.isArray(values) && values.some((value) => typeof value === 'bigint' || value === undefined)
 }
 
-function definitionOf(schema: unknown): Readonly<Record<string, unknown>> {
+function zodDefinition(schema: unknown): Readonly<Record<string, unknown>> {
   const internals = isObject(schema) ? schema['_zod'] : undefined
   const definition = isObject(internals) ? internals['def'] : undefined
   return isObject(definition) ? definition : {}
 }
 
-function refusal(what: string, text: string, path: unknown): Fault {
+function unsupportedType(what: string, text: string, path: unknown): Fault {
   const [name, ...hint] = text.split('. ')
-  const place = fieldAt(Array.isArray(path) ? path.map(String) : [])
+  const place = describeField(Array.isArray(path) ? path.map(String) : [])
   return new Fault('invalid_config', [`${what} has ${name} (${place})`, ...hint].join('. ') + '.')
 }
 
-/** The path in a JSON Schema, as the path of the field in a value. */
-function fieldAt(path: readonly string[]): string {
+/** Turns the path in a JSON Schema into the path of the field in a value. */
+function describeField(path: readonly string[]): string {
   let field = ''
   for (let i = 0; i < path.length; i++) {
     const word = path[i]

@@ -1,168 +1,191 @@
-// One representation of a tool, and the only one. What happens around it (admission, intent, retries) is not here.
+// The type of a tool, and the only one. Admission, intents and retries are elsewhere.
 import { hash } from 'node:crypto'
 import type { EffectClass, FailureKind, FileState, Frozen, Json } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Clock } from '../../ports/system.ts'
 import {
-  anything,
-  callable,
+  anyCheck,
+  functionCheck,
   type Check,
-  count,
-  filled,
-  flag,
-  given,
-  listOf,
-  needed,
+  countCheck,
+  nonEmptyCheck,
+  flagCheck,
+  withoutUndefined,
+  listCheck,
+  requiredCheck,
   oneOf,
-  optionsOf,
+  optionsChecker,
   orFunction,
   orNull,
-  record,
-  tableOf,
-  text,
-  wait,
+  objectCheck,
+  tableCheck,
+  textCheck,
+  waitCheck,
 } from '../../options.ts'
 import { schemaTrouble } from './schema-shape.ts'
-import { anyJsonSchema, fromJsonSchema, type JsonSchema, type StandardSchema, type Validation } from './json-schema.ts'
+import {
+  fromAnyJsonSchema,
+  fromJsonSchema,
+  type JsonSchema,
+  type StandardSchema,
+  type Validation,
+} from './json-schema.ts'
 import { toJsonSchema } from './to-json-schema.ts'
-import type { Metadata, Output } from './output.ts'
-import { jsonRecord } from './plain.ts'
+import type { OutputMetadata, Output } from './tool-output.ts'
+import { jsonRecord } from './plain-values.ts'
 import { ALIASES, type Aliases } from '../repair/repair.ts'
-import { isObject } from '../../view/json.ts'
-import type { ToolContext, ToolRoot } from './context.ts'
+import { isObject } from '../../view/untrusted-json.ts'
+import type { ToolContext, ToolRoot } from './tool-context.ts'
 
-export type { ToolContext } from './context.ts'
+export type { ToolContext } from './tool-context.ts'
 export type { StandardSchema } from './json-schema.ts'
 
 /** `auto` runs unless a rule says otherwise, `ask` is asked unless a rule allows it, `always` is always asked, `never` is refused. */
 export type Approval = 'auto' | 'ask' | 'always' | 'never'
 
-/** For types alone: what it needs of the harness's `context`, if that is known. No tool has this field. */
-interface Needing {
-  readonly '~deps'?: Needs<never>
+/** A field for types only: the `deps` that a tool needs from the harness, if known. No tool has it at run time. */
+interface HasDeps {
+  readonly '~deps'?: TakesDeps<never>
 }
 
-/** Tools that are known only after asking, such as those of an MCP server. */
-export interface ToolSource extends Needing {
+/** A source of tools that are known only at run time, such as those of an MCP server. */
+export interface ToolSource extends HasDeps {
   readonly type: 'source'
   readonly name: string
   /**
-   * The tools as they are now; asked once before each run. Connects when it must and is cheap when nothing changed.
-   * It waits by the harness's clock, as tools do.
-   * Throws a Fault if the run cannot do without it; a source that may be missing returns what it has.
+   * Returns the current tools; called once before each run. It connects if it must, and is cheap if nothing changed. It
+   * waits by the harness's clock, as tools do. Throws a Fault if the run cannot do without it; an optional source
+   * returns the tools it has.
    */
   tools(signal: AbortSignal, clock: Clock): Promise<readonly Tool[]>
-  /** What is missing of it since it was asked last, one sentence each. People read it, the model does not. */
+  /** The tools or servers that were missing at the last call, one sentence each. People read it; the model does not. */
   warnings?(): readonly string[]
-  /** Leaves nothing behind: no process, no socket. */
+  /** Closes the source and leaves no process and no socket behind. */
   close(): Promise<void>
 }
 
-/** What kind of tool it is. Those that a host defines are `user`. */
+/** The kind of a tool. Tools that a host defines are `user`. */
 export type ToolKind = 'user' | 'subagent' | 'parallel_llm' | 'mcp'
 
-/** What a host may know of a tool beside what its model is told. */
+/** Facts about a tool for the host that its model does not see. */
 export type ToolAbout = { readonly kind: ToolKind } & Pick<Tool, 'mcp' | 'metadata'>
 
-/** What becomes of a handler's failure: the model reads it, the run ends with it, or the model reads what this makes of it. */
+/**
+ * How a handler's failure is handled: the model reads it, the run ends with it, or the model reads the text that this
+ * function returns.
+ */
 export type OnError = 'return' | 'fail' | ((failure: ToolError) => string)
-export type ToolError = { readonly kind: FailureKind; readonly message: string; readonly metadata: Metadata }
+export type ToolError = { readonly kind: FailureKind; readonly message: string; readonly metadata: OutputMetadata }
 
-/** What became of one thing a call had changed. */
+/** The result of undoing one change of a call. */
 export type Undone = Frozen<{ what: string; result: 'restored' | 'removed' | 'changed_since' | 'not_kept' }>
 
-export interface Tool extends Needing {
+export interface Tool extends HasDeps {
   readonly name: string
   readonly description: string
   readonly parameters: Json
   readonly effect: EffectClass
-  /** Its calls, or those with such arguments, put their whole batch in order: nothing runs beside them. */
+  /** Its calls, or those with such arguments, make their whole batch sequential: nothing runs beside them. */
   readonly sequential: boolean | ((args: Json) => boolean)
   readonly timeoutMs: number
   /** Must a person be asked before this call runs? A policy is asked first. */
   readonly approval: (args: Json) => Approval | Promise<Approval>
-  /** The arguments decide what `approval` says. */
+  /** Set if `approval` depends on the arguments. */
   readonly byArguments?: true
-  /** How often the model may try again after a retryable failure; null for the run's own limit. */
+  /** How often the model may try again after a retryable failure; null means the run's own limit. */
   readonly retries: number | null
-  /** How often the harness itself runs a failed `read` or `idempotent` handler. Never more than once for `once`. */
+  /** How often the harness itself runs a failed `read` or `idempotent` handler. For `once` it is 1. */
   readonly attempts: number
   /** Added to the instructions of every run that has this tool. */
   readonly instructions: string
-  /** Answered from outside with `session.answer`; nothing is executed here. */
+  /** The answer comes from outside with `session.answer`; nothing runs here. */
   readonly outside: boolean
-  /** Answered by a child session of the agent this names. */
+  /** The agent whose child session answers the call. */
   readonly child?: (args: Json) => string
   /** The child reads this conversation, and its answer is the answer of the run. */
   readonly handoff?: true
-  /** It orders something of children: effects/orders.ts makes the orders. */
+  /** The tool gives orders to children: runtime/turn/child-orders.ts makes the orders. */
   readonly orders?: true
-  /** It writes what the run is for: near the end of a run it stays when other tools are withdrawn. */
+  /** The tool writes the run's product: it stays when other tools are withdrawn near the end of a run. */
   readonly deliverable?: true
-  /** It is called again and again by its nature: no breaker counts it. */
+  /** The tool is meant to be called repeatedly: the loop breaker does not count it. */
   readonly polling?: true
-  /** It reads kept texts, by the path `blob:<hash>`: long results name it for reading on. */
+  /** The tool reads kept texts, at the path `blob:<hash>`: long results name it for reading on. */
   readonly readsKept?: true
-  /** Offered whatever lists and a run's own choice leave out: results of other tools name it. */
+  /**
+   * The tool is always offered, whatever lists and a run's own choice leave out, because results of other tools name
+   * it.
+   */
   readonly always?: true
-  /** An interrupt waits for it instead of aborting it. Its timeout still holds. */
+  /** An interrupt waits for the call instead of aborting it. Its timeout still holds. */
   readonly blocks?: true
-  /** Changes whenever what the model was told about the tool changes. */
+  /** A hash that changes whenever the model's description of the tool changes. */
   readonly definition: string
-  /** Other names of its fields, with those that every tool understands; absent if it declares none. */
+  /** Other names of its fields, together with those that every tool knows. Absent if the tool declares none. */
   readonly aliases?: Aliases
-  /** Where it acts and with what, beside its arguments: an approval given for one place is none for another. */
+  /** Where the tool acts and with what, beside its arguments. An approval for one place does not count for another. */
   readonly place?: () => Json
   /** The folder that its relative paths start from: rules follow links from there. */
   readonly root?: string
   /** The files that a call would change, as they are now: an approval is for exactly these. */
   readonly filesChanged?: (args: Json) => Promise<readonly FileState[]>
-  /** The same tool for a session that works elsewhere; null if there is none there. Absent: it is the same everywhere. */
+  /**
+   * Returns the tool for a session that works elsewhere; null if there is none there. Absent: the tool is the same
+   * everywhere.
+   */
   readonly rooted?: (root: ToolRoot) => Tool | null
-  /** The same tool for the skills of these names alone; null if there are none of them. */
+  /** Returns the tool for the skills of these names only; null if there are none of them. */
   readonly filtered?: (skills: readonly string[]) => Tool | null
-  /** The tool's own other shapes of arguments, brought into the declared one before repair and validation. */
+  /** Turns the tool's other argument shapes into the declared one, before repair and validation. */
   readonly normalise: ((args: Json) => Json) | null
   readonly validate: (args: unknown) => Validation<unknown> | Promise<Validation<unknown>>
-  /** What the handler returns must look like this; null for anything. */
+  /** Checks the handler's result; null accepts anything. */
   readonly checkOutput: ((value: unknown) => Validation<unknown> | Promise<Validation<unknown>>) | null
-  /** Names of the secrets it may see. */
+  /** Names of the secrets the tool may see. */
   readonly secrets: readonly string[]
-  /** Takes back what a call of this tool did, by the metadata of its result, unless it was changed since. */
-  readonly undo: ((metadata: Metadata, context: ToolContext) => Promise<readonly Undone[]>) | null
+  /** Undoes a call of this tool, from the metadata of its result, unless the change was overwritten since. */
+  readonly undo: ((metadata: OutputMetadata, context: ToolContext) => Promise<readonly Undone[]>) | null
   readonly execute: (args: unknown, context: ToolContext) => unknown
   readonly reconcile: ((args: unknown, context: ToolContext) => unknown) | null
-  /** Absent: `return`, or what its agent says. */
+  /** Absent: `return`, or the setting of its agent. */
   readonly onError?: OnError
   /** Absent: `user`. */
   readonly kind?: ToolKind
-  /** The server it is of, and what that calls it. */
+  /** The MCP server of the tool, and the server's own name for it. */
   readonly mcp?: { readonly server: string; readonly tool: string }
-  /** The host's own words about it, for hooks and lists. No model reads it. */
-  readonly metadata?: Metadata
+  /** The host's own data about the tool, for hooks and lists. No model reads it. */
+  readonly metadata?: OutputMetadata
 }
 
 /**
- * A tool whose types are known, as `defineTool` makes it: what its calls are named, what their arguments are as they are recorded,
- * and what it needs of the harness's `context`. At run time it is a tool like any other, without the last two fields. `Hidden` are
+ * A tool with known types, as `defineTool` returns it: its name, its arguments as they are recorded, and the `deps`
+ * that it needs from the harness. At run time it is a tool like any other, without the last two fields. `Hidden` are
  * the arguments that the host supplies, if any.
  */
 export interface TypedTool<Name extends string, Args, Deps = unknown, Hidden extends string = string> extends Tool {
   readonly name: Name
-  readonly '~args'?: Shown<Args, Hidden>
-  readonly '~deps'?: Needs<Deps>
+  readonly '~args'?: ModelArgs<Args, Hidden>
+  readonly '~deps'?: TakesDeps<Deps>
 }
 
-/** What takes this much takes less, too: of several tools all needs are met by what meets each of them. */
-export type Needs<Deps> = (deps: Deps) => void
+/** A function type, so that needs combine: one `deps` must satisfy the needs of all tools. */
+export type TakesDeps<Deps> = (deps: Deps) => void
 
-/** What a handler may return whose results must fit a schema that takes `Made`. Read-only, since its results are never changed. */
-type Returned<Made> = unknown extends Made ? unknown : Kept<Made> | Output | Promise<Kept<Made> | Output>
-type Kept<T> = T extends object ? { readonly [K in keyof T]: Kept<T[K]> } : T
+/**
+ * The return type of a handler whose results must fit a schema with the input `Made`. It is read-only, since results
+ * are never changed.
+ */
+type HandlerResult<Made> = unknown extends Made
+  ? unknown
+  : DeepReadonly<Made> | Output | Promise<DeepReadonly<Made> | Output>
+type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T
 /** The arguments without those that the host supplies. */
-type Shown<Args, Hidden extends string> = string extends Hidden ? Args : Omit<Args, Hidden>
+type ModelArgs<Args, Hidden extends string> = string extends Hidden ? Args : Omit<Args, Hidden>
 
-/** `Made` is what the schema `output` takes, `Deps` what the handler needs of `context`, `Hidden` the names in `injected`. */
+/**
+ * `Made` is the input of the schema `output`, `Deps` is the part of `deps` that the handler needs, `Hidden` are the
+ * names in `injected`.
+ */
 export type ToolDefinition<
   Args,
   Name extends string = string,
@@ -173,59 +196,66 @@ export type ToolDefinition<
 > = {
   readonly name: Name
   readonly description: string
-  /** Any Standard Schema; for tools of strangers a plain JSON Schema. */
+  /** Any Standard Schema, or a plain JSON Schema for external tools. */
   readonly input: StandardSchema<Args> | JsonSchema
-  /** What results must fit. The handler is checked by it too. */
+  /** The schema of results. It also checks the type of the handler. */
   readonly output?: StandardSchema<unknown, Made> | JsonSchema
-  /** Default `once`: at most once, and `unknown` after a crash in the window. */
+  /** Default `once`: runs at most once, and is `unknown` after a crash while it ran. */
   readonly effect?: EffectClass
-  /** For every tool that changes what another call of the same reply may read. Or by the arguments. Default: no. */
+  /**
+   * Set it for every tool that changes what another call of the same reply may read. It may depend on the arguments.
+   * Default: no.
+   */
   readonly sequential?: boolean | ((args: Args) => boolean)
   readonly timeoutMs?: number
-  /** Or by the arguments: the arguments decide whether a person must be asked. */
+  /** A function decides by the arguments whether a person must be asked. */
   readonly approval?: Approval | ((args: Args) => Approval | Promise<Approval>)
   readonly retries?: number
   readonly attempts?: number
   readonly instructions?: string
   readonly normalise?: (args: Json) => Json
   /**
-   * Names that models give to fields by mistake, and the fields they mean: `{ file_path: 'path' }`, at any depth. A call that gives
-   * a field under two names with different values is refused.
+   * Names that models give to fields by mistake, with the fields they mean: `{ file_path: 'path' }`, at any depth. A
+   * call that gives a field under two names with different values is refused.
    */
   readonly aliases?: { readonly [alias: string]: string }
   readonly deliverable?: boolean
   readonly polling?: boolean
   readonly readsKept?: boolean
-  /** Values the host supplies: the model is not told of them and cannot set them; the handler gets them with its arguments. */
+  /** Values that the host supplies: the model neither sees nor sets them; the handler gets them with its arguments. */
   readonly injected?: Readonly<Record<Hidden, Json | (() => Json)>>
   /**
-   * Where it acts and with what, beside its arguments: a folder, a tenant, an account. An approval is for that, and asked for again
-   * where it has changed. Default: the injected values. Looked at only where a person is asked; never in the log but as a hash.
+   * Where the tool acts and with what, beside its arguments: a folder, a tenant, an account. An approval is for that
+   * place, and is asked for again when the place has changed. Default: the injected values. Used only where a person is
+   * asked; the log has it only as a hash.
    */
   readonly place?: () => Json
-  /** What an interrupt does to a call that runs: `cancel` it (the default), or wait for it (`block`). */
+  /** The effect of an interrupt on a running call: `cancel` it (the default), or wait for it (`block`). */
   readonly onInterrupt?: 'cancel' | 'block'
   readonly secrets?: readonly string[]
   /**
-   * What becomes of its failure. Default `return`. `fail` ends the run as `tool_error`; a call that the model is to correct, a
-   * denial and an interrupt do not. A function makes the text that the model reads.
+   * How its failure is handled. Default `return`. `fail` ends the run as `tool_error`, except for a call that the model
+   * is to correct, a denial and an interrupt. A function returns the text that the model reads.
    */
   readonly onError?: OnError
-  /** Your own words about it, in JSON: hooks get them with each call, and lists show them. No model reads them. */
-  readonly metadata?: Metadata
+  /** Your own JSON data about the tool: hooks get it with each call, and lists show it. No model reads it. */
+  readonly metadata?: OutputMetadata
   readonly undo?: Tool['undo']
-  /** "Did call K happen?" Asked after a crash, before anyone is bothered. Returns the result, or undefined for "I cannot say". */
+  /**
+   * Answers "Did call K happen?" after a crash, before a person is asked. Returns the result, or undefined for
+   * "unknown".
+   */
   readonly reconcile?: (args: Args, context: ToolContext<Deps>) => unknown
   /**
-   * Returns text, any JSON, or an envelope made with `output(…)`. Throws `ToolFailure` for what the model should know,
-   * `ModelRetry` for what it should correct. Without it the tool is answered from outside.
+   * Returns text, any JSON, or an envelope made with `output(…)`. Throws `ToolFailure` for a failure that the model
+   * should read, `ModelRetry` for a call that it should correct. Without it the tool is answered from outside.
    */
   readonly execute?: (args: Args, context: ToolContext<Deps>) => Return
-  /** Instead of `execute`: an ES module that exports it. It is loaded by the first call. */
+  /** Instead of `execute`: an ES module that exports it. The first call loads the module. */
   readonly module?: URL
   /**
-   * Runs each call of `module` in a thread of its own, which an abort or the timeout ends even in an endless loop. Arguments and
-   * result are copied; of the context there is `session`, `call` and `key`.
+   * Runs each call of `module` in a thread of its own, which an abort or the timeout ends even in an endless loop.
+   * Arguments and result are copied; the context has only `session`, `call` and `key`.
    */
   readonly isolate?: boolean
 }
@@ -245,7 +275,7 @@ export const effectCheck = oneOf<EffectClass>({ read: true, idempotent: true, on
 
 export const errorCheck = oneOf<'return' | 'fail'>({ return: true, fail: true })
 
-/** A Standard Schema of any library, or a JSON Schema. */
+/** The check of an option that is a Standard Schema of any library, or a JSON Schema. */
 export const schemaCheck: Check = (value) => {
   const given = value !== null && (typeof value === 'object' || typeof value === 'function') && !Array.isArray(value)
   if (!given) return NO_SCHEMA
@@ -261,84 +291,84 @@ const NO_SCHEMA = 'must be a schema: one of Zod 4 or the like, or a JSON Schema'
 const METADATA_LEVELS_MAX = 16
 const metadataCheck = jsonRecord(METADATA_LEVELS_MAX)
 
-const checkDefinition = optionsOf<ToolDefinition<unknown>>('defineTool', {
-  name: needed(text),
-  description: needed(text),
-  input: needed(schemaCheck),
+const checkDefinition = optionsChecker<ToolDefinition<unknown>>('defineTool', {
+  name: requiredCheck(textCheck),
+  description: requiredCheck(textCheck),
+  input: requiredCheck(schemaCheck),
   output: schemaCheck,
   effect: effectCheck,
-  sequential: orFunction(flag),
-  timeoutMs: wait,
+  sequential: orFunction(flagCheck),
+  timeoutMs: waitCheck,
   approval: orFunction(approvalCheck),
-  retries: count(),
-  attempts: count(1),
-  instructions: text,
-  normalise: callable,
-  aliases: tableOf(filled),
-  readsKept: flag,
-  deliverable: flag,
-  polling: flag,
-  injected: record,
-  place: callable,
+  retries: countCheck(),
+  attempts: countCheck(1),
+  instructions: textCheck,
+  normalise: functionCheck,
+  aliases: tableCheck(nonEmptyCheck),
+  readsKept: flagCheck,
+  deliverable: flagCheck,
+  polling: flagCheck,
+  injected: objectCheck,
+  place: functionCheck,
   onInterrupt: oneOf<'cancel' | 'block'>({ cancel: true, block: true }),
-  secrets: listOf(filled),
+  secrets: listCheck(nonEmptyCheck),
   onError: orFunction(errorCheck),
   metadata: metadataCheck,
-  undo: orNull(callable),
-  reconcile: callable,
-  execute: callable,
+  undo: orNull(functionCheck),
+  reconcile: functionCheck,
+  execute: functionCheck,
   module: (value) => (value instanceof URL ? null : 'must be a URL: new URL("./handler.js", import.meta.url)'),
-  isolate: flag,
+  isolate: flagCheck,
 })
 
-const checkMade = optionsOf<Omit<Tool, '~deps'>>('a tool', {
-  name: needed(filled),
-  description: needed(text),
-  parameters: needed(anything),
-  effect: needed(effectCheck),
-  sequential: needed(orFunction(flag)),
-  timeoutMs: needed(anything),
-  approval: needed(callable),
-  byArguments: flag,
-  retries: needed(orNull(count())),
-  attempts: needed(count(1)),
-  instructions: needed(text),
-  outside: needed(flag),
-  child: callable,
-  handoff: flag,
-  orders: flag,
-  place: callable,
-  root: filled,
-  filesChanged: callable,
-  rooted: callable,
-  filtered: callable,
-  deliverable: flag,
-  polling: flag,
-  aliases: anything,
-  readsKept: flag,
-  always: flag,
-  blocks: flag,
-  definition: needed(text),
-  normalise: needed(orNull(callable)),
-  validate: needed(callable),
-  checkOutput: needed(orNull(callable)),
-  secrets: needed(listOf(filled)),
-  undo: needed(orNull(callable)),
-  execute: needed(callable),
-  reconcile: needed(orNull(callable)),
+const checkTool = optionsChecker<Omit<Tool, '~deps'>>('a tool', {
+  name: requiredCheck(nonEmptyCheck),
+  description: requiredCheck(textCheck),
+  parameters: requiredCheck(anyCheck),
+  effect: requiredCheck(effectCheck),
+  sequential: requiredCheck(orFunction(flagCheck)),
+  timeoutMs: requiredCheck(anyCheck),
+  approval: requiredCheck(functionCheck),
+  byArguments: flagCheck,
+  retries: requiredCheck(orNull(countCheck())),
+  attempts: requiredCheck(countCheck(1)),
+  instructions: requiredCheck(textCheck),
+  outside: requiredCheck(flagCheck),
+  child: functionCheck,
+  handoff: flagCheck,
+  orders: flagCheck,
+  place: functionCheck,
+  root: nonEmptyCheck,
+  filesChanged: functionCheck,
+  rooted: functionCheck,
+  filtered: functionCheck,
+  deliverable: flagCheck,
+  polling: flagCheck,
+  aliases: anyCheck,
+  readsKept: flagCheck,
+  always: flagCheck,
+  blocks: flagCheck,
+  definition: requiredCheck(textCheck),
+  normalise: requiredCheck(orNull(functionCheck)),
+  validate: requiredCheck(functionCheck),
+  checkOutput: requiredCheck(orNull(functionCheck)),
+  secrets: requiredCheck(listCheck(nonEmptyCheck)),
+  undo: requiredCheck(orNull(functionCheck)),
+  execute: requiredCheck(functionCheck),
+  reconcile: requiredCheck(orNull(functionCheck)),
   onError: orFunction(errorCheck),
   kind: oneOf<ToolKind>({ user: true, subagent: true, parallel_llm: true, mcp: true }),
-  mcp: record,
+  mcp: objectCheck,
   metadata: metadataCheck,
 })
 
-/** A tool that `defineTool` made, also if something of it was replaced; or a source of tools. */
+/** Accepts a tool that `defineTool` made, even with replaced fields, or a source of tools. */
 export const toolCheck: Check = (value, name, of) => {
   const { type, tools, close, validate } = (value ?? {}) as Partial<Tool & ToolSource>
   if (type === 'source')
     return typeof tools === 'function' && typeof close === 'function' ? null : 'must have tools() and close()'
   if (typeof validate !== 'function') return 'is not a tool: make it with defineTool'
-  checkMade(value, `the tool ${name} of ${of}`)
+  checkTool(value, `the tool ${name} of ${of}`)
   return null
 }
 
@@ -348,17 +378,17 @@ export function defineTool<
   Made = unknown,
   Deps = unknown,
   Hidden extends string = string,
-  const Return extends Returned<Made> = Returned<Made>,
+  const Return extends HandlerResult<Made> = HandlerResult<Made>,
 >(definition: ToolDefinition<Args, Name, Made, Deps, Hidden, Return>): TypedTool<Name, Args, Deps, Hidden>
 export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
-  checkDefinition(definition, nameOf(definition))
+  checkDefinition(definition, definitionName(definition))
   const { name, description, reconcile, normalise = null, retries = null, undo = null } = definition
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
     throw new Fault('invalid_config', `Tool name "${name}" is not valid: use 1 to 64 letters, digits, "_" or "-".`)
   }
   const { effect, sequential, timeoutMs, approval, attempts, instructions, secrets } = {
     ...DEFAULTS,
-    ...given(definition),
+    ...withoutUndefined(definition),
   }
   if (effect === 'once' && attempts > 1) {
     throw new Fault('invalid_config', `Tool "${name}" runs at most once, so it cannot have ${attempts} attempts.`)
@@ -370,8 +400,8 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
     const message = `The schema of tool "${name}" cannot say its JSON Schema, so no model could be told what it takes. Use a library that can, such as Zod 4, or give a JSON Schema.`
     throw new Fault('invalid_config', message)
   }
-  const output = definition.output && standardOf(definition.output, name)
-  const supplied = supply(definition.injected)
+  const output = definition.output && toStandardSchema(definition.output, name)
+  const supplied = injectArguments(definition.injected)
   const place = definition.place ?? supplied?.values
   const parameters = supplied ? supplied.hidden(whole) : whole
   const asks = typeof approval === 'function' ? approval : () => approval
@@ -435,47 +465,47 @@ function handlerOf<Args>(definition: ToolDefinition<Args>): ToolDefinition<Args>
   if (module === undefined) return execute
   if (execute) throw new Fault('invalid_config', `Tool "${name}" has "execute" and "module". Remove one of them.`)
   return async (args, context) => {
-    const { inProcess, isolated } = await import('./isolate.ts')
-    return isolate ? isolated(module, args, context) : inProcess(module, args, context)
+    const { runInProcess, runInThread } = await import('./isolate.ts')
+    return isolate ? runInThread(module, args, context) : runInProcess(module, args, context)
   }
 }
 
-/** What a message calls it. */
-function nameOf(definition: { readonly name: unknown } | undefined): string {
+/** The name of the definition in error messages. */
+function definitionName(definition: { readonly name: unknown } | undefined): string {
   return typeof definition?.name === 'string' ? `tool "${definition.name.slice(0, 64)}"` : 'defineTool'
 }
 
-function standardOf(schema: StandardSchema | JsonSchema, name: string): StandardSchema {
-  return isStandard(schema) ? schema : anyJsonSchema(schema, name)
+function toStandardSchema(schema: StandardSchema | JsonSchema, name: string): StandardSchema {
+  return isStandard(schema) ? schema : fromAnyJsonSchema(schema, name)
 }
 
 function isStandard<Args>(schema: StandardSchema<Args> | JsonSchema): schema is StandardSchema<Args> {
   return '~standard' in schema
 }
 
-// Arguments that the host supplies: taken out of what the model is told and of what it sends, and put back for the handler. They
-// are in no event, so they cannot be read; an approval is bound to a hash of them.
+// Arguments that the host supplies. They are removed from what the model sees and sends, and added again for the
+// handler. No event holds them, so nobody can read them there; an approval is bound to their hash.
 
-type Values = { readonly [name: string]: Json | (() => Json) }
+type InjectedValues = { readonly [name: string]: Json | (() => Json) }
 
-type Supplied = {
-  /** The schema without them. */
+type InjectedArguments = {
+  /** The schema without these arguments. */
   hidden(schema: Json): Json
-  /** Checks the whole, and gives back what the model may know of it. */
+  /** Checks all arguments, and returns only those that the model may see. */
   validate(input: StandardSchema): (args: unknown) => Validation<unknown> | Promise<Validation<unknown>>
   whole(args: unknown): unknown
-  /** As they are now. */
+  /** The values as they are now. */
   values: () => Json
 }
 
-function supply(values: Values | undefined): Supplied | null {
+function injectArguments(values: InjectedValues | undefined): InjectedArguments | null {
   if (values === undefined) return null
   const names = Object.keys(values)
   const without = (fields: { readonly [key: string]: Json }): { readonly [key: string]: Json } =>
     Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)))
   const whole = (args: unknown): unknown => {
     if (!isObject(args)) return args
-    const own = names.map((name) => [name, valueOf(values[name])])
+    const own = names.map((name) => [name, currentValue(values[name])])
     return { ...without(args), ...Object.fromEntries(own) }
   }
   const known = (checked: Validation<unknown>): Validation<unknown> =>
@@ -497,10 +527,10 @@ function supply(values: Values | undefined): Supplied | null {
       return checked instanceof Promise ? checked.then(known) : known(checked)
     },
     whole,
-    values: () => Object.fromEntries(names.map((name) => [name, valueOf(values[name])])),
+    values: () => Object.fromEntries(names.map((name) => [name, currentValue(values[name])])),
   }
 }
 
-function valueOf(value: Json | (() => Json) | undefined): Json {
+function currentValue(value: Json | (() => Json) | undefined): Json {
   return typeof value === 'function' ? value() : (value ?? null)
 }

@@ -1,12 +1,12 @@
-// Field paths and where filters: which rows pass. Everything wrong with a filter is said here, before a file is opened.
-import { finderOf } from './regex.ts'
-import { isList, isNumeral, type Value, writeJson } from './reader.ts'
-import { ToolFailure } from '../core/output.ts'
+// Field paths and where filters: which rows pass. An invalid filter is reported before a file is opened.
+import { compileFinder } from './regex.ts'
+import { isList, isNumeral, type ExactValue, writeExactJson } from './exact-json.ts'
+import { ToolFailure } from '../core/tool-output.ts'
 
 export const OPERATORS = ['eq', 'ne', 'in', 'contains', 'regex', 'exists', 'gt', 'gte', 'lt', 'lte'] as const
 export const COMPARED_AS = ['number', 'date'] as const
 
-export type Where = {
+export type WhereClause = {
   readonly field: string
   readonly op: (typeof OPERATORS)[number]
   readonly value?: string | undefined
@@ -14,13 +14,13 @@ export type Where = {
   readonly type?: (typeof COMPARED_AS)[number] | undefined
 }
 
-/** `incomparable` is a row that a typed comparison met and could not decide. It does not pass. */
-export type Verdict = 'pass' | 'fail' | 'incomparable'
-export type Filter = (row: Value) => Verdict
-export type Path = readonly (string | number)[]
+/** `incomparable`: a typed comparison could not decide the row. It does not pass. */
+export type FilterVerdict = 'pass' | 'fail' | 'incomparable'
+export type RowFilter = (row: ExactValue) => FilterVerdict
+export type FieldPath = readonly (string | number)[]
 
-/** All filters must pass. The first that does not decides, so a row is counted as incomparable at most once. */
-export function judge(row: Value, filters: readonly Filter[]): Verdict {
+/** All filters must pass. The first that does not decides, so a row counts as incomparable at most once. */
+export function applyFilters(row: ExactValue, filters: readonly RowFilter[]): FilterVerdict {
   for (const filter of filters) {
     const verdict = filter(row)
     if (verdict !== 'pass') return verdict
@@ -28,19 +28,19 @@ export function judge(row: Value, filters: readonly Filter[]): Verdict {
   return 'pass'
 }
 
-export function compileWhere(filters: readonly Where[]): readonly Filter[] {
+export function compileWhere(filters: readonly WhereClause[]): readonly RowFilter[] {
   return filters.map((where, index) => {
     const name = `where[${index}] (${where.field} ${where.op})`
-    const path = pathOf(name, where.field)
-    const test = testOf(name, where)
-    return (row) => test(at(row, path))
+    const path = parseFieldPath(name, where.field)
+    const test = compileTest(name, where)
+    return (row) => test(valueAtPath(row, path))
   })
 }
 
 const SEGMENT = /\.?(?:([\p{L}_$][\p{L}\p{N}_$-]*)|\[(-?\d{1,15})\]|\["([^"]*)"\]|\['([^']*)'\])/uy
 
-/** `a.b`, `.a.b`, `a[0]`, `a[-1]`, `a["any key"]`. */
-export function pathOf(name: string, field: string): Path {
+/** Parses `a.b`, `.a.b`, `a[0]`, `a[-1]` and `a["any key"]`. */
+export function parseFieldPath(name: string, field: string): FieldPath {
   const path: (string | number)[] = []
   SEGMENT.lastIndex = 0
   while (SEGMENT.lastIndex < field.length) {
@@ -58,19 +58,19 @@ export function pathOf(name: string, field: string): Path {
   return path
 }
 
-/** Undefined when the path leads nowhere. */
-export function at(row: Value, path: Path): Value | undefined {
-  let value: Value | undefined = row
+/** Undefined if the path leads nowhere. */
+export function valueAtPath(row: ExactValue, path: FieldPath): ExactValue | undefined {
+  let value: ExactValue | undefined = row
   for (const segment of path) {
     if (typeof segment === 'number') value = isList(value) ? value.at(segment) : undefined
-    else value = value instanceof Map ? (value as ReadonlyMap<string, Value>).get(segment) : undefined
+    else value = value instanceof Map ? (value as ReadonlyMap<string, ExactValue>).get(segment) : undefined
   }
   return value
 }
 
-type Test = (value: Value | undefined) => Verdict
+type ValueTest = (value: ExactValue | undefined) => FilterVerdict
 
-function testOf(name: string, where: Where): Test {
+function compileTest(name: string, where: WhereClause): ValueTest {
   const refuse = (problem: string) => new ToolFailure('InvalidInput', `${name}: ${problem}`)
   const { op, value, values, type } = where
   const ranged = op === 'gt' || op === 'gte' || op === 'lt' || op === 'lte'
@@ -78,66 +78,66 @@ function testOf(name: string, where: Where): Test {
   if (type !== undefined && !ranged && op !== 'eq' && op !== 'ne') throw refuse(`${op} takes no type.`)
   if (values !== undefined && op !== 'in') throw refuse(`${op} takes value, not values.`)
   if (value !== undefined && (op === 'in' || op === 'exists')) throw refuse(`${op} takes no value.`)
-  if (op === 'exists') return (found) => verdict(found !== undefined && found !== null)
+  if (op === 'exists') return (found) => asVerdict(found !== undefined && found !== null)
   if (op === 'in') {
     if (values === undefined || values.length === 0) throw refuse('in needs values, a list with at least one text.')
     const equals = values.map(equalTo)
-    return present((found) => equals.some((equal) => equal(found)))
+    return requireValue((found) => equals.some((equal) => equal(found)))
   }
   if (value === undefined) throw refuse(`${op} needs a value.`)
   if (type !== undefined)
-    return comparison(op, type === 'number' ? numberOrder(refuse, value) : dateOrder(refuse, value))
-  return present(plainTest(name, op, value))
+    return compareTest(op, type === 'number' ? numberOrder(refuse, value) : dateOrder(refuse, value))
+  return requireValue(plainTest(name, op, value))
 }
 
-function plainTest(name: string, op: Where['op'], value: string): (found: Value) => boolean {
+function plainTest(name: string, op: WhereClause['op'], value: string): (found: ExactValue) => boolean {
   if (op === 'contains') return (found) => filterText(found).includes(value)
   if (op === 'regex') {
-    const find = finderOf(name, value, '')
+    const find = compileFinder(name, value, '')
     return (found) => find([filterText(found)])[0] !== -1
   }
   const equal = equalTo(value)
   return op === 'eq' ? equal : (found) => !equal(found)
 }
 
-/** What an untyped filter sees: a string as it is, anything else as JSON. */
-export function filterText(value: Value): string {
-  return typeof value === 'string' ? value : writeJson(value)
+/** The value as an untyped filter compares it: a string as it is, anything else as JSON. */
+export function filterText(value: ExactValue): string {
+  return typeof value === 'string' ? value : writeExactJson(value)
 }
 
-/** A number equals every way of writing it; all else is equal as text. */
-function equalTo(value: string): (found: Value) => boolean {
-  const target = exactOf(value)
+/** A number equals every spelling of itself; all other values are compared as text. */
+function equalTo(value: string): (found: ExactValue) => boolean {
+  const target = parseExact(value)
   return (found) => {
-    const number = target !== null && isNumeral(found) ? exactOf(found.text) : null
+    const number = target !== null && isNumeral(found) ? parseExact(found.text) : null
     return target !== null && number !== null ? compareExact(number, target) === 0 : filterText(found) === value
   }
 }
 
-/** How a value stands to the filter's own: below, at or above zero, or null when the two have no order. */
-type Order = (value: Value | undefined) => number | null
+/** Compares a value with the filter's own: below, at or above zero; null if the two have no order. */
+type Order = (value: ExactValue | undefined) => number | null
 
 function numberOrder(refuse: (problem: string) => ToolFailure, value: string): Order {
-  const target = exactOf(value)
+  const target = parseExact(value)
   if (target === null) throw refuse(`"${value.slice(0, 80)}" is not a finite number.`)
   return (found) => {
-    const number = isNumeral(found) ? exactOf(found.text) : null
+    const number = isNumeral(found) ? parseExact(found.text) : null
     return number === null ? null : compareExact(number, target)
   }
 }
 
 function dateOrder(refuse: (problem: string) => ToolFailure, value: string): Order {
-  const target = momentOf(value)
+  const target = parseMoment(value)
   if (target === null) {
     throw refuse(`"${value.slice(0, 80)}" is not a date. Write 2026-06-12 or 2026-06-12T09:00:00Z.`)
   }
   return (found) => {
-    const moment = typeof found === 'string' ? momentOf(found) : null
+    const moment = typeof found === 'string' ? parseMoment(found) : null
     return moment === null ? null : compareMoments(moment, target)
   }
 }
 
-const holds: Partial<Record<Where['op'], (order: number) => boolean>> = {
+const holds: Partial<Record<WhereClause['op'], (order: number) => boolean>> = {
   eq: (order) => order === 0,
   ne: (order) => order !== 0,
   gt: (order) => order > 0,
@@ -146,25 +146,29 @@ const holds: Partial<Record<Where['op'], (order: number) => boolean>> = {
   lte: (order) => order <= 0,
 }
 
-function comparison(op: Where['op'], orderOf: Order): Test {
+function compareTest(op: WhereClause['op'], orderOf: Order): ValueTest {
   return (found) => {
     const order = orderOf(found)
-    return order === null ? 'incomparable' : verdict(holds[op]?.(order) === true)
+    return order === null ? 'incomparable' : asVerdict(holds[op]?.(order) === true)
   }
 }
 
-/** A field that is missing or null passes nothing, not even `ne`: there is no value to differ. */
-function present(test: (found: Value) => boolean): Test {
-  return (found) => verdict(found !== undefined && found !== null && test(found))
+/** A missing or null field passes no test, not even `ne`: there is no value to differ. */
+function requireValue(test: (found: ExactValue) => boolean): ValueTest {
+  return (found) => asVerdict(found !== undefined && found !== null && test(found))
 }
 
-function verdict(passed: boolean): Verdict {
+function asVerdict(passed: boolean): FilterVerdict {
   return passed ? 'pass' : 'fail'
 }
 
-// ISO dates and datetimes as written, and the order of two of them. It reads no clock and knows no time zone but an offset.
+// ISO dates and datetimes as written, and the order of two of them. Uses no clock, and knows time zones only as
+// offsets.
 
-/** `seconds` counts from 1970 at the written offset, or as if in UTC when none is written; `fraction` is its digits. */
+/**
+ * `seconds` counts from 1970 with the written offset applied, or as in UTC if none is written; `fraction` holds its
+ * digits.
+ */
 type Moment =
   | { readonly type: 'date'; readonly date: string }
   | {
@@ -177,16 +181,16 @@ type Moment =
 
 const FORM = /^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,30}))?)?([Zz]|[+-]\d\d(?::?\d\d)?)?)?$/
 
-/** Null for what is no real date: `2026-02-30` and `24:00` are not. */
-export function momentOf(text: string): Moment | null {
+/** Null for a date that does not exist, such as `2026-02-30`, or a time such as `24:00`. */
+export function parseMoment(text: string): Moment | null {
   const match = FORM.exec(text)
   if (match === null) return null
   const [, date = '', hours, minutes = '0', seconds = '0', fraction = '', zone = ''] = match
   const midnightMs = Date.parse(`${date}T00:00:00Z`)
-  // A day that its month does not have is either refused or moved on; the round trip shows both.
+  // JavaScript refuses a day that its month does not have, or moves it on; the round trip finds both.
   if (Number.isNaN(midnightMs) || new Date(midnightMs).toISOString().slice(0, 10) !== date) return null
   if (hours === undefined) return { type: 'date', date }
-  const offset = offsetOf(zone)
+  const offset = parseOffset(zone)
   const [h, m, s] = [Number(hours), Number(minutes), Number(seconds)]
   if (offset === null || h > 23 || m > 59 || s > 59) return null
   return {
@@ -198,20 +202,23 @@ export function momentOf(text: string): Moment | null {
   }
 }
 
-/** Below, at or above zero; null when one names its offset and the other does not, so that they cannot be compared. */
+/**
+ * Returns a number below, at or above zero; null if only one of the two names an offset, so that they cannot be
+ * compared.
+ */
 export function compareMoments(left: Moment, right: Moment): number | null {
-  // A date alone means the day as it was written, whatever the offset of the other.
-  if (left.type === 'date' || right.type === 'date') return order(left.date, right.date)
+  // A date alone means the day as written, whatever the offset of the other.
+  if (left.type === 'date' || right.type === 'date') return orderTexts(left.date, right.date)
   if (left.aware !== right.aware) return null
-  return left.seconds === right.seconds ? order(left.fraction, right.fraction) : left.seconds - right.seconds
+  return left.seconds === right.seconds ? orderTexts(left.fraction, right.fraction) : left.seconds - right.seconds
 }
 
-function order(left: string, right: string): number {
+function orderTexts(left: string, right: string): number {
   if (left === right) return 0
   return left < right ? -1 : 1
 }
 
-function offsetOf(zone: string): number | null {
+function parseOffset(zone: string): number | null {
   if (zone === '' || zone === 'Z' || zone === 'z') return 0
   const hours = Number(zone.slice(1, 3))
   const minutes = Number(zone.slice(3).replace(':', '') || '0')
@@ -219,16 +226,19 @@ function offsetOf(zone: string): number | null {
   return (zone.startsWith('-') ? -1 : 1) * (hours * 3600 + minutes * 60)
 }
 
-// Exact numbers: a decimal number as written, and the order of two of them. No rounding, no arithmetic, no JSON.
+// Exact numbers: a decimal number as written, and the order of two of them. There is no rounding and no arithmetic.
 
 /** 0.d₁d₂d₃… × 10^point, with no zero at either end of the digits. Zero has no digits and no sign. */
-type Exact = { readonly negative: boolean; readonly digits: string; readonly point: bigint }
+type ExactNumber = { readonly negative: boolean; readonly digits: string; readonly point: bigint }
 
-/** Longer exponents cost more to read than any number is worth; such a number has no exact value here. */
+/** A longer exponent costs more to read than any number is worth; such a number has no exact value here. */
 const EXPONENT_DIGITS_MAX = 1_000
 
-/** Anything JSON calls a number, and the forms people write (`+1`, `.5`, `5.`). Null for what is no finite number. */
-export function exactOf(text: string): Exact | null {
+/**
+ * Accepts any JSON number, and the forms people write (`+1`, `.5`, `5.`). Null for anything that is not a finite
+ * number.
+ */
+export function parseExact(text: string): ExactNumber | null {
   const match = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/.exec(text)
   if (match === null) return null
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = match
@@ -236,7 +246,7 @@ export function exactOf(text: string): Exact | null {
   if (written === '' || exponent.length > EXPONENT_DIGITS_MAX) return null
   let start = 0
   let end = written.length
-  // Loops, not patterns: stripping zeros with `/0+$/` takes quadratic time on a long run of zeros inside.
+  // Loops instead of patterns: stripping zeros with `/0+$/` takes quadratic time on a long run of zeros inside.
   while (start < end && written[start] === '0') start++
   while (end > start && written[end - 1] === '0') end--
   if (start === end) return { negative: false, digits: '', point: 0n }
@@ -244,21 +254,21 @@ export function exactOf(text: string): Exact | null {
   return { negative: sign === '-', digits: written.slice(start, end), point }
 }
 
-/** Below, at or above zero, as `left` is below, at or above `right`. */
-export function compareExact(left: Exact, right: Exact): number {
+/** Returns a number below, at or above zero, as `left` is below, at or above `right`. */
+export function compareExact(left: ExactNumber, right: ExactNumber): number {
   const [a, b] = [signOf(left), signOf(right)]
   if (a !== b) return a - b
   return left.negative ? compareSizes(right, left) : compareSizes(left, right)
 }
 
-function signOf({ digits, negative }: Exact): number {
+function signOf({ digits, negative }: ExactNumber): number {
   if (digits === '') return 0
   return negative ? -1 : 1
 }
 
-function compareSizes(left: Exact, right: Exact): number {
+function compareSizes(left: ExactNumber, right: ExactNumber): number {
   if (left.point !== right.point) return left.point < right.point ? -1 : 1
-  // Both start right behind the point, so the order of the digits as text is the order of the numbers.
+  // Both start right behind the point, so comparing the digits as text compares the numbers.
   if (left.digits === right.digits) return 0
   return left.digits < right.digits ? -1 : 1
 }

@@ -1,25 +1,28 @@
-// Regular expressions a model wrote, run so that none can hold the process. It knows neither rows nor fields.
+// Runs regular expressions from a model so that none can block the process. It knows neither rows nor fields.
 import { createContext, Script } from 'node:vm'
-import { ToolFailure } from '../core/output.ts'
+import { ToolFailure } from '../core/tool-output.ts'
 
-/** Where each text matches for the first time, or -1. To be called within `watcher`'s watch. */
-export type Finder = (texts: readonly string[]) => readonly number[]
+/** Returns the first match position in each text, or -1. Call it within the watch of `createWatch`. */
+export type TextFinder = (texts: readonly string[]) => readonly number[]
 
 const PATTERN_CHARS_MAX = 500
-/** The engine translates a pattern on first use, in time that can double with each choice and cannot be stopped: 30 ms at 20. */
+/**
+ * The engine translates a pattern on first use. The time can double with each choice and cannot be stopped: 30 ms at
+ * 20.
+ */
 const CHOICES_MAX = 20
 const WATCH_MS = 1_000
 
-/** The argument whose pattern ran last. What is watched is synchronous, so there is only one at a time. */
-let running = ''
+/** The argument whose pattern ran last. Watched work is synchronous, so there is only one at a time. */
+let runningName = ''
 
-/** `name` is the argument in what the model is told. */
-export function finderOf(name: string, source: string, flags: 'i' | ''): Finder {
+/** `name` is the argument's name in error messages. */
+export function compileFinder(name: string, source: string, flags: 'i' | ''): TextFinder {
   if (source.length > PATTERN_CHARS_MAX) {
     throw new ToolFailure('InvalidInput', `${name}: the regex is longer than ${PATTERN_CHARS_MAX} characters.`)
   }
-  const pattern = compile(name, source, flags)
-  const { choices, nested } = shapeOf(source)
+  const pattern = compilePattern(name, source, flags)
+  const { choices, nested } = patternShape(source)
   if (choices > CHOICES_MAX) {
     const text = `${name}: the regex has too many quantifiers and alternatives in groups (at most ${CHOICES_MAX}). Simplify it.`
     throw new ToolFailure('InvalidInput', text)
@@ -33,12 +36,12 @@ export function finderOf(name: string, source: string, flags: 'i' | ''): Finder 
     )
   }
   return (texts) => {
-    running = name
+    runningName = name
     return texts.map((text) => text.search(pattern))
   }
 }
 
-function compile(name: string, source: string, flags: string): RegExp {
+function compilePattern(name: string, source: string, flags: string): RegExp {
   try {
     return new RegExp(source, `u${flags}`)
   } catch (error) {
@@ -49,11 +52,11 @@ function compile(name: string, source: string, flags: string): RegExp {
 const SCRIPT = new Script('work()')
 
 /**
- * Runs work that may call finders, and stops it when it takes longer than a second. Patterns are slow in more ways than a
- * simple check finds; what runs in a context of its own can be stopped from outside, also in the middle of a match.
- * A watch costs a thread, so one of them is meant for many rows.
+ * Runs work that may call finders, and stops it after a second. A simple check does not find all slow patterns, but
+ * code in a VM context can be stopped from outside, even in the middle of a match. A watch costs a thread, so use one
+ * for many rows.
  */
-export function watcher(): (work: () => void) => void {
+export function createWatch(): (work: () => void) => void {
   const room = createContext({})
   return (work) => {
     room['work'] = work
@@ -61,16 +64,16 @@ export function watcher(): (work: () => void) => void {
       SCRIPT.runInContext(room, { timeout: WATCH_MS })
     } catch (error) {
       if ((error as { code?: unknown }).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error
-      throw new ToolFailure('InvalidInput', `${running}: the regex was stopped after ${WATCH_MS} ms. Simplify it.`)
+      throw new ToolFailure('InvalidInput', `${runningName}: the regex was stopped after ${WATCH_MS} ms. Simplify it.`)
     }
   }
 }
 
-type Shape = { readonly choices: number; readonly nested: boolean }
+type PatternShape = { readonly choices: number; readonly nested: boolean }
 
-/** Reads a pattern that is known to be one. Group by group: does it hold a choice, and is it repeated? */
-function shapeOf(source: string): Shape {
-  // Escapes and classes are one character each here, and what opens a group (?:, ?=, ?<name>) is no quantifier.
+/** Reads a valid pattern group by group: does the group hold a choice, and is it repeated? */
+function patternShape(source: string): PatternShape {
+  // Replace escapes and classes by one character each. The beginning of a group (?:, ?=, ?<name>) is not a quantifier.
   const plain = source
     .replace(/\\(?:[pP]\{[^}]*\}|u\{[^}]*\}|k<[^>]*>|.)/gsu, 'x')
     .replace(/\[[^\]]*\]/g, 'x')
@@ -83,9 +86,9 @@ function shapeOf(source: string): Shape {
     const quantifier = /^[*+?{]/.test(token)
     if (quantifier && !token.startsWith('?')) nested ||= closed?.branches === true
     if (quantifier || token === '|') {
-      // Up to three repetitions are written out by the engine; alternatives outside of groups add up and do not multiply.
+      // The engine expands up to three repetitions; alternatives outside of groups add up and do not multiply.
       if (open.length > 0 || quantifier) choices += token.startsWith('{') ? 3 : 1
-      // Whatever a group holds, the groups around it hold too.
+      // A choice within a group also counts for all groups around it.
       for (const group of open) group.branches = true
     }
     if (token === '(') open.push({ branches: false })

@@ -1,21 +1,21 @@
-// Patterns of command rules against what the reader of shell found in a command. Pure. To allow, every program that the text runs
-// must fit; to ask or deny, one that might run is enough.
-import type { ShellReading } from '../shell/risk/read.ts'
-import type { Run } from '../shell/risk/call.ts'
-import { UNKNOWN, type Word } from '../shell/risk/words.ts'
+// Matches the patterns of command rules with what the shell reader found in a command. Pure. To allow, every program
+// that the text runs must fit; to ask or deny, one that might run is enough.
+import type { ShellReading } from '../shell/risk/read-shell.ts'
+import type { ProgramRun } from '../shell/risk/judge-call.ts'
+import { UNKNOWN_PART, type ShellWord } from '../shell/risk/shell-words.ts'
 
-/** `maybe`: some of the command is only known when it runs, and what is known fits. */
-export type Match = 'yes' | 'maybe' | 'no'
+/** `maybe`: a part of the command is known only at run time, and the known part fits. */
+export type CommandMatch = 'yes' | 'maybe' | 'no'
 
-/** Word by word; a last `*` stands for any further words, elsewhere it stands for exactly one. */
+/** Compares word by word. A last `*` stands for any further words, elsewhere `*` stands for exactly one. */
 export function matchesWords(pattern: string, words: readonly string[], from = 0): boolean {
-  const { fixed, open } = wantedIn(pattern)
+  const { fixed, open } = parseWordPattern(pattern)
   const count = words.length - from
   if (open ? count < fixed.length : count !== fixed.length) return false
   return fixed.every((word, i) => word === '*' || word === words[from + i])
 }
 
-/** Whether the text is nothing but words, was read whole, and each program in it fits one of the patterns. */
+/** Whether the text is plain words, was read completely, and each program in it fits one of the patterns. */
 export function runsOnly(
   patterns: readonly string[],
   { runs, whole, plain }: Pick<ShellReading, 'runs' | 'whole' | 'plain'>,
@@ -27,22 +27,25 @@ export function runsOnly(
   })
 }
 
-type Wanted = { readonly fixed: readonly string[]; readonly open: boolean }
+type WordPattern = { readonly fixed: readonly string[]; readonly open: boolean }
 
-function wantedIn(pattern: string): Wanted {
+function parseWordPattern(pattern: string): WordPattern {
   const wanted = pattern.split(/\s+/).filter((word) => word !== '')
   const open = wanted.at(-1) === '*'
   return { fixed: open ? wanted.slice(0, -1) : wanted, open }
 }
 
-/** Whether a shell that is given this command might run one that fits one of the patterns, behind whatever other words. */
-export function mayRun(patterns: readonly string[], { runs, whole }: Pick<ShellReading, 'runs' | 'whole'>): Match {
-  const all = patterns.map(wantedIn)
-  let found: Match = whole ? 'no' : 'maybe'
-  for (const run of runs.map(wordsOf)) {
+/** Whether a shell with this command might run a program that fits one of the patterns, whatever words precede it. */
+export function mayRun(
+  patterns: readonly string[],
+  { runs, whole }: Pick<ShellReading, 'runs' | 'whole'>,
+): CommandMatch {
+  const all = patterns.map(parseWordPattern)
+  let found: CommandMatch = whole ? 'no' : 'maybe'
+  for (const run of runs.map(commandWords)) {
     for (const wanted of all) {
       for (let at = 0; at < run.words.length; at++) {
-        const match = fits(wanted, run, at)
+        const match = fitsAt(wanted, run, at)
         if (match === 'yes') return 'yes'
         if (match === 'maybe') found = 'maybe'
       }
@@ -51,53 +54,56 @@ export function mayRun(patterns: readonly string[], { runs, whole }: Pick<ShellR
   return found
 }
 
-/** `last` is where a word stands last, and where one that is not known does. */
-type Words = { readonly words: readonly string[]; readonly last: ReadonlyMap<string, number> }
+/** `last` holds the last position of each word, and of unknown words. */
+type CommandWords = { readonly words: readonly string[]; readonly last: ReadonlyMap<string, number> }
 
-function wordsOf({ words: given }: Run): Words {
-  const words = given.map(textOf).filter((word) => word !== '')
+function commandWords({ words: given }: ProgramRun): CommandWords {
+  const words = given.map(wordText).filter((word) => word !== '')
   const last = new Map<string, number>()
-  for (const [i, word] of words.entries()) last.set(word.includes(UNKNOWN) ? UNKNOWN : word, i)
+  for (const [i, word] of words.entries()) last.set(word.includes(UNKNOWN_PART) ? UNKNOWN_PART : word, i)
   return { words, last }
 }
 
-/** What a pattern of file names or braces becomes is only known when it runs. */
-function textOf({ text, pattern }: Word): string {
-  return pattern ? text.replace(/\{[^}]*\}?|\[[^\]]*\]?|[*?]/g, UNKNOWN) : text
+/** The result of a file name pattern or of braces is known only at run time. */
+function wordText({ text, pattern }: ShellWord): string {
+  return pattern ? text.replace(/\{[^}]*\}?|\[[^\]]*\]?|[*?]/g, UNKNOWN_PART) : text
 }
 
-function fits({ fixed, open }: Wanted, { words, last }: Words, start: number): Match {
-  let found: Match = 'yes'
+function fitsAt({ fixed, open }: WordPattern, { words, last }: CommandWords, start: number): CommandMatch {
+  let found: CommandMatch = 'yes'
   let at = start
   for (const [i, wanted] of fixed.entries()) {
     const given = words[at]
     if (given === undefined) return 'no'
-    // `git -C folder push`: which of these words are values of options is not known here.
+    // `git -C folder push`: it is not known here which of these words are values of options.
     if (i === 1 && given.startsWith('-') && wanted !== given && wanted !== '*')
-      return Math.max(last.get(wanted) ?? 0, last.get(UNKNOWN) ?? 0) > at ? 'maybe' : 'no'
+      return Math.max(last.get(wanted) ?? 0, last.get(UNKNOWN_PART) ?? 0) > at ? 'maybe' : 'no'
     at += 1
     const match = fitsWord(wanted, given, i === 0)
     if (match === 'no') return 'no'
     if (match === 'maybe') found = 'maybe'
-    // The rest may be in it: an expansion can become any number of words.
-    if (match === 'maybe' && given.endsWith(UNKNOWN)) return 'maybe'
+    // The remaining words may be in it: an expansion can become any number of words.
+    if (match === 'maybe' && given.endsWith(UNKNOWN_PART)) return 'maybe'
   }
   if (open || at === words.length) return found
-  return words.at(-1)?.includes(UNKNOWN) ? 'maybe' : 'no'
+  return words.at(-1)?.includes(UNKNOWN_PART) ? 'maybe' : 'no'
 }
 
-function fitsWord(wanted: string, given: string, isFirst: boolean): Match {
+function fitsWord(wanted: string, given: string, isFirst: boolean): CommandMatch {
   // `/usr/bin/make` is `make`.
   const word = isFirst && !wanted.includes('/') ? given.slice(given.lastIndexOf('/') + 1) : given
-  const from = word.indexOf(UNKNOWN)
+  const from = word.indexOf(UNKNOWN_PART)
   if (from < 0) {
     if (wanted === '*' || wanted === word) return 'yes'
-    // `-Smake`: how many letters of it are options is not known here.
+    // `-Smake`: it is not known here how many of its letters are options.
     return isFirst && /^-\w/.test(word) && word.length > wanted.length + 1 && word.endsWith(wanted) ? 'maybe' : 'no'
   }
   if (wanted === '*') return 'maybe'
-  // Whether a program of which nothing is known stands there is what `whole` says.
-  if (isFirst && (word === UNKNOWN || (from === 0 && !wanted.endsWith(word.slice(word.lastIndexOf(UNKNOWN) + 1)))))
+  // `whole` says whether a completely unknown program may stand there.
+  if (
+    isFirst &&
+    (word === UNKNOWN_PART || (from === 0 && !wanted.endsWith(word.slice(word.lastIndexOf(UNKNOWN_PART) + 1))))
+  )
     return 'no'
   return wanted.startsWith(word.slice(0, from)) ? 'maybe' : 'no'
 }

@@ -1,36 +1,39 @@
-// Where a path really leads, through symbolic links, before any rule sees it. The one place that resolves paths for rules. It only
-// looks: rules are judged in policy.ts, and the file tools check once more what they open. A hard link has no target to resolve.
+// Finds out where a path really leads through symbolic links, before any rule sees it. It is the one place that
+// resolves paths for rules. It only looks: rules are judged in policy.ts, and the file tools check again what they
+// open. A hard link has no target to resolve.
 import { readlinkSync, realpathSync } from 'node:fs'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const LINKS_MAX = 40
-/** Matches no rule that allows, and every rule that asks or denies: see pattern.ts. */
+/** A path that matches no allowing rule, and every rule that asks or denies: see pattern.ts. */
 const UNKNOWN = '..'
 
 /**
- * The places that these paths lead to, where that is not what their words say: from the root if they are in it, else absolute.
- * A path that cannot be resolved leads to `..`.
+ * Returns the places that these paths lead to, if they differ from the paths as written: relative to the root if
+ * inside, else absolute. A path that cannot be resolved leads to `..`.
  */
 export function followLinks(paths: readonly string[], root: string): readonly string[] {
   const found = new Set<string>()
-  for (const path of paths) for (const led of leadsOf(path, root)) found.add(led)
+  for (const path of paths) for (const led of linkTargets(path, root)) found.add(led)
   return [...found]
 }
 
-function leadsOf(path: string, root: string): readonly string[] {
-  // Tools that understand it put the home of some user there; no rule can know which one.
+function linkTargets(path: string, root: string): readonly string[] {
+  // Some tools expand it to the home folder of a user; no rule can know which one.
   if (path.startsWith('~')) return []
   const local = localPath(path)
   if (local === null) return [UNKNOWN]
-  const said = fromRoot(root, resolve(root, local))
-  // Terret's own tools take `link/..` for the folder that holds the link. Other programs go up from where the link leads.
+  const said = pathFromRoot(root, resolve(root, local))
+  // Terret's own tools read `link/..` as the folder that holds the link. Other programs go up from the link's target.
   const ways = local.split('/').includes('..') ? [resolve(root, local), local] : [local]
-  const leads = ways.map((way) => realPath(root, way)).map((one) => (one === null ? UNKNOWN : spelledFrom(root, one)))
+  const leads = ways
+    .map((way) => realPath(root, way))
+    .map((one) => (one === null ? UNKNOWN : realPathFromRoot(root, one)))
   return leads.filter((led) => led !== said)
 }
 
-/** Absolute, with every link resolved; what is missing on the way is taken as it is written. Null if it cannot be found out. */
+/** Returns the absolute path with every link resolved; missing parts stay as written. Null if it cannot be resolved. */
 export function realPath(root: string, path: string): string | null {
   const local = localPath(path)
   if (local === null) return null
@@ -42,7 +45,7 @@ export function realPath(root: string, path: string): string | null {
   }
 }
 
-/** The path with its links resolved one by one, also where a link leads to what is not there yet. Null for a ring of links. */
+/** Resolves links one by one, also where a link leads to a missing file. Null for a loop of links. */
 function resolveLinkByLink(whole: string): string | null {
   const rest = whole.split(sep).toReversed()
   let place: string = sep
@@ -50,7 +53,7 @@ function resolveLinkByLink(whole: string): string | null {
     const name = rest.pop() ?? ''
     if (name === '' || name === '.') continue
     const next = name === '..' ? dirname(place) : join(place, name)
-    const target = name === '..' ? 'none' : targetOf(next)
+    const target = name === '..' ? 'none' : readLinkTarget(next)
     if (target === null || links > LINKS_MAX) return null
     if (target === 'none') place = next
     else {
@@ -62,7 +65,7 @@ function resolveLinkByLink(whole: string): string | null {
   return place
 }
 
-function targetOf(path: string): { readonly link: string } | 'none' | null {
+function readLinkTarget(path: string): { readonly link: string } | 'none' | null {
   try {
     return { link: readlinkSync(path) }
   } catch (error) {
@@ -71,7 +74,7 @@ function targetOf(path: string): { readonly link: string } | 'none' | null {
   }
 }
 
-/** It is something else, or is not there. */
+/** Error codes for a path that is not a link, or does not exist. */
 const NO_LINK: ReadonlySet<unknown> = new Set(['EINVAL', 'ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'UNKNOWN'])
 
 function localPath(path: string): string | null {
@@ -84,22 +87,22 @@ function localPath(path: string): string | null {
   }
 }
 
-/** A real path as rules read it: from the root if it is in it, else absolute. */
-export function spelledFrom(root: string, path: string): string {
-  return fromRoot(realPath(root, '.') ?? root, path)
+/** The real path in the form that rules read: relative to the root if inside, else absolute. */
+export function realPathFromRoot(root: string, path: string): string {
+  return pathFromRoot(realPath(root, '.') ?? root, path)
 }
 
-function fromRoot(root: string, path: string): string {
+function pathFromRoot(root: string, path: string): string {
   const way = relative(root, path)
   if (way === '') return '.'
   return way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way) ? path : way
 }
 
-/** A pattern with the part before its first star resolved, for rules that name a link. Null if that is what it says already. */
+/** Resolves the part of a pattern before its first star, for rules that name a link. Null if nothing changes. */
 export function followPattern(pattern: string, root: string): string | null {
   const segments = pattern.split('/')
   const star = segments.findIndex((segment) => segment.includes('*'))
   const fixed = segments.slice(0, star < 0 ? segments.length : star)
-  const [led] = fixed.join('/') === '' ? [] : leadsOf(fixed.join('/'), root)
+  const [led] = fixed.join('/') === '' ? [] : linkTargets(fixed.join('/'), root)
   return led === undefined || led === UNKNOWN ? null : [led, ...segments.slice(fixed.length)].join('/')
 }

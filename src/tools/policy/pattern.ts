@@ -1,7 +1,8 @@
-// Patterns of policy rules: text and paths; commands are command-pattern.ts. Pure. A pattern that allows is read narrowly, one
-// that asks or denies is read widely: in doubt a call is asked about, never let through. Each text is looked at once.
+// Patterns of policy rules for texts and paths; those for commands are in command-pattern.ts. Pure. A pattern that
+// allows is read narrowly, one that asks or denies is read widely: in doubt a call is asked about, never let through.
+// Each text is read once.
 
-/** `*` stands for any run of characters. Everything else is itself; the whole text must match. */
+/** `*` stands for any run of characters. The whole text must match. */
 export function matchesText(pattern: string, text: string): boolean {
   const [head = '', ...rest] = pattern.split('*')
   if (rest.length === 0) return text === pattern
@@ -16,34 +17,36 @@ export function matchesText(pattern: string, text: string): boolean {
   return text.length - tail.length >= at && text.endsWith(tail)
 }
 
-/** Segment by segment: `*` within one segment, `**` for any number of them. Never by prefix of characters. */
+/**
+ * Compares segments: `*` stands within one segment, `**` for any number of them. It never compares by character prefix.
+ */
 export function matchesPath(pattern: string, path: string): boolean {
-  const wanted = wantedOf(pattern)
-  const given = segmentsOf(path)
+  const wanted = patternSegments(pattern)
+  const given = pathSegments(path)
   if (given === null || pattern.startsWith('/') !== path.startsWith('/')) return false
   return matchesSegments(wanted, given)
 }
 
-/** The same, but wherever in the path the pattern fits: an absolute path must not slip past a relative rule. */
+/** As `matchesPath`, starting anywhere in the path: an absolute path must not evade a relative rule. */
 export function matchesPathAnywhere(pattern: string, path: string): boolean {
-  const given = segmentsOf(path)
-  // In small letters, because some disks take them for the same.
+  const given = pathSegments(path)
+  // Compare in lower case, because some disks ignore case.
   return (
     given === null ||
     matchesSegments(
-      wantedOf(pattern.toLowerCase()),
+      patternSegments(pattern.toLowerCase()),
       given.map((one) => one.toLowerCase()),
       true,
     )
   )
 }
 
-function wantedOf(pattern: string): readonly string[] {
+function patternSegments(pattern: string): readonly string[] {
   return pattern.split('/').filter((segment) => segment !== '' && segment !== '.')
 }
 
-/** Null when the path climbs out of where it starts: such a path matches nothing that allows. */
-function segmentsOf(path: string): readonly string[] | null {
+/** Null if the path climbs above its start: such a path matches no allowing pattern. */
+function pathSegments(path: string): readonly string[] | null {
   const segments: string[] = []
   for (const segment of path.split('/')) {
     if (segment === '' || segment === '.') continue
@@ -55,8 +58,8 @@ function segmentsOf(path: string): readonly string[] | null {
 
 /** `anywhere`: the pattern may begin at any segment. */
 function matchesSegments(pattern: readonly string[], path: readonly string[], anywhere = false): boolean {
-  // Which positions of the pattern can be reached after each segment: linear, however many `**` there are.
-  const start = expand(pattern, new Set([0]))
+  // Tracks the reachable positions of the pattern after each segment: linear, however many `**` there are.
+  const start = expandStars(pattern, new Set([0]))
   let open = start
   for (const [i, segment] of path.entries()) {
     const next = new Set<number>()
@@ -66,12 +69,12 @@ function matchesSegments(pattern: readonly string[], path: readonly string[], an
       if (wanted === '**') next.add(at)
       else if (matchesText(wanted, segment)) next.add(at + 1)
     }
-    open = expand(pattern, next)
+    open = expandStars(pattern, next)
   }
   return open.has(pattern.length)
 }
 
-function expand(pattern: readonly string[], open: ReadonlySet<number>): ReadonlySet<number> {
+function expandStars(pattern: readonly string[], open: ReadonlySet<number>): ReadonlySet<number> {
   const all = new Set(open)
   for (const at of all) if (pattern[at] === '**') all.add(at + 1)
   return all

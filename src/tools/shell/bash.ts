@@ -1,23 +1,23 @@
-// The `bash` tool: one shell command in the workspace, run as confined.ts runs everything. A command that fails is a result, not a
-// failure. The sandbox is the boundary; how risky a command looks only decides whether a person is asked first.
+// The tool `bash`: runs one shell command in the workspace, through run-confined.ts. A command that fails is a result,
+// not a failure. The sandbox is the boundary; the risk of a command only decides whether a person is asked first.
 import {
-  approvalOfGround,
+  approvalOfConfinement,
   CONFINED_OPTIONS,
   type ConfinedOptions,
-  type Ground,
-  groundOf,
+  type Confinement,
+  confinementOf,
   HARD_MS_MAX,
-  inFolder,
-  placeOf,
-  resultOf,
+  rootedInFolder,
+  placeOfConfinement,
+  commandResult,
   runConfined,
-  warning,
-} from './confined.ts'
-import { callable, oneOf, optionsOf } from '../../options.ts'
-import type { Output } from '../core/output.ts'
-import { classify } from './risk/risk.ts'
+  sandboxWarning,
+} from './run-confined.ts'
+import { functionCheck, oneOf, optionsChecker } from '../../options.ts'
+import type { Output } from '../core/tool-output.ts'
+import { classifyCommand } from './risk/classify-command.ts'
 import { findShell } from './sandbox.ts'
-import type { Stream } from './spawn.ts'
+import type { OutputStream } from './child-process.ts'
 import { type Approval, defineTool, type StandardSchema, type Tool, type ToolContext } from '../core/tool.ts'
 
 export type BashArgs = {
@@ -29,24 +29,24 @@ export type BashArgs = {
 }
 
 export type BashOptions = ConfinedOptions & {
-  /** `relaxed` does not ask for commands that only look risky. Default `strict`. Both refuse what is never right. */
+  /** `relaxed` does not ask for commands that only look risky. Default `strict`. Both refuse forbidden commands. */
   readonly risk?: 'strict' | 'relaxed'
   /**
-   * Called for each line as it comes, up to a number of lines per call. For watching; never for the record. Readers of the session's
-   * stream get the same lines as deltas of kind `output`, in any process.
+   * Called for each line as it comes, up to a limit per call. For watching only, never for the record. Readers of the
+   * session's stream get the same lines as deltas of kind `output`, in any process.
    */
   readonly onLine?: (event: BashLine) => void
 }
 
-const checkOptions = optionsOf<BashOptions>('bashTool', {
+const checkOptions = optionsChecker<BashOptions>('bashTool', {
   ...CONFINED_OPTIONS,
   risk: oneOf<'strict' | 'relaxed'>({ strict: true, relaxed: true }),
-  onLine: callable,
+  onLine: functionCheck,
 })
 
 export type BashLine = {
   readonly type: 'bash_stdout_line'
-  readonly stream: Stream
+  readonly stream: OutputStream
   readonly line: string
   readonly session: string
   readonly call: string
@@ -57,62 +57,65 @@ const HARD_MS = 120_000
 const COMMAND_BYTES_MAX = 100_000
 const LINES_MAX = 5_000
 const LINE_CHARACTERS_MAX = 2_000
-/** No secret is looked for in more than this, and nothing behind it is shown while the command runs. */
+/** Secrets are searched only in the first part of this size, so nothing after it is shown while the command runs. */
 const WATCHED_CHARACTERS_MAX = 32_000_000
 
 export function bashTool(options: BashOptions): Tool {
   checkOptions(options)
-  const ground = groundOf(options)
+  const ground = confinementOf(options)
   const tool = defineTool({
     name: 'bash',
-    description: describe(ground),
+    description: describeTool(ground),
     input,
     aliases: { cmd: 'command', shell_command: 'command' },
     effect: 'once',
     sequential: true,
-    // The command's own limits come first; this one only if they did not work.
+    // The command's own limits come first; this one acts only if they fail.
     timeoutMs: HARD_MS_MAX + 10_000,
-    approval: (args) => approvalOf(args, ground),
-    place: () => placeOf(ground),
+    approval: (args) => approvalOfCommand(args, ground),
+    place: () => placeOfConfinement(ground),
     execute: (args, context) => execute(args, context, ground),
   })
-  return { ...tool, rooted: inFolder(options, bashTool) }
+  return { ...tool, rooted: rootedInFolder(options, bashTool) }
 }
 
-type Settled = BashOptions & Ground
+type BashSetup = BashOptions & Confinement
 
-/** The strictest word counts. The network is asked for whatever rules allow: what goes out does not come back. */
-async function approvalOf(args: BashArgs, ground: Settled): Promise<Approval> {
-  const { level } = await classify(args.command)
+/**
+ * The strictest requirement counts. The network needs an approval whatever rules allow: data that is sent cannot be
+ * taken back.
+ */
+async function approvalOfCommand(args: BashArgs, ground: BashSetup): Promise<Approval> {
+  const { level } = await classifyCommand(args.command)
   if (level === 'blocked') return 'never'
-  const unconfined = approvalOfGround(ground)
+  const unconfined = approvalOfConfinement(ground)
   if (unconfined !== 'auto') return unconfined
   if (args.network !== undefined && args.network !== false) return 'always'
   return level === 'needs_approval' && ground.risk !== 'relaxed' ? 'ask' : 'auto'
 }
 
-async function execute(args: BashArgs, context: ToolContext, ground: Settled): Promise<Output> {
+async function execute(args: BashArgs, context: ToolContext, ground: BashSetup): Promise<Output> {
   const { onLine } = ground
   const shell = findShell()
   const pieces = context.redactPieces ?? (() => ({ push: context.redact, end: () => '' }))
-  const lines = new Lines(pieces, (stream, line) => {
-    onLine?.({ ...named(context), stream, line })
+  const lines = new WatchedLines(pieces, (stream, line) => {
+    onLine?.({ ...lineFields(context), stream, line })
     context.tell(`${line}\n`)
   })
   const errand = {
-    // Not a login shell: the user's profile would export what the allowed variables leave out.
+    // Not a login shell: the user's profile would export variables that the allowed list leaves out.
     argv: [shell, '-c', args.command],
     network: args.network === true,
     softMs: args.soft_timeout_ms ?? SOFT_MS,
     hardMs: args.timeout_ms ?? HARD_MS,
-    onChunk: (stream: Stream, chunk: Uint8Array) => lines.push(stream, chunk),
+    onChunk: (stream: OutputStream, chunk: Uint8Array) => lines.push(stream, chunk),
   }
   const asked = { command: args.command, shell }
   const { max_chars: charsMax = null } = args
   const told = { asked, timeoutText: timeoutText(args), charsMax }
   const ran = await runConfined(errand, ground, context)
   lines.end()
-  return resultOf(ran, told, context)
+  return commandResult(ran, told, context)
 }
 
 function timeoutText(args: BashArgs): (kind: 'soft' | 'hard') => string {
@@ -122,34 +125,34 @@ function timeoutText(args: BashArgs): (kind: 'soft' | 'hard') => string {
   return (kind) => (kind === 'hard' ? hard : soft)
 }
 
-function describe(ground: Ground): string {
+function describeTool(ground: Confinement): string {
   const what = `Runs a shell command in the workspace and returns JSON: command, shell, stdout, stderr, exit_code, success. Each call is a fresh shell, and no process outlives it. It is stopped after ${SOFT_MS / 1000} s without output and after ${HARD_MS / 1000} s in all.`
   const sockets = ground.localSockets === true ? '' : 'unix sockets cannot be opened, '
   const walls = `Sandboxed: only the workspace and /tmp can be written, /tmp is empty in each call, ${sockets}and there is no network unless "network" is true, for which a person is asked.`
-  return `${what} ${warning(ground) ?? walls}`
+  return `${what} ${sandboxWarning(ground) ?? walls}`
 }
 
-function named({ session, call }: ToolContext): Pick<BashLine, 'type' | 'session' | 'call'> {
+function lineFields({ session, call }: ToolContext): Pick<BashLine, 'type' | 'session' | 'call'> {
   return { type: 'bash_stdout_line', session, call }
 }
 
 /**
- * Lines for watching: bounded in length and number, since a command may print without end. They are cut after secrets were looked for in
- * the whole stream, and a line waits while later text may show that it holds a part of one.
+ * Lines for watching, bounded in length and number, since a command may print without end. They are cut after the
+ * search for secrets in the whole stream, and a line waits while later text may show that it holds a part of one.
  */
-class Lines {
-  readonly #emit: (stream: Stream, line: string) => void
-  readonly #streams: Readonly<Record<Stream, Watched>>
+class WatchedLines {
+  readonly #emit: (stream: OutputStream, line: string) => void
+  readonly #streams: Readonly<Record<OutputStream, WatchedStream>>
   #count = 0
   #characters = 0
 
-  constructor(pieces: NonNullable<ToolContext['redactPieces']>, emit: (stream: Stream, line: string) => void) {
+  constructor(pieces: NonNullable<ToolContext['redactPieces']>, emit: (stream: OutputStream, line: string) => void) {
     this.#emit = emit
-    const watched = (): Watched => ({ decoder: new TextDecoder(), redacted: pieces(), rest: '' })
+    const watched = (): WatchedStream => ({ decoder: new TextDecoder(), redacted: pieces(), rest: '' })
     this.#streams = { stdout: watched(), stderr: watched() }
   }
 
-  push(name: Stream, chunk: Uint8Array): void {
+  push(name: OutputStream, chunk: Uint8Array): void {
     if (this.#count >= LINES_MAX || this.#characters >= WATCHED_CHARACTERS_MAX) return
     const { decoder, redacted } = this.#streams[name]
     const text = decoder.decode(chunk, { stream: true })
@@ -157,18 +160,18 @@ class Lines {
     this.#show(name, redacted.push(text))
   }
 
-  /** What was said last need not end its line. */
+  /** The last output need not end with a line end. */
   end(): void {
     for (const name of ['stdout', 'stderr'] as const) {
       const stream = this.#streams[name]
       const { decoder, redacted } = stream
-      // After the limit the rest of the stream is missing: what was held back may be half of a secret.
+      // After the limit the rest of the stream is missing: the held-back text may be half of a secret.
       if (this.#characters < WATCHED_CHARACTERS_MAX) this.#show(name, redacted.push(decoder.decode()) + redacted.end())
       if (stream.rest !== '' && this.#count++ < LINES_MAX) this.#emit(name, stream.rest)
     }
   }
 
-  #show(name: Stream, text: string): void {
+  #show(name: OutputStream, text: string): void {
     const stream = this.#streams[name]
     const lines = text.split('\n')
     const last = lines.pop() ?? ''
@@ -180,7 +183,7 @@ class Lines {
   }
 }
 
-type Watched = {
+type WatchedStream = {
   readonly decoder: InstanceType<typeof TextDecoder>
   readonly redacted: ReturnType<NonNullable<ToolContext['redactPieces']>>
   rest: string
@@ -205,15 +208,18 @@ const input: StandardSchema<BashArgs> = {
     jsonSchema: { input: () => structuredClone(schema) },
     validate: (value) => {
       const args = value !== null && typeof value === 'object' ? (value as Readonly<Record<string, unknown>>) : {}
-      const issues = Object.keys(args).flatMap((name) => trouble(name, args[name]))
+      const issues = Object.keys(args).flatMap((name) => argumentIssues(name, args[name]))
       if (args['command'] === undefined) issues.push({ message: 'is required', path: ['command'] })
-      // Sound: every field was looked at.
+      // Sound: every field was checked.
       return issues.length > 0 ? { issues } : { value: args as unknown as BashArgs }
     },
   },
 }
 
-function trouble(name: string, value: unknown): { readonly message: string; readonly path: readonly string[] }[] {
+function argumentIssues(
+  name: string,
+  value: unknown,
+): { readonly message: string; readonly path: readonly string[] }[] {
   const wrong = (message: string) => [{ message, path: [name] }]
   if (name === 'command') {
     if (typeof value !== 'string' || value.trim() === '') return wrong('must be a non-empty string')

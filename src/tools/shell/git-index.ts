@@ -1,5 +1,5 @@
-// Which paths of a git index are repositories of their own: `git status` goes into each of them, and obeys what it finds there. Reads
-// the file as git writes it (versions 2 to 4), as far as it is whole; it never runs git.
+// Finds the paths in a git index that are repositories of their own: `git status` enters each of them and obeys their
+// settings. It parses the file as git writes it (versions 2 to 4), as far as it is intact, and never runs git.
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 
 const FILE_BYTES_MAX = 128 * 1024 * 1024
@@ -8,14 +8,14 @@ const GITLINK = 0o160_000
 const HEADER_BYTES = 12
 const MODE_AT = 24
 const HASH_AT = 40
-/** A flag of version 3: two bytes more of them. */
+/** A flag of version 3: the entry has two more bytes of flags. */
 const EXTENDED = 0x4000
 
-export function gitlinksOf(index: Buffer, hashBytes: 20 | 32): readonly string[] {
+export function readGitlinks(index: Buffer, hashBytes: 20 | 32): readonly string[] {
   if (index.length < HEADER_BYTES || index.toString('latin1', 0, 4) !== 'DIRC') return []
   const version = index.readUInt32BE(4)
   const found: string[] = []
-  /** Only version 4 needs it: there a name says how much of the one before it keeps. */
+  /** Only version 4 needs it: there each name says how much of the previous one it keeps. */
   let before = Buffer.alloc(0)
   for (let at = HEADER_BYTES, left = index.readUInt32BE(8); left > 0; left--) {
     const flagsAt = at + HASH_AT + hashBytes
@@ -24,7 +24,7 @@ export function gitlinksOf(index: Buffer, hashBytes: 20 | 32): readonly string[]
     let from = flagsAt + (isExtended ? 4 : 2)
     let kept = 0
     if (version === 4) {
-      const cut = varint(index, from)
+      const cut = readVarint(index, from)
       from = cut.end
       kept = Math.max(0, before.length - cut.value)
     }
@@ -33,14 +33,14 @@ export function gitlinksOf(index: Buffer, hashBytes: 20 | 32): readonly string[]
     const isLink = index.readUInt32BE(at + MODE_AT) === GITLINK
     if (isLink || version === 4) before = Buffer.concat([before.subarray(0, kept), index.subarray(from, end)])
     if (isLink) found.push(before.toString('utf8'))
-    // Before version 4 an entry is filled up to a multiple of eight bytes, by one at least.
+    // Before version 4 an entry is padded to a multiple of eight bytes, with at least one.
     at = version === 4 ? end + 1 : at + Math.floor((end - at) / 8) * 8 + 8
   }
   return found
 }
 
-/** As git writes offsets: seven bits a byte, the highest first, and one added for each that follows. */
-function varint(bytes: Buffer, at: number): { readonly value: number; readonly end: number } {
+/** Git's encoding of offsets: seven bits per byte, the highest first, with one added for each byte that follows. */
+function readVarint(bytes: Buffer, at: number): { readonly value: number; readonly end: number } {
   let end = at
   let byte = bytes[end++] ?? 0
   let value = byte & 0x7f
@@ -51,8 +51,8 @@ function varint(bytes: Buffer, at: number): { readonly value: number; readonly e
   return { value, end }
 }
 
-/** Empty for what is no file: to open a pipe would wait for ever. Null for what is too large. */
-export function bytesOf(file: string): Buffer | null {
+/** Empty for anything but a regular file: opening a pipe would wait for ever. Null for a file that is too large. */
+export function readRegularFile(file: string): Buffer | null {
   let opened: number | null = null
   try {
     opened = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)

@@ -1,8 +1,8 @@
-// One deadline for all that a tool does on the web. What it does there is not known here.
-import { ToolFailure } from '../core/output.ts'
+// One deadline for all that a tool does on the web. It does not know the work itself.
+import { ToolFailure } from '../core/tool-output.ts'
 import type { ToolContext } from '../core/tool.ts'
 
-/** The deadline covers everything, from the look-up of the name to the last paragraph. Nothing is left waiting after it. */
+/** The deadline covers everything, from the name lookup to the last paragraph. Nothing waits after it. */
 export async function withDeadline<T>(
   ms: number,
   context: ToolContext,
@@ -17,7 +17,7 @@ export async function withDeadline<T>(
   try {
     return await work(ending.signal)
   } catch (error) {
-    // Once it is over, whatever else broke broke because of that.
+    // After the end, any other error is only a consequence of it.
     throw ending.signal.aborted ? (ending.signal.reason as Error) : error
   } finally {
     cancel()

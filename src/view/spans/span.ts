@@ -1,24 +1,25 @@
-// What a span is, and how its ids come about. Types and small pure functions; making spans is project.ts, where they go is tracing's.
+// The span type, and how span ids are made. Types and small pure functions; project-spans.ts makes spans, and tracing
+// sends them.
 import type { CallKey, Frozen } from '../../kernel/content.ts'
 import type { Event } from '../../kernel/event.ts'
 import { sha256 } from '../sha256.ts'
-import { eventId } from '../text.ts'
+import { eventId } from '../shown-text.ts'
 
-/** `none`: no prompt, argument or result. `content`: their texts too, bounded. Or each by itself. */
+/** `none`: no prompt, argument or result. `content`: their texts too, up to a length. Or each by itself. */
 export type Capture = 'none' | 'content' | CaptureFlags
 export type CaptureFlags = {
-  /** What the model is told and what it answers, with instructions and toolsets. */
+  /** The model's input and answers, with instructions and toolsets. */
   readonly prompts?: boolean
-  /** What tools are given. */
+  /** The input of tools. */
   readonly arguments?: boolean
-  /** What tools return. */
+  /** The output of tools. */
   readonly results?: boolean
 }
 
-/** What is captured, each by itself. */
-export type Captured = Frozen<{ prompts: boolean; args: boolean; results: boolean }>
+/** The captured kinds of content. */
+export type CapturedContent = Frozen<{ prompts: boolean; args: boolean; results: boolean }>
 
-export function capturedBy(capture: Capture): Captured {
+export function expandCapture(capture: Capture): CapturedContent {
   if (typeof capture === 'string') {
     const all = capture === 'content'
     return { prompts: all, args: all, results: all }
@@ -29,7 +30,7 @@ export function capturedBy(capture: Capture): Captured {
 
 export type Attributes = Readonly<Record<string, string | number | boolean>>
 
-/** `message` only where all that it may repeat is captured. */
+/** `message` is present only if everything it may repeat is captured. */
 export type Exception = Frozen<{ at: number; type: string; message?: string }>
 
 export type Span = Frozen<{
@@ -38,7 +39,7 @@ export type Span = Frozen<{
   parentId: string | null
   name: string
   kind: 'internal' | 'client'
-  /** Milliseconds. `endedAt` is null while it is open. */
+  /** In milliseconds. `endedAt` is null while the span is open. */
   startedAt: number
   endedAt: number | null
   attributes: Attributes
@@ -46,10 +47,10 @@ export type Span = Frozen<{
   exceptions: readonly Exception[]
 }>
 
-/** The events of one session, in order: all of them, or `session.created` and the runs one wants. */
+/** The events of one session, in order: all of them, or `session.created` and the wanted runs. */
 export type SessionLog = Frozen<{ session: string; events: readonly Event[] }>
 
-/** One trace per run of a root session, and of everything below it. */
+/** One trace for each run of a root session and everything below it. */
 export function traceIdOf(root: string, run: number): string {
   return sha256(eventId(root, run)).slice(0, 32)
 }
@@ -58,7 +59,7 @@ export function spanIdOf(session: string, seq: number): string {
   return sha256(eventId(session, seq)).slice(-16)
 }
 
-/** By the call's key, which a child session knows: so a child finds its parent span without the parent's log. */
+/** By the call's key, which a child session knows. So a child finds its parent span without the parent's log. */
 export function callSpanIdOf(session: string, call: CallKey): string {
   return sha256(`${session}:${call}`).slice(-16)
 }

@@ -1,5 +1,5 @@
-// The server's routes as typed functions. Every request has the token in its header; every refusal is an ApiError with the server's code
-// and sentence. It keeps nothing: what is shown again is query.ts.
+// The server's routes as typed functions. Every request carries the token in its header, and every refusal is an
+// ApiError with the server's code and sentence. It caches nothing: that is queries.ts.
 import { BASE } from './mount.ts'
 import type {
   AgentsAnswer,
@@ -36,11 +36,11 @@ import type {
   WireCode,
   WireReceipt,
 } from '../../server/wire.ts'
-import { isObject, parsed, stringOf } from '../../view/json.ts'
-import { heardNow } from './clock.ts'
-import { currentToken, setToken } from './token.ts'
+import { isObject, parseJson, asString } from '../../view/untrusted-json.ts'
+import { setServerNow } from './server-clock.ts'
+import { currentToken, setToken } from './tab-token.ts'
 
-/** `network`: no server answered. Other codes are the server's. */
+/** `network`: no server answered. All other codes come from the server. */
 export class ApiError extends Error {
   readonly code: WireCode | 'network'
   readonly status: number
@@ -55,38 +55,46 @@ export class ApiError extends Error {
 }
 
 type Query = Readonly<Record<string, string | number | boolean | undefined>>
-type Asked = {
+type ApiRequestOptions = {
   readonly query?: Query
   readonly body?: object
-  /** The same key twice is one change: give the same one when a person tries again. */
+  /** A repeated key makes one change. Use the same key when a person retries. */
   readonly key?: string
   readonly signal?: AbortSignal | undefined
 }
 
-/** Who answers: the server of this page, or the file that the page is. */
-let answers: (url: string, init: RequestInit) => Promise<Response> = (url, init) => fetch(url, init)
-let isKept = false
+/** Sends a request to this page's server, or answers it from the file that the page is. */
+let fetchAnswer: (url: string, init: RequestInit) => Promise<Response> = (url, init) => fetch(url, init)
+let isFromFile = false
 
-/** From now on nothing is asked of a server. What is answered never changes. */
-export function answerFrom(file: typeof answers): void {
-  answers = file
-  isKept = true
+/** Answers all further requests from a file. Its answers never change. */
+export function answerFrom(file: typeof fetchAnswer): void {
+  fetchAnswer = file
+  isFromFile = true
 }
 
-/** Nothing new comes: there is no need to ask twice. */
+/** Whether the data never changes, so that nothing has to be read twice. */
 export function neverChanges(): boolean {
-  return isKept
+  return isFromFile
 }
 
-async function json<T>(method: 'GET' | 'POST' | 'DELETE', path: string, asked: Asked = {}): Promise<T> {
-  const response = await request(method, path, asked)
+async function requestJson<T>(
+  method: 'GET' | 'POST' | 'DELETE',
+  path: string,
+  asked: ApiRequestOptions = {},
+): Promise<T> {
+  const response = await sendApiRequest(method, path, asked)
   const answer = (await response.json()) as T
-  heardNow(answer)
+  setServerNow(answer)
   return answer
 }
 
-/** A response that is no refusal. Also for streams and files. */
-export async function request(method: 'GET' | 'POST' | 'DELETE', path: string, asked: Asked = {}): Promise<Response> {
+/** Sends a request and throws unless it succeeded. Also for streams and files. */
+export async function sendApiRequest(
+  method: 'GET' | 'POST' | 'DELETE',
+  path: string,
+  asked: ApiRequestOptions = {},
+): Promise<Response> {
   const token = currentToken()
   const headers: Record<string, string> = { authorization: `Bearer ${token ?? ''}` }
   if (asked.body) headers['content-type'] = 'application/json'
@@ -96,52 +104,52 @@ export async function request(method: 'GET' | 'POST' | 'DELETE', path: string, a
   if (asked.signal) init.signal = asked.signal
   let response: Response
   try {
-    response = await answers(`${BASE}/v1/${path}${queryOf(asked.query)}`, init)
+    response = await fetchAnswer(`${BASE}/v1/${path}${queryString(asked.query)}`, init)
   } catch (error) {
     if (asked.signal?.aborted) throw error
     throw new ApiError('network', 0, 'The server does not answer. Is `terret serve` still running?')
   }
-  // Another one may have come since: that one was not refused.
+  // A newer token was not the one refused.
   if (response.status === 401 && currentToken() === token) setToken(null)
-  if (!response.ok) throw await refusalOf(response)
+  if (!response.ok) throw await apiErrorFrom(response)
   return response
 }
 
-function queryOf(query: Query = {}): string {
+function queryString(query: Query = {}): string {
   const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
   return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`
 }
 
-async function refusalOf(response: Response): Promise<ApiError> {
-  const said = parsed(await response.text().catch(() => ''))
+async function apiErrorFrom(response: Response): Promise<ApiError> {
+  const said = parseJson(await response.text().catch(() => ''))
   const error = isObject(said) && isObject(said['error']) ? said['error'] : {}
-  const code = stringOf(error['code']) || 'internal'
-  const message = stringOf(error['message']) || `The server answered ${response.status}.`
+  const code = asString(error['code']) || 'internal'
+  const message = asString(error['message']) || `The server answered ${response.status}.`
   const wait = Number(response.headers.get('retry-after'))
   return new ApiError(code as WireCode, response.status, message, wait > 0 ? wait * 1_000 : null)
 }
 
-/** For `Idempotency-Key`. Not `randomUUID`: that is only there at secure addresses. @public */
+/** For `Idempotency-Key`. `randomUUID` exists only at secure addresses. @public */
 export function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-const of = (session: string): string => `sessions/${encodeURIComponent(session)}`
+const sessionPath = (session: string): string => `sessions/${encodeURIComponent(session)}`
 
 export type SessionsQuery = {
   /** One or more, separated by commas. */
   readonly outcome?: string
-  /** The last event was at or after this time, in ms. */
+  /** The earliest time of the last event, in ms. */
   readonly since?: number
   readonly status?: string
   readonly agent?: string
   readonly q?: string
-  /** A session and all below it. */
+  /** A session and everything below it. */
   readonly root?: string
   readonly cursor?: string
   readonly limit?: number
 }
-export type EventsQuery = {
+export type EventPageQuery = {
   readonly after?: number
   readonly before?: number
   readonly limit?: number
@@ -149,49 +157,55 @@ export type EventsQuery = {
   readonly q?: string
 }
 
-/** Reading. A signal that is aborted ends the request. */
+/** Reading. Aborting the signal ends the request. */
 export const api = {
-  health: (signal?: AbortSignal) => json<Health>('GET', 'health', { signal }),
-  me: (signal?: AbortSignal) => json<Me>('GET', 'me', { signal }),
-  sessions: (query: SessionsQuery, signal?: AbortSignal) => json<SessionPage>('GET', 'sessions', { query, signal }),
-  session: (id: string, signal?: AbortSignal) => json<SessionAnswer>('GET', of(id), { signal }),
-  events: (id: string, query: EventsQuery, signal?: AbortSignal) =>
-    json<EventsAnswer>('GET', `${of(id)}/events`, { query, signal }),
+  health: (signal?: AbortSignal) => requestJson<Health>('GET', 'health', { signal }),
+  me: (signal?: AbortSignal) => requestJson<Me>('GET', 'me', { signal }),
+  sessions: (query: SessionsQuery, signal?: AbortSignal) =>
+    requestJson<SessionPage>('GET', 'sessions', { query, signal }),
+  session: (id: string, signal?: AbortSignal) => requestJson<SessionAnswer>('GET', sessionPath(id), { signal }),
+  events: (id: string, query: EventPageQuery, signal?: AbortSignal) =>
+    requestJson<EventsAnswer>('GET', `${sessionPath(id)}/events`, { query, signal }),
   state: (id: string, at: number, signal?: AbortSignal) =>
-    json<StateAnswer>('GET', `${of(id)}/state`, { query: { at }, signal }),
-  messages: (id: string, signal?: AbortSignal) => json<MessagesAnswer>('GET', `${of(id)}/messages`, { signal }),
-  pins: (id: string, signal?: AbortSignal) => json<PinsAnswer>('GET', `${of(id)}/pins`, { signal }),
+    requestJson<StateAnswer>('GET', `${sessionPath(id)}/state`, { query: { at }, signal }),
+  messages: (id: string, signal?: AbortSignal) =>
+    requestJson<MessagesAnswer>('GET', `${sessionPath(id)}/messages`, { signal }),
+  pins: (id: string, signal?: AbortSignal) => requestJson<PinsAnswer>('GET', `${sessionPath(id)}/pins`, { signal }),
   result: (id: string, wait?: number, signal?: AbortSignal) =>
-    json<ResultAnswer>('GET', `${of(id)}/result`, { query: { wait }, signal }),
-  pending: (signal?: AbortSignal) => json<PendingAnswer>('GET', 'pending', { signal }),
-  agents: (signal?: AbortSignal) => json<AgentsAnswer>('GET', 'agents', { signal }),
-  usage: (query: Query, signal?: AbortSignal) => json<UsageAnswer>('GET', 'usage', { query, signal }),
-  due: (signal?: AbortSignal) => json<DueAnswer>('GET', 'due', { signal }),
-  tokens: (signal?: AbortSignal) => json<TokensAnswer>('GET', 'tokens', { signal }),
-  /** The bytes of a file or of an export, to save. They are never shown as a page. */
+    requestJson<ResultAnswer>('GET', `${sessionPath(id)}/result`, { query: { wait }, signal }),
+  pending: (signal?: AbortSignal) => requestJson<PendingAnswer>('GET', 'pending', { signal }),
+  agents: (signal?: AbortSignal) => requestJson<AgentsAnswer>('GET', 'agents', { signal }),
+  usage: (query: Query, signal?: AbortSignal) => requestJson<UsageAnswer>('GET', 'usage', { query, signal }),
+  due: (signal?: AbortSignal) => requestJson<DueAnswer>('GET', 'due', { signal }),
+  tokens: (signal?: AbortSignal) => requestJson<TokensAnswer>('GET', 'tokens', { signal }),
+  /** The bytes of a file or an export, for saving. They are never displayed as a page. */
   blob: async (id: string, hash: string) =>
-    (await request('GET', `${of(id)}/blobs/${encodeURIComponent(hash)}`)).blob(),
-  export: async (id: string) => (await request('GET', `${of(id)}/export`)).blob(),
+    (await sendApiRequest('GET', `${sessionPath(id)}/blobs/${encodeURIComponent(hash)}`)).blob(),
+  export: async (id: string) => (await sendApiRequest('GET', `${sessionPath(id)}/export`)).blob(),
 } as const
 
-/** Acting. Each takes the key that makes a second try the same act. */
-export const acts = {
-  open: (body: OpenBody, key: string) => json<OpenedAnswer>('POST', 'sessions', { body, key }),
-  send: (id: string, body: MessageBody, key: string) => json<WireReceipt>('POST', `${of(id)}/messages`, { body, key }),
+/** Acting. The key makes a retry the same action. */
+export const apiActions = {
+  open: (body: OpenBody, key: string) => requestJson<OpenedAnswer>('POST', 'sessions', { body, key }),
+  send: (id: string, body: MessageBody, key: string) =>
+    requestJson<WireReceipt>('POST', `${sessionPath(id)}/messages`, { body, key }),
   commands: (id: string, body: CommandsBody, key: string) =>
-    json<WireReceipt>('POST', `${of(id)}/commands`, { body, key }),
-  answer: (id: string, body: AnswerBody, key: string) => json<WireReceipt>('POST', `${of(id)}/answers`, { body, key }),
+    requestJson<WireReceipt>('POST', `${sessionPath(id)}/commands`, { body, key }),
+  answer: (id: string, body: AnswerBody, key: string) =>
+    requestJson<WireReceipt>('POST', `${sessionPath(id)}/answers`, { body, key }),
   decide: (id: string, body: DecisionBody | BudgetBody, key: string) =>
-    json<WireReceipt>('POST', `${of(id)}/decisions`, { body, key }),
+    requestJson<WireReceipt>('POST', `${sessionPath(id)}/decisions`, { body, key }),
   interrupt: (id: string, body: InterruptBody, key: string) =>
-    json<WireReceipt>('POST', `${of(id)}/interrupt`, { body, key }),
-  fork: (id: string, body: ForkBody, key: string) => json<OpenedAnswer>('POST', `${of(id)}/fork`, { body, key }),
-  undo: (id: string, body: UndoBody) => json<UndoneAnswer>('POST', `${of(id)}/undo`, { body }),
-  pin: (id: string, body: PinBody) => json<PinnedAnswer>('POST', `${of(id)}/pins`, { body }),
-  unpin: (id: string, pin: string) => json<DoneAnswer>('DELETE', `${of(id)}/pins/${encodeURIComponent(pin)}`),
-  wake: (id: string) => json<DoneAnswer>('POST', `${of(id)}/wake`, { body: {} }),
-  close: (id: string) => json<DoneAnswer>('POST', `${of(id)}/close`, { body: {} }),
-  remove: (id: string) => json<RemovedAnswer>('DELETE', of(id)),
-  makeToken: (body: TokenBody) => json<TokenMade>('POST', 'tokens', { body }),
-  dropToken: (name: string) => json<DoneAnswer>('DELETE', `tokens/${encodeURIComponent(name)}`),
+    requestJson<WireReceipt>('POST', `${sessionPath(id)}/interrupt`, { body, key }),
+  fork: (id: string, body: ForkBody, key: string) =>
+    requestJson<OpenedAnswer>('POST', `${sessionPath(id)}/fork`, { body, key }),
+  undo: (id: string, body: UndoBody) => requestJson<UndoneAnswer>('POST', `${sessionPath(id)}/undo`, { body }),
+  pin: (id: string, body: PinBody) => requestJson<PinnedAnswer>('POST', `${sessionPath(id)}/pins`, { body }),
+  unpin: (id: string, pin: string) =>
+    requestJson<DoneAnswer>('DELETE', `${sessionPath(id)}/pins/${encodeURIComponent(pin)}`),
+  wake: (id: string) => requestJson<DoneAnswer>('POST', `${sessionPath(id)}/wake`, { body: {} }),
+  close: (id: string) => requestJson<DoneAnswer>('POST', `${sessionPath(id)}/close`, { body: {} }),
+  remove: (id: string) => requestJson<RemovedAnswer>('DELETE', sessionPath(id)),
+  makeToken: (body: TokenBody) => requestJson<TokenMade>('POST', 'tokens', { body }),
+  dropToken: (name: string) => requestJson<DoneAnswer>('DELETE', `tokens/${encodeURIComponent(name)}`),
 } as const

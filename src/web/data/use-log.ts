@@ -1,38 +1,43 @@
-// One session as its page shows it: its card, the stretch of its log that is in memory, and what is being said, all live.
+// One session for its page, kept live: its card, the window of its log, and the reply in progress.
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useState, useSyncExternalStore } from 'react'
 import type { Damaged, Event } from '../../server/wire.ts'
 import { api } from './api.ts'
-import { Log, type LogView } from './log.ts'
-import { live, queries } from './query.ts'
-import { type Said, Saying } from './said.ts'
+import { LogWindow, type LogView } from './log-window.ts'
+import { live, queries } from './queries.ts'
+import { type LiveReply, LiveReplyBuilder } from './live-reply.ts'
 
-/** The card is read again so often at most. */
+/** The shortest time between two reads of the card. */
 const CARD_MS = 1_000
 
 export function useSession(id: string) {
   return useQuery({ queryKey: ['session', id], queryFn: ({ signal }) => api.session(id, signal) })
 }
 
-export type Opened = { readonly log: Log; readonly view: LogView; readonly said: Said; readonly gone: boolean }
+export type OpenLog = {
+  readonly log: LogWindow
+  readonly view: LogView
+  readonly said: LiveReply
+  readonly gone: boolean
+}
 
-/** `at`: where it is opened; null for the end. */
+/** `at`: the event to open at; null for the end. */
 export function useLog(
   id: string,
   start: { readonly head: number; readonly damaged?: Damaged | undefined },
   at: number | null,
-): Opened {
+): OpenLog {
   const [gone, setGone] = useState(false)
   const [log, saying] = useMemo(() => {
     const source = { events: api.events.bind(null, id), state: (seq: number) => api.state(id, seq) }
-    return [new Log(source, start), new Saying()] as const
-    // What comes later is told by the stream: only the first answer counts.
+    return [new LogWindow(source, start), new LiveReplyBuilder()] as const
+    // Only the first answer counts: later changes come through the stream.
   }, [id])
   useEffect(() => {
     void log.openAt(at)
-    // A damaged log does not go on.
+    // A damaged log does not grow.
     if (start.damaged) return
-    const again = cardReader(id)
+    const again = createCardRefresher(id)
     const onEvents = (events: readonly Event[]): void => {
       log.take(events)
       saying.take(events)
@@ -51,8 +56,8 @@ export function useLog(
   return { log, view, said, gone }
 }
 
-/** Reads the card again soon, however often it is asked to. */
-function cardReader(id: string): () => void {
+/** Returns a function that reads the card again soon, however often it is called. */
+function createCardRefresher(id: string): () => void {
   let due: number | null = null
   return () => {
     due ??= window.setTimeout(() => {

@@ -1,6 +1,6 @@
-// The pages that are loaded together, by the first of them that is opened.
-export { AgentsPage } from './agents.tsx'
-export { HealthPage } from './health.tsx'
-export { InboxPage } from './inbox.tsx'
-export { SchedulesPage } from './schedules.tsx'
-export { SettingsPage } from './settings.tsx'
+// Pages that share one bundle, loaded when the first of them is opened.
+export { AgentsPage } from './agents-page.tsx'
+export { HealthPage } from './health-page.tsx'
+export { InboxPage } from './inbox-page.tsx'
+export { SchedulesPage } from './schedules-page.tsx'
+export { SettingsPage } from './settings-page.tsx'

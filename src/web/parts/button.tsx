@@ -1,4 +1,4 @@
-// Buttons and the small marks beside words. A button that decides something hears people only: an event that a script made does nothing.
+// Buttons, and the links that look like them. A button reacts only to people: events made by scripts are ignored.
 import { ArrowUpRight, Check, Copy } from './icons.ts'
 import { type ReactNode, useState } from 'react'
 import { Link } from 'wouter'
@@ -9,7 +9,7 @@ export type ButtonProps = {
   readonly kind?: 'plain' | 'primary' | 'danger' | 'quiet'
   readonly size?: 'normal' | 'small'
   readonly disabled?: boolean
-  /** Said to those who do not see the picture alone. */
+  /** For screen readers and the tooltip. */
   readonly label?: string
   readonly type?: 'button' | 'submit'
   readonly pressed?: boolean
@@ -43,7 +43,7 @@ export function Button({
 
 const COPIED_MS = 1_500
 
-/** Copies a text, and says so. */
+/** Copies a text, and shows that it did. */
 export function CopyButton({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }) {
   const [copied, setCopied] = useState(false)
   const copy = (): void => {
@@ -59,7 +59,7 @@ export function CopyButton({ text, label = 'Copy' }: { readonly text: string; re
   )
 }
 
-/** A link within the inspector that looks like a button. @public */
+/** A link within the inspector, styled as a button. @public */
 export function ButtonLink({ to, children }: { readonly to: string; readonly children: ReactNode }) {
   return (
     <Link href={to} className="button plain normal">
@@ -68,7 +68,7 @@ export function ButtonLink({ to, children }: { readonly to: string; readonly chi
   )
 }
 
-/** A link to elsewhere. It shows the host it leads to, whatever its words say. */
+/** An external link. It shows the host that it leads to, whatever its text says. */
 export function OutLink({ url, children }: { readonly url: string; readonly children: ReactNode }) {
   const host = hostOf(url)
   if (host === null) return <>{children}</>
@@ -80,7 +80,7 @@ export function OutLink({ url, children }: { readonly url: string; readonly chil
   )
 }
 
-/** Null for what is no address of the web: scripts, files, data. */
+/** Null for addresses that are not http or https, such as scripts, files and data. */
 function hostOf(url: string): string | null {
   if (!URL.canParse(url)) return null
   const { protocol, host } = new URL(url)

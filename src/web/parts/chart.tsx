@@ -1,4 +1,4 @@
-// A line over time, drawn as SVG in the colours of the page. Whoever points at it reads the value there.
+// A line chart over time, drawn as SVG in the page's colours. Pointing at it shows the value there.
 import { type PointerEvent, useMemo, useRef, useState } from 'react'
 import { useWidth } from './width.ts'
 
@@ -11,7 +11,7 @@ export type ChartProps = {
   readonly height?: number
 }
 
-/** Around the drawing: for the words of the axes. */
+/** The margins, with room for the axis labels. */
 const LEFT = 68
 const BOTTOM = 22
 const TOP = 8
@@ -22,13 +22,13 @@ export function Chart({ label, times, values, unit, height = 150 }: ChartProps) 
   const width = useWidth(place)
   const [at, setAt] = useState<number | null>(null)
   const { x, y, line, ticks, days } = useMemo(
-    () => drawn(times, values, { width, height }),
+    () => layOutChart(times, values, { width, height }),
     [times, values, width, height],
   )
   const last = values.at(-1)
   const point = (event: PointerEvent<SVGSVGElement>): void => {
     const px = event.clientX - event.currentTarget.getBoundingClientRect().left
-    setAt(nearest(times.map(x), px))
+    setAt(nearestIndex(times.map(x), px))
   }
   const shown = at === null ? undefined : values[at]
   return (
@@ -68,12 +68,12 @@ export function Chart({ label, times, values, unit, height = 150 }: ChartProps) 
   )
 }
 
-type Size = { readonly width: number; readonly height: number }
+type ChartSize = { readonly width: number; readonly height: number }
 
-function drawn(times: readonly number[], values: readonly number[], { width, height }: Size) {
+function layOutChart(times: readonly number[], values: readonly number[], { width, height }: ChartSize) {
   const from = times[0] ?? 0
   const span = Math.max(1, (times.at(-1) ?? 0) - from)
-  const ticks = ticksTo(Math.max(0, ...values))
+  const ticks = ticksUpTo(Math.max(0, ...values))
   const top = ticks.at(-1) ?? 1
   const x = (time: number): number => LEFT + ((time - from) / span) * Math.max(0, width - LEFT - RIGHT)
   const y = (value: number): number => TOP + (1 - value / top) * (height - TOP - BOTTOM)
@@ -89,8 +89,8 @@ function drawn(times: readonly number[], values: readonly number[], { width, hei
 
 const DAY_MS = 86_400_000
 
-/** 0 and two or three more, in round steps. */
-function ticksTo(max: number): readonly number[] {
+/** Ticks from 0, with two or three more in round steps. */
+function ticksUpTo(max: number): readonly number[] {
   if (max <= 0) return [0, 1]
   const rough = max / 3
   const power = 10 ** Math.floor(Math.log10(rough))
@@ -98,7 +98,7 @@ function ticksTo(max: number): readonly number[] {
   return Array.from({ length: Math.ceil(max / step) + 1 }, (_, i) => i * step)
 }
 
-function nearest(places: readonly number[], px: number): number {
+function nearestIndex(places: readonly number[], px: number): number {
   return places.reduce((best, place, i) => (Math.abs(place - px) < Math.abs((places[best] ?? 0) - px) ? i : best), 0)
 }
 

@@ -1,5 +1,5 @@
-// A window above the page, as the browser has it: focus stays inside, Escape closes it, and focus goes back to where it was. On a phone
-// it is a sheet from below.
+// A modal dialog, built on the browser's own: it traps the focus, closes on Escape and restores the focus. On a phone
+// it is a bottom sheet.
 import { X } from './icons.ts'
 import { type ReactNode, useLayoutEffect, useRef } from 'react'
 import { Button } from './button.tsx'
@@ -8,18 +8,18 @@ export type DialogProps = {
   readonly title: string
   readonly onClose: () => void
   readonly children: ReactNode
-  /** Without a head: for one that begins with a field. */
+  /** Without a header, for a dialog that begins with a field. */
   readonly bare?: boolean
   readonly wide?: boolean
 }
 
 export function Dialog({ title, onClose, children, bare = false, wide = false }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
-  // Closed while it is still in the page: then the browser gives the focus back.
+  // Closed while still in the document, so that the browser restores the focus.
   useLayoutEffect(() => {
     const open = dialog.current
     open?.showModal()
-    // A window with fields begins at the first: the browser would take the button that closes it.
+    // Focus the first field: the browser would focus the close button.
     open?.querySelector<HTMLElement>('input, textarea, select')?.focus()
     return () => open?.close()
   }, [])
@@ -33,7 +33,7 @@ export function Dialog({ title, onClose, children, bare = false, wide = false }:
         onClose()
       }}
       onClick={(event) => {
-        // Beside the window.
+        // A click outside the dialog.
         if (event.target === dialog.current) onClose()
       }}
     >

@@ -1,20 +1,20 @@
-// Numbers as people read them: money, tokens, ages, lengths of time. Ages are counted from the server's clock.
+// Numbers in readable form: money, tokens, ages, durations. Ages are computed with the server's clock.
 import { memo, type ReactNode } from 'react'
-import { tookText } from '../../view/tree.ts'
-import { useNow } from '../data/clock.ts'
+import { durationText } from '../../view/tree-rows.ts'
+import { useNow } from '../data/server-clock.ts'
 
-// Made once: each one that is made anew takes longer than the row it is for.
+// Created once: creating a formatter takes longer than rendering its row.
 const DATES = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium', hour12: false })
-const moneyOf = (digits: number): Intl.NumberFormat =>
+const createMoneyFormat = (digits: number): Intl.NumberFormat =>
   new Intl.NumberFormat('en', {
     style: 'currency',
     currency: 'USD',
     minimumFractionDigits: digits,
     maximumFractionDigits: digits,
   })
-const [SMALL, LARGE] = [moneyOf(4), moneyOf(2)]
+const [SMALL, LARGE] = [createMoneyFormat(4), createMoneyFormat(2)]
 
-/** In dollars. Small amounts have four digits, large ones two. */
+/** Dollars: small amounts with four decimals, large ones with two. */
 export const Money = memo(function Money({ usd }: { readonly usd: number }) {
   return <span className={usd === 0 ? 'money none' : 'money'}>{moneyText(usd)}</span>
 })
@@ -23,19 +23,19 @@ export function moneyText(usd: number): string {
   return (Math.abs(usd) >= 100 ? LARGE : SMALL).format(usd)
 }
 
-/** By the clock of this browser. Logs that come from elsewhere may have any number. */
+/** In this browser's time zone. Imported logs may contain any number. */
 export function momentText(at: number): string {
   const date = new Date(at)
   return Number.isNaN(date.getTime()) ? 'not a date' : DATES.format(date)
 }
 
 /** `1.3k`, `12.4M`. */
-export const Tokens = memo(function Tokens({ count }: { readonly count: number }) {
+export const TokenCount = memo(function Tokens({ count }: { readonly count: number }) {
   return <span title={`${count.toLocaleString('en')} tokens`}>{tokensText(count)}</span>
 })
 
 /** `1.2 GB`. */
-export function sizeText(bytes: number): string {
+export function bytesText(bytes: number): string {
   const at = Math.min(SIZES.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3))
   return `${(bytes / 1_000 ** at).toFixed(at === 0 ? 0 : 1)} ${SIZES[at] ?? 'B'}`
 }
@@ -47,7 +47,7 @@ function tokensText(count: number): string {
   return count < 1_000_000 ? `${(count / 1_000).toFixed(1)}k` : `${(count / 1_000_000).toFixed(1)}M`
 }
 
-/** How long ago it was, or how long it is until then. */
+/** The time since a moment, or until it. */
 export const Ago = memo(function Ago({ at }: { readonly at: number }) {
   const now = useNow()
   return (
@@ -75,22 +75,22 @@ function spanText(ms: number): string {
   return `${Math.floor(ms / step)} ${unit}`
 }
 
-export const Took = memo(function Took({ ms }: { readonly ms: number }) {
-  return <span>{tookWords(ms)}</span>
+export const TimeTaken = memo(function Took({ ms }: { readonly ms: number }) {
+  return <span>{timeTakenText(ms)}</span>
 })
 
 /** `5 ms`, `2.1 s`, `3m 05s`. */
-export function tookWords(ms: number): string {
+export function timeTakenText(ms: number): string {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`
-  return ms < 59_950 ? `${(ms / 1_000).toFixed(1)} s` : tookText(ms)
+  return ms < 59_950 ? `${(ms / 1_000).toFixed(1)} s` : durationText(ms)
 }
 
-/** A moment of a log may be anything: calendars end. */
+/** A log may contain any number, and dates have limits. */
 function isoOf(at: number): string {
   return Math.abs(at) <= 8.64e15 ? new Date(at).toISOString() : 'not a date'
 }
 
-/** A number with its name, in a `dl`. */
+/** A named figure, inside a `dl`. */
 export function Figure({ name, children, note }: FigureProps) {
   return (
     <div className="figure">

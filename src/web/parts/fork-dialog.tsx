@@ -1,25 +1,25 @@
-// Another run from an event of this one: the same or another agent, the same or another model, and perhaps what to say to it first. The
-// session that it comes from stays as it is.
+// Forks a session at an event, with the same or another agent and model, and optionally a first message. The original
+// stays unchanged.
 import { useId, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
-import { acts, newKey } from '../data/api.ts'
-import { useAgents } from '../data/query.ts'
-import { tell } from '../shell/toasts.tsx'
+import { apiActions, newKey } from '../data/api.ts'
+import { useAgents } from '../data/queries.ts'
+import { toastResult } from '../shell/toasts.tsx'
 import { Button } from './button.tsx'
 import { Dialog } from './dialog.tsx'
 import { oneLine } from '../../view/clean.ts'
-import { Text } from './text.tsx'
+import { Text } from './exact-text.tsx'
 import '../style/compare.css'
 
 export type ForkDialogProps = {
   readonly session: string
-  /** The last event that it goes on from. Null: the last of the log. */
+  /** The last event that the fork includes. Null: the end of the log. */
   readonly at: number | null
   readonly onClose: () => void
 }
 
-type Wanted = { readonly agent: string; readonly model: string; readonly message: string }
-const AS_IT_IS: Wanted = { agent: '', model: '', message: '' }
+type ForkChoices = { readonly agent: string; readonly model: string; readonly message: string }
+const AS_IT_IS: ForkChoices = { agent: '', model: '', message: '' }
 
 export function ForkDialog({ session, at, onClose }: ForkDialogProps) {
   const [wanted, setWanted] = useState(AS_IT_IS)
@@ -37,7 +37,7 @@ export function ForkDialog({ session, at, onClose }: ForkDialogProps) {
           A new session goes on from {at === null ? 'the end' : `event ${at}`}. This one stays as it is. Calls that are
           open there are asked about again.
         </p>
-        <Fields wanted={wanted} onChange={setWanted} />
+        <ForkFields wanted={wanted} onChange={setWanted} />
         {trouble === null ? null : (
           <p className="fork-trouble" role="alert">
             <Text text={trouble} />
@@ -59,10 +59,10 @@ export function ForkDialog({ session, at, onClose }: ForkDialogProps) {
 function useFork(session: string, at: number | null, onClose: () => void) {
   const [busy, setBusy] = useState(false)
   const [trouble, setTrouble] = useState<string | null>(null)
-  // The same keys when somebody tries again: a fork that was made is not made twice. Other choices are another fork.
+  // Retries use the same keys, so that no fork is made twice. Other choices get another key.
   const keys = useRef(new Map<string, string>())
   const [, go] = useLocation()
-  const fork = async ({ agent, model, message }: Wanted, compares: boolean): Promise<void> => {
+  const fork = async ({ agent, model, message }: ForkChoices, compares: boolean): Promise<void> => {
     setBusy(true)
     setTrouble(null)
     const body = {
@@ -70,11 +70,11 @@ function useFork(session: string, at: number | null, onClose: () => void) {
       ...(agent === '' ? {} : { agent }),
       ...(model.trim() === '' ? {} : { model: model.trim() }),
     }
-    const key = keyFor(keys.current, JSON.stringify(body))
+    const key = keyForRequest(keys.current, JSON.stringify(body))
     try {
-      const made = await acts.fork(session, body, key)
+      const made = await apiActions.fork(session, body, key)
       if (message.trim() !== '')
-        tell(acts.send(made.session, { input: message }, keyFor(keys.current, `${key} ${message}`)))
+        toastResult(apiActions.send(made.session, { input: message }, keyForRequest(keys.current, `${key} ${message}`)))
       onClose()
       const [a, b] = [encodeURIComponent(session), encodeURIComponent(made.session)]
       go(compares ? `/compare?a=${a}&b=${b}` : `/s/${b}`)
@@ -86,7 +86,13 @@ function useFork(session: string, at: number | null, onClose: () => void) {
   return { fork, busy, trouble }
 }
 
-function Fields({ wanted, onChange }: { readonly wanted: Wanted; readonly onChange: (next: Wanted) => void }) {
+function ForkFields({
+  wanted,
+  onChange,
+}: {
+  readonly wanted: ForkChoices
+  readonly onChange: (next: ForkChoices) => void
+}) {
   const agents = useAgents().data?.agents ?? []
   const models = [...new Set(agents.map(({ model }) => model).filter((name) => name !== ''))]
   const list = useId()
@@ -136,7 +142,7 @@ function Fields({ wanted, onChange }: { readonly wanted: Wanted; readonly onChan
   )
 }
 
-function keyFor(keys: Map<string, string>, what: string): string {
+function keyForRequest(keys: Map<string, string>, what: string): string {
   const key = keys.get(what) ?? newKey()
   keys.set(what, key)
   return key

@@ -1,42 +1,46 @@
-// A graph in layers, from left to right: every line leads to a later layer, but for those that go back. A line that passes layers has a
-// point in each of them, so that it runs between the nodes. Pure.
-export type Point = { readonly x: number; readonly y: number }
-export type Size = { readonly w: number; readonly h: number }
-export type Link = { readonly from: string; readonly to: string }
-type Options = {
-  readonly extent: (name: string) => Size
+// Lays out a graph in layers from left to right: each link leads to a later layer, except links that go back. A link
+// that passes layers gets a point in each, so that it runs between the nodes. Pure.
+export type GraphPoint = { readonly x: number; readonly y: number }
+export type GraphSize = { readonly w: number; readonly h: number }
+export type GraphLink = { readonly from: string; readonly to: string }
+type LayerOptions = {
+  readonly extent: (name: string) => GraphSize
   readonly layerGap: number
   readonly nodeGap: number
 }
-export type Layered = {
-  readonly at: ReadonlyMap<string, Point>
-  /** Of each line, the points between its ends. */
-  readonly through: readonly (readonly Point[])[]
+export type LayeredGraph = {
+  readonly at: ReadonlyMap<string, GraphPoint>
+  /** For each link, the points between its ends. */
+  readonly through: readonly (readonly GraphPoint[])[]
   readonly width: number
   readonly height: number
 }
 
-/** Sweeps in which each layer is ordered, and then moved, by the layer beside it. */
+/** Sweeps that order each layer, and then move it, by the neighbouring layer. */
 const SWEEPS = 8
-/** A line that passes a layer takes so much room there. */
+/** The room that a passing link takes in a layer. */
 const PASSING = 12
 
 type Spot = { readonly key: string; readonly name: string | null; readonly size: number; y: number }
 
-/** `names` has the first node first and the last one last. */
-export function layersOf(names: readonly string[], links: readonly Link[], options: Options): Layered {
-  const forward = withoutRings(names, links)
-  const ranks = ranksOf(names, forward)
-  const { layers, joined, passed } = spotsOf(names, forward, ranks, options)
-  for (let i = 0; i < SWEEPS; i++) order(i % 2 === 0 ? layers : layers.toReversed(), joined)
-  for (const layer of layers) stack(layer, options.nodeGap)
+/** `names`: the first node comes first and the last one last. */
+export function layOutGraph(
+  names: readonly string[],
+  links: readonly GraphLink[],
+  options: LayerOptions,
+): LayeredGraph {
+  const forward = turnBackLinks(names, links)
+  const ranks = rankNodes(names, forward)
+  const { layers, joined, passed } = createSpots(names, forward, ranks, options)
+  for (let i = 0; i < SWEEPS; i++) orderLayers(i % 2 === 0 ? layers : layers.toReversed(), joined)
+  for (const layer of layers) stackLayer(layer, options.nodeGap)
   for (let i = 0; i < SWEEPS; i++)
-    for (const layer of i % 2 === 0 ? layers : layers.toReversed()) move(layer, joined, options.nodeGap)
-  return placed(layers, passed, links, forward, options)
+    for (const layer of i % 2 === 0 ? layers : layers.toReversed()) moveLayer(layer, joined, options.nodeGap)
+  return toLayeredGraph(layers, passed, links, forward, options)
 }
 
-/** Lines that lead back to a node on the way to them are turned round. A line from a node to itself is none here. */
-function withoutRings(names: readonly string[], links: readonly Link[]): readonly Link[] {
+/** Reverses links that lead back to a node on their own path. A link from a node to itself is left alone. */
+function turnBackLinks(names: readonly string[], links: readonly GraphLink[]): readonly GraphLink[] {
   const onWay = new Set<string>()
   const done = new Set<string>()
   const back = new Set<number>()
@@ -54,8 +58,10 @@ function withoutRings(names: readonly string[], links: readonly Link[]): readonl
   return links.map(({ from, to }, i) => (back.has(i) ? { from: to, to: from } : { from, to }))
 }
 
-/** The longest way from the beginning. What leads nowhere ends before the last node, which stands alone. */
-function ranksOf(names: readonly string[], links: readonly Link[]): ReadonlyMap<string, number> {
+/**
+ * A node's layer is its longest distance from the start. The last node gets a layer of its own, after all dead ends.
+ */
+function rankNodes(names: readonly string[], links: readonly GraphLink[]): ReadonlyMap<string, number> {
   const ranks = new Map(names.map((name) => [name, 0]))
   for (let i = 0; i < names.length; i++) {
     for (const { from, to } of links)
@@ -70,15 +76,15 @@ function ranksOf(names: readonly string[], links: readonly Link[]): ReadonlyMap<
 type Spots = {
   readonly layers: readonly Spot[][]
   readonly joined: ReadonlyMap<string, readonly Spot[]>
-  /** Of each line, its places in the layers that it passes. */
+  /** For each link, its spots in the layers that it passes. */
   readonly passed: readonly (readonly Spot[])[]
 }
 
-function spotsOf(
+function createSpots(
   names: readonly string[],
-  links: readonly Link[],
+  links: readonly GraphLink[],
   ranks: ReadonlyMap<string, number>,
-  options: Options,
+  options: LayerOptions,
 ): Spots {
   const count = Math.max(0, ...ranks.values()) + 1
   const layers: Spot[][] = Array.from({ length: count }, () => [])
@@ -107,8 +113,8 @@ function spotsOf(
   return { layers, joined, passed }
 }
 
-/** By the middle of what each is connected to in the layer before it. */
-function order(layers: readonly Spot[][], joined: Spots['joined']): void {
+/** Sorts by the mean position of the connected spots in the previous layer. */
+function orderLayers(layers: readonly Spot[][], joined: Spots['joined']): void {
   for (const [i, layer] of layers.entries()) {
     const before = new Map((layers[i - 1] ?? []).map(({ key }, place) => [key, place]))
     const wish = new Map(
@@ -125,8 +131,8 @@ function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length)
 }
 
-/** One below the other, around 0. */
-function stack(layer: readonly Spot[], gap: number): void {
+/** Stacks the spots vertically, centred at 0. */
+function stackLayer(layer: readonly Spot[], gap: number): void {
   const whole = layer.reduce((sum, { size }) => sum + size + gap, -gap)
   let y = -whole / 2
   for (const spot of layer) {
@@ -135,8 +141,8 @@ function stack(layer: readonly Spot[], gap: number): void {
   }
 }
 
-/** Each towards what it is connected to, in the same order and never closer than the gap. */
-function move(layer: readonly Spot[], joined: Spots['joined'], gap: number): void {
+/** Moves each spot towards its neighbours, keeping the order and the gap. */
+function moveLayer(layer: readonly Spot[], joined: Spots['joined'], gap: number): void {
   const wishes = layer.map((spot) => {
     const others = (joined.get(spot.key) ?? []).map(({ y }) => y)
     return others.length === 0 ? spot.y : mean(others)
@@ -146,21 +152,21 @@ function move(layer: readonly Spot[], joined: Spots['joined'], gap: number): voi
     spot.y = Math.max(wishes[i] ?? 0, free + spot.size / 2)
     free = spot.y + spot.size / 2 + gap
   }
-  // Those that were pushed aside are pushed one way only: the layer as a whole goes back by half of it.
+  // Spots are only ever pushed down, so the whole layer moves back up by the mean shift.
   const pushed = mean(layer.map(({ y }, i) => y - (wishes[i] ?? 0)))
   for (const spot of layer) spot.y -= pushed
 }
 
-function placed(
+function toLayeredGraph(
   layers: readonly Spot[][],
   passed: Spots['passed'],
-  links: readonly Link[],
-  forward: readonly Link[],
-  options: Options,
-): Layered {
+  links: readonly GraphLink[],
+  forward: readonly GraphLink[],
+  options: LayerOptions,
+): LayeredGraph {
   const top = Math.min(0, ...layers.flat().map(({ y, size }) => y - size / 2))
-  const at = new Map<string, Point>()
-  const places = new Map<Spot, Point>()
+  const at = new Map<string, GraphPoint>()
+  const places = new Map<Spot, GraphPoint>()
   let [x, height] = [0, 0]
   for (const layer of layers) {
     const wide = Math.max(0, ...layer.map(({ name }) => (name === null ? 0 : options.extent(name).w)))

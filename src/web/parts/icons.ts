@@ -1,4 +1,4 @@
-// The pictures of buttons and places, each imported by itself: a build that reads the whole set takes seconds longer.
+// The icons, each imported by itself: bundling the whole set takes seconds longer.
 export { default as Activity } from 'lucide-react/icons/activity'
 export { default as ArrowUpRight } from 'lucide-react/icons/arrow-up-right'
 export { default as Bot } from 'lucide-react/icons/bot'

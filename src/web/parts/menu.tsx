@@ -1,4 +1,4 @@
-// A button with more to do below it. It closes when something is chosen, with Escape, and when the focus or the mouse goes elsewhere.
+// A button with a menu of actions. It closes on a choice, on Escape, and when the focus or the mouse goes elsewhere.
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { Button } from './button.tsx'
 
@@ -6,7 +6,7 @@ export type MenuItem = {
   readonly name: string
   readonly onPress: () => void
   readonly kind?: 'danger'
-  /** Why it can not be done now. */
+  /** Why the action is unavailable now. */
   readonly not?: string | undefined
 }
 

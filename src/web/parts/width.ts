@@ -1,4 +1,4 @@
-// How wide an element is, now and after every change.
+// The current width of an element.
 import { type RefObject, useEffect, useState } from 'react'
 
 export function useWidth(place: RefObject<HTMLElement | null>): number {

@@ -1,13 +1,13 @@
-// A new session: which agent, what it is told, where it works. A second try after a lost answer is the same session.
+// The dialog for a new session: agent, first message, folder. A retry after a lost answer opens the same session.
 import { type SyntheticEvent, useId, useState } from 'react'
 import { useLocation } from 'wouter'
-import { acts, ApiError } from '../data/api.ts'
-import { useActKey } from '../data/act-key.ts'
-import { useRefusal } from '../data/may.ts'
-import { useAgents } from '../data/query.ts'
+import { apiActions, ApiError } from '../data/api.ts'
+import { useActionKey } from '../data/action-key.ts'
+import { useRefusal } from '../data/use-refusal.ts'
+import { useAgents } from '../data/queries.ts'
 import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
-import { Text } from '../parts/text.tsx'
+import { Text } from '../parts/exact-text.tsx'
 
 export function NewSession({ onClose }: { readonly onClose: () => void }) {
   const [input, setInput] = useState('')
@@ -17,14 +17,14 @@ export function NewSession({ onClose }: { readonly onClose: () => void }) {
   const [busy, setBusy] = useState(false)
   const [, go] = useLocation()
   const refusal = useRefusal('operator')
-  const keyFor = useActKey()
+  const keyFor = useActionKey()
   const isReady = input.trim() !== '' && refusal === null && !busy
   const open = async (): Promise<void> => {
     const body = { input, ...(agent === '' ? {} : { agent }), ...(folder === '' ? {} : { folder }) }
     setBusy(true)
     setTrouble(null)
     try {
-      const { session } = await acts.open(body, keyFor(body))
+      const { session } = await apiActions.open(body, keyFor(body))
       onClose()
       go(`/s/${encodeURIComponent(session)}`)
     } catch (error) {
@@ -67,7 +67,7 @@ export function NewSession({ onClose }: { readonly onClose: () => void }) {
             />
           </label>
         </div>
-        <Foot trouble={trouble} refusal={refusal} isReady={isReady} onClose={onClose} />
+        <NewSessionFooter trouble={trouble} refusal={refusal} isReady={isReady} onClose={onClose} />
       </form>
     </Dialog>
   )
@@ -91,14 +91,14 @@ function AgentField({ agent, onChange }: { readonly agent: string; readonly onCh
   )
 }
 
-type FootProps = {
+type NewSessionFooterProps = {
   readonly trouble: string | null
   readonly refusal: string | null
   readonly isReady: boolean
   readonly onClose: () => void
 }
 
-function Foot({ trouble, refusal, isReady, onClose }: FootProps) {
+function NewSessionFooter({ trouble, refusal, isReady, onClose }: NewSessionFooterProps) {
   return (
     <>
       {trouble === null ? null : (

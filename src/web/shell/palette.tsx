@@ -1,19 +1,19 @@
-// Find anything (Ctrl K): pages, sessions and commands in one list. Loaded when it is opened.
+// The command palette (Ctrl K): pages, sessions and commands in one list. Loaded when opened.
 import { useQuery } from '@tanstack/react-query'
 import { type KeyboardEvent, useEffect, useId, useState } from 'react'
 import { useLocation } from 'wouter'
 import { Search } from '../parts/icons.ts'
-import { stateOf } from '../../view/tree.ts'
+import { stateOf } from '../../view/tree-rows.ts'
 import { api } from '../data/api.ts'
 import { Dialog } from '../parts/dialog.tsx'
-import { Status } from '../parts/status.tsx'
-import { Text } from '../parts/text.tsx'
-import { KEYS, keyCaps } from './keys.ts'
-import { PLACES } from './places.ts'
-import { change } from './settings.ts'
-import { run } from './use-keys.ts'
+import { StatusLabel } from '../parts/status-label.tsx'
+import { Text } from '../parts/exact-text.tsx'
+import { KEYS, keyCaps } from './key-commands.ts'
+import { PLACES } from './nav-places.ts'
+import { changeSettings } from './browser-settings.ts'
+import { runKeyCommand } from './use-keys.ts'
 
-type Entry = {
+type PaletteEntry = {
   readonly id: string
   readonly name: string
   readonly keys?: string
@@ -26,7 +26,7 @@ const SESSIONS = 8
 export function Palette({ onClose }: { readonly onClose: () => void }) {
   const [typed, setTyped] = useState('')
   const [at, setAt] = useState(0)
-  /** Enter was pressed before the answer was there: what comes first is taken then. */
+  /** Enter was pressed before the results arrived: the first result is then chosen. */
   const [entered, setEntered] = useState(false)
   const [, go] = useLocation()
   const listId = useId()
@@ -34,8 +34,8 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
     queryKey: ['sessions', 'palette', typed],
     queryFn: ({ signal }) => api.sessions({ limit: SESSIONS, ...(typed === '' ? {} : { q: typed }) }, signal),
   })
-  const found: readonly Entry[] = [
-    ...commands(go).filter(({ name }) => name.toLowerCase().includes(typed.toLowerCase())),
+  const found: readonly PaletteEntry[] = [
+    ...paletteCommands(go).filter(({ name }) => name.toLowerCase().includes(typed.toLowerCase())),
     ...(sessions.data?.sessions ?? []).map((card) => ({
       id: card.session,
       name: card.title ?? card.session,
@@ -44,7 +44,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
     })),
   ]
   const chosen = found[Math.min(at, found.length - 1)]
-  const choose = (entry: Entry | undefined): void => {
+  const choose = (entry: PaletteEntry | undefined): void => {
     onClose()
     entry?.act()
   }
@@ -85,19 +85,19 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
         />
         <kbd>Esc</kbd>
       </div>
-      <Found id={listId} found={found} chosen={chosen} onChoose={choose} />
+      <FoundEntries id={listId} found={found} chosen={chosen} onChoose={choose} />
     </Dialog>
   )
 }
 
-type FoundProps = {
+type FoundEntriesProps = {
   readonly id: string
-  readonly found: readonly Entry[]
-  readonly chosen: Entry | undefined
-  readonly onChoose: (entry: Entry) => void
+  readonly found: readonly PaletteEntry[]
+  readonly chosen: PaletteEntry | undefined
+  readonly onChoose: (entry: PaletteEntry) => void
 }
 
-function Found({ id, found, chosen, onChoose }: FoundProps) {
+function FoundEntries({ id, found, chosen, onChoose }: FoundEntriesProps) {
   return (
     <ul className="palette-list" role="listbox" id={id} aria-label="Found">
       {found.map((entry) => (
@@ -111,7 +111,7 @@ function Found({ id, found, chosen, onChoose }: FoundProps) {
         >
           <Text text={entry.name} />
           <span className="palette-side">
-            {entry.state === undefined ? null : <Status of={entry.state} />}
+            {entry.state === undefined ? null : <StatusLabel of={entry.state} />}
             {entry.keys === undefined ? null : keyCaps(entry.keys).map((cap, i) => <kbd key={i}>{cap}</kbd>)}
           </span>
         </li>
@@ -125,14 +125,19 @@ function Found({ id, found, chosen, onChoose }: FoundProps) {
   )
 }
 
-function commands(go: (path: string) => void): readonly Entry[] {
+function paletteCommands(go: (path: string) => void): readonly PaletteEntry[] {
   const pages = PLACES.map(({ path, name, command }) => {
     const keys = KEYS.find((row) => row.command === command)?.keys
     return { id: path, name, act: () => go(path), ...(keys === undefined ? {} : { keys }) }
   })
   const themes = (['light', 'dark', 'auto'] as const).map((theme) => {
-    return { id: theme, name: `Theme: ${theme}`, act: () => change({ theme }) }
+    return { id: theme, name: `Theme: ${theme}`, act: () => changeSettings({ theme }) }
   })
-  const fresh = { id: 'new', name: 'New session', keys: 'n', act: () => void run('new') }
-  return [...pages, fresh, ...themes, { id: 'help', name: 'Show the keys', keys: '?', act: () => void run('help') }]
+  const fresh = { id: 'new', name: 'New session', keys: 'n', act: () => void runKeyCommand('new') }
+  return [
+    ...pages,
+    fresh,
+    ...themes,
+    { id: 'help', name: 'Show the keys', keys: '?', act: () => void runKeyCommand('help') },
+  ]
 }

@@ -1,7 +1,10 @@
-// The id of a session in the address of its page. An id may have any character, a percent sign too.
+// Session ids in page addresses. An id may contain any character, including a percent sign.
 import type { BaseLocationHook } from 'wouter'
 
-/** The router decodes every address once, and an id is decoded after that. So that its percent signs stay, they are encoded once more here. */
+/**
+ * The router decodes every address once, and the page decodes the id again. To keep the id's percent signs, they are
+ * encoded once more here.
+ */
 export function keepPercent(hook: BaseLocationHook): BaseLocationHook {
   return (router: unknown) => {
     const [path, go] = hook(router)
@@ -9,7 +12,7 @@ export function keepPercent(hook: BaseLocationHook): BaseLocationHook {
   }
 }
 
-export function decodeId(id: string): string {
+export function decodeSessionId(id: string): string {
   try {
     return decodeURIComponent(id)
   } catch {

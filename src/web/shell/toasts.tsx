@@ -1,8 +1,8 @@
-// Short news at the edge of the page: said politely to those who do not see it, and gone by itself unless it is about trouble.
+// Toasts at the edge of the page: announced politely to screen readers. They disappear by themselves, except errors.
 import { useSyncExternalStore } from 'react'
 import { Check, TriangleAlert, X } from '../parts/icons.ts'
 import { Button } from '../parts/button.tsx'
-import { Text } from '../parts/text.tsx'
+import { Text } from '../parts/exact-text.tsx'
 
 type Toast = { readonly id: number; readonly text: string; readonly tone: 'ok' | 'bad' }
 
@@ -10,34 +10,34 @@ const SHOWN_MS = 5_000
 const SHOWN_MAX = 4
 
 let toasts: readonly Toast[] = []
-let made = 0
+let lastToastId = 0
 const listeners = new Set<() => void>()
 
-export function toast(text: string, tone: Toast['tone'] = 'ok'): void {
-  const one = { id: ++made, text, tone }
-  set([...toasts, one].slice(-SHOWN_MAX))
-  if (tone === 'ok') setTimeout(() => drop(one.id), SHOWN_MS)
+export function showToast(text: string, tone: Toast['tone'] = 'ok'): void {
+  const one = { id: ++lastToastId, text, tone }
+  setToasts([...toasts, one].slice(-SHOWN_MAX))
+  if (tone === 'ok') setTimeout(() => dropToast(one.id), SHOWN_MS)
 }
 
-/** For what a button began: its failure is said, and nothing is thrown. */
-export function tell(work: Promise<unknown>, done?: string): void {
-  void told(work, done)
+/** Shows the outcome of an action that a button started. It never throws. */
+export function toastResult(work: Promise<unknown>, done?: string): void {
+  void awaitAndToast(work, done)
 }
 
-async function told(work: Promise<unknown>, done: string | undefined): Promise<void> {
+async function awaitAndToast(work: Promise<unknown>, done: string | undefined): Promise<void> {
   try {
     await work
-    if (done !== undefined) toast(done)
+    if (done !== undefined) showToast(done)
   } catch (error) {
-    toast(error instanceof Error ? error.message : String(error), 'bad')
+    showToast(error instanceof Error ? error.message : String(error), 'bad')
   }
 }
 
-function drop(id: number): void {
-  set(toasts.filter((each) => each.id !== id))
+function dropToast(id: number): void {
+  setToasts(toasts.filter((each) => each.id !== id))
 }
 
-function set(next: readonly Toast[]): void {
+function setToasts(next: readonly Toast[]): void {
   toasts = next
   for (const listener of listeners) listener()
 }
@@ -56,7 +56,7 @@ export function Toasts() {
         <div className={`toast ${tone}`} key={id}>
           {tone === 'ok' ? <Check size={16} aria-hidden /> : <TriangleAlert size={16} aria-hidden />}
           <Text text={text} />
-          <Button kind="quiet" size="small" label="Dismiss" onPress={() => drop(id)}>
+          <Button kind="quiet" size="small" label="Dismiss" onPress={() => dropToast(id)}>
             <X size={14} aria-hidden />
           </Button>
         </div>

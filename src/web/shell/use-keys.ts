@@ -1,49 +1,49 @@
-// One listener for all keys. Pages say what the commands of the list mean there; the last page that says so counts.
+// One listener for all keys. Pages register what the commands mean there; the last page registered wins.
 import { useEffect, useRef } from 'react'
-import { type Command, KEYS, keyName } from './keys.ts'
+import { type KeyCommand, KEYS, keyName } from './key-commands.ts'
 
-type Acts = Partial<Readonly<Record<Command, () => void>>>
+type KeyActions = Partial<Readonly<Record<KeyCommand, () => void>>>
 
 const SEQUENCE_MS = 1_000
-const stack: { current: Acts }[] = []
-let before = ''
-let beforeAt = 0
+const pageActions: { current: KeyActions }[] = []
+let lastKey = ''
+let lastKeyAt = 0
 
-/** While the page that calls it is shown. */
-export function useKeys(acts: Acts): void {
+/** Active while the calling component is shown. */
+export function useKeys(acts: KeyActions): void {
   const latest = useRef(acts)
   latest.current = acts
   useEffect(() => {
-    stack.push(latest)
-    if (stack.length === 1) window.addEventListener('keydown', pressed)
+    pageActions.push(latest)
+    if (pageActions.length === 1) window.addEventListener('keydown', handleKeyDown)
     return () => {
-      stack.splice(stack.indexOf(latest), 1)
-      if (stack.length === 0) window.removeEventListener('keydown', pressed)
+      pageActions.splice(pageActions.indexOf(latest), 1)
+      if (pageActions.length === 0) window.removeEventListener('keydown', handleKeyDown)
     }
   }, [])
 }
 
-export function run(command: Command): boolean {
-  const act = stack.findLast(({ current }) => current[command])?.current[command]
+export function runKeyCommand(command: KeyCommand): boolean {
+  const act = pageActions.findLast(({ current }) => current[command])?.current[command]
   act?.()
   return act !== undefined
 }
 
-function pressed(event: KeyboardEvent): void {
-  // A script presses no keys here.
+function handleKeyDown(event: KeyboardEvent): void {
+  // Events made by scripts are ignored.
   if (!event.isTrusted || event.defaultPrevented || event.altKey || event.isComposing) return
   const name = keyName(event)
   const isHeld = name.startsWith('Ctrl+')
   if (!isHeld && (isWriting(event.target) || document.querySelector('dialog[open]') !== null)) return
   const now = performance.now()
-  const sequence = now - beforeAt < SEQUENCE_MS && before !== '' ? `${before} ${name}` : name
+  const sequence = now - lastKeyAt < SEQUENCE_MS && lastKey !== '' ? `${lastKey} ${name}` : name
   const found = KEYS.filter(({ keys }) => keys === sequence)
-  // Where the focus is on something that is pressed with Enter, Enter is its own.
+  // Enter on a focused link or button belongs to that element.
   if (name === 'Enter' && isPressable(event.target)) return
-  const isDone = found.some(({ command }) => run(command))
+  const isDone = found.some(({ command }) => runKeyCommand(command))
   if (isDone) event.preventDefault()
-  before = isDone || !KEYS.some(({ keys }) => keys.startsWith(`${name} `)) ? '' : name
-  beforeAt = now
+  lastKey = isDone || !KEYS.some(({ keys }) => keys.startsWith(`${name} `)) ? '' : name
+  lastKeyAt = now
 }
 
 function isWriting(target: EventTarget | null): boolean {

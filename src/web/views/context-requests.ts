@@ -1,10 +1,10 @@
-// The requests of a session, as the view of its context lists them: what each asked for, and what came from the cache.
+// The model requests of a session, for the context view: the tokens of each, and the share from the cache.
 import type { Event } from '../../server/wire.ts'
 import { Transcript } from '../../kernel/transcript.ts'
-import { type CacheMiss, missIn } from '../../view/context.ts'
+import { type CacheMiss, missIn } from '../../view/request-context.ts'
 
 export type RequestMark = {
-  /** Of the event that asked. */
+  /** The seq of the `model.started` event. */
   readonly seq: number
   readonly inputTokens: number
   readonly cachedTokens: number
@@ -13,7 +13,7 @@ export type RequestMark = {
   readonly reply: number | null
 }
 
-export function marksIn(events: readonly Event[]): readonly RequestMark[] {
+export function buildRequestMarks(events: readonly Event[]): readonly RequestMark[] {
   const marks: RequestMark[] = []
   for (const event of events) {
     if (event.type === 'model.started') {
@@ -33,8 +33,8 @@ export function marksIn(events: readonly Event[]): readonly RequestMark[] {
   return marks
 }
 
-/** Whoever reads through a transcript changes it: a copy for each. */
-export function copyOf(transcript: Transcript | undefined): Transcript {
+/** Reading with a transcript changes it, so each use gets a copy. */
+export function copyTranscript(transcript: Transcript | undefined): Transcript {
   const copy = new Transcript()
   for (const message of transcript?.messages ?? []) {
     copy.messages.push(message)

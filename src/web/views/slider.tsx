@@ -1,9 +1,9 @@
-// All events of a session as one line from the first to the last: where one stands, where it waited, where something went wrong. Moved
-// back, the page shows the session as it was then.
+// All events of a session on one slider: the current position, waits, and failures. Moved back, it makes the page show
+// the session at that event.
 import { useMemo } from 'react'
 import { oneLine } from '../../view/clean.ts'
 import type { TimelineRow } from '../../view/timeline.ts'
-import { tookText } from '../../view/tree.ts'
+import { durationText } from '../../view/tree-rows.ts'
 import { neverChanges } from '../data/api.ts'
 import { Button } from '../parts/button.tsx'
 import { ChevronLeft, ChevronRight } from '../parts/icons.ts'
@@ -18,10 +18,10 @@ export type SliderProps = {
   readonly onLive: () => void
 }
 
-type Mark = { readonly seq: number; readonly kind: 'wait' | 'idle' | 'bad' | 'end'; readonly says: string }
+type SliderMark = { readonly seq: number; readonly kind: 'wait' | 'idle' | 'bad' | 'end'; readonly says: string }
 
 export function Slider({ head, at, isLive, rows, onMove, onLive }: SliderProps) {
-  const marks = useMemo(() => marksIn(rows, head), [rows, head])
+  const marks = useMemo(() => buildSliderMarks(rows, head), [rows, head])
   const share = (seq: number): number => (head <= 1 ? 1 : (seq - 1) / (head - 1))
   return (
     <div className="slider">
@@ -33,7 +33,7 @@ export function Slider({ head, at, isLive, rows, onMove, onLive }: SliderProps) 
           <span
             key={`${kind} ${seq}`}
             className={`slider-mark ${kind}`}
-            style={{ left: place(share(seq)) }}
+            style={{ left: sliderLeft(share(seq)) }}
             title={says}
           />
         ))}
@@ -68,25 +68,25 @@ export function Slider({ head, at, isLive, rows, onMove, onLive }: SliderProps) 
   )
 }
 
-/** The knob is 16 pixels wide, and never leaves the line. */
-function place(share: number): string {
+/** The knob is 16 pixels wide and stays within the line. */
+function sliderLeft(share: number): string {
   return `calc(8px + ${share.toFixed(5)} * (100% - 16px))`
 }
 
-/** More could not be told apart. */
+/** More marks would be indistinguishable. */
 const PLACES = 240
 
-function marksIn(rows: readonly TimelineRow[], head: number): readonly Mark[] {
-  const places = new Map<string, Mark>()
+function buildSliderMarks(rows: readonly TimelineRow[], head: number): readonly SliderMark[] {
+  const places = new Map<string, SliderMark>()
   for (const row of rows) {
-    const mark = markOf(row)
+    const mark = sliderMarkOf(row)
     if (mark) places.set(`${mark.kind} ${Math.round((PLACES * mark.seq) / Math.max(1, head))}`, mark)
   }
   return [...places.values()]
 }
 
-function markOf(row: TimelineRow): Mark | null {
-  if (row.type === 'idle') return { seq: row.seq, kind: 'idle', says: `idle ${tookText(row.endedAt - row.at)}` }
+function sliderMarkOf(row: TimelineRow): SliderMark | null {
+  if (row.type === 'idle') return { seq: row.seq, kind: 'idle', says: `idle ${durationText(row.endedAt - row.at)}` }
   if (row.type === 'call' && row.gate === 'ask') return { seq: row.seq, kind: 'wait', says: 'waited for approval' }
   if (row.type === 'failed' || row.type === 'lost') return { seq: row.seq, kind: 'bad', says: oneLine(row.message) }
   if (row.type !== 'settled') return null

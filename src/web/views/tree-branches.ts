@@ -1,27 +1,27 @@
-// Runs, turns and calls as one list in which each stands below what it belongs to.
+// Runs, turns and calls as a flat list with depths.
 import { childIdOf } from '../../view/spans/span.ts'
 import { oneLine } from '../../view/clean.ts'
 import { isCheckpoint } from '../../view/node-stops.ts'
-import { textOf } from '../../view/text.ts'
+import { textOf } from '../../view/shown-text.ts'
 import type { CallRow, TimelineRow, TurnRow } from '../../view/timeline.ts'
 
-export type Branch = {
+export type TreeBranch = {
   readonly key: string
   readonly depth: 0 | 1 | 2
   readonly seq: number
   readonly name: string
   readonly state: string
-  /** What it says in one line, worked out for those that are seen. */
+  /** Its text on one line, computed only for visible rows. */
   readonly says: () => string
   readonly took: number | null
-  /** The session that it started. */
+  /** The child session that the call started. */
   readonly child: string | null
 }
 
 const CHARS = 200
 
-export function branchesOf(session: string, rows: readonly TimelineRow[]): readonly Branch[] {
-  const branches: Branch[] = []
+export function buildTreeBranches(session: string, rows: readonly TimelineRow[]): readonly TreeBranch[] {
+  const branches: TreeBranch[] = []
   let [run, runs] = [-1, 0]
   for (const row of rows) {
     if (row.type === 'turn') {
@@ -43,7 +43,7 @@ export function branchesOf(session: string, rows: readonly TimelineRow[]): reado
   return branches
 }
 
-function turnBranch(row: TurnRow): Branch {
+function turnBranch(row: TurnRow): TreeBranch {
   const { seq, at, endedAt, n, state } = row
   const says = (): string => (isCheckpoint(row) ? '' : oneLine(textOf(row.parts), CHARS))
   const took = endedAt === null ? null : endedAt - at
@@ -59,7 +59,7 @@ function turnBranch(row: TurnRow): Branch {
   }
 }
 
-function callBranch(session: string, row: CallRow): Branch {
+function callBranch(session: string, row: CallRow): TreeBranch {
   const { seq, result, call, tool, args, state, startedAt, endedAt, child } = row
   const took = startedAt === null || endedAt === null ? null : endedAt - startedAt
   const born = child !== null && startedAt !== null ? childIdOf(session, call) : null

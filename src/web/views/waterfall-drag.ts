@@ -1,17 +1,17 @@
-// Dragging over a range of the waterfall. With a mouse anywhere on the bars; with a finger on the axis alone, because a finger on the rows
-// scrolls them.
+// Selecting a range of the waterfall by dragging: with a mouse anywhere on the bars, with a finger only on the axis,
+// because a finger on the rows scrolls.
 import { type MouseEvent, type PointerEvent, type RefObject, useRef, useState } from 'react'
 
-/** Shorter is a click. */
+/** A shorter drag is a click. */
 const LEAST_PX = 5
 
-type Selected = { readonly left: number; readonly width: number }
+type SelectedRange = { readonly left: number; readonly width: number }
 
-/** `onRange` is told the two ends, from 0 to 1 of the axis. */
-export function useDrag(axis: RefObject<HTMLElement | null>, onRange: (a: number, b: number) => void) {
+/** `onRange`: called with the two ends, from 0 to 1 of the axis. */
+export function useRangeDrag(axis: RefObject<HTMLElement | null>, onRange: (a: number, b: number) => void) {
   const from = useRef<number | null>(null)
   const dragged = useRef(false)
-  const [selected, setSelected] = useState<Selected | null>(null)
+  const [selected, setSelected] = useState<SelectedRange | null>(null)
 
   const placeOf = (event: PointerEvent): number | null => {
     const { left = 0, width = 0 } = axis.current?.getBoundingClientRect() ?? {}
@@ -41,7 +41,7 @@ export function useDrag(axis: RefObject<HTMLElement | null>, onRange: (a: number
     const { left = 0, width = 1 } = axis.current?.getBoundingClientRect() ?? {}
     if (start !== null && dragged.current) onRange(start / width, (event.clientX - left) / width)
   }
-  /** The click at the end of a drag chooses nothing. */
+  /** The click at the end of a drag must not choose a bar. */
   const click = (event: MouseEvent): void => {
     if (dragged.current) event.stopPropagation()
     dragged.current = false

@@ -2,28 +2,28 @@
 import { QueryClientProvider } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { createRoot } from 'react-dom/client'
-import { heardNow, serverNow } from '../../../src/web/data/clock.ts'
+import { setServerNow, serverNow } from '../../../src/web/data/server-clock.ts'
 import { ApiError } from '../../../src/web/data/api.ts'
-import { queries } from '../../../src/web/data/query.ts'
-import { findToken, setToken } from '../../../src/web/data/token.ts'
-import { SessionRow } from '../../../src/web/pages/sessions/row.tsx'
-import { Detail } from '../../../src/web/pages/inbox/detail.tsx'
+import { queries } from '../../../src/web/data/queries.ts'
+import { findToken, setToken } from '../../../src/web/data/tab-token.ts'
+import { SessionListRow } from '../../../src/web/pages/sessions/session-row.tsx'
+import { PendingDetail } from '../../../src/web/pages/inbox/pending-detail.tsx'
 import { Button } from '../../../src/web/parts/button.tsx'
 import { Chart } from '../../../src/web/parts/chart.tsx'
-import { Code } from '../../../src/web/parts/code.tsx'
-import { Diff } from '../../../src/web/parts/diff.tsx'
-import { Ago, Money, moneyText, Took, Tokens } from '../../../src/web/parts/figures.tsx'
-import { Graph } from '../../../src/web/parts/graph.tsx'
-import { Json } from '../../../src/web/parts/json.tsx'
-import { List } from '../../../src/web/parts/list.tsx'
-import { Markdown } from '../../../src/web/parts/markdown.tsx'
-import { Damaged, Empty, Loading, Notice, Offline, Trouble } from '../../../src/web/parts/states.tsx'
-import { Status } from '../../../src/web/parts/status.tsx'
-import { Text } from '../../../src/web/parts/text.tsx'
-import { applySettings } from '../../../src/web/shell/settings.ts'
-import { PageHead, Shell } from '../../../src/web/shell/shell.tsx'
-import { toast } from '../../../src/web/shell/toasts.tsx'
-import { TimelineLine } from '../../../src/web/views/timeline.tsx'
+import { Code } from '../../../src/web/parts/code-block.tsx'
+import { Diff } from '../../../src/web/parts/diff-view.tsx'
+import { Ago, Money, moneyText, TimeTaken, TokenCount } from '../../../src/web/parts/figures.tsx'
+import { GraphDiagram } from '../../../src/web/parts/graph-diagram.tsx'
+import { JsonTree } from '../../../src/web/parts/json-tree.tsx'
+import { List } from '../../../src/web/parts/virtual-list.tsx'
+import { Markdown } from '../../../src/web/parts/markdown-view.tsx'
+import { DamageNotice, Empty, Loading, Notice, Offline, ErrorPanel } from '../../../src/web/parts/page-states.tsx'
+import { StatusLabel } from '../../../src/web/parts/status-label.tsx'
+import { Text } from '../../../src/web/parts/exact-text.tsx'
+import { applySettings } from '../../../src/web/shell/browser-settings.ts'
+import { PageHead, Shell } from '../../../src/web/shell/page-shell.tsx'
+import { showToast } from '../../../src/web/shell/toasts.tsx'
+import { TimelineLine } from '../../../src/web/views/timeline-view.tsx'
 import * as sample from './samples.ts'
 import { Views } from './views.tsx'
 import '../../../src/web/style/all.css'
@@ -34,10 +34,10 @@ applySettings()
 // A view is looked at with a real server behind it.
 const isViews = /^\/(?:views\/|compare)/.test(location.pathname)
 if (!isViews) setToken('gallery-token-0123456789')
-heardNow({ now: sample.NOW })
+setServerNow({ now: sample.NOW })
 for (const [key, data] of sample.answers) queries.setQueryData(key, data)
 queries.setDefaultOptions({ queries: { staleTime: Number.POSITIVE_INFINITY, retry: false } })
-Object.assign(window, { sayToast: toast, serverNow })
+Object.assign(window, { sayToast: showToast, serverNow })
 
 function Part({ name, children }: { readonly name: string; readonly children: ReactNode }) {
   return (
@@ -51,7 +51,7 @@ function Part({ name, children }: { readonly name: string; readonly children: Re
 function Texts() {
   return (
     <>
-      <Detail
+      <PendingDetail
         pending={sample.pending}
         ended={null}
         note={null}
@@ -75,7 +75,7 @@ function Texts() {
         <Diff before={sample.before} after={sample.after} />
       </Part>
       <Part name="Json">
-        <Json value={sample.json} open={2} />
+        <JsonTree value={sample.json} open={2} />
       </Part>
     </>
   )
@@ -85,19 +85,19 @@ function Drawings() {
   return (
     <>
       <Part name="Graph">
-        <Graph drawing={sample.drawing} standings={sample.standings} />
+        <GraphDiagram drawing={sample.drawing} standings={sample.standings} />
       </Part>
       <Part name="Chart">
         <Chart label="Dollars an hour" times={sample.times} values={sample.values} unit={moneyText} />
       </Part>
       <Part name="States">
-        <Damaged seq={812} reason="its checksum is wrong" />
+        <DamageNotice seq={812} reason="its checksum is wrong" />
         <Notice>The provider does not answer; the next try is in 12 s.</Notice>
         <Loading rows={4} />
         <Empty title="No sessions yet" command={'terret run "What changed here this week?"'}>
           A session appears here as soon as it begins.
         </Empty>
-        <Trouble
+        <ErrorPanel
           error={new ApiError('disk_full', 507, 'The disk is full. Free some space, then try again.')}
           onRetry={() => {}}
         />
@@ -112,7 +112,7 @@ function Gallery() {
     <div className="page">
       <PageHead title="Parts" about="Every part of the inspector">
         <input className="field" type="search" aria-label="Search" placeholder="Search  /" />
-        <Button kind="primary" onPress={() => toast('Sent')}>
+        <Button kind="primary" onPress={() => showToast('Sent')}>
           New
         </Button>
       </PageHead>
@@ -120,15 +120,15 @@ function Gallery() {
         <Part name="Status">
           <div className="panel-row">
             {sample.states.map((state) => (
-              <Status key={state} of={state} />
+              <StatusLabel key={state} of={state} />
             ))}
           </div>
         </Part>
         <Part name="Figures">
           <div className="panel-row">
-            <Money usd={0.0038} /> <Money usd={1_234.5} /> <Money usd={0} /> <Tokens count={1_320} />{' '}
-            <Took ms={2_100} />
-            <Took ms={5} /> <Ago at={sample.NOW - 180_000} /> <Ago at={sample.NOW + 86_400_000} />
+            <Money usd={0.0038} /> <Money usd={1_234.5} /> <Money usd={0} /> <TokenCount count={1_320} />{' '}
+            <TimeTaken ms={2_100} />
+            <TimeTaken ms={5} /> <Ago at={sample.NOW - 180_000} /> <Ago at={sample.NOW + 86_400_000} />
           </div>
         </Part>
         <Part name="Buttons">
@@ -155,7 +155,7 @@ function Gallery() {
               items={sample.cards}
               keyOf={({ session }) => session}
               chosen={sample.cards[1]?.session ?? null}
-              row={(card) => <SessionRow card={card} />}
+              row={(card) => <SessionListRow card={card} />}
             />
           </div>
         </Part>

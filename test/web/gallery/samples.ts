@@ -2,7 +2,7 @@
 import type { Event } from '../../../src/kernel/event.ts'
 import { DEFAULT_LIMITS } from '../../../src/kernel/limits.ts'
 import type { WireCard, WirePending } from '../../../src/server/wire.ts'
-import { drawingIn, type GraphDrawing, type NodeStanding } from '../../../src/view/graph.ts'
+import { drawingIn, type GraphDrawing, type NodeStanding } from '../../../src/view/graph-drawing.ts'
 import { timelineOf } from '../../../src/view/timeline.ts'
 
 export const NOW = 1_800_000_000_000

@@ -5,15 +5,15 @@ import { type ComponentType, useMemo, useState } from 'react'
 import { Route, Switch } from 'wouter'
 import { EMPTY, open, take, type Session } from '../../../src/kernel/index.ts'
 import { api } from '../../../src/web/data/api.ts'
-import { readLog } from '../../../src/web/data/logs.ts'
-import { ComparePage } from '../../../src/web/pages/compare.tsx'
+import { readLogUpTo } from '../../../src/web/data/other-logs.ts'
+import { ComparePage } from '../../../src/web/pages/compare-page.tsx'
 import { ForkDialog } from '../../../src/web/parts/fork-dialog.tsx'
-import { PageHead } from '../../../src/web/shell/shell.tsx'
-import { ContextView } from '../../../src/web/views/context.tsx'
-import { GraphView } from '../../../src/web/views/graph.tsx'
-import type { ViewProps } from '../../../src/web/views/props.ts'
-import { RawView } from '../../../src/web/views/raw.tsx'
-import { WaterfallView } from '../../../src/web/views/waterfall.tsx'
+import { PageHead } from '../../../src/web/shell/page-shell.tsx'
+import { ContextView } from '../../../src/web/views/context-view.tsx'
+import { GraphView } from '../../../src/web/views/graph-view.tsx'
+import type { ViewProps } from '../../../src/web/views/view-props.ts'
+import { RawView } from '../../../src/web/views/raw-view.tsx'
+import { WaterfallView } from '../../../src/web/views/waterfall-view.tsx'
 
 const VIEWS: Readonly<Record<string, ComponentType<ViewProps>>> = {
   waterfall: WaterfallView,
@@ -51,7 +51,7 @@ function OneView() {
     queryKey: ['whole', session],
     queryFn: async () => {
       const { card, head } = await api.session(session)
-      return { card, events: (await readLog(session, head, 100_000)).events }
+      return { card, events: (await readLogUpTo(session, head, 100_000)).events }
     },
   })
   const state = useMemo((): Session | null => {

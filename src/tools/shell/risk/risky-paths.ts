@@ -1,14 +1,15 @@
-// Which paths are dangerous to write, to remove or to read, as tables of patterns. It looks at spelling only, never at a disk.
+// Tables of patterns for paths that are dangerous to write, to remove or to read. It looks only at the spelling, never
+// at a disk.
 import { posix } from 'node:path'
 import { matchesText } from '../../policy/pattern.ts'
-import { OBEYED, OBEYED_BY_GIT, PROTECTED, REBASE_ORDERS } from '../../files/protected.ts'
-import type { Level } from './level.ts'
-import type { Word } from './words.ts'
+import { OBEYED, OBEYED_BY_GIT, PROTECTED, REBASE_ORDERS } from '../../files/protected-names.ts'
+import type { RiskLevel } from './risk-level.ts'
+import type { ShellWord } from './shell-words.ts'
 
-/** Standard files of a process: writing to them changes nothing that lasts. */
+/** Standard files of a process: writing to them changes nothing permanent. */
 const SINKS = /^\/dev\/(null|zero|full|tty|stdin|stdout|stderr|fd\/\d+)$/
 
-/** The folders right below the root. */
+/** The folders directly below the root. */
 const TREES = new Set(
   (
     'bin boot dev etc home lib lib32 lib64 media mnt opt proc root run sbin srv sys usr var ' +
@@ -26,21 +27,21 @@ const FORBIDDEN_TO_WRITE: readonly RegExp[] = [
   /^\/(usr\/)?(s?bin|lib(32|64)?)\//,
 ]
 
-/** What other programs will run or trust later. */
+/** Paths that other programs will run or trust later. */
 const TOUCHY_TO_WRITE: readonly RegExp[] = [
   /^\/(etc|usr|opt|var\/(lib|spool|log))\//,
   /^\/proc\//,
   /^~[^/]*\/\./,
-  ...[...PROTECTED, ...OBEYED].map(inPath),
-  ...[...OBEYED_BY_GIT, REBASE_ORDERS].map((name) => inPath(`.git/([^]*/)?${name}`)),
+  ...[...PROTECTED, ...OBEYED].map(pathRule),
+  ...[...OBEYED_BY_GIT, REBASE_ORDERS].map((name) => pathRule(`.git/([^]*/)?${name}`)),
 ]
 
-/** What no command changes unasked: names in any folder, and all of `.git`, from which a path may go on. */
-const UNASKED = inPath(`(?:${[...PROTECTED, ...OBEYED, '.git'].join('|')})`)
-/** All of these names hold one of these. */
+/** Names in any folder that no command changes unasked, and all of `.git`, which a longer path may follow. */
+const UNASKED = pathRule(`(?:${[...PROTECTED, ...OBEYED, '.git'].join('|')})`)
+/** A quick test: each of these names contains one of these. */
 const PERHAPS = /\.|Library/i
 
-function inPath(name: string): RegExp {
+function pathRule(name: string): RegExp {
   return new RegExp(`(^|/)${name.replaceAll('.', '\\.')}(/|$)`, 'i')
 }
 
@@ -55,15 +56,15 @@ const SECRET: readonly RegExp[] = [
   /^\/(var\/)?run\/(docker|containerd\/containerd|podman\/podman)\.sock$/,
 ]
 
-/** As the kernel would walk it: no doubled slashes, no dots. A part that is not known stays one. */
-function normal(text: string): string {
+/** Normalises a path as the kernel reads it: no double slashes, no dots. An unknown part stays. */
+function normalPath(text: string): string {
   const path = posix.normalize(text.replace(/^\/+/, '/'))
   return path.replace(/^~root(?=\/|$)/, '~')
 }
 
-/** Removing or changing it and all below would leave no system or no home. */
-export function isWholeTree({ text, pattern }: Word): boolean {
-  const path = normal(text)
+/** Removing or changing it recursively would destroy a system or a home folder. */
+export function isWholeTree({ text, pattern }: ShellWord): boolean {
+  const path = normalPath(text)
   if (!/^[/~]/.test(path)) return false
   const parts = path.split('/').filter((part) => part !== '')
   // `x/*` and `x/.*` are all of x.
@@ -74,23 +75,23 @@ export function isWholeTree({ text, pattern }: Word): boolean {
   return third === undefined && (top === 'home' || top === 'Users')
 }
 
-/** What writing to this path is worth; null for what a sandbox bounds. */
-export function writeLevel(word: Word): Level | null {
-  const path = normal(word.text)
+/** The risk of writing to this path; null if a sandbox limits it. */
+export function writeLevel(word: ShellWord): RiskLevel | null {
+  const path = normalPath(word.text)
   if (SINKS.test(path)) return null
   if (FORBIDDEN_TO_WRITE.some((rule) => rule.test(path))) return 'blocked'
   return TOUCHY_TO_WRITE.some((rule) => rule.test(path)) ? 'needs_approval' : null
 }
 
-/** It names a protected file or folder, on its own or as the value of an option (`of=.envrc`, `-o.envrc`). */
-export function isProtected({ text, pattern }: Word): boolean {
+/** Whether it names a protected file or folder, alone or as the value of an option (`of=.envrc`, `-o.envrc`). */
+export function isProtected({ text, pattern }: ShellWord): boolean {
   if (!PERHAPS.test(text)) return false
   const values = [text, text.slice(text.indexOf('=') + 1), ...(/^-\w./.test(text) ? [text.slice(2)] : [])]
-  return values.some((value) => UNASKED.test(normal(value)) || (pattern && mayName(value)))
+  return values.some((value) => UNASKED.test(normalPath(value)) || (pattern && mayNameProtected(value)))
 }
 
-/** A pattern finds a name that begins with a dot only if it begins with one itself. */
-function mayName(text: string): boolean {
+/** A pattern finds a name with a leading dot only if it begins with a dot itself. */
+function mayNameProtected(text: string): boolean {
   const wide = text
     .replace(/\[[^\]]*\]|\{[^}]*\}|\?/g, '*')
     .split('/')
@@ -101,19 +102,19 @@ function mayName(text: string): boolean {
   return wide.some((one) => one.includes('*') && names.some((name) => matchesText(one, name)))
 }
 
-export function isSink(word: Word): boolean {
-  return SINKS.test(normal(word.text))
+export function isSink(word: ShellWord): boolean {
+  return SINKS.test(normalPath(word.text))
 }
 
-export function isDevice(word: Word): boolean {
-  return /^\/dev\/(?!shm\/)/.test(normal(word.text)) && !isSink(word)
+export function isDevice(word: ShellWord): boolean {
+  return /^\/dev\/(?!shm\/)/.test(normalPath(word.text)) && !isSink(word)
 }
 
-export function isSecret(word: Word): boolean {
-  return SECRET.some((rule) => rule.test(word.text) || rule.test(normal(word.text)))
+export function isSecret(word: ShellWord): boolean {
+  return SECRET.some((rule) => rule.test(word.text) || rule.test(normalPath(word.text)))
 }
 
 /** Bash itself opens a connection for these. */
-export function isSocket(word: Word): boolean {
-  return /^\/dev\/(tcp|udp)\//.test(normal(word.text))
+export function isSocket(word: ShellWord): boolean {
+  return /^\/dev\/(tcp|udp)\//.test(normalPath(word.text))
 }

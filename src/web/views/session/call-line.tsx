@@ -1,33 +1,34 @@
-// The row of a call: which tool, its arguments on one line, how it stands, how often it may run. Opened, it shows both whole.
+// The row of a call: its tool, its arguments on one line, its status, its effect. Opened, it shows the arguments and
+// the result in full.
 import { memo } from 'react'
 import { Link } from 'wouter'
 import type { Event } from '../../../kernel/index.ts'
 import { oneLine } from '../../../view/clean.ts'
-import { editTexts } from '../../../view/edited.ts'
-import { jsonLine } from '../../../view/json.ts'
+import { editTexts } from '../../../view/argument-changes.ts'
+import { jsonLine } from '../../../view/untrusted-json.ts'
 import { childIdOf } from '../../../view/spans/span.ts'
 import type { CallRow } from '../../../view/timeline.ts'
-import { Diff } from '../../parts/diff.tsx'
+import { Diff } from '../../parts/diff-view.tsx'
 import { ChevronRight } from '../../parts/icons.ts'
-import { Json } from '../../parts/json.tsx'
-import { Status } from '../../parts/status.tsx'
-import { Text } from '../../parts/text.tsx'
-import { callLook } from '../../parts/why.ts'
-import { ResultContent } from './files.tsx'
-import { type Around, Line } from './line.tsx'
+import { JsonTree } from '../../parts/json-tree.tsx'
+import { StatusLabel } from '../../parts/status-label.tsx'
+import { Text } from '../../parts/exact-text.tsx'
+import { callStatusOf } from '../../parts/status-words.ts'
+import { ResultContent } from './result-files.tsx'
+import { type RowContext, RowLayout } from './row-layout.tsx'
 
 const ARGS = 200
 const NO_EVENTS: readonly Event[] = []
 
-type Result = Extract<Event, { type: 'agent.tool_result' }>
+type ToolResultEvent = Extract<Event, { type: 'agent.tool_result' }>
 
 export type CallLineProps = {
   readonly row: CallRow
-  readonly around: Around
-  readonly result?: Result | null
-  /** The events of the page, among which is the answer of a child or a person. */
+  readonly around: RowContext
+  readonly result?: ToolResultEvent | null
+  /** The events of the page, which include answers of children and people. */
   readonly events?: readonly Event[]
-  /** What it prints while it runs. */
+  /** The call's output while it runs. */
   readonly output?: string | undefined
 }
 
@@ -39,7 +40,7 @@ export const CallLine = memo(function CallLine(props: CallLineProps) {
   const name = `${isOpen ? 'Close' : 'Open'} ${oneLine(tool)} ${call}`
   const { session } = around
   return (
-    <Line
+    <RowLayout
       kind="call"
       seq={seq}
       at={row.at}
@@ -62,9 +63,9 @@ export const CallLine = memo(function CallLine(props: CallLineProps) {
             <Text text={tool} />
           </strong>
         </button>
-        <Status {...callLook(state, child === null ? null : childIdOf(session, call), around.waiting)} />
+        <StatusLabel {...callStatusOf(state, child === null ? null : childIdOf(session, call), around.waiting)} />
         {around.isFiltered && around.isNumbered ? <span className="dim small">Turn {row.turn}</span> : null}
-        {starts > 1 ? <Status of="lost" words={`started ${starts} times`} /> : null}
+        {starts > 1 ? <StatusLabel of="lost" words={`started ${starts} times`} /> : null}
         {row.edited ? <Text text={`edited by ${row.edited.by}`} /> : null}
         {effect === 'once' ? <span className="tag">once</span> : null}
         {child === null ? null : (
@@ -73,7 +74,7 @@ export const CallLine = memo(function CallLine(props: CallLineProps) {
           </Link>
         )}
         {state === 'asked' && around.mayReview ? (
-          <Link href={reviewOf(session, call)} className="button small">
+          <Link href={reviewAddress(session, call)} className="button small">
             Review
           </Link>
         ) : null}
@@ -84,38 +85,38 @@ export const CallLine = memo(function CallLine(props: CallLineProps) {
         )}
       </div>
       {failure === null || isOpen ? null : (
-        <p className={failureName(state)}>
+        <p className={failureClass(state)}>
           <Text text={failure} />
         </p>
       )}
-      {isOpen ? <Open row={row} session={session} result={result} events={events} /> : null}
+      {isOpen ? <OpenedCall row={row} session={session} result={result} events={events} /> : null}
       {output === undefined || output === '' ? null : (
         <pre className="line-output" aria-label={`What ${tool} prints`} tabIndex={0}>
           <Text as="block" mono text={output.slice(-2_000)} />
         </pre>
       )}
-    </Line>
+    </RowLayout>
   )
 })
 
-type OpenProps = Required<Pick<CallLineProps, 'row' | 'result' | 'events'>> & { readonly session: string }
+type OpenedCallProps = Required<Pick<CallLineProps, 'row' | 'result' | 'events'>> & { readonly session: string }
 
-function Open({ row: { args, edited }, session, result, events }: OpenProps) {
+function OpenedCall({ row: { args, edited }, session, result, events }: OpenedCallProps) {
   return (
     <div className="line-open">
-      <Json value={args} open={2} />
+      <JsonTree value={args} open={2} />
       {edited ? <Diff {...editTexts(args, edited.args)} /> : null}
       {result === null ? null : <ResultContent session={session} result={result} events={events} />}
     </div>
   )
 }
 
-/** What somebody stopped did not go wrong. */
-export function failureName(state: CallRow['state']): string {
+/** A call that a person stopped did not fail. */
+export function failureClass(state: CallRow['state']): string {
   return state === 'aborted' ? 'line-failure dim' : 'line-failure'
 }
 
-/** Where a person decides it. */
-export function reviewOf(session: string, call: string): string {
+/** The inbox address where a person decides the call. */
+export function reviewAddress(session: string, call: string): string {
   return `/inbox?session=${encodeURIComponent(session)}&call=${encodeURIComponent(call)}`
 }

@@ -1,27 +1,33 @@
-// All other rows: what people said, waits, decisions, failures with what to do about them, and how runs ended.
+// All other timeline rows: messages, waits, decisions, failures with advice, and ends of runs.
 import { memo, type ReactNode } from 'react'
 import { Link } from 'wouter'
 import type { Outcome } from '../../../kernel/index.ts'
 import type { TimelineRow } from '../../../view/timeline.ts'
 import { oneLine } from '../../../view/clean.ts'
-import { changesText } from '../../../view/edited.ts'
+import { changesText } from '../../../view/argument-changes.ts'
 import { usdText } from '../../../view/usd.ts'
-import { Ago, Took } from '../../parts/figures.tsx'
-import { Json } from '../../parts/json.tsx'
-import { Status } from '../../parts/status.tsx'
-import { Text } from '../../parts/text.tsx'
-import { reviewOf } from './call-line.tsx'
-import { type Around, Line } from './line.tsx'
-import { Parts } from './turn-line.tsx'
+import { Ago, TimeTaken } from '../../parts/figures.tsx'
+import { JsonTree } from '../../parts/json-tree.tsx'
+import { StatusLabel } from '../../parts/status-label.tsx'
+import { Text } from '../../parts/exact-text.tsx'
+import { reviewAddress } from './call-line.tsx'
+import { type RowContext, RowLayout } from './row-layout.tsx'
+import { MessageParts } from './turn-line.tsx'
 
-type Row = Exclude<TimelineRow, { type: 'turn' | 'call' }>
-type Of<T extends Row['type']> = Extract<Row, { type: T }>
-type Lined<T extends Row['type']> = { readonly row: Of<T>; readonly around: Around }
+type PlainRow = Exclude<TimelineRow, { type: 'turn' | 'call' }>
+type PlainRowOf<T extends PlainRow['type']> = Extract<PlainRow, { type: T }>
+type PlainLineProps<T extends PlainRow['type']> = { readonly row: PlainRowOf<T>; readonly around: RowContext }
 
-/** Of what a person changed, on one line; the panel of the call has all of it. */
+/** The most characters of an edit on one line; the call's panel shows all of it. */
 const CHANGES = 300
 
-export const PlainLine = memo(function PlainLine({ row, around }: { readonly row: Row; readonly around: Around }) {
+export const PlainLine = memo(function PlainLine({
+  row,
+  around,
+}: {
+  readonly row: PlainRow
+  readonly around: RowContext
+}) {
   switch (row.type) {
     case 'message':
       return <MessageLine row={row} around={around} />
@@ -29,7 +35,7 @@ export const PlainLine = memo(function PlainLine({ row, around }: { readonly row
       return (
         <div className="line idle" data-seq={row.seq} data-depth={0}>
           <span>
-            idle <Took ms={row.endedAt - row.at} />, waiting for {WAITS[row.waits]}
+            idle <TimeTaken ms={row.endedAt - row.at} />, waiting for {WAITS[row.waits]}
           </span>
         </div>
       )
@@ -43,8 +49,8 @@ export const PlainLine = memo(function PlainLine({ row, around }: { readonly row
       return <CompactedLine row={row} around={around} />
     case 'decision':
       return (
-        <Line around={around} kind="small" seq={row.seq} at={row.at} depth={1}>
-          <Status
+        <RowLayout around={around} kind="small" seq={row.seq} at={row.at} depth={1}>
+          <StatusLabel
             of={row.allow ? 'ok' : 'denied'}
             words={row.allow ? (row.edited ? 'edited and allowed' : 'allowed') : 'denied'}
           />{' '}
@@ -55,23 +61,23 @@ export const PlainLine = memo(function PlainLine({ row, around }: { readonly row
               <Text text={oneLine(changesText(row.edited.before, row.edited.after), CHANGES)} />
             </span>
           ) : null}
-          <Why text={row.why} />
-        </Line>
+          <ReasonText text={row.why} />
+        </RowLayout>
       )
     case 'answer':
       return (
-        <Line around={around} kind="small" seq={row.seq} at={row.at} depth={1}>
-          <Status of={row.ok ? 'ok' : 'failed'} words={row.ok ? 'answered' : 'answered with a failure'} />{' '}
+        <RowLayout around={around} kind="small" seq={row.seq} at={row.at} depth={1}>
+          <StatusLabel of={row.ok ? 'ok' : 'failed'} words={row.ok ? 'answered' : 'answered with a failure'} />{' '}
           <Text text={around.toolOf(row.call)} />
-          <ByWhom by={row.by} />
-        </Line>
+          <ByAuthor by={row.by} />
+        </RowLayout>
       )
     case 'lost':
       return (
-        <Line around={around} kind="small lost" seq={row.seq} at={row.at} depth={1}>
-          <Status of="lost" words="attempt lost, asked again" />
-          <Why text={row.message} />
-        </Line>
+        <RowLayout around={around} kind="small lost" seq={row.seq} at={row.at} depth={1}>
+          <StatusLabel of="lost" words="attempt lost, asked again" />
+          <ReasonText text={row.message} />
+        </RowLayout>
       )
     default:
       return <NoteLine row={row} around={around} />
@@ -80,38 +86,38 @@ export const PlainLine = memo(function PlainLine({ row, around }: { readonly row
 
 const WAITS = { person: 'a person', outside: 'an answer', provider: 'the provider', input: 'a message' } as const
 
-function MessageLine({ row, around }: Lined<'message'>) {
+function MessageLine({ row, around }: PlainLineProps<'message'>) {
   const { seq, at, parts, by, when } = row
   const [only] = parts
   return (
-    <Line around={around} kind="message" seq={seq} at={at}>
+    <RowLayout around={around} kind="message" seq={seq} at={at}>
       <div className="line-head">
-        <By by={by ?? 'user'} />
+        <Author by={by ?? 'user'} />
         {when === 'next' ? null : <span className="tag">{when}</span>}
       </div>
       {parts.length === 1 && only?.type === 'text' ? (
         <Text as="block" text={only.text} />
       ) : (
-        <Parts parts={parts} session={around.session} />
+        <MessageParts parts={parts} session={around.session} />
       )}
-    </Line>
+    </RowLayout>
   )
 }
 
 const SESSION = 'session:'
 
-/** A person, or the session that said it. */
-function ByWhom({ by }: { readonly by: string | null }) {
+/** The person or session that caused it. */
+function ByAuthor({ by }: { readonly by: string | null }) {
   if (by === null) return null
   return (
     <>
       {' '}
-      by <By by={by} />
+      by <Author by={by} />
     </>
   )
 }
 
-function By({ by }: { readonly by: string }) {
+function Author({ by }: { readonly by: string }) {
   if (!by.startsWith(SESSION))
     return (
       <strong className="by">
@@ -126,9 +132,9 @@ function By({ by }: { readonly by: string }) {
   )
 }
 
-function BegunLine({ row: { seq, at, agent, fork, parent }, around }: Lined<'begun'>) {
+function BegunLine({ row: { seq, at, agent, fork, parent }, around }: PlainLineProps<'begun'>) {
   return (
-    <Line around={around} kind={fork ? 'small divider' : 'small'} seq={seq} at={at}>
+    <RowLayout around={around} kind={fork ? 'small divider' : 'small'} seq={seq} at={at}>
       {fork ? (
         <>
           forked from{' '}
@@ -148,14 +154,14 @@ function BegunLine({ row: { seq, at, agent, fork, parent }, around }: Lined<'beg
           for <Link href={`/s/${encodeURIComponent(parent)}`}>its parent</Link>
         </>
       )}
-    </Line>
+    </RowLayout>
   )
 }
 
-function SettledLine({ row, around }: Lined<'settled'>) {
+function SettledLine({ row, around }: PlainLineProps<'settled'>) {
   const { seq, at, outcome, startedAt, endedAt, cost, output } = row
   return (
-    <Line
+    <RowLayout
       around={around}
       kind="settled"
       seq={seq}
@@ -165,18 +171,18 @@ function SettledLine({ row, around }: Lined<'settled'>) {
       costName={around.hasOwnCost ? 'own' : undefined}
     >
       <div className="line-head">
-        <Status of={outcome.type} words={outcome.type === 'completed' ? 'run completed' : undefined} />
-        <Ending outcome={outcome} />
+        <StatusLabel of={outcome.type} words={outcome.type === 'completed' ? 'run completed' : undefined} />
+        <OutcomeText outcome={outcome} />
         {outcome.type === 'limit' && outcome.limit === 'usd' && around.mayReview ? (
-          <Link href={reviewOf(around.session, 'budget')}>Raise the budget</Link>
+          <Link href={reviewAddress(around.session, 'budget')}>Raise the budget</Link>
         ) : null}
       </div>
-      {output === undefined ? null : <Json value={output} open={1} />}
-    </Line>
+      {output === undefined ? null : <JsonTree value={output} open={1} />}
+    </RowLayout>
   )
 }
 
-function Ending({ outcome }: { readonly outcome: Outcome }) {
+function OutcomeText({ outcome }: { readonly outcome: Outcome }) {
   if (outcome.type === 'halted') return <Text text={outcome.reason} />
   if (outcome.type === 'failed')
     return (
@@ -196,7 +202,7 @@ function Ending({ outcome }: { readonly outcome: Outcome }) {
   )
 }
 
-/** By the class of a failure. */
+/** Advice for each class of failure. */
 const ADVICE: Readonly<Record<string, string>> = {
   rate_limit: 'The provider wants fewer requests. It is asked again by itself.',
   auth: 'The provider refused the key. Set another one, then wake the session.',
@@ -209,12 +215,12 @@ const ADVICE: Readonly<Record<string, string>> = {
   interrupted: 'Somebody stopped it.',
 }
 
-function FailedLine({ row, around }: Lined<'failed'>) {
+function FailedLine({ row, around }: PlainLineProps<'failed'>) {
   const { seq, at, class: kind, message, retryAt, partial } = row
   return (
-    <Line around={around} kind="small failed" seq={seq} at={at} depth={1}>
+    <RowLayout around={around} kind="small failed" seq={seq} at={at} depth={1}>
       <div className="line-head">
-        <Status
+        <StatusLabel
           of={kind === 'superseded' || kind === 'interrupted' ? 'interrupted' : 'failed'}
           words={kind.replaceAll('_', ' ')}
         />
@@ -231,49 +237,49 @@ function FailedLine({ row, around }: Lined<'failed'>) {
           <Text as="block" text={partial} />
         </details>
       )}
-    </Line>
+    </RowLayout>
   )
 }
 
-function CompactedLine({ row, around }: Lined<'compacted'>) {
+function CompactedLine({ row, around }: PlainLineProps<'compacted'>) {
   const { seq, at, summary, cleared, before, after, failed } = row
   const sizes =
     before === null || after === null ? '' : `, ${before.toLocaleString('en')} → ${after.toLocaleString('en')} tokens`
   return (
-    <Line around={around} kind="small" seq={seq} at={at}>
+    <RowLayout around={around} kind="small" seq={seq} at={at}>
       {failed === undefined ? (
         <>
           {cleared ? 'older results cleared' : 'context compacted'}
           {sizes}
         </>
       ) : (
-        <Status of="failed" words="context could not be compacted" />
+        <StatusLabel of="failed" words="context could not be compacted" />
       )}
-      <Why text={failed ?? ''} />
+      <ReasonText text={failed ?? ''} />
       {summary === null ? null : (
         <details className="thinking">
           <summary>summary</summary>
           <Text as="block" text={summary} />
         </details>
       )}
-    </Line>
+    </RowLayout>
   )
 }
 
-type Noted = Exclude<
-  Row,
-  Of<'message' | 'idle' | 'begun' | 'settled' | 'failed' | 'compacted' | 'decision' | 'answer' | 'lost'>
+type NoteRow = Exclude<
+  PlainRow,
+  PlainRowOf<'message' | 'idle' | 'begun' | 'settled' | 'failed' | 'compacted' | 'decision' | 'answer' | 'lost'>
 >
 
-function NoteLine({ row, around }: { readonly row: Noted; readonly around: Around }) {
+function NoteLine({ row, around }: { readonly row: NoteRow; readonly around: RowContext }) {
   return (
-    <Line around={around} kind="small" seq={row.seq} at={row.at}>
-      {noted(row)}
-    </Line>
+    <RowLayout around={around} kind="small" seq={row.seq} at={row.at}>
+      {drawNote(row)}
+    </RowLayout>
   )
 }
 
-function noted(row: Noted): ReactNode {
+function drawNote(row: NoteRow): ReactNode {
   switch (row.type) {
     case 'note':
       return (
@@ -284,22 +290,22 @@ function noted(row: Noted): ReactNode {
     case 'interrupt':
       return (
         <>
-          <Status of="interrupted" words={INTERRUPTS[row.mode]} />
-          <ByWhom by={row.by} />
-          <Why text={row.why} />
+          <StatusLabel of="interrupted" words={INTERRUPTS[row.mode]} />
+          <ByAuthor by={row.by} />
+          <ReasonText text={row.why} />
         </>
       )
     case 'wake':
       return (
         <>
-          <Status of="rescheduling" words="looks again" /> <Ago at={row.due} />
-          <Why text={row.reason} />
+          <StatusLabel of="rescheduling" words="looks again" /> <Ago at={row.due} />
+          <ReasonText text={row.reason} />
         </>
       )
     case 'deferred':
       return (
         <>
-          <Status of="rescheduling" words="could not begin" /> <Text text={row.message} />, next try{' '}
+          <StatusLabel of="rescheduling" words="could not begin" /> <Text text={row.message} />, next try{' '}
           <Ago at={row.retryAt} />
         </>
       )
@@ -312,7 +318,7 @@ function noted(row: Noted): ReactNode {
     case 'reviewed':
       return row.call === null ? 'what the run may do was looked at anew' : `call ${row.call} was looked at anew`
     case 'closed':
-      return <Status of="terminated" />
+      return <StatusLabel of="terminated" />
     default:
       return <Text mono text={row.name} />
   }
@@ -320,7 +326,7 @@ function noted(row: Noted): ReactNode {
 
 const INTERRUPTS = { stop: 'interrupted', pause: 'paused', resume: 'resumed' } as const
 
-function Why({ text }: { readonly text: string }) {
+function ReasonText({ text }: { readonly text: string }) {
   if (text === '') return null
   return (
     <span className="dim">

@@ -1,24 +1,31 @@
-// Rows of a request to the model and of what is being said: thinking closed, the text as Markdown, what a graph keeps as its checkpoint.
+// The rows of model requests and of replies in progress: reasoning collapsed, text as Markdown, and a graph's state as
+// its checkpoint.
 import { memo } from 'react'
 import type { Part } from '../../../kernel/index.ts'
 import { oneLine } from '../../../view/clean.ts'
-import { parsed } from '../../../view/json.ts'
+import { parseJson } from '../../../view/untrusted-json.ts'
 import { isCheckpoint } from '../../../view/node-stops.ts'
-import { counted, textOf } from '../../../view/text.ts'
+import { countNoun, textOf } from '../../../view/shown-text.ts'
 import type { TurnRow } from '../../../view/timeline.ts'
-import type { Said } from '../../data/said.ts'
+import type { LiveReply } from '../../data/live-reply.ts'
 import { OutLink } from '../../parts/button.tsx'
 import { ChevronRight } from '../../parts/icons.ts'
-import { Json } from '../../parts/json.tsx'
-import { Markdown } from '../../parts/markdown.tsx'
-import { Status } from '../../parts/status.tsx'
-import { Text } from '../../parts/text.tsx'
-import { FileChip } from './files.tsx'
-import { type Around, Line } from './line.tsx'
+import { JsonTree } from '../../parts/json-tree.tsx'
+import { Markdown } from '../../parts/markdown-view.tsx'
+import { StatusLabel } from '../../parts/status-label.tsx'
+import { Text } from '../../parts/exact-text.tsx'
+import { FileChip } from './result-files.tsx'
+import { type RowContext, RowLayout } from './row-layout.tsx'
 
 const PREVIEW = 160
 
-export const TurnLine = memo(function TurnLine({ row, around }: { readonly row: TurnRow; readonly around: Around }) {
+export const TurnLine = memo(function TurnLine({
+  row,
+  around,
+}: {
+  readonly row: TurnRow
+  readonly around: RowContext
+}) {
   const { seq, n, state, usage, parts, calls, route, missed, verdict } = row
   const key = `turn ${seq}`
   const isClosed = around.isOpen(key)
@@ -26,7 +33,7 @@ export const TurnLine = memo(function TurnLine({ row, around }: { readonly row: 
   const text = isStep ? '' : textOf(parts)
   const name = `${isStep ? 'Step' : 'Turn'}${around.isNumbered ? ` ${n}` : ''}`
   return (
-    <Line
+    <RowLayout
       kind="turn"
       seq={seq}
       at={row.at}
@@ -46,25 +53,25 @@ export const TurnLine = memo(function TurnLine({ row, around }: { readonly row: 
           <ChevronRight size={14} aria-hidden className={isClosed ? '' : 'turned'} />
           <strong>{name}</strong>
         </button>
-        {state === 'replied' ? null : <Status of={state === 'asked' ? 'running' : state} words={WORDS[state]} />}
+        {state === 'replied' ? null : <StatusLabel of={state === 'asked' ? 'running' : state} words={WORDS[state]} />}
         {verdict === null || verdict === 'final' || verdict === 'continue' ? null : (
-          <Status of="lost" words={verdict.replaceAll('_', ' ')} />
+          <StatusLabel of="lost" words={verdict.replaceAll('_', ' ')} />
         )}
         {route === null ? null : (
           <span className="dim small">
             <Text text={route} />
           </span>
         )}
-        {missed ? <Status of="limit" words="cache missed" /> : null}
+        {missed ? <StatusLabel of="limit" words="cache missed" /> : null}
         {isClosed ? (
           <span className="line-preview dim">
             {text === '' ? '' : <Text text={oneLine(text, PREVIEW)} />}{' '}
-            {calls.length > 0 ? counted(calls.length, 'call') : ''}
+            {calls.length > 0 ? countNoun(calls.length, 'call') : ''}
           </span>
         ) : null}
       </div>
-      {isClosed ? null : <Parts parts={parts} isStep={isStep} session={around.session} />}
-    </Line>
+      {isClosed ? null : <MessageParts parts={parts} isStep={isStep} session={around.session} />}
+    </RowLayout>
   )
 })
 
@@ -76,8 +83,8 @@ const WORDS = {
   replied: '',
 } as const
 
-/** What a reply says, in its order. */
-export function Parts({
+/** The parts of a reply, in order. */
+export function MessageParts({
   parts,
   isStep = false,
   session,
@@ -124,23 +131,23 @@ function Thinking({ text }: { readonly text: string }) {
   )
 }
 
-/** The reply of a graph is its state, for programs. */
+/** A graph's reply is its state, for programs. */
 function Checkpoint({ text }: { readonly text: string }) {
   return (
     <details className="thinking">
       <summary>
         <span aria-hidden>⎔</span> checkpoint
       </summary>
-      <Json value={parsed(text) ?? text} open={2} />
+      <JsonTree value={parseJson(text) ?? text} open={2} />
     </details>
   )
 }
 
-/** Read as Markdown while it comes, as long as that is quick. */
+/** Longer texts in progress are not rendered as Markdown, which would be slow. */
 const MARKDOWN_MAX = 20_000
 
-/** What is said now. Not a live region: a reader is told the whole reply when it is there. */
-export function SayingLine({ said }: { readonly said: Said }) {
+/** The reply in progress. It is not a live region: screen readers get the whole reply when it is complete. */
+export function LiveReplyLine({ said }: { readonly said: LiveReply }) {
   return (
     <div className="line saying" data-depth={0}>
       <span className="line-seq" aria-hidden>

@@ -1,0 +1,487 @@
+// A chat with one session at a terminal: it sends input to the session, shows its work and asks its questions.
+// Everything is in the log before it is shown, so nothing is lost however a chat ends.
+import { randomUUID } from 'node:crypto'
+import type { Pending, Result, RunStream, SessionHandle, StreamEvent } from '../../index.ts'
+import type { Card, Json } from '../../kernel/index.ts'
+import { readRequestTokens } from '../../context/request-tokens.ts'
+import {
+  askApproval,
+  decisionTarget,
+  decideCovered,
+  hasVoted,
+  isForOthers,
+  type ApprovalAnswer,
+} from '../present/ask-approval.ts'
+import { callSubject } from './chat-calls.ts'
+import { childLine, ChildWatcher } from './child-watcher.ts'
+import { runSlashCommand, type ChatOptions, type ChatEnd, type ChatControl } from './slash-commands.ts'
+import { ChatView } from './chat-view.ts'
+import { fitLines, modelText } from '../present/terminal-text.ts'
+import { type FormField, fieldLine, fieldsIn, whyFormRefused, readField } from '../../view/form-fields.ts'
+import { oneLine, shownId } from '../../view/clean.ts'
+import { pendingHead, isBudget, requiredVotesText, votesText } from '../present/result-output.ts'
+import { exitForError, EXIT, isDiskFull, STOPPED_BY_FULL_DISK } from '../exit.ts'
+import { startSessionIn } from '../state/session-folders.ts'
+import { readEvents, waitsForPerson, readPending } from '../state/read-log.ts'
+import { WAITS_MS } from '../present/outage.ts'
+import { hiddenText, paintRows, previewCall } from '../present/call-preview.ts'
+import { terretCommand } from '../present/print.ts'
+import { watchPending, withdrawnText } from '../present/watch-pending.ts'
+
+/** How often the log and the children are checked, because other processes may write too. */
+const LOOK_MS = 500
+
+export class Chat implements ChatControl {
+  readonly options: ChatOptions
+  readonly view: ChatView
+  session: SessionHandle | null
+  requestedEnd: ChatEnd | null = null
+  readonly #echoed = new Set<string>()
+  #shown: ReadonlySet<string> = new Set()
+  /** The number of the last event that this chat sent. */
+  #sent = 0
+  #works = false
+  /** True while a run is followed, also between two parts of it when the person is asked. */
+  #follows = false
+  /** True while an input of the person is carried out. */
+  #enters = false
+  /** Calls that the person put off. They are asked again only on request. */
+  readonly #later = new Set<string>()
+  /** Ends the open question when another process decides its call. */
+  #withdrawn: AbortSignal | null = null
+  /** The last error of a check, so that it is not shown at every check. */
+  #trouble = ''
+  readonly children: ChildWatcher
+  #looks = false
+  #stopping = false
+  #left: boolean
+  #closing: Promise<void> | null = null
+  #warned = false
+  #exit: number = EXIT.ok
+  /** The last answer covers more than its call, so the other pending calls are checked again. */
+  #wide = false
+
+  constructor(options: ChatOptions, session: SessionHandle | null) {
+    this.options = options
+    this.session = session
+    this.#left = !options.terminal.open
+    this.view = new ChatView(options.terminal.out, options.calls, (id) => this.#echoed.has(id), options.window)
+    this.children = new ChildWatcher(options.place.store)
+    const { out } = options.terminal
+    this.view.children = (mark) => this.children.lines(out.paint, out.columns, mark)
+  }
+
+  /** Runs until the user leaves. Open work and open questions of the session come first. */
+  async talk(card: Card | null): Promise<ChatEnd> {
+    const looking = setInterval(() => void this.#look(), LOOK_MS)
+    try {
+      return await this.#talk(card)
+    } finally {
+      clearInterval(looking)
+    }
+  }
+
+  async #talk(card: Card | null): Promise<ChatEnd> {
+    if (card && !this.#left) {
+      const tokens = await readRequestTokens(this.options.place.store, card.session, card.seq)
+      if (tokens !== null) this.view.filled(tokens)
+      if (card.status === 'requires_action' || card.due !== null || card.waits.length > 0) await this.goOn()
+      else await this.look()
+    }
+    while (!this.#left && this.requestedEnd === null) {
+      const text = this.options.typed.shift() ?? (await this.options.terminal.read())
+      if (text === null) break
+      this.#enters = true
+      await this.#guarded(() => this.#entered(text))
+      this.#enters = false
+      if (this.requestedEnd === null) await this.#look()
+    }
+    await this.#closing
+    if (this.#exit === EXIT.ok && this.session && (await this.#waits(this.session.id))) this.#exit = EXIT.waits
+    return this.requestedEnd ?? { type: 'left', exit: this.#exit }
+  }
+
+  async #look(): Promise<void> {
+    const { session, view } = this
+    if (this.#looks || this.#left || !session) return
+    try {
+      const isAtRest = !this.#works && this.children.working.length === 0
+      if (isAtRest && ((await this.options.place.store.card(session.id))?.seq ?? 0) <= view.seq) return
+      await this.look()
+      this.#trouble = ''
+    } catch (error) {
+      const { text } = exitForError(error)
+      if (text !== this.#trouble) this.#showError(error)
+      this.#trouble = text
+    }
+  }
+
+  async look(): Promise<void> {
+    const { session, options, view } = this
+    const card = session && (await options.place.store.card(session.id))
+    if (!session || !card || this.#looks) return
+    this.#looks = true
+    try {
+      const { paint, columns } = options.terminal.out
+      // If a parent call waits for the child, the line of that call shows the end, so only detached children get a
+      // line.
+      for (const child of await this.children.look(card))
+        if (child.detached) options.terminal.out.say('call', childLine(child, paint, columns))
+    } finally {
+      this.#looks = false
+    }
+    if (this.#works || this.#left) return
+    view.idle()
+    if (this.#follows || this.#enters || card.seq <= view.seq) return
+    // A child reported, or another process wrote: it decided a call, sent a message or continued the run.
+    if (await this.#hasWork(card)) await this.#follow(() => this.#rest(session), true)
+    else await this.#catchUp(session)
+  }
+
+  /** True if the session has work or questions. Calls that the person put off do not count. */
+  async #hasWork({ session, status, due }: Card): Promise<boolean> {
+    if (due !== null || status === 'running') return true
+    if (status !== 'requires_action') return false
+    const pending = await readPending(this.options.place.store, session)
+    return !pending.every((each) => this.#later.has(pendingKey(each)))
+  }
+
+  /** Shows logged events that are not on the screen yet, while nothing works. */
+  async #catchUp(session: SessionHandle): Promise<void> {
+    const { view } = this
+    const { seq: before } = view
+    const source = { agent: '', run: null, parent: null }
+    // Sound: for call events the view reads only the key, and takes the rest from the reply.
+    for await (const event of readEvents(this.options.place.store, session.id, before))
+      view.see({ ...event, session: session.id, sequence: 0, source } as unknown as StreamEvent)
+    view.rest()
+    const result = view.settled > before ? await session.result() : null
+    if (result) view.ended(result)
+  }
+
+  /** Handles input outside of a prompt. A working session gets it in its next turn; otherwise it is queued. */
+  aside(text: string): void {
+    if (!this.#works) return void this.options.typed.push(text)
+    if (text.trim() === '') return
+    this.options.remember(text)
+    if (text.startsWith('/')) {
+      if (!this.options.terminal.echoes) this.view.echo(text)
+      void this.#guarded(() => runSlashCommand(this, text, true))
+    } else void this.#guarded(() => this.#steer(text))
+  }
+
+  /** Ctrl-C stops the run. A second Ctrl-C leaves the chat. */
+  interrupt(): void {
+    const { session } = this
+    // Leaving takes too long, so exit at once.
+    if (this.#left) process.exit(EXIT.interrupted)
+    if (this.#works && session && !this.#stopping) {
+      this.#stopping = true
+      this.view.stopping()
+      void this.#guarded(() =>
+        session.interrupt('stop', { by: this.options.by }).catch((error: unknown) => {
+          if (!isDiskFull(error)) throw error
+          this.view.note(STOPPED_BY_FULL_DISK)
+          this.leave()
+        }),
+      )
+    } else if (this.#works || this.#warned) this.leave()
+    else {
+      this.#warned = true
+      this.view.note('Ctrl-C once more leaves, and so does Ctrl-D.')
+    }
+  }
+
+  /** Leaves the chat. A running session is released as it is. */
+  leave(): void {
+    if (this.#left) return
+    this.#left = true
+    if (this.#works) {
+      this.#exit = EXIT.later
+      this.#closing = this.options.harness.close()
+    }
+    this.options.terminal.close()
+  }
+
+  async #entered(text: string): Promise<void> {
+    this.#warned = false
+    if (text.trim() === '') return
+    this.options.remember(text)
+    if (!this.options.terminal.echoes) this.view.echo(text)
+    if (text.startsWith('/')) return runSlashCommand(this, text, this.#works)
+    // A child's report or another process has started a run since the prompt was shown.
+    if (this.#follows) return this.#steer(text)
+    const id = randomUUID()
+    this.#echoed.add(id)
+    const session = await this.ensureSession()
+    if (await this.#waits(session.id)) {
+      await session.send(text, { id, by: this.options.by })
+      return this.view.note('It waits for your word first, and hears this then: /approve, /reject or /pending.')
+    }
+    const { seq: written = 0 } = (await this.options.place.store.card(session.id)) ?? {}
+    const { seq } = this.view
+    // Events of other processes are shown before the answer.
+    const after = seq > 0 && written > seq ? { after: seq } : {}
+    await this.#follow(() => session.stream(text, { deltas: true, id, ...after }))
+  }
+
+  /** True if the session, or a child that it waits for, waits for a person. */
+  async #waits(id: string): Promise<boolean> {
+    const { store } = this.options.place
+    const card = await store.card(id)
+    return card !== null && waitsForPerson(store, card)
+  }
+
+  async ensureSession(): Promise<SessionHandle> {
+    const { place, harness, agent } = this.options
+    this.session ??= await startSessionIn(place, place.folder, (as) =>
+      harness.open(agent === undefined ? as : { ...as, agent }),
+    )
+    return this.session
+  }
+
+  async #steer(text: string): Promise<void> {
+    const { seq = 0 } = (await this.session?.send(text, { when: 'next' })) ?? {}
+    this.#sent = Math.max(this.#sent, seq)
+  }
+
+  async goOn(): Promise<void> {
+    const { session } = this
+    if (session) await this.#guarded(() => this.#follow(() => this.#rest(session)))
+  }
+
+  async goOnIfIdle(): Promise<void> {
+    if (!this.#works) await this.goOn()
+  }
+
+  #rest(session: SessionHandle): RunStream {
+    return session.stream(undefined, { after: this.view.seq, deltas: true })
+  }
+
+  /** `isUnasked`: the person did not start this, so calls that were put off are not asked again. */
+  async #follow(begin: () => RunStream, isUnasked = false): Promise<void> {
+    this.#follows = true
+    try {
+      await this.#followed(begin, isUnasked)
+    } finally {
+      this.#follows = false
+    }
+    if (!this.#left) await this.look()
+  }
+
+  async #followed(begin: () => RunStream, isUnasked: boolean): Promise<void> {
+    const { session, view } = this
+    for (let stream = begin(); ; ) {
+      const before = view.seq
+      const result = await this.#watch(stream)
+      if (this.#left || !session) return
+      if (result.status === 'requires_action' && result.stopReason !== 'paused') {
+        if (isUnasked && result.pending.every((each) => this.#later.has(pendingKey(each)))) return
+        if (!(await this.#decided(session, result))) return
+      } else if (result.status === 'sleeping' && result.reason !== undefined) {
+        // The provider asked for a longer wait, so the chat waits here.
+        stream = session.stream(undefined, { after: view.seq, deltas: true, patienceMs: WAITS_MS })
+        continue
+      } else {
+        view.ended(result)
+        const more = view.queued.size > 0 || this.#sent > view.seq
+        if (!more || result.status === 'sleeping' || view.seq === before) return
+      }
+      stream = this.#rest(session)
+    }
+  }
+
+  async #watch(stream: RunStream): Promise<Result> {
+    const { view } = this
+    this.#works = true
+    view.begin()
+    try {
+      for await (const event of stream) view.see(event)
+      return await stream.result
+    } finally {
+      this.#works = false
+      this.#stopping = false
+      if (!this.#left) view.rest()
+    }
+  }
+
+  /** False if the session has to wait. */
+  async #decided(session: SessionHandle, result: Result): Promise<boolean> {
+    const { setup, kept } = this.options
+    if (await decideCovered({ session, setup, kept }, result)) return true
+    for (const pending of result.pending) {
+      const done = !isForOthers(pending, this.options.by) && (await this.ask(pending))
+      if (this.#left) return false
+      if (!done) {
+        for (const each of result.pending) this.#later.add(pendingKey(each))
+        const others = isForOthers(pending, this.options.by) ? ` for others: ${requiredVotesText(pending)}` : ''
+        this.view.note(`It waits${others}. /pending shows it again, /approve and /reject decide it.`)
+        return false
+      }
+      if (this.#wide || this.#withdrawn?.aborted) return true
+    }
+    return true
+  }
+
+  async ask(pending: Pending): Promise<boolean> {
+    const { store } = this.options.place
+    const watch = watchPending(store, pending)
+    this.#withdrawn = watch.signal
+    try {
+      const isDecided = await this.#askOpen(pending)
+      if (!watch.signal.aborted) return isDecided
+      this.view.note(await withdrawnText(store, pending))
+      this.view.decided(pending.callId)
+      return true
+    } catch (error) {
+      // The call was decided elsewhere or has expired: go on without this decision.
+      if (!(error instanceof Error) || error.name !== 'Fault') throw error
+      this.view.note(oneLine(error.message, 400))
+      return true
+    } finally {
+      watch.stop()
+    }
+  }
+
+  async #askOpen(pending: Pending): Promise<boolean> {
+    if (isBudget(pending)) return this.#allowMoney(pending)
+    return pending.needs === 'answer' ? this.#answer(pending) : this.#approve(pending)
+  }
+
+  /** Reads one line as the answer to the current question. */
+  #read(question: string): Promise<string | null> {
+    return this.options.terminal.read(question, this.#withdrawn ?? undefined)
+  }
+
+  async #allowMoney(pending: Pending): Promise<boolean> {
+    this.view.note(pendingHead(pending))
+    const said = (await this.#read('How many dollars more? (empty: later) ›'))?.trim() ?? ''
+    if (said === '') return false
+    const { callId, sessionId } = pending
+    await this.session?.decide({ callId, sessionId, allow: true, usd: Number(said), by: this.options.by })
+    return true
+  }
+
+  async #answer({ callId, sessionId, args }: Pending): Promise<boolean> {
+    const { terminal, by } = this.options
+    const { question, choices } = (args ?? {}) as { readonly question?: unknown; readonly choices?: unknown }
+    const offered = Array.isArray(choices) ? choices.map(String) : []
+    const asked = typeof question === 'string' ? question : JSON.stringify(args)
+    const { columns } = terminal.out
+    const choice = (text: string, at: number): string => fitLines(`  ${at + 1} ${oneLine(text)}`, columns)
+    terminal.out.say('ask', [modelText(asked, columns), ...offered.map(choice)].join('\n'))
+    const fields = fieldsIn(args)
+    const filled = fields.length === 0 ? null : await this.#fill(fields)
+    if (fields.length > 0 && filled === null) return false
+    if (filled !== null) {
+      await this.session?.answer({ callId, content: filled, by, sessionId })
+      return true
+    }
+    const hint = offered.length > 0 ? 'Your answer, or a number (empty: later) ›' : 'Your answer (empty: later) ›'
+    const said = (await this.#read(hint))?.trim() ?? ''
+    if (said === '') return false
+    const content = offered[Number(said) - 1] ?? said
+    if (!terminal.echoes) this.view.echo(content)
+    await this.session?.answer({ callId, content, by, sessionId })
+    return true
+  }
+
+  /** Asks for each field until the value is valid. Null: later. */
+  async #fill(fields: readonly FormField[]): Promise<string | null> {
+    const values: Record<string, Json> = {}
+    for (const field of fields) {
+      for (;;) {
+        const typed = await this.#read(`${oneLine(fieldLine(field), 400)} ›`)
+        if (typed === null) return null
+        const value = readField(field, typed)
+        const trouble = whyFormRefused([field], JSON.stringify(value === undefined ? {} : { [field.name]: value }))
+        if (trouble === null && value !== undefined) values[field.name] = value
+        if (trouble === null) break
+        if (typed.trim() === '') return null
+        this.view.note(trouble)
+      }
+    }
+    return JSON.stringify(values)
+  }
+
+  async #approve(pending: Pending): Promise<boolean> {
+    const { terminal, setup, by, kept } = this.options
+    const asker = {
+      read: (question: string) => this.#read(question),
+      note: (text: string) => terminal.out.say('ask', terminal.out.paint.dim(fitLines(text, terminal.out.columns))),
+      show: (each: Pending, whole: boolean) => this.showPending(each, whole),
+      edit: (text: string) => {
+        terminal.out.say('ask', terminal.out.paint.dim(fitLines(oneLine(text, 4_000), terminal.out.columns)))
+        return this.#read('The arguments as JSON, on one line (empty: as they are) ›')
+      },
+      reason: async () => (await this.#read('Why not? It is told (empty: no reason) ›'))?.trim() ?? '',
+    }
+    const said = await askApproval(asker, { setup, by, kept, session: this.session?.id ?? '' }, pending)
+    if (said === null) return false
+    this.#wide = said.scope === 'run'
+    await this.#record(pending, said)
+    return true
+  }
+
+  async showPending(pending: Pending, whole = false): Promise<boolean> {
+    const { terminal, setup } = this.options
+    const { paint, columns, rows } = terminal.out
+    const room = { columns, rows: whole ? Number.POSITIVE_INFINITY : Math.max(8, rows - 10) }
+    const action = await previewCall(setup.folder, pending, room)
+    const before = pending.denied ? ['refused before in this run'] : []
+    const title = [callSubject(pending), action.sum, ...before].filter((text) => text !== '').join(' · ')
+    const wants = paint.bold(fitLines(`? ${title} (call ${shownId(pending.callId)})`, columns))
+    const hidden = hiddenText(action, 'd shows all of it.')
+    this.#shown = new Set([...this.#shown, pendingKey(pending)])
+    const last = hidden === null ? [] : [paint.yellow(fitLines(hidden, columns))]
+    terminal.out.say('ask', [wants, ...paintRows(action.rows, paint), ...last].join('\n'))
+    return hidden !== null
+  }
+
+  noteShown(): (pending: Pending) => boolean {
+    const shown = this.#shown
+    return (pending) => shown.has(pendingKey(pending))
+  }
+
+  decide(pending: Pending, allow: boolean, why = ''): Promise<void> {
+    return this.#record(pending, { allow, ...(why === '' ? {} : { why }) })
+  }
+
+  async #record(pending: Pending, said: ApprovalAnswer): Promise<void> {
+    const { by, terminal } = this.options
+    if (hasVoted(pending.votes ?? [], by)) return this.view.note(`You approved it already: ${votesText(pending)}.`)
+    await this.session?.decide({ ...decisionTarget(pending), by, ...said })
+    this.view.decided(pending.callId)
+    const { green, red } = terminal.out.paint
+    const why = said.why === undefined ? '' : `: ${oneLine(said.why)}`
+    terminal.out.say(
+      'ask',
+      said.allow
+        ? green(said.args === undefined ? '  allowed' : '  allowed with your arguments')
+        : red(fitLines(`  refused${why}`, terminal.out.columns)),
+    )
+  }
+
+  /** Shows an error in one line, and the chat goes on. */
+  async #guarded(act: () => Promise<unknown>): Promise<void> {
+    try {
+      await act()
+    } catch (error) {
+      this.#showError(error)
+    }
+  }
+
+  #showError(error: unknown): void {
+    if (this.#left) return
+    const { out } = this.options.terminal
+    out.say('note', out.paint.red(fitLines(`! ${oneLine(exitForError(error).text, 600)}`, out.columns)))
+  }
+
+  get wayBack(): string | null {
+    return this.session && `Go on with: ${terretCommand`interactive ${this.session.id}`}`
+  }
+}
+
+function pendingKey({ sessionId, callId, digest = '' }: Pending): string {
+  return `${sessionId} ${callId} ${digest}`
+}

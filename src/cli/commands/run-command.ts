@@ -1,0 +1,70 @@
+// `terret run`: gives an agent a task in this folder, in a new session or in an existing one.
+import type { Harness } from '../../index.ts'
+import type { CommandArgs } from '../args.ts'
+import { EXIT, CliError } from '../exit.ts'
+import { remoteClient } from '../state/remote-server.ts'
+import { startSessionIn } from '../state/session-folders.ts'
+import { withStore, type CommandContext, findSession, workingFolder } from '../state/command-context.ts'
+import {
+  chosenAgent,
+  type OutputListener,
+  readCommandSetup,
+  withHarness,
+  driveAndReport,
+} from '../state/drive-session.ts'
+
+export async function runCommand(call: CommandArgs): Promise<number> {
+  const goesOn = call.is('continue')
+  if (!goesOn && call.text('session') !== undefined)
+    throw new CliError(EXIT.usage, '--session goes with --continue: terret run --continue --session ID TASK')
+  if (goesOn && call.text('agent') !== undefined)
+    throw new CliError(EXIT.usage, 'A session keeps its agent, so --agent and --continue exclude each other.')
+  const task = await readTask(call.words)
+  return withStore(async (place) => {
+    const client = remoteClient(place.store)
+    if (client) return (await import('../remote/remote-run.ts')).runRemotely(client, place, call, task)
+    return goesOn ? continueSession(place, call, task) : runInNewSession(place, call, task)
+  })
+}
+
+/** The words, with piped text as a file below them. A lone `-` stands for the piped text. */
+async function readTask(words: readonly string[]): Promise<string> {
+  const said = words
+    .filter((word) => word !== '-')
+    .join(' ')
+    .trim()
+  const { readStdin } = await import('../present/stdin.ts')
+  const piped = await readStdin(words.includes('-'))
+  if (piped === null && said === '')
+    throw new CliError(
+      EXIT.usage,
+      'The task is missing. Usage: terret run TASK, or terret run - to read it from standard input',
+    )
+  if (piped === null || said === '') return piped?.trim() ?? said
+  return `${said}\n\n<file name="standard input">\n${piped.trimEnd()}\n</file>`
+}
+
+async function runInNewSession(place: CommandContext, call: CommandArgs, task: string): Promise<number> {
+  const setup = await readCommandSetup(place, place.folder, call)
+  const agent = await chosenAgent(setup, call)
+  const drive = async (harness: Harness, ear: OutputListener): Promise<number> => {
+    const as = agent === undefined ? {} : { agent }
+    const session = await startSessionIn(place, place.folder, (where) => harness.open({ ...where, ...as }))
+    return driveAndReport(call, { store: place.store, harness, setup, session, ear, ...as }, (deltas) =>
+      session.stream(task, { deltas }),
+    )
+  }
+  return withHarness(place, setup, call, drive, agent)
+}
+
+async function continueSession(place: CommandContext, call: CommandArgs, task: string): Promise<number> {
+  const { session: id, agent } = await findSession(place, call.text('session') ?? 'latest')
+  const setup = await readCommandSetup(place, await workingFolder(place, id), call, agent)
+  const drive = (harness: Harness, ear: OutputListener): Promise<number> => {
+    const session = harness.session(id, { stored: true })
+    return driveAndReport(call, { store: place.store, harness, setup, session, ear, agent }, (deltas) =>
+      session.stream(task, { deltas }),
+    )
+  }
+  return withHarness(place, setup, call, drive, agent)
+}

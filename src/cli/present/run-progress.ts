@@ -1,0 +1,232 @@
+// The progress of a session for `run`, `resume` and `start`: a line for each event, and at a terminal a spinner for the current one.
+// All text of models, tools and files is cleaned first. It decides nothing.
+import type { Json, StreamEvent } from '../../index.ts'
+import type { ReportState } from '../demo/report/report-graph.ts'
+import type { BashLine } from '../../tools/index.ts'
+import { TextCleaner, clipToWidth, clipToEnd, type Paint, createPaint, modelText, widthOf } from './terminal-text.ts'
+import { oneLine, safeJson } from '../../view/clean.ts'
+import { ANSWER_CUT, outcomeOf, outcomeText, failureTail } from './outcome.ts'
+import { type EventRenderer, type LoggedEvent, type StreamEventOf, Presenter } from './presenter.ts'
+import { type RedrawnPart, PlainLines, Screen, type Surface } from './screen.ts'
+import { isWorkflowAgent } from '../state/workflow-agents.ts'
+import { nodeFailureText, stateOfReply } from '../../view/node-stops.ts'
+import { textOf } from '../../view/shown-text.ts'
+import { usdText } from '../../view/usd.ts'
+
+/** Finds the result of a workflow node in the state after it. */
+export type FindNodeResult = (node: string, state: Partial<ReportState>) => string
+
+/** Context from before the first event. */
+export type ProgressContext = {
+  readonly found?: FindNodeResult
+  /** The tools of open calls, by session and call. */
+  readonly tools?: ReadonlyMap<string, string>
+}
+
+/**
+ * Redraws at a terminal that can move its cursor, else writes only lines; writes nothing for `--quiet` and `--json`.
+ */
+export function openProgress(out: NodeJS.WriteStream, before: ProgressContext, isSilent: boolean): ProgressView {
+  if (isSilent) return new ProgressView(UNSEEN, before)
+  const redraws = out.isTTY && process.env['TERM'] !== 'dumb'
+  return new ProgressView(redraws ? new Screen(out, { colours: false }) : new PlainLines(out), before)
+}
+
+const UNSEEN: Surface = {
+  paint: createPaint(false),
+  columns: Number.POSITIVE_INFINITY,
+  rows: Number.POSITIVE_INFINITY,
+  say: () => {},
+  speak: () => {},
+  hush: () => {},
+  show: () => {},
+}
+
+/** The width of the column with the names of nodes. */
+const NODE_WIDTH = 9
+
+/** More characters than any line of a terminal holds. */
+const SAID_CHARS_MAX = 1_000
+
+/** Shows events as lines. */
+export class ProgressView implements EventRenderer {
+  readonly wording = {
+    unanswered: 'the model did not answer',
+    failureCharsMax: 600,
+    noteCharsMax: 160,
+    margin: '  ',
+  }
+  readonly #out: Surface
+  readonly #presenter: Presenter
+  /** The current activity. */
+  #now = 'beginning'
+  readonly #tools: Map<string, string>
+  readonly #found: FindNodeResult
+  /** Finished nodes whose state has not arrived yet. */
+  #done: string[] = []
+  #cleaner = new TextCleaner()
+  /** The end of the streamed text. */
+  #said = ''
+  #isSaying = false
+
+  constructor(out: Surface, { found = () => '', tools = new Map() }: ProgressContext = {}) {
+    this.#out = out
+    this.#presenter = new Presenter(out, this)
+    this.#found = found
+    this.#tools = new Map(tools)
+  }
+
+  /** True if the view needs deltas. */
+  get live(): boolean {
+    return this.#out instanceof Screen
+  }
+
+  /** The last failure shown; empty if nothing is shown at all. */
+  get told(): string {
+    return this.#out === UNSEEN ? '' : this.#presenter.told
+  }
+
+  see(event: StreamEvent): void {
+    this.#presenter.see(event)
+  }
+
+  /** Writes a line of this program between those of the session. */
+  note(text: string): void {
+    this.#presenter.note(text)
+  }
+
+  get paint(): Paint {
+    return this.#out.paint
+  }
+
+  /** Shows the children that are waited for while the session itself rests. */
+  waits(names: readonly string[]): void {
+    const [first = 'its agents', ...more] = names
+    this.#now = `waiting for ${first}${more.length === 0 ? '' : ` and ${more.length} more`}`
+    this.#presenter.begin()
+  }
+
+  /** Restores the terminal. A later event opens it again. */
+  close(): void {
+    this.#presenter.rest()
+  }
+
+  moving(mark: string): RedrawnPart {
+    return { calls: [], status: `${mark} ${this.#line(this.#out.columns - 2)}` }
+  }
+
+  /** The current activity and the end of the streamed text, in this many columns. */
+  #line(width: number): string {
+    const head = clipToWidth(oneLine(this.#now, 400), width)
+    if (!this.#isSaying) return head
+    return `${head} ${clipToEnd(oneLine(this.#said, Number.POSITIVE_INFINITY), width - widthOf(head) - 1)}`
+  }
+
+  /** Shows a line of a running command. It is not an event: the result has all lines. */
+  hear({ session, call, line }: Pick<BashLine, 'session' | 'call' | 'line'>): void {
+    if (line.trim() !== '')
+      this.#now = `${this.#spent()}${this.#tools.get(`${session} ${call}`) ?? 'bash'}: ${oneLine(line)}`
+  }
+
+  heard({ kind, text, session, call = '' }: StreamEventOf<'delta'>): void {
+    // The output of a call, also if another process runs it.
+    if (kind === 'output') return text.split('\n').forEach((line) => this.hear({ session, call, line }))
+    if (kind === 'text') this.#said = (this.#said + this.#cleaner.push(text)).slice(-SAID_CHARS_MAX)
+    this.#isSaying = true
+    this.#now = `${this.#spent()}${kind}:`
+  }
+
+  logged(): void {
+    this.#isSaying = false
+  }
+
+  requested(): void {
+    this.#said = ''
+    this.#cleaner = new TextCleaner()
+    this.#now = `${this.#spent()}thinking`
+  }
+
+  replied(event: StreamEventOf<'agent.message'>): void {
+    const line = isWorkflowAgent(event.source.agent) ? this.#planned(event) : this.#reply(event)
+    if (line !== null) this.#presenter.line(line)
+  }
+
+  cut({ partial = '' }: StreamEventOf<'model.failed'>): void {
+    if (partial.trim() !== '') this.#presenter.line(`${modelText(partial.trim(), this.#out.columns)}\n! ${ANSWER_CUT}`)
+  }
+
+  other(event: LoggedEvent): void {
+    switch (event.type) {
+      case 'agent.tool_use':
+        this.#now = `${this.#spent()}${this.#toolOf(event)}`
+        return
+      case 'agent.tool_result': {
+        const tool = this.#toolOf(event)
+        const line = isWorkflowAgent(event.source.agent) ? this.#node(tool, event) : this.#result(tool, event)
+        if (line !== null) this.#presenter.line(line)
+        return
+      }
+      case 'wake.scheduled':
+        return this.#presenter.aside(
+          `it wants to go on at ${new Date(event.due).toISOString()}: ${oneLine(event.reason)}`,
+        )
+      default:
+        return
+    }
+  }
+
+  #toolOf({ session, call }: { readonly session: string; readonly call: string }): string {
+    return this.#tools.get(`${session} ${call}`) ?? `call ${call}`
+  }
+
+  /** The line of a result. For a command: its exit code and, if it failed, its last lines. */
+  #result(tool: string, event: StreamEventOf<'agent.tool_result'>): string {
+    const outcome = outcomeOf(event)
+    const name = oneLine(tool)
+    if (outcome.command) {
+      const rows = failureTail(outcome, this.#out.columns, '    ')
+      return [`  ${outcome.good ? '✓' : '✗'} ${name} · ${outcomeText(outcome)}`, ...rows].join('\n')
+    }
+    const why = event.failure ? `: ${oneLine(event.failure.message)}` : ''
+    return outcome.good ? `  ✓ ${name}` : `  ✗ ${name} (${event.status})${why}`
+  }
+
+  /** The result of a workflow node is in the state, which arrives with the next reply. */
+  #node(name: string, event: StreamEventOf<'agent.tool_result'>): string | null {
+    if (event.status !== 'ok') return `✗ ${oneLine(name).padEnd(NODE_WIDTH)} ${nodeFailureText(event)}`
+    this.#done.push(name)
+    return null
+  }
+
+  #planned(event: StreamEventOf<'agent.message'>): string | null {
+    const state = stateOfReply<ReportState>(event) ?? {}
+    const done = this.#done.map((name) => `✓ ${name.padEnd(NODE_WIDTH)} ${oneLine(this.#found(name, state))}`.trimEnd())
+    this.#done = []
+    for (const [index, { tool }] of event.calls.entries()) {
+      this.#tools.set(`${event.session} ${event.seq}.${index}`, tool)
+      this.#now = tool
+    }
+    return done.length > 0 ? done.join('\n') : null
+  }
+
+  #reply(event: StreamEventOf<'agent.message'>): string | null {
+    this.#presenter.spend(event)
+    if (event.verdict.type !== 'continue') return null
+    const said = textOf(event.parts)
+    const calls = event.calls.map(({ tool, args }, index) => {
+      this.#tools.set(`${event.session} ${event.seq}.${index}`, tool)
+      return `→ ${oneLine(tool)} ${argsText(args)}`
+    })
+    return [...(said.trim() === '' ? [] : [modelText(said.trim(), this.#out.columns)]), ...calls].join('\n')
+  }
+
+  #spent(): string {
+    const { tokens, cost } = this.#presenter
+    if (tokens === 0) return ''
+    return `${tokens} tokens${cost > 0 ? `, ${usdText(cost)}` : ''} · `
+  }
+}
+
+function argsText(args: Json): string {
+  return oneLine(safeJson(args))
+}

@@ -1,0 +1,169 @@
+// Opens and closes everything that a command needs to drive sessions: the setup of a folder, the agent, and a harness
+// on the store.
+import type { Harness, RunStream, SessionHandle } from '../../index.ts'
+import type { CompleteStore } from '../../kernel/index.ts'
+import type { BashLine, McpServer } from '../../tools/index.ts'
+import { makeFolderAgent } from './folder-agent.ts'
+import { findDefinition, loadDefinitions, addAgentsAndBoard } from './defined-agents.ts'
+import { type CommandArgs, actorName } from '../args.ts'
+import { clean, oneLine, safeJson } from '../../view/clean.ts'
+import { type TerminalRun, driveAtTerminal } from '../present/terminal-run.ts'
+import { pendingBelow } from './children-wait.ts'
+import { printResult, printChildren, printFlowResult, printReportResult } from '../present/result-output.ts'
+import { flowOf } from './workflow-files.ts'
+import { holdHooks } from './hold-hooks.ts'
+import { addMemory } from './folder-memory.ts'
+import { parsePatienceMs } from '../present/outage.ts'
+import type { CommandContext } from './command-context.ts'
+import { PROGRAM } from './own-program.ts'
+import { quoteText } from '../present/call-preview.ts'
+import { outputStyle, terretCommand, warn } from '../present/print.ts'
+import { type FolderSetup, readSetup, type SetupFlags } from './folder-setup.ts'
+import { trustFolder } from './trusted-folders.ts'
+import { openProgress } from '../present/run-progress.ts'
+import { isWorkflowAgent, workflowOfAgent } from './workflow-agents.ts'
+
+/** The setup flags of the command line. */
+export function setupFlagsOf(call: CommandArgs): SetupFlags {
+  const patience = call.text('patience')
+  const patienceMs = patience === undefined ? undefined : parsePatienceMs(patience)
+  return { mode: call.text('mode'), onAsk: call.text('on-ask'), environment: call.text('environment'), patienceMs }
+}
+
+/** Reads the setup of a folder with the flags of the command line. Prints its notes. */
+export async function readCommandSetup(
+  place: CommandContext,
+  folder: string,
+  call: CommandArgs,
+  agent?: string,
+): Promise<FolderSetup> {
+  if (call.is('trust')) trustFolder(place.home, folder)
+  const setup = await readSetup(place.home, folder, setupFlagsOf(call))
+  // The offline workflow reads neither instructions nor keys, so notes about them do not matter.
+  const silent = call.is('quiet') || workflowOfAgent(agent) === 'report'
+  if (!silent) for (const note of setup.notes) warn(clean(note))
+  return setup
+}
+
+/** The agent that `--agent` names. An unknown one is refused. */
+export async function chosenAgent(setup: FolderSetup, call: CommandArgs): Promise<string | undefined> {
+  const id = call.text('agent')
+  return id === undefined ? undefined : findDefinition((await loadDefinitions(setup)).definitions, id).id
+}
+
+/** The longest wait before a killed session can be resumed. */
+export const LEASE_MS = 10_000
+
+/** Receives the output of running commands once a view shows it, and notes, which are printed at the end until then. */
+export type OutputListener = { hear: (line: BashLine) => void; note: (text: string) => void }
+
+/** Opens a harness that drives sessions. `agent`: the agent of the session, see folder-agent.ts. */
+export async function withHarness<T>(
+  place: CommandContext,
+  setup: FolderSetup,
+  call: CommandArgs,
+  act: (harness: Harness, ear: OutputListener) => Promise<T>,
+  agent?: string,
+): Promise<T> {
+  const onRequest = call.is('verbose') ? printRequest : undefined
+  const notes: string[] = []
+  const ear: OutputListener = { hear: () => {}, note: (text) => void notes.push(text) }
+  const onLine = (line: BashLine): void => ear.hear(line)
+  const own = await makeFolderAgent(setup, { models: call.texts('model'), onRequest, onLine, agent })
+  const holds = holdHooks(call.texts('hold'))
+  const parts = await addAgentsAndBoard(own, setup, agent, place.store)
+  if (!call.is('json')) for (const line of parts.troubles) warn(clean(line))
+  const { options, close } = await addMemory(parts.options, setup, place.store)
+  const { Harness } = await import('../../index.ts')
+  // Missing tools are reported at the end, with a hint.
+  const onError = (where: string, error: unknown): void => {
+    if (where === 'context' && error instanceof Error) ear.note(clean(error.message))
+    else if (where !== 'tools') warn(errorNote(where, error))
+  }
+  const hooks = [...(options.hooks ?? []), ...holds]
+  const { store } = place
+  const worker = { leaseMs: LEASE_MS }
+  const harness = new Harness({ ...options, program: PROGRAM, hooks, store, onError, worker })
+  try {
+    const done = await act(harness, ear)
+    if (!call.is('json')) for (const line of serverTroubles(parts.servers)) warn(line)
+    if (!call.is('json') && !call.is('quiet')) for (const line of notes) warn(line)
+    return done
+  } finally {
+    await harness.close()
+    await close()
+  }
+}
+
+/** Warnings about servers that were not reached or have changed, and are left out. */
+function serverTroubles(servers: readonly McpServer[]): readonly string[] {
+  return servers.flatMap((server) => {
+    const changed = server.changes().length > 0
+    const hint = changed
+      ? ` See what changed, and allow it, with: ${terretCommand`mcp approve ${oneLine(server.name)}`}`
+      : ''
+    const troubles = server.status().troubles.map((text) => `MCP server ${oneLine(server.name)}: ${oneLine(text, 300)}`)
+    return changed && troubles.length === 0
+      ? [`MCP server ${oneLine(server.name)} changed.${hint}`]
+      : troubles.map((text) => text + hint)
+  })
+}
+
+function printRequest(text: string): void {
+  const { room } = outputStyle(process.stderr, true)
+  const rows = quoteText(text, room).rows.flatMap(({ texts }) => texts)
+  process.stderr.write(`--- request\n${rows.join('\n')}\n---\n`)
+}
+
+function errorNote(where: string, error: unknown): string {
+  return clean(`${where}: ${error instanceof Error ? error.message : safeJson(error)}`)
+}
+
+export type DriveOptions = {
+  readonly store: CompleteStore
+  readonly harness: Harness
+  readonly setup: FolderSetup
+  readonly session: SessionHandle
+  readonly ear?: OutputListener
+  /** The agent of the session. */
+  readonly agent?: string
+  /** The number of the last event before this command. */
+  readonly after?: number
+  /** Calls that are already open. */
+  readonly open?: readonly { readonly key: string; readonly proposal: { readonly tool: string } }[]
+}
+
+/** Drives and shows one session, prints how it ended, and returns the exit code. */
+export async function driveAndReport(
+  call: CommandArgs,
+  { store, harness, setup, session, ear, agent, open = [], after = 0 }: DriveOptions,
+  begin: (live: boolean) => RunStream,
+): Promise<number> {
+  const quiet = call.is('quiet')
+  const json = call.is('json')
+  const planned = agent !== undefined && isWorkflowAgent(agent)
+  const tools = new Map(open.map(({ key, proposal }) => [`${session.id} ${key}`, proposal.tool]))
+  const isReport = planned && flowOf(agent) === null
+  const found = isReport ? { found: (await import('../demo/report/report-graph.ts')).reportNodeText } : {}
+  const view = openProgress(process.stderr, { tools, ...found }, quiet || json)
+  if (ear) ear.hear = (line) => view.hear(line)
+  // A workflow asks about its result, so all of it is shown before the decision.
+  const deck: TerminalRun = {
+    store,
+    harness,
+    session,
+    setup,
+    kept: [],
+    view,
+    asks: !json,
+    by: actorName(call),
+    whole: planned,
+    after,
+  }
+  const { result, stopped } = await driveAtTerminal(deck, () => begin(view.live))
+  const teller = !planned ? printResult : isReport ? printReportResult : printFlowResult
+  const { folder } = setup
+  const waiting = result.status === 'completed' ? await pendingBelow(store, session.id) : []
+  const exit = await teller(result, { json, quiet, told: view.told, folder, below: waiting })
+  return printChildren(store, session.id, { exit, json, stopped, folder, waiting })
+}

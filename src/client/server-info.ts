@@ -1,0 +1,47 @@
+// What a server has beside the verbs of sessions: who a token belongs to, what was spent, what is due, and files.
+import type { Json } from '../kernel/index.ts'
+import type { DueAnswer, Me, OpenedAnswer, SessionAnswer, UsageAnswer } from '../server/wire.ts'
+import type { ServerConnection } from './server-connection.ts'
+
+export class ServerInfo {
+  readonly #wires: ServerConnection
+
+  constructor(wires: ServerConnection) {
+    this.#wires = wires
+  }
+
+  /** Whose token this is. */
+  me(): Promise<Me> {
+    return this.#wires.json('me')
+  }
+
+  /** What was spent, by day, agent and model. */
+  usage(days?: number): Promise<UsageAnswer> {
+    return this.#wires.json('usage', { query: { days } })
+  }
+
+  /** The sessions that look again by themselves, the earliest first. */
+  due(): Promise<DueAnswer> {
+    return this.#wires.json('due')
+  }
+
+  /** The card of a session, its pending calls and its accounts, in one answer. */
+  session(id: string): Promise<SessionAnswer> {
+    return this.#wires.json('session', { params: { id } })
+  }
+
+  /** Asks the server to look at a session now. It does not wait for the session to rest. */
+  async wake(id: string): Promise<void> {
+    await this.#wires.json('wake', { params: { id } })
+  }
+
+  /** A whole session as a file: `jsonl` has an event in each line, and `json` can be imported. */
+  async export(id: string, format: 'jsonl' | 'json' = 'jsonl'): Promise<string> {
+    return (await this.#wires.ask('export', { params: { id }, query: { format } })).text()
+  }
+
+  /** A session from an exported file; its id. It is held until somebody lets it go on. */
+  async import(file: Json): Promise<string> {
+    return (await this.#wires.json<OpenedAnswer>('import', { body: file })).session
+  }
+}

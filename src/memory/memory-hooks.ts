@@ -1,0 +1,175 @@
+// Memory for a harness, as hooks: recall when a run begins, learn and write the runtime files when a session rests. No
+// hook fails a run, or delays it beyond its time limit.
+import { constants } from 'node:fs'
+import { open } from 'node:fs/promises'
+import type { Hook } from '../runtime/state/hook-events.ts'
+import { alsoWhenWoken, makeBindable } from '../runtime/hooks/bound-hooks.ts'
+import { backgroundOf } from './background.ts'
+import { filesHook, RuntimeFilesFolder, SessionViews } from './runtime-files.ts'
+import {
+  functionCheck,
+  type Check,
+  type Checks,
+  countCheck,
+  nonEmptyCheck,
+  optionsChecker,
+  optionsCheck,
+} from '../options.ts'
+import { workloadOfHint } from '../models/router.ts'
+import { modelCheck } from '../sessions/agent.ts'
+import type { ExtractorHost, ExtractorOptions, ExtractOptions } from './extractor.ts'
+import { type Memory, RECALL, RECALL_MS, type RecallOptions } from './memory.ts'
+
+/**
+ * Adds the background from memory before a run: learnings of the agent about the message, entries of MEMORY.md, and the
+ * state of a session whose conversation was cut. It is loaded anew for each run, also for one that a wake begins.
+ */
+export function recallHook(memory: RecallMemory, options: RecallHookOptions = {}): Hook {
+  checkRecall(options)
+  return makeRecallHook(memory, options, memory.store === undefined ? null : new SessionViews(memory.store))
+}
+
+/** A host's own memory may offer `recall` alone. */
+type RecallMemory = Pick<Memory, 'recall'> & Partial<Pick<Memory, 'store' | 'within' | 'ownerOf'>>
+
+function makeRecallHook(memory: RecallMemory, options: RecallHookOptions, views: SessionViews | null): Hook {
+  const { onError = warn, file, budgetChars = BUDGET_CHARS, ...recall } = options
+  const { timeoutMs = RECALL_MS } = recall
+  const inTime = <T>(work: Promise<T>): Promise<T> => memory.within?.(timeoutMs, work) ?? work
+  return alsoWhenWoken<Hook>({
+    type: 'user_prompt_submit',
+    run: async ({ session, agent, prompt }) => {
+      const owner = inTime(Promise.resolve(memory.ownerOf?.(session) ?? null))
+      const recalled = async () => memory.recall(agent, prompt, { ...recall, owner: await owner })
+      const keptFor = async () => {
+        const path = typeof file === 'function' ? file(await owner) : file
+        return path === undefined ? '' : inTime(readMemoryFile(path))
+      }
+      const [learned, view, kept] = await Promise.allSettled([
+        recalled(),
+        views && inTime(views.of(session)),
+        file === undefined ? '' : keptFor(),
+      ])
+      const [failed] = [learned, view, kept].filter((one) => one.status === 'rejected')
+      if (failed) onError(failed.reason)
+      const found = {
+        prompt,
+        learned: learned.status === 'fulfilled' ? learned.value : [],
+        view: view.status === 'fulfilled' ? view.value : null,
+        kept: kept.status === 'fulfilled' ? kept.value : '',
+      }
+      const context = backgroundOf(found, budgetChars)
+      return context === '' ? undefined : { context }
+    },
+  })
+}
+
+export type RecallHookOptions = Omit<RecallOptions, 'owner'> & {
+  /**
+   * The path of MEMORY.md, whose entries are told too. Without it none are. A single file is told to the sessions of
+   * all owners; a function names a file for each owner.
+   */
+  readonly file?: string | ((owner: string | null) => string | undefined)
+  /** The limit for the whole background of a run, in characters. Default: 8,000. */
+  readonly budgetChars?: number
+  /** Called with the error when something was not recalled. Default: a warning of the process. */
+  readonly onError?: (error: unknown) => void
+}
+
+const BUDGET_CHARS = 8_000
+const FILE_BYTES = 64 * 1024
+
+/** The first lines of the file. Only a regular file is read, so nothing hangs. */
+async function readMemoryFile(file: string): Promise<string> {
+  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
+    if ((error as { readonly code?: unknown }).code === 'ENOENT') return null
+    throw error
+  })
+  if (handle === null) return ''
+  try {
+    if (!(await handle.stat()).isFile()) throw new Error(`${file} is not a regular file.`)
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(FILE_BYTES), 0, FILE_BYTES, 0)
+    const text = buffer.toString('utf8', 0, bytesRead)
+    return bytesRead < FILE_BYTES ? text : text.slice(0, text.lastIndexOf('\n') + 1)
+  } finally {
+    await handle.close()
+  }
+}
+
+const fileCheck: Check = (value, name, of) => (typeof value === 'function' ? null : nonEmptyCheck(value, name, of))
+const { owner: _owner, ...RECALL_OF_RUN } = RECALL
+const RECALL_HOOK: Checks<RecallHookOptions> = {
+  ...RECALL_OF_RUN,
+  onError: functionCheck,
+  file: fileCheck,
+  budgetChars: countCheck(),
+}
+const checkRecall = optionsChecker<RecallHookOptions>('recallHook', RECALL_HOOK)
+const extractCheck = optionsCheck<ExtractOptions>({
+  model: modelCheck,
+  tokens: countCheck(),
+  calls: countCheck(),
+  runs: countCheck(1),
+})
+const checkHooks = optionsChecker<MemoryHooksOptions>('memoryHooks', {
+  ...RECALL_HOOK,
+  dir: nonEmptyCheck,
+  extract: (value, name, of) => (typeof value === 'boolean' ? null : extractCheck(value, name, of)),
+})
+
+/** Takes in the learnings of a session each time it rests. */
+export function learnHook(memory: Pick<Memory, 'learn'>): Hook {
+  return { type: 'session_rest', run: ({ session }) => memory.learn(session) }
+}
+
+/**
+ * After a run asks a model what later sessions should know, once enough has happened. Its code is loaded with the first
+ * run.
+ */
+function extractHook(extracting: ExtractorOptions): Hook {
+  const { model } = extracting.extract
+  // Sound: only a harness binds, and it gives this host.
+  return makeBindable<Hook>(
+    { type: 'post_run', run: () => undefined },
+    {
+      check: (host) => {
+        if (typeof model === 'string' && workloadOfHint(model) === null) (host as ExtractorHost).services.model(model)
+      },
+      make: async (host) => {
+        const { Extractor } = await import('./extractor.ts')
+        return new Extractor(host as ExtractorHost, extracting)
+      },
+    },
+  )
+}
+
+/** All memory hooks; the runtime files only with `dir`, and extraction only with `extract`. */
+export function memoryHooks(memory: Memory, options: MemoryHooksOptions = {}): readonly Hook[] {
+  checkHooks(options)
+  const { dir, extract = false, ...recall } = options
+  const views = new SessionViews(memory.store)
+  const folder = dir === undefined ? null : new RuntimeFilesFolder(memory.store, dir, views)
+  const files = folder === null ? [] : [filesHook(folder)]
+  const { onError = warn } = recall
+  const written = async (session: string): Promise<void> => {
+    await memory.learn(session)
+    await folder?.write(session)
+  }
+  const extracting = { memory, extract: typeof extract === 'boolean' ? {} : extract, report: onError, written }
+  const extracts = extract === false ? [] : [extractHook(extracting)]
+  return [makeRecallHook(memory, recall, views), learnHook(memory), ...files, ...extracts]
+}
+
+export type MemoryHooksOptions = RecallHookOptions & {
+  /** The folder for the sessions' folders of runtime files. */
+  readonly dir?: string
+  /**
+   * After enough new tokens, calls and runs of a session, a model is asked for what later sessions should know. This
+   * costs money. `true`: after 4,000 tokens, 8 calls and 4 runs, by the session's own model.
+   */
+  readonly extract?: ExtractOptions | boolean
+}
+
+function warn(error: unknown): void {
+  process.emitWarning(`memory: ${error instanceof Error ? error.message : String(error)}`, 'TerretWarning')
+}

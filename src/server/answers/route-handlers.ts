@@ -1,0 +1,71 @@
+// The handler of each route, by route name. A route without a handler does not compile.
+import type { RouteHandlers } from '../server-host.ts'
+import {
+  handleClose,
+  handleCommands,
+  handleFork,
+  handleInterrupt,
+  handleOpen,
+  handlePin,
+  handleRemove,
+  handleSend,
+  handleUndo,
+  handleUnpin,
+  handleWake,
+} from './session-actions.ts'
+import { handleAnswer, handleDecide } from './session-decisions.ts'
+import { handleBlob, handleExport, handleImport } from './session-downloads.ts'
+import {
+  handleAgents,
+  handleDue,
+  handleHealth,
+  handleMe,
+  handleMetrics,
+  handleOpenApi,
+  handlePending,
+  handleSession,
+  handleSessions,
+} from './server-overview.ts'
+import { handleEvents, handleMessages, handlePins, handleResult, handleState } from './session-reads.ts'
+import { handleFollow, handleStreams } from './event-streams.ts'
+import { handleDropToken, handleMakeToken, handleTokens } from './token-list.ts'
+import { handleUsage } from './usage-report.ts'
+
+export const ROUTE_HANDLERS: RouteHandlers = {
+  health: handleHealth,
+  metrics: handleMetrics,
+  me: handleMe,
+  openapi: handleOpenApi,
+  sessions: handleSessions,
+  open: handleOpen,
+  session: handleSession,
+  result: handleResult,
+  messages: handleMessages,
+  events: handleEvents,
+  state: handleState,
+  follow: handleFollow,
+  streams: handleStreams,
+  blob: handleBlob,
+  export: handleExport,
+  send: handleSend,
+  commands: handleCommands,
+  answer: handleAnswer,
+  interrupt: handleInterrupt,
+  wake: handleWake,
+  fork: handleFork,
+  undo: handleUndo,
+  pins: handlePins,
+  pin: handlePin,
+  unpin: handleUnpin,
+  close: handleClose,
+  decide: handleDecide,
+  remove: handleRemove,
+  import: handleImport,
+  tokens: handleTokens,
+  makeToken: handleMakeToken,
+  dropToken: handleDropToken,
+  pending: handlePending,
+  agents: handleAgents,
+  usage: handleUsage,
+  due: handleDue,
+}

@@ -1,0 +1,70 @@
+// Parts of a harness: its hooks, its agents by name, and its reports of trouble to the host.
+import { Fault } from '../kernel/failure.ts'
+import type { Clock } from '../ports/system.ts'
+import { checkWorkOptions, type WorkOptions } from '../runtime/loop/due-loop.ts'
+import type { Agent } from '../runtime/state/agent.ts'
+import { type BreakerOptions, GuardFold } from '../runtime/guard/guard.ts'
+import { Hooks } from '../runtime/hooks/hooks.ts'
+import type { Hook } from '../runtime/state/hook-events.ts'
+
+/** Invalid thresholds are the caller's mistake, so they are checked here and not in a run. */
+export function checkBreaker(breaker: BreakerOptions | false): BreakerOptions | false {
+  new GuardFold({ breaker })
+  return breaker
+}
+
+type HookParts = { readonly hooks?: readonly Hook[]; readonly clock: Clock }
+
+export function buildHooks(
+  { hooks = [], clock }: HookParts,
+  agents: readonly string[],
+  onError: (where: string, error: unknown) => void,
+): Hooks | null {
+  if (hooks.length === 0) return null
+  const report = (hook: string, error: unknown): void => onError(`hook ${hook}`, error)
+  return new Hooks({ hooks, agents, clock, report })
+}
+
+/** An error callback that throws must not break the run. */
+export function buildReporter(tell: (where: string, error: unknown) => void): (where: string, error: unknown) => void {
+  return (where, error) => {
+    const telling = async (): Promise<void> => tell(where, error)
+    telling().catch((thrown: unknown) => {
+      emitTerretWarning(where, error)
+      emitTerretWarning('onError', thrown)
+    })
+  }
+}
+
+export function emitTerretWarning(where: string, error: unknown): void {
+  const text = error instanceof Error ? error.message || error.name : String(error)
+  process.emitWarning(`${where}: ${text}`, 'TerretWarning')
+}
+
+export function agentFinder(named: ReadonlyMap<string, Agent>): (name: string) => Agent {
+  return (name) => {
+    const agent = named.get(name)
+    if (agent) return agent
+    throw new Fault('invalid_config', `This session belongs to agent "${name}", which this harness does not have.`)
+  }
+}
+
+/** The agent for a new session. */
+export function findAgent(known: ReadonlyMap<string, Agent>, name: string): Agent {
+  const agent = known.get(name)
+  if (agent) return agent
+  const names = [...known.keys()].join(', ')
+  throw new Fault('invalid_config', `This harness has no agent "${name}". "agent" may name: ${names}.`)
+}
+
+/**
+ * Completes the options of `work` with the agents whose sessions it may drive: the named ones, or all of the harness.
+ */
+export function completeWorkOptions(known: ReadonlyMap<string, Agent>, options: WorkOptions): WorkOptions {
+  checkWorkOptions(options)
+  const all = [...known.keys()]
+  const { agents = all } = options
+  const missing = agents.find((name) => !known.has(name))
+  if (missing === undefined) return { ...options, agents }
+  throw new Fault('invalid_config', `This harness has no agent "${missing}". "agents" may name: ${all.join(', ')}.`)
+}

@@ -1,0 +1,198 @@
+// The parts of a chaos script: replies of the model, errors of the provider, and damage in transit. Types and small
+// constructors; other files turn them into bytes.
+import type { Frozen, Json, Usage } from '../kernel/content.ts'
+import {
+  anyCheck,
+  type Check,
+  countCheck,
+  flagCheck,
+  listCheck,
+  msCheck,
+  requiredCheck,
+  oneOf,
+  objectCheck,
+  tableCheck,
+  textCheck,
+  optionsCheck,
+} from '../options.ts'
+
+export type Dialect = 'messages' | 'responses' | 'chat'
+
+/** `rawArgs` is sent unchanged, even if it is not JSON. A missing id is made from the number of the request. */
+export type ChaosCall = Frozen<{ tool: string; args?: Json; rawArgs?: string; id?: string }>
+
+/**
+ * Messages signs its thinking (`signature`) or hides it (`redacted`), Responses encrypts it (`encrypted`). Missing values are
+ * generated. Chat sends `reasoning_content`, or OpenRouter's `reasoning_details` once a signature is given.
+ */
+export type ChaosReasoning = string | Frozen<{ text: string; signature?: string; encrypted?: string; redacted?: true }>
+
+/** A reply of the model, encoded in the dialect of the request. */
+export type ChaosModelReply = Frozen<{
+  text?: string
+  reasoning?: ChaosReasoning
+  calls?: readonly ChaosCall[]
+  /** Default: computed from the sizes of request and reply. */
+  usage?: Usage
+  finish?: 'stop' | 'length' | 'refusal'
+  /** The number of pieces for the text, the reasoning and the arguments of each call. Default 1. */
+  deltas?: number
+  model?: string
+  chaos?: ChaosDamage
+}>
+
+export type TroubleName =
+  | ('overloaded' | 'rate_limited' | 'overflow' | 'unauthorized' | 'quota')
+  | ('server_error' | 'bad_request' | 'not_found')
+
+/** An error of the provider. A name stands for the status and body this provider uses for it. */
+export type ChaosTrouble = Frozen<{
+  status: number | TroubleName
+  /** Replaces the provider's body. A string is sent unchanged. */
+  body?: Json
+  /** Seconds, as the header `retry-after`. */
+  retryAfter?: number
+  headers?: Readonly<Record<string, string>>
+  chaos?: ChaosDamage
+}>
+
+/** A plain string is a text. */
+export type ChaosReply = string | ChaosModelReply | ChaosTrouble
+
+/** Positions and lengths are bytes of the body as sent. Nothing here is random. */
+export type ChaosDamage = Frozen<{
+  /** Stalls after so many bytes; with 0 even before the headers. Goes on after `stallMs`, or never. */
+  stallAfterBytes?: number
+  stallMs?: number
+  /** Destroys the socket after so many bytes; with 0 there is no answer at all. */
+  cutAfterBytes?: number
+  /** Sends one byte at a time, or `splitBytes`, with this much time between them. */
+  dripMs?: number
+  /** Writes this many bytes at a time, also in the middle of a character. */
+  splitBytes?: number
+  /** Flips all bits of this byte. */
+  corruptAt?: number
+  gzip?: true
+
+  /** Comments, pings and unknown events in between. */
+  junk?: true
+  /** The provider reports an error in the stream, after so many events. */
+  errorAfter?: number
+  /** The stream ends normally, but without the provider's end event. */
+  noEnd?: true
+  /** After the first event sends only pings, every `dripMs` (default 20 ms), for ever. */
+  pingsOnly?: true
+  /** Repeats the first piece of text for ever. */
+  endless?: true
+  /** One line of so many bytes, in an unknown event. */
+  hugeLine?: number
+  redirectTo?: string
+
+  /** Missing, nonsense (negative, or too large for a number), or sent three times in one stream. */
+  wrongUsage?: 'missing' | 'absurd' | 'triple'
+  /** All calls of one reply have the id of the first. */
+  duplicateIds?: true
+  blankIds?: true
+  /** Replaces the true finish reason. An unknown word is sent unchanged. */
+  finish?: string
+}>
+
+/** A received request, without the values of headers that hold keys. */
+export type ChaosRequest = Frozen<{
+  dialect: Dialect
+  path: string
+  headers: Readonly<Record<string, string>>
+  /** Null if it was not JSON. */
+  body: Json
+  at: number
+  /** With `strict`: the broken rule. The request was refused and used no reply of the script. */
+  refused?: string
+}>
+
+/**
+ * Replies in order, or by a function of the request. If the list is used up or the function throws, the server answers
+ * 400, so that the test fails.
+ */
+export type ChaosScript =
+  | readonly ChaosReply[]
+  | ((request: ChaosRequest, n: number) => ChaosReply | Promise<ChaosReply>)
+
+const damageCheck = optionsCheck<ChaosDamage>({
+  stallAfterBytes: countCheck(),
+  stallMs: msCheck,
+  cutAfterBytes: countCheck(),
+  dripMs: msCheck,
+  splitBytes: countCheck(1),
+  corruptAt: countCheck(),
+  gzip: flagCheck,
+  junk: flagCheck,
+  errorAfter: countCheck(),
+  noEnd: flagCheck,
+  pingsOnly: flagCheck,
+  endless: flagCheck,
+  hugeLine: countCheck(),
+  redirectTo: textCheck,
+  wrongUsage: oneOf<NonNullable<ChaosDamage['wrongUsage']>>({ missing: true, absurd: true, triple: true }),
+  duplicateIds: flagCheck,
+  blankIds: flagCheck,
+  finish: textCheck,
+})
+const modelReplyCheck = optionsCheck<ChaosModelReply>({
+  text: textCheck,
+  reasoning: anyCheck,
+  calls: listCheck(
+    optionsCheck<ChaosCall>({ tool: requiredCheck(textCheck), args: anyCheck, rawArgs: textCheck, id: textCheck }),
+  ),
+  usage: objectCheck,
+  finish: oneOf<NonNullable<ChaosModelReply['finish']>>({ stop: true, length: true, refusal: true }),
+  deltas: countCheck(1),
+  model: textCheck,
+  chaos: damageCheck,
+})
+const troubleCheck = optionsCheck<ChaosTrouble>({
+  status: requiredCheck(anyCheck),
+  body: anyCheck,
+  retryAfter: msCheck,
+  headers: tableCheck(textCheck),
+  chaos: damageCheck,
+})
+/** Checks a reply of a script. */
+export const replyCheck: Check = (value, name, of) => {
+  if (typeof value === 'string') return null
+  return (value !== null && typeof value === 'object' && 'status' in value ? troubleCheck : modelReplyCheck)(
+    value,
+    name,
+    of,
+  )
+}
+
+export function isChaosTrouble(reply: ChaosModelReply | ChaosTrouble): reply is ChaosTrouble {
+  return 'status' in reply
+}
+
+/** Sends 529 as Anthropic, 503 as the others. */
+export function overloadedError(): ChaosTrouble {
+  return { status: 'overloaded' }
+}
+
+export function rateLimitError(seconds?: number): ChaosTrouble {
+  return seconds === undefined ? { status: 'rate_limited' } : { status: 'rate_limited', retryAfter: seconds }
+}
+
+/** The prompt is longer than the context window. */
+export function overflowError(): ChaosTrouble {
+  return { status: 'overflow' }
+}
+
+export function unauthorizedError(): ChaosTrouble {
+  return { status: 'unauthorized' }
+}
+
+/** The account is empty: waiting does not help. */
+export function quotaError(): ChaosTrouble {
+  return { status: 'quota' }
+}
+
+export function serverError(): ChaosTrouble {
+  return { status: 'server_error' }
+}
