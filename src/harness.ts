@@ -518,7 +518,7 @@ class LocalHarness implements Sessions {
   work(options: { readonly session: string }): Promise<RestReport>
   work(options?: WorkOptions): Promise<WorkResult>
   async work(options: WorkOptions | { readonly session: string } = {}): Promise<WorkResult | RestReport> {
-    if ('session' in options) return this.#workOn(options.session)
+    if (typeof options === 'object' && options !== null && 'session' in options) return this.#workOn(options.session)
     const worker = this.#driving()
     const wanted = completeWorkOptions(this.#agents, options)
     const release = keepProcessAlive()

@@ -5,7 +5,9 @@ import type { Run, Session } from './session.ts'
 export type StopReason = 'interrupted' | 'superseded' | 'limit'
 export type Here = Frozen<{ now: number; epoch: number }>
 
-const COUNTS = {
+const PATIENCE_MS = 15 * 60_000
+const OUTAGE_MS = 3 * 24 * 3_600_000
+export const DEFAULT_LIMITS: Limits = {
   modelRequests: 64,
   lossesMax: 8,
   toolRetries: 5,
@@ -14,12 +16,15 @@ const COUNTS = {
   depth: 3,
   children: 100,
   wakes: 20,
+  modelAttempts: null,
+  toolCalls: null,
+  tokens: null,
+  hold: 0,
+  modelMs: 600_000,
+  activeMs: 600_000,
+  patienceMs: PATIENCE_MS,
+  outageMs: OUTAGE_MS,
 }
-const NONE = { modelAttempts: null, toolCalls: null, tokens: null, hold: 0 }
-const PATIENCE_MS = 15 * 60_000
-const OUTAGE_MS = 3 * 24 * 3_600_000
-const TIMES = { modelMs: 600_000, activeMs: 600_000, patienceMs: PATIENCE_MS, outageMs: OUTAGE_MS }
-export const DEFAULT_LIMITS: Limits = { ...COUNTS, ...NONE, ...TIMES }
 
 /** How long an outage may last before a run with these limits fails. Logs of older versions do not contain it. */
 export function outageMsOf({ outageMs = OUTAGE_MS }: Limits): number {

@@ -166,9 +166,9 @@ describe('an approved change', () => {
     let [begun, isDead] = [0, false]
     // The store as a process sees it that is then killed: nothing of it arrives any more.
     const whileAlive = new Proxy(store, {
-      get: (target, name: keyof CompleteStore) => {
+      get: (target, name: keyof CompleteStore, outer: unknown) => {
         const found = target[name]
-        if (typeof found !== 'function') return found
+        if (typeof found !== 'function') return found === target ? outer : found
         return (...args: readonly never[]): unknown =>
           isDead ? new Promise(() => {}) : (Reflect.apply(found, target, args) as unknown)
       },

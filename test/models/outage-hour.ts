@@ -141,9 +141,9 @@ function payTool(paid: Map<string, number>) {
 /** The clock stands still while the store is asked: a disk and a database take time of their own. */
 function standing(clock: SteppedClock, store: CompleteStore): CompleteStore {
   return new Proxy(store, {
-    get(target, name) {
+    get(target, name, outer) {
       const value: unknown = Reflect.get(target, name, target)
-      if (typeof value !== 'function') return value
+      if (typeof value !== 'function') return value === target ? (outer as unknown) : value
       return (...args: unknown[]): unknown => {
         const given: unknown = Reflect.apply(value, target, args)
         return given instanceof Promise ? clock.outside(given) : given

@@ -101,10 +101,11 @@ describe.each(STORAGES)('following a session on %s', (storage) => {
     const before = await store.card(session.id)
     const writes: string[] = []
     const seen = new Proxy(store, {
-      get(target, name) {
+      get(target, name, outer) {
         if (['commit', 'claim', 'extend', 'release', 'announce', 'expire', 'remove'].includes(String(name)))
           writes.push(String(name))
         const member: unknown = Reflect.get(target, name)
+        if (member === target) return outer as unknown
         return typeof member === 'function' ? (member.bind(target) as unknown) : member
       },
     })

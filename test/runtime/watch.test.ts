@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { type CardChange, Harness, memory, scripted } from '../../src/index.ts'
+import { storeWith } from '../../sim/store-with.ts'
 import { calls, make, STORAGES, storeOf, tool, waiting } from './scene.ts'
 
 type Changes = AsyncIterator<CardChange>
@@ -138,21 +139,16 @@ describe('the end of watching', () => {
   it('B-FOLLOW-3: comes with the signal and with the harness, also for one that was never read', async () => {
     const inner = memory()
     let watching = 0
-    const store = new Proxy(inner, {
-      get(target, name) {
-        if (name === 'watchCards')
-          return (listener: (session: string) => void) => {
-            const leave = inner.watchCards(listener)
-            watching += 1
-            let left = false
-            return () => {
-              if (!left) watching -= 1
-              left = true
-              leave()
-            }
-          }
-        const member: unknown = Reflect.get(target, name)
-        return typeof member === 'function' ? (member.bind(target) as unknown) : member
+    const store = storeWith(inner, {
+      watchCards: (listener) => {
+        const leave = inner.watchCards(listener)
+        watching += 1
+        let left = false
+        return () => {
+          if (!left) watching -= 1
+          left = true
+          leave()
+        }
       },
     })
     const harness = new Harness({ model: scripted(['Hello.']), store })
