@@ -8,7 +8,7 @@ import { runPhase } from '../view/session-phase.ts'
 import { readRemoteResult, type RemoteSession } from './remote-run.ts'
 import { unsupportedFault } from './unsupported.ts'
 
-export function readRemoteSession({ id, wires }: RemoteSession): Promise<SessionAnswer> {
+function readRemoteSession({ id, wires }: RemoteSession): Promise<SessionAnswer> {
   return wires.json('session', { params: { id } })
 }
 

@@ -200,7 +200,7 @@ async function sendIfIdle(place: SessionAccess, { event, blobs }: ParsedCommand)
 }
 
 /** The seq under which the inbox already has this very event; null if it has not. */
-export async function findSentSeq(store: CompleteStore, session: string, sent: InboxBody): Promise<number | null> {
+async function findSentSeq(store: CompleteStore, session: string, sent: InboxBody): Promise<number | null> {
   const found = await store.sent(session, sent.id)
   const [event] = found === null ? [] : (await store.read(session, found - 1, 1)).events
   if (event === undefined) return null
