@@ -110,7 +110,7 @@ describe.each(STORAGES)('models that tools ask, on %s', (storage) => {
     const result = await harness.run('Ask.')
     expect(result).toMatchObject({
       status: 'completed',
-      cost: 2 * COST + 5 * PROMPT_COST,
+      cost: { micros: 2 * COST + 5 * PROMPT_COST },
       usage: { modelRequests: 2, toolCalls: 1, inputTokens: 200 + 5_000, outputTokens: 100 + 1_000 },
     })
     const [call] = ofType(await eventsOf(store, result.sessionId), 'agent.tool_result')

@@ -147,7 +147,7 @@ describe('the process', () => {
     const built = (path: string): string => JSON.stringify(new URL(`../../.build/${path}`, import.meta.url).href)
     const script = `
       import { call } from ${built('test/tools/mcp-bench.js')}
-      import { mcpServer } from ${built('src/tools/mcp/mcp.js')}
+      import { mcpServer } from ${built('src/tools/mcp/mcp-server.js')}
       ${how === '' ? '' : 'process.getuid = () => 1000'}
       const server = mcpServer({ name: 'odd', command: process.execPath, args: [${JSON.stringify(join(import.meta.dirname, 'mcp-servers', 'odd.mjs'))}, ${JSON.stringify(bench.folder)}] })
       await call(server, 'odd__breed')
@@ -423,7 +423,7 @@ describe('a result', () => {
 it('B-MCP-64: a program that does not use it does not load the SDK', () => {
   const folder = resolve(import.meta.dirname, '../../src/tools/mcp')
   const parts = readdirSync(folder)
-  expect(parts).toContain('link.ts')
+  expect(parts).toContain('mcp-connection.ts')
   const loading = /^(import|export) (?!type)[^;]*?from '@modelcontextprotocol/m
   expect(parts.filter((part) => loading.test(readFileSync(join(folder, part), 'utf8')))).toEqual([])
 })

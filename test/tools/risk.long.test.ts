@@ -283,7 +283,7 @@ it('B-RISK-13: the built parser finds its parts beside it, and without them ever
   })
   await bundle.close()
   const module = pathToFileURL(join(folder, 'built', 'chunks', 'risk.mjs')).href
-  const script = `import { classify } from '${module}'; console.log(JSON.stringify([await classify('ls'), await classify('ls')]))`
+  const script = `import { classifyCommand } from '${module}'; console.log(JSON.stringify([await classifyCommand('ls'), await classifyCommand('ls')]))`
   const levels = (): unknown => {
     const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
       encoding: 'utf8',

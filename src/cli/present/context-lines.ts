@@ -51,7 +51,7 @@ function whenText({ compactsAt, ends, off, window }: ContextReport): string {
       : `never: it is off, and runs end at ${numberText(compactsAt)} tokens`
   if (off) return 'not any more: three summaries in a row failed'
   if (compactsAt === null || window === null)
-    return 'only when the provider refuses a request: set context.compaction.windowTokens'
+    return 'only when the provider refuses: set context.compaction.windowTokens'
   return `from ${numberText(compactsAt)} tokens on, ${percentText(compactsAt, window)}`
 }
 
