@@ -202,7 +202,7 @@ export const checkPending = optionsChecker<PendingFilter>('pending', {
 })
 export const checkRemove = optionsChecker<RemoveOptions>('remove', { by: whyNameInvalid })
 
-/** What `include` of `status` may add. */
+/** The parts that `include` of `status` may add. */
 export type StatusParts = {
   /** Its card, with its last run and that run's phase. */
   readonly card: RunCard

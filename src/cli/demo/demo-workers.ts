@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-/** `said`: the end of its standard error. */
+/** `said` is the end of the worker's standard error. */
 type WorkerEnd = { readonly code: number | null; readonly signal: NodeJS.Signals | null; readonly said: string }
 export type DemoWorker = { readonly pid: number; readonly ended: Promise<WorkerEnd>; kill(): boolean }
 

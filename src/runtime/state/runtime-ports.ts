@@ -1,5 +1,5 @@
-// What a harness gives to its runtime: the store, the clock and the like, the agents and the models by name. Types and
-// small lookups; nothing happens here.
+// The services that a harness gives to its runtime: the store, the clock and the like, the agents and the models by
+// name. Types and small lookups; nothing happens here.
 import type { Metadata, WorktreeReport } from '../../kernel/content.ts'
 import type { Session } from '../../kernel/session.ts'
 import type { OwnerEvent } from '../../kernel/event.ts'

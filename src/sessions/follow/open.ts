@@ -17,7 +17,7 @@ export type FollowOptions = {
    * `cursor_stale`.
    */
   readonly after?: number
-  /** Also gives live deltas, as far as this process can hear them. */
+  /** Also gives the live deltas that reach this process. */
   readonly deltas?: boolean
   /** Ends it. */
   readonly signal?: AbortSignal
