@@ -25,7 +25,7 @@ import type {
 } from '../index.ts'
 import type {
   AgentsAnswer,
-  Health as WireHealth,
+  WireHealth,
   OpenedAnswer,
   PendingAnswer,
   RemovedAnswer,
