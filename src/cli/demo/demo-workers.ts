@@ -1,5 +1,5 @@
-// Worker processes of the demo, one after another: each is `terret resume` on the same session. This file starts, kills
-// and awaits them; the log has their work.
+// The worker processes of the demo, one after another. Each is `terret resume` on the same session. This file starts,
+// kills and awaits them; their work is in the log.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 

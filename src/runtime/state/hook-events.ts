@@ -105,7 +105,7 @@ export type HookEvents<Tools extends ToolList[number] = ToolList[number]> = {
     readonly tools: readonly string[]
     readonly durationMs: number
   }
-  /** The session was looked at, and there is nothing to do now; also sent when there was nothing before. */
+  /** A worker looked at the session, and there is nothing to do now. Also sent if there was nothing to do before. */
   readonly session_rest: RunHookEvent & { readonly waiting: Waiting }
 }
 

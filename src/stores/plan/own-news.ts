@@ -140,7 +140,7 @@ export class OwnNews implements Notifications {
   }
 }
 
-/** The sessions that grew, with their new events if this process knows all of them as they were stamped. */
+/** The sessions that grew. With each come its new events, if this process has all of them with their stamps. */
 function growthOf(writes: readonly Write[]): ReadonlyMap<string, News> {
   const grown = new Map<string, News>()
   for (const write of writes) {
