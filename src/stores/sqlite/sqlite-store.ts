@@ -301,7 +301,7 @@ export class SqliteStore implements CompleteStore {
   }
 
   #connection(): SqliteConnection {
-    assert(this.#open, 'whoever reads has opened')
+    assert(this.#open, 'a read comes after the file was opened')
     return this.#open.connection
   }
 

@@ -95,7 +95,7 @@ function Figures({ health }: { readonly health: WireHealth }) {
       <Figure name="Leases" note={drives ? `${driving} driven by this server` : 'this server drives none'}>
         {leases ?? '–'}
       </Figure>
-      <Figure name="Due backlog" note="due, and driven by nobody yet">
+      <Figure name="Due backlog" note="due, and no worker drives them yet">
         {due}
       </Figure>
       <Figure name="Store" note={sessions === undefined ? undefined : `${sessions.toLocaleString('en')} sessions`}>
