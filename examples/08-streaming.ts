@@ -31,7 +31,7 @@ for await (const event of stream) {
 }
 console.log((await stream.result).status)
 
-// Whoever comes later reads the same from the beginning.
+// A reader that comes later gets the same from the beginning.
 const seqs: number[] = []
 for await (const event of session.stream()) seqs.push(event.seq)
 console.log(`a late reader: ${seqs.length} events, ${seqs.length - events} of them before the question`)

@@ -1,4 +1,5 @@
-// Prints how large each room of src is, and where its names are not plain: `npm run rooms`, or `-- --names` for the names themselves.
+// Prints how large each room of src is, and where its names are not plain: `npm run rooms`. With `-- --names` it prints the names
+// themselves, with `-- --message` the files that one message passes (message-path.ts).
 // Nothing fails on these figures: people read them. What must hold is in test/tidy.test.ts.
 import { basename, dirname } from 'node:path'
 import { nameOf, type Node, nodeAt, nodesAt, readSources, type SourceFile } from '../test/tidy/source.ts'
@@ -37,7 +38,8 @@ function isBareParticiple(name: string): boolean {
 const sources = readSources(['src'])
 const declared = sources.flatMap(declaredIn)
 
-if (process.argv.includes('--names')) printNames()
+if (process.argv.includes('--message')) await (await import('./message-path.ts')).printMessagePath()
+else if (process.argv.includes('--names')) printNames()
 else printRooms()
 
 function printRooms(): void {

@@ -78,7 +78,7 @@ import type { AgentRow } from './sessions/look/describe.ts'
 import type { Health } from './sessions/look/health.ts'
 import { type PendingCall, pendingInStore } from './sessions/look/pending.ts'
 import type { SessionAccess } from './sessions/await-run.ts'
-import { runNewSession, openStream } from './sessions/drive/driven.ts'
+import { openStream, runInput } from './sessions/drive/driven.ts'
 import { createWithMessage, retryNow } from './sessions/drive/enter.ts'
 import { createOnce } from './sessions/drive/made.ts'
 import { wakeSession } from './sessions/drive/place.ts'
@@ -471,7 +471,9 @@ class LocalHarness implements Sessions {
 
   async run(input: Input, options: RunOptions & BeginOptions = {}): Promise<Result> {
     checkRun(options)
-    return runNewSession(this.#place(this.#services.random.id()), this.#beginning(options), input, options)
+    const place = this.#place(this.#services.random.id())
+    const send = () => createWithMessage(place, this.#beginning(options), input, options)
+    return runInput(place, { ...options, fresh: true }, send)
   }
 
   stream(input: Input, options: StreamOptions & BeginOptions = {}): RunStream {

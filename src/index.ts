@@ -32,8 +32,8 @@ export {
   type ContentHint,
   type ContentKind,
 } from './context/compress-content.ts'
-export { cached } from './models/cached.ts'
-export type { CachedOptions, ResponseStore } from './models/response-cache.ts'
+export { cacheReplies } from './models/cache-replies.ts'
+export type { CacheRepliesOptions, ResponseStore } from './models/response-cache.ts'
 export { offline } from './models/local/offline.ts'
 export { model } from './models/resolve-model.ts'
 export {

@@ -24,15 +24,14 @@ import type { Input } from './sessions/input.ts'
 import type { SpawnResult, SpawnOptions } from './sessions/children.ts'
 import { followSession } from './sessions/follow/open.ts'
 import { recordAnswer, checkAnswerFits, findOpenCall } from './sessions/drive/answer.ts'
-import { followRun, followUntilAborted, openStream } from './sessions/drive/driven.ts'
+import { followRun, openStream, runInput } from './sessions/drive/driven.ts'
 import { sendMessage, sendCommands, retryNow } from './sessions/drive/enter.ts'
 import { checkHarnessOpen, wakeSession, runOwnerAction } from './sessions/drive/place.ts'
 import type { FoldedState } from './sessions/look/folded.ts'
 import type { SessionState } from './sessions/look/session-state.ts'
-import { keepStoreOpenFor, followFields, type SessionAccess } from './sessions/await-run.ts'
+import { keepStoreOpenFor, type SessionAccess } from './sessions/await-run.ts'
 import type { EventPage, EventsFilter } from './sessions/event-page.ts'
 import type { Result } from './runtime/state/run-result.ts'
-import { requireComplete } from './sessions/run-failed.ts'
 import type { UndoneCall } from './sessions/undo.ts'
 import {
   type Answer,
@@ -89,10 +88,8 @@ export class SessionHandle implements Verbs {
     if (receipt.elsewhere !== undefined) return receipt
     if (!signal) wakeSession(this.#place)
     else {
-      const followed = { input: receipt.seq, after: receipt.seq - 1 }
-      keepStoreOpenFor(this.#place.worker, (reader) => followUntilAborted(this.#place, reader, followed, signal)).catch(
-        () => {},
-      )
+      const followed = { input: receipt.seq, after: receipt.seq - 1, signal }
+      keepStoreOpenFor(this.#place.worker, (reader) => followRun(this.#place, reader, followed)).catch(() => {})
     }
     return receipt
   }
@@ -114,28 +111,17 @@ export class SessionHandle implements Verbs {
   async run(input?: Input, options: SendOptions & RunOptions = {}): Promise<Result> {
     checkHarnessOpen(this.#place)
     checkRunOf(options)
-    const { services, worker } = this.#place
-    const result = await keepStoreOpenFor(worker, async (reader) => {
-      if (input === undefined) {
-        const { began } = await readSessionHead(services.store, this.id)
-        const followed = { input: null, after: Math.max(0, began - 1), ...followFields(options) }
-        return followRun(this.#place, reader, followed)
-      }
-      const { seq } = await sendMessage(this.#place, input, options)
-      return followUntilAborted(
-        this.#place,
-        reader,
-        { input: seq, after: seq - 1, ...followFields(options) },
-        options.signal,
-      )
-    })
-    return requireComplete(result, options.require)
+    return runInput(this.#place, options, () => this.#sendOrNone(input, options))
   }
 
   stream(input?: Input, options: StreamOptions & SendOptions = {}): RunStream {
     checkStream(options)
-    if (input === undefined) return openStream(this.#place, options, async () => null)
-    return openStream(this.#place, options, async () => (await sendMessage(this.#place, input, options)).seq)
+    return openStream(this.#place, options, () => this.#sendOrNone(input, options))
+  }
+
+  /** The seq of the message; null without an input, for the last run. */
+  async #sendOrNone(input: Input | undefined, options: SendOptions): Promise<number | null> {
+    return input === undefined ? null : (await sendMessage(this.#place, input, options)).seq
   }
 
   follow(...options: Parameters<Verbs['follow']>): ReturnType<Verbs['follow']> {

@@ -67,7 +67,7 @@ async function checkBlobs({ logs, origins, blobs }: SessionTree): Promise<void> 
   if (stray !== undefined) throw invalidImport(`no event refers to the blob ${stray}.`)
 }
 
-// ---- The formats before
+// ---- Earlier formats
 // ---------------------------------------------------------------------------------------------------------
 
 type OldSession = PortableLog & {
@@ -84,7 +84,7 @@ function readOldArchive(value: JsonObject): StreamFile {
   return readOld('tree', value as unknown as OldSession, copies, accounts)
 }
 
-/** The rest of its checks are those of the records that it would be today. */
+/** Converts it to the records of today's format, which are then checked like any other. */
 function readOld(
   holds: StreamFile['holds'],
   { checksum, session }: OldSession,

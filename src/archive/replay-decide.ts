@@ -76,9 +76,9 @@ export function findUnwritten(
 const OUTSIDE: readonly { readonly why: string; readonly is: (event: OwnerEvent, session: OpenSession) => boolean }[] =
   [
     { why: 'a verb, a fork or a parent opens a session', is: (e) => e.epoch === 0 },
-    { why: 'whoever wants to be woken says when', is: (e) => e.type === 'wake.scheduled' },
+    { why: 'a wake is asked for by the agent or its planner', is: (e) => e.type === 'wake.scheduled' },
     {
-      why: 'limits, nudges, context, lessons and undoing are noted by who knows of them; next writes corrections only',
+      why: 'other parts note limits, nudges, context, lessons and undoing; next writes corrections only',
       is: (e) => e.type === 'note.added' && e.kind !== 'correction',
     },
     { why: 'the runtime sees when a context is full', is: (e) => e.type === 'context.compacted' },

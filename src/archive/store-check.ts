@@ -248,7 +248,7 @@ function nullIfMissing(error: unknown): null {
   throw error
 }
 
-/** Reads each blob once, as far as it can remember them. */
+/** Reads a blob again only if it has forgotten it: its memory of blobs is bounded. */
 class BlobChecker {
   readonly #store: CompleteStore
   readonly #sound = new Set<string>()

@@ -11,7 +11,7 @@ import { isObject } from '../view/untrusted-json.ts'
 import type { Portable, PortableHeader, PortableRecord } from './portable-file.ts'
 import { checkPortable, invalidImport, NO_EXPORT } from './schema-check.ts'
 
-/** What was in a file. A file of an earlier version keeps the checksum that it was written with as its digest. */
+/** The contents of a file. A file of an earlier version keeps the checksum that it was written with as its digest. */
 export type StreamFile = {
   readonly holds: PortableHeader['holds']
   readonly tree: SessionTree

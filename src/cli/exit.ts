@@ -103,3 +103,7 @@ export function exitForError(error: unknown, isFar = false): { readonly exit: nu
     return { exit: EXIT.config, text: `The answer of the server cannot be used (${said}). Is it of this version?` }
   return { exit: EXIT.failed, text: `${said} This is a bug of terret: please report it.` }
 }
+
+export function describeError(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

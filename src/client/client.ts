@@ -25,7 +25,7 @@ import type {
 } from '../index.ts'
 import type {
   AgentsAnswer,
-  Health as WireHealth,
+  WireHealth,
   OpenedAnswer,
   PendingAnswer,
   RemovedAnswer,
@@ -44,7 +44,7 @@ const PAGE_MAX = 200
 const PENDING_MAX = 1_000
 
 export class Client implements Sessions {
-  /** What only a server has. */
+  /** The parts that only a server has, not the library. */
   readonly server: ServerInfo
   readonly #wires: ServerConnection
   readonly #logs: RemoteLogs
@@ -147,7 +147,10 @@ function beginning(agent: string | undefined, labels: OpenOptions['labels']): Op
   return { ...(agent === undefined ? {} : { agent }), ...(labels === undefined ? {} : { labels }) }
 }
 
-/** What the store says of itself and a server does not pass on is left out, as of an unreadable store. */
+/**
+ * Health in the library's form. Facts about the store that a server does not send are left out, as if the store were
+ * unreadable.
+ */
 function libraryHealth(health: WireHealth): Health {
   const { ok, trouble, code = 'io_error', now, version, drives, durability } = health
   const { bytes = 0, sessions = 0, leases = 0, due, waitedMs = 0, network } = health

@@ -83,14 +83,14 @@ export class RemoteLogs implements StreamLog {
   #open(session: string): SessionListeners {
     const heard: SessionListeners = { news: new Set(), deltas: new Set(), over: new AbortController() }
     this.#heard.set(session, heard)
-    // Who reads the log meets the failure.
+    // The failure is not reported here: the listeners read the log, and that read reports it.
     this.#follow(session, heard).catch(() => tellNews(heard))
     return heard
   }
 
   async #follow(session: string, heard: SessionListeners): Promise<void> {
     const { head } = await this.#wires.json<EventsAnswer>('events', { params: { id: session }, query: { limit: 1 } })
-    // What was written up to here is read as a page.
+    // Events up to here are not followed: the listeners read them as a page.
     tellNews(heard)
     const { signal } = heard.over
     for await (const item of followRemote(this.#wires, session, { after: head, deltas: true, signal }))

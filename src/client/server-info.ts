@@ -1,4 +1,4 @@
-// What a server has beside the verbs of sessions: who a token belongs to, what was spent, what is due, and files.
+// The parts of a server beside the verbs of sessions: the owner of a token, spending, due sessions, and files.
 import type { Json } from '../kernel/index.ts'
 import type { DueAnswer, Me, OpenedAnswer, SessionAnswer, UsageAnswer } from '../server/wire.ts'
 import type { ServerConnection } from './server-connection.ts'
@@ -10,12 +10,12 @@ export class ServerInfo {
     this.#wires = wires
   }
 
-  /** Whose token this is. */
+  /** Returns the owner of this client's token. */
   me(): Promise<Me> {
     return this.#wires.json('me')
   }
 
-  /** What was spent, by day, agent and model. */
+  /** Returns the spending by day, agent and model. */
   usage(days?: number): Promise<UsageAnswer> {
     return this.#wires.json('usage', { query: { days } })
   }
@@ -40,7 +40,7 @@ export class ServerInfo {
     return (await this.#wires.ask('export', { params: { id }, query: { format } })).text()
   }
 
-  /** A session from an exported file; its id. It is held until somebody lets it go on. */
+  /** Imports a session from an exported file and returns its id. The session is held until it is resumed. */
   async import(file: Json): Promise<string> {
     return (await this.#wires.json<OpenedAnswer>('import', { body: file })).session
   }

@@ -1,4 +1,4 @@
-// What the library can do and the routes of a server do not carry. The client refuses it; it never drops an option.
+// Refuses what the library can do and no route of a server carries. No option is dropped silently.
 import { Fault } from '../kernel/index.ts'
 
 /** `what` is a verb or an option, as its caller wrote it. */

@@ -7,7 +7,7 @@ import { findOwnWords } from './own-words.ts'
 // A sentence is read clause by clause. A clause is a rule if it begins like an instruction, or if it has a word of
 // obligation anywhere. A clause that describes what is, was or may be is not a rule, even with the same words.
 
-/** Words before an instruction that say nothing about it. */
+/** Words before an instruction that do not change its meaning. */
 const LEAD =
   /^(?:[-*•#_\s]|\d+[.)]|(?:please|and|but|so|or|also|just|then|ok|okay|hey|well|instead|again|note|important|rule)\b|it(?: is|'s) (?:(?:very|really|absolutely|also|so) )?(?:important|essential|crucial|critical|vital|imperative|mandatory|necessary|required)(?: to (?:me|us))? that\b|i(?: would|'d)? (?:insist|ask|demand|require) that\b)+/
 /** The scope of a rule: "in tests", "for commits", "when deploying". It has no subject and no verb. */

@@ -31,7 +31,7 @@ export function buildResultPrompt(
 }
 
 /** No quoted line can be taken for the end of the result. */
-function quoteLines(text: string): string {
+export function quoteLines(text: string): string {
   return text.replace(/^/gm, '> ')
 }
 

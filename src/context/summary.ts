@@ -8,6 +8,7 @@ import { shortenText, textOf } from '../view/shown-text.ts'
 import { RETRIEVE } from './compress/marker.ts'
 import { INDEX, resultToken, resultLine } from './logged-results.ts'
 import { type FoundRules, findRules } from './find-rules.ts'
+import { quoteLines } from './long-result.ts'
 
 /** The characters of one message, and of one result, in the summarizer's input. */
 const TEXT_CHARS = 8_000
@@ -257,11 +258,6 @@ function renderMessage(message: Message, share: number): string {
     ...(text === '' ? [] : [quoteLines(text)]),
     ...calls.map((call) => `calls ${quoteLines(call)}`),
   ].join('\n')
-}
-
-/** No quoted line can be taken for the head of another message, or for the end of the conversation. */
-function quoteLines(text: string): string {
-  return text.replace(/^/gm, '> ')
 }
 
 /** Keeps the beginning and the end: an error is often named last. */

@@ -144,7 +144,7 @@ export type Metadata = Readonly<Record<string, Json>>
 /** Labels that sessions are listed by. */
 export type Labels = Readonly<Record<string, string>>
 
-/** What the instructions and the tools of a prompt hash to. */
+/** The hashes of a prompt's instructions and tools. */
 export type PrefixHashes = Frozen<{ toolset: Hash; instructions: Hash }>
 
 /** Settings of one run in place of the agent's. `tools` allows only these of the agent's tools. */

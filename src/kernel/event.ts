@@ -62,7 +62,7 @@ export type OwnerBody =
   | RunReviewed
   | CallReviewed
 
-/** What the store adds to the body of an event when it is appended. */
+/** The fields that the store adds to the body of an event when it is appended. */
 export type Envelope = {
   readonly seq: Whole // its place in the log: 1 is the first event
   readonly at: Moment // when it was appended; it never goes back
@@ -72,7 +72,7 @@ export type Envelope = {
 
 // ── Inbox: what reaches a session from outside ──────────────────────────────
 
-/** Somebody says something to the session: a person, a program or another session. */
+/** A message to the session, from a person, a program or another session. */
 export type UserMessage = {
   readonly type: 'user.message'
   readonly id: Name // the sender's own: the same id twice is the same message
@@ -214,7 +214,7 @@ export type FrozenRunSetup = Pick<
   'toolset' | 'instructions' | 'policy' | 'options' | 'code' | 'warnings' | 'metadata'
 >
 
-/** What an open run froze elsewhere is replaced by what holds here and now, after an import or a fork. */
+/** After an import or a fork, the setup that an open run froze elsewhere is replaced by the present setup here. */
 export type RunReviewed = {
   readonly type: 'run.reviewed'
   readonly limits: Limits // this and all below: as in run.started

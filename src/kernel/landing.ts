@@ -117,8 +117,8 @@ export function decideRequest(
 }
 
 /**
- * What `next` or advice ends is announced first where something must be done at the end: a finalizer, or worktrees. The
- * effect `end` does it, and lands as the end itself.
+ * When `next` or advice ends a run that has a finalizer or worktrees, the end is announced first. The effect `end` runs
+ * them and lands as the end itself.
  */
 export function announceEnd(
   s: Session,
@@ -167,7 +167,7 @@ export type RunEnd = Frozen<{
   outcome: Outcome
   /** The value that the answer's schema made of it, or that of the finalizer of a stopped run. */
   output: Json | undefined
-  /** What its worktree has, for the parent. */
+  /** A description of its worktree, for the parent. */
   workspace: WorktreeReport | undefined
   requests: number
   toolCalls: number

@@ -11,7 +11,7 @@ export const FOLD_VERSION = 15
 /**
  * `chooses`: it has options or metadata for the run that it opens. A child's report may wait for other reports `until`.
  */
-export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now' } & Frozen<InputOptions>>
+export type UnreadInput = Frozen<{ seq: number; when: 'next' | 'after' | 'now' } & Frozen<InputOptions>>
 type InputOptions = { patienceMs?: number; traceparent?: string; chooses?: true; report?: Report }
 type Report = Frozen<{ by: string; at: number; until: number }>
 /** `at` is the clock's time when the wake was scheduled. `options` are those of the run that scheduled it. */
@@ -89,7 +89,7 @@ export type Session = Frozen<{
   metadata?: Metadata
   labels?: Labels
   /** Admitted and not yet promoted. */
-  inputs: readonly Input[]
+  inputs: readonly UnreadInput[]
   /** Events of earlier runs that no request has shown yet: results, notes, and inputs that an interrupt consumed. */
   unshown: readonly number[]
   /** The seq of the last compaction that cut the transcript. */
@@ -126,7 +126,7 @@ const NOBODY = { created: false, closed: false, agent: '', parent: null, run: nu
 const NOTHING = { inputs: [], unshown: [], notes: [], wakes: [], stop: 0, began: 0, cost: 0 } as const
 export const EMPTY: Session = { seq: 0, at: 0, epoch: 0, ...NOBODY, ...NOTHING }
 
-export function inputOf(e: Extract<Event, { type: 'user.message' }>): Input {
+export function inputOf(e: Extract<Event, { type: 'user.message' }>): UnreadInput {
   const { seq, when, patienceMs, traceparent, options, metadata, report } = e
   if (report !== undefined)
     return { seq, when, report: { by: e.by ?? '', at: writerTime(e), until: writerTime(e) + report } }
@@ -137,7 +137,7 @@ export function inputOf(e: Extract<Event, { type: 'user.message' }>): Input {
 }
 
 /** Input that may join the run at its next request. */
-export function inputsForRequest(s: Session): readonly Input[] {
+export function inputsForRequest(s: Session): readonly UnreadInput[] {
   return s.inputs.length === 0 ? s.inputs : s.inputs.filter((input) => input.when !== 'after')
 }
 

@@ -16,8 +16,8 @@ export type Thresholds = { readonly tokens: number; readonly calls: number; read
 export const THRESHOLDS: Thresholds = { tokens: 4_000, calls: 8, runs: 4 }
 
 /**
- * How far a log was counted: up to `seq`, since the last extraction. That extraction is the event `marker`, and had
- * read up to `marked`; the last successful one had read up to `since`.
+ * The counts since the last extraction, with the log read up to `seq`. `marker` is the event of that extraction, and
+ * `marked` is where it had read to; `since` is where the last successful extraction had read to.
  */
 export type LogProgress = Thresholds & {
   readonly seq: number

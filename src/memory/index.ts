@@ -7,7 +7,7 @@ export { learnHook, memoryHooks, type MemoryHooksOptions, recallHook, type Recal
 export {
   type Learned,
   type Memory,
-  type MemoryOptions,
+  type OpenMemoryOptions,
   openMemory,
   type Ownership,
   type Promotion,

@@ -115,7 +115,9 @@ const READABLE = '(learnings.owner = ? OR learnings.shared = 1)'
 const ROWS = `SELECT json_group_array(json_object('kind', kind, 'title', title, 'detail', detail, 'session', session,
   'seq', seq, 'at', at, 'promote', promote,
   'owner', owner, 'shared', shared, 'source', source)) AS rows FROM (`
-/** A word in so many learnings says little about any of them. Ranking reads all learnings that have a word. */
+/**
+ * A word that is in this many learnings says little about any of them. Ranking reads all learnings that have a word.
+ */
 const ROWS_MAX = 2_000
 const RANKED_MAX = 10_000
 const SQL = {

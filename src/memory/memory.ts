@@ -31,7 +31,7 @@ import { significantWords } from './relevance.ts'
 import { clean } from '../view/clean.ts'
 import { eventId, clipText } from '../view/shown-text.ts'
 
-export type MemoryOptions = {
+export type OpenMemoryOptions = {
   /** An SQLite file of its own. It is created at the first use. */
   readonly file: string
   /** The store with the logs. */
@@ -48,7 +48,7 @@ export type MemoryOptions = {
   readonly report?: (line: string) => void
 }
 
-const checkOptions = optionsChecker<MemoryOptions>('openMemory', {
+const checkOptions = optionsChecker<OpenMemoryOptions>('openMemory', {
   file: requiredCheck(nonEmptyCheck),
   store: requiredCheck(methodsCheck('give the store of the harness', 'read', 'card')),
   sessions: functionCheck,
@@ -122,14 +122,14 @@ const CANDIDATES = 50
 const KNOWN_ROW = 100
 export const RECALL_MS = 500
 
-export function openMemory(options: MemoryOptions): Memory {
+export function openMemory(options: OpenMemoryOptions): Memory {
   return new Memory(options)
 }
 
 export class Memory {
-  readonly store: MemoryOptions['store']
+  readonly store: OpenMemoryOptions['store']
   readonly #file: string
-  readonly #sessions: MemoryOptions['sessions']
+  readonly #sessions: OpenMemoryOptions['sessions']
   readonly #clock: Clock
   readonly #report: (line: string) => void
   /** The open file, also while it catches up. */
@@ -137,7 +137,7 @@ export class Memory {
   #opening: Promise<Learnings> | null = null
   #closed = false
 
-  constructor(options: MemoryOptions) {
+  constructor(options: OpenMemoryOptions) {
     checkOptions(options)
     const { file, store, sessions, clock = runtimeClock, report = warn } = options
     this.#file = file

@@ -13,7 +13,7 @@ export interface ResponseStore {
   set(key: string, value: string, ttlMs: number): unknown
 }
 
-export type CachedOptions = {
+export type CacheRepliesOptions = {
   /** The scope in which answers are shared: a tenant, an application, a version of the prompt. */
   readonly namespace: string
   /** The lifetime of an answer. Default: an hour. */
@@ -35,12 +35,12 @@ const STORE_MS = 2_000
 
 export class ResponseCache {
   readonly #model: Model
-  readonly #options: CachedOptions
+  readonly #options: CacheRepliesOptions
   readonly #memory: MemoryCache | null
   /** Open calls by key: the same request waits for the open one. Null if its answer cannot be shared. */
   readonly #flights = new Map<string, Promise<Reply | null>>()
 
-  constructor(model: Model, options: CachedOptions) {
+  constructor(model: Model, options: CacheRepliesOptions) {
     this.#model = model
     this.#options = options
     this.#memory = options.store ? null : new MemoryCache(options.maxEntries ?? ENTRIES_MAX)

@@ -1,5 +1,5 @@
-// The relay tells Restate about each due session that nobody drives. So a message wakes its session whichever process
-// wrote it, and wakes lost in a crash are sent again. It drives nothing, and Restate drops duplicates.
+// The relay tells Restate about each due session that no worker drives. So a message wakes its session whichever
+// process wrote it, and wakes lost in a crash are sent again. It drives nothing, and Restate drops duplicates.
 import { Bell } from '../runtime/loop/bell.ts'
 import { Peers } from '../runtime/loop/dead-workers.ts'
 import { systemProcesses } from '../runtime/state/processes.ts'

@@ -155,7 +155,7 @@ export class RequestHandler implements ServerState {
       const now = host.store.now()
       for (const [stream, principal] of this.streams) if (!tokens.knows(principal, now)) stream.bye('token')
     } catch (error) {
-      // If the token file cannot be used, nobody is let in and every stream ends.
+      // If the token file cannot be used, every request is refused and every stream ends.
       this.report('tokens', error)
       for (const stream of this.streams.keys()) stream.bye('token')
     }

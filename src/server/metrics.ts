@@ -17,7 +17,7 @@ export function metricsText({ ok, writeMs, store }: HarnessHealth, driving: numb
     ['driving', 'gauge', 'Sessions that this process drives now.', driving],
     ['sessions', 'gauge', 'Sessions in the store.', store?.sessions],
     ['leases', 'gauge', 'Sessions that a living worker holds.', store?.leases],
-    ['due', 'gauge', 'Sessions that are due and nobody drives.', store?.due],
+    ['due', 'gauge', 'Due sessions that no worker drives.', store?.due],
     ['due_waited_seconds', 'gauge', 'How long the longest waiting of them has been due.', store && store.waitedMs / S],
     ['store_bytes', 'gauge', 'What the store takes on its disk.', store?.bytes],
     ...(network ? networkRows(network) : []),

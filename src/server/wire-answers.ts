@@ -9,7 +9,7 @@ import type {
   DoneAnswer,
   DueAnswer,
   EventsAnswer,
-  Health,
+  WireHealth,
   Me,
   Message,
   MessagesAnswer,
@@ -340,16 +340,16 @@ const agent = answerSchema<WireAgent>(
   },
   {},
 )
-const health = answerSchema<Health>(
+const health = answerSchema<WireHealth>(
   {
     ok: flagSchema,
     version: textSchema,
     now: number,
     startedAt: number,
     store: textSchema,
-    durability: answerSchema<Health['durability']>(
+    durability: answerSchema<WireHealth['durability']>(
       {
-        kind: wordsSchema<Health['durability']['kind']>({ memory: true, sqlite: true, other: true }),
+        kind: wordsSchema<WireHealth['durability']['kind']>({ memory: true, sqlite: true, other: true }),
         survives: textSchema,
         appendMs: nullOr(number),
       },

@@ -40,7 +40,7 @@ export type WireCode =
 export type WireError = Frozen<{ error: Frozen<{ code: WireCode; message: string }> }>
 
 /** A server's report of itself. `ok` only if an append was just made durable; otherwise `trouble` gives the reason. */
-export type Health = Frozen<{
+export type WireHealth = Frozen<{
   ok: boolean
   version: string
   now: number

@@ -40,13 +40,13 @@ import { type HarnessOutput, planAnswer } from '../runtime/state/agent-output.ts
 import { planChildAgents } from './below.ts'
 import type { Tier } from '../runtime/state/model-tiers.ts'
 
-/** What is done with the results of an agent's calls before its model reads them. */
+/** How the results of an agent's calls are shortened before its model reads them, and how failed calls are handled. */
 export type ResultHandling = {
   /**
    * The content router shortens large results before the model reads them, by their kind. `light` only reformats,
    * `full` also leaves text out and keeps the original, `auto` is `light` for agents that write code. Default: `off` if
-   * `summarize` or `bytes` is set; if none of the three is set, `full` for results of more than 16,384 bytes,
-   * and then that budget.
+   * `summarize` or `bytes` is set. If none of the three is set, results of more than 16,384 bytes are shortened in
+   * `full` and then cut to that size.
    */
   readonly compression?: Compression | 'off'
   /**
@@ -54,7 +54,10 @@ export type ResultHandling = {
    * sessions that are not children. Default false; `true`: from 4,000 tokens (characters / 4) up to 2,000,000.
    */
   readonly summarize?: boolean | { readonly fromTokens?: number; readonly toTokens?: number }
-  /** Cuts results to this number of bytes and keeps the original. `false`: not, which is also the default of the other two. */
+  /**
+   * Cuts results to this number of bytes and keeps the original. `false`: results are not cut, nor shortened by the
+   * default.
+   */
   readonly bytes?: number | false
   /**
    * The handling of calls of unknown tools. Default `return`: the model reads which tools there are. `fail` ends the
@@ -68,7 +71,7 @@ export type ResultHandling = {
   readonly toolErrors?: 'return' | 'fail'
 }
 
-/** What the requests of an agent show of its session. */
+/** The parts of a session that the requests of its agent show. */
 export type ContextOptions = {
   /**
    * Instructions and tools of a session are made for its first run and shown byte for byte to later runs, so that
@@ -96,9 +99,9 @@ export type AgentOptions<
   readonly plan?: boolean
   /** The form of the final answer. Without it any text is an answer. */
   readonly output?: HarnessOutput<Schema, Mode>
-  /** What is done with results, and with calls that cannot be made. */
+  /** The handling of results, and of calls that cannot be made. */
   readonly results?: ResultHandling
-  /** What a request shows of its session. */
+  /** The parts of its session that a request shows. */
   readonly context?: ContextOptions
 }
 
@@ -228,7 +231,7 @@ const OPTIONS = {
     compaction: 'It holds for all agents: write it into `context` of the harness.',
   }),
 }
-/** Names of before, with where their options are now. */
+/** Earlier names of options, each with the sentence that says where the option is now. */
 export const AGENT_ELSEWHERE = { resultBudget: 'Write results: { bytes }.' }
 export const AGENT_OPTIONS: Checks<AgentOptions> = { ...OPTIONS, model: requiredCheck(modelCheck, MODEL_HINT) }
 const ANSWER_CHARS_MIN = 200

@@ -34,6 +34,8 @@ export type FollowedRun = {
   readonly see?: { readonly event: (event: Event) => void; readonly end: () => Promise<void> }
   /** Aborted when the caller no longer waits for the result. */
   readonly gone?: AbortSignal
+  /** Aborted to stop the run of the input. */
+  readonly signal?: AbortSignal | undefined
 }
 
 export function followFields({

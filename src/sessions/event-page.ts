@@ -56,6 +56,6 @@ async function isRunOpenAfter(log: LogPages, session: string, run: number, after
   return true
 }
 
-function isMissing(error: unknown): boolean {
+export function isMissing(error: unknown): boolean {
   return error instanceof Fault && error.code === 'session_missing'
 }

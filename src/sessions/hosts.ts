@@ -10,7 +10,7 @@ import type { Model, ModelFailure, Request } from '../ports/model.ts'
 import { CHARS_PER_TOKEN_MIN } from '../runtime/money/spending-limits.ts'
 import { countRequestChars } from '../runtime/money/usage-estimate.ts'
 
-/** Lists the models of a host, each with its context size and price, as far as the host or the price table has them. */
+/** Lists the models of a host, each with its context size and price if the host or the price table has them. */
 export async function listModels(host: string, options: ModelOptions = {}): Promise<Offer | ModelFailure> {
   const any = model(`${host}:any`, options)
   if (any instanceof HostedModel) return any.listModels(runtimeClock)
@@ -29,7 +29,7 @@ const checkInput = optionsChecker<Exclude<CountInput, string>>('countTokens', {
   output: objectCheck,
 })
 
-/** Checks a message as far as reading it needs. */
+/** Checks the fields of a message that are counted. */
 function checkMessage(value: unknown, name: string, of: string): string | null {
   const wrong = objectCheck(value, name, of)
   if (wrong !== null) return wrong

@@ -42,7 +42,7 @@ export async function runWindowTokens(services: Services, id: string, options?: 
 }
 
 /**
- * Adds to each card how full its session's context is, as far as it was counted. The window is that of the agent's own
+ * Adds to each card how full its session's context is, if that was counted. The window is that of the agent's own
  * model.
  */
 export async function addContextFill<T extends Card>(

@@ -7,6 +7,7 @@ import type { Services } from '../runtime/state/runtime-ports.ts'
 import { readSessionHead } from '../runtime/state/session-tree.ts'
 import { compareIds } from '../stores/plan/store-ids.ts'
 import { type TreeCard, withTreeCost } from '../stores/plan/tree-cost.ts'
+import { isMissing } from './event-page.ts'
 import type { ListedCard } from './meter.ts'
 import { type RunProgress, runPhase } from '../view/session-phase.ts'
 
@@ -123,8 +124,4 @@ function isAtWork({ due, waits }: Card): boolean {
 function ignoreGoneOrDamaged(error: unknown): null {
   if (isMissing(error) || (error instanceof Fault && error.code === 'session_damaged')) return null
   throw error
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Fault && error.code === 'session_missing'
 }

@@ -1,5 +1,6 @@
-// A caller's options for one run, on the caller's side: checked early as far as possible here, and the answer parsed by
-// the caller's own schema at the end. run-options.ts applies them in between. Loaded by the first caller that chooses.
+// A caller's options for one run, on the caller's side: what can be checked here is checked early, and at the end the
+// caller's own schema parses the answer. run-options.ts applies them in between. Loaded by the first caller that
+// chooses.
 import type { Failure, Part } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import { missingToolsFault, parseWithSchema, descendantTools } from '../runtime/turn/run-options.ts'

@@ -68,7 +68,9 @@ export type InterruptOptions = { readonly id?: string; readonly by?: string }
 export type CloseOptions = Pick<InterruptOptions, 'by'>
 /** `id` is your own: a repeated batch gets the same answer as the first, and is not sent twice. */
 export type CommandOptions = { readonly id?: string; readonly by?: string }
-/** `stored`: the id came from the store, and may be older than the rule for ids. */
+/**
+ * `stored`: the id came from the store, and may be older than the present rule for ids, which it then need not meet.
+ */
 export type SessionChoice = { readonly stored?: boolean }
 /** `waitMs`: how long to wait for a working session. Default: not at all. */
 export type ResultOptions = { readonly waitMs?: number }
@@ -202,7 +204,7 @@ export const checkPending = optionsChecker<PendingFilter>('pending', {
 })
 export const checkRemove = optionsChecker<RemoveOptions>('remove', { by: whyNameInvalid })
 
-/** What `include` of `status` may add. */
+/** The parts that `include` of `status` may add. */
 export type StatusParts = {
   /** Its card, with its last run and that run's phase. */
   readonly card: RunCard

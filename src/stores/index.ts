@@ -1,5 +1,5 @@
-// What a store of one's own is made of, and nothing else: the port as types, the plans that decide what a commit does,
-// and `completeStore`. `terret/store`; docs/guide/stores.md tells how.
+// The public entry `terret/store`, for writing a store of your own: the port as types, the plans that decide what a
+// commit does, and `completeStore`. docs/guide/stores.md tells how.
 export { Fault, type FaultCode } from '../kernel/failure.ts'
 export type { Event } from '../kernel/event.ts'
 export type {

@@ -9,7 +9,7 @@ import type { RunStream, Session, Sessions } from '../sessions/verbs.ts'
 import type { Pending } from '../view/pending-calls.ts'
 import { parseJson } from '../view/untrusted-json.ts'
 import { textOf } from '../view/shown-text.ts'
-import { type Approval, pageApprovalsIn } from './page-approval.ts'
+import { type PageApproval, pageApprovalsIn } from './page-approval.ts'
 import { admitToBranch, createBranchBefore, type AdmittedChat, findMessage, findRegenerated } from './chat-branches.ts'
 import { type MessageInBranch, isReusedId, type BranchLog, readBranchLogs } from './chat-branches.ts'
 import type { PageEnd } from './page-end.ts'
@@ -453,7 +453,7 @@ class AgUiEncoder implements ItemEncoder {
   }
 }
 
-function approvalIn(where: ThreadBranch, approval: Approval): Approval {
+function approvalIn(where: ThreadBranch, approval: PageApproval): PageApproval {
   return { ...approval, toolCallId: callIdIn(where, approval.toolCallId) }
 }
 

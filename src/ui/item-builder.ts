@@ -10,7 +10,7 @@ import type { StreamEvent } from '../sessions/follow/stream.ts'
 import { citationsIn, sourcesIn } from '../view/cited-sources.ts'
 import { HeardReply, type HeardPiece, type Segment, type SpokenKind } from '../view/heard-reply.ts'
 import type { Delta } from '../ports/model.ts'
-import { type Approval, pageApprovalOf, pageApprovalsIn } from './page-approval.ts'
+import { type PageApproval, pageApprovalOf, pageApprovalsIn } from './page-approval.ts'
 import { type PageEnd, pageEndOf, pageRestOf } from './page-end.ts'
 import { readPartialJson } from './partial-json.ts'
 import { HandedOverItems } from './handed-over-items.ts'
@@ -56,7 +56,7 @@ export type UiItem =
       readonly of: number
       readonly written?: string | null
     }
-  | { readonly type: 'ask'; readonly approval: Approval }
+  | { readonly type: 'ask'; readonly approval: PageApproval }
   /** A call that needed approval continues or is refused. If more people must agree, it is asked again. */
   | {
       readonly type: 'decided'

@@ -4,7 +4,7 @@ import type { CallKey, Json } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import { BUDGET, type Pending } from '../view/pending-calls.ts'
 
-export type Approval = {
+export type PageApproval = {
   readonly id: string
   /** The waiting call of this session: the call in question, or the one that a child works for. */
   readonly toolCallId: CallKey
@@ -24,7 +24,7 @@ type ApprovalQuestion = Pick<
 type ApprovedCall = { readonly sessionId: string; readonly callId: CallKey; readonly digest: string }
 
 /** Null for calls that a page cannot answer: without a digest, or outside of this session and its children. */
-export function pageApprovalOf(asked: ApprovalQuestion, session: string): Approval | null {
+export function pageApprovalOf(asked: ApprovalQuestion, session: string): PageApproval | null {
   const { callId, tool, args, digest, sessionId } = asked
   if (digest === undefined || !sessionId.startsWith(session)) return null
   const below = sessionId.slice(session.length)
@@ -45,7 +45,7 @@ export function pageApprovalOf(asked: ApprovalQuestion, session: string): Approv
 }
 
 /** All pending calls that need approval. Budgets are not decided on a page. */
-export function pageApprovalsIn(pending: readonly Pending[], session: string): readonly Approval[] {
+export function pageApprovalsIn(pending: readonly Pending[], session: string): readonly PageApproval[] {
   const asked = pending.filter(({ needs, callId }) => needs === 'approval' && callId !== BUDGET)
   return asked.flatMap((each) => pageApprovalOf(each, session) ?? [])
 }

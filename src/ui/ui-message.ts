@@ -2,7 +2,7 @@
 // that a page begins with. Output only: chat-handler.ts takes the requests.
 import type { BlobRef, Json, Part } from '../kernel/content.ts'
 import type { RunStream, Session } from '../sessions/verbs.ts'
-import type { Approval } from './page-approval.ts'
+import type { PageApproval } from './page-approval.ts'
 import type { BranchLog } from './chat-branches.ts'
 import type { PageEnd } from './page-end.ts'
 import { continueFrom, followItems, readAllItems, repeatFrom } from './follow-items.ts'
@@ -260,7 +260,7 @@ function inputChunk({ id, tool, args }: ItemOf<'call' | 'decided'>): Chunk {
 }
 
 /** The page hands this position back with its answer. */
-function approvalChunks(approval: Approval, position: string): readonly Chunk[] {
+function approvalChunks(approval: PageApproval, position: string): readonly Chunk[] {
   const { id, toolCallId } = approval
   return [
     { type: 'data-approval', id, data: approval },

@@ -1,5 +1,5 @@
-// The calls of a session that wait for somebody, and the same judged from its card. Pure and without the fold: a list
-// of sessions needs no more.
+// The calls of a session that wait for a person or a program, and whether its card shows that there are any. Pure and
+// without the fold, because a list of sessions needs no more.
 import type { CallKey, FileState, Frozen, Json, Outcome, Shortage } from '../kernel/content.ts'
 import { type Call, type EditRecord, outsideOf, type RunConsent } from '../kernel/ledger.ts'
 import type { Session } from '../kernel/session.ts'
@@ -12,7 +12,10 @@ import { idsDownTo, childId } from './ids.ts'
 /** A call as programs see it: its tool, and its admitted arguments. */
 export type AnyCall = { readonly tool: string; readonly args: Json }
 
-/** A call that waits for somebody, discriminated by `tool` where the types of the harness's tools are known. */
+/**
+ * A call that waits for a person or a program, discriminated by `tool` where the types of the harness's tools are
+ * known.
+ */
 export type Pending<Of extends AnyCall = AnyCall> =
   | (Of extends unknown ? WaitingCall & Of : never)
   // A session that ended at its budget waits too.
@@ -153,7 +156,7 @@ export function isForChild({ proposal }: Call): boolean {
   return child !== undefined || awaits !== undefined || orders !== undefined
 }
 
-/** The calls that are answered from outside, by a child or by somebody else. */
+/** The calls that are answered from outside, by a child, a person or a program. */
 export function outsideCalls({ run }: Session): readonly Call[] {
   return (run?.turn?.open ?? []).filter(({ state }) => state.type === 'outside')
 }

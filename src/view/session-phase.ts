@@ -1,4 +1,4 @@
-// What a session does at this moment, in one word. It is computed from the folded session; a card does not have it.
+// The present activity of a session, in one word. It is computed from the folded session; a card does not have it.
 import type { Frozen } from '../kernel/content.ts'
 import type { Session } from '../kernel/session.ts'
 import { outsideCalls, childOnCall } from './pending-calls.ts'

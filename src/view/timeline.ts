@@ -74,7 +74,7 @@ export type TurnRow = Row<
     n: number
     run: number
     endedAt: number | null
-    /** `interrupted`: somebody stopped it, or a message replaced it. Nothing went wrong. */
+    /** `interrupted`: a person or a program stopped it, or a message replaced it. Nothing went wrong. */
     state: 'asked' | 'replied' | 'failed' | 'interrupted' | 'lost'
     route: string | null
     usage: Usage | null

@@ -81,7 +81,7 @@ export function isQuarantined({ trouble }: Card): boolean {
   return trouble?.until === null
 }
 
-/** It has something to do, or waits for somebody. */
+/** It has something to do, or waits for a person or a program. */
 export function isWorking({ status, due }: Pick<Card, 'status' | 'due'>): boolean {
   return due !== null || (status !== 'idle' && status !== 'terminated')
 }

@@ -21,6 +21,15 @@ export function promptBlock(name: string, text: string, of = ''): string {
   return `<${name}${of === '' ? '' : ` ${of}`}>\n${inner}\n</${name}>`
 }
 
+/** A data block that its content cannot close. */
+export function dataBlock(text: string): string {
+  return promptBlock('data', text)
+}
+
+export function bulletList(texts: readonly string[]): string {
+  return texts.map((text) => `- ${text}`).join('\n')
+}
+
 const LINE_ENDS = /\r\n|[\n\r\u0085\u2028\u2029\v\f]/u
 
 /** A Markdown quote. Every line is marked, so that no line looks like the text around it. */

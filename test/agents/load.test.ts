@@ -180,7 +180,7 @@ describe('definitions of agents', () => {
   it.each([
     ['chat', 'orchestrator', 'a chat agent starts only reasoning and worker agents'],
     ['reasoning', 'planner', 'a reasoning agent starts only worker agents'],
-    ['worker', 'critic', 'a worker agent starts nobody'],
+    ['worker', 'critic', 'a worker agent starts no other agents'],
   ])('B-DEFINE-8: a %s that lists %s refuses to load, with file and line', async (tier, child, rule) => {
     const file = user('lead.md', front(`id: lead\nagent_tier: ${tier}\nsubagents: [${child}]`))
     const refused = load()

@@ -206,7 +206,7 @@ describe('definitions as subagents', () => {
   const worker = { description: 'w', tier: 'worker' } as const
   const reasoning = { description: 'r', tier: 'reasoning' } as const
   it.each([
-    ['worker', { a: { ...worker, subagents: ['b'] }, b: worker }, 'a worker agent starts nobody'],
+    ['worker', { a: { ...worker, subagents: ['b'] }, b: worker }, 'a worker agent starts no other agents'],
     ['reasoning', { a: { ...reasoning, subagents: ['b'] }, b: reasoning }, 'starts only worker agents'],
     [
       'chat',

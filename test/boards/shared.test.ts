@@ -51,7 +51,7 @@ describe('what is refused', () => {
     expect(open(ANA_AND_BOB, [{ text: 'a', needs: ['t2'] }, { text: 'b' }])).toMatchObject({ made: 2 })
   })
 
-  it('B-BOARD-21: a claim has one of six outcomes, and somebody who is no member claims nothing', async () => {
+  it('B-BOARD-21: a claim has one of six outcomes, and a caller who is no member claims nothing', async () => {
     const harness = on(memory())
     const cards = [{ text: 'a' }, { text: 'b', needs: ['t1'] }]
     const board = await openBoard(harness, { members: [...ANA_AND_BOB, worker('eve')], cards })
@@ -179,7 +179,7 @@ describe('a claim', () => {
   })
 })
 
-it('B-BOARD-28: a word that a hook took away before the board read it is said again, and counts once', async () => {
+it('B-BOARD-28: a change that a hook removed before the board read it is sent again, and counts once', async () => {
   let held = 0
   const hook = {
     type: 'user_prompt_submit',
@@ -198,7 +198,7 @@ it('B-BOARD-28: a word that a hook took away before the board read it is said ag
   await harness.close()
 })
 
-it('B-BOARD-29: a word that is said again after it was read is answered as before, and counts once', () => {
+it('B-BOARD-29: a change that is sent again after it was read is answered as before, and counts once', () => {
   const said = (change: object) =>
     ({ role: 'user', seq: 2, parts: [{ type: 'text', text: JSON.stringify(change) }] }) as const
   const open = { id: 'o', by: 'host', action: 'open', members: ANA_AND_BOB, cards: [{ text: 'a' }, { text: 'b' }] }

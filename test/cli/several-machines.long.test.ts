@@ -180,7 +180,7 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
     await create(store, 's')
     await admit(store, 's', message('m'))
     const { out } = await stage.terretIn({ env: { TERRET_STORE: url } }, 'doctor', '--model', 'offline:any')
-    expect(out).toMatch(/^store .* 1 sessions, 1 due and driven by nobody, for up to \d+ s, \d+ of \d+ connections$/m)
+    expect(out).toMatch(/^store .* 1 sessions, 1 due without a worker, for up to \d+ s, \d+ of \d+ connections$/m)
   })
 
   it.each([

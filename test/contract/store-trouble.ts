@@ -132,7 +132,7 @@ export function describeLostAttempts(make: MakeFixture): void {
       }
     })
 
-    it('B-STORE-57: a lease that is given back without a word was no attempt', async () => {
+    it('B-STORE-57: a lease that is given back without trouble does not count as an attempt', async () => {
       const { store, clock } = await make()
       await create(store, 's', { due: clock.time })
       await claim(store, 's', 'lost')

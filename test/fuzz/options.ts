@@ -108,10 +108,10 @@ const ENTRIES: Readonly<Record<string, Entry>> = {
     more: 'outputTokensMax temperature topP seed stop toolChoice parallelToolCalls serviceTier reasoning chain cache body baseUrl key headers fetch deadlines prices env endpoints',
     call: (options) => terret.model('openai:gpt-5.1', options),
   },
-  cached: {
+  cacheReplies: {
     good: { namespace: 'n' },
     more: 'ttlMs maxEntries store',
-    call: (options) => terret.cached('openai:gpt-5.1', options),
+    call: (options) => terret.cacheReplies('openai:gpt-5.1', options),
   },
   countTokens: {
     good: {},

@@ -69,7 +69,7 @@ it('B-DELEGATE-2: a reviewer that approves at once gives one execution (E2)', as
   expect(await strict.run({ ...GOAL, max_revisions: 0 })).toMatchObject({ output: { executions: 1, forced: true } })
 })
 
-it('B-DELEGATE-3: stopped in the plan, in an execution or in a review, finalize says after how many executions, and nobody starts after the stop (E3)', async () => {
+it('B-DELEGATE-3: stopped in the plan, in an execution or in a review, finalize says after how many executions, and no agent starts after the stop (E3)', async () => {
   const early = await stoppedIn('plan')
   expect(early.result).toMatchObject({
     status: 'interrupted',

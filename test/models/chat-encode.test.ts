@@ -254,7 +254,7 @@ describe('Chat: reasoning that goes back', () => {
     })
   })
 
-  it("B-CHAT-8: Gemini's signature goes back with its call, and to nobody else", () => {
+  it("B-CHAT-8: Gemini's signature goes back with its call, and to no other provider", () => {
     const extra = { google: { thought_signature: 'sig==' } }
     const mark = { by: 'gemini', model: 'm', at: 1, data: { extra_content: extra } }
     const calls = [says(1, 'a'), answers(2, [thought('', mark)], ['c', 'wind', {}], ['d', 'wind', {}])]

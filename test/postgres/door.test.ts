@@ -26,7 +26,7 @@ describe('postgres()', () => {
     }
   })
 
-  it('B-PG-18: connects to nothing until it is used, and then says plainly that nobody is there', async () => {
+  it('B-PG-18: connects to nothing until it is used, and then says plainly that no server answers', async () => {
     const store = postgres({ url: 'postgres://u:secret@127.0.0.1:1/d', patienceMs: 200 })
     expect(store.reach).toBe('network')
     expect(await outcome(store.open())).toBe('store_busy')

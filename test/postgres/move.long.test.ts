@@ -124,7 +124,7 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
     expect(await refusal(again)).toEqual(['store_replaced', expect.not.stringContaining(PASSWORD)])
   })
 
-  it('B-PGMOVE-4: nobody writes while it is moved: a writer waits until the source is let go', async () => {
+  it('B-PGMOVE-4: no process writes while it is moved: a writer waits until the move lets the source go', async () => {
     const from = await database()
     const store = open(from)
     await create(store, 's')

@@ -106,7 +106,7 @@ describe.skipIf(noPostgres)('names that the database cannot hold', () => {
     expect((await store.read('s', owner.seq)).events).toMatchObject([{ parts: [{ text: 'a\0b \ud800' }] }])
   })
 
-  it('B-PGNET-30: whoever drives a session or waits for what is due follows nobody; all other watchers do, until they leave', async () => {
+  it('B-PGNET-30: a process that drives a session or waits for due ones asks for no growth hints; all other watchers do, until they leave', async () => {
     let followers = 0
     const follow = (): (() => void) => {
       followers += 1
@@ -137,7 +137,7 @@ describe.skipIf(noPostgres)('names that the database cannot hold', () => {
     expect(followers).toBe(0)
   })
 
-  it('B-PG-16: a hint that is wrong, forged or of nobody known is harmless: the next comparison tells what is so', async () => {
+  it('B-PG-16: a hint that is wrong, forged or of an unknown sender is harmless: the next comparison corrects it', async () => {
     const schema = newSchema()
     const [store, other] = [await openPostgres({ schema }), await openPostgres({ schema })]
     await create(store, 's')

@@ -6,7 +6,7 @@ import ts from 'typescript-5.9'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import {
-  cached,
+  cacheReplies,
   defineTool,
   fallback,
   Harness,
@@ -35,7 +35,7 @@ describe('errors that help', () => {
     expect(() => new Harness({ model, models: { routes: { chat: bare } } })).toThrow(SDK)
     expect(() => new Harness({ model, subagents: { reader: { description: 'Reads.', model: bare } } })).toThrow(SDK)
     expect(() => fallback(model, bare)).toThrow(SDK)
-    expect(() => cached(bare, { namespace: 'a' })).toThrow(SDK)
+    expect(() => cacheReplies(bare, { namespace: 'a' })).toThrow(SDK)
     expect(() => new Harness({ model: {} as Model })).toThrow(/is no model. Name one/)
   })
 

@@ -53,7 +53,7 @@ describe('before_answer', () => {
     expect(result).toMatchObject({ status: 'failed', stopReason: 'output_validation_failed', text: '' })
   })
 
-  it('B-OUTGUARD-4: a guard that throws ends the run, also where it is not strict, and so does a word that is none', async () => {
+  it('B-OUTGUARD-4: a guard that throws ends the run, also where it is not strict, and so does an invalid answer of a guard', async () => {
     const throws = guard(() => {
       throw new Error('no service')
     })

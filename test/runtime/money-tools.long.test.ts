@@ -166,7 +166,7 @@ describe.each(STORAGES)('models that tools ask, on %s', (storage) => {
     expect(await store.account(`tree:${result.sessionId}`)).toMatchObject({ held: 0, spent: PROMPT_COST })
   })
 
-  it('B-MONEY-35: an answer that is no reply is a failure for whoever asked, and nothing stays held', async () => {
+  it('B-MONEY-35: an invalid reply of a model is a failure for the tool that asked, and no money stays held', async () => {
     const empty = { type: 'reply', calls: [], finish: 'stop', usage: null }
     for (const said of [undefined, { type: 'nonsense' }, { type: 'failure' }, { ...empty, parts: [null] }, empty]) {
       const store = storeOf(storage)

@@ -144,7 +144,7 @@ describe('what cannot be meant', () => {
     expect(await typesIn(session)).toEqual(['session.created'])
   })
 
-  it('B-VERB-15: a word that is no interrupt does not end a pause', async () => {
+  it('B-VERB-15: an invalid interrupt mode does not end a pause', async () => {
     const { tool: slow, runs, go } = waiting('slow')
     const session = await make([calls('slow'), 'never'], { tools: [slow] }).open()
     const running = session.run('one')

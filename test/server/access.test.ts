@@ -6,7 +6,7 @@ import { openAccessLog } from '../../src/cli/serve/access-log.ts'
 import { parseExpiresMs } from '../../src/cli/commands/token-command.ts'
 import type { AccessEntry } from '../../src/server/access.ts'
 import { TokenRegistry } from '../../src/server/token-registry.ts'
-import type { Health, OpenedAnswer, SessionPage, TokenMade } from '../../src/server/wire.ts'
+import type { WireHealth, OpenedAnswer, SessionPage, TokenMade } from '../../src/server/wire.ts'
 import { withFileLock } from '../../src/stores/sqlite/file-lock.ts'
 import { until } from '../until.ts'
 import { served, streamed } from './served.ts'
@@ -127,8 +127,8 @@ describe('a session of somebody else', () => {
     expect((await one.ask('GET', '/metrics')).text).toContain('terret_sessions 1\n')
     const { status, text } = await one.ask('GET', '/metrics', { token: ann })
     expect([status, text]).toEqual([403, expect.stringContaining('forbidden')])
-    expect(await one.json<Health>('GET', '/v1/health')).toMatchObject({ sessions: 1 })
-    const health = await one.json<Health>('GET', '/v1/health', { token: ann })
+    expect(await one.json<WireHealth>('GET', '/v1/health')).toMatchObject({ sessions: 1 })
+    const health = await one.json<WireHealth>('GET', '/v1/health', { token: ann })
     expect(health).toMatchObject({ ok: true, due: 0, driving: 0, streams: 0 })
     for (const name of ['sessions', 'leases', 'bytes', 'waitedMs', 'network']) expect(health).not.toHaveProperty(name)
   })

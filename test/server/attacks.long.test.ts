@@ -135,7 +135,7 @@ describe('a server, attacked from outside', () => {
     expect((await one.ask('GET', `/v1/sessions/${fork}/messages`)).status).toBe(413)
   })
 
-  it('B-SERVE-84: a body that breaks off is reported to nobody', async () => {
+  it('B-SERVE-84: a body that breaks off is not reported as an error', async () => {
     const one = await served(['Hello.'])
     const head = `POST /v1/sessions HTTP/1.1\r\nHost: 127.0.0.1:${one.server.port}\r\nAuthorization: Bearer ${one.tokens.own}\r\nContent-Type: application/json\r\n`
     const socket = connect(one.server.port, '127.0.0.1')
@@ -203,7 +203,7 @@ describe('a server, attacked from outside', () => {
     ])
   })
 
-  it('B-SERVE-95: a file of tokens that cannot be used lets nobody in, and its path is only in the output of the server', async () => {
+  it('B-SERVE-95: with a token file that cannot be used every request is refused, and its path is only in the output of the server', async () => {
     const one = await served(['Hello.'])
     const token = one.tokens.own
     const path = join(one.folder, 'tokens.json')

@@ -56,7 +56,7 @@ describe('the file of tokens', () => {
     expect(() => tokens.principalOf(token, 1)).toThrow()
   })
 
-  it('B-SERVE-95: a file with a row that is none lets nobody in, however often they ask, until it is good again', () => {
+  it('B-SERVE-95: a token file with an invalid row refuses every request, however often it is read, until it is valid again', () => {
     const path = pathOf()
     const tokens = new TokenRegistry(path, 'owner', withFileLock)
     const { token } = tokens.make({ name: 'ana', role: 'viewer' }, 1)

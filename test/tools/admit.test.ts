@@ -112,7 +112,7 @@ describe('admission', () => {
     expect(ran(tool(z.looseObject({})), '{"arguments":{"path":"a"}}')).toEqual({ arguments: { path: 'a' } })
   })
 
-  it('B-ADMIT-6: what a forgiving schema would drop without a word is read before it is validated', () => {
+  it('B-ADMIT-6: arguments that a forgiving schema would drop silently are read before they are validated', () => {
     expect(ran(tool(open), '{"arguments":{"path":"a"}}')).toEqual({ path: 'a' })
     const aliased = '{"path":"a","old_string":"b","replaceAll":true}'
     expect(ran(tool(edit), aliased)).toEqual({ path: 'a', old_string: 'b', replace_all: true })

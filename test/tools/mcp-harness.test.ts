@@ -134,7 +134,7 @@ it('B-MCP-101: a server that is not required and cannot be used is missing, not 
   expect(await harness.run('fourth')).toMatchObject({ status: 'failed', stopReason: 'prepare_failed', warnings: [] })
 })
 
-it('B-MCP-102: a tool that changes within a run without a word is not called any more by that run', async () => {
+it('B-MCP-102: a tool that changes within a run without a notice is not called any more by that run', async () => {
   const asked = (message: string) => () => {
     if (message === 'b') bench.lists([definition('echo', { title: 'Echo, and tell the author' }), 'silent', 'die'])
     return says(message)

@@ -72,7 +72,7 @@ describe('files on a page', () => {
     expect(own).toMatchObject([{ mediaType: 'image/png', url: picture && new URL(picture.url).pathname }])
   })
 
-  it('B-UI-28: a file is given only to whoever may use a session that holds it', async () => {
+  it('B-UI-28: a file is given only to a caller who may use a session that holds it', async () => {
     const store = memory()
     const harness = make(drawing(), { tools: [shoot], store })
     const url = await chatServer(harness, { by: (_request, session) => (session === 'locked' ? null : 'ana') })

@@ -276,7 +276,7 @@ describe.skipIf(noChromium)('the inbox', () => {
     expect((await logOf(late, expiring)).some(({ type }) => type === 'agent.tool_use')).toBe(false)
   }, 60_000)
 
-  it('B-WEB-78: where two must allow it says 1 of 2 and who, and whoever said yes cannot say it again', async () => {
+  it('B-WEB-78: where two must allow it says 1 of 2 and who, and a person who said yes cannot say it again', async () => {
     const rules = [{ effect: 'ask', tool: 'publish', n: 2 }] as const
     const one = await inspector([asks, 'Done.'], { tools: [publish], approvals: { policy: { rules } } })
     const { ana, bob } = peopleOf(one)

@@ -1,6 +1,7 @@
 // `terret store archive` moves old sessions with nothing left to do to files. Each file is checked on disk before the
 // session leaves the store. `terret store restore` brings them back as they were. Both can be stopped anywhere and run
 // again.
+import { countNoun } from '../../view/shown-text.ts'
 import { hash } from 'node:crypto'
 import {
   closeSync,
@@ -26,7 +27,6 @@ import { print, printJson, warn, terretCommand } from '../present/print.ts'
 import { removeAndReport, sweepFiles } from '../state/leftovers.ts'
 import { withStore, type CommandContext } from '../state/command-context.ts'
 import { fileErrorCode } from '../state/plain-file.ts'
-import { formatCount } from './delete-command.ts'
 import { type KeptCounts, keptCountsText, emptyKeptCounts, findOldFamilies, countRefusal } from './prune-command.ts'
 
 /** A session that stays in the store, because its file could not be restored. */
@@ -47,7 +47,7 @@ export function archiveSessions(call: CommandArgs): Promise<number> {
     const unwritten: UnarchivedSession[] = []
     try {
       for (const { root } of waves.flat()) {
-        counter.show(() => `Archiving ${done.length + 1} of ${formatCount(all, 'session')}…`)
+        counter.show(() => `Archiving ${done.length + 1} of ${countNoun(all, 'session')}…`)
         const one = await archiveOne(place, to, root.session, { by: actorName(call), kept }).catch((error: unknown) =>
           unarchivedSession(root.session, error),
         )
@@ -186,7 +186,7 @@ function reportArchive(call: CommandArgs, { to, done, unwritten, kept, freed }: 
     })
     return code
   }
-  const what = `Archived ${formatCount(removed.length, 'session')} with ${formatCount(events, 'event')} in ${formatCount(done.length, 'file')} of ${to}.`
+  const what = `Archived ${countNoun(removed.length, 'session')} with ${countNoun(events, 'event')} in ${countNoun(done.length, 'file')} of ${to}.`
   print(done.length === 0 ? 'There was no session to archive that is as old.' : clean(what))
   for (const { session, why } of unwritten)
     warn(clean(`Session ${session} stays in the store, as it cannot be archived: ${why}`))
@@ -227,8 +227,8 @@ export function restoreSessions(call: CommandArgs): Promise<number> {
     else {
       for (const { file, why } of so.refused) warn(clean(`${file}: ${why}`))
       const known =
-        so.there.length > 0 ? ` ${formatCount(so.there.length, 'file')} had sessions that are there already.` : ''
-      print(`Restored ${formatCount(so.restored.length, 'session')}.${known}`)
+        so.there.length > 0 ? ` ${countNoun(so.there.length, 'file')} had sessions that are there already.` : ''
+      print(`Restored ${countNoun(so.restored.length, 'session')}.${known}`)
     }
     return so.refused.length === 0 ? EXIT.ok : EXIT.failed
   })

@@ -1,5 +1,6 @@
 // `terret delete`: removes one session for good, with its children and its files outside the database. First it shows
 // the session that would be lost.
+import { countNoun } from '../../view/shown-text.ts'
 import type { Card } from '../../kernel/index.ts'
 import { type CommandArgs, actorName } from '../args.ts'
 import { oneLine, shownId } from '../../view/clean.ts'
@@ -34,7 +35,7 @@ export function deleteCommand(call: CommandArgs): Promise<number> {
     const events = removed.reduce((sum, each) => sum + each.events, 0)
     const bytes = removed.reduce((sum, each) => sum + each.bytes, 0)
     if (call.is('json')) printJson({ session, folder, events, bytes, removed, worktrees: left.map(({ path }) => path) })
-    else print(`Removed session ${shortId(session)} for good: ${formatCount(events, 'event')}, ${formatSize(bytes)}.`)
+    else print(`Removed session ${shortId(session)} for good: ${countNoun(events, 'event')}, ${formatSize(bytes)}.`)
     return EXIT.ok
   })
 }
@@ -44,7 +45,7 @@ async function confirmRemoval(place: CommandContext, call: CommandArgs, card: Ca
   const { session } = card
   const sure = call.is('yes')
   if (!sure && (call.is('json') || !isAttended())) {
-    const what = `Session ${shortId(session)} has ${formatCount(card.seq, 'event')}, and is gone for good when it is removed.`
+    const what = `Session ${shortId(session)} has ${countNoun(card.seq, 'event')}, and is gone for good when it is removed.`
     throw new CliError(EXIT.usage, `${what} Confirm with: ${terretCommand`delete ${session} --yes`}`)
   }
   if (!call.is('json')) for (const line of await lossLines(place, card)) warn(line)
@@ -57,7 +58,7 @@ async function lossLines(place: CommandContext, card: Card): Promise<readonly st
   const { store } = place
   const family = session === root ? await store.list({ root, limit: FAMILY_MAX }) : [card]
   const events = family.reduce((sum, { seq }) => sum + seq, 0)
-  const children = family.length > 1 ? `, with ${formatCount(family.length - 1, 'subagent session')}` : ''
+  const children = family.length > 1 ? `, with ${countNoun(family.length - 1, 'subagent session')}` : ''
   const next = card.due === null ? '' : `; it would go on ${formatTime(card.due)}`
   return [
     `Session   ${shownId(session)}`,
@@ -72,10 +73,6 @@ const FAMILY_MAX = 10_000
 
 export function formatTime(at: number): string {
   return new Date(at).toISOString().slice(0, 16).replace('T', ' ')
-}
-
-export function formatCount(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`
 }
 
 export function formatSize(bytes: number): string {

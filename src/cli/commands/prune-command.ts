@@ -1,4 +1,5 @@
 // `terret prune`: removes old sessions with nothing left to do. Their cards select them; the store checks each one again.
+import { countNoun } from '../../view/shown-text.ts'
 import type { Card, Removal, CompleteStore } from '../../kernel/index.ts'
 import { type CommandArgs, actorName } from '../args.ts'
 import { oneLine } from '../../view/clean.ts'
@@ -8,7 +9,7 @@ import { sessionIdsIn } from '../state/session-folders.ts'
 import { removeAndReport, sweepFiles, sweepLostFiles } from '../state/leftovers.ts'
 import { hasStore, withStore, type CommandContext } from '../state/command-context.ts'
 import { askPerson, isAttended, print, printJson, shortId, warn } from '../present/print.ts'
-import { formatCount, formatSize, formatTime } from './delete-command.ts'
+import { formatSize, formatTime } from './delete-command.ts'
 import { sessionTask } from './list-command.ts'
 import { stateOf } from '../../view/tree-rows.ts'
 
@@ -208,7 +209,7 @@ export function countRefusal(error: unknown, kept: KeptCounts): readonly Removal
 async function confirmPrune(call: CommandArgs, families: readonly SessionFamily[], days: number): Promise<boolean> {
   if (call.is('yes') || families.length === 0) return true
   const events = families.reduce((sum, family) => sum + family.events, 0)
-  const what = `${formatCount(families.length, 'session')} older than ${formatCount(days, 'day')}, with ${formatCount(events, 'event')}`
+  const what = `${countNoun(families.length, 'session')} older than ${countNoun(days, 'day')}, with ${countNoun(events, 'event')}`
   if (call.is('json') || !isAttended())
     throw new CliError(EXIT.usage, `This removes ${what}, for good. Confirm with --yes, or look with --dry-run.`)
   warn(`This removes ${what}. \`--dry-run\` shows them.`)
@@ -234,12 +235,12 @@ async function printPreview(
   }
   for (const { root, events, at } of families) {
     const task = await sessionTask(store, root.session).catch(() => '')
-    const size = formatCount(events, 'event').padStart(11)
+    const size = countNoun(events, 'event').padStart(11)
     print(
       `${shortId(root.session).padEnd(8)}  ${stateOf(root).padEnd(15)}  ${formatTime(at)}  ${size}  ${oneLine(task, 60)}`,
     )
   }
-  warn(`${formatCount(families.length, 'session')} would be removed. Nothing was.${keptCountsText(kept)}`)
+  warn(`${countNoun(families.length, 'session')} would be removed. Nothing was.${keptCountsText(kept)}`)
   return EXIT.ok
 }
 
@@ -250,10 +251,8 @@ function reportPrune(call: CommandArgs, { days, removed, kept }: PruneReport): n
   const bytes = removed.reduce((sum, each) => sum + each.bytes, 0)
   if (call.is('json')) printJson({ dryRun: false, days, removed, events, bytes, kept })
   else {
-    const what = `Removed ${formatCount(removed.length, 'session')} for good: ${formatCount(events, 'event')}, ${formatSize(bytes)}.`
-    print(
-      removed.length === 0 ? `There was no session to remove that is older than ${formatCount(days, 'day')}.` : what,
-    )
+    const what = `Removed ${countNoun(removed.length, 'session')} for good: ${countNoun(events, 'event')}, ${formatSize(bytes)}.`
+    print(removed.length === 0 ? `There was no session to remove that is older than ${countNoun(days, 'day')}.` : what)
     if (keptCountsText(kept) !== '') warn(keptCountsText(kept).trim())
     if (kept.full > 0) warn(removalRefusal().message)
   }

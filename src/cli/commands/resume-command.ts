@@ -8,7 +8,7 @@ import { remoteClient } from '../state/remote-server.ts'
 import { readAllEvents, foldAll } from '../state/read-log.ts'
 import { withStore, type CommandContext, findSession, workingFolder } from '../state/command-context.ts'
 import { shortId, terretCommand } from '../present/print.ts'
-import { type OutputListener, readCommandSetup, withHarness, driveAndReport } from '../state/drive-session.ts'
+import { readCommandSetup, driveAndReport } from '../state/drive-session.ts'
 import { isWorkflowAgent } from '../state/workflow-agents.ts'
 
 export function resumeCommand(call: CommandArgs): Promise<number> {
@@ -43,20 +43,15 @@ export async function resumeSession(
     return sendRemotely(client, place, call, { id, task: said, after: card.seq })
   }
   const setup = await readCommandSetup(place, await workingFolder(place, id), call, agent)
-  const drive = async (harness: Harness, ear: OutputListener): Promise<number> => {
+  const { paused, held, run } = foldAll(await readAllEvents(place.store, id))
+  const open = async (harness: Harness) => {
     const session = harness.session(id, { stored: true })
-    const { paused, held, run } = foldAll(await readAllEvents(place.store, id))
     if (paused || held || (said === '' && mayWaitForProvider(card)))
       await session.send([{ type: 'resume' }], { by: actorName(call) })
-    const open = run?.turn?.open ?? []
-    return driveAndReport(
-      call,
-      { store: place.store, harness, setup, session, ear, agent, open, after: card.seq },
-      (deltas) =>
-        session.stream(said === '' ? undefined : said, { ...(said === '' ? { after: card.seq } : {}), deltas }),
-    )
+    return session
   }
-  return withHarness(place, setup, call, drive, agent)
+  const input = said === '' ? undefined : said
+  return driveAndReport(place, call, { setup, agent, open, input, after: card.seq, calls: run?.turn?.open ?? [] })
 }
 
 /**

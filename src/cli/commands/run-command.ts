@@ -5,13 +5,7 @@ import { EXIT, CliError } from '../exit.ts'
 import { remoteClient } from '../state/remote-server.ts'
 import { startSessionIn } from '../state/session-folders.ts'
 import { withStore, type CommandContext, findSession, workingFolder } from '../state/command-context.ts'
-import {
-  chosenAgent,
-  type OutputListener,
-  readCommandSetup,
-  withHarness,
-  driveAndReport,
-} from '../state/drive-session.ts'
+import { chosenAgent, readCommandSetup, driveAndReport } from '../state/drive-session.ts'
 
 export async function runCommand(call: CommandArgs): Promise<number> {
   const goesOn = call.is('continue')
@@ -44,27 +38,17 @@ async function readTask(words: readonly string[]): Promise<string> {
   return `${said}\n\n<file name="standard input">\n${piped.trimEnd()}\n</file>`
 }
 
-async function runInNewSession(place: CommandContext, call: CommandArgs, task: string): Promise<number> {
+async function runInNewSession(place: CommandContext, call: CommandArgs, input: string): Promise<number> {
   const setup = await readCommandSetup(place, place.folder, call)
   const agent = await chosenAgent(setup, call)
-  const drive = async (harness: Harness, ear: OutputListener): Promise<number> => {
-    const as = agent === undefined ? {} : { agent }
-    const session = await startSessionIn(place, place.folder, (where) => harness.open({ ...where, ...as }))
-    return driveAndReport(call, { store: place.store, harness, setup, session, ear, ...as }, (deltas) =>
-      session.stream(task, { deltas }),
-    )
-  }
-  return withHarness(place, setup, call, drive, agent)
+  const as = agent === undefined ? {} : { agent }
+  const open = (harness: Harness) => startSessionIn(place, place.folder, (where) => harness.open({ ...where, ...as }))
+  return driveAndReport(place, call, { setup, agent, open, input })
 }
 
-async function continueSession(place: CommandContext, call: CommandArgs, task: string): Promise<number> {
+async function continueSession(place: CommandContext, call: CommandArgs, input: string): Promise<number> {
   const { session: id, agent } = await findSession(place, call.text('session') ?? 'latest')
   const setup = await readCommandSetup(place, await workingFolder(place, id), call, agent)
-  const drive = (harness: Harness, ear: OutputListener): Promise<number> => {
-    const session = harness.session(id, { stored: true })
-    return driveAndReport(call, { store: place.store, harness, setup, session, ear, agent }, (deltas) =>
-      session.stream(task, { deltas }),
-    )
-  }
-  return withHarness(place, setup, call, drive, agent)
+  const open = (harness: Harness) => harness.session(id, { stored: true })
+  return driveAndReport(place, call, { setup, agent, open, input })
 }

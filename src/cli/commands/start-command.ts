@@ -10,7 +10,7 @@ import { startSessionIn } from '../state/session-folders.ts'
 import { realFolder } from '../state/cli-home.ts'
 import { withStore, type CommandContext } from '../state/command-context.ts'
 import { shortId, warn } from '../present/print.ts'
-import { readCommandSetup, withHarness, driveAndReport } from '../state/drive-session.ts'
+import { readCommandSetup, driveAndReport } from '../state/drive-session.ts'
 import type { WorkflowName } from '../state/workflow-agents.ts'
 
 const NAME_CHARS_MAX = 40
@@ -49,14 +49,12 @@ async function runReport(
   const agent = workflowFor(given.length > 0 ? given : (setup.settings.model ?? []))
   const { folder } = place
   const input = { topic, documents: relativeInside(folder, documents), out: relativeInside(folder, out) }
-  const drive = async (harness: Harness): Promise<number> => {
+  const open = async (harness: Harness) => {
     const session = await startSessionIn(place, folder, (as) => harness.open({ ...as, agent }))
     if (!call.is('quiet') && !call.is('json')) warn(`Report ${shortId(session.id)}: ${oneLine(topic, 200)}`)
-    return driveAndReport(call, { store: place.store, harness, setup, session, agent }, (deltas) =>
-      session.stream(JSON.stringify(input), { deltas }),
-    )
+    return session
   }
-  const code = await withHarness(place, setup, call, drive, agent)
+  const code = await driveAndReport(place, call, { setup, agent, open, input: JSON.stringify(input) })
   return code === EXIT.waits ? EXIT.ok : code
 }
 

@@ -18,7 +18,7 @@ import { cardsInFolder, startSessionIn } from '../state/session-folders.ts'
 import { findHome, realFolder } from '../state/cli-home.ts'
 import { withStore, withStoreToRead } from '../state/command-context.ts'
 import { print, printJson, shortId, warn } from '../present/print.ts'
-import { readCommandSetup, withHarness, driveAndReport } from '../state/drive-session.ts'
+import { readCommandSetup, driveAndReport } from '../state/drive-session.ts'
 import { builtInGraphs, isWorkflowAgent } from '../state/workflow-agents.ts'
 import { removeInvisible } from '../../view/invisible.ts'
 import { isObject, parseJson } from '../../view/untrusted-json.ts'
@@ -112,14 +112,12 @@ async function runWorkflow(call: CommandArgs, name: string, input: string): Prom
   return withStore(async (place) => {
     const { folder } = place
     const setup = await readCommandSetup(place, folder, call, agent)
-    const drive = async (harness: Harness): Promise<number> => {
+    const open = async (harness: Harness) => {
       const session = await startSessionIn(place, folder, (as) => harness.open({ ...as, agent }))
       if (!call.is('quiet') && !call.is('json')) warn(`Workflow ${name} ${shortId(session.id)}`)
-      return driveAndReport(call, { store: place.store, harness, setup, session, agent }, (deltas) =>
-        session.stream(workflowInput(graph, input), { deltas }),
-      )
+      return session
     }
-    return withHarness(place, setup, call, drive, agent)
+    return driveAndReport(place, call, { setup, agent, open, input: workflowInput(graph, input) })
   })
 }
 

@@ -118,7 +118,7 @@ async function storeFindings(): Promise<readonly Finding[]> {
 
 /** The number of due sessions that no worker drives, and the connections of a database. */
 function backlogText({ due, waitedMs, network }: StoreHealth): string {
-  const waited = due === 0 ? '' : `, ${due} due and driven by nobody, for up to ${Math.ceil(waitedMs / 1_000)} s`
+  const waited = due === 0 ? '' : `, ${due} due without a worker, for up to ${Math.ceil(waitedMs / 1_000)} s`
   if (!network) return waited
   const { connections, connectionsMax } = network.server
   return `${waited}, ${connections} of ${connectionsMax} connections`

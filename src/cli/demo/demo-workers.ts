@@ -1,9 +1,9 @@
-// Worker processes of the demo, one after another: each is `terret resume` on the same session. This file starts, kills
-// and awaits them; the log has their work.
+// The worker processes of the demo, one after another. Each is `terret resume` on the same session. This file starts,
+// kills and awaits them; their work is in the log.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-/** `said`: the end of its standard error. */
+/** `said` is the end of the worker's standard error. */
 type WorkerEnd = { readonly code: number | null; readonly signal: NodeJS.Signals | null; readonly said: string }
 export type DemoWorker = { readonly pid: number; readonly ended: Promise<WorkerEnd>; kill(): boolean }
 

@@ -17,6 +17,8 @@ export type TerminalRun = {
   readonly harness: Harness
   readonly session: SessionHandle
   readonly setup: FolderSetup
+  /** The message that begins the run. Absent: the last run goes on. */
+  readonly input: string | undefined
   /** Rules saved by "always" since the start, in order. */
   readonly kept: KeptRule[]
   readonly view: ProgressView
@@ -33,14 +35,16 @@ export type TerminalRun = {
 type DriveEnd = { readonly result: Result; readonly stopped: boolean }
 
 /** Drives until the run and the children that work for it are over or need another person. */
-export async function driveAtTerminal(deck: TerminalRun, begin: () => RunStream): Promise<DriveEnd> {
-  const { session, view } = deck
+export async function driveAtTerminal(deck: TerminalRun): Promise<DriveEnd> {
+  const { session, view, input, after } = deck
   const ending = new AbortController()
   const stopping = new AbortController()
   const off = listenToSignals(deck, ending, stopping)
   const children = new ChildrenWait(deck, AbortSignal.any([ending.signal, stopping.signal]))
   try {
-    let { result, seq } = await followStream(begin(), deck)
+    // A message is followed from its own place in the log.
+    const begun = input === undefined ? { after } : {}
+    let { result, seq } = await followStream(session.stream(input, { ...begun, deltas: view.live }), deck)
     while (
       (await decidePending(deck, result, ending.signal)) ||
       (await children.report(result, seq)) ||

@@ -71,7 +71,10 @@ export function fitLines(text: string, columns: number): string {
 /** A line can be broken at spaces, and around wide letters. */
 const WORDS = new RegExp(`\\s+|${WIDE.source}|(?:(?!${WIDE.source})\\S)+`, 'gu')
 const NARROW = /^[\x20-\x7e]*$/
-/** Combining marks take no column. More of them than this for each column are counted, so that every row ends. */
+/**
+ * Combining marks take no column, so a row could grow without end. The marks above this number for each column are
+ * therefore counted as columns.
+ */
 const UNITS_PER_COLUMN = 16
 /** The most characters of a code line that are kept in one row. */
 const CODE_CHARS_MAX = 10_000

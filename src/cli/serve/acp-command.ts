@@ -12,7 +12,7 @@ import { previewOf } from '../../tools/files/preview-call.ts'
 import { shortenText, textOf } from '../../view/shown-text.ts'
 import { VERSION } from '../../version.ts'
 import { type CommandArgs, actorName } from '../args.ts'
-import { EXIT } from '../exit.ts'
+import { EXIT, describeError } from '../exit.ts'
 import { clean, oneLine } from '../../view/clean.ts'
 import { warn } from '../present/print.ts'
 import { findDefinition, loadDefinitions } from '../state/defined-agents.ts'
@@ -34,7 +34,7 @@ export async function acpCommand(call: CommandArgs): Promise<number> {
   return withStore(async (place) => {
     const streams = takeStandardStreams()
     const note = (text: string): void => warn(clean(text))
-    const onError = (where: string, error: unknown): void => note(`${where}: ${errorMessage(error)}`)
+    const onError = (where: string, error: unknown): void => note(`${where}: ${describeError(error)}`)
     const harnesses = new Harnesses(place, call, { note, onError })
     const served = acpAgent(createSessionHost(place, call, harnesses))
     const { input, output } = webStreams(streams)
@@ -52,10 +52,6 @@ export async function acpCommand(call: CommandArgs): Promise<number> {
     }
     return EXIT.ok
   })
-}
-
-function errorMessage(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 function createSessionHost(place: CommandContext, call: CommandArgs, harnesses: Harnesses): SessionHost {
@@ -227,7 +223,7 @@ async function makeServerTools(setup: FolderSetup, servers: readonly NamedServer
         tools.push(mcpServer({ ...shared, url, headers, transport: type }))
       }
     } catch (error) {
-      warn(clean(`MCP server ${name}: ${errorMessage(error)} Its tools are left out.`))
+      warn(clean(`MCP server ${name}: ${describeError(error)} Its tools are left out.`))
     }
   }
   return { tools, secrets }

@@ -7,7 +7,7 @@ import { type Caller, CALLER_ROLES } from '../../mcp/caller.ts'
 import { type McpSessionHost, deskOf } from '../../mcp/mcp-session-host.ts'
 import { createCallerServer } from '../../mcp/caller-server.ts'
 import { type CommandArgs, actorName } from '../args.ts'
-import { EXIT, CliError } from '../exit.ts'
+import { EXIT, CliError, describeError } from '../exit.ts'
 import { clean } from '../../view/clean.ts'
 import { warn } from '../present/print.ts'
 import { findDefinition, loadDefinitions } from '../state/defined-agents.ts'
@@ -21,7 +21,7 @@ export function serveMcp(call: CommandArgs): Promise<number> {
   const caller = callerFromFlags(call)
   return withStore(async (place) => {
     const note = (text: string): void => warn(clean(text))
-    const onError = (where: string, error: unknown): void => note(`${where}: ${errorMessage(error)}`)
+    const onError = (where: string, error: unknown): void => note(`${where}: ${describeError(error)}`)
     const harnesses = new Harnesses(place, call, { note, onError })
     const streams = takeStandardStreams()
     try {
@@ -43,10 +43,6 @@ export function serveMcp(call: CommandArgs): Promise<number> {
 }
 
 const MESSAGE_BYTES_MAX = 4 * 1024 * 1024
-
-function errorMessage(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
 
 function callerFromFlags(call: CommandArgs): Caller {
   const wanted = call.text('role') ?? 'operator'

@@ -40,17 +40,13 @@ export type CommandContext = {
   readonly at: StoreLocation | null
 }
 
-/** Opens the store, acts and always closes it. Refuses to write to a database that was replaced or rolled back. */
-export function withStore<T>(act: (place: CommandContext) => Promise<T>): Promise<T> {
-  return withContextStore(act, false)
-}
-
-/** The same for commands that only read: a replaced database is only a warning. */
+/** For commands that only read: `withStore`, but a replaced database is only a warning. */
 export function withStoreToRead<T>(act: (place: CommandContext) => Promise<T>): Promise<T> {
-  return withContextStore(act, true)
+  return withStore(act, true)
 }
 
-async function withContextStore<T>(act: (place: CommandContext) => Promise<T>, reads: boolean): Promise<T> {
+/** Opens the store, acts and always closes it. Refuses to write to a database that was replaced or rolled back. */
+export async function withStore<T>(act: (place: CommandContext) => Promise<T>, reads = false): Promise<T> {
   const folder = realFolder(process.cwd())
   const far = remoteServer()
   if (far)

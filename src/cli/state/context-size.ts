@@ -1,5 +1,5 @@
-// How many tokens the models of a session take, as far as that is known without a request: from the configuration and
-// the table that comes with the package.
+// How many tokens the models of a session take, if that is known without a request: from the configuration and the
+// table that comes with the package.
 import type { Event } from '../../kernel/index.ts'
 import { CliError } from '../exit.ts'
 import { endpointsOf } from './folder-agent.ts'

@@ -1,13 +1,12 @@
 // Opens and closes everything that a command needs to drive sessions: the setup of a folder, the agent, and a harness
 // on the store.
-import type { Harness, RunStream, SessionHandle } from '../../index.ts'
-import type { CompleteStore } from '../../kernel/index.ts'
+import type { Harness, SessionHandle } from '../../index.ts'
 import type { BashLine, McpServer } from '../../tools/index.ts'
 import { makeFolderAgent } from './folder-agent.ts'
 import { findDefinition, loadDefinitions, addAgentsAndBoard } from './defined-agents.ts'
 import { type CommandArgs, actorName } from '../args.ts'
 import { clean, oneLine, safeJson } from '../../view/clean.ts'
-import { type TerminalRun, driveAtTerminal } from '../present/terminal-run.ts'
+import { driveAtTerminal } from '../present/terminal-run.ts'
 import { pendingBelow } from './children-wait.ts'
 import { printResult, printChildren, printFlowResult, printReportResult } from '../present/result-output.ts'
 import { flowOf } from './workflow-files.ts'
@@ -119,51 +118,43 @@ function errorNote(where: string, error: unknown): string {
   return clean(`${where}: ${error instanceof Error ? error.message : safeJson(error)}`)
 }
 
-export type DriveOptions = {
-  readonly store: CompleteStore
-  readonly harness: Harness
+/** The session that a command drives, and how it begins. */
+export type DrivenSession = {
   readonly setup: FolderSetup
-  readonly session: SessionHandle
-  readonly ear?: OutputListener
-  /** The agent of the session. */
-  readonly agent?: string
+  /** The agent of the session. Absent: the default agent of the folder. */
+  readonly agent?: string | undefined
+  /** Opens the session in this harness. */
+  readonly open: (harness: Harness) => Promise<SessionHandle> | SessionHandle
+  /** The message that begins the run. Absent: the last run goes on. */
+  readonly input?: string | undefined
   /** The number of the last event before this command. */
   readonly after?: number
   /** Calls that are already open. */
-  readonly open?: readonly { readonly key: string; readonly proposal: { readonly tool: string } }[]
+  readonly calls?: readonly { readonly key: string; readonly proposal: { readonly tool: string } }[]
 }
 
-/** Drives and shows one session, prints how it ended, and returns the exit code. */
-export async function driveAndReport(
-  call: CommandArgs,
-  { store, harness, setup, session, ear, agent, open = [], after = 0 }: DriveOptions,
-  begin: (live: boolean) => RunStream,
-): Promise<number> {
-  const quiet = call.is('quiet')
-  const json = call.is('json')
-  const planned = agent !== undefined && isWorkflowAgent(agent)
-  const tools = new Map(open.map(({ key, proposal }) => [`${session.id} ${key}`, proposal.tool]))
-  const isReport = planned && flowOf(agent) === null
-  const found = isReport ? { found: (await import('../demo/report/report-graph.ts')).reportNodeText } : {}
-  const view = openProgress(process.stderr, { tools, ...found }, quiet || json)
-  if (ear) ear.hear = (line) => view.hear(line)
-  // A workflow asks about its result, so all of it is shown before the decision.
-  const deck: TerminalRun = {
-    store,
-    harness,
-    session,
-    setup,
-    kept: [],
-    view,
-    asks: !json,
-    by: actorName(call),
-    whole: planned,
-    after,
-  }
-  const { result, stopped } = await driveAtTerminal(deck, () => begin(view.live))
-  const teller = !planned ? printResult : isReport ? printReportResult : printFlowResult
+/** Opens a harness and the session, drives and shows it, prints how it ended, and returns the exit code. */
+export function driveAndReport(place: CommandContext, call: CommandArgs, driven: DrivenSession): Promise<number> {
+  const { store } = place
+  const { setup, agent, open, input, after = 0, calls = [] } = driven
   const { folder } = setup
-  const waiting = result.status === 'completed' ? await pendingBelow(store, session.id) : []
-  const exit = await teller(result, { json, quiet, told: view.told, folder, below: waiting })
-  return printChildren(store, session.id, { exit, json, stopped, folder, waiting })
+  const drive = async (harness: Harness, ear: OutputListener): Promise<number> => {
+    const session = await open(harness)
+    const quiet = call.is('quiet')
+    const json = call.is('json')
+    const planned = agent !== undefined && isWorkflowAgent(agent)
+    const isReport = planned && flowOf(agent) === null
+    const tools = new Map(calls.map(({ key, proposal }) => [`${session.id} ${key}`, proposal.tool]))
+    const found = isReport ? { found: (await import('../demo/report/report-graph.ts')).reportNodeText } : {}
+    const view = openProgress(process.stderr, { tools, ...found }, quiet || json)
+    ear.hear = (line) => view.hear(line)
+    // A workflow asks about its result, so all of it is shown before the decision.
+    const shown = { view, whole: planned, after, input, asks: !json, by: actorName(call), kept: [] }
+    const { result, stopped } = await driveAtTerminal({ store, harness, session, setup, ...shown })
+    const print = !planned ? printResult : isReport ? printReportResult : printFlowResult
+    const waiting = result.status === 'completed' ? await pendingBelow(store, session.id) : []
+    const exit = await print(result, { json, quiet, told: view.told, folder, below: waiting })
+    return printChildren(store, session.id, { exit, json, stopped, folder, waiting })
+  }
+  return withHarness(place, setup, call, drive, agent)
 }

@@ -36,7 +36,7 @@ export class DueDriver {
   readonly #call: CommandArgs
   readonly #options: DueDriverOptions
   readonly #harnesses: Harnesses
-  /** Folders and programs whose sessions are left to others, as far as that was printed. */
+  /** The folders and programs for which it was already printed that their sessions are left to others. */
   readonly #left = new Set<string | null>()
   /** The harness that claimed a session, until the session is looked at. */
   readonly #taken = new Map<string, FolderHarness>()

@@ -1,6 +1,7 @@
 // Builds the smallest value that fits a JSON Schema, for the offline model. Patterns, conditions and negations are
 // ignored: a schema with those may refuse the value.
 import type { Json } from '../../kernel/content.ts'
+import { asList } from '../../view/untrusted-json.ts'
 
 type Schema = { readonly [keyword: string]: Json }
 
@@ -20,9 +21,9 @@ function smallestWithin(schema: Json, root: Json, steps: number): Json | undefin
   if (said !== undefined) return said
   const below = (child: Json): Json | undefined => smallestWithin(child, root, steps - 1)
   if (typeof schema['$ref'] === 'string') return below(followReference(schema['$ref'], root))
-  const choices = listOf(schema['anyOf'] ?? schema['oneOf'] ?? [])
+  const choices = asList(schema['anyOf'] ?? schema['oneOf'] ?? [])
   if (choices.length > 0) return firstOf(choices, (choice) => below(choice))
-  const all = listOf(schema['allOf'] ?? []).map((part) => resolveReference(part, root))
+  const all = asList(schema['allOf'] ?? []).map((part) => resolveReference(part, root))
   if (all.length > 0) return below(all.reduce<Schema>(mergeSchemas, { ...schema, allOf: [] }))
   return firstOf(typesOf(schema), (type) => smallestOfType(schema, type, below))
 }
@@ -47,7 +48,7 @@ function typesOf({ type, properties, required, items, minLength, minimum }: Sche
 
 function smallestObject({ properties, required, minProperties }: Schema, below: ChildValue): Json | undefined {
   const known = isSchema(properties) ? properties : {}
-  const must = listOf(required ?? []).map(String)
+  const must = asList(required ?? []).map(String)
   const more = Object.keys(known).filter((name) => !must.includes(name))
   const names = [...must, ...more.slice(0, Math.max(0, numberOf(minProperties, 0) - must.length))]
   const entries: [string, Json][] = []
@@ -125,7 +126,7 @@ function resolveReference(schema: Json, root: Json): Schema {
 
 function mergeSchemas(left: Schema, right: Schema): Schema {
   const properties = { ...(left['properties'] as Schema | undefined), ...(right['properties'] as Schema | undefined) }
-  const required = [...listOf(left['required'] ?? []), ...listOf(right['required'] ?? [])]
+  const required = [...asList(left['required'] ?? []), ...asList(right['required'] ?? [])]
   return { ...left, ...right, properties, required }
 }
 
@@ -139,10 +140,6 @@ function firstOf<T>(list: readonly T[], make: (entry: T) => Json | undefined): J
 
 function itemAt(list: Json | undefined, i: number): Json | undefined {
   return Array.isArray(list) ? (list as readonly Json[])[i] : undefined
-}
-
-function listOf(value: Json): readonly Json[] {
-  return Array.isArray(value) ? (value as readonly Json[]) : []
 }
 
 function numberOf(value: Json | undefined, otherwise: number): number {

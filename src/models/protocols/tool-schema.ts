@@ -2,7 +2,7 @@
 // whose input is a union is shown as one object with the fields of all its branches; the tool's own schema still checks
 // the arguments. Pure.
 import type { Json } from '../../kernel/content.ts'
-import { isObject } from '../../view/untrusted-json.ts'
+import { asList, isObject } from '../../view/untrusted-json.ts'
 
 type Fields = { readonly [key: string]: Json }
 /** The schemas of each field in all branches, by name, in the order found. */
@@ -61,7 +61,7 @@ function shapeOf(node: Fields, root: Fields, depth: number): MergedShape {
   const said = typeof whole['description'] === 'string' ? [whole['description']] : []
   addSchemas(properties, Object.entries(isObject(whole['properties']) ? whole['properties'] : {}))
   for (const word of depth < DEPTH_MAX ? CHOICES : []) {
-    const shapes = listIn(whole[word])
+    const shapes = asList(whole[word])
       .filter(isObject)
       .map((branch) => shapeOf(branch, root, depth + 1))
     for (const shape of shapes) {
@@ -101,10 +101,6 @@ function followReference(node: Fields, root: Fields): Fields {
   return isObject(meant) ? meant : node
 }
 
-function listIn(value: Json | undefined): readonly Json[] {
-  return Array.isArray(value) ? (value as readonly Json[]) : []
-}
-
 function textsIn(value: Json | undefined): readonly string[] {
-  return listIn(value).filter((each) => typeof each === 'string')
+  return asList(value).filter((each) => typeof each === 'string')
 }

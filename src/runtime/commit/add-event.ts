@@ -22,7 +22,7 @@ export type CommitParts = {
   readonly redactor: Redactor | null
   readonly money: MoneyPart | null
   readonly family: FamilyPart | null
-  /** Whether a run that ends so must run its finalizer or sweep its worktrees first. */
+  /** Whether a run with this end must first run its finalizer or sweep its worktrees. */
   readonly hasEndWork: (session: Session, outcome: Outcome) => boolean
 }
 

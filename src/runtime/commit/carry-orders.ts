@@ -39,7 +39,7 @@ export function carryOutOrders(
   })
 }
 
-/** When there are several orders, each child's id has its number. */
+/** If a call has several orders, each child's id contains the position of its order. */
 function orderedChildId(id: string, key: CallKey, orders: readonly Order[], i: number): string {
   return childId(id, key, orders.length > 1 ? i : null)
 }

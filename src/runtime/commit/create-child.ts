@@ -61,7 +61,8 @@ export function createChild({
   const child = fork ? session.agent : order.child
   const parks: { readonly parks?: true } = plannerOf(session.agent) === 'model' ? {} : { parks: true }
   const reader = readerOf(session.agent)
-  // An answer that becomes the answer of the run is not cut for a model that could read on.
+  // The answer of a handoff is the answer of the run, so it is never cut. Other answers are cut for a parent that can
+  // read the rest.
   const reads = reader === undefined || parks.parks || handoff ? {} : { reader }
   const bond = {
     ...parks,

@@ -19,7 +19,7 @@ import { type AgentFacts, createChild, type ChildContext, taskFromArgs } from '.
 
 type ToolResultBody = Extract<OwnerBody, { type: 'agent.tool_result' }>
 
-/** Stands before the task of a child that takes the conversation over. */
+/** The text before the task of a child that takes the conversation over. */
 const HANDOFF_PREFACE = 'This conversation was handed over to you: answer the user yourself.'
 
 /** The additions to the commits of a session that has a parent or children. Loaded by the first such session. */
@@ -78,7 +78,8 @@ export class FamilyPart {
     const interrupted = events.some(isStopEvent)
     const reports = parent?.detached === true && write.sends?.some(({ event }) => isReport(event)) === true
     const stops = interrupted || events.some(({ type }) => type === 'session.closed')
-    // Avoid a read where possible: it would move the end of this run out of the transaction that the others end in.
+    // Avoid a read where possible: it would delay this commit, so it could not share a transaction with the ends of
+    // sibling runs.
     if (reports && !stops && this.#facts.isWorkingBelow?.(parent.session, this.#cache.id)) return null
     if (stops || reports) return stopAndReport(this.#cache, this.#store, plan, { interrupted, stops, reports })
     return parent && !parent.detached ? this.#answerLate(plan) : null
@@ -133,7 +134,7 @@ async function stopAndReport(
 ): Promise<CommitPlan> {
   const whole = stops ? await stopChildren(cache.id, store, plan) : plan
   if (!reports) return whole
-  // The parent knows, or a person stopped it too. A report would only make it begin again.
+  // The parent made this stop, or was stopped too, so it needs no report: a report would only start it again.
   if (interrupted && (await isStoppedByParent(store, cache)))
     return withSends(
       whole,

@@ -36,7 +36,7 @@ export type SavedGuard = {
   readonly told: readonly string[]
   readonly offered: string | null
   readonly progress: SavedProgress | null
-  /** Absent: nothing could become full so far. */
+  /** Absent: no context could become full so far. */
   readonly fill?: SavedFill
 }
 

@@ -336,7 +336,7 @@ const checkHook = optionsChecker<Hook>('a hook', {
   run: requiredCheck(functionCheck),
 })
 
-/** A hook that never fires is a policy that does not exist, so options that cannot be meant are refused. */
+/** A hook that never fires enforces nothing, so options with which it could never fire are refused. */
 function refuseInvalidHook(hook: Hook, agents: readonly string[]): void {
   const { type } = hook ?? {}
   if (!Object.hasOwn(IS_ABOUT_TOOL, type))

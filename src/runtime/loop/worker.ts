@@ -380,7 +380,7 @@ export class Worker {
   async #attempt(session: string, stopSignal: StopSignal, taken: Claim | null): Promise<RestReport> {
     const { store, live } = this.#services
     for (let given = taken; ; given = null) {
-      // Followers look for the address when the first event of this attempt is committed.
+      // Live deltas must have an address before this attempt commits its first event: followers then look it up.
       await live.serve(this.id, this.#options.leaseMs)
       const claim = given ?? (await this.#claim(session))
       if (!claim) return { type: 'contended' }

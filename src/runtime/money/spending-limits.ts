@@ -46,8 +46,8 @@ export class SpendingLimits {
   readonly #rate: RunRate | null
 
   /**
-   * `agent` is the root's. Without a rate every call holds what its run's limits say, and account limits are set
-   * elsewhere.
+   * `agent` is the agent of the root session. Without a rate, the limits of its run say how much each call holds, and
+   * other code sets the limits of accounts.
    */
   constructor(agent: string, budget: Budget, rate: RunRate | null) {
     this.#agent = agent

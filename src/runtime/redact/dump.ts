@@ -139,7 +139,7 @@ function readableRows(run: readonly Row[], reading: number): readonly (readonly 
 
 type SoughtSecret = { readonly reading: number; readonly all: Buffer; readonly name: string; readonly bytes: Buffer }
 
-/** Whole rows that hold these bytes: the text behind them shows the same. */
+/** Finds the whole rows that hold these bytes, because the text at the end of a row shows the same bytes. */
 function findSecret(run: readonly Row[], { reading, all, name, bytes }: SoughtSecret, found: FoundSecret[]): void {
   let hit = all.indexOf(bytes)
   let at = 0

@@ -96,7 +96,10 @@ export class Automaton {
     Object.assign(this.#at(state), { length: units.length, name })
   }
 
-  /** Where to go on when a character does not fit: at the longest other beginning that ends here. */
+  /**
+   * The node to continue from when a character does not fit: that of the longest beginning of another spelling that
+   * ends here.
+   */
   #link(): void {
     const open = [...this.#at(0).next.values()]
     for (const state of open) {

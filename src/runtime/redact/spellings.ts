@@ -77,7 +77,9 @@ function readEscape(text: string, at: number, token: CharacterUnit): void {
 /** These are left out even when escaped: NUL, CR, quotes and backslashes. */
 const LEFT_OUT_UNITS: ReadonlySet<number> = new Set([0, 13, 0x22, 0x27, BACKSLASH])
 
-/** Letters beyond the first 65,536 share a unit with one of those: units are only compared. */
+/**
+ * A letter beyond the first 65,536 gets the unit of one of the first. That is enough, because units are only compared.
+ */
 function comparedUnit(point: number): number {
   return LEFT_OUT_UNITS.has(point) ? NO_CHARACTER : point % 0x10000
 }

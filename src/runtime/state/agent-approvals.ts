@@ -1,4 +1,4 @@
-// What a host says about approvals, and how its agents have it.
+// Approvals: the options of a host, and the form in which its agents have them.
 import { parsePolicy, type Policy } from '../../tools/policy/policy.ts'
 import type { Agent } from './agent.ts'
 

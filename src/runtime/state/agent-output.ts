@@ -1,4 +1,4 @@
-// What an answer must look like, as a host says it and as a model is asked for it.
+// The form of an answer: the option of a host, and the schema that a model is asked for.
 import type { Json } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import { isPriced } from '../../models/http/hosted-model.ts'

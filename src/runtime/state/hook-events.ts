@@ -1,4 +1,5 @@
-// What hooks are told and what they may answer, and how a run asks them. Types only: who asks them is hooks/hooks.ts.
+// The events of hooks, their possible answers, and the questions of a run to them. Types only: hooks/hooks.ts asks the
+// hooks.
 import type { Metadata, CallKey, Json } from '../../kernel/content.ts'
 import type { ToolAbout } from '../../tools/core/tool.ts'
 import type { AnyCall } from '../../view/pending-calls.ts'
@@ -104,7 +105,7 @@ export type HookEvents<Tools extends ToolList[number] = ToolList[number]> = {
     readonly tools: readonly string[]
     readonly durationMs: number
   }
-  /** The session was looked at, and there is nothing to do now; also sent when there was nothing before. */
+  /** A worker looked at the session, and there is nothing to do now. Also sent if there was nothing to do before. */
   readonly session_rest: RunHookEvent & { readonly waiting: Waiting }
 }
 
@@ -170,7 +171,9 @@ export type Hook<Tools extends ToolList[number] = ToolList[number]> = {
   readonly [T in HookType]: HookOn<T, Tools>
 }[HookType]
 
-/** The hooks of a harness, as a run asks them. What each question does is said where it is answered, in `Hooks`. */
+/**
+ * The hooks of a harness, as a run asks them. The class `Hooks`, which answers the questions, describes each of them.
+ */
 export interface RunHooks {
   has(type: HookType, agent: string, tool?: string): boolean
   tell(type: 'run_start', event: HookEvents['run_start']): Promise<void>

@@ -20,6 +20,6 @@ export function tierAllows(parent: Tier | undefined, child: Tier | undefined): b
 export function tierRule(parent: Tier): string {
   const below = BELOW[parent]
   return below.length === 0
-    ? `a ${parent} agent starts nobody`
+    ? `a ${parent} agent starts no other agents`
     : `a ${parent} agent starts only ${below.join(' and ')} agents`
 }

@@ -78,7 +78,7 @@ export async function lookUpWindow(services: CompactionSettings, model: Model | 
   return buildWindow(services, model === null ? Number.POSITIVE_INFINITY : await modelWindowTokens(model))
 }
 
-/** From tables, the host's own options, and the earlier answers of the model's host. */
+/** Looks in the tables, the host's own options, and the earlier answers of the model's host. */
 async function modelWindowTokens(model: Model): Promise<number> {
   return (isPriced(model) ? (await model.profile()).contextTokens : null) ?? Number.POSITIVE_INFINITY
 }

@@ -39,7 +39,7 @@ export function ownProgramName({ program = NOT_NAMED }: Pick<Services, 'program'
   return program.names[0] ?? UNNAMED
 }
 
-/** Whether a session may belong to this program, as far as its card says. Older cards do not say. */
+/** Whether a session may belong to this program, judged from its card. Older cards name no program. */
 export function mayBeOwn({ program = NOT_NAMED }: Pick<Services, 'program'>, card: Pick<Card, 'program'>): boolean {
   return card.program === undefined || program.names.includes(card.program)
 }

@@ -3,7 +3,7 @@
 import type { Event } from '../../kernel/event.ts'
 import { type Message, Transcript } from '../../kernel/transcript.ts'
 
-/** The conversation as far as these events show it. Messages that no request has shown come last. */
+/** The conversation that these events show. Messages that no request has shown come last. */
 export function conversationOf(events: readonly Event[]): readonly Message[] {
   const transcript = new Transcript()
   for (const event of events) transcript.take(event)

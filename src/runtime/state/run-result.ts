@@ -189,7 +189,7 @@ export class ResultCollector {
     const { type } = event
     if (this.outcome && this.#input !== null) return
     this.#last = event.seq
-    // The begin of a call does not say its outcome, and a wide turn has many calls.
+    // The start of a call does not say its outcome, and a wide turn has many calls.
     if (type === 'agent.tool_use') return
     // A run that was held back, or could not be prepared, ends without a start.
     if (type === 'run.started' || (type === 'run.settled' && !this.#open)) this.#reset()

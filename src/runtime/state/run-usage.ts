@@ -26,8 +26,8 @@ export type UsageCounts = {
 export type Spending = Frozen<{ usage: Frozen<UsageCounts>; cost: number }>
 
 /**
- * What something cost: `usd` is with the children below it and `ownUsd` without them, in dollars. `micros` is `usd` in
- * millionths of a dollar, as the log counts it.
+ * A cost: `usd` is with the children below it and `ownUsd` without them, in dollars. `micros` is `usd` in millionths of
+ * a dollar, as the log counts it.
  */
 export type Cost = Frozen<{ usd: number; ownUsd: number; micros: number }>
 

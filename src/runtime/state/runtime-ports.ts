@@ -1,5 +1,5 @@
-// What a harness gives to its runtime: the store, the clock and the like, the agents and the models by name. Types and
-// small lookups; nothing happens here.
+// The services that a harness gives to its runtime: the store, the clock and the like, the agents and the models by
+// name. Types and small lookups; nothing happens here.
 import type { Metadata, WorktreeReport } from '../../kernel/content.ts'
 import type { Session } from '../../kernel/session.ts'
 import type { OwnerEvent } from '../../kernel/event.ts'
@@ -23,7 +23,7 @@ import type { Agent } from './agent.ts'
  */
 export type Compaction = { readonly windowTokens?: number; readonly detectPins?: boolean }
 
-/** Where the last run began, and where the run began that these events settle, if any. */
+/** The seqs at which two runs began: the last one, and the one that these events settle, if they settle any. */
 export type RunSeqs = { readonly began: number; readonly ended: number | null }
 
 /** Receives events after they are on disk. */

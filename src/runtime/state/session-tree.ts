@@ -183,7 +183,10 @@ function awaitedChildren(id: string, session: Session): readonly string[] {
   return outsideCalls(session).flatMap((call) => childOnCall(id, call) ?? outsideOf(call.proposal)?.awaits ?? [])
 }
 
-/** The question that a child of this session waits with, and its agent; null if it is no child or waits for nothing. */
+/**
+ * The open question of a child to this session, and the child's agent. Null if the other session is no child of this
+ * one, or asks nothing.
+ */
 export async function findChildQuestion(
   store: CompleteStore,
   id: string,

@@ -1,4 +1,4 @@
-// The effect `end`: what is done before a run settles or a session closes. The finalizer of a planner gives a stopped run
+// The effect `end`: the work before a run settles or a session closes. The finalizer of a planner gives a stopped run
 // its output, and the worktrees of children are described and swept. A lost attempt does it again: a finalizer only
 // reads, and a sweep removes what nobody needs.
 import type { Json } from '../../kernel/content.ts'
@@ -19,7 +19,7 @@ const FINALIZE_MS = 10_000
 const PAGE = 200
 
 type EndEffect = Extract<Effect, { type: 'end' }>
-/** What the finalizer returned, and the content it stored. */
+/** The value that the finalizer returned, and the content it stored. */
 type FinalOutput = { readonly output: Json; readonly kept: readonly Blob[] }
 
 export async function endRun(

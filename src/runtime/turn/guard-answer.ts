@@ -78,7 +78,7 @@ function withholdReply({ calls }: AdmittedReply, verdict: Verdict, why: string):
   return { calls: calls.map((call) => replaceArgs(call, {})), verdict, parts, guard: 'block' }
 }
 
-/** Without the terms that belong to the previous arguments. */
+/** Replaces the arguments, and drops the terms that belong to the previous ones. */
 function replaceArgs({ id, tool, effect, timeoutMs }: Proposal, value: Json): Proposal {
   const isObject = value !== null && typeof value === 'object' && !Array.isArray(value)
   return { id, tool, args: isObject ? value : { value }, effect, timeoutMs }

@@ -22,8 +22,8 @@ const TOO_LONG = { error_type: 'SubAgentAnswerTooLong', reason: 'answer_too_long
 /** A longer answer of a child is cut for a model that can read on. */
 const ANSWER_CHARS_MAX = 32_000
 /**
- * A planner that is no model cannot use half an answer: it gets the whole, or is told that it is too long for a state.
- * A model that cannot read on gets as much.
+ * A planner that is no model cannot use half an answer: it gets the whole answer up to this length, or is told that the
+ * answer is too long. A model that cannot read on also gets up to this length.
  */
 const WHOLE_CHARS_MAX = 200_000
 const ANSWER_CUT_NOTE = '\n[cut: the model stopped at the limit of one answer, and this is not all of it]'
@@ -40,8 +40,8 @@ export type AnsweringChild = {
 export type ParentMessage = { readonly send: OutgoingMessage | null; readonly kept: readonly Blob[] }
 
 /**
- * A child's run ended: its parent's call gets its one result. If only money is missing there is none yet: people are
- * asked at the top, and when they allow more the child goes on.
+ * A child's run ended, so its parent's call gets its one result. A run that ended only because its money was used up
+ * gives no result yet: the root session asks people for more, and then the child goes on.
  */
 export function answerFor({ id, session, charsMax }: AnsweringChild, end: RunEnd, text: string): ParentMessage {
   const { parent, agent } = session

@@ -20,7 +20,7 @@ import type { StreamBody, WireCard } from '../wire.ts'
 const DELTA_MS = 50
 const CARDS_MS = 250
 const STREAMS_MAX = 2_000
-/** The limit for one principal, so that nobody can take all streams. */
+/** The limit for one principal, so that one principal cannot take all streams. */
 const OWN_STREAMS_MAX = 1_500
 
 /** `Last-Event-ID` wins over `after`: a reconnecting browser sends both. */

@@ -20,7 +20,7 @@ import type {
   AgentsAnswer,
   Damaged,
   DueAnswer,
-  Health,
+  WireHealth,
   Me,
   PendingAnswer,
   SessionAnswer,
@@ -62,7 +62,7 @@ export async function handleHealth({ host, server, principal }: ApiRequest): Pro
   const { ok, trouble, writeMs, now, drives, store } = await host.harness.health()
   // Counts include the sessions of all owners.
   const counts = principal.reach === 'all'
-  const json: Health = {
+  const json: WireHealth = {
     ok,
     version: host.version,
     now,
@@ -90,7 +90,7 @@ export async function handleHealth({ host, server, principal }: ApiRequest): Pro
   return { json }
 }
 
-function figuresOf({ bytes, sessions, leases, waitedMs, network }: StoreHealth): Partial<Health> {
+function figuresOf({ bytes, sessions, leases, waitedMs, network }: StoreHealth): Partial<WireHealth> {
   const counted = { ...(bytes === undefined ? {} : { bytes }), ...(leases === undefined ? {} : { leases }) }
   return { ...counted, sessions, waitedMs, ...(network ? { network } : {}) }
 }

@@ -2,7 +2,6 @@
 // message.
 import { inputsForRun } from '../../kernel/session.ts'
 import type { Store } from '../../ports/store.ts'
-import type { SessionBeginning } from '../../runtime/loop/act-as-owner.ts'
 import type { RestWaiter } from '../../runtime/loop/worker.ts'
 import { readSessionHead } from '../../runtime/state/session-tree.ts'
 import {
@@ -14,7 +13,6 @@ import {
   onRunBegun,
 } from '../await-run.ts'
 import { buildInterrupt } from '../command.ts'
-import type { Input } from '../input.ts'
 import { sendInterrupt } from '../interrupt.ts'
 import type { Result } from '../../runtime/state/run-result.ts'
 import { orThrow, requireComplete } from '../run-failed.ts'
@@ -23,45 +21,27 @@ import { beginStream } from '../follow/begin-stream.ts'
 import { streamReaders } from '../follow/stream-text.ts'
 import type { RunOptions, StreamOptions } from '../verb-options.ts'
 import type { RunStream } from '../verbs.ts'
-import { admitToInbox, createWithMessage } from './enter.ts'
+import { admitToInbox } from './enter.ts'
 import { checkHarnessOpen, wakeSession } from './place.ts'
 
-/** Runs one input in a new session to its end. */
-export async function runNewSession(
+/**
+ * Sends an input and follows its run to the end; `send` returns null to follow the last run. `fresh`: `send` creates the
+ * session.
+ */
+export async function runInput(
   place: SessionAccess,
-  beginning: SessionBeginning,
-  input: Input,
-  options: RunOptions,
+  { fresh, ...options }: RunOptions & Pick<FollowedRun, 'fresh'>,
+  send: () => Promise<number | null>,
 ): Promise<Result> {
-  const result = await keepStoreOpenFor(place.worker, async (reader) => {
-    const seq = await createWithMessage(place, beginning, input, options)
-    return followUntilAborted(
-      place,
-      reader,
-      { input: seq, after: seq - 1, fresh: true, ...followFields(options) },
-      options.signal,
-    )
+  const { id, services, worker } = place
+  const { signal } = options
+  const result = await keepStoreOpenFor(worker, async (reader) => {
+    const input = await send()
+    const first = input ?? (await readSessionHead(services.store, id)).began
+    const after = Math.max(0, first - 1)
+    return followRun(place, reader, { input, after, signal, ...followFields(options), ...(fresh ? { fresh } : {}) })
   })
   return requireComplete(result, options.require)
-}
-
-/** Follows a run, and stops it when the signal is aborted. */
-export async function followUntilAborted(
-  place: SessionAccess,
-  reader: RestWaiter,
-  followed: FollowedRun,
-  signal: AbortSignal | undefined,
-): Promise<Result> {
-  const { input } = followed
-  if (!signal || input === null) return followRun(place, reader, followed)
-  const stop = (): void => void stopRunOfInput(place, input).catch(() => {})
-  if (signal.aborted) stop()
-  signal.addEventListener('abort', stop, { once: true })
-  try {
-    return await followRun(place, reader, followed)
-  } finally {
-    signal.removeEventListener('abort', stop)
-  }
 }
 
 /**
@@ -84,7 +64,7 @@ export function openStream(
       const followed = { input, after: from, ...followFields(options) }
       if (!live) return followRun(place, reader, followed)
       const see = { event: feed.root(id, root), end: () => feed.end() }
-      return followUntilAborted(place, reader, { ...followed, see, gone: gone.signal }, options.signal)
+      return followRun(place, reader, { ...followed, see, gone: gone.signal, signal: options.signal })
     })
   }
   const followed = read(true).finally(() => {
@@ -129,11 +109,22 @@ async function startStream(place: SessionAccess, options: StreamOptions, send: (
   return beginStream(log, place.id, options, send)
 }
 
+/** Follows a run to its end. When the signal is aborted, the run of the input is stopped. */
 export async function followRun(place: SessionAccess, reader: RestWaiter, followed: FollowedRun): Promise<Result> {
-  const result = await awaitRun(place, reader, followed)
-  if (!followed.schema) return result
-  const { parseResult } = await import('../run-choice.ts')
-  return parseResult(place.services, result, followed.schema)
+  const { input, schema, signal } = followed
+  const stop = (): void => {
+    if (input !== null) void stopRunOfInput(place, input).catch(() => {})
+  }
+  if (signal?.aborted) stop()
+  signal?.addEventListener('abort', stop, { once: true })
+  try {
+    const result = await awaitRun(place, reader, followed)
+    if (!schema) return result
+    const { parseResult } = await import('../run-choice.ts')
+    return await parseResult(place.services, result, schema)
+  } finally {
+    signal?.removeEventListener('abort', stop)
+  }
 }
 
 /** Stops the run that this input opened or will open. A run that another input opened continues. */

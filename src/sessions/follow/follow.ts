@@ -47,8 +47,8 @@ class FollowSource implements PullSource<Followed> {
   #at = 0
   #damage: Fault | null = null
   /**
-   * The log may have grown. `#doubted`: the amount of news is unknown, or there was none, so the log may by now belong
-   * to another session of the same id.
+   * `#stale`: the log may have grown. `#doubted`: the last news did not say what changed, or there was no news, so the
+   * log may by now belong to another session of the same id.
    */
   #stale = true
   #doubted = false

@@ -1,13 +1,13 @@
 // The options and types of `session.follow` and `harness.watch`. Their code is loaded at the first use.
 import type { CallKey } from '../../kernel/content.ts'
 import type { Event } from '../../kernel/event.ts'
-import { Fault } from '../../kernel/failure.ts'
 import type { LiveDelta } from '../../live/local-live.ts'
 import { countCheck, flagCheck, oneOf, optionsChecker, textCheck } from '../../options.ts'
 import type { CardFilter, Status } from '../../ports/store.ts'
 import type { TreeCard } from '../../stores/plan/tree-cost.ts'
 import type { SessionAccess } from '../await-run.ts'
 import { signalCheck } from '../command.ts'
+import { checkHarnessOpen } from '../drive/place.ts'
 import { labelsCheck } from '../metadata.ts'
 import { PullIterator } from './pull.ts'
 
@@ -17,7 +17,7 @@ export type FollowOptions = {
    * `cursor_stale`.
    */
   readonly after?: number
-  /** Also gives live deltas, as far as this process can hear them. */
+  /** Also gives the live deltas that reach this process. */
   readonly deltas?: boolean
   /** Ends it. */
   readonly signal?: AbortSignal
@@ -82,8 +82,4 @@ export function watchSessionCards(
   const pull = new PullIterator({ worker, clock: services.clock, signal: options.signal, open, left: unwatch })
   pull.attend()
   return pull
-}
-
-function checkHarnessOpen({ worker }: Omit<SessionAccess, 'id'>): void {
-  if (worker.closed) throw new Fault('harness_closed', 'This harness is closed. Make a new one to go on.')
 }

@@ -91,7 +91,7 @@ export async function agentRows(
   return redactor.values(asPlainJson(rows)) as unknown as readonly AgentRow[]
 }
 
-/** What the rows of all agents have in common. */
+/** The parts that the rows of all agents have in common. */
 type AgentSurroundings = Pick<Services, 'redactor' | 'choosable'> & { readonly routes: RouteTable | null }
 
 async function agentRow(name: string, agent: Agent): Promise<Omit<AgentRow, 'models' | 'setup'>> {

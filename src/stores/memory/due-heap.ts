@@ -1,7 +1,7 @@
 // Due times in memory: a heap that gives the earliest first. Entries that were moved or removed are dropped when they
 // reach the top. It knows no leases and no clock: memory-store.ts does.
 
-/** Something that can be due. `turn` belongs to the heap: it tells a current entry from a replaced one. */
+/** An item that can be due. Only the heap uses `turn`: it tells a current entry from a replaced one. */
 export type DueItem = { readonly n: number; turn: number }
 type DueEntry<T> = { readonly due: number; readonly item: T }
 type HeapEntry<T> = DueEntry<T> & { readonly turn: number }

@@ -36,7 +36,7 @@ export function findLostSessions(workers: MemoryWorkers, now: number): readonly 
   return found
 }
 
-/** When the first held session that is wanted becomes due, but not before its lease ends. */
+/** The earliest time at which a wanted, held session is due and its lease has ended. */
 export function nextHeldDue(workers: MemoryWorkers, now: number, wanted: (log: MemoryLog) => boolean): number {
   let next = Number.POSITIVE_INFINITY
   for (const worker of workers.values()) {

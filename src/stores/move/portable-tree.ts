@@ -72,7 +72,7 @@ async function readOrigins(store: Store, logs: readonly PortableLog[]): Promise<
     for (let { session, events } = log; ; ) {
       above.add(session)
       const fork = forkOf(events)
-      // A log of the tree is read through where it stands itself.
+      // The logs of the tree look for their origins themselves, so the walk stops at them.
       if (fork === null || (inside.has(fork.session) && fork.session !== log.session)) break
       if (above.has(fork.session))
         throw new Fault('invalid_input', `Session ${log.session} cannot be exported: it was forked from itself.`)
@@ -90,7 +90,7 @@ export function forkOf([created]: readonly Event[]): { readonly session: string;
   return created?.type === 'session.created' ? (created.fork ?? null) : null
 }
 
-/** The logs that this one reads before its own, as far as the tree has them: its origin, that one's origin, and so on. */
+/** The logs in the tree that this one reads before its own: its origin, the origin of that, and so on. */
 export function originsOf(tree: Pick<SessionTree, 'logs' | 'origins'>, log: PortableLog): readonly PortableLog[] {
   let fork = forkOf(log.events)
   if (fork === null) return []

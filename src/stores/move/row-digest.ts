@@ -76,7 +76,7 @@ export class RowDigest {
     const bytes = Buffer.byteLength(body)
     this.bytes += bytes
     const isWhole = this.#log ? this.#log.add(body) : bareBody(body) === body
-    // What a log's digest leaves out is part of the whole.
+    // The log's digest leaves out folders and programs, so an event with one is added to this digest as a whole.
     if (!isWhole) this.#hash.update(`event ${bytes}\n${body}`)
   }
 

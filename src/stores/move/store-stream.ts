@@ -1,6 +1,6 @@
 // A whole store as a portable stream, and such a stream written into a store, by methods that every store has. A store
-// that can read and write its own tables moves more: see `MoveRow`. What no log and no card says stays behind here:
-// records of removals, accounts that sessions share, and the numbers of leases.
+// that can read and write its own tables moves more: see `MoveRow`. Records of removals, accounts that sessions share,
+// and the numbers of leases stay behind, because no log and no card has them.
 import { Fault } from '../../kernel/failure.ts'
 import type { Store } from '../../ports/store.ts'
 import type { StreamRow } from './move-rows.ts'

@@ -1,4 +1,4 @@
-// What stands in for `upkeep` where a store has none: nothing is removed, and the condition is counted from the cards.
+// The replacement for `upkeep` in a store without it: nothing is removed, and the condition is counted from the cards.
 import { Fault } from '../../kernel/failure.ts'
 import type { Store, StoreHealth } from '../../ports/store.ts'
 

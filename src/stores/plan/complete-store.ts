@@ -18,14 +18,14 @@ import { OwnNews } from './own-news.ts'
 import { ProcessLeases } from './process-leases.ts'
 import { steadyClock, systemClock } from './system-clock.ts'
 
-/** `clock` is the machine's; by `steady` durations are measured. */
+/** `clock` is the machine's clock, and `steady` measures durations. */
 type CompleteClocks = { readonly clock: Clock; readonly steady: Clock }
 const CLOCKS: CompleteClocks = { clock: systemClock, steady: steadyClock }
 
 /** One for each store, so that all harnesses of this process hear of each other's commits. */
 const completed = new WeakMap<Store, CompleteStore>()
 
-/** A store that is all of its capabilities itself is returned as it is. */
+/** A store that has every capability itself is returned unchanged. */
 export function completeStore(store: Store, clocks: CompleteClocks = CLOCKS): CompleteStore {
   if (isComplete(store)) return store
   const known = completed.get(store) ?? fillIn(store, clocks)
@@ -151,7 +151,7 @@ function fillUpkeep(store: Store, { leases, own, now }: UpkeepParts): Upkeep {
   }
 }
 
-/** Without deltas, who follows a session from another process gets its events only. */
+/** Without deltas, a follower in another process gets only the events of a session. */
 function fillDeltas({ deltas }: Store): Deltas {
   const post = deltas?.post?.bind(deltas)
   return {

@@ -1,5 +1,5 @@
-// What stands in for `search` where a store has none: pages of cards from lists of all sessions, and messages from their
-// logs. It reads everything, a bounded piece at a time, so it is for stores of some thousand sessions.
+// The replacement for `search` in a store without it: pages of cards from lists of all sessions, and messages from
+// their logs. It reads everything, a bounded piece at a time, so it is for stores of some thousand sessions.
 import { hash } from 'node:crypto'
 import { Fault } from '../../kernel/failure.ts'
 import type { Card, CardPage, CardPlace, CardQuery, Search, Store } from '../../ports/store.ts'
@@ -18,7 +18,10 @@ export class ListSearch implements Search {
     this.#store = store
   }
 
-  /** `made` goes by the time of the first event; sessions of the same moment come in an order of their own. */
+  /**
+   * The order `made` is by the time of the first event. Sessions with the same time are ordered by a number made of
+   * their ids.
+   */
   async page(query: CardQuery): Promise<CardPage> {
     checkQuery(query)
     const { limit, behind } = query

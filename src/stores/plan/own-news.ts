@@ -1,4 +1,4 @@
-// What stands in for `notifications` where a store has none: the commits of this process, told after they are done. If
+// The replacement for `notifications` in a store without it: the commits of this process, told after they are done. If
 // other processes may have the store open, everything that is watched is also looked at each second.
 import type { Event } from '../../kernel/event.ts'
 import type { Notifications, Receipt, Store, Write } from '../../ports/store.ts'
@@ -73,7 +73,7 @@ export class OwnNews implements Notifications {
     this.#listeners.tellDue()
   }
 
-  /** What was told to the listeners needs no second news when it is looked at. */
+  /** Notes the end that the listeners were told, so that the next look does not report it again. */
   #noteEnd(session: string, news: News): void {
     const last = news?.at(-1)
     if (last) this.#ends.set(session, last.seq)
@@ -140,7 +140,7 @@ export class OwnNews implements Notifications {
   }
 }
 
-/** The sessions that grew, with their new events if this process knows all of them as they were stamped. */
+/** The sessions that grew. With each come its new events, if this process has all of them with their stamps. */
 function growthOf(writes: readonly Write[]): ReadonlyMap<string, News> {
   const grown = new Map<string, News>()
   for (const write of writes) {

@@ -18,7 +18,7 @@ export type PlanNeeds = {
   readonly lost: Set<string>
   /** Ids of sessions that may be created: needed to know whether removed sessions had them. */
   readonly fresh: Set<string>
-  /** Stored events to compare with writes that may have been made already, as far as the log goes on there. */
+  /** Stored events to compare with writes that may have been made already, if the log goes on there. */
   readonly bodies: EventRange[]
 }
 export type EventRange = { readonly session: string; readonly after: number; readonly count: number }

@@ -230,8 +230,8 @@ export function changesByClaim(head: SessionRecord, now: number): Pick<SessionRe
 }
 
 /**
- * The changes of giving a session back without a commit: as if no worker had looked, or with trouble, which delays or
- * quarantines it.
+ * The changes for giving a session back without a commit. Without trouble they are as if no worker had looked; with
+ * trouble the session is delayed or quarantined.
  */
 export function changesByRelease(
   head: SessionRecord,

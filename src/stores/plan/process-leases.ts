@@ -1,5 +1,5 @@
-// The leases of a store that only one process uses: what stands in for `workers` where a store has none. A lease has no
-// end. It lives until it is released, and the next process that opens the store finds none.
+// The leases of a store that only one process uses: the replacement for `workers` in a store without them. A lease has
+// no end. It lives until it is released, and the next process that opens the store finds none.
 import type { Claim, Store, Workers, Write } from '../../ports/store.ts'
 import type { Clock } from '../../ports/system.ts'
 

@@ -337,7 +337,7 @@ export class PostgresStore implements CompleteStore {
 
   /**
    * Runs when this process first asks for due sessions, and again when the clock went back or a lease has times in the
-   * future: some process had a wrong clock, and its due times would be waited for.
+   * future. Then some process had a wrong clock, and the due times that it wrote would delay their sessions.
    */
   async #doubt(): Promise<void> {
     await this.open()

@@ -80,7 +80,10 @@ export function writeSession(sql: SqliteStatements, session: string, row: Sqlite
   writeSearchText(sql, session, row)
 }
 
-/** The facts from the log and their checksum. The number of tokens is stored with what every commit changes. */
+/**
+ * The facts from the log and their checksum. The number of tokens is stored among the columns that every commit
+ * changes.
+ */
 function factValues({ n, agent, facts: { created, title, owner } }: SqliteRow): readonly SqliteValue[] {
   return [agent, created, title, owner, rowSum(n, agent, created, title, owner)]
 }

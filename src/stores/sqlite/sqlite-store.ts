@@ -213,7 +213,7 @@ export class SqliteStore implements CompleteStore {
 
   /**
    * Runs when this process first asks for due sessions, and again when the clock went back or a lease has times in the
-   * future: some process had a wrong clock, and its due times would be waited for.
+   * future. Then some process had a wrong clock, and the due times that it wrote would delay their sessions.
    */
   async #doubt(): Promise<void> {
     if (this.#open?.readOnly) return
@@ -301,7 +301,7 @@ export class SqliteStore implements CompleteStore {
   }
 
   #connection(): SqliteConnection {
-    assert(this.#open, 'whoever reads has opened')
+    assert(this.#open, 'a read comes after the file was opened')
     return this.#open.connection
   }
 

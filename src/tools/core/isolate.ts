@@ -167,6 +167,6 @@ async function run() {
 run()
   .catch(threw)
   .then(tell)
-  // What cannot be copied to another thread cannot be a result.
+  // A value that cannot be copied to another thread cannot be a result.
   .catch((error) => tell({ ...threw(error), metadata: {} }))
 `

@@ -484,7 +484,7 @@ function isStandard<Args>(schema: StandardSchema<Args> | JsonSchema): schema is 
 }
 
 // Arguments that the host supplies. They are removed from what the model sees and sends, and added again for the
-// handler. No event holds them, so nobody can read them there; an approval is bound to their hash.
+// handler. No event holds them, so they cannot be read from the log; an approval is bound to their hash.
 
 type InjectedValues = { readonly [name: string]: Json | (() => Json) }
 

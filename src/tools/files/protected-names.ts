@@ -46,7 +46,7 @@ export const PROTECTED: readonly string[] = [
   `),
 ]
 
-function splitWords(list: string): readonly string[] {
+export function splitWords(list: string): readonly string[] {
   return list.trim().split(/\s+/)
 }
 

@@ -1,4 +1,4 @@
-// The tool `writeContent`: writes a whole file or appends to one, in one step. With the hash that the caller read, it never
+// The tool `write`: writes a whole file or appends to one, in one step. With the hash that the caller read, it never
 // overwrites anything else.
 import { hash } from 'node:crypto'
 import { clip } from '../core/bound-content.ts'

@@ -4,6 +4,7 @@ import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { homedir, userInfo } from 'node:os'
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
 import { containsPath } from '../files/path-guard.ts'
+import { splitWords } from '../files/protected-names.ts'
 import { repositoryAround } from '../files/find-program.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -138,8 +139,4 @@ function realPathOrSame(path: string): string {
   } catch {
     return path
   }
-}
-
-function splitWords(list: string): readonly string[] {
-  return list.trim().split(/\s+/)
 }

@@ -4,7 +4,7 @@
 import { constants, lstatSync, readdirSync, readlinkSync, realpathSync, renameSync, symlinkSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { firstLink, isInFolder } from './sandbox.ts'
-import { isSkipped, type ProtectedScan } from './scan-protected.ts'
+import { entryExists, isSkipped, type ProtectedScan } from './scan-protected.ts'
 
 /** The state when the command began. */
 export type ProtectedBefore = {
@@ -51,11 +51,11 @@ export function protectedChanges(before: ProtectedBefore, after: ProtectedScan, 
   const setAside = [...loose, ...[...fresh].filter((path) => path !== '').map(absolute)].flatMap(setAsidePath)
   for (const [path, led] of turned) restoreLink(path, led)
   const gone = new Set(setAside.map(({ path }) => path))
-  const stays = (path: string): boolean => isThere(path) && !gone.has(path)
+  const stays = (path: string): boolean => entryExists(path) && !gone.has(path)
   return {
     changed: loose.filter((path) => {
       // A path that existed before and is gone now cannot be renamed.
-      const isLost = before.told.has(path) && !gone.has(path) && !isThere(path)
+      const isLost = before.told.has(path) && !gone.has(path) && !entryExists(path)
       return isLost || (stays(path) && linkTarget(path) !== before.links.get(path))
     }),
     setAside,
@@ -92,17 +92,17 @@ function pathsToRename({ workspace, links, look }: ProtectedBefore, path: string
 
 function restoreLink(path: string, led: string | null): void {
   try {
-    if (led !== null && !isThere(path)) symlinkSync(led, path)
+    if (led !== null && !entryExists(path)) symlinkSync(led, path)
   } catch {
     // The folder of the link is gone, so nothing is obeyed there.
   }
 }
 
 function setAsidePath(path: string): readonly SetAside[] {
-  const found: readonly (string | Buffer)[] = isThere(path) ? [path] : findByBytes(path)
+  const found: readonly (string | Buffer)[] = entryExists(path) ? [path] : findByBytes(path)
   return found.flatMap((from) => {
     let now = `${path}.unapproved`
-    for (let count = 2; isThere(now); count++) now = `${path}.unapproved-${count}`
+    for (let count = 2; entryExists(now); count++) now = `${path}.unapproved-${count}`
     try {
       renameSync(from, now)
       return [{ path, now }]
@@ -139,8 +139,4 @@ export function linkTarget(link: string): string | null {
   } catch {
     return null
   }
-}
-
-function isThere(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined
 }

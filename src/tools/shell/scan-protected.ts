@@ -327,6 +327,6 @@ function fileText(file: string): string {
   return readRegularFile(file)?.toString('utf8') ?? ''
 }
 
-function entryExists(path: string): boolean {
+export function entryExists(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined
 }

@@ -11,7 +11,7 @@ import type {
   DueAnswer,
   EventsAnswer,
   ForkBody,
-  Health,
+  WireHealth,
   InterruptBody,
   Me,
   MessageBody,
@@ -159,7 +159,7 @@ export type EventPageQuery = {
 
 /** Reading. Aborting the signal ends the request. */
 export const api = {
-  health: (signal?: AbortSignal) => requestJson<Health>('GET', 'health', { signal }),
+  health: (signal?: AbortSignal) => requestJson<WireHealth>('GET', 'health', { signal }),
   me: (signal?: AbortSignal) => requestJson<Me>('GET', 'me', { signal }),
   sessions: (query: SessionsQuery, signal?: AbortSignal) =>
     requestJson<SessionPage>('GET', 'sessions', { query, signal }),

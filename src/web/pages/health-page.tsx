@@ -1,6 +1,6 @@
 // The health page: whether the server can write, the reason if not, where it stores data, its load, and all costs.
 import { useMemo } from 'react'
-import type { Health, UsageRow } from '../../server/wire.ts'
+import type { UsageRow, WireHealth } from '../../server/wire.ts'
 import { ownOf } from '../../view/untrusted-json.ts'
 import { useHealth, useUsage } from '../data/queries.ts'
 import { Chart } from '../parts/chart.tsx'
@@ -53,7 +53,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   store: 'The store refuses to write. Reading may still work. See what the process of the server says.',
 }
 
-function HealthStatus({ health: { ok, trouble, code, due, drives } }: { readonly health: Health }) {
+function HealthStatus({ health: { ok, trouble, code, due, drives } }: { readonly health: WireHealth }) {
   if (!ok)
     return (
       <section className="standing bad" role="alert">
@@ -81,7 +81,7 @@ function HealthStatus({ health: { ok, trouble, code, due, drives } }: { readonly
   )
 }
 
-function Figures({ health }: { readonly health: Health }) {
+function Figures({ health }: { readonly health: WireHealth }) {
   const { durability, streams, leases, due, bytes, sessions, drives, driving } = health
   const { appendMs, appendP99Ms, kind, survives } = durability
   return (
@@ -95,7 +95,7 @@ function Figures({ health }: { readonly health: Health }) {
       <Figure name="Leases" note={drives ? `${driving} driven by this server` : 'this server drives none'}>
         {leases ?? '–'}
       </Figure>
-      <Figure name="Due backlog" note="due, and driven by nobody yet">
+      <Figure name="Due backlog" note="due, and no worker drives them yet">
         {due}
       </Figure>
       <Figure name="Store" note={sessions === undefined ? undefined : `${sessions.toLocaleString('en')} sessions`}>

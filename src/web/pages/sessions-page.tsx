@@ -1,5 +1,6 @@
 // The sessions page: problems first, then sessions that wait for a person, then running and spending ones, then all
 // others, newest first.
+import { SearchField } from '../parts/search-field.tsx'
 import { type RefObject, useDeferredValue, useMemo, useRef, useState } from 'react'
 import { useLocation, useSearchParams } from 'wouter'
 import type { WireCard } from '../../server/wire.ts'
@@ -267,18 +268,13 @@ function Filters({ filter, onChange, search }: FiltersProps) {
     <>
       <div className="search">
         <Search size={15} aria-hidden />
-        <input
-          ref={search}
-          className="field"
-          type="search"
-          aria-label="Search sessions"
+        <SearchField
+          label="Search sessions"
           placeholder="Search"
-          maxLength={200}
+          charsMax={200}
           value={filter.q ?? ''}
-          onChange={(event) => onChange({ ...filter, q: event.target.value })}
-          onKeyDown={(event) => {
-            if (event.key === 'Escape' || event.key === 'Enter') event.currentTarget.blur()
-          }}
+          onText={(q) => onChange({ ...filter, q })}
+          field={search}
         />
         <kbd aria-hidden>/</kbd>
       </div>

@@ -1,4 +1,5 @@
 // The raw view: the events of the log as JSON rows, filtered by type and text.
+import { SearchField } from '../parts/search-field.tsx'
 import { memo, useDeferredValue, useMemo, useRef, useState } from 'react'
 import type { Event } from '../../server/wire.ts'
 import { oneLine } from '../../view/clean.ts'
@@ -33,15 +34,7 @@ export function RawView({ events, cut, chosen, onChoose }: ViewProps) {
   return (
     <div className="view raw">
       <div className="view-tools" role="search" aria-label="Events">
-        <input
-          ref={field}
-          className="field"
-          type="search"
-          aria-label="Search in events"
-          placeholder="Search in events  /"
-          value={typed}
-          onChange={(event) => setTyped(event.target.value)}
-        />
+        <SearchField label="Search in events" value={typed} onText={setTyped} field={field} />
         <select className="field" aria-label="Type" value={type} onChange={(event) => setType(event.target.value)}>
           <option value="">Every type</option>
           {types.map(([name, count]) => (

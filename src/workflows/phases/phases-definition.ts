@@ -114,11 +114,7 @@ function checkReferences(
 ): void {
   const { name, agents, depends_on = [] } = phase
   if (!Array.isArray(agents) || agents.length === 0)
-    throw phasesFault(
-      'EmptyPhase',
-      `phases[${i}].agents`,
-      `is empty: phase "${name}" has nobody to do it. Name an agent`,
-    )
+    throw phasesFault('EmptyPhase', `phases[${i}].agents`, `is empty: phase "${name}" has no agent. Name one`)
   for (const [k, agent] of (agents as readonly string[]).entries())
     if (!known.includes(agent))
       throw phasesFault('UnknownAgent', `phases[${i}].agents[${k}]`, `is ${unknownNameText('agent', agent, known)}`)

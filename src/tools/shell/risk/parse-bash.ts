@@ -129,11 +129,11 @@ function walkTree(cursor: Cursor, text: string): BashSyntax {
     while (!cursor.gotoNextSibling()) {
       const end: number = parent?.children.at(-1)?.end ?? 0
       const rest: string = text.slice(end, parent === null ? end : parent.end)
-      if (!isGap(rest, parent?.type ?? '')) flaw ??= 'it has text nobody looks at'
+      if (!isGap(rest, parent?.type ?? '')) flaw ??= 'it has text that no check reads'
       if (rest.length > 1 && !isQuotedDocument(parent, text)) lookAt(rest)
       if (!cursor.gotoParent()) {
         cursor.delete()
-        if (!isGap(text.slice(nodes[0]?.end), '')) flaw ??= 'it has text nobody looks at'
+        if (!isGap(text.slice(nodes[0]?.end), '')) flaw ??= 'it has text that no check reads'
         return { text, nodes, flaw, unread }
       }
       parent = (parent?.parent ?? null) as GrowingNode | null

@@ -1,4 +1,5 @@
 // The list of pending calls, grouped by root session and searchable.
+import { SearchField } from '../../parts/search-field.tsx'
 import type { RefObject } from 'react'
 import { Link } from 'wouter'
 import type { WirePending } from '../../../server/wire.ts'
@@ -55,18 +56,7 @@ export function WaitingList({ groups, chosen, text, onText, field }: WaitingList
   return (
     <div className="inbox-list">
       <div className="inbox-search">
-        <input
-          ref={field}
-          className="field"
-          type="search"
-          aria-label="Search what waits"
-          placeholder="Search what waits  /"
-          value={text}
-          onChange={(event) => onText(event.target.value)}
-          onKeyDown={(event) => {
-            if (event.key === 'Escape' || event.key === 'Enter') event.currentTarget.blur()
-          }}
-        />
+        <SearchField label="Search what waits" value={text} onText={onText} field={field} />
       </div>
       {groups.length === 0 ? <p className="inbox-none dim">Nothing that waits is like that.</p> : null}
       {groups.map(({ root, items }) => (

@@ -1,4 +1,5 @@
 // The search tools of a timeline: text, failures only, and collapsing all turns. It decides which rows are shown.
+import { SearchField } from '../../parts/search-field.tsx'
 import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
 import type { Event } from '../../../kernel/index.ts'
 import { countNoun } from '../../../view/shown-text.ts'
@@ -178,18 +179,7 @@ export function TimelineTools({ finding, all, isCollapsed, onCollapse }: Timelin
   const { text, onText, isFailuresOnly, onFailuresOnly, isFiltered, rows, rest } = finding
   return (
     <div className="view-tools timeline-tools" role="search" aria-label="Rows">
-      <input
-        ref={field}
-        className="field"
-        type="search"
-        aria-label="Search in this session"
-        placeholder="Search in this session  /"
-        value={text}
-        onChange={(event) => onText(event.target.value)}
-        onKeyDown={(event) => {
-          if (event.key === 'Escape' || event.key === 'Enter') event.currentTarget.blur()
-        }}
-      />
+      <SearchField label="Search in this session" value={text} onText={onText} field={field} />
       <Button size="small" pressed={isFailuresOnly} onPress={onFailuresOnly}>
         Failures only
       </Button>

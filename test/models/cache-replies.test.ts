@@ -1,8 +1,8 @@
 // The response cache: what is kept, for whom, and what a hit costs.
 import { describe, expect, it } from 'vitest'
 import {
-  cached,
-  type CachedOptions,
+  cacheReplies,
+  type CacheRepliesOptions,
   fallback,
   Fault,
   Harness,
@@ -44,7 +44,7 @@ function counting(answer: (n: number) => Reply | ModelFailure | Promise<Reply | 
   return { model, asked }
 }
 
-const options: CachedOptions = { namespace: 'a' }
+const options: CacheRepliesOptions = { namespace: 'a' }
 const text = (answer: Reply | ModelFailure): string =>
   answer.type === 'reply'
     ? answer.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
@@ -55,7 +55,7 @@ describe('the response cache', () => {
     const { model: inner, asked } = counting(() =>
       says('Hello.', { calls: [{ id: 'c', tool: 'look', args: '{"a":1}' }] }),
     )
-    const model = cached(inner, options)
+    const model = cacheReplies(inner, options)
     const first = await model.call(request({ session: 'one', seq: 3 }), callContext().context)
     const hit = await model.call(
       request({ session: 'two', seq: 9, messages: [userSays('Hello.', 5)] }),
@@ -75,7 +75,7 @@ describe('the response cache', () => {
 
   it('B-CACHED-2: a request with an earlier turn of the model is not kept and not looked for (AC-81)', async () => {
     const { model: inner, asked } = counting()
-    const model = cached(inner, options)
+    const model = cacheReplies(inner, options)
     const messages = [
       userSays('Hi'),
       { role: 'assistant', seq: 2, parts: [], calls: [] } as const,
@@ -89,8 +89,8 @@ describe('the response cache', () => {
     const store = new Map<string, string>()
     const { model: inner, asked } = counting()
     const shared: ResponseStore = { get: (key) => store.get(key), set: (key, value) => store.set(key, value) }
-    const ask = async (each: Partial<Request>, more: Partial<CachedOptions> = {}, of: Model = inner) =>
-      text(await cached(of, { ...options, store: shared, ...more }).call(request(each), callContext().context))
+    const ask = async (each: Partial<Request>, more: Partial<CacheRepliesOptions> = {}, of: Model = inner) =>
+      text(await cacheReplies(of, { ...options, store: shared, ...more }).call(request(each), callContext().context))
     const tool = { name: 'look', description: 'Looks.', parameters: {} }
     const output = { mode: 'native', name: 'a', schema: {}, strict: false } as const
     const different: readonly Partial<Request>[] = [
@@ -134,20 +134,20 @@ describe('the response cache', () => {
       says('theirs', { route: 'other:m' }),
     ]) {
       const { model: inner, asked } = counting(() => answer)
-      const model = cached(inner, options)
+      const model = cacheReplies(inner, options)
       for (let n = 0; n < 2; n++)
         expect(await model.call(request(), callContext().context)).not.toHaveProperty('cached')
       expect(asked).toHaveLength(2)
     }
     const thrown = counting(() => Promise.reject(new Error('thrown')))
-    const model = cached(thrown.model, options)
+    const model = cacheReplies(thrown.model, options)
     for (let n = 0; n < 2; n++) await expect(model.call(request(), callContext().context)).rejects.toThrow('thrown')
   })
 
   it('B-CACHED-5: the same request at the same time is one call; if it fails, the next one asks', async () => {
     const gates: ((answer: Reply | ModelFailure) => void)[] = []
     const { model: inner, asked } = counting(() => new Promise((resolve) => gates.push(resolve)))
-    const model = cached(inner, options)
+    const model = cacheReplies(inner, options)
     const calls = [1, 2, 3].map(() => model.call(request(), callContext().context))
     const stop = new AbortController()
     const left = model.call(request(), { ...callContext().context, signal: stop.signal })
@@ -165,7 +165,7 @@ describe('the response cache', () => {
 
   it('B-CACHED-6: answers count for their time, and the least recently used goes first', async () => {
     const { model: inner, asked } = counting()
-    const model = cached(inner, { ...options, ttlMs: 1_000, maxEntries: 2 })
+    const model = cacheReplies(inner, { ...options, ttlMs: 1_000, maxEntries: 2 })
     const clock = new FakeClock()
     const context = { ...callContext().context, clock }
     const ask = async (said: string) => text(await model.call(request({ messages: [userSays(said)] }), context))
@@ -197,11 +197,11 @@ describe('the response cache', () => {
     for (const get of gets) {
       const { model: inner } = counting()
       const store = { get, set: () => Promise.reject(new Error('full')) }
-      expect(text(await cached(inner, { ...options, store }).call(request(), callContext().context))).toBe('1')
+      expect(text(await cacheReplies(inner, { ...options, store }).call(request(), callContext().context))).toBe('1')
     }
     const clock = new FakeClock()
     const context = { ...callContext().context, clock }
-    const slow = cached(counting().model, { ...options, store: { get: () => never, set: () => never } })
+    const slow = cacheReplies(counting().model, { ...options, store: { get: () => never, set: () => never } })
     const answer = slow.call(request(), context)
     await until(() => clock.waiting > 0)
     clock.advance(2_000)
@@ -215,7 +215,7 @@ describe('the response cache', () => {
     const spans: { attributes: Readonly<Record<string, unknown>> }[] = []
     const sink = { export: async (made: readonly (typeof spans)[number][]) => void spans.push(...made) }
     const harness = harnessOf({
-      model: cached(hosted, options),
+      model: cacheReplies(hosted, options),
       store,
       tools: [noting().tool],
       tracing: tracing({ sinks: [sink as never] }),
@@ -241,7 +241,7 @@ describe('the response cache', () => {
   })
 
   it('B-CACHED-9: misspelled options, no namespace and a store with a bound of its own are refused', () => {
-    const make = (wrong: object) => () => cached(scripted([]), wrong as CachedOptions)
+    const make = (wrong: object) => () => cacheReplies(scripted([]), wrong as CacheRepliesOptions)
     for (const wrong of [
       {},
       { namespace: ' ' },
@@ -253,7 +253,7 @@ describe('the response cache', () => {
     ]) {
       expect(make(wrong)).toThrow(Fault)
     }
-    expect(() => new Harness({ model: cached('offline:any', options) })).not.toThrow()
+    expect(() => new Harness({ model: cacheReplies('offline:any', options) })).not.toThrow()
   })
 })
 

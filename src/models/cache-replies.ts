@@ -5,23 +5,23 @@ import { countCheck, nonEmptyCheck, methodsCheck, requiredCheck, optionsChecker,
 import type { Model } from '../ports/model.ts'
 import { modelIdentity, isPriced, outputTokensOf, type Priced } from './http/hosted-model.ts'
 import { resolveModel } from './resolve-model.ts'
-import type { CachedOptions, ResponseCache } from './response-cache.ts'
+import type { CacheRepliesOptions, ResponseCache } from './response-cache.ts'
 
-const checkCached = optionsChecker<CachedOptions>('cached', {
+const checkOptions = optionsChecker<CacheRepliesOptions>('cacheReplies', {
   namespace: requiredCheck(nonEmptyCheck, 'Name what shares answers, such as a tenant.'),
   ttlMs: waitCheck,
   maxEntries: countCheck(1),
   store: methodsCheck('give a store with get(key) and set(key, value, ttlMs)', 'get', 'set'),
 })
 
-export function cached(model: string | Priced, options: CachedOptions): Priced
-export function cached(model: Model, options: CachedOptions): Model
-export function cached(given: string | Model, options: CachedOptions): Model {
-  checkCached(options)
+export function cacheReplies(model: string | Priced, options: CacheRepliesOptions): Priced
+export function cacheReplies(model: Model, options: CacheRepliesOptions): Model
+export function cacheReplies(given: string | Model, options: CacheRepliesOptions): Model {
+  checkOptions(options)
   if (options.store && options.maxEntries !== undefined)
     throw new Fault(
       'invalid_config',
-      'cached takes `maxEntries` or `store`: a store bounds its own size. Leave one out.',
+      'cacheReplies takes `maxEntries` or `store`: a store bounds its own size. Leave one out.',
     )
   const model = resolveModel(given)
   let cache: Promise<ResponseCache> | null = null
