@@ -117,9 +117,19 @@ export class Members {
   /** The verbs that a board needs, over the simulated store: between a look and the word that follows it, time passes. */
   #sessions(): BoardSessions {
     const { store, scheduler } = this.#stage
+    const card = async (id: string) => {
+      if (id === BOARD) {
+        const { fold } = this.#stage.invariants.sessions().get(id) ?? {}
+        const rests = fold?.run === null && fold.inputs.length === 0
+        return { ...(await store.card(id)), phase: rests ? 'resting' : 'building' }
+      }
+      return { phase: this.#dead.has(id) ? 'resting' : 'tools', status: 'running' }
+    }
     const session = (id: string) => ({
       id,
-      read: (after?: number, limit?: number) => store.read(id, after ?? 0, limit),
+      status: async () => ({ card: await card(id) }),
+      events: ({ after = 0, limit }: { readonly after?: number; readonly limit?: number }) =>
+        store.read(id, after, limit),
       run: () => scheduler.sleep(LOOK_MS),
       send: async (text: string, { id: key }: { id: string }) => {
         await scheduler.sleep(scheduler.chance.between(0, 2 * LOOK_MS))
@@ -129,15 +139,7 @@ export class Members {
         return { seq: receipt?.seqs[0] ?? 0 }
       },
     })
-    const status = async (id: string) => {
-      if (id === BOARD) {
-        const { fold } = this.#stage.invariants.sessions().get(id) ?? {}
-        const rests = fold?.run === null && fold.inputs.length === 0
-        return { ...(await store.card(id)), phase: rests ? 'resting' : 'building' }
-      }
-      return { phase: this.#dead.has(id) ? 'resting' : 'tools', status: 'running' }
-    }
     // Sound for what a board uses of them.
-    return { session, status } as unknown as BoardSessions
+    return { session } as unknown as BoardSessions
   }
 }
