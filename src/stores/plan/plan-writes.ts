@@ -216,7 +216,9 @@ export function extendedLease(known: Lease | null, ttlMs: number, now: number): 
 
 /** Writing as the owner proves that the worker lives. Noted once in a third of the lease, not with each commit. */
 export function isRenewalDue(lease: Lease, now: number): boolean {
-  return lease.until - now < (lease.ttlMs * 2) / 3 || !isLeaseLive(lease, now)
+  const leftMs = lease.until - now
+  // The second: its worker's clock is ahead, as in isLeaseLive.
+  return leftMs < (lease.ttlMs * 2) / 3 || leftMs > lease.ttlMs + CLOCK_SLACK_MS
 }
 
 /** For a session whose worker was lost: it is due, or its due time can only come from a clock that was ahead. */
@@ -274,6 +276,7 @@ export function changesByRelease(
 
 function planOwnerWrite(plan: WritePlan, view: StoreView, write: OwnerWrite): Receipt {
   const known = changeFor(plan, view, write.session)
+  if (known !== null && onlyAppends(known, write, view.now)) return planAppend(known, write)
   if (known !== null && isAlreadyWritten(known, view, write))
     return { seqs: write.events.map(({ seq }) => seq), duplicate: true }
   if (known !== null) checkOwner(known, write)
@@ -300,6 +303,19 @@ function planOwnerWrite(plan: WritePlan, view: StoreView, write: OwnerWrite): Re
   if (write.release) draft.worker = null
   if (write.charges?.length) plan.book = planCharges(plan.book, view, write.session, write.charges)
   if (write.sends) for (const { session, event } of write.sends) planSend(plan, view, session, event)
+  return { seqs, duplicate: false }
+}
+
+function planAppend(draft: SessionChange, { events, card, gained }: OwnerWrite): Receipt {
+  const seqs: number[] = []
+  for (let i = 0; i < events.length; i++) {
+    const event = events[i] as OwnerEvent
+    appendEvent(draft, event, bodyOf(event))
+    seqs.push(event.seq)
+  }
+  draft.card = card
+  if (gained) clearTrouble(draft)
+  draft.owner = draft.worker
   return { seqs, duplicate: false }
 }
 

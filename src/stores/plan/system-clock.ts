@@ -13,7 +13,7 @@ export const systemClock: Clock = {
 }
 
 // Taken once: to name `process` calls a getter, and the time is asked for several times in each turn.
-const { uptime } = process
+const uptime = process.uptime.bind(process)
 const BEGAN = Date.now() - uptime() * 1_000
 
 /** The start time of this process plus its uptime: it cannot be set. For durations. */
