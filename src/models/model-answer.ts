@@ -19,7 +19,7 @@ export function readAnswer(said: Reply | ModelFailure): Reply | ModelFailure {
   const fields = (typeof given === 'object' && given !== null ? given : {}) as Readonly<Record<string, unknown>>
   const { type, message, parts, calls, cost } = fields
   if (type === 'failure' && typeof message === 'string') return said
-  if (type !== 'reply' || !areParts(parts) || !areCalls(calls))
+  if (type !== 'reply' || !Array.isArray(parts) || !parts.every(isPart) || !areCalls(calls))
     return unreadableAnswer('the model answered something that is no reply')
   if (cost === undefined || typeof cost === 'number') return said
   const what = cost === null ? 'null' : `a ${typeof cost}`
@@ -30,10 +30,6 @@ export function readAnswer(said: Reply | ModelFailure): Reply | ModelFailure {
 
 function unreadableAnswer(message: string): ModelFailure {
   return { ...failure('other', message), broken: true, elsewhere: true }
-}
-
-function areParts(parts: unknown): boolean {
-  return Array.isArray(parts) && parts.every(isPart)
 }
 
 function isPart(part: unknown): boolean {

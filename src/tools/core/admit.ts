@@ -69,15 +69,15 @@ export function admitCalls(
 ): readonly Proposal[] | Promise<readonly Proposal[]> {
   const admitted: (Proposal | Promise<Proposal>)[] = []
   let waits = false
-  let sequential = false
+  let plain = true
   for (let i = 0; i < calls.length; i++) {
     const proposal = admitCall(calls[i] as ReplyCall, tools, asking)
     if (proposal instanceof Promise) waits = true
-    else if (proposal.sequential) sequential = true
+    else if (proposal.sequential || proposal.gate) plain = false
     admitted.push(proposal)
   }
-  if (!waits)
-    return sequential || calls.length > CHILDREN_MAX ? finishBatch(admitted as Proposal[]) : (admitted as Proposal[])
+  // Most batches wait for nobody and are in no order.
+  if (!waits) return plain ? (admitted as Proposal[]) : finishBatch(admitted as Proposal[])
   return Promise.all(admitted.map((proposal) => Promise.resolve(proposal))).then(finishBatch)
 }
 
