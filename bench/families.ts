@@ -4,6 +4,7 @@ import type { Family } from './family.ts'
 
 const FAMILIES: ReadonlyMap<string, () => Promise<Family>> = new Map([
   ['loop', async () => (await import('./loop.ts')).loop],
+  ['turn.functions', async () => (await import('./counts.ts')).counts],
   ['fanout', async () => (await import('./fanout.ts')).fanout],
   ['many', async () => (await import('./many.ts')).many],
   ['parked', async () => (await import('./many.ts')).parking],

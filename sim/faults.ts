@@ -62,8 +62,8 @@ export const FAULTS: readonly Planted[] = [
     name: 'losses: a run goes on without a read that was lost',
     seed: 8,
     file: 'src/kernel/next.ts',
-    find: 'else if (ends) events.push(failedResult',
-    replace: 'else if (ends || state.tries > 0) events.push(failedResult',
+    find: 'else if (stop || lossesBy(',
+    replace: 'else if (state.tries > 0 || stop || lossesBy(',
   },
   {
     name: 'losses: a run is given up at the first loss of a read',
@@ -204,8 +204,8 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'results are shown in the order they landed',
     file: 'src/kernel/next.ts',
-    find: 'for (const seq of run.turn?.results ?? []) shows.push(seq)',
-    replace: 'for (const seq of [...(run.turn?.results ?? [])].sort((a, b) => a - b)) shows.push(seq)',
+    find: '...(run.turn?.results ?? [])',
+    replace: '...[...(run.turn?.results ?? [])].sort((a, b) => a - b)',
   },
   {
     name: 'input that arrives during a request is taken for shown',

@@ -27,8 +27,8 @@ export function judgeLanding(
   first: OwnerBody | undefined,
   here: Here,
 ): 'keep' | 'drop' | StopReason {
-  if (!hasIntent(effect)) return isWanted(s, effect, here) && !waitsForSibling(s, first) ? 'keep' : 'drop'
-  return (effect.type === 'call' ? whyReplyStops(s, here) : null) ?? 'keep'
+  if (effect.type === 'call') return whyReplyStops(s, here) ?? 'keep'
+  return hasIntent(effect) || (isWanted(s, effect, here) && !waitsForSibling(s, first)) ? 'keep' : 'drop'
 }
 
 /** An effect without an intent counts only if it is still wanted when it lands. */

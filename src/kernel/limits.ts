@@ -87,7 +87,7 @@ export function whyNoRequest(run: Run): Outcome | null {
   if (run.fatal) return { ...failedOutcome('provider_error', run.fatal.message), class: run.fatal.class }
   if (run.failures >= (limits.modelAttempts ?? Number.POSITIVE_INFINITY))
     return failedOutcome('provider_error', 'The model failed too often in a row.')
-  if (run.waitedMs > outageMsOf(limits))
+  if (run.waitedMs > 0 && run.waitedMs > outageMsOf(limits))
     return failedOutcome('provider_error', 'The provider was unavailable for too long.')
   return run.requests >= limits.modelRequests ? { type: 'limit', limit: 'model_requests' } : null
 }

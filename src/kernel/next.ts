@@ -129,7 +129,6 @@ function endRun(s: Session, run: Run, { outcome, epoch, tries }: NonNullable<Run
 /** An intent is closed only by its own flight or by a loss. A loss is recorded here, when a newer attempt looks. */
 function lossEvents(run: Run, here: Here, stop: boolean): readonly OwnerBody[] {
   const events: OwnerBody[] = []
-  const ends = stop || lossesBy(run, here.epoch) >= run.limits.lossesMax
   if (run.model && run.model.epoch < here.epoch) {
     const message = 'The worker was lost during the call.'
     events.push({ type: 'model.failed', class: 'lost', message, retryable: true })
@@ -139,7 +138,8 @@ function lossEvents(run: Run, here: Here, stop: boolean): readonly OwnerBody[] {
     if (state.type !== 'running' || state.epoch >= here.epoch || (run.foreign && !stop)) continue
     if (proposal.effect === 'once') {
       if (!proposal.reconcile) events.push(unknownResult(key))
-    } else if (ends) events.push(failedResult(key, 'aborted', 'The run ended before this call could be repeated.'))
+    } else if (stop || lossesBy(run, here.epoch) >= run.limits.lossesMax)
+      events.push(failedResult(key, 'aborted', 'The run ended before this call could be repeated.'))
     else events.push({ type: 'agent.tool_use', call: key })
   }
   return events
@@ -170,7 +170,8 @@ function advanceCalls(s: Session, run: Run, turn: Turn, here: Here): Decision {
   const asked: Call[] = []
   const edits: Effect[] = []
   let away = 0
-  for (const call of turn.open) {
+  for (let i = 0; i < turn.open.length; i++) {
+    const call = turn.open[i] as Call
     const result = resultWithoutEffect(s, turn, call, here.now)
     if (result) decided.push(result)
     else if (call.state.type === 'asked') asked.push(call)
@@ -218,12 +219,10 @@ function requestOrSettle(s: Session, run: Run, here: Here): Decision {
   const no = whyNoRequest(run)
   if (no) return record([buildRunSettled(s, no)])
   if (s.paused) return rest('resume')
-  if (mustStillWait(run.retryAt, run.trouble?.at ?? 0, here.now)) return rest('retry', run.retryAt)
-  const shows: number[] = []
-  for (const seq of s.unshown) shows.push(seq)
-  for (const seq of run.turn?.results ?? []) shows.push(seq)
-  for (const seq of s.notes) shows.push(seq)
+  if (run.retryAt > 0 && mustStillWait(run.retryAt, run.trouble?.at ?? 0, here.now)) return rest('retry', run.retryAt)
   const correction = verdict?.type === 'retry_user_message' ? verdict.text : null
+  const shows = s.unshown.slice()
+  shows.push(...(run.turn?.results ?? []), ...s.notes)
   if (correction !== null) shows.push(s.seq + 1)
   for (const { seq } of inputs) shows.push(seq)
   const started: Mutable<Extract<OwnerBody, { type: 'model.started' }>> = { type: 'model.started', shows }

@@ -1,7 +1,7 @@
 // The second fold: what a model has been shown, as provider-neutral messages. Append-only between compactions, and read
 // only when a model call is made. The events that `model.started` lists in `shows` are appended in exactly that order,
 // so the messages of one request are a prefix of the next one's.
-import type { BlobRef, CallKey, CallStatus, Frozen, Json, Part } from './content.ts'
+import type { BlobRef, CallKey, CallStatus, Frozen, Json, Part, Proposal } from './content.ts'
 import { type AnswerGuard, callKey, type Event } from './event.ts'
 
 export type ShownCall = Frozen<{ key: CallKey; id: string; tool: string; args: Json; raw?: string | undefined }>
@@ -133,11 +133,16 @@ export class Transcript {
   }
 
   #reply(e: Extract<Event, { type: 'agent.message' }>): void {
-    const calls = e.calls.map(({ id, tool, args, raw }, i) => ({ key: callKey(e.seq, i), id, tool, args, raw }))
-    for (const call of calls) this.#calls.set(call.key, call)
+    const calls: ShownCall[] = []
+    for (let i = 0; i < e.calls.length; i++) {
+      const { id, tool, args, raw } = e.calls[i] as Proposal
+      const call = { key: callKey(e.seq, i), id, tool, args, raw }
+      this.#calls.set(call.key, call)
+      calls.push(call)
+    }
     this.hasBlobs ||= e.parts.some((part) => part.type === 'blob')
     this.messages.push({ role: 'assistant', seq: e.seq, parts: e.parts, calls })
-    if (saysSomething(e.parts, e.guard)) this.lastSaid = e.parts
+    if (e.parts.length > 0 && saysSomething(e.parts, e.guard)) this.lastSaid = e.parts
   }
 
   /**
@@ -158,7 +163,9 @@ export class Transcript {
     this.#calls.delete(e.call)
     const answer = e.from === undefined ? undefined : this.#answers.get(e.from)
     if (answer) this.#answers.delete(answer.seq)
-    const { content, parts } = this.#told(e.call, (answer ?? e).content, e.parts)
+    const from = (answer ?? e).content
+    const { content, parts } =
+      this.#edited.size === 0 ? { content: from, parts: e.parts } : this.#told(e.call, from, e.parts)
     const { id, tool } = call
     const shown = { role: 'tool', seq: e.seq, call: e.call, id, tool, ok: e.status === 'ok', content } as const
     this.hasBlobs ||= typeof content !== 'string' || content.length > 200_000 || parts !== undefined

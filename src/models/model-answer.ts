@@ -15,13 +15,16 @@ export async function askModel(model: Model, request: Request, context: CallCont
 
 /** Returns the answer itself if it is valid. */
 export function readAnswer(said: Reply | ModelFailure): Reply | ModelFailure {
-  if (isFailure(said)) return said
-  if (!isReply(said)) return unreadableAnswer('the model answered something that is no reply')
-  const { cost } = said as { readonly cost?: unknown }
+  const given: unknown = said
+  const fields = (typeof given === 'object' && given !== null ? given : {}) as Readonly<Record<string, unknown>>
+  const { type, message, parts, calls, cost } = fields
+  if (type === 'failure' && typeof message === 'string') return said
+  if (type !== 'reply' || !Array.isArray(parts) || !parts.every(isPart) || !areCalls(calls))
+    return unreadableAnswer('the model answered something that is no reply')
   if (cost === undefined || typeof cost === 'number') return said
-  const given = cost === null ? 'null' : `a ${typeof cost}`
+  const what = cost === null ? 'null' : `a ${typeof cost}`
   return unreadableAnswer(
-    `the model answered with a cost that is ${given}: give a number of millionths of a dollar, or none`,
+    `the model answered with a cost that is ${what}: give a number of millionths of a dollar, or none`,
   )
 }
 
@@ -29,21 +32,16 @@ function unreadableAnswer(message: string): ModelFailure {
   return { ...failure('other', message), broken: true, elsewhere: true }
 }
 
-function isFailure(said: unknown): boolean {
-  return isObjectOrList(said) && said['type'] === 'failure' && typeof said['message'] === 'string'
-}
-
-function isReply(said: unknown): boolean {
-  if (!isObjectOrList(said) || said['type'] !== 'reply') return false
-  const { parts, calls } = said
-  return Array.isArray(parts) && parts.every(isPart) && Array.isArray(calls) && calls.every(isCall)
-}
-
 function isPart(part: unknown): boolean {
   if (!isObjectOrList(part) || typeof part['type'] !== 'string') return false
   return (part['type'] !== 'text' && part['type'] !== 'reasoning') || typeof part['text'] === 'string'
 }
 
-function isCall(call: unknown): boolean {
-  return isObjectOrList(call) && typeof call['tool'] === 'string' && typeof call['args'] === 'string'
+function areCalls(calls: unknown): boolean {
+  if (!Array.isArray(calls)) return false
+  for (let i = 0; i < calls.length; i++) {
+    const { tool, args } = (calls[i] ?? {}) as { readonly tool?: unknown; readonly args?: unknown }
+    if (typeof tool !== 'string' || typeof args !== 'string') return false
+  }
+  return true
 }

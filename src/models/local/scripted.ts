@@ -76,9 +76,23 @@ const checkStall = optionsChecker<Extract<DetailedStep, { stall: true }>>('a ste
 function checkStep(step: unknown, of: string): void {
   if (typeof step === 'string') return
   const kind = step !== null && typeof step === 'object' ? step : {}
+  if (hasOnlyCalls(kind)) return
   if ('stall' in kind) return checkStall(step, of)
   if ('error' in kind) return checkFailureStep(step, of)
   checkReplyStep(step, of)
+}
+
+/** Nearly every step of a long script is a call or two: that is seen here, without the table of options. */
+function hasOnlyCalls(step: object): boolean {
+  const { calls } = step as { readonly calls?: unknown }
+  if (!Array.isArray(calls)) return false
+  for (const name in step) if (name !== 'calls') return false
+  for (let i = 0; i < calls.length; i++) {
+    const call = (calls[i] ?? {}) as Partial<ScriptedCall>
+    if (typeof call.tool !== 'string') return false
+    for (const name in call) if (name !== 'tool' && name !== 'args') return false
+  }
+  return true
 }
 
 function checkScript(script: unknown): void {

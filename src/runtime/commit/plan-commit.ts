@@ -11,7 +11,6 @@ import {
   givesBack,
   judgeLanding,
   needsAdvice,
-  type RequestAdvice,
   shiftRetry,
   type Shortfall,
 } from '../../kernel/landing.ts'
@@ -24,7 +23,7 @@ import type { LandedFlight, LandingQueue, StopSignal } from '../state/effect.ts'
 import { type SessionCache, SNAPSHOT_FROM } from '../state/session-cache.ts'
 import { landStoppedReply } from '../turn/landings.ts'
 import { addEvent, type CommitParts } from './add-event.ts'
-import { CommitDraft, type CommitPlan } from './commit-draft.ts'
+import { CommitDraft, type CommitPlan, type RelativeWrites } from './commit-draft.ts'
 
 /** The view that its commits have of an attempt. */
 export type CommitAttempt = {
@@ -56,7 +55,7 @@ export function planCommit(
   const here = { now: at + cache.aheadMs, epoch }
   const expectedSeq = session.seq
   const draft = new CommitDraft(cache, here)
-  const landed = flights.listLanded()
+  const { landed } = flights
   for (let i = 0; i < landed.length; i++) landFlight(draft, parts, landed[i] as LandedFlight)
   let decision = next(session, here)
   while (
@@ -68,16 +67,21 @@ export function planCommit(
   parts.money?.chargeCommit(draft)
   parts.family?.answerParent(draft, decision)
   const { events } = draft
-  const card = cardOf(cache.id, session, shiftByStore(attempt, decision))
+  const card = cardOf(cache.id, session, decision.type === 'rest' ? shiftByStore(attempt, decision) : decision)
   const write: Mutable<OwnerWrite> = { session: cache.id, lane: 'owner', epoch, expectedSeq, events, card }
   const isOver = stopSignal.reason === 'stopped' && flights.size === landed.length
-  if (isOver || leavesSession(attempt, decision)) write.release = true
-  if (draft.makesRequest && beginTurn(attempt.progress)) write.gained = true
+  if (isOver || (decision.type === 'rest' && leavesSession(attempt, decision))) write.release = true
+  if (draft.makesRequest) {
+    // A turn was begun before this one, so the one before is complete.
+    if (attempt.progress.beganTurn) write.gained = true
+    attempt.progress.beganTurn = true
+  }
   if (session.seq - cache.snapshotSeq >= (write.release ? SNAPSHOT_FROM : SNAPSHOT_EVERY))
     write.snapshot = { seq: session.seq, version: FOLD_VERSION, body: cache.snapshot() }
   if (draft.blobs) write.blobs = draft.blobs
   if (draft.charges) write.charges = draft.charges
-  const { writes, woken } = writeForRelatives(draft, write)
+  const { writes, woken } =
+    draft.relatives === null ? { writes: [write], woken: NO_SESSIONS } : writeForRelatives(draft.relatives, write)
   return { events, decision, landed: landed.length, write, writes, woken, settled: draft.settled, shortfall, at }
 }
 
@@ -101,34 +105,30 @@ function recordPlanned(
   planned: readonly OwnerBody[],
   shortfall: Shortfall | null,
 ): boolean {
-  const advice = needsAdvice(planned, shortfall) ? adviseRequest(draft, parts) : null
-  const decided = decideRequest(draft.session, planned, shortfall, advice)
-  if (decided === 'wait') return false
-  const events = announceEnd(draft.session, decided, parts.hasEndWork)
+  const { session } = draft
+  const { guard, requestHooks, hasEndWork } = parts
+  const last = planned[planned.length - 1]?.type
+  let events = planned
+  // Only a request, and the end of a run, are decided about.
+  if (last === 'model.started' || last === 'run.settled') {
+    const asked = needsAdvice(planned, shortfall)
+    const advice = asked ? (guard?.adviseRequest(session) ?? requestHooks?.adviseRequest(draft) ?? null) : null
+    const decided = decideRequest(session, planned, shortfall, advice)
+    if (decided === 'wait') return false
+    const ends = decided[decided.length - 1]?.type === 'run.settled'
+    events = ends ? announceEnd(session, decided, hasEndWork) : decided
+  }
   for (let i = 0; i < events.length; i++) addEvent(draft, parts, events[i] as OwnerBody)
   return true
 }
 
-function adviseRequest(draft: CommitDraft, { guard, requestHooks }: CommitParts): RequestAdvice | null {
-  return guard?.adviseRequest(draft.session) ?? requestHooks?.adviseRequest(draft) ?? null
-}
-
 /** Adds the writes for other sessions, and lists the sessions that must look afterwards. */
 function writeForRelatives(
-  { relatives }: CommitDraft,
+  { sends, births }: RelativeWrites,
   write: Mutable<OwnerWrite>,
 ): Pick<CommitPlan, 'writes' | 'woken'> {
-  if (relatives === null) return { writes: [write], woken: NO_SESSIONS }
-  const { sends, births } = relatives
   if (sends.length > 0 && write.events.length > 0) write.sends = sends
   return { writes: [write, ...births], woken: [...births, ...sends].map(({ session }) => session) }
-}
-
-/** Whether the attempt had begun a turn before this one, which means that the one before is complete. */
-function beginTurn(progress: CommitAttempt['progress']): boolean {
-  const before = progress.beganTurn
-  progress.beganTurn = true
-  return before
 }
 
 /** Whether the session is given back at this decision. */

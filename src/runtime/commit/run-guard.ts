@@ -3,7 +3,7 @@
 import type { OwnerBody, OwnerEvent } from '../../kernel/event.ts'
 import type { RequestAdvice } from '../../kernel/landing.ts'
 import type { Session } from '../../kernel/session.ts'
-import type { GuardTraits } from '../guard/guard.ts'
+import { type GuardTraits, isNearEnd } from '../guard/guard.ts'
 import { knownWindow } from '../state/model-window.ts'
 import type { Services } from '../state/runtime-ports.ts'
 import { type Agent, agentOfRun } from '../state/agent.ts'
@@ -23,21 +23,19 @@ export class RunGuard {
 
   /** The last requests of a run may make fewer calls, or none. */
   limitCalls(session: Session, body: RequestBody): RequestBody {
-    const allow = this.#cache.guard.allow(session, this.#traits())
+    if (!isNearEnd(session)) return body
+    const allow = this.#cache.guard.allow(session, readGuardTraits(agentOfRun(this.#services, this.#cache)))
     return allow === 'all' ? body : { ...body, allow }
   }
 
   adviseRequest(session: Session): RequestAdvice | null {
-    const window = () => knownWindow(this.#services, agentOfRun(this.#services, this.#cache).model)
-    return this.#cache.guard.beforeRequest(session, this.#traits(), window)
+    const agent = agentOfRun(this.#services, this.#cache)
+    const window = () => knownWindow(this.#services, agent.model)
+    return this.#cache.guard.beforeRequest(session, readGuardTraits(agent), window)
   }
 
   watchProgress(event: OwnerEvent): void {
     this.#cache.guard.take(event)
-  }
-
-  #traits(): GuardTraits {
-    return readGuardTraits(agentOfRun(this.#services, this.#cache))
   }
 }
 

@@ -62,25 +62,22 @@ function classifyOutcome({ status, failure, metadata, output }: CallOutcome): Cl
 }
 
 export function isSameFailure(a: CallOutcome, b: CallOutcome): boolean {
-  return a.tool === b.tool && firstLine(callError(a)) === firstLine(callError(b)) && isSameArgs(a, b)
-}
-
-export function isSameCall(a: CallOutcome, b: CallOutcome): boolean {
-  return a.tool === b.tool && isSameArgs(a, b)
-}
-
-export function isSameOutput(a: CallOutcome, b: CallOutcome): boolean {
-  if (a.tool !== b.tool) return false
-  if (typeof a.output === 'string' && typeof b.output === 'string') return a.output === b.output
-  return outputHash(a.output) === outputHash(b.output)
+  return firstLine(callError(a)) === firstLine(callError(b)) && isSameCall(a, b)
 }
 
 /**
  * A comparison stops at the first difference, so it is cheaper than two hashes. The hash is stored only in the small
  * form.
  */
-function isSameArgs(a: CallOutcome, b: CallOutcome): boolean {
+export function isSameCall(a: CallOutcome, b: CallOutcome): boolean {
+  if (a.tool !== b.tool) return false
   return a.print === null && b.print === null ? isSameJson(a.args, b.args) : argsFingerprint(a) === argsFingerprint(b)
+}
+
+export function isSameOutput(a: CallOutcome, b: CallOutcome): boolean {
+  if (a.tool !== b.tool) return false
+  if (typeof a.output === 'string' && typeof b.output === 'string') return a.output === b.output
+  return outputHash(a.output) === outputHash(b.output)
 }
 
 function argsFingerprint({ print, args }: CallOutcome): string {
@@ -107,7 +104,8 @@ export function isSameJson(a: Json, b: Json): boolean {
   for (const key in one) {
     const value = one[key]
     if (value === undefined) continue
-    if (!Object.hasOwn(other, key) || !isSameJson(value, other[key] as Json)) return false
+    if (!Object.hasOwn(other, key)) return false
+    if (value !== other[key] && !isSameJson(value, other[key] as Json)) return false
     keys += 1
   }
   for (const key in other) if (other[key] !== undefined) keys -= 1

@@ -97,7 +97,7 @@ export class GuardFold {
         this.#progress?.reset()
         return
       case 'agent.message':
-        this.#count(event.usage)
+        if (event.usage) this.#count(event.usage)
         this.#progress?.reply(event)
         return
       case 'model.failed':
@@ -107,7 +107,7 @@ export class GuardFold {
         this.#count(event.usage)
         return
       case 'agent.tool_result':
-        this.#count(event.usage)
+        if (event.usage) this.#count(event.usage)
         this.#progress?.result(event)
         return
       case 'user.custom_tool_result':
@@ -135,7 +135,7 @@ export class GuardFold {
     const { tokens = null } = run.limits
     if (tokens !== null && this.#tokens >= tokens)
       return { type: 'settle', outcome: { type: 'limit', limit: 'tokens' } }
-    const allow = this.allow(session, traits)
+    const allow = isNearEnd(session) ? this.allow(session, traits) : 'all'
     // Without tools the model cannot do anything differently.
     if (rung && allow !== 'none') return { type: 'note', kind: 'nudge', text: rung.text }
     for (const text of limitNotices(run, this.#tokens, allow, traits)) {
@@ -166,6 +166,11 @@ export class GuardFold {
     if (this.#offered !== null) this.#told.push(this.#offered)
     this.#offered = null
   }
+}
+
+/** Whether one of the next two requests is the last that the run may make. Before that it may make any calls. */
+export function isNearEnd({ run }: Session): boolean {
+  return run !== null && run.limits.modelRequests - run.requests <= 2
 }
 
 function adviseWhenFull(fill: WindowFill, { tokens, compacts }: ModelWindow): GuardAdvice | null {

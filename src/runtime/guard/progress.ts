@@ -188,7 +188,7 @@ export class ProgressWatch {
   /** A request was made. A turn that was not counted by now waits until the level is asked for next. */
   asked(): void {
     this.#answers = null
-    this.#wait()
+    if (this.#open) this.#wait(this.#open)
   }
 
   /** A nudge is in the log. */
@@ -211,28 +211,30 @@ export class ProgressWatch {
     return this.#halt(model) ?? this.#nudge()
   }
 
-  #wait(): void {
-    if (!this.#open) return
-    this.#waiting.push(this.#waiting.length < WHOLE_TURNS_MAX ? this.#open : shrinkTurn(this.#open))
+  #wait(turn: CountedTurn): void {
+    this.#waiting.push(this.#waiting.length < WHOLE_TURNS_MAX ? turn : shrinkTurn(turn))
     this.#open = null
   }
 
   #count(turn: CountedTurn, pollers: ReadonlySet<string>): void {
     let ok = 0
     let failed = 0
+    let reads = true
     for (let i = 0; i < turn.attempts.length; i++) {
       const attempt = turn.attempts[i]
       if (!attempt || attempt.status === 'aborted' || pollers.has(attempt.tool)) continue
+      if (attempt.effect !== 'read') reads = false
       if (attempt.status === 'ok') ok += 1
       else {
         failed += 1
         if (isPermanent(attempt)) this.#permanent = attempt
       }
     }
-    if (ok > 0) this.#succeeded()
-    else if (failed > 0) this.#fail(turn, pollers)
+    // Without a failure there is nothing that a success would end.
+    if (ok > 0 && this.#failed) this.#succeeded()
+    else if (ok === 0 && failed > 0) this.#fail(turn, pollers)
     if (ok < turn.attempts.length) this.#varied()
-    else this.#repeat(turn)
+    else this.#repeat(turn, reads)
     if (turn.nudged) this.#told()
   }
 
@@ -260,13 +262,13 @@ export class ProgressWatch {
     this.#failedIn = n
   }
 
-  #repeat(turn: CountedTurn): void {
+  #repeat(turn: CountedTurn, reads: boolean): void {
     const before = this.#before
     this.#before = turn
     if (before && turnsAgree(before, turn, isSameCall)) this.#calls.count += 1
     else this.#calls.begin(turn.n)
     // A call that changes something may well answer the same each time.
-    if (!turn.attempts.every((attempt) => attempt?.effect === 'read')) this.#outputs.clear()
+    if (!reads) this.#outputs.clear()
     else if (before && this.#outputs.count > 0 && turnsAgree(before, turn, isSameOutput)) this.#outputs.count += 1
     else this.#outputs.begin(turn.n)
   }

@@ -29,7 +29,8 @@ export async function driveAttempt(attempt: Attempt, stopSignal: StopSignal): Pr
   const flights = new Flights(attempt.flights, bell.ring)
   let stale = false
   const notice: Parameters<typeof store.watch>[1] = (news) => {
-    stale ||= news === null || news.some((event) => event.epoch === 0)
+    if (news === null) stale = true
+    else for (let i = 0; i < news.length; i++) if (news[i]?.epoch === 0) stale = true
     if (stale) bell.ring()
   }
   const unwatch = store.watch(cache.id, notice, 'inbox')
@@ -44,7 +45,8 @@ export async function driveAttempt(attempt: Attempt, stopSignal: StopSignal): Pr
       const { decision, write } = await writeCommit(attempt, flights, stopSignal)
       // The clock is read once for this whole pass, which belongs to the attempt and takes no time.
       const at = attempt.clock.now()
-      if (stopSignal.reason === 'lost' || attempt.leases.lapsed(at)) return { type: 'lost' }
+      const held = attempt.leases.held(at)
+      if (stopSignal.reason === 'lost' || (!held && attempt.leases.lapsed(at))) return { type: 'lost' }
       if (stopSignal.reason === 'stopped' && flights.size === 0) {
         if (write.release) return { type: 'stopped' }
         // The stop came during the write, so the next pass gives the lease back before the attempt ends.
@@ -57,7 +59,6 @@ export async function driveAttempt(attempt: Attempt, stopSignal: StopSignal): Pr
         if (leavesSession(attempt, decision)) continue
       }
       const now = at + cache.aheadMs
-      const held = attempt.leases.held(at)
       if (stopSignal.reason === null && decision.type === 'perform') flights.reconcile(decision, now, held)
       const until = decision.type === 'record' ? null : decision.until
       const next = Math.min(flights.tick(now, held), until ?? Number.POSITIVE_INFINITY)

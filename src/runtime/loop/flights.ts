@@ -5,15 +5,7 @@ import { setMaxListeners } from 'node:events'
 import type { StopReason } from '../../kernel/limits.ts'
 import { hasIntent } from '../../kernel/landing.ts'
 import type { Decision, Effect } from '../../kernel/next.ts'
-import type {
-  AbortReason,
-  FailEffect,
-  FlightContext,
-  LandedFlight,
-  Landing,
-  LandingQueue,
-  PerformEffect,
-} from '../state/effect.ts'
+import type { AbortReason, FailEffect, FlightContext, Landing, LandingQueue, PerformEffect } from '../state/effect.ts'
 
 /** The landing to write when an effect did not land in time, or was stopped before it started. */
 export type AbandonEffect = (effect: Effect, reason: AbortReason, started: boolean) => Landing
@@ -80,7 +72,8 @@ export class Flights implements LandingQueue {
   readonly #options: FlightOptions
   readonly #ring: () => void
   readonly #open = new Map<string, Flight>()
-  readonly #landed: Flight[] = []
+  /** Flights that have landed, in that order. They are kept until `dropWritten`. */
+  readonly landed: Flight[] = []
 
   constructor(options: FlightOptions, ring: () => void) {
     this.#options = options
@@ -103,15 +96,10 @@ export class Flights implements LandingQueue {
     }
   }
 
-  /** Flights that have landed, in that order. They are kept until `dropWritten`. */
-  listLanded(): readonly LandedFlight[] {
-    return this.#landed
-  }
-
   /** After a commit was refused as over budget: whether any landing could be replaced by a cheaper one. */
   async recountLandings(): Promise<boolean> {
     let any = false
-    for (const flight of this.#landed) {
+    for (const flight of this.landed) {
       const less = (await flight.landing?.recount?.()) ?? null
       if (less !== null) flight.landing = less
       any ||= less !== null
@@ -120,9 +108,9 @@ export class Flights implements LandingQueue {
   }
 
   dropWritten(count: number): void {
-    for (let i = 0; i < count; i++) this.#open.delete(this.#landed[i]?.effect.key ?? '')
-    if (count === this.#landed.length) this.#landed.length = 0
-    else this.#landed.splice(0, count)
+    for (let i = 0; i < count; i++) this.#open.delete(this.landed[i]?.effect.key ?? '')
+    if (count === this.landed.length) this.landed.length = 0
+    else this.landed.splice(0, count)
   }
 
   /** Aborts flights that are late, and gives up those that ignored their abort. Returns when to look again. */
@@ -152,7 +140,7 @@ export class Flights implements LandingQueue {
   abandonAll(reason: AbortReason): void {
     for (const flight of this.#open.values()) flight.abort(reason, 0)
     this.#open.clear()
-    this.#landed.length = 0
+    this.landed.length = 0
   }
 
   #start(effect: Effect, now: number): void {
@@ -194,7 +182,7 @@ export class Flights implements LandingQueue {
       return
     }
     flight.landing = landing
-    this.#landed.push(flight)
+    this.landed.push(flight)
     this.#ring()
   }
 }

@@ -472,7 +472,8 @@ export class Worker {
       const { agent } = cache.session
       const onCommitted = (plan: CommitPlan): void => {
         wrote ||= plan.events.length > 0
-        this.#committed(id, agent, cache.session.began, plan)
+        this.#services.observer?.committed(id, agent, { began: cache.session.began, ended: plan.settled }, plan.events)
+        if (plan.woken.length > 0) this.#wakeAll(plan.woken)
       }
       const progress = { beganTurn: false }
       const onDiskFull = (): void => this.#services.report?.(`session ${id}`, new Fault('disk_full', WAITS_FOR_ROOM))
@@ -543,8 +544,7 @@ export class Worker {
   }
 
   /** Wakes other sessions that now have something to do: new children, and parents that were answered. */
-  #committed(session: string, agent: string, began: number, { events, settled, woken }: CommitPlan): void {
-    this.#services.observer?.committed(session, agent, { began, ended: settled }, events)
-    for (const other of woken) this.wake(other).catch((error) => this.#options.onError?.(other, error))
+  #wakeAll(sessions: readonly string[]): void {
+    for (const other of sessions) this.wake(other).catch((error) => this.#options.onError?.(other, error))
   }
 }

@@ -35,7 +35,7 @@ export interface LandingQueue {
   /** How many are in flight, or landed and not yet written. */
   readonly size: number
   /** In the order in which they landed. They are kept until `dropWritten`. */
-  listLanded(): readonly LandedFlight[]
+  readonly landed: readonly LandedFlight[]
   /** Whether any of them lands as less, after a commit was refused as over budget. */
   recountLandings(): Promise<boolean>
   dropWritten(count: number): void

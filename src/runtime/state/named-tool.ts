@@ -20,7 +20,7 @@ export function findNamedTool({ retrieve }: Agent, cache: SessionCache, transcri
   for (let i = messages.length - 1; i >= 0 && !seen.isNamed; i--) {
     const message = messages[i]
     if (message === undefined || message.seq <= seen.upTo) break
-    seen.isNamed = namesRetrieve(message)
+    seen.isNamed = message.role === 'tool' && namesRetrieve(message)
   }
   seen.upTo = messages.at(-1)?.seq ?? 0
   return seen.isNamed ? retrieve : undefined
@@ -30,7 +30,7 @@ export function findNamedTool({ retrieve }: Agent, cache: SessionCache, transcri
  * A text may contain the name by chance; then the model is offered a tool that finds nothing. A very long answer
  * counts, because its shortened form names the tool.
  */
-function namesRetrieve(message: Message): boolean {
-  if (message.role !== 'tool' || typeof message.content !== 'string') return false
+function namesRetrieve(message: Extract<Message, { role: 'tool' }>): boolean {
+  if (typeof message.content !== 'string') return false
   return message.content.includes(MARKER_START) || message.content.includes(RETRIEVE) || isLongAnswer(message)
 }

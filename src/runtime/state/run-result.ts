@@ -196,8 +196,11 @@ export class ResultCollector {
     if (type === 'run.started') this.#open = true
     if (type === 'user.message' || (!this.#open && type !== 'run.settled')) this.#queued.push(event)
     else this.#events.push(event)
-    if (type === 'run.started' || type === 'model.started' || type === 'run.settled') this.#promote(event)
-    else if (type === 'agent.message') this.#reply(event)
+    if (type === 'run.started' || type === 'run.settled') this.#promote(event)
+    else if (type === 'model.started') {
+      // The messages of a followed run that is open are all in it.
+      if (this.#queued.length > 0 || !this.#open || !this.#ours) this.#promote(event)
+    } else if (type === 'agent.message') this.#reply(event)
     if (type === 'run.settled') this.#settle(event)
   }
 
@@ -364,7 +367,7 @@ export class ResultCollector {
   #reply(event: ReplyEvent): void {
     // Text that a hook rejected as the answer is not shown as one.
     const isKept = event.guard === undefined || event.guard === 'replace'
-    this.#text = isKept ? textOf(event.parts) : ''
+    this.#text = isKept && event.parts.length > 0 ? textOf(event.parts) : ''
     this.#finish = event.finish
     this.#cached = event.cached
     if (this.#text.trim() !== '') this.#said = this.#text

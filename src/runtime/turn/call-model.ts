@@ -1,7 +1,7 @@
 // The second effect: ask the model and admit its reply. The reply, the verdict on it and the terms of its calls land as
 // one event.
 import { eventId } from '../../view/shown-text.ts'
-import type { Allow, Json, Verdict } from '../../kernel/content.ts'
+import type { Allow, Json, Proposal, Verdict } from '../../kernel/content.ts'
 import { assert } from '../../kernel/failure.ts'
 import type { Transcript } from '../../kernel/transcript.ts'
 import type { Effect } from '../../kernel/next.ts'
@@ -118,7 +118,8 @@ export class ModelCaller {
     const { cache, agent, request, flight } = asked
     let said: Reply | ModelFailure
     try {
-      said = dropUnsoundUsage(readAnswer(await agent.model.call(request, context)))
+      const answer = readAnswer(await agent.model.call(request, context))
+      said = answer.type === 'reply' && answer.usage ? dropUnsoundUsage(answer) : answer
     } catch (error) {
       said = { type: 'failure', class: 'other', message: errorMessage(error), retryable: false }
     }
@@ -129,7 +130,7 @@ export class ModelCaller {
       if (failure.class !== 'overflow' || agent.planner !== null) return this.#failed(cache, failure, during)
       return this.#overflowed(asked, transcript, context, failure)
     }
-    const measured = agent.planner === null ? correctRequestLength(said, request, cache.guard.fill) : said
+    const measured = agent.planner === null && said.usage ? correctRequestLength(said, request, cache.guard.fill) : said
     if (said.parts.some((part) => part.type === 'data')) return this.#withFiles(asked, measured, transcript.messages)
     return this.#answered(asked, measured, transcript.messages)
   }
@@ -209,13 +210,19 @@ export class ModelCaller {
     const asking = admissionContextFor(this.#services, agent, cache)
     const admitting = admitCalls(answer.calls, tools, frame.gone.size === 0 ? asking : { ...asking, gone: frame.gone })
     const proposed = admitting instanceof Promise ? await admitting : admitting
-    const verdict = agent.output && !agent.planner ? await this.#judged(asked, answer) : judgeAtOnce(asked, answer)
+    const { planner } = agent
+    const judged = agent.output && !planner ? await this.#judged(asked, answer) : planner?.verdict(answer)
+    const verdict = judged ?? judgeReply(answer, frame)
     const whole =
       answer.finish === 'length'
         ? proposed.map((call, i) => refuseCutCall(call, answer.calls[i]?.args ?? '', answer.usage))
         : proposed
     const only = cache.started?.tools
-    const reply = { services: this.#services, agent, cache, tools, allow: request.allow, flight, only }
+    const { allow } = request
+    // Most replies have only calls that may run at once, and nothing looks at them.
+    if (allow === 'all' && only === undefined && this.#services.hooks === null && !whole.some(hasGate))
+      return this.#landing(asked, { calls: whole, verdict }, answer, miss)
+    const reply = { services: this.#services, agent, cache, tools, allow, flight, only }
     const calls = refuseEarly(reply, whole)
     const settled = needsChecks(reply, calls)
       ? await admitWithChecks(reply, calls, verdict, answer)
@@ -316,9 +323,8 @@ export class ModelCaller {
   }
 }
 
-/** The verdict on a reply whose answer needs no check of its own. */
-function judgeAtOnce({ agent: { planner }, frame }: ModelCallInput, answer: Reply): Verdict {
-  return planner ? planner.verdict(answer) : judgeReply(answer, frame)
+function hasGate({ gate }: Proposal): boolean {
+  return gate !== undefined
 }
 
 /** Asking again would cost another answer and wait for the same check. The answer itself stays in the log. */

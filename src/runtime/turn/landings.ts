@@ -259,10 +259,11 @@ export function landToolResult(
   { redactor, context }: ResultWriting,
 ): Landing {
   const { ok } = done.output
-  const said = redactor.text(done.output.content)
+  const { content: whole, metadata: given } = done.output
+  const said = redactor.idle ? whole : redactor.text(whole)
   const clipped = said.length > CLIPPED_CHARS_MIN ? clipLongText(said, context.reader) : null
   const content = clipped?.content ?? said
-  const own = writableMetadata(done.output.metadata)
+  const own = given === NO_OUTPUT_METADATA ? given : writableMetadata(given)
   const metadata = clipped ? { ...own, ...clipped.metadata } : own
   const long = content.length > INLINE_BYTES_MAX / 4 && Buffer.byteLength(content) > INLINE_BYTES_MAX
   const blob = long ? textBlob(content, 'text/plain') : null
@@ -298,7 +299,6 @@ function isUnclear({ proposal }: Call, kind: FailureKind): boolean {
  * JSON form.
  */
 function writableMetadata(metadata: OutputMetadata): OutputMetadata {
-  if (metadata === NO_OUTPUT_METADATA) return metadata
   try {
     // A copy, because recorded metadata must read the same every time.
     const odd: string[] = []
@@ -320,7 +320,7 @@ export function buildReplyMessage(
 ): ReplyMessage {
   const message: Mutable<ReplyMessage> = { type: 'agent.message', parts: reply.parts, calls, verdict }
   if (reply.usage) message.usage = reply.usage
-  const cost = validCost(reply)
+  const cost = reply.cost === undefined ? undefined : validCost(reply)
   if (cost !== undefined) message.cost = cost
   if (reply.assumed) message.assumed = true
   if (reply.route) {

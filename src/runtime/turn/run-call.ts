@@ -17,7 +17,7 @@ import {
   readCommands,
 } from '../../tools/policy/policy.ts'
 import type { Tool } from '../../tools/core/tool.ts'
-import type { Output } from '../../tools/core/tool-output.ts'
+import { NO_OUTPUT_METADATA, type Output } from '../../tools/core/tool-output.ts'
 import { type ToolRunEnd, executeTool, reconcileCall } from '../../tools/core/run-tool.ts'
 import { ROUTED_BYTES_MIN, STAGES } from '../../context/compress/marker.ts'
 import type { FlightContext, Landing } from '../state/effect.ts'
@@ -172,7 +172,8 @@ export class CallRunner {
       }
     }
     const { digest, args: approved } = call.proposal
-    if (this.#isElsewhere(call.proposal, tools, agent)) return this.#askAgain(cache, agent, call, flight)
+    if (digest !== undefined && this.#isElsewhere(call.proposal, tools, agent))
+      return this.#askAgain(cache, agent, call, flight)
     if (digest !== undefined && digest !== digestOf(tool, call.proposal))
       return { events: [failedResult(call.key, 'error', 'Not run: its arguments are not those that were approved.')] }
     const context = new ToolRunContext(this.#services, cache.id, call, flight, tool.secrets)
@@ -182,7 +183,9 @@ export class CallRunner {
       const failed = await this.#equip(cache, context, flight)
       if (failed !== null) return { events: [failedResult(call.key, 'error', failed)] }
     }
-    if (namesPaths(agent.policy)) context.permits = await pathPermits(agent, call.proposal, tool)
+    const { rules, writeRoots } = agent.policy
+    if ((rules.length > 0 || writeRoots) && namesPaths(agent.policy))
+      context.permits = await pathPermits(agent, call.proposal, tool)
     if (!flight.clear()) return landAbandoned(effect, flight.reason ?? 'lost', false)
     const args = cloneJson(approved)
     const leave = this.#services.watchdog?.enter({ tool: tool.name, call: call.key, session: cache.id })
@@ -193,7 +196,8 @@ export class CallRunner {
     const done = ran.type === 'ok' && ran.output.parts ? await this.#attached(ran, context) : ran
     const ended = { done, context, flight }
     const landing =
-      this.#landedAtOnce(cache, effect, ended) ?? (await this.#processed(cache, call, ended as RanCall<EndedCall>))
+      this.#landedAtOnce(cache, agent, effect, ended) ??
+      (await this.#processed(cache, call, ended as RanCall<EndedCall>))
     // A reconciled attempt may have asked models too.
     if (!context.asked && mode === 'execute') return landing
     const { addCallSpending } = await import('./budgeted-model.ts')
@@ -224,11 +228,16 @@ export class CallRunner {
   }
 
   /** Lands a call that ran; null if hooks must see its result or a stage may shorten it. */
-  #landedAtOnce(cache: SessionCache, effect: RunEffect, { done, context, flight }: RanCall): Landing | null {
+  #landedAtOnce(
+    cache: SessionCache,
+    { shortening }: Agent,
+    effect: RunEffect,
+    { done, context, flight }: RanCall,
+  ): Landing | null {
     const { call } = effect
     if (done.type === 'undecided') return { events: [unknownResult(call.key)] }
-    const { redactor } = this.#services
-    const hooked = this.#hooksFor(cache, call) !== null
+    const { redactor, hooks } = this.#services
+    const hooked = hooks !== null && this.#hooksFor(cache, call) !== null
     if (done.type === 'failed' && flight.reason !== null) {
       const stopped = landAbandoned(effect, flight.reason, true)
       // A stopped tool that reports what it had done is quoted, unless a hook must see that first.
@@ -239,7 +248,7 @@ export class CallRunner {
     }
     if (hooked && flight.reason !== null)
       return landToolResult(call, { ...done, output: WITHHELD }, [], { redactor, context })
-    if (hooked || shorteningFor(agentOfRun(this.#services, cache), done.output) !== null) return null
+    if (hooked || (shortening !== undefined && !isSmall(done.output, shortening))) return null
     return landToolResult(call, done, context.kept, { redactor, context })
   }
 
@@ -321,7 +330,7 @@ function isSmall({ content, metadata }: Output, { fromBytes, summarize }: Result
   const least = summarize === undefined ? (fromBytes ?? ROUTED_BYTES_MIN) : ROUTED_BYTES_MIN
   // A character has at most three bytes, so the bytes of most results need not be counted.
   const isBelow = content.length * 3 < least || Buffer.byteLength(content) < least
-  return isBelow && !STAGES.some((stage) => stage in metadata)
+  return isBelow && (metadata === NO_OUTPUT_METADATA || !STAGES.some((stage) => stage in metadata))
 }
 
 /** The harness that continues the run has other agents than the one in which the call was made. */

@@ -47,7 +47,13 @@ export class LogFollower {
   #notice(news: readonly Event[] | null): void {
     const first = news?.[0]
     if (!this.#reading && news && first && first.seq === this.#seq + 1) {
-      for (let i = 0; i < news.length; i++) this.#deliver(news[i] as Event)
+      for (let i = 0; i < news.length; i++) {
+        const event = news[i] as Event
+        // Who gets an event may make this one read on.
+        if (event.seq !== this.#seq + 1) continue
+        this.#seq = event.seq
+        this.#onEvent(event)
+      }
       return
     }
     const last = news?.[news.length - 1]

@@ -59,7 +59,7 @@ export function matchesAgents(agents: readonly string[] | undefined): (log: Memo
  * JSON is built in pieces, and a string of pieces takes half as much memory again. Reading one character joins them.
  */
 export function flattenText(text: string): string {
-  assert(text.charCodeAt(0) === OBJECT, 'an event is an object')
+  if (text.charCodeAt(0) !== OBJECT) assert(false, 'an event is an object')
   return text
 }
 const OBJECT = '{'.charCodeAt(0)

@@ -161,6 +161,28 @@ function finishNewSession(plan: WritePlan, view: StoreView, draft: SessionChange
   if (draft.restored) for (const { blob } of plan.blobs) plan.refs.push({ session: draft.session, hash: blob.hash })
 }
 
+/**
+ * Nearly every write of a driven session: events alone, in order, by the worker that holds it, in a run that goes on. It
+ * changes neither when the session is due nor who has it, so a store may append it without a plan. Every other write is
+ * planned, and refused there if it must be.
+ */
+export function onlyAppends(head: SessionRecord, write: OwnerWrite, now: number): boolean {
+  const { card, events, epoch } = write
+  if (write.blobs || write.charges || write.sends || write.snapshot || write.release || 'history' in write) return false
+  if (head.worker === null || head.epoch !== epoch || head.seq !== write.expectedSeq) return false
+  if (card.status !== 'running' || head.status !== 'running' || !head.urgent) return false
+  if (head.due === null || card.due === null || head.due > card.due || card.due > now) return false
+  let { seq, at } = head
+  for (let i = 0; i < events.length; i++) {
+    const event = events[i] as OwnerEvent
+    seq += 1
+    if (event.seq !== seq || !(event.at >= at) || event.epoch !== epoch) return false
+    if (event.type === 'agent.tool_result' && event.parts) return false
+    at = event.at
+  }
+  return events.length > 0
+}
+
 /** Whether a worker may now find work it could not see before. A running owner moves its own due time silently. */
 export function becomesDue(draft: SessionChange): boolean {
   if (draft.due === null) return false
@@ -194,7 +216,9 @@ export function extendedLease(known: Lease | null, ttlMs: number, now: number): 
 
 /** Writing as the owner proves that the worker lives. Noted once in a third of the lease, not with each commit. */
 export function isRenewalDue(lease: Lease, now: number): boolean {
-  return lease.until - now < (lease.ttlMs * 2) / 3 || !isLeaseLive(lease, now)
+  const leftMs = lease.until - now
+  // The second: its worker's clock is ahead, as in isLeaseLive.
+  return leftMs < (lease.ttlMs * 2) / 3 || leftMs > lease.ttlMs + CLOCK_SLACK_MS
 }
 
 /** For a session whose worker was lost: it is due, or its due time can only come from a clock that was ahead. */
@@ -252,6 +276,7 @@ export function changesByRelease(
 
 function planOwnerWrite(plan: WritePlan, view: StoreView, write: OwnerWrite): Receipt {
   const known = changeFor(plan, view, write.session)
+  if (known !== null && onlyAppends(known, write, view.now)) return planAppend(known, write)
   if (known !== null && isAlreadyWritten(known, view, write))
     return { seqs: write.events.map(({ seq }) => seq), duplicate: true }
   if (known !== null) checkOwner(known, write)
@@ -278,6 +303,19 @@ function planOwnerWrite(plan: WritePlan, view: StoreView, write: OwnerWrite): Re
   if (write.release) draft.worker = null
   if (write.charges?.length) plan.book = planCharges(plan.book, view, write.session, write.charges)
   if (write.sends) for (const { session, event } of write.sends) planSend(plan, view, session, event)
+  return { seqs, duplicate: false }
+}
+
+function planAppend(draft: SessionChange, { events, card, gained }: OwnerWrite): Receipt {
+  const seqs: number[] = []
+  for (let i = 0; i < events.length; i++) {
+    const event = events[i] as OwnerEvent
+    appendEvent(draft, event, bodyOf(event))
+    seqs.push(event.seq)
+  }
+  draft.card = card
+  if (gained) clearTrouble(draft)
+  draft.owner = draft.worker
   return { seqs, duplicate: false }
 }
 
@@ -470,7 +508,7 @@ function appendEvent(draft: SessionChange, event: Event, body = JSON.stringify(e
   draft.facts = factsAfter(draft.facts, event)
 }
 
-function bodyOf(event: OwnerEvent): string {
+export function bodyOf(event: OwnerEvent): string {
   return event.type === 'agent.tool_use' ? intentJson(event) : JSON.stringify(event)
 }
 

@@ -431,8 +431,8 @@ export class SqliteBatch implements StoreView, RemovalView {
   }
 
   get changed(): boolean {
-    const counts = [this.#changes, this.#workers, this.#accounts].map(({ size }) => size)
-    return Math.max(...counts, this.#rest.length, this.#left.length) > 0
+    if (this.#changes.size > 0 || this.#workers.size > 0 || this.#accounts.size > 0) return true
+    return this.#rest.length > 0 || this.#left.length > 0
   }
 
   /** Inside a transaction. Throws only SQLite's errors. */

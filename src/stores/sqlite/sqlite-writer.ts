@@ -86,7 +86,7 @@ export class SqliteWriter {
   #schedule(): void {
     this.#scheduled = true
     if (this.#alone < ALONE_MIN || this.#alone % ALONE_MIN === 0) setImmediate(() => this.#flush())
-    else queueMicrotask(() => this.#flush())
+    else void NOW.then(() => this.#flush())
   }
 
   #flush(): void {
@@ -253,6 +253,9 @@ export class SqliteWriter {
     if (this.#older !== 'no') throw this.#older
   }
 }
+
+/** As queueMicrotask, which makes an AsyncResource each time. */
+const NOW = Promise.resolve()
 
 /** Tries until the file is not busy. For work without a place in the queue: opening and reading. */
 export async function runWhenFree<T>(clock: Clock, act: () => T): Promise<T> {

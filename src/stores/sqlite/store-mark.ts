@@ -62,7 +62,6 @@ export function findMove(db: Database): StoredMove | null {
 
 /** Longer than any mark. A write of this length is complete or absent. */
 const MARK_BYTES = 256
-const BLANK = 0x20
 
 function markFileOf(database: string): string {
   return `${database}-mark`
@@ -75,7 +74,6 @@ function markFileOf(database: string): string {
 export class MarkFile {
   readonly #db: Database
   readonly #file: string
-  readonly #bytes = Buffer.alloc(MARK_BYTES)
   #store: string | null = null
   #fd: number | null = null
 
@@ -123,8 +121,7 @@ export class MarkFile {
     try {
       this.#fd ??= openSync(markFileOf(this.#file), constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600)
       const text = JSON.stringify({ store, removals, pos, sum, check: rowSum(store, removals, pos, sum) })
-      this.#bytes.fill(BLANK, this.#bytes.write(text, 'latin1'))
-      writeSync(this.#fd, this.#bytes, 0, MARK_BYTES, 0)
+      writeSync(this.#fd, text.padEnd(MARK_BYTES), 0, 'latin1')
     } catch {
       // Without the mark a loss is not noticed, but that is no reason to stop.
     }

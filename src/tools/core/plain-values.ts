@@ -70,7 +70,7 @@ export function plainCopy(value: unknown, levels: number, odd: string[]): Json {
     return value as Json
   }
   if (Array.isArray(value)) return copyItems(value, levels, odd)
-  if (isClassInstance(value)) {
+  if (Object.getPrototypeOf(value) !== Object.prototype && isClassInstance(value)) {
     odd.push(`a ${className(value)}`)
     return null
   }
@@ -80,8 +80,9 @@ export function plainCopy(value: unknown, levels: number, odd: string[]): Json {
   for (let i = 0; i < keys.length && odd.length === 0; i++) {
     const key = keys[i] as string
     const item = copy[key]
+    if (typeof item === 'string' || typeof item === 'boolean' || Number.isFinite(item)) continue
     if (item === undefined) delete copy[key]
-    else if (typeof item !== 'string') copy[key] = plainCopy(item, levels - 1, odd)
+    else copy[key] = plainCopy(item, levels - 1, odd)
   }
   return copy as Json
 }

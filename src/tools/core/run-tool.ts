@@ -35,10 +35,7 @@ export async function executeTool(tool: Tool, args: unknown, context: ToolContex
       const wrong = tool.checkOutput ? await findOutputFault(tool, value) : null
       if (wrong !== null) return { type: 'failed', kind: 'Failed', output: wrong, attempts }
       const output = toOutput(value)
-      if (isUnshowable(output)) return { type: 'failed', kind: 'Failed', output, attempts }
-      const retryKind = retryKindOf(output)
-      if (retryKind !== null) return { type: 'failed', kind: 'InvalidInput', output, attempts, retryKind }
-      return { type: 'ok', output, attempts }
+      return output.ok ? { type: 'ok', output, attempts } : endNotOk(output, attempts)
     } catch (error) {
       // The harness repeats only calls that are safe to repeat, and never one that the model should correct or that was
       // stopped.
@@ -49,9 +46,12 @@ export async function executeTool(tool: Tool, args: unknown, context: ToolContex
 }
 
 /** An envelope may ask for a correction too. It needs both of these fields, so that neither one does it by accident. */
-function retryKindOf({ ok, metadata }: Output): string | null {
-  const { retry, error_type } = metadata
-  return !ok && retry === true && typeof error_type === 'string' ? error_type : null
+function endNotOk(output: Output, attempts: number): ToolRunEnd {
+  if (isUnshowable(output)) return { type: 'failed', kind: 'Failed', output, attempts }
+  const { retry, error_type: retryKind } = output.metadata
+  return retry === true && typeof retryKind === 'string'
+    ? { type: 'failed', kind: 'InvalidInput', output, attempts, retryKind }
+    : { type: 'ok', output, attempts }
 }
 
 /**

@@ -86,8 +86,8 @@ function isText(value: unknown): value is string {
  * cannot be shown.
  */
 export function toOutput(value: unknown): Output {
-  if (isOutput(value)) return value
   if (typeof value === 'string') return { ok: true, content: value, metadata: NO_OUTPUT_METADATA }
+  if (isOutput(value)) return value
   if (value === undefined) return { ok: true, content: '', metadata: NO_OUTPUT_METADATA }
   const lost = firstNonJson(value, LEVELS_MAX, true)
   if (lost !== null) {

@@ -404,7 +404,6 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
   const supplied = injectArguments(definition.injected)
   const place = definition.place ?? supplied?.values
   const parameters = supplied ? supplied.hidden(whole) : whole
-  const asks = typeof approval === 'function' ? approval : () => approval
   const told = [name, description, parameters, effect, sequential !== false, timeoutMs, instructions]
   if (typeof approval === 'string') told.push(approval)
   return {
@@ -415,7 +414,7 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
     sequential: typeof sequential === 'function' ? (args) => sequential(args as Args) : sequential,
     timeoutMs,
     // Sound: only what `validate` returned is ever passed in.
-    approval: (args) => asks(args as Args),
+    approval: typeof approval === 'function' ? (args) => approval(args as Args) : () => approval,
     retries,
     attempts,
     instructions,

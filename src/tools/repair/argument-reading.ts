@@ -49,10 +49,18 @@ export function parseArguments(text: string): Json | undefined {
  * contents.
  */
 export function isSuspect(tool: Tool, args: JsonObject): boolean {
-  const hint = toolHint(tool)
+  const hint = toolHints.get(tool) ?? readToolHint(tool)
   const { aliases, linked } = hint
-  const traced = aliases.size + linked.size > 0 && hasTrace(args, hint, 0)
-  return traced || unwrapEcho(hint, tool, args) !== undefined
+  const odd = aliases.size + linked.size > 0
+  let wrapped = false
+  for (const key in args) {
+    const item = args[key] as Json
+    wrapped ||= WRAPPERS.has(key)
+    if (!odd) continue
+    if (aliases.has(key) || (typeof item === 'string' && item.startsWith('[') && linked.has(key))) return true
+    if (typeof item === 'object' && hasTrace(item, hint, 1)) return true
+  }
+  return wrapped && unwrapEcho(hint, tool, args) !== undefined
 }
 
 /** Stops at arguments with too many values. */
@@ -69,7 +77,8 @@ export function readArguments(tool: Tool, text: string): ArgumentReading | 'too 
   if (closed && safe) return { ...listTries(tool, closed.value), written: closed.value, closed }
   // Last resort: try empty arguments, if none can have been lost or the tool only reads. The schema decides whether any
   // are required.
-  const harmless = toolHint(tool).takesNothing || (closed === null && tool.effect === 'read')
+  const { takesNothing } = toolHints.get(tool) ?? readToolHint(tool)
+  const harmless = takesNothing || (closed === null && tool.effect === 'read')
   const tries = harmless ? [{}] : []
   return { tries, written: closed?.value ?? null, closed: closed ?? 'unreadable', conflicts: [] }
 }
@@ -97,7 +106,7 @@ function unwrapLayers(tool: Tool, value: Json, depth: number): readonly JsonObje
     return decoded === undefined ? [] : unwrapLayers(tool, decoded, depth + 1)
   }
   if (isObject(value)) {
-    const inner = unwrapEcho(toolHint(tool), tool, value)
+    const inner = unwrapEcho(toolHints.get(tool) ?? readToolHint(tool), tool, value)
     return inner === undefined ? [value] : [...unwrapLayers(tool, inner, depth + 1), value]
   }
   // Other spellings of empty arguments.
@@ -131,9 +140,7 @@ type ToolHint = {
 
 const toolHints = new WeakMap<Tool, ToolHint>()
 
-function toolHint(tool: Tool): ToolHint {
-  const known = toolHints.get(tool)
-  if (known) return known
+function readToolHint(tool: Tool): ToolHint {
   const root = objectShape(shapesOf(tool.parameters, tool.parameters) ?? [], {})
   const hint = { ...oddNames(tool), takes: fieldTaker(root), takesNothing: takesNothing(root) }
   toolHints.set(tool, hint)
