@@ -108,7 +108,8 @@ export type { CacheMiss, CompactionRecord } from './view/request-context.ts'
 export type { TypedSession, TypedSessions } from './sessions/typed.ts'
 export type { AsJson, CallsOf } from './tools/core/tool-types.ts'
 export type { ApprovalDecision } from './sessions/approval-decision.ts'
-export type { Command, RunChoices, SendOptions } from './sessions/command.ts'
+export type { Command, LaterOptions, RunChoices, SendOptions } from './sessions/command.ts'
+export type { ScheduledWake, ScheduleOptions, UnscheduleOptions } from './sessions/schedule.ts'
 export type {
   Answer,
   ForkOptions,

@@ -14,7 +14,7 @@ import {
   textCheck,
   whyNameInvalid,
 } from '../options.ts'
-import { RUN_CHOICES, type RunChoices, SEND_OPTIONS, type SendOptions } from './command.ts'
+import { type LaterOptions, RUN_CHOICES, type RunChoices, SEND_OPTIONS, type SendOptions } from './command.ts'
 import { RUN_SETTINGS } from '../models/http/hosted-model.ts'
 import { SHOWN } from './approval-decision.ts'
 import { BRING_MESSAGES } from './input.ts'
@@ -115,6 +115,7 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   maxOutputTokens: 'Write settings: { outputTokensMax } for this run.',
   system: 'Write instructions.',
   maxSteps: 'Write limits: { modelRequests }.',
+  at: 'Write session.send(input, { at }), which waits for no run.',
 }
 export const checkRunOf = optionsChecker<SendOptions & RunOptions>(
   'run',
@@ -126,7 +127,11 @@ export const checkStream = optionsChecker<StreamOptions & SendOptions>(
   { ...SEND_OPTIONS, ...STREAM_OPTIONS },
   ELSEWHERE,
 )
-export const checkSend = optionsChecker<SendOptions>('send', SEND_OPTIONS, ELSEWHERE)
+export const checkSend = optionsChecker<SendOptions & LaterOptions>(
+  'send',
+  { ...SEND_OPTIONS, at: anyCheck },
+  ELSEWHERE,
+)
 export const checkInterrupt = optionsChecker<InterruptOptions>('interrupt', { id: textCheck, by: whyNameInvalid })
 export const checkClose = optionsChecker<CloseOptions>('close', { by: whyNameInvalid })
 export const checkCommands = optionsChecker<CommandOptions>('send', { id: textCheck, by: whyNameInvalid })
