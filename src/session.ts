@@ -21,7 +21,6 @@ import { readSessionHead } from './runtime/state/session-tree.ts'
 import { blobFor } from './view/readable-blobs.ts'
 import { BUDGET } from './view/pending-calls.ts'
 import type { Input } from './sessions/input.ts'
-import type { ScheduledWake, ScheduleOptions, UnscheduleOptions } from './sessions/schedule.ts'
 import type { SpawnResult, SpawnOptions } from './sessions/children.ts'
 import { followSession } from './sessions/follow/open.ts'
 import { recordAnswer, checkAnswerFits, findOpenCall } from './sessions/drive/answer.ts'
@@ -56,7 +55,10 @@ import {
   type ResultOptions,
   type RunOptions,
   type CommandOptions,
+  type ScheduledWake,
+  type ScheduleOptions,
   type StreamOptions,
+  type UnscheduleOptions,
 } from './sessions/verb-options.ts'
 import type {
   CompactedTo,

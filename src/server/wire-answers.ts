@@ -509,9 +509,7 @@ export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
             title: textSchema,
             reason: textSchema,
             tries: wholeSchema,
-            scheduled: listSchema(
-              answerSchema<ScheduledRow>({ due: number, reason: textSchema }, { key: textSchema }),
-            ),
+            scheduled: listSchema(answerSchema<ScheduledRow>({ due: number, reason: textSchema }, { key: textSchema })),
           },
         ),
       ),

@@ -3,7 +3,7 @@
 import { Fault } from '../kernel/failure.ts'
 import type { InboxBody } from '../kernel/event.ts'
 import { type Session, WAKES_MAX } from '../kernel/session.ts'
-import { anyCheck, describeValue, optionsChecker, textCheck, whyNameInvalid } from '../options.ts'
+import { describeValue } from '../options.ts'
 import { stateAt } from '../runtime/state/session-at.ts'
 import { readSessionHead } from '../runtime/state/session-tree.ts'
 import { checkCallersId } from '../stores/plan/store-ids.ts'
@@ -12,42 +12,13 @@ import type { SessionAccess } from './await-run.ts'
 import { admitToInbox } from './drive/enter.ts'
 import { checkHarnessOpen } from './drive/place.ts'
 import { checkNotFar, readMoment } from './moment.ts'
-
-export type ScheduleOptions = {
-  /** When: a Date, or milliseconds since 1970. A past time is due at once. */
-  readonly at?: Date | number
-  /** Or in how many milliseconds from now. */
-  readonly inMs?: number
-  /** The model reads it when the time has come. Default: "a look at this session". */
-  readonly reason?: string
-  /** While a wake with this key waits, it stands, and scheduling it again changes nothing. Default: a new key. */
-  readonly key?: string
-  /** Your own id. The same id twice is one request, also when its wake has begun a run already. */
-  readonly id?: string
-  /** Names the sender in the log. */
-  readonly by?: string
-}
-export type UnscheduleOptions = { readonly by?: string }
-
-/** The wake that waits under this key now, by the seq of its event. `duplicate`: it waited before. */
-export type ScheduledWake = {
-  readonly key: string
-  readonly due: number
-  readonly seq: number
-  readonly duplicate: boolean
-  /** No worker of this program drives the session: a sentence for people about who does. */
-  readonly elsewhere?: string
-}
-
-const checkSchedule = optionsChecker<ScheduleOptions>('schedule', {
-  at: anyCheck,
-  inMs: anyCheck,
-  reason: anyCheck,
-  key: anyCheck,
-  id: textCheck,
-  by: whyNameInvalid,
-})
-export const checkUnschedule = optionsChecker<UnscheduleOptions>('unschedule', { by: whyNameInvalid })
+import {
+  checkSchedule,
+  checkUnschedule,
+  type ScheduledWake,
+  type ScheduleOptions,
+  type UnscheduleOptions,
+} from './verb-options.ts'
 
 const REASON_CHARS_MAX = 2_000
 const KEY_CHARS_MAX = 512
@@ -76,8 +47,10 @@ export async function scheduleWake(place: SessionAccess, options: ScheduleOption
 }
 
 /** True if a wake with this key waited. Without one nothing is written. */
-export async function dropWake(place: SessionAccess, name: string, { by }: UnscheduleOptions): Promise<boolean> {
+export async function dropWake(place: SessionAccess, name: string, options: UnscheduleOptions): Promise<boolean> {
   checkHarnessOpen(place)
+  checkUnschedule(options)
+  const { by } = options
   const { random, redactor } = place.services
   const asked = { type: 'user.unschedule', id: random.id(), key: readKey(name) } as const
   const event = redactor.body(by === undefined ? asked : { ...asked, by })
@@ -105,7 +78,7 @@ function buildSchedule(options: ScheduleOptions, { random, store, redactor }: Se
     key: readKey(key),
     ...(by === undefined ? {} : { by }),
   } as const
-  return redactor.body(asked) as Schedule
+  return redactor.body(asked)
 }
 
 function readDue({ at, inMs }: ScheduleOptions, now: number): number {

@@ -22,7 +22,6 @@ import type { EventPage, EventsFilter } from './event-page.ts'
 import type { ListedPage, ListOptions } from './list-page.ts'
 import type { Completed, Result } from '../runtime/state/run-result.ts'
 import type { Strictness } from './run-failed.ts'
-import type { ScheduledWake, ScheduleOptions, UnscheduleOptions } from './schedule.ts'
 import type { SpawnResult, SpawnOptions } from './children.ts'
 import type { StreamEvent } from './follow/stream.ts'
 import type { UndoneCall } from './undo.ts'
@@ -36,12 +35,15 @@ import type {
   RemoveOptions,
   ResultOptions,
   RunOptions,
+  ScheduledWake,
+  ScheduleOptions,
   SessionChoice,
   StreamOptions,
   StatusParts,
   StatusOptions,
   PinOptions,
   PinReceipt,
+  UnscheduleOptions,
 } from './verb-options.ts'
 
 export type { Result } from '../runtime/state/run-result.ts'

@@ -150,7 +150,9 @@ export async function handleSchedule(asked: ApiRequest): Promise<ApiAnswer> {
 export async function handleUnschedule(asked: ApiRequest): Promise<ApiAnswer> {
   const { session } = await requireCard(asked)
   const { key } = asked.body as UnscheduleBody
-  const dropped = await asked.host.harness.session(session, { stored: true }).unschedule(key, { by: asked.principal.name })
+  const dropped = await asked.host.harness
+    .session(session, { stored: true })
+    .unschedule(key, { by: asked.principal.name })
   return { json: { dropped } satisfies UnscheduledAnswer }
 }
 
