@@ -145,7 +145,7 @@ export function givesUpCall(body: OwnerBody, firstOfAttempt: boolean): body is A
 
 /** A worker stays for a short wait for a provider, or for more reports of children; else it gives the session back. */
 export function givesBack(s: Session, { waiting, until }: Rest, now: number, lingerMs: number): boolean {
-  const short = waiting === 'retry' || (waiting === 'input' && s.inputs.length > 0)
+  const short = waiting === 'retry' || (waiting === 'input' && s.inputs.some(({ report }) => report !== undefined))
   return !short || until === null || until - now > lingerMs
 }
 

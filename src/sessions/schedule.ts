@@ -52,10 +52,10 @@ export async function dropWake(place: SessionAccess, name: string, options: Unsc
   checkUnschedule(options)
   const { by } = options
   const { random, redactor } = place.services
-  const asked = { type: 'user.unschedule', id: random.id(), key: readKey(name) } as const
-  const event = redactor.body(by === undefined ? asked : { ...asked, by })
+  const asked = { type: 'user.unschedule', id: random.id(), key: redactor.text(readKey(name)) } as const
+  const event = by === undefined ? asked : { ...asked, by }
   const { wakes } = await readOpenHead(place)
-  if (!wakes.some(({ key }) => 'key' in event && key === event.key)) return false
+  if (!wakes.some(({ key }) => key === event.key)) return false
   await admitToInbox(place, { event, blobs: [] })
   return true
 }
@@ -75,7 +75,7 @@ function buildSchedule(options: ScheduleOptions, { random, store, redactor }: Se
     id,
     due,
     reason,
-    key: readKey(key),
+    key: redactor.text(readKey(key)),
     ...(by === undefined ? {} : { by }),
   } as const
   return redactor.body(asked)
@@ -109,7 +109,8 @@ async function findSchedule(
   const seq = await store.sent(session, id)
   const [event] = seq === null ? [] : (await store.read(session, seq - 1, 1)).events
   if (event === undefined) return null
-  if (event.type === 'user.schedule' && event.key === key && event.reason === reason) return event
+  if (event.type === 'user.schedule' && event.key === key && event.reason === reason)
+    return { due: event.due, seq: event.seq }
   throw new Fault('id_reused', `The id ${id} was used for another event.`, `session ${session}, seq ${event.seq}`)
 }
 
