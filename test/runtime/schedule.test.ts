@@ -1,6 +1,6 @@
 // Wakes that a host schedules, and messages for later: when they are admitted, when their run begins, and what is refused.
 import { describe, expect, it } from 'vitest'
-import { Fault, type ScheduleOptions, type SessionHandle } from '../../src/index.ts'
+import { Fault, type ScheduleOptions, scripted, type SessionHandle } from '../../src/index.ts'
 import { importSession, exportSession } from '../../src/replay.ts'
 import { calls, lines, make, STORAGES, storeOf, typesIn, users, waiting } from './scene.ts'
 import { until } from '../until.ts'
@@ -106,7 +106,7 @@ describe.each(STORAGES)('a schedule of a session, on %s', (storage) => {
     const note = waiting('note')
     const seen: (readonly string[])[] = []
     const harness = make(
-      Object.assign((request: Parameters<typeof users>[0]) => {
+      scripted((request) => {
         seen.push(users(request))
         return request.messages.at(-1)?.role === 'user' && seen.length === 1 ? calls('note') : 'Done.'
       }),
@@ -216,7 +216,7 @@ describe.each(STORAGES)('a schedule of a session, on %s', (storage) => {
     await session.send('Later.', { at: at + 1 })
     const state = async (one: SessionHandle) => (await one.status({ at: (await one.status()).seq })).session
     const fork = await session.fork()
-    expect(await state(fork as SessionHandle)).toMatchObject({ wakes: [], inputs: [] })
+    expect(await state(fork)).toMatchObject({ wakes: [], inputs: [] })
     const there = storeOf(storage)
     const other = make(['Four.'], { store: there })
     const taken = await importSession(there, await exportSession(store, session.id))
