@@ -189,11 +189,10 @@ it('B-SCHED-1, B-SCHED-7: a wake and a message for later of a process that was k
   await once(first, 'exit')
   const second = start({ idleMs: 3_500 })
   await lines(second)
-  const starts = await eventsOf(store, 's', 'run.started')
-  expect(starts).toMatchObject([
-    { inputs: [seq], wakes: [] },
-    { inputs: [], wakes: ['a'] },
-  ])
-  expect(starts[0]?.at).toBeGreaterThanOrEqual(at)
-  expect(starts[1]?.at).toBeGreaterThanOrEqual(at + 1_000)
+  // On a slow machine both may be due when the second process looks: then they are one run.
+  const starts = (await eventsOf(store, 's', 'run.started')).flatMap((e) => (e.type === 'run.started' ? [e] : []))
+  expect(starts.flatMap(({ inputs }) => inputs)).toEqual([seq])
+  expect(starts.flatMap(({ wakes }) => wakes)).toEqual(['a'])
+  for (const { at: began, inputs, wakes } of starts)
+    expect(began).toBeGreaterThanOrEqual(wakes.length > 0 ? at + 1_000 : inputs.length > 0 ? at : Infinity)
 })
