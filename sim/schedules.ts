@@ -37,9 +37,21 @@ export class Schedules {
       const what = chance.between(0, 9)
       if (what < 5) await this.#say(session, { type: 'user.schedule', id: `h${n}`, due, reason: `host ${n}`, key })
       else if (what < 7) await this.#say(session, { type: 'user.unschedule', id: `h${n}`, key })
-      else await this.#say(session, messageAt(`h${n}`, due))
+      else if (what < 9) await this.#say(session, messageAt(`h${n}`, due))
+      else await this.#changeMind(session, n, key)
     }
     this.busy = 0
+  }
+
+  /** Drops a wake right when its run is prepared, and asks for a later one under its key. */
+  async #changeMind(session: string, n: number, key: string): Promise<void> {
+    const { scheduler } = this.#stage
+    const asked = { type: 'user.schedule', reason: 'in haste', key } as const
+    await this.#say(session, { ...asked, id: `now${n}`, due: scheduler.now() })
+    await this.#say(session, messageAt(`with${n}`, scheduler.now()))
+    await scheduler.sleep(this.#chance.between(1, 15))
+    await this.#say(session, { type: 'user.unschedule', id: `not${n}`, key })
+    await this.#say(session, { ...asked, id: `then${n}`, due: scheduler.now() + 300 })
   }
 }
 
