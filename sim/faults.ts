@@ -349,8 +349,8 @@ export const FAULTS: readonly Planted[] = [
     name: 'a pause does not hold what has not begun',
     seed: 13,
     file: 'src/kernel/next.ts',
-    find: "if (s.paused) return rest('resume')\n  const wakes",
-    replace: 'const wakes',
+    find: "if (s.paused) return rest('resume')\n  const inputs",
+    replace: 'const inputs',
   },
   {
     name: 'a pause ends with its run, though more waits',

@@ -25,9 +25,11 @@ import {
   type Fail,
   fresh,
   imported,
+  isEarly,
   type Leases,
   record,
   reviewed,
+  scheduled,
   steered,
   stopped,
   type Watched,
@@ -53,6 +55,9 @@ const STEERED = [
   'cleared',
   'cuts',
   'edits',
+  'scheduled',
+  'unscheduled',
+  'later',
 ] as const
 export type Seen = Record<(typeof COUNTED)[number] | (typeof STEERED)[number], number>
 
@@ -201,6 +206,7 @@ export class Invariants {
       if (e.kind === 'limit') seen.notices += 1
       if (e.kind === 'nudge') seen.nudges += 1
     } else if (e.type === 'user.interrupt' && e.mode === 'pause') seen.pauses += 1
+    else if (e.type === 'user.message' && e.notBefore !== undefined) seen.later += 1
     else if (e.type === 'user.message' && e.report !== undefined) seen.reports += 1
     else if (e.type === 'agent.message')
       seen.waits += e.calls.filter((call) => answererOf(call)?.awaits !== undefined).length
@@ -221,6 +227,10 @@ export class Invariants {
         return steered(w, e)
       case 'user.interrupt':
         return steered(w, e)
+      case 'user.schedule':
+      case 'user.unschedule':
+        this.seen[e.type === 'user.schedule' ? 'scheduled' : 'unscheduled'] += 1
+        return scheduled(w, e)
       case 'user.tool_confirmation':
         return decided(w, e)
       case 'user.custom_tool_result':
@@ -430,7 +440,7 @@ function waitOf(e: EventOf<'model.failed'>): number {
 function begun(w: Watched, e: EventOf<'run.started'>, fail: Fail): void {
   for (const seq of e.inputs) if (seq < w.lastStop) fail(`I6 input ${seq} starts a run after an interrupt stopped it`)
   if (w.paused) fail('I29 a run starts while the session is paused')
-  for (const key of e.wakes) w.wakes.delete(key)
+  wokenBy(w, e, fail)
   w.failedAt = 0
   w.cuts = 0
   if (e.wakes.includes(FAR)) fail('T1 a wake comes long before its time')
@@ -449,6 +459,21 @@ function begun(w: Watched, e: EventOf<'run.started'>, fail: Fail): void {
   w.paused = false
 }
 
+/** Each wake begins one run, in its time, and so does each message for later. */
+function wokenBy(w: Watched, e: EventOf<'run.started'>, fail: Fail): void {
+  for (const key of e.wakes) {
+    const time = w.times.get(key)
+    if (!w.wakes.delete(key)) fail(`T3 the wake ${key} begins a run, and does not wait`)
+    else if (time && isEarly(time, e)) fail(`T4 the wake ${key} begins a run before its time`)
+    w.times.delete(key)
+  }
+  for (const seq of e.inputs) {
+    const input = w.inputs.get(seq)
+    if (input?.time && isEarly(input.time, e)) fail(`T5 message ${seq} is read before its time`)
+    if (input) delete input.time
+  }
+}
+
 function asked(w: Watched, e: EventOf<'model.started'>, fail: Fail): void {
   if (w.run?.abandoned) fail('I61 a run goes on without a lost call that could be repeated')
   if (w.repliedAt > w.asked) w.run?.losses.clear()
@@ -460,6 +485,8 @@ function asked(w: Watched, e: EventOf<'model.started'>, fail: Fail): void {
   for (const seq of e.shows) {
     const input = w.inputs.get(seq)
     if (input?.fate === 'shown') fail(`I10 input ${seq} is shown twice`)
+    // One that a stop consumed is shown with what comes next.
+    if (input?.time && input.fate === 'pending') fail(`T5 message ${seq} is read in a run that it did not open`)
     if (input?.fate === 'held') fail(`I34 input ${seq} is shown that a hook held back`)
     if (input) input.fate = 'shown'
     if (w.results.get(seq)) fail(`I10 result ${seq} is shown twice`)

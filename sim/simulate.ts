@@ -21,6 +21,7 @@ import { Director, graphIn } from './graphs.ts'
 import { folderIn, type Trees } from './trees.ts'
 import { FAR, Invariants, type Seen } from './invariants.ts'
 import { hasBoard, Members } from './members.ts'
+import { hasHost, Schedules } from './schedules.ts'
 import { Oracle } from './oracle.ts'
 import { People } from './people.ts'
 import { type Disk, type Faults, type Running, type Shared, SimProcess, type Tally, Walls } from './process.ts'
@@ -151,6 +152,7 @@ class Simulation {
   readonly #elsewhere: Elsewhere
   readonly #members: Members | null
   readonly #director: Director | null
+  readonly #schedules: Schedules | null
   readonly #errors: string[] = []
   readonly #workers: number
   readonly #sessions: readonly string[]
@@ -182,6 +184,9 @@ class Simulation {
     this.#members = hasBoard(seed) ? new Members(around) : null
     const graph = graphIn(seed)
     this.#director = graph && new Director(around, graph, (session, event) => this.#people.say(session, event))
+    this.#schedules = hasHost(seed)
+      ? new Schedules(around, seed, (session, event) => this.#people.say(session, event))
+      : null
     this.#workers = chance.between(2, 3)
     const { outage } = this.#cast
     const from = this.#scheduler.now() + (outage?.fromMs ?? 0)
@@ -200,6 +205,7 @@ class Simulation {
     this.#live(this.#elsewhere.traveller())
     if (this.#members) this.#live(this.#members.play())
     if (this.#director) this.#live(this.#director.play())
+    if (this.#schedules) this.#live(this.#schedules.play())
     while (await this.#scheduler.step()) {
       if (this.#broken() || this.#rested()) break
       if (this.#scheduler.elapsed() < PATIENCE_MS + outageMs(this.#cast)) continue
@@ -259,7 +265,12 @@ class Simulation {
   #rested(): boolean {
     const quiet =
       this.#scheduler.elapsed() > FAULTY_MS &&
-      this.#people.busy + this.#elsewhere.busy + (this.#members?.busy ?? 0) + (this.#director?.busy ?? 0) === 0
+      this.#people.busy +
+        this.#elsewhere.busy +
+        (this.#members?.busy ?? 0) +
+        (this.#director?.busy ?? 0) +
+        (this.#schedules?.busy ?? 0) ===
+        0
     return quiet && this.#invariants.settled(this.#scheduler.now()).length === 0
   }
 

@@ -23,6 +23,7 @@ export function summary(reports: readonly Report[], trace: string, seconds: numb
     `  imports ${sum((r) => r.elsewhere.imports)}, forged ${sum((r) => r.elsewhere.forged)}, let go on or stopped ${sum((r) => r.elsewhere.let)}, forks with open calls ${sum((r) => r.elsewhere.forks)}`,
     `  claims on shared boards ${sum((r) => r.members?.claims ?? 0)}, members that died ${sum((r) => r.members?.deaths ?? 0)}`,
     `  runs out of money ${sum((r) => r.seen.broke)}, notices ${sum((r) => r.seen.notices)}, nudges ${sum((r) => r.seen.nudges)}, halted ${sum((r) => r.seen.halts)}`,
+    `  looks that a host scheduled ${sum((r) => r.seen.scheduled)}, dropped ${sum((r) => r.seen.unscheduled)}, messages for later ${sum((r) => r.seen.later)}`,
     `  contexts cut ${sum((r) => r.seen.cuts)}, results cleared ${sum((r) => r.seen.cleared)}`,
     `  refused by a provider that was down ${sum((r) => r.refused)}, tools away ${sum((r) => r.absent)}, stopped answers ${sum((r) => r.seen.stopped)}, cut answers ${sum((r) => r.seen.cut)}`,
     `  runs that ended with a sweep of worktrees ${sum((r) => r.trees.ends)}, sweeps ${sum((r) => r.trees.sweeps)}`,

@@ -2,7 +2,7 @@
 // a mistake of the fold cannot hide itself.
 import type { CallKey, Limits, Outside, Proposal } from '../src/kernel/content.ts'
 import { writerTime } from '../src/kernel/clock.ts'
-import type { EventOf } from '../src/kernel/event.ts'
+import type { Event, EventOf } from '../src/kernel/event.ts'
 import { open, type OpenSession } from '../src/kernel/fold.ts'
 import { EMPTY } from '../src/kernel/session.ts'
 
@@ -30,7 +30,14 @@ export type CallRecord = {
   /** It was asked about again. */
   again: boolean
 }
-type InputRecord = { readonly when: string; fate: 'pending' | 'swallowed' | 'held' | 'shown' }
+type InputRecord = {
+  readonly when: string
+  fate: 'pending' | 'swallowed' | 'held' | 'shown'
+  /** Of a message for later, until it opens its run. */
+  time?: AskedTime
+}
+/** `at` is the time on the clock that asked. */
+type AskedTime = { readonly due: number; readonly at: number }
 export type RunRecord = {
   readonly seq: number
   limits: Limits
@@ -61,6 +68,8 @@ export type Watched = {
   failedAt: number
   cuts: number
   readonly wakes: Set<string>
+  /** The times of wakes that a host asked for, by key. */
+  readonly times: Map<string, AskedTime>
   /** seq of the run that what is shown was made for; 0 if it is to be made. */
   prefix: number
   lastStop: number
@@ -94,6 +103,7 @@ export function fresh(): Watched {
     results: new Map(),
     ids: new Set<string>(),
     wakes: new Set<string>(),
+    times: new Map(),
     prefix: 0,
   }
   const state = {
@@ -185,7 +195,8 @@ export function answered(w: Watched, e: EventOf<'user.custom_tool_result'>): voi
 
 export function steered(w: Watched, e: EventOf<'user.message'> | EventOf<'user.interrupt'>): void {
   if (e.type === 'user.message') {
-    w.inputs.set(e.seq, { when: e.when, fate: 'pending' })
+    const later = e.notBefore === undefined ? {} : { time: { due: e.notBefore, at: writerTime(e) } }
+    w.inputs.set(e.seq, { when: e.when, fate: 'pending', ...later })
     if (e.when !== 'after') w.paused = false
     return
   }
@@ -196,6 +207,23 @@ export function steered(w: Watched, e: EventOf<'user.message'> | EventOf<'user.i
   const waits = [...w.inputs.values()].some(({ fate }) => fate === 'pending')
   w.paused = e.mode === 'pause' && (w.run !== null || waits)
   if (w.paused) w.lastPause = e.seq
+}
+
+/** The first wake under a key stands. */
+export function scheduled(w: Watched, e: EventOf<'user.schedule'> | EventOf<'user.unschedule'>): void {
+  if (e.type === 'user.unschedule') w.wakes.delete(e.key)
+  else if (!w.wakes.has(e.key)) {
+    w.wakes.add(e.key)
+    w.times.set(e.key, { due: e.due, at: writerTime(e) })
+  }
+}
+
+const DAY_MS = 24 * 3_600_000
+
+/** Whether this is before the time that was asked for, by the clock of the writer. A clock far ahead is not believed. */
+export function isEarly({ due, at }: AskedTime, e: Event): boolean {
+  const now = writerTime(e)
+  return now < due && at <= now + DAY_MS
 }
 
 /** A tool that failed in more replies in a row than it may. Counted reply by reply, in whatever order its calls ended. */

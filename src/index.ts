@@ -98,7 +98,7 @@ export type {
   SessionStatus,
   Sessions,
 } from './sessions/verbs.ts'
-export type { PinReceipt } from './sessions/verb-options.ts'
+export type { PinReceipt, ScheduledWake, ScheduleOptions, UnscheduleOptions } from './sessions/verb-options.ts'
 export type { PinnedMessage } from './sessions/verb-options.ts'
 export type { PinOptions, StatusOptions, StatusParts } from './sessions/verb-options.ts'
 export type { Cost } from './runtime/state/run-usage.ts'
@@ -108,7 +108,7 @@ export type { CacheMiss, CompactionRecord } from './view/request-context.ts'
 export type { TypedSession, TypedSessions } from './sessions/typed.ts'
 export type { AsJson, CallsOf } from './tools/core/tool-types.ts'
 export type { ApprovalDecision } from './sessions/approval-decision.ts'
-export type { Command, RunChoices, SendOptions } from './sessions/command.ts'
+export type { Command, LaterOptions, RunChoices, SendOptions } from './sessions/command.ts'
 export type {
   Answer,
   ForkOptions,

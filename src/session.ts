@@ -6,7 +6,7 @@ import type { ArgumentsEdit } from './kernel/event.ts'
 import { type Call, outsideOf } from './kernel/ledger.ts'
 import type { Blob } from './ports/store.ts'
 import type { Message } from './kernel/transcript.ts'
-import { type Command, parseCommands, buildInterrupt, type SendOptions } from './sessions/command.ts'
+import { type Command, parseCommands, buildInterrupt, type LaterOptions, type SendOptions } from './sessions/command.ts'
 import { isCommands } from './sessions/is-commands.ts'
 import { sendInterrupt } from './sessions/interrupt.ts'
 import {
@@ -54,7 +54,10 @@ import {
   type ResultOptions,
   type RunOptions,
   type CommandOptions,
+  type ScheduledWake,
+  type ScheduleOptions,
   type StreamOptions,
+  type UnscheduleOptions,
 } from './sessions/verb-options.ts'
 import type {
   CompactedTo,
@@ -77,11 +80,11 @@ export class SessionHandle implements Verbs {
     this.#place = place
   }
 
-  send(given: Input | readonly Command[], options: SendOptions = {}): Promise<SentReceipt> {
+  send(given: Input | readonly Command[], options: SendOptions & LaterOptions = {}): Promise<SentReceipt> {
     return isCommands(given) ? this.#sendCommands(given, options) : this.#sendInput(given, options)
   }
 
-  async #sendInput(input: Input, options: SendOptions): Promise<SentReceipt> {
+  async #sendInput(input: Input, options: SendOptions & LaterOptions): Promise<SentReceipt> {
     checkSend(options)
     const { signal } = options
     const receipt = await sendMessage(this.#place, input, options)
@@ -229,6 +232,20 @@ export class SessionHandle implements Verbs {
     const told = elsewhereReceipt(services, await services.store.card(this.id))
     if (told.elsewhere === undefined) for (const session of woken) wakeSession(this.#place, session)
     return { eventId: eventId(this.id, seq), seq, duplicate, queued: false, ...told }
+  }
+
+  async schedule(options: ScheduleOptions): Promise<ScheduledWake> {
+    const { scheduleWake } = await import('./sessions/schedule.ts')
+    const scheduled = await scheduleWake(this.#place, options)
+    if (scheduled.elsewhere === undefined) wakeSession(this.#place)
+    return scheduled
+  }
+
+  async unschedule(key: string, options: UnscheduleOptions = {}): Promise<boolean> {
+    const { dropWake } = await import('./sessions/schedule.ts')
+    const dropped = await dropWake(this.#place, key, options)
+    if (dropped) wakeSession(this.#place)
+    return dropped
   }
 
   async undo(run?: number): Promise<readonly UndoneCall[]> {

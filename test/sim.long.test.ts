@@ -40,6 +40,13 @@ describe('the simulator', () => {
     // All of it is work, and none is waiting: on a machine that is busy with other things it takes several times as long.
   }, 120_000)
 
+  it('B-SCHED-18: wakes and messages for later come once and not before their time, or are dropped', async () => {
+    const all = await reports()
+    expect(all.flatMap(({ violations }) => violations.filter((rule) => /: T[345] /.test(rule)))).toEqual([])
+    for (const name of ['scheduled', 'unscheduled', 'later'] as const)
+      expect(await sum(({ seen }) => seen[name])).toBeGreaterThan(0)
+  })
+
   it('B-SIM-2: the same seed gives the same trace', async () => {
     for (const seed of [3, 14, 159]) expect((await simulate(seed)).hash).toBe((await simulate(seed)).hash)
   })

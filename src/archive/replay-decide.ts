@@ -165,7 +165,7 @@ function isLandingOf(effect: Effect, event: OwnerEvent): boolean {
     if (event.type === 'run.deferred') return true
     if (event.type !== 'run.started' && event.type !== 'run.settled') return false
     // The set of due wakes depends on the moment the effect began.
-    const woken = (event.wakes ?? []).every((key) => effect.wakes.includes(key))
+    const woken = (event.wakes ?? []).every((key) => effect.wakes.some((wake) => wake.key === key))
     return woken && isSameDecision(event.inputs ?? [], effect.inputs)
   }
   if (effect.type === 'review') {

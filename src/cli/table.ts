@@ -155,7 +155,15 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
     event: value('TYPE', 'only events of this type'),
     tail: value('N', 'only the last N'),
   }),
-  wake: entry('ID', [1, 1], 'look at a session once, and do what is due', drivingFlags),
+  wake: entry('ID', [1, 1], 'look at a session once, and do what is due; or at a time, by a worker', {
+    ...drivingFlags,
+    in: value('TIME', 'schedule: in how long, such as 90s, 30m, 2h or 3d'),
+    at: value('TIME', 'schedule: when, such as 2027-01-31T09:00 (here) or 2027-01-31T09:00Z'),
+    reason: value('TEXT', 'schedule: what the model reads then'),
+    key: value('KEY', 'schedule: while a wake with this key waits, it stands (default: a new one)'),
+    cancel: value('KEY', 'drop the wake that waits under this key'),
+    by: value('WHO', 'who schedules or cancels, in the log (default: your user name)'),
+  }),
   serve: entry('', [0, 0], 'serve the sessions over HTTP, and do whatever becomes due, until stopped', {
     ...drivingFlags,
     port: value('PORT', 'which port (default 4747; 0: any that is free)', 'p'),

@@ -13,6 +13,7 @@ import type {
   ForkOptions,
   Input,
   InterruptOptions,
+  LaterOptions,
   PendingCall,
   PinOptions,
   PinReceipt,
@@ -20,6 +21,8 @@ import type {
   ResultOptions,
   RunOptions,
   RunStream,
+  ScheduledWake,
+  ScheduleOptions,
   SendOptions,
   SentReceipt,
   Session,
@@ -32,9 +35,10 @@ import type {
 } from '../index.ts'
 import type { Blob } from '../ports/store.ts'
 import { readEventPage } from '../sessions/event-page.ts'
+import { laterWithSignal, readMoment } from '../sessions/moment.ts'
 import { isCommands } from '../sessions/is-commands.ts'
 import { requireComplete } from '../sessions/run-failed.ts'
-import type { MessagesAnswer, OpenedAnswer, UndoneAnswer, WireReceipt } from '../server/wire.ts'
+import type { MessagesAnswer, OpenedAnswer, UndoneAnswer, UnscheduledAnswer, WireReceipt } from '../server/wire.ts'
 import { followRemote } from './follow-session.ts'
 import { awaitRemoteRun, openRemoteStream, readRemoteResult, type RemoteSession, stopOnAbort } from './remote-run.ts'
 import { readRemoteStatus } from './remote-status.ts'
@@ -58,13 +62,14 @@ export class ClientSession implements Session {
     return this.#remote.wires.json<T>(name, { ...request, params: { id: this.id, ...request.params } })
   }
 
-  async send(given: Input | readonly Command[], options: SendOptions = {}): Promise<SentReceipt> {
+  async send(given: Input | readonly Command[], options: SendOptions & LaterOptions = {}): Promise<SentReceipt> {
     return isCommands(given) ? this.#sendCommands(given, options) : this.#sendInput(given, options)
   }
 
-  async #sendInput(input: Input, options: SendOptions): Promise<SentReceipt> {
-    const receipt = await this.#send(input, options)
+  async #sendInput(input: Input, options: SendOptions & LaterOptions): Promise<SentReceipt> {
     const { signal } = options
+    if (signal && options.at !== undefined) throw laterWithSignal()
+    const receipt = await this.#send(input, options)
     if (signal)
       void stopOnAbort(
         signal,
@@ -75,10 +80,11 @@ export class ClientSession implements Session {
   }
 
   /** The server takes the name of the sender from the token. */
-  async #send(input: Input, options: SendOptions): Promise<WireReceipt> {
+  async #send(input: Input, options: SendOptions & LaterOptions): Promise<WireReceipt> {
     refuseOptions('send', options, ['output', 'traceparent'])
-    const { id, by: _by, signal: _signal, output: _output, traceparent: _trace, ...body } = options
-    return this.#json('send', { body: { ...body, input: wireInput(input) }, ...keyOf(id) })
+    const { id, by: _by, signal: _signal, output: _output, traceparent: _trace, at, ...body } = options
+    const later = at === undefined ? {} : { at: readMoment(at, 'at') }
+    return this.#json('send', { body: { ...body, ...later, input: wireInput(input) }, ...keyOf(id) })
   }
 
   #settled(input: number | null, { patienceMs, limits }: SendOptions = {}): Promise<Result> {
@@ -149,6 +155,16 @@ export class ClientSession implements Session {
 
   interrupt(mode: 'stop' | 'pause' = 'stop', { id }: InterruptOptions = {}): Promise<SentReceipt> {
     return this.#json('interrupt', { body: { mode }, ...keyOf(id) })
+  }
+
+  /** The server takes the name of the sender from the token. */
+  async schedule({ id, by: _by, at, ...options }: ScheduleOptions): Promise<ScheduledWake> {
+    const body = at === undefined ? options : { ...options, at: readMoment(at, 'at') }
+    return this.#json('schedule', { body, ...keyOf(id) })
+  }
+
+  async unschedule(key: string): Promise<boolean> {
+    return (await this.#json<UnscheduledAnswer>('unschedule', { body: { key } })).dropped
   }
 
   async undo(run?: number): Promise<readonly UndoneCall[]> {

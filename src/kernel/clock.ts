@@ -3,12 +3,15 @@ import type { Envelope } from './event.ts'
 
 const AHEAD_MS_MAX = 24 * 60 * 60 * 1_000
 
+/** What waits for a time: a wake, or a message. `at` is the time on the clock that asked for it. */
+type Timed = { readonly due?: number; readonly at?: number }
+
 /**
- * A wake is not waited for if the clock that scheduled it was more than a day ahead of the present one. `askedAt` is
- * that clock's time.
+ * The wakes or messages whose time has come. A time is not waited for if the clock that asked for it was more than a day
+ * ahead of the present one. A message without a time is always due.
  */
-export function isFarAhead(askedAt: number, now: number): boolean {
-  return askedAt > now + AHEAD_MS_MAX
+export function dueBy<T extends Timed>(timed: readonly T[], now: number): readonly T[] {
+  return timed.filter(({ due = 0, at = 0 }) => due <= now || at > now + AHEAD_MS_MAX)
 }
 
 /** A wait for a provider ends as soon as its clock turns out to have been ahead: asking too early does no harm. */

@@ -41,7 +41,13 @@ export type OwnerEvent = Envelope & OwnerBody
 export type EventOf<T extends Event['type']> = Extract<Event, { type: T }>
 /** An event as its writer makes it. */
 export type EventBody = InboxBody | OwnerBody
-export type InboxBody = UserMessage | UserToolConfirmation | UserCustomToolResult | UserInterrupt
+export type InboxBody =
+  | UserMessage
+  | UserToolConfirmation
+  | UserCustomToolResult
+  | UserInterrupt
+  | UserSchedule
+  | UserUnschedule
 export type OwnerBody =
   | SessionCreated
   | RunStarted
@@ -78,6 +84,7 @@ export type UserMessage = {
   readonly id: Name // the sender's own: the same id twice is the same message
   readonly parts: readonly Part[]
   readonly when: 'next' | 'after' | 'now' // with the next request, after the open run, or at once
+  readonly notBefore?: Moment // it opens a run of its own, and not before this time
   readonly by?: string // who says it; `session:ID` for another session
   readonly pin?: true // stays in every later request, word for word
   readonly report?: Whole // a child's report: it may wait so many ms for others to be read with it
@@ -130,6 +137,24 @@ export type UserInterrupt = {
   readonly by?: string // who tells it
   readonly why?: string
   readonly closes?: true // the session closes as well
+}
+
+/** The host asks that the session is looked at again at that time: a new run begins. */
+export type UserSchedule = {
+  readonly type: 'user.schedule'
+  readonly id: Name // the sender's own: the same id twice is the same request
+  readonly due: Moment
+  readonly reason: string // the model reads it when the time has come
+  readonly key: string // while a wake with this key waits, another one changes nothing
+  readonly by?: string // who asks
+}
+
+/** The wake with this key is dropped, whether the host or a run asked for it. Without such a wake nothing changes. */
+export type UserUnschedule = {
+  readonly type: 'user.unschedule'
+  readonly id: Name // the sender's own: the same id twice is the same request
+  readonly key: string
+  readonly by?: string // who asks
 }
 
 // ── Owner: the life of a session ────────────────────────────────────────────

@@ -26,7 +26,7 @@ import {
   forgiveRetries,
   hastenRetry,
 } from './retries.ts'
-import { applyImport, countActiveTime, applyDescription, inputOf, newRun, applyReview, wakeOf } from './session.ts'
+import { applyImport, countActiveTime, applyDescription, inputOf, newRun, applyReview, addWake } from './session.ts'
 import type { OpenRun, OpenSession, Session } from './session.ts'
 
 export type { OpenSession } from './session.ts'
@@ -101,11 +101,11 @@ function applyEvent(s: OpenSession, e: Event): void {
     case 'context.compacted':
       if (e.cut !== undefined) s.cut = e.seq
       return
+    case 'user.schedule':
     case 'wake.scheduled':
-      // A pending wake with the same key is the same wake: the first stands.
-      if (s.wakes.some((w) => w.key === e.key)) return
-      s.wakes = [...s.wakes, wakeOf(e)]
-      if (s.run) s.run.wakes = (s.run.wakes ?? 0) + 1
+      return addWake(s, e)
+    case 'user.unschedule':
+      s.wakes = s.wakes.filter((w) => w.key !== e.key)
       return
     case 'run.deferred':
       return deferRun(s, e)
@@ -132,9 +132,10 @@ function applyEvent(s: OpenSession, e: Event): void {
 
 function applyMessage(s: OpenSession, e: EventOf<'user.message'>): void {
   if (s.closed) return
-  s.inputs = [...s.inputs, inputOf(e)]
+  const input = inputOf(e)
+  s.inputs = [...s.inputs, input]
   if (e.denied && s.run) s.run.said = { ...UNSAID, denied: s.run.said?.denied ?? [] }
-  if (e.when === 'after') return
+  if (input.when === 'after') return
   s.paused = false
   // The run that was about to be completed goes on with it.
   if (s.run?.ending?.outcome.type === 'completed') delete s.run.ending

@@ -6,7 +6,7 @@ import type { Call, CallState } from './ledger.ts'
 import { type Here, whyRunStops, type StopReason, whyReplyStops } from './limits.ts'
 import { type Decision, type Effect, next, type Rest } from './next.ts'
 import { buildRunSettled } from './result.ts'
-import type { Session } from './session.ts'
+import { type Session, WAKES_MAX } from './session.ts'
 
 /** Whether the log says that the effect started. */
 export function hasIntent(effect: Effect): boolean {
@@ -39,7 +39,9 @@ function isWanted(s: Session, effect: Effect, here: Here): boolean {
     return waits && s.run !== null && !s.paused && whyRunStops(s, s.run, here) === null
   }
   const decision = next(s, here)
-  return decision.type === 'perform' && decision.effects.some(({ key }) => key === effect.key)
+  if (decision.type !== 'perform' || !decision.effects.some(({ key }) => key === effect.key)) return false
+  // A wake that was dropped since begins no run, even if another one with its key waits now.
+  return effect.type !== 'prepare' || effect.wakes.every((wake) => s.wakes.some(({ seq }) => seq === wake.seq))
 }
 
 function isSameEdit(now: CallState | undefined, then: CallState): boolean {
@@ -55,9 +57,6 @@ function waitsForSibling(s: Session, first: OwnerBody | undefined): boolean {
   return s.run?.turn?.open.some(({ state }) => state.type === 'asked' || state.type === 'edited') === true
 }
 
-/** How many wakes may wait in one session. One more is dropped, and a note tells the model. */
-const WAKES_MAX = 100
-
 /** A landed event as the log keeps it, given what came since its effect began. Most events stay as they are. */
 export function completeLanding(s: Session, body: OwnerBody): OwnerBody {
   if (body.type === 'wake.scheduled') return boundWakes(s, body)
@@ -66,7 +65,7 @@ export function completeLanding(s: Session, body: OwnerBody): OwnerBody {
   return body
 }
 
-/** The wake, or a note that it was dropped. */
+/** The wake, or a note for the model that it was dropped because too many wait. */
 function boundWakes({ wakes, run }: Session, body: WakeScheduled): OwnerBody {
   const wake = run?.options === undefined ? body : { ...body, options: run.options }
   if (wakes.some(({ key }) => key === body.key)) return wake
@@ -146,7 +145,7 @@ export function givesUpCall(body: OwnerBody, firstOfAttempt: boolean): body is A
 
 /** A worker stays for a short wait for a provider, or for more reports of children; else it gives the session back. */
 export function givesBack(s: Session, { waiting, until }: Rest, now: number, lingerMs: number): boolean {
-  const short = waiting === 'retry' || (waiting === 'input' && s.inputs.length > 0)
+  const short = waiting === 'retry' || (waiting === 'input' && s.inputs.some(({ report }) => report !== undefined))
   return !short || until === null || until - now > lingerMs
 }
 

@@ -8,7 +8,7 @@
 //   no run, closing                              record session.closed; with a folder, perform end before
 //   no run, input that a pause holds             rest; reports of children rest until others may be read with them
 //   no run, input or a due wake                  perform prepare, or rest until it is tried again
-//   no run, nothing                              rest until the next wake
+//   no run, nothing                              rest until the next wake, or the time of the next message
 //   a run that ends                              perform end; after a loss record the intent again, then run.settled
 //   something open from an older attempt         record its loss (model.failed lost, result unknown, or a new intent)
 //   interrupt, or a limit that stops at once     perform: stop all; when nothing is open, record results, run.settled
@@ -31,7 +31,7 @@
 //   a run settles that has a finalizer or worktrees   record run.ending first
 //   a lost call is begun again or closed         its holds are lost, and its child stops
 //   a rest that a short wait ends                stay; after any other rest the session is given back
-import { mustStillWait, isFarAhead } from './clock.ts'
+import { mustStillWait, dueBy } from './clock.ts'
 import type { Frozen, Mutable, Outcome } from './content.ts'
 import type { OwnerBody } from './event.ts'
 import { type Call, intentOf, outsideOf, type Turn } from './ledger.ts'
@@ -53,10 +53,10 @@ import {
   buildRunSettled,
   unknownResult,
 } from './result.ts'
-import { inputsForRun, type Run, type Session, inputsForRequest } from './session.ts'
+import { inputsForRun, type Run, type Session, inputsForRequest, type Wake } from './session.ts'
 
 export type Effect = Frozen<
-  | { type: 'prepare'; key: string; inputs: readonly number[]; wakes: readonly string[] }
+  | { type: 'prepare'; key: string; inputs: readonly number[]; wakes: readonly Wake[] }
   | { type: 'call'; key: string; seq: number; deadline: number }
   | { type: 'run'; key: string; call: Call; mode: RunMode }
   | { type: 'review'; key: string; open: readonly Call[] }
@@ -99,15 +99,16 @@ function openRunOrRest(s: Session, here: Here): Decision {
   if (s.inputs.some((input) => input.seq < s.stop)) return record([buildRunSettled(s, { type: 'interrupted' })])
   if (s.closing) return closeSession(s)
   if (s.paused) return rest('resume')
-  const wakes = s.wakes.filter((wake) => wake.due <= here.now || isFarAhead(wake.at, here.now))
-  const first = s.inputs[0]?.seq ?? wakes[0]?.seq
-  if (first === undefined) return rest('input', earliestTime(s.wakes.map((wake) => wake.due)))
+  const inputs = dueBy(s.inputs, here.now)
+  const wakes = dueBy(s.wakes, here.now)
+  const [first] = [...inputs, ...wakes]
+  if (!first) return rest('input', earliestTime([...s.inputs, ...s.wakes].map(({ due = 0 }) => due)))
   const { retryAt = 0, at = 0 } = s.deferred ?? {}
   if (mustStillWait(retryAt, at, here.now)) return rest('retry', retryAt)
-  const { report } = s.inputs.find((input) => !input.report) ?? s.inputs[0] ?? {}
+  const { report } = inputs.find((input) => !input.report) ?? inputs[0] ?? {}
   if (report && mustStillWait(report.until, report.at, here.now)) return rest('input', report.until)
-  const key = `prepare:${first}`
-  return perform([{ type: 'prepare', key, inputs: inputsForRun(s), wakes: wakes.map((wake) => wake.key) }], null)
+  const key = `prepare:${first.seq}`
+  return perform([{ type: 'prepare', key, inputs: inputsForRun(inputs), wakes }], null)
 }
 
 /** A session with a folder may have worktrees to sweep. The interrupt that closes it is the intent of that. */

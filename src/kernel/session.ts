@@ -2,17 +2,20 @@
 // calls and shown messages leave it; the transcript (transcript.ts) keeps what a model must read.
 import { writerTime } from './clock.ts'
 import type { Frozen, Labels, Limits, Metadata, ModelFailureClass, Mutable, Outcome, Narrowing } from './content.ts'
-import type { SessionDescription, Event, Parent } from './event.ts'
+import type { SessionDescription, Event, FrozenRunSetup, Parent } from './event.ts'
 import type { OpenTurn, RunConsent, Turn } from './ledger.ts'
 
 /** Increase it when the fold changes meaning: older snapshots are then ignored, and the log is folded again. */
-export const FOLD_VERSION = 15
+export const FOLD_VERSION = 16
 
 /**
  * `chooses`: it has options or metadata for the run that it opens. A child's report may wait for other reports `until`.
+ * `due`: it opens no run before this time, and `at` is the time on the clock of its writer.
  */
 export type UnreadInput = Frozen<{ seq: number; when: 'next' | 'after' | 'now' } & Frozen<InputOptions>>
-type InputOptions = { patienceMs?: number; traceparent?: string; chooses?: true; report?: Report }
+type InputOptions = OpeningTerms & { chooses?: true; due?: number; at?: number }
+/** These terms do not outlast an import. */
+type OpeningTerms = { patienceMs?: number; traceparent?: string; report?: Report }
 type Report = Frozen<{ by: string; at: number; until: number }>
 /** `at` is the clock's time when the wake was scheduled. `options` are those of the run that scheduled it. */
 export type Wake = Frozen<{ seq: number; due: number; key: string; at: number; urgent?: true; options?: string }>
@@ -127,23 +130,27 @@ const NOTHING = { inputs: [], unshown: [], notes: [], wakes: [], stop: 0, began:
 export const EMPTY: Session = { seq: 0, at: 0, epoch: 0, ...NOBODY, ...NOTHING }
 
 export function inputOf(e: Extract<Event, { type: 'user.message' }>): UnreadInput {
-  const { seq, when, patienceMs, traceparent, options, metadata, report } = e
-  if (report !== undefined)
-    return { seq, when, report: { by: e.by ?? '', at: writerTime(e), until: writerTime(e) + report } }
-  const input = patienceMs === undefined ? { seq, when } : { seq, when, patienceMs }
-  if (traceparent === undefined && options === undefined && metadata === undefined) return input
-  const traced = traceparent === undefined ? input : { ...input, traceparent }
-  return options === undefined && metadata === undefined ? traced : { ...traced, chooses: true }
+  const { seq, patienceMs, traceparent, report, notBefore } = e
+  const input: Mutable<UnreadInput> = { seq, when: notBefore === undefined ? e.when : 'after' }
+  if (patienceMs !== undefined) input.patienceMs = patienceMs
+  if (traceparent !== undefined) input.traceparent = traceparent
+  if (e.options ?? e.metadata) input.chooses = true
+  if (report !== undefined) input.report = { by: e.by ?? '', at: writerTime(e), until: writerTime(e) + report }
+  if (notBefore !== undefined) {
+    input.due = notBefore
+    input.at = writerTime(e)
+  }
+  return input
 }
 
 /** Input that may join the run at its next request. */
 export function inputsForRequest(s: Session): readonly UnreadInput[] {
-  return s.inputs.length === 0 ? s.inputs : s.inputs.filter((input) => input.when !== 'after')
+  return s.inputs.filter((input) => input.when !== 'after')
 }
 
-/** The inputs that open the next run: the oldest, and every later one whose `when` is not `after`. */
-export function inputsForRun(s: Session): readonly number[] {
-  return s.inputs.filter((input, i) => i === 0 || input.when !== 'after').map((input) => input.seq)
+/** Which of the inputs that are due open the next run: the oldest, and every later one whose `when` is not `after`. */
+export function inputsForRun(due: readonly UnreadInput[]): readonly number[] {
+  return due.filter((input, i) => i === 0 || input.when !== 'after').map(({ seq }) => seq)
 }
 
 /** The run waits for a person or a provider with nothing in flight here. This time does not count as active. */
@@ -158,7 +165,7 @@ function isParked(s: Session, run: Run): boolean {
 }
 
 export function newRun(e: Extract<Event, { type: 'run.started' }>): Run & { readonly turn: null } {
-  const { seq, limits, toolset, instructions, options, metadata, traceparent } = e
+  const { seq, limits, toolset, instructions, traceparent } = e
   const run: Omit<Mutable<Run>, 'turn'> & { turn: null } = {
     seq,
     limits,
@@ -184,8 +191,7 @@ export function newRun(e: Extract<Event, { type: 'run.started' }>): Run & { read
     model: null,
     turn: null,
   }
-  if (options !== undefined) run.options = options
-  if (metadata !== undefined) run.metadata = metadata
+  setChoices(run, e)
   if (traceparent !== undefined) run.traceparent = traceparent
   if (e.foreign) run.foreign = true
   return run
@@ -193,23 +199,26 @@ export function newRun(e: Extract<Event, { type: 'run.started' }>): Run & { read
 
 /** A review replaces what the run froze elsewhere with what holds here and now. */
 export function applyReview(run: OpenRun, e: Extract<Event, { type: 'run.reviewed' }>): void {
-  const { limits, toolset, instructions, options, metadata } = e
+  const { limits, toolset, instructions } = e
   Object.assign(run, { limits, toolset, instructions, retryAt: 0, foreign: false })
-  if (options === undefined) delete run.options
-  else run.options = options
-  if (metadata === undefined) delete run.metadata
-  else run.metadata = metadata
+  delete run.options
+  delete run.metadata
+  setChoices(run, e)
 }
 
-/** Takes over the description of a session from its creation or its import. */
-export function applyDescription(
-  s: OpenSession,
-  { folder, metadata, labels, program }: Frozen<SessionDescription>,
-): void {
-  if (folder !== undefined) s.folder = folder
-  if (metadata !== undefined) s.metadata = metadata
-  if (labels !== undefined) s.labels = labels
-  if (program !== undefined) s.program = program
+function setChoices(run: Mutable<Pick<Run, 'options' | 'metadata'>>, { options, metadata }: FrozenRunSetup): void {
+  if (options !== undefined) run.options = options
+  if (metadata !== undefined) run.metadata = metadata
+}
+
+const DESCRIPTION = ['folder', 'metadata', 'labels', 'program'] as const
+
+/** Replaces the description of a session by that of its creation or its import. */
+export function applyDescription(s: OpenSession, e: Frozen<SessionDescription>): void {
+  for (const name of DESCRIPTION) {
+    if (e[name] === undefined) delete s[name]
+    else Object.assign(s, { [name]: e[name] })
+  }
 }
 
 /**
@@ -225,10 +234,19 @@ export function countActiveTime(s: Session, run: OpenRun, e: Event, epochBefore:
   else if (e.epoch > 0) run.since = now
 }
 
-export function wakeOf(e: Extract<Event, { type: 'wake.scheduled' }>): Wake {
-  const { seq, due, key, urgent, options } = e
-  const wake = { seq, due, key, at: writerTime(e), ...(urgent ? { urgent } : {}) }
-  return options === undefined ? wake : { ...wake, options }
+/** How many wakes may wait in one session. */
+export const WAKES_MAX = 100
+
+/** A pending wake with the same key is the same wake: the first stands. */
+export function addWake(s: OpenSession, e: Extract<Event, { type: 'wake.scheduled' | 'user.schedule' }>): void {
+  const { seq, due, key } = e
+  if (s.closed || s.wakes.length >= WAKES_MAX || s.wakes.some((w) => w.key === key)) return
+  const wake: Mutable<Wake> = { seq, due, key, at: writerTime(e) }
+  s.wakes = [...s.wakes, wake]
+  if (e.type === 'user.schedule') return
+  if (e.urgent) wake.urgent = e.urgent
+  if (e.options !== undefined) wake.options = e.options
+  if (s.run) s.run.wakes = (s.run.wakes ?? 0) + 1
 }
 
 /**
@@ -236,14 +254,10 @@ export function wakeOf(e: Extract<Event, { type: 'wake.scheduled' }>): Wake {
  */
 export function applyImport(s: OpenSession, e: Extract<Event, { type: 'session.imported' }>): void {
   s.imported = e.seq
-  delete s.folder
-  delete s.metadata
-  delete s.labels
-  delete s.program
   applyDescription(s, e)
   s.held = s.run !== null || s.inputs.length > 0 || s.wakes.length > 0
   // The imported patience and trace do not apply here.
-  s.inputs = s.inputs.map(({ seq, when, chooses }) => (chooses ? { seq, when, chooses } : { seq, when }))
+  s.inputs = s.inputs.map(({ patienceMs: _patience, traceparent: _trace, report: _report, ...input }) => input)
   if (!s.run) return
   s.run.foreign = true
   delete s.run.traceparent

@@ -99,6 +99,7 @@ export class SessionView {
         return this.#result(event)
       case 'note.added':
         return this.#note(event)
+      case 'user.schedule':
       case 'wake.scheduled':
         return void this.#reasons.set(event.seq, event.reason)
       case 'run.settled':

@@ -80,7 +80,7 @@ export function addElsewhere<T extends Card>(host: ServerHost, card: T): T & { r
 }
 
 /** Adds to a receipt that no worker of this server drives the session. */
-export function addDriverNote(host: ServerHost, card: Card, receipt: WireReceipt): WireReceipt {
+export function addDriverNote<T extends Pick<WireReceipt, 'elsewhere'>>(host: ServerHost, card: Card, receipt: T): T {
   if (host.drives || receipt.elsewhere !== undefined) return receipt
   return { ...receipt, elsewhere: `This server drives no sessions. ${driverText(card)}` }
 }

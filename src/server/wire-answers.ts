@@ -19,6 +19,8 @@ import type {
   PinsAnswer,
   RemovedAnswer,
   ResultAnswer,
+  ScheduledAnswer,
+  ScheduledRow,
   SessionAnswer,
   SessionPage,
   StateAnswer,
@@ -27,6 +29,7 @@ import type {
   TokenRow,
   TokensAnswer,
   UndoneAnswer,
+  UnscheduledAnswer,
   UsageAnswer,
   WireAccount,
   WireAgent,
@@ -444,6 +447,11 @@ export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
     {},
   ),
   Pinned: answerSchema<PinnedAnswer>({ seq: wholeSchema }, {}),
+  Scheduled: answerSchema<ScheduledAnswer>(
+    { key: textSchema, due: number, seq: wholeSchema, duplicate: flagSchema },
+    { elsewhere: textSchema },
+  ),
+  Unscheduled: answerSchema<UnscheduledAnswer>({ dropped: flagSchema }, {}),
   Done: answerSchema<DoneAnswer>({ ok: yes }, {}),
   Removed: answerSchema<RemovedAnswer>(
     {
@@ -497,7 +505,12 @@ export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
       due: listSchema(
         answerSchema<DueAnswer['due'][number]>(
           { session: textSchema, agent: textSchema, due: number, wakes: wholeSchema },
-          { title: textSchema, reason: textSchema, tries: wholeSchema },
+          {
+            title: textSchema,
+            reason: textSchema,
+            tries: wholeSchema,
+            scheduled: listSchema(answerSchema<ScheduledRow>({ due: number, reason: textSchema }, { key: textSchema })),
+          },
         ),
       ),
       now: number,

@@ -114,6 +114,22 @@ const routes = {
       'stop what it does, or pause it',
     ),
   ),
+  schedule: withIdempotencyKey(
+    postRoute(
+      'sessions/:id/schedule',
+      'operator',
+      [202, 'Scheduled'],
+      BODIES.schedule,
+      'look at the session at a time, or in so many ms; a wake that waits under the same key stands',
+    ),
+  ),
+  unschedule: postRoute(
+    'sessions/:id/unschedule',
+    'operator',
+    [202, 'Unscheduled'],
+    BODIES.unschedule,
+    'drop the wake that waits under this key',
+  ),
   wake: postRoute('sessions/:id/wake', 'operator', [202, 'Done'], BODIES.nothing, 'look at the session now'),
   fork: withIdempotencyKey(
     postRoute(

@@ -71,6 +71,7 @@ export const BODIES = {
       settings,
       metadata,
       patienceMs: wholeSchema,
+      at: { ...wholeSchema, description: 'No run reads it before this time, in ms since 1970.' },
     },
     ['input'],
   ),
@@ -96,6 +97,8 @@ export const BODIES = {
     },
     ['callId', 'allow'],
   ),
+  schedule: closedObject({ at: wholeSchema, inMs: wholeSchema, reason: textSchema, key: textSchema }),
+  unschedule: closedObject({ key: textSchema }, ['key']),
   interrupt: closedObject({ mode: oneOfWords('stop', 'pause') }),
   fork: closedObject({
     at: { ...wholeSchema, minimum: 1 },
@@ -184,6 +187,8 @@ export type AnswerName =
   | 'Undone'
   | 'Pins'
   | 'Pinned'
+  | 'Scheduled'
+  | 'Unscheduled'
   | 'Done'
   | 'Removed'
   | 'PendingList'

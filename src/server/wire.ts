@@ -230,6 +230,15 @@ export type PinsAnswer = Frozen<{
   pins: readonly Frozen<{ seq: number; text: string; inherited?: true; name?: string }>[]
 }>
 export type PinnedAnswer = Frozen<{ seq: number }>
+/** The wake that waits under this key now. `duplicate`: it waited before. */
+export type ScheduledAnswer = Frozen<{
+  key: string
+  due: number
+  seq: number
+  duplicate: boolean
+  elsewhere?: string
+}>
+export type UnscheduledAnswer = Frozen<{ dropped: boolean }>
 export type DoneAnswer = Frozen<{ ok: true }>
 export type RemovedAnswer = Frozen<{
   removed: readonly Frozen<{
@@ -297,9 +306,11 @@ export type UsageAnswer = Frozen<{
   hourUsd: number
 }>
 
+/** A wake with its key, or a message that waits for its time: then there is no key, and `reason` is its text. */
+export type ScheduledRow = Frozen<{ key?: string; due: number; reason: string }>
 /**
  * `reason`: why the session looks again, as recorded with its wake. `tries`: how often an unavailable provider has been
- * asked.
+ * asked. `scheduled`: its wakes and messages for later, the earliest first.
  */
 export type DueRow = Frozen<{
   session: string
@@ -309,6 +320,7 @@ export type DueRow = Frozen<{
   title?: string
   reason?: string
   tries?: number
+  scheduled?: readonly ScheduledRow[]
 }>
 export type DueAnswer = Frozen<{ due: readonly DueRow[]; now: number }>
 
@@ -365,6 +377,7 @@ export type MessageBody = Frozen<{
   settings?: WireSettings
   metadata?: Metadata
   patienceMs?: number
+  at?: number
 }>
 export type WireCommand =
   | Frozen<{ type: 'message'; input: WireInput; when?: 'next' | 'after' | 'now' }>
@@ -393,6 +406,9 @@ export type DecisionBody = Frozen<{
   sessionId?: string
 }>
 export type BudgetBody = Frozen<{ callId: 'budget'; allow: boolean; usd?: number; why?: string; sessionId?: string }>
+/** Either a time in ms since 1970, or how many ms from now. */
+export type ScheduleBody = Frozen<{ at?: number; inMs?: number; reason?: string; key?: string }>
+export type UnscheduleBody = Frozen<{ key: string }>
 export type InterruptBody = Frozen<{ mode?: 'stop' | 'pause' }>
 export type ForkBody = Frozen<{
   at?: number

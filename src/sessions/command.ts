@@ -32,6 +32,7 @@ import { type HarnessOutput, schemaOfAnswer } from '../runtime/state/agent-outpu
 import { type Input, readInput } from './input.ts'
 import type { AnySchema } from '../tools/core/tool-types.ts'
 import { metadataCheck } from './metadata.ts'
+import { laterWithSignal, readMoment } from './moment.ts'
 
 export type SendOptions<Schema extends AnySchema = AnySchema> = {
   /**
@@ -55,6 +56,15 @@ export type SendOptions<Schema extends AnySchema = AnySchema> = {
    */
   readonly traceparent?: string
 } & RunChoices<Schema>
+
+/** A message for later opens a run of its own: while another run is open at that time it waits, like `after`. */
+export type LaterOptions = {
+  /**
+   * When the message is read, and not before: a Date, or milliseconds since 1970. It is on disk at once. A past time is
+   * now.
+   */
+  readonly at?: Date | number
+}
 
 /**
  * Options of the run that a message opens, in place of its agent's. They are recorded with the message, so any worker
@@ -160,7 +170,7 @@ export type UserMessageBody = Extract<InboxBody, { type: 'user.message' }>
 
 export function buildMessage(
   input: Input,
-  options: SendOptions,
+  options: SendOptions & LaterOptions,
   random: Pick<Random, 'id'>,
 ): ParsedCommand<UserMessageBody> {
   const { id = random.id() } = options
@@ -168,7 +178,7 @@ export function buildMessage(
   return parseMessage(input, options, id)
 }
 
-function parseMessage(input: Input, options: SendOptions, id: string): ParsedCommand<UserMessageBody> {
+function parseMessage(input: Input, options: SendOptions & LaterOptions, id: string): ParsedCommand<UserMessageBody> {
   const { when = 'next', by, pin, patienceMs, traceparent } = options
   // A caller without a type checker may pass an invalid value, which would stay in the log.
   if (!['next', 'after', 'now', 'idle'].includes(when))
@@ -177,16 +187,25 @@ function parseMessage(input: Input, options: SendOptions, id: string): ParsedCom
   const choice = buildRunChoice(options)
   if (choice && when === 'now')
     throw new Fault('invalid_input', 'A message with options opens a run of its own: say next, after or idle, not now.')
+  const later = options.at === undefined ? {} : { notBefore: readMoment(options.at, 'at') }
+  if ('notBefore' in later) checkLater(options)
   const { parts, blobs } = readInput(input)
   if (parts.every((part) => part.type === 'text' && part.text.trim() === ''))
     throw new Fault('invalid_input', 'A message must not be empty.')
   if (pin && textOf(parts).length > PIN_CHARS_MAX)
     throw new Fault('invalid_input', `A pinned message has at most ${PIN_CHARS_MAX} characters. Pin only the rule.`)
-  const event = { type: 'user.message', id, parts, when: choice ? 'after' : when === 'idle' ? 'next' : when } as const
+  const waits = choice !== undefined || 'notBefore' in later
+  const event = { type: 'user.message', id, parts, when: waits ? 'after' : when === 'idle' ? 'next' : when } as const
   const more = { ...(by === undefined ? {} : { by }), ...(patienceMs === undefined ? {} : { patienceMs }) }
   const own = { ...(choice ? { options: choice } : {}), ...(metadata === undefined ? {} : { metadata }) }
   const trace = traceparent === undefined ? {} : { traceparent }
-  return { event: { ...event, ...more, ...own, ...trace, ...(pin ? { pin } : {}) }, blobs }
+  return { event: { ...event, ...more, ...own, ...trace, ...later, ...(pin ? { pin } : {}) }, blobs }
+}
+
+function checkLater({ when, signal }: SendOptions): void {
+  if (when === 'now' || when === 'idle')
+    throw new Fault('invalid_input', `A message with "at" is read later: leave out when: "${when}".`)
+  if (signal) throw laterWithSignal()
 }
 
 /** `id` is the caller's own, if given. `by` names the sender in the log. */

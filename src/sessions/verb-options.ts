@@ -14,7 +14,7 @@ import {
   textCheck,
   whyNameInvalid,
 } from '../options.ts'
-import { RUN_CHOICES, type RunChoices, SEND_OPTIONS, type SendOptions } from './command.ts'
+import { type LaterOptions, RUN_CHOICES, type RunChoices, SEND_OPTIONS, type SendOptions } from './command.ts'
 import { RUN_SETTINGS } from '../models/http/hosted-model.ts'
 import { SHOWN } from './approval-decision.ts'
 import { BRING_MESSAGES } from './input.ts'
@@ -65,6 +65,32 @@ export type Answer = {
  * names the sender in the log.
  */
 export type InterruptOptions = { readonly id?: string; readonly by?: string }
+export type ScheduleOptions = {
+  /** When: a Date, or milliseconds since 1970. A past time is due at once. */
+  readonly at?: Date | number
+  /** Or in how many milliseconds from now. */
+  readonly inMs?: number
+  /** The model reads it when the time has come. Default: "a look at this session". */
+  readonly reason?: string
+  /** While a wake with this key waits, it stands, and scheduling it again changes nothing. Default: a new key. */
+  readonly key?: string
+  /** Your own id. The same id twice is one request, also when its wake has begun a run already. */
+  readonly id?: string
+  /** Names the sender in the log. */
+  readonly by?: string
+}
+export type UnscheduleOptions = { readonly by?: string }
+
+/** The wake that waits under this key now, by the seq of its event. `duplicate`: it waited before. */
+export type ScheduledWake = {
+  readonly key: string
+  readonly due: number
+  readonly seq: number
+  readonly duplicate: boolean
+  /** No worker of this program drives the session: a sentence for people about who does. */
+  readonly elsewhere?: string
+}
+
 export type CloseOptions = Pick<InterruptOptions, 'by'>
 /** `id` is your own: a repeated batch gets the same answer as the first, and is not sent twice. */
 export type CommandOptions = { readonly id?: string; readonly by?: string }
@@ -117,6 +143,7 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   maxOutputTokens: 'Write settings: { outputTokensMax } for this run.',
   system: 'Write instructions.',
   maxSteps: 'Write limits: { modelRequests }.',
+  at: 'Write session.send(input, { at }), which waits for no run.',
 }
 export const checkRunOf = optionsChecker<SendOptions & RunOptions>(
   'run',
@@ -128,8 +155,21 @@ export const checkStream = optionsChecker<StreamOptions & SendOptions>(
   { ...SEND_OPTIONS, ...STREAM_OPTIONS },
   ELSEWHERE,
 )
-export const checkSend = optionsChecker<SendOptions>('send', SEND_OPTIONS, ELSEWHERE)
+export const checkSend = optionsChecker<SendOptions & LaterOptions>(
+  'send',
+  { ...SEND_OPTIONS, at: anyCheck },
+  ELSEWHERE,
+)
 export const checkInterrupt = optionsChecker<InterruptOptions>('interrupt', { id: textCheck, by: whyNameInvalid })
+export const checkSchedule = optionsChecker<ScheduleOptions>('schedule', {
+  at: anyCheck,
+  inMs: anyCheck,
+  reason: anyCheck,
+  key: anyCheck,
+  id: textCheck,
+  by: whyNameInvalid,
+})
+export const checkUnschedule = optionsChecker<UnscheduleOptions>('unschedule', { by: whyNameInvalid })
 export const checkClose = optionsChecker<CloseOptions>('close', { by: whyNameInvalid })
 export const checkCommands = optionsChecker<CommandOptions>('send', { id: textCheck, by: whyNameInvalid })
 const PARTS: Readonly<Record<keyof StatusParts, true>> = {

@@ -8,7 +8,7 @@ import type { WorkOptions, WorkResult } from '../runtime/loop/due-loop.ts'
 import type { RestReport } from '../runtime/loop/worker.ts'
 import type { ToolList } from '../tools/core/tool-types.ts'
 import type { ApprovalDecision } from './approval-decision.ts'
-import type { Command, SendOptions } from './command.ts'
+import type { Command, LaterOptions, SendOptions } from './command.ts'
 import type { BroughtMessage } from './bring/shapes.ts'
 import type { CardChange, Followed, FollowOptions, WatchOptions } from './follow/open.ts'
 import type { Input } from './input.ts'
@@ -35,12 +35,15 @@ import type {
   RemoveOptions,
   ResultOptions,
   RunOptions,
+  ScheduledWake,
+  ScheduleOptions,
   SessionChoice,
   StreamOptions,
   StatusParts,
   StatusOptions,
   PinOptions,
   PinReceipt,
+  UnscheduleOptions,
 } from './verb-options.ts'
 
 export type { Result } from '../runtime/state/run-result.ts'
@@ -111,8 +114,11 @@ export interface Sessions {
 /** One session. Each verb either appends to its inbox or reads; a worker does the rest. */
 export interface Session {
   readonly id: string
-  /** Admits a message durably. It resolves when the message is on disk; the work continues in the background. */
-  send(input: Input, options?: SendOptions): Promise<SentReceipt>
+  /**
+   * Admits a message durably. It resolves when the message is on disk; the work continues in the background. `at`: no
+   * run reads it before that time.
+   */
+  send(input: Input, options?: SendOptions & LaterOptions): Promise<SentReceipt>
   /**
    * Sends several commands at once, in order, all or none: an invalid one refuses the batch. The receipt is that of the
    * first.
@@ -153,6 +159,13 @@ export interface Session {
   answer(answer: Answer): Promise<SentReceipt>
   /** Stops or pauses the session. Unread messages are not answered after a stop. */
   interrupt(mode?: 'stop' | 'pause', options?: InterruptOptions): Promise<SentReceipt>
+  /**
+   * Asks for a look at that time: a run begins, and its model reads the reason. It is on disk when this resolves, also
+   * while the session works. A wake that waits under the same key stands. An interrupt drops all wakes.
+   */
+  schedule(options: ScheduleOptions): Promise<ScheduledWake>
+  /** Drops the wake that waits under this key, whoever asked for it. False if none waits. */
+  unschedule(key: string, options?: UnscheduleOptions): Promise<boolean>
   /**
    * Takes back the changes of a run's calls, newest first: of the last run, or of the one whose `run.started` has this
    * seq. Files that changed since are left alone. The model is told at its next request.

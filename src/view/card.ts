@@ -74,7 +74,7 @@ function statusOf(s: Session, decision: Decision): Status {
   if (decision.waiting === 'retry') return 'rescheduling'
   if (decision.waiting === 'answer') return waitsForChildren(s) ? 'running' : 'requires_action'
   if (decision.waiting === 'approval' || decision.waiting === 'resume') return 'requires_action'
-  return s.wakes.length > 0 ? 'rescheduling' : 'idle'
+  return s.wakes.length > 0 || s.inputs.some(({ due }) => due !== undefined) ? 'rescheduling' : 'idle'
 }
 
 /**

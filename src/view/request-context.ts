@@ -118,7 +118,7 @@ export class ContextLog {
 
   /** The content of the next request by source. Nothing can be taken after this call. */
   upcoming(): readonly ShownSource[] {
-    const shows = upcomingSeqs(this.#session)
+    const shows = upcomingSeqs(this.#session, this.#session.at)
     this.#transcript.take({ seq: this.seq + 1, at: 0, epoch: 0, type: 'model.started', shows })
     return bySource(this.parts)
   }

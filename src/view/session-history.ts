@@ -5,6 +5,7 @@ import type { Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import { open, take } from '../kernel/fold.ts'
 import type { Store } from '../ports/store.ts'
+import { dueBy } from '../kernel/clock.ts'
 import { EMPTY, inputsForRun, type Session, inputsForRequest } from '../kernel/session.ts'
 import { type Message, Transcript } from '../kernel/transcript.ts'
 import { inheritMessages } from './inherited-names.ts'
@@ -79,9 +80,10 @@ export async function readTranscript(
 }
 
 /** The events that the next request would show for the first time now. */
-export function upcomingSeqs(session: Session): readonly number[] {
+export function upcomingSeqs(session: Session, now: number): readonly number[] {
   const { run, unshown, notes } = session
-  const inputs = run === null ? inputsForRun(session) : inputsForRequest(session).map(({ seq }) => seq)
+  const inputs =
+    run === null ? inputsForRun(dueBy(session.inputs, now)) : inputsForRequest(session).map(({ seq }) => seq)
   return [...unshown, ...(run?.turn?.results ?? []), ...notes, ...inputs]
 }
 

@@ -27,6 +27,7 @@ export function describeSessions(name: string, make: MakeSessions, carriesAll: b
     describeStreams(make)
     describePeople(make)
     describeSteering(make)
+    describeSchedules(make)
     describeLooks(make)
     describeEnds(make)
     describeUnsupported(make, carriesAll)
@@ -234,6 +235,58 @@ function describeSteering(make: MakeSessions): void {
     const run = sessions.run('Go.', { signal: over.signal })
     setTimeout(() => over.abort(), 100)
     expect(await run).toMatchObject({ status: 'interrupted', stopReason: 'cancelled' })
+  })
+}
+
+function describeSchedules(make: MakeSessions): void {
+  const FAR_MS = 3_600_000
+
+  it('B-SCHED-1, B-SCHED-2, B-SCHED-3: a look is scheduled once under its key, cancelled by it, and its run begins', async () => {
+    const sessions = await make(['Looked.'])
+    const session = await sessions.open()
+    const at = new Date(Date.now() + FAR_MS)
+    const first = await session.schedule({ at, reason: 'Look.', key: 'a/b' })
+    expect(first).toMatchObject({ key: 'a/b', due: at.getTime(), duplicate: false })
+    expect(await session.schedule({ inMs: 1, key: 'a/b' })).toEqual({ ...first, duplicate: true })
+    await until(async () => expect((await session.status()).status).toBe('rescheduling'))
+    expect([await session.unschedule('a/b'), await session.unschedule('a/b')]).toEqual([true, false])
+    const now = await session.schedule({ inMs: 0, reason: 'Is it green?', id: 'mine' })
+    await until(async () => expect(await session.result()).toMatchObject({ text: 'Looked.' }))
+    expect(await session.schedule({ inMs: 0, reason: 'Is it green?', id: 'mine' })).toEqual({ ...now, duplicate: true })
+    const { events } = await session.events()
+    expect(events.filter(({ type }) => type === 'run.started')).toHaveLength(1)
+  })
+
+  it('B-SCHED-7, B-SCHED-12: a message for later waits for its time, and the session is rescheduled', async () => {
+    const sessions = await make(['Now.', 'Later.'])
+    const session = await sessions.open()
+    const at = Date.now() + FAR_MS
+    const sent = await session.send('Far away.', { at: new Date(at), id: 'mine' })
+    expect(await session.send('Far away.', { at, id: 'mine' })).toMatchObject({ seq: sent.seq, duplicate: true })
+    await until(async () => expect(await session.status()).toMatchObject({ status: 'rescheduling' }))
+    expect(await session.run('Now?')).toMatchObject({ text: 'Now.' })
+    await session.send('Late.', { at: 1_000 })
+    await until(async () => expect(await session.result()).toMatchObject({ text: 'Later.' }))
+    expect(JSON.stringify(await session.messages())).not.toContain('Far away.')
+  })
+
+  it('B-SCHED-9: bad times, keys and reasons are refused, and so is a closed session', async () => {
+    const session = await (await make([])).open()
+    const far = Date.now() + 3_651 * 24 * FAR_MS
+    const bad = [{}, { at: 1, inMs: 1 }, { at: Number.NaN }, { at: -1 }, { at: far }, { inMs: -1 }, { inMs: far }]
+    for (const options of [...bad, { inMs: 1, key: '' }, { inMs: 1, reason: '' }, { inMs: 1, key: 'x'.repeat(513) }])
+      await expect(session.schedule(options)).rejects.toMatchObject({ code: 'invalid_input' })
+    await expect(session.unschedule('')).rejects.toMatchObject({ code: 'invalid_input' })
+    for (const options of [
+      { at: -1 },
+      { at: far },
+      { at: 5, when: 'now' as const },
+      { at: 5, signal: new AbortController().signal },
+    ])
+      await expect(session.send('Hi.', options)).rejects.toMatchObject({ code: 'invalid_input' })
+    await session.close()
+    await expect(session.schedule({ inMs: 1 })).rejects.toMatchObject({ code: 'session_closed' })
+    await expect(session.unschedule('a')).rejects.toMatchObject({ code: 'session_closed' })
   })
 }
 

@@ -128,6 +128,18 @@ describe('fold', () => {
         id: fc.string({ minLength: 1 }),
         mode: fc.constantFrom('stop', 'pause'),
       }),
+      fc.record({
+        type: fc.constant('user.schedule' as const),
+        id: fc.string({ minLength: 1 }),
+        due: fc.nat(),
+        reason: fc.string(),
+        key: fc.constantFrom('a', '__proto__'),
+      }),
+      fc.record({
+        type: fc.constant('user.unschedule' as const),
+        id: fc.string({ minLength: 1 }),
+        key: fc.constantFrom('a', '__proto__'),
+      }),
     )
     fc.assert(
       fc.property(fc.array(bodies, { maxLength: 20 }), fc.nat(3), (inbox, at) => {

@@ -37,7 +37,7 @@ export class Logbook {
     return this.owner({
       type: 'run.started',
       inputs,
-      wakes,
+      wakes: wakes.map(({ key }) => key),
       limits: { ...DEFAULT_LIMITS, ...limits },
       toolset: 't',
       instructions: 'i',

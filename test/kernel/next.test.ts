@@ -283,7 +283,7 @@ describe('wakes', () => {
     log.owner({ type: 'wake.scheduled', due: 9_000, reason: 'other', key: 'o' })
     expect(log.next()).toEqual({ type: 'rest', waiting: 'input', until: 5_000 })
     log.now = 5_000
-    expect(log.next()).toMatchObject({ type: 'perform', effects: [{ type: 'prepare', wakes: ['f'] }] })
+    expect(log.next()).toMatchObject({ type: 'perform', effects: [{ type: 'prepare', wakes: [{ key: 'f' }] }] })
     log.begin()
     expect(log.session.wakes.map((wake) => wake.key)).toEqual(['o'])
   })

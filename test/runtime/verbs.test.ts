@@ -78,6 +78,8 @@ function plainSession(id: string): Session {
     decide: nothing,
     answer: nothing,
     interrupt: nothing,
+    schedule: nothing,
+    unschedule: async () => false,
     undo: async () => [],
     fork: async (options) => plainSession(options?.id ?? 'fork'),
     blob: async () => null,

@@ -175,3 +175,24 @@ it('B-WAKE-63: a thousand sessions due at once all run, none twice, by two proce
   expect(cards.filter(({ outcome }) => outcome === 'completed')).toHaveLength(1_000)
   expect(cards.filter(({ trouble }) => trouble !== undefined)).toEqual([])
 }, 120_000)
+
+it('B-SCHED-1, B-SCHED-7: a wake and a message for later of a process that was killed come at their time in another one', async () => {
+  const { store, start } = place()
+  await asleep(store, 's', [])
+  const first = start()
+  await once(first.stdout, 'data')
+  const session = make(scripted([]), { store, worker: { drives: false } }).session('s')
+  const at = store.now() + 2_000
+  const { seq } = await session.send('note', { at })
+  await session.schedule({ at: at + 1_000, reason: 'Look.', key: 'a' })
+  first.kill('SIGKILL')
+  await once(first, 'exit')
+  const second = start({ idleMs: 3_500 })
+  await lines(second)
+  // On a slow machine both may be due when the second process looks: then they are one run.
+  const starts = (await eventsOf(store, 's', 'run.started')).flatMap((e) => (e.type === 'run.started' ? [e] : []))
+  expect(starts.flatMap(({ inputs }) => inputs)).toEqual([seq])
+  expect(starts.flatMap(({ wakes }) => wakes)).toEqual(['a'])
+  for (const { at: began, inputs, wakes } of starts)
+    expect(began).toBeGreaterThanOrEqual(wakes.length > 0 ? at + 1_000 : inputs.length > 0 ? at : Infinity)
+})

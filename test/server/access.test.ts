@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openAccessLog } from '../../src/cli/serve/access-log.ts'
-import { parseExpiresMs } from '../../src/cli/commands/token-command.ts'
+import { parseSpanMs } from '../../src/cli/time-flags.ts'
 import type { AccessEntry } from '../../src/server/access.ts'
 import { TokenRegistry } from '../../src/server/token-registry.ts'
 import type { WireHealth, OpenedAnswer, SessionPage, TokenMade } from '../../src/server/wire.ts'
@@ -68,10 +68,10 @@ describe('a token', () => {
     ['30d', 30 * DAY_MS],
     ['12h', DAY_MS / 2],
     ['5m', 300_000],
-  ])('B-TOKEN-3: --expires %s is %d ms', (text, ms) => expect(parseExpiresMs(text)).toBe(ms))
+  ])('B-TOKEN-3: --expires %s is %d ms', (text, ms) => expect(parseSpanMs('expires', text)).toBe(ms))
 
   it.each(['', '0d', '30', '1w', '-1d', '99999d', '1.5h'])('B-TOKEN-3: --expires "%s" is refused', (text) => {
-    expect(() => parseExpiresMs(text)).toThrow('such as 30m, 12h or 30d')
+    expect(() => parseSpanMs('expires', text)).toThrow('such as 30m, 12h or 30d')
   })
 })
 

@@ -223,6 +223,10 @@ describe('the command line with --server', () => {
     expect((await stage.terret('inspect', forked.session)).code).toBe(0)
     expect((await far('interrupt', forked.session)).code).toBe(0)
     expect((await far('undo', session)).out).toContain('removed')
+    // B-SCHED-16: the same line schedules and cancels there.
+    const wake = await far('wake', session, '--in', '2h', '--key', 'a', '--json')
+    expect([wake.code, JSON.parse(wake.out)]).toMatchObject([0, { session, key: 'a', duplicate: false }])
+    expect((await far('wake', session, '--cancel', 'a')).out).toBe('Cancelled "a".\n')
     expect((await far('delete', forked.session, '--yes')).code).toBe(0)
     expect((await far('inspect', forked.session)).code).toBe(6)
     expect((await far('doctor')).err).toContain('leave out --server')

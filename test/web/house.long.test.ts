@@ -186,7 +186,7 @@ describe.skipIf(noChromium)('the other pages', () => {
       expect(agents).toContain(text)
     await page.goto(`${one.server.url}/schedules`)
     await page.waitForSelector('.due')
-    expect(await page.locator('.due').innerText()).toMatch(/in 2 h\s+Watch it\s+Look <b>again<\/b>/)
+    expect(await page.locator('.due').innerText()).toMatch(/in 2 h\s+Watch it[^]*Look <b>again<\/b>/)
     await page.getByRole('button', { name: 'Wake now' }).click()
     await until(async () => expect(await page.locator('.toast').innerText()).toContain('Woken'))
     await page.goto(`${one.server.url}/health`)

@@ -36,6 +36,8 @@ const EVENT_TYPES: Readonly<Record<Event['type'], true>> = {
   'user.tool_confirmation': true,
   'user.custom_tool_result': true,
   'user.interrupt': true,
+  'user.schedule': true,
+  'user.unschedule': true,
   'session.created': true,
   'run.started': true,
   'model.started': true,

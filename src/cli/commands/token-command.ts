@@ -9,6 +9,7 @@ import { print, printJson, warn, terretCommand } from '../present/print.ts'
 import { withStore, type CommandContext } from '../state/command-context.ts'
 import { tokenFile } from '../state/running-servers.ts'
 import { remoteClient } from '../state/remote-server.ts'
+import { parseSpanMs } from '../time-flags.ts'
 
 export function tokenCommand(call: CommandArgs): Promise<number> {
   const [act = '', name] = call.words
@@ -69,21 +70,8 @@ function tokenBody(call: CommandArgs, name: string): TokenBody {
       .map((each) => each.trim()) ?? []
   if (roles.includes('')) throw new CliError(EXIT.usage, '--roles must be names with commas between them.')
   const expires = call.text('expires')
-  const over = expires === undefined ? {} : { expiresMs: parseExpiresMs(expires) }
+  const over = expires === undefined ? {} : { expiresMs: parseSpanMs('expires', expires) }
   return { name, role, roles, reach, ...over, inherit: call.is('inherit') }
-}
-
-const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
-const EXPIRES_DAYS_MAX = 3_650
-
-export function parseExpiresMs(text: string): number {
-  const [, amount = '', unit = ''] = /^(\d{1,6})([mhd])$/.exec(text.trim()) ?? []
-  const ms = Number(amount) * (UNIT_MS[unit] ?? 0)
-  if (ms > 0 && ms <= EXPIRES_DAYS_MAX * 86_400_000) return ms
-  throw new CliError(
-    EXIT.usage,
-    `--expires must be a time of at most ten years, such as 30m, 12h or 30d, not "${text}".`,
-  )
 }
 
 function printTokens(call: CommandArgs, rows: ReturnType<KeptTokens['list']>): number {

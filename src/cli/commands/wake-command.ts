@@ -1,4 +1,4 @@
-// `terret wake`: does the due work of a session, once. If nothing is due, it writes nothing.
+// `terret wake`: does the due work of a session, once. If nothing is due, it writes nothing. With a time it schedules.
 import type { Harness } from '../../index.ts'
 import type { CommandArgs } from '../args.ts'
 import { EXIT } from '../exit.ts'
@@ -7,10 +7,12 @@ import { withStore, findSession, workingFolder } from '../state/command-context.
 import { lookText } from '../present/look-text.ts'
 import { print, printJson, shortId } from '../present/print.ts'
 import { readCommandSetup, withHarness } from '../state/drive-session.ts'
+import { asksForSchedule, scheduleCommand } from './schedule-command.ts'
 
 export function wakeCommand(call: CommandArgs): Promise<number> {
   return withStore(async (place) => {
     const { session, agent } = await findSession(place, call.words[0] ?? '')
+    if (asksForSchedule(call)) return scheduleCommand(place, session, call)
     const client = remoteClient(place.store)
     if (client) return (await import('../remote/remote-run.ts')).wakeRemotely(client, session, call)
     const setup = await readCommandSetup(place, await workingFolder(place, session), call, agent)

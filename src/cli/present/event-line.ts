@@ -37,6 +37,8 @@ function eventText(event: Event, asked: Json | undefined): string {
       return `${event.call} ${oneLine(event.content)}`
     case 'user.interrupt':
       return `${event.mode}${event.by === undefined ? '' : ` by ${oneLine(event.by)}`}${event.why ? `: ${oneLine(event.why)}` : ''}`
+    case 'user.unschedule':
+      return oneLine(event.key)
     case 'session.created':
       return event.fork ? `forked from ${shownId(event.fork.session)} at ${event.fork.seq}` : oneLine(event.agent)
     case 'session.imported':
@@ -57,6 +59,7 @@ function eventText(event: Event, asked: Json | undefined): string {
       return `tried again at ${new Date(event.retryAt).toISOString()}: ${oneLine(event.message)}`
     case 'note.added':
       return `${event.kind}: ${oneLine(noteText(event))}`
+    case 'user.schedule':
     case 'wake.scheduled':
       return `${new Date(event.due).toISOString()} ${oneLine(event.reason)}`
     case 'run.ending':

@@ -48,7 +48,7 @@ function describeHeld(session: string, events: readonly Event[], { agent, run, i
     }),
     wakes: wakes.map(({ seq, due }) => {
       const event = at(seq)
-      return { due, reason: event?.type === 'wake.scheduled' ? event.reason : '' }
+      return { due, reason: event && 'due' in event ? event.reason : '' }
     }),
   }
 }

@@ -107,7 +107,7 @@ export class Preparer {
     const kind = error === TOO_LONG ? 'Timeout' : passing ? 'Unavailable' : 'Failed'
     const outcome = { type: 'failed', reason, failure: { kind, message } } as const
     // A failed hook looked at the prompt, if there is one. The wakes then get a run of their own.
-    const used = wakes.length > 0 && !(byHook && inputs.length > 0) ? { wakes } : {}
+    const used = wakes.length > 0 && !(byHook && inputs.length > 0) ? { wakes: wakes.map(({ key }) => key) } : {}
     return { events: [{ type: 'run.settled', outcome, inputs, ...used }] }
   }
 
@@ -135,7 +135,7 @@ export class Preparer {
         {
           type: 'run.started',
           inputs,
-          wakes,
+          wakes: wakes.map(({ key }) => key),
           limits: runLimits(agent, effect, cache),
           ...setup,
           ...prefix,
@@ -167,13 +167,11 @@ export class Preparer {
   }
 
   /** A run that was begun by wakes and not by a message must know its purpose. */
-  async #woken({ wakes }: PrepareEffect, { id, session }: SessionCache): Promise<readonly string[]> {
-    const found = session.wakes
-      .filter(({ key }) => wakes.includes(key))
-      .map(async ({ seq, key }) => {
-        const [event] = (await this.#services.store.read(id, seq - 1, 1)).events
-        return event?.type === 'wake.scheduled' ? event.reason : key
-      })
+  async #woken({ wakes }: PrepareEffect, { id }: SessionCache): Promise<readonly string[]> {
+    const found = wakes.map(async ({ seq, key }) => {
+      const [event] = (await this.#services.store.read(id, seq - 1, 1)).events
+      return event && 'due' in event ? event.reason : key
+    })
     return (await Promise.all(found)).map((reason) => `It is time for what was scheduled: ${reason}`)
   }
 
@@ -259,10 +257,10 @@ export class Preparer {
  * Whether this run differs from its agent's defaults: by a message, by bounds from its parent, by a report or by a
  * wake.
  */
-function hasOwnChoice({ within, inputs, wakes }: Session, opening: PrepareEffect): boolean {
+function hasOwnChoice({ within, inputs }: Session, opening: PrepareEffect): boolean {
   if (within !== undefined) return true
   if (inputs.some(({ seq, chooses, report }) => (chooses || report) && opening.inputs.includes(seq))) return true
-  return wakes.some(({ key, options }) => options !== undefined && opening.wakes.includes(key))
+  return opening.wakes.some(({ options }) => options !== undefined)
 }
 
 const NOTHING_CHOSEN = { options: null, tools: null, own: false } as const

@@ -2,7 +2,7 @@
 // as a blob beside the rest of its setup, and are read back by each attempt that continues the run.
 import type { Json, Metadata, RunChoice, Narrowing } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
-import type { Session } from '../../kernel/session.ts'
+import type { Session, Wake } from '../../kernel/session.ts'
 import type { AnswerSettings, Model } from '../../ports/model.ts'
 import type { Blob } from '../../ports/store.ts'
 import { FINAL_RESULT, type OutputPlan, problemOf } from '../../models/structured-output.ts'
@@ -61,8 +61,8 @@ export async function chooseRunOptions(
   return { ...applyChoice(services, cache, frozen), metadata }
 }
 
-/** The inputs that open a run: messages by their seqs, wakes by their keys. */
-type RunOpening = { readonly inputs: readonly number[]; readonly wakes: readonly string[] }
+/** What opens a run: messages by their seqs, and wakes. */
+type RunOpening = { readonly inputs: readonly number[]; readonly wakes: readonly Wake[] }
 
 /**
  * The bounds of the run that these inputs open. A run that only reports of children and wakes open continues work of an
@@ -81,8 +81,8 @@ async function boundsOfOpening(
     const [created] = (await services.store.read(child, 0, 1)).events
     if (created?.type === 'session.created') bounds = intersectBounds(bounds, created.within)
   }
-  for (const { key, options } of session.wakes) {
-    if (options === undefined || !wakes.includes(key)) continue
+  for (const { options } of wakes) {
+    if (options === undefined) continue
     const frozen = await readFrozenChoice(services, options)
     bounds = intersectBounds(bounds, childBounds(frozen, agentOfSession(services, session)))
   }

@@ -4,7 +4,7 @@ import type { Card, Event, Store } from '../../kernel/index.ts'
 import { isCheckpoint } from '../../view/node-stops.ts'
 import { shortenText, textOf } from '../../view/shown-text.ts'
 import type { ServerHost } from '../server-host.ts'
-import type { WirePending } from '../wire.ts'
+import type { DueRow, ScheduledRow, WirePending } from '../wire.ts'
 
 const SAID_CHARS_MAX = 8_000
 
@@ -40,18 +40,35 @@ async function readPendingContext(store: Store, { sessionId, callId }: WirePendi
 }
 
 /** An outage's reason stands on the card, a wake's reason in the event that planned it. */
-export async function readDueReason({ harness, store }: ServerHost, card: Card): Promise<{ readonly reason?: string }> {
-  if (card.outage) return { reason: card.outage.reason }
-  if (card.wakes === 0) return {}
+export async function readDueReason(
+  { harness, store }: ServerHost,
+  card: Card,
+): Promise<Pick<DueRow, 'reason' | 'scheduled'>> {
+  const outage = card.outage ? { reason: card.outage.reason } : {}
+  // A message for later leaves a session that rests rescheduled.
+  if (card.wakes === 0 && card.status !== 'rescheduling') return outage
   try {
     const { session } = await harness.session(card.session, { stored: true }).status({ at: card.seq })
-    const next = session.wakes.find(({ due }) => due === card.due) ?? session.wakes[0]
-    const event = next && (await readEventAt(store, card.session, next.seq))
-    return event?.type === 'wake.scheduled' ? { reason: event.reason } : {}
+    const later = session.inputs.flatMap(({ seq, due }) => (due === undefined ? [] : [{ seq, due }]))
+    const timed = [...session.wakes, ...later].toSorted((a, b) => a.due - b.due)
+    const rows = timed.map(({ seq }) => readScheduled(store, card.session, seq))
+    const scheduled = (await Promise.all(rows)).filter((row) => row !== null)
+    const [first] = scheduled
+    return first === undefined ? outage : { reason: first.reason, ...outage, scheduled }
   } catch {
-    return {}
+    return outage
   }
 }
+
+/** A message for later is known by its text. */
+async function readScheduled(store: Store, id: string, seq: number): Promise<ScheduledRow | null> {
+  const event = await readEventAt(store, id, seq)
+  if (event && 'due' in event) return { key: event.key, due: event.due, reason: event.reason }
+  if (event?.type !== 'user.message' || event.notBefore === undefined) return null
+  return { due: event.notBefore, reason: shortenText(textOf(event.parts), REASON_CHARS_MAX) }
+}
+
+const REASON_CHARS_MAX = 2_000
 
 async function readEventAt(store: Store, session: string, seq: number): Promise<Event | undefined> {
   const { events } = await store.read(session, seq - 1, 1)

@@ -8,9 +8,11 @@ import {
   handleOpen,
   handlePin,
   handleRemove,
+  handleSchedule,
   handleSend,
   handleUndo,
   handleUnpin,
+  handleUnschedule,
   handleWake,
 } from './session-actions.ts'
 import { handleAnswer, handleDecide } from './session-decisions.ts'
@@ -51,6 +53,8 @@ export const ROUTE_HANDLERS: RouteHandlers = {
   commands: handleCommands,
   answer: handleAnswer,
   interrupt: handleInterrupt,
+  schedule: handleSchedule,
+  unschedule: handleUnschedule,
   wake: handleWake,
   fork: handleFork,
   undo: handleUndo,

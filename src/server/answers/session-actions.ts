@@ -18,8 +18,12 @@ import type {
   PinnedAnswer,
   Principal,
   RemovedAnswer,
+  ScheduleBody,
+  ScheduledAnswer,
   UndoBody,
   UndoneAnswer,
+  UnscheduleBody,
+  UnscheduledAnswer,
   WireReceipt,
 } from '../wire.ts'
 import { driverText } from '../../view/session-program.ts'
@@ -134,6 +138,22 @@ export async function handleInterrupt(asked: ApiRequest): Promise<ApiAnswer> {
   const said = { ...eventIdOf(asked), by: asked.principal.name }
   const receipt = await asked.host.harness.session(card.session, { stored: true }).interrupt(mode, said)
   return { json: addDriverNote(asked.host, card, receipt) satisfies WireReceipt }
+}
+
+export async function handleSchedule(asked: ApiRequest): Promise<ApiAnswer> {
+  const card = await requireCard(asked)
+  const said = { ...(asked.body as ScheduleBody), ...eventIdOf(asked), by: asked.principal.name }
+  const scheduled = await asked.host.harness.session(card.session, { stored: true }).schedule(said)
+  return { json: addDriverNote(asked.host, card, scheduled) satisfies ScheduledAnswer }
+}
+
+export async function handleUnschedule(asked: ApiRequest): Promise<ApiAnswer> {
+  const { session } = await requireCard(asked)
+  const { key } = asked.body as UnscheduleBody
+  const dropped = await asked.host.harness
+    .session(session, { stored: true })
+    .unschedule(key, { by: asked.principal.name })
+  return { json: { dropped } satisfies UnscheduledAnswer }
 }
 
 /** The key becomes the event's id, so a retry with the same key records nothing new. */

@@ -1,5 +1,6 @@
 // Runs that a caller waits for: followed to their end, stopped by the caller's signal, or streamed. enter.ts writes the
 // message.
+import { dueBy } from '../../kernel/clock.ts'
 import { inputsForRun } from '../../kernel/session.ts'
 import type { Store } from '../../ports/store.ts'
 import type { RestWaiter } from '../../runtime/loop/worker.ts'
@@ -135,7 +136,7 @@ async function stopRunOfInput(place: SessionAccess, input: number): Promise<void
   const began = run && (await services.store.read(id, run.seq - 1, 1)).events[0]
   if (run && began?.type === 'run.started' && began.inputs.includes(input)) return sendStop(place, run.seq)
   if (!inputs.some(({ seq }) => seq === input)) return
-  if (run === null && inputsForRun(session).includes(input)) {
+  if (run === null && inputsForRun(dueBy(inputs, services.store.now())).includes(input)) {
     checkHarnessOpen(place)
     const { woken } = await sendInterrupt(services, id, buildInterrupt('stop', services.random))
     for (const each of woken) wakeSession(place, each)

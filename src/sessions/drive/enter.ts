@@ -1,5 +1,6 @@
 // Sends a message to a session: the checks before it is written, and the write. driven.ts follows the run that it
 // opens.
+import { dueBy } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/failure.ts'
 import { commitWithRetry } from '../../runtime/state/store-retry.ts'
 import { type SessionBeginning, newSessionWrite } from '../../runtime/loop/act-as-owner.ts'
@@ -8,9 +9,16 @@ import { schemaKey, SCHEMAS_KEPT, type Services } from '../../runtime/state/runt
 import { readSessionHead, findOutage } from '../../runtime/state/session-tree.ts'
 import { eventId } from '../../view/shown-text.ts'
 import { followFields, type SessionAccess } from '../await-run.ts'
-import { type UserMessageBody, buildMessage, type ParsedCommand, type SendOptions } from '../command.ts'
+import {
+  type UserMessageBody,
+  buildMessage,
+  type LaterOptions,
+  type ParsedCommand,
+  type SendOptions,
+} from '../command.ts'
 import { BRING_MESSAGES, checkOwnBlobs, checkInboxRoom, type Input, isConversation, referencedBlobs } from '../input.ts'
 import { idInBatch } from '../../stores/plan/store-ids.ts'
+import { checkNotFar } from '../moment.ts'
 import type { RunOptions } from '../verb-options.ts'
 import type { SentReceipt } from '../verbs.ts'
 import { checkHarnessOpen, runOwnerAction } from './place.ts'
@@ -19,11 +27,16 @@ import type { InboxBody } from '../../kernel/event.ts'
 import { isDeepStrictEqual } from 'node:util'
 
 /** The message is on disk when this resolves. */
-export async function sendMessage(place: SessionAccess, input: Input, options: SendOptions): Promise<SentReceipt> {
+export async function sendMessage(
+  place: SessionAccess,
+  input: Input,
+  options: SendOptions & LaterOptions,
+): Promise<SentReceipt> {
   const { id, services } = place
   options.signal?.throwIfAborted()
   if (isConversation(input)) checkMessageReader(services, (await services.store.card(id))?.agent)
   const said = buildMessage(input, options, services.random)
+  if (said.event.notBefore !== undefined) checkNotFar(said.event.notBefore, services.store.now())
   const named = referencedBlobs(said)
   if (named.length > 0) await checkOwnBlobs(services.store, id, named)
   if (said.event.options !== undefined) await checkMessageChoice(place, said, options, null)
@@ -190,7 +203,9 @@ async function sendIfIdle(place: SessionAccess, { event, blobs }: ParsedCommand)
   const { id, services } = place
   const { seq: seen } = await readSessionHead(services.store, id)
   const { sent } = await runOwnerAction(place, async (session) => {
-    if (session.run !== null || session.inputs.length > 0 || session.seq !== seen)
+    // A message whose time has not come opens no run yet.
+    const waiting = dueBy(session.inputs, services.store.now()).length
+    if (session.run !== null || waiting > 0 || session.seq !== seen)
       throw new Fault('session_busy', `Session ${id} has an open run. Wait for it, or send with another "when".`)
     return { value: null, events: [], sends: [event], blobs }
   })

@@ -66,7 +66,7 @@ export async function readConversation(store: CompleteStore, id: string): Promis
   const session = await readSessionHead(store, id)
   const { seq } = session
   const { transcript } = await readTranscript(store, { id, upTo: seq })
-  const shows = upcomingSeqs(session)
+  const shows = upcomingSeqs(session, store.now())
   transcript.take({ seq: seq + 1, at: 0, epoch: 0, type: 'model.started', shows })
   return transcript.messages
 }

@@ -540,7 +540,7 @@ export function sessionMissingFault(session: string): Fault {
   return new Fault('session_missing', `There is no session ${session}. Check the id, or open a new one.`)
 }
 
-function closedSessionFault(session: string): Fault {
+export function closedSessionFault(session: string): Fault {
   return new Fault('session_closed', `Session ${session} is closed and accepts nothing more.`)
 }
 

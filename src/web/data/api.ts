@@ -32,6 +32,8 @@ import type {
   TokensAnswer,
   UndoBody,
   UndoneAnswer,
+  UnscheduleBody,
+  UnscheduledAnswer,
   UsageAnswer,
   WireCode,
   WireReceipt,
@@ -204,6 +206,8 @@ export const apiActions = {
   unpin: (id: string, pin: string) =>
     requestJson<DoneAnswer>('DELETE', `${sessionPath(id)}/pins/${encodeURIComponent(pin)}`),
   wake: (id: string) => requestJson<DoneAnswer>('POST', `${sessionPath(id)}/wake`, { body: {} }),
+  unschedule: (id: string, body: UnscheduleBody) =>
+    requestJson<UnscheduledAnswer>('POST', `${sessionPath(id)}/unschedule`, { body }),
   close: (id: string) => requestJson<DoneAnswer>('POST', `${sessionPath(id)}/close`, { body: {} }),
   remove: (id: string) => requestJson<RemovedAnswer>('DELETE', sessionPath(id)),
   makeToken: (body: TokenBody) => requestJson<TokenMade>('POST', 'tokens', { body }),

@@ -57,6 +57,15 @@ export const Ago = memo(function Ago({ at }: { readonly at: number }) {
   )
 })
 
+/** A moment in this browser's time zone. */
+export const Moment = memo(function Moment({ at }: { readonly at: number }) {
+  return (
+    <time dateTime={isoOf(at)} title={isoOf(at)}>
+      {momentText(at)}
+    </time>
+  )
+})
+
 function agoText(at: number, now: number): string {
   const ms = now - at
   if (Math.abs(ms) < 2_000) return 'now'
