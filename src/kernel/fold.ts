@@ -174,8 +174,8 @@ function applyRequest(s: OpenSession, e: EventOf<'model.started'>): void {
   if (s.unshown.length > 0) s.unshown = []
   if (s.notes.length > 0) s.notes = []
   if (run.turn) run.losses = 0
-  const last = run.turn?.verdict.type
-  if (last === 'retry_user_message' || last === 'retry_tool_output') run.outputRetries += 1
+  // Only the verdicts that ask for another output have a text.
+  if (run.turn && 'text' in run.turn.verdict) run.outputRetries += 1
   if (e.boost) run.boosts += 1
   run.model = { seq: e.seq, epoch: e.epoch, at: writerTime(e), held: e.held ?? 0 }
   run.turn = null
