@@ -84,7 +84,7 @@ export function readArguments(tool: Tool, text: string): ArgumentReading | 'too 
 }
 
 /** Applies the tool's own normaliser, before anything is judged. */
-export function normaliseArguments(tool: Tool, args: Json): Json {
+function normaliseArguments(tool: Tool, args: Json): Json {
   return tool.normalise ? tool.normalise(args) : args
 }
 
