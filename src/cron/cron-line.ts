@@ -48,7 +48,7 @@ function parseLine(line: string): Cron {
     const why = error instanceof Error ? error.message.replace(/^CronPattern: /, '').replace(/\.$/, '') : ''
     throw new Fault('invalid_input', `The cron line "${line}" cannot be read: ${why}. ${FIELDS}`)
   }
-  if (cron.nextRun() !== null) return cron
+  if (cron.nextRun(new Date(0)) !== null) return cron
   throw new Fault('invalid_input', `The cron line "${line}" never fires: there is no such day. Give another day.`)
 }
 
@@ -90,9 +90,8 @@ const APART_MS = 5 * MINUTE_MS
 const COMPARED = 400
 
 /** Throws if two times of the line are less than five minutes apart. */
-export function checkApart(line: string, now: number): void {
-  const midnight = new Date(now).setUTCHours(0, 0, 0, 0)
-  const times = nextTimes(readSchedule(line, 'UTC'), midnight - 1, COMPARED)
+export function checkApart(line: string): void {
+  const times = nextTimes(readSchedule(line, 'UTC'), -1, COMPARED)
   const close = times.findIndex((at, i) => i > 0 && at - (times[i - 1] ?? 0) < APART_MS)
   if (close < 0) return
   const [first, second] = times.slice(close - 1, close + 1).map((at) => new Date(at).toISOString().slice(11, 16))

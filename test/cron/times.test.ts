@@ -7,7 +7,7 @@ import { findZone } from '../../src/cron/zoned-time.ts'
 const DAY = 24 * 60 * 60_000
 const iso = (at: number) => new Date(at).toISOString().replace(':00.000Z', 'Z')
 /** All times of a line in a day of the zone, in UTC. */
-const during = (line: string, zone: string, from: string, to: string) => {
+const during = (line: string, zone: string, from: string, to: string): readonly string[] => {
   const [begin, end] = [Date.parse(from) - 1, Date.parse(to)]
   const { next } = readSchedule(line, zone)
   const times: string[] = []
@@ -72,7 +72,8 @@ describe('clock changes', () => {
         ['30 * * * *', 1],
         ['*/5 * * * *', 12],
       ] as const) {
-        const times = during(line, ...place).map((at) => Date.parse(at))
+        const [zone, from, to] = place
+        const times = during(line, zone, from, to).map((at) => Date.parse(at))
         expect(times, line).toHaveLength(hours * each)
         expect(new Set(times.map((at, i) => at - (times[i - 1] ?? at - (60 / each) * 60_000)))).toEqual(
           new Set([(60 / each) * 60_000]),
@@ -157,11 +158,10 @@ describe('what is refused', () => {
   })
 
   it('B-CRON-8: a line with times less than five minutes apart is refused, and both times are named', () => {
-    const now = Date.UTC(2026, 10, 19)
-    expect(() => checkApart('*/4 * * * *', now)).toThrow('at 00:00 and at 00:04')
-    expect(() => checkApart('0,3 9 * * *', now)).toThrow('at 09:00 and at 09:03')
-    expect(() => checkApart('58,1 0,23 * * *', now)).toThrow('at 23:58 and at 00:01')
-    expect(() => checkApart('1-51/5,58 0,2,4,6,8,10,12,14,16,18,20,23 1,31 * *', now)).toThrow('at 23:58 and at 00:01')
-    for (const line of ['*/5 * * * *', '0 3 * * *', '2,58 0 * * *', '0 3 29 2 *']) checkApart(line, now)
+    expect(() => checkApart('*/4 * * * *')).toThrow('at 00:00 and at 00:04')
+    expect(() => checkApart('0,3 9 * * *')).toThrow('at 09:00 and at 09:03')
+    expect(() => checkApart('58,1 0,23 * * *')).toThrow('at 23:58 and at 00:01')
+    expect(() => checkApart('1-51/5,58 0,2,4,6,8,10,12,14,16,18,20,23 1,31 * *')).toThrow('at 23:58 and at 00:01')
+    for (const line of ['*/5 * * * *', '0 3 * * *', '2,58 0 * * *', '0 3 29 2 *']) checkApart(line)
   })
 })
