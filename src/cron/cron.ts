@@ -61,7 +61,7 @@ export type CronVerbs = {
   /** Adds the job, or changes the one of this name. It is on disk, and fires from now on, when this resolves. */
   add(job: CronJobOptions): Promise<CronRow>
   list(options?: CronListOptions): Promise<{ readonly jobs: readonly CronRow[]; readonly next: string | null }>
-  /** The job of this name; null if there is none. */
+  /** The job of this name, or of this session; null if there is none. */
   get(name: string): Promise<CronRow | null>
   /** Begins a run now, whatever the line says. The rule for runs that overlap holds. */
   run(name: string): Promise<CronRun>
@@ -76,7 +76,8 @@ export type CronVerbs = {
 export function cron(sessions: CronSessions & Pick<Sessions, 'agents'>, options: CronOptions = {}): CronVerbs {
   checkOptions(options)
   const { prefix = '', origin = {} } = options
-  const idOf = (name: string): string => `${prefix}${CRON}.${name}`
+  // The name of a job has no dot.
+  const idOf = (name: string): string => (name.includes('.') ? name : `${prefix}${CRON}.${name}`)
   const rowOf = async (session: string): Promise<CronRow | null> => {
     const card = await cardOf(sessions, session)
     return card === null ? null : readRow(sessions, card)
@@ -96,8 +97,7 @@ export function cron(sessions: CronSessions & Pick<Sessions, 'agents'>, options:
       const job = readCronJob(given)
       checkJobTimes(job)
       await checkAgent(sessions, job)
-      const metadata = { ...origin.metadata, title: `Cron job ${job.name}` }
-      await sessions.open({ ...origin, metadata, id: idOf(job.name), agent: CRON, reuse: true })
+      await openJob(sessions, idOf(job.name), job.name, origin)
       return (await change(job.name, { action: 'set', job, on: given.on !== false })).row
     },
     list: async (wanted = {}) => {
@@ -124,6 +124,30 @@ export function cron(sessions: CronSessions & Pick<Sessions, 'agents'>, options:
 
 function missingFault(name: string): Fault {
   return new Fault('invalid_input', `There is no cron job "${name.slice(0, 64)}". Add it first.`)
+}
+
+/** A job of this name in another folder is another job, and is not changed from here. */
+async function openJob(
+  sessions: CronSessions,
+  id: string,
+  name: string,
+  origin: NonNullable<CronOptions['origin']>,
+): Promise<void> {
+  const card = await cardOf(sessions, id)
+  if (card === null) {
+    await sessions.open({ ...origin, metadata: { ...origin.metadata, title: `Cron job ${name}` }, id, agent: CRON })
+    return
+  }
+  if (card.agent !== CRON || (origin.folder !== undefined && card.folder !== origin.folder))
+    throw new Fault(
+      'id_reused',
+      `There is a cron job "${name}" already${card.folder === undefined ? '' : `, in the folder ${card.folder}`}. Choose another name.`,
+    )
+  if (card.status === 'terminated')
+    throw new Fault(
+      'session_closed',
+      `The session ${id} of the cron job was closed. Choose another name, or delete it.`,
+    )
 }
 
 /** The runs of a job need an agent, and an input needs a workflow. */
