@@ -168,7 +168,11 @@ export function takeDueTimes(before: CronState, now: number): CronState {
   const added = kept.map((at) => ({ at, tries: 0, ...(job.missed === 'all' ? { queued: true as const } : {}) }))
   const late = current.slice(Math.max(0, room - kept.length))
   const full = noteTicks(noted, leftOut(late, `${WAITING_MAX} runs of the job wait already.`))
-  const due = current.filter((at) => !late.includes(at)).map((at) => ({ at, tries: 0 }))
+  // Later times wait behind missed ones, so that all come in order.
+  const behind = added.some(({ queued }) => queued) || state.waiting.some(({ queued }) => queued)
+  const due = current
+    .filter((at) => !late.includes(at))
+    .map((at) => ({ at, tries: 0, ...(behind ? { queued: true as const } : {}) }))
   return { ...full, from: now, waiting: [...state.waiting, ...added, ...due] }
 }
 

@@ -48,6 +48,9 @@ describe.skipIf(noChromium)('cron jobs on the schedules page', () => {
       await shown.page.screenshot({ path: join(SHOTS, `cron-${width}-${dark ? 'dark' : 'light'}.png`) })
       const wide = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
       expect(await shown.page.evaluate(wide)).toBe(false)
+      const last = shown.page.locator('.cron-job').last()
+      await last.scrollIntoViewIfNeeded()
+      await last.getByRole('button').last().click({ trial: true })
       await shown.page.close()
     }
     const { vera } = peopleOf(one)

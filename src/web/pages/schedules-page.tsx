@@ -43,32 +43,34 @@ export function SchedulesPage() {
         </Empty>
       ) : null}
       {refusal !== null && rows.length + jobs.length > 0 ? <p className="page-note dim">{refusal}</p> : null}
-      <CronJobs jobs={jobs} refusal={refusal} />
-      {rows.length === 0 ? null : (
-        <ul className="dues">
-          {rows.map(({ session, agent, due, title, reason }) => (
-            <li key={session} className="due">
-              <strong>
-                <Ago at={due} />
-              </strong>
-              <span className="due-title">
-                <Link href={`/s/${encodeURIComponent(session)}`}>
-                  <Text text={title ?? session} />
-                </Link>
-                <span className="dim">
-                  <Text text={reason ?? 'looks again'} />
+      <div className="schedules">
+        <CronJobs jobs={jobs} refusal={refusal} />
+        {rows.length === 0 ? null : (
+          <ul className="dues">
+            {rows.map(({ session, agent, due, title, reason }) => (
+              <li key={session} className="due">
+                <strong>
+                  <Ago at={due} />
+                </strong>
+                <span className="due-title">
+                  <Link href={`/s/${encodeURIComponent(session)}`}>
+                    <Text text={title ?? session} />
+                  </Link>
+                  <span className="dim">
+                    <Text text={reason ?? 'looks again'} />
+                  </span>
                 </span>
-              </span>
-              <span className="due-agent dim">
-                <Text text={agent} />
-              </span>
-              <Button size="small" disabled={refusal !== null} onPress={() => toastResult(wake(session), 'Woken')}>
-                Wake now
-              </Button>
-            </li>
-          ))}
-        </ul>
-      )}
+                <span className="due-agent dim">
+                  <Text text={agent} />
+                </span>
+                <Button size="small" disabled={refusal !== null} onPress={() => toastResult(wake(session), 'Woken')}>
+                  Wake now
+                </Button>
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
     </div>
   )
 }
