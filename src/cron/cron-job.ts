@@ -237,7 +237,14 @@ function ruleOf({ overlap }: CronJob, queued: true | undefined): OverlapRule {
   return queued ? 'queue' : overlap
 }
 
+/** A job of one time is over when its run began, or was given up. Its session and its run stay. */
 export function applyRunOutcome(before: CronState, outcome: RunOutcome, now: number): CronState {
+  const state = settleTick(before, outcome, now)
+  const isOver = state.job?.at === outcome.at && state.waiting.every(({ at }) => at !== outcome.at)
+  return isOver ? { ...state, job: null, on: false, waiting: [] } : state
+}
+
+function settleTick(before: CronState, outcome: RunOutcome, now: number): CronState {
   const { at, ended } = outcome
   const state = { ...before, working: before.working.filter(({ session }) => !ended.includes(session)) }
   const own = state.waiting.find((tick) => tick.at === at)

@@ -82,15 +82,13 @@ export function cron(sessions: CronSessions & Pick<Sessions, 'agents'>, options:
     const card = await cardOf(sessions, session)
     return card === null ? null : readRow(sessions, card)
   }
-  const change = async (name: string, asked: CronChange): Promise<{ row: CronRow; at: number | undefined }> => {
+  const change = async (name: string, asked: CronChange): Promise<{ row: CronRow | null; at: number | undefined }> => {
     const [session, before] = [idOf(name), await rowOf(idOf(name))]
     if (before === null && asked.action !== 'set') throw missingFault(name)
     // A job that was stopped stays off, whatever else is changed.
     const stays = before !== null && !before.on && asked.action === 'run'
     const outcomes = await tellJob(sessions, session, stays ? [{ action: 'off' }, asked] : [asked])
-    const row = await rowOf(session)
-    if (row === null) throw missingFault(name)
-    return { row, at: outcomes.at(-1) }
+    return { row: await rowOf(session), at: outcomes.at(-1) }
   }
   return {
     add: async (given) => {
@@ -98,7 +96,9 @@ export function cron(sessions: CronSessions & Pick<Sessions, 'agents'>, options:
       checkJobTimes(job)
       await checkAgent(sessions, job)
       await openJob(sessions, idOf(job.name), job.name, origin)
-      return (await change(job.name, { action: 'set', job, on: given.on !== false })).row
+      const { row } = await change(job.name, { action: 'set', job, on: given.on !== false })
+      // The only time of the job may have come already.
+      return row ?? { ...job, session: idOf(job.name), on: false, next: [], last: null, waiting: 0, ticks: [] }
     },
     list: async (wanted = {}) => {
       checkList(wanted)
@@ -109,17 +109,22 @@ export function cron(sessions: CronSessions & Pick<Sessions, 'agents'>, options:
     get: (name) => rowOf(idOf(name)),
     run: async (name) => {
       const { row, at } = await change(name, { action: 'run' })
-      const tick = row.ticks.find((each) => each.at === at)
+      const tick = row?.ticks.find((each) => each.at === at)
       if (tick === undefined) return { waits: true }
       return 'session' in tick ? { session: tick.session } : { skipped: tick.skipped }
     },
-    on: async (name) => (await change(name, { action: 'on' })).row,
-    off: async (name) => (await change(name, { action: 'off' })).row,
+    on: async (name) => found(name, (await change(name, { action: 'on' })).row),
+    off: async (name) => found(name, (await change(name, { action: 'off' })).row),
     remove: async (name) => {
       if ((await rowOf(idOf(name))) === null) throw missingFault(name)
       await tellJob(sessions, idOf(name), [{ action: 'remove' }])
     },
   }
+}
+
+function found(name: string, row: CronRow | null): CronRow {
+  if (row === null) throw missingFault(name)
+  return row
 }
 
 function missingFault(name: string): Fault {

@@ -86,7 +86,7 @@ async function openRun(
     sessions.session(job, { stored: true }).status(),
   ])
   const shown = new Date(findZone(zone).wallAt(at)).toISOString().slice(0, 16).replace('T', ' ')
-  const title = `${job.slice(job.indexOf('cron.') + 5)}, ${shown}`
+  const title = `${job.slice(job.lastIndexOf('.') + 1)}, ${shown}`
   const folder = card?.folder === undefined ? {} : { folder: card.folder }
   try {
     const run = await sessions.open({ id, agent, labels, metadata: { ...metadata, title }, ...folder })
