@@ -193,6 +193,21 @@ describe('stops', () => {
   })
 })
 
+describe('the log of a job', () => {
+  it('B-CRON-25: what is read of a job for its next run stays short, however often it has run', async () => {
+    const { jobs, work, during, clock, runs, harness } = stage()
+    await work()
+    await during(jobs.add({ ...HOURLY, line: '*/5 * * * *' }))
+    await clock.pass(500 * MINUTE)
+    const job = harness.session('cron.report')
+    const { events } = await during(job.events())
+    expect(events.filter(({ type }) => type === 'context.compacted').length).toBeGreaterThan(0)
+    expect(events.filter(({ type }) => type === 'agent.message').length).toBeGreaterThan(190)
+    expect((await during(job.messages())).length).toBeLessThan(210)
+    expect(await runs()).toHaveLength(100)
+  })
+})
+
 describe('changes', () => {
   it('B-CRON-16: a job is changed by adding it again, switched off and on, run by hand and removed', async () => {
     const { jobs, work, during, clock, runs } = stage()

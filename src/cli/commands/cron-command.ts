@@ -55,15 +55,22 @@ function jobOf(call: CommandArgs, name: string, line: string): CronJobOptions {
     zone,
     ...(agent === undefined ? {} : { agent }),
     ...(requests === undefined ? {} : { limits: { modelRequests: requests } }),
-    // `add` checks the words of both.
-    ...(given(call, 'missed') as Pick<CronJobOptions, 'missed'>),
-    ...(given(call, 'overlap') as Pick<CronJobOptions, 'overlap'>),
+    ...ruleOf(call, 'missed', ['skip', 'once', 'all'] as const),
+    ...ruleOf(call, 'overlap', ['skip', 'queue', 'replace'] as const),
   }
 }
 
-function given(call: CommandArgs, flag: string): Readonly<Record<string, string>> {
+function ruleOf<const Flag extends string, const Word extends string>(
+  call: CommandArgs,
+  flag: Flag,
+  words: readonly Word[],
+): { readonly [F in Flag]?: Word } {
   const text = call.text(flag)
-  return text === undefined ? {} : { [flag]: text }
+  if (text === undefined) return {}
+  const word = words.find((each) => each === text)
+  if (word === undefined) throw new CliError(EXIT.usage, `--${flag} must be one of: ${words.join(', ')}.`)
+  // Sound: the key is the flag.
+  return { [flag]: word } as { readonly [F in Flag]?: Word }
 }
 
 /** On a server, the jobs that the token may see. */
