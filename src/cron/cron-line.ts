@@ -6,7 +6,7 @@ import { findZone, firstMinute, floorToMinute, instantOf, MINUTE_MS, offsetAt, t
 
 export type Schedule = {
   /** The first time after this instant. Null for a line that does not fire within some years. */
-  next(after: number): number | null
+  readonly next: (after: number) => number | null
 }
 
 const LINE_CHARS_MAX = 200

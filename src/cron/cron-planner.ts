@@ -96,7 +96,7 @@ function cronReply({ state, answers, calls }: PlannedReply, seq: number): Reply 
   }
 }
 
-export function answerCron(messages: readonly Message[], now: number): PlannedReply {
+function answerCron(messages: readonly Message[], now: number): PlannedReply {
   const last = messages.findLastIndex(({ role }) => role === 'assistant')
   const reply = messages[last]
   let state = (reply?.role === 'assistant' ? cronReplyIn(textOf(reply.parts))?.state : null) ?? EMPTY_JOB

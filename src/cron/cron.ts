@@ -172,8 +172,9 @@ async function checkAgent(sessions: Pick<Sessions, 'agents'>, { name, agent, inp
 /** Null for a session that is no job, or a removed one. */
 async function readRow(sessions: CronSessions, card: ListedCard): Promise<CronRow | null> {
   const state = await readState(sessions, card)
-  if (state?.job == null) return null
-  const { job, ticks } = state
+  const job = state?.job ?? null
+  if (state === null || job === null) return null
+  const { ticks } = state
   const { session, status, wakes, due } = card
   // An interrupt has dropped its wakes. While it works it may not have asked for the next one yet.
   const isStopped = status === 'terminated' || (wakes === 0 && due === null && nextTime(job, state.from) !== null)

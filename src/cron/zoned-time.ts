@@ -9,7 +9,7 @@ const DAY_MS = 24 * 60 * MINUTE_MS
 export type Zone = {
   readonly name: string
   /** The time of day at this instant, to the minute. */
-  wallAt(instant: number): number
+  readonly wallAt: (instant: number) => number
 }
 
 const zones = new Map<string, Zone>()

@@ -22,7 +22,7 @@ export type Stage = {
 }
 
 /** A model that answers after this long. Its answer is the message. */
-export function slowModel(clock: SteppedClock, ms: () => number): Model {
+function slowModel(clock: SteppedClock, ms: () => number): Model {
   return {
     name: 'slow',
     call: async ({ messages }, { signal }) => {

@@ -62,7 +62,7 @@ describe('cron jobs over HTTP', () => {
       [{ action: 'explode' }, 'action'],
     ] as const) {
       const { status, text } = await one.ask('POST', '/v1/cron', { body })
-      expect(status, text).toBe(400)
+      expect({ status, text }).toMatchObject({ status: 400 })
       expect(text).toContain(why)
     }
     expect(one.reports).toEqual([])
@@ -80,7 +80,7 @@ describe('cron jobs over HTTP', () => {
     const jobs = cron(connect({ url: one.server.url, token: one.tokens.own }))
     expect(await jobs.add(NIGHTLY)).toMatchObject({ name: 'nightly', on: true })
     expect(await jobs.add({ ...NIGHTLY, line: '0 4 * * *' })).toMatchObject({ line: '0 4 * * *' })
-    expect(await jobs.run('nightly')).toMatchObject({ session: expect.stringContaining('cron.nightly.') })
+    expect(await jobs.run('nightly')).toMatchObject({ session: expect.stringContaining('cron.nightly.') as string })
     expect(await jobs.off('nightly')).toMatchObject({ on: false })
     expect((await jobs.list()).jobs).toHaveLength(1)
     await jobs.remove('nightly')

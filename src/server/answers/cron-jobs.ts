@@ -2,7 +2,7 @@
 import type { CronJobOptions, CronRow, CronRun } from '../../cron/index.ts'
 import { type ApiAnswer, type ApiRequest, mayReach, OWNER, requireCard } from '../server-host.ts'
 import { HttpRefusal, missingSessionRefusal } from '../refusals.ts'
-import type { CronBody, CronChangedAnswer, CronJobRow, CronJobsAnswer } from '../wire.ts'
+import type { CronBody, CronChangedAnswer, CronJobsAnswer } from '../wire.ts'
 
 /** The agent of a job's session. */
 const CRON = 'cron'
@@ -11,7 +11,7 @@ export async function handleCron({ host, principal, query }: ApiRequest): Promis
   const { cron } = await import('../../cron/index.ts')
   const own = principal.reach === 'own' ? { where: { [OWNER]: principal.name } } : {}
   const { jobs, next } = await cron(host.harness).list({ limit: 200, ...query, ...own })
-  return { json: { jobs: jobs.map(wireJob), next, now: host.store.now() } satisfies CronJobsAnswer }
+  return { json: { jobs, next, now: host.store.now() } satisfies CronJobsAnswer }
 }
 
 export async function handleChangeCron(asked: ApiRequest): Promise<ApiAnswer> {
@@ -57,14 +57,9 @@ function changed(row: CronRow | null, run?: CronRun): ApiAnswer {
   const began = run && 'session' in run ? { began: run.session } : {}
   const why = run && !('session' in run) ? ('skipped' in run ? run.skipped : 'It waits for an earlier run.') : undefined
   const json: CronChangedAnswer = {
-    job: row === null ? null : wireJob(row),
+    job: row,
     ...began,
     ...(why === undefined ? {} : { why }),
   }
   return { json }
-}
-
-// Sound: a row is plain JSON, and `limits` are numbers by name.
-function wireJob(row: CronRow): CronJobRow {
-  return row as unknown as CronJobRow
 }
