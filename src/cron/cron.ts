@@ -11,7 +11,7 @@ import { textOf } from '../view/shown-text.ts'
 import { type CronChange, type CronJob, type CronState, type CronTick, nextTime } from './cron-job.ts'
 import { CRON, cronReplyIn, type CronReply } from './cron-planner.ts'
 import { checkJobTimes, type CronJobOptions, readCronJob } from './read-job.ts'
-import { cardOf, type CronSessions } from './run-tools.ts'
+import { readRootCard, type CronSessions } from './run-tools.ts'
 
 /** A job as it stands. Times are in ms. */
 export type CronRow = CronJob & {
@@ -79,7 +79,7 @@ export function cron(sessions: CronSessions & Pick<Sessions, 'agents'>, options:
   // The name of a job has no dot.
   const idOf = (name: string): string => (name.includes('.') ? name : `${prefix}${CRON}.${name}`)
   const rowOf = async (session: string): Promise<CronRow | null> => {
-    const card = await cardOf(sessions, session)
+    const card = await readRootCard(sessions, session)
     return card === null ? null : readRow(sessions, card)
   }
   const change = async (name: string, asked: CronChange): Promise<{ row: CronRow | null; at: number | undefined }> => {
@@ -113,8 +113,8 @@ export function cron(sessions: CronSessions & Pick<Sessions, 'agents'>, options:
       if (tick === undefined) return { waits: true }
       return 'session' in tick ? { session: tick.session } : { skipped: tick.skipped }
     },
-    on: async (name) => found(name, (await change(name, { action: 'on' })).row),
-    off: async (name) => found(name, (await change(name, { action: 'off' })).row),
+    on: async (name) => requireRow(name, (await change(name, { action: 'on' })).row),
+    off: async (name) => requireRow(name, (await change(name, { action: 'off' })).row),
     remove: async (name) => {
       if ((await rowOf(idOf(name))) === null) throw missingFault(name)
       await tellJob(sessions, idOf(name), [{ action: 'remove' }])
@@ -122,7 +122,7 @@ export function cron(sessions: CronSessions & Pick<Sessions, 'agents'>, options:
   }
 }
 
-function found(name: string, row: CronRow | null): CronRow {
+function requireRow(name: string, row: CronRow | null): CronRow {
   if (row === null) throw missingFault(name)
   return row
 }
@@ -138,7 +138,7 @@ async function openJob(
   name: string,
   origin: NonNullable<CronOptions['origin']>,
 ): Promise<void> {
-  const card = await cardOf(sessions, id)
+  const card = await readRootCard(sessions, id)
   if (card === null) {
     await sessions.open({ ...origin, metadata: { ...origin.metadata, title: `Cron job ${name}` }, id, agent: CRON })
     return
@@ -183,7 +183,7 @@ async function readRow(sessions: CronSessions, card: ListedCard): Promise<CronRo
   for (let at = on ? nextTime(job, state.from) : null; at !== null && next.length < NEXT_SHOWN; at = nextTime(job, at))
     next.push(at)
   const began = ticks.findLast((tick) => 'session' in tick)
-  const run = began && 'session' in began ? await cardOf(sessions, began.session) : null
+  const run = began && 'session' in began ? await readRootCard(sessions, began.session) : null
   const last = run && began ? { session: run.session, at: began.at, outcome: run.outcome } : null
   return { ...job, session, on, next, last, waiting: state.waiting.length, ticks: ticks.toReversed() }
 }

@@ -16,7 +16,7 @@ import { defineTool, type Tool, type ToolContext } from '../tools/core/tool.ts'
 import { type Output, output, ToolFailure } from '../tools/core/tool-output.ts'
 import { rootIdOf } from '../view/ids.ts'
 import { cron, type CronRow, type CronVerbs } from './cron.ts'
-import { cardOf, type CronSessions } from './run-tools.ts'
+import { readRootCard, type CronSessions } from './run-tools.ts'
 
 export type CronToolOptions = {
   /** Returns the harness, which is made after this tool. It has `cronPlanner()` among its `graphs`. */
@@ -70,7 +70,7 @@ export function cronTool(options: CronToolOptions): Tool {
       if (args.action === 'add') return addOutput(await addJob(own, { ...args, name }, options))
       const found = own.rows.find((row) => row.name === name)
       if (found === undefined) throw new ToolFailure('NotFound', `You have no job "${name}". ${namesText(own.rows)}`)
-      await asked(own.jobs.remove(found.session))
+      await refuseForModel(own.jobs.remove(found.session))
       return output({ content: `Removed ${name}.` })
     },
   })
@@ -83,7 +83,7 @@ async function ownJobs({ sessions }: CronToolOptions, { session }: ToolContext):
   const root = rootIdOf(session)
   const [{ labels, metadata, agent }, card] = await Promise.all([
     all.session(session, { stored: true }).status(),
-    cardOf(all, root),
+    readRootCard(all, root),
   ])
   const scope = labels['owner'] ?? root
   const { title: _title, ...kept } = metadata
@@ -108,11 +108,11 @@ async function addJob(
     throw new ToolFailure('Denied', `You have ${rows.length} jobs, which is the most. ${namesText(rows)}`)
   const times = { ...(line === undefined ? {} : { line }), ...(at === undefined ? {} : { at }) }
   const said = { ...(zone === undefined ? {} : { zone }), ...(prompt === undefined ? {} : { prompt }) }
-  return asked(jobs.add({ name, agent, ...times, ...said }))
+  return refuseForModel(jobs.add({ name, agent, ...times, ...said }))
 }
 
 /** A refusal is for the model: it can call again with other arguments. */
-async function asked<T>(work: Promise<T>): Promise<T> {
+async function refuseForModel<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {

@@ -43,7 +43,7 @@ export function runTool({ sessions }: Pick<SharedAgentOptions, 'sessions'>): Too
 async function beginRun(sessions: CronSessions, job: string, args: RunArgs): Promise<RunOutcome> {
   const { at, overlap } = args
   const session = tickIdOf(job, args)
-  const begun = (await cardOf(sessions, session)) !== null
+  const begun = (await readRootCard(sessions, session)) !== null
   const ended: string[] = []
   const open: string[] = []
   for (const id of args.working) if (id !== session) ((await hasEnded(sessions, id)) ? ended : open).push(id)
@@ -63,14 +63,14 @@ function tickIdOf(job: string, { at, byHand }: Pick<RunArgs, 'at' | 'byHand'>): 
   return `${job}.${time.slice(0, byHand ? 15 : 13)}Z`
 }
 
-export async function cardOf(sessions: Pick<Sessions, 'list'>, id: string) {
+export async function readRootCard(sessions: Pick<Sessions, 'list'>, id: string) {
   const { cards } = await sessions.list({ root: id, limit: 1 })
   return cards[0]?.session === id ? cards[0] : null
 }
 
 /** A run that waits for a person still works. A session whose first run has ended is never looked at again. */
 async function hasEnded(sessions: CronSessions, id: string): Promise<boolean> {
-  const card = await cardOf(sessions, id)
+  const card = await readRootCard(sessions, id)
   return card === null || card.outcome !== null || card.status === 'terminated'
 }
 
@@ -82,7 +82,7 @@ async function openRun(
   { at, agent, prompt, input, limits, zone }: RunArgs,
 ): Promise<RunOutcome | null> {
   const [card, { metadata, labels }] = await Promise.all([
-    cardOf(sessions, job),
+    readRootCard(sessions, job),
     sessions.session(job, { stored: true }).status(),
   ])
   const shown = new Date(findZone(zone).wallAt(at)).toISOString().slice(0, 16).replace('T', ' ')

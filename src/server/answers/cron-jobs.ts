@@ -27,13 +27,13 @@ export async function handleChangeCron(asked: ApiRequest): Promise<ApiAnswer> {
   const jobs = cron(await asked.host.harnessOf(card))
   if (action === 'remove') {
     await jobs.remove(session)
-    return changed(null)
+    return cronAnswer(null)
   }
   if (action === 'run') {
     const run = await jobs.run(session)
-    return changed(await jobs.get(session), run)
+    return cronAnswer(await jobs.get(session), run)
   }
-  return changed(action === 'on' ? await jobs.on(session) : await jobs.off(session))
+  return cronAnswer(action === 'on' ? await jobs.on(session) : await jobs.off(session))
 }
 
 /** A token that reaches only its own sessions has job names of its own. */
@@ -50,10 +50,10 @@ async function addJob(
   const owner = { [OWNER]: principal.name }
   const folder = begun.folder === undefined ? {} : { folder: begun.folder }
   const options = { origin: { labels: owner, metadata: owner, ...folder }, ...(prefix === '' ? {} : { prefix }) }
-  return changed(await cron(begun.harness, options).add(job))
+  return cronAnswer(await cron(begun.harness, options).add(job))
 }
 
-function changed(row: CronRow | null, run?: CronRun): ApiAnswer {
+function cronAnswer(row: CronRow | null, run?: CronRun): ApiAnswer {
   const began = run && 'session' in run ? { began: run.session } : {}
   const why = run && !('session' in run) ? ('skipped' in run ? run.skipped : 'It waits for an earlier run.') : undefined
   const json: CronChangedAnswer = {

@@ -11,7 +11,7 @@ import { Empty, Loading, ErrorPanel } from '../parts/page-states.tsx'
 import { Text } from '../parts/exact-text.tsx'
 import { PageHead } from '../shell/page-shell.tsx'
 import { toastResult } from '../shell/toasts.tsx'
-import { CronJobs } from './cron-jobs.tsx'
+import { CronJobs } from './cron-list.tsx'
 import '../style/house.css'
 
 function aboutText(jobs: number, rows: number): string {
