@@ -11,7 +11,7 @@ import type * as Agents from './src/agents/index.ts'
 const bundled = [
   'ajv', 'ajv-formats', 'fast-deep-equal', 'fast-uri', 'json-schema-traverse', 'require-from-string',
   'yaml', 'entities', 'web-tree-sitter', '@vscode/tree-sitter-wasm', 'zod', '@agentclientprotocol/sdk',
-  '@modelcontextprotocol/server', '@modelcontextprotocol/core',
+  '@modelcontextprotocol/server', '@modelcontextprotocol/core', 'croner',
 ]
 const wasm = ['web-tree-sitter/web-tree-sitter.wasm', '@vscode/tree-sitter-wasm/wasm/tree-sitter-bash.wasm']
 
@@ -166,6 +166,7 @@ export default defineConfig({
     replay: 'src/replay.ts',
     'graphs/index': 'src/graphs/index.ts',
     'boards/index': 'src/boards/index.ts',
+    'cron/index': 'src/cron/index.ts',
     'memory/index': 'src/memory/index.ts',
     'agents/index': 'src/agents/index.ts',
     'ui/index': 'src/ui/index.ts',

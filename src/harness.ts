@@ -377,7 +377,8 @@ class LocalHarness implements Sessions {
     const onError = buildReporter(options.onError ?? emitTerretWarning)
     const { named = {}, routes } = options.models ?? {}
     const table = routes ? new RouteTable(routes) : null
-    const shared = { ...options, clock, store, table, warn: (text: string) => onError('tools', new Error(text)) }
+    const warn = (text: string): void => onError('tools', new Error(text))
+    const shared = { ...options, clock, store, table, sessions: this, warn }
     const agents = graphAgents(options.graphs ?? [], shared, buildAgents(options, shared))
     harnessStores.set(this, { store, program: readProgramNames(options.program), drives })
     this.#ownsStore = options.store === undefined

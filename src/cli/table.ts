@@ -268,6 +268,22 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
       ...drivingFlags,
     },
   ),
+  cron: entry(
+    'add NAME LINE | list | run NAME | on NAME | off NAME | remove NAME',
+    [1, 3],
+    'sessions that begin at the times of a cron line, such as "0 3 * * *"',
+    {
+      prompt: value('TEXT', 'add: what the agent is told each time', 'p'),
+      agent: value('ID', 'add: which agent of `terret agents` (default: that of the folder)'),
+      zone: value('ZONE', 'add: the time zone, such as Europe/Oslo (default: that of this machine)'),
+      missed: value('RULE', 'add: times without a worker: skip, once (default) or all'),
+      overlap: value('RULE', 'add: while a run works: skip (default), queue or replace'),
+      requests: value('N', 'add: at most so many model requests in each run'),
+      all: flag('list: of all folders', 'a'),
+      model: drivingFlags.model,
+      quiet: driving.quiet,
+    },
+  ),
   worktree: entry(
     '[list | merge ID | discard ID]',
     [0, 2],
@@ -332,7 +348,7 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
 const FAR = new Set(
   (
     'run resume wake interrupt approve reject answer fork undo pin delete ' +
-    'list inspect pending tail history export tasks handoffs board help'
+    'list inspect pending tail history export tasks handoffs board cron help'
   ).split(' '),
 )
 

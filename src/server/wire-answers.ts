@@ -7,6 +7,9 @@ import type {
   Card,
   Damaged,
   DoneAnswer,
+  CronChangedAnswer,
+  CronJobRow,
+  CronJobsAnswer,
   DueAnswer,
   EventsAnswer,
   WireHealth,
@@ -372,6 +375,29 @@ const health = answerSchema<WireHealth>(
  * All of these are named in the document. `Event` here has only the fields common to all events; the document describes
  * each event type in full.
  */
+const cronJob = answerSchema<CronJobRow>(
+  {
+    name: textSchema,
+    session: textSchema,
+    zone: textSchema,
+    agent: textSchema,
+    missed: oneOfWords('skip', 'once', 'all'),
+    overlap: oneOfWords('skip', 'queue', 'replace'),
+    on: flagSchema,
+    next: listSchema(number),
+    last: nullOr(
+      answerSchema<NonNullable<CronJobRow['last']>>({ session: textSchema, at: number, outcome: nullOr(OUTCOMES) }, {}),
+    ),
+    waiting: wholeSchema,
+    ticks: listSchema({
+      type: 'object',
+      properties: { at: number, session: textSchema, skipped: textSchema, times: wholeSchema },
+      required: ['at'],
+    }),
+  },
+  { line: textSchema, at: number, prompt: textSchema, input: anything, limits: anyObject },
+)
+
 export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
   Error: answerSchema<WireError>(
     { error: answerSchema<WireError['error']>({ code: textSchema, message: textSchema }, {}) },
@@ -517,6 +543,8 @@ export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
     },
     {},
   ),
+  CronJobs: answerSchema<CronJobsAnswer>({ jobs: listSchema(cronJob), next: nullOr(textSchema), now: number }, {}),
+  CronChanged: answerSchema<CronChangedAnswer>({ job: nullOr(cronJob) }, { began: textSchema, why: textSchema }),
   Tokens: answerSchema<TokensAnswer>(
     { tokens: listSchema(answerSchema<TokenRow>({ ...principal, made: number }, { expires: number })) },
     {},

@@ -198,6 +198,14 @@ const routes = {
   pending: getRoute('pending', 'PendingList', 'what waits for people in all sessions', QUERIES.limit),
   agents: getRoute('agents', 'Agents', 'the agents: models, tools, limits, graphs'),
   usage: getRoute('usage', 'Usage', 'what was spent, by day, agent and model', QUERIES.usage),
+  cron: getRoute('cron', 'CronJobs', 'the cron jobs, with their next times and their last run', QUERIES.cron),
+  changeCron: postRoute(
+    'cron',
+    'operator',
+    [200, 'CronChanged'],
+    BODIES.cron,
+    'add a cron job or change it, switch it on or off, run it now, or remove it',
+  ),
   due: getRoute('due', 'Due', 'sessions that look again by themselves, and when', QUERIES.limit),
 } as const satisfies Readonly<Record<string, Route>>
 

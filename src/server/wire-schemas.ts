@@ -75,6 +75,15 @@ export const BODIES = {
     },
     ['input'],
   ),
+  cron: closedObject(
+    {
+      action: oneOfWords('add', 'on', 'off', 'run', 'remove'),
+      session: filled,
+      folder: textSchema,
+      job: { type: 'object' },
+    },
+    ['action'],
+  ),
   commands: closedObject({ commands: { type: 'array', items: command, minItems: 1, maxItems: 100 } }, ['commands']),
   answer: closedObject({ callId: filled, content: textSchema, ok: flagSchema, sessionId: filled }, [
     'callId',
@@ -164,6 +173,7 @@ export const QUERIES = {
   usage: closedObject({ days: { ...wholeSchema, minimum: 1, maximum: 366 } }),
   export: closedObject({ format: oneOfWords('jsonl', 'json') }),
   limit: closedObject({ limit }),
+  cron: closedObject({ cursor: filled, limit }),
 } as const satisfies Readonly<Record<string, WireSchema>>
 
 /** The schema names of answers in the OpenAPI document. */
@@ -195,6 +205,8 @@ export type AnswerName =
   | 'Agents'
   | 'Usage'
   | 'Due'
+  | 'CronJobs'
+  | 'CronChanged'
   | 'Tokens'
   | 'TokenMade'
   | 'Document'

@@ -324,6 +324,30 @@ export type DueRow = Frozen<{
 }>
 export type DueAnswer = Frozen<{ due: readonly DueRow[]; now: number }>
 
+/** A cron job as it stands. Times are in ms; `next` is empty while it is off. */
+export type CronJobRow = Frozen<{
+  name: string
+  session: string
+  line?: string
+  at?: number
+  zone: string
+  agent: string
+  prompt?: string
+  input?: Json
+  missed: 'skip' | 'once' | 'all'
+  overlap: 'skip' | 'queue' | 'replace'
+  limits?: { readonly [name: string]: number | null }
+  on: boolean
+  next: readonly number[]
+  last: Frozen<{ session: string; at: number; outcome: Outcome['type'] | null }> | null
+  waiting: number
+  ticks: readonly CronJobTick[]
+}>
+export type CronJobTick = Frozen<{ at: number; session: string } | { at: number; skipped: string; times?: number }>
+export type CronJobsAnswer = Frozen<{ jobs: readonly CronJobRow[]; next: string | null; now: number }>
+/** `began`: the session of a run that was asked for; `why` says why none began. */
+export type CronChangedAnswer = Frozen<{ job: CronJobRow | null; began?: string; why?: string }>
+
 /** The row of a token in lists. The token itself is shown once, when it is made. */
 export type TokenRow = Principal & Frozen<{ made: number; expires?: number }>
 export type TokensAnswer = Frozen<{ tokens: readonly TokenRow[] }>
@@ -425,6 +449,13 @@ export type PinBody = Frozen<{ text?: string; seq?: number }>
 /**
  * `expiresMs`: how long the token is valid. `inherit`: it takes over the sessions of a dropped token of the same name.
  */
+/** `add` has the job; the others name the session of one. */
+export type CronBody = Frozen<{
+  action: 'add' | 'on' | 'off' | 'run' | 'remove'
+  session?: string
+  folder?: string
+  job?: { readonly [name: string]: Json }
+}>
 export type TokenBody = Frozen<{
   name: string
   role: Role

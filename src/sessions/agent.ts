@@ -38,6 +38,7 @@ import type { Agent, Compression, ResultShortening } from '../runtime/state/agen
 import { agentApprovals, type ApprovalOptions } from '../runtime/state/agent-approvals.ts'
 import { type HarnessOutput, planAnswer } from '../runtime/state/agent-output.ts'
 import { planChildAgents } from './below.ts'
+import type { Sessions } from './verbs.ts'
 import type { Tier } from '../runtime/state/model-tiers.ts'
 
 /** How the results of an agent's calls are shortened before its model reads them, and how failed calls are handled. */
@@ -255,6 +256,8 @@ export type SharedAgentOptions = {
   readonly context?: { readonly compaction?: Compaction | false }
   readonly clock: Clock
   readonly store: CompleteStore
+  /** The harness, for planners that open sessions. */
+  readonly sessions?: Pick<Sessions, 'open' | 'session' | 'list'>
   /** Called with warnings about missing tools. */
   readonly warn?: (text: string) => void
   readonly subagents?: Subagents

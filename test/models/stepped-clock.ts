@@ -58,6 +58,14 @@ export class SteppedClock implements Clock {
     }
   }
 
+  /** Sets the clock forward, or back with less than 0. Timers fire when they would have fired. */
+  set(ms: number): void {
+    this.#now += ms
+    const timers = [...this.#timers]
+    this.#timers.clear()
+    for (const { due, fire } of timers) this.#timers.add({ due: due + ms, fire })
+  }
+
   /** Passes this much time. */
   async pass(ms: number): Promise<void> {
     await this.during(new Promise<void>((resolve) => void this.timer(ms, resolve)))

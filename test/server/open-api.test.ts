@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, expectTypeOf, it, onTestFinished } from 'vitest'
+import { cronPlanner } from '../../src/cron/index.ts'
 import { serve } from '../../src/server/index.ts'
 import {
   type AgentRow,
@@ -196,7 +197,7 @@ describe('the OpenAPI document', () => {
       'Steered.',
     ]
     const one = await served(script, {
-      harness: { tools: [ask, fails, askUserTool(), ...fileTools({ root: folder })] },
+      harness: { tools: [ask, fails, askUserTool(), ...fileTools({ root: folder })], graphs: [cronPlanner()] },
     })
     const checked = new Checked(one, await documentOf(one))
     const labels = { team: 'blue' }
@@ -237,6 +238,9 @@ describe('the OpenAPI document', () => {
     await checked.ask('import', {}, { raw: file.text })
     await checked.ask('close', { id }, { body: {} })
     for (const name of ['sessions', 'usage', 'openapi'] as const) await checked.ask(name)
+    const job = { name: 'nightly', line: '0 3 * * *', prompt: 'Go.', limits: { modelRequests: 1 }, on: false }
+    await checked.ask('changeCron', {}, { body: { action: 'add', job } })
+    await checked.ask('cron')
     await checked.ask('makeToken', {}, { body: { name: 'ann', role: 'viewer', expiresMs: 60_000 } })
     await checked.ask('tokens')
     await checked.ask('dropToken', { name: 'ann' })

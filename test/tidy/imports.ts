@@ -38,6 +38,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   workflows: ['kernel', 'ports', 'options', 'view', 'tools', 'sessions', 'graphs'],
   // Folds of logs, their tools, and a planner that is handed over like a graph.
   boards: ['kernel', 'ports', 'options', 'view', 'tools', ...driving, 'graphs'],
+  // A planner that is handed over like a graph, and verbs on those of sessions.
+  cron: ['kernel', 'ports', 'options', 'view', 'tools', ...driving, 'graphs'],
   // Pages of a session, from its stream: the verbs as types, and never a store or a driver.
   ui: ['kernel', 'ports', 'options', 'view', 'models', 'sessions'],
   // Editors, from the same telling of a session, and the boards that they show as plans.
@@ -71,6 +73,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'graphs',
     'workflows',
     'boards',
+    'cron',
     'acp',
     'mcp',
     'version',
@@ -83,7 +86,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   // A worker that another engine wakes: the harness as a type, and what the due loop is made of.
   restate: ['kernel', 'ports', 'options', 'stores', 'runtime', 'sessions', 'harness', 'worker'],
   // Recorded sessions go in and out as files. The schema of events is a part of the document that the server gives.
-  server: ['harness', 'archive', 'kernel', 'ports', 'view', 'replay', 'mcp', 'server/wire', 'version'],
+  server: ['harness', 'archive', 'cron', 'kernel', 'ports', 'view', 'replay', 'mcp', 'server/wire', 'version'],
   'server/wire': ['kernel', 'ports', 'view'],
   // The verbs over HTTP, with readers that a harness uses too. In a browser too, so `outsideBrowser` checks what is reached.
   client: ['kernel', 'ports', 'view', 'live', 'stores', 'context', ...driving, 'index', 'server/wire'],
@@ -101,6 +104,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'context',
     'graphs',
     'boards',
+    'cron',
     'workflows',
   ],
 }

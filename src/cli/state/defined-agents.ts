@@ -109,10 +109,13 @@ export function agentsFolder({ home }: FolderSetup): string {
   return join(home.config, 'agents')
 }
 
-/** True if a definition describes this agent. Workflows and the default agent of the folder do not count. */
+/** True if a definition describes this agent. Workflows, cron jobs and the default agent of the folder do not count. */
 export function isDefinedAgent(agent: string | undefined): agent is string {
-  return agent !== undefined && agent !== '' && agent !== OWN && workflowOfAgent(agent) === null
+  return agent !== undefined && agent !== '' && agent !== OWN && agent !== CRON_AGENT && workflowOfAgent(agent) === null
 }
+
+/** The agent of a cron job's session. Its harness has all agents of the folder, which its runs may name. */
+export const CRON_AGENT = 'cron'
 
 /**
  * Adds to the options of a harness: the agents that may be started, the board, and in a git repository the tools for
@@ -127,14 +130,17 @@ export async function addAgentsAndBoard<T extends HarnessParts>(
 ): Promise<T> {
   if (workflowOfAgent(agent) !== null) return parts
   const { settings } = setup
-  const { options } = parts
+  const isCron = agent === CRON_AGENT
+  const graphs = isCron ? { graphs: [(await import('../../cron/index.ts')).cronPlanner()] } : {}
+  const options = { ...parts.options, ...graphs }
   const tools = [
     ...(options.tools ?? []),
     ...(await boardToolsOf(setup, store)),
     ...(await worktreeToolsOf(setup, store)),
   ]
   // A session of a defined agent is driven even if starting subagents is turned off.
-  if (settings.subagents === false && !isDefinedAgent(agent)) return { ...parts, options: { ...options, tools } }
+  if (settings.subagents === false && !isDefinedAgent(agent) && !isCron)
+    return { ...parts, options: { ...options, tools } }
   const { subagents, troubles } = await loadFolderAgents(setup, { tools, store, keyless })
   const detached = settings.subagents !== false
   return { ...parts, options: { ...options, tools, subagents, detached }, troubles: [...parts.troubles, ...troubles] }

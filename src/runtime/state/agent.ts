@@ -27,6 +27,11 @@ export type Planner = {
   readonly finalizer?: Finalizer
   /** Its replies may send messages to other sessions. Absent: they do not. */
   readonly leads?: true
+  /**
+   * Each reply holds all that the next one needs. Once the conversation has more messages than this, those before the
+   * last request are cut from it.
+   */
+  readonly keeps?: number
 }
 
 /** A graph: `json` for programs, and the source of a Mermaid picture. */

@@ -132,7 +132,9 @@ export class ModelCaller {
     }
     const measured = agent.planner === null && said.usage ? correctRequestLength(said, request, cache.guard.fill) : said
     if (said.parts.some((part) => part.type === 'data')) return this.#withFiles(asked, measured, transcript.messages)
-    return this.#answered(asked, measured, transcript.messages)
+    const landing = await this.#answered(asked, measured, transcript.messages)
+    if (transcript.messages.length <= (agent.planner?.keeps ?? Number.POSITIVE_INFINITY)) return landing
+    return joinLanding(landing, { events: [{ type: 'context.compacted', cut: request.seq }] })
   }
 
   /** The request may be too long. Most turns never need this code, so the first long one loads it. */

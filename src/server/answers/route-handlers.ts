@@ -31,6 +31,7 @@ import {
 import { handleEvents, handleMessages, handlePins, handleResult, handleState } from './session-reads.ts'
 import { handleFollow, handleStreams } from './event-streams.ts'
 import { handleDropToken, handleMakeToken, handleTokens } from './token-list.ts'
+import { handleChangeCron, handleCron } from './cron-jobs.ts'
 import { handleUsage } from './usage-report.ts'
 
 export const ROUTE_HANDLERS: RouteHandlers = {
@@ -71,5 +72,7 @@ export const ROUTE_HANDLERS: RouteHandlers = {
   pending: handlePending,
   agents: handleAgents,
   usage: handleUsage,
+  cron: handleCron,
+  changeCron: handleChangeCron,
   due: handleDue,
 }

@@ -6,6 +6,9 @@ import type {
   AnswerBody,
   BudgetBody,
   CommandsBody,
+  CronBody,
+  CronChangedAnswer,
+  CronJobsAnswer,
   DecisionBody,
   DoneAnswer,
   DueAnswer,
@@ -178,6 +181,7 @@ export const api = {
   pending: (signal?: AbortSignal) => requestJson<PendingAnswer>('GET', 'pending', { signal }),
   agents: (signal?: AbortSignal) => requestJson<AgentsAnswer>('GET', 'agents', { signal }),
   usage: (query: Query, signal?: AbortSignal) => requestJson<UsageAnswer>('GET', 'usage', { query, signal }),
+  cron: (signal?: AbortSignal) => requestJson<CronJobsAnswer>('GET', 'cron', { signal }),
   due: (signal?: AbortSignal) => requestJson<DueAnswer>('GET', 'due', { signal }),
   tokens: (signal?: AbortSignal) => requestJson<TokensAnswer>('GET', 'tokens', { signal }),
   /** The bytes of a file or an export, for saving. They are never displayed as a page. */
@@ -210,6 +214,7 @@ export const apiActions = {
     requestJson<UnscheduledAnswer>('POST', `${sessionPath(id)}/unschedule`, { body }),
   close: (id: string) => requestJson<DoneAnswer>('POST', `${sessionPath(id)}/close`, { body: {} }),
   remove: (id: string) => requestJson<RemovedAnswer>('DELETE', sessionPath(id)),
+  cron: (body: CronBody) => requestJson<CronChangedAnswer>('POST', 'cron', { body }),
   makeToken: (body: TokenBody) => requestJson<TokenMade>('POST', 'tokens', { body }),
   dropToken: (name: string) => requestJson<DoneAnswer>('DELETE', `tokens/${encodeURIComponent(name)}`),
 } as const

@@ -77,6 +77,10 @@ export function useDue() {
   return useQuery({ queryKey: ['due'], queryFn: ({ signal }) => api.due(signal), refetchInterval: PENDING_MS })
 }
 
+export function useCronJobs() {
+  return useQuery({ queryKey: ['cron'], queryFn: ({ signal }) => api.cron(signal), refetchInterval: PENDING_MS })
+}
+
 /** The list of sessions, page by page. */
 export function useSessions(query: SessionsQuery, isWanted = true) {
   return useInfiniteQuery({

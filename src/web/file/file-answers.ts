@@ -30,6 +30,7 @@ function answerPath(
   if (area === 'me') return Response.json({ name: 'file', role: 'viewer', roles: [], reach: 'own', ...about })
   if (area === 'pending') return Response.json({ pending: file.sessions[file.session]?.pending ?? [], ...about })
   if (area === 'agents') return Response.json({ agents: [] })
+  if (area === 'cron') return Response.json({ jobs: [], next: null, ...about })
   if (area === 'due') return Response.json({ due: [], ...about })
   if (area !== 'sessions' || id === '')
     return fileRefusal(404, 'not_found', 'This page is a file of one session: the rest is not in it.')

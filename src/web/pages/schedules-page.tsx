@@ -1,42 +1,55 @@
-// The schedules page: sessions that wake by themselves, with each time and reason, and buttons to wake them now or to
-// drop a wake.
+// The schedules page: cron jobs, and sessions that wake by themselves, with each time and reason, and buttons to wake
+// them now or to drop a wake.
 import { Link } from 'wouter'
 import type { DueRow, ScheduledRow } from '../../server/wire.ts'
 import { countNoun } from '../../view/shown-text.ts'
 import { apiActions } from '../data/api.ts'
 import { useRefusal } from '../data/use-refusal.ts'
-import { queries, useDue } from '../data/queries.ts'
+import { queries, useCronJobs, useDue } from '../data/queries.ts'
 import { Button } from '../parts/button.tsx'
 import { Ago, Moment } from '../parts/figures.tsx'
 import { Empty, Loading, ErrorPanel } from '../parts/page-states.tsx'
 import { Text } from '../parts/exact-text.tsx'
 import { PageHead } from '../shell/page-shell.tsx'
 import { toastResult } from '../shell/toasts.tsx'
+import { CronJobs } from './cron-list.tsx'
 import '../style/house.css'
+
+function aboutText(jobs: number, rows: number): string {
+  const sessions = `${countNoun(rows, 'session')} to look at again`
+  return jobs === 0 ? sessions : `${countNoun(jobs, 'cron job')}, ${sessions}`
+}
 
 export function SchedulesPage() {
   const { data, isPending, isError, error, refetch } = useDue()
   const refusal = useRefusal('operator')
   // A running session also has a due time, so that it is found if its worker is lost. It is not a schedule.
-  const rows = (data?.due ?? []).filter(({ wakes, reason }) => wakes > 0 || reason !== undefined)
+  const jobs = useCronJobs().data?.jobs ?? []
+  const ofJobs = new Set(jobs.map((job) => job.session))
+  const rows = (data?.due ?? []).filter(
+    ({ session, wakes, reason }) => (wakes > 0 || reason !== undefined) && !ofJobs.has(session),
+  )
   return (
     <div className="page">
-      <PageHead title="Schedules" about={data ? `${countNoun(rows.length, 'session')} to look at again` : undefined} />
+      <PageHead title="Schedules" about={data ? aboutText(jobs.length, rows.length) : undefined} />
       {isPending ? <Loading what="Loading schedules" /> : null}
       {isError && !data ? <ErrorPanel error={error} onRetry={() => void refetch()} /> : null}
-      {data && rows.length === 0 ? (
+      {data && rows.length + jobs.length === 0 ? (
         <Empty title="Nothing is scheduled" command="terret wake latest --in 2h">
           Sessions that sleep until a moment, or try again because a provider is away, come here.
         </Empty>
       ) : null}
-      {refusal !== null && rows.length > 0 ? <p className="page-note dim">{refusal}</p> : null}
-      {rows.length === 0 ? null : (
-        <ul className="dues">
-          {rows.map((row) => (
-            <DueSession key={row.session} row={row} isRefused={refusal !== null} />
-          ))}
-        </ul>
-      )}
+      {refusal !== null && rows.length + jobs.length > 0 ? <p className="page-note dim">{refusal}</p> : null}
+      <div className="schedules">
+        <CronJobs jobs={jobs} refusal={refusal} />
+        {rows.length === 0 ? null : (
+          <ul className="dues">
+            {rows.map((row) => (
+              <DueSession key={row.session} row={row} isRefused={refusal !== null} />
+            ))}
+          </ul>
+        )}
+      </div>
     </div>
   )
 }

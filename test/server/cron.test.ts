@@ -1,0 +1,89 @@
+// Cron jobs over HTTP: roles, owners, refusals, and the verbs of a client.
+import { describe, expect, it } from 'vitest'
+import { connect } from '../../src/client/index.ts'
+import { cron, cronPlanner } from '../../src/cron/index.ts'
+import type { CronChangedAnswer, CronJobsAnswer } from '../../src/server/wire.ts'
+import { findAnswerMismatch } from '../../src/server/wire-answer-check.ts'
+import { served } from './served.ts'
+
+const NIGHTLY = { name: 'nightly', line: '0 3 * * *', zone: 'Europe/Oslo', prompt: 'Report.' }
+const add = (job: object) => ({ body: { action: 'add', job } })
+
+describe('cron jobs over HTTP', () => {
+  it('B-CRON-22: an operator adds, runs, switches and removes jobs; a viewer only sees them', async () => {
+    const one = await served(() => 'Done.', { harness: { graphs: [cronPlanner()] } })
+    const viewer = one.token({ name: 'vera', role: 'viewer' })
+    expect((await one.ask('POST', '/v1/cron', { ...add(NIGHTLY), token: viewer })).status).toBe(403)
+    const added = await one.json<CronChangedAnswer>('POST', '/v1/cron', add(NIGHTLY))
+    expect(findAnswerMismatch('CronChanged', added)).toBe(null)
+    expect(added.job).toMatchObject({ ...NIGHTLY, session: 'cron.nightly', on: true })
+    const session = 'cron.nightly'
+    const ran = await one.json<CronChangedAnswer>('POST', '/v1/cron', { body: { action: 'run', session } })
+    expect(ran.began).toMatch(/^cron\.nightly\.\d{8}T\d{6}Z$/)
+    const off = await one.json<CronChangedAnswer>('POST', '/v1/cron', { body: { action: 'off', session } })
+    expect(off.job).toMatchObject({ on: false, next: [] })
+    const seen = await one.json<CronJobsAnswer>('GET', '/v1/cron', { token: viewer })
+    expect(findAnswerMismatch('CronJobs', seen)).toBe(null)
+    expect(seen.jobs.map(({ name }) => name)).toEqual(['nightly'])
+    await one.json('POST', '/v1/cron', { body: { action: 'remove', session } })
+    expect((await one.json<CronJobsAnswer>('GET', '/v1/cron')).jobs).toEqual([])
+  })
+
+  it('B-CRON-22: a token of its own sessions has jobs and runs of its own, and does not reach those of others', async () => {
+    const one = await served(() => 'Done.', { harness: { graphs: [cronPlanner()] } })
+    const [ana, bob] = ['ana', 'bob'].map((name) => one.token({ name, role: 'operator', reach: 'own' })) as [
+      string,
+      string,
+    ]
+    await one.json('POST', '/v1/cron', add(NIGHTLY))
+    for (const token of [ana, bob]) await one.json('POST', '/v1/cron', { ...add(NIGHTLY), token })
+    const { jobs } = await one.json<CronJobsAnswer>('GET', '/v1/cron', { token: ana })
+    expect(jobs.map((job) => job.session)).toEqual(['ana:cron.nightly'])
+    for (const session of ['bob:cron.nightly', 'cron.nightly', 'none'])
+      expect((await one.ask('POST', '/v1/cron', { body: { action: 'off', session }, token: ana })).status).toBe(404)
+    const own = { body: { action: 'run', session: 'ana:cron.nightly' }, token: ana }
+    const { began = '' } = await one.json<CronChangedAnswer>('POST', '/v1/cron', own)
+    expect((await one.ask('GET', `/v1/sessions/${began}`, { token: ana })).status).toBe(200)
+    expect((await one.ask('GET', `/v1/sessions/${began}`, { token: bob })).status).toBe(404)
+  })
+
+  it('B-CRON-22: a job or a request that cannot be is refused with a sentence', async () => {
+    const one = await served(() => 'Done.', { harness: { graphs: [cronPlanner()] } })
+    const plain = await one.json<{ session: string }>('POST', '/v1/sessions', { body: { id: 'talk' } })
+    for (const [body, why] of [
+      [{ action: 'add' }, 'Give the job'],
+      [{ action: 'add', job: { ...NIGHTLY, line: '60 * * * *' } }, 'cannot be read'],
+      [{ action: 'add', job: { ...NIGHTLY, extra: 1 } }, 'extra'],
+      [{ action: 'add', job: { ...NIGHTLY, zone: 'Mars' } }, 'There is no time zone'],
+      [{ action: 'add', job: { ...NIGHTLY, name: '../x' } }, 'must be 1 to 64'],
+      [{ action: 'add', job: { ...NIGHTLY, prompt: 'x'.repeat(100_000) } }, 'at most 10000 fit'],
+      [{ action: 'run' }, 'Name the session'],
+      [{ action: 'run', session: plain.session }, 'is no cron job'],
+      [{ action: 'explode' }, 'action'],
+    ] as const) {
+      const { status, text } = await one.ask('POST', '/v1/cron', { body })
+      expect({ status, text }).toMatchObject({ status: 400 })
+      expect(text).toContain(why)
+    }
+    expect(one.reports).toEqual([])
+  })
+
+  it('B-CRON-22: a server whose harness has no cron planner says so', async () => {
+    const one = await served(() => 'Done.')
+    const { status, text } = await one.ask('POST', '/v1/cron', add(NIGHTLY))
+    expect(status).toBe(400)
+    expect(text).toContain('cron')
+  })
+
+  it('B-CRON-22: the verbs of a harness are those of a client too', async () => {
+    const one = await served(() => 'Done.', { harness: { graphs: [cronPlanner()] } })
+    const jobs = cron(connect({ url: one.server.url, token: one.tokens.own }))
+    expect(await jobs.add(NIGHTLY)).toMatchObject({ name: 'nightly', on: true })
+    expect(await jobs.add({ ...NIGHTLY, line: '0 4 * * *' })).toMatchObject({ line: '0 4 * * *' })
+    expect(await jobs.run('nightly')).toMatchObject({ session: expect.stringContaining('cron.nightly.') as string })
+    expect(await jobs.off('nightly')).toMatchObject({ on: false })
+    expect((await jobs.list()).jobs).toHaveLength(1)
+    await jobs.remove('nightly')
+    expect((await jobs.list()).jobs).toEqual([])
+  })
+})
