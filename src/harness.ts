@@ -1,5 +1,6 @@
 // The harness: wires agents, tools, models and a store into sessions. sessions/verbs.ts declares its verbs; the kernel
 // alone decides what happens to a session.
+import { laneAgents } from './consumers/lane-agents.ts'
 import { type Graph, graphAgents, graphCheck } from './graphs/graph-definition.ts'
 import { Fault } from './kernel/failure.ts'
 import type { Claim, CompleteStore, Store, TakeOptions } from './ports/store.ts'
@@ -97,7 +98,7 @@ import {
   emitTerretWarning,
   completeWorkOptions,
 } from './sessions/harness-parts.ts'
-import { bindPlugins, type BoundPlugins, type Plugin, joinWatchers } from './sessions/plugins.ts'
+import { bindPlugins, type BoundPlugins, type Plugin } from './sessions/plugins.ts'
 import { SessionHandle } from './session.ts'
 import { keepProcessAlive, systemClock as idleClock } from './stores/plan/system-clock.ts'
 import { checkSessionId } from './stores/plan/store-ids.ts'
@@ -378,7 +379,9 @@ class LocalHarness implements Sessions {
     const { named = {}, routes } = options.models ?? {}
     const table = routes ? new RouteTable(routes) : null
     const shared = { ...options, clock, store, table, warn: (text: string) => onError('tools', new Error(text)) }
-    const agents = graphAgents(options.graphs ?? [], shared, buildAgents(options, shared))
+    const consumers = plugins?.consumers ?? []
+    const lanes = laneAgents(consumers, { store, clock, report: onError })
+    const agents = graphAgents(options.graphs ?? [], shared, new Map([...buildAgents(options, shared), ...lanes]))
     harnessStores.set(this, { store, program: readProgramNames(options.program), drives })
     this.#ownsStore = options.store === undefined
     this.#drives = drives
@@ -390,7 +393,6 @@ class LocalHarness implements Sessions {
     const hooks = buildHooks({ ...options, clock }, [...agents.keys()], onError)
     const tracer = options.tracing?.({ store, clock, report: (error) => onError('tracing', error) }) ?? null
     const report = (error: unknown): void => onError('observer', error)
-    const onPlugin = (plugin: string, error: unknown): void => onError(`plugin ${plugin}`, error)
     const observer = hooks || tracer ? new Observer({ store, clock, hooks, tracer, report }) : null
     const { keys, ...models } = buildModels(named, table, [...agents.values()])
     this.#services = {
@@ -409,7 +411,8 @@ class LocalHarness implements Sessions {
       compaction: options.context?.compaction,
       report: onError,
       ...(tracer ? { traces: { propagate: tracer.propagate ?? false } } : {}),
-      observer: plugins ? joinWatchers(observer, plugins.consumers, { store, clock, report: onPlugin }) : observer,
+      observer,
+      ...(lanes.size > 0 ? { consumers: { names: consumers.map(({ name }) => name), existing: new Set() } } : {}),
       ...models,
       schemas: new Map(),
       makeDeps: options.deps ?? null,

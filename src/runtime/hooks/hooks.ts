@@ -13,6 +13,7 @@ import {
   textCheck,
 } from '../../options.ts'
 import { isMetadata, NO_OUTPUT_METADATA, type Output } from '../../tools/core/tool-output.ts'
+import { isLaneAgent } from '../../view/lanes.ts'
 import { usdOf } from '../../view/usd.ts'
 import { asksWhenWoken, type HookBindings, bindHooks } from './bound-hooks.ts'
 import type {
@@ -306,8 +307,9 @@ function filterAgent(event: RunHookEvent & { readonly child?: string }): string 
   return event.child ?? event.agent
 }
 
+/** A hook without a list of agents is about the agents of the host, and not about lanes. */
 function appliesTo({ tools, agents }: Hook, agent: string, tool: string | undefined): boolean {
-  return (agents?.includes(agent) ?? true) && (tool === undefined || (tools?.includes(tool) ?? true))
+  return (agents?.includes(agent) ?? !isLaneAgent(agent)) && (tool === undefined || (tools?.includes(tool) ?? true))
 }
 
 /** For each hook: whether it is about a call of one tool. */

@@ -1,0 +1,174 @@
+// A session that works through its messages, as a pure fold: which items wait, which are dead letters, and which calls
+// come next. The messages of the session are the items, and its calls are the tries. It has no clock and runs nothing.
+import type { CallKey, Json, Part } from '../kernel/content.ts'
+import type { Message } from '../kernel/transcript.ts'
+import { isObject, parseJson } from '../view/untrusted-json.ts'
+import { clipText, textOf } from '../view/shown-text.ts'
+import { WORK } from './queue-agent.ts'
+
+/** Items of one group are worked on in order, one at a time. `data` is what the work is about. */
+export type QueueItem = { readonly key: string; readonly group: string; readonly data: Json }
+
+/** `due`: not before this time. `reason`: why the last try failed. `deaths`: how often it was a dead letter. */
+export type WaitingItem = QueueItem & {
+  readonly tries: number
+  readonly due: number
+  readonly reason: string
+  readonly deaths: number
+}
+
+/** An item that was given up. `at` is when; 0 if that is not known. */
+export type DeadItem = QueueItem & {
+  readonly tries: number
+  readonly reason: string
+  readonly at: number
+  readonly deaths: number
+}
+
+/** The result of a try. An item that is done is forgotten. */
+export type TryResult =
+  | { readonly type: 'done' }
+  | { readonly type: 'again'; readonly reason: string; readonly due: number }
+  | { readonly type: 'dead'; readonly reason: string; readonly at: number }
+
+/** A decision about a dead letter. It counts only for the death that it names. */
+export type LetterDecision = {
+  readonly letter: string
+  readonly deaths: number
+  readonly decision: 'retry' | 'drop'
+  readonly by: string
+}
+
+export type Queue = { readonly waiting: Map<string, WaitingItem>; readonly dead: Map<string, DeadItem> }
+
+/** The calls to make now, or the time to wait for; both empty: there is nothing to do. */
+export type QueuePlan = { readonly calls: readonly WaitingItem[]; readonly until: number | null }
+
+const REASON_CHARS = 500
+
+type FoldedQueue = Queue & { readonly calls: Map<CallKey, string> }
+/** The queue after a message, so that the next fold goes on from there. A transcript keeps its messages. */
+const folded = new WeakMap<Message, FoldedQueue>()
+
+/** The queue after these messages. The first may be a checkpoint, which stands for everything before it. */
+export function foldQueue(messages: readonly Message[]): Queue {
+  let from = messages.length
+  while (from > 0 && !folded.has(messages[from - 1] as Message)) from -= 1
+  const known = from === 0 ? undefined : folded.get(messages[from - 1] as Message)
+  const queue: FoldedQueue = {
+    waiting: new Map(known?.waiting),
+    dead: new Map(known?.dead),
+    calls: new Map(known?.calls),
+  }
+  for (const message of messages.slice(from)) takeMessage(queue, message)
+  const last = messages.at(-1)
+  if (last) folded.set(last, queue)
+  return { waiting: new Map(queue.waiting), dead: new Map(queue.dead) }
+}
+
+function takeMessage(queue: FoldedQueue, message: Message): void {
+  if (message.role === 'user') takeInput(queue, textOf(message.parts))
+  else if (message.role === 'assistant') {
+    const checkpoint = readCheckpoint(message.parts)
+    if (checkpoint) restoreQueue(queue, checkpoint)
+    for (const { key, tool, args } of message.calls)
+      if (tool === WORK && isObject(args) && typeof args['key'] === 'string') queue.calls.set(key, args['key'])
+  } else {
+    const key = queue.calls.get(message.call)
+    queue.calls.delete(message.call)
+    const item = key === undefined ? undefined : queue.waiting.get(key)
+    if (item) takeResult(queue, item, message)
+  }
+}
+
+function takeInput({ waiting, dead }: Queue, text: string): void {
+  const value = parseJson(text)
+  const decision = readDecision(value)
+  if (decision) {
+    const letter = dead.get(decision.letter)
+    if (letter?.deaths !== decision.deaths) return
+    dead.delete(letter.key)
+    const { key, group, data, deaths } = letter
+    if (decision.decision === 'retry') waiting.set(key, { key, group, data, tries: 0, due: 0, reason: '', deaths })
+  } else if (isObject(value)) {
+    const { key, group, data = null } = value
+    if (typeof key !== 'string' || typeof group !== 'string' || waiting.has(key) || dead.has(key)) return
+    waiting.set(key, { key, group, data, tries: 0, due: 0, reason: '', deaths: 0 })
+  }
+}
+
+type ToolMessage = Extract<Message, { role: 'tool' }>
+
+function takeResult({ waiting, dead }: Queue, item: WaitingItem, { ok, status, content }: ToolMessage): void {
+  const text = typeof content === 'string' ? content : ''
+  const result = ok ? readTryResult(text) : null
+  const { key, group, data, deaths } = item
+  const tries = item.tries + 1
+  if (result?.type === 'done') waiting.delete(key)
+  else if (result?.type === 'dead') {
+    waiting.delete(key)
+    dead.set(key, { key, group, data, tries, reason: result.reason, at: result.at, deaths: deaths + 1 })
+  } else if (result?.type === 'again') waiting.set(key, { ...item, tries, reason: result.reason, due: result.due })
+  // The process was told to end during the try, which is not the work's failure.
+  else if (status === 'aborted') return
+  else waiting.set(key, { ...item, tries, reason: clipText(text, REASON_CHARS), due: 0 })
+}
+
+/** Plans at most `limit` calls, one of each group. An item that must wait holds back those after it in its group. */
+export function planQueue({ waiting }: Queue, now: number, limit: number): QueuePlan {
+  const groups = new Set<string>()
+  const calls: WaitingItem[] = []
+  let until = Number.POSITIVE_INFINITY
+  for (const item of waiting.values()) {
+    if (calls.length === limit) break
+    if (groups.has(item.group)) continue
+    groups.add(item.group)
+    if (item.due <= now) calls.push(item)
+    else until = Math.min(until, item.due)
+  }
+  return { calls, until: calls.length > 0 || !Number.isFinite(until) ? null : until }
+}
+
+export function encodeTryResult(result: TryResult): string {
+  return JSON.stringify('reason' in result ? { ...result, reason: clipText(result.reason, REASON_CHARS) } : result)
+}
+
+function readTryResult(text: string): TryResult | null {
+  const value = parseJson(text)
+  if (!isObject(value)) return null
+  const { type, reason, due, at } = value
+  if (type === 'done') return { type }
+  if (typeof reason !== 'string') return null
+  if (type === 'again' && typeof due === 'number') return { type, reason, due }
+  return type === 'dead' && typeof at === 'number' ? { type, reason, at } : null
+}
+
+/** Null for any other value. */
+export function readDecision(value: Json | undefined): LetterDecision | null {
+  if (!isObject(value)) return null
+  const { letter, deaths, decision, by } = value
+  if (typeof letter !== 'string' || typeof deaths !== 'number' || typeof by !== 'string') return null
+  return decision === 'retry' || decision === 'drop' ? { letter, deaths, decision, by } : null
+}
+
+/** The whole queue as the text of a reply, so that nothing older is needed. */
+export function encodeCheckpoint({ waiting, dead }: Queue): string {
+  return JSON.stringify({ waiting: [...waiting.values()], dead: [...dead.values()] })
+}
+
+type Checkpoint = { readonly waiting: readonly WaitingItem[]; readonly dead: readonly DeadItem[] }
+
+/** Only this planner writes replies, so the items are what it wrote. */
+export function readCheckpoint(parts: readonly Part[]): Checkpoint | null {
+  const text = textOf(parts)
+  const value = text === '' ? null : parseJson(text)
+  return isObject(value) && Array.isArray(value['waiting']) && Array.isArray(value['dead'])
+    ? (value as unknown as Checkpoint)
+    : null
+}
+
+function restoreQueue({ waiting, dead, calls }: FoldedQueue, from: Checkpoint): void {
+  for (const map of [waiting, dead, calls]) map.clear()
+  for (const item of from.waiting) waiting.set(item.key, item)
+  for (const item of from.dead) dead.set(item.key, item)
+}

@@ -1,0 +1,51 @@
+// The stage of the tests of consumers: a harness with consumers, whose runs are answered by a scripted model, and reads of their lanes.
+import { expect, onTestFinished } from 'vitest'
+import {
+  type Consumer,
+  type ConsumerContext,
+  Harness,
+  type HarnessOptions,
+  memory,
+  scripted,
+  type SettledRun,
+} from '../../src/index.ts'
+import { until } from '../until.ts'
+
+export type Told = { readonly settled: SettledRun; readonly key: string }
+
+/** A consumer that keeps what it is told. `act` may throw or wait. */
+export function keeper(
+  name: string,
+  act: (settled: SettledRun, context: ConsumerContext) => unknown = () => {},
+): Consumer & { readonly told: Told[] } {
+  const told: Told[] = []
+  return {
+    name,
+    told,
+    run: async (settled, context) => {
+      told.push({ settled, key: context.key })
+      await act(settled, context)
+    },
+  }
+}
+
+export type Staged = { readonly harness: Harness; readonly reports: [string, string][] }
+
+/** The fields of `keeper` are its own: a harness takes none that it does not know. */
+export function stage(consumers: readonly Consumer[], options: Partial<HarnessOptions> = {}): Staged {
+  const reports: [string, string][] = []
+  const own = consumers.map(({ name, run, timeoutMs, attempts, usd }) => ({ name, run, timeoutMs, attempts, usd }))
+  const harness = new Harness({
+    model: scripted(() => 'done'),
+    store: memory(),
+    onError: (where, error) => void reports.push([where, error instanceof Error ? error.message : String(error)]),
+    plugins: [{ name: 'watchers', consumers: own as readonly Consumer[] }],
+    ...options,
+  })
+  onTestFinished(() => harness.close())
+  return { harness, reports }
+}
+
+export async function told(consumer: { readonly told: readonly Told[] }, count: number): Promise<void> {
+  await until(() => expect(consumer.told.length).toBeGreaterThanOrEqual(count))
+}
