@@ -106,6 +106,7 @@ import { memory } from './stores/memory/memory-store.ts'
 import { completeStore } from './stores/plan/complete-store.ts'
 import type { Tool } from './tools/core/tool.ts'
 import type { AnySchema, DepsOf, ToolList } from './tools/core/tool-types.ts'
+import { isLaneAgent, mayBeLane } from './view/lanes.ts'
 import { VERSION } from './version.ts'
 
 /** How a harness drives sessions: its leases, its width, and what it reports. */
@@ -318,6 +319,9 @@ const BEGIN: Checks<BeginOptions> = { agent: nonEmptyCheck, labels: labelsCheck 
 const checkRun = optionsChecker<RunOptions & BeginOptions>('run', { ...RUN_OPTIONS, ...BEGIN }, ELSEWHERE)
 const checkStream = optionsChecker<StreamOptions & BeginOptions>('stream', { ...STREAM_OPTIONS, ...BEGIN }, ELSEWHERE)
 
+/** How long closing waits for consumers that are being told. */
+const CLOSE_MS = 30_000
+
 const harnessStores = new WeakMap<
   object,
   { readonly store: CompleteStore; readonly program: ProgramNames; readonly drives: boolean }
@@ -509,7 +513,8 @@ class LocalHarness implements Sessions {
   async agents(): Promise<readonly AgentRow[]> {
     this.#check()
     const { agentRows } = await import('./sessions/look/describe.ts')
-    return agentRows(this.#agents, { ...this.#services, routes: this.#table })
+    const own = new Map([...this.#agents].filter(([name]) => !isLaneAgent(name)))
+    return agentRows(own, { ...this.#services, routes: this.#table })
   }
 
   async health(): Promise<Health> {
@@ -545,6 +550,7 @@ class LocalHarness implements Sessions {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
+    if (this.#services.consumers) await this.#worker.awaitRest(mayBeLane, CLOSE_MS)
     await this.#worker.close()
     const sources = new Set([...this.#agents.values()].flatMap(({ tools }) => tools.sources))
     await Promise.allSettled([...sources].map((source) => source.close()))

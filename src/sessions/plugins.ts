@@ -160,10 +160,7 @@ function pluginHooks({ hooks = [] }: Plugin, connection: PluginConnection | null
   })
 }
 
-function pluginConsumers(
-  { consumers = [] }: Plugin,
-  connection: PluginConnection | null,
-): readonly Consumer[] {
+function pluginConsumers({ consumers = [] }: Plugin, connection: PluginConnection | null): readonly Consumer[] {
   if (connection === null) return consumers
   return consumers.map((consumer) => ({
     ...consumer,

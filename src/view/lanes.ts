@@ -1,24 +1,24 @@
 // The names of lanes. A lane is a session whose messages are settled runs of other sessions, for one consumer. All runs
 // of a session are in one lane, so they stay in order.
 
-/** Agents of users cannot have a colon in their names. */
-const AGENT = 'consumer:'
+/** The names of all lanes' agents begin with this. Agents of users cannot have a colon in their names. */
+export const LANE_AGENTS = 'consumer:'
 /** Sixteen sessions take the messages of one consumer, so that many runs can end at once. */
 const LANES = 16
 const LANE_ID = /^consumer\.[A-Za-z0-9_-]{1,64}\.\d{1,2}(?:\.[0-9a-f]{8})?$/
 
 /** The name of the agent, and of the planner, of a consumer's lanes. */
 export function laneAgent(consumer: string): string {
-  return AGENT + consumer
+  return LANE_AGENTS + consumer
 }
 
 export function isLaneAgent(agent: string): boolean {
-  return agent.startsWith(AGENT)
+  return agent.startsWith(LANE_AGENTS)
 }
 
 /** The consumer of a lane, from the name of its agent. */
 export function consumerOfAgent(agent: string): string {
-  return agent.slice(AGENT.length)
+  return agent.slice(LANE_AGENTS.length)
 }
 
 /** The lane for the runs of this session. Each program on a store has lanes of its own; an unnamed one has no `program`. */

@@ -3,12 +3,15 @@ import { expect, onTestFinished } from 'vitest'
 import {
   type Consumer,
   type ConsumerContext,
+  type Event,
   Harness,
   type HarnessOptions,
   memory,
   scripted,
   type SettledRun,
 } from '../../src/index.ts'
+import type { Clock } from '../../src/ports/system.ts'
+import { laneId } from '../../src/view/lanes.ts'
 import { until } from '../until.ts'
 
 export type Told = { readonly settled: SettledRun; readonly key: string }
@@ -48,4 +51,37 @@ export function stage(consumers: readonly Consumer[], options: Partial<HarnessOp
 
 export async function told(consumer: { readonly told: readonly Told[] }, count: number): Promise<void> {
   await until(() => expect(consumer.told.length).toBeGreaterThanOrEqual(count))
+}
+
+/** The events of the lane that has the runs of this session. */
+export async function laneEvents(harness: Harness, consumer: string, session: string): Promise<readonly Event[]> {
+  return (await harness.session(laneId(consumer, session, null)).events()).events
+}
+
+/** A clock that goes with the machine's, and can be set forward: timers that are due then fire. */
+export function clockAhead(): Clock & { add(ms: number): void } {
+  let ahead = 0
+  const waiting = new Set<{ readonly at: number; readonly fire: () => void }>()
+  const now = (): number => 1_000_000 + performance.now() + ahead
+  const look = (): void => {
+    for (const one of [...waiting]) {
+      if (one.at > now()) continue
+      waiting.delete(one)
+      one.fire()
+    }
+  }
+  const handle = setInterval(look, 5)
+  onTestFinished(() => clearInterval(handle))
+  return {
+    now,
+    timer: (ms, fire) => {
+      const one = { at: now() + ms, fire }
+      waiting.add(one)
+      return () => void waiting.delete(one)
+    },
+    add: (ms) => {
+      ahead += ms
+      look()
+    },
+  }
 }

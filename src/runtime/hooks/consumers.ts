@@ -1,13 +1,6 @@
 // Consumers as a host writes them: each is told of every settled run of a root session, at least once, also when the
 // process dies first. How they are told is in runtime/commit/tell-consumers.ts and src/consumers.
-import {
-  type Check,
-  countCheck,
-  functionCheck,
-  optionsCheck,
-  requiredCheck,
-  usdCheck,
-} from '../../options.ts'
+import { type Check, countCheck, functionCheck, optionsCheck, requiredCheck, usdCheck } from '../../options.ts'
 import type { ToolContext } from '../../tools/core/tool-context.ts'
 import type { SettledRun } from './settled-run.ts'
 

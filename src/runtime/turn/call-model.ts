@@ -95,7 +95,8 @@ export class ModelCaller {
     const asked = { cache, agent, frame, request, flight, tools: this.#frozen.offeredTools(frame, tools, named) }
     const handed = agent.children.length > 0 ? handoffReply(request, transcript, asked.tools, agent) : null
     if (handed !== null) return this.#admitted(asked, { answer: handed })
-    if (agent.planner !== null) return cutAtCheckpoint(await this.#ask(asked, transcript, context), agent.planner, effect)
+    if (agent.planner !== null)
+      return cutAtCheckpoint(await this.#ask(asked, transcript, context), agent.planner, effect)
     if (surelyFits(this.#services, agent.model, cache.guard.fill)) return this.#ask(asked, transcript, context)
     return this.#fitted(asked, transcript, context)
   }

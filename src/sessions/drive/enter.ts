@@ -9,6 +9,7 @@ import { readSessionHead, findOutage } from '../../runtime/state/session-tree.ts
 import { eventId } from '../../view/shown-text.ts'
 import { followFields, type SessionAccess } from '../await-run.ts'
 import { type UserMessageBody, buildMessage, type ParsedCommand, type SendOptions } from '../command.ts'
+import { refuseLane } from '../lane-guard.ts'
 import { BRING_MESSAGES, checkOwnBlobs, checkInboxRoom, type Input, isConversation, referencedBlobs } from '../input.ts'
 import { idInBatch } from '../../stores/plan/store-ids.ts'
 import type { RunOptions } from '../verb-options.ts'
@@ -22,6 +23,7 @@ import { isDeepStrictEqual } from 'node:util'
 export async function sendMessage(place: SessionAccess, input: Input, options: SendOptions): Promise<SentReceipt> {
   const { id, services } = place
   options.signal?.throwIfAborted()
+  await refuseLane(services, id, input)
   if (isConversation(input)) checkMessageReader(services, (await services.store.card(id))?.agent)
   const said = buildMessage(input, options, services.random)
   const named = referencedBlobs(said)
@@ -115,6 +117,7 @@ export async function sendCommands(
 ): Promise<SentReceipt> {
   const { services } = place
   const { store, redactor } = services
+  await refuseLane(services, place.id)
   await checkOwnBlobs(store, place.id, said.flatMap(referencedBlobs))
   const known = id !== undefined && (await isSentBatch(place, id, said.length))
   const words = said.filter(({ event }) => event.type === 'user.message').length
