@@ -45,6 +45,7 @@ import type { BreakerOptions } from './runtime/guard/guard.ts'
 import type { Hook } from './runtime/state/hook-events.ts'
 import type { Input } from './sessions/input.ts'
 import { liveOf } from './live/shared-live.ts'
+import { checkBound } from './runtime/hooks/consumers.ts'
 import { Observer, type RunTracer } from './runtime/hooks/run-observer.ts'
 import { runtimeClock, systemRandom } from './runtime/state/machine.ts'
 import { systemProcesses } from './runtime/state/processes.ts'
@@ -384,7 +385,7 @@ class LocalHarness implements Sessions {
     const table = routes ? new RouteTable(routes) : null
     const shared = { ...options, clock, store, table, warn: (text: string) => onError('tools', new Error(text)) }
     const consumers = plugins?.consumers ?? []
-    const lanes = laneAgents(consumers, { store, clock, report: onError })
+    const lanes = laneAgents(consumers, { harness: () => this.#consumerHost(), store, clock, report: onError })
     const agents = graphAgents(options.graphs ?? [], shared, new Map([...buildAgents(options, shared), ...lanes]))
     harnessStores.set(this, { store, program: readProgramNames(options.program), drives })
     this.#ownsStore = options.store === undefined
@@ -437,7 +438,11 @@ class LocalHarness implements Sessions {
         return worker.take(wanted)
       },
     })
-    hooks?.bound?.bind({ services: this.#services, wake: (id: string) => this.#worker.wake(id) })
+    checkBound(consumers, this.#consumerHost())
+  }
+
+  #consumerHost() {
+    return { services: this.#services, wake: (id: string) => this.#worker.wake(id) }
   }
 
   async open(options: OpenOptions = {}): Promise<Session> {

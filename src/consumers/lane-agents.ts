@@ -3,12 +3,14 @@ import { Fault } from '../kernel/failure.ts'
 import type { CompleteStore } from '../ports/store.ts'
 import type { Clock } from '../ports/system.ts'
 import { queueAgent } from '../queues/queue-agent.ts'
-import type { Consumer } from '../runtime/hooks/consumers.ts'
+import { type Consumer, runOf } from '../runtime/hooks/consumers.ts'
 import type { RunName } from '../runtime/hooks/settled-run.ts'
 import type { Agent } from '../runtime/state/agent.ts'
 import { laneAgent } from '../view/lanes.ts'
 
 export type LaneHost = {
+  /** The harness, for consumers of this package that work on sessions themselves. */
+  readonly harness: () => unknown
   readonly store: CompleteStore
   readonly clock: Clock
   readonly report: (where: string, error: unknown) => void
@@ -29,8 +31,9 @@ export function laneAgents(consumers: readonly Consumer[], host: LaneHost): Read
   return agents
 }
 
-function agentOfConsumer(agent: string, consumer: Consumer, { store, clock, report }: LaneHost): Agent {
-  const { name, run, timeoutMs = TIMEOUT_MS, attempts = ATTEMPTS, usd = null } = consumer
+function agentOfConsumer(agent: string, consumer: Consumer, { store, clock, report, harness }: LaneHost): Agent {
+  let told: Consumer['run'] | null = null
+  const { name, timeoutMs = TIMEOUT_MS, attempts = ATTEMPTS, usd = null } = consumer
   return queueAgent({
     name: agent,
     timeoutMs,
@@ -38,11 +41,20 @@ function agentOfConsumer(agent: string, consumer: Consumer, { store, clock, repo
     usd,
     store,
     clock,
-    work: async ({ key, data }, { signal, askModel }) => {
+    work: async ({ key, data }, context) => {
       const { readSettledRun } = await import('../runtime/hooks/settled-run.ts')
       const settled = await readSettledRun(store, data as RunName)
       // Its session was removed, with everything that could be told.
-      if (settled !== null) await run(settled, { key, signal, askModel })
+      if (settled === null) return
+      told ??= runOf(consumer, harness())
+      await told(settled, {
+        key,
+        signal: context.signal,
+        // Read only by a consumer that asks a model.
+        get askModel() {
+          return context.askModel
+        },
+      })
     },
     failed: (_lane, key, { type, reason, tries }) => {
       const end = type === 'dead' ? ' It is a dead letter now: retry it, or drop it.' : ''

@@ -1,7 +1,7 @@
 // One try of one item: its time limit, and what becomes of the item when the try failed.
 import type { CompleteStore } from '../ports/store.ts'
 import type { ToolContext } from '../tools/core/tool-context.ts'
-import { type QueueOptions, WIDTH, type WorkArgs } from './queue-agent.ts'
+import { type QueueOptions, WIDTH, type WorkArgs, type WorkContext } from './queue-agent.ts'
 import { encodeTryResult, type TryResult } from './queue.ts'
 
 /** The waits before the second try and the tries after it. */
@@ -34,16 +34,29 @@ async function whyFailed(
   context: ToolContext,
 ): Promise<string | null> {
   const over = new AbortController()
-  const aborted = new Promise<never>((_, reject) => {
-    over.signal.addEventListener('abort', () => reject(over.signal.reason as Error), { once: true })
-  })
+  // Work that was stopped has the harness's grace to end by itself.
   const stop = (): void => over.abort(context.signal.reason)
   if (context.signal.aborted) stop()
   context.signal.addEventListener('abort', stop, { once: true })
-  const cancel = context.clock.timer(timeoutMs, () => over.abort(new Error(`It took longer than ${timeoutMs} ms.`)))
-  const given = { signal: over.signal, clock: context.clock, askModel: context.askModel.bind(context) }
+  let cancel = (): void => {}
+  const late = new Promise<never>((_, reject) => {
+    cancel = context.clock.timer(timeoutMs, () => {
+      const error = new Error(`It took longer than ${timeoutMs} ms.`)
+      over.abort(error)
+      reject(error)
+    })
+  })
+  const { clock } = context
+  const given: WorkContext = {
+    signal: over.signal,
+    clock,
+    // Read only by work that asks a model: from then on the call counts what was spent.
+    get askModel() {
+      return context.askModel
+    },
+  }
   try {
-    await Promise.race([(async () => work({ key, data }, given))(), aborted])
+    await Promise.race([work({ key, data }, given), late])
     return null
   } catch (error) {
     // The harness stopped the call, so it says nothing about the work.

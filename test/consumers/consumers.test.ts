@@ -4,6 +4,8 @@ import { deadLetters, decideDeadLetter } from '../../src/consumers/index.ts'
 import { type Consumer, defineTool, Fault, Harness, memory, scripted } from '../../src/index.ts'
 import { z } from 'zod'
 import { exportSession, importSession } from '../../src/replay.ts'
+import type { Priced } from '../../src/models/http/hosted-model.ts'
+import { FREE_PROFILE } from '../../src/models/price.ts'
 import { laneId } from '../../src/view/lanes.ts'
 import { until } from '../until.ts'
 import { clockAhead, keeper, laneEvents, stage, told } from './stage.ts'
@@ -132,9 +134,8 @@ describe('a consumer', () => {
   })
 
   it('B-CONSUME-6: one that hangs delays its own lane by its time limit, and nobody else', async () => {
-    const clock = clockAhead()
     const hung = keeper('hung', ({ session }) => (session === 's' ? new Promise(() => {}) : undefined))
-    const { harness, reports } = stage([hung], { system: { clock }, store: memory({ clock }) })
+    const { harness, reports } = stage([{ ...hung, timeoutMs: 50 }])
     await harness.open({ id: 's' })
     // Another lane, and the same lane.
     const other = ['a', 'b', 'c', 'd'].find((id) => laneId('hung', id, null) !== laneId('hung', 's', null)) ?? ''
@@ -144,8 +145,7 @@ describe('a consumer', () => {
     await harness.session(other).run('Hello.')
     await told(hung, 2)
     expect(hung.told[1]?.settled.session).toBe(other)
-    clock.add(30_000)
-    await until(() => expect(reports[0]?.[1]).toMatch(/try 1 of 5 failed: It took longer than 30000 ms\.$/))
+    await until(() => expect(reports[0]?.[1]).toMatch(/try 1 of 5 failed: It took longer than 50 ms\.$/))
   })
 
   it('B-CONSUME-7: a dead letter is tried again or dropped by the first decision, and the log says whose it was', async () => {
@@ -270,17 +270,12 @@ describe('a consumer', () => {
   })
 
   it('B-CONSUME-12: what it asks of models is under its own budget a day', async () => {
-    const model = {
-      name: 'dear',
-      call: async () =>
-        ({
-          type: 'reply',
-          parts: [{ type: 'text', text: 'x' }],
-          calls: [],
-          finish: 'stop',
-          usage: null,
-          cost: 2,
-        }) as const,
+    const model: Priced = {
+      ...scripted(() => ({ text: 'x', cost: 600_000 })),
+      able: { name: 'scripted', native: 'no' },
+      outputTokensMax: 600_000,
+      secrets: {},
+      profile: async () => ({ ...FREE_PROFILE, price: { input: 1, output: 1 } }),
     }
     const answers: string[] = []
     const asks: Consumer = {
@@ -307,6 +302,7 @@ describe('a consumer', () => {
     await until(() => expect(answers.length).toBe(1))
     await harness.session('s').run('2')
     await until(() => expect(answers.length).toBe(2))
+    expect(answers[0]).toBe('asked')
     expect(answers[1]).toMatch(/budget|money|day/i)
   })
 
@@ -391,7 +387,7 @@ describe('a consumer', () => {
       /^invalid_config: .*which consumers were before\. Write \{ name, run: \(settled, \{ key, signal \}\) => … \}/,
     )
     expect(refused([{ name: 'a b', run: () => {} }])).toMatch(/must be 1 to 64 letters/)
-    expect(refused([{ name: 'a' }])).toMatch(/"run".*is missing/)
+    expect(refused([{ name: 'a' }])).toMatch(/run" of plugins\[0\] is missing/)
     expect(refused([{ name: 'a', run: () => {}, attempts: 0 }])).toMatch(/attempts/)
     const one = { name: 'a', run: () => {} }
     expect(refused([one, one])).toMatch(/Two consumers are named "a"/)

@@ -55,7 +55,14 @@ export async function told(consumer: { readonly told: readonly Told[] }, count: 
 
 /** The events of the lane that has the runs of this session. */
 export async function laneEvents(harness: Harness, consumer: string, session: string): Promise<readonly Event[]> {
-  return (await harness.session(laneId(consumer, session, null)).events()).events
+  const lane = harness.session(laneId(consumer, session, null))
+  const events: Event[] = []
+  for (let after: number | null = 0; after !== null; ) {
+    const page: Awaited<ReturnType<typeof lane.events>> = await lane.events({ after })
+    events.push(...page.events)
+    after = page.next
+  }
+  return events
 }
 
 /** A clock that goes with the machine's, and can be set forward: timers that are due then fire. */

@@ -12,7 +12,7 @@ import {
   scripted,
   type CompleteStore,
 } from '../../src/index.ts'
-import { type ExtractOptions, memoryHooks, openMemory } from '../../src/memory/index.ts'
+import { type ExtractOptions, memoryPlugin, openMemory } from '../../src/memory/index.ts'
 import { EXTRACTOR } from '../../src/memory/extraction.ts'
 import type { Routes } from '../../src/models/router.ts'
 import { FREE_PROFILE } from '../../src/models/price.ts'
@@ -238,9 +238,9 @@ describe('extraction', () => {
         profile: async () => ({ ...FREE_PROFILE, price: { input: price, output: price } }),
       }
       const free = { ...dear, ...scripted(['Done.']), profile: async () => FREE_PROFILE }
-      const hooks = memoryHooks(there.memory, { extract: { ...LOW, calls: 0, model: dear }, onError: () => {} })
+      const plugins = [memoryPlugin(there.memory, { extract: { ...LOW, calls: 0, model: dear }, onError: () => {} })]
       const budget = { sessionUsd: 0.01, treeUsd: 0.01 }
-      const limited = closing(new Harness({ model: free, store: there.store, hooks, budget }))
+      const limited = closing(new Harness({ model: free, store: there.store, plugins, budget }))
       await limited.open({ id: 's' })
       await ran(limited, 's', 1)
       await limited.close()
@@ -382,7 +382,7 @@ describe('extraction', () => {
     expect(db.prepare('SELECT count(*) AS n FROM extractions').get()).toMatchObject({ n: 0 })
     db.close()
     for (const wrong of [{ token: 1 }, { runs: 0 }, { calls: -1 }, { model: 7 }, 'yes', null])
-      expect(() => memoryHooks(here.memory, { extract: wrong as never })).toThrow(/extract/)
+      expect(() => memoryPlugin(here.memory, { extract: wrong as never })).toThrow(/extract/)
   })
 
   it('B-MEMORY-71: a model for it that there is not is refused when the harness is made, and `hint:NAME` is the model of that route, or else the session’s own', async () => {
@@ -390,12 +390,12 @@ describe('extraction', () => {
     const [cheap, summing] = [answering('cheap'), answering('summing')]
     const made = (model: string, routes?: Routes) => {
       const here = place()
-      const hooks = memoryHooks(here.memory, { extract: { ...LOW, calls: 0, model }, onError: () => {} })
+      const plugins = [memoryPlugin(here.memory, { extract: { ...LOW, calls: 0, model }, onError: () => {} })]
       const harness = new Harness({
         model: answering('own'),
         models: { named: { cheap }, ...(routes ? { routes } : {}) },
         store: here.store,
-        hooks,
+        plugins,
       })
       return { harness: closing(harness), memory: here.memory }
     }

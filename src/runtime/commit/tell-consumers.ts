@@ -72,7 +72,9 @@ export class ConsumerPart {
     for (const { id, agent } of this.#lanes) {
       if (this.#existing.has(id)) sends.push({ session: id, event })
       else {
-        const created: OwnerBody = { type: 'session.created', agent, planner: agent, program: this.#program }
+        const { folder } = draft.session
+        const place = folder === undefined ? {} : { folder }
+        const created: OwnerBody = { type: 'session.created', agent, planner: agent, ...place, program: this.#program }
         births.push(ownerWrite(id, EMPTY, [created], { now: here.now, epoch: 0 }))
         births.push({ session: id, lane: 'inbox', events: [event] })
       }

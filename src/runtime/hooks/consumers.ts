@@ -43,3 +43,25 @@ export const consumerCheck: Check = Object.assign<Check, Check>(
   (value, name, of) => (typeof value === 'function' ? OLD_FORM : checkFields(value, name, of)),
   checkFields,
 )
+
+const BIND = Symbol('terret.bind')
+/** `check` throws for a harness in which the consumer cannot work. */
+type ConsumerBinding = { readonly check: (host: unknown) => void; readonly make: (host: unknown) => Consumer['run'] }
+type BoundConsumer = { readonly [BIND]?: ConsumerBinding }
+
+/** A consumer that works on sessions itself, and only in a harness. */
+export function bindConsumer(consumer: Omit<Consumer, 'run'>, binding: ConsumerBinding): Consumer {
+  const run = (): never => {
+    throw new Error(`The consumer "${consumer.name}" works only in a harness.`)
+  }
+  return Object.assign({ ...consumer, run }, { [BIND]: binding })
+}
+
+export function checkBound(consumers: readonly Consumer[], host: unknown): void {
+  for (const consumer of consumers) (consumer as BoundConsumer)[BIND]?.check(host)
+}
+
+/** The function to call with settled runs, for this harness. */
+export function runOf(consumer: Consumer, host: unknown): Consumer['run'] {
+  return (consumer as BoundConsumer)[BIND]?.make(host) ?? consumer.run
+}

@@ -15,7 +15,7 @@ import {
 import { isMetadata, NO_OUTPUT_METADATA, type Output } from '../../tools/core/tool-output.ts'
 import { isLaneAgent } from '../../view/lanes.ts'
 import { usdOf } from '../../view/usd.ts'
-import { asksWhenWoken, type HookBindings, bindHooks } from './bound-hooks.ts'
+import { asksWhenWoken } from './woken-hooks.ts'
 import type {
   RunHookEvent,
   HookEvents,
@@ -54,14 +54,10 @@ export class Hooks implements RunHooks {
   readonly #hooks: readonly Hook[]
   readonly #clock: Clock
   readonly #report: HookOptions['report']
-  /** Null: none of the hooks works on sessions itself. */
-  readonly bound: HookBindings | null
 
   constructor({ hooks, agents, clock, report }: HookOptions) {
     for (const hook of hooks) refuseInvalidHook(hook, agents)
-    const bindings = bindHooks(hooks, (run): Hook => ({ type: 'post_run', run }))
-    this.#hooks = bindings?.hooks ?? hooks
-    this.bound = bindings?.bound ?? null
+    this.#hooks = hooks
     this.#clock = clock
     this.#report = report
   }

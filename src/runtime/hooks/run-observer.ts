@@ -38,8 +38,6 @@ export type ObserverOptions = {
 const SPAN_ENDS: ReadonlySet<Event['type']> = new Set(['agent.message', 'model.failed', 'agent.tool_result'])
 /** How long closing a harness waits for background work. */
 const CLOSE_MS = 30_000
-/** How long it waits for work that was then told to stop. */
-const STOP_MS = 2_000
 
 export class Observer implements CommitListener {
   readonly #options: ObserverOptions
@@ -77,16 +75,10 @@ export class Observer implements CommitListener {
   }
 
   async close(): Promise<void> {
-    const { clock, report, tracer, hooks } = this.#options
+    const { clock, report, tracer } = this.#options
     await Promise.allSettled(this.#telling.values())
     const done = new AbortController()
-    const late = sleep(clock, CLOSE_MS, done.signal).then(() => {
-      if (done.signal.aborted || !hooks?.bound) return undefined
-      hooks.bound.stop()
-      return sleep(clock, STOP_MS, done.signal)
-    })
-    const after = Promise.allSettled(this.#after)
-    await Promise.race([hooks?.bound ? after.then(() => hooks.bound?.idle()) : after, late])
+    await Promise.race([Promise.allSettled(this.#after), sleep(clock, CLOSE_MS, done.signal)])
     done.abort()
     if (this.#after.size > 0) report(new Error(`${this.#after.size} post_run hooks did not return in ${CLOSE_MS} ms.`))
     await tracer?.close()

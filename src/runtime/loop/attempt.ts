@@ -104,8 +104,8 @@ async function loadConsumers(services: Services, { id }: SessionCache): Promise<
 }
 
 /** Whether the session works in a worktree, or its children may have left some. */
-function mayHaveWorktrees({ worktrees }: Services, { folder, parent }: Session): boolean {
-  if (folder === undefined) return false
+function mayHaveWorktrees({ worktrees }: Services, { folder, parent, agent }: Session): boolean {
+  if (folder === undefined || isLaneAgent(agent)) return false
   if (parent !== null && folder.includes(WORKTREES)) return true
   return worktrees ? worktrees.exist(folder) : existsSync(join(folder, WORKTREES))
 }
