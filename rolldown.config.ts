@@ -166,6 +166,7 @@ export default defineConfig({
     replay: 'src/replay.ts',
     'graphs/index': 'src/graphs/index.ts',
     'boards/index': 'src/boards/index.ts',
+    'consumers/index': 'src/consumers/index.ts',
     'memory/index': 'src/memory/index.ts',
     'agents/index': 'src/agents/index.ts',
     'ui/index': 'src/ui/index.ts',

@@ -1,4 +1,4 @@
-// The public names of terret/consumers: what to do with settled runs, and what became of those that no try could tell.
+// The public names of terret/consumers: consumers to use as they are, and what became of runs that no try could tell.
 export {
   type DeadLetter,
   deadLetters,
@@ -7,3 +7,12 @@ export {
   type LetterFilter,
   type LetterSessions,
 } from '../queues/dead-letters.ts'
+export { costLog, type CostLogOptions } from './cost-log.ts'
+export {
+  commandNotice,
+  type CommandNoticeOptions,
+  stdoutNotice,
+  type StdoutNoticeOptions,
+  webhookNotice,
+  type WebhookNoticeOptions,
+} from './notices.ts'

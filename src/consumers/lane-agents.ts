@@ -50,6 +50,7 @@ function agentOfConsumer(agent: string, consumer: Consumer, { store, clock, repo
       await told(settled, {
         key,
         signal: context.signal,
+        repeated: context.repeated,
         // Read only by a consumer that asks a model.
         get askModel() {
           return context.askModel

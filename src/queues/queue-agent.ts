@@ -13,7 +13,11 @@ import type { TryResult, WaitingItem } from './queue.ts'
 
 /** One try. `key` is the same in every try of an item, and `signal` is aborted when the time is over. */
 export type QueueWork = (item: { readonly key: string; readonly data: Json }, context: WorkContext) => Promise<void>
-export type WorkContext = Pick<ToolContext, 'askModel' | 'clock'> & { readonly signal: AbortSignal }
+export type WorkContext = Pick<ToolContext, 'askModel' | 'clock'> & {
+  readonly signal: AbortSignal
+  /** An earlier try of this item began, and may have taken effect. */
+  readonly repeated: boolean
+}
 export type FailedTry = Exclude<TryResult, { type: 'done' }> & { readonly tries: number }
 
 export type QueueOptions = {
@@ -99,7 +103,7 @@ function sleepTool(): Tool {
   })
 }
 
-export type WorkArgs = Pick<WaitingItem, 'key' | 'data' | 'tries'> & { readonly reason?: string }
+export type WorkArgs = Pick<WaitingItem, 'key' | 'data' | 'tries'> & Partial<Pick<WaitingItem, 'reason' | 'repeated'>>
 
 function workTool(options: QueueOptions): Tool {
   return defineTool({

@@ -24,8 +24,8 @@ function isAlreadyWoken(messages: readonly Message[], { until }: QueuePlan): boo
 
 function callsOf({ calls, until }: QueuePlan, seq: number): Reply['calls'] {
   if (until !== null) return [{ id: `call_${seq}_0`, tool: SLEEP, args: JSON.stringify({ until: String(until) }) }]
-  return calls.map(({ key, data, tries, reason }, i) => {
-    const args = reason === '' ? { key, data, tries } : { key, data, tries, reason }
+  return calls.map(({ key, data, tries, reason, repeated }, i) => {
+    const args = repeated ? { key, data, tries, repeated, reason } : { key, data, tries }
     return { id: `call_${seq}_${i}`, tool: WORK, args: JSON.stringify(args) }
   })
 }

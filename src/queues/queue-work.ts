@@ -17,7 +17,7 @@ export async function workOnItem(options: QueueOptions, args: WorkArgs, context:
     if (tries >= attempts) return dead(reason)
     const begun = await countBegun(store, context)
     if (begun > attempts) return dead(`The process ended ${begun - 1} times during the work on it.`)
-    const why = await whyFailed(options, args, context)
+    const why = await whyFailed(options, args, context, args.repeated === true || begun > 1)
     if (why === null) return { type: 'done' }
     const waitMs = WAITS_MS[Math.min(tries, WAITS_MS.length - 1)] ?? 0
     return tries + 1 >= attempts ? dead(why) : { type: 'again', reason: why, due: now() + waitMs }
@@ -32,6 +32,7 @@ async function whyFailed(
   { work, timeoutMs }: QueueOptions,
   { key, data }: WorkArgs,
   context: ToolContext,
+  repeated: boolean,
 ): Promise<string | null> {
   const over = new AbortController()
   // Work that was stopped has the harness's grace to end by itself.
@@ -50,6 +51,7 @@ async function whyFailed(
   const given: WorkContext = {
     signal: over.signal,
     clock,
+    repeated,
     // Read only by work that asks a model: from then on the call counts what was spent.
     get askModel() {
       return context.askModel

@@ -9,12 +9,16 @@ import { WORK } from './queue-agent.ts'
 /** Items of one group are worked on in order, one at a time. `data` is what the work is about. */
 export type QueueItem = { readonly key: string; readonly group: string; readonly data: Json }
 
-/** `due`: not before this time. `reason`: why the last try failed. `deaths`: how often it was a dead letter. */
+/**
+ * `due`: not before this time. `reason`: why the last try failed. `deaths`: how often it was a dead letter. `repeated`: a
+ * try began before.
+ */
 export type WaitingItem = QueueItem & {
   readonly tries: number
   readonly due: number
   readonly reason: string
   readonly deaths: number
+  readonly repeated: boolean
 }
 
 /** An item that was given up. `at` is when; 0 if that is not known. */
@@ -89,13 +93,15 @@ function takeInput({ waiting, dead }: Queue, text: string): void {
     if (letter?.deaths !== decision.deaths) return
     dead.delete(letter.key)
     const { key, group, data, deaths } = letter
-    if (decision.decision === 'retry') waiting.set(key, { key, group, data, tries: 0, due: 0, reason: '', deaths })
+    if (decision.decision === 'retry') waiting.set(key, { ...NEW_ITEM, key, group, data, deaths, repeated: true })
   } else if (isObject(value)) {
     const { key, group, data = null } = value
     if (typeof key !== 'string' || typeof group !== 'string' || waiting.has(key) || dead.has(key)) return
-    waiting.set(key, { key, group, data, tries: 0, due: 0, reason: '', deaths: 0 })
+    waiting.set(key, { ...NEW_ITEM, key, group, data })
   }
 }
+
+const NEW_ITEM = { tries: 0, due: 0, reason: '', deaths: 0, repeated: false } as const
 
 type ToolMessage = Extract<Message, { role: 'tool' }>
 
@@ -104,14 +110,15 @@ function takeResult({ waiting, dead }: Queue, item: WaitingItem, { ok, status, c
   const result = ok ? readTryResult(text) : null
   const { key, group, data, deaths } = item
   const tries = item.tries + 1
+  const again = { ...item, repeated: true }
   if (result?.type === 'done') waiting.delete(key)
   else if (result?.type === 'dead') {
     waiting.delete(key)
     dead.set(key, { key, group, data, tries, reason: result.reason, at: result.at, deaths: deaths + 1 })
-  } else if (result?.type === 'again') waiting.set(key, { ...item, tries, reason: result.reason, due: result.due })
+  } else if (result?.type === 'again') waiting.set(key, { ...again, tries, reason: result.reason, due: result.due })
   // The process was told to end during the try, which is not the work's failure.
-  else if (status === 'aborted') return
-  else waiting.set(key, { ...item, tries, reason: clipText(text, REASON_CHARS), due: 0 })
+  else if (status === 'aborted') waiting.set(key, again)
+  else waiting.set(key, { ...again, tries, reason: clipText(text, REASON_CHARS), due: 0 })
 }
 
 /** Plans at most `limit` calls, one of each group. An item that must wait holds back those after it in its group. */

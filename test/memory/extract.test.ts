@@ -331,7 +331,7 @@ describe('extraction', () => {
     expect(reports.join()).toContain('Nothing was extracted from session s')
   })
 
-  it('B-MEMORY-70: a store that is away while the facts are written loses none of them: the end of the next run writes them, unasked', async () => {
+  it('B-MEMORY-70: a store that is away while the facts are written loses none of them: they are written a moment later, and no model is asked again', async () => {
     const here = place()
     let away = true
     const commit: CompleteStore['commit'] = async (writes) => {
@@ -349,10 +349,9 @@ describe('extraction', () => {
     await when(() => reports.length === 1)
     expect(reports[0]).toContain('The disk is away.')
     expect(await here.memory.list('default')).toEqual([])
-    await ran(harness, 's', 1)
+    await when(async () => (await here.memory.list('default')).length === 1)
     await harness.close()
     expect(asked).toHaveLength(1)
-    expect(await here.memory.list('default')).toHaveLength(1)
     expect(marks(await logOf(here.store, 's'))).toMatchObject([{ kept: 1 }])
   })
 

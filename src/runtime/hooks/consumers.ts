@@ -9,6 +9,8 @@ export type ConsumerContext = {
   readonly key: string
   /** Aborted when the time is over, and when the harness is closed. */
   readonly signal: AbortSignal
+  /** An earlier try for this run began, and may have taken effect. */
+  readonly repeated: boolean
   /** Asks a model under the `usd` of this consumer. */
   readonly askModel: ToolContext['askModel']
 }
