@@ -50,6 +50,8 @@ export async function readRunRecord(
 export type SettledRun = Frozen<{
   session: string
   agent: string
+  /** The user who opened the session. Null: the host did not say. */
+  owner: string | null
   /** The first event of the run, and the event that settled it. */
   run: number
   seq: number
@@ -84,6 +86,7 @@ export async function readSettledRun(
   return {
     session,
     agent: card.agent,
+    owner: card.owner ?? null,
     run,
     seq,
     beganAt,
