@@ -2,8 +2,9 @@
 // not how it is decided. Each violation names its rule. What concerns children, hooks, money and notices stands beside it.
 import { writerTime } from '../src/kernel/clock.ts'
 import { createHash } from 'node:crypto'
-import type { Proposal, Usage } from '../src/kernel/content.ts'
+import type { Outcome, Proposal, Usage } from '../src/kernel/content.ts'
 import type { Event, EventOf } from '../src/kernel/event.ts'
+import { isLaneAgent } from '../src/view/lanes.ts'
 import { take } from '../src/kernel/fold.ts'
 import { next } from '../src/kernel/next.ts'
 import { FAILURES_MAX } from '../src/context/window-fill.ts'
@@ -81,6 +82,9 @@ export class Invariants {
     this.trees = new Trees(this.#sessions, this.leases, complain)
     this.verdicts = new Verdicts({ cast, leases: this.leases, sessions: this.#sessions, oracle, complain })
   }
+
+  /** The runs of roots that settled here, in order. */
+  readonly ended = new Map<string, readonly { readonly seq: number; readonly outcome: Outcome['type'] }[]>()
 
   sessions(): ReadonlyMap<string, Readonly<Pick<Watched, 'fold' | 'cutAt' | 'repliedAt' | 'full'>>> {
     return this.#sessions
@@ -176,6 +180,10 @@ export class Invariants {
     this.flows.take(session, w, e, fail)
     this.trees.take(session, w, e, fail)
     this.#count(e)
+    if (e.type === 'run.settled' && w.fold.parent === null && !isLaneAgent(w.fold.agent)) {
+      const runs = this.ended.get(session) ?? []
+      this.ended.set(session, [...runs, { seq: e.seq, outcome: e.outcome.type }])
+    }
     try {
       take(w.fold, e)
       if (e.type === 'session.closed') w.wakes.clear()

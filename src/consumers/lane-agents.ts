@@ -4,7 +4,7 @@ import type { CompleteStore } from '../ports/store.ts'
 import type { Clock } from '../ports/system.ts'
 import { queueAgent } from '../queues/queue-agent.ts'
 import { type Consumer, runOf } from '../runtime/hooks/consumers.ts'
-import type { RunName } from '../runtime/hooks/settled-run.ts'
+import { readSettledRun, type RunName } from '../runtime/hooks/settled-run.ts'
 import type { Agent } from '../runtime/state/agent.ts'
 import { laneAgent } from '../view/lanes.ts'
 
@@ -42,7 +42,6 @@ function agentOfConsumer(agent: string, consumer: Consumer, { store, clock, repo
     store,
     clock,
     work: async ({ key, data }, context) => {
-      const { readSettledRun } = await import('../runtime/hooks/settled-run.ts')
       const settled = await readSettledRun(store, data as RunName)
       // Its session was removed, with everything that could be told.
       if (settled === null) return

@@ -117,6 +117,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'graphs',
     'boards',
     'workflows',
+    'queues',
+    'consumers',
   ],
 }
 
