@@ -119,7 +119,8 @@ export class Members {
     const { store, scheduler } = this.#stage
     const session = (id: string) => ({
       id,
-      read: (after?: number, limit?: number) => store.read(id, after ?? 0, limit),
+      events: ({ after = 0, limit }: { after?: number; limit?: number }) => store.read(id, after, limit),
+      status: async () => ({ card: await status(id) }),
       run: () => scheduler.sleep(LOOK_MS),
       send: async (text: string, { id: key }: { id: string }) => {
         await scheduler.sleep(scheduler.chance.between(0, 2 * LOOK_MS))
@@ -138,6 +139,6 @@ export class Members {
       return { phase: this.#dead.has(id) ? 'resting' : 'tools', status: 'running' }
     }
     // Sound for what a board uses of them.
-    return { session, status } as unknown as BoardSessions
+    return { session } as unknown as BoardSessions
   }
 }

@@ -7,6 +7,9 @@ import { encodeTryResult, type TryResult } from './queue.ts'
 /** The waits before the second try and the tries after it. */
 const WAITS_MS = [1_000, 10_000, 60_000, 600_000] as const
 
+/** After so many processes ended during one try, the item is given up: the next process would end too. */
+const BEGUN_MAX = 5
+
 /** The content of the call's result. A failed try is a result like any other: the queue decides what follows. */
 export async function workOnItem(options: QueueOptions, args: WorkArgs, context: ToolContext): Promise<string> {
   const { attempts, store, failed } = options
@@ -16,7 +19,7 @@ export async function workOnItem(options: QueueOptions, args: WorkArgs, context:
   const tryOnce = async (): Promise<TryResult> => {
     if (tries >= attempts) return dead(reason)
     const begun = await countBegun(store, context)
-    if (begun > attempts) return dead(`The process ended ${begun - 1} times during the work on it.`)
+    if (begun > BEGUN_MAX) return dead(`The process ended ${begun - 1} times during the work on it.`)
     const why = await whyFailed(options, args, context, args.repeated === true || begun > 1)
     if (why === null) return { type: 'done' }
     const waitMs = WAITS_MS[Math.min(tries, WAITS_MS.length - 1)] ?? 0
