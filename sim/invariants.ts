@@ -172,7 +172,9 @@ export class Invariants {
     w.epoch = Math.max(w.epoch, e.epoch)
     // No hook was asked about the events that a new session begins with, and they cost nothing.
     const brought = e.epoch === 0 && !('id' in e)
-    if (!brought || e.type === 'session.created') this.verdicts.take(session, w, e, fail)
+    // No hook is about lanes.
+    const hooked = !isLaneAgent(w.fold.agent)
+    if (hooked && (!brought || e.type === 'session.created')) this.verdicts.take(session, w, e, fail)
     this.#guarding.take(session, w, e, fail)
     this.money.take(session, e, fail)
     this.#rules(session, w, e, fail)

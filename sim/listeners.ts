@@ -12,7 +12,7 @@ import type { Invariants } from './invariants.ts'
 import type { SimProcess } from './process.ts'
 import { Chance } from './scheduler.ts'
 
-const SHARE = 0.25
+const SHARE = 0.4
 /** A hang ends soon, and the second failure is the last. */
 const LIMITS = { timeoutMs: 40, attempts: 2 } as const
 

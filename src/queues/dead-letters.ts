@@ -5,9 +5,10 @@ import { Fault } from '../kernel/failure.ts'
 import { nonEmptyCheck, oneOf, optionsChecker, requiredCheck } from '../options.ts'
 import type { Sessions } from '../sessions/verbs.ts'
 import { consumerOfAgent, laneAgent, LANE_AGENTS } from '../view/lanes.ts'
+import { type LetterDecision, readDecision } from '../view/letter-decision.ts'
 import { textOf } from '../view/shown-text.ts'
 import { parseJson } from '../view/untrusted-json.ts'
-import { type DeadItem, foldQueue, type LetterDecision, readDecision } from './queue.ts'
+import { type DeadItem, foldQueue } from './queue.ts'
 
 /** A harness, or a client of one. */
 export type LetterSessions = Pick<Sessions, 'list' | 'session'>

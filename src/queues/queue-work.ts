@@ -16,6 +16,10 @@ export async function workOnItem(options: QueueOptions, args: WorkArgs, context:
   const { key, tries, reason = '' } = args
   const now = (): number => (context.now ? context.now() : context.clock.now())
   const dead = (why: string): TryResult => ({ type: 'dead', reason: why, at: now() })
+  const again = (why: string, waitMs: number): TryResult => {
+    const at = now()
+    return { type: 'again', reason: why, due: at + waitMs, at }
+  }
   const tryOnce = async (): Promise<TryResult> => {
     if (tries >= attempts) return dead(reason)
     const begun = await countBegun(store, context)
@@ -23,7 +27,7 @@ export async function workOnItem(options: QueueOptions, args: WorkArgs, context:
     const why = await whyFailed(options, args, context, args.repeated === true || begun > 1)
     if (why === null) return { type: 'done' }
     const waitMs = WAITS_MS[Math.min(tries, WAITS_MS.length - 1)] ?? 0
-    return tries + 1 >= attempts ? dead(why) : { type: 'again', reason: why, due: now() + waitMs }
+    return tries + 1 >= attempts ? dead(why) : again(why, waitMs)
   }
   const result = await tryOnce()
   if (result.type !== 'done') failed(context.session, key, { ...result, tries: Math.min(tries + 1, attempts) })

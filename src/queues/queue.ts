@@ -1,7 +1,9 @@
 // A session that works through its messages, as a pure fold: which items wait, which are dead letters, and which calls
 // come next. The messages of the session are the items, and its calls are the tries. It has no clock and runs nothing.
 import type { CallKey, Json, Part } from '../kernel/content.ts'
+import { mustStillWait } from '../kernel/clock.ts'
 import type { Message } from '../kernel/transcript.ts'
+import { readDecision } from '../view/letter-decision.ts'
 import { isObject, parseJson } from '../view/untrusted-json.ts'
 import { clipText, textOf } from '../view/shown-text.ts'
 import { WORK } from './queue-agent.ts'
@@ -10,12 +12,13 @@ import { WORK } from './queue-agent.ts'
 export type QueueItem = { readonly key: string; readonly group: string; readonly data: Json }
 
 /**
- * `due`: not before this time. `reason`: why the last try failed. `deaths`: how often it was a dead letter. `repeated`: a
+ * `due`: not before this time, as it was said at the time `at`. `reason`: why the last try failed. `deaths`: how often it was a dead letter. `repeated`: a
  * try began before.
  */
 export type WaitingItem = QueueItem & {
   readonly tries: number
   readonly due: number
+  readonly at: number
   readonly reason: string
   readonly deaths: number
   readonly repeated: boolean
@@ -32,16 +35,8 @@ export type DeadItem = QueueItem & {
 /** The result of a try. An item that is done is forgotten. */
 export type TryResult =
   | { readonly type: 'done' }
-  | { readonly type: 'again'; readonly reason: string; readonly due: number }
+  | { readonly type: 'again'; readonly reason: string; readonly due: number; readonly at: number }
   | { readonly type: 'dead'; readonly reason: string; readonly at: number }
-
-/** A decision about a dead letter. It counts only for the death that it names. */
-export type LetterDecision = {
-  readonly letter: string
-  readonly deaths: number
-  readonly decision: 'retry' | 'drop'
-  readonly by: string
-}
 
 export type Queue = { readonly waiting: Map<string, WaitingItem>; readonly dead: Map<string, DeadItem> }
 
@@ -101,7 +96,7 @@ function takeInput({ waiting, dead }: Queue, text: string): void {
   }
 }
 
-const NEW_ITEM = { tries: 0, due: 0, reason: '', deaths: 0, repeated: false } as const
+const NEW_ITEM = { tries: 0, due: 0, at: 0, reason: '', deaths: 0, repeated: false } as const
 
 type ToolMessage = Extract<Message, { role: 'tool' }>
 
@@ -115,7 +110,8 @@ function takeResult({ waiting, dead }: Queue, item: WaitingItem, { ok, status, c
   else if (result?.type === 'dead') {
     waiting.delete(key)
     dead.set(key, { key, group, data, tries, reason: result.reason, at: result.at, deaths: deaths + 1 })
-  } else if (result?.type === 'again') waiting.set(key, { ...again, tries, reason: result.reason, due: result.due })
+  } else if (result?.type === 'again')
+    waiting.set(key, { ...again, tries, reason: result.reason, due: result.due, at: result.at })
   // The process was told to end during the try, which is not the work's failure.
   else if (status === 'aborted') waiting.set(key, again)
   else waiting.set(key, { ...again, tries, reason: clipText(text, REASON_CHARS), due: 0 })
@@ -130,8 +126,8 @@ export function planQueue({ waiting }: Queue, now: number, limit: number): Queue
     if (calls.length === limit) break
     if (groups.has(item.group)) continue
     groups.add(item.group)
-    if (item.due <= now) calls.push(item)
-    else until = Math.min(until, item.due)
+    if (mustStillWait(item.due, item.at, now)) until = Math.min(until, item.due)
+    else calls.push(item)
   }
   return { calls, until: calls.length > 0 || !Number.isFinite(until) ? null : until }
 }
@@ -145,17 +141,9 @@ function readTryResult(text: string): TryResult | null {
   if (!isObject(value)) return null
   const { type, reason, due, at } = value
   if (type === 'done') return { type }
-  if (typeof reason !== 'string') return null
-  if (type === 'again' && typeof due === 'number') return { type, reason, due }
-  return type === 'dead' && typeof at === 'number' ? { type, reason, at } : null
-}
-
-/** Null for any other value. */
-export function readDecision(value: Json | undefined): LetterDecision | null {
-  if (!isObject(value)) return null
-  const { letter, deaths, decision, by } = value
-  if (typeof letter !== 'string' || typeof deaths !== 'number' || typeof by !== 'string') return null
-  return decision === 'retry' || decision === 'drop' ? { letter, deaths, decision, by } : null
+  if (typeof reason !== 'string' || typeof at !== 'number') return null
+  if (type === 'again' && typeof due === 'number') return { type, reason, due, at }
+  return type === 'dead' ? { type, reason, at } : null
 }
 
 /** The whole queue as the text of a reply, so that nothing older is needed. */

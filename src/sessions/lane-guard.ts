@@ -2,8 +2,8 @@
 // letters.
 import { Fault } from '../kernel/failure.ts'
 import type { CompleteStore } from '../ports/store.ts'
-import { readDecision } from '../queues/queue.ts'
 import { isLaneAgent, mayBeLane } from '../view/lanes.ts'
+import { readDecision } from '../view/letter-decision.ts'
 import { parseJson } from '../view/untrusted-json.ts'
 
 /** Throws for a lane, unless `said` decides about a dead letter. */
