@@ -6,7 +6,6 @@ import type { Message } from '../kernel/transcript.ts'
 import { readDecision } from '../view/letter-decision.ts'
 import { isObject, parseJson } from '../view/untrusted-json.ts'
 import { clipText, textOf } from '../view/shown-text.ts'
-import { WORK } from './queue-agent.ts'
 
 /** Items of one group are worked on in order, one at a time. `data` is what the work is about. */
 export type QueueItem = { readonly key: string; readonly group: string; readonly data: Json }
@@ -70,8 +69,8 @@ function takeMessage(queue: FoldedQueue, message: Message): void {
   else if (message.role === 'assistant') {
     const checkpoint = readCheckpoint(message.parts)
     if (checkpoint) restoreQueue(queue, checkpoint)
-    for (const { key, tool, args } of message.calls)
-      if (tool === WORK && isObject(args) && typeof args['key'] === 'string') queue.calls.set(key, args['key'])
+    for (const { key, args } of message.calls)
+      if (isObject(args) && typeof args['key'] === 'string') queue.calls.set(key, args['key'])
   } else {
     const key = queue.calls.get(message.call)
     queue.calls.delete(message.call)

@@ -35,9 +35,12 @@ it('B-CONSUME-26: letters lists dead letters, and retry and drop decide about on
   const keys = rows.map((row) => (JSON.parse(row) as { readonly key: string }).key)
   const [first = '', second = ''] = keys
   const retried = await stage.terret('letters', 'retry', first, '--by', 'ann')
-  expect(retried).toMatchObject({ code: 0, out: expect.stringContaining('It is tried again, as ann decided.') })
+  expect(retried).toMatchObject({
+    code: 0,
+    out: expect.stringContaining('It is tried again, as ann decided.') as string,
+  })
   const dropped = await stage.terret('letters', 'drop', second, '--by', 'bob')
-  expect(dropped).toMatchObject({ code: 0, out: expect.stringContaining('It was dropped, as bob decided.') })
+  expect(dropped).toMatchObject({ code: 0, out: expect.stringContaining('It was dropped, as bob decided.') as string })
   await harness.work({ idleMs: 300 })
   expect(await deadLetters(harness)).toEqual([])
   expect((await stage.terret('letters', 'retry', first)).code).not.toBe(0)

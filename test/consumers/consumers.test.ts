@@ -19,7 +19,7 @@ describe('a consumer', () => {
     await told(log, 1)
     expect(log.told).toMatchObject([
       {
-        key: expect.stringMatching(/^settled:s:\d+$/),
+        key: expect.stringMatching(/^settled:s:\d+$/) as string,
         settled: {
           session: 's',
           agent: 'default',

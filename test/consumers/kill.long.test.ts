@@ -62,7 +62,7 @@ it('B-CONSUME-19: a kill before the commit that settles a run, and one right aft
     expect(settled).toBe(stop === 'after the end')
     expect(await play(order)).toBe('ended')
     expect(read()).toEqual([
-      { session: 's', prompt: 'run 0', key: expect.stringMatching(/^settled:s:\d+$/), repeated: false },
+      { session: 's', prompt: 'run 0', key: expect.stringMatching(/^settled:s:\d+$/) as string, repeated: false },
     ])
     expect(await play(order)).toBe('ended')
     expect(read().length).toBe(1)
