@@ -71,7 +71,7 @@ export function clockAhead(): Clock & { add(ms: number): void } {
   const waiting = new Set<{ readonly at: number; readonly fire: () => void }>()
   const now = (): number => 1_000_000 + performance.now() + ahead
   const look = (): void => {
-    for (const one of [...waiting]) {
+    for (const one of waiting) {
       if (one.at > now()) continue
       waiting.delete(one)
       one.fire()
