@@ -11,7 +11,7 @@ export const CONSUMER_FAULTS = [
   {
     name: 'a dead letter is forgotten',
     seed: 3,
-    file: 'src/queues/queue.ts',
+    file: 'src/queues/item-queue.ts',
     find: 'dead.set(key, { key, group, data, tries, reason: result.reason, at: result.at, deaths: deaths + 1 })',
     replace: '',
   },

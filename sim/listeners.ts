@@ -1,7 +1,7 @@
 // The consumers of a seed: one keeps what it is told, and one throws and hangs. Both live in every process. What they are told is compared
 // with the runs that settled. In a part of the seeds.
 import { laneAgents } from '../src/consumers/lane-agents.ts'
-import { foldQueue } from '../src/queues/queue.ts'
+import { foldQueue } from '../src/queues/item-queue.ts'
 import type { Consumer } from '../src/runtime/hooks/consumers.ts'
 import type { SettledRun } from '../src/runtime/hooks/settled-run.ts'
 import type { Agent } from '../src/runtime/state/agent.ts'

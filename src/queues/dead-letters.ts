@@ -8,7 +8,7 @@ import { consumerOfAgent, laneAgent, LANE_AGENTS } from '../view/lanes.ts'
 import { type LetterDecision, readDecision } from '../view/letter-decision.ts'
 import { textOf } from '../view/shown-text.ts'
 import { parseJson } from '../view/untrusted-json.ts'
-import { type DeadItem, foldQueue } from './queue.ts'
+import { type DeadItem, foldQueue } from './item-queue.ts'
 
 /** A harness, or a client of one. */
 export type LetterSessions = Pick<Sessions, 'list' | 'session'>

@@ -9,7 +9,7 @@ import { Toolbox } from '../runtime/state/toolbox.ts'
 import { output } from '../tools/core/tool-output.ts'
 import { defineTool, type StandardSchema, type Tool, type ToolContext } from '../tools/core/tool.ts'
 import { parsePolicy } from '../tools/policy/policy.ts'
-import type { TryResult, WaitingItem } from './queue.ts'
+import type { TryResult, WaitingItem } from './item-queue.ts'
 
 /** One try. `key` is the same in every try of an item, and `signal` is aborted when the time is over. */
 export type QueueWork = (item: { readonly key: string; readonly data: Json }, context: WorkContext) => Promise<void>
@@ -38,7 +38,7 @@ export type QueueOptions = {
 export const WORK = 'work'
 export const SLEEP = 'sleep'
 /** So many calls are made at once. */
-export const WIDTH = 16
+export const QUEUE_WIDTH = 16
 const NO_LIMIT = 1_000_000_000
 const DAYS_20_MS = 20 * 24 * 3_600_000
 /** The work's own time limit comes first. */
@@ -62,7 +62,7 @@ export function queueAgent(options: QueueOptions): Agent {
       activeMs: DAYS_20_MS,
       lossesMax: NO_LIMIT,
       wakes: NO_LIMIT,
-      parallel: WIDTH,
+      parallel: QUEUE_WIDTH,
     }),
     approvalMs: null,
     policy: parsePolicy({ rules: [] }),

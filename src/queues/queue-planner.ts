@@ -2,17 +2,17 @@
 // nothing: the same messages and the same time give the same reply in any process.
 import type { Message } from '../kernel/transcript.ts'
 import type { Reply } from '../ports/model.ts'
-import { SLEEP, WIDTH, WORK } from './queue-agent.ts'
-import { encodeCheckpoint, foldQueue, planQueue, type QueuePlan } from './queue.ts'
+import { SLEEP, QUEUE_WIDTH, WORK } from './queue-agent.ts'
+import { encodeQueueCheckpoint, foldQueue, planQueue, type QueuePlan } from './item-queue.ts'
 
 /** After so many messages the reply repeats the queue, and what is older is no longer read. */
 const MESSAGES_MAX = 1_000
 
 export function replyFromQueue(messages: readonly Message[], now: number, seq: number): Reply {
   const queue = foldQueue(messages)
-  const plan = planQueue(queue, now, WIDTH)
+  const plan = planQueue(queue, now, QUEUE_WIDTH)
   const calls = isAlreadyWoken(messages, plan) ? [] : callsOf(plan, seq)
-  const parts = messages.length > MESSAGES_MAX ? [{ type: 'text', text: encodeCheckpoint(queue) } as const] : []
+  const parts = messages.length > MESSAGES_MAX ? [{ type: 'text', text: encodeQueueCheckpoint(queue) } as const] : []
   return { type: 'reply', parts, calls, finish: calls.length > 0 ? 'calls' : 'stop', usage: null }
 }
 

@@ -1,8 +1,8 @@
 // One try of one item: its time limit, and what becomes of the item when the try failed.
 import type { CompleteStore } from '../ports/store.ts'
 import type { ToolContext } from '../tools/core/tool-context.ts'
-import { type QueueOptions, WIDTH, type WorkArgs, type WorkContext } from './queue-agent.ts'
-import { encodeTryResult, type TryResult } from './queue.ts'
+import { type QueueOptions, QUEUE_WIDTH, type WorkArgs, type WorkContext } from './queue-agent.ts'
+import { encodeTryResult, type TryResult } from './item-queue.ts'
 
 /** The waits before the second try and the tries after it. */
 const WAITS_MS = [1_000, 10_000, 60_000, 600_000] as const
@@ -86,4 +86,4 @@ async function countBegun(store: CompleteStore, { session, call }: ToolContext):
   const { events } = await store.read(session, Number.parseInt(call, 10), INTENTS_MAX)
   return events.filter((event) => event.type === 'agent.tool_use' && event.call === call).length
 }
-const INTENTS_MAX = 8 * WIDTH
+const INTENTS_MAX = 8 * QUEUE_WIDTH

@@ -89,7 +89,7 @@ describe('a plugin', () => {
     [
       'a consumer that is none',
       [{ name: 'p', consumers: [1] }],
-      'The options of "consumers[0]" of plugins[0] must be an object, not a number',
+      'The option "consumers" of plugins[0] has an item 0 that must be an object, not a number',
     ],
     ['a tool that is none', [{ name: 'p', tools: [{ name: 'a' }] }], 'make it with defineTool'],
     ['a hook that there is not', [{ name: 'p', hooks: [{ type: 'x', run: () => {} }] }], 'There is no hook "x".'],

@@ -37,19 +37,19 @@ export type TryResult =
   | { readonly type: 'again'; readonly reason: string; readonly due: number; readonly at: number }
   | { readonly type: 'dead'; readonly reason: string; readonly at: number }
 
-export type Queue = { readonly waiting: Map<string, WaitingItem>; readonly dead: Map<string, DeadItem> }
+export type ItemQueue = { readonly waiting: Map<string, WaitingItem>; readonly dead: Map<string, DeadItem> }
 
 /** The calls to make now, or the time to wait for; both empty: there is nothing to do. */
 export type QueuePlan = { readonly calls: readonly WaitingItem[]; readonly until: number | null }
 
 const REASON_CHARS = 500
 
-type FoldedQueue = Queue & { readonly calls: Map<CallKey, string> }
+type FoldedQueue = ItemQueue & { readonly calls: Map<CallKey, string> }
 /** The queue after a message, so that the next fold goes on from there. A transcript keeps its messages. */
 const folded = new WeakMap<Message, FoldedQueue>()
 
 /** The queue after these messages. The first may be a checkpoint, which stands for everything before it. */
-export function foldQueue(messages: readonly Message[]): Queue {
+export function foldQueue(messages: readonly Message[]): ItemQueue {
   let from = messages.length
   while (from > 0 && !folded.has(messages[from - 1] as Message)) from -= 1
   const known = from === 0 ? undefined : folded.get(messages[from - 1] as Message)
@@ -79,7 +79,7 @@ function takeMessage(queue: FoldedQueue, message: Message): void {
   }
 }
 
-function takeInput({ waiting, dead }: Queue, text: string): void {
+function takeInput({ waiting, dead }: ItemQueue, text: string): void {
   const value = parseJson(text)
   const decision = readDecision(value)
   if (decision) {
@@ -99,7 +99,7 @@ const NEW_ITEM = { tries: 0, due: 0, at: 0, reason: '', deaths: 0, repeated: fal
 
 type ToolMessage = Extract<Message, { role: 'tool' }>
 
-function takeResult({ waiting, dead }: Queue, item: WaitingItem, { ok, status, content }: ToolMessage): void {
+function takeResult({ waiting, dead }: ItemQueue, item: WaitingItem, { ok, status, content }: ToolMessage): void {
   const text = typeof content === 'string' ? content : ''
   const result = ok ? readTryResult(text) : null
   const { key, group, data, deaths } = item
@@ -117,7 +117,7 @@ function takeResult({ waiting, dead }: Queue, item: WaitingItem, { ok, status, c
 }
 
 /** Plans at most `limit` calls, one of each group. An item that must wait holds back those after it in its group. */
-export function planQueue({ waiting }: Queue, now: number, limit: number): QueuePlan {
+export function planQueue({ waiting }: ItemQueue, now: number, limit: number): QueuePlan {
   const groups = new Set<string>()
   const calls: WaitingItem[] = []
   let until = Number.POSITIVE_INFINITY
@@ -146,14 +146,14 @@ function readTryResult(text: string): TryResult | null {
 }
 
 /** The whole queue as the text of a reply, so that nothing older is needed. */
-export function encodeCheckpoint({ waiting, dead }: Queue): string {
+export function encodeQueueCheckpoint({ waiting, dead }: ItemQueue): string {
   return JSON.stringify({ waiting: [...waiting.values()], dead: [...dead.values()] })
 }
 
 type Checkpoint = { readonly waiting: readonly WaitingItem[]; readonly dead: readonly DeadItem[] }
 
 /** Only this planner writes replies, so the items are what it wrote. */
-export function readCheckpoint(parts: readonly Part[]): Checkpoint | null {
+function readCheckpoint(parts: readonly Part[]): Checkpoint | null {
   const text = textOf(parts)
   const value = text === '' ? null : parseJson(text)
   return isObject(value) && Array.isArray(value['waiting']) && Array.isArray(value['dead'])
