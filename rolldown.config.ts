@@ -167,6 +167,7 @@ export default defineConfig({
     'graphs/index': 'src/graphs/index.ts',
     'boards/index': 'src/boards/index.ts',
     'cron/index': 'src/cron/index.ts',
+    'consumers/index': 'src/consumers/index.ts',
     'memory/index': 'src/memory/index.ts',
     'agents/index': 'src/agents/index.ts',
     'ui/index': 'src/ui/index.ts',

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Harness, scripted, sqlite } from 'terret'
-import { directiveTool, memoryHooks, openMemory } from 'terret/memory'
+import { directiveTool, memoryPlugin, openMemory } from 'terret/memory'
 
 const home = mkdtempSync(join(tmpdir(), 'terret-memory-'))
 const store = sqlite(join(home, 'terret.db'))
@@ -44,8 +44,8 @@ const model = scripted([
 // Another model is asked after a run what later sessions should know. The numbers are low, so that two runs are enough here.
 const facts = [{ kind: 'lesson', title: 'Server', detail: 'The user deploys the server to staging first.', from: [2] }]
 const extract = { model: scripted([JSON.stringify({ facts })]), tokens: 1, calls: 1, runs: 2 }
-const hooks = memoryHooks(memory, { dir, extract })
-const harness = new Harness({ model, store, tools: [directiveTool({ store })], hooks })
+const plugins = [memoryPlugin(memory, { dir, extract })]
+const harness = new Harness({ model, store, tools: [directiveTool({ store })], plugins })
 
 const first = await harness.run('Deploy the server to staging.')
 console.log(`first: ${first.text}`)

@@ -1,6 +1,7 @@
 // The planted faults: each is one small mutation of the real source, which the simulator must catch (planted.ts).
 import { CHILD_FAULTS } from './faults-children.ts'
 import { CLOCK_FAULTS } from './faults-clocks.ts'
+import { CONSUMER_FAULTS } from './faults-consumers.ts'
 import { CONTEXT_FAULTS } from './faults-contexts.ts'
 import { NETWORK_PLANTED } from './faults-network.ts'
 
@@ -564,5 +565,6 @@ export const FAULTS: readonly Planted[] = [
   ...CLOCK_FAULTS,
   ...CONTEXT_FAULTS,
   ...CHILD_FAULTS,
+  ...CONSUMER_FAULTS,
   ...NETWORK_PLANTED,
 ]

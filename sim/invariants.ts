@@ -2,8 +2,9 @@
 // not how it is decided. Each violation names its rule. What concerns children, hooks, money and notices stands beside it.
 import { writerTime } from '../src/kernel/clock.ts'
 import { createHash } from 'node:crypto'
-import type { Proposal, Usage } from '../src/kernel/content.ts'
+import type { Outcome, Proposal, Usage } from '../src/kernel/content.ts'
 import type { Event, EventOf } from '../src/kernel/event.ts'
+import { isLaneAgent } from '../src/view/lanes.ts'
 import { take } from '../src/kernel/fold.ts'
 import { next } from '../src/kernel/next.ts'
 import { FAILURES_MAX } from '../src/context/window-fill.ts'
@@ -86,6 +87,9 @@ export class Invariants {
     this.trees = new Trees(this.#sessions, this.leases, complain)
     this.verdicts = new Verdicts({ cast, leases: this.leases, sessions: this.#sessions, oracle, complain })
   }
+
+  /** The runs of roots that settled here, in order. */
+  readonly ended = new Map<string, readonly { readonly seq: number; readonly outcome: Outcome['type'] }[]>()
 
   sessions(): ReadonlyMap<string, Readonly<Pick<Watched, 'fold' | 'cutAt' | 'repliedAt' | 'full'>>> {
     return this.#sessions
@@ -173,7 +177,9 @@ export class Invariants {
     w.epoch = Math.max(w.epoch, e.epoch)
     // No hook was asked about the events that a new session begins with, and they cost nothing.
     const brought = e.epoch === 0 && !('id' in e)
-    if (!brought || e.type === 'session.created') this.verdicts.take(session, w, e, fail)
+    // No hook is about lanes.
+    const hooked = !isLaneAgent(w.fold.agent)
+    if (hooked && (!brought || e.type === 'session.created')) this.verdicts.take(session, w, e, fail)
     this.#guarding.take(session, w, e, fail)
     this.money.take(session, e, fail)
     this.#rules(session, w, e, fail)
@@ -181,6 +187,10 @@ export class Invariants {
     this.flows.take(session, w, e, fail)
     this.trees.take(session, w, e, fail)
     this.#count(e)
+    if (e.type === 'run.settled' && w.fold.parent === null && !isLaneAgent(w.fold.agent)) {
+      const runs = this.ended.get(session) ?? []
+      this.ended.set(session, [...runs, { seq: e.seq, outcome: e.outcome.type }])
+    }
     try {
       take(w.fold, e)
       if (e.type === 'session.closed') w.wakes.clear()
@@ -377,7 +387,9 @@ export class Invariants {
     if (e.status === 'denied' && call.decision === true && !clear) fail('I23 a call that was allowed is denied')
     if (gate?.type === 'ask' && call.decision === false && e.status !== 'denied' && e.status !== 'aborted')
       fail('I24 a call that was denied has another result')
-    const ours = gate?.type !== 'refuse' && !answererOf(call.proposal) && call.proposal.tool !== 'finalize'
+    // What a consumer does is looked at in listeners.ts.
+    const told = isLaneAgent(w.fold.agent) || call.proposal.tool === 'finalize'
+    const ours = gate?.type !== 'refuse' && !answererOf(call.proposal) && !told
     if (e.status === 'ok' && ours && e.epoch > 0 && !this.#oracle.executed(session, e.call))
       fail('I25 a call is ok that never ran')
     if (e.from !== undefined && e.from !== call.answer) fail('I31 a result repeats another answer than the first')

@@ -1,5 +1,6 @@
 // The actors outside: users that write, approvers that click twice, hosts that answer late, and operators.
 // They keep a journal of what was acknowledged; losing one of those entries is the worst a store can do.
+import { isLaneAgent } from '../src/view/lanes.ts'
 import type { Proposal } from '../src/kernel/content.ts'
 import type { ArgumentsEdit, InboxBody } from '../src/kernel/event.ts'
 import { Fault } from '../src/kernel/failure.ts'
@@ -73,6 +74,7 @@ export class People {
     while (!over() && scheduler.elapsed() < 2_000) {
       await scheduler.sleep(this.#chance.between(10, 60))
       for (const [session, { fold, cutAt, repliedAt }] of invariants.sessions()) {
+        if (isLaneAgent(fold.agent)) continue
         if (fold.run !== null && cutAt > repliedAt && session !== 's0' && this.#chance.yes(0.7)) {
           n += 1
           for (const word of ['and', 'now'])

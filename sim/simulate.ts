@@ -23,6 +23,7 @@ import { FAR, Invariants, type Seen } from './invariants.ts'
 import { hasBoard, Members } from './members.ts'
 import { hasHost, Schedules } from './schedules.ts'
 import { Oracle } from './oracle.ts'
+import { hasListeners, Listeners } from './listeners.ts'
 import { People } from './people.ts'
 import { type Disk, type Faults, type Running, type Shared, SimProcess, type Tally, Walls } from './process.ts'
 import { Chance, Scheduler } from './scheduler.ts'
@@ -44,6 +45,10 @@ import '../src/runtime/turn/end-run.ts'
 import '../src/runtime/money/allowance.ts'
 import '../src/runtime/turn/budgeted-model.ts'
 import '../src/runtime/commit/charges.ts'
+import '../src/runtime/commit/tell-consumers.ts'
+import '../src/runtime/hooks/settled-run.ts'
+import '../src/queues/queue-planner.ts'
+import '../src/queues/queue-work.ts'
 
 const FAULTY_MS = 1_500
 /** After the faults: a worker whose clock was set looks again within a minute (due-loop.ts), and then there is work to do. */
@@ -87,6 +92,8 @@ export type Report = {
   readonly elsewhere: Elsewhere['tally']
   /** Of the members of a shared board; null where there is none. */
   readonly members: Members['tally'] | null
+  /** Of the consumers; null where there are none. */
+  readonly listeners: Listeners['tally'] | null
   /** Of the graphs that drive a session. */
   readonly flows: Flows['tally']
   /** Of the worktrees that are swept when a run ends. */
@@ -153,6 +160,7 @@ class Simulation {
   readonly #members: Members | null
   readonly #director: Director | null
   readonly #schedules: Schedules | null
+  readonly #listeners: Listeners | null
   readonly #errors: string[] = []
   readonly #workers: number
   readonly #sessions: readonly string[]
@@ -182,6 +190,8 @@ class Simulation {
     this.#people = new People(around)
     this.#elsewhere = new Elsewhere(around, (session, event) => this.#people.say(session, event))
     this.#members = hasBoard(seed) ? new Members(around) : null
+    // A try that a clock put off which was an hour ahead is waited for, and no seed lasts that long.
+    this.#listeners = hasListeners(seed) && !this.#cast.clocks ? new Listeners(this.#invariants) : null
     const graph = graphIn(seed)
     this.#director = graph && new Director(around, graph, (session, event) => this.#people.say(session, event))
     this.#schedules = hasHost(seed)
@@ -233,6 +243,7 @@ class Simulation {
         ...this.#oracle.violations,
         ...this.#invariants.violations,
         ...(this.#members?.violations ?? []),
+        ...(this.#listeners?.violations ?? []),
         ...this.#errors,
       ],
       hash: this.#invariants.close(),
@@ -248,6 +259,7 @@ class Simulation {
       absent: this.#oracle.absent,
       elsewhere: this.#elsewhere.tally,
       members: this.#members?.tally ?? null,
+      listeners: this.#listeners?.tally ?? null,
       flows: this.#invariants.flows.tally,
       trees: this.#invariants.trees.seen,
       tally: this.#tally,
@@ -257,9 +269,9 @@ class Simulation {
 
   #broken(): boolean {
     const { violations = [] } = this.#members ?? {}
-    return (
-      this.#oracle.violations.length + this.#invariants.violations.length + violations.length + this.#errors.length > 0
-    )
+    const heard = this.#listeners?.violations.length ?? 0
+    const { length } = this.#oracle.violations
+    return length + this.#invariants.violations.length + violations.length + heard + this.#errors.length > 0
   }
 
   #rested(): boolean {
@@ -354,7 +366,9 @@ class Simulation {
       id: () => `${process.name}-${this.#scheduler.chance.between(0, 1e9)}`,
       fraction: () => this.#scheduler.chance.fraction(),
     }
-    const agent = simAgents(this.#cast, process, this.#oracle)
+    const lanes = this.#listeners?.agentsIn(process)
+    const agents = simAgents(this.#cast, process, this.#oracle)
+    const agent: typeof agents = (name) => lanes?.get(name) ?? agents(name)
     const { store, clock } = process
     const hooks = this.#cast.hooks ? simHooks(this.#cast.hooks, process, this.#invariants.verdicts) : null
     const report = (error: unknown): void => this.#errored(process.name, 'observer', error)
@@ -379,6 +393,7 @@ class Simulation {
       breaker: this.#cast.breaker ? {} : (false as const),
       compaction: this.#cast.window === null ? {} : { windowTokens: this.#cast.window },
       observer: hooks && new Observer({ store, clock, hooks, tracer: null, report }),
+      ...(this.#listeners ? { consumers: { names: this.#listeners.names, existing: new Set<string>() } } : {}),
     }
     const options = { leaseMs: 120, graceMs: GRACE_MS, lingerMs: 2_000, patienceMs: 2_000, width: 8 }
     const onError = (session: string, error: unknown): void => this.#errored(process.name, session, error)
@@ -468,6 +483,7 @@ class Simulation {
           this.#errors.push(`A3 ${session}: the snapshot and its tail give another session`)
       }
     }
+    this.#errors.push(...((await this.#listeners?.audit(this.#store)) ?? []))
     const beside = Math.max(this.#oracle.summaries, this.#tally.heldBeside)
     this.#errors.push(...(await this.#invariants.money.audit(this.#store, beside)))
   }

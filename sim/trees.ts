@@ -1,5 +1,6 @@
 // The worktrees of the simulation: in a part of the seeds the root sessions work in a folder whose worktrees must be
 // swept when a run ends. No git is asked: what counts is when the runtime sweeps, and that it does.
+import { isLaneAgent } from '../src/view/lanes.ts'
 import type { Event } from '../src/kernel/event.ts'
 import type { ChildWorktrees } from '../src/runtime/state/runtime-ports.ts'
 import type { SimProcess } from './process.ts'
@@ -56,13 +57,13 @@ export class Trees {
       this.#complain(`E1 ${session}: swept without an intent`)
   }
 
-  take(session: string, { fold: { folder, run } }: Watched, e: Event, fail: Fail): void {
+  take(session: string, { fold: { folder, run, agent } }: Watched, e: Event, fail: Fail): void {
     if (e.type === 'run.started') this.#announced.delete(session)
     if (e.type === 'run.ending') {
       this.#announced.set(session, e.epoch)
       this.#swept.delete(session)
     }
-    if (e.type !== 'run.settled' || run === null || folder !== FOLDER) return
+    if (e.type !== 'run.settled' || run === null || folder !== FOLDER || isLaneAgent(agent)) return
     this.seen.ends += 1
     if (!this.#swept.has(session) && (run.ending?.tries ?? 0) < LOST_MAX) fail('E2 a run ends and its worktrees stay')
   }

@@ -1,5 +1,6 @@
 // The harness: wires agents, tools, models and a store into sessions. sessions/verbs.ts declares its verbs; the kernel
 // alone decides what happens to a session.
+import { laneAgents } from './consumers/lane-agents.ts'
 import { type Graph, graphAgents, graphCheck } from './graphs/graph-definition.ts'
 import { Fault } from './kernel/failure.ts'
 import type { Claim, CompleteStore, Store, TakeOptions } from './ports/store.ts'
@@ -44,6 +45,7 @@ import type { BreakerOptions } from './runtime/guard/guard.ts'
 import type { Hook } from './runtime/state/hook-events.ts'
 import type { Input } from './sessions/input.ts'
 import { liveOf } from './live/shared-live.ts'
+import { checkBound } from './runtime/hooks/consumers.ts'
 import { Observer, type RunTracer } from './runtime/hooks/run-observer.ts'
 import { runtimeClock, systemRandom } from './runtime/state/machine.ts'
 import { systemProcesses } from './runtime/state/processes.ts'
@@ -97,7 +99,7 @@ import {
   emitTerretWarning,
   completeWorkOptions,
 } from './sessions/harness-parts.ts'
-import { bindPlugins, type BoundPlugins, type Plugin, joinWatchers } from './sessions/plugins.ts'
+import { bindPlugins, type BoundPlugins, type Plugin } from './sessions/plugins.ts'
 import { SessionHandle } from './session.ts'
 import { keepProcessAlive, systemClock as idleClock } from './stores/plan/system-clock.ts'
 import { checkSessionId } from './stores/plan/store-ids.ts'
@@ -105,6 +107,7 @@ import { memory } from './stores/memory/memory-store.ts'
 import { completeStore } from './stores/plan/complete-store.ts'
 import type { Tool } from './tools/core/tool.ts'
 import type { AnySchema, DepsOf, ToolList } from './tools/core/tool-types.ts'
+import { isLaneAgent, mayBeLane } from './view/lanes.ts'
 import { VERSION } from './version.ts'
 
 /** How a harness drives sessions: its leases, its width, and what it reports. */
@@ -317,6 +320,9 @@ const BEGIN: Checks<BeginOptions> = { agent: nonEmptyCheck, labels: labelsCheck 
 const checkRun = optionsChecker<RunOptions & BeginOptions>('run', { ...RUN_OPTIONS, ...BEGIN }, ELSEWHERE)
 const checkStream = optionsChecker<StreamOptions & BeginOptions>('stream', { ...STREAM_OPTIONS, ...BEGIN }, ELSEWHERE)
 
+/** How long closing waits for consumers that are being told. */
+const CLOSE_MS = 30_000
+
 const harnessStores = new WeakMap<
   object,
   { readonly store: CompleteStore; readonly program: ProgramNames; readonly drives: boolean }
@@ -379,7 +385,9 @@ class LocalHarness implements Sessions {
     const table = routes ? new RouteTable(routes) : null
     const warn = (text: string): void => onError('tools', new Error(text))
     const shared = { ...options, clock, store, table, sessions: this, warn }
-    const agents = graphAgents(options.graphs ?? [], shared, buildAgents(options, shared))
+    const consumers = plugins?.consumers ?? []
+    const lanes = laneAgents(consumers, { harness: () => this.#consumerHost(), store, clock, report: onError })
+    const agents = graphAgents(options.graphs ?? [], shared, new Map([...buildAgents(options, shared), ...lanes]))
     harnessStores.set(this, { store, program: readProgramNames(options.program), drives })
     this.#ownsStore = options.store === undefined
     this.#drives = drives
@@ -391,7 +399,6 @@ class LocalHarness implements Sessions {
     const hooks = buildHooks({ ...options, clock }, [...agents.keys()], onError)
     const tracer = options.tracing?.({ store, clock, report: (error) => onError('tracing', error) }) ?? null
     const report = (error: unknown): void => onError('observer', error)
-    const onPlugin = (plugin: string, error: unknown): void => onError(`plugin ${plugin}`, error)
     const observer = hooks || tracer ? new Observer({ store, clock, hooks, tracer, report }) : null
     const { keys, ...models } = buildModels(named, table, [...agents.values()])
     this.#services = {
@@ -410,7 +417,8 @@ class LocalHarness implements Sessions {
       compaction: options.context?.compaction,
       report: onError,
       ...(tracer ? { traces: { propagate: tracer.propagate ?? false } } : {}),
-      observer: plugins ? joinWatchers(observer, plugins.consumers, { store, clock, report: onPlugin }) : observer,
+      observer,
+      ...(lanes.size > 0 ? { consumers: { names: consumers.map(({ name }) => name), existing: new Set() } } : {}),
       ...models,
       schemas: new Map(),
       makeDeps: options.deps ?? null,
@@ -431,7 +439,11 @@ class LocalHarness implements Sessions {
         return worker.take(wanted)
       },
     })
-    hooks?.bound?.bind({ services: this.#services, wake: (id: string) => this.#worker.wake(id) })
+    checkBound(consumers, this.#consumerHost())
+  }
+
+  #consumerHost() {
+    return { services: this.#services, wake: (id: string) => this.#worker.wake(id) }
   }
 
   async open(options: OpenOptions = {}): Promise<Session> {
@@ -509,7 +521,8 @@ class LocalHarness implements Sessions {
   async agents(): Promise<readonly AgentRow[]> {
     this.#check()
     const { agentRows } = await import('./sessions/look/describe.ts')
-    return agentRows(this.#agents, { ...this.#services, routes: this.#table })
+    const own = new Map([...this.#agents].filter(([name]) => !isLaneAgent(name)))
+    return agentRows(own, { ...this.#services, routes: this.#table })
   }
 
   async health(): Promise<Health> {
@@ -545,6 +558,7 @@ class LocalHarness implements Sessions {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
+    if (this.#services.consumers) await this.#worker.awaitRest(mayBeLane, CLOSE_MS)
     await this.#worker.close()
     const sources = new Set([...this.#agents.values()].flatMap(({ tools }) => tools.sources))
     await Promise.allSettled([...sources].map((source) => source.close()))

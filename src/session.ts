@@ -9,6 +9,7 @@ import type { Message } from './kernel/transcript.ts'
 import { type Command, parseCommands, buildInterrupt, type LaterOptions, type SendOptions } from './sessions/command.ts'
 import { isCommands } from './sessions/is-commands.ts'
 import { sendInterrupt } from './sessions/interrupt.ts'
+import { refuseLane } from './sessions/lane-guard.ts'
 import {
   checkDecision,
   checkShownCall,
@@ -228,6 +229,7 @@ export class SessionHandle implements Verbs {
   async #sendInterrupt(event: ReturnType<typeof buildInterrupt>): Promise<SentReceipt> {
     const { services } = this.#place
     checkHarnessOpen(this.#place)
+    await refuseLane(services, this.id)
     const { seq, duplicate, woken } = await sendInterrupt(services, this.id, event)
     const told = elsewhereReceipt(services, await services.store.card(this.id))
     if (told.elsewhere === undefined) for (const session of woken) wakeSession(this.#place, session)
@@ -268,6 +270,7 @@ export class SessionHandle implements Verbs {
 
   async spawn(agent: string, prompt: string, options: SpawnOptions = {}): Promise<SpawnResult> {
     checkHarnessOpen(this.#place)
+    await refuseLane(this.#place.services, this.id)
     const { spawnChild } = await import('./sessions/children.ts')
     const spawned = await spawnChild(this.#place.services, this.id, agent, prompt, options)
     wakeSession(this.#place, spawned.sessionId)
@@ -277,6 +280,7 @@ export class SessionHandle implements Verbs {
   async fork(options: ForkOptions = {}): Promise<Verbs> {
     checkHarnessOpen(this.#place)
     checkFork(options)
+    await refuseLane(this.#place.services, this.id)
     const { createFork } = await import('./sessions/fork.ts')
     return new SessionHandle({ ...this.#place, id: await createFork(this.#place.services, this.id, options) })
   }

@@ -10,6 +10,7 @@ import type { Blob, Card, CompleteStore } from '../ports/store.ts'
 import type { Session } from '../kernel/session.ts'
 import { foldLog, restorationOf, type PortableLog, withReferences } from '../stores/move/portable-tree.ts'
 import { checkRootId, checkSessionId } from '../stores/plan/store-ids.ts'
+import { isLaneAgent } from '../view/lanes.ts'
 import { retryWhileBusy } from '../runtime/state/store-retry.ts'
 import { programNameCheck } from '../runtime/state/program.ts'
 import { canonicalJson } from '../tools/core/canonical-json.ts'
@@ -128,6 +129,8 @@ export async function commitRestored(store: CompleteStore, writes: readonly Rest
 /** The model's instructions name where the session works, each place on one line. */
 function checkOriginOf({ events: [created] }: PortableLog): void {
   if (created?.type !== 'session.created') return
+  if (isLaneAgent(created.agent))
+    throw invalidImport('it is the log of a consumer. What it was told of was settled elsewhere.')
   try {
     checkSessionOrigin(created)
   } catch (error) {

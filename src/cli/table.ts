@@ -258,6 +258,15 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
     limit: value('N', 'at most so many (default 20)', 'n'),
     all: flag('of all folders', 'a'),
   }),
+  letters: entry(
+    '[list | retry KEY | drop KEY]',
+    [0, 2],
+    'runs that a consumer could not be told of; try again or drop',
+    {
+      by: decisionFlags.by,
+      consumer: value('NAME', 'of this consumer, where several have the letter'),
+    },
+  ),
   handoffs: entry('ID', [1, 1], 'who gave what to whom among its agents: tasks, reports, questions, answers, messages'),
   workflow: entry(
     '[list | show NAME | run NAME [INPUT…] | runs]',
@@ -348,7 +357,7 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
 const FAR = new Set(
   (
     'run resume wake interrupt approve reject answer fork undo pin delete ' +
-    'list inspect pending tail history export tasks handoffs board cron help'
+    'list inspect pending tail history export tasks handoffs letters board cron help'
   ).split(' '),
 )
 

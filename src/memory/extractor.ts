@@ -17,7 +17,6 @@ import { mayBeOwn } from '../runtime/state/program.ts'
 import { SessionCache } from '../runtime/state/session-cache.ts'
 import { modelByName, type Services } from '../runtime/state/runtime-ports.ts'
 import { type Agent, agentOfRun } from '../runtime/state/agent.ts'
-import type { BoundHook } from '../runtime/hooks/bound-hooks.ts'
 import { Allowances } from '../runtime/money/allowance.ts'
 import { BudgetedModel } from '../runtime/turn/budgeted-model.ts'
 import { callHoldPrefix } from '../runtime/money/holds.ts'
@@ -79,7 +78,7 @@ const CALL = '0.1'
 /**
  * Runs the extractions of one harness, one at a time. They begin after an answer was given, and no run waits for them.
  */
-export class Extractor implements BoundHook {
+export class Extractor {
   readonly #host: ExtractorHost
   readonly #memory: Memory
   readonly #least: Thresholds
@@ -100,17 +99,18 @@ export class Extractor implements BoundHook {
     this.#written = written
   }
 
-  told({ session }: { readonly session: string }): void {
-    this.#line = this.#line.then(() => this.#look(session)).catch((error: unknown) => this.#report(error))
-  }
-
-  idle(): Promise<void> {
-    return this.#line
-  }
-
-  stop(): void {
-    this.#stopped = true
-    this.#flight?.stop('timeout')
+  /** Resolves when nothing of this session is left to extract for now. An aborted signal ends the request to the model. */
+  extract(session: string, signal: AbortSignal): Promise<void> {
+    const stop = (): void => {
+      this.#stopped = true
+      this.#flight?.stop('timeout')
+    }
+    this.#stopped = false
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    const looked = this.#line.then(() => this.#look(session)).finally(() => signal.removeEventListener('abort', stop))
+    this.#line = looked.catch(() => {})
+    return looked
   }
 
   async #look(session: string): Promise<void> {

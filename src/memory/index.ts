@@ -4,6 +4,7 @@ export { type Citation, citedText } from './citations.ts'
 export type { ExtractOptions } from './extractor.ts'
 export { runtimeFilesHook, runtimeFolder, writeRuntimeFiles } from './runtime-files.ts'
 export { learnHook, memoryHooks, type MemoryHooksOptions, recallHook, type RecallHookOptions } from './memory-hooks.ts'
+export { memoryPlugin, type MemoryPluginOptions } from './memory-plugin.ts'
 export {
   type Learned,
   type Memory,

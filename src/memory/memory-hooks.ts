@@ -3,21 +3,10 @@
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { Hook } from '../runtime/state/hook-events.ts'
-import { alsoWhenWoken, makeBindable } from '../runtime/hooks/bound-hooks.ts'
+import { alsoWhenWoken } from '../runtime/hooks/woken-hooks.ts'
 import { backgroundOf } from './background.ts'
 import { filesHook, RuntimeFilesFolder, SessionViews } from './runtime-files.ts'
-import {
-  functionCheck,
-  type Check,
-  type Checks,
-  countCheck,
-  nonEmptyCheck,
-  optionsChecker,
-  optionsCheck,
-} from '../options.ts'
-import { workloadOfHint } from '../models/router.ts'
-import { modelCheck } from '../sessions/agent.ts'
-import type { ExtractorHost, ExtractorOptions, ExtractOptions } from './extractor.ts'
+import { functionCheck, type Check, type Checks, countCheck, nonEmptyCheck, optionsChecker } from '../options.ts'
 import { type Memory, RECALL, RECALL_MS, type RecallOptions } from './memory.ts'
 
 /**
@@ -105,69 +94,32 @@ const RECALL_HOOK: Checks<RecallHookOptions> = {
   budgetChars: countCheck(),
 }
 const checkRecall = optionsChecker<RecallHookOptions>('recallHook', RECALL_HOOK)
-const extractCheck = optionsCheck<ExtractOptions>({
-  model: modelCheck,
-  tokens: countCheck(),
-  calls: countCheck(),
-  runs: countCheck(1),
-})
-const checkHooks = optionsChecker<MemoryHooksOptions>('memoryHooks', {
-  ...RECALL_HOOK,
-  dir: nonEmptyCheck,
-  extract: (value, name, of) => (typeof value === 'boolean' ? null : extractCheck(value, name, of)),
-})
+const checkHooks = optionsChecker<MemoryHooksOptions>(
+  'memoryHooks',
+  {
+    ...RECALL_HOOK,
+    dir: nonEmptyCheck,
+  },
+  { extract: 'Write plugins: [memoryPlugin(memory, { extract })].' },
+)
 
 /** Takes in the learnings of a session each time it rests. */
 export function learnHook(memory: Pick<Memory, 'learn'>): Hook {
   return { type: 'session_rest', run: ({ session }) => memory.learn(session) }
 }
 
-/**
- * After a run asks a model what later sessions should know, once enough has happened. Its code is loaded with the first
- * run.
- */
-function extractHook(extracting: ExtractorOptions): Hook {
-  const { model } = extracting.extract
-  // Sound: only a harness binds, and it gives this host.
-  return makeBindable<Hook>(
-    { type: 'post_run', run: () => undefined },
-    {
-      check: (host) => {
-        if (typeof model === 'string' && workloadOfHint(model) === null) (host as ExtractorHost).services.model(model)
-      },
-      make: async (host) => {
-        const { Extractor } = await import('./extractor.ts')
-        return new Extractor(host as ExtractorHost, extracting)
-      },
-    },
-  )
-}
-
-/** All memory hooks; the runtime files only with `dir`, and extraction only with `extract`. */
+/** All memory hooks; the runtime files only with `dir`. */
 export function memoryHooks(memory: Memory, options: MemoryHooksOptions = {}): readonly Hook[] {
   checkHooks(options)
-  const { dir, extract = false, ...recall } = options
+  const { dir, ...recall } = options
   const views = new SessionViews(memory.store)
-  const folder = dir === undefined ? null : new RuntimeFilesFolder(memory.store, dir, views)
-  const files = folder === null ? [] : [filesHook(folder)]
-  const { onError = warn } = recall
-  const written = async (session: string): Promise<void> => {
-    await memory.learn(session)
-    await folder?.write(session)
-  }
-  const extracting = { memory, extract: typeof extract === 'boolean' ? {} : extract, report: onError, written }
-  const extracts = extract === false ? [] : [extractHook(extracting)]
-  return [makeRecallHook(memory, recall, views), learnHook(memory), ...files, ...extracts]
+  const files = dir === undefined ? [] : [filesHook(new RuntimeFilesFolder(memory.store, dir, views))]
+  return [makeRecallHook(memory, recall, views), learnHook(memory), ...files]
 }
 
 export type MemoryHooksOptions = RecallHookOptions & {
   /** The folder for the sessions' folders of runtime files. */
   readonly dir?: string
-  /**
-   * After enough new tokens, calls and runs of a session, a model is asked for what later sessions should know. This
-   * costs money. `true`: after 4,000 tokens, 8 calls and 4 runs, by the session's own model.
-   */
-  readonly extract?: ExtractOptions | boolean
 }
 
 function warn(error: unknown): void {

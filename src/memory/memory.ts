@@ -147,6 +147,11 @@ export class Memory {
     this.#report = report
   }
 
+  /** The path of its file, as it was given. */
+  get file(): string {
+    return this.#file
+  }
+
   /**
    * The learnings of this agent for this owner that are about the query, nearest first. Rejects on an error, or after
    * the time limit.

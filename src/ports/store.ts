@@ -222,6 +222,7 @@ export type CardOutcome = Outcome['type'] | 'unknown' | 'quarantined'
  */
 export type CardQuery = Frozen<
   CardConditions & {
+    /** Without it, lanes of consumers are left out. `consumer:` alone: the lanes of all consumers. */
     agent?: string
     owner?: string
     q?: string

@@ -6,6 +6,7 @@ import type { Agent } from '../runtime/state/agent.ts'
 import { type BreakerOptions, GuardFold } from '../runtime/guard/guard.ts'
 import { Hooks } from '../runtime/hooks/hooks.ts'
 import type { Hook } from '../runtime/state/hook-events.ts'
+import { isLaneAgent } from '../view/lanes.ts'
 
 /** Invalid thresholds are the caller's mistake, so they are checked here and not in a run. */
 export function checkBreaker(breaker: BreakerOptions | false): BreakerOptions | false {
@@ -52,8 +53,8 @@ export function agentFinder(named: ReadonlyMap<string, Agent>): (name: string) =
 /** The agent for a new session. */
 export function findAgent(known: ReadonlyMap<string, Agent>, name: string): Agent {
   const agent = known.get(name)
-  if (agent) return agent
-  const names = [...known.keys()].join(', ')
+  if (agent && !isLaneAgent(name)) return agent
+  const names = [...known.keys()].filter((each) => !isLaneAgent(each)).join(', ')
   throw new Fault('invalid_config', `This harness has no agent "${name}". "agent" may name: ${names}.`)
 }
 

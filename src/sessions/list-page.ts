@@ -8,6 +8,7 @@ import { whySearchRefused } from '../stores/plan/card-query.ts'
 import { withTreeCost } from '../stores/plan/tree-cost.ts'
 import { canonicalJson } from '../tools/core/canonical-json.ts'
 import { CARD_OUTCOMES } from '../view/card.ts'
+import { isLaneAgent } from '../view/lanes.ts'
 import { labelsCheck } from './metadata.ts'
 import { addContextFill, type ListedCard } from './meter.ts'
 import { addCardDetails, listActiveRuns } from './reading.ts'
@@ -19,6 +20,7 @@ export type ListOptions = Pick<
 > & {
   /** Only sessions at work, and those that wait for a child at work. It goes with `root` and `parent` alone. */
   readonly active?: boolean
+  /** `consumer:NAME` and `consumer:` have the lanes of one consumer and of all, which other lists leave out. */
   readonly agent?: string
   readonly owner?: string
   /** Each of its words must be in the title, the agent, the id or the labels, ignoring case. At most 200 characters. */
@@ -96,7 +98,7 @@ async function listActive(services: Services, filter: ListFilter, context: boole
   return { cards: context ? await addContextFill(services, cards) : cards, next: null }
 }
 
-/** The cursor is the last id. Children are among the sessions. */
+/** The cursor is the last id. Children are among the sessions, and lanes of consumers are not. */
 async function readPageById({ store }: Services, filter: ListFilter): Promise<CardsRead> {
   const { order = 'id', cursor: after, limit = CARDS, agent, owner, q, outcome, since, until, ...wanted } = filter
   const searches = [agent, owner, q, outcome, since, until].some((each) => each !== undefined)
@@ -105,8 +107,17 @@ async function readPageById({ store }: Services, filter: ListFilter): Promise<Ca
       'invalid_input',
       'A search, an agent, an owner, an outcome and times go with the order newest or made, and these not with root or waiting.',
     )
-  const cards = await store.list({ ...wanted, ...(after === undefined ? {} : { after }), limit })
-  return { cards, next: cards.length < limit ? null : (cards.at(-1)?.session ?? null) }
+  const cards: Card[] = []
+  for (let from = after; ; ) {
+    const page = await store.list({ ...wanted, ...(from === undefined ? {} : { after: from }), limit })
+    for (const card of page) {
+      if (cards.length === limit) break
+      if (!isLaneAgent(card.agent) || wanted.root === card.root) cards.push(card)
+    }
+    const isFull = cards.length === limit
+    if (isFull || page.length < limit) return { cards, next: isFull ? (cards.at(-1)?.session ?? null) : null }
+    from = page.at(-1)?.session
+  }
 }
 
 async function readPage({ store }: Services, options: ListFilter): Promise<CardsRead> {

@@ -1,11 +1,10 @@
-// Plugins: tools, instructions, hooks and consumers of the log that belong together, and their shared connection. They
+// Plugins: tools, instructions, hooks and consumers of settled runs that belong together, and their connection. They
 // are checked when the harness is made and merged into its own parts: no other code knows of plugins.
 import { Fault } from '../kernel/failure.ts'
 import type { Clock } from '../ports/system.ts'
 import { functionCheck, nonEmptyCheck, listCheck, requiredCheck, optionsChecker, textCheck } from '../options.ts'
 import { closeHostResource } from '../runtime/turn/close-made.ts'
-import type { CommitListener } from '../runtime/state/runtime-ports.ts'
-import type { Consumer, ConsumerHost, NamedConsumer } from '../runtime/hooks/consumers.ts'
+import { type Consumer, consumerCheck } from '../runtime/hooks/consumers.ts'
 import type { Hook } from '../runtime/state/hook-events.ts'
 import { ToolFailure } from '../tools/core/tool-output.ts'
 import { type Tool, toolCheck, type ToolSource } from '../tools/core/tool.ts'
@@ -17,6 +16,7 @@ export type Plugin = {
   readonly instructions?: string
   /** These run after the hooks of the harness. */
   readonly hooks?: readonly Hook[]
+  /** Told of every settled run of a root session, at least once. */
   readonly consumers?: readonly Consumer[]
   /**
    * Called once, before the first use of one of its tools, hooks or consumers. If it fails, it is called again for the
@@ -31,7 +31,7 @@ const checkPlugin = optionsChecker<Plugin>('a plugin', {
   instructions: textCheck,
   // Hooks are checked together with those of the harness.
   hooks: listCheck(() => null),
-  consumers: listCheck(functionCheck),
+  consumers: listCheck(consumerCheck),
   connect: functionCheck,
 })
 
@@ -44,7 +44,7 @@ type HarnessParts = {
 export type BoundPlugins = {
   /** The parts of the harness, including those of its plugins. */
   readonly given: Required<HarnessParts>
-  readonly consumers: readonly NamedConsumer[]
+  readonly consumers: readonly Consumer[]
   readonly close: (clock: Clock) => Promise<void>
 }
 
@@ -160,37 +160,13 @@ function pluginHooks({ hooks = [] }: Plugin, connection: PluginConnection | null
   })
 }
 
-function pluginConsumers(
-  { name, consumers = [] }: Plugin,
-  connection: PluginConnection | null,
-): readonly NamedConsumer[] {
-  return consumers.map((consume) => ({
-    plugin: name,
-    consume: async (event, at) => {
-      await connection?.ready()
-      return consume(event, at)
+function pluginConsumers({ consumers = [] }: Plugin, connection: PluginConnection | null): readonly Consumer[] {
+  if (connection === null) return consumers
+  return consumers.map((consumer) => ({
+    ...consumer,
+    run: async (...args) => {
+      await connection.ready()
+      return consumer.run(...args)
     },
   }))
-}
-
-/** Joins the observer of a harness with the consumers. The code of consumers is loaded only if there are any. */
-export function joinWatchers(
-  observer: CommitListener | null,
-  consumers: readonly NamedConsumer[],
-  host: ConsumerHost,
-): CommitListener | null {
-  if (consumers.length === 0) return observer
-  const loading = import('../runtime/hooks/consumers.ts').then(({ Consumers }) => new Consumers(consumers, host))
-  return {
-    committed(session, agent, run, events) {
-      observer?.committed(session, agent, run, events)
-      void loading.then((loaded) => loaded.committed(session, agent, events))
-    },
-    rested: (session, waiting) => observer?.rested(session, waiting),
-    awaitDelivery: async (session) => observer?.awaitDelivery(session),
-    async close() {
-      await observer?.close()
-      await (await loading).close()
-    },
-  }
 }

@@ -1,5 +1,6 @@
 // Reads cards of sessions and their runs from the store alone. Nothing is driven
 // and nothing is written. Loaded at the first use.
+import { isLaneAgent } from '../view/lanes.ts'
 import { Fault } from '../kernel/failure.ts'
 import { next } from '../kernel/next.ts'
 import type { Card, CardFilter, CompleteStore } from '../ports/store.ts'
@@ -37,7 +38,7 @@ async function listAllCards(store: CompleteStore, filter: Partial<CardFilter>): 
     const last = cards.at(-1)?.session
     const page = await store.list({ ...filter, ...(last === undefined ? {} : { after: last }), limit: CARDS })
     cards.push(...page)
-    if (page.length < CARDS) return cards
+    if (page.length < CARDS) return cards.filter(({ agent }) => !isLaneAgent(agent))
   }
 }
 

@@ -26,6 +26,8 @@ export type HistoryRequest = {
   readonly upTo: number
   /** The beginning of the log, if the caller has it. */
   readonly known?: readonly Event[]
+  /** The folded session, if the caller has it: a cut of a planner's session then spares reading what is older. */
+  readonly session?: Pick<Session, 'cut' | 'planner'>
   /** Also count the characters. */
   readonly count?: boolean
   /** Also include messages that no request has shown: a fork that continues from there must show them. */
@@ -67,6 +69,7 @@ export async function readTranscript(
     }
   }
   await takeAll(known)
+  if (transcript.seq === 0) transcript.seq = await firstShown(store, wanted)
   while (transcript.seq < upTo) {
     const page = await store.read(id, transcript.seq, Math.min(PAGE, upTo - transcript.seq))
     await takeAll(page.events)
@@ -77,6 +80,17 @@ export async function readTranscript(
   const shows = [...session.unshown, ...(session.run?.turn?.results ?? []), ...session.notes]
   if (unshown) transcript.take({ seq: upTo + 1, at: 0, epoch: 0, type: 'model.started', shows })
   return { transcript, chars, tree }
+}
+
+/**
+ * The event after which a planner's transcript begins. Its cut leaves nothing of what is older: no pins and no summary.
+ * For a language model, and without a cut, this is the start of the log.
+ */
+async function firstShown(store: Pick<Store, 'read'>, { id, upTo, session }: HistoryRequest): Promise<number> {
+  const { cut, planner } = session ?? {}
+  if (cut === undefined || cut > upTo || planner === undefined) return 0
+  const [event] = (await store.read(id, cut - 1, 1)).events
+  return event?.type === 'context.compacted' && event.cut !== undefined ? event.cut - 1 : 0
 }
 
 /** The events that the next request would show for the first time now. */

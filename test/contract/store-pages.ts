@@ -127,6 +127,18 @@ export function describePages(make: MakeFixture): void {
       expect(await outcome(store.page({ order: 'newest', limit: -1 }))).toBe('invalid_input')
     })
 
+    it('B-CONSUME-8: a page leaves out lanes of consumers, unless it names the agent of one, or of all', async () => {
+      const { store } = await make()
+      await create(store, 'a')
+      await create(store, 'consumer.x.1', { agent: 'consumer:x' })
+      await create(store, 'consumer.y.1', { agent: 'consumer:y' })
+      const ids = (query: Partial<CardQuery>) => pages(store, { order: 'made', limit: 9, ...query })
+      expect(await ids({})).toEqual([['a']])
+      expect(await ids({ q: 'consumer' })).toEqual([[]])
+      expect(await ids({ agent: 'consumer:x' })).toEqual([['consumer.x.1']])
+      expect(await ids({ agent: 'consumer:' })).toEqual([['consumer.y.1', 'consumer.x.1']])
+    })
+
     it('B-CARD-11: a page filters by everything together, and finds words in title, agent, id and labels', async () => {
       const { store } = await make()
       const made = (id: string, owner: string, over: Parameters<typeof card>[1] = {}, title?: string) => {

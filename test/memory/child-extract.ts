@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { Harness, scripted, sqlite, type CompleteStore } from '../../src/index.ts'
 import { EXTRACTOR } from '../../src/memory/extraction.ts'
-import { memoryHooks, openMemory } from '../../src/memory/index.ts'
+import { memoryPlugin, openMemory } from '../../src/memory/index.ts'
 import { FREE_PROFILE } from '../../src/models/price.ts'
 import type { Priced } from '../../src/models/http/hosted-model.ts'
 import { storeWith } from '../../sim/store-with.ts'
@@ -39,8 +39,8 @@ const model: Priced = {
 }
 const memory = openMemory({ file: join(folder, 'learnings.db'), store })
 const extract = { tokens: 1, calls: 0, runs: 1 }
-const hooks = memoryHooks(memory, { extract })
-const harness = new Harness({ model, store, hooks, budget: { sessionUsd: 1 } })
+const plugins = [memoryPlugin(memory, { extract })]
+const harness = new Harness({ model, store, plugins, budget: { sessionUsd: 1 } })
 await harness.open({ id: session })
 await harness.session(session).run('Where is staging?')
 await harness.close()

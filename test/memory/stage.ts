@@ -16,8 +16,8 @@ import {
   directiveTool,
   type Learning,
   type Memory,
-  memoryHooks,
-  type MemoryHooksOptions,
+  memoryPlugin,
+  type MemoryPluginOptions,
   openMemory,
 } from '../../src/memory/index.ts'
 import { makeFolder } from '../stores/folder.ts'
@@ -51,7 +51,7 @@ export function place(): Place {
 }
 
 type Given = Partial<Omit<HarnessOptions, 'model' | 'store'>> & {
-  readonly recall?: Omit<MemoryHooksOptions, 'dir'>
+  readonly recall?: Omit<MemoryPluginOptions, 'dir'>
   readonly strict?: boolean
 }
 
@@ -71,9 +71,9 @@ export function staged(
   }
   // A long limit: a machine under load must not change what a test sees.
   const onError = (where: unknown, error?: unknown): void => void unexpected.push(`${String(where)} ${String(error)}`)
-  const all = memoryHooks(memory, { timeoutMs: 20_000, onError, ...recall, dir })
-  const hooks = strict ? all.map(strictly) : all
-  const harness = closing(new Harness({ hooks, tools: [directiveTool({ store })], onError, ...given, model, store }))
+  const plugin = memoryPlugin(memory, { timeoutMs: 20_000, onError, ...recall, dir })
+  const plugins = [strict ? { ...plugin, hooks: plugin.hooks?.map(strictly) ?? [] } : plugin]
+  const harness = closing(new Harness({ plugins, tools: [directiveTool({ store })], onError, ...given, model, store }))
   return { harness, requests }
 }
 

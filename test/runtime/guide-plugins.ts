@@ -27,8 +27,9 @@ function helpDesk(address: string): Plugin {
       },
     ],
     consumers: [
-      (event, { session }) => {
-        if (event.type === 'agent.tool_result') record.push(`${session}: call ${event.call} ${event.status}`)
+      {
+        name: 'desk-record',
+        run: ({ session, outcome, usage }) => void record.push(`${session}: ${outcome.type}, ${usage.toolCalls} calls`),
       },
     ],
     connect: async () => {

@@ -6,7 +6,6 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import {
   defineTool,
-  type Event,
   Fault,
   Harness,
   type HarnessOptions,
@@ -88,9 +87,9 @@ describe('a plugin', () => {
     ['a plugin without a name', [{ tools: [] }], 'The option "name" of plugins[0] is missing.'],
     ['a misspelled field', [{ name: 'p', tool: [] }], 'Unknown option "tool" of plugins[0]: did you mean "tools"?'],
     [
-      'a consumer that is no function',
+      'a consumer that is none',
       [{ name: 'p', consumers: [1] }],
-      'The option "consumers" of plugins[0] has an item 0 that must be a function',
+      'The option "consumers" of plugins[0] has an item 0 that must be an object, not a number',
     ],
     ['a tool that is none', [{ name: 'p', tools: [{ name: 'a' }] }], 'make it with defineTool'],
     ['a hook that there is not', [{ name: 'p', hooks: [{ type: 'x', run: () => {} }] }], 'There is no hook "x".'],
@@ -170,57 +169,6 @@ describe('a plugin', () => {
     await vi.waitFor(async () =>
       expect(await strict.harness.session('s').status()).toMatchObject({ status: 'rescheduling', phase: 'queued' }),
     )
-  })
-})
-
-describe('a consumer', () => {
-  it('B-PLUGIN-5: is told of every event of a session once, in order, after it is on disk', async () => {
-    const told: [string, string, Event][] = []
-    const plugin: Plugin = {
-      name: 'p',
-      tools: [
-        defineTool({ name: 'ask', description: 'asks', input: z.object({}), approval: 'ask', execute: () => 'asked' }),
-      ],
-      consumers: [async (event, { session, agent }) => void told.push([session, agent, event])],
-    }
-    const { harness } = make([use('ask'), 'done', 'again'], [plugin])
-    const session = await harness.open({ id: 's' })
-    const { pending } = await session.run('Go.')
-    const [asked] = pending
-    if (!asked) throw new Error('nothing is asked')
-    await session.decide({ ...asked, allow: true, by: 'me' })
-    await session.run()
-    await session.run('Again.')
-    const { events } = await session.events()
-    await harness.close()
-    expect(told.map(([, , event]) => event)).toEqual(events)
-    expect(new Set(told.map(([id, agent]) => `${id} ${agent}`))).toEqual(new Set(['s default']))
-  })
-
-  it('B-PLUGIN-6: one that throws is reported and told the next; a slow one delays neither the answer nor another one', async () => {
-    const told: string[] = []
-    let go = (): void => {}
-    const slow = new Promise<void>((resolve) => {
-      go = resolve
-    })
-    const plugin: Plugin = {
-      name: 'p',
-      consumers: [
-        ({ type }) => {
-          throw new Error(`not ${type}`)
-        },
-        () => slow,
-        ({ type }) => void told.push(type),
-      ],
-    }
-    const { harness, reports } = make(['done'], [plugin])
-    expect((await harness.run('Go.')).text).toBe('done')
-    await vi.waitFor(() => expect(told).toHaveLength(6))
-    go()
-    await harness.close()
-    expect(told.at(-1)).toBe('run.settled')
-    expect(reports.map(([where]) => where)).toEqual(Array.from({ length: 6 }, () => 'plugin p'))
-    expect(reports[0]?.[1]).toBe('not session.created')
   })
 })
 

@@ -8,7 +8,18 @@ import { importsOf, resolveImport, type SourceFile, type Violation, violation } 
 const below = ['kernel', 'ports', 'options', 'view', 'tools', 'models', 'stores', 'context', 'tracing', 'live'] as const
 /** What drives a session, and the verbs that people and programs use on it. */
 const driving = ['runtime', 'sessions'] as const
-const underHarness = [...below, ...driving, 'archive', 'agents', 'memory', 'graphs', 'workflows', 'boards'] as const
+const underHarness = [
+  ...below,
+  ...driving,
+  'archive',
+  'agents',
+  'memory',
+  'graphs',
+  'workflows',
+  'boards',
+  'queues',
+  'consumers',
+] as const
 const allowed: Readonly<Record<string, readonly string[]>> = {
   // Its public list names the ports too: types, which import nothing but its own.
   kernel: ['ports'],
@@ -40,6 +51,9 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   boards: ['kernel', 'ports', 'options', 'view', 'tools', ...driving, 'graphs'],
   // A planner that is handed over like a graph, and verbs on those of sessions.
   cron: ['kernel', 'ports', 'options', 'view', 'tools', ...driving, 'graphs'],
+  // Sessions that work through their messages, and what is done with settled runs.
+  queues: ['kernel', 'ports', 'options', 'view', 'tools', ...driving],
+  consumers: ['kernel', 'ports', 'options', 'view', 'tools', ...driving, 'queues'],
   // Pages of a session, from its stream: the verbs as types, and never a store or a driver.
   ui: ['kernel', 'ports', 'options', 'view', 'models', 'sessions'],
   // Editors, from the same telling of a session, and the boards that they show as plans.
@@ -74,6 +88,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'workflows',
     'boards',
     'cron',
+    'consumers',
     'acp',
     'mcp',
     'version',
@@ -106,6 +121,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'boards',
     'cron',
     'workflows',
+    'queues',
+    'consumers',
   ],
 }
 

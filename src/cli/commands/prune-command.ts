@@ -1,5 +1,6 @@
 // `terret prune`: removes old sessions with nothing left to do. Their cards select them; the store checks each one again.
 import { countNoun } from '../../view/shown-text.ts'
+import { isLaneAgent } from '../../view/lanes.ts'
 import type { Card, Removal, CompleteStore } from '../../kernel/index.ts'
 import { type CommandArgs, actorName } from '../args.ts'
 import { oneLine } from '../../view/clean.ts'
@@ -94,7 +95,7 @@ async function listFamilies(place: CommandContext, all: boolean): Promise<readon
   for (let after = ''; ; ) {
     const page = await place.store.list({ after, limit: PAGE })
     for (const card of page) {
-      if (here !== null && !here.has(card.root)) continue
+      if ((here !== null && !here.has(card.root)) || isLaneAgent(card.agent)) continue
       const cards = families.get(card.root)
       if (cards) cards.push(card)
       else families.set(card.root, [card])

@@ -62,7 +62,7 @@ export async function addMemory(
 ): Promise<OptionsWithMemory> {
   if (setup.settings.memory === false) return { options, close: () => Promise.resolve() }
   const { home, folder } = setup
-  const [{ memory, promoted }, { memoryHooks }] = await Promise.all([
+  const [{ memory, promoted }, { memoryPlugin }] = await Promise.all([
     openFolderMemory(home, folder, store),
     import('../../memory/index.ts'),
   ])
@@ -71,13 +71,13 @@ export async function addMemory(
   const onError = (error: unknown): void => {
     if (!isClosed) warn(`Memory: ${clean(memoryTrouble(error))}`)
   }
-  const { tools = [], hooks = [] } = options
+  const { tools = [], plugins = [] } = options
   const extract = await extractionOptions(setup)
   return {
     options: {
       ...options,
       tools: [...tools, ...(await memoryTools(setup, store))],
-      hooks: [...hooks, ...memoryHooks(memory, { dir: runtimeDir(home), file: promoted, extract, onError })],
+      plugins: [...plugins, memoryPlugin(memory, { dir: runtimeDir(home), file: promoted, extract, onError })],
     },
     close: () => {
       isClosed = true

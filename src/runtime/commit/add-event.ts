@@ -11,6 +11,7 @@ import type { FamilyPart } from './family.ts'
 import { stampEvent } from './owner-write.ts'
 import type { RequestHooks } from './request-hooks.ts'
 import type { RunGuard } from './run-guard.ts'
+import type { ConsumerPart } from './tell-consumers.ts'
 
 /**
  * The parts that may add to a commit. An attempt freezes them when it begins (loop/attempt.ts); a part that its session
@@ -22,6 +23,7 @@ export type CommitParts = {
   readonly redactor: Redactor | null
   readonly money: MoneyPart | null
   readonly family: FamilyPart | null
+  readonly consumers: ConsumerPart | null
   /** Whether a run with this end must first run its finalizer or sweep its worktrees. */
   readonly hasEndWork: (session: Session, outcome: Outcome) => boolean
 }
@@ -40,7 +42,10 @@ export function addEvent(draft: CommitDraft, parts: CommitParts, body: OwnerBody
   if (family && written.type === 'agent.tool_result') written = family.writeOrderResult(session, written)
   money?.chargeLostHolds(draft, written)
   family?.noteEndedCall(draft, written)
-  if (written.type === 'run.settled') draft.settled = settledRun(session)
+  if (written.type === 'run.settled') {
+    draft.settled = settledRun(session)
+    parts.consumers?.tellSettled(draft, draft.settled)
+  }
   const event = stampEvent(session, here, written)
   take(session, event)
   if (event.type === 'model.started') draft.makesRequest = true

@@ -1,6 +1,6 @@
 // Writes the landings and all that `next` records on top as one commit, and retries when the store refuses or does not
 // answer.
-import { Fault } from '../../kernel/failure.ts'
+import { Fault, type FaultCode } from '../../kernel/failure.ts'
 import type { LandingQueue, StopSignal } from '../state/effect.ts'
 import { shortfallOf } from '../money/spending-limits.ts'
 import { sleep } from '../state/sleep.ts'
@@ -43,7 +43,7 @@ export async function writeCommit(
       const { code } = error
       giveUpAt ||= plan.at + attempt.patienceMs
       if (code !== 'store_busy') wasSent = false
-      if (code === 'conflict' || (code === 'over_budget' && !plan.shortfall)) {
+      if (code === 'conflict' || (code === 'over_budget' && !plan.shortfall) || (await findOtherLanes(attempt, code))) {
         // Drop the uncommitted events, read the log again, and decide everything anew. The landings stay in memory.
         const shortfall = code === 'over_budget' && !(await flights.recountLandings()) ? shortfallOf(error) : null
         await cache.open()
@@ -64,4 +64,10 @@ export async function writeCommit(
   }
   flights.dropWritten(plan.landed)
   return plan
+}
+
+/** A lane of a consumer was created or removed meanwhile, and the commit assumed the opposite. */
+async function findOtherLanes({ parts }: WritingAttempt, code: FaultCode): Promise<boolean> {
+  if (parts.consumers === null || (code !== 'session_exists' && code !== 'session_missing')) return false
+  return parts.consumers.lookAgain()
 }

@@ -1,147 +1,69 @@
-// Consumers of the log: each receives the events of the sessions that this worker drives, after they are on disk. Only
-// positions are kept, no events: a slow consumer's next events are read from the store. Loaded by the first harness
-// that has a consumer.
-import type { Event, OwnerEvent } from '../../kernel/event.ts'
-import type { Store } from '../../ports/store.ts'
-import type { Clock } from '../../ports/system.ts'
-import { cloneJson } from '../state/clone-json.ts'
-import { sleep } from '../state/sleep.ts'
+// Consumers as a host writes them: each is told of every settled run of a root session, at least once, also when the
+// process dies first. How they are told is in runtime/commit/tell-consumers.ts and src/consumers.
+import { type Check, countCheck, functionCheck, optionsCheck, requiredCheck, usdCheck } from '../../options.ts'
+import type { ToolContext } from '../../tools/core/tool-context.ts'
+import type { SettledRun } from './settled-run.ts'
 
-/**
- * Receives a copy of each event after it is on disk, in the order of its session. It never delays a run, and receives
- * each event at most once: events that a crash kept from it are not sent again.
- */
-export type Consumer = (event: Event, at: { readonly session: string; readonly agent: string }) => unknown
-
-/** A consumer, and the plugin that owns it. */
-export type NamedConsumer = { readonly plugin: string; readonly consume: Consumer }
-
-/** The consumer's view of its harness. */
-export type ConsumerHost = {
-  readonly store: Pick<Store, 'read'>
-  readonly clock: Clock
-  readonly report: (plugin: string, error: unknown) => void
+export type ConsumerContext = {
+  /** The same in every try for this run: give it to services that take an idempotency key. */
+  readonly key: string
+  /** Aborted when the time is over, and when the harness is closed. */
+  readonly signal: AbortSignal
+  /** An earlier try for this run began, and may have taken effect. */
+  readonly repeated: boolean
+  /** Asks a model under the `usd` of this consumer. */
+  readonly askModel: ToolContext['askModel']
 }
 
-/** The position in one session: the last event that was delivered, and the last one on disk. */
-type FeedProgress = { readonly agent: string; told: number; upTo: number; telling: Promise<void> | null }
-
-const PAGE = 200
-/** How many sessions keep their position while nothing of them is being delivered. */
-const SESSIONS_KEPT = 1_000
-const CLOSE_MS = 30_000
-
-export class Consumers {
-  readonly #all: readonly ConsumerFeed[]
-  readonly #clock: Clock
-
-  constructor(consumers: readonly NamedConsumer[], host: ConsumerHost) {
-    this.#all = consumers.map((consumer) => new ConsumerFeed(consumer, host))
-    this.#clock = host.clock
-  }
-
-  committed(session: string, agent: string, events: readonly OwnerEvent[]): void {
-    for (const one of this.#all) one.committed(session, agent, events)
-  }
-
-  /** Events on disk are still delivered, for a limited time. */
-  async close(): Promise<void> {
-    const done = new AbortController()
-    await Promise.race([
-      Promise.all(this.#all.map((one) => one.end())),
-      sleep(this.#clock, CLOSE_MS, done.signal).then(() => {
-        for (const one of this.#all) one.giveUp()
-      }),
-    ])
-    done.abort()
-  }
+export type Consumer = {
+  /** 1 to 64 letters, digits, "_" or "-". Never change it: what waits for this consumer is found by it. */
+  readonly name: string
+  /** Must be idempotent: after a crash it is called again with the same key. */
+  readonly run: (settled: SettledRun, context: ConsumerContext) => unknown
+  /** The limit of one try. Default: 30,000. */
+  readonly timeoutMs?: number
+  /** After so many failed tries the run is a dead letter of this consumer. Default: 5. */
+  readonly attempts?: number
+  /** In dollars a day, for models that it asks. */
+  readonly usd?: number
 }
 
-/** One consumer. A slow one delays no other. */
-class ConsumerFeed {
-  readonly #consumer: NamedConsumer
-  readonly #host: ConsumerHost
-  readonly #sessions = new Map<string, FeedProgress>()
-  #gone = false
+const nameCheck: Check = (value) =>
+  typeof value === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(value)
+    ? null
+    : 'must be 1 to 64 letters, digits, "_" or "-"'
+const checkFields = optionsCheck<Consumer>({
+  name: requiredCheck(nameCheck, 'Give it one, which it keeps.'),
+  run: requiredCheck(functionCheck, 'It is called with each settled run.'),
+  timeoutMs: countCheck(1),
+  attempts: countCheck(1),
+  usd: usdCheck,
+})
+const OLD_FORM =
+  'is a function of events, which consumers were before. Write { name, run: (settled, { key, signal }) => … }: it is called with each settled run, at least once. For every event as it happens, follow the session'
+export const consumerCheck: Check = Object.assign<Check, Check>(
+  (value, name, of) => (typeof value === 'function' ? OLD_FORM : checkFields(value, name, of)),
+  checkFields,
+)
 
-  constructor(consumer: NamedConsumer, host: ConsumerHost) {
-    this.#consumer = consumer
-    this.#host = host
-  }
+const BIND = Symbol('terret.bind')
+/** `check` throws for a harness in which the consumer cannot work. */
+type ConsumerBinding = { readonly check: (host: unknown) => void; readonly make: (host: unknown) => Consumer['run'] }
+type BoundConsumer = { readonly [BIND]?: ConsumerBinding }
 
-  committed(session: string, agent: string, events: readonly OwnerEvent[]): void {
-    const [first] = events
-    const upTo = events.at(-1)?.seq
-    if (first === undefined || upTo === undefined || this.#gone) return
-    const known = this.#sessions.get(session)
-    // The id of a removed session may be used again.
-    const progress =
-      known && known.upTo < first.seq ? known : { agent, told: seqBeforeFirst(events, first), upTo, telling: null }
-    progress.upTo = upTo
-    this.#sessions.delete(session)
-    this.#sessions.set(session, progress)
-    progress.telling ??= this.#tell(session, progress).finally(() => {
-      progress.telling = null
-    })
-    this.#forget()
+/** A consumer that works on sessions itself, and only in a harness. */
+export function bindConsumer(consumer: Omit<Consumer, 'run'>, binding: ConsumerBinding): Consumer {
+  const run = (): never => {
+    throw new Error(`The consumer "${consumer.name}" works only in a harness.`)
   }
-
-  async end(): Promise<void> {
-    await Promise.all([...this.#sessions.values()].map(async ({ telling }) => telling))
-  }
-
-  giveUp(): void {
-    this.#gone = true
-    const late = [...this.#sessions.values()].filter(({ telling }) => telling !== null).length
-    if (late > 0) this.#report(new Error(`A consumer did not take the events of ${late} sessions in ${CLOSE_MS} ms.`))
-  }
-
-  async #tell(session: string, progress: FeedProgress): Promise<void> {
-    const at = { session, agent: progress.agent }
-    while (progress.told < progress.upTo && !this.#gone) {
-      const page = await this.#read(session, progress)
-      for (const event of page) {
-        if (this.#gone) return
-        // At most once, even if the consumer fails.
-        progress.told = event.seq
-        try {
-          await this.#consumer.consume(cloneJson(event), at)
-        } catch (error) {
-          this.#report(error)
-        }
-      }
-      if (page.length === 0) return
-    }
-  }
-
-  async #read(session: string, { told, upTo }: FeedProgress): Promise<readonly Event[]> {
-    try {
-      return (await this.#host.store.read(session, told, Math.min(PAGE, upTo - told))).events
-    } catch (error) {
-      this.#report(error)
-      return []
-    }
-  }
-
-  #report(error: unknown): void {
-    this.#host.report(this.#consumer.plugin, error)
-  }
-
-  #forget(): void {
-    if (this.#sessions.size <= SESSIONS_KEPT) return
-    for (const [session, { telling }] of this.#sessions) {
-      if (telling === null) this.#sessions.delete(session)
-      if (this.#sessions.size <= SESSIONS_KEPT) return
-    }
-  }
+  return Object.assign({ ...consumer, run }, { [BIND]: binding })
 }
 
-/**
- * The seq before the first event to deliver: a run begins with the message that opens it, and a session with its first
- * event.
- */
-function seqBeforeFirst(events: readonly OwnerEvent[], first: OwnerEvent): number {
-  const opened = events.flatMap((event) => (event.type === 'run.started' ? event.inputs : []))
-  const from = Math.min(first.seq, ...opened) - 1
-  return from <= 1 ? 0 : from
+export function checkBound(consumers: readonly Consumer[], host: unknown): void {
+  for (const consumer of consumers) (consumer as BoundConsumer)[BIND]?.check(host)
+}
+
+/** The function to call with settled runs, for this harness. */
+export function runOf(consumer: Consumer, host: unknown): Consumer['run'] {
+  return (consumer as BoundConsumer)[BIND]?.make(host) ?? consumer.run
 }

@@ -13,8 +13,9 @@ import {
   textCheck,
 } from '../../options.ts'
 import { isMetadata, NO_OUTPUT_METADATA, type Output } from '../../tools/core/tool-output.ts'
+import { isLaneAgent } from '../../view/lanes.ts'
 import { usdOf } from '../../view/usd.ts'
-import { asksWhenWoken, type HookBindings, bindHooks } from './bound-hooks.ts'
+import { asksWhenWoken } from './woken-hooks.ts'
 import type {
   RunHookEvent,
   HookEvents,
@@ -53,14 +54,10 @@ export class Hooks implements RunHooks {
   readonly #hooks: readonly Hook[]
   readonly #clock: Clock
   readonly #report: HookOptions['report']
-  /** Null: none of the hooks works on sessions itself. */
-  readonly bound: HookBindings | null
 
   constructor({ hooks, agents, clock, report }: HookOptions) {
     for (const hook of hooks) refuseInvalidHook(hook, agents)
-    const bindings = bindHooks(hooks, (run): Hook => ({ type: 'post_run', run }))
-    this.#hooks = bindings?.hooks ?? hooks
-    this.bound = bindings?.bound ?? null
+    this.#hooks = hooks
     this.#clock = clock
     this.#report = report
   }
@@ -306,8 +303,9 @@ function filterAgent(event: RunHookEvent & { readonly child?: string }): string 
   return event.child ?? event.agent
 }
 
+/** A hook without a list of agents is about the agents of the host, and not about lanes. */
 function appliesTo({ tools, agents }: Hook, agent: string, tool: string | undefined): boolean {
-  return (agents?.includes(agent) ?? true) && (tool === undefined || (tools?.includes(tool) ?? true))
+  return (agents?.includes(agent) ?? !isLaneAgent(agent)) && (tool === undefined || (tools?.includes(tool) ?? true))
 }
 
 /** For each hook: whether it is about a call of one tool. */

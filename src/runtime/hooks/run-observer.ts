@@ -1,6 +1,5 @@
 // Observes runs: for hooks that may only watch, and for the tracer. It is a consumer of the log: it is called after the
 // commit, at most once, and nothing it does changes a run.
-import type { Limits } from '../../kernel/content.ts'
 import type { Event, OwnerEvent } from '../../kernel/event.ts'
 import { open, type OpenSession, take } from '../../kernel/fold.ts'
 import type { Waiting } from '../../kernel/next.ts'
@@ -9,11 +8,13 @@ import type { Clock } from '../../ports/system.ts'
 import { EMPTY } from '../../kernel/session.ts'
 import { isChildKey } from '../../stores/plan/store-ids.ts'
 import type { Hooks } from './hooks.ts'
+import { isLaneAgent } from '../../view/lanes.ts'
 import { inputText } from '../../view/session-history.ts'
-import { type CallRecord, ResultCollector, type Result } from '../state/run-result.ts'
+import type { CallRecord } from '../state/run-result.ts'
 import { sleep } from '../state/sleep.ts'
 import type { RunIdentity, RunSeqs, CommitListener } from '../state/runtime-ports.ts'
 import { readSessionHead } from '../state/session-tree.ts'
+import { readRunRecord, type RunRecord } from './settled-run.ts'
 
 export type RunTracer = {
   /** Model requests carry the trace on. */
@@ -35,11 +36,8 @@ export type ObserverOptions = {
 
 /** Each of these events ends a span. */
 const SPAN_ENDS: ReadonlySet<Event['type']> = new Set(['agent.message', 'model.failed', 'agent.tool_result'])
-const PAGE = 1_000
 /** How long closing a harness waits for background work. */
 const CLOSE_MS = 30_000
-/** How long it waits for work that was then told to stop. */
-const STOP_MS = 2_000
 
 export class Observer implements CommitListener {
   readonly #options: ObserverOptions
@@ -52,6 +50,7 @@ export class Observer implements CommitListener {
   }
 
   committed(session: string, agent: string, { began, ended }: RunSeqs, events: readonly OwnerEvent[]): void {
+    if (isLaneAgent(agent)) return
     const { tracer } = this.#options
     if (tracer && events.some(({ type }) => SPAN_ENDS.has(type))) tracer.progressed?.(session, began)
     for (const event of events) {
@@ -76,16 +75,10 @@ export class Observer implements CommitListener {
   }
 
   async close(): Promise<void> {
-    const { clock, report, tracer, hooks } = this.#options
+    const { clock, report, tracer } = this.#options
     await Promise.allSettled(this.#telling.values())
     const done = new AbortController()
-    const late = sleep(clock, CLOSE_MS, done.signal).then(() => {
-      if (done.signal.aborted || !hooks?.bound) return undefined
-      hooks.bound.stop()
-      return sleep(clock, STOP_MS, done.signal)
-    })
-    const after = Promise.allSettled(this.#after)
-    await Promise.race([hooks?.bound ? after.then(() => hooks.bound?.idle()) : after, late])
+    await Promise.race([Promise.allSettled(this.#after), sleep(clock, CLOSE_MS, done.signal)])
     done.abort()
     if (this.#after.size > 0) report(new Error(`${this.#after.size} post_run hooks did not return in ${CLOSE_MS} ms.`))
     await tracer?.close()
@@ -103,21 +96,24 @@ export class Observer implements CommitListener {
     const { store, hooks, tracer } = this.#options
     tracer?.settled(session, began)
     if (!hooks) return
-    const run = await readRun(store, session, began, event)
+    const retries = new RetryCounter(began)
+    const run = await readRunRecord(store, { session, from: began, end: event }, (each) => {
+      if (each.seq >= began) retries.take(each)
+    })
     const at = { session, agent, metadata: run.result.metadata }
-    const reached = findReachedLimit(run)
+    const reached = findReachedLimit(run, retries.exhausted)
     if (reached) await hooks.tell('limit_reached', { ...at, ...reached })
     await hooks.tell('run_end', { ...at, result: run.result })
     if (!hooks.has('post_run', agent)) return
-    const after = this.#tellAfter(at, run).catch(this.#options.report)
+    const after = this.#tellAfter(at, run, event.at - run.beganAt).catch(this.#options.report)
     this.#after.add(after)
     void after.then(() => this.#after.delete(after))
   }
 
-  async #tellAfter(at: RunIdentity, run: RunRecord): Promise<void> {
+  async #tellAfter(at: RunIdentity, run: RunRecord, durationMs: number): Promise<void> {
     const { store, hooks } = this.#options
     const prompt = await inputText(store, at.session, run.inputs)
-    const { result, durationMs } = run
+    const { result } = run
     await hooks?.tell('post_run', { ...at, prompt, result, tools: result.calls.map(callLine), durationMs })
   }
 
@@ -141,48 +137,9 @@ type RunToReport = {
   readonly event: Extract<Event, { type: 'run.settled' }>
 }
 
-type RunRecord = {
-  readonly result: Result
-  readonly inputs: readonly number[]
-  readonly limits: Limits | null
-  readonly durationMs: number
-  /** The tool whose retries were used up last. */
-  readonly exhausted: LimitReached | null
-}
-
 /** How the call ended, and nothing of its content. */
 function callLine({ tool, status, chars, failure }: CallRecord): string {
   return `${tool}: ${status === 'ok' ? `ok (${chars} chars)` : `failed (${failure?.class ?? status ?? 'open'})`}`
-}
-
-/**
- * Reads the run that this event settled from its log, beginning with the input that opened it, as its sender sees it.
- */
-async function readRun(
-  store: CompleteStore,
-  session: string,
-  from: number,
-  end: RunToReport['event'],
-): Promise<RunRecord> {
-  const [start] = (await store.read(session, from - 1, 1)).events
-  const began = start?.type === 'run.started' ? start : null
-  const { inputs = [], limits = null, at } = began ?? { inputs: end.inputs, at: end.at }
-  const first = inputs[0] ?? null
-  const collector = new ResultCollector(session, first)
-  const retries = new RetryCounter(from)
-  for (let after = (first ?? from) - 1; after < end.seq; ) {
-    const { events } = await store.read(session, after, Math.min(PAGE, end.seq - after))
-    for (const event of events) {
-      if (event.seq >= from) retries.take(event)
-      collector.take(event)
-    }
-    const last = events.at(-1)
-    if (last === undefined) break
-    after = last.seq
-  }
-  await collector.countChildren(store)
-  const result = collector.result([], { waiting: 'nothing', until: null })
-  return { result, inputs, limits, durationMs: end.at - at, exhausted: retries.exhausted }
 }
 
 type LimitReached = { readonly limit: string; readonly value: number | null; readonly count: number }
@@ -210,7 +167,7 @@ class RetryCounter {
   }
 }
 
-function findReachedLimit({ result, limits, exhausted }: RunRecord): LimitReached | null {
+function findReachedLimit({ result, limits }: RunRecord, exhausted: LimitReached | null): LimitReached | null {
   const usage = result.ownUsage
   if (result.status === 'failed' && result.stopReason === 'tool_retries_exceeded') return exhausted
   if (result.status !== 'limit') return null

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { CallKey, Limits, Narrowing, Outcome } from '../../kernel/content.ts'
 import type { Session } from '../../kernel/session.ts'
 import { WORKTREES } from '../../tools/files/harness-folders.ts'
+import { isLaneAgent } from '../../view/lanes.ts'
 import { callSpanIdOf } from '../../view/spans/span.ts'
 import type { RunHooks } from '../state/hook-events.ts'
 import type { CommitParts } from '../commit/add-event.ts'
@@ -45,9 +46,10 @@ export async function loadParts(
   const requestHooks = asked && (await loadRequestHooks({ services, hooks: asked, performer, cache, worker }))
   const money = agent === null ? null : await loadMoney(agent, performer, cache)
   const family = agent !== null && hasRelatives(session, agent) ? await loadFamily(services, cache, worker) : null
+  const consumers = services.consumers && isTold(session) ? await loadConsumers(services, cache) : null
   const hasEndWork = (now: Session, outcome: Outcome): boolean =>
     (outcome.type === 'interrupted' && agent?.planner?.finalizer !== undefined) || mayHaveWorktrees(services, now)
-  return { guard, requestHooks, redactor: redactor.idle ? null : redactor, money, family, hasEndWork }
+  return { guard, requestHooks, redactor: redactor.idle ? null : redactor, money, family, consumers, hasEndWork }
 }
 
 type Hooked = {
@@ -89,9 +91,21 @@ async function loadFamily(
   return new FamilyPart(cache, services.store, facts)
 }
 
+/** Consumers are told about roots. A lane's own runs would never end otherwise. */
+function isTold({ parent, agent }: Session): boolean {
+  return parent === null && !isLaneAgent(agent)
+}
+
+async function loadConsumers(services: Services, { id }: SessionCache): Promise<CommitParts['consumers']> {
+  const { ConsumerPart } = await import('../commit/tell-consumers.ts')
+  const part = new ConsumerPart(services, services.consumers ?? { names: [], existing: new Set() }, id)
+  await part.open()
+  return part
+}
+
 /** Whether the session works in a worktree, or its children may have left some. */
-function mayHaveWorktrees({ worktrees }: Services, { folder, parent }: Session): boolean {
-  if (folder === undefined) return false
+function mayHaveWorktrees({ worktrees }: Services, { folder, parent, agent }: Session): boolean {
+  if (folder === undefined || isLaneAgent(agent)) return false
   if (parent !== null && folder.includes(WORKTREES)) return true
   return worktrees ? worktrees.exist(folder) : existsSync(join(folder, WORKTREES))
 }

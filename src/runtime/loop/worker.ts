@@ -22,7 +22,7 @@ import { type SessionCache, SessionCaches } from '../state/session-cache.ts'
 import { isStoreId } from '../../stores/plan/store-ids.ts'
 import { Leases } from './leases.ts'
 import { Peers, ownProcessId } from './dead-workers.ts'
-import { RetryTimers } from '../state/sleep.ts'
+import { RetryTimers, sleep } from '../state/sleep.ts'
 import type { CommitPlan } from '../commit/commit-draft.ts'
 import { type Attempt, type AttemptEnd, driveAttempt } from './drive.ts'
 import { SessionHeads, reportRest } from '../state/session-tree.ts'
@@ -33,6 +33,7 @@ import { landAbandoned, effectDeadline, lateResult, shownText, TOO_LONG } from '
 import { checkWorkOptions, DueLoop, type LookResult, type WorkResult, type WorkOptions } from './due-loop.ts'
 import { Performer } from '../turn/perform-effect.ts'
 import { isInfrastructureFault, lostWorkersTrouble, attemptTrouble } from './attempt-trouble.ts'
+import { mayBeLane } from '../../view/lanes.ts'
 import { mayBeOwn } from '../state/program.ts'
 import type { Services } from '../state/runtime-ports.ts'
 
@@ -331,6 +332,17 @@ export class Worker {
     }
   }
 
+  /** Resolves when this worker drives no such session any more, or after so many ms. */
+  async awaitRest(isAwaited: (session: string) => boolean, ms: number): Promise<void> {
+    const over = new AbortController()
+    const late = sleep(this.#services.clock, ms, over.signal).then(() => 'late')
+    for (;;) {
+      const open = [...this.#attempts].flatMap(([session, { ended }]) => (isAwaited(session) ? [ended] : []))
+      if (open.length === 0 || (await Promise.race([Promise.allSettled(open), late])) === 'late') break
+    }
+    over.abort()
+  }
+
   /** Aborts effects in flight, writes down their landings, and gives every session back. */
   async close(): Promise<void> {
     this.#closing = true
@@ -366,7 +378,9 @@ export class Worker {
   #rested(session: string, { waiting, until }: Extract<AttemptEnd, { type: 'rested' }>): void {
     this.#services.observer?.rested(session, waiting)
     const { clock, store } = this.#services
-    if (waiting === 'retry' && until !== null) this.#sleepers.add(session, clock.now() + until - store.now())
+    // A lane rests until its next try. No other look is sure to come in a process that only starts runs.
+    if ((waiting === 'retry' || mayBeLane(session)) && until !== null)
+      this.#sleepers.add(session, clock.now() + until - store.now())
     else this.#sleepers.delete(session)
   }
 

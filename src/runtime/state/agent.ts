@@ -1,7 +1,7 @@
 // An agent as a run sees it, with its defaults filled in, and the agent of a session now. What a host writes is checked
 // in sessions/agent.ts.
 import type { Reply, Model, AnswerSettings } from '../../ports/model.ts'
-import type { Verdict, Json, Limits, Narrowing } from '../../kernel/content.ts'
+import type { Verdict, Json, Limits, Narrowing, Part } from '../../kernel/content.ts'
 import type { Message } from '../../kernel/transcript.ts'
 import type { ToolContext } from '../../tools/core/tool-context.ts'
 import type { Tool } from '../../tools/core/tool.ts'
@@ -21,6 +21,11 @@ export type Planner = {
   /** Recorded in `session.created`, such as `graph:report`. */
   readonly name: string
   verdict(reply: Reply): Verdict
+  /**
+   * Whether a reply repeats everything that later replies need. What is older than its request is then cut from the
+   * transcript. Absent: no reply does.
+   */
+  readonly isCheckpoint?: (parts: readonly Part[]) => boolean
   /** For people and programs that look at the planner. Absent: there is nothing to draw. */
   readonly draw?: () => PlannerDrawing
   /** Absent: a stopped run ends without an output of its own. */

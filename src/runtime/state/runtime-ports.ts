@@ -67,6 +67,11 @@ export type Services = {
   readonly report?: (where: string, error: unknown) => void
   /** Null: no observer of runs. */
   readonly observer: CommitListener | null
+  /**
+   * The consumers that are told about settled runs, and the lanes that this process has seen in the store. Absent: there
+   * are none.
+   */
+  readonly consumers?: { readonly names: readonly string[]; readonly existing: Set<string> } | undefined
   /** The worktrees of sessions. Absent: those that git keeps in their folders. */
   readonly worktrees?: ChildWorktrees
   /** How runs are traced. Absent: they are not. */

@@ -161,7 +161,13 @@ export class SessionCache {
   /** The transcript up to now. Its first use reads the whole log; after that it grows with each commit. */
   async transcript(): Promise<Transcript> {
     if (this.#transcript) return this.#transcript
-    const wanted = { id: this.id, upTo: this.session.seq, known: this.#kept ?? [], count: this.#counts }
+    const wanted = {
+      id: this.id,
+      upTo: this.session.seq,
+      known: this.#kept ?? [],
+      count: this.#counts,
+      session: this.session,
+    }
     this.#kept = null
     const { transcript, chars, tree } = await readTranscript(this.#store, wanted)
     this.chars = chars

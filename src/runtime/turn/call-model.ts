@@ -18,7 +18,7 @@ import { isTemporaryError } from '../state/outages.ts'
 import type { FlightContext, Landing } from '../state/effect.ts'
 import type { SessionCache, RequestPrefix } from '../state/session-cache.ts'
 import type { Services } from '../state/runtime-ports.ts'
-import { type Agent, agentOfRun } from '../state/agent.ts'
+import { type Agent, agentOfRun, type Planner } from '../state/agent.ts'
 import { readBlobs } from '../state/content-blobs.ts'
 import { rootAgentOf } from '../state/session-tree.ts'
 import type { ModelWindow } from '../guard/guard.ts'
@@ -95,8 +95,9 @@ export class ModelCaller {
     const asked = { cache, agent, frame, request, flight, tools: this.#frozen.offeredTools(frame, tools, named) }
     const handed = agent.children.length > 0 ? handoffReply(request, transcript, asked.tools, agent) : null
     if (handed !== null) return this.#admitted(asked, { answer: handed })
-    if (agent.planner !== null || surelyFits(this.#services, agent.model, cache.guard.fill))
-      return this.#ask(asked, transcript, context)
+    if (agent.planner !== null)
+      return cutAtCheckpoint(await this.#ask(asked, transcript, context), agent.planner, effect)
+    if (surelyFits(this.#services, agent.model, cache.guard.fill)) return this.#ask(asked, transcript, context)
     return this.#fitted(asked, transcript, context)
   }
 
@@ -334,6 +335,13 @@ function checkTimeoutVerdict(): Verdict {
   const reason = `The answer could not be taken: ${CHECK_LATE}.`
   const failure = { kind: 'Timeout', message: reason } as const
   return { type: 'stop', reason, as: { type: 'failed', reason: 'output_validation_failed', failure } }
+}
+
+/** After a reply that repeats its planner's state, the messages before it are not read again. */
+function cutAtCheckpoint(landing: Landing, planner: Planner, { seq }: Extract<Effect, { type: 'call' }>): Landing {
+  const [said] = landing.events
+  if (said?.type !== 'agent.message' || planner.isCheckpoint?.(said.parts) !== true) return landing
+  return joinLanding(landing, { events: [{ type: 'context.compacted', cut: seq + 1 }] })
 }
 
 /** Adds events, blobs and charges to a landing, and to its smaller forms if it is counted again. */

@@ -2,6 +2,7 @@
 // They drive nothing.
 import { type Card, type CardOutcome, Fault, type CompleteStore, type StoreHealth } from '../../kernel/index.ts'
 import { CARD_OUTCOMES } from '../../view/card.ts'
+import { isLaneAgent } from '../../view/lanes.ts'
 import { usdOf } from '../../view/usd.ts'
 import {
   type ApiRequest,
@@ -240,7 +241,7 @@ export async function handleDue({ host, principal, query }: ApiRequest): Promise
   for (const status of ['rescheduling', 'running'] as const) {
     for (let after = ''; ; ) {
       const page = await host.store.list({ ...own, status, after, limit: PAGE })
-      found.push(...page.filter((card) => card.due !== null && mayReach(principal, card)))
+      found.push(...page.filter((card) => card.due !== null && !isLaneAgent(card.agent) && mayReach(principal, card)))
       const last = page.at(-1)
       if (last === undefined || page.length < PAGE) break
       after = last.session

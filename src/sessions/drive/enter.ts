@@ -16,6 +16,7 @@ import {
   type ParsedCommand,
   type SendOptions,
 } from '../command.ts'
+import { refuseLane } from '../lane-guard.ts'
 import { BRING_MESSAGES, checkOwnBlobs, checkInboxRoom, type Input, isConversation, referencedBlobs } from '../input.ts'
 import { idInBatch } from '../../stores/plan/store-ids.ts'
 import { checkNotFar } from '../moment.ts'
@@ -34,6 +35,7 @@ export async function sendMessage(
 ): Promise<SentReceipt> {
   const { id, services } = place
   options.signal?.throwIfAborted()
+  await refuseLane(services, id, input)
   if (isConversation(input)) checkMessageReader(services, (await services.store.card(id))?.agent)
   const said = buildMessage(input, options, services.random)
   if (said.event.notBefore !== undefined) checkNotFar(said.event.notBefore, services.store.now())
@@ -128,6 +130,7 @@ export async function sendCommands(
 ): Promise<SentReceipt> {
   const { services } = place
   const { store, redactor } = services
+  await refuseLane(services, place.id)
   await checkOwnBlobs(store, place.id, said.flatMap(referencedBlobs))
   const known = id !== undefined && (await isSentBatch(place, id, said.length))
   const words = said.filter(({ event }) => event.type === 'user.message').length

@@ -6,6 +6,7 @@ import type { Receipt } from '../../ports/store.ts'
 import { actAsOwner, type OwnerChanges } from '../../runtime/loop/act-as-owner.ts'
 import { mayBeOwn } from '../../runtime/state/program.ts'
 import type { RestWaiter, Worker } from '../../runtime/loop/worker.ts'
+import { refuseLane } from '../lane-guard.ts'
 import { keepStoreOpenFor, type SessionAccess } from '../await-run.ts'
 
 export function checkHarnessOpen({ worker }: { readonly worker: Pick<Worker, 'closed'> }): void {
@@ -27,6 +28,7 @@ export async function runOwnerAction<T>(
 ): Promise<{ value: T; sent: Receipt | null }> {
   const { id, services, worker } = place
   checkHarnessOpen(place)
+  await refuseLane(services, id)
   try {
     return await keepStoreOpenFor(worker, (reader) =>
       actAsOwner(services, id, (session, epoch) => act(session, reader, epoch)),

@@ -1,5 +1,6 @@
 // Watches the cards of many sessions. Only the names of changed sessions wait for a slow reader: each card is read when
 // the reader takes it, so the reader gets the newest one. It drives nothing and writes nothing.
+import { isLaneAgent } from '../../view/lanes.ts'
 import type { Services } from '../../runtime/state/runtime-ports.ts'
 import type { Card, CompleteStore } from '../../ports/store.ts'
 import { type TreeCard, withTreeCost } from '../../stores/plan/tree-cost.ts'
@@ -163,7 +164,7 @@ function cardVersion(card: TreeCard): string {
 
 /** These fields never change for a session. */
 function passesFilter(card: Card, { root, parent, folder, where = {} }: WatchFilter): boolean {
-  if (root !== undefined && card.root !== root) return false
+  if (root === undefined ? isLaneAgent(card.agent) : card.root !== root) return false
   if (parent !== undefined && card.parent !== parent) return false
   if (folder !== undefined && card.folder !== folder) return false
   return Object.entries(where).every(([name, value]) => card.labels?.[name] === value)
@@ -173,7 +174,7 @@ async function readSessionIds(store: CompleteStore, { status: _status, ...filter
   const names = new Set<string>()
   for (let after = ''; ; ) {
     const page = await store.list({ ...filter, after, limit: PAGE })
-    for (const { session } of page) names.add(session)
+    for (const { session, agent } of page) if (filter.root !== undefined || !isLaneAgent(agent)) names.add(session)
     const last = page.at(-1)
     if (last === undefined || page.length < PAGE) return names
     after = last.session

@@ -65,7 +65,7 @@ async function readExistingCard(store: CompleteStore, id: string): Promise<Statu
 export async function readConversation(store: CompleteStore, id: string): Promise<readonly Message[]> {
   const session = await readSessionHead(store, id)
   const { seq } = session
-  const { transcript } = await readTranscript(store, { id, upTo: seq })
+  const { transcript } = await readTranscript(store, { id, upTo: seq, session })
   const shows = upcomingSeqs(session, store.now())
   transcript.take({ seq: seq + 1, at: 0, epoch: 0, type: 'model.started', shows })
   return transcript.messages

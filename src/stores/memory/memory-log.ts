@@ -5,7 +5,14 @@ import type { Event } from '../../kernel/event.ts'
 import { assert } from '../../kernel/failure.ts'
 import { type LogFacts, searchableText, hasAllWords, searchWords } from '../plan/log-facts.ts'
 import { compareIds } from '../plan/store-ids.ts'
-import { comparePlaces, FIRST_PLACE, hasOutcome, matchesFilter, meetsConditions } from '../plan/card-query.ts'
+import {
+  comparePlaces,
+  FIRST_PLACE,
+  hasOutcome,
+  isAgentWanted,
+  matchesFilter,
+  meetsConditions,
+} from '../plan/card-query.ts'
 import { type SessionChange, type SessionRecord, cardOfRecord, forkOriginOf } from '../plan/plan-writes.ts'
 import { isSnapshotSpare } from '../plan/snapshot-span.ts'
 import { upcast } from '../plan/upcast.ts'
@@ -112,7 +119,7 @@ function matchesQuery(log: MemoryLog, query: CardQuery, words: readonly string[]
   if (log.at < since || log.at >= until) return false
   if (outcome !== undefined && !hasOutcome(card, log.trouble, outcome)) return false
   if (query.parent === undefined && log.id !== card.root) return false
-  if ((query.agent ?? card.agent) !== card.agent || (query.owner ?? facts.owner) !== facts.owner) return false
+  if (!isAgentWanted(card.agent, query.agent) || (query.owner ?? facts.owner) !== facts.owner) return false
   if (!meetsConditions(card, query)) return false
   return words.length === 0 || hasAllWords(searchableText({ ...card, title: facts.title }), words)
 }

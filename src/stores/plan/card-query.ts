@@ -1,6 +1,7 @@
 // Queries for pages of cards, checked before anything is read.
 import { Fault } from '../../kernel/failure.ts'
 import type { Card, CardFilter, CardOutcome, CardPlace, CardQuery } from '../../ports/store.ts'
+import { isLaneAgent, LANE_AGENTS } from '../../view/lanes.ts'
 import { mayWait } from '../../view/pending-calls.ts'
 import { checkCount } from './check-count.ts'
 
@@ -33,6 +34,12 @@ export function hasOutcome(
   if (outcome !== null && wanted.includes(outcome)) return true
   if (unknown !== undefined && wanted.includes('unknown')) return true
   return trouble?.until === null && wanted.includes('quarantined')
+}
+
+/** Without a name every agent is wanted but those of lanes. The beginning of their names wants all of these. */
+export function isAgentWanted(agent: string, wanted: string | undefined): boolean {
+  if (wanted === LANE_AGENTS) return isLaneAgent(agent)
+  return wanted === undefined ? !isLaneAgent(agent) : wanted === agent
 }
 
 type CardConditions = Pick<CardFilter, 'status' | 'parent' | 'folder' | 'where'>

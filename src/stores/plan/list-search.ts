@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto'
 import { Fault } from '../../kernel/failure.ts'
 import type { Card, CardPage, CardPlace, CardQuery, Search, Store } from '../../ports/store.ts'
-import { checkQuery, comparePlaces, FIRST_PLACE, hasOutcome } from './card-query.ts'
+import { checkQuery, comparePlaces, FIRST_PLACE, hasOutcome, isAgentWanted } from './card-query.ts'
 import { hasAllWords, searchableText, searchWords } from './log-facts.ts'
 
 const CARDS = 500
@@ -85,6 +85,6 @@ function matchesPage(card: Card, query: CardQuery, words: readonly string[]): bo
   if (card.at < since || card.at >= until) return false
   if (query.outcome !== undefined && !hasOutcome(card, card.trouble ?? null, query.outcome)) return false
   if (query.parent === undefined && card.session !== card.root) return false
-  if ((query.agent ?? card.agent) !== card.agent || (query.owner ?? card.owner) !== card.owner) return false
+  if (!isAgentWanted(card.agent, query.agent) || (query.owner ?? card.owner) !== card.owner) return false
   return words.length === 0 || hasAllWords(searchableText({ ...card, title: card.title ?? null }), words)
 }

@@ -4,6 +4,7 @@ import { hash } from 'node:crypto'
 import { Fault } from '../../kernel/failure.ts'
 import { shownId } from '../../view/clean.ts'
 import { isChildId, rootIdOf } from '../../view/ids.ts'
+import { mayBeLane } from '../../view/lanes.ts'
 
 const ID_LENGTH_MAX = 512
 
@@ -68,13 +69,18 @@ export function checkCallersId(id: string): void {
     throw new Fault('invalid_input', `An id cannot begin with "${OWN}": the harness's own ids do. Choose another.`)
 }
 
-/** For a new root session. A root with the form of a child's id would block that child. */
+/** For a new root session. A root with the form of a child's id, or of a lane's, would block that child or lane. */
 export function checkRootId(id: string): void {
   checkSessionId(id)
   if (isChildId(id))
     throw new Fault(
       'invalid_input',
       `A session cannot be named "${id}": children are named like that. Choose another id.`,
+    )
+  if (mayBeLane(id))
+    throw new Fault(
+      'invalid_input',
+      `A session cannot be named "${id}": the lanes of consumers are named like that. Choose another id.`,
     )
 }
 

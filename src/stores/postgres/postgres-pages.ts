@@ -4,6 +4,7 @@
 import type { Card, CardOutcome, CardPage, CardPlace, CardQuery } from '../../ports/store.ts'
 import { foldCase, searchWords } from '../plan/log-facts.ts'
 import { firstPlace } from '../plan/card-query.ts'
+import { LANE_AGENTS } from '../../view/lanes.ts'
 import { hasLabelsSql, queryCards } from './database-queries.ts'
 import { hourOf } from './postgres-rows.ts'
 import type { Sql, PostgresValue } from './sql.ts'
@@ -62,7 +63,7 @@ async function findFew(sql: Sql, query: CardQuery, words: readonly string[]): Pr
     if (rows.length <= FEW) return rows.map(({ n }) => n)
   }
   // The text of a session has its agent on its own line.
-  const lines = query.agent === undefined ? [] : [`\n${foldCase(query.agent)}\n`]
+  const lines = query.agent === undefined || query.agent === LANE_AGENTS ? [] : [`\n${foldCase(query.agent)}\n`]
   return words.length + lines.length === 0 ? null : searchTexts(sql, [...lines, ...words])
 }
 
@@ -107,9 +108,12 @@ async function searchTexts(sql: Sql, words: readonly string[]): Promise<readonly
 /** All conditions on a session. Texts are short, so each word is searched in them. */
 function conditionsOf(query: CardQuery, words: readonly string[], values: PostgresValue[]): readonly string[] {
   const { parent, folder, owner, agent, status, where = {} } = query
-  const columns = Object.entries({ parent, folder, owner, agent, status }).flatMap(([name, value]) =>
+  const ofLanes = agent === LANE_AGENTS
+  const named = ofLanes ? undefined : agent
+  const columns = Object.entries({ parent, folder, owner, agent: named, status }).flatMap(([name, value]) =>
     value === undefined ? [] : [`s.${name} = $${values.push(value)}`],
   )
+  if (named === undefined) columns.push(`${ofLanes ? '' : 'not '}starts_with(coalesce(s.agent, ''), '${LANE_AGENTS}')`)
   const labels = Object.entries(where)
   if (labels.length > 0) columns.push(hasLabelsSql(labels, values))
   if (query.since !== undefined) columns.push(`s.at >= $${values.push(query.since)}::float8`)
@@ -135,7 +139,10 @@ function outcomeSql(outcome: readonly CardOutcome[], values: PostgresValue[]): s
 /** The name of the prepared statement, by the parts of its query. */
 function statementName(kind: string, query: CardQuery, words: readonly string[]): string {
   const { limit: _limit, behind: _behind, q: _q, where = {}, order, ...columns } = query
-  const given = Object.entries(columns).flatMap(([name, value]) => (value === undefined ? [] : [name]))
+  const given = Object.entries(columns).flatMap(([name, value]) => {
+    if (value === undefined) return []
+    return value === LANE_AGENTS ? [`${name} of lanes`] : [name]
+  })
   return `${kind} ${order} ${given.sort().join()}${Object.keys(where).length > 0 ? ' labels' : ''}${words.length > 0 ? ' words' : ''}`
 }
 

@@ -4,6 +4,7 @@
 import type { Card, CardPage, CardQuery, CardPlace } from '../../ports/store.ts'
 import { foldCase, searchWords } from '../plan/log-facts.ts'
 import { firstPlace } from '../plan/card-query.ts'
+import { LANE_AGENTS } from '../../view/lanes.ts'
 import type { SqliteValue } from './driver.ts'
 import { readCards } from './read-store.ts'
 import type { SqliteStatements } from './sqlite-schema.ts'
@@ -70,7 +71,7 @@ async function findFew(read: RunRead, query: CardQuery, words: readonly string[]
   const [fewest] = counts.sort((a, b) => a.count - b.count)
   if (fewest && fewest.count <= FEW) return fewest.seed
   // The text of a session has its agent on its own line.
-  const lines = query.agent === undefined ? [] : [`\n${foldCase(query.agent)}\n`]
+  const lines = query.agent === undefined || query.agent === LANE_AGENTS ? [] : [`\n${foldCase(query.agent)}\n`]
   return words.length + lines.length === 0 ? null : searchTexts(read, [...lines, ...words])
 }
 
@@ -128,7 +129,17 @@ function conditionsOf(query: CardQuery, words: readonly string[]): readonly SqlP
     values: label,
   }))
   const root = parent === undefined ? [{ sql: 's.root = s.id', values: [] }] : is('parent', parent)
-  const columns = [...is('folder', folder), ...is('owner', owner), ...is('agent', agent), ...is('status', status)]
+  const ofLanes = agent === LANE_AGENTS
+  const not = ofLanes ? '' : 'NOT '
+  const lanes =
+    agent === undefined || ofLanes ? [{ sql: `coalesce(s.agent, '') ${not}GLOB '${LANE_AGENTS}*'`, values: [] }] : []
+  const columns = [
+    ...lanes,
+    ...is('folder', folder),
+    ...is('owner', owner),
+    ...is('agent', ofLanes ? undefined : agent),
+    ...is('status', status),
+  ]
   return [...root, ...columns, ...timeParts(query), ...labels, ...outcomeParts(query), ...textParts(words)]
 }
 

@@ -1,0 +1,18 @@
+// The public names of terret/consumers: consumers to use as they are, and what became of runs that no try could tell.
+export {
+  type DeadLetter,
+  deadLetters,
+  decideDeadLetter,
+  type LetterChoice,
+  type LetterFilter,
+  type LetterSessions,
+} from '../queues/dead-letters.ts'
+export { costLog, type CostLogOptions } from './cost-log.ts'
+export {
+  commandNotice,
+  type CommandNoticeOptions,
+  stdoutNotice,
+  type StdoutNoticeOptions,
+  webhookNotice,
+  type WebhookNoticeOptions,
+} from './notices.ts'
