@@ -2,6 +2,7 @@
 // alone decides what happens to a session.
 import { type Graph, graphAgents, graphCheck } from './graphs/graph-definition.ts'
 import { Fault } from './kernel/failure.ts'
+import { registerTriggers, triggersCheck, type Triggers } from './triggers/trigger-definition.ts'
 import type { Claim, CompleteStore, Store, TakeOptions } from './ports/store.ts'
 import type { Model } from './ports/model.ts'
 import type { Clock, Random } from './ports/system.ts'
@@ -85,6 +86,7 @@ import { wakeSession } from './sessions/drive/place.ts'
 import type { ListedPage, ListOptions } from './sessions/list-page.ts'
 import type { BeginOptions, OpenOptions, Removed, RunStream, Session, Sessions } from './sessions/verbs.ts'
 import type { TypedSessions } from './sessions/typed.ts'
+import type { TriggerEnvelope, TriggerReceipt } from './sessions/trigger-envelope.ts'
 import { watchSessionCards } from './sessions/follow/open.ts'
 import { labelsCheck } from './sessions/metadata.ts'
 import { buildModels } from './sessions/models.ts'
@@ -96,6 +98,7 @@ import {
   buildReporter,
   emitTerretWarning,
   completeWorkOptions,
+  dayBudgetsOf,
 } from './sessions/harness-parts.ts'
 import { bindPlugins, type BoundPlugins, type Plugin, joinWatchers } from './sessions/plugins.ts'
 import { SessionHandle } from './session.ts'
@@ -162,6 +165,8 @@ export type HarnessOptions<
   readonly detached?: boolean
   /** Workflows, each an agent by its name: `run(input, { agent: 'report' })`. */
   readonly graphs?: Graphs
+  /** Events from outside become sessions: `createTriggers` of `terret/triggers`. */
+  readonly triggers?: Triggers
   /** Tools, instructions, hooks and consumers of the log that belong together. They are closed with the harness. */
   readonly plugins?: Plugins
   /** Your own code around runs and calls, in this order. */
@@ -285,6 +290,7 @@ const checkOptions = optionsChecker<HarnessOptions>(
     subagents: (value, name, of) => (value === true ? null : tableCheck(() => null)(value, name, of)),
     detached: flagCheck,
     graphs: listCheck(graphCheck),
+    triggers: triggersCheck,
     hooks: listCheck(() => null),
     // Each plugin is checked later, by its position.
     plugins: listCheck(() => null),
@@ -365,6 +371,7 @@ class LocalHarness implements Sessions {
   readonly #agents: ReadonlyMap<string, Agent>
   readonly #plugins: BoundPlugins | null
   readonly #table: RouteTable | null
+  readonly #triggers: Triggers | null
   #closed = false
 
   constructor(own: HarnessOptions) {
@@ -378,7 +385,8 @@ class LocalHarness implements Sessions {
     const { named = {}, routes } = options.models ?? {}
     const table = routes ? new RouteTable(routes) : null
     const shared = { ...options, clock, store, table, warn: (text: string) => onError('tools', new Error(text)) }
-    const agents = graphAgents(options.graphs ?? [], shared, buildAgents(options, shared))
+    const graphs = [...(options.graphs ?? []), ...(options.triggers?.graphs ?? [])]
+    const agents = graphAgents(graphs, shared, buildAgents(options, shared))
     harnessStores.set(this, { store, program: readProgramNames(options.program), drives })
     this.#ownsStore = options.store === undefined
     this.#drives = drives
@@ -386,6 +394,7 @@ class LocalHarness implements Sessions {
     agentsOfHarness.set(this, agents)
     this.#plugins = plugins
     this.#table = table
+    this.#triggers = options.triggers ?? null
     const live = liveOf(store, clock)
     const hooks = buildHooks({ ...options, clock }, [...agents.keys()], onError)
     const tracer = options.tracing?.({ store, clock, report: (error) => onError('tracing', error) }) ?? null
@@ -411,6 +420,7 @@ class LocalHarness implements Sessions {
       ...(tracer ? { traces: { propagate: tracer.propagate ?? false } } : {}),
       observer: plugins ? joinWatchers(observer, plugins.consumers, { store, clock, report: onPlugin }) : observer,
       ...models,
+      ...(options.triggers ? { dayBudgets: dayBudgetsOf(agents) } : {}),
       schemas: new Map(),
       makeDeps: options.deps ?? null,
     }
@@ -422,6 +432,7 @@ class LocalHarness implements Sessions {
       named: worker.id !== undefined,
       id: worker.id ?? `worker-${random.id()}`,
     })
+    if (options.triggers) registerTriggers(this, { services: this.#services, worker: this.#worker })
     drivers.set(this, {
       look: async (...look) => this.#driving().look(...look),
       take: async (wanted) => {
@@ -478,6 +489,13 @@ class LocalHarness implements Sessions {
     checkStream(options)
     const place = this.#place(this.#services.random.id())
     return openStream(place, options, () => createWithMessage(place, this.#beginning(options), input, options))
+  }
+
+  async trigger(envelope: TriggerEnvelope): Promise<TriggerReceipt> {
+    this.#check()
+    if (this.#triggers === null)
+      throw new Fault('invalid_config', 'This harness has no triggers. Give it triggers: createTriggers({ … }) of terret/triggers.')
+    return this.#triggers.accept({ services: this.#services, worker: this.#worker }, envelope)
   }
 
   async list(options: ListOptions = {}): Promise<ListedPage> {

@@ -98,6 +98,7 @@ export type {
   SessionStatus,
   Sessions,
 } from './sessions/verbs.ts'
+export type { TriggerEnvelope, TriggerReceipt } from './sessions/trigger-envelope.ts'
 export type { PinReceipt } from './sessions/verb-options.ts'
 export type { PinnedMessage } from './sessions/verb-options.ts'
 export type { PinOptions, StatusOptions, StatusParts } from './sessions/verb-options.ts'

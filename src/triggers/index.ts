@@ -1,0 +1,15 @@
+// The public names of terret/triggers: events from outside that a triage without tools decides about.
+export {
+  createTriggers,
+  type SendNotice,
+  type SourceCaps,
+  type SourceOptions,
+  type TriggerNotice,
+  type TriggersOptions,
+} from './create-triggers.ts'
+export { deadTriggers, type DeadTrigger, type DeadTriggers } from './dead-triggers.ts'
+export type { TriagePath } from './evaluate-trigger.ts'
+export type { TriageAction, TriageDecision, TriageTargets } from './triage-decision.ts'
+export type { TriggerEnvelope, TriggerReceipt } from '../sessions/trigger-envelope.ts'
+export type { Triggers } from './trigger-definition.ts'
+export type { TriggerEvaluated } from './trigger-graph.ts'
