@@ -494,7 +494,10 @@ class LocalHarness implements Sessions {
   async trigger(envelope: TriggerEnvelope): Promise<TriggerReceipt> {
     this.#check()
     if (this.#triggers === null)
-      throw new Fault('invalid_config', 'This harness has no triggers. Give it triggers: createTriggers({ … }) of terret/triggers.')
+      throw new Fault(
+        'invalid_config',
+        'This harness has no triggers. Give it triggers: createTriggers({ … }) of terret/triggers.',
+      )
     return this.#triggers.accept({ services: this.#services, worker: this.#worker }, envelope)
   }
 

@@ -4,7 +4,15 @@ import { hash } from 'node:crypto'
 import type { Json } from '../kernel/content.ts'
 import { assert, Fault } from '../kernel/failure.ts'
 import type { Charge, InboxWrite, OwnerWrite } from '../ports/store.ts'
-import { anyCheck, countCheck, nonEmptyCheck, optionsChecker, requiredCheck, textCheck, type Check } from '../options.ts'
+import {
+  anyCheck,
+  countCheck,
+  nonEmptyCheck,
+  optionsChecker,
+  requiredCheck,
+  textCheck,
+  type Check,
+} from '../options.ts'
 import { newSessionWrite } from '../runtime/loop/act-as-owner.ts'
 import type { Services } from '../runtime/state/runtime-ports.ts'
 import { commitWithRetry } from '../runtime/state/store-retry.ts'
@@ -93,10 +101,16 @@ type Delivery = {
 function buildDelivery({ services }: TriggerDesk, source: CompleteSource, envelope: TriggerEnvelope): Delivery {
   const { label, dedupeKey, receivedAt = services.store.now() } = envelope
   const { random, redactor } = services
-  const payload = payloadText(envelope.payload)
+  // Secrets are replaced before anything is cut, since half of one would not be found.
+  const payload = redactor.text(payloadText(envelope.payload))
   const key = dedupeKey === undefined ? ['new', random.id()] : ['key', dedupeKey]
   const id = `trigger.${hash('sha256', canonicalJson([source.name, ...key])).slice(0, 40)}`
-  const content = contentHash({ label, payload, instructions: source.instructions, models: source.models.map(modelName) })
+  const content = contentHash({
+    label,
+    payload,
+    instructions: source.instructions,
+    models: source.models.map(modelName),
+  })
   const bytes = Buffer.byteLength(payload)
   const shown = cutToBytes(payload, PAYLOAD_BYTES_MAX)
   const messageId = random.id()
@@ -112,7 +126,13 @@ function buildDelivery({ services }: TriggerDesk, source: CompleteSource, envelo
     writes: (notBefore) => {
       const fields: TriggerInput = { label, payload: shown, bytes, receivedAt, content, notBefore }
       const text = JSON.stringify(fields)
-      const whole = { type: 'file', media: 'text/plain', data: Buffer.from(payload), name: 'payload.txt' } as const
+      // Models do not read it: as a text it would stand in the message.
+      const whole = {
+        type: 'file',
+        media: 'application/octet-stream',
+        data: Buffer.from(payload),
+        name: 'payload.txt',
+      } as const
       const input: Input = bytes > PAYLOAD_BYTES_MAX ? [{ type: 'text', text }, whole] : text
       const { event, blobs } = buildMessage(input, { id: messageId }, random)
       const created = newSessionWrite(services, id, beginning)
@@ -128,13 +148,17 @@ function modelName(model: CompleteSource['models'][number]): string {
 
 function payloadText(payload: Json): string {
   const lost = typeof payload === 'string' ? null : firstNonJson(payload, DEPTH_MAX, false)
-  if (lost !== null) throw new Fault('invalid_input', `The payload of the trigger holds ${lost}. Give a text, or plain JSON.`)
+  if (lost !== null)
+    throw new Fault('invalid_input', `The payload of the trigger holds ${lost}. Give a text, or plain JSON.`)
   const text = typeof payload === 'string' ? payload : canonicalJson(payload)
   if (/[\uD800-\uDFFF]/u.test(text))
     throw new Fault('invalid_input', 'The payload of the trigger is not well-formed text. Send UTF-8.')
   const bytes = Buffer.byteLength(text)
   if (bytes <= PAYLOAD_MAX) return text
-  throw new Fault('invalid_input', `The payload of the trigger has ${bytes} bytes and may have ${PAYLOAD_MAX}. Send a reference to it.`)
+  throw new Fault(
+    'invalid_input',
+    `The payload of the trigger has ${bytes} bytes and may have ${PAYLOAD_MAX}. Send a reference to it.`,
+  )
 }
 
 /** The delivery that came before under this key. The key decides, whatever else differs. */

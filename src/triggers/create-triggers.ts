@@ -87,7 +87,10 @@ const modelsCheck: Check = (value, name, of) => {
 }
 export const SOURCE_CHECKS = {
   instructions: textCheck,
-  targets: optionsCheck<Partial<TriageTargets>>({ react: listCheck(nonEmptyCheck), escalate: listCheck(nonEmptyCheck) }),
+  targets: optionsCheck<Partial<TriageTargets>>({
+    react: listCheck(nonEmptyCheck),
+    escalate: listCheck(nonEmptyCheck),
+  }),
   cache: flagCheck,
   caps: optionsCheck<SourceCaps>({ perMinute: countCheck(1), atOnce: countCheck(1), usdPerDay: usdCheck }),
 }
@@ -100,7 +103,9 @@ const checkOptions = optionsChecker<TriggersOptions>('createTriggers', {
 /** For `triggers` of a harness: events from outside become sessions that a triage without tools decides about. */
 export function createTriggers(options: TriggersOptions): Triggers {
   checkOptions(options)
-  const sources = new Map(Object.entries(options.sources).map(([name, own]) => [name, completeSource(name, own, options)]))
+  const sources = new Map(
+    Object.entries(options.sources).map(([name, own]) => [name, completeSource(name, own, options)]),
+  )
   const slots = new MinuteSlots()
   return {
     graphs: [...sources.values()].map(triggerGraph),

@@ -34,9 +34,12 @@ type ListDead = Parameters<DeadTriggers['list']>[0]
 const LISTED = 50
 const LISTED_MAX = 500
 const OUTCOMES = ['failed', 'limit', 'halted'] as const
-const RUN_FAILED = /^Node "\w+" failed: /
+const RUN_FAILED = /^Node "\w+" failed: (?:Error: )?/
 
-const checkList = optionsChecker<NonNullable<ListDead>>('list', { source: nonEmptyCheck, limit: countCheck(1, LISTED_MAX) })
+const checkList = optionsChecker<NonNullable<ListDead>>('list', {
+  source: nonEmptyCheck,
+  limit: countCheck(1, LISTED_MAX),
+})
 const checkDecision = optionsChecker<DeadTriggerOptions>('the decision', { by: whyNameInvalid })
 
 /** The dead triggers of a harness that has `triggers`. */
@@ -51,7 +54,14 @@ export function deadTriggers(harness: object): DeadTriggers {
     },
     drop: async (id, options = {}) => {
       const dropped: Decide = (decision, by) => {
-        return { type: 'user.interrupt', id: decision, mode: 'stop', closes: true, why: 'The dead trigger was dropped.', ...by }
+        return {
+          type: 'user.interrupt',
+          id: decision,
+          mode: 'stop',
+          closes: true,
+          why: 'The dead trigger was dropped.',
+          ...by,
+        }
       }
       await decideDead(place, id, options, dropped)
     },
@@ -82,7 +92,8 @@ function isDead({ labels = {}, status, outcome, parent }: Card): boolean {
 }
 
 function deadTriggerOf({ session, labels = {}, title = '', at, cause, limit }: Card): DeadTrigger {
-  const why = cause?.replace(RUN_FAILED, '') ?? (limit === undefined ? 'It gave no reason.' : `It reached its limit ${limit}.`)
+  const why =
+    cause?.replace(RUN_FAILED, '') ?? (limit === undefined ? 'It gave no reason.' : `It reached its limit ${limit}.`)
   return { sessionId: session, source: labels[TRIGGER_LABEL] ?? '', title, at, reason: why }
 }
 
@@ -134,7 +145,10 @@ async function decidedFault(
   const seq = await services.store.sent(session, id)
   const [event] = seq === null ? [] : (await services.store.read(session, seq - 1, 1)).events
   if (event === undefined || !('by' in event || 'id' in event))
-    return new Fault('conflict', `Session ${session} is no dead trigger: it is ${status}, and its last run ended as ${outcome ?? 'none'}.`)
+    return new Fault(
+      'conflict',
+      `Session ${session} is no dead trigger: it is ${status}, and its last run ended as ${outcome ?? 'none'}.`,
+    )
   const what = event.type === 'user.interrupt' ? 'dropped' : 'retried'
   const by = 'by' in event && event.by !== undefined ? ` by ${event.by}` : ''
   return new Fault('conflict', `The trigger ${session} was ${what} already${by}. Look at it before you decide again.`)

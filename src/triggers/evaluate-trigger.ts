@@ -80,13 +80,14 @@ function readArm(reply: Reply, { name }: Model, path: TriagePath, targets: Triag
 /** Reasons name the model and the class of the failure. A provider's own words may quote a key. */
 function failedArm(failed: ModelFailure, { name }: Model): ArmOutcome {
   const account = accountOverBudget(failed)
-  if (account !== null)
-    return { type: 'undecided', reason: `the budget of the ${account} is used up`, account }
+  if (account !== null) return { type: 'undecided', reason: `the budget of the ${account} is used up`, account }
   if (failed.class === 'auth')
     return { type: 'refused', reason: `${name} refused its key or its account. Mend that, and retry the trigger.` }
   const { retryAfterMs: afterMs = AGAIN_MS } = failed
   const reason = `${name} failed: ${failed.class}`
-  return afterMs <= AGAIN_MS_MAX ? { type: 'undecided', reason, again: { afterMs, wrong: null } } : { type: 'undecided', reason }
+  return afterMs <= AGAIN_MS_MAX
+    ? { type: 'undecided', reason, again: { afterMs, wrong: null } }
+    : { type: 'undecided', reason }
 }
 
 async function waitOrStop({ clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }, ms: number) {

@@ -24,7 +24,8 @@ const REASON_CHARS_MAX = 500
 
 /** The decision, or a sentence that says what is wrong with the answer. */
 export type DecisionReading =
-  { readonly ok: true; readonly decision: TriageDecision } | { readonly ok: false; readonly wrong: string }
+  | { readonly ok: true; readonly decision: TriageDecision }
+  | { readonly ok: false; readonly wrong: string }
 
 export function readTriageDecision({ parts, calls, finish }: Reply, targets: TriageTargets): DecisionReading {
   if (calls.length > 0) return wrong('it asked for a tool, and there is none')

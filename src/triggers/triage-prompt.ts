@@ -29,7 +29,9 @@ Answer with one JSON object and nothing else:
 export function triageInstructions(targets: TriageTargets, own: string): string {
   const lists = (['react', 'escalate'] as const).map((action) => {
     const names = targets[action]
-    return names.length === 0 ? `There is no agent for ${action}: never choose it.` : `Agents for ${action}: ${names.join(', ')}.`
+    return names.length === 0
+      ? `There is no agent for ${action}: never choose it.`
+      : `Agents for ${action}: ${names.join(', ')}.`
   })
   return [RULES, ...lists, ...(own === '' ? [] : [own])].join('\n')
 }

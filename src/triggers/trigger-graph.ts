@@ -205,7 +205,10 @@ async function decideTrigger(
   const { decision, path } = evaluation
   if (path !== 'cached') cache?.keep(args.content, decision, at)
   const latencyMs = Math.max(0, at - args.receivedAt)
-  return { leaves: decision.action === 'drop', next: goOn(decision, { action: decision.action, path, latencyMs }, at, args) }
+  return {
+    leaves: decision.action === 'drop',
+    next: goOn(decision, { action: decision.action, path, latencyMs }, at, args),
+  }
 }
 
 function goOn(decision: TriageDecision, evaluated: TriggerEvaluated, decidedAt: number, { payload }: TriageArgs) {

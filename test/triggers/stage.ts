@@ -5,13 +5,19 @@ import type { Json, TriggerReceipt } from '../../src/index.ts'
 import { Harness, type HarnessOptions, scripted } from '../../src/index.ts'
 import type { Request } from '../../src/ports/model.ts'
 import type { Script, StepFunction } from '../../src/models/local/scripted.ts'
-import { createTriggers, type SourceOptions, type TriggerEvaluated, type TriggersOptions } from '../../src/triggers/index.ts'
+import {
+  createTriggers,
+  type SourceOptions,
+  type TriggerEvaluated,
+  type TriggersOptions,
+} from '../../src/triggers/index.ts'
 
 export { STORAGES, storeOf } from '../models/hosted-stage.ts'
 
 export const DROP = '{"action":"drop","reason":"A newsletter."}'
 export const NOTIFY = '{"action":"notify","prompt":"The build failed.","reason":"People should know."}'
-export const REACT = '{"action":"react","target_agent":"helper","prompt":"Look up the ticket.","reason":"A known task."}'
+export const REACT =
+  '{"action":"react","target_agent":"helper","prompt":"Look up the ticket.","reason":"A known task."}'
 export const ESCALATE =
   '{"action":"escalate","target_agent":"chief","prompt":"Find out why the shop is down.","reason":"An outage."}'
 
