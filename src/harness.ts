@@ -323,18 +323,17 @@ const BEGIN: Checks<BeginOptions> = { agent: nonEmptyCheck, labels: labelsCheck 
 const checkRun = optionsChecker<RunOptions & BeginOptions>('run', { ...RUN_OPTIONS, ...BEGIN }, ELSEWHERE)
 const checkStream = optionsChecker<StreamOptions & BeginOptions>('stream', { ...STREAM_OPTIONS, ...BEGIN }, ELSEWHERE)
 
-const harnessStores = new WeakMap<
-  object,
-  { readonly store: CompleteStore; readonly program: ProgramNames; readonly drives: boolean }
->()
+type HarnessParts = {
+  readonly store: CompleteStore
+  readonly program: ProgramNames
+  readonly drives: boolean
+  /** Has the redactor replace these too. */
+  readonly learn: (secrets: Secrets) => void
+}
+const harnessStores = new WeakMap<object, HarnessParts>()
 
-/**
- * For a server over a harness: its store, its program, and whether it drives. Null if the object is not a harness of
- * this process.
- */
-export function harnessParts(
-  harness: object,
-): { readonly store: CompleteStore; readonly program: ProgramNames; readonly drives: boolean } | null {
+/** For a server over a harness. Null if the object is not a harness of this process. */
+export function harnessParts(harness: object): HarnessParts | null {
   return harnessStores.get(harness) ?? null
 }
 
@@ -387,7 +386,6 @@ class LocalHarness implements Sessions {
     const shared = { ...options, clock, store, table, warn: (text: string) => onError('tools', new Error(text)) }
     const graphs = [...(options.graphs ?? []), ...(options.triggers?.graphs ?? [])]
     const agents = graphAgents(graphs, shared, buildAgents(options, shared))
-    harnessStores.set(this, { store, program: readProgramNames(options.program), drives })
     this.#ownsStore = options.store === undefined
     this.#drives = drives
     this.#agents = agents
@@ -431,6 +429,12 @@ class LocalHarness implements Sessions {
       drives,
       named: worker.id !== undefined,
       id: worker.id ?? `worker-${random.id()}`,
+    })
+    harnessStores.set(this, {
+      store,
+      program: readProgramNames(options.program),
+      drives,
+      learn: (secrets) => this.#services.redactor.learn(secrets),
     })
     if (options.triggers) registerTriggers(this, { services: this.#services, worker: this.#worker })
     drivers.set(this, {

@@ -181,6 +181,7 @@ export type AnswerName =
   | 'Result'
   | 'Receipt'
   | 'Opened'
+  | 'Triggered'
   | 'Undone'
   | 'Pins'
   | 'Pinned'

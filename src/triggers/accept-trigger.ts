@@ -198,7 +198,7 @@ async function commitDelivery(desk: TriggerDesk, source: CompleteSource, deliver
   if (perMinute === undefined) return writeDelivery(desk, source, delivery, { notBefore: 0 })
   for (;;) {
     const now = services.store.now()
-    const minute = slots.next(source.name, now)
+    const minute = slots.take(source.name, now, perMinute)
     if (minute === null) break
     const notBefore = minute * MINUTE_MS > now ? minute * MINUTE_MS : 0
     const charges = minuteCharges(source.name, minute, perMinute, `${delivery.id}:accepted`)
@@ -206,7 +206,7 @@ async function commitDelivery(desk: TriggerDesk, source: CompleteSource, deliver
       return await writeDelivery(desk, source, delivery, { notBefore, charges })
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== 'over_budget' || !isMinuteFull(error.detail)) throw error
-      slots.markFull(source.name, minute)
+      slots.skip(source.name, minute)
     }
   }
   throw new Fault('too_many', `The source "${source.name}" has a day of deliveries waiting. Send this one again later.`)

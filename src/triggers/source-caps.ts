@@ -6,21 +6,29 @@ export const MINUTE_MS = 60_000
 /** A delivery waits for a free minute of the next day at most. */
 const MINUTES_AHEAD_MAX = 24 * 60
 
-/** The first minute of each source that may have room. It saves asking the store for minutes that are full. */
+/**
+ * Which minute a delivery is for. This process gives no minute to more deliveries than the cap, so that the store refuses
+ * only those for whose minute other processes were faster.
+ */
 export class MinuteSlots {
-  readonly #first = new Map<string, number>()
+  readonly #open = new Map<string, { readonly minute: number; readonly given: number }>()
 
-  /** The next minute to try; null if a whole day is full. */
-  next(source: string, now: number): number | null {
+  /** The next minute with room; null if a whole day is full. */
+  take(source: string, now: number, perMinute: number): number | null {
     const current = Math.floor(now / MINUTE_MS)
-    const known = this.#first.get(source) ?? current
+    const known = this.#open.get(source)
     // A minute further ahead was found before the clock was set back.
-    const minute = known > current + MINUTES_AHEAD_MAX ? current : Math.max(current, known)
-    return minute < current + MINUTES_AHEAD_MAX ? minute : null
+    const isOpen = known && known.minute >= current && known.minute <= current + MINUTES_AHEAD_MAX
+    const { minute, given } = isOpen ? known : { minute: current, given: 0 }
+    const slot = given < perMinute ? { minute, given: given + 1 } : { minute: minute + 1, given: 1 }
+    if (slot.minute >= current + MINUTES_AHEAD_MAX) return null
+    this.#open.set(source, slot)
+    return slot.minute
   }
 
-  markFull(source: string, minute: number): void {
-    this.#first.set(source, Math.max(this.#first.get(source) ?? 0, minute + 1))
+  /** The store refused this minute: it is full. */
+  skip(source: string, minute: number): void {
+    if (this.#open.get(source)?.minute === minute) this.#open.set(source, { minute: minute + 1, given: 0 })
   }
 }
 

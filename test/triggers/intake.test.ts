@@ -183,7 +183,7 @@ describe('caps', () => {
 
 describe('approvals', () => {
   it('B-TRIGGER-26: a policy can have a person asked before an agent gets the event', async () => {
-    const policy = { rules: [{ tool: 'triage_react', effect: 'ask' }] }
+    const policy = { rules: [{ tool: 'triage_react', effect: 'ask' }] } as const
     const stage = withTriggers({ triage: [REACT], options: { approvals: { policy } } })
     const receipt = await stage.harness.trigger(mail('x'))
     const { result, session } = await endOf(stage, receipt)
@@ -193,24 +193,5 @@ describe('approvals', () => {
     expect(call).toMatchObject({ tool: 'triage_react', args: { agent: 'helper' } })
     if (call) await session.decide({ ...call, allow: true, by: 'ana' })
     expect((await endOf(stage, receipt)).output.result).toBe('It is done.')
-  })
-})
-
-describe('many events', () => {
-  it('B-TRIGGER-27: of 1,000 newsletters and one outage only the outage reaches an agent', async () => {
-    const stage = withTriggers({
-      triage: ({ messages }) => (JSON.stringify(messages).includes('DOWN') ? ESCALATE : DROP),
-      options: { store: storeOf('memory') },
-    })
-    const all = Array.from({ length: 1_001 }, (_, i) => (i === 613 ? 'The shop is DOWN' : `Offer ${i}`))
-    const sent = await Promise.all(all.map((payload) => stage.harness.trigger(mail(payload))))
-    await stage.harness.work({ idleMs: 50 })
-    const ends = await Promise.all(sent.map((receipt) => stage.harness.session(receipt.sessionId).result()))
-    const actions = ends.map((end) => (end?.output as { evaluated: { action: string } } | undefined)?.evaluated.action)
-    expect(actions.filter((action) => action === 'escalate')).toHaveLength(1)
-    expect(actions[613]).toBe('escalate')
-    expect(actions.filter((action) => action === 'drop')).toHaveLength(1_000)
-    expect(stage.triage.every(({ tools }) => tools.length === 0)).toBe(true)
-    expect(stage.agents).toHaveLength(1)
   })
 })

@@ -90,7 +90,7 @@ export const mail = (payload: Json, more: { readonly label?: string; readonly de
 export async function endOf({ harness }: Pick<TriggerStage, 'harness'>, { sessionId }: TriggerReceipt) {
   const session = harness.session(sessionId)
   const result = await session.run()
-  const output = (result.output ?? {}) as {
+  const output = (('output' in result ? result.output : null) ?? {}) as {
     readonly evaluated?: TriggerEvaluated | null
     readonly deferred?: string | null
     readonly deferrals?: number

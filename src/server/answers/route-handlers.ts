@@ -29,6 +29,7 @@ import {
 import { handleEvents, handleMessages, handlePins, handleResult, handleState } from './session-reads.ts'
 import { handleFollow, handleStreams } from './event-streams.ts'
 import { handleDropToken, handleMakeToken, handleTokens } from './token-list.ts'
+import { handleTrigger } from './triggers.ts'
 import { handleUsage } from './usage-report.ts'
 
 export const ROUTE_HANDLERS: RouteHandlers = {
@@ -66,6 +67,7 @@ export const ROUTE_HANDLERS: RouteHandlers = {
   dropToken: handleDropToken,
   pending: handlePending,
   agents: handleAgents,
+  trigger: handleTrigger,
   usage: handleUsage,
   due: handleDue,
 }
