@@ -430,13 +430,15 @@ class LocalHarness implements Sessions {
       named: worker.id !== undefined,
       id: worker.id ?? `worker-${random.id()}`,
     })
-    harnessStores.set(this, {
-      store,
-      program: readProgramNames(options.program),
-      drives,
-      learn: (secrets) => this.#services.redactor.learn(secrets),
-    })
-    if (options.triggers) registerTriggers(this, { services: this.#services, worker: this.#worker })
+    this.#register(options)
+    hooks?.bound?.bind({ services: this.#services, wake: (id: string) => this.#worker.wake(id) })
+  }
+
+  /** What servers, workers and triggers reach of this harness beside its verbs. */
+  #register({ triggers }: HarnessOptions): void {
+    const { store, redactor, program = readProgramNames(undefined) } = this.#services
+    harnessStores.set(this, { store, program, drives: this.#drives, learn: (secrets) => redactor.learn(secrets) })
+    if (triggers) registerTriggers(this, { services: this.#services, worker: this.#worker })
     drivers.set(this, {
       look: async (...look) => this.#driving().look(...look),
       take: async (wanted) => {
@@ -445,7 +447,6 @@ class LocalHarness implements Sessions {
         return worker.take(wanted)
       },
     })
-    hooks?.bound?.bind({ services: this.#services, wake: (id: string) => this.#worker.wake(id) })
   }
 
   async open(options: OpenOptions = {}): Promise<Session> {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readEndpoints } from '../../src/server/webhook-endpoints.ts'
+import { findAnswerMismatch } from '../../src/server/wire-answer-check.ts'
 import { serve } from '../../src/server/index.ts'
 import { scripted, Harness } from '../../src/index.ts'
 import { BODIES, type Delivery, ENDPOINTS, hooked, nowS, SECRET, SENDERS } from './webhook-stage.ts'
@@ -30,6 +31,7 @@ describe('a signed delivery', () => {
     expect([status, text]).toEqual([202, expect.any(String)])
     const { session, duplicate } = JSON.parse(text) as { session: string; duplicate: boolean }
     expect(duplicate).toBe(false)
+    expect(findAnswerMismatch('Triggered', JSON.parse(text))).toBeNull()
     const { events } = await one.store.read(session, 0)
     expect(events.slice(0, 2).map(({ type }) => type)).toEqual(['session.created', 'user.message'])
     expect((await one.store.card(session))?.title).toBe(LABELS[name])

@@ -8,7 +8,7 @@ import { importsOf, resolveImport, type SourceFile, type Violation, violation } 
 const below = ['kernel', 'ports', 'options', 'view', 'tools', 'models', 'stores', 'context', 'tracing', 'live'] as const
 /** What drives a session, and the verbs that people and programs use on it. */
 const driving = ['runtime', 'sessions'] as const
-const underHarness = [...below, ...driving, 'archive', 'agents', 'memory', 'graphs', 'workflows', 'boards'] as const
+const underHarness = [...below, ...driving, 'archive', 'agents', 'memory', 'graphs', 'workflows', 'boards', 'triggers'] as const
 const allowed: Readonly<Record<string, readonly string[]>> = {
   // Its public list names the ports too: types, which import nothing but its own.
   kernel: ['ports'],
@@ -36,6 +36,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   // What a node does is defined like any other tool.
   graphs: ['kernel', 'ports', 'options', 'view', 'tools', ...driving, 'workflows'],
   workflows: ['kernel', 'ports', 'options', 'view', 'tools', 'sessions', 'graphs'],
+  // Events from outside: a graph for each source, whose prompts escape foreign text as those of workflows do.
+  triggers: ['kernel', 'ports', 'options', 'view', 'tools', 'models', 'stores', ...driving, 'graphs', 'workflows'],
   // Folds of logs, their tools, and a planner that is handed over like a graph.
   boards: ['kernel', 'ports', 'options', 'view', 'tools', ...driving, 'graphs'],
   // Pages of a session, from its stream: the verbs as types, and never a store or a driver.
@@ -71,6 +73,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'graphs',
     'workflows',
     'boards',
+    'triggers',
     'acp',
     'mcp',
     'version',
@@ -83,7 +86,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   // A worker that another engine wakes: the harness as a type, and what the due loop is made of.
   restate: ['kernel', 'ports', 'options', 'stores', 'runtime', 'sessions', 'harness', 'worker'],
   // Recorded sessions go in and out as files. The schema of events is a part of the document that the server gives.
-  server: ['harness', 'archive', 'kernel', 'ports', 'view', 'replay', 'mcp', 'server/wire', 'version'],
+  server: ['harness', 'archive', 'kernel', 'ports', 'options', 'view', 'replay', 'mcp', 'server/wire', 'version'],
   'server/wire': ['kernel', 'ports', 'view'],
   // The verbs over HTTP, with readers that a harness uses too. In a browser too, so `outsideBrowser` checks what is reached.
   client: ['kernel', 'ports', 'view', 'live', 'stores', 'context', ...driving, 'index', 'server/wire'],
