@@ -1,7 +1,7 @@
 // What happens when the models of a triage fail: the second model, deferrals, and the end of a trigger that nobody could judge.
 import { describe, expect, it } from 'vitest'
 import { hasty } from '../models/hosted-stage.ts'
-import { DROP, endOf, mail, STORAGES, storeOf, withTriggers } from './stage.ts'
+import { DROP, endOf, mail, REACT, STORAGES, storeOf, withTriggers } from './stage.ts'
 import { deadTriggers } from '../../src/triggers/index.ts'
 import type { Step } from '../../src/models/local/scripted.ts'
 import { until } from '../until.ts'
@@ -79,5 +79,23 @@ describe('the arms of a triage', () => {
     expect(output).toMatchObject({ deferred: 'its source has spent what it may spend on this day', deferrals: 0 })
     const wake = (await session.events()).events.find((event) => event.type === 'wake.scheduled')
     expect(wake?.due).toBe((Math.floor((wake?.at ?? 0) / 86_400_000) + 1) * 86_400_000)
+  })
+
+  it('B-TRIGGER-30: what an agent spends counts for the day of its source, and it stops at the cap', async () => {
+    const store = storeOf('memory')
+    const stage = withTriggers({
+      triage: () => ({ text: REACT, cost: 1_000 }),
+      source: { caps: { usdPerDay: 1 }, cache: false },
+      agent: () => ({ text: 'Done.', cost: 990_000 }),
+      options: { store },
+    })
+    const first = await endOf(stage, await stage.harness.trigger(mail('one')))
+    expect(first.output.result).toBe('Done.')
+    const day = Math.floor(store.now() / 86_400_000)
+    expect(await store.account(`day:trigger_mail:${day}`)).toMatchObject({ limit: 1_000_000, spent: 991_000, held: 0 })
+    const next = await endOf(stage, await stage.harness.trigger(mail('two')))
+    expect(next.output.deferred).toContain('this day')
+    // A session of a person is not bound by it.
+    expect(await stage.harness.run('Hello.')).toMatchObject({ status: 'completed' })
   })
 })
