@@ -45,6 +45,7 @@ const COMMANDS: Commands = {
   policy: async () => (await import('./configure/policy-command.ts')).policyCommand,
   tools: async () => (await import('./configure/tools-command.ts')).toolsCommand,
   agents: async () => (await import('./configure/agents-command.ts')).agentsCommand,
+  triggers: async () => (await import('./commands/triggers-command.ts')).triggersCommand,
   handoffs: async () => (await import('./commands/handoffs-command.ts')).handoffsCommand,
   worktree: async () => (await import('./commands/worktree-command.ts')).worktreeCommand,
   workflow: async () => (await import('./commands/workflow-command.ts')).workflowCommand,

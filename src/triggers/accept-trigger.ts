@@ -120,6 +120,7 @@ function buildDelivery({ services }: TriggerDesk, source: CompleteSource, envelo
     metadata: { title: `${source.name}: ${label}` },
     labels: { [TRIGGER_LABEL]: source.name, [CONTENT_LABEL]: content },
     ...(environment === null ? {} : { environment }),
+    ...(source.folder === null ? {} : { folder: source.folder }),
   }
   return {
     id,

@@ -62,6 +62,8 @@ export type TriggersOptions = {
   readonly sources: Readonly<Record<string, SourceOptions>>
   /** Receives notices. Without it they stand only in the results of their sessions. */
   readonly notify?: SendNotice
+  /** The folder of the sessions, by its full path. Default: none. */
+  readonly folder?: string
 }
 
 /** A source with its defaults. */
@@ -75,6 +77,12 @@ export type CompleteSource = {
   readonly cache: boolean
   readonly caps: SourceCaps
   readonly notify: SendNotice | null
+  readonly folder: string | null
+}
+
+/** The name of the graph of a source, which is the agent of its sessions. */
+export function triggerAgent(source: string): string {
+  return `trigger_${source}`
 }
 
 const SOURCE_NAME = /^[A-Za-z0-9_-]{1,48}$/
@@ -98,6 +106,7 @@ const checkOptions = optionsChecker<TriggersOptions>('createTriggers', {
   models: requiredCheck(modelsCheck, 'Write models: [first, second], such as ["hint:burst", "openai:gpt-5.1-mini"].'),
   sources: requiredCheck(tableCheck(optionsCheck<SourceOptions>(SOURCE_CHECKS)), 'Write sources: { mail: {} }.'),
   notify: functionCheck,
+  folder: nonEmptyCheck,
 })
 
 /** For `triggers` of a harness: events from outside become sessions that a triage without tools decides about. */
@@ -113,18 +122,19 @@ export function createTriggers(options: TriggersOptions): Triggers {
   }
 }
 
-function completeSource(name: string, own: SourceOptions, { models, notify }: TriggersOptions): CompleteSource {
+function completeSource(name: string, own: SourceOptions, { models, notify, folder }: TriggersOptions): CompleteSource {
   if (!SOURCE_NAME.test(name))
     throw new Fault('invalid_config', `"${name}" cannot be a source: use 1 to 48 letters, digits, "_" or "-".`)
   const targets = { react: own.targets?.react ?? [], escalate: own.targets?.escalate ?? [] }
   return {
     name,
-    agent: `trigger_${name}`,
+    agent: triggerAgent(name),
     models,
     instructions: triageInstructions(targets, own.instructions ?? ''),
     targets,
     cache: own.cache ?? true,
     caps: own.caps ?? {},
     notify: notify ?? null,
+    folder: folder ?? null,
   }
 }

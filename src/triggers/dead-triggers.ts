@@ -86,9 +86,10 @@ async function listDead(place: TriggerPlace, options: NonNullable<ListDead>): Pr
 }
 
 /** Another session may have the label of a source; only triggers also have that of their content. */
-function isDead({ labels = {}, status, outcome, parent }: Card): boolean {
+function isDead({ labels = {}, status, outcome, parent, due }: Card): boolean {
   const isTrigger = parent === undefined && TRIGGER_LABEL in labels && CONTENT_LABEL in labels
-  return isTrigger && status === 'idle' && OUTCOMES.some((dead) => dead === outcome)
+  // One that was decided about is due, until a worker has looked at it.
+  return isTrigger && due === null && status === 'idle' && OUTCOMES.some((dead) => dead === outcome)
 }
 
 function deadTriggerOf({ session, labels = {}, title = '', at, cause, limit }: Card): DeadTrigger {

@@ -4,6 +4,7 @@ export {
   type SendNotice,
   type SourceCaps,
   type SourceOptions,
+  triggerAgent,
   type TriggerNotice,
   type TriggersOptions,
 } from './create-triggers.ts'
