@@ -409,7 +409,7 @@ describe('a node that has its session looked at again', () => {
         look: node({
           effect: 'read',
           to: [END],
-          run: () => command({ goto: END, wake: { due: Number.NaN, reason: 'x', key: 'k' } }),
+          run: () => command<object, typeof END>({ goto: END, wake: { due: Number.NaN, reason: 'x', key: 'k' } }),
         }),
       },
       edges: [[START, 'look']],
