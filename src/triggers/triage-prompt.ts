@@ -1,5 +1,6 @@
 // The texts of a triage: what its model is told, and the task that the chosen agent gets. What came from outside stands
 // in a block that it cannot close. Pure.
+import { removeInvisible } from '../view/invisible.ts'
 import { promptBlock, escapeForPrompt } from '../workflows/prompt-block.ts'
 import type { TriageTargets } from './triage-decision.ts'
 
@@ -65,9 +66,12 @@ function eventBlock({ source, label, payload, bytes }: ShownEvent): string {
   return ownBlock('event', `source: ${source}\nlabel: ${label}\npayload:\n${payload}${cut}`)
 }
 
-/** Neither block can open or close the other. */
+/** What looks like one of these tags, also with blanks in it or as a wide letter. A model is a lenient reader. */
+const TAGS = /[<\uff1c\ufe64](?=[\s/]*(?:task|event)\b)/giu
+
+/** Neither block can open or close the other, nor itself. */
 function ownBlock(name: 'task' | 'event', text: string): string {
-  return promptBlock(name, text.replace(/<(?=\s*(?:task|event)\b)/giu, '< '))
+  return promptBlock(name, removeInvisible(text).text.replace(TAGS, '('))
 }
 
 /** The longest beginning of the text that has at most so many bytes of UTF-8. */
