@@ -4,6 +4,7 @@ import { createHmac } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { requested } from '../server/served.ts'
 import { serving } from '../server/process.ts'
+import { unauthorizedError } from '../../src/testing/index.ts'
 import { until } from '../until.ts'
 import { stageOfEach } from './scripted.ts'
 
@@ -22,10 +23,7 @@ it('B-CLI-271: serve takes signed deliveries in by the configuration, and trigge
     sources: { code: { caps: { perMinute: 100 } } },
     endpoints: { github: { source: 'code', verify: 'github', secret: { file: secret } } },
   }
-  // The triage is asked twice for each delivery, as it answers with no decision, and then the trigger is deferred.
-  await scriptedBy([{ error: 'auth' }, { error: 'auth' }, { text: '{"action":"drop","reason":"Noise."}' }] as never, {
-    triggers,
-  })
+  await scriptedBy([unauthorizedError()], { triggers })
   const server = await serving(stage)
   const send = async (id: string, headers = {}) => {
     const body = '{"ref":"refs/heads/main"}'
