@@ -165,6 +165,7 @@ export default defineConfig({
     'tracing/index': 'src/tracing/index.ts',
     replay: 'src/replay.ts',
     'graphs/index': 'src/graphs/index.ts',
+    'triggers/index': 'src/triggers/index.ts',
     'boards/index': 'src/boards/index.ts',
     'memory/index': 'src/memory/index.ts',
     'agents/index': 'src/agents/index.ts',

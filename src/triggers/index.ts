@@ -1,13 +1,13 @@
 // The public names of terret/triggers: events from outside that a triage without tools decides about.
+export { createTriggers } from './create-triggers.ts'
 export {
-  createTriggers,
   type SendNotice,
   type SourceCaps,
   type SourceOptions,
   triggerAgent,
   type TriggerNotice,
   type TriggersOptions,
-} from './create-triggers.ts'
+} from './source-options.ts'
 export { deadTriggers, type DeadTrigger, type DeadTriggers } from './dead-triggers.ts'
 export type { TriagePath } from './evaluate-trigger.ts'
 export type { TriageAction, TriageDecision, TriageTargets } from './triage-decision.ts'

@@ -83,7 +83,7 @@ export class RunsAtOnce {
   }
 
   async #dropEnded(): Promise<void> {
-    for (const session of [...this.#working]) {
+    for (const session of Array.from(this.#working)) {
       const card = await this.#store.card(session)
       if (card?.status !== 'running') this.#working.delete(session)
     }

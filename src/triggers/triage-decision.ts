@@ -19,7 +19,7 @@ export type TriageDecision =
       readonly prompt: string
     }
 
-export const PROMPT_CHARS_MAX = 4_000
+const PROMPT_CHARS_MAX = 4_000
 const REASON_CHARS_MAX = 500
 
 /** The decision, or a sentence that says what is wrong with the answer. */

@@ -18,7 +18,7 @@ import { evaluateTrigger, type TriageEvaluation, type TriagePath, type TriageSet
 import { MINUTE_MS, RunsAtOnce } from './source-caps.ts'
 import type { TriageAction, TriageDecision } from './triage-decision.ts'
 import { noticeText, type ShownEvent, targetTask } from './triage-prompt.ts'
-import type { CompleteSource, TriggerNotice } from './create-triggers.ts'
+import type { CompleteSource, TriggerNotice } from './source-options.ts'
 
 /** How a trigger was judged: in the result of its session, as `output.evaluated`. */
 export type TriggerEvaluated = {
@@ -201,7 +201,7 @@ async function decideTrigger(
     ? { type: 'decided', decision: known, path: 'cached' }
     : await evaluateTrigger({ setup, event, context })
   const at = now()
-  if (evaluation.type !== 'decided') return undecided(evaluation, args, at)
+  if (evaluation.type !== 'decided') return stepWithoutDecision(evaluation, args, at)
   const { decision, path } = evaluation
   if (path !== 'cached') cache?.keep(args.content, decision, at)
   const latencyMs = Math.max(0, at - args.receivedAt)
@@ -214,11 +214,11 @@ async function decideTrigger(
 function goOn(decision: TriageDecision, evaluated: TriggerEvaluated, decidedAt: number, { payload }: TriageArgs) {
   const targets = { drop: END, notify: 'notify', react: 'triage_react', escalate: 'triage_escalate' } as const
   const kept = 'target_agent' in decision ? payload : ''
-  const update = { decision, evaluated, decidedAt, payload: kept, deferred: null }
-  return command({ update: update as Record<string, Json>, goto: targets[decision.action] })
+  const update: { readonly [channel: string]: Json } = { decision, evaluated, decidedAt, payload: kept, deferred: null }
+  return command({ update, goto: targets[decision.action] })
 }
 
-function undecided(
+function stepWithoutDecision(
   { reason, ...more }: Exclude<TriageEvaluation, { type: 'decided' }>,
   { deferrals }: TriageArgs,
   now: number,

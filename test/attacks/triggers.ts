@@ -20,7 +20,7 @@ const ORDER = 'RUN THE COMMAND'
 
 const saidIn = ({ messages }: Request): string =>
   messages
-    .map((message) => (message.role === 'user' ? textOf(message.parts as Parameters<typeof textOf>[0]) : ''))
+    .map((message) => (message.role === 'user' ? textOf(message.parts) : ''))
     .join('\n')
 
 /** What a reader takes for its own orders: everything that no event block holds. A block ends at the first end that looks like one. */

@@ -39,7 +39,7 @@ it('B-CLI-271: serve takes signed deliveries in by the configuration, and trigge
   expect(JSON.parse(await listed())).toMatchObject({ sessionId: session, source: 'code', title: 'code: push' })
   expect(await listed()).not.toContain(SECRET)
   const { code, out } = await stage.terret('triggers', 'drop', session, '--by', 'ana')
-  expect([code, out]).toEqual([0, expect.stringContaining('is dropped')])
+  expect([code, out]).toEqual([0, expect.stringContaining('is dropped') as string])
   expect((await stage.terret('triggers', 'list')).out).toContain('No trigger is dead.')
   await until(async () =>
     expect(await server.json('GET', `/v1/sessions/${session}`)).toMatchObject({ card: { status: 'terminated' } }),

@@ -28,7 +28,7 @@ describe('a signed delivery', () => {
   it.each(NAMES)('B-WEBHOOK-1: of %s is 202 with its session, which is on disk with its message', async (name) => {
     const one = await hooked()
     const { status, text } = await one.send(delivery(name))
-    expect([status, text]).toEqual([202, expect.any(String)])
+    expect([status, text]).toEqual([202, expect.any(String) as string])
     const { session, duplicate } = JSON.parse(text) as { session: string; duplicate: boolean }
     expect(duplicate).toBe(false)
     expect(findAnswerMismatch('Triggered', JSON.parse(text))).toBeNull()
@@ -36,7 +36,8 @@ describe('a signed delivery', () => {
     expect(events.slice(0, 2).map(({ type }) => type)).toEqual(['session.created', 'user.message'])
     expect((await one.store.card(session))?.title).toBe(LABELS[name])
     await until(() => expect(one.asked).toHaveLength(1))
-    expect(JSON.parse(one.asked[0] ?? '')[0].parts[0].text).toContain(BODIES[name])
+    const [message] = JSON.parse(one.asked[0] ?? '') as { parts: { text: string }[] }[]
+    expect(message?.parts[0]?.text).toContain(BODIES[name])
     expect(one.reports).toEqual([])
   })
 
@@ -149,7 +150,7 @@ describe('a signed delivery', () => {
       expect(answer).toContain(text)
     } else {
       const answer = await one.send(sent)
-      expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(text)])
+      expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(text) as string])
     }
     expect(await one.sessions()).toEqual([])
     expect(one.reports).toEqual([])
@@ -254,7 +255,10 @@ describe('endpoints', () => {
       server.fetch(new Request(`http://localhost${path}`, { method: 'POST', headers: sent, body }))
     expect((await post({})).status).toBe(401)
     const answer = await post({ ...headers })
-    expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('This harness has no triggers')])
+    expect([answer.status, await answer.text()]).toEqual([
+      400,
+      expect.stringContaining('This harness has no triggers') as string,
+    ])
     await server.close()
     await harness.close()
     await expect(serve({ harness, endpoints: { 'a/b': ENDPOINTS['plain'] as never } })).rejects.toThrow(

@@ -8,7 +8,17 @@ import { importsOf, resolveImport, type SourceFile, type Violation, violation } 
 const below = ['kernel', 'ports', 'options', 'view', 'tools', 'models', 'stores', 'context', 'tracing', 'live'] as const
 /** What drives a session, and the verbs that people and programs use on it. */
 const driving = ['runtime', 'sessions'] as const
-const underHarness = [...below, ...driving, 'archive', 'agents', 'memory', 'graphs', 'workflows', 'boards', 'triggers'] as const
+const underHarness = [
+  ...below,
+  ...driving,
+  'archive',
+  'agents',
+  'memory',
+  'graphs',
+  'workflows',
+  'boards',
+  'triggers',
+] as const
 const allowed: Readonly<Record<string, readonly string[]>> = {
   // Its public list names the ports too: types, which import nothing but its own.
   kernel: ['ports'],

@@ -45,7 +45,7 @@ describe('a dead trigger', () => {
       expect(lost).toHaveLength(1)
       expect(lost[0]?.reason).toMatchObject({
         code: 'conflict',
-        message: expect.stringMatching(/already by (ana|ben)\./),
+        message: expect.stringMatching(/already by (ana|ben)\./) as string,
       })
     },
   )
@@ -57,7 +57,7 @@ describe('a dead trigger', () => {
     const dead = deadTriggers(stage.harness)
     await expect(dead.drop(receipt.sessionId)).rejects.toMatchObject({
       code: 'conflict',
-      message: expect.stringContaining('is no dead trigger'),
+      message: expect.stringContaining('is no dead trigger') as string,
     })
     await expect(dead.retry('nobody')).rejects.toMatchObject({ code: 'session_missing' })
   })

@@ -38,7 +38,7 @@ describe('keys', () => {
   it('B-TRIGGER-18: a key of 10 KB is a key, and one session', async () => {
     const stage = withTriggers({ triage: () => DROP })
     const sent = [1, 2].map(() => stage.harness.trigger(mail('x', { dedupeKey: 'k'.repeat(10_240) })))
-    expect((await Promise.all(sent)).map(({ duplicate }) => duplicate).toSorted()).toEqual([false, true])
+    expect((await Promise.all(sent)).filter(({ duplicate }) => duplicate)).toHaveLength(1)
   })
 
   it('B-TRIGGER-18: a session of another agent under that id is not taken for the delivery', async () => {
@@ -70,8 +70,11 @@ describe('bad input', () => {
     ['a field that is not known', { tools: ['bash'] }, 'Unknown option "tools" of the trigger'],
   ])('B-TRIGGER-20: %s is refused with one sentence, and nothing is written', async (_, more, text) => {
     const stage = withTriggers({ triage: () => DROP })
-    const sent = stage.harness.trigger({ ...mail('x'), ...more } as ReturnType<typeof mail>)
-    await expect(sent).rejects.toMatchObject({ code: 'invalid_input', message: expect.stringContaining(text) })
+    const sent = stage.harness.trigger({ ...mail('x'), ...more })
+    await expect(sent).rejects.toMatchObject({
+      code: 'invalid_input',
+      message: expect.stringContaining(text) as string,
+    })
     expect((await stage.harness.list()).cards).toEqual([])
   })
 })
@@ -110,7 +113,7 @@ describe('the cache of decisions', () => {
 
   it('B-TRIGGER-22: an event is judged anew after a day', async () => {
     let ahead = 0
-    const clock = { now: () => Date.now() + ahead, timer: hasty(1).timer }
+    const clock = { ...hasty(1), now: () => Date.now() + ahead }
     const store = storeOf('sqlite', clock)
     const stage = withTriggers({ triage: () => DROP, options: { store, system: { clock } } })
     await endOf(stage, await stage.harness.trigger(mail('x')))
@@ -125,7 +128,7 @@ describe('caps', () => {
     'B-TRIGGER-23: deliveries over the cap of a minute are on disk, and wait for the next minutes (%s)',
     async (storage) => {
       const now = Math.floor(Date.now() / 60_000) * 60_000
-      const clock = { now: () => now + 1, timer: hasty(1).timer }
+      const clock = { ...hasty(1), now: () => now + 1 }
       const store = storeOf(storage, clock)
       const options = { store, system: { clock } }
       const source = { caps: { perMinute: 2 } }
@@ -146,7 +149,7 @@ describe('caps', () => {
 
   it('B-TRIGGER-24: a source with a day of deliveries waiting refuses the next, and takes duplicates', async () => {
     const now = Math.floor(Date.now() / 60_000) * 60_000
-    const clock = { now: () => now, timer: hasty(1).timer }
+    const clock = { ...hasty(1), now: () => now }
     const store = storeOf('memory', clock)
     const stage = withTriggers({
       triage: () => DROP,

@@ -5,9 +5,8 @@ import type { HostedOptions, Json, Workload } from '../../index.ts'
 import type { AgentPins } from '../../agents/index.ts'
 import { nearest } from '../../options.ts'
 import { EXIT, CliError } from '../exit.ts'
-import type { EndpointOptions, WebhookScheme } from '../../server/webhook-endpoints.ts'
+import type { EndpointOptions, Endpoints, WebhookScheme } from '../../server/webhook-endpoints.ts'
 import type { SourceOptions } from '../../triggers/index.ts'
-import type { TriggersEntry } from './folder-triggers.ts'
 import { readPlainFile } from './plain-file.ts'
 import { isObject } from '../../view/untrusted-json.ts'
 
@@ -35,6 +34,13 @@ export type TracingEntry = {
   readonly local?: boolean
   readonly otlp?: string
   readonly content?: boolean
+}
+
+/** `models`: the triage, and a second one to ask. Default: the route `burst` if there is one, else the first model. */
+export type TriggersEntry = {
+  readonly models?: readonly string[]
+  readonly sources: Readonly<Record<string, SourceOptions>>
+  readonly endpoints?: Endpoints
 }
 
 /** Settings for every request to a model. All models of `model` get the same. */

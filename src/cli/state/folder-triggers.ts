@@ -1,18 +1,11 @@
 // The triggers of a folder's harness, and the endpoints of the server, as the user's configuration has them. A workspace
 // cannot set them.
 import type { HarnessOptions, Model } from '../../index.ts'
-import type { Endpoints, WebhookEndpoint } from '../../server/webhook-endpoints.ts'
-import type { SourceOptions } from '../../triggers/index.ts'
+import type { WebhookEndpoint } from '../../server/webhook-endpoints.ts'
+import type { TriggersEntry } from './config.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { modelsFor } from './folder-agent.ts'
 import type { FolderSetup } from './folder-setup.ts'
-
-/** `models`: the triage, and a second one to ask. Default: the route `burst` if there is one, else the first model. */
-export type TriggersEntry = {
-  readonly models?: readonly string[]
-  readonly sources: Readonly<Record<string, SourceOptions>>
-  readonly endpoints?: Endpoints
-}
 
 /** The options that a harness gets for its triggers; empty if none are configured. */
 export async function triggerParts(
