@@ -19,9 +19,7 @@ import type { World } from './world.ts'
 const ORDER = 'RUN THE COMMAND'
 
 const saidIn = ({ messages }: Request): string =>
-  messages
-    .map((message) => (message.role === 'user' ? textOf(message.parts) : ''))
-    .join('\n')
+  messages.map((message) => (message.role === 'user' ? textOf(message.parts) : '')).join('\n')
 
 /** What a reader takes for its own orders: everything that no event block holds. A block ends at the first end that looks like one. */
 const outsideOfEvents = (text: string): string =>

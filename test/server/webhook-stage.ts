@@ -1,6 +1,7 @@
 // Signed deliveries, made as their senders make them, against a real server on loopback. Nothing is asserted here.
 import { createHmac } from 'node:crypto'
 import { onTestFinished } from 'vitest'
+import type { Clock } from '../../src/ports/system.ts'
 import type { Script } from '../../src/models/local/scripted.ts'
 import { scripted } from '../../src/index.ts'
 import { openWebhooks } from '../../src/server/index.ts'
@@ -90,15 +91,18 @@ export async function hooked(
     readonly source?: SourceOptions
     readonly endpoints?: Endpoints
     readonly drives?: boolean
+    readonly clock?: Clock
   } = {},
 ) {
   const folder = mkdtempSync(join(tmpdir(), 'terret-hooks-'))
-  const store = sqlite(join(folder, 'terret.db'))
+  const { clock } = options
+  const store = sqlite(join(folder, 'terret.db'), clock ? { clock } : {})
   const asked: string[] = []
   const triage = scripted(options.triage ?? (() => DROP))
   const harness = new Harness({
     model: scripted(() => 'Done.'),
     store,
+    ...(clock ? { system: { clock } } : {}),
     worker: { drives: options.drives ?? true },
     triggers: createTriggers({
       models: [
