@@ -3,6 +3,7 @@
 import { laneAgents } from './consumers/lane-agents.ts'
 import { type Graph, graphAgents, graphCheck } from './graphs/graph-definition.ts'
 import { Fault } from './kernel/failure.ts'
+import { registerTriggers, triggersCheck, type Triggers } from './triggers/trigger-definition.ts'
 import type { Claim, CompleteStore, Store, TakeOptions } from './ports/store.ts'
 import type { Model } from './ports/model.ts'
 import type { Clock, Random } from './ports/system.ts'
@@ -87,6 +88,7 @@ import { wakeSession } from './sessions/drive/place.ts'
 import type { ListedPage, ListOptions } from './sessions/list-page.ts'
 import type { BeginOptions, OpenOptions, Removed, RunStream, Session, Sessions } from './sessions/verbs.ts'
 import type { TypedSessions } from './sessions/typed.ts'
+import type { TriggerEnvelope, TriggerReceipt } from './sessions/trigger-envelope.ts'
 import { watchSessionCards } from './sessions/follow/open.ts'
 import { labelsCheck } from './sessions/metadata.ts'
 import { buildModels } from './sessions/models.ts'
@@ -98,6 +100,7 @@ import {
   buildReporter,
   emitTerretWarning,
   completeWorkOptions,
+  dayBudgetsOf,
 } from './sessions/harness-parts.ts'
 import { bindPlugins, type BoundPlugins, type Plugin } from './sessions/plugins.ts'
 import { SessionHandle } from './session.ts'
@@ -165,6 +168,8 @@ export type HarnessOptions<
   readonly detached?: boolean
   /** Workflows, each an agent by its name: `run(input, { agent: 'report' })`. */
   readonly graphs?: Graphs
+  /** Events from outside become sessions: `createTriggers` of `terret/triggers`. */
+  readonly triggers?: Triggers
   /** Tools, instructions, hooks and consumers of the log that belong together. They are closed with the harness. */
   readonly plugins?: Plugins
   /** Your own code around runs and calls, in this order. */
@@ -288,6 +293,7 @@ const checkOptions = optionsChecker<HarnessOptions>(
     subagents: (value, name, of) => (value === true ? null : tableCheck(() => null)(value, name, of)),
     detached: flagCheck,
     graphs: listCheck(graphCheck),
+    triggers: triggersCheck,
     hooks: listCheck(() => null),
     // Each plugin is checked later, by its position.
     plugins: listCheck(() => null),
@@ -323,18 +329,17 @@ const checkStream = optionsChecker<StreamOptions & BeginOptions>('stream', { ...
 /** How long closing waits for consumers that are being told. */
 const CLOSE_MS = 30_000
 
-const harnessStores = new WeakMap<
-  object,
-  { readonly store: CompleteStore; readonly program: ProgramNames; readonly drives: boolean }
->()
+type HarnessParts = {
+  readonly store: CompleteStore
+  readonly program: ProgramNames
+  readonly drives: boolean
+  /** Has the redactor replace these too. */
+  readonly learn: (secrets: Secrets) => void
+}
+const harnessStores = new WeakMap<object, HarnessParts>()
 
-/**
- * For a server over a harness: its store, its program, and whether it drives. Null if the object is not a harness of
- * this process.
- */
-export function harnessParts(
-  harness: object,
-): { readonly store: CompleteStore; readonly program: ProgramNames; readonly drives: boolean } | null {
+/** For a server over a harness. Null if the object is not a harness of this process. */
+export function harnessParts(harness: object): HarnessParts | null {
   return harnessStores.get(harness) ?? null
 }
 
@@ -371,6 +376,7 @@ class LocalHarness implements Sessions {
   readonly #agents: ReadonlyMap<string, Agent>
   readonly #plugins: BoundPlugins | null
   readonly #table: RouteTable | null
+  readonly #triggers: Triggers | null
   #closed = false
 
   constructor(own: HarnessOptions) {
@@ -387,14 +393,15 @@ class LocalHarness implements Sessions {
     const shared = { ...options, clock, store, table, sessions: this, warn }
     const consumers = plugins?.consumers ?? []
     const lanes = laneAgents(consumers, { harness: () => this.#consumerHost(), store, clock, report: onError })
-    const agents = graphAgents(options.graphs ?? [], shared, new Map([...buildAgents(options, shared), ...lanes]))
-    harnessStores.set(this, { store, program: readProgramNames(options.program), drives })
+    const graphs = [...(options.graphs ?? []), ...(options.triggers?.graphs ?? [])]
+    const agents = graphAgents(graphs, shared, new Map([...buildAgents(options, shared), ...lanes]))
     this.#ownsStore = options.store === undefined
     this.#drives = drives
     this.#agents = agents
     agentsOfHarness.set(this, agents)
     this.#plugins = plugins
     this.#table = table
+    this.#triggers = options.triggers ?? null
     const live = liveOf(store, clock)
     const hooks = buildHooks({ ...options, clock }, [...agents.keys()], onError)
     const tracer = options.tracing?.({ store, clock, report: (error) => onError('tracing', error) }) ?? null
@@ -420,6 +427,7 @@ class LocalHarness implements Sessions {
       observer,
       ...(lanes.size > 0 ? { consumers: { names: consumers.map(({ name }) => name), existing: new Set() } } : {}),
       ...models,
+      ...(options.triggers ? { dayBudgets: dayBudgetsOf(agents) } : {}),
       schemas: new Map(),
       makeDeps: options.deps ?? null,
     }
@@ -431,6 +439,15 @@ class LocalHarness implements Sessions {
       named: worker.id !== undefined,
       id: worker.id ?? `worker-${random.id()}`,
     })
+    this.#register(options)
+    checkBound(consumers, this.#consumerHost())
+  }
+
+  /** What servers, workers and triggers reach of this harness beside its verbs. */
+  #register({ triggers }: HarnessOptions): void {
+    const { store, redactor, program = readProgramNames(undefined) } = this.#services
+    harnessStores.set(this, { store, program, drives: this.#drives, learn: (secrets) => redactor.learn(secrets) })
+    if (triggers) registerTriggers(this, { services: this.#services, worker: this.#worker })
     drivers.set(this, {
       look: async (...look) => this.#driving().look(...look),
       take: async (wanted) => {
@@ -439,7 +456,6 @@ class LocalHarness implements Sessions {
         return worker.take(wanted)
       },
     })
-    checkBound(consumers, this.#consumerHost())
   }
 
   #consumerHost() {
@@ -493,6 +509,16 @@ class LocalHarness implements Sessions {
     checkStream(options)
     const place = this.#place(this.#services.random.id())
     return openStream(place, options, () => createWithMessage(place, this.#beginning(options), input, options))
+  }
+
+  async trigger(envelope: TriggerEnvelope): Promise<TriggerReceipt> {
+    this.#check()
+    if (this.#triggers === null)
+      throw new Fault(
+        'invalid_config',
+        'This harness has no triggers. Give it triggers: createTriggers({ … }) of terret/triggers.',
+      )
+    return this.#triggers.accept({ services: this.#services, worker: this.#worker }, envelope)
   }
 
   async list(options: ListOptions = {}): Promise<ListedPage> {

@@ -99,6 +99,7 @@ export type {
   SessionStatus,
   Sessions,
 } from './sessions/verbs.ts'
+export type { TriggerEnvelope, TriggerReceipt } from './sessions/trigger-envelope.ts'
 export type { PinReceipt, ScheduledWake, ScheduleOptions, UnscheduleOptions } from './sessions/verb-options.ts'
 export type { PinnedMessage } from './sessions/verb-options.ts'
 export type { PinOptions, StatusOptions, StatusParts } from './sessions/verb-options.ts'

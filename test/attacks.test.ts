@@ -66,6 +66,8 @@ const SENTENCES = [
   'B-ATTACK-101: no caller learns of a session that is not theirs, and no token is good after it was dropped or its time is over',
   'B-ATTACK-95: no edit of a call runs that the schema, the policy or the roles would not let through, by whatever door it comes',
   'B-ATTACK-96: nobody counts as two people by a name that can be taken for their own',
+  'B-ATTACK-126: no event from outside steers an agent with tools, and no answer of the triage starts one that is not on its list',
+  'B-ATTACK-127: no delivery is taken that its sender did not sign, with these bytes, lately',
 ]
 
 const byNumber = (a: number, b: number): number => a - b

@@ -46,6 +46,7 @@ const COMMANDS: Commands = {
   tools: async () => (await import('./configure/tools-command.ts')).toolsCommand,
   agents: async () => (await import('./configure/agents-command.ts')).agentsCommand,
   letters: async () => (await import('./commands/letters-command.ts')).lettersCommand,
+  triggers: async () => (await import('./commands/triggers-command.ts')).triggersCommand,
   handoffs: async () => (await import('./commands/handoffs-command.ts')).handoffsCommand,
   worktree: async () => (await import('./commands/worktree-command.ts')).worktreeCommand,
   workflow: async () => (await import('./commands/workflow-command.ts')).workflowCommand,

@@ -174,6 +174,15 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
     'no-drive': flag('drive nothing: only show, record and decide; `terret worker` drives'),
     open: flag('open the inspector in your browser'),
   }),
+  triggers: entry(
+    'list|retry|drop [ID]',
+    [1, 2],
+    'events from outside that came to no end: list them, run one again, or drop it',
+    {
+      limit: value('N', 'list: at most so many (default 50)', 'n'),
+      by: decisionFlags.by,
+    },
+  ),
   token: entry('make|list|drop [NAME]', [1, 2], 'who may ask the server: make a token, list them, or drop one', {
     role: value('ROLE', 'make: viewer (default), operator, approver or admin'),
     roles: value('NAMES', 'make: the roles that approvals ask for, such as lead,finance'),

@@ -87,6 +87,10 @@ export class Client implements Sessions {
     return openRemoteStream(place, { ...options, begin, stop: (id) => this.session(id).interrupt() })
   }
 
+  async trigger(): Promise<never> {
+    throw unsupportedFault('harness.trigger: signed deliveries come in at POST /v1/triggers/NAME')
+  }
+
   async list(options: ListOptions = {}): Promise<ListedPage> {
     refuseOptions('list', options, ['where', 'owner', 'waiting', 'active', 'context', 'runs'])
     const { status, root, parent, folder, agent, q, since, until, order, cursor, limit, outcome } = options

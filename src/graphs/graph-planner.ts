@@ -57,7 +57,9 @@ export function planNextCalls(machine: PlannerContext, messages: readonly Messag
     const begun = point.tasks.length > 0
     if (begun) point = resumeSuperstep(machine, point, words, reading.point?.failed ?? null)
     else {
-      if (words.inputs.length === 0) throw new GraphError(nothingOpenText(graph, words))
+      // Only a wake begins a run without a message. A graph that has ended then begins again.
+      const woken = reading.point !== null && reading.said.length === 0
+      if (words.inputs.length === 0 && !woken) throw new GraphError(nothingOpenText(graph, words))
       point = routeSuperstep(
         graph,
         { step: point.step, state: point.state, tasks: [] },

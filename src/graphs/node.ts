@@ -26,6 +26,7 @@ import {
   type GraphCommand,
   decodeOutput,
   encodeOutput,
+  isCommand,
   type GateKind,
   type NodeItem,
   lateError,
@@ -216,9 +217,10 @@ export function node<C extends Channels, Args, Name extends string>(
     args: (state) => [reads ? reads(state as StateOf<C>) : {}],
     // Sound: these arguments are what `reads` returned, or what a `send` brought.
     tool: (name) =>
-      nodeTool(name, options.description ?? '', ways, async (args, context) =>
-        encodeOutput(nodeOutputOf(await run(args as Args, context))),
-      ),
+      nodeTool(name, options.description ?? '', ways, async (args, context) => {
+        const said = await run(args as Args, context)
+        return { value: encodeOutput(nodeOutputOf(said)), wake: isCommand(said) ? said.wake : undefined }
+      }),
     read: (content) => encodeOutput(decodeOutput(JSON.parse(content) as Json)),
     take: ([item]) => decodeOutput(item?.value ?? {}),
   }
@@ -279,7 +281,7 @@ export function mapNode<C extends Channels, Of, Value, Name extends string>(
             : work
         const value =
           typeof until === 'number' ? await runUntilDeadline(until, totalMs, needed, context) : await work(context)
-        return plainJson(value ?? null, 'the result')
+        return { value: plainJson(value ?? null, 'the result') }
       }),
     read: (content) => JSON.parse(content) as Json,
     take: (items, state) =>

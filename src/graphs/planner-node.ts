@@ -2,7 +2,15 @@
 // node.ts has the typed functions that make one; graph-planner.ts decides when it is called.
 import { canonicalJson } from '../tools/core/canonical-json.ts'
 import type { Json } from '../kernel/content.ts'
-import { anyCheck, requiredCheck, optionsChecker, objectCheck } from '../options.ts'
+import {
+  anyCheck,
+  msCheck,
+  nonEmptyCheck,
+  objectCheck,
+  optionsCheck,
+  optionsChecker,
+  requiredCheck,
+} from '../options.ts'
 import { output } from '../tools/core/tool-output.ts'
 import { type Approval, defineTool, type StandardSchema, type Tool, type ToolContext } from '../tools/core/tool.ts'
 import type { GraphState } from './channel.ts'
@@ -58,26 +66,44 @@ const CONTENT_CHARS_MAX = 200_000
 const GOTO = '$goto'
 const COMMAND = Symbol('terret.command')
 
+/** When the session is looked at again: at `due`, in ms. The first of several waiting wakes with one key stands. */
+export type GraphWake = { readonly due: number; readonly reason: string; readonly key: string }
+
 /** An update, and targets that replace the edges. */
 export type GraphCommand<Update, Name extends string> = {
   readonly [COMMAND]: true
   readonly update: Update
   readonly goto: readonly GotoTarget<Name>[]
+  readonly wake?: GraphWake
 }
 
-const checkCommand = optionsChecker<{ readonly update?: unknown; readonly goto: unknown }>('command', {
+type CommandOptions<Update, Target> = {
+  readonly update?: Update
+  readonly goto: Target
+  /**
+   * For `run` of a node: the session is looked at again then. A graph that has ended begins again at `START`, over the
+   * state that is there.
+   */
+  readonly wake?: GraphWake
+}
+
+const checkCommand = optionsChecker<CommandOptions<unknown, unknown>>('command', {
   update: objectCheck,
   goto: requiredCheck(anyCheck),
+  wake: optionsCheck<GraphWake>({
+    due: requiredCheck(msCheck),
+    reason: requiredCheck(nonEmptyCheck),
+    key: requiredCheck(nonEmptyCheck),
+  }),
 })
 
-export function command<Update, const Name extends string>(what: {
-  readonly update?: Update
-  readonly goto: GotoTarget<Name> | readonly GotoTarget<Name>[]
-}): GraphCommand<Update, Name> {
+export function command<Update, const Name extends string>(
+  what: CommandOptions<Update, GotoTarget<Name> | readonly GotoTarget<Name>[]>,
+): GraphCommand<Update, Name> {
   checkCommand(what)
-  const { update = {} as Update, goto } = what
+  const { update = {} as Update, goto, wake } = what
   const all = Array.isArray(goto) ? (goto as readonly GotoTarget<Name>[]) : [goto as GotoTarget<Name>]
-  return { [COMMAND]: true, update, goto: all }
+  return { [COMMAND]: true, update, goto: all, ...(wake === undefined ? {} : { wake }) }
 }
 
 export function send<const Name extends string>(node: Name, args: { readonly [name: string]: Json }): Send<Name> {
@@ -132,7 +158,9 @@ export type NodeToolOptions = {
   readonly undo?: NonNullable<Tool['undo']>
 }
 
-export type NodeWork = (args: Record<string, Json>, context: ToolContext) => Promise<Json>
+export type NodeWork = (args: Record<string, Json>, context: ToolContext) => Promise<NodeWorkResult>
+/** What a node returned, as JSON, and when its session is looked at again. */
+type NodeWorkResult = { readonly value: Json; readonly wake?: GraphWake | undefined }
 
 /** Without work, the call waits for an answer from outside. */
 export function nodeTool(name: string, description: string, ways: NodeToolOptions, work: NodeWork | null): Tool {
@@ -147,11 +175,12 @@ export function nodeTool(name: string, description: string, ways: NodeToolOption
 /** Runs a node's code. Its failures are JSON too, which tells them apart from failures that the harness reports. */
 async function runNodeWork(work: NodeWork, args: Record<string, Json>, context: ToolContext, undoes: boolean) {
   try {
-    const value = await work(args, context)
+    const { value, wake } = await work(args, context)
     const content = canonicalJson(value)
     // The update is stored as metadata, so that the node's `undo` can use it.
     const metadata = undoes && isObject(value) ? { metadata: value } : {}
-    if (content.length <= CONTENT_CHARS_MAX) return output({ content, ...metadata })
+    const follows = wake === undefined ? {} : { follows: [{ type: 'wake.scheduled', ...wake } as const] }
+    if (content.length <= CONTENT_CHARS_MAX) return output({ content, ...metadata, ...follows })
     const text = `it is ${content.length} characters long, and at most ${CONTENT_CHARS_MAX} can be kept in the state. Keep long texts with context.keep, and their hash in the state.`
     return failedOutput(new RangeError(text))
   } catch (error) {

@@ -10,6 +10,7 @@ import {
   checkHost,
   checkRequestOrigin,
   checkRole,
+  findSignedRoute,
   matchRoute,
   type RequestTarget,
   parseTarget,
@@ -241,18 +242,20 @@ export class RequestHandler implements ServerState {
     found: (name: string) => void,
   ): Promise<string> {
     const { host, tokens } = this.#options
-    const principal = this.#principalOf(request, seen)
-    const where = matchRoute(request.method, target)
+    const signed = findSignedRoute(request.method, target)
+    const principal = signed ? UNNAMED_SENDER : this.#principalOf(request, seen)
+    const where = signed ?? matchRoute(request.method, target)
     found(where.name)
     seen.route = where.name
     checkRole(principal, where.route.role)
-    const body = await readBody(request, where.route)
+    // A signature is over the bytes as they came, so the handler reads them.
+    const body = signed ? {} : await readBody(request, where.route)
     const query = readQuery(where.route, target.query)
     const key = readIdempotencyKey(request, principal, where, body)
     const asked = { ...where, host, tokens, principal, query, body, key, request, response, server: this }
     const given = await this.#flights.run(key, () => ROUTE_HANDLERS[where.name](asked))
     const encoding = chooseEncoding(request.headers['accept-encoding'])
-    if (given) await sendJsonAnswer(response, where.route.status, given, encoding)
+    if (given) await sendJsonAnswer(response, given.status ?? where.route.status, given, encoding)
     return where.name
   }
 
@@ -272,7 +275,7 @@ export class RequestHandler implements ServerState {
     const again = refused.retryAfterS === null ? {} : { 'retry-after': String(refused.retryAfterS) }
     // An unread body must not be parsed as the next request.
     const close = request.complete ? {} : { connection: 'close' }
-    const bearer = refused.status === 401 ? { 'www-authenticate': 'Bearer' } : {}
+    const bearer = refused.status === 401 && seen.route !== 'trigger' ? { 'www-authenticate': 'Bearer' } : {}
     const allow = refused.allow === null ? {} : { allow: refused.allow }
     const headers = { ...again, ...close, ...bearer, ...allow }
     void sendJsonAnswer(response, refused.status, { json: refusalBody(refused), headers }, null)
@@ -295,6 +298,9 @@ export class RequestHandler implements ServerState {
     clearTimeout(late)
   }
 }
+
+/** The sender of a signed delivery. It reaches nothing else. */
+const UNNAMED_SENDER: Principal = { name: 'webhook', role: 'viewer', roles: [], reach: 'own' }
 
 /** The route and principal that the checks have found so far. */
 type RequestProgress = { route: string | null; principal: Principal | null }

@@ -12,8 +12,10 @@ import type { ServerHost } from './server-host.ts'
 import { findInspectorFolder } from './inspector-files.ts'
 import { RequestHandler } from './http-server.ts'
 import { TokenRegistry } from './token-registry.ts'
+import { type Endpoints, endpointSecrets, readEndpoints, type WebhookDesk } from './webhook-endpoints.ts'
 
 export type { AccessEntry } from './access.ts'
+export type { EndpointOptions, Endpoints, WebhookScheme } from './webhook-endpoints.ts'
 
 export type ServeOptions = {
   /**
@@ -36,6 +38,11 @@ export type ServeOptions = {
    * port.
    */
   readonly names?: readonly string[]
+  /**
+   * Endpoints that take signed deliveries from outside, for a harness with `triggers`. Each is at `POST
+   * /v1/triggers/NAME`.
+   */
+  readonly endpoints?: Endpoints
   /** `false`: serves the API without the inspector. */
   readonly inspector?: boolean
   /** Called for sign-ins and refused requests. The entry holds no token. */
@@ -63,6 +70,7 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof ServeOptions>([
   'token',
   'owner',
   'names',
+  'endpoints',
   'inspector',
   'onAccess',
   'onError',
@@ -88,7 +96,10 @@ export async function serve(options: ServeOptions): Promise<MountedServer> {
       'The option "token" of serve has 43 letters, digits, "_" or "-": 32 random bytes in base64url.',
     )
   const harness = options.harness ?? createReader(options.store)
-  const host = await createServerHost(harness, options.harness !== undefined)
+  const host = {
+    ...(await createServerHost(harness, options.harness !== undefined)),
+    ...(options.endpoints ? { webhooks: openWebhooks(options.endpoints, harness) } : {}),
+  }
   const report = options.onError ?? warnProcess
   const desk = new RequestHandler({
     host,
@@ -171,6 +182,17 @@ async function createServerHost(harness: Harness, opens: boolean): Promise<Serve
     program: program.names[0] ?? '',
     drives,
     driving: () => 0,
+  }
+}
+
+/** The redactor learns the secrets, so that no log has one. */
+export function openWebhooks(given: Endpoints, harness: Harness): WebhookDesk {
+  const endpoints = readEndpoints(given)
+  harnessParts(harness)?.learn(endpointSecrets(endpoints))
+  return {
+    endpoints,
+    trigger: (envelope) => harness.trigger(envelope),
+    counts: { accepted: 0, duplicates: 0, refused: 0 },
   }
 }
 

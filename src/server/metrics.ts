@@ -1,6 +1,7 @@
 // Renders the health of a store and of this process as Prometheus text (format 0.0.4). It contains only numbers: no id,
 // no name.
 import type { Harness } from '../harness.ts'
+import type { WebhookDesk } from './webhook-endpoints.ts'
 
 type HarnessHealth = Awaited<ReturnType<Harness['health']>>
 type MetricRow = readonly [name: string, type: 'gauge' | 'counter', help: string, value: number | null | undefined]
@@ -9,7 +10,11 @@ export const METRICS_MEDIA = 'text/plain; version=0.0.4; charset=utf-8'
 const S = 1_000
 
 /** Unknown values are left out. Counters belong to this process and begin at 0 with it. */
-export function metricsText({ ok, writeMs, store }: HarnessHealth, driving: number): string {
+export function metricsText(
+  { ok, writeMs, store }: HarnessHealth,
+  driving: number,
+  deliveries: WebhookDesk['counts'] | null = null,
+): string {
   const { network } = store ?? {}
   const rows: readonly MetricRow[] = [
     ['up', 'gauge', 'Whether a write was just made.', ok ? 1 : 0],
@@ -21,6 +26,7 @@ export function metricsText({ ok, writeMs, store }: HarnessHealth, driving: numb
     ['due_waited_seconds', 'gauge', 'How long the longest waiting of them has been due.', store && store.waitedMs / S],
     ['store_bytes', 'gauge', 'What the store takes on its disk.', store?.bytes],
     ...(network ? networkRows(network) : []),
+    ...(deliveries ? deliveryRows(deliveries) : []),
   ]
   const known = rows.flatMap(([name, type, help, value]) =>
     value === null || value === undefined ? [] : [{ name: `terret_${name}`, type, help, value }],
@@ -28,6 +34,14 @@ export function metricsText({ ok, writeMs, store }: HarnessHealth, driving: numb
   return known
     .map(({ name, type, help, value }) => `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${name} ${value}\n`)
     .join('')
+}
+
+function deliveryRows({ accepted, duplicates, refused }: WebhookDesk['counts']): readonly MetricRow[] {
+  return [
+    ['deliveries_total', 'counter', 'Signed deliveries that became sessions.', accepted],
+    ['deliveries_duplicate_total', 'counter', 'Signed deliveries that were there before.', duplicates],
+    ['deliveries_refused_total', 'counter', 'Deliveries to known endpoints that were refused.', refused],
+  ]
 }
 
 function networkRows({

@@ -3,7 +3,7 @@
 import { SCHEMAS } from '../archive/event-schema.ts'
 import type { Json } from '../kernel/index.ts'
 import { ANSWER_SCHEMAS } from './wire-answers.ts'
-import { type Route, ROUTES } from './wire-routes.ts'
+import { type Route, ROUTES, SIGNED } from './wire-routes.ts'
 import type { WireSchema } from './wire-schemas.ts'
 
 /** `url`: the base of the routes. A path is relative to the address of the document. */
@@ -34,7 +34,8 @@ function operationOf(name: string, route: Route): Json {
   return {
     operationId: name,
     summary: says,
-    description: `Role: ${role}.`,
+    description: role === SIGNED ? 'The signature of the delivery is its credential.' : `Role: ${role}.`,
+    ...(role === SIGNED ? { security: [], requestBody: { content: { '*/*': {} } } } : {}),
     parameters: parametersOf(route),
     ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: body } } } } : {}),
     responses: {

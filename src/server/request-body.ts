@@ -34,8 +34,7 @@ export async function readJsonBody(request: IncomingMessage, bytesMax = BODY_MAX
   const media = request.headers['content-type']
   if (media === undefined ? has : !/^application\/json(?:\s*;\s*charset=utf-8)?$/i.test(media))
     throw new HttpRefusal(415, 'media_type', 'Send JSON, with the content type application/json.')
-  if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLargeRefusal(bytesMax)
-  const text = has ? await readBodyText(request, bytesMax) : null
+  const text = has ? decodeBody(await readBodyBytes(request, bytesMax)) : null
   if (text !== null && isTooDeep(text))
     throw new HttpRefusal(400, 'invalid_input', `The body is nested deeper than ${DEPTH_MAX} levels.`)
   return text
@@ -48,8 +47,12 @@ function tooLargeRefusal(max: number): HttpRefusal {
 const READ_BEFORE =
   'The body of this request was read before it came here. Mount the server before body parsers such as express.json().'
 
-/** Not a loop over the request: leaving one would close the connection before the refusal is sent. */
-async function readBodyText(request: IncomingMessage, max: number): Promise<string> {
+/**
+ * The bytes as they came, within bounds. Not a loop over the request: leaving one would close the connection before the
+ * refusal is sent.
+ */
+export async function readBodyBytes(request: IncomingMessage, max: number): Promise<Buffer> {
+  if (Number(request.headers['content-length'] ?? 0) > max) throw tooLargeRefusal(max)
   if (request.readableEnded) throw new HttpRefusal(500, 'invalid_config', READ_BEFORE)
   const chunks: Buffer[] = []
   let bytes = 0
@@ -79,8 +82,12 @@ async function readBodyText(request: IncomingMessage, max: number): Promise<stri
     }
     request.on('data', take).on('end', end).on('error', gone).on('close', gone)
   })
+  return Buffer.concat(chunks)
+}
+
+export function decodeBody(bytes: Uint8Array): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
     throw new HttpRefusal(400, 'invalid_input', 'The body is not UTF-8.')
   }

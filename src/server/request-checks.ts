@@ -3,7 +3,7 @@
 import type { IncomingMessage } from 'node:http'
 import { HttpRefusal, methodRefusal } from './refusals.ts'
 import type { Principal, Role } from './wire.ts'
-import { type Method, type Route, ROUTES, type RouteName } from './wire-routes.ts'
+import { type Method, type Route, ROUTES, type RouteName, SIGNED } from './wire-routes.ts'
 
 /** The request's target: its path, the path's segments, each decoded once, and its query. */
 export type RequestTarget = {
@@ -87,7 +87,8 @@ export function checkRequestOrigin(request: IncomingMessage, host: string, isPag
   if (!link || request.headers['sec-fetch-dest'] !== 'document') throw foreign
 }
 
-function headerValues({ rawHeaders }: IncomingMessage, name: string): readonly string[] {
+/** All values of a header, by its name in lower case. */
+export function headerValues({ rawHeaders }: IncomingMessage, name: string): readonly string[] {
   return rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name)
 }
 
@@ -143,7 +144,14 @@ export function includesRole({ role }: Pick<Principal, 'role'>, wanted: Role): b
   return role === 'admin' || role === wanted || wanted === 'viewer'
 }
 
-export function checkRole(principal: Principal, wanted: Role): void {
-  if (includesRole(principal, wanted)) return
+/** The route of a request whose signature is its credential; null for all that need a token. */
+export function findSignedRoute(method: string | undefined, { segments }: RequestTarget): RouteMatch | null {
+  const found = TABLE.find(({ route, parts }) => route.role === SIGNED && fitsRoute(parts, segments))
+  if (found === undefined || found.route.method !== method) return null
+  return { name: found.name, route: found.route, params: pathParams(found.parts, segments) }
+}
+
+export function checkRole(principal: Principal, wanted: Route['role']): void {
+  if (wanted === SIGNED || includesRole(principal, wanted)) return
   throw new HttpRefusal(403, 'forbidden', `This needs a token with the role ${wanted}. Yours has ${principal.role}.`)
 }

@@ -9,6 +9,7 @@ import { missingSessionRefusal } from './refusals.ts'
 import { driverText } from '../view/session-program.ts'
 import type { SseOptions } from './sse.ts'
 import type { TokenRegistry } from './token-registry.ts'
+import type { WebhookDesk } from './webhook-endpoints.ts'
 import type { Frames, Principal, WireAgent, WireReceipt } from './wire.ts'
 import type { Route, RouteName } from './wire-routes.ts'
 
@@ -34,6 +35,8 @@ export type ServerHost = {
   readonly program: string
   readonly drives: boolean
   driving(): number
+  /** Takes signed deliveries in. Absent: there are no endpoints. */
+  readonly webhooks?: WebhookDesk
 }
 export type NewSessionWish = { readonly agent?: string; readonly folder?: string; readonly by: Principal }
 export type NewSessionSetup = { readonly harness: Harness; readonly agent?: string; readonly folder?: string }
@@ -69,8 +72,12 @@ export type ServerState = {
   report(where: string, error: unknown): void
 }
 
-/** A JSON answer. Null if the handler has written the response itself. */
-export type ApiAnswer = { readonly json: unknown; readonly headers?: Readonly<Record<string, string>> } | null
+/** A JSON answer, with `status` if it is not that of the route. Null if the handler has written the response itself. */
+export type ApiAnswer = {
+  readonly json: unknown
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+} | null
 export type RouteHandlers = Readonly<Record<RouteName, (asked: ApiRequest) => Promise<ApiAnswer>>>
 
 /** Adds to a card who drives the session, if another program does. */

@@ -17,6 +17,7 @@ import type {
   Message,
   MessagesAnswer,
   OpenedAnswer,
+  TriggeredAnswer,
   PendingAnswer,
   PinnedAnswer,
   PinsAnswer,
@@ -441,6 +442,7 @@ export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
     { elsewhere: textSchema },
   ),
   Opened: answerSchema<OpenedAnswer>({ session: textSchema, receipt: nullOr(schemaRef('Receipt')) }, {}),
+  Triggered: answerSchema<TriggeredAnswer>({ session: textSchema, duplicate: flagSchema }, { notBefore: number }),
   Undone: answerSchema<UndoneAnswer>(
     {
       undone: listSchema(

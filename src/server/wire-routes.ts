@@ -4,13 +4,15 @@ import { type AnswerName, BODIES, QUERIES, type WireSchema } from './wire-schema
 
 /** Operators and approvers can also view; neither includes the other; admins may do everything. */
 export type Role = 'viewer' | 'operator' | 'approver' | 'admin'
+/** No token is asked for: each delivery is signed, with a secret that its sender and the server share. */
+export const SIGNED = 'signed'
 export type Method = 'GET' | 'POST' | 'DELETE'
 
 export type Route = {
   readonly method: Method
   /** `:name` stands for one segment of the path. */
   readonly path: string
-  readonly role: Role
+  readonly role: Role | typeof SIGNED
   readonly says: string
   readonly query?: WireSchema
   /** The JSON schema of the body. Absent: the request has no body. */
@@ -197,6 +199,14 @@ const routes = {
   },
   pending: getRoute('pending', 'PendingList', 'what waits for people in all sessions', QUERIES.limit),
   agents: getRoute('agents', 'Agents', 'the agents: models, tools, limits, graphs'),
+  trigger: {
+    method: 'POST',
+    path: '/v1/triggers/:endpoint',
+    role: SIGNED,
+    says: 'a signed delivery from outside: on disk when the answer comes',
+    status: 202,
+    answer: 'Triggered',
+  },
   usage: getRoute('usage', 'Usage', 'what was spent, by day, agent and model', QUERIES.usage),
   cron: getRoute('cron', 'CronJobs', 'the cron jobs, with their next times and their last run', QUERIES.cron),
   changeCron: postRoute(

@@ -194,6 +194,7 @@ export type AnswerName =
   | 'Result'
   | 'Receipt'
   | 'Opened'
+  | 'Triggered'
   | 'Undone'
   | 'Pins'
   | 'Pinned'

@@ -220,6 +220,8 @@ export type WireReceipt = Frozen<{
   queued: boolean
   elsewhere?: string
 }>
+/** The session of a delivery. `notBefore`: its source is over a cap until then. */
+export type TriggeredAnswer = Frozen<{ session: string; duplicate: boolean; notBefore?: number }>
 export type OpenedAnswer = Frozen<{ session: string; receipt: WireReceipt | null }>
 /** The outcome for each change of a call. */
 export type UndoneAnswer = Frozen<{

@@ -28,7 +28,7 @@ import type { UnknownTool } from '../tools/core/admit.ts'
 import { CHARS_A_TOKEN } from '../view/session-history.ts'
 import { FORK } from '../tools/agents/order-tools.ts'
 import { LIKE_PARENT, type SubagentTool } from '../tools/agents/subagent.ts'
-import { errorCheck, schemaCheck, type Tool, toolCheck } from '../tools/core/tool.ts'
+import { errorCheck, type Tool, toolCheck } from '../tools/core/tool.ts'
 import type { AnySchema, AsJson, SchemaOutput, ToolList } from '../tools/core/tool-types.ts'
 import { LIMITS, completeLimits } from '../runtime/state/limits.ts'
 import type { Budget } from '../runtime/state/agent.ts'
@@ -36,7 +36,7 @@ import { Toolbox, type ToolAccess } from '../runtime/state/toolbox.ts'
 import type { Compaction } from '../runtime/state/runtime-ports.ts'
 import type { Agent, Compression, ResultShortening } from '../runtime/state/agent.ts'
 import { agentApprovals, type ApprovalOptions } from '../runtime/state/agent-approvals.ts'
-import { type HarnessOutput, planAnswer } from '../runtime/state/agent-output.ts'
+import { type HarnessOutput, outputCheck, planAnswer } from '../runtime/state/agent-output.ts'
 import { planChildAgents } from './below.ts'
 import type { Sessions } from './verbs.ts'
 import type { Tier } from '../runtime/state/model-tiers.ts'
@@ -186,13 +186,6 @@ const unknownCheck: Check = (value, name, of) =>
   typeof value === 'object' ? rewriteCheck(value, name, of) : errorCheck(value, name, of)
 const rewriteCheck = optionsCheck<{ readonly rewrite: string }>({ rewrite: requiredCheck(nonEmptyCheck) })
 
-const MODES = oneOf<OutputMode>({ auto: true, native: true, tool: true, prompted: true, text: true })
-const withSchema = optionsCheck<HarnessOutput>({ schema: requiredCheck(schemaCheck), mode: MODES })
-/** Callers often give the schema itself instead. */
-export const outputCheck: Check = (value, name, of) => {
-  const bare = typeof value === 'function' || (typeof value === 'object' && value !== null && !('schema' in value))
-  return bare ? 'has no schema: write output: { schema }' : withSchema(value, name, of)
-}
 const MODEL_HINT = 'Name one, such as openai:gpt-5.1, or hand one over.'
 export const modelCheck: Check = whyNotModel
 /** The least and the most tokens of a result that is summarised. */

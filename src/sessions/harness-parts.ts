@@ -3,6 +3,7 @@ import { Fault } from '../kernel/failure.ts'
 import type { Clock } from '../ports/system.ts'
 import { checkWorkOptions, type WorkOptions } from '../runtime/loop/due-loop.ts'
 import type { Agent } from '../runtime/state/agent.ts'
+import type { Services } from '../runtime/state/runtime-ports.ts'
 import { type BreakerOptions, GuardFold } from '../runtime/guard/guard.ts'
 import { Hooks } from '../runtime/hooks/hooks.ts'
 import type { Hook } from '../runtime/state/hook-events.ts'
@@ -68,4 +69,10 @@ export function completeWorkOptions(known: ReadonlyMap<string, Agent>, options: 
   const missing = agents.find((name) => !known.has(name))
   if (missing === undefined) return { ...options, agents }
   throw new Fault('invalid_config', `This harness has no agent "${missing}". "agents" may name: ${all.join(', ')}.`)
+}
+
+/** The agents that pay for their sessions from a budget of their own, with what it may be in a day. */
+export function dayBudgetsOf(agents: ReadonlyMap<string, Agent>): Services['dayBudgets'] {
+  const own = [...agents].flatMap(([name, { ownDay }]) => (ownDay === undefined ? [] : [[name, ownDay] as const]))
+  return own.length > 0 ? new Map(own.map(([name, dayUsd]) => [name, { dayUsd }])) : undefined
 }

@@ -18,7 +18,7 @@ const MODELS_KEPT = 1_000
 export function buildModels(
   choices: Readonly<Record<string, Model | string>>,
   table: RouteTable | null,
-  agents: readonly Pick<Agent, 'model' | 'planner'>[],
+  agents: readonly Pick<Agent, 'model' | 'planner' | 'asks'>[],
 ): Pick<Services, 'model' | 'route' | 'choosable'> & { readonly keys: readonly Secrets[] } {
   const routes = [...(table?.models.values() ?? [])]
   const given = Object.entries(choices).map(([name, model]) => [name, resolveModel(model)] as const)
@@ -31,7 +31,8 @@ export function buildModels(
     if (!named.has(name) && made.size < MODELS_KEPT) made.set(name, found)
     return found
   }
-  const keys = [...agents.map(({ model: own }) => own), ...given.map(([, each]) => each), ...routes].map(modelSecrets)
+  const used = agents.flatMap(({ model: own, asks = [] }) => [own, ...asks])
+  const keys = [...used, ...given.map(([, each]) => each), ...routes].map(modelSecrets)
   const hints = table === null ? [] : WORKLOADS.filter((workload) => table.modelFor(workload) !== null)
   const choosable = [...named.keys(), ...hints.map((workload) => `hint:${workload}`)]
   return { model, keys, choosable, ...(table === null ? {} : { route: (workload) => table.modelFor(workload) }) }

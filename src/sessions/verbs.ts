@@ -25,6 +25,7 @@ import type { Strictness } from './run-failed.ts'
 import type { SpawnResult, SpawnOptions } from './children.ts'
 import type { StreamEvent } from './follow/stream.ts'
 import type { UndoneCall } from './undo.ts'
+import type { TriggerEnvelope, TriggerReceipt } from './trigger-envelope.ts'
 import type {
   Answer,
   ForkOptions,
@@ -64,6 +65,11 @@ export interface Sessions {
   run(input: Input, options?: RunOptions & BeginOptions): Promise<Result>
   /** The same, as it happens. */
   stream(input: Input, options?: StreamOptions & BeginOptions): RunStream
+  /**
+   * Takes in an event from outside, for a harness with `triggers`. When this resolves, its session and its message are on
+   * disk. A second delivery with the same `dedupeKey` is a duplicate, and nothing runs twice.
+   */
+  trigger(envelope: TriggerEnvelope): Promise<TriggerReceipt>
   /**
    * A page of sessions that pass all filters: continue with `cursor: next` until `next` is null. Without an `order` the
    * session with the last event comes first, and one that grows meanwhile is on the next first page. Only `order: 'id'`

@@ -78,7 +78,8 @@ describe('each archetype, played by a scripted model', () => {
       )
       const result = await harness.run('Do it.', { agent: id })
       expect(result).toMatchObject({ status: 'completed', text: 'The answer.' })
-      expect(result.calls).toMatchObject([{ tool: first, status: 'ok' }])
+      // The triage of events has no tools at all, so its call comes to nothing.
+      expect(result.calls).toMatchObject([{ tool: first, status: id === 'trigger_triage' ? 'error' : 'ok' }])
       const [request] = requests
       expect(request?.instructions).toContain(each.prompt.split('\n')[0])
       const offered = names(request)
@@ -103,9 +104,9 @@ describe('each archetype, played by a scripted model', () => {
       (_request, taken) => ({ calls: [{ tool: 'read', args: { path: `${taken}` } }] }),
       subagents,
     )
-    const result = await harness.run('Go on and on.', { agent: 'trigger_triage' })
+    const result = await harness.run('Go on and on.', { agent: 'critic' })
     expect(result.status).not.toBe('completed')
-    expect(result.usage.modelRequests).toBeLessThanOrEqual(4)
+    expect(result.usage.modelRequests).toBeLessThanOrEqual(12)
     await harness.close()
   })
 })

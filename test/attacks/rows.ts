@@ -37,6 +37,7 @@ import { hidden, repeated } from './repeated.ts'
 import { profiles, secrets } from './secrets.ts'
 import { pastAllowRules, pastDenyRules } from './shell-rules.ts'
 import { stores } from './store.ts'
+import { forged, steered } from './triggers.ts'
 
 /** In the order of the threat table. */
 export const ROWS: readonly Row[] = [
@@ -100,4 +101,6 @@ export const ROWS: readonly Row[] = [
   callers,
   edited,
   deciders,
+  steered,
+  forged,
 ]

@@ -366,3 +366,54 @@ describe('children', () => {
     expect(text).toContain('There is no agent "hidden"')
   })
 })
+
+describe('a node that has its session looked at again', () => {
+  it.each(STORAGES)(
+    'B-GRAPH-75: begins the graph again over its state when the time has come (%s)',
+    async (storage) => {
+      const store = storeOf(storage)
+      const looks = graph({
+        name: 'looks',
+        nodes: {
+          look: node({
+            effect: 'read',
+            to: [END],
+            reads: ({ facts }) => ({ seen: facts.length }),
+            run: ({ seen }) => {
+              const update = { facts: [`look ${seen}`] }
+              if (seen === 2) return command({ update, goto: END })
+              return command({ update, goto: END, wake: { due: store.now() + 1, reason: 'Look again.', key: 'look' } })
+            },
+          }),
+        },
+        edges: [[START, 'look']],
+      })
+      const { session, harness } = await runOf(looks, { topic: 'rain' }, { store })
+      await harness.work({ idleMs: 200 })
+      expect(await session.result()).toMatchObject({
+        status: 'completed',
+        output: { topic: 'rain', facts: ['look 0', 'look 1', 'look 2'] },
+      })
+      expect(ofType(await eventsIn(session), 'run.settled').map(({ outcome }) => outcome.type)).toEqual([
+        'completed',
+        'completed',
+        'completed',
+      ])
+    },
+  )
+
+  it('B-GRAPH-75: refuses a wake without a time, and the run says so', async () => {
+    const odd = graph({
+      name: 'odd',
+      nodes: {
+        look: node({
+          effect: 'read',
+          to: [END],
+          run: () => command<object, typeof END>({ goto: END, wake: { due: Number.NaN, reason: 'x', key: 'k' } }),
+        }),
+      },
+      edges: [[START, 'look']],
+    })
+    expect(failureIn((await runOf(odd)).result)).toContain('"wake.due" of command must be a number of milliseconds')
+  })
+})

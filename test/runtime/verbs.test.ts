@@ -95,6 +95,7 @@ const PLAIN: Sessions = {
   session: plainSession,
   run: nothing,
   stream: silent,
+  trigger: nothing,
   list: async () => ({ cards: [], next: null }),
   watch: endless,
   pending: async () => [],

@@ -19,6 +19,7 @@ const underHarness = [
   'boards',
   'queues',
   'consumers',
+  'triggers',
 ] as const
 const allowed: Readonly<Record<string, readonly string[]>> = {
   // Its public list names the ports too: types, which import nothing but its own.
@@ -47,6 +48,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   // What a node does is defined like any other tool.
   graphs: ['kernel', 'ports', 'options', 'view', 'tools', ...driving, 'workflows'],
   workflows: ['kernel', 'ports', 'options', 'view', 'tools', 'sessions', 'graphs'],
+  // Events from outside: a graph for each source, whose prompts escape foreign text as those of workflows do.
+  triggers: ['kernel', 'ports', 'options', 'view', 'tools', 'models', 'stores', ...driving, 'graphs', 'workflows'],
   // Folds of logs, their tools, and a planner that is handed over like a graph.
   boards: ['kernel', 'ports', 'options', 'view', 'tools', ...driving, 'graphs'],
   // A planner that is handed over like a graph, and verbs on those of sessions.
@@ -89,6 +92,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'boards',
     'cron',
     'consumers',
+    'triggers',
     'acp',
     'mcp',
     'version',
@@ -101,7 +105,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   // A worker that another engine wakes: the harness as a type, and what the due loop is made of.
   restate: ['kernel', 'ports', 'options', 'stores', 'runtime', 'sessions', 'harness', 'worker'],
   // Recorded sessions go in and out as files. The schema of events is a part of the document that the server gives.
-  server: ['harness', 'archive', 'cron', 'kernel', 'ports', 'view', 'replay', 'mcp', 'server/wire', 'version'],
+  server: ['harness', 'archive', 'cron', 'kernel', 'ports', 'options', 'view', 'replay', 'mcp', 'server/wire', 'version'],
   'server/wire': ['kernel', 'ports', 'view'],
   // The verbs over HTTP, with readers that a harness uses too. In a browser too, so `outsideBrowser` checks what is reached.
   client: ['kernel', 'ports', 'view', 'live', 'stores', 'context', ...driving, 'index', 'server/wire'],

@@ -18,6 +18,8 @@ import { drivenElsewhere, PROGRAM } from '../state/own-program.ts'
 import { withFileLock } from '../../stores/sqlite/file-lock.ts'
 import { forgetServer, rememberServer, tokenFile } from '../state/running-servers.ts'
 import { readSetup } from '../state/folder-setup.ts'
+import { readFolderEndpoints } from '../state/folder-triggers.ts'
+import type { WebhookDesk } from '../../server/webhook-endpoints.ts'
 import { openAccessLog } from './access-log.ts'
 import { isTrusted } from '../state/trusted-folders.ts'
 
@@ -113,7 +115,9 @@ type ServerParts = {
 
 async function createHost({ place, crews, reader, version, drives }: ServerParts): Promise<ServerHost> {
   const storeId = await storeIdOf(place)
+  const webhooks = await openFolderWebhooks(place, crews)
   return {
+    ...(webhooks ? { webhooks } : {}),
     version,
     store: place.store,
     storeId,
@@ -128,6 +132,19 @@ async function createHost({ place, crews, reader, version, drives }: ServerParts
       return drives()
     },
     driving: () => crews.busy,
+  }
+}
+
+/** The endpoints of the user's configuration, for sources in the folder of the server. Null: there are none. */
+async function openFolderWebhooks({ home, folder }: CommandContext, crews: DueDriver): Promise<WebhookDesk | null> {
+  const endpoints = await readFolderEndpoints(await readSetup(home, folder))
+  if (endpoints.size === 0) return null
+  const { triggerAgent } = await import('../../triggers/index.ts')
+  return {
+    endpoints,
+    trigger: (envelope) =>
+      withFaults(crews.harnessIn(folder, triggerAgent(envelope.source)).then((one) => one.trigger(envelope))),
+    counts: { accepted: 0, duplicates: 0, refused: 0 },
   }
 }
 

@@ -5,6 +5,8 @@ import type { HostedOptions, Json, Workload } from '../../index.ts'
 import type { AgentPins } from '../../agents/index.ts'
 import { nearest } from '../../options.ts'
 import { EXIT, CliError } from '../exit.ts'
+import type { EndpointOptions, Endpoints, WebhookScheme } from '../../server/webhook-endpoints.ts'
+import type { SourceOptions } from '../../triggers/index.ts'
 import { readPlainFile } from './plain-file.ts'
 import { isObject } from '../../view/untrusted-json.ts'
 
@@ -32,6 +34,13 @@ export type TracingEntry = {
   readonly local?: boolean
   readonly otlp?: string
   readonly content?: boolean
+}
+
+/** `models`: the triage, and a second one to ask. Default: the route `burst` if there is one, else the first model. */
+export type TriggersEntry = {
+  readonly models?: readonly string[]
+  readonly sources: Readonly<Record<string, SourceOptions>>
+  readonly endpoints?: Endpoints
 }
 
 /** Settings for every request to a model. All models of `model` get the same. */
@@ -86,6 +95,8 @@ export type CliSettings = ModelSettings & {
   /** false: no tools to merge and discard the worktrees of children. */
   readonly worktrees?: boolean
   readonly endpoints?: Readonly<Record<string, EndpointEntry>>
+  /** Events from outside, and the endpoints where a server takes them in. */
+  readonly triggers?: TriggersEntry
   /** The location of the sessions. Only store-location.ts reads it, before anything else. */
   readonly store?: string
 }
@@ -306,6 +317,24 @@ const endpoint: Check<EndpointEntry> = (value, where) => {
   return entry
 }
 
+const webhook: Check<EndpointOptions> = (value, where) => {
+  const secret: Check<EndpointOptions['secret']> = (given, at) => {
+    // The value itself must not be quoted.
+    if (typeof given === 'string') throw badField(at, 'must name a variable or a file: {"env": "NAME"}')
+    return object<{ readonly env: string; readonly file: string }>({ env: text, file: path })(given, at)
+  }
+  return object<EndpointOptions>({
+    source: text,
+    verify: oneOf<WebhookScheme>('github', 'stripe', 'slack', 'hmac'),
+    secret,
+    label: text,
+    header: text,
+    timeHeader: text,
+    keyHeader: text,
+    bytesMax: tokens,
+  })(value, where)
+}
+
 const tokens: Check<number> = (value, where) => {
   if (count(value, where) > 0) return Number(value)
   throw badField(where, 'must be more than 0')
@@ -409,5 +438,17 @@ const CHECKS: { readonly [K in keyof CliSettings]-?: Check<NonNullable<CliSettin
   board: flag,
   worktrees: flag,
   endpoints: table(endpoint),
+  triggers: object<TriggersEntry>({
+    models: texts,
+    sources: table(
+      object<SourceOptions>({
+        instructions: text,
+        targets: object<NonNullable<SourceOptions['targets']>>({ react: texts, escalate: texts }),
+        cache: flag,
+        caps: object<NonNullable<SourceOptions['caps']>>({ perMinute: tokens, atOnce: tokens, usdPerDay: dollars }),
+      }),
+    ),
+    endpoints: table(webhook),
+  }),
   store: text,
 }

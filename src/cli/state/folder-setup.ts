@@ -180,6 +180,7 @@ const NOT_ITS_OWN = [
   'agents',
   ...MODEL_SETTINGS,
   'endpoints',
+  'triggers',
   'store',
   'mcp',
   'skills',

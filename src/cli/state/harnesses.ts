@@ -12,6 +12,7 @@ import { PROGRAM } from './own-program.ts'
 import { warn } from '../present/print.ts'
 import { type FolderSetup, readSetup } from './folder-setup.ts'
 import { LEASE_MS, setupFlagsOf } from './drive-session.ts'
+import { triggerParts } from './folder-triggers.ts'
 import { workflowOfAgent } from './workflow-agents.ts'
 
 export type FolderHarness = Pick<OptionsWithMemory, 'close'> & {
@@ -81,7 +82,12 @@ export class Harnesses {
           secrets: { ...parts.options.secrets, ...added.secrets },
         }
       : parts.options
-    const { options, close } = await addMemory(wanted, setup, store)
+    // A workflow has no agents of its own that an event could be given to.
+    const events = workflowOfAgent(agent) === null ? await triggerParts(setup, this.#call.texts('model')) : {}
+    const heard = events.triggers
+      ? { ...wanted, triggers: events.triggers, secrets: { ...wanted.secrets, ...events.secrets } }
+      : wanted
+    const { options, close } = await addMemory(heard, setup, store)
     const { Harness } = await import('../../index.ts')
     const worker = { leaseMs: LEASE_MS, ...shown.worker }
     return { setup, close, harness: new Harness({ ...options, ...shown, program: PROGRAM, store, worker }) }

@@ -44,7 +44,7 @@ export async function loadParts(
   if (guard === null) cache.unguard()
   const asked = guard !== null && hooks?.has('before_request', session.agent) ? hooks : null
   const requestHooks = asked && (await loadRequestHooks({ services, hooks: asked, performer, cache, worker }))
-  const money = agent === null ? null : await loadMoney(agent, performer, cache)
+  const money = agent === null ? null : await loadMoney(services, agent, performer, cache)
   const family = agent !== null && hasRelatives(session, agent) ? await loadFamily(services, cache, worker) : null
   const consumers = services.consumers && isTold(session) ? await loadConsumers(services, cache) : null
   const hasEndWork = (now: Session, outcome: Outcome): boolean =>
@@ -65,8 +65,13 @@ async function loadRequestHooks({ services, hooks, performer, cache, worker: { r
   return openRequestHooks({ services, hooks, cache, ring, readFrozenRun: () => performer.frozenRun(cache) })
 }
 
-async function loadMoney(agent: Agent, performer: Performer, cache: SessionCache): Promise<CommitParts['money']> {
-  if (agent.budget === null && !mayMoveMoney(cache.session, agent.limits)) return null
+async function loadMoney(
+  { dayBudgets }: Services,
+  agent: Agent,
+  performer: Performer,
+  cache: SessionCache,
+): Promise<CommitParts['money']> {
+  if (agent.budget === null && !dayBudgets && !mayMoveMoney(cache.session, agent.limits)) return null
   const [{ MoneyPart }, allowances] = await Promise.all([import('../commit/charges.ts'), performer.allowances()])
   return new MoneyPart(cache, await allowances.spending(cache))
 }

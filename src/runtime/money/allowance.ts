@@ -32,15 +32,20 @@ export class Allowances {
   /** Limits for the session's tools. Only with a budget must anything be found out. */
   async allowance(cache: SessionCache): Promise<SpendingLimits> {
     const agent = agentOfRun(this.#services, cache)
-    if (agent.budget === null) return UNPRICED
+    const { session } = cache
+    const { dayBudgets } = this.#services
+    if (agent.budget === null && !dayBudgets) return UNPRICED
+    const payer = await rootAgentOf(session, this.#services.store)
+    // A day is paid by the root's agent, so its limit is that agent's.
+    const day = dayBudgets?.get(payer)
+    const budget = day ? { ...agent.budget, ...day } : agent.budget
+    if (budget === null) return UNPRICED
     await cache.count()
     await this.learn(agent)
-    const { session } = cache
     if (session.run && !this.#frozen.known(cache)) await this.#frozen.of(cache)
-    const payer = await rootAgentOf(session, this.#services.store)
     const rate = (): ModelRate => this.#rate(agentOfRun(this.#services, cache))
     const baseChars = (): number => this.#baseChars(cache, agentOfRun(this.#services, cache))
-    return new SpendingLimits(payer, agent.budget, { rate, baseChars })
+    return new SpendingLimits(payer, budget, { rate, baseChars })
   }
 
   #rate({ model, settings }: Agent): ModelRate {

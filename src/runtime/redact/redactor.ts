@@ -70,7 +70,7 @@ export function secretMark(name: string): string {
 export type RedactedStream = { readonly push: (piece: string) => string; readonly end: () => string }
 
 export class Redactor {
-  readonly #secrets: ReadonlyMap<string, string>
+  readonly #secrets = new Map<string, string>()
   /** Each plain spelling, and the name of its secret. */
   readonly #plain = new Map<string, string>()
   #readers: readonly Automaton[] | null = null
@@ -78,15 +78,22 @@ export class Redactor {
   #bytesMax = 0
 
   constructor(secrets: Secrets) {
-    this.#secrets = new Map(Object.entries(secrets))
-    for (const [name, value] of this.#secrets) {
+    this.learn(secrets)
+  }
+
+  /** Also replaces these from now on: what parts beside the harness are given, such as the endpoints of a server. */
+  learn(secrets: Secrets): void {
+    for (const [name, value] of Object.entries(secrets)) {
       if (!NAME.test(name))
         throw new Fault('invalid_config', `"${name}" is no name for a secret: use letters, digits and "_".`)
       const why = whyWeak(value)
       if (why !== null)
         throw new Fault('invalid_config', `The secret ${name} ${why}, so it cannot be told from other text.`)
+      this.#secrets.set(name, value)
       for (const spelling of plainSpellings(value, SECRET_CHARS_MIN)) this.#plain.set(spelling, name)
     }
+    this.#readers = null
+    this.#bytesMax = 0
   }
 
   /** No secret is known, so no text has to be searched. */

@@ -3,8 +3,10 @@ import type { Json } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import { isPriced } from '../../models/http/hosted-model.ts'
 import { FINAL_RESULT, type OutputMode, type OutputPlan, planOutput } from '../../models/structured-output.ts'
+import { type Check, oneOf, optionsCheck, requiredCheck } from '../../options.ts'
 import type { Model } from '../../ports/model.ts'
 import { fromAnyJsonSchema, type StandardSchema } from '../../tools/core/json-schema.ts'
+import { schemaCheck } from '../../tools/core/tool.ts'
 import { toJsonSchema } from '../../tools/core/to-json-schema.ts'
 import type { AnySchema } from '../../tools/core/tool-types.ts'
 
@@ -12,6 +14,14 @@ import type { AnySchema } from '../../tools/core/tool-types.ts'
 export type HarnessOutput<Schema extends AnySchema = AnySchema, Mode extends OutputMode = OutputMode> = {
   readonly schema: Schema
   readonly mode?: Mode
+}
+
+const MODES = oneOf<OutputMode>({ auto: true, native: true, tool: true, prompted: true, text: true })
+const withSchema = optionsCheck<HarnessOutput>({ schema: requiredCheck(schemaCheck), mode: MODES })
+/** Callers often give the schema itself instead. */
+export const outputCheck: Check = (value, name, of) => {
+  const bare = typeof value === 'function' || (typeof value === 'object' && value !== null && !('schema' in value))
+  return bare ? 'has no schema: write output: { schema }' : withSchema(value, name, of)
 }
 
 export function planAnswer({ schema, mode }: HarnessOutput, model: Model): OutputPlan | null {

@@ -73,6 +73,8 @@ export type Agent = {
    */
   readonly retrieve?: Tool
   readonly model: Model
+  /** The models that its tools ask on their own, whose keys are secrets. Absent: none. */
+  readonly asks?: readonly Model[]
   /** Answer settings of this run, which override the model's own. */
   readonly settings?: AnswerSettings
   readonly tools: Toolbox
@@ -85,6 +87,8 @@ export type Agent = {
   readonly output: OutputPlan | null
   /** Null: no budget limits it. */
   readonly budget: Budget | null
+  /** In dollars: what its sessions and their children may spend in a day, whatever the harness says. */
+  readonly ownDay?: number
   /** The same for another model, which may have to be asked in another way. Absent where no run can choose its model. */
   readonly outputFor?: (model: Model) => OutputPlan | null
   /** The agents it may start as children, by name. */

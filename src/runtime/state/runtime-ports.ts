@@ -15,7 +15,7 @@ import type { Live } from '../../live/local-live.ts'
 import type { Redactor } from '../redact/redactor.ts'
 import type { Watchdog } from './watchdog.ts'
 import type { StandardSchema } from '../../tools/core/json-schema.ts'
-import type { Agent } from './agent.ts'
+import type { Agent, Budget } from './agent.ts'
 
 /**
  * `windowTokens`: an upper limit for every model, whatever else is known of it. `detectPins`: a user message that sets
@@ -79,6 +79,10 @@ export type Services = {
   readonly code: string
   /** Absent: a program without a name. */
   readonly program?: ProgramNames
+  /**
+   * Agents with a budget of their own for a day, which their children share. Absent: all have the harness's.
+   */
+  readonly dayBudgets?: ReadonlyMap<string, Pick<Budget, 'dayUsd'>> | undefined
   /** A model that a run may choose, by its name. */
   readonly model: (name: string) => Model
   /** The names of all models and routes of the configuration: what a model may choose from. */

@@ -12,7 +12,7 @@ import { failure } from '../../models/http/failures.ts'
 import { commitWithRetry } from '../state/store-retry.ts'
 import type { SessionCache } from '../state/session-cache.ts'
 import type { Allowances } from '../money/allowance.ts'
-import { chargeForHold, callHoldPrefix } from '../money/holds.ts'
+import { chargeForHold, callHoldPrefix, overBudgetFailure } from '../money/holds.ts'
 import type { FlightContext, Landing } from '../state/effect.ts'
 import { validCost } from './landings.ts'
 import { emptyAccount, maxRequestCost, type SpendingLimits, readModelRate } from '../money/spending-limits.ts'
@@ -133,10 +133,7 @@ export class BudgetedModel {
         return failure('other', 'The call was stopped before it was made.')
       if (!(error instanceof Fault) || error.code !== 'over_budget') throw error
       this.over = true
-      return failure(
-        'other',
-        `over budget: the money of the ${emptyAccount(error) ?? 'account'} does not cover this call`,
-      )
+      return overBudgetFailure(emptyAccount(error) ?? 'account')
     }
   }
 

@@ -32,6 +32,7 @@ import { handleEvents, handleMessages, handlePins, handleResult, handleState } f
 import { handleFollow, handleStreams } from './event-streams.ts'
 import { handleDropToken, handleMakeToken, handleTokens } from './token-list.ts'
 import { handleChangeCron, handleCron } from './cron-jobs.ts'
+import { handleTrigger } from './triggers.ts'
 import { handleUsage } from './usage-report.ts'
 
 export const ROUTE_HANDLERS: RouteHandlers = {
@@ -71,6 +72,7 @@ export const ROUTE_HANDLERS: RouteHandlers = {
   dropToken: handleDropToken,
   pending: handlePending,
   agents: handleAgents,
+  trigger: handleTrigger,
   usage: handleUsage,
   cron: handleCron,
   changeCron: handleChangeCron,
