@@ -105,7 +105,19 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   // A worker that another engine wakes: the harness as a type, and what the due loop is made of.
   restate: ['kernel', 'ports', 'options', 'stores', 'runtime', 'sessions', 'harness', 'worker'],
   // Recorded sessions go in and out as files. The schema of events is a part of the document that the server gives.
-  server: ['harness', 'archive', 'cron', 'kernel', 'ports', 'options', 'view', 'replay', 'mcp', 'server/wire', 'version'],
+  server: [
+    'harness',
+    'archive',
+    'cron',
+    'kernel',
+    'ports',
+    'options',
+    'view',
+    'replay',
+    'mcp',
+    'server/wire',
+    'version',
+  ],
   'server/wire': ['kernel', 'ports', 'view'],
   // The verbs over HTTP, with readers that a harness uses too. In a browser too, so `outsideBrowser` checks what is reached.
   client: ['kernel', 'ports', 'view', 'live', 'stores', 'context', ...driving, 'index', 'server/wire'],
