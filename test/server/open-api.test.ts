@@ -19,6 +19,7 @@ import {
   type TreeCard,
 } from '../../src/index.ts'
 import { askUserTool, fileTools } from '../../src/tools/index.ts'
+import type { Script } from '../../src/index.ts'
 import type { Json } from '../../src/kernel/index.ts'
 import {
   type OpenedAnswer,
@@ -129,6 +130,23 @@ async function checkSeesMore(one: Served, checked: Checked, id: string): Promise
   expect(() => checked.check('events', { ...log, events: [{ ...log.events[0], extra: 1 }] })).toThrow()
 }
 
+const WRITE = { tool: 'write', args: { path: 'a.txt', content: 'new\n' } }
+/** A model under which a session has an approval, a failed call, a file to undo and a question. */
+const EVERY_ANSWER: Script = [
+  {
+    calls: [
+      { tool: 'publish', args: { n: 1 } },
+      { tool: 'breaks', args: {} },
+    ],
+  },
+  'Published.',
+  { calls: [WRITE] },
+  'Written.',
+  { calls: [{ tool: 'ask_user', args: { question: 'Tea?' } }] },
+  'Answered.',
+  'Steered.',
+]
+
 describe('the OpenAPI document', () => {
   it('B-OPENAPI-1: names every field of cards, of what waits and of events, which are a union told apart by their type', async () => {
     const one = await served([])
@@ -181,22 +199,7 @@ describe('the OpenAPI document', () => {
     const folder = mkdtempSync(join(tmpdir(), 'terret-openapi-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     writeFileSync(join(folder, 'a.txt'), 'old\n')
-    const write = { tool: 'write', args: { path: 'a.txt', content: 'new\n' } }
-    const script = [
-      {
-        calls: [
-          { tool: 'publish', args: { n: 1 } },
-          { tool: 'breaks', args: {} },
-        ],
-      },
-      'Published.',
-      { calls: [write] },
-      'Written.',
-      { calls: [{ tool: 'ask_user', args: { question: 'Tea?' } }] },
-      'Answered.',
-      'Steered.',
-    ]
-    const one = await served(script, {
+    const one = await served(EVERY_ANSWER, {
       harness: { tools: [ask, fails, askUserTool(), ...fileTools({ root: folder })], graphs: [cronPlanner()] },
     })
     const checked = new Checked(one, await documentOf(one))

@@ -7,6 +7,7 @@ import { type SessionBeginning, newSessionWrite } from '../../runtime/loop/act-a
 import { elsewhereReceipt } from '../../runtime/state/program.ts'
 import { schemaKey, SCHEMAS_KEPT, type Services } from '../../runtime/state/runtime-ports.ts'
 import { readSessionHead, findOutage } from '../../runtime/state/session-tree.ts'
+import { mayBeLane } from '../../view/lanes.ts'
 import { eventId } from '../../view/shown-text.ts'
 import { followFields, type SessionAccess } from '../await-run.ts'
 import {
@@ -35,7 +36,7 @@ export async function sendMessage(
 ): Promise<SentReceipt> {
   const { id, services } = place
   options.signal?.throwIfAborted()
-  await refuseLane(services, id, input)
+  if (mayBeLane(id)) await refuseLane(services, id, input)
   if (isConversation(input)) checkMessageReader(services, (await services.store.card(id))?.agent)
   const said = buildMessage(input, options, services.random)
   if (said.event.notBefore !== undefined) checkNotFar(said.event.notBefore, services.store.now())
@@ -130,7 +131,7 @@ export async function sendCommands(
 ): Promise<SentReceipt> {
   const { services } = place
   const { store, redactor } = services
-  await refuseLane(services, place.id)
+  if (mayBeLane(place.id)) await refuseLane(services, place.id)
   await checkOwnBlobs(store, place.id, said.flatMap(referencedBlobs))
   const known = id !== undefined && (await isSentBatch(place, id, said.length))
   const words = said.filter(({ event }) => event.type === 'user.message').length
