@@ -7,6 +7,7 @@ import type { Reply } from '../src/ports/model.ts'
 import type { CompleteStore } from '../src/ports/store.ts'
 import type { Agent } from '../src/runtime/state/agent.ts'
 import { createTriggers } from '../src/triggers/create-triggers.ts'
+import { textOf } from '../src/view/shown-text.ts'
 import type { Cast } from './cast.ts'
 import type { Stage } from './people.ts'
 import type { SimProcess } from './process.ts'
@@ -51,7 +52,10 @@ export class Deliveries {
     const harness = new Harness({
       model: { name: 'never', call: () => Promise.reject(new Error('The harness drives nothing.')) },
       store,
-      system: { clock, random: { id: () => `h${this.#chance.between(0, 1e9)}`, fraction: () => this.#chance.fraction() } },
+      system: {
+        clock,
+        random: { id: () => `h${this.#chance.between(0, 1e9)}`, fraction: () => this.#chance.fraction() },
+      },
       secrets: {},
       worker: { drives: false },
       triggers: this.#triggersIn(process),
@@ -99,7 +103,9 @@ export class Deliveries {
       const alive = this.#desks.filter(({ process }) => process.alive)
       if (alive.length > 0) {
         const { harness } = this.#chance.pick(alive)
-        const envelope = { source: SOURCE, label: 'mail', payload: `${key} ${side}`, dedupeKey: key }
+        // Senders repeat an event word for word, or with something of their own.
+        const payload = this.#chance.yes(0.6) ? key : `${key} ${side}`
+        const envelope = { source: SOURCE, label: 'mail', payload, dedupeKey: key }
         const answer = await Promise.race([
           harness.trigger(envelope).catch((error: unknown) => this.#refused(error)),
           scheduler.sleep(PATIENCE_MS).then(() => 'no answer' as const),
@@ -113,7 +119,8 @@ export class Deliveries {
 
   #refused(error: unknown): null {
     const code = error instanceof Fault ? error.code : String(error)
-    if (!['disk_full', 'store_busy', 'io_error'].includes(code)) this.violations.push(`Q1 a delivery is refused: ${code}`)
+    if (!['disk_full', 'store_busy', 'io_error'].includes(code))
+      this.violations.push(`Q1 a delivery is refused: ${code}`)
     this.tally.failed += 1
     return null
   }
@@ -121,7 +128,8 @@ export class Deliveries {
   #accepted(key: string, session: string, duplicate: boolean): void {
     this.tally[duplicate ? 'duplicates' : 'accepted'] += 1
     const known = this.#acknowledged.get(key)
-    if (known !== undefined && known !== session) this.violations.push(`Q2 ${key} has the sessions ${known} and ${session}`)
+    if (known !== undefined && known !== session)
+      this.violations.push(`Q2 ${key} has the sessions ${known} and ${session}`)
     this.#acknowledged.set(key, session)
     if (!this.#stage.invariants.sessions().has(session))
       this.violations.push(`Q3 ${key} is acknowledged, and ${session} is not on disk`)
@@ -137,15 +145,17 @@ export class Deliveries {
       const { events } = await store.read(id, 0)
       if (events.filter(({ type }) => type === 'user.message').length !== 1) wrong.push(`Q5 ${id} has not one message`)
       if (fold.last === null) wrong.push(`Q6 ${id} rests and was not judged`)
-      const settled = events.findLast((event) => event.type === 'run.settled')
-      const said = JSON.stringify(settled?.output ?? null)
-      if (fold.last?.type === 'completed' && !said.includes('"evaluated":{')) wrong.push(`Q6 ${id} ends without a decision`)
+      const reply = events.findLast((event) => event.type === 'agent.message')
+      const said = reply === undefined ? '' : textOf(reply.parts)
+      if (fold.last?.type === 'completed' && !said.includes('"evaluated":{'))
+        wrong.push(`Q6 ${id} ends without a decision`)
       if (said.includes('"action":"notify"') && fold.last?.type === 'completed' && !this.#effects.delete(id))
         wrong.push(`Q7 ${id} was to be told and was not`)
       if (fold.last?.type !== 'completed') this.#effects.delete(id)
     }
     for (const id of known) wrong.push(`Q3 ${id} was acknowledged, and is not there`)
-    for (const key of this.#effects) wrong.push(`Q8 a notice has the key ${key}, which is no session that was to be told`)
+    for (const key of this.#effects)
+      wrong.push(`Q8 a notice has the key ${key}, which is no session that was to be told`)
     return wrong
   }
 }

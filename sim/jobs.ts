@@ -69,7 +69,10 @@ export class Jobs {
       model: never,
       subagents: { [AGENT]: { description: 'works', model: never } },
       store,
-      system: { clock, random: { id: () => `h${this.#chance.between(0, 1e9)}`, fraction: () => this.#chance.fraction() } },
+      system: {
+        clock,
+        random: { id: () => `h${this.#chance.between(0, 1e9)}`, fraction: () => this.#chance.fraction() },
+      },
       secrets: {},
       worker: { drives: false },
     })
@@ -143,7 +146,6 @@ export class Jobs {
         if (before) for (const at of lostTimes(before, state)) wrong.push(`K3 ${idOf(rules)} leaves out ${textAt(at)}`)
       }
       const found = [...this.#stage.invariants.sessions().keys()].filter((id) => id.startsWith(`${idOf(rules)}.`))
-      // The job was switched off between the run and its note.
       for (const id of found)
         if (!states.some(({ waiting }) => waiting.some(({ at }) => at === minuteOf(id))))
           wrong.push(`K4 ${id} began at a time that is none of its job`)

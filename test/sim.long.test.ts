@@ -142,6 +142,22 @@ describe('the simulator', () => {
     expect(await missing((r) => r.flows)).toEqual([])
   })
 
+  it('B-CRON-28: in the seeds cron jobs begin runs, stop earlier ones and leave times out, each time at most once and with its reason', async () => {
+    const all = (await reports()).filter(({ jobs }) => jobs !== null)
+    expect(all.flatMap(({ violations }) => violations.filter((rule) => /^K\d /.test(rule)))).toEqual([])
+    expect(all.length).toBeGreaterThan(2)
+    for (const name of ['begun', 'leftOut', 'replaced'] as const)
+      expect(await sum(({ jobs }) => jobs?.[name] ?? 0)).toBeGreaterThan(0)
+  })
+
+  it('B-TRIGGER-33: in the seeds events come twice to processes that die or cannot write, and each has one session that ends with a decision', async () => {
+    const all = (await reports()).filter(({ deliveries }) => deliveries !== null)
+    expect(all.flatMap(({ violations }) => violations.filter((rule) => /^Q\d /.test(rule)))).toEqual([])
+    expect(all.length).toBeGreaterThan(2)
+    for (const name of ['accepted', 'duplicates', 'unanswered', 'failed', 'notices'] as const)
+      expect(await sum(({ deliveries }) => deliveries?.[name] ?? 0)).toBeGreaterThan(0)
+  })
+
   it('B-SIM-7: in the seeds runs run out of money, are told of their limits, and are halted where they get nowhere', async () => {
     expect(await missing((r) => r.seen)).toEqual([])
   })
