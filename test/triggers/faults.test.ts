@@ -129,7 +129,7 @@ it('B-TRIGGER-32: an event that two processes write at the same moment, word for
   const [one, two] = [make(), make()]
   const event = { source: 'mail', label: 'm', payload: 'same', dedupeKey: 'evt_1' }
   const sent = await Promise.all([one.trigger({ ...event, receivedAt: 1 }), two.trigger({ ...event, receivedAt: 2 })])
-  expect(sent.map(({ duplicate }) => duplicate).toSorted()).toEqual([false, true])
+  expect(sent.filter(({ duplicate }) => duplicate)).toHaveLength(1)
   const { sessionId } = sent[0]
   const { events } = await store.read(sessionId, 0)
   expect(events.map(({ type }) => type)).toEqual(['session.created', 'user.message'])
