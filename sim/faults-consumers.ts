@@ -1,4 +1,4 @@
-// Planted faults of consumers.
+// Planted faults of consumers, cron jobs and events from outside.
 export const CONSUMER_FAULTS = [
   {
     name: 'a consumer runs before the commit that settles its run',
@@ -14,5 +14,48 @@ export const CONSUMER_FAULTS = [
     file: 'src/queues/item-queue.ts',
     find: 'dead.set(key, { key, group, data, tries, reason: result.reason, at: result.at, deaths: deaths + 1 })',
     replace: '',
+  },
+  {
+    name: 'a time of a cron job begins twice',
+    seed: 4,
+    file: 'src/cron/run-tools.ts',
+    find: 'const session = tickIdOf(job, args)',
+    replace: 'const session = `${tickIdOf(job, args)}.${Math.random()}`',
+  },
+  {
+    name: 'a cron job begins a run before its time',
+    seed: 17,
+    file: 'src/cron/cron-job.ts',
+    find: 'const times = lastTimes(job, from, now)',
+    replace: 'const times = lastTimes(job, from, now + MINUTE_MS)',
+  },
+  {
+    name: 'a missed time of a cron job is left out without a reason',
+    seed: 4,
+    file: 'src/cron/cron-job.ts',
+    find: 'const noted = noteTicks(state, leftOut(left, MISSED_TEXTS[job.missed]))',
+    replace: 'const noted = state',
+  },
+  {
+    name: 'a delivery is acknowledged before it is on disk',
+    seed: 3,
+    file: 'src/triggers/accept-trigger.ts',
+    find: 'await commitWithRetry(services, [charges.length > 0 ? { ...created, charges } : created, message])',
+    replace:
+      'commitWithRetry(services, [charges.length > 0 ? { ...created, charges } : created, message]).catch(() => [])',
+  },
+  {
+    name: 'an event that comes twice is two sessions',
+    seed: 3,
+    file: 'src/triggers/accept-trigger.ts',
+    find: "['key', dedupeKey]",
+    replace: "['key', dedupeKey, random.id()]",
+  },
+  {
+    name: 'an event that two processes write at once is two messages',
+    seed: 7,
+    file: 'src/triggers/accept-trigger.ts',
+    find: '{ id: MESSAGE_ID, metadata }',
+    replace: '{ id: random.id() }',
   },
 ] as const

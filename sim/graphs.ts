@@ -85,7 +85,7 @@ function saga(process: SimProcess, oracle: Oracle): Graph {
 export function handOf(name: string, { roles }: Cast): Role | null {
   const clerk = roles.get('clerk')
   const reviews = name === 'delegate_reviewer'
-  if (!clerk || !/^(delegate|flow-|council)_?/.test(name)) return null
+  if (!clerk || !/^(delegate|flow-|council|job$)_?/.test(name)) return null
   return { ...clerk, children: [], leads: false, brief: true, ...(reviews ? { reviews } : {}) }
 }
 

@@ -74,7 +74,8 @@ export class People {
     while (!over() && scheduler.elapsed() < 2_000) {
       await scheduler.sleep(this.#chance.between(10, 60))
       for (const [session, { fold, cutAt, repliedAt }] of invariants.sessions()) {
-        if (isLaneAgent(fold.agent)) continue
+        // A stop would switch a cron job off for good, and words for people are no input of a trigger.
+        if (isLaneAgent(fold.agent) || /^(cron|trigger)\./.test(session)) continue
         if (fold.run !== null && cutAt > repliedAt && session !== 's0' && this.#chance.yes(0.7)) {
           n += 1
           for (const word of ['and', 'now'])

@@ -54,6 +54,8 @@ export class Walls implements Clock {
   readonly #isOver: () => boolean
   #setMs = 0
   #aheadMs = 0
+  /** The latest time that anybody was told. */
+  latest = 0
 
   /** When `isOver`, the clock is right again. */
   constructor(scheduler: Scheduler, isOver: () => boolean) {
@@ -62,7 +64,9 @@ export class Walls implements Clock {
   }
 
   now(): number {
-    return this.#scheduler.now() + (this.#isOver() ? 0 : this.#setMs + this.#aheadMs)
+    const now = this.#scheduler.now() + (this.#isOver() ? 0 : this.#setMs + this.#aheadMs)
+    this.latest = Math.max(this.latest, now)
+    return now
   }
 
   timer(ms: number, fire: () => void): () => void {

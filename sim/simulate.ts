@@ -22,6 +22,8 @@ import { folderIn, type Trees } from './trees.ts'
 import { FAR, Invariants, type Seen } from './invariants.ts'
 import { hasBoard, Members } from './members.ts'
 import { hasHost, Schedules } from './schedules.ts'
+import { hasJobs, Jobs } from './jobs.ts'
+import { Deliveries, hasDeliveries } from './deliveries.ts'
 import { Oracle } from './oracle.ts'
 import { hasListeners, Listeners } from './listeners.ts'
 import { People } from './people.ts'
@@ -94,6 +96,10 @@ export type Report = {
   readonly members: Members['tally'] | null
   /** Of the consumers; null where there are none. */
   readonly listeners: Listeners['tally'] | null
+  /** Of the cron jobs; null where there are none. */
+  readonly jobs: Jobs['tally'] | null
+  /** Of the events from outside; null where there are none. */
+  readonly deliveries: Deliveries['tally'] | null
   /** Of the graphs that drive a session. */
   readonly flows: Flows['tally']
   /** Of the worktrees that are swept when a run ends. */
@@ -161,6 +167,8 @@ class Simulation {
   readonly #director: Director | null
   readonly #schedules: Schedules | null
   readonly #listeners: Listeners | null
+  readonly #jobs: Jobs | null
+  readonly #deliveries: Deliveries | null
   readonly #errors: string[] = []
   readonly #workers: number
   readonly #sessions: readonly string[]
@@ -197,6 +205,9 @@ class Simulation {
     this.#schedules = hasHost(seed)
       ? new Schedules(around, seed, (session, event) => this.#people.say(session, event))
       : null
+    const say: People['say'] = (session, event) => this.#people.say(session, event)
+    this.#jobs = hasJobs(seed, this.#cast) ? new Jobs(around, { seed, walls: this.#walls, say }) : null
+    this.#deliveries = hasDeliveries(seed, this.#cast) ? new Deliveries(around, seed) : null
     this.#workers = chance.between(2, 3)
     const { outage } = this.#cast
     const from = this.#scheduler.now() + (outage?.fromMs ?? 0)
@@ -216,6 +227,8 @@ class Simulation {
     if (this.#members) this.#live(this.#members.play())
     if (this.#director) this.#live(this.#director.play())
     if (this.#schedules) this.#live(this.#schedules.play())
+    if (this.#jobs) this.#live(this.#jobs.play())
+    if (this.#deliveries) this.#live(this.#deliveries.play())
     while (await this.#scheduler.step()) {
       if (this.#broken() || this.#rested()) break
       if (this.#scheduler.elapsed() < PATIENCE_MS + outageMs(this.#cast)) continue
@@ -244,6 +257,8 @@ class Simulation {
         ...this.#invariants.violations,
         ...(this.#members?.violations ?? []),
         ...(this.#listeners?.violations ?? []),
+        ...(this.#jobs?.violations ?? []),
+        ...(this.#deliveries?.violations ?? []),
         ...this.#errors,
       ],
       hash: this.#invariants.close(),
@@ -260,6 +275,8 @@ class Simulation {
       elsewhere: this.#elsewhere.tally,
       members: this.#members?.tally ?? null,
       listeners: this.#listeners?.tally ?? null,
+      jobs: this.#jobs?.tally ?? null,
+      deliveries: this.#deliveries?.tally ?? null,
       flows: this.#invariants.flows.tally,
       trees: this.#invariants.trees.seen,
       tally: this.#tally,
@@ -269,7 +286,8 @@ class Simulation {
 
   #broken(): boolean {
     const { violations = [] } = this.#members ?? {}
-    const heard = this.#listeners?.violations.length ?? 0
+    const others = [this.#listeners, this.#jobs, this.#deliveries]
+    const heard = others.reduce((sum, actor) => sum + (actor?.violations.length ?? 0), 0)
     const { length } = this.#oracle.violations
     return length + this.#invariants.violations.length + violations.length + heard + this.#errors.length > 0
   }
@@ -281,7 +299,9 @@ class Simulation {
         this.#elsewhere.busy +
         (this.#members?.busy ?? 0) +
         (this.#director?.busy ?? 0) +
-        (this.#schedules?.busy ?? 0) ===
+        (this.#schedules?.busy ?? 0) +
+        (this.#jobs?.busy ?? 0) +
+        (this.#deliveries?.busy ?? 0) ===
         0
     return quiet && this.#invariants.settled(this.#scheduler.now()).length === 0
   }
@@ -300,6 +320,7 @@ class Simulation {
           else if (!unread.has(session)) this.#invariants.take(session, news)
         })
       }
+      this.#jobs?.look(writes)
       // The store in memory tells its listeners before it returns, the others before they answer.
       const receipts = store.commit(writes)
       if (this.#gate) return this.#readOn(store, unread, receipts)
@@ -368,7 +389,9 @@ class Simulation {
     }
     const lanes = this.#listeners?.agentsIn(process)
     const agents = simAgents(this.#cast, process, this.#oracle)
-    const agent: typeof agents = (name) => lanes?.get(name) ?? agents(name)
+    const jobs = this.#jobs?.agentIn(process)
+    const triggers = this.#deliveries?.agentIn(process)
+    const agent: typeof agents = (name) => lanes?.get(name) ?? jobs?.(name) ?? triggers?.(name) ?? agents(name)
     const { store, clock } = process
     const hooks = this.#cast.hooks ? simHooks(this.#cast.hooks, process, this.#invariants.verdicts) : null
     const report = (error: unknown): void => this.#errored(process.name, 'observer', error)
@@ -483,7 +506,8 @@ class Simulation {
           this.#errors.push(`A3 ${session}: the snapshot and its tail give another session`)
       }
     }
-    this.#errors.push(...((await this.#listeners?.audit(this.#store)) ?? []))
+    for (const actor of [this.#listeners, this.#jobs, this.#deliveries])
+      this.#errors.push(...((await actor?.audit(this.#store)) ?? []))
     const beside = Math.max(this.#oracle.summaries, this.#tally.heldBeside)
     this.#errors.push(...(await this.#invariants.money.audit(this.#store, beside)))
   }

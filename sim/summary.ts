@@ -22,7 +22,8 @@ export function summary(reports: readonly Report[], trace: string, seconds: numb
     `  hooks asked ${sum((r) => r.hooks.asked)}, again after a crash or a pause ${sum((r) => r.hooks.again)}, calls held back ${sum((r) => r.hooks.cancelled)}, strict failures ${sum((r) => r.hooks.failed)}, results seen ${sum((r) => r.hooks.rewritten)}`,
     `  imports ${sum((r) => r.elsewhere.imports)}, forged ${sum((r) => r.elsewhere.forged)}, let go on or stopped ${sum((r) => r.elsewhere.let)}, forks with open calls ${sum((r) => r.elsewhere.forks)}`,
     `  claims on shared boards ${sum((r) => r.members?.claims ?? 0)}, members that died ${sum((r) => r.members?.deaths ?? 0)}`,
-    `  runs out of money ${sum((r) => r.seen.broke)}, notices ${sum((r) => r.seen.notices)}, nudges ${sum((r) => r.seen.nudges)}, halted ${sum((r) => r.seen.halts)}`,
+    `  times of cron jobs that began a run ${sum((r) => r.jobs?.begun ?? 0)}, left out ${sum((r) => r.jobs?.leftOut ?? 0)}; events from outside ${sum((r) => r.deliveries?.accepted ?? 0)}, duplicates ${sum((r) => r.deliveries?.duplicates ?? 0)}, without an answer ${sum((r) => r.deliveries?.unanswered ?? 0)}, refused for now ${sum((r) => r.deliveries?.failed ?? 0)}\n` +
+      `  runs out of money ${sum((r) => r.seen.broke)}, notices ${sum((r) => r.seen.notices)}, nudges ${sum((r) => r.seen.nudges)}, halted ${sum((r) => r.seen.halts)}`,
     `  looks that a host scheduled ${sum((r) => r.seen.scheduled)}, dropped ${sum((r) => r.seen.unscheduled)}, messages for later ${sum((r) => r.seen.later)}`,
     `  contexts cut ${sum((r) => r.seen.cuts)}, results cleared ${sum((r) => r.seen.cleared)}`,
     `  refused by a provider that was down ${sum((r) => r.refused)}, tools away ${sum((r) => r.absent)}, stopped answers ${sum((r) => r.seen.stopped)}, cut answers ${sum((r) => r.seen.cut)}`,

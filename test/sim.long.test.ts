@@ -38,7 +38,7 @@ describe('the simulator', () => {
     for (const seed of share(upTo(10))) expect((await simulate(seed)).violations).toEqual([])
     for (const { violations } of await reports()) expect(violations).toEqual([])
     // All of it is work, and none is waiting: on a machine that is busy with other things it takes several times as long.
-  }, 120_000)
+  }, 240_000)
 
   it('B-SCHED-18: wakes and messages for later come once and not before their time, or are dropped', async () => {
     const all = await reports()
@@ -140,6 +140,22 @@ describe('the simulator', () => {
 
   it('B-SIM-71: in the seeds sessions are driven by graphs, which are stopped and undo what they did', async () => {
     expect(await missing((r) => r.flows)).toEqual([])
+  })
+
+  it('B-CRON-28: in the seeds cron jobs begin runs, stop earlier ones and leave times out, each time at most once and with its reason', async () => {
+    const all = (await reports()).filter(({ jobs }) => jobs !== null)
+    expect(all.flatMap(({ violations }) => violations.filter((rule) => /^K\d /.test(rule)))).toEqual([])
+    expect(all.length).toBeGreaterThan(2)
+    for (const name of ['begun', 'leftOut', 'replaced'] as const)
+      expect(await sum(({ jobs }) => jobs?.[name] ?? 0)).toBeGreaterThan(0)
+  })
+
+  it('B-TRIGGER-33: in the seeds events come twice to processes that die or cannot write, and each has one session that ends with a decision', async () => {
+    const all = (await reports()).filter(({ deliveries }) => deliveries !== null)
+    expect(all.flatMap(({ violations }) => violations.filter((rule) => /^Q\d /.test(rule)))).toEqual([])
+    expect(all.length).toBeGreaterThan(2)
+    for (const name of ['accepted', 'duplicates', 'unanswered', 'failed', 'notices'] as const)
+      expect(await sum(({ deliveries }) => deliveries?.[name] ?? 0)).toBeGreaterThan(0)
   })
 
   it('B-SIM-7: in the seeds runs run out of money, are told of their limits, and are halted where they get nowhere', async () => {

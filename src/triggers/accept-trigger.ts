@@ -30,6 +30,13 @@ import type { TriggerEnvelope, TriggerReceipt } from '../sessions/trigger-envelo
 import { TRIGGER_LABEL, type TriggerPlace } from './trigger-definition.ts'
 import type { TriggerInput } from './trigger-graph.ts'
 
+/**
+ * The id of the one message of a delivery. Two processes that write the same event in the same millisecond make the same
+ * session, which the store takes for one write that is repeated. The message of the second is refused, since it has the same
+ * id and the mark of another delivery.
+ */
+const MESSAGE_ID = 'delivery'
+
 type TriggerDesk = TriggerPlace & {
   readonly sources: ReadonlyMap<string, CompleteSource>
   readonly slots: MinuteSlots
@@ -113,7 +120,7 @@ function buildDelivery({ services }: TriggerDesk, source: CompleteSource, envelo
   })
   const bytes = Buffer.byteLength(payload)
   const shown = cutToBytes(payload, PAYLOAD_BYTES_MAX)
-  const messageId = random.id()
+  const metadata = { delivery: random.id() }
   const { environment } = services.agent(source.agent)
   const beginning = {
     agent: source.agent,
@@ -135,7 +142,7 @@ function buildDelivery({ services }: TriggerDesk, source: CompleteSource, envelo
         name: 'payload.txt',
       } as const
       const input: Input = bytes > PAYLOAD_BYTES_MAX ? [{ type: 'text', text }, whole] : text
-      const { event, blobs } = buildMessage(input, { id: messageId }, random)
+      const { event, blobs } = buildMessage(input, { id: MESSAGE_ID, metadata }, random)
       const created = newSessionWrite(services, id, beginning)
       assert(!('history' in created), 'a trigger begins without history')
       return [created, { session: id, lane: 'inbox', events: [redactor.body(event)], blobs }]
@@ -185,7 +192,7 @@ async function writeDelivery(
   try {
     await commitWithRetry(services, [charges.length > 0 ? { ...created, charges } : created, message])
   } catch (error) {
-    const raced = error instanceof Fault && error.code === 'session_exists'
+    const raced = error instanceof Fault && (error.code === 'session_exists' || error.code === 'id_reused')
     const known = raced ? await findDelivery(services, id, source) : null
     if (known === null) throw error
     return known

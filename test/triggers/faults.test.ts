@@ -2,9 +2,10 @@
 // By seeds, so that a failure can be played again.
 import { expect, it, onTestFinished } from 'vitest'
 import { Fault } from '../../src/kernel/failure.ts'
-import { Harness, memory, scripted, type TriggerReceipt } from '../../src/index.ts'
+import { type Clock, Harness, memory, scripted, type TriggerReceipt } from '../../src/index.ts'
 import type { CompleteStore } from '../../src/ports/store.ts'
 import { createTriggers } from '../../src/triggers/index.ts'
+import { storeWith } from '../../sim/store-with.ts'
 import { hasty } from '../models/hosted-stage.ts'
 
 const SEEDS = 30
@@ -89,4 +90,47 @@ it('B-TRIGGER-31: a delivery that was acknowledged is on disk, its key has one s
       expect(told.toSorted()).toEqual(ids.flatMap((each) => [...each]).toSorted())
     }
   }
+})
+
+it('B-TRIGGER-32: an event that two processes write at the same moment, word for word, is one message', async () => {
+  const clock: Clock = { now: () => 1_800_000_000_000, timer: () => () => {} }
+  const store = memory({ clock })
+  // Both look before either writes.
+  let looks = 0
+  let letGo = (): void => {}
+  const bothLooked = new Promise<void>((resolve) => {
+    letGo = resolve
+  })
+  const slow = storeWith(store, {
+    card: async (session) => {
+      const card = await store.card(session)
+      looks += 1
+      if (looks === 2) letGo()
+      await bothLooked
+      return card
+    },
+  })
+  const make = (): Harness => {
+    const triggers = createTriggers({
+      models: [scripted(() => '{"action":"drop","reason":"So."}')],
+      sources: { mail: {} },
+    })
+    const harness = new Harness({
+      model: scripted(() => 'x'),
+      store: slow,
+      system: { clock },
+      secrets: {},
+      worker: { drives: false },
+      triggers,
+    })
+    onTestFinished(() => harness.close())
+    return harness
+  }
+  const [one, two] = [make(), make()]
+  const event = { source: 'mail', label: 'm', payload: 'same', dedupeKey: 'evt_1' }
+  const sent = await Promise.all([one.trigger({ ...event, receivedAt: 1 }), two.trigger({ ...event, receivedAt: 2 })])
+  expect(sent.filter(({ duplicate }) => duplicate)).toHaveLength(1)
+  const { sessionId } = sent[0]
+  const { events } = await store.read(sessionId, 0)
+  expect(events.map(({ type }) => type)).toEqual(['session.created', 'user.message'])
 })
