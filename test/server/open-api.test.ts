@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, expectTypeOf, it, onTestFinished } from 'vitest'
 import { cronPlanner } from '../../src/cron/index.ts'
+import { createTriggers } from '../../src/triggers/index.ts'
 import { serve } from '../../src/server/index.ts'
 import {
   type AgentRow,
@@ -129,6 +130,15 @@ async function checkSeesMore(one: Served, checked: Checked, id: string): Promise
   expect(() => checked.check('events', { ...log, events: [{ ...log.events[0], extra: 1 }] })).toThrow()
 }
 
+async function checkDeadTriggers(one: Served, checked: Checked): Promise<void> {
+  for (const name of ['retryTrigger', 'dropTrigger'] as const) {
+    const { sessionId: id } = await one.host.harness.trigger({ source: 'mail', label: name, payload: name })
+    await until(async () => expect((await one.host.store.card(id))?.outcome).toBe('failed'))
+    await checked.ask(name, { id }, { body: {} })
+  }
+  await checked.ask('triggers')
+}
+
 describe('the OpenAPI document', () => {
   it('B-OPENAPI-1: names every field of cards, of what waits and of events, which are a union told apart by their type', async () => {
     const one = await served([])
@@ -196,8 +206,13 @@ describe('the OpenAPI document', () => {
       'Answered.',
       'Steered.',
     ]
+    const triggers = createTriggers({ models: [scripted(() => ({ error: 'auth' }))], sources: { mail: {} } })
     const one = await served(script, {
-      harness: { tools: [ask, fails, askUserTool(), ...fileTools({ root: folder })], graphs: [cronPlanner()] },
+      harness: {
+        tools: [ask, fails, askUserTool(), ...fileTools({ root: folder })],
+        graphs: [cronPlanner()],
+        triggers,
+      },
     })
     const checked = new Checked(one, await documentOf(one))
     const labels = { team: 'blue' }
@@ -244,6 +259,7 @@ describe('the OpenAPI document', () => {
     await checked.ask('makeToken', {}, { body: { name: 'ann', role: 'viewer', expiresMs: 60_000 } })
     await checked.ask('tokens')
     await checked.ask('dropToken', { name: 'ann' })
+    await checkDeadTriggers(one, checked)
     // Signed deliveries are asked for in webhooks.test.ts.
     const json = Object.entries(ROUTES).flatMap(([name, { answer, role }]) =>
       ['stream', 'text', 'bytes'].includes(answer) || role === 'signed' ? [] : [name],

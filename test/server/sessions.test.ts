@@ -340,5 +340,6 @@ describe('sessions over HTTP', () => {
 function bodyFor(path: string): object {
   if (path.endsWith('/messages')) return { input: 'x' }
   if (path.endsWith('/commands')) return { commands: [{ type: 'resume' }] }
+  if (path.endsWith('/unschedule')) return { key: 'x' }
   return path.endsWith('/answers') ? { callId: '1.0', content: 'x' } : {}
 }
