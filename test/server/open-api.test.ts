@@ -130,6 +130,24 @@ async function checkSeesMore(one: Served, checked: Checked, id: string): Promise
   expect(() => checked.check('events', { ...log, events: [{ ...log.events[0], extra: 1 }] })).toThrow()
 }
 
+const WRITE = { tool: 'write', args: { path: 'a.txt', content: 'new\n' } }
+const SCRIPT = [
+  {
+    calls: [
+      { tool: 'publish', args: { n: 1 } },
+      { tool: 'breaks', args: {} },
+    ],
+  },
+  'Published.',
+  { calls: [WRITE] },
+  'Written.',
+  { calls: [{ tool: 'ask_user', args: { question: 'Tea?' } }] },
+  'Answered.',
+  'Steered.',
+]
+
+const brokenTriggers = () => createTriggers({ models: [scripted(() => ({ error: 'auth' }))], sources: { mail: {} } })
+
 async function checkDeadTriggers(one: Served, checked: Checked): Promise<void> {
   for (const name of ['retryTrigger', 'dropTrigger'] as const) {
     const { sessionId: id } = await one.host.harness.trigger({ source: 'mail', label: name, payload: name })
@@ -191,27 +209,11 @@ describe('the OpenAPI document', () => {
     const folder = mkdtempSync(join(tmpdir(), 'terret-openapi-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     writeFileSync(join(folder, 'a.txt'), 'old\n')
-    const write = { tool: 'write', args: { path: 'a.txt', content: 'new\n' } }
-    const script = [
-      {
-        calls: [
-          { tool: 'publish', args: { n: 1 } },
-          { tool: 'breaks', args: {} },
-        ],
-      },
-      'Published.',
-      { calls: [write] },
-      'Written.',
-      { calls: [{ tool: 'ask_user', args: { question: 'Tea?' } }] },
-      'Answered.',
-      'Steered.',
-    ]
-    const triggers = createTriggers({ models: [scripted(() => ({ error: 'auth' }))], sources: { mail: {} } })
-    const one = await served(script, {
+    const one = await served(SCRIPT, {
       harness: {
+        triggers: brokenTriggers(),
         tools: [ask, fails, askUserTool(), ...fileTools({ root: folder })],
         graphs: [cronPlanner()],
-        triggers,
       },
     })
     const checked = new Checked(one, await documentOf(one))

@@ -8,7 +8,6 @@ import { type ApiAnswer, type ApiRequest, requireCard } from '../server-host.ts'
 import { BODY_BYTES_MAX, type WebhookDesk, type WebhookEndpoint } from '../webhook-endpoints.ts'
 import { checkSignature, checkSignatureHeaders, readDeliveryNames, slackChallenge } from '../webhook-signature.ts'
 import type { DoneAnswer, TriggeredAnswer, TriggersAnswer } from '../wire.ts'
-import type { TriggerFilter } from '../../triggers/trigger-list.ts'
 
 /** A source with a day of deliveries waiting has room again in a minute at the earliest. */
 const FULL_RETRY_S = 60
@@ -60,7 +59,7 @@ export async function handleTriggers({ host, principal, query }: ApiRequest): Pr
   const prefix = triggerAgent('')
   const graphs = (await host.agents()).filter(({ name, planner }) => planner === `graph:${name}`)
   const sources = graphs.flatMap(({ name }) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []))
-  const listed = await listTriggers(host.store, sources, query as TriggerFilter)
+  const listed = await listTriggers(host.store, sources, query)
   return { json: { ...listed, now: host.store.now() } satisfies TriggersAnswer }
 }
 

@@ -142,7 +142,7 @@ function TriggerLine({ row, isRefused }: { readonly row: TriggerRow; readonly is
       <span className="trigger-decision">
         <StatusLabel of={of} words={words} />
         <span className="dim">
-          <Text text={[target, way].filter((each) => each != null).join(' · ')} />
+          <Text text={[target, way].filter((each) => each !== null).join(' · ')} />
         </span>
       </span>
       {state === 'dead' ? <DeadActs session={session} isRefused={isRefused} /> : null}
