@@ -1,6 +1,6 @@
 // The parts of a server beside the verbs of sessions: the owner of a token, spending, due sessions, and files.
 import type { Json } from '../kernel/index.ts'
-import type { DueAnswer, Me, OpenedAnswer, SessionAnswer, UsageAnswer } from '../server/wire.ts'
+import type { DueAnswer, Me, OpenedAnswer, SessionAnswer, TriggersAnswer, UsageAnswer } from '../server/wire.ts'
 import type { ServerConnection } from './server-connection.ts'
 
 export class ServerInfo {
@@ -23,6 +23,21 @@ export class ServerInfo {
   /** The sessions that look again by themselves, the earliest first. */
   due(): Promise<DueAnswer> {
     return this.#wires.json('due')
+  }
+
+  /** The sources of triggers with their counts, and the last fifty triggers. */
+  triggers(query: { readonly source?: string; readonly decision?: string } = {}): Promise<TriggersAnswer> {
+    return this.#wires.json('triggers', { query })
+  }
+
+  /** Runs a dead trigger again where it failed. */
+  async retryTrigger(id: string): Promise<void> {
+    await this.#wires.json('retryTrigger', { params: { id } })
+  }
+
+  /** Closes a dead trigger. Its log stays. */
+  async dropTrigger(id: string): Promise<void> {
+    await this.#wires.json('dropTrigger', { params: { id } })
   }
 
   /** The card of a session, its pending calls and its accounts, in one answer. */

@@ -18,6 +18,9 @@ import type {
   MessagesAnswer,
   OpenedAnswer,
   TriggeredAnswer,
+  TriggerRow,
+  TriggersAnswer,
+  TriggerSourceRow,
   PendingAnswer,
   PinnedAnswer,
   PinsAnswer,
@@ -399,6 +402,35 @@ const cronJob = answerSchema<CronJobRow>(
   { line: textSchema, at: number, prompt: textSchema, input: anything, limits: anyObject },
 )
 
+const triggerRow = answerSchema<TriggerRow>(
+  {
+    session: textSchema,
+    source: textSchema,
+    label: textSchema,
+    state: oneOfWords('waiting', 'deferred', 'decided', 'dead', 'stopped'),
+    action: nullOr(oneOfWords('drop', 'notify', 'react', 'escalate')),
+    path: nullOr(oneOfWords('first', 'first_again', 'second', 'cached')),
+    reason: nullOr(textSchema),
+    target: nullOr(textSchema),
+    at: number,
+  },
+  {},
+)
+const triggerSource = answerSchema<TriggerSourceRow>(
+  {
+    source: textSchema,
+    accepted: wholeSchema,
+    more: flagSchema,
+    dropped: wholeSchema,
+    notified: wholeSchema,
+    reacted: wholeSchema,
+    escalated: wholeSchema,
+    deferred: wholeSchema,
+    dead: wholeSchema,
+  },
+  {},
+)
+
 export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
   Error: answerSchema<WireError>(
     { error: answerSchema<WireError['error']>({ code: textSchema, message: textSchema }, {}) },
@@ -443,6 +475,10 @@ export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
   ),
   Opened: answerSchema<OpenedAnswer>({ session: textSchema, receipt: nullOr(schemaRef('Receipt')) }, {}),
   Triggered: answerSchema<TriggeredAnswer>({ session: textSchema, duplicate: flagSchema }, { notBefore: number }),
+  Triggers: answerSchema<TriggersAnswer>(
+    { sources: listSchema(triggerSource), triggers: listSchema(triggerRow), now: number },
+    {},
+  ),
   Undone: answerSchema<UndoneAnswer>(
     {
       undone: listSchema(

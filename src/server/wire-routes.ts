@@ -207,6 +207,26 @@ const routes = {
     status: 202,
     answer: 'Triggered',
   },
+  triggers: getRoute(
+    'triggers',
+    'Triggers',
+    'the sources of triggers with what was decided about their newest deliveries, and the last fifty; needs the reach `all`',
+    QUERIES.triggers,
+  ),
+  retryTrigger: postRoute(
+    'triggers/:id/retry',
+    'operator',
+    [202, 'Done'],
+    BODIES.nothing,
+    'run a dead trigger again where it failed; the first who decides wins',
+  ),
+  dropTrigger: postRoute(
+    'triggers/:id/drop',
+    'operator',
+    [202, 'Done'],
+    BODIES.nothing,
+    'close a dead trigger; its log stays',
+  ),
   usage: getRoute('usage', 'Usage', 'what was spent, by day, agent and model', QUERIES.usage),
   cron: getRoute('cron', 'CronJobs', 'the cron jobs, with their next times and their last run', QUERIES.cron),
   changeCron: postRoute(

@@ -174,6 +174,10 @@ export const QUERIES = {
   export: closedObject({ format: oneOfWords('jsonl', 'json') }),
   limit: closedObject({ limit }),
   cron: closedObject({ cursor: filled, limit }),
+  triggers: closedObject({
+    source: filled,
+    decision: oneOfWords('drop', 'notify', 'react', 'escalate', 'waiting', 'deferred', 'dead'),
+  }),
 } as const satisfies Readonly<Record<string, WireSchema>>
 
 /** The schema names of answers in the OpenAPI document. */
@@ -195,6 +199,7 @@ export type AnswerName =
   | 'Receipt'
   | 'Opened'
   | 'Triggered'
+  | 'Triggers'
   | 'Undone'
   | 'Pins'
   | 'Pinned'

@@ -350,6 +350,40 @@ export type CronJobsAnswer = Frozen<{ jobs: readonly CronJobRow[]; next: string 
 /** `began`: the session of a run that was asked for; `why` says why none began. */
 export type CronChangedAnswer = Frozen<{ job: CronJobRow | null; began?: string; why?: string }>
 
+/**
+ * A delivery from outside, and what was decided about it. `state`: `waiting` until something is decided; `stopped`: a
+ * person dropped or stopped it. `reason`: of the decision, or why it is deferred or dead. `target`: the agent that got
+ * the task.
+ */
+export type TriggerRow = Frozen<{
+  session: string
+  source: string
+  label: string
+  state: 'waiting' | 'deferred' | 'decided' | 'dead' | 'stopped'
+  action: 'drop' | 'notify' | 'react' | 'escalate' | null
+  path: 'first' | 'first_again' | 'second' | 'cached' | null
+  reason: string | null
+  target: string | null
+  at: number
+}>
+/** Counts of the newest deliveries of a source. `more`: there are older ones, which are not counted. */
+export type TriggerSourceRow = Frozen<{
+  source: string
+  accepted: number
+  more: boolean
+  dropped: number
+  notified: number
+  reacted: number
+  escalated: number
+  deferred: number
+  dead: number
+}>
+export type TriggersAnswer = Frozen<{
+  sources: readonly TriggerSourceRow[]
+  triggers: readonly TriggerRow[]
+  now: number
+}>
+
 /** The row of a token in lists. The token itself is shown once, when it is made. */
 export type TokenRow = Principal & Frozen<{ made: number; expires?: number }>
 export type TokensAnswer = Frozen<{ tokens: readonly TokenRow[] }>

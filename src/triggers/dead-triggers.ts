@@ -1,6 +1,6 @@
 // Triggers that came to no end: lists them, runs one again, or closes it. A dead trigger is a session whose last run
 // failed or reached a limit; there is no other list of them. Of two people who decide about one, the first wins.
-import type { InboxBody } from '../kernel/event.ts'
+import type { Event, InboxBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import { countCheck, nonEmptyCheck, optionsChecker, whyNameInvalid } from '../options.ts'
 import type { Card } from '../ports/store.ts'
@@ -33,7 +33,9 @@ type ListDead = Parameters<DeadTriggers['list']>[0]
 
 const LISTED = 50
 const LISTED_MAX = 500
-const OUTCOMES = ['failed', 'limit', 'halted'] as const
+export const DEAD_OUTCOMES = ['failed', 'limit', 'halted'] as const
+/** How the ids of decisions begin. */
+const DECISION = 'dead-trigger:'
 const RUN_FAILED = /^Node "\w+" failed: (?:Error: )?/
 
 const checkList = optionsChecker<NonNullable<ListDead>>('list', {
@@ -75,10 +77,10 @@ async function listDead(place: TriggerPlace, options: NonNullable<ListDead>): Pr
   const { source, limit = LISTED } = options
   const where = source === undefined ? {} : { where: { [TRIGGER_LABEL]: source } }
   const found: DeadTrigger[] = []
-  const query = { ...where, status: 'idle', outcome: OUTCOMES, order: 'newest', limit: LISTED_MAX } as const
+  const query = { ...where, status: 'idle', outcome: DEAD_OUTCOMES, order: 'newest', limit: LISTED_MAX } as const
   for (let behind = {}; found.length < limit; ) {
     const { cards, next } = await store.page({ ...query, ...behind })
-    found.push(...cards.filter(isDead).map(deadTriggerOf))
+    found.push(...cards.filter(isDeadTrigger).map(deadTriggerOf))
     if (next === null) break
     behind = { behind: next }
   }
@@ -86,16 +88,21 @@ async function listDead(place: TriggerPlace, options: NonNullable<ListDead>): Pr
 }
 
 /** Another session may have the label of a source; only triggers also have that of their content. */
-function isDead({ labels = {}, status, outcome, parent, due }: Card): boolean {
+export function isDeadTrigger({ labels = {}, status, outcome, parent, due }: Card): boolean {
   const isTrigger = parent === undefined && TRIGGER_LABEL in labels && CONTENT_LABEL in labels
   // One that was decided about is due, until a worker has looked at it.
-  return isTrigger && due === null && status === 'idle' && OUTCOMES.some((dead) => dead === outcome)
+  return isTrigger && due === null && status === 'idle' && DEAD_OUTCOMES.some((dead) => dead === outcome)
 }
 
-function deadTriggerOf({ session, labels = {}, title = '', at, cause, limit }: Card): DeadTrigger {
-  const why =
+function deadTriggerOf(card: Card): DeadTrigger {
+  const { session, labels = {}, title = '', at } = card
+  return { sessionId: session, source: labels[TRIGGER_LABEL] ?? '', title, at, reason: deadReason(card) }
+}
+
+export function deadReason({ cause, limit }: Pick<Card, 'cause' | 'limit'>): string {
+  return (
     cause?.replace(RUN_FAILED, '') ?? (limit === undefined ? 'It gave no reason.' : `It reached its limit ${limit}.`)
-  return { sessionId: session, source: labels[TRIGGER_LABEL] ?? '', title, at, reason: why }
+  )
 }
 
 type Decide = (id: string, by: { readonly by?: string }) => InboxBody
@@ -112,45 +119,49 @@ async function decideDead(
   await store.open()
   const card = await store.card(session)
   if (card === null) throw sessionMissingFault(session)
-  const id = `dead-trigger:${await lastSettled({ services, worker }, session)}`
+  const id = `${DECISION}${(await readEnds(services, session)).settled}`
   const place = { id: session, services, worker }
   const who = options.by === undefined ? {} : { by: options.by }
   try {
-    if (!isDead(card)) throw await decidedFault(place, card, id)
+    if (!isDeadTrigger(card)) throw await decidedFault(services, card)
     await admitToInbox(place, { event: decide(id, who), blobs: [] })
   } catch (error) {
     const late = error instanceof Fault && (error.code === 'id_reused' || error.code === 'session_closed')
-    throw late ? await decidedFault(place, card, id) : error
+    throw late ? await decidedFault(services, card) : error
   }
   wakeSession(place)
   if (worker.drives) await worker.wake(session)
 }
 
-/** The end of its last run. Reading forwards is enough: the log of a trigger is short. */
-async function lastSettled({ services }: TriggerPlace, session: string): Promise<number> {
+type LogEnds = { readonly settled: number; readonly decision: Extract<Event, { id: string }> | null }
+
+/** The end of its last run, and the last decision. Reading forwards is enough: the log of a trigger is short. */
+async function readEnds({ store }: Pick<TriggerPlace['services'], 'store'>, session: string): Promise<LogEnds> {
   let [settled, after] = [0, 0]
+  let decision: LogEnds['decision'] = null
   for (;;) {
-    const { events } = await services.store.read(session, after)
-    for (const event of events) if (event.type === 'run.settled') settled = event.seq
+    const { events } = await store.read(session, after)
+    for (const event of events) {
+      if (event.type === 'run.settled') settled = event.seq
+      if ('id' in event && event.id.startsWith(DECISION)) decision = event
+    }
     const last = events.at(-1)
-    if (last === undefined) return settled
+    if (last === undefined) return { settled, decision }
     after = last.seq
   }
 }
 
 async function decidedFault(
-  { services, id: session }: { readonly services: TriggerPlace['services']; readonly id: string },
-  { status, outcome }: Card,
-  id: string,
+  services: Pick<TriggerPlace['services'], 'store'>,
+  { session, status, outcome }: Card,
 ): Promise<Fault> {
-  const seq = await services.store.sent(session, id)
-  const [event] = seq === null ? [] : (await services.store.read(session, seq - 1, 1)).events
-  if (event === undefined || !('by' in event || 'id' in event))
+  const { decision } = await readEnds(services, session)
+  if (decision === null)
     return new Fault(
       'conflict',
       `Session ${session} is no dead trigger: it is ${status}, and its last run ended as ${outcome ?? 'none'}.`,
     )
-  const what = event.type === 'user.interrupt' ? 'dropped' : 'retried'
-  const by = 'by' in event && event.by !== undefined ? ` by ${event.by}` : ''
+  const what = decision.type === 'user.interrupt' ? 'dropped' : 'retried'
+  const by = 'by' in decision && decision.by !== undefined ? ` by ${decision.by}` : ''
   return new Fault('conflict', `The trigger ${session} was ${what} already${by}. Look at it before you decide again.`)
 }

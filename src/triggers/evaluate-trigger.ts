@@ -7,8 +7,9 @@ import type { ToolContext } from '../tools/core/tool.ts'
 import { readTriageDecision, type TriageDecision, type TriageTargets } from './triage-decision.ts'
 import { correctedQuestion, type ShownEvent, triageQuestion } from './triage-prompt.ts'
 
-/** Which way led to a decision. */
-export type TriagePath = 'first' | 'first_again' | 'second' | 'cached'
+/** The ways that lead to a decision. */
+export const TRIAGE_PATHS = ['first', 'first_again', 'second', 'cached'] as const
+export type TriagePath = (typeof TRIAGE_PATHS)[number]
 
 export type TriageSetup = {
   readonly first: Model

@@ -15,6 +15,7 @@ const loadSmallPages = () => import('./pages/small-pages.ts')
 const InboxPage = lazyComponent(async () => (await loadSmallPages()).InboxPage)
 const AgentsPage = lazyComponent(async () => (await loadSmallPages()).AgentsPage)
 const SchedulesPage = lazyComponent(async () => (await loadSmallPages()).SchedulesPage)
+const TriggersPage = lazyComponent(async () => (await loadSmallPages()).TriggersPage)
 const HealthPage = lazyComponent(async () => (await loadSmallPages()).HealthPage)
 const SettingsPage = lazyComponent(async () => (await loadSmallPages()).SettingsPage)
 const ComparePage = lazyComponent(async () => (await import('./pages/compare-page.tsx')).ComparePage)
@@ -35,6 +36,7 @@ export function App() {
               <Route path="/inbox" component={InboxPage} />
               <Route path="/agents" component={AgentsPage} />
               <Route path="/schedules" component={SchedulesPage} />
+              <Route path="/triggers" component={TriggersPage} />
               <Route path="/health" component={HealthPage} />
               <Route path="/settings" component={SettingsPage} />
               <Route path="/compare" component={ComparePage} />

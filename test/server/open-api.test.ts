@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, expectTypeOf, it, onTestFinished } from 'vitest'
 import { cronPlanner } from '../../src/cron/index.ts'
+import { createTriggers } from '../../src/triggers/index.ts'
 import { serve } from '../../src/server/index.ts'
 import {
   type AgentRow,
@@ -147,6 +148,17 @@ const EVERY_ANSWER: Script = [
   'Steered.',
 ]
 
+const brokenTriggers = () => createTriggers({ models: [scripted(() => ({ error: 'auth' }))], sources: { mail: {} } })
+
+async function checkDeadTriggers(one: Served, checked: Checked): Promise<void> {
+  for (const name of ['retryTrigger', 'dropTrigger'] as const) {
+    const { sessionId: id } = await one.host.harness.trigger({ source: 'mail', label: name, payload: name })
+    await until(async () => expect((await one.host.store.card(id))?.outcome).toBe('failed'))
+    await checked.ask(name, { id }, { body: {} })
+  }
+  await checked.ask('triggers')
+}
+
 describe('the OpenAPI document', () => {
   it('B-OPENAPI-1: names every field of cards, of what waits and of events, which are a union told apart by their type', async () => {
     const one = await served([])
@@ -200,7 +212,11 @@ describe('the OpenAPI document', () => {
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     writeFileSync(join(folder, 'a.txt'), 'old\n')
     const one = await served(EVERY_ANSWER, {
-      harness: { tools: [ask, fails, askUserTool(), ...fileTools({ root: folder })], graphs: [cronPlanner()] },
+      harness: {
+        triggers: brokenTriggers(),
+        tools: [ask, fails, askUserTool(), ...fileTools({ root: folder })],
+        graphs: [cronPlanner()],
+      },
     })
     const checked = new Checked(one, await documentOf(one))
     const labels = { team: 'blue' }
@@ -247,6 +263,7 @@ describe('the OpenAPI document', () => {
     await checked.ask('makeToken', {}, { body: { name: 'ann', role: 'viewer', expiresMs: 60_000 } })
     await checked.ask('tokens')
     await checked.ask('dropToken', { name: 'ann' })
+    await checkDeadTriggers(one, checked)
     // Signed deliveries are asked for in webhooks.test.ts.
     const json = Object.entries(ROUTES).flatMap(([name, { answer, role }]) =>
       ['stream', 'text', 'bytes'].includes(answer) || role === 'signed' ? [] : [name],

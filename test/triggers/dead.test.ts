@@ -50,6 +50,19 @@ describe('a dead trigger', () => {
     },
   )
 
+  it('B-TRIGGER-16: who comes after a retry that has run is told who it was', async () => {
+    const stage = withTriggers({ triage: [KEY, DROP] })
+    const receipt = await stage.harness.trigger(mail('x'))
+    await endOf(stage, receipt)
+    const dead = deadTriggers(stage.harness)
+    await dead.retry(receipt.sessionId, { by: 'ana' })
+    await endOf(stage, receipt)
+    await expect(dead.drop(receipt.sessionId, { by: 'ben' })).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('was retried already by ana') as string,
+    })
+  })
+
   it('B-TRIGGER-16: a trigger that is not dead is left alone', async () => {
     const stage = withTriggers({ triage: [DROP] })
     const receipt = await stage.harness.trigger(mail('x'))

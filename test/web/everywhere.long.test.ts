@@ -41,6 +41,7 @@ function addresses(ids: Readonly<Record<string, string>>): readonly string[] {
     '/?q=nothing-like-it',
     '/agents',
     '/schedules',
+    '/triggers',
     '/health',
     '/settings',
     '/inbox',

@@ -254,7 +254,8 @@ describe.skipIf(noChromium)('the other pages', () => {
     for (const [path, command] of [
       ['/', 'terret run'],
       ['/inbox', 'terret pending'],
-      ['/schedules', 'terret list'],
+      ['/schedules', 'terret wake'],
+      ['/triggers', 'terret serve'],
     ] as const) {
       await page.goto(`${one.server.url}${path}`)
       await page.waitForSelector('.face')

@@ -173,6 +173,7 @@ describe.skipIf(noChromium)('text of others', () => {
       '/inbox',
       '/agents',
       '/schedules',
+      '/triggers',
       '/health',
       '/settings',
       `/s/${session}`,
@@ -182,7 +183,7 @@ describe.skipIf(noChromium)('text of others', () => {
       await scrolled(seen.page)
       await clean(seen, path)
     }
-    for (const name of ['sessions', 'pending', 'agents', 'health', 'usage', 'due', 'me', 'tokens'])
+    for (const name of ['sessions', 'pending', 'agents', 'health', 'usage', 'due', 'triggers', 'me', 'tokens'])
       expect(filled).toContain(`/v1/${name}`)
     // Every refusal, too.
     await seen.page.unrouteAll()

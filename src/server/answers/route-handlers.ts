@@ -32,7 +32,7 @@ import { handleEvents, handleMessages, handlePins, handleResult, handleState } f
 import { handleFollow, handleStreams } from './event-streams.ts'
 import { handleDropToken, handleMakeToken, handleTokens } from './token-list.ts'
 import { handleChangeCron, handleCron } from './cron-jobs.ts'
-import { handleTrigger } from './triggers.ts'
+import { handleDropTrigger, handleRetryTrigger, handleTrigger, handleTriggers } from './triggers.ts'
 import { handleUsage } from './usage-report.ts'
 
 export const ROUTE_HANDLERS: RouteHandlers = {
@@ -73,6 +73,9 @@ export const ROUTE_HANDLERS: RouteHandlers = {
   pending: handlePending,
   agents: handleAgents,
   trigger: handleTrigger,
+  triggers: handleTriggers,
+  retryTrigger: handleRetryTrigger,
+  dropTrigger: handleDropTrigger,
   usage: handleUsage,
   cron: handleCron,
   changeCron: handleChangeCron,

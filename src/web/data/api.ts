@@ -33,6 +33,7 @@ import type {
   TokenBody,
   TokenMade,
   TokensAnswer,
+  TriggersAnswer,
   UndoBody,
   UndoneAnswer,
   UnscheduleBody,
@@ -182,6 +183,7 @@ export const api = {
   agents: (signal?: AbortSignal) => requestJson<AgentsAnswer>('GET', 'agents', { signal }),
   usage: (query: Query, signal?: AbortSignal) => requestJson<UsageAnswer>('GET', 'usage', { query, signal }),
   cron: (signal?: AbortSignal) => requestJson<CronJobsAnswer>('GET', 'cron', { signal }),
+  triggers: (query: Query, signal?: AbortSignal) => requestJson<TriggersAnswer>('GET', 'triggers', { query, signal }),
   due: (signal?: AbortSignal) => requestJson<DueAnswer>('GET', 'due', { signal }),
   tokens: (signal?: AbortSignal) => requestJson<TokensAnswer>('GET', 'tokens', { signal }),
   /** The bytes of a file or an export, for saving. They are never displayed as a page. */
@@ -215,6 +217,9 @@ export const apiActions = {
   close: (id: string) => requestJson<DoneAnswer>('POST', `${sessionPath(id)}/close`, { body: {} }),
   remove: (id: string) => requestJson<RemovedAnswer>('DELETE', sessionPath(id)),
   cron: (body: CronBody) => requestJson<CronChangedAnswer>('POST', 'cron', { body }),
+  retryTrigger: (id: string) =>
+    requestJson<DoneAnswer>('POST', `triggers/${encodeURIComponent(id)}/retry`, { body: {} }),
+  dropTrigger: (id: string) => requestJson<DoneAnswer>('POST', `triggers/${encodeURIComponent(id)}/drop`, { body: {} }),
   makeToken: (body: TokenBody) => requestJson<TokenMade>('POST', 'tokens', { body }),
   dropToken: (name: string) => requestJson<DoneAnswer>('DELETE', `tokens/${encodeURIComponent(name)}`),
 } as const

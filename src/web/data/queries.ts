@@ -1,6 +1,6 @@
 // The cached data of pages: sessions, pending calls, the token's owner. Live updates go into the same cache, so that a
 // list and a detail always agree.
-import { QueryClient, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { keepPreviousData, QueryClient, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useSyncExternalStore } from 'react'
 import { api, ApiError, type SessionsQuery } from './api.ts'
 import { reloadForNewStore } from './store-change.ts'
@@ -79,6 +79,16 @@ export function useDue() {
 
 export function useCronJobs() {
   return useQuery({ queryKey: ['cron'], queryFn: ({ signal }) => api.cron(signal), refetchInterval: PENDING_MS })
+}
+
+/** Empty texts ask for all. */
+export function useTriggers(source: string, decision: string) {
+  return useQuery({
+    queryKey: ['triggers', source, decision],
+    queryFn: ({ signal }) => api.triggers({ source: source || undefined, decision: decision || undefined }, signal),
+    refetchInterval: PENDING_MS,
+    placeholderData: keepPreviousData,
+  })
 }
 
 /** The list of sessions, page by page. */
