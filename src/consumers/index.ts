@@ -11,8 +11,14 @@ export { costLog, type CostLogOptions } from './cost-log.ts'
 export {
   commandNotice,
   type CommandNoticeOptions,
+  commandSender,
+  type CommandSenderOptions,
+  type NoticeSender,
   stdoutNotice,
   type StdoutNoticeOptions,
+  stdoutSender,
   webhookNotice,
   type WebhookNoticeOptions,
+  webhookSender,
+  type WebhookSenderOptions,
 } from './notices.ts'

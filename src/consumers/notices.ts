@@ -1,8 +1,17 @@
-// Consumers that tell somebody outside about settled runs: standard output, a command, or a web address.
+// Notices to somebody outside: to standard output, a command, or a web address. Each is a function that sends one notice, for
+// `notify` of triggers and for your own code, and a consumer that sends it each settled run.
 import { spawn } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { Fault } from '../kernel/failure.ts'
-import { functionCheck, listCheck, nonEmptyCheck, optionsChecker, requiredCheck, textCheck } from '../options.ts'
+import {
+  type Checks,
+  functionCheck,
+  listCheck,
+  nonEmptyCheck,
+  optionsChecker,
+  requiredCheck,
+  textCheck,
+} from '../options.ts'
 import type { Consumer } from '../runtime/hooks/consumers.ts'
 import type { SettledRun } from '../runtime/hooks/settled-run.ts'
 import { allowedEnvironment } from '../tools/shell/sandbox.ts'
@@ -17,8 +26,26 @@ type NoticeOptions = {
 const NOTICE = { name: nonEmptyCheck, when: functionCheck }
 const ALWAYS = (): boolean => true
 
-/** A settled run as others read it: the run, with the key that is the same in every try. */
-const noticeText = (settled: SettledRun, key: string): string => JSON.stringify({ key, ...settled })
+/** Sends one notice, as JSON with its `key`. Called again with the same key, it is the same notice. Rejects if it was not taken. */
+export type NoticeSender = (
+  notice: object,
+  context: { readonly key: string; readonly signal: AbortSignal },
+) => Promise<void>
+
+/** A notice as others read it, with the key that is the same in every try. */
+const noticeText = (notice: object, key: string): string => JSON.stringify({ key, ...notice })
+
+function noticeConsumer(send: NoticeSender, name: string, when: NoticeOptions['when'] = ALWAYS): Consumer {
+  return { name, run: (settled, context) => (when(settled) ? send(settled, context) : undefined) }
+}
+
+/** Writes one JSON line for each notice to standard output. */
+export function stdoutSender(): NoticeSender {
+  return (notice, { key }) =>
+    new Promise((resolve, reject) =>
+      process.stdout.write(`${noticeText(notice, key)}\n`, (error) => (error ? reject(error) : resolve())),
+    )
+}
 
 export type StdoutNoticeOptions = NoticeOptions
 const checkStdout = optionsChecker<StdoutNoticeOptions>('stdoutNotice', NOTICE)
@@ -26,34 +53,42 @@ const checkStdout = optionsChecker<StdoutNoticeOptions>('stdoutNotice', NOTICE)
 /** Writes one JSON line for each run to standard output. */
 export function stdoutNotice(options: StdoutNoticeOptions = {}): Consumer {
   checkStdout(options)
-  const { name = 'stdout', when = ALWAYS } = options
-  const write = (text: string): Promise<void> =>
-    new Promise((resolve, reject) => process.stdout.write(text, (error) => (error ? reject(error) : resolve())))
-  return { name, run: (settled, { key }) => (when(settled) ? write(`${noticeText(settled, key)}\n`) : undefined) }
+  return noticeConsumer(stdoutSender(), options.name ?? 'stdout', options.when)
 }
 
-export type CommandNoticeOptions = NoticeOptions & {
+export type CommandSenderOptions = {
   /** The program and its arguments. No shell reads them. */
   readonly argv: readonly string[]
   readonly cwd?: string
   /** Names of environment variables that the program gets beside the usual ones. */
   readonly env?: readonly string[]
 }
-const checkCommand = optionsChecker<CommandNoticeOptions>('commandNotice', {
-  ...NOTICE,
+export type CommandNoticeOptions = NoticeOptions & CommandSenderOptions
+const COMMAND: Checks<CommandSenderOptions> = {
   argv: requiredCheck(listCheck(textCheck), 'Name the program and its arguments.'),
   cwd: nonEmptyCheck,
   env: listCheck(nonEmptyCheck),
-})
+}
+const checkCommandSender = optionsChecker<CommandSenderOptions>('commandSender', COMMAND)
+const checkCommandNotice = optionsChecker<CommandNoticeOptions>('commandNotice', { ...NOTICE, ...COMMAND })
 const STDERR_CHARS = 500
+
+/** Runs a program for each notice, which reads it as JSON on its standard input. Exit code 0: it is told. */
+export function commandSender(options: CommandSenderOptions): NoticeSender {
+  checkCommandSender(options)
+  return commandSenderOf(options, 'commandSender')
+}
 
 /** Runs a program for each run, which reads the run as JSON on its standard input. Exit code 0: it is told. */
 export function commandNotice(options: CommandNoticeOptions): Consumer {
-  checkCommand(options)
-  const { name = 'command', when = ALWAYS, argv, cwd, env = [] } = options
+  checkCommandNotice(options)
+  return noticeConsumer(commandSenderOf(options, 'commandNotice'), options.name ?? 'command', options.when)
+}
+
+function commandSenderOf({ argv, cwd, env = [] }: CommandSenderOptions, of: string): NoticeSender {
   const [file = '', ...args] = argv
-  if (file === '') throw new Fault('invalid_config', 'The option "argv" of commandNotice is empty: name a program.')
-  const tell = (text: string, signal: AbortSignal): Promise<void> =>
+  if (file === '') throw new Fault('invalid_config', `The option "argv" of ${of} is empty: name a program.`)
+  return (notice, { key, signal }) =>
     new Promise((resolve, reject) => {
       const child = spawn(file, args, {
         ...(cwd === undefined ? {} : { cwd }),
@@ -73,38 +108,46 @@ export function commandNotice(options: CommandNoticeOptions): Consumer {
       })
       // A program need not read what it is told.
       child.stdin.on('error', () => {})
-      child.stdin.end(text)
+      child.stdin.end(noticeText(notice, key))
     })
-  return {
-    name,
-    run: (settled, { key, signal }) => (when(settled) ? tell(noticeText(settled, key), signal) : undefined),
-  }
 }
 
-export type WebhookNoticeOptions = NoticeOptions & {
+export type WebhookSenderOptions = {
   readonly url: string
   /** The name of the environment variable with the secret that signs each request. */
   readonly secret: string
 }
-const checkWebhook = optionsChecker<WebhookNoticeOptions>('webhookNotice', {
-  ...NOTICE,
+export type WebhookNoticeOptions = NoticeOptions & WebhookSenderOptions
+const WEBHOOK: Checks<WebhookSenderOptions> = {
   url: requiredCheck(nonEmptyCheck),
   secret: requiredCheck(nonEmptyCheck, 'Name the environment variable with the secret.'),
-})
+}
+const checkWebhookSender = optionsChecker<WebhookSenderOptions>('webhookSender', WEBHOOK)
+const checkWebhookNotice = optionsChecker<WebhookNoticeOptions>('webhookNotice', { ...NOTICE, ...WEBHOOK })
 const WEBHOOK_MS = 10_000
 const ANSWER_CHARS = 200
 
 /**
- * Posts each run as JSON to this address. `terret-id` is the key, and `terret-signature` is `t=SECONDS,v1=HEX`: the
+ * Posts each notice as JSON to this address. `terret-id` is the key, and `terret-signature` is `t=SECONDS,v1=HEX`: the
  * HMAC-SHA256 of `SECONDS.BODY`. An answer of 2xx within 10 seconds: it is told. Redirects are not followed.
  */
+export function webhookSender(options: WebhookSenderOptions): NoticeSender {
+  checkWebhookSender(options)
+  return webhookSenderOf(options, 'webhookSender')
+}
+
+/** Posts each run as JSON to this address, signed as by `webhookSender`. */
 export function webhookNotice(options: WebhookNoticeOptions): Consumer {
-  checkWebhook(options)
-  const { name = 'webhook', when = ALWAYS, url, secret } = options
+  checkWebhookNotice(options)
+  return noticeConsumer(webhookSenderOf(options, 'webhookNotice'), options.name ?? 'webhook', options.when)
+}
+
+function webhookSenderOf({ url, secret }: WebhookSenderOptions, of: string): NoticeSender {
   if (!/^https?:$/.test(URL.canParse(url) ? new URL(url).protocol : ''))
-    throw new Fault('invalid_config', 'The option "url" of webhookNotice must be an address with http or https.')
+    throw new Fault('invalid_config', `The option "url" of ${of} must be an address with http or https.`)
   readSecret(secret)
-  const tell = async (body: string, key: string, signal: AbortSignal): Promise<void> => {
+  return async (notice, { key, signal }) => {
+    const body = noticeText(notice, key)
     const seconds = Math.floor(Date.now() / 1_000)
     const hex = createHmac('sha256', readSecret(secret)).update(`${seconds}.${body}`).digest('hex')
     const headers = {
@@ -119,10 +162,6 @@ export function webhookNotice(options: WebhookNoticeOptions): Consumer {
     await answer.body?.cancel().catch(() => {})
     if (!answer.ok)
       throw new Error(`${new URL(url).host} answered with ${answer.status}${whyRefused(answer.status)}. ${text}`)
-  }
-  return {
-    name,
-    run: (settled, { key, signal }) => (when(settled) ? tell(noticeText(settled, key), key, signal) : undefined),
   }
 }
 

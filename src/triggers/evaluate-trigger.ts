@@ -91,7 +91,10 @@ function failedArm(failed: ModelFailure, { name }: Model): ArmOutcome {
     : { type: 'undecided', reason }
 }
 
-async function waitOrStop({ clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }, ms: number) {
+type Waiting = { readonly clock: Clock; readonly signal: AbortSignal }
+
+/** Rejects when the signal is aborted. */
+export async function waitOrStop({ clock, signal }: Waiting, ms: number): Promise<void> {
   if (ms > 0)
     await new Promise<void>((resolve) => {
       const stop = (): void => {

@@ -26,7 +26,7 @@ export type TriggerNotice = {
   readonly text: string
   readonly session: string
 }
-/** Called again with the same `key` if the process was lost meanwhile. */
+/** Called again with the same `key` if it failed, and if the process was lost meanwhile. */
 export type SendNotice = (
   notice: TriggerNotice,
   context: { readonly key: string; readonly signal: AbortSignal },

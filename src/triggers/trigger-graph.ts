@@ -14,7 +14,13 @@ import type { Agent } from '../runtime/state/agent.ts'
 import type { SharedAgentOptions } from '../sessions/agent.ts'
 import type { ToolContext } from '../tools/core/tool.ts'
 import { DecisionCache } from './decision-cache.ts'
-import { evaluateTrigger, type TriageEvaluation, type TriagePath, type TriageSetup } from './evaluate-trigger.ts'
+import {
+  evaluateTrigger,
+  type TriageEvaluation,
+  type TriagePath,
+  type TriageSetup,
+  waitOrStop,
+} from './evaluate-trigger.ts'
 import { MINUTE_MS, RunsAtOnce } from './source-caps.ts'
 import type { TriageAction, TriageDecision } from './triage-decision.ts'
 import { noticeText, type ShownEvent, targetTask } from './triage-prompt.ts'
@@ -34,6 +40,7 @@ const DAY_MS = 86_400_000
 const BUSY_MS = 1_000
 const BUSY_MS_MAX = 60_000
 const WAKE = 'trigger'
+const NOTICE_AGAIN_MS = [1_000, 10_000]
 
 const CHANNELS = {
   label: last(''),
@@ -154,10 +161,11 @@ function buildGraph(source: CompleteSource, place: () => TriagePlace): Graph {
       notify: node({
         description: 'tells people',
         effect: 'idempotent',
+        timeoutMs: 3 * MINUTE_MS,
         reads: ({ decision, label }) => ({ label, text: noticeOf(decision) }),
-        run: async ({ label, text }, { session, signal }) => {
-          const notice: TriggerNotice = { source: source.name, label, text, session }
-          await source.notify?.(notice, { key: session, signal })
+        run: async ({ label, text }, context) => {
+          const { session } = context
+          await sendNotice(source, { source: source.name, label, text, session }, context)
           place().atOnce?.leave(session)
           return { result: text }
         },
@@ -172,6 +180,20 @@ function buildGraph(source: CompleteSource, place: () => TriagePlace): Graph {
       ['triage_escalate', END],
     ],
   })
+}
+
+/** A notice that is not taken is sent again under the same key, and then the trigger is dead. */
+async function sendNotice({ notify }: CompleteSource, notice: TriggerNotice, context: ToolContext): Promise<void> {
+  const { session: key, signal } = context
+  for (const afterMs of NOTICE_AGAIN_MS) {
+    try {
+      await notify?.(notice, { key, signal })
+      return
+    } catch {
+      await waitOrStop(context, afterMs)
+    }
+  }
+  await notify?.(notice, { key, signal })
 }
 
 function noticeOf(decision: TriageDecision | null): string {

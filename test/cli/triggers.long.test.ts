@@ -1,7 +1,9 @@
 // Triggers of the command line: `terret serve` takes signed deliveries in by the configuration file, and `terret triggers` has those that
 // came to no end.
 import { createHmac } from 'node:crypto'
-import { expect, it } from 'vitest'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, it, onTestFinished } from 'vitest'
 import { requested } from '../server/served.ts'
 import { serving } from '../server/process.ts'
 import { unauthorizedError } from '../../src/testing/index.ts'
@@ -56,3 +58,54 @@ it('B-CLI-272: a secret in the configuration is refused without quoting it, and 
   expect(refused.err + refused.out).not.toContain(SECRET)
   expect((await stage.refused('triggers', 'burn')).err).toContain('Usage: terret triggers list')
 }, 60_000)
+
+it('B-CLI-273: notices go to the webhook of the configuration, whose secret serve asks for at its start', async () => {
+  const posted: { readonly id: unknown; readonly signature: string; readonly body: string }[] = []
+  const receiver = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk) => (body += String(chunk)))
+    request.on('end', () => {
+      posted.push({ id: request.headers['terret-id'], signature: String(request.headers['terret-signature']), body })
+      response.end()
+    })
+  })
+  onTestFinished(() => void receiver.close())
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`
+  const triggers = {
+    sources: { code: {} },
+    endpoints: { github: { source: 'code', verify: 'github', secret: { file: stage.write('secret', SECRET) } } },
+    notify: { webhook: { url, secret: 'NOTICE_SECRET' } },
+  }
+  await scriptedBy([{ text: '{"action":"notify","prompt":"The build failed.","reason":"So."}' }], { triggers })
+  const refused = await stage.apart('serve', '--port', '0')
+  expect([refused.code, refused.err]).toEqual([expect.any(Number), expect.stringContaining('NOTICE_SECRET')])
+  expect(refused.code).not.toBe(0)
+  const env = { ...stage.env, NOTICE_SECRET: 'sesame' }
+  const start: typeof stage.start = (args, options) => stage.start(args, { ...options, env })
+  const server = await serving({ ...stage, start })
+  const body = '{"ref":"refs/heads/main"}'
+  const answer = await requested(server.port, 'POST', '/v1/triggers/github', signed(body, 'd-9'), body)
+  const { session } = JSON.parse(answer.text) as { session: string }
+  await until(() => expect(posted).toHaveLength(1))
+  const [notice] = posted
+  expect(notice?.id).toBe(session)
+  expect(JSON.parse(notice?.body ?? '')).toMatchObject({ key: session, source: 'code', text: 'The build failed.' })
+  const [, seconds, hex] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(notice?.signature ?? '') ?? []
+  expect(hex).toBe(createHmac('sha256', 'sesame').update(`${seconds}.${notice?.body}`).digest('hex'))
+}, 60_000)
+
+it.each([
+  [{}],
+  [{ webhook: { url: 'http://x' } }],
+  [{ command: { argv: [] } }],
+  [{ webhook: { url: 'x', secret: 'Y' }, command: { argv: ['z'] } }],
+])(
+  'B-CLI-273: the place of notices %j is refused',
+  async (notify) => {
+    stage.configure({ triggers: { sources: {}, notify } })
+    const { err, out } = await stage.terret('doctor')
+    expect(err + out).toContain('triggers.notify" must be {"webhook"')
+  },
+  60_000,
+)

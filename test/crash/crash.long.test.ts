@@ -30,6 +30,13 @@ describe('workers killed with SIGKILL, one after another', () => {
   }, 120_000)
 })
 
+it('B-TRIGGER-50, B-TRIGGER-51: servers that take deliveries in are killed, and each 202 has one session and one effect', () => {
+  const args = [program, '--triggers', '--rounds', '4', '--seed', '7']
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 170_000 })
+  expect(`${stdout}${stderr}`).toMatch(/kills +4 [^]*\n +lost +0\n +twice +0\nviolations 0;/)
+  expect(status).toBe(0)
+}, 180_000)
+
 describe('the comparison', () => {
   let folder = ''
   let store: CompleteStore

@@ -50,6 +50,11 @@ export class Ground {
     return this.#start('./child-worker.js', [this.folder, database, String(leaseMs), String(aheadMs)])
   }
 
+  /** It takes deliveries in at once, at the port that it says. */
+  startServer(leaseMs: number): Child {
+    return this.#start('./child-server.js', [this.folder, this.database, String(leaseMs)])
+  }
+
   #start(script: string, args: readonly string[]): Child {
     const child = new Child(script, args)
     this.#children.add(child)

@@ -1,6 +1,7 @@
 // Real kills: workers on a real SQLite file are killed with SIGKILL, one after another, while a client goes on; then all that
 // was promised is compared with what is there. `npm run crash -- --rounds 100 [--seed N]`. Exit 1 on any violation.
 // With `--trees` each round is a parent with twenty children, and the kills fall where children are made, end and report (trees.ts).
+// With `--triggers` a server takes signed deliveries in and is killed, while their sender repeats them (triggers.ts).
 // It shows safety against the death of a process. It shows nothing about power loss: the page cache survives a SIGKILL.
 // With `--store postgres` the same on a server that it starts itself, under four workers, one of them killed a round; with
 // `--kill-server` each fourth round kills the server instead, and about half of the time a worker with it.
@@ -13,10 +14,13 @@ import type { Child } from './process.ts'
 import { Chance } from './random.ts'
 import { printSummary } from './summary.ts'
 import { killTrees } from './trees.ts'
+import { killTriggers } from './triggers.ts'
 
 /** Short, so that a session is taken up again soon after its worker was killed. */
 const LEASE_MS = { sqlite: 250, postgres: 1_000 }
 const LAST_LEASE_MS = 2_000
+/** Servers that take deliveries in. */
+const SERVERS = { sqlite: 1, postgres: 2 }
 const WORKERS = { sqlite: 1, postgres: 4 }
 /** How long a server stays away, at most. */
 const AWAY_MS_MAX = 1_500
@@ -27,6 +31,7 @@ const { values } = argumentsOf('crash', {
     rounds: { type: 'string' },
     seed: { type: 'string' },
     trees: { type: 'boolean' },
+    triggers: { type: 'boolean' },
     store: { type: 'string' },
     'kill-server': { type: 'boolean' },
   },
@@ -37,14 +42,21 @@ const kind = storeOf(values.store)
 const killsServer = values['kill-server'] === true
 if (killsServer && kind !== 'postgres') refuse('There is no server to kill. Use --kill-server with: --store postgres')
 if (killsServer && values.trees) refuse('--trees kills workers alone. Leave out --kill-server, or --trees.')
-const given = [values.trees && '--trees', kind === 'postgres' && '--store postgres', killsServer && '--kill-server']
+if (killsServer && values.triggers) refuse('--triggers kills processes of Terret alone. Leave out --kill-server.')
+if (values.trees && values.triggers) refuse('--trees and --triggers are two runs. Leave out one of them.')
+const given = [
+  values.trees && '--trees',
+  values.triggers && '--triggers',
+  kind === 'postgres' && '--store postgres',
+  killsServer && '--kill-server',
+]
 const again = ['npm run crash --', ...given.filter(Boolean), `--rounds ${rounds} --seed ${seed}`].join(' ')
 const server = kind === 'postgres' ? await Server.start({ fsync: killsServer }) : null
 const ground = new Ground(server?.url())
 const begun = performance.now()
 let serverKills = 0
 try {
-  const violations = values.trees ? await trees() : await plain()
+  const violations = values.trees ? await trees() : values.triggers ? await triggers() : await plain()
   if (violations.length > 0) process.exitCode = 1
 } catch (error) {
   console.error(error)
@@ -71,6 +83,12 @@ function storeOf(name = 'sqlite'): 'sqlite' | 'postgres' {
 function trees(): Promise<readonly string[]> {
   const { places, database } = ground
   return killTrees({ seed, rounds, places, database, again, startWorker: () => startWorker(0) })
+}
+
+function triggers(): Promise<readonly string[]> {
+  const { places, database } = ground
+  const startServer = () => ground.startServer(LEASE_MS[kind])
+  return killTriggers({ seed, rounds, servers: SERVERS[kind], places, database, again, startServer })
 }
 
 async function plain(): Promise<readonly string[]> {

@@ -18,7 +18,7 @@ import { drivenElsewhere, PROGRAM } from '../state/own-program.ts'
 import { withFileLock } from '../../stores/sqlite/file-lock.ts'
 import { forgetServer, rememberServer, tokenFile } from '../state/running-servers.ts'
 import { readSetup } from '../state/folder-setup.ts'
-import { readFolderEndpoints } from '../state/folder-triggers.ts'
+import { checkFolderNotify, readFolderEndpoints } from '../state/folder-triggers.ts'
 import type { WebhookDesk } from '../../server/webhook-endpoints.ts'
 import { openAccessLog } from './access-log.ts'
 import { isTrusted } from '../state/trusted-folders.ts'
@@ -137,7 +137,9 @@ async function createHost({ place, crews, reader, version, drives }: ServerParts
 
 /** The endpoints of the user's configuration, for sources in the folder of the server. Null: there are none. */
 async function openFolderWebhooks({ home, folder }: CommandContext, crews: DueDriver): Promise<WebhookDesk | null> {
-  const endpoints = await readFolderEndpoints(await readSetup(home, folder))
+  const setup = await readSetup(home, folder)
+  await checkFolderNotify(setup)
+  const endpoints = await readFolderEndpoints(setup)
   if (endpoints.size === 0) return null
   const { triggerAgent } = await import('../../triggers/index.ts')
   return {

@@ -6,6 +6,7 @@ import type { AgentPins } from '../../agents/index.ts'
 import { nearest } from '../../options.ts'
 import { EXIT, CliError } from '../exit.ts'
 import type { EndpointOptions, Endpoints, WebhookScheme } from '../../server/webhook-endpoints.ts'
+import type { CommandSenderOptions, WebhookSenderOptions } from '../../consumers/index.ts'
 import type { SourceOptions } from '../../triggers/index.ts'
 import { readPlainFile } from './plain-file.ts'
 import { isObject } from '../../view/untrusted-json.ts'
@@ -41,7 +42,10 @@ export type TriggersEntry = {
   readonly models?: readonly string[]
   readonly sources: Readonly<Record<string, SourceOptions>>
   readonly endpoints?: Endpoints
+  readonly notify?: NotifyEntry
 }
+/** The place of notices: exactly one of the two. Not standard output, because other programs read that of a command. */
+export type NotifyEntry = { readonly webhook?: WebhookSenderOptions; readonly command?: CommandSenderOptions }
 
 /** Settings for every request to a model. All models of `model` get the same. */
 export type ModelSettings = Pick<HostedOptions, (typeof MODEL_SETTINGS)[number]>
@@ -335,6 +339,16 @@ const webhook: Check<EndpointOptions> = (value, where) => {
   })(value, where)
 }
 
+const notify: Check<NotifyEntry> = (value, where) => {
+  const entry = object<NotifyEntry>({
+    webhook: object<WebhookSenderOptions>({ url: text, secret: text }),
+    command: object<CommandSenderOptions>({ argv: texts, cwd: path, env: texts }),
+  })(value, where)
+  const { webhook: to, command } = entry
+  if (to ? !command && to.url && to.secret : command?.argv?.length) return entry
+  throw badField(where, 'must be {"webhook": {"url": URL, "secret": NAME}} or {"command": {"argv": [PROGRAM]}}')
+}
+
 const tokens: Check<number> = (value, where) => {
   if (count(value, where) > 0) return Number(value)
   throw badField(where, 'must be more than 0')
@@ -449,6 +463,7 @@ const CHECKS: { readonly [K in keyof CliSettings]-?: Check<NonNullable<CliSettin
       }),
     ),
     endpoints: table(webhook),
+    notify,
   }),
   store: text,
 }

@@ -2,7 +2,9 @@
 // cannot set them.
 import type { HarnessOptions, Model } from '../../index.ts'
 import type { WebhookEndpoint } from '../../server/webhook-endpoints.ts'
-import type { TriggersEntry } from './config.ts'
+import type { NoticeSender } from '../../consumers/index.ts'
+import { assert } from '../../kernel/failure.ts'
+import type { NotifyEntry, TriggersEntry } from './config.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { modelsFor } from './folder-agent.ts'
 import type { FolderSetup } from './folder-setup.ts'
@@ -20,7 +22,24 @@ export async function triggerParts(
   const models = second === undefined ? ([first] as const) : ([first, second] as const)
   const { endpointSecrets } = await import('../../server/webhook-endpoints.ts')
   const secrets = endpointSecrets(await readFolderEndpoints(setup, true))
-  return { triggers: createTriggers({ models, sources: entry.sources ?? {}, folder: setup.folder }), secrets }
+  const { notify } = entry
+  // Its secret is looked for when there is a notice: only what drives triggers needs it.
+  const told = notify ? { notify: async (...notice: Notice) => (await openSender(notify))(...notice) } : {}
+  return { triggers: createTriggers({ models, sources: entry.sources ?? {}, folder: setup.folder, ...told }), secrets }
+}
+
+type Notice = Parameters<NoticeSender>
+
+async function openSender({ webhook, command }: NotifyEntry): Promise<NoticeSender> {
+  const { commandSender, webhookSender } = await import('../../consumers/index.ts')
+  if (webhook) return webhookSender(webhook)
+  assert(command, 'a place of notices has a webhook or a command')
+  return commandSender(command)
+}
+
+/** A server refuses to start with a place of notices that it could not use. */
+export async function checkFolderNotify({ settings }: FolderSetup): Promise<void> {
+  if (settings.triggers?.notify) await openSender(settings.triggers.notify)
 }
 
 function triageModels(
