@@ -1,4 +1,4 @@
-// A process that runs sessions with extraction on, for extract.test.ts, which kills it where it stops. It prints how often its model was asked
+// A process that runs sessions with extraction on, for extract.long.test.ts, which kills it where it stops. It prints how often its model was asked
 // for facts about `s`, what is learned, how many extractions the log of `s` has, and for how many of them money was counted.
 import { join } from 'node:path'
 import { Harness, scripted, sqlite, type CompleteStore } from '../../src/index.ts'
