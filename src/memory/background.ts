@@ -2,11 +2,13 @@
 // MEMORY.md. Only whole entries within a budget, and each entry once while it is still in the conversation. Pure.
 import { eventId, clipText } from '../view/shown-text.ts'
 import { type Citation, citedLine, entryIdentity, LABEL, plainLine } from './citations.ts'
+import { episodeLine, type RecalledEpisode } from './episodes.ts'
 import { relevance, significantWords } from './relevance.ts'
 import type { SessionView } from './session-view.ts'
 
 const STATE = 'Where this session stood before this run:'
 const LEARNED = 'Learned in earlier sessions:'
+const RUNS = 'Earlier runs about this:'
 const KEPT = 'Kept by the user (MEMORY.md):'
 const STATE_CHARS = 1_500
 const EXCERPT_CHARS = 400
@@ -16,12 +18,13 @@ export type Background = {
   /** Null: it could not be read in time. */
   readonly view: SessionView | null
   readonly learned: readonly Citation[]
+  readonly episodes?: readonly RecalledEpisode[]
   /** The content of MEMORY.md. */
   readonly kept: string
 }
 
 /** At most `charsMax` characters; empty if there is nothing to say. */
-export function backgroundOf({ prompt, view, learned, kept }: Background, charsMax: number): string {
+export function backgroundOf({ prompt, view, learned, episodes = [], kept }: Background, charsMax: number): string {
   let left = charsMax - LABEL.length
   const fitting = (title: string, entries: readonly string[], most = left): readonly string[] => {
     const taken: string[] = []
@@ -42,7 +45,8 @@ export function backgroundOf({ prompt, view, learned, kept }: Background, charsM
   const own = new Set(entries.map(entryIdentity))
   const state = view?.isCut ? stateLines(view) : []
   const news = learned.map(citedLine).filter((entry) => isNew(entry) && !own.has(entryIdentity(entry)))
-  const sections = [fitting(STATE, state, STATE_CHARS), fitting(LEARNED, news)]
+  const runs = episodes.map(episodeLine).filter(isNew)
+  const sections = [fitting(STATE, state, STATE_CHARS), fitting(LEARNED, news), fitting(RUNS, runs)]
   // If not all entries fit, those nearest to the prompt are chosen; the chosen ones keep their own order.
   const words = significantWords(prompt)
   const wanted = entries.filter(isNew)

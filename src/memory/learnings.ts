@@ -6,6 +6,8 @@ import { Fault } from '../kernel/failure.ts'
 import { checkVersion, type Database, loadDriver, type Statement } from '../stores/sqlite/driver.ts'
 import { prepareFile, realFileSystemOf } from '../stores/sqlite/database-file.ts'
 import type { Learning, LearningKind } from '../tools/core/directive.ts'
+import type { SettledRun } from '../runtime/hooks/settled-run.ts'
+import { episodeMark, type EpisodeOwner, EpisodeTable } from './episodes.ts'
 import { matchQuery, WORDS_MAX } from './relevance.ts'
 
 /** A learning and its origin: `session` and `seq` name its event. */
@@ -159,6 +161,7 @@ export class Learnings {
   readonly #db: Database
   readonly #file: string
   readonly #sql: Readonly<Record<keyof typeof SQL, Statement>>
+  #episodes: EpisodeTable | null = null
 
   constructor(db: Database, file: string) {
     this.#db = db
@@ -194,6 +197,8 @@ export class Learnings {
       return value
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      // It may have made the table.
+      this.#episodes = null
       throw error
     }
   }
@@ -235,6 +240,38 @@ export class Learnings {
 
   setOwner(session: string, owner: string): void {
     this.#sql.own.run(owner, session)
+  }
+
+  /** The table is made with the first use. */
+  get episodes(): EpisodeTable {
+    this.#episodes ??= new EpisodeTable(this.#db)
+    return this.#episodes
+  }
+
+  /** Writes the episode of a run, unless there is one under this key, or it was forgotten. */
+  keepEpisode(key: string, settled: SettledRun): void {
+    const { episodes } = this
+    this.inTransaction(() => {
+      if (!this.#marks(FORGOTTEN).has(episodeMark(key))) episodes.keep(key, settled)
+    })
+  }
+
+  /** Removes one episode for good. Call it in a transaction. False if there is no such episode. */
+  forgetEpisode(whose: EpisodeOwner, session: string, seq: number): boolean {
+    return this.#dropEpisodes(this.episodes.keysAt(whose, session, seq)) > 0
+  }
+
+  /** Removes all episodes of an owner for good. Call it in a transaction. Returns their number. */
+  forgetEpisodesOf(owner: string): number {
+    return this.#dropEpisodes(this.episodes.keysOf(owner))
+  }
+
+  #dropEpisodes(keys: readonly string[]): number {
+    for (const key of keys) {
+      this.#mark(FORGOTTEN, episodeMark(key))
+      this.episodes.drop(key)
+    }
+    return keys.length
   }
 
   #mark(end: string, mark: string): void {

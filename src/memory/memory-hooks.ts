@@ -2,11 +2,20 @@
 // hook fails a run, or delays it beyond its time limit.
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { Fault } from '../kernel/failure.ts'
 import type { Hook } from '../runtime/state/hook-events.ts'
 import { alsoWhenWoken } from '../runtime/hooks/woken-hooks.ts'
 import { backgroundOf } from './background.ts'
 import { filesHook, RuntimeFilesFolder, SessionViews } from './runtime-files.ts'
-import { functionCheck, type Check, type Checks, countCheck, nonEmptyCheck, optionsChecker } from '../options.ts'
+import {
+  functionCheck,
+  type Check,
+  type Checks,
+  countCheck,
+  flagCheck,
+  nonEmptyCheck,
+  optionsChecker,
+} from '../options.ts'
 import { type Memory, RECALL, RECALL_MS, type RecallOptions } from './memory.ts'
 
 /**
@@ -19,11 +28,17 @@ export function recallHook(memory: RecallMemory, options: RecallHookOptions = {}
 }
 
 /** A host's own memory may offer `recall` alone. */
-type RecallMemory = Pick<Memory, 'recall'> & Partial<Pick<Memory, 'store' | 'within' | 'ownerOf'>>
+type RecallMemory = Pick<Memory, 'recall'> & Partial<Pick<Memory, 'store' | 'within' | 'ownerOf' | 'recallEpisodes'>>
 
 function makeRecallHook(memory: RecallMemory, options: RecallHookOptions, views: SessionViews | null): Hook {
-  const { onError = warn, file, budgetChars = BUDGET_CHARS, ...recall } = options
-  const { timeoutMs = RECALL_MS } = recall
+  const { onError = warn, file, budgetChars = BUDGET_CHARS, episodes = false, ...recall } = options
+  const { timeoutMs = RECALL_MS, minScore } = recall
+  const near = minScore === undefined ? {} : { minScore }
+  if (episodes && memory.recallEpisodes === undefined)
+    throw new Fault(
+      'invalid_input',
+      'This memory has no episodes. Give one with recallEpisodes, or leave out `episodes`.',
+    )
   const inTime = <T>(work: Promise<T>): Promise<T> => memory.within?.(timeoutMs, work) ?? work
   return alsoWhenWoken<Hook>({
     type: 'user_prompt_submit',
@@ -34,18 +49,24 @@ function makeRecallHook(memory: RecallMemory, options: RecallHookOptions, views:
         const path = typeof file === 'function' ? file(await owner) : file
         return path === undefined ? '' : inTime(readMemoryFile(path))
       }
-      const [learned, view, kept] = await Promise.allSettled([
+      const ofRuns = async () => {
+        const asked = { timeoutMs, ...near, owner: await owner, except: session }
+        return memory.recallEpisodes?.(agent, prompt, asked) ?? []
+      }
+      const [learned, view, kept, runs] = await Promise.allSettled([
         recalled(),
         views && inTime(views.of(session)),
         file === undefined ? '' : keptFor(),
+        episodes ? ofRuns() : [],
       ])
-      const [failed] = [learned, view, kept].filter((one) => one.status === 'rejected')
+      const [failed] = [learned, view, kept, runs].filter((one) => one.status === 'rejected')
       if (failed) onError(failed.reason)
       const found = {
         prompt,
         learned: learned.status === 'fulfilled' ? learned.value : [],
         view: view.status === 'fulfilled' ? view.value : null,
         kept: kept.status === 'fulfilled' ? kept.value : '',
+        episodes: runs.status === 'fulfilled' ? runs.value : [],
       }
       const context = backgroundOf(found, budgetChars)
       return context === '' ? undefined : { context }
@@ -59,6 +80,11 @@ export type RecallHookOptions = Omit<RecallOptions, 'owner'> & {
    * all owners; a function names a file for each owner.
    */
   readonly file?: string | ((owner: string | null) => string | undefined)
+  /**
+   * Earlier runs of the same owner that were about the message are told too: at most 3, in 1,500 characters.
+   * `memoryPlugin` with this option also writes them. Default: false.
+   */
+  readonly episodes?: boolean
   /** The limit for the whole background of a run, in characters. Default: 8,000. */
   readonly budgetChars?: number
   /** Called with the error when something was not recalled. Default: a warning of the process. */
@@ -92,6 +118,7 @@ const RECALL_HOOK: Checks<RecallHookOptions> = {
   onError: functionCheck,
   file: fileCheck,
   budgetChars: countCheck(),
+  episodes: flagCheck,
 }
 const checkRecall = optionsChecker<RecallHookOptions>('recallHook', RECALL_HOOK)
 const checkHooks = optionsChecker<MemoryHooksOptions>(

@@ -1,5 +1,5 @@
-// Memory as one plugin: its hooks, and extraction as a consumer of settled runs, so that a process that dies first leaves
-// it to the next one.
+// Memory as one plugin: its hooks, and extraction and episodes as consumers of settled runs, so that a process that dies
+// first leaves them to the next one.
 import { hash } from 'node:crypto'
 import { resolve } from 'node:path'
 import { type Consumer, bindConsumer } from '../runtime/hooks/consumers.ts'
@@ -30,11 +30,14 @@ const checkExtract = optionsChecker<Pick<MemoryPluginOptions, 'extract'>>('memor
   extract: (value, name, of) => (typeof value === 'boolean' ? null : extractCheck(value, name, of)),
 })
 
-/** The hooks of memory; with `extract` also extraction. */
+/** The hooks of memory; with `extract` also extraction, and with `episodes` the consumer that writes them. */
 export function memoryPlugin(memory: Memory, options: MemoryPluginOptions = {}): Plugin {
   const { extract = false, ...hooks } = options
   checkExtract({ extract })
-  const consumers = extract === false ? [] : [extraction(memory, extract === true ? {} : extract, hooks)]
+  const consumers = [
+    ...(extract === false ? [] : [extraction(memory, extract === true ? {} : extract, hooks)]),
+    ...(hooks.episodes === true ? [episodeIndex(memory)] : []),
+  ]
   return { name: 'memory', hooks: memoryHooks(memory, hooks), consumers }
 }
 
@@ -42,8 +45,16 @@ export function memoryPlugin(memory: Memory, options: MemoryPluginOptions = {}):
 const TIMEOUT_MS = 30 * 60_000
 
 /** Each file has a consumer of its own, so that nothing is learned into the memory of another folder. */
-function consumerName({ file }: Memory): string {
-  return `memory-extraction-${hash('sha256', resolve(file)).slice(0, 16)}`
+function consumerName(work: 'extraction' | 'episodes', { file }: Memory): string {
+  return `memory-${work}-${hash('sha256', resolve(file)).slice(0, 16)}`
+}
+
+/** Writes one episode for each settled run of a root. A run that is told again is written once, under its key. */
+function episodeIndex(memory: Memory): Consumer {
+  return {
+    name: consumerName('episodes', memory),
+    run: (settled, { key }) => memory.useIndex((index) => index.keepEpisode(key, settled)),
+  }
 }
 
 /** Its code is loaded with the first run. */
@@ -54,7 +65,7 @@ function extraction(memory: Memory, extract: ExtractOptions, { dir, onError = wa
     if (dir !== undefined) await writeRuntimeFiles(memory.store, session, dir)
   }
   return bindConsumer(
-    { name: consumerName(memory), timeoutMs: TIMEOUT_MS },
+    { name: consumerName('extraction', memory), timeoutMs: TIMEOUT_MS },
     {
       // Sound: only a harness binds, and it gives this host.
       check: (host) => {

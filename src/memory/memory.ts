@@ -27,6 +27,7 @@ import {
   waitCheck,
 } from '../options.ts'
 import { type Citation, citationsOf, type CiteOptions } from './citations.ts'
+import { type Episode, nearEpisodes, type RecalledEpisode } from './episodes.ts'
 import { significantWords } from './relevance.ts'
 import { clean } from '../view/clean.ts'
 import { eventId, clipText } from '../view/shown-text.ts'
@@ -86,6 +87,11 @@ export type RecallOptions = CiteOptions &
     readonly timeoutMs?: number
   }
 
+export type RecallEpisodesOptions = RecallOptions & {
+  /** Leaves out the runs of this session: its own conversation shows them. */
+  readonly except?: string
+}
+
 const scoreCheck: Check = (value) =>
   typeof value === 'number' && value >= 0 && value <= 1 ? null : 'must be a number from 0 to 1'
 /** Infinity is allowed: it means everything there is. */
@@ -101,6 +107,7 @@ export const RECALL: Checks<RecallOptions> = {
   timeoutMs: waitCheck,
 }
 const checkRecall = optionsChecker<RecallOptions>('recall', RECALL)
+const checkRecallEpisodes = optionsChecker<RecallEpisodesOptions>('recallEpisodes', { ...RECALL, except: textCheck })
 
 export type Promotion = Ownership & {
   /** The file to add them to, such as MEMORY.md in the agent's folder. Its existing content stays as it is. */
@@ -168,6 +175,49 @@ export class Memory {
     return citationsOf(words, found, cite)
   }
 
+  /**
+   * Earlier runs of this agent for this owner that were about the query, nearest first: 3 of them, unless `limit` says
+   * otherwise. Rejects as `recall` does.
+   */
+  async recallEpisodes(
+    agent: string,
+    query: string,
+    options: RecallEpisodesOptions = {},
+  ): Promise<readonly RecalledEpisode[]> {
+    checkRecallEpisodes(options)
+    const { timeoutMs = RECALL_MS, owner, except, ...cite } = options
+    const words = significantWords(query)
+    if (words.length === 0) return []
+    const all = await this.within(
+      timeoutMs,
+      this.#use((learnings) => learnings.episodes.list({ agent, owner: owner ?? '' })),
+    )
+    return nearEpisodes(
+      words,
+      all.filter(({ session }) => session !== except),
+      cite,
+    )
+  }
+
+  /** All episodes of this agent for this owner, the oldest first. */
+  async episodes(agent: string, options: Ownership = {}): Promise<readonly Episode[]> {
+    checkOwnership(options)
+    return this.#use((learnings) => learnings.episodes.list({ agent, owner: options.owner ?? '' }))
+  }
+
+  /** Removes an episode for good. Its log stays as it is. */
+  async forgetEpisode(agent: string, id: string, options: Ownership = {}): Promise<void> {
+    checkOwnership(options)
+    const colon = id.lastIndexOf(':')
+    const [session, seq] = [id.slice(0, Math.max(colon, 0)), Number(id.slice(colon + 1))]
+    const whose = { agent, owner: options.owner ?? '' }
+    const isThere = await this.#use((learnings) =>
+      learnings.inTransaction(() => learnings.forgetEpisode(whose, session, seq)),
+    )
+    if (!isThere)
+      throw new Fault('invalid_input', `Agent "${agent}" has no episode ${clean(id)}. List them to see their ids.`)
+  }
+
   /** All learnings of this agent for this owner, in the order they were learned. */
   async list(agent: string, options: Ownership = {}): Promise<readonly Learned[]> {
     checkOwnership(options)
@@ -193,13 +243,17 @@ export class Memory {
     )
   }
 
-  /** Removes for good everything that sessions of this owner taught any agent. Returns the number of learnings. */
+  /**
+   * Removes for good everything that sessions of this owner taught any agent, and the episodes of their runs. Returns
+   * the number of learnings.
+   */
   forgetOwner(owner: string): Promise<number> {
     checkOwnership({ owner })
     return this.#use((learnings) =>
       learnings.inTransaction(() => {
         const all = learnings.ownedBy(owner)
         for (const [agent, session, seq] of all) learnings.forget(agent, session, seq)
+        learnings.forgetEpisodesOf(owner)
         return all.length
       }),
     )
@@ -251,7 +305,7 @@ export class Memory {
     )
   }
 
-  /** Gives the extractor the open file. */
+  /** Gives the extractor and the consumer of episodes the open file. */
   useIndex<T>(act: (learnings: Learnings) => T): Promise<T> {
     return this.#use(act)
   }
