@@ -1,8 +1,15 @@
 // Builds the background text for a run: the state of the session, what was learned, and what the user keeps in
 // MEMORY.md. Only whole entries within a budget, and each entry once while it is still in the conversation. Pure.
 import { eventId, clipText } from '../view/shown-text.ts'
-import { type Citation, citedLine, entryIdentity, LABEL, plainLine } from './citations.ts'
-import { episodeLine, type RecalledEpisode } from './episodes.ts'
+import {
+  type Citation,
+  citedLine,
+  entryIdentity,
+  episodeLine,
+  LABEL,
+  plainLine,
+  type RecalledEpisode,
+} from './citations.ts'
 import { relevance, significantWords } from './relevance.ts'
 import type { SessionView } from './session-view.ts'
 

@@ -1,7 +1,8 @@
-// Recalled learnings as citations: scored, limited in length, and rendered as the text that a model reads. Pure.
+// Recalled learnings and episodes: scored, limited in length, and rendered as the text that a model reads. Pure.
 import type { Frozen } from '../kernel/content.ts'
 import type { LearningKind } from '../tools/core/directive.ts'
 import { removeInvisible } from '../view/invisible.ts'
+import type { Episode } from './episodes.ts'
 import type { LearningRow } from './learnings.ts'
 import { relevance } from './relevance.ts'
 import { eventId, clipText } from '../view/shown-text.ts'
@@ -70,6 +71,48 @@ export function citedText(citations: readonly Citation[]): string {
 
 export function citedLine({ id, kind, title, score, snippet }: Citation): string {
   return plainLine(`- [${id}] ${kind} (${score}): ${title}: ${snippet}`)
+}
+
+export type RecalledEpisode = Episode & {
+  /** The relevance, from 0 to 1. */
+  readonly score: number
+}
+
+const RECALLED_MAX = 3
+const RECALLED_CHARS = 1_500
+
+/** Nearest first; of equally near ones the newest. Scored as learnings are: the question is the title. */
+export function nearEpisodes(
+  words: readonly string[],
+  episodes: readonly Episode[],
+  options: CiteOptions = {},
+): readonly RecalledEpisode[] {
+  const { limit = RECALLED_MAX, minScore = 0.4, charsMax = RECALLED_CHARS } = options
+  const scored = episodes.map((one) => {
+    const score = Math.round(relevance(words, { title: one.asked, detail: one.answer }) * 100) / 100
+    return { ...one, score }
+  })
+  const near = scored
+    .filter(({ score }) => score >= minScore && score > 0)
+    .sort((a, b) => b.score - a.score || b.at - a.at)
+  const taken: RecalledEpisode[] = []
+  let room = charsMax
+  for (const one of near) {
+    if (taken.length >= limit) break
+    const { length } = episodeLine(one)
+    if (length > room) continue
+    room -= length + 1
+    taken.push(one)
+  }
+  return taken
+}
+
+/** The line that a model reads. */
+export function episodeLine({ id, score, at, asked, outcome, answer }: RecalledEpisode): string {
+  const day = new Date(at).toISOString().slice(0, 10)
+  const question = asked === '' ? 'a wake began it' : `asked: ${asked}`
+  const said = answer === '' ? '' : ` | answered: ${answer}`
+  return plainLine(`- [${id}] run of ${day} (${score}), ${outcome} | ${question}${said}`)
 }
 
 /** One line without hidden characters, which neither closes its block nor opens a block of the harness. */

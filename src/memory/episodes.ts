@@ -6,8 +6,6 @@ import type { SettledRun } from '../runtime/hooks/settled-run.ts'
 import type { Database, Statement } from '../stores/sqlite/driver.ts'
 import { removeInvisible } from '../view/invisible.ts'
 import { clipText, eventId } from '../view/shown-text.ts'
-import { type CiteOptions, plainLine } from './citations.ts'
-import { relevance } from './relevance.ts'
 
 /** `id` names the event that settled the run. */
 export type Episode = Frozen<{
@@ -24,11 +22,6 @@ export type Episode = Frozen<{
   /** The user who opened the session. Null: the host did not say. */
   owner: string | null
 }>
-
-export type RecalledEpisode = Episode & {
-  /** The relevance, from 0 to 1. */
-  readonly score: number
-}
 
 /** The agent whose runs the episodes tell of, and the owner of their sessions. `owner` is empty if the host did not say. */
 export type EpisodeOwner = { readonly agent: string; readonly owner: string }
@@ -107,43 +100,6 @@ export class EpisodeTable {
 /** What stays of a forgotten episode, so that a run that is told again does not bring it back. */
 export function episodeMark(key: string): string {
   return hash('sha256', `episode\0${key}`)
-}
-
-const RECALLED_MAX = 3
-const RECALLED_CHARS = 1_500
-
-/** Nearest first; of equally near ones the newest. Scored as learnings are: the question is the title. */
-export function nearEpisodes(
-  words: readonly string[],
-  episodes: readonly Episode[],
-  options: CiteOptions = {},
-): readonly RecalledEpisode[] {
-  const { limit = RECALLED_MAX, minScore = 0.4, charsMax = RECALLED_CHARS } = options
-  const scored = episodes.map((one) => {
-    const score = Math.round(relevance(words, { title: one.asked, detail: one.answer }) * 100) / 100
-    return { ...one, score }
-  })
-  const near = scored
-    .filter(({ score }) => score >= minScore && score > 0)
-    .sort((a, b) => b.score - a.score || b.at - a.at)
-  const taken: RecalledEpisode[] = []
-  let room = charsMax
-  for (const one of near) {
-    if (taken.length >= limit) break
-    const { length } = episodeLine(one)
-    if (length > room) continue
-    room -= length + 1
-    taken.push(one)
-  }
-  return taken
-}
-
-/** The line that a model reads. */
-export function episodeLine({ id, score, at, asked, outcome, answer }: RecalledEpisode): string {
-  const day = new Date(at).toISOString().slice(0, 10)
-  const question = asked === '' ? 'a wake began it' : `asked: ${asked}`
-  const said = answer === '' ? '' : ` | answered: ${answer}`
-  return plainLine(`- [${id}] run of ${day} (${score}), ${outcome} | ${question}${said}`)
 }
 
 /** One line without hidden characters. Only the beginning of a long text is looked at. */

@@ -1,7 +1,7 @@
 // Runtime memory as one import: the state of a session as files, the learnings of an agent as a store, and the
 // directive between runs.
-export { type Citation, citedText } from './citations.ts'
-export type { Episode, RecalledEpisode } from './episodes.ts'
+export { type Citation, citedText, type RecalledEpisode } from './citations.ts'
+export type { Episode } from './episodes.ts'
 export type { ExtractOptions } from './extractor.ts'
 export { runtimeFilesHook, runtimeFolder, writeRuntimeFiles } from './runtime-files.ts'
 export { learnHook, memoryHooks, type MemoryHooksOptions, recallHook, type RecallHookOptions } from './memory-hooks.ts'

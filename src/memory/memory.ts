@@ -26,8 +26,8 @@ import {
   textCheck,
   waitCheck,
 } from '../options.ts'
-import { type Citation, citationsOf, type CiteOptions } from './citations.ts'
-import { type Episode, nearEpisodes, type RecalledEpisode } from './episodes.ts'
+import { type Citation, citationsOf, type CiteOptions, nearEpisodes, type RecalledEpisode } from './citations.ts'
+import type { Episode } from './episodes.ts'
 import { significantWords } from './relevance.ts'
 import { clean } from '../view/clean.ts'
 import { eventId, clipText } from '../view/shown-text.ts'
