@@ -72,6 +72,8 @@ const COMMAND: Checks<CommandSenderOptions> = {
 const checkCommandSender = optionsChecker<CommandSenderOptions>('commandSender', COMMAND)
 const checkCommandNotice = optionsChecker<CommandNoticeOptions>('commandNotice', { ...NOTICE, ...COMMAND })
 const STDERR_CHARS = 500
+/** What a program said before it failed is read for so long after its end. */
+const STDERR_MS = 500
 
 /** Runs a program for each notice, which reads it as JSON on its standard input. Exit code 0: it is told. */
 export function commandSender(options: CommandSenderOptions): NoticeSender {
@@ -102,9 +104,16 @@ function commandSenderOf({ argv, cwd, env = [] }: CommandSenderOptions, of: stri
         said = (said + String(chunk)).slice(-STDERR_CHARS)
       })
       child.once('error', reject)
-      child.once('close', (code, by) => {
+      // What it started may go on, and hold its standard error open: that is not waited for.
+      child.once('exit', (code, by) => {
         if (code === 0) resolve()
-        else reject(new Error(`${file} ended with ${code === null ? by : `exit code ${code}`}: ${said.trim()}`))
+        const fail = (): void =>
+          reject(new Error(`${file} ended with ${code === null ? by : `exit code ${code}`}: ${said.trim()}`))
+        const late = setTimeout(() => child.stderr.destroy(), code === 0 ? 0 : STDERR_MS)
+        child.once('close', () => {
+          clearTimeout(late)
+          fail()
+        })
       })
       // A program need not read what it is told.
       child.stdin.on('error', () => {})

@@ -142,3 +142,14 @@ it('B-CONSUME-25: a command reads the run on its standard input, sees no secret 
   await expect(hung).rejects.toThrow()
   expect(() => commandNotice({ argv: [] })).toThrow(/name a program/)
 })
+
+it('B-CONSUME-25: a command has told its run when it ends, also if a program that it started goes on', async () => {
+  const folder = makeFolder()
+  // It holds the standard error that it inherited open.
+  const started = "setInterval(()=>{if(require('fs').existsSync('stop'))process.exit()},20)"
+  const script = `require('child_process').spawn(process.execPath,['-e',${JSON.stringify(started)}],{stdio:['ignore','ignore','inherit'],detached:true}).unref();`
+  onTestFinished(() => writeFileSync(join(folder, 'stop'), ''))
+  await tell(commandNotice({ argv: [process.execPath, '-e', script], cwd: folder }))
+  const failing = commandNotice({ argv: [process.execPath, '-e', `${script}process.exitCode=3`], cwd: folder })
+  await expect(tell(failing)).rejects.toThrow(/ended with exit code 3/)
+})
