@@ -233,6 +233,26 @@ describe('changes', () => {
     expect(await during(jobs.add(HOURLY))).toMatchObject({ on: true, line: '0 * * * *' })
   })
 
+  it('B-CRON-16: jobs of one time that follow each other under one name begin a run each, also within one minute', async () => {
+    const { jobs, work, during, clock, runs } = stage()
+    await work()
+    const at = clock.now() + MINUTE
+    for (const [ms, prompt] of [
+      [0, 'First.'],
+      [1_000, 'First.'],
+      [1_500, 'Second.'],
+    ] as const) {
+      await during(jobs.add({ name: 'report', at: at + ms, prompt }))
+      await clock.pass(at + ms - clock.now() + 100)
+    }
+    await clock.pass(MINUTE)
+    expect(await runs()).toEqual([
+      ['20261119T0031Z', 'completed'],
+      ['20261119T003101000Z', 'completed'],
+      ['20261119T003101500Z', 'completed'],
+    ])
+  })
+
   it('B-CRON-17: a job that cannot be is refused before anything is written, with what to do', async () => {
     const { jobs, during, harness } = stage()
     const refused = [
