@@ -167,11 +167,22 @@ function webhookSenderOf({ url, secret }: WebhookSenderOptions, of: string): Not
     const late = AbortSignal.timeout(WEBHOOK_MS)
     const limits = AbortSignal.any([signal, late])
     const answer = await fetch(url, { method: 'POST', body, headers, redirect: 'manual', signal: limits })
-    const text = answer.ok ? '' : clipText(await answer.text().catch(() => ''), ANSWER_CHARS)
+    const text = answer.ok ? '' : clipText(await readBeginning(answer).catch(() => ''), ANSWER_CHARS)
     await answer.body?.cancel().catch(() => {})
     if (!answer.ok)
       throw new Error(`${new URL(url).host} answered with ${answer.status}${whyRefused(answer.status)}. ${text}`)
   }
+}
+
+/** Enough of an answer for a reason. The rest is not read, however long it is. */
+async function readBeginning({ body }: Response): Promise<string> {
+  let text = ''
+  const decoder = new TextDecoder()
+  for await (const bytes of body ?? []) {
+    text += decoder.decode(bytes, { stream: true })
+    if (text.length > ANSWER_CHARS) break
+  }
+  return text
 }
 
 function whyRefused(status: number): string {
