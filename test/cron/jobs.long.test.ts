@@ -1,5 +1,6 @@
 // Cron jobs as sessions: when they begin runs, missed times, runs that overlap, two workers, stops, and changes.
 import { afterEach, describe, expect, it } from 'vitest'
+import { exportSession, importSession } from '../../src/replay.ts'
 import { HOUR, MINUTE, openStage, type Stage } from './stage.ts'
 
 const stages: Stage[] = []
@@ -194,6 +195,15 @@ describe('stops', () => {
 })
 
 describe('the log of a job', () => {
+  it('B-CRON-15: a job from a file is held, and the list shows it as off', async () => {
+    const { jobs, during, harness, store } = stage()
+    await during(jobs.add(HOURLY))
+    const file = await during(exportSession(store, 'cron.report'))
+    await during(harness.remove('cron.report'))
+    await during(importSession(store, file))
+    expect(await during(jobs.get('report'))).toMatchObject({ on: false, next: [] })
+  })
+
   it('B-CRON-25: what is read of a job for its next run stays short, however often it has run', async () => {
     const { jobs, work, during, clock, runs, harness } = stage()
     await work()
