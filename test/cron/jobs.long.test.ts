@@ -1,6 +1,7 @@
 // Cron jobs as sessions: when they begin runs, missed times, runs that overlap, two workers, stops, and changes.
 import { afterEach, describe, expect, it } from 'vitest'
 import { exportSession, importSession } from '../../src/replay.ts'
+import { completeStore } from '../../src/stores/plan/complete-store.ts'
 import { HOUR, MINUTE, openStage, type Stage } from './stage.ts'
 
 const stages: Stage[] = []
@@ -198,9 +199,9 @@ describe('the log of a job', () => {
   it('B-CRON-15: a job from a file is held, and the list shows it as off', async () => {
     const { jobs, during, harness, store } = stage()
     await during(jobs.add(HOURLY))
-    const file = await during(exportSession(store, 'cron.report'))
+    const file = await during(exportSession(completeStore(store), 'cron.report'))
     await during(harness.remove('cron.report'))
-    await during(importSession(store, file))
+    await during(importSession(completeStore(store), file))
     expect(await during(jobs.get('report'))).toMatchObject({ on: false, next: [] })
   })
 
