@@ -72,6 +72,8 @@ const COMMAND: Checks<CommandSenderOptions> = {
 const checkCommandSender = optionsChecker<CommandSenderOptions>('commandSender', COMMAND)
 const checkCommandNotice = optionsChecker<CommandNoticeOptions>('commandNotice', { ...NOTICE, ...COMMAND })
 const STDERR_CHARS = 500
+/** What a program said before it failed is read for so long after its end. */
+const STDERR_MS = 500
 
 /** Runs a program for each notice, which reads it as JSON on its standard input. Exit code 0: it is told. */
 export function commandSender(options: CommandSenderOptions): NoticeSender {
@@ -102,9 +104,16 @@ function commandSenderOf({ argv, cwd, env = [] }: CommandSenderOptions, of: stri
         said = (said + String(chunk)).slice(-STDERR_CHARS)
       })
       child.once('error', reject)
-      child.once('close', (code, by) => {
+      // What it started may go on, and hold its standard error open: that is not waited for.
+      child.once('exit', (code, by) => {
         if (code === 0) resolve()
-        else reject(new Error(`${file} ended with ${code === null ? by : `exit code ${code}`}: ${said.trim()}`))
+        const fail = (): void =>
+          reject(new Error(`${file} ended with ${code === null ? by : `exit code ${code}`}: ${said.trim()}`))
+        const late = setTimeout(() => child.stderr.destroy(), code === 0 ? 0 : STDERR_MS)
+        child.once('close', () => {
+          clearTimeout(late)
+          fail()
+        })
       })
       // A program need not read what it is told.
       child.stdin.on('error', () => {})
@@ -158,11 +167,22 @@ function webhookSenderOf({ url, secret }: WebhookSenderOptions, of: string): Not
     const late = AbortSignal.timeout(WEBHOOK_MS)
     const limits = AbortSignal.any([signal, late])
     const answer = await fetch(url, { method: 'POST', body, headers, redirect: 'manual', signal: limits })
-    const text = answer.ok ? '' : clipText(await answer.text().catch(() => ''), ANSWER_CHARS)
+    const text = answer.ok ? '' : clipText(await readBeginning(answer).catch(() => ''), ANSWER_CHARS)
     await answer.body?.cancel().catch(() => {})
     if (!answer.ok)
       throw new Error(`${new URL(url).host} answered with ${answer.status}${whyRefused(answer.status)}. ${text}`)
   }
+}
+
+/** Enough of an answer for a reason. The rest is not read, however long it is. */
+async function readBeginning({ body }: Response): Promise<string> {
+  let text = ''
+  const decoder = new TextDecoder()
+  for await (const bytes of body ?? []) {
+    text += decoder.decode(bytes, { stream: true })
+    if (text.length > ANSWER_CHARS) break
+  }
+  return text
 }
 
 function whyRefused(status: number): string {

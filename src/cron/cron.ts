@@ -176,8 +176,10 @@ async function readRow(sessions: CronSessions, card: ListedCard): Promise<CronRo
   if (state === null || job === null) return null
   const { ticks } = state
   const { session, status, wakes, due } = card
-  // An interrupt has dropped its wakes. While it works it may not have asked for the next one yet.
-  const isStopped = status === 'terminated' || (wakes === 0 && due === null && nextTime(job, state.from) !== null)
+  // An interrupt has dropped its wakes. While it works it may not have asked for the next one yet. One that is paused or was
+  // imported is held.
+  const isHeld = status === 'terminated' || status === 'requires_action'
+  const isStopped = isHeld || (wakes === 0 && due === null && nextTime(job, state.from) !== null)
   const on = state.on && !isStopped
   const next: number[] = []
   for (let at = on ? nextTime(job, state.from) : null; at !== null && next.length < NEXT_SHOWN; at = nextTime(job, at))

@@ -7,7 +7,7 @@ import { AS_WRITTEN } from '../graphs/planner-node.ts'
 import { defineTool, type Tool } from '../tools/core/tool.ts'
 import { output, ToolFailure } from '../tools/core/tool-output.ts'
 import { CRON_RUN, CRON_WAKE, type RunArgs, type RunOutcome, type WakeArgs } from './cron-job.ts'
-import { findZone } from './zoned-time.ts'
+import { findZone, MINUTE_MS } from './zoned-time.ts'
 
 export type CronSessions = Pick<Sessions, 'open' | 'session' | 'list'>
 
@@ -57,10 +57,14 @@ async function beginRun(sessions: CronSessions, job: string, args: RunArgs): Pro
   return (await openRun(sessions, job, session, args)) ?? { ...outcome, type: 'began', session }
 }
 
-/** The run of a time, such as `cron.nightly.20261119T0300Z`. A run by hand has seconds too. */
+/**
+ * The run of a time, such as `cron.nightly.20261119T0300Z`. A run by hand has seconds too, and so has a job of one time that
+ * is no whole minute, down to the millisecond.
+ */
 function tickIdOf(job: string, { at, byHand }: Pick<RunArgs, 'at' | 'byHand'>): string {
-  const time = new Date(at).toISOString().replaceAll(/[-:]/g, '')
-  return `${job}.${time.slice(0, byHand ? 15 : 13)}Z`
+  const time = new Date(at).toISOString().replaceAll(/[-:.Z]/g, '')
+  const isWholeMinute = at % MINUTE_MS === 0
+  return `${job}.${byHand ? time.slice(0, 15) : isWholeMinute ? time.slice(0, 13) : time}Z`
 }
 
 export async function readRootCard(sessions: Pick<Sessions, 'list'>, id: string) {

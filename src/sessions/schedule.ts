@@ -11,6 +11,7 @@ import { closedSessionFault } from '../stores/plan/plan-writes.ts'
 import type { SessionAccess } from './await-run.ts'
 import { admitToInbox } from './drive/enter.ts'
 import { checkHarnessOpen } from './drive/place.ts'
+import { refuseLane } from './lane-guard.ts'
 import { checkNotFar, readMoment } from './moment.ts'
 import {
   checkSchedule,
@@ -95,8 +96,9 @@ function readKey(key: unknown): string {
   throw new Fault('invalid_input', `A key is a text of 1 to ${KEY_CHARS_MAX} characters. Choose another.`)
 }
 
-async function readOpenHead({ id, services: { store } }: SessionAccess): Promise<Session> {
-  const head = await readSessionHead(store, id)
+async function readOpenHead({ id, services }: SessionAccess): Promise<Session> {
+  await refuseLane(services, id)
+  const head = await readSessionHead(services.store, id)
   if (head.closed) throw closedSessionFault(id)
   return head
 }

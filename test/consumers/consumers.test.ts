@@ -224,6 +224,8 @@ describe('a consumer', () => {
       () => lane.close(),
       () => lane.spawn('default', 'Go.'),
       () => lane.undo(),
+      () => lane.schedule({ inMs: 0 }),
+      () => lane.unschedule('again:1'),
     ])
       await expect(act()).rejects.toThrow(/holds the runs that a consumer is told of/)
     await expect(harness.open({ id: 'consumer.log.3' })).rejects.toThrow(/the lanes of consumers are named like that/)
@@ -350,6 +352,25 @@ describe('a consumer', () => {
     await told(log, 2)
     expect(log.told.map(({ settled }) => settled.prompt)).toEqual(['1', '3'])
     expect(log.told[1]?.key).toMatch(/^settled:s:\d+:1$/)
+  })
+
+  it('B-CONSUME-15: a run of a removed session that waits for another try is told no more, and is no dead letter', async () => {
+    const log = keeper('log', () => {
+      throw new Error('no room')
+    })
+    const { harness, reports } = stage([log])
+    const session = await harness.open({ id: 's' })
+    await session.run('1')
+    await told(log, 1)
+    await until(async () => expect((await harness.list({ agent: 'consumer:log' })).cards[0]?.wakes).toBe(1))
+    await harness.remove('s')
+    await until(async () => {
+      const tries = (await laneEvents(harness, 'log', 's')).filter(({ type }) => type === 'agent.tool_result')
+      // The first try, the wait for the second, and the second.
+      expect(tries).toMatchObject([{ status: 'ok' }, { status: 'ok' }, { status: 'ok', content: '{"type":"done"}' }])
+    })
+    expect(await deadLetters(harness)).toEqual([])
+    expect(reports).toHaveLength(1)
   })
 
   it('B-CONSUME-16: a transcript of a lane is cut, and what waits and what is dead outlasts the cut', async () => {

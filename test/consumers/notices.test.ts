@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto'
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { commandNotice, costLog, webhookNotice } from '../../src/consumers/index.ts'
@@ -141,4 +142,31 @@ it('B-CONSUME-25: a command reads the run on its standard input, sees no secret 
   stop.abort(new Error('too late'))
   await expect(hung).rejects.toThrow()
   expect(() => commandNotice({ argv: [] })).toThrow(/name a program/)
+})
+
+it('B-CONSUME-25: a command has told its run when it ends, also if a program that it started goes on', async () => {
+  const folder = makeFolder()
+  // It holds the standard error that it inherited open.
+  const started = "setInterval(()=>{if(require('fs').existsSync('stop'))process.exit()},20)"
+  const script = `require('child_process').spawn(process.execPath,['-e',${JSON.stringify(started)}],{stdio:['ignore','ignore','inherit'],detached:true}).unref();`
+  onTestFinished(() => writeFileSync(join(folder, 'stop'), ''))
+  await tell(commandNotice({ argv: [process.execPath, '-e', script], cwd: folder }))
+  const failing = commandNotice({ argv: [process.execPath, '-e', `${script}process.exitCode=3`], cwd: folder })
+  await expect(tell(failing)).rejects.toThrow(/ended with exit code 3/)
+})
+
+it('B-CONSUME-24: of an answer that has no end only the beginning is read', async () => {
+  process.env['NOTICE_SECRET'] = 'sesame'
+  const server = createServer((_, response) => {
+    response.writeHead(500)
+    response.write('x'.repeat(1_000))
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => {
+    delete process.env['NOTICE_SECRET']
+    server.closeAllConnections()
+    server.close()
+  })
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  await expect(tell(webhookNotice({ url, secret: 'NOTICE_SECRET' }))).rejects.toThrow(/answered with 500\. x/)
 })

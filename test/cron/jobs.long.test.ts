@@ -1,5 +1,7 @@
 // Cron jobs as sessions: when they begin runs, missed times, runs that overlap, two workers, stops, and changes.
 import { afterEach, describe, expect, it } from 'vitest'
+import { exportSession, importSession } from '../../src/replay.ts'
+import { completeStore } from '../../src/stores/plan/complete-store.ts'
 import { HOUR, MINUTE, openStage, type Stage } from './stage.ts'
 
 const stages: Stage[] = []
@@ -194,6 +196,15 @@ describe('stops', () => {
 })
 
 describe('the log of a job', () => {
+  it('B-CRON-15: a job from a file is held, and the list shows it as off', async () => {
+    const { jobs, during, harness, store } = stage()
+    await during(jobs.add(HOURLY))
+    const file = await during(exportSession(completeStore(store), 'cron.report'))
+    await during(harness.remove('cron.report'))
+    await during(importSession(completeStore(store), file))
+    expect(await during(jobs.get('report'))).toMatchObject({ on: false, next: [] })
+  })
+
   it('B-CRON-25: what is read of a job for its next run stays short, however often it has run', async () => {
     const { jobs, work, during, clock, runs, harness } = stage()
     await work()
@@ -231,6 +242,26 @@ describe('changes', () => {
     await expect(during(jobs.run('report'))).rejects.toMatchObject({ code: 'invalid_input' })
     // The name can be used again.
     expect(await during(jobs.add(HOURLY))).toMatchObject({ on: true, line: '0 * * * *' })
+  })
+
+  it('B-CRON-16: jobs of one time that follow each other under one name begin a run each, also within one minute', async () => {
+    const { jobs, work, during, clock, runs } = stage()
+    await work()
+    const at = clock.now() + MINUTE
+    for (const [ms, prompt] of [
+      [0, 'First.'],
+      [1_000, 'First.'],
+      [1_500, 'Second.'],
+    ] as const) {
+      await during(jobs.add({ name: 'report', at: at + ms, prompt }))
+      await clock.pass(at + ms - clock.now() + 100)
+    }
+    await clock.pass(MINUTE)
+    expect(await runs()).toEqual([
+      ['20261119T0031Z', 'completed'],
+      ['20261119T003101000Z', 'completed'],
+      ['20261119T003101500Z', 'completed'],
+    ])
   })
 
   it('B-CRON-17: a job that cannot be is refused before anything is written, with what to do', async () => {

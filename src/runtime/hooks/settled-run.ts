@@ -78,9 +78,10 @@ export async function readSettledRun(
   store: CompleteStore,
   { session, run, seq, life }: RunName,
 ): Promise<SettledRun | null> {
-  const [card, page] = await Promise.all([store.card(session), store.read(session, seq - 1, 1)])
-  const [end] = page.events
-  if (card === null || end?.type !== 'run.settled' || lifeOf(end.epoch) !== life) return null
+  const card = await store.card(session)
+  if (card === null) return null
+  const [end] = (await store.read(session, seq - 1, 1)).events
+  if (end?.type !== 'run.settled' || lifeOf(end.epoch) !== life) return null
   const { result, inputs, beganAt } = await readRunRecord(store, { session, from: run, end })
   const { text, usage, cost, metadata } = result
   return {
