@@ -38,7 +38,7 @@ export type EndpointOptions = {
 /** By the last part of the address: `github` is at `POST /v1/triggers/github`. */
 export type Endpoints = Readonly<Record<string, EndpointOptions>>
 
-export type WebhookEndpoint = Omit<EndpointOptions, 'secret'> & { readonly secret: string }
+export type WebhookEndpoint = Omit<EndpointOptions, 'secret'> & { readonly name: string; readonly secret: string }
 
 /** What a server needs to take deliveries in. Counts belong to this process. */
 export type WebhookDesk = {
@@ -91,7 +91,7 @@ export function readEndpoints(
     Object.entries(endpoints).map(([name, options]) => {
       if (!NAME.test(name))
         throw new Fault('invalid_config', `"${name}" cannot be an endpoint: use 1 to 64 letters, digits, "_" or "-".`)
-      return [name, { ...options, secret: readSecret(name, options.secret, env) }]
+      return [name, { ...options, name, secret: readSecret(name, options.secret, env) }]
     }),
   )
 }

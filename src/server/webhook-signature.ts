@@ -112,7 +112,8 @@ export function readDeliveryNames(endpoint: WebhookEndpoint, { headers }: Signed
   const key = given ?? textField(fields, verify === 'slack' ? 'event_id' : verify === 'stripe' ? 'id' : '')
   return {
     label: label ?? labelOf(verify, fields, headers),
-    ...(key === null || key === '' ? {} : { dedupeKey: key }),
+    // Endpoints of one source have keys of their own.
+    ...(key === null || key === '' ? {} : { dedupeKey: `${endpoint.name}:${key}` }),
   }
 }
 

@@ -56,7 +56,8 @@ it('B-CLI-197: every command ends by itself, with its exit code', async () => {
     'history latest': 0,
     'approve latest': 0,
   })
-  await each({ 'handoffs latest': 0, 'board latest': 0, tasks: 0, 'tasks latest': 0 })
+  await each({ 'handoffs latest': 0, 'board latest': 0, tasks: 0, 'tasks latest': 0, letters: 0, 'cron list': 0 })
+  await each({ 'triggers list': 0 })
   await each({
     'resume latest': 0,
     'undo latest': 0,

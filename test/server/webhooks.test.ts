@@ -58,6 +58,20 @@ describe('a signed delivery', () => {
     },
   )
 
+  it('B-WEBHOOK-15: shares its key with no other endpoint of its source', async () => {
+    const one = await hooked()
+    const github = delivery('github')
+    const plain = delivery('plain')
+    const key = github.headers['x-github-delivery'] ?? ''
+    const answers = [
+      await one.send(github),
+      await one.send({ ...plain, headers: { ...plain.headers, 'x-delivery': key } }),
+    ]
+    const said = answers.map(({ text }) => JSON.parse(text) as { session: string; duplicate: boolean })
+    expect(said.map(({ duplicate }) => duplicate)).toEqual([false, false])
+    expect(new Set(said.map(({ session }) => session)).size).toBe(2)
+  })
+
   it.each(NAMES)(
     'B-WEBHOOK-3: of %s with a wrong, old or missing signature is 401, and nothing is on disk',
     async (name) => {
