@@ -178,7 +178,7 @@ function webhookSenderOf({ url, secret }: WebhookSenderOptions, of: string): Not
 async function readBeginning({ body }: Response): Promise<string> {
   let text = ''
   const decoder = new TextDecoder()
-  for await (const bytes of body ?? []) {
+  for await (const bytes of (body ?? []) as AsyncIterable<Uint8Array>) {
     text += decoder.decode(bytes, { stream: true })
     if (text.length > ANSWER_CHARS) break
   }
