@@ -17,8 +17,8 @@ export type Shares<Line> = {
   readonly stuckMs?: number
 }
 
-/** A seed takes a fraction of a second. */
-const STUCK_MS = 30_000
+/** Most seeds take a second. One with an outage of an hour takes fifteen, and longer where other programs run beside it. */
+const STUCK_MS = 120_000
 
 /** The lines of all seeds, in the order of the seeds. */
 export async function shared<Line extends { readonly seed: number }>(shares: Shares<Line>): Promise<readonly Line[]> {
