@@ -102,7 +102,7 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
     )
     const rows = page.locator('.session-row')
     expect(await rows.filter({ hasText: 'Pay twice.' }).innerText()).toContain('2 calls may have happened')
-    expect(await rows.nth(1).innerText()).toContain('The provider refused failed')
+    await until(async () => expect(await rows.nth(1).innerText()).toContain('The provider refused failed'))
     await page.getByLabel('Status').selectOption('last:limit')
     await until(async () => expect(await rows.count()).toBe(2))
     const texts = (await rows.allInnerTexts()).join('\n')
@@ -159,8 +159,10 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
     await page.goto(`${one.server.url}/inbox`)
     const items = page.locator('.inbox-item')
     await until(async () => expect(await items.count()).toBe(3))
-    expect(await page.locator('.inbox-what').allInnerTexts()).toEqual(
-      expect.arrayContaining(['docs/notes.md', 'npm test -- --watch', 'rm -rf build']),
+    await until(async () =>
+      expect(await page.locator('.inbox-what').allInnerTexts()).toEqual(
+        expect.arrayContaining(['docs/notes.md', 'npm test -- --watch', 'rm -rf build']),
+      ),
     )
     expect((await page.locator('.inbox-group').allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '))).toEqual([
       'Run them. 2',
@@ -168,7 +170,7 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
     await page.keyboard.press('/')
     await page.keyboard.type('rm build')
     await until(async () => expect(await items.count()).toBe(1))
-    expect(await items.innerText()).toContain('rm -rf build')
+    await until(async () => expect(await items.innerText()).toContain('rm -rf build'))
     expect(wrong).toEqual([])
     await picture(one, '/inbox', 'week-inbox', '.inbox-item')
     await picture(one, '/', 'week-waiting', '.session-row')
@@ -284,7 +286,7 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
     await page.keyboard.press('/')
     await page.keyboard.type('21x')
     await until(async () => expect(await lines.count()).toBeLessThan(4))
-    expect(await lines.first().innerText()).toContain('n: 3')
+    await until(async () => expect(await lines.first().innerText()).toContain('n: 3'))
     await page.getByRole('searchbox', { name: 'Search in this session' }).fill('')
     await page.getByRole('button', { name: 'Failures only' }).click()
     await until(async () => expect(await lines.count()).toBe(2))
@@ -424,11 +426,11 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
     await until(async () => expect(await page.locator('.line.turn').last().innerText()).toContain('Turn 1238'))
     await page.getByRole('button', { name: 'Failures only' }).click()
     await until(async () => expect(await lines.count()).toBe(9))
-    expect(await lines.first().innerText()).toMatch(/Turn 8[^]*It broke at 7\./)
+    await until(async () => expect(await lines.first().innerText()).toMatch(/Turn 8[^]*It broke at 7\./))
     await page.getByRole('button', { name: 'Failures only' }).click()
     await search.fill('seen <3>')
     await until(async () => expect(await lines.count()).toBe(1))
-    expect(await lines.first().innerText()).toMatch(/Turn 4[^]*n: 3/)
+    await until(async () => expect(await lines.first().innerText()).toMatch(/Turn 4[^]*n: 3/))
     // A log that does not fit into the page is searched by the server, from where the page stands.
     await page.goto(`${one.server.url}/s/huge`)
     await page.waitForSelector('.line.turn')
