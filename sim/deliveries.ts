@@ -1,7 +1,7 @@
 // Events from outside: each comes to two processes at once under one key, and is sent again until one of them acknowledges it. Processes
 // die and commits fail meanwhile. Only in some seeds.
 import { AS_AGENT } from '../src/graphs/graph-definition.ts'
-import { Harness } from '../src/harness.ts'
+import type { Harness } from '../src/harness.ts'
 import { Fault } from '../src/kernel/failure.ts'
 import type { Reply } from '../src/ports/model.ts'
 import type { CompleteStore } from '../src/ports/store.ts'
@@ -9,6 +9,7 @@ import type { Agent } from '../src/runtime/state/agent.ts'
 import { createTriggers } from '../src/triggers/create-triggers.ts'
 import { textOf } from '../src/view/shown-text.ts'
 import type { Cast } from './cast.ts'
+import { buildIdleHarness } from './idle-harness.ts'
 import type { Stage } from './people.ts'
 import type { SimProcess } from './process.ts'
 import { Chance } from './scheduler.ts'
@@ -49,17 +50,7 @@ export class Deliveries {
   agentIn(process: SimProcess): (name: string) => Agent | null {
     const { store, clock } = process
     const triggers = this.#triggersIn(process)
-    const harness = new Harness({
-      model: { name: 'never', call: () => Promise.reject(new Error('The harness drives nothing.')) },
-      store,
-      system: {
-        clock,
-        random: { id: () => `h${this.#chance.between(0, 1e9)}`, fraction: () => this.#chance.fraction() },
-      },
-      secrets: {},
-      worker: { drives: false },
-      triggers: this.#triggersIn(process),
-    })
+    const harness = buildIdleHarness(process, this.#chance, { triggers })
     this.#desks.push({ process, harness })
     const [graph] = triggers.graphs
     const agent = graph?.[AS_AGENT]({ store, clock })

@@ -1,4 +1,4 @@
-// Changed files of sessions whose digests are right all the same: whoever forges a file computes them, too.
+// Changed files of sessions with right digests, because a forger computes the digests too.
 import type { Event } from '../src/kernel/event.ts'
 import type { Portable, PortableRecord } from '../src/archive/portable-file.ts'
 import { rowOf } from '../src/archive/stream-file.ts'

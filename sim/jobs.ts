@@ -3,7 +3,6 @@
 import { cronPlanner, CRON, cronReplyIn } from '../src/cron/cron-planner.ts'
 import type { CronState, CronTick } from '../src/cron/cron-job.ts'
 import { AS_AGENT } from '../src/graphs/graph-definition.ts'
-import { Harness } from '../src/harness.ts'
 import type { InboxBody } from '../src/kernel/event.ts'
 import { EMPTY } from '../src/kernel/session.ts'
 import type { CompleteStore, Write } from '../src/ports/store.ts'
@@ -11,6 +10,7 @@ import { ownerWrite } from '../src/runtime/commit/owner-write.ts'
 import type { Agent } from '../src/runtime/state/agent.ts'
 import { textOf } from '../src/view/shown-text.ts'
 import type { Cast } from './cast.ts'
+import { buildIdleHarness, NEVER } from './idle-harness.ts'
 import type { People, Stage } from './people.ts'
 import type { SimProcess, Walls } from './process.ts'
 import { Chance } from './scheduler.ts'
@@ -64,18 +64,8 @@ export class Jobs {
   /** The planner of the jobs in this process. Its harness drives nothing: the worker does. */
   agentIn(process: SimProcess): (name: string) => Agent | null {
     const { store, clock } = process
-    const never = { name: 'never', call: () => Promise.reject(new Error('The harness drives nothing.')) }
-    const sessions = new Harness({
-      model: never,
-      subagents: { [AGENT]: { description: 'works', model: never } },
-      store,
-      system: {
-        clock,
-        random: { id: () => `h${this.#chance.between(0, 1e9)}`, fraction: () => this.#chance.fraction() },
-      },
-      secrets: {},
-      worker: { drives: false },
-    })
+    const subagents = { [AGENT]: { description: 'works', model: NEVER } }
+    const sessions = buildIdleHarness(process, this.#chance, { subagents })
     const agent = cronPlanner()[AS_AGENT]({ store, clock, sessions })
     return (name) => (name === CRON ? agent : null)
   }

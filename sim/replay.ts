@@ -6,7 +6,7 @@ import { fold } from '../src/kernel/fold.ts'
 import type { CompleteStore } from '../src/ports/store.ts'
 import { EMPTY, FOLD_VERSION } from '../src/kernel/session.ts'
 import { canonicalJson } from '../src/tools/core/canonical-json.ts'
-import { type ReplayStore, refold } from '../src/archive/replay-refold.ts'
+import { type ReplayStore, refoldSession } from '../src/archive/replay-refold.ts'
 import { readLog } from '../src/view/session-log.ts'
 import { redecide, findUnwritten } from '../src/archive/replay-decide.ts'
 import { argumentsOf, wholeNumber } from './arguments.ts'
@@ -92,7 +92,7 @@ async function check(store: CompleteStore, tally: Tally): Promise<readonly strin
   for (const { session } of await store.list({ limit: SESSIONS_MAX })) {
     const events = await readLog(store, session)
     const logs = [store, halfway(store, events)]
-    const folds = await Promise.all(logs.map((log) => refold(log, session)))
+    const folds = await Promise.all(logs.map((log) => refoldSession(log, session)))
     tally.sessions += 1
     tally.bytes += Buffer.byteLength(folds[0]?.state ?? '')
     tally.snapshots += folds.filter(({ snapshot }) => snapshot === 'compared').length

@@ -13,7 +13,7 @@ export {
   type StoreCounts,
   type StoreProblem,
 } from './archive/store-check.ts'
-export { type FoldDifference, readChildren, type Refolded, refold } from './archive/replay-refold.ts'
+export { type FoldDifference, readChildren, type Refolded, refoldSession } from './archive/replay-refold.ts'
 export { readLog } from './view/session-log.ts'
 export type { Rerun } from './archive/replay-compare.ts'
 export { type DecisionDifference, redecide, findUnwritten } from './archive/replay-decide.ts'

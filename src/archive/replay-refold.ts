@@ -39,7 +39,7 @@ export type ReplayStore = Pick<CompleteStore, 'read' | 'snapshot'>
 
 const PAGE = 1_000
 
-export async function refold(
+export async function refoldSession(
   store: ReplayStore,
   session: string,
   folding: FoldFunctions = { fold, take },

@@ -18,7 +18,7 @@ export function parseSpanMs(flag: string, text: string): number {
 const MOMENT = /^(\d{4})-(\d{2})-(\d{2})[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})?$/
 
 /** Parses a day and a time, in the zone of this machine unless the text names one. */
-export function parseMoment(flag: string, text: string): Date {
+export function parseMomentFlag(flag: string, text: string): Date {
   const [, year = '', month = '', day = ''] = MOMENT.exec(text.trim()) ?? []
   const at = new Date(text.trim().replace(' ', 'T'))
   // JavaScript reads 30 February as a day in March.

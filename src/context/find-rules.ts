@@ -4,8 +4,8 @@
 
 import { findOwnWords } from './own-words.ts'
 
-// A sentence is read clause by clause. A clause is a rule if it begins like an instruction, or if it has a word of
-// obligation anywhere. A clause that describes what is, was or may be is not a rule, even with the same words.
+// A sentence is read clause by clause. A clause is a rule if it begins like an instruction, or if "must", "never" or
+// another such word stands anywhere in it. A clause that describes what is, was or may be is not a rule, even with the same words.
 
 /** Words before an instruction that do not change its meaning. */
 const LEAD =

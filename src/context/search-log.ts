@@ -34,9 +34,7 @@ type SearchableText = {
   readonly bytes: number
   read(): Promise<string>
 }
-/**
- * The first place of a word in a line. `line` counts from 1, and `at` counts characters from the beginning of the text.
- */
+/** Where a searched word first stands in a line. `line` counts from 1, `at` counts characters from the start of the text. */
 type SearchHit = {
   readonly token: string
   readonly place: number

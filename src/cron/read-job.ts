@@ -1,4 +1,4 @@
-// Checks the definition of a job, whoever gave it: a host, a request, a model, or a message to the job's session.
+// Checks the definition of a job. It may come from a host, a request, a model, or a message to the job's session.
 import { Fault } from '../kernel/failure.ts'
 import type { Json } from '../kernel/content.ts'
 import {

@@ -170,7 +170,7 @@ export interface Session {
    * while the session works. A wake that waits under the same key stands. An interrupt drops all wakes.
    */
   schedule(options: ScheduleOptions): Promise<ScheduledWake>
-  /** Drops the wake that waits under this key, whoever asked for it. False if none waits. */
+  /** Drops the wake that waits under this key, also one that a model asked for. False if none waits. */
   unschedule(key: string, options?: UnscheduleOptions): Promise<boolean>
   /**
    * Takes back the changes of a run's calls, newest first: of the last run, or of the one whose `run.started` has this

@@ -24,8 +24,8 @@ import { firstNonJson } from '../tools/core/plain-values.ts'
 import { removeInvisible } from '../view/invisible.ts'
 import type { CompleteSource } from './source-options.ts'
 import { CONTENT_LABEL, contentHash } from './decision-cache.ts'
-import { isMinuteFull, MINUTE_MS, minuteCharges, type MinuteSlots } from './source-caps.ts'
-import { cutToBytes, PAYLOAD_BYTES_MAX } from './triage-prompt.ts'
+import { isMinuteFull, CAP_WINDOW_MS, minuteCharges, type MinuteSlots } from './source-caps.ts'
+import { keepFirstBytes, PAYLOAD_BYTES_MAX } from './triage-prompt.ts'
 import type { TriggerEnvelope, TriggerReceipt } from '../sessions/trigger-envelope.ts'
 import { TRIGGER_LABEL, type TriggerPlace } from './trigger-definition.ts'
 import type { TriggerInput } from './trigger-graph.ts'
@@ -119,7 +119,7 @@ function buildDelivery({ services }: TriggerDesk, source: CompleteSource, envelo
     models: source.models.map(modelName),
   })
   const bytes = Buffer.byteLength(payload)
-  const shown = cutToBytes(payload, PAYLOAD_BYTES_MAX)
+  const shown = keepFirstBytes(payload, PAYLOAD_BYTES_MAX)
   const metadata = { delivery: random.id() }
   const { environment } = services.agent(source.agent)
   const beginning = {
@@ -208,7 +208,7 @@ async function commitDelivery(desk: TriggerDesk, source: CompleteSource, deliver
     const now = services.store.now()
     const minute = slots.take(source.name, now, perMinute)
     if (minute === null) break
-    const notBefore = minute * MINUTE_MS > now ? minute * MINUTE_MS : 0
+    const notBefore = minute * CAP_WINDOW_MS > now ? minute * CAP_WINDOW_MS : 0
     const charges = minuteCharges(source.name, minute, perMinute, `${delivery.id}:accepted`)
     try {
       return await writeDelivery(desk, source, delivery, { notBefore, charges })

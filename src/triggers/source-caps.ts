@@ -2,7 +2,7 @@
 // itself. Over a cap a delivery waits; none is refused before a day of minutes is full.
 import type { Charge, CompleteStore } from '../ports/store.ts'
 
-export const MINUTE_MS = 60_000
+export const CAP_WINDOW_MS = 60_000
 /** A delivery waits for a free minute of the next day at most. */
 const MINUTES_AHEAD_MAX = 24 * 60
 
@@ -15,7 +15,7 @@ export class MinuteSlots {
 
   /** The next minute with room; null if a whole day is full. */
   take(source: string, now: number, perMinute: number): number | null {
-    const current = Math.floor(now / MINUTE_MS)
+    const current = Math.floor(now / CAP_WINDOW_MS)
     const known = this.#open.get(source)
     // A minute further ahead was found before the clock was set back.
     const isOpen = known && known.minute >= current && known.minute <= current + MINUTES_AHEAD_MAX

@@ -75,7 +75,7 @@ function ownBlock(name: 'task' | 'event', text: string): string {
 }
 
 /** The longest beginning of the text that has at most so many bytes of UTF-8. */
-export function cutToBytes(text: string, bytesMax: number): string {
+export function keepFirstBytes(text: string, bytesMax: number): string {
   const bytes = Buffer.from(text)
   if (bytes.length <= bytesMax) return text
   return new TextDecoder().decode(bytes.subarray(0, bytesMax), { stream: true })

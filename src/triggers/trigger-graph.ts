@@ -21,7 +21,7 @@ import {
   type TriageSetup,
   waitOrStop,
 } from './evaluate-trigger.ts'
-import { MINUTE_MS, RunsAtOnce } from './source-caps.ts'
+import { CAP_WINDOW_MS, RunsAtOnce } from './source-caps.ts'
 import type { TriageAction, TriageDecision } from './triage-decision.ts'
 import { noticeText, type ShownEvent, targetTask } from './triage-prompt.ts'
 import type { CompleteSource, TriggerNotice } from './source-options.ts'
@@ -146,7 +146,7 @@ function buildGraph(source: CompleteSource, place: () => TriagePlace): Graph {
         description: 'decides what is to be done about the event',
         // A decision costs money and changes nothing, so a lost one is made again.
         effect: 'idempotent',
-        timeoutMs: 10 * MINUTE_MS,
+        timeoutMs: 10 * CAP_WINDOW_MS,
         to: [END, 'notify', 'triage_react', 'triage_escalate'],
         reads: ({ label, payload, bytes, receivedAt, content, notBefore, deferrals, busy }): TriageArgs => {
           return { label, payload, bytes, receivedAt, content, notBefore, deferrals, busy }
@@ -161,7 +161,7 @@ function buildGraph(source: CompleteSource, place: () => TriagePlace): Graph {
       notify: node({
         description: 'tells people',
         effect: 'idempotent',
-        timeoutMs: 3 * MINUTE_MS,
+        timeoutMs: 3 * CAP_WINDOW_MS,
         reads: ({ decision, label }) => ({ label, text: noticeOf(decision) }),
         run: async ({ label, text }, context) => {
           const { session } = context

@@ -12,7 +12,7 @@ import { Worker } from '../../src/runtime/loop/worker.ts'
 import { memory } from '../../src/stores/memory/memory-store.ts'
 import { checkEffects } from './effect-check.ts'
 import { Appender, digestOf, type JournalLine, type OracleLine, readLines } from './evidence.ts'
-import { callsOf, checkEnvelopes, checkRequests, checkRest, checkShown, refold } from './log-check.ts'
+import { callsOf, checkEnvelopes, checkRequests, checkRest, checkShown, refoldSession } from './log-check.ts'
 import { CREATED, creation, message, servicesOf } from './stage.ts'
 import { type Evidence, verify } from './verify.ts'
 import { agentOf } from './workload.ts'
@@ -118,9 +118,9 @@ describe('the comparison', () => {
   it('B-CRASH-3: finds a call without a result, an open run, and an input that was shown twice or never', () => {
     const answered = events.findIndex((event) => event.type === 'agent.tool_result')
     const cut = events.slice(0, answered)
-    expect(checkRest(refold(cut).end)).toHaveLength(1)
+    expect(checkRest(refoldSession(cut).end)).toHaveLength(1)
     expect(checkEffects(callsOf('s', cut), evidence.oracle).wrong).toHaveLength(2)
-    const { end } = refold(events)
+    const { end } = refoldSession(events)
     const reshown = events.map((event) => (event.type === 'model.started' ? { ...event, shows: [2] } : event))
     expect(checkShown(reshown, end)).toContainEqual('user.message 2 was shown 3 times')
     const late = { ...events[1], id: 'late', seq: events.length + 1, at: end.at } as Event
@@ -129,7 +129,7 @@ describe('the comparison', () => {
       late,
       { type: 'session.closed', seq: late.seq + 1, at: end.at, epoch: end.epoch } as Event,
     ]
-    expect(checkShown(closed, refold(closed).end)).toEqual([])
+    expect(checkShown(closed, refoldSession(closed).end)).toEqual([])
     const unanswered = events.filter((event) => event.type !== 'agent.tool_result')
     expect(checkRequests(unanswered)).not.toEqual([])
   })

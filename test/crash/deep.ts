@@ -7,7 +7,7 @@ import type { Event } from '../../src/kernel/event.ts'
 import { Fault } from '../../src/kernel/failure.ts'
 import type { Card } from '../../src/ports/store.ts'
 import { sendInterrupt } from '../../src/sessions/interrupt.ts'
-import { callsOf, refold } from './log-check.ts'
+import { callsOf, refoldSession } from './log-check.ts'
 import type { Plan, PlannedCall } from './plan.ts'
 import type { Chance } from './random.ts'
 import { creation, message } from './stage.ts'
@@ -181,7 +181,8 @@ export function checkDeep(root: string, logs: Logs, went: boolean, stops: Stops)
   for (const [session, log] of logs) {
     if (worksToItsEnd(session, log)) wrong.push(`${session} worked to its end, and ${root} had been stopped`)
   }
-  if (went && refold(events).end.unshown.length > 0) wrong.push(`${root} went on, and has not read all that came to it`)
+  if (went && refoldSession(events).end.unshown.length > 0)
+    wrong.push(`${root} went on, and has not read all that came to it`)
   stops.trees += 1
   stops.children += logs.size - 1
   stops.reports += trees.reports

@@ -39,7 +39,7 @@ export function checkEnvelopes(events: readonly Event[]): readonly string[] {
 }
 
 /** Folds the log from its beginning. `at` is the session after `upTo` events, for a snapshot to be compared with. */
-export function refold(events: readonly Event[], upTo = 0): { readonly end: Session; readonly at: Session } {
+export function refoldSession(events: readonly Event[], upTo = 0): { readonly end: Session; readonly at: Session } {
   let end = EMPTY
   let at = EMPTY
   for (const event of events) {
@@ -62,7 +62,7 @@ export function checkRest(end: Session): readonly string[] {
 export function checkShown(events: readonly Event[], end: Session): readonly string[] {
   const shown = new Map<number, number>()
   const closed = events.findIndex(({ type }) => type === 'session.closed')
-  if (closed >= 0) for (const { seq } of refold(events.slice(0, closed)).end.inputs) shown.set(seq, 1)
+  if (closed >= 0) for (const { seq } of refoldSession(events.slice(0, closed)).end.inputs) shown.set(seq, 1)
   for (const seq of end.unshown) shown.set(seq, (shown.get(seq) ?? 0) + 1)
   for (const event of events) {
     if (event.type !== 'model.started') continue

@@ -2,7 +2,7 @@
 import type { Event } from '../../src/kernel/event.ts'
 import type { DeliveryEffect, DeliveryRecord } from './deliveries.ts'
 import { checkEffects } from './effect-check.ts'
-import { callsOf, checkEnvelopes, checkRequests, checkRest, refold } from './log-check.ts'
+import { callsOf, checkEnvelopes, checkRequests, checkRest, refoldSession } from './log-check.ts'
 import type { Logs } from './tree-check.ts'
 
 export type TriggerReport = {
@@ -100,7 +100,7 @@ function isChild([first]: readonly Event[]): boolean {
 
 function checkLog(events: readonly Event[]): readonly string[] {
   try {
-    return [...checkEnvelopes(events), ...checkRequests(events), ...checkRest(refold(events).end)]
+    return [...checkEnvelopes(events), ...checkRequests(events), ...checkRest(refoldSession(events).end)]
   } catch (error) {
     return [`it does not fold: ${String(error)}`]
   }

@@ -11,7 +11,15 @@ import { FOLD_VERSION, type Session } from '../../src/kernel/session.ts'
 import { checkEffects, type EffectReport } from './effect-check.ts'
 import { digestOf, type ErrorLine, type JournalLine, type OracleLine } from './evidence.ts'
 import { checkJournal, type JournalReport } from './journal-check.ts'
-import { type CallFact, callsOf, checkEnvelopes, checkRequests, checkRest, checkShown, refold } from './log-check.ts'
+import {
+  type CallFact,
+  callsOf,
+  checkEnvelopes,
+  checkRequests,
+  checkRest,
+  checkShown,
+  refoldSession,
+} from './log-check.ts'
 import { checkTrees, type TreeReport } from './tree-check.ts'
 import { HOLD } from './workload.ts'
 
@@ -74,7 +82,7 @@ export function troublesIn(errors: readonly ErrorLine[]): readonly string[] {
 export function checkLog(events: readonly Event[]): readonly string[] {
   const wrong = [...checkEnvelopes(events), ...checkRequests(events)]
   try {
-    const { end } = refold(events)
+    const { end } = refoldSession(events)
     return [...wrong, ...checkRest(end), ...checkShown(events, end)]
   } catch (error) {
     return [...wrong, `it does not fold: ${String(error)}`]
@@ -94,7 +102,7 @@ async function checkDerived(store: CompleteStore, card: Card, events: readonly E
   const snapshot = await store.snapshot(card.session)
   let folded: { readonly end: Session; readonly at: Session }
   try {
-    folded = refold(events, snapshot?.seq)
+    folded = refoldSession(events, snapshot?.seq)
   } catch {
     return []
   }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, memory, output } from '../../src/index.ts'
 import { directiveTool } from '../../src/memory/index.ts'
-import { refold } from '../../src/archive/replay-refold.ts'
+import { refoldSession } from '../../src/archive/replay-refold.ts'
 import { redecide, findUnwritten } from '../../src/archive/replay-decide.ts'
 import { StillClock } from '../contract/fixture.ts'
 import { eventsOf, resultsIn, saidIn, stage } from '../runtime/hooks-stage.ts'
@@ -233,6 +233,6 @@ describe('the loop directive', () => {
     expect(events.filter(({ type }) => type === 'run.started')).toHaveLength(3)
     expect(redecide(events)).toEqual([])
     expect(findUnwritten(events)).toEqual([])
-    expect((await refold(staging.store, sessionId)).difference).toBeNull()
+    expect((await refoldSession(staging.store, sessionId)).difference).toBeNull()
   })
 })

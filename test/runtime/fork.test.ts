@@ -6,7 +6,7 @@ import { callKey } from '../../src/kernel/event.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
 import { readTranscript } from '../../src/view/session-history.ts'
 import { redecide } from '../../src/archive/replay-decide.ts'
-import { refold } from '../../src/archive/replay-refold.ts'
+import { refoldSession } from '../../src/archive/replay-refold.ts'
 import { readLog } from '../../src/view/session-log.ts'
 import { askUserTool } from '../../src/tools/ask-user.ts'
 import { openFile } from '../../sim/forge-file.ts'
@@ -148,7 +148,7 @@ describe('a fork of a session with open calls', () => {
     expect((await first.run()).status).toBe('completed')
     expect(done.toSorted()).toEqual(['look in first', 'look in second', 'pay in first'])
     for (const id of ['first', 'second']) {
-      expect((await refold(store, id)).difference).toBeNull()
+      expect((await refoldSession(store, id)).difference).toBeNull()
       expect(redecide(await readLog(store, id))).toEqual([])
     }
     expect(openFile(await exportSession(store, 'second')).parents.map(({ session }) => session)).toEqual(['first'])

@@ -10,7 +10,7 @@ import type { Event } from '../../src/kernel/event.ts'
 import type { Blob } from '../../src/ports/store.ts'
 import { exportSession, importSession, type Portable } from '../../src/archive/portable.ts'
 import { redecide } from '../../src/archive/replay-decide.ts'
-import { refold } from '../../src/archive/replay-refold.ts'
+import { refoldSession } from '../../src/archive/replay-refold.ts'
 import { readLog } from '../../src/view/session-log.ts'
 import { makeFile, open as openStore } from '../stores/folder.ts'
 import { forgeFile, openFile, redigest, type OpenedFile } from '../../sim/forge-file.ts'
@@ -104,7 +104,7 @@ describe('a session in a file', () => {
       expect(await readLog(store, 'buyer')).toEqual([...before.events, expect.objectContaining(arrived)])
       const again = await exported(store, 'buyer')
       expect({ ...again, events: again.events.slice(0, -1) }).toMatchObject(before)
-      expect((await refold(store, 'buyer')).difference).toBeNull()
+      expect((await refoldSession(store, 'buyer')).difference).toBeNull()
       const { harness, paid } = desk(['Done.'], { store })
       await harness.session('buyer').send([{ type: 'resume' }])
       const [pending] = (await harness.session('buyer').run()).pending
@@ -433,7 +433,7 @@ describe('a fork in a file', () => {
     for (const id of ['first', 'second']) {
       expect(await there.store.card(id)).toMatchObject({ status: 'terminated', due: null })
       await expect(there.harness.session(id).send('more')).rejects.toMatchObject({ code: 'session_closed' })
-      expect((await refold(there.store, id)).difference).toBeNull()
+      expect((await refoldSession(there.store, id)).difference).toBeNull()
     }
     expect(JSON.stringify(await readLog(there.store, 'first'))).not.toContain('not for the fork')
   })
@@ -490,7 +490,7 @@ describe('a file from anybody', () => {
       if (error instanceof Fault) {
         refused += 1
         expect([error.code, await store.card('odd')]).toEqual(['invalid_input', null])
-      } else expect((await refold(store, 'odd')).difference).toBeNull()
+      } else expect((await refoldSession(store, 'odd')).difference).toBeNull()
     }
     expect(refused).toBeGreaterThan(300)
   })

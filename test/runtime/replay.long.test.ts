@@ -19,7 +19,7 @@ import { FOLD_VERSION, type Session } from '../../src/kernel/session.ts'
 import { redecide, findUnwritten } from '../../src/archive/replay-decide.ts'
 import { recordingOf, type RerunOptions } from '../../src/archive/replay-run.ts'
 import { exportSession, importSession } from '../../src/archive/portable.ts'
-import { refold } from '../../src/archive/replay-refold.ts'
+import { refoldSession } from '../../src/archive/replay-refold.ts'
 import { readLog } from '../../src/view/session-log.ts'
 
 const open: Harness[] = []
@@ -108,11 +108,11 @@ async function long(): Promise<{ readonly store: CompleteStore; readonly id: str
 describe('refold', () => {
   it('B-REPLAY-1: a log folds to the same bytes by copy, in place, and from its snapshot on', async () => {
     const { store, id } = await long()
-    const folded = await refold(store, id)
+    const folded = await refoldSession(store, id)
     expect(folded).toMatchObject({ snapshot: 'compared', difference: null, events: (await store.card(id))?.seq })
     expect((JSON.parse(folded.state) as Session).seq).toBe(folded.events)
     const { store: other } = await eventful()
-    expect(await refold(other, 'eventful')).toMatchObject({ snapshot: 'none', difference: null })
+    expect(await refoldSession(other, 'eventful')).toMatchObject({ snapshot: 'none', difference: null })
   })
 
   it('B-REPLAY-2: a planted fault in one of the folds is found at its first event', async () => {
@@ -123,7 +123,7 @@ describe('refold', () => {
       take(session, event)
       if (event.type === 'agent.tool_result' && session.run) session.run.exhausted = 'planted'
     }
-    const { difference } = await refold(store, 'eventful', { fold, take: forgetful })
+    const { difference } = await refoldSession(store, 'eventful', { fold, take: forgetful })
     expect(difference).toMatchObject({
       seq: first,
       type: 'copy',
@@ -137,7 +137,7 @@ describe('refold', () => {
       return fold(session, event)
     }
     const settled = events.find((event) => event.type === 'run.settled')?.seq
-    expect((await refold(store, 'eventful', { fold: shared, take })).difference).toMatchObject({ seq: settled })
+    expect((await refoldSession(store, 'eventful', { fold: shared, take })).difference).toMatchObject({ seq: settled })
   })
 
   it('B-REPLAY-3: a snapshot that is not what its log folds to is found; one of an older fold is not looked at', async () => {
@@ -150,15 +150,15 @@ describe('refold', () => {
     }
     const state = JSON.parse(body) as Session
     const bent = withSnapshot({ body: JSON.stringify({ ...state, cost: 1 }) })
-    expect((await refold(bent, id)).difference).toMatchObject({
+    expect((await refoldSession(bent, id)).difference).toMatchObject({
       seq: stored?.seq,
       type: 'snapshot',
       path: 'cost',
       found: 1,
     })
     const beyond = withSnapshot({ body: JSON.stringify({ ...state, seq: 9_999 }) })
-    expect((await refold(beyond, id)).difference).toMatchObject({ type: 'snapshot', path: 'seq' })
-    expect(await refold(withSnapshot({ version: 0, body: '{}' }), id)).toMatchObject({
+    expect((await refoldSession(beyond, id)).difference).toMatchObject({ type: 'snapshot', path: 'seq' })
+    expect(await refoldSession(withSnapshot({ version: 0, body: '{}' }), id)).toMatchObject({
       snapshot: 'old',
       difference: null,
     })
@@ -170,9 +170,9 @@ describe('refold', () => {
     const at = events.findIndex((event) => event.type === 'agent.message')
     const cut = events.filter((_, i) => i !== at).map((event, i) => ({ ...event, seq: i + 1 }))
     const log = { read: async () => ({ events: cut }), snapshot: async () => null }
-    const { difference } = await refold(log, 'cut')
+    const { difference } = await refoldSession(log, 'cut')
     expect(difference).toMatchObject({ type: 'unfoldable' })
-    await expect(refold(store, 'nobody')).rejects.toMatchObject({ code: 'session_missing' })
+    await expect(refoldSession(store, 'nobody')).rejects.toMatchObject({ code: 'session_missing' })
   })
 })
 
@@ -250,7 +250,7 @@ describe('redecide', () => {
     for (const seed of [1, 2, 3, 4, 5]) {
       await simulate(seed, async (store) => {
         for (const { session } of await store.list({ limit: 10 })) {
-          expect((await refold(store, session)).difference).toBeNull()
+          expect((await refoldSession(store, session)).difference).toBeNull()
           expect(redecide(await readLog(store, session))).toEqual([])
         }
       })

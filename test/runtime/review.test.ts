@@ -20,7 +20,7 @@ import { callKey, type Event } from '../../src/kernel/event.ts'
 import { exportSession, importSession, type Portable } from '../../src/archive/portable.ts'
 import { recordingOf } from '../../src/archive/replay-run.ts'
 import { redecide } from '../../src/archive/replay-decide.ts'
-import { refold } from '../../src/archive/replay-refold.ts'
+import { refoldSession } from '../../src/archive/replay-refold.ts'
 import { readLog } from '../../src/view/session-log.ts'
 import { fileTools } from '../../src/tools/files/file-tools.ts'
 import { makeFile, open as openFile } from '../stores/folder.ts'
@@ -226,7 +226,7 @@ describe('what is open in an imported session', () => {
         expect((await session.run()).status).toBe('completed')
       }
       expect(paid).toEqual(ran ? [] : [name.includes('other') ? 9 : 5])
-      expect((await refold(store, 'buyer')).difference).toBeNull()
+      expect((await refoldSession(store, 'buyer')).difference).toBeNull()
       expect(redecide(await readLog(store, 'buyer'))).toEqual([])
     },
   )

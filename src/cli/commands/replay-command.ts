@@ -8,8 +8,8 @@ import { print, printJson } from '../present/print.ts'
 export function replayCommand(call: CommandArgs): Promise<number> {
   return withStoreToRead(async (place) => {
     const { session } = await findSession(place, call.words[0] ?? '')
-    const { redecide, refold, findUnwritten } = await import('../../replay.ts')
-    const folded = await refold(place.store, session)
+    const { redecide, refoldSession, findUnwritten } = await import('../../replay.ts')
+    const folded = await refoldSession(place.store, session)
     const events = await readAllEvents(place.store, session)
     const decided = redecide(events)
     const missing = findUnwritten(events)

@@ -7,7 +7,7 @@ import { EXIT, CliError } from '../exit.ts'
 import { print, printJson, shortId, terretCommand } from '../present/print.ts'
 import type { CommandContext } from '../state/command-context.ts'
 import { withoutDriving } from '../state/without-driving.ts'
-import { parseMoment, parseSpanMs } from '../time-flags.ts'
+import { parseMomentFlag, parseSpanMs } from '../time-flags.ts'
 
 const FLAGS = ['in', 'at', 'reason', 'key', 'cancel'] as const
 
@@ -52,7 +52,7 @@ async function cancel(
 function readTime(call: CommandArgs): Pick<ScheduleOptions, 'at' | 'inMs'> {
   const [span, at] = [call.text('in'), call.text('at')]
   if (span !== undefined && at === undefined) return { inMs: parseSpanMs('in', span) }
-  if (at !== undefined && span === undefined) return { at: parseMoment('at', at) }
+  if (at !== undefined && span === undefined) return { at: parseMomentFlag('at', at) }
   throw new CliError(EXIT.usage, 'Say when: give either --in, such as 2h, or --at, such as 2027-01-31T09:00.')
 }
 

@@ -42,7 +42,7 @@ async function isStillOpen(store: Store, { sessionId, callId, digest }: Pending)
   return open.some((each) => each.sessionId === sessionId && each.callId === callId && each.digest === digest)
 }
 
-/** Says who decided the call in place of the person who was asked. */
+/** Tells the person who was asked that somebody else decided the call, and who it was. */
 export async function withdrawnText(store: Store, { sessionId, callId }: Pending): Promise<string> {
   const from = Math.max(0, Number.parseInt(callId, 10) || 0)
   let said = 'it no longer waits'

@@ -5,7 +5,7 @@ import type * as client from '@modelcontextprotocol/client'
 import type { Client, Transport } from '@modelcontextprotocol/client'
 import { Fault } from '../../kernel/failure.ts'
 import type { Clock } from '../../ports/system.ts'
-import { mayComeBack, describeError, Unreachable } from './mcp-failure.ts'
+import { mayComeBack, describeMcpError, Unreachable } from './mcp-failure.ts'
 import { MessageFilter } from './message-filter.ts'
 import type { McpOptions, McpSettings, McpHttpOptions } from './mcp-options.ts'
 import { StdioTransport, MESSAGE_BYTES_MAX } from './stdio-transport.ts'
@@ -98,7 +98,7 @@ export class McpConnection {
       const missing = this.#inner instanceof StdioTransport && this.#inner.isMissing
       const away = !missing && (signal.aborted || mayComeBack(error))
       await this.close()
-      throw new Unreachable(describeError(error, trouble), { cause: error, away })
+      throw new Unreachable(describeMcpError(error, trouble), { cause: error, away })
     }
   }
 

@@ -73,17 +73,17 @@ export function callFailure(error: unknown, info: CallInfo): Error {
       : failure('Timeout', late)
   }
   if (code === INVALID_PARAMS)
-    return new ModelRetry(text(describeError(error)), { ...metadata, error_type: 'MCPToolError' })
+    return new ModelRetry(text(describeMcpError(error)), { ...metadata, error_type: 'MCPToolError' })
   if (typeof code === 'number' && !isStreamEnd(error)) {
-    return failure('Failed', `MCP server "${server}" refused "${tool}": ${describeError(error)}`)
+    return failure('Failed', `MCP server "${server}" refused "${tool}": ${describeMcpError(error)}`)
   }
-  const lost = `MCP server "${server}" was lost during "${tool}". ${describeError(error, info.trouble)}`
+  const lost = `MCP server "${server}" was lost during "${tool}". ${describeMcpError(error, info.trouble)}`
   if (!once || isUnsent(error)) return failure('Unavailable', lost)
   return failure('Unknown', `The call may have happened: look before you try again. ${lost}`)
 }
 
 /** One or two sentences about whatever was thrown. */
-export function describeError(error: unknown, trouble = ''): string {
+export function describeMcpError(error: unknown, trouble = ''): string {
   if (trouble !== '') return trouble
   if (!(error instanceof Error)) return 'Something that is no error was thrown.'
   const status = 'status' in error && typeof error.status === 'number' ? error.status : null

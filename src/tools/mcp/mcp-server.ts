@@ -4,7 +4,7 @@
 import type { BlobRef, Frozen } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Clock } from '../../ports/system.ts'
-import { callFailure, mayComeBack, isTransportError, describeError, Unreachable } from './mcp-failure.ts'
+import { callFailure, mayComeBack, isTransportError, describeMcpError, Unreachable } from './mcp-failure.ts'
 import { type McpConnection, openConnection, raceAbort, type CallResult } from './mcp-connection.ts'
 import { OfferedTools, type McpToolRun } from './mcp-offers.ts'
 import { type McpOptions, type McpSettings, readMcpSettings } from './mcp-options.ts'
@@ -248,7 +248,7 @@ class McpToolSource implements McpServer {
   }
 
   #words(error: unknown): string {
-    return visibleText(withoutSecrets(this.#settings.secrets, describeError(error)), TROUBLE_CHARS_MAX)
+    return visibleText(withoutSecrets(this.#settings.secrets, describeMcpError(error)), TROUBLE_CHARS_MAX)
   }
 }
 
