@@ -335,6 +335,8 @@ type HarnessParts = {
   readonly drives: boolean
   /** Has the redactor replace these too. */
   readonly learn: (secrets: Secrets) => void
+  /** What it was made of. */
+  readonly options: HarnessOptions
 }
 const harnessStores = new WeakMap<object, HarnessParts>()
 
@@ -368,10 +370,22 @@ export function toolsOfHarness(harness: object): readonly Tool[] {
   return retrieve && seen.every(({ name }) => name !== retrieve.name) ? [...seen, retrieve] : seen
 }
 
+/** What `altered` changes of a harness. `agents` are all that it has, by name. */
+export type AlterServices = (services: Services, agents: ReadonlyMap<string, Agent>) => Services
+
+/**
+ * A harness whose services are changed before anything uses them, for a what-if. Sources of tools are shared with the
+ * harness they came from, so they stay open when this one is closed.
+ */
+export function alteredHarness(options: HarnessOptions, alter: AlterServices): Harness {
+  return new LocalHarness(options, alter)
+}
+
 class LocalHarness implements Sessions {
   readonly #services: Services
   readonly #worker: Worker
   readonly #ownsStore: boolean
+  readonly #ownsSources: boolean
   readonly #drives: boolean
   readonly #agents: ReadonlyMap<string, Agent>
   readonly #plugins: BoundPlugins | null
@@ -379,7 +393,7 @@ class LocalHarness implements Sessions {
   readonly #triggers: Triggers | null
   #closed = false
 
-  constructor(own: HarnessOptions) {
+  constructor(own: HarnessOptions, alter: AlterServices | null = null) {
     checkOptions(own)
     const plugins = own.plugins?.length ? bindPlugins(own.plugins, own) : null
     const options = plugins ? { ...own, ...plugins.given } : own
@@ -408,7 +422,7 @@ class LocalHarness implements Sessions {
     const report = (error: unknown): void => onError('observer', error)
     const observer = hooks || tracer ? new Observer({ store, clock, hooks, tracer, report }) : null
     const { keys, ...models } = buildModels(named, table, [...agents.values()])
-    this.#services = {
+    const services: Services = {
       watchdog: watchdogMs === undefined ? null : new Watchdog(watchdogMs),
       store,
       live,
@@ -431,6 +445,8 @@ class LocalHarness implements Sessions {
       schemas: new Map(),
       makeDeps: options.deps ?? null,
     }
+    this.#services = alter === null ? services : alter(services, agents)
+    this.#ownsSources = alter === null
     const alarm = options.system?.clock ?? idleClock
     this.#worker = new Worker(this.#services, {
       ...worker,
@@ -439,14 +455,15 @@ class LocalHarness implements Sessions {
       named: worker.id !== undefined,
       id: worker.id ?? `worker-${random.id()}`,
     })
-    this.#register(options)
+    this.#register(own, options.triggers)
     checkBound(consumers, this.#consumerHost())
   }
 
   /** What servers, workers and triggers reach of this harness beside its verbs. */
-  #register({ triggers }: HarnessOptions): void {
+  #register(options: HarnessOptions, triggers: Triggers | undefined): void {
     const { store, redactor, program = readProgramNames(undefined) } = this.#services
-    harnessStores.set(this, { store, program, drives: this.#drives, learn: (secrets) => redactor.learn(secrets) })
+    const learn = (secrets: Secrets): void => redactor.learn(secrets)
+    harnessStores.set(this, { store, program, drives: this.#drives, learn, options })
     if (triggers) registerTriggers(this, { services: this.#services, worker: this.#worker })
     drivers.set(this, {
       look: async (...look) => this.#driving().look(...look),
@@ -586,7 +603,8 @@ class LocalHarness implements Sessions {
     this.#closed = true
     if (this.#services.consumers) await this.#worker.awaitRest(mayBeLane, CLOSE_MS)
     await this.#worker.close()
-    const sources = new Set([...this.#agents.values()].flatMap(({ tools }) => tools.sources))
+    const agents = this.#ownsSources ? [...this.#agents.values()] : []
+    const sources = new Set(agents.flatMap(({ tools }) => tools.sources))
     await Promise.allSettled([...sources].map((source) => source.close()))
     await this.#services.observer?.close()
     await this.#plugins?.close(this.#services.clock)

@@ -67,8 +67,10 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   // The verbs of one session: half of the harness, in a file of its own.
   session: underHarness,
   harness: [...underHarness, 'session', 'version'],
+  // A recorded session that an altered harness lives again.
+  whatif: [...underHarness, 'harness'],
   // Recorded sessions, an entry of its own: public names only.
-  replay: underHarness,
+  replay: [...underHarness, 'whatif'],
   // Public names only: it re-exports, so it may see everything that has a public name.
   index: [...underHarness, 'harness', 'session', 'version', 'server', 'server/wire'],
   // It uses what the package's entries offer, each when a command needs it.

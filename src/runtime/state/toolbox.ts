@@ -87,6 +87,11 @@ export class Toolbox {
     return this.#sources.some((source) => name.startsWith(`${source.name.replace(/[^A-Za-z0-9_-]/g, '_')}__`))
   }
 
+  /** The tool of this name, as far as it is known without asking sources. */
+  knownTool(name: string): Tool | undefined {
+    return this.#now?.get(name) ?? [...this.#given, ...this.#own].find((tool) => tool.name === name)
+  }
+
   /** Warnings about missing tools from the last time the sources were asked, in sentences for people. */
   get warnings(): readonly string[] {
     return this.#warnings
@@ -112,6 +117,11 @@ export class Toolbox {
     const moved = (tool: Tool | ToolSource) => (isSource(tool) || !tool.rooted ? tool : tool.rooted(root))
     const tools = this.#options.tools.map(moved).filter((tool) => tool !== null)
     return new Toolbox({ ...this.#options, tools })
+  }
+
+  /** The same tools, and sources, as `change` makes each of them. Those of the harness itself stay as they are. */
+  mapped(change: (tool: Tool | ToolSource) => Tool | ToolSource): Toolbox {
+    return new Toolbox({ ...this.#options, tools: this.#options.tools.map(change) })
   }
 
   /** The sources are closed with the agents: several agents may share one. */
