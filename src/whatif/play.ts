@@ -55,7 +55,8 @@ export async function playWhatIf(log: WhatIfLog, options: WhatIfOptions): Promis
   const modes: Modes = new Map(Object.entries(options.tools ?? {}))
   const clock = new ScratchClock(momentOfCut(tree, cut))
   const reviews = await findReviews({ options, tree, cut, clock, modes })
-  const play = openPlay({ options, tree, cut, clock, modes })
+  const changed = new Set([...reviews.values()].map(({ agent }) => agent))
+  const play = openPlay({ options, tree, cut, clock, modes }, changed)
   try {
     await fillScratch(play.store, tree, cut, reviews)
     const result = await drive(play)
@@ -79,7 +80,7 @@ async function findReviews(beginning: Beginning) {
   }
 }
 
-function openPlay({ options, tree, cut, clock, modes }: Beginning): Play {
+function openPlay({ options, tree, cut, clock, modes }: Beginning, changed: ReadonlySet<string> = new Set()): Play {
   const { root, events } = tree
   const from = cut.get(root) ?? 0
   const end = options.runs === 'all' ? events.length : endOfRun(events, from)
@@ -103,11 +104,12 @@ function openPlay({ options, tree, cut, clock, modes }: Beginning): Play {
     stop: options.strict ? stop : null,
     agentOf: async (session) => (await store.card(session))?.agent ?? '',
   })
-  const scratch = openScratch(scratchParts({ options, tree, clock, modes }), store, playback)
+  const parts = { ...scratchParts({ options, tree, clock, modes }), changed }
+  const scratch = openScratch(parts, store, playback)
   return { options, tree, cut, end, clock, store, modes, people, results, playback, scratch }
 }
 
-function scratchParts({ options, tree, clock, modes }: Omit<Beginning, 'cut'>): ScratchParts {
+function scratchParts({ options, tree, clock, modes }: Omit<Beginning, 'cut'>): Omit<ScratchParts, 'changed'> {
   const { agent, effects = false, usd } = options
   const { model = { name: recordedModelName(tree), call: () => Promise.reject(new Error('never asked')) } } = agent
   const named = [...modes].flatMap(([name, mode]) => (mode === 'recorded' ? [] : [name]))

@@ -67,6 +67,8 @@ export type ScratchParts = {
   readonly runsTools: boolean
   /** Where the named tools of sources may run. Others are known from the recording, and no source is asked for them. */
   readonly named: readonly string[]
+  /** Agents whose setup is otherwise now. Their next runs show it as it is, in place of what earlier runs showed. */
+  readonly changed: ReadonlySet<string>
 }
 
 export type Scratch = {
@@ -131,6 +133,7 @@ function alterAgent({ isRecorded, ...parts }: ScratchParts, agent: Agent, playba
   const repeats = isRecorded || agent.planner !== null
   return {
     ...agent,
+    ...(parts.changed.has(agent.name) ? { prefix: 'follow' } : {}),
     model: repeats ? playback.recorded(agent.model) : playback.paced(agent.model),
     tools: agent.tools.mapped(change),
   }
@@ -184,7 +187,7 @@ export async function fillScratch(
   const logs = tree.logs.flatMap(({ session, events }): readonly PortableLog[] => {
     const upTo = cut.get(session)
     const review = reviews.get(session)
-    const last = review ? [review.event] : []
+    const last = review?.event ? [review.event] : []
     return upTo === undefined ? [] : [{ session, events: [...events.slice(0, upTo), ...last] }]
   })
   const blobs = new Map(tree.blobs)
@@ -213,8 +216,10 @@ function spentIn(events: readonly Event[]): number {
   return events.reduce((sum, event) => sum + Math.round((('cost' in event ? event.cost : 0) ?? 0) * 1e6), 0)
 }
 
+/** What of a session's setup is otherwise now. `event` is for the run that is open at the cut, if there is one. */
 export type SetupReview = {
-  readonly event: OwnerEvent
+  readonly agent: string
+  readonly event: OwnerEvent | null
   readonly blobs: readonly Blob[]
   readonly changed: readonly SetupPart[]
 }
@@ -241,26 +246,35 @@ export async function reviewSetups(
         'invalid_input',
         `Session ${session} belongs to agent "${state.agent}", which the what-if does not have. Give it as one of \`subagents\`.`,
       )
-    if (!state.run || state.run.ending || state.run.foreign || services.agent(state.agent).planner) continue
+    if (state.run?.ending || state.run?.foreign || services.agent(state.agent).planner) continue
+    const began = startBefore(events.slice(0, upTo), state.run !== null)
+    if (!began) continue
     const cache = new SessionCache(session, store, null, false)
     await cache.open()
     const chosen = await reviewOptions(services, cache)
     const flight = createStoppableFlight()
     const { setup, blobs } = await preparer.setup(cache, await chosen.agent.tools.open(flight), chosen)
-    const began = events.slice(0, upTo).findLast(({ type }) => type === 'run.started' || type === 'run.reviewed')
-    const changed = changedParts(began, { ...setup, limits: chosen.agent.limits })
+    const now = { ...setup, limits: chosen.agent.limits }
+    const changed = changedParts(began, now)
     if (changed.length === 0) continue
-    const { at, epoch, seq } = state
-    const body = { type: 'run.reviewed', ...setup, limits: chosen.agent.limits } as const
-    reviews.set(session, { event: { seq: seq + 1, at, epoch, ...body }, blobs, changed })
+    const { agent, at, epoch, seq } = state
+    const event = state.run ? ({ seq: seq + 1, at, epoch, type: 'run.reviewed', ...now } as const) : null
+    reviews.set(session, { agent, event, blobs: event ? blobs : [], changed })
   }
   return reviews
 }
 
+/** A finished run that chose its own setup says nothing about the one of its agent. */
+function startBefore(events: readonly Event[], isOpen: boolean): RunSetup | undefined {
+  return events.findLast((event): event is RunSetup => {
+    return (event.type === 'run.started' || event.type === 'run.reviewed') && (isOpen || event.options === undefined)
+  })
+}
+type RunSetup = Extract<Event, { type: 'run.started' | 'run.reviewed' }>
+
 type FrozenSetup = Pick<Extract<Event, { type: 'run.reviewed' }>, 'toolset' | 'instructions' | 'policy' | 'limits'>
 
-function changedParts(began: Event | undefined, now: FrozenSetup): readonly SetupPart[] {
-  if (began?.type !== 'run.started' && began?.type !== 'run.reviewed') return []
+function changedParts(began: RunSetup, now: FrozenSetup): readonly SetupPart[] {
   const shown = began.type === 'run.started' ? (began.now ?? began) : began
   const parts: readonly (SetupPart | false)[] = [
     shown.instructions !== now.instructions && 'instructions',
