@@ -5,6 +5,7 @@ import { Fault } from '../kernel/failure.ts'
 import type { CompleteStore } from '../ports/store.ts'
 import type { HarnessOptions } from '../harness.ts'
 import { readSessionHead } from '../runtime/state/session-tree.ts'
+import { childStatus } from '../runtime/state/children-below.ts'
 import type { Result } from '../runtime/state/run-result.ts'
 import { pendingInTree } from '../sessions/look/pending.ts'
 import { originsOf } from '../stores/move/portable-tree.ts'
@@ -28,6 +29,8 @@ import {
   ScratchClock,
   type ScratchParts,
   scratchStore,
+  spentIn,
+  treeUsdAt,
 } from './scratch.ts'
 import { checkEffect, Playback, type ToolMode, type ToolStub } from './stand-ins.ts'
 import type { ParkedCall, WhatIf, WhatIfCase, WhatIfOptions } from './what-if.ts'
@@ -104,18 +107,18 @@ function openPlay({ options, tree, cut, clock, modes }: Beginning, changed: Read
     stop: options.strict ? stop : null,
     agentOf: async (session) => (await store.card(session))?.agent ?? '',
   })
-  const parts = { ...scratchParts({ options, tree, clock, modes }), changed }
+  const parts = { ...scratchParts({ options, tree, cut, clock, modes }), changed }
   const scratch = openScratch(parts, store, playback)
   return { options, tree, cut, end, clock, store, modes, people, results, playback, scratch }
 }
 
-function scratchParts({ options, tree, clock, modes }: Omit<Beginning, 'cut'>): Omit<ScratchParts, 'changed'> {
+function scratchParts({ options, tree, cut, clock, modes }: Beginning): Omit<ScratchParts, 'changed'> {
   const { agent, effects = false, usd } = options
   const { model = { name: recordedModelName(tree), call: () => Promise.reject(new Error('never asked')) } } = agent
   const named = [...modes].flatMap(([name, mode]) => (mode === 'recorded' ? [] : [name]))
-  const spent = tree.accounts.find(({ id }) => id === `tree:${tree.root}`)?.spent ?? 0
-  const treeUsd = Math.min(agent.budget?.treeUsd ?? Number.POSITIVE_INFINITY, usdOf(spent) + (usd ?? Number.POSITIVE_INFINITY))
-  const budget = Number.isFinite(treeUsd) ? { budget: { ...agent.budget, treeUsd } } : {}
+  const { treeUsd = Number.POSITIVE_INFINITY } = agent.budget ?? {}
+  const most = usd === undefined ? null : Math.min(treeUsd, treeUsdAt(tree, cut) + usd)
+  const budget = most === null ? {} : { budget: { ...agent.budget, treeUsd: most } }
   const own: HarnessOptions = { ...agent, model, ...budget }
   return { tree, clock, effects, named, options: own, isRecorded: agent.model === undefined, runsTools: named.length > 0 }
 }
@@ -215,12 +218,23 @@ async function runStub(stub: ToolStub, args: unknown): Promise<{ readonly ok: bo
   }
 }
 
+/** Lets children end that work on by themselves: their reports begin runs too. Returns whether one came. */
+async function awaitReports({ store, tree, scratch }: Play): Promise<boolean> {
+  const cards = await store.list({ root: tree.root, limit: Number.MAX_SAFE_INTEGER })
+  const working = cards.filter((card) => card.session !== tree.root && childStatus(card) === 'running')
+  await Promise.all(working.map(({ session }) => scratch.harness.work({ session })))
+  const { run, inputs } = await readSessionHead(store, tree.root)
+  return working.length > 0 && (run !== null || inputs.length > 0)
+}
+
 /** Sends what opened the next run of the recording, or lets the time of its wake come. */
-async function beginNextRun({ options, tree, store, people, clock, cut, end }: Play): Promise<boolean> {
+async function beginNextRun(play: Play): Promise<boolean> {
+  const { options, tree, store, people, clock, cut, end } = play
   const head = await readSessionHead(store, tree.root)
   if (head.run || head.closed || head.inputs.length > 0) return false
   const isFirst = head.began <= (cut.get(tree.root) ?? 0)
   if (!isFirst && options.runs !== 'all') return false
+  if (await awaitReports(play)) return true
   const bodies = people.takeNextRun()
   for (const body of bodies) await store.commit([{ session: tree.root, lane: 'inbox', events: [body] }])
   if (bodies.length > 0) return true
@@ -261,11 +275,10 @@ async function describePlay(play: Play, result: Result | null, changed: WhatIf['
 
 /** What all sessions spent after the cut, without what repeated replies had cost. */
 async function costOf({ store, tree, cut, playback }: Play): Promise<number> {
-  let micro = 0
+  let spent = 0
   for (const { session } of await store.list({ root: tree.root, limit: Number.MAX_SAFE_INTEGER }))
-    for (const event of (await readLog(store, session)).slice(cut.get(session) ?? 0))
-      micro += Math.round((('cost' in event ? event.cost : 0) ?? 0) * 1e6)
-  return usdOf(Math.max(0, micro - Math.round(playback.repeatedUsd * 1e6)))
+    spent += spentIn((await readLog(store, session)).slice(cut.get(session) ?? 0))
+  return usdOf(Math.max(0, spent - playback.repeatedCost))
 }
 
 async function parkedCalls({ store, tree, people }: Play): Promise<readonly ParkedCall[]> {

@@ -19,6 +19,7 @@ import { memory } from '../stores/memory/memory-store.ts'
 import { foldLog, type PortableLog, restorationOf } from '../stores/move/portable-tree.ts'
 import { canonicalJson } from '../tools/core/canonical-json.ts'
 import { defineTool, type Tool, type ToolSource } from '../tools/core/tool.ts'
+import { usdOf } from '../view/usd.ts'
 import type { TreeCut } from './cut-tree.ts'
 import type { RecordedTree } from './recorded-tree.ts'
 import { isSource, type Playback } from './stand-ins.ts'
@@ -133,6 +134,8 @@ function alterAgent({ isRecorded, ...parts }: ScratchParts, agent: Agent, playba
   const repeats = isRecorded || agent.planner !== null
   return {
     ...agent,
+    // The recording has paid already.
+    ...(isRecorded ? { budget: null } : {}),
     ...(parts.changed.has(agent.name) ? { prefix: 'follow' } : {}),
     model: repeats ? playback.recorded(agent.model) : playback.paced(agent.model),
     tools: agent.tools.mapped(change),
@@ -184,11 +187,9 @@ export async function fillScratch(
   cut: TreeCut,
   reviews: ReadonlyMap<string, SetupReview> = new Map(),
 ): Promise<void> {
-  const logs = tree.logs.flatMap(({ session, events }): readonly PortableLog[] => {
-    const upTo = cut.get(session)
-    const review = reviews.get(session)
-    const last = review?.event ? [review.event] : []
-    return upTo === undefined ? [] : [{ session, events: [...events.slice(0, upTo), ...last] }]
+  const logs = logsWithin(tree, cut).map(({ session, events }): PortableLog => {
+    const { event } = reviews.get(session) ?? {}
+    return { session, events: event ? [...events, event] : events }
   })
   const blobs = new Map(tree.blobs)
   for (const review of reviews.values()) for (const blob of review.blobs) blobs.set(blob.hash, blob)
@@ -200,7 +201,20 @@ export async function fillScratch(
   await commitRestored(store, [...(await buildOrigins(store, tree.origins, now)), ...writes])
 }
 
-/** What was spent by then, on the accounts that limited it. */
+function logsWithin({ logs }: RecordedTree, cut: TreeCut): readonly PortableLog[] {
+  return logs.flatMap(({ session, events }) => {
+    const upTo = cut.get(session)
+    return upTo === undefined ? [] : [{ session, events: events.slice(0, upTo) }]
+  })
+}
+
+/** What the tree had spent at the cut, in dollars, if an account limited it. */
+export function treeUsdAt(tree: RecordedTree, cut: TreeCut): number {
+  const account = accountsAt(tree, logsWithin(tree, cut)).find(({ id }) => id === `tree:${tree.root}`)
+  return usdOf(account?.spent ?? 0)
+}
+
+/** What was spent by then, on the accounts that limited it. More money that people allowed stays allowed. */
 function accountsAt({ accounts, root }: RecordedTree, logs: readonly PortableLog[]): RecordedTree['accounts'] {
   const spentBy = (id: string): number => {
     const log = logs.find(({ session }) => id.startsWith(`run:${session}:`) || id === `session:${session}`)
@@ -208,12 +222,14 @@ function accountsAt({ accounts, root }: RecordedTree, logs: readonly PortableLog
     const events = id === `tree:${root}` ? logs.flatMap((each) => each.events) : (log?.events ?? []).slice(run)
     return spentIn(events)
   }
-  return accounts.map((account) => ({ ...account, held: 0, assumed: 0, spent: spentBy(account.id) }))
+  return accounts.map((account) =>
+    account.id.startsWith('raised:') ? account : { ...account, held: 0, assumed: 0, spent: spentBy(account.id) },
+  )
 }
 
 /** In millionths of a dollar. */
-function spentIn(events: readonly Event[]): number {
-  return events.reduce((sum, event) => sum + Math.round((('cost' in event ? event.cost : 0) ?? 0) * 1e6), 0)
+export function spentIn(events: readonly Event[]): number {
+  return events.reduce((sum, event) => sum + (('cost' in event ? event.cost : 0) ?? 0), 0)
 }
 
 /** What of a session's setup is otherwise now. `event` is for the run that is open at the cut, if there is one. */

@@ -50,8 +50,8 @@ export type PlaybackParts = {
 
 export class Playback {
   readonly missing: MissingAnswer[] = []
-  /** In dollars: what the repeated replies had cost in the recording. */
-  repeatedUsd = 0
+  /** What the repeated replies had cost in the recording, in millionths of a dollar. */
+  repeatedCost = 0
   readonly #parts: PlaybackParts
   readonly #tools = new WeakMap<Tool, Tool>()
   readonly #models = new WeakMap<Model, Model>()
@@ -177,7 +177,7 @@ export class Playback {
       return { type: 'failure', class: 'bad_request', message: NO_REPLY, retryable: false }
     }
     if (answer.said !== 'stopped') {
-      if (answer.said.type === 'reply') this.repeatedUsd += answer.said.cost ?? 0
+      if (answer.said.type === 'reply') this.repeatedCost += answer.said.cost ?? 0
       return answer.said
     }
     if (people.stop && session === tree.root)

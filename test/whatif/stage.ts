@@ -20,8 +20,8 @@ export function talking(talk: Talk, requests: Request[] = [], name = 'talking'):
         parts: text === '' ? [] : [{ type: 'text', text }],
         calls: calls.map(({ tool, args }, i) => ({ id: `c${request.messages.length}_${i}`, tool, args: JSON.stringify(args) })),
         finish: calls.length > 0 ? 'calls' : 'stop',
-        usage: { inputTokens: 100, outputTokens: 10 },
-        cost: 0.01,
+        usage: { inputTokens: Math.ceil(JSON.stringify(request.messages).length / 4), outputTokens: 10 },
+        cost: 10_000,
       }
     },
   }
