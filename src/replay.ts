@@ -31,3 +31,4 @@ export {
   type WhatIfOptions,
   whatIf,
 } from './whatif/what-if.ts'
+export { type AgentChoices, changedAgent } from './whatif/choose-agent.ts'

@@ -210,7 +210,7 @@ export function checkEffect(tool: string, effect: EffectClass, effects: boolean)
   if (effect === 'read' || effects) return
   throw new Fault(
     'invalid_input',
-    `The tool "${tool}" is of the class ${effect}: to run it again would do its work again. Leave it recorded, give a function for it, or set effects: true.`,
+    `The tool "${tool}" is of the class ${effect}: to run it again would do its work again. Leave it recorded, give a function for it, or allow effects (effects: true, --effects).`,
   )
 }
 
