@@ -335,8 +335,9 @@ type HarnessParts = {
   readonly drives: boolean
   /** Has the redactor replace these too. */
   readonly learn: (secrets: Secrets) => void
-  /** What it was made of. */
+  /** What it was made of, and its models by their names. */
   readonly options: HarnessOptions
+  readonly model: (name: string) => Model
 }
 const harnessStores = new WeakMap<object, HarnessParts>()
 
@@ -461,9 +462,9 @@ class LocalHarness implements Sessions {
 
   /** What servers, workers and triggers reach of this harness beside its verbs. */
   #register(options: HarnessOptions, triggers: Triggers | undefined): void {
-    const { store, redactor, program = readProgramNames(undefined) } = this.#services
+    const { store, redactor, model, program = readProgramNames(undefined) } = this.#services
     const learn = (secrets: Secrets): void => redactor.learn(secrets)
-    harnessStores.set(this, { store, program, drives: this.#drives, learn, options })
+    harnessStores.set(this, { store, program, drives: this.#drives, learn, options, model })
     if (triggers) registerTriggers(this, { services: this.#services, worker: this.#worker })
     drivers.set(this, {
       look: async (...look) => this.#driving().look(...look),

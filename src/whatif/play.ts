@@ -158,10 +158,12 @@ async function drive(play: Play): Promise<Result | null> {
     people.forgetMessages()
     await session.send(options.message)
   }
+  const stop = (): void => void session.interrupt().catch(() => {})
+  options.signal?.addEventListener('abort', stop, { once: true })
   let result: Result | null = null
   for (;;) {
     if (await hasWork(play)) result = await session.run()
-    if (options.strict && playback.missing.length > 0) return result
+    if (options.signal?.aborted || (options.strict && playback.missing.length > 0)) return result
     if (await answerPending(play)) continue
     if (!(await beginNextRun(play))) return result ?? (await session.result())
   }
@@ -261,6 +263,7 @@ async function describePlay(play: Play, result: Result | null, changed: WhatIf['
     store,
     session: root,
     from,
+    end: Math.max(end, from),
     changed,
     diff: compareLogs(compared(tree.events.slice(0, Math.max(end, from))), compared(events)),
     drift: playback.missing.length,

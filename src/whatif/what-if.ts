@@ -45,6 +45,8 @@ export type WhatIfOptions = {
   readonly runs?: 'one' | 'all'
   /** In dollars: requests that could exceed it are not made. */
   readonly usd?: number
+  /** Aborted to interrupt it. The result then says how far it came. */
+  readonly signal?: AbortSignal
 }
 
 /** A call that nobody has decided about, and why the recording does not. */
@@ -70,6 +72,8 @@ export type WhatIf = {
   readonly session: string
   /** The last event of the recording in that session's log. What follows is new. */
   readonly from: number
+  /** The last event of the recording that is compared. */
+  readonly end: number
   /** What the run that was open at that event shows its model otherwise than the recorded one. */
   readonly changed: readonly SetupPart[]
   /** The recorded session on the left, the new one on the right. */
@@ -109,6 +113,7 @@ const checkOptions = optionsChecker<WhatIfOptions>('whatIf', {
   strict: flagCheck,
   runs: oneOf<'one' | 'all'>({ one: true, all: true }),
   usd: usdCheck,
+  signal: objectCheck,
 })
 
 /** Lives a recorded session again from the event `at` on. Nothing is written to where the recording is. */

@@ -33,6 +33,7 @@ import { handleFollow, handleStreams } from './event-streams.ts'
 import { handleDropToken, handleMakeToken, handleTokens } from './token-list.ts'
 import { handleChangeCron, handleCron } from './cron-jobs.ts'
 import { handleDropTrigger, handleRetryTrigger, handleTrigger, handleTriggers } from './triggers.ts'
+import { handleWhatIf } from './what-ifs.ts'
 import { handleUsage } from './usage-report.ts'
 
 export const ROUTE_HANDLERS: RouteHandlers = {
@@ -59,6 +60,7 @@ export const ROUTE_HANDLERS: RouteHandlers = {
   unschedule: handleUnschedule,
   wake: handleWake,
   fork: handleFork,
+  whatIf: handleWhatIf,
   undo: handleUndo,
   pins: handlePins,
   pin: handlePin,

@@ -16,11 +16,13 @@ export type SliderProps = {
   readonly rows: readonly TimelineRow[]
   readonly onMove: (seq: number) => void
   readonly onLive: () => void
+  /** Null: nothing can be asked here. */
+  readonly onWhatIf: (() => void) | null
 }
 
 type SliderMark = { readonly seq: number; readonly kind: 'wait' | 'idle' | 'bad' | 'end'; readonly says: string }
 
-export function Slider({ head, at, isLive, rows, onMove, onLive }: SliderProps) {
+export function Slider({ head, at, isLive, rows, onMove, onLive, onWhatIf }: SliderProps) {
   const marks = useMemo(() => buildSliderMarks(rows, head), [rows, head])
   const share = (seq: number): number => (head <= 1 ? 1 : (seq - 1) / (head - 1))
   return (
@@ -55,6 +57,7 @@ export function Slider({ head, at, isLive, rows, onMove, onLive }: SliderProps) 
         {at.toLocaleString('en')}
         <span className="dim"> / {head.toLocaleString('en')}</span>
       </span>
+      {onWhatIf === null ? null : <Button onPress={onWhatIf}>What if…</Button>}
       <Button pressed={isLive} onPress={onLive}>
         {neverChanges() ? (
           'End'
