@@ -54,6 +54,8 @@ describe.skipIf(noChromium)('what if, at the slider', () => {
     expect(await page.locator('.page').innerText()).toContain('Paid, and looked at twice.')
     expect(await page.locator('.what-if-facts').innerText()).toContain('0 answers not in the recording')
     expect(ran).toEqual(['look the bank'])
+    // Steps of a what-if have no page of their own.
+    expect(await page.locator('.cmp-pair.differs .cmp-cell:last-child a').count()).toBe(0)
     for (const { width, dark } of looks()) {
       await page.setViewportSize({ width, height: 860 })
       await page.emulateMedia({ colorScheme: dark ? 'dark' : 'light' })
@@ -69,6 +71,9 @@ describe.skipIf(noChromium)('what if, at the slider', () => {
   it('B-WEB-151: the recording alone answers without a model; what it does not have is listed; a viewer cannot ask', async () => {
     const { one, id } = await stage()
     const { page } = await one.look(`/s/${id}?at=4`, { width: 390, dark: true })
+    await page.waitForSelector('.slider')
+    expect(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth')).toBe(true)
+    await page.screenshot({ path: `${SHOTS}/what-if-slider-390-dark.png` })
     await page.getByRole('button', { name: 'What if…' }).click()
     await page.waitForSelector('dialog[open]')
     await page.screenshot({ path: `${SHOTS}/what-if-390-dark.png` })

@@ -76,7 +76,7 @@ function ComparedWhatIf({ session, name }: { readonly session: string; readonly 
       {whole.isPending ? <Loading what="Reading the session" /> : null}
       <WhatIfFacts answer={answer} />
       {sides && compared ? (
-        <Sides left={sides[0]} right={sides[1]} compared={compared} lived={`What if, from event ${answer.from}`} />
+        <Sides left={sides[0]} right={sides[1]} compared={compared} livedFrom={answer.from} />
       ) : null}
     </>
   )
@@ -155,14 +155,14 @@ type SidesProps = {
   readonly left: WholeSession
   readonly right: WholeSession
   readonly compared: Comparison
-  /** The title of the right side, if that is no session of its own. */
-  readonly lived?: string
+  /** The right side is a what-if: after this event its steps are in no log. */
+  readonly livedFrom?: number
 }
 
 /** A pair of steps, or a fold of several equal pairs. */
 type ComparedRow = { readonly key: string; readonly pair: Pair | null; readonly first: boolean; readonly same: number }
 
-function Sides({ left, right, compared, lived }: SidesProps) {
+function Sides({ left, right, compared, livedFrom }: SidesProps) {
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set())
   const rows = useMemo(() => foldSameSteps(compared, open), [compared, open])
   const first = rows.find((row) => row.first)?.key ?? null
@@ -171,7 +171,7 @@ function Sides({ left, right, compared, lived }: SidesProps) {
     <>
       <div className="cmp-head">
         <Side mark="A" whole={left} />
-        {lived === undefined ? <Side mark="B" whole={right} /> : <LivedSide title={lived} />}
+        {livedFrom === undefined ? <Side mark="B" whole={right} /> : <LivedSide from={livedFrom} />}
       </div>
       <div className="cmp-tools">
         <Figures left={compared.left} right={compared.right} />
@@ -190,7 +190,7 @@ function Sides({ left, right, compared, lived }: SidesProps) {
               {countNoun(row.same, 'step')} the same, show
             </button>
           ) : (
-            <PairRow pair={row.pair} first={row.first} />
+            <PairRow pair={row.pair} first={row.first} lastOfB={livedFrom ?? null} />
           )
         }
       />
@@ -240,14 +240,14 @@ function Side({ mark, whole: { card } }: { readonly mark: string; readonly whole
   )
 }
 
-function LivedSide({ title }: { readonly title: string }) {
+function LivedSide({ from }: { readonly from: number }) {
   return (
     <div className="cmp-side">
       <span className="cmp-mark" aria-hidden>
         B
       </span>
       <div>
-        <h2>{title}</h2>
+        <h2>What if, from event {from}</h2>
         <p className="dim">Only this tab has it. The session is not changed.</p>
       </div>
     </div>
@@ -319,7 +319,10 @@ const WORDS: Readonly<Record<Difference, string>> = {
   end: 'ended otherwise',
 }
 
-function PairRow({ pair, first }: { readonly pair: Pair; readonly first: boolean }) {
+/** `lastOfB`: the last event of the right side that a page can show; null for all. */
+type PairRowProps = { readonly pair: Pair; readonly first: boolean; readonly lastOfB: number | null }
+
+function PairRow({ pair, first, lastOfB }: PairRowProps) {
   const { left, right, differs } = pair
   const isTurn = left?.type === 'turn' && right?.type === 'turn'
   return (
@@ -343,15 +346,27 @@ function PairRow({ pair, first }: { readonly pair: Pair; readonly first: boolean
           ) : null}
         </p>
       )}
-      <StepCell mark="A" step={left} other={right} />
-      <StepCell mark="B" step={right} other={left} />
+      <StepCell mark="A" step={left} other={right} isShown />
+      <StepCell mark="B" step={right} other={left} isShown={lastOfB === null || (right?.seq ?? 0) <= lastOfB} />
     </div>
   )
 }
 
-type CellProps = { readonly mark: string; readonly step: ComparedStep | null; readonly other: ComparedStep | null }
+type StepNameProps = Pick<ComparedStep, 'session' | 'seq'> & { readonly name: string; readonly isShown: boolean }
 
-function StepCell({ mark, step, other }: CellProps) {
+function StepName({ session, seq, name, isShown }: StepNameProps) {
+  return isShown ? <Link href={`/s/${encodeURIComponent(session)}?e=${seq}`}>{name}</Link> : <strong>{name}</strong>
+}
+
+type CellProps = {
+  readonly mark: string
+  readonly step: ComparedStep | null
+  readonly other: ComparedStep | null
+  /** Its event has a page. */
+  readonly isShown: boolean
+}
+
+function StepCell({ mark, step, other, isShown }: CellProps) {
   if (step === null)
     return (
       <div className="cmp-cell none">
@@ -368,7 +383,7 @@ function StepCell({ mark, step, other }: CellProps) {
         <span className="cmp-mark" aria-hidden>
           {mark}
         </span>
-        <Link href={`/s/${encodeURIComponent(session)}?e=${seq}`}>{type === 'turn' ? `Turn ${n}` : 'Message'}</Link>
+        <StepName {...{ session, seq, isShown }} name={type === 'turn' ? `Turn ${n}` : 'Message'} />
         {type === 'turn' && state !== 'replied' ? <StatusLabel of={state === 'asked' ? 'running' : state} /> : null}
         {type === 'turn' ? (
           <span className="dim">
