@@ -223,7 +223,11 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
   }),
   'what-if': entry('ID', [1, 1], 'live a session again from one of its events on, with something changed', {
     at: value('SEQ', 'the last event that stays as it was'),
-    model: { ...driving.model, multiple: true, says: 'ask this model, for every agent (default: the recording answers)' },
+    model: {
+      ...driving.model,
+      multiple: true,
+      says: 'ask this model, for every agent (default: the recording answers)',
+    },
     instructions: value('TEXT', 'these in place of those of the agent; @FILE reads them'),
     message: value('TEXT', 'said in place of what people said after that event'),
     tool: {

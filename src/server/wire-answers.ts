@@ -483,7 +483,10 @@ export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
       changed: texts,
       drift: wholeSchema,
       missing: listSchema(
-        answerSchema<WhatIfAnswer['missing'][number]>({ session: textSchema }, { call: textSchema, tool: textSchema, args: anything }),
+        answerSchema<WhatIfAnswer['missing'][number]>(
+          { session: textSchema },
+          { call: textSchema, tool: textSchema, args: anything },
+        ),
       ),
       costUsd: number,
       settled: nullOr(schemaRef('Outcome')),

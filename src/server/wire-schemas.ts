@@ -121,7 +121,10 @@ export const BODIES = {
   whatIf: closedObject(
     {
       at: { ...wholeSchema, minimum: 1, description: 'The last event that stays as it was.' },
-      model: { ...filled, description: 'It answers for every agent. Absent: the recording does, and no model is asked.' },
+      model: {
+        ...filled,
+        description: 'It answers for every agent. Absent: the recording does, and no model is asked.',
+      },
       instructions: textSchema,
       message: input,
       tools: { type: 'object', additionalProperties: oneOfWords('recorded', 'live', 'recorded_or_live') },

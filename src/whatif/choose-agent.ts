@@ -18,7 +18,10 @@ export function changedAgent(options: HarnessOptions, { model, instructions, age
       ? subagents
       : Object.fromEntries(
           Object.entries(subagents).map(([name, { model: _own, ...each }]) => {
-            return [name, { ...each, ...(name === agent && instructions !== undefined ? { instructions } : {}) }] as const
+            return [
+              name,
+              { ...each, ...(name === agent && instructions !== undefined ? { instructions } : {}) },
+            ] as const
           }),
         )
   const isBelow = below !== undefined && below !== true && agent in below

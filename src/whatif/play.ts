@@ -93,7 +93,11 @@ function openPlay({ options, tree, cut, clock, modes }: Beginning, changed: Read
   const replies = new RecordedReplies(tree, cut)
   let stopped = false
   const stop = (): void => {
-    if (!stopped) scratch.harness.session(root, { stored: true }).interrupt().catch(() => {})
+    if (!stopped)
+      scratch.harness
+        .session(root, { stored: true })
+        .interrupt()
+        .catch(() => {})
     stopped = true
   }
   const playback = new Playback({
@@ -120,7 +124,15 @@ function scratchParts({ options, tree, cut, clock, modes }: Beginning): Omit<Scr
   const most = usd === undefined ? null : Math.min(treeUsd, treeUsdAt(tree, cut) + usd)
   const budget = most === null ? {} : { budget: { ...agent.budget, treeUsd: most } }
   const own: HarnessOptions = { ...agent, model, ...budget }
-  return { tree, clock, effects, named, options: own, isRecorded: agent.model === undefined, runsTools: named.length > 0 }
+  return {
+    tree,
+    clock,
+    effects,
+    named,
+    options: own,
+    isRecorded: agent.model === undefined,
+    runsTools: named.length > 0,
+  }
 }
 
 function recordedModelName({ events }: RecordedTree): string {
@@ -191,7 +203,10 @@ async function answerPending(play: Play): Promise<boolean> {
 }
 
 /** The answer to a call that a host or a person answers. */
-async function answerOf(play: Play, { sessionId: session, callId: call, tool, args }: Pending): Promise<InboxBody | null> {
+async function answerOf(
+  play: Play,
+  { sessionId: session, callId: call, tool, args }: Pending,
+): Promise<InboxBody | null> {
   const mode = play.modes.get(tool) ?? 'recorded'
   const said = { type: 'user.custom_tool_result', id: `what-if:${call}`, call } as const
   if (mode === 'live') return null
@@ -288,9 +303,15 @@ async function parkedCalls({ store, tree, people }: Play): Promise<readonly Park
   return (await pendingInTree(store, tree.root)).map(({ sessionId, callId, tool, args, needs }) => {
     const other = people.hasDecisionAbout(tool, tree)
     const none = needs === 'answer' ? 'Only people answer it.' : 'The recording has no decision about it.'
-    const why = other ? `The recording has a decision about "${tool}" with other arguments, which does not count.` : none
+    const why = other
+      ? `The recording has a decision about "${tool}" with other arguments, which does not count.`
+      : none
     return { session: sessionId, call: callId, tool, args, why }
   })
+}
+
+function otherCallText(tool: string): string {
+  return `What the recording decided about "${tool}" was about other arguments or another place, and does not count.`
 }
 
 type CaseParts = { readonly root: string; readonly text: string; readonly options: WhatIfOptions }

@@ -103,6 +103,12 @@ export class RecordedPeople {
 }
 
 function placedMessages(events: readonly Event[]): readonly PlacedMessage[] {
+  const groups = new Map<number, number>()
+  let next = Number.POSITIVE_INFINITY
+  for (const { type, seq } of events.toReversed()) {
+    if (type === 'user.message') groups.set(seq, next)
+    if (!type.startsWith('user.')) next = seq
+  }
   const placed: PlacedMessage[] = []
   let [replies, asking, idle] = [0, 0, true]
   for (const event of events) {
@@ -112,13 +118,12 @@ function placedMessages(events: readonly Event[]): readonly PlacedMessage[] {
     if (event.type === 'model.failed' || event.type === 'agent.message') asking = 0
     if (event.type === 'agent.message') replies += 1
     if (event.type !== 'user.message' || event.by?.startsWith('session:')) continue
-    const group = events.find(({ seq, type }) => seq > event.seq && !type.startsWith('user.'))?.seq
     placed.push({
       body: bodyOf(event),
       seq: event.seq,
       place: 2 * replies + asking,
       idle,
-      group: group ?? Number.POSITIVE_INFINITY,
+      group: groups.get(event.seq) ?? next,
     })
   }
   return placed
@@ -138,4 +143,3 @@ export function endOfRun(events: readonly Event[], from: number): number {
   }
   return events.length
 }
-

@@ -69,7 +69,9 @@ class RequestReader {
   /** Of the last request. */
   key = ''
   readonly #transcript = new Transcript()
-  readonly #hashes = new WeakMap<Message, string>()
+  /** Of all messages so far: without compaction they are only added to. */
+  #told = ''
+  #count = 0
   #prefix: Json = null
   #options = ''
 
@@ -86,19 +88,17 @@ class RequestReader {
   }
 
   #keyOf({ allow = 'all', boost, tools = [] }: EventOf<'model.started'>): string {
-    const told = this.#transcript.messages.map((message) => this.#hashOf(message))
-    return hash('sha256', JSON.stringify([this.#prefix, this.#options, allow, boost ?? false, tools, told]))
+    const { messages } = this.#transcript
+    for (; this.#count < messages.length; this.#count++)
+      this.#told = hash('sha256', `${this.#told}${messageText(messages[this.#count] as Message)}`)
+    return hash('sha256', JSON.stringify([this.#prefix, this.#options, allow, boost ?? false, tools, this.#told]))
   }
+}
 
-  /** Without its place in the log, which may be another one there. */
-  #hashOf(message: Message): string {
-    const known = this.#hashes.get(message)
-    if (known !== undefined) return known
-    const { seq: _seq, ...said } = message
-    const calls = message.role === 'assistant' ? message.calls.map(({ key: _key, ...call }) => call) : []
-    const { call: _call, ...rest } = said as { readonly call?: string }
-    const hashed = hash('sha256', JSON.stringify(sortKeys({ ...rest, calls } as unknown as Json)))
-    this.#hashes.set(message, hashed)
-    return hashed
-  }
+/** Without its place in the log, which may be another one there. */
+function messageText(message: Message): string {
+  const { seq: _seq, ...said } = message
+  const calls = message.role === 'assistant' ? message.calls.map(({ key: _key, ...call }) => call) : []
+  const { call: _call, ...rest } = said as { readonly call?: string }
+  return JSON.stringify(sortKeys({ ...rest, calls } as unknown as Json))
 }

@@ -71,7 +71,9 @@ function childrenOf({ session, events }: PortableLog): readonly string[] {
     if (intent?.type !== 'agent.custom_tool_use') return []
     const { child, answers, orders = [] } = outsideOf(proposal) ?? {}
     if (child !== undefined && !answers) return [childId(session, key)]
-    const born = orders.map(({ type }, i) => (type === 'spawn' ? childId(session, key, orders.length > 1 ? i : null) : ''))
+    const born = orders.map(({ type }, i) =>
+      type === 'spawn' ? childId(session, key, orders.length > 1 ? i : null) : '',
+    )
     return born.filter((id) => id !== '')
   })
 }

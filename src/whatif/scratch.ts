@@ -162,7 +162,12 @@ function standInSource(
   }
 }
 
-type FrozenTool = { readonly name: string; readonly description: string; readonly parameters: Json; readonly definition: string }
+type FrozenTool = {
+  readonly name: string
+  readonly description: string
+  readonly parameters: Json
+  readonly definition: string
+}
 
 /** The tools of a source as runs of the recording showed them. */
 function recordedTools({ logs, blobs }: RecordedTree, prefix: string): readonly Tool[] {
@@ -305,6 +310,7 @@ function changedParts(began: RunSetup, now: FrozenSetup): readonly SetupPart[] {
 function sameLimits(then: FrozenSetup['limits'], now: FrozenSetup['limits']): boolean {
   const before = then as Readonly<Record<string, Json | undefined>>
   return Object.entries(now).every(
-    ([name, value]) => name === 'patienceMs' || before[name] === undefined || canonicalJson(before[name]) === canonicalJson(value),
+    ([name, value]) =>
+      name === 'patienceMs' || before[name] === undefined || canonicalJson(before[name]) === canonicalJson(value),
   )
 }

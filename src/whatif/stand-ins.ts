@@ -9,7 +9,6 @@ import type { RecordedModel } from '../runtime/state/recorded-model.ts'
 import { sleep } from '../runtime/state/sleep.ts'
 import { repeatResult, STOPPED_MS } from '../archive/replay-run.ts'
 import { findReferredBlobs } from '../view/readable-blobs.ts'
-import { readLog } from '../view/session-log.ts'
 import { ToolFailure } from '../tools/core/tool-output.ts'
 import type { Tool, ToolContext, ToolSource } from '../tools/core/tool.ts'
 import type { RecordedPeople } from './recorded-people.ts'
@@ -52,6 +51,9 @@ export class Playback {
   readonly missing: MissingAnswer[] = []
   /** What the repeated replies had cost in the recording, in millionths of a dollar. */
   repeatedCost = 0
+  /** How far the root's log was read, and how many replies it has so far. */
+  #read = 0
+  #replies = 0
   readonly #parts: PlaybackParts
   readonly #tools = new WeakMap<Tool, Tool>()
   readonly #models = new WeakMap<Model, Model>()
@@ -142,8 +144,10 @@ export class Playback {
   async tellPeople(session: string, place: 'tool' | 'request'): Promise<void> {
     const { people, store, tree } = this.#parts
     if (session !== tree.root || !people.hasMessages) return
-    const replies = (await readLog(store, session)).filter(({ type }) => type === 'agent.message').length
-    for (const body of people.takeUpTo(2 * replies + (place === 'request' ? 1 : 0)))
+    const { events } = await store.read(session, this.#read)
+    this.#read += events.length
+    for (const { type } of events) if (type === 'agent.message') this.#replies += 1
+    for (const body of people.takeUpTo(2 * this.#replies + (place === 'request' ? 1 : 0)))
       await store.commit([{ session, lane: 'inbox', events: [body] }])
   }
 
@@ -180,8 +184,7 @@ export class Playback {
       if (answer.said.type === 'reply') this.repeatedCost += answer.said.cost ?? 0
       return answer.said
     }
-    if (people.stop && session === tree.root)
-      await store.commit([{ session, lane: 'inbox', events: [people.stop] }])
+    if (people.stop && session === tree.root) await store.commit([{ session, lane: 'inbox', events: [people.stop] }])
     await sleep(context.clock, STOPPED_MS, context.signal)
     return { type: 'failure', class: 'bad_request', message: NO_REPLY, retryable: false }
   }
@@ -203,7 +206,8 @@ export class Playback {
 }
 
 const NO_RESULT = 'The recording has no result for this call, so nothing ran.'
-const NO_REPLY = 'The recording has no reply to this request: something in it is different. Choose a model to answer it.'
+const NO_REPLY =
+  'The recording has no reply to this request: something in it is different. Choose a model to answer it.'
 
 /** Only what reads may run without `effects`. */
 export function checkEffect(tool: string, effect: EffectClass, effects: boolean): void {

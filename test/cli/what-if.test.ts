@@ -27,7 +27,16 @@ describe('terret what-if', () => {
     expect(same.out).toContain('no difference')
     expect(same.out).toContain('drift: 0')
     expect(same.out).toContain('Both done.')
-    const careful = await stage.terret('what-if', 'latest', '--at', '5', '--mode', 'auto', '--instructions', 'Be careful.')
+    const careful = await stage.terret(
+      'what-if',
+      'latest',
+      '--at',
+      '5',
+      '--mode',
+      'auto',
+      '--instructions',
+      'Be careful.',
+    )
     expect(careful.code).toBe(1)
     expect(careful.out).toContain('changed: instructions')
     expect(careful.out).toContain('choose a model with --model')

@@ -11,8 +11,10 @@ import { looks, SHOTS } from './stage.ts'
 const TALK: Talk = (request) => {
   const careful = request.instructions.includes('careful')
   if (turnOf(request) === 0) return { text: 'First I look.', calls: [{ tool: 'look', args: { what: 'the invoice' } }] }
-  if (turnOf(request) === 1 && careful) return { text: 'I look twice.', calls: [{ tool: 'look', args: { what: 'the bank' } }] }
-  if (turnOf(request) === (careful ? 2 : 1)) return { text: 'I pay.', calls: [{ tool: 'pay', args: { to: 'ann', amount: 3 } }] }
+  if (turnOf(request) === 1 && careful)
+    return { text: 'I look twice.', calls: [{ tool: 'look', args: { what: 'the bank' } }] }
+  if (turnOf(request) === (careful ? 2 : 1))
+    return { text: 'I pay.', calls: [{ tool: 'pay', args: { to: 'ann', amount: 3 } }] }
   return careful ? 'Paid, and looked at twice.' : 'Paid.'
 }
 

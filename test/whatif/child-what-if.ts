@@ -7,7 +7,8 @@ import { talking, type Talk, turnOf, world } from './stage.ts'
 
 const TALK: Talk = (request) => {
   const last = request.messages.findLast(({ role }) => role === 'user')
-  if (JSON.stringify(last).includes('bank')) return turnOf(request) === 0 ? { calls: [{ tool: 'look', args: { what: 'bank' } }] } : 'Open.'
+  if (JSON.stringify(last).includes('bank'))
+    return turnOf(request) === 0 ? { calls: [{ tool: 'look', args: { what: 'bank' } }] } : 'Open.'
   if (turnOf(request) === 0) return { calls: [{ tool: 'look', args: { what: 'invoice' } }] }
   if (turnOf(request) === 1) return { calls: [{ tool: 'subagent', args: { task: 'bank?' } }] }
   const careful = request.instructions.includes('careful')
@@ -34,7 +35,9 @@ export async function told(file: Portable): Promise<unknown> {
   const { store, session, toCase, ...plain } = tried
   const logs = []
   for (const card of await store.list({ root: session, limit: 100 })) logs.push(await readLog(store, card.session))
-  const text = JSON.stringify([plain, toCase('careful'), logs], (key, value: unknown) => (key === 'at' || key === 'ms' ? 0 : value))
+  const text = JSON.stringify([plain, toCase('careful'), logs], (key, value: unknown) =>
+    key === 'at' || key === 'ms' ? 0 : value,
+  )
   return JSON.parse(text)
 }
 

@@ -18,10 +18,18 @@ const TALK: Talk = (request) => {
     return turn === 2 ? { calls: [{ tool: 'pay', args: { to: task, amount: turn } }] } : `${task} is large`
   }
   const n = said.length
-  if (turn === 0) return { text: 'First a look.', calls: [1, 2].map((i) => ({ tool: 'look', args: { what: `run ${n}.${i}` } })) }
-  if (turn === 1) return { calls: ['small: a', 'large: b'].map((each) => ({ tool: 'subagent', args: { task: `${each} ${n}` } })) }
+  if (turn === 0)
+    return { text: 'First a look.', calls: [1, 2].map((i) => ({ tool: 'look', args: { what: `run ${n}.${i}` } })) }
+  if (turn === 1)
+    return { calls: ['small: a', 'large: b'].map((each) => ({ tool: 'subagent', args: { task: `${each} ${n}` } })) }
   if (turn === 2) return { calls: [{ tool: 'pay', args: { to: `shop ${n}`, amount: n } }] }
-  if (turn === 3) return { calls: [{ tool: 'look', args: { what: 'same' } }, { tool: 'look', args: { what: 'same' } }] }
+  if (turn === 3)
+    return {
+      calls: [
+        { tool: 'look', args: { what: 'same' } },
+        { tool: 'look', args: { what: 'same' } },
+      ],
+    }
   return `Run ${n} is done.`
 }
 

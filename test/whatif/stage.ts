@@ -1,12 +1,22 @@
 // A recorded session for what-ifs: what is recorded, the requests its model got, and a look at the source afterwards.
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { type CompleteStore, defineTool, Harness, type HarnessOptions, memory, type Model, type Request } from '../../src/index.ts'
+import {
+  type CompleteStore,
+  defineTool,
+  Harness,
+  type HarnessOptions,
+  memory,
+  type Model,
+  type Request,
+} from '../../src/index.ts'
 import { readWholeTree } from '../../src/stores/move/portable-tree.ts'
 
 /** A model that goes by the conversation alone, so it answers the same request in the same way at any time. */
 export type Talk = (request: Request) => Spoken
-export type Spoken = string | { readonly text?: string; readonly calls: readonly { readonly tool: string; readonly args: unknown }[] }
+export type Spoken =
+  | string
+  | { readonly text?: string; readonly calls: readonly { readonly tool: string; readonly args: unknown }[] }
 
 export function talking(talk: Talk, requests: Request[] = [], name = 'talking'): Model {
   return {
@@ -18,7 +28,11 @@ export function talking(talk: Talk, requests: Request[] = [], name = 'talking'):
       return {
         type: 'reply',
         parts: text === '' ? [] : [{ type: 'text', text }],
-        calls: calls.map(({ tool, args }, i) => ({ id: `c${request.messages.length}_${i}`, tool, args: JSON.stringify(args) })),
+        calls: calls.map(({ tool, args }, i) => ({
+          id: `c${request.messages.length}_${i}`,
+          tool,
+          args: JSON.stringify(args),
+        })),
         finish: calls.length > 0 ? 'calls' : 'stop',
         usage: { inputTokens: Math.ceil(JSON.stringify(request.messages).length / 4), outputTokens: 10 },
         cost: 10_000,

@@ -22,8 +22,15 @@ describe('a what-if in which nothing changes', () => {
     const log = await readLog(store, session)
     for (let at = 1; at <= log.length; at++) {
       const now: Request[] = []
-      const tried = await whatIf({ store, session }, { at, agent: { ...agent, model: talking(TALK, now), secrets: {} } })
-      expect({ at, drift: tried.drift, settled: tried.settled }).toEqual({ at, drift: 0, settled: { type: 'completed' } })
+      const tried = await whatIf(
+        { store, session },
+        { at, agent: { ...agent, model: talking(TALK, now), secrets: {} } },
+      )
+      expect({ at, drift: tried.drift, settled: tried.settled }).toEqual({
+        at,
+        drift: 0,
+        settled: { type: 'completed' },
+      })
       expect(now).toEqual(then.slice(then.length - now.length))
       expect(tried.diff.first).toBe(null)
       const events = await readLog(tried.store, tried.session)
@@ -110,7 +117,9 @@ describe('tools of a what-if', () => {
     }
     const at = await seqOf(store, session, 'agent.message', 2)
     const tried = await whatIf({ store, session }, { at, agent, tools: { pay: declined } })
-    const [result] = (await readLog(tried.store, session)).filter((event) => event.type === 'agent.tool_result').slice(1)
+    const [result] = (await readLog(tried.store, session))
+      .filter((event) => event.type === 'agent.tool_result')
+      .slice(1)
     expect(result).toMatchObject({ status: 'error', content: 'Error: declined' })
     expect(ran).toEqual([])
     expect(tried.drift).toBe(0)
@@ -148,7 +157,11 @@ describe('tools of a what-if', () => {
     const { store, session, agent } = await payment([])
     const { model: _model, ...recorded } = agent
     const at = await seqOf(store, session, 'agent.message', 2)
-    expect(await whatIf({ store, session }, { at, agent: recorded })).toMatchObject({ drift: 0, text: 'Done.', cost: 0 })
+    expect(await whatIf({ store, session }, { at, agent: recorded })).toMatchObject({
+      drift: 0,
+      text: 'Done.',
+      cost: 0,
+    })
     const other = await whatIf({ store, session }, { at, agent: recorded, tools: { pay: () => 'not today' } })
     expect(other).toMatchObject({ drift: 1, settled: { type: 'failed', reason: 'provider_error' } })
     expect(other.missing).toEqual([{ session }])

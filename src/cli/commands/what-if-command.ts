@@ -21,10 +21,7 @@ const MODES: readonly ToolMode[] = ['recorded', 'live', 'recorded_or_live']
 export function whatIfCommand(call: CommandArgs): Promise<number> {
   const at = call.count('at')
   if (at === undefined)
-    throw new CliError(
-      EXIT.usage,
-      'Name the last event that stays as it was, as `terret history` shows it: --at SEQ',
-    )
+    throw new CliError(EXIT.usage, 'Name the last event that stays as it was, as `terret history` shows it: --at SEQ')
   const options = whatIfOptions(call, at)
   return withStoreToRead(async (place) => {
     if (remoteClient(place.store))

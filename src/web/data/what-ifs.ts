@@ -21,7 +21,10 @@ export function findWhatIf(name: string): WhatIfAnswer | null {
 }
 
 /** The recorded session and the one of the what-if, each as far as they are compared. */
-export function sidesOf(whole: WholeSession, { from, end, events }: WhatIfAnswer): readonly [WholeSession, WholeSession] {
+export function sidesOf(
+  whole: WholeSession,
+  { from, end, events }: WhatIfAnswer,
+): readonly [WholeSession, WholeSession] {
   const origins = whole.logs.slice(0, -1)
   const { session = '', events: own = [] } = whole.logs.at(-1) ?? {}
   const of = (log: typeof own): WholeSession => ({ ...whole, logs: [...origins, { session, events: log }] })

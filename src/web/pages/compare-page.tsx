@@ -64,8 +64,8 @@ function ComparedWhatIf({ session, name }: { readonly session: string; readonly 
       <>
         <PageHead title="What if" />
         <Empty title="This what-if is gone">
-          Only the tab that asked had it. Ask again <Link href={`/s/${encodeURIComponent(session)}`}>at the session</Link>
-          .
+          Only the tab that asked had it. Ask again{' '}
+          <Link href={`/s/${encodeURIComponent(session)}`}>at the session</Link>.
         </Empty>
       </>
     )
@@ -82,7 +82,11 @@ function ComparedWhatIf({ session, name }: { readonly session: string; readonly 
   )
 }
 
-function WhatIfFacts({ answer: { settled, drift, missing, parked, costUsd, changed } }: { readonly answer: WhatIfAnswer }) {
+function WhatIfFacts({
+  answer: { settled, drift, missing, parked, costUsd, changed },
+}: {
+  readonly answer: WhatIfAnswer
+}) {
   return (
     <div className="what-if-facts">
       <p>

@@ -6,7 +6,7 @@ import type { TimelineRow } from '../../view/timeline.ts'
 import { durationText } from '../../view/tree-rows.ts'
 import { neverChanges } from '../data/api.ts'
 import { Button } from '../parts/button.tsx'
-import { ChevronLeft, ChevronRight } from '../parts/icons.ts'
+import { ChevronLeft, ChevronRight, Split } from '../parts/icons.ts'
 
 export type SliderProps = {
   readonly head: number
@@ -57,7 +57,11 @@ export function Slider({ head, at, isLive, rows, onMove, onLive, onWhatIf }: Sli
         {at.toLocaleString('en')}
         <span className="dim"> / {head.toLocaleString('en')}</span>
       </span>
-      {onWhatIf === null ? null : <Button onPress={onWhatIf}>What if…</Button>}
+      {onWhatIf === null ? null : (
+        <Button label="What if…" onPress={onWhatIf}>
+          <Split size={14} aria-hidden /> <span className="slider-word">What if…</span>
+        </Button>
+      )}
       <Button pressed={isLive} onPress={onLive}>
         {neverChanges() ? (
           'End'
