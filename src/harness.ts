@@ -60,7 +60,7 @@ import { environmentSecrets, Redactor, type Secrets } from './runtime/redact/red
 import type { Result } from './runtime/state/run-result.ts'
 import { Watchdog } from './runtime/state/watchdog.ts'
 import { type WorkerLook, type RestReport, Worker, WORKER_OPTIONS, type WorkerOptions } from './runtime/loop/worker.ts'
-import type { Compaction, MakeDeps, ProgramNames, Services } from './runtime/state/runtime-ports.ts'
+import type { CommitCounter, Compaction, MakeDeps, ProgramNames, Services } from './runtime/state/runtime-ports.ts'
 import type { Agent } from './runtime/state/agent.ts'
 import type { ApprovalOptions } from './runtime/state/agent-approvals.ts'
 import {
@@ -335,6 +335,8 @@ type HarnessParts = {
   readonly drives: boolean
   /** Has the redactor replace these too. */
   readonly learn: (secrets: Secrets) => void
+  /** Calls back with the events of each commit as a session's owner. Returns a function that ends it. */
+  readonly listen: (counter: CommitCounter) => () => void
 }
 const harnessStores = new WeakMap<object, HarnessParts>()
 
@@ -406,7 +408,7 @@ class LocalHarness implements Sessions {
     const hooks = buildHooks({ ...options, clock }, [...agents.keys()], onError)
     const tracer = options.tracing?.({ store, clock, report: (error) => onError('tracing', error) }) ?? null
     const report = (error: unknown): void => onError('observer', error)
-    const observer = hooks || tracer ? new Observer({ store, clock, hooks, tracer, report }) : null
+    const observe = (): Observer => new Observer({ store, clock, hooks, tracer, report })
     const { keys, ...models } = buildModels(named, table, [...agents.values()])
     this.#services = {
       watchdog: watchdogMs === undefined ? null : new Watchdog(watchdogMs),
@@ -424,7 +426,7 @@ class LocalHarness implements Sessions {
       compaction: options.context?.compaction,
       report: onError,
       ...(tracer ? { traces: { propagate: tracer.propagate ?? false } } : {}),
-      observer,
+      observer: hooks || tracer ? observe() : null,
       ...(lanes.size > 0 ? { consumers: { names: consumers.map(({ name }) => name), existing: new Set() } } : {}),
       ...models,
       ...(options.triggers ? { dayBudgets: dayBudgetsOf(agents) } : {}),
@@ -439,14 +441,15 @@ class LocalHarness implements Sessions {
       named: worker.id !== undefined,
       id: worker.id ?? `worker-${random.id()}`,
     })
-    this.#register(options)
+    this.#register(options, (counter) => (this.#services.observer ??= observe()).count(counter))
     checkBound(consumers, this.#consumerHost())
   }
 
   /** What servers, workers and triggers reach of this harness beside its verbs. */
-  #register({ triggers }: HarnessOptions): void {
+  #register({ triggers }: HarnessOptions, listen: HarnessParts['listen']): void {
     const { store, redactor, program = readProgramNames(undefined) } = this.#services
-    harnessStores.set(this, { store, program, drives: this.#drives, learn: (secrets) => redactor.learn(secrets) })
+    const learn = (secrets: Secrets): void => redactor.learn(secrets)
+    harnessStores.set(this, { store, program, drives: this.#drives, learn, listen })
     if (triggers) registerTriggers(this, { services: this.#services, worker: this.#worker })
     drivers.set(this, {
       look: async (...look) => this.#driving().look(...look),

@@ -11,6 +11,7 @@ import { answerWebRequest } from './web-request.ts'
 import type { ServerHost } from './server-host.ts'
 import { findInspectorFolder } from './inspector-files.ts'
 import { RequestHandler } from './http-server.ts'
+import { RunMetrics } from './metrics.ts'
 import { TokenRegistry } from './token-registry.ts'
 import { type Endpoints, endpointSecrets, readEndpoints, type WebhookDesk } from './webhook-endpoints.ts'
 
@@ -96,8 +97,11 @@ export async function serve(options: ServeOptions): Promise<MountedServer> {
       'The option "token" of serve has 43 letters, digits, "_" or "-": 32 random bytes in base64url.',
     )
   const harness = options.harness ?? createReader(options.store)
+  const served = await createServerHost(harness, options.harness !== undefined)
+  const metrics = new RunMetrics(served.store)
   const host = {
-    ...(await createServerHost(harness, options.harness !== undefined)),
+    ...served,
+    metrics,
     ...(options.endpoints ? { webhooks: openWebhooks(options.endpoints, harness) } : {}),
   }
   const report = options.onError ?? warnProcess
@@ -114,12 +118,14 @@ export async function serve(options: ServeOptions): Promise<MountedServer> {
     request.url = withoutBase(request.url ?? '/', base)
     return desk.take(request, response)
   }
+  const stopCounting = metrics.listenTo(harness)
   return {
     token,
     fetch: (request) => answerWebRequest(request, take),
     listener: (request, response) => void take(request as IncomingMessage, response as ServerResponse),
     close: async () => {
       await desk.leave()
+      stopCounting()
       if (!options.harness) await harness.close()
     },
   }

@@ -26,6 +26,8 @@ export type DueDriverOptions = {
   readonly drives?: boolean
   /** Receives each reported error. */
   readonly failed?: (error: unknown) => void
+  /** Receives each harness that is opened. */
+  readonly opened?: (harness: Harness) => void
 }
 
 /** The most sessions that are driven at once. */
@@ -50,6 +52,7 @@ export class DueDriver {
     const onError = (session: string, error: unknown): void => this.#report(session, error)
     this.#harnesses = new Harnesses(place, call, {
       worker: { leaseMs: options.leaseMs, onError, drives: options.drives ?? true },
+      ...(options.opened ? { opened: options.opened } : {}),
     })
   }
 

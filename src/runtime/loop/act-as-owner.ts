@@ -56,7 +56,9 @@ export async function actAsOwner<T>(
       const write = { ...ownerWrite(id, session, clean, { now: store.now(), epoch }), charges }
       const inbox = { session: id, lane: 'inbox', events: sends.map((body) => redactor.body(body)), blobs } as const
       const receipts = await commitUnlessGrown(services, write, sends.length > 0 ? inbox : null)
-      if (receipts) return { value, sent: receipts[1] ?? null }
+      if (!receipts) continue
+      services.observer?.committed(id, session.agent, { began: session.began, ended: null }, write.events)
+      return { value, sent: receipts[1] ?? null }
     }
   } finally {
     over.abort()

@@ -100,7 +100,8 @@ function figuresOf({ bytes, sessions, leases, waitedMs, network }: StoreHealth):
 export async function handleMetrics({ host, response, principal }: ApiRequest): Promise<ApiAnswer> {
   if (principal.reach === 'own')
     throw new HttpRefusal(403, 'forbidden', 'Metrics are of all sessions. They need a token with the reach `all`.')
-  const text = metricsText(await host.harness.health(), host.driving(), host.webhooks?.counts)
+  const health = metricsText(await host.harness.health(), host.driving(), host.webhooks?.counts)
+  const text = `${health}${(await host.metrics?.text()) ?? ''}`
   response.writeHead(200, { ...SAFE, 'content-type': METRICS_MEDIA, 'cache-control': 'no-store' }).end(text)
   return null
 }
