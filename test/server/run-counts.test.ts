@@ -1,0 +1,337 @@
+// What /metrics says of runs, beside a recount of the logs: the same events, added up in another way.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { defineTool, Harness, type HarnessOptions, memory, scripted, sqlite } from '../../src/index.ts'
+import type { CompleteStore, Event, OwnerEvent } from '../../src/kernel/index.ts'
+import { exportSession, importSession } from '../../src/replay.ts'
+import { RunMetrics } from '../../src/server/metrics.ts'
+import { labelText } from '../../src/server/run-counts.ts'
+import { completeStore } from '../../src/stores/plan/complete-store.ts'
+import { readLog } from '../../src/view/session-log.ts'
+import { ApprovalReader } from '../../src/server/waiting-approvals.ts'
+import { create } from '../contract/fixture.ts'
+
+type Counted = Readonly<Record<string, number>>
+
+const tool = (name: string) =>
+  defineTool({ name, description: 'Looks.', input: z.object({}), effect: 'read', execute: () => 'seen' })
+const look = tool('look')
+const pay = defineTool({
+  name: 'pay',
+  description: 'Pays.',
+  input: z.object({}),
+  approval: 'ask',
+  execute: () => 'paid',
+})
+const USAGE = { inputTokens: 100, outputTokens: 7, cachedTokens: 60 }
+
+function counted(options: Partial<HarnessOptions> & Pick<HarnessOptions, 'model'>, given = memory()) {
+  const store = completeStore(options.store ?? given)
+  const harness = new Harness({ tools: [look, pay], secrets: {}, ...options, store })
+  const metrics = new RunMetrics(store)
+  metrics.listenTo(harness)
+  onTestFinished(() => harness.close())
+  return { harness, store, metrics }
+}
+
+/** The series of the counters that are not 0. */
+async function told(metrics: RunMetrics): Promise<Counted> {
+  const lines = [...(await metrics.text()).matchAll(/^terret_(\w+_total\{.*\}) (\S+)$/gm)]
+  return Object.fromEntries(lines.flatMap(([, name = '', value]) => (value === '0' ? [] : [[name, Number(value)]])))
+}
+
+/** Adds up the logs of all sessions: of each, what happened in this store. */
+async function recounted(store: CompleteStore): Promise<Counted> {
+  const sums: Record<string, number> = {}
+  const add = (name: string, agent: string, more = '', n = 1): void => {
+    const key = `${name}_total{agent="${agent}"${more}}`
+    if (n !== 0) sums[key] = (sums[key] ?? 0) + n
+  }
+  const cards = await store.list({ limit: 10_000 })
+  for (const { session, agent } of cards) {
+    const events = await readLog(store, session)
+    const tools = new Map(
+      events.flatMap((event) =>
+        event.type === 'agent.message' ? event.calls.map(({ tool }, i) => [`${event.seq}.${i}`, tool]) : [],
+      ) as [string, string][],
+    )
+    for (const event of events.slice(cameFromElsewhere(events))) {
+      const { usage, cost = 0 } = event as Extract<OwnerEvent, { type: 'agent.message' }>
+      add('input_tokens', agent, '', usage?.inputTokens ?? 0)
+      add('output_tokens', agent, '', usage?.outputTokens ?? 0)
+      add('cached_tokens', agent, '', usage?.cachedTokens ?? 0)
+      add('cost_usd', agent, '', cost)
+      if (event.type === 'run.settled') add('runs', agent, `,end="${event.outcome.type}"`)
+      if (event.type === 'model.failed') add('model_failures', agent, `,class="${event.class}"`)
+      if (event.type === 'agent.message' && event.missed !== undefined) add('cache_misses', agent)
+      if (event.type === 'context.compacted' && event.cut !== undefined) add('compactions', agent, ',result="ok"')
+      if (event.type !== 'agent.tool_result') continue
+      const tool = tools.get(event.call) ?? '?'
+      add('tool_calls', agent, `,tool="${tool === 'made_up' ? '(unknown)' : tool}",status="${event.status}"`)
+      if (event.status === 'unknown') add('unknown_calls', agent)
+    }
+  }
+  return Object.fromEntries(Object.entries(sums).map(([name, n]) => [name, /^cost/.test(name) ? n / 1e6 : n]))
+}
+
+/** What stood in the file that was imported, and what a fork was created with. */
+function cameFromElsewhere(events: readonly Event[]): number {
+  const imported = events.findLast(({ type }) => type === 'session.imported')?.seq ?? 0
+  return Math.max(
+    imported,
+    events.findIndex(({ epoch }) => epoch > 0),
+  )
+}
+
+/** The page, each line of it as Prometheus reads it, and each series once. */
+function seriesOf(text: string): ReadonlyMap<string, number> {
+  const label = String.raw`\w+="([^"\\\n]|\\["\\])*"`
+  const sample = new RegExp(String.raw`^(terret_\w+(?:\{${label}(?:,${label})*\})?) (\d+(?:\.\d+)?(?:e-?\d+)?)$`)
+  const lines = text.trimEnd().split('\n')
+  const samples = lines.filter((line) => !/^# (HELP terret_\w+ .+|TYPE terret_\w+ (gauge|counter))$/.test(line))
+  const series = samples.map((line) => {
+    const read = sample.exec(line)
+    if (read === null) throw new Error(`not a line of Prometheus: ${line.slice(0, 200)}`)
+    return [read[1] ?? '', Number(read.at(-1))] as const
+  })
+  expect(new Set(series.map(([key]) => key)).size).toBe(series.length)
+  return new Map(series)
+}
+
+describe('the counts of /metrics', () => {
+  it('B-METRIC-1: equal a recount of the logs: runs, tokens, money, calls, failures, compactions, of children too', async () => {
+    const helper = { description: 'Helps.', model: scripted(() => ({ text: 'Helped.', usage: USAGE, cost: 9 })) }
+    const { harness, store, metrics } = counted({
+      model: scripted((request) => {
+        const said = JSON.stringify(request.messages.at(-1))
+        if (/Summar|summar/.test(JSON.stringify(request.messages)) && request.tools.length === 0) return 'A summary.'
+        if (said.includes('break')) return { error: 'auth' }
+        if (said.includes('go ahead')) return { calls: [{ tool: 'look' }, { tool: 'made_up' }], usage: USAGE, cost: 5 }
+        if (said.includes('pay it')) return { calls: [{ tool: 'pay' }], cost: 11 }
+        if (said.includes('get help'))
+          return { calls: [{ tool: 'subagent', args: { agent: 'helper', task: 'Help.' } }] }
+        return { text: 'Done. '.repeat(200), usage: USAGE, cost: 3 }
+      }),
+      subagents: { helper },
+      limits: { modelRequests: 3 },
+    })
+    const session = await harness.open()
+    await session.run('go ahead')
+    await session.run('get help')
+    await session.run('pay it')
+    const [asked] = await harness.pending()
+    if (asked) await harness.session(asked.sessionId).decide({ ...asked, allow: false, by: 'ann' })
+    await session.run()
+    await session.compact()
+    expect((await harness.run('break')).status).toBe('failed')
+    const loops = await harness.run('go ahead and go ahead', { limits: { modelRequests: 1 } })
+    expect(loops.status).toBe('limit')
+    const counts = await told(metrics)
+    expect(counts).toEqual(await recounted(store))
+    expect(counts).toMatchObject({
+      'runs_total{agent="default",end="completed"}': 3,
+      'runs_total{agent="default",end="limit"}': 1,
+      'runs_total{agent="helper",end="completed"}': 1,
+      'input_tokens_total{agent="helper"}': 100,
+      'cost_usd_total{agent="helper"}': 0.000009,
+      'runs_total{agent="default",end="failed"}': 1,
+      'model_failures_total{agent="default",class="auth"}': 1,
+      'tool_calls_total{agent="default",tool="pay",status="denied"}': 1,
+      'tool_calls_total{agent="default",tool="(unknown)",status="error"}': 2,
+      'compactions_total{agent="default",result="ok"}': 1,
+    })
+  })
+})
+
+describe('what is counted', () => {
+  it('B-METRIC-2: is what this process did: not what was imported, nor what a fork copied, nor what another process did', async () => {
+    const script = [
+      { calls: [{ tool: 'look' }], usage: USAGE },
+      { calls: [{ tool: 'pay' }] },
+      'Paid.',
+      'More.',
+      'And more.',
+    ]
+    const folder = mkdtempSync(join(tmpdir(), 'terret-metrics-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const stores = [sqlite(join(folder, 'a.db')), sqlite(join(folder, 'a.db')), sqlite(join(folder, 'b.db'))] as const
+    onTestFinished(async () => void (await Promise.all(stores.map((store) => store.close()))))
+    const one = counted({ model: scripted(script), store: stores[0] })
+    const session = await one.harness.open()
+    await session.run('Pay.')
+    const file = await exportSession(one.store, session.id)
+    await one.harness.close()
+    const first = await told(one.metrics)
+    expect(first).toMatchObject({ 'tool_calls_total{agent="default",tool="look",status="ok"}': 1 })
+
+    // Its process is gone. The next one has not seen the reply with the call, and begins at 0.
+    const two = counted({ model: scripted(script.slice(2)), store: stores[1] })
+    expect(await told(two.metrics)).toEqual({})
+    const [asked] = await two.harness.pending()
+    if (asked) await two.harness.session(session.id).decide({ ...asked, allow: true, by: 'ann' })
+    await two.harness.session(session.id).run()
+    expect(await told(two.metrics)).toMatchObject({
+      'tool_calls_total{agent="default",tool="pay",status="ok"}': 1,
+      'runs_total{agent="default",end="completed"}': 1,
+    })
+    const fork = await two.harness.session(session.id).fork()
+    await fork.run('Go on.')
+    const before = await two.harness.session(session.id).fork({ at: 9 })
+    await before.run()
+    expect((await two.harness.pending()).map(({ sessionId }) => sessionId)).toEqual([before.id])
+    expect(await two.metrics.text()).toContain('terret_approvals_waiting{agent="default"} 1\n')
+    for (const each of await two.harness.pending()) await before.decide({ ...each, allow: false, by: 'bob' })
+    await before.run()
+    const second = await told(two.metrics)
+    expect(added(first, second)).toEqual(await recounted(two.store))
+    expect(second['runs_total{agent="default",end="completed"}']).toBe(3)
+    expect(second['tool_calls_total{agent="default",tool="pay",status="denied"}']).toBe(1)
+
+    const three = counted({ model: scripted(script.slice(2)), store: stores[2] })
+    await importSession(three.store, file)
+    expect(await told(three.metrics)).toEqual({})
+    expect(await three.metrics.text()).not.toContain('terret_approvals_waiting{')
+    await three.harness.session(session.id).send([{ type: 'resume' }])
+    await three.harness.session(session.id).run()
+    expect(await three.metrics.text()).toContain('terret_approvals_waiting{agent="default"} 1\n')
+    await three.harness.session(session.id).interrupt('stop', { by: 'ann' })
+    await three.harness.session(session.id).run()
+    expect(await told(three.metrics)).toEqual(await recounted(three.store))
+    expect(await told(three.metrics)).toMatchObject({ 'runs_total{agent="default",end="interrupted"}': 1 })
+  })
+
+  it('B-METRIC-3: names a call whose outcome is unknown, whatever its tool; each counter is there from 0 on', async () => {
+    const lost = defineTool({
+      name: 'lost',
+      description: 'Never comes back.',
+      input: z.object({}),
+      effect: 'once',
+      timeoutMs: 20,
+      execute: () => new Promise<string>(() => {}),
+    })
+    const tools = [lost]
+    const one = counted({ model: scripted([{ calls: [{ tool: 'lost' }] }, 'Done.']), tools, worker: { graceMs: 20 } })
+    await one.harness.run('Go.')
+    const text = await one.metrics.text()
+    expect(text).toContain('terret_unknown_calls_total{agent="default"} 1\n')
+    expect(text).toContain('terret_tool_calls_total{agent="default",tool="lost",status="unknown"} 1\n')
+    expect(text).toContain('terret_runs_total{agent="default",end="halted"} 0\n')
+    expect(text).toContain('terret_cache_misses_total{agent="default"} 0\n')
+    expect(await told(one.metrics)).toEqual(await recounted(one.store))
+  })
+
+  it('B-METRIC-4: has at most 1,000 series; the rest is in one that is named so', async () => {
+    const agents = Array.from({ length: 80 }, (_, n) => `agent-${n}`)
+    const tools = Array.from({ length: 12 }, (_, n) => tool(`tool_${n}`))
+    const model = scripted((request) =>
+      request.messages.length > 1
+        ? { text: 'Done.', usage: USAGE }
+        : { calls: [...tools.map(({ name }) => ({ tool: name })), { tool: 'x"\n'.repeat(1_000) }], usage: USAGE },
+    )
+    const subagents = Object.fromEntries(agents.map((name) => [name, { description: 'One of many.', tools, model }]))
+    const { harness, metrics } = counted({ model, tools, subagents })
+    for (const agent of agents) await harness.run('Go.', { agent })
+    const text = await metrics.text()
+    const series = seriesOf(text)
+    expect(series.size).toBeLessThan(900)
+    const sum = (name: string): number =>
+      [...series].reduce((n, [key, value]) => n + (key.startsWith(`terret_${name}{`) ? value : 0), 0)
+    expect([sum('runs_total'), sum('tool_calls_total')]).toEqual([80, 80 * 13])
+    expect(text).toContain('terret_runs_total{agent="agent-29",end="completed"} 1\n')
+    expect(text).toContain('terret_runs_total{agent="(other)",end="completed"} 50\n')
+    expect(text).toContain('terret_tool_calls_total{agent="agent-0",tool="(unknown)",status="error"} 1\n')
+    expect(text).toMatch(/terret_tool_calls_total\{agent="\(other\)",tool="\(other\)",status="ok"\} \d{3}\n/)
+  })
+
+  it('B-METRIC-5: after many sessions equals a recount of their logs', async () => {
+    const { harness, metrics, store } = counted({
+      model: scripted((request) =>
+        request.messages.length % 2 === 1 ? { calls: [{ tool: 'look' }], usage: USAGE, cost: 3 } : { text: 'Done.' },
+      ),
+    })
+    for (let at = 0; at < 200; at += 50) await Promise.all(Array.from({ length: 50 }, () => harness.run('Go.')))
+    const counts = await told(metrics)
+    expect(counts).toEqual(await recounted(store))
+    expect(counts['runs_total{agent="default",end="completed"}']).toBe(200)
+  })
+})
+
+const added = (one: Counted, other: Counted): Counted =>
+  Object.fromEntries(
+    [...new Set([...Object.keys(one), ...Object.keys(other)])].map((name) => [
+      name,
+      (one[name] ?? 0) + (other[name] ?? 0),
+    ]),
+  )
+
+describe('what waits in the store', () => {
+  it('B-METRIC-6: is the same from each process: calls that wait for a decision, by agent, and how long the first has waited', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'terret-metrics-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const clock = { at: 1_700_000_000_000, now: () => clock.at, timer: () => () => {} }
+    const store = sqlite(join(folder, 'a.db'), { clock })
+    const other = sqlite(join(folder, 'a.db'), { clock })
+    onTestFinished(async () => void (await Promise.all([store.close(), other.close()])))
+    const asks = scripted((request) =>
+      request.messages.length === 1 ? { calls: [{ tool: 'pay' }, { tool: 'pay' }] } : 'Done.',
+    )
+    const clerk = { description: 'Pays.', model: asks, tools: [pay] }
+    const one = counted({ model: asks, store, subagents: { clerk } })
+    const two = new RunMetrics(completeStore(other))
+    await other.open()
+    await one.harness.run('Pay.')
+    clock.at += 60_000
+    await one.harness.run('Pay.')
+    await one.harness.run('Pay.', { agent: 'clerk' })
+    clock.at += 5_000
+    for (const metrics of [one.metrics, two]) {
+      const text = await metrics.text()
+      expect(text).toContain('terret_approvals_waiting{agent="default"} 4\nterret_approvals_waiting{agent="clerk"} 2\n')
+      const series = seriesOf(text)
+      // The clock of a store may fall behind by the time that its commits take.
+      expect(series.get('terret_approvals_oldest_seconds{agent="default"}')).toBeCloseTo(65, 0)
+      expect(series.get('terret_approvals_oldest_seconds{agent="clerk"}')).toBeCloseTo(5, 0)
+    }
+    expect(await one.harness.pending()).toHaveLength(6)
+    const [asked, next] = await one.harness.pending()
+    for (const each of [asked, next])
+      if (each) await one.harness.session(each.sessionId).decide({ ...each, allow: true, by: 'ann' })
+    if (asked) await one.harness.session(asked.sessionId).run()
+    expect(await two.text()).toMatch(/terret_approvals_waiting\{agent="(default|clerk)"\} 2\n/)
+  })
+
+  it('B-METRIC-7: has the names of agents as Prometheus reads them, and those that no line can hold among the rest', async () => {
+    const store = completeStore(memory())
+    const odd = ['line\nbreak', 'x'.repeat(1_000_000), 'say "hi" \\ there', 'caf\u00e9 au lait', '\u202eevil', '\ud800']
+    for (const [n, agent] of odd.entries())
+      await create(store, `s${n}`, { agent, asks: ['1.0'], status: 'requires_action' })
+    for (let n = 0; n < 80; n++)
+      await create(store, `t${n}`, { agent: `a${n}`, asks: ['1.0', '1.1'], status: 'requires_action' })
+    const text = await new RunMetrics(store).text()
+    const series = seriesOf(text)
+    expect(series.size).toBe(62)
+    expect(series.get('terret_approvals_waiting{agent="(other)"}')).toBe(6 + 100)
+    expect(text).not.toMatch(/xxx|evil|break/)
+    expect([odd[2] ?? '', odd[3] ?? ''].map((name) => labelText('agent', name))).toEqual([
+      'agent="say \\"hi\\" \\\\ there"',
+      'agent="caf\u00e9 au lait"',
+    ])
+  })
+
+  it('B-METRIC-8: is read in pages, each time once, and the time of a question once for all', async () => {
+    const { store, harness } = counted({ model: scripted(() => ({ calls: [{ tool: 'pay' }] })) })
+    for (let n = 0; n < 3; n++) await harness.run('Pay.')
+    let reads = 0
+    const counting = {
+      list: (filter: Parameters<CompleteStore['list']>[0]) => store.list(filter),
+      read: (...asked: Parameters<CompleteStore['read']>) => ((reads += 1), store.read(...asked)),
+      now: () => store.now(),
+    }
+    const reader = new ApprovalReader(counting)
+    for (let n = 0; n < 4; n++) expect([...(await reader.read()).waiting]).toEqual([['agent="default"', 3]])
+    expect(reads).toBe(3)
+  })
+})
