@@ -31,6 +31,7 @@ const FAMILIES: ReadonlyMap<string, () => Promise<Family>> = new Map([
   ['cli', async () => (await import('./cli.ts')).cli],
   ['watch', async () => (await import('./watch.ts')).idle],
   ['watch.latency', async () => (await import('./watch.ts')).latency],
+  ['metrics', async () => (await import('./metrics.ts')).metrics],
   ['router', async () => (await import('./router.ts')).router],
   ['context', async () => (await import('./context.ts')).context],
   ['transcripts', async () => (await import('./transcripts.ts')).transcripts],

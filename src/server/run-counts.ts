@@ -68,10 +68,13 @@ export class RunCounts {
   listenTo(harness: object): () => void {
     const parts = harnessParts(harness)
     if (parts === null) throw new Fault('invalid_config', 'Only a harness of this process can be counted.')
-    return parts.listen((session, agent, events) => {
-      const label = this.#agentLabel(agent)
-      for (const event of events) this.#count(session, label, event)
-    })
+    return parts.listen((session, agent, events) => this.count(session, agent, events))
+  }
+
+  /** Counts what was committed to a session of this agent. */
+  count(session: string, agent: string, events: readonly OwnerEvent[]): void {
+    const label = this.#agentLabel(agent)
+    for (const event of events) this.#count(session, label, event)
   }
 
   /** Waits for the tools that are being read from logs. */

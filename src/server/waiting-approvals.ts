@@ -49,9 +49,12 @@ export class ApprovalReader {
   }
 
   /** The first of a session's calls is the one that has waited longest. */
-  async #since({ session, asks: [first = ''], at }: Card, kept: Map<string, number>): Promise<number> {
+  async #since({ session, asks: [first = ''], seq, at }: Card, kept: Map<string, number>): Promise<number> {
+    const asked = Number(first.split('.')[0])
+    // Nothing happened since the reply that asked.
+    if (asked === seq) return at
     const key = `${session} ${first}`
-    const known = this.#askedAt.get(key) ?? (await this.#readTime(session, Number(first.split('.')[0]))) ?? at
+    const known = this.#askedAt.get(key) ?? (await this.#readTime(session, asked)) ?? at
     kept.set(key, known)
     return known
   }

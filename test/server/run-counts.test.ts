@@ -321,9 +321,14 @@ describe('what waits in the store', () => {
     ])
   })
 
-  it('B-METRIC-8: is read in pages, each time once, and the time of a question once for all', async () => {
-    const { store, harness } = counted({ model: scripted(() => ({ calls: [{ tool: 'pay' }] })) })
-    for (let n = 0; n < 3; n++) await harness.run('Pay.')
+  it('B-METRIC-8: is the time of the first question, also if something came since, and is read from a log once', async () => {
+    const clock = { at: 1_700_000_000_000, now: () => clock.at, timer: () => () => {} }
+    const { store, harness } = counted({ model: scripted(() => ({ calls: [{ tool: 'pay' }] })) }, memory({ clock }))
+    const session = await harness.open()
+    await session.run('Pay.')
+    await harness.run('Pay.')
+    clock.at += 30_000
+    await session.send('And hurry.')
     let reads = 0
     const counting = {
       list: (filter: Parameters<CompleteStore['list']>[0]) => store.list(filter),
@@ -331,7 +336,11 @@ describe('what waits in the store', () => {
       now: () => store.now(),
     }
     const reader = new ApprovalReader(counting)
-    for (let n = 0; n < 4; n++) expect([...(await reader.read()).waiting]).toEqual([['agent="default"', 3]])
-    expect(reads).toBe(3)
+    for (let n = 0; n < 4; n++) {
+      const { waiting, oldestSeconds } = await reader.read()
+      expect([...waiting]).toEqual([['agent="default"', 2]])
+      expect(oldestSeconds.get('agent="default"')).toBeCloseTo(30, 0)
+    }
+    expect(reads).toBe(1)
   })
 })
