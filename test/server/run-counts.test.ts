@@ -1,14 +1,16 @@
 // What /metrics says of runs, beside a recount of the logs: the same events, added up in another way.
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { parse } from 'yaml'
 import { z } from 'zod'
 import { defineTool, Harness, type HarnessOptions, memory, scripted, sqlite } from '../../src/index.ts'
 import type { CompleteStore, Event, OwnerEvent } from '../../src/kernel/index.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
+import { serve } from '../../src/server/index.ts'
 import { RunMetrics } from '../../src/server/metrics.ts'
-import { labelText } from '../../src/server/run-counts.ts'
+import { COUNTERS, labelText } from '../../src/server/run-counts.ts'
 import { completeStore } from '../../src/stores/plan/complete-store.ts'
 import { readLog } from '../../src/view/session-log.ts'
 import { ApprovalReader } from '../../src/server/waiting-approvals.ts'
@@ -342,5 +344,55 @@ describe('what waits in the store', () => {
       expect(oldestSeconds.get('agent="default"')).toBeCloseTo(30, 0)
     }
     expect(reads).toBe(1)
+  })
+})
+
+describe('the dashboard and the alert rules', () => {
+  const text = (name: string): string =>
+    readFileSync(new URL(`../../examples/operations/${name}`, import.meta.url), 'utf8')
+  type Panel = { readonly targets: readonly { readonly expr: string }[]; readonly gridPos: { readonly y: number } }
+  type Rule = { readonly alert: string; readonly expr: string; readonly annotations: { readonly summary: string } }
+
+  it('B-METRIC-9: use numbers and labels that /metrics gives, and no others', async () => {
+    const harness = new Harness({
+      model: scripted([{ calls: [{ tool: 'look' }] }, { error: 'auth' }, { calls: [{ tool: 'pay' }] }]),
+      tools: [look, pay],
+      secrets: {},
+    })
+    const server = await serve({ harness, token: 'a'.repeat(43), inspector: false })
+    onTestFinished(async () => {
+      await server.close()
+      await harness.close()
+    })
+    for (let n = 0; n < 2; n++) await harness.run('Go.')
+    const ask = new Request('http://localhost/metrics', { headers: { authorization: `Bearer ${'a'.repeat(43)}` } })
+    const page = await (await server.fetch(ask)).text()
+    const given = new Map([...page.matchAll(/^# TYPE (\w+) /gm)].map(([, name = '']) => [name, new Set(['instance'])]))
+    for (const [, name = '', labels = ''] of page.matchAll(/^(\w+)\{(.*)\} /gm))
+      for (const [, label = ''] of labels.matchAll(/(\w+)="/g)) given.get(name)?.add(label)
+    expect(given.get('terret_tool_calls_total')).toEqual(new Set(['instance', 'agent', 'tool', 'status']))
+
+    const { panels } = JSON.parse(text('dashboard.json')) as { readonly panels: readonly Panel[] }
+    const { groups } = parse(text('alerts.yaml')) as { readonly groups: readonly { readonly rules: readonly Rule[] }[] }
+    const rules = groups.flatMap((group) => group.rules)
+    const queries = [
+      ...panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
+      ...rules.map(({ expr }) => expr),
+    ]
+    expect([panels.length, rules.length]).toEqual([16, 11])
+    const used = new Set<string>()
+    for (const query of queries) {
+      const names = [...query.matchAll(/terret_\w+/g)].map(([name]) => name)
+      for (const name of names) used.add(name)
+      const labels = [
+        ...[...query.matchAll(/by \(([^)]+)\)/g)].flatMap(([, list = '']) => list.split(', ')),
+        ...[...query.matchAll(/[{,](\w+)(?:=|!)/g)].map(([, label = '']) => label),
+      ]
+      for (const name of names)
+        for (const label of labels)
+          expect([name, [...(given.get(name) ?? [])]]).toEqual([name, expect.arrayContaining([label])])
+    }
+    const own = Object.keys(COUNTERS).map((name) => `terret_${name}`)
+    expect([...used]).toEqual(expect.arrayContaining(own))
   })
 })
