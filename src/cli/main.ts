@@ -47,6 +47,7 @@ const COMMANDS: Commands = {
   agents: async () => (await import('./configure/agents-command.ts')).agentsCommand,
   letters: async () => (await import('./commands/letters-command.ts')).lettersCommand,
   triggers: async () => (await import('./commands/triggers-command.ts')).triggersCommand,
+  blueprint: async () => (await import('./commands/blueprint-command.ts')).blueprintCommand,
   handoffs: async () => (await import('./commands/handoffs-command.ts')).handoffsCommand,
   worktree: async () => (await import('./commands/worktree-command.ts')).worktreeCommand,
   workflow: async () => (await import('./commands/workflow-command.ts')).workflowCommand,
