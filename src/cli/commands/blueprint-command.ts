@@ -9,7 +9,7 @@ import { parseJson } from '../../view/untrusted-json.ts'
 import type { CommandArgs } from '../args.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { type Blueprint, blueprintMarkdown, blueprintMermaid, type BlueprintTool } from '../present/blueprint-text.ts'
-import { print, printJson, shortId, warn } from '../present/print.ts'
+import { print, printJson, shortId, terretCommand, warn } from '../present/print.ts'
 import { findSession, withStoreToRead } from '../state/command-context.ts'
 import { agentRowsHere } from '../state/folder-tools.ts'
 import { readSetupHere } from '../state/folder-setup.ts'
@@ -23,13 +23,13 @@ export async function blueprintCommand(call: CommandArgs): Promise<number> {
   if (!format) throw new CliError(EXIT.usage, `--format must be one of: ${FORMATS.join(', ')}, not "${given}".`)
   const [name = ''] = call.words
   const blueprint = (await findAgentBlueprint(call, name)) ?? (await readSessionBlueprint(name))
-  if (format === 'json') printJson({ sha256: blueprint.hash, ...Object.fromEntries(blueprint.about), ...blueprint.document })
+  if (format === 'json') printJson({ sha256: blueprint.hash, ...blueprint.source, ...blueprint.document })
   else print(...(format === 'md' ? blueprintMarkdown(blueprint) : blueprintMermaid(blueprint)))
   return EXIT.ok
 }
 
-function withHash({ title, about, document }: Omit<Blueprint, 'hash'>): Blueprint {
-  return { title, about, hash: hash('sha256', canonicalJson(document)), document }
+function withHash({ title, source, document }: Omit<Blueprint, 'hash'>): Blueprint {
+  return { title, source, hash: hash('sha256', canonicalJson(document)), document }
 }
 
 /** Null if this folder has no agent of that name. */
@@ -38,7 +38,7 @@ async function findAgentBlueprint(call: CommandArgs, name: string): Promise<Blue
   const row = rows?.find((each) => each.name === name)
   if (row === undefined) return null
   for (const text of troubles) warn(oneLine(text, 600))
-  return withHash({ title: `Blueprint of the agent ${name}`, about: [], document: agentDocument(row) })
+  return withHash({ title: `Blueprint of the agent ${name}`, source: {}, document: agentDocument(row) })
 }
 
 /** The setup has all but how its tools are approved, and the drawing of a graph. */
@@ -64,19 +64,20 @@ function agentDocument({ name: agent, model, planner, tools: shown, children, gr
 
 function readSessionBlueprint(name: string): Promise<Blueprint> {
   return withStoreToRead(async (place) => {
-    const card = await findSession(place, name)
+    const card = await findSession(place, name).catch((error: unknown) => {
+      if (!(error instanceof CliError) || error.exit !== EXIT.missing) throw error
+      const ways = `${terretCommand`agents`}\` and \`${terretCommand`list --all`}`
+      throw new CliError(EXIT.missing, `There is no agent and no session "${oneLine(name, 80)}" here. See \`${ways}\`.`)
+    })
     const given = await readLastRun(place.store, card)
     if (given === null)
       throw new CliError(
         EXIT.missing,
         `Session ${shortId(card.session)} has had no run yet, so it was given nothing. Name its agent instead: ${oneLine(card.agent, 80)}.`,
       )
-    const about = [
-      ['session', card.session],
-      ['run', String(given.started.seq)],
-    ] as const
+    const source = { session: card.session, run: given.started.seq }
     const document = await runDocument(place.store, card, given)
-    return withHash({ title: `Blueprint of session ${card.session}`, about, document })
+    return withHash({ title: `Blueprint of what session ${card.session} was given`, source, document })
   })
 }
 

@@ -14,8 +14,8 @@ export type BlueprintTool = {
 /** `hash` covers `document`, whose other fields are those of the agent's setup or of the run's record. */
 export type Blueprint = {
   readonly title: string
-  /** Where it comes from, for people: these lines are not hashed. */
-  readonly about: readonly (readonly [name: string, value: string])[]
+  /** The session and its run. They are not hashed: two runs that were given the same have one hash. */
+  readonly source: { readonly session?: string; readonly run?: number }
   readonly hash: string
   readonly document: {
     readonly agent: string
@@ -30,24 +30,25 @@ export type Blueprint = {
   } & { readonly [name: string]: unknown }
 }
 
-export function blueprintMarkdown({ title, about, hash, document }: Blueprint): readonly string[] {
+export function blueprintMarkdown({ title, source, hash, document }: Blueprint): readonly string[] {
   const { agent, model, planner, instructions, tools, limits, policy, children, ...others } = document
-  const facts = [['Agent', agent], ['Model', model ?? 'not recorded'], ['Planner', planner], ...about, ['SHA-256', hash]]
+  const { session = null, run = null } = source
+  const facts = { Agent: agent, Model: model ?? NOT_SAID, Planner: planner, Session: session, Run: run, 'SHA-256': hash }
   const rows = tools.map((tool) => {
     const { name, effect, approval, description } = tool
-    return `| ${[name, effect ?? 'not recorded', approval ?? 'not recorded', description].map(cellText).join(' | ')} |`
+    return `| ${[name, effect ?? NOT_SAID, approval ?? NOT_SAID, description].map(cellText).join(' | ')} |`
   })
-  const list = children === null ? 'Not recorded.' : children.map((name) => `- ${cellText(name)}`).join('\n') || 'None.'
+  const list = children === null ? 'The log does not say.' : children.map((name) => `- ${cellText(name)}`).join('\n') || 'None.'
   const lines = [
     `# ${oneLine(title)}`,
     '',
-    ...facts.map(([name = '', value = '']) => `- ${name}: ${cellText(value)}`),
+    ...Object.entries(facts).flatMap(([name, value]) => (value === null ? [] : [`- ${name}: ${cellText(String(value))}`])),
     ...section('Instructions', fenced(instructions || '(none)', '')),
     ...section('Tools', ['| tool | effect | approval | what it does |', '|---|---|---|---|', ...rows]),
-    ...section('Approvals', fenced(jsonText(policy), 'json')),
-    ...section('Limits', fenced(jsonText(limits), 'json')),
+    ...section('Approvals', policy === null ? ['No rules.'] : fenced(jsonText(policy), 'json')),
+    ...section('Limits', ['| limit | value |', '|---|--:|', ...limitRows(limits)]),
     ...section('Agents it may start', [list]),
-    ...section('Other settings', fenced(jsonText(withoutTexts(others)), 'json')),
+    ...section('Other settings', fenced(jsonText({ ...others, graph: undefined }), 'json')),
   ]
   return clean(lines.join('\n')).split('\n')
 }
@@ -68,6 +69,10 @@ export function blueprintMermaid({ document }: Blueprint): readonly string[] {
   ]
 }
 
+function limitRows(limits: Json): readonly string[] {
+  return Object.entries(limits ?? {}).map(([name, value]) => `| ${cellText(name)} | ${value === null ? 'none' : value} |`)
+}
+
 function section(title: string, lines: readonly string[]): readonly string[] {
   return ['', `## ${title}`, '', ...lines]
 }
@@ -80,6 +85,7 @@ function fenced(text: string, language: string): readonly string[] {
 }
 
 const CELL_CHARS = 200
+const NOT_SAID = 'not recorded'
 
 function cellText(text: string): string {
   return oneLine(text, CELL_CHARS).replace(/[\\|`<[\]]/g, '\\$&')
@@ -92,9 +98,4 @@ function nodeText(text: string): string {
 
 function jsonText(value: unknown): string {
   return JSON.stringify(value ?? null, null, 2)
-}
-
-/** The drawing of a graph has a document of its own. */
-function withoutTexts({ graph: _graph, ...others }: Readonly<Record<string, unknown>>): object {
-  return others
 }
