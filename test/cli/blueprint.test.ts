@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { Harness, offline, sqlite } from '../../src/index.ts'
 import { blueprintMarkdown, blueprintMermaid } from '../../src/cli/present/blueprint-text.ts'
 import { canonicalJson } from '../../src/tools/core/canonical-json.ts'
 import { sha256 } from '../../src/view/sha256.ts'
@@ -105,6 +106,14 @@ describe('terret blueprint', () => {
     expect([missing.code, lastLine(missing.err)]).toEqual([6, expect.stringContaining('no agent and no session "nobody"')])
     const format = await stage.terret('blueprint', 'default', '--format', 'xml')
     expect([format.code, lastLine(format.err)]).toEqual([2, expect.stringContaining('md, json, mermaid')])
+    mkdirSync(stage.home, { recursive: true })
+    const store = sqlite(join(stage.home, 'terret.db'))
+    const harness = new Harness({ model: offline(), store, program: 'terret' })
+    await harness.open({ id: 'empty' })
+    await harness.close()
+    await store.close()
+    const empty = await stage.terret('blueprint', 'empty')
+    expect([empty.code, lastLine(empty.err)]).toEqual([6, expect.stringContaining('has had no run yet')])
     stage.configure({})
     const unset = await stage.terret('blueprint', 'default')
     expect([unset.code, lastLine(unset.err)]).toEqual([7, expect.stringContaining('No model is chosen.')])
