@@ -262,10 +262,15 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
     'no-mcp': flag('without those of the MCP servers'),
   }),
   agents: entry('[show ID]', [0, 2], 'the agents that can be used here; of one, its whole definition and prompt'),
-  blueprint: entry('ID|AGENT', [1, 1], 'the whole setup of an agent here, or what the last run of a session was given', {
-    format: value('FORMAT', 'md (default), json or mermaid'),
-    model: drivingFlags.model,
-  }),
+  blueprint: entry(
+    'ID|AGENT',
+    [1, 1],
+    'the whole setup of an agent here, or what the last run of a session was given',
+    {
+      format: value('FORMAT', 'md (default), json or mermaid'),
+      model: drivingFlags.model,
+    },
+  ),
   board: entry('[ID]', [0, 1], 'the board and the goal of a session, or of the latest'),
   tasks: entry('[ID]', [0, 1], 'what was started here; or what a session started, and the calls it waits for', {
     limit: value('N', 'at most so many (default 20)', 'n'),

@@ -46,7 +46,7 @@ const withIdempotencyKey = (route: Route): Route => ({ ...route, keyed: true })
 const routes = {
   health: getRoute('health', 'Health', 'whether it can write, where it lies, which hosts it answers to'),
   metrics: {
-    ...getRoute('', 'text', 'the same in numbers, and what this process met, as Prometheus reads it'),
+    ...getRoute('', 'text', 'the same in numbers, and what this process met and did, as Prometheus reads it'),
     path: '/metrics',
   },
   me: getRoute('me', 'Me', 'whose token this is'),

@@ -103,7 +103,10 @@ describe('terret blueprint', () => {
   it('B-BLUEPRINT-5: what is not there, a format that is not known and a session without a run are one sentence each', async () => {
     stage.configure({ model: 'offline:any' })
     const missing = await stage.terret('blueprint', 'nobody')
-    expect([missing.code, lastLine(missing.err)]).toEqual([6, expect.stringContaining('no agent and no session "nobody"')])
+    expect([missing.code, lastLine(missing.err)]).toEqual([
+      6,
+      expect.stringContaining('no agent and no session "nobody"'),
+    ])
     const format = await stage.terret('blueprint', 'default', '--format', 'xml')
     expect([format.code, lastLine(format.err)]).toEqual([2, expect.stringContaining('md, json, mermaid')])
     mkdirSync(stage.home, { recursive: true })

@@ -20,12 +20,7 @@ async function working() {
 }
 
 it('B-METRIC-10: a worker tells what it did and a server what it did, both tell what waits; killed, a worker begins at 0', async () => {
-  await scriptedBy([
-    'Hello.',
-    { calls: [{ tool: 'write', args: { path: 'made.txt', content: 'Made.' } }] },
-    { calls: [{ tool: 'write', args: { path: 'made.txt', content: 'Made.' } }] },
-    'Done.',
-  ])
+  await scriptedBy(['Hello.', { calls: [{ tool: 'write', args: { path: 'made.txt', content: 'Made.' } }] }, 'Done.'])
   const server = await serving(stage, '--no-drive')
   const first = await working()
   const told = async (): Promise<string> => (await server.ask('GET', '/metrics')).text

@@ -1,7 +1,9 @@
 // What /metrics says of runs, beside a recount of the logs: the same events, added up in another way.
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
@@ -302,7 +304,8 @@ describe('what waits in the store', () => {
     for (const each of [asked, next])
       if (each) await one.harness.session(each.sessionId).decide({ ...each, allow: true, by: 'ann' })
     if (asked) await one.harness.session(asked.sessionId).run()
-    expect(await two.text()).toMatch(/terret_approvals_waiting\{agent="(default|clerk)"\} 2\n/)
+    const left = [...seriesOf(await two.text())].filter(([name]) => name.startsWith('terret_approvals_waiting'))
+    expect(left.reduce((sum, [, calls]) => sum + calls, 0)).toBe(4)
   })
 
   it('B-METRIC-7: has the names of agents as Prometheus reads them, and those that no line can hold among the rest', async () => {
@@ -345,6 +348,29 @@ describe('what waits in the store', () => {
     }
     expect(reads).toBe(1)
   })
+})
+
+it('B-METRIC-11: if the store cannot be read, the counts are told and what waits is left out', async () => {
+  const store = completeStore(memory())
+  const away = { ...store, list: () => Promise.reject(new Error('away')) }
+  const text = await new RunMetrics(away).text()
+  expect(text).toContain('# TYPE terret_runs_total counter\n')
+  expect(text).not.toContain('approvals')
+})
+
+it('B-METRIC-12: the program of the guide runs as it stands there, and prints what the guide says', () => {
+  const file = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8')
+  const guide = file('../../docs/guide/metrics.md')
+  const [, code = ''] = /```ts\n([\s\S]*?)```/.exec(guide) ?? []
+  const [, printed = ''] = /It prints:\n\n```\n([\s\S]*?)```/.exec(guide) ?? []
+  const imported = code
+    .replace("'terret'", "'../../src/index.ts'")
+    .replace("'terret/server'", "'../../src/server/index.ts'")
+  const example = file('./guide-metrics.ts')
+  expect(imported).toBe(example.slice(example.indexOf('\n') + 1))
+  // Compiled by `npm run build:all`, which the tests begin with.
+  const script = fileURLToPath(new URL('../../.build/test/server/guide-metrics.js', import.meta.url))
+  expect(execFileSync(process.execPath, [script], { encoding: 'utf8' })).toBe(printed)
 })
 
 describe('the dashboard and the alert rules', () => {

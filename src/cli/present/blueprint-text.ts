@@ -33,16 +33,26 @@ export type Blueprint = {
 export function blueprintMarkdown({ title, source, hash, document }: Blueprint): readonly string[] {
   const { agent, model, planner, instructions, tools, limits, policy, children, ...others } = document
   const { session = null, run = null } = source
-  const facts = { Agent: agent, Model: model ?? NOT_SAID, Planner: planner, Session: session, Run: run, 'SHA-256': hash }
+  const facts = {
+    Agent: agent,
+    Model: model ?? NOT_SAID,
+    Planner: planner,
+    Session: session,
+    Run: run,
+    'SHA-256': hash,
+  }
   const rows = tools.map((tool) => {
     const { name, effect, approval, description } = tool
     return `| ${[name, effect ?? NOT_SAID, approval ?? NOT_SAID, description].map(cellText).join(' | ')} |`
   })
-  const list = children === null ? 'The log does not say.' : children.map((name) => `- ${cellText(name)}`).join('\n') || 'None.'
+  const list =
+    children === null ? 'The log does not say.' : children.map((name) => `- ${cellText(name)}`).join('\n') || 'None.'
   const lines = [
     `# ${oneLine(title)}`,
     '',
-    ...Object.entries(facts).flatMap(([name, value]) => (value === null ? [] : [`- ${name}: ${cellText(String(value))}`])),
+    ...Object.entries(facts).flatMap(([name, value]) =>
+      value === null ? [] : [`- ${name}: ${cellText(String(value))}`],
+    ),
     ...section('Instructions', fenced(instructions || '(none)', '')),
     ...section('Tools', ['| tool | effect | approval | what it does |', '|---|---|---|---|', ...rows]),
     ...section('Approvals', policy === null ? ['No rules.'] : fenced(jsonText(policy), 'json')),
@@ -70,7 +80,9 @@ export function blueprintMermaid({ document }: Blueprint): readonly string[] {
 }
 
 function limitRows(limits: Json): readonly string[] {
-  return Object.entries(limits ?? {}).map(([name, value]) => `| ${cellText(name)} | ${value === null ? 'none' : value} |`)
+  return Object.entries(limits ?? {}).map(
+    ([name, value]) => `| ${cellText(name)} | ${value === null ? 'none' : value} |`,
+  )
 }
 
 function section(title: string, lines: readonly string[]): readonly string[] {
