@@ -95,10 +95,9 @@ export class RunCounts {
 
   #count(session: string, agent: string, event: OwnerEvent): void {
     if ('usage' in event) {
-      const { inputTokens = 0, cachedTokens = 0, outputTokens = 0 } = event.usage ?? {}
-      this.#add('input_tokens_total', agent, '', inputTokens)
-      this.#add('cached_tokens_total', agent, '', cachedTokens)
-      this.#add('output_tokens_total', agent, '', outputTokens)
+      this.#add('input_tokens_total', agent, '', event.usage?.inputTokens ?? 0)
+      this.#add('cached_tokens_total', agent, '', event.usage?.cachedTokens ?? 0)
+      this.#add('output_tokens_total', agent, '', event.usage?.outputTokens ?? 0)
     }
     if ('cost' in event) this.#add('cost_usd_total', agent, '', event.cost ?? 0)
     if (event.type === 'run.settled') this.#add('runs_total', agent, `,end="${event.outcome.type}"`)

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { Harness, offline, sqlite } from '../../src/index.ts'
 import { blueprintMarkdown, blueprintMermaid } from '../../src/cli/present/blueprint-text.ts'
 import { canonicalJson } from '../../src/tools/core/canonical-json.ts'
+import { clean } from '../../src/view/clean.ts'
 import { sha256 } from '../../src/view/sha256.ts'
 import { stageOfEach } from './scripted.ts'
 import { lastLine } from './stage.ts'
@@ -96,7 +97,7 @@ describe('terret blueprint', () => {
     expect(row.match(/(?<!\\)\|/g)).toHaveLength(5)
     const drawing = blueprintMermaid(blueprint)
     expect(drawing).toHaveLength(4)
-    for (const line of [...lines, ...drawing]) expect(line).not.toMatch(/[\u001B\u202E]/)
+    for (const line of [...lines, ...drawing]) expect(line).toBe(clean(line))
     expect(drawing.slice(1).join('\n').match(/"/g)).toHaveLength(6)
   })
 

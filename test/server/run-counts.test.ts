@@ -1,4 +1,4 @@
-// What /metrics says of runs, beside a recount of the logs: the same events, added up in another way.
+// What /metrics says of runs, beside a recount of the logs.
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,18 +7,16 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
-import { defineTool, Harness, type HarnessOptions, memory, scripted, sqlite } from '../../src/index.ts'
-import type { CompleteStore, Event, OwnerEvent } from '../../src/kernel/index.ts'
+import { defineTool, Harness, memory, scripted, sqlite } from '../../src/index.ts'
+import type { CompleteStore } from '../../src/kernel/index.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
 import { serve } from '../../src/server/index.ts'
 import { RunMetrics } from '../../src/server/metrics.ts'
 import { COUNTERS, labelText } from '../../src/server/run-counts.ts'
 import { completeStore } from '../../src/stores/plan/complete-store.ts'
-import { readLog } from '../../src/view/session-log.ts'
 import { ApprovalReader } from '../../src/server/waiting-approvals.ts'
 import { create } from '../contract/fixture.ts'
-
-type Counted = Readonly<Record<string, number>>
+import { counted, type Counted, recounted, seriesOf, told } from './recount.ts'
 
 const tool = (name: string) =>
   defineTool({ name, description: 'Looks.', input: z.object({}), effect: 'read', execute: () => 'seen' })
@@ -32,83 +30,11 @@ const pay = defineTool({
 })
 const USAGE = { inputTokens: 100, outputTokens: 7, cachedTokens: 60 }
 
-function counted(options: Partial<HarnessOptions> & Pick<HarnessOptions, 'model'>, given = memory()) {
-  const store = completeStore(options.store ?? given)
-  const harness = new Harness({ tools: [look, pay], secrets: {}, ...options, store })
-  const metrics = new RunMetrics(store)
-  metrics.listenTo(harness)
-  onTestFinished(() => harness.close())
-  return { harness, store, metrics }
-}
-
-/** The series of the counters that are not 0. */
-async function told(metrics: RunMetrics): Promise<Counted> {
-  const lines = [...(await metrics.text()).matchAll(/^terret_(\w+_total\{.*\}) (\S+)$/gm)]
-  return Object.fromEntries(lines.flatMap(([, name = '', value]) => (value === '0' ? [] : [[name, Number(value)]])))
-}
-
-/** Adds up the logs of all sessions: of each, what happened in this store. */
-async function recounted(store: CompleteStore): Promise<Counted> {
-  const sums: Record<string, number> = {}
-  const add = (name: string, agent: string, more = '', n = 1): void => {
-    const key = `${name}_total{agent="${agent}"${more}}`
-    if (n !== 0) sums[key] = (sums[key] ?? 0) + n
-  }
-  const cards = await store.list({ limit: 10_000 })
-  for (const { session, agent } of cards) {
-    const events = await readLog(store, session)
-    const tools = new Map(
-      events.flatMap((event) =>
-        event.type === 'agent.message' ? event.calls.map(({ tool }, i) => [`${event.seq}.${i}`, tool]) : [],
-      ) as [string, string][],
-    )
-    for (const event of events.slice(cameFromElsewhere(events))) {
-      const { usage, cost = 0 } = event as Extract<OwnerEvent, { type: 'agent.message' }>
-      add('input_tokens', agent, '', usage?.inputTokens ?? 0)
-      add('output_tokens', agent, '', usage?.outputTokens ?? 0)
-      add('cached_tokens', agent, '', usage?.cachedTokens ?? 0)
-      add('cost_usd', agent, '', cost)
-      if (event.type === 'run.settled') add('runs', agent, `,end="${event.outcome.type}"`)
-      if (event.type === 'model.failed') add('model_failures', agent, `,class="${event.class}"`)
-      if (event.type === 'agent.message' && event.missed !== undefined) add('cache_misses', agent)
-      if (event.type === 'context.compacted' && event.cut !== undefined) add('compactions', agent, ',result="ok"')
-      if (event.type !== 'agent.tool_result') continue
-      const tool = tools.get(event.call) ?? '?'
-      add('tool_calls', agent, `,tool="${tool === 'made_up' ? '(unknown)' : tool}",status="${event.status}"`)
-      if (event.status === 'unknown') add('unknown_calls', agent)
-    }
-  }
-  return Object.fromEntries(Object.entries(sums).map(([name, n]) => [name, /^cost/.test(name) ? n / 1e6 : n]))
-}
-
-/** What stood in the file that was imported, and what a fork was created with. */
-function cameFromElsewhere(events: readonly Event[]): number {
-  const imported = events.findLast(({ type }) => type === 'session.imported')?.seq ?? 0
-  return Math.max(
-    imported,
-    events.findIndex(({ epoch }) => epoch > 0),
-  )
-}
-
-/** The page, each line of it as Prometheus reads it, and each series once. */
-function seriesOf(text: string): ReadonlyMap<string, number> {
-  const label = String.raw`\w+="([^"\\\n]|\\["\\])*"`
-  const sample = new RegExp(String.raw`^(terret_\w+(?:\{${label}(?:,${label})*\})?) (\d+(?:\.\d+)?(?:e-?\d+)?)$`)
-  const lines = text.trimEnd().split('\n')
-  const samples = lines.filter((line) => !/^# (HELP terret_\w+ .+|TYPE terret_\w+ (gauge|counter))$/.test(line))
-  const series = samples.map((line) => {
-    const read = sample.exec(line)
-    if (read === null) throw new Error(`not a line of Prometheus: ${line.slice(0, 200)}`)
-    return [read[1] ?? '', Number(read.at(-1))] as const
-  })
-  expect(new Set(series.map(([key]) => key)).size).toBe(series.length)
-  return new Map(series)
-}
-
 describe('the counts of /metrics', () => {
   it('B-METRIC-1: equal a recount of the logs: runs, tokens, money, calls, failures, compactions, of children too', async () => {
     const helper = { description: 'Helps.', model: scripted(() => ({ text: 'Helped.', usage: USAGE, cost: 9 })) }
     const { harness, store, metrics } = counted({
+      tools: [look, pay],
       model: scripted((request) => {
         const said = JSON.stringify(request.messages.at(-1))
         if (/Summar|summar/.test(JSON.stringify(request.messages)) && request.tools.length === 0) return 'A summary.'
@@ -163,7 +89,7 @@ describe('what is counted', () => {
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const stores = [sqlite(join(folder, 'a.db')), sqlite(join(folder, 'a.db')), sqlite(join(folder, 'b.db'))] as const
     onTestFinished(async () => void (await Promise.all(stores.map((store) => store.close()))))
-    const one = counted({ model: scripted(script), store: stores[0] })
+    const one = counted({ tools: [look, pay], model: scripted(script), store: stores[0] })
     const session = await one.harness.open()
     await session.run('Pay.')
     const file = await exportSession(one.store, session.id)
@@ -172,7 +98,7 @@ describe('what is counted', () => {
     expect(first).toMatchObject({ 'tool_calls_total{agent="default",tool="look",status="ok"}': 1 })
 
     // Its process is gone. The next one has not seen the reply with the call, and begins at 0.
-    const two = counted({ model: scripted(script.slice(2)), store: stores[1] })
+    const two = counted({ tools: [look, pay], model: scripted(script.slice(2)), store: stores[1] })
     expect(await told(two.metrics)).toEqual({})
     const [asked] = await two.harness.pending()
     if (asked) await two.harness.session(session.id).decide({ ...asked, allow: true, by: 'ann' })
@@ -194,7 +120,7 @@ describe('what is counted', () => {
     expect(second['runs_total{agent="default",end="completed"}']).toBe(3)
     expect(second['tool_calls_total{agent="default",tool="pay",status="denied"}']).toBe(1)
 
-    const three = counted({ model: scripted(script.slice(2)), store: stores[2] })
+    const three = counted({ tools: [look, pay], model: scripted(script.slice(2)), store: stores[2] })
     await importSession(three.store, file)
     expect(await told(three.metrics)).toEqual({})
     expect(await three.metrics.text()).not.toContain('terret_approvals_waiting{')
@@ -249,18 +175,6 @@ describe('what is counted', () => {
     expect(text).toContain('terret_tool_calls_total{agent="agent-0",tool="(unknown)",status="error"} 1\n')
     expect(text).toMatch(/terret_tool_calls_total\{agent="\(other\)",tool="\(other\)",status="ok"\} \d{3}\n/)
   })
-
-  it('B-METRIC-5: after many sessions equals a recount of their logs', async () => {
-    const { harness, metrics, store } = counted({
-      model: scripted((request) =>
-        request.messages.length % 2 === 1 ? { calls: [{ tool: 'look' }], usage: USAGE, cost: 3 } : { text: 'Done.' },
-      ),
-    })
-    for (let at = 0; at < 200; at += 50) await Promise.all(Array.from({ length: 50 }, () => harness.run('Go.')))
-    const counts = await told(metrics)
-    expect(counts).toEqual(await recounted(store))
-    expect(counts['runs_total{agent="default",end="completed"}']).toBe(200)
-  })
 })
 
 const added = (one: Counted, other: Counted): Counted =>
@@ -283,7 +197,7 @@ describe('what waits in the store', () => {
       request.messages.length === 1 ? { calls: [{ tool: 'pay' }, { tool: 'pay' }] } : 'Done.',
     )
     const clerk = { description: 'Pays.', model: asks, tools: [pay] }
-    const one = counted({ model: asks, store, subagents: { clerk } })
+    const one = counted({ tools: [look, pay], model: asks, store, subagents: { clerk } })
     const two = new RunMetrics(completeStore(other))
     await other.open()
     await one.harness.run('Pay.')
@@ -328,7 +242,10 @@ describe('what waits in the store', () => {
 
   it('B-METRIC-8: is the time of the first question, also if something came since, and is read from a log once', async () => {
     const clock = { at: 1_700_000_000_000, now: () => clock.at, timer: () => () => {} }
-    const { store, harness } = counted({ model: scripted(() => ({ calls: [{ tool: 'pay' }] })) }, memory({ clock }))
+    const { store, harness } = counted(
+      { tools: [look, pay], model: scripted(() => ({ calls: [{ tool: 'pay' }] })) },
+      memory({ clock }),
+    )
     const session = await harness.open()
     await session.run('Pay.')
     await harness.run('Pay.')

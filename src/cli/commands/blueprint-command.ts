@@ -5,7 +5,7 @@ import type { AgentRow } from '../../index.ts'
 import { type Card, type CompleteStore, type Event, type EventOf, Fault, type Json } from '../../kernel/index.ts'
 import { canonicalJson } from '../../tools/core/canonical-json.ts'
 import { oneLine } from '../../view/clean.ts'
-import { parseJson } from '../../view/untrusted-json.ts'
+import { asString, parseJson } from '../../view/untrusted-json.ts'
 import type { CommandArgs } from '../args.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { type Blueprint, blueprintMarkdown, blueprintMermaid, type BlueprintTool } from '../present/blueprint-text.ts'
@@ -53,7 +53,7 @@ function agentDocument({ name: agent, model, planner, tools: shown, children, gr
     agent,
     model,
     planner,
-    instructions: String(instructions),
+    instructions: asString(instructions),
     tools: known,
     limits: limits ?? null,
     policy: policy ?? null,
@@ -122,17 +122,13 @@ async function runDocument(store: CompleteStore, { agent }: Card, { planner, sta
     instructions: await blobText(store, instructions),
     tools,
     limits: limits as Json,
-    policy: policy === undefined ? null : jsonOf(await blobText(store, policy)),
+    policy: policy === undefined ? null : (parseJson(await blobText(store, policy)) ?? null),
     children: null,
-    ...(options === undefined ? {} : { options: jsonOf(await blobText(store, options)) }),
+    ...(options === undefined ? {} : { options: parseJson(await blobText(store, options)) }),
     ...(code === undefined ? {} : { code }),
     ...(warnings === undefined ? {} : { warnings }),
     ...(metadata === undefined ? {} : { metadata }),
   }
-}
-
-function jsonOf(text: string): Json {
-  return (parseJson(text) ?? null) as Json
 }
 
 async function blobText(store: CompleteStore, hashed: string): Promise<string> {

@@ -53,12 +53,12 @@ export function blueprintMarkdown({ title, source, hash, document }: Blueprint):
     ...Object.entries(facts).flatMap(([name, value]) =>
       value === null ? [] : [`- ${name}: ${cellText(String(value))}`],
     ),
-    ...section('Instructions', fenced(instructions || '(none)', '')),
+    ...section('Instructions', fenceText(instructions || '(none)', '')),
     ...section('Tools', ['| tool | effect | approval | what it does |', '|---|---|---|---|', ...rows]),
-    ...section('Approvals', policy === null ? ['No rules.'] : fenced(jsonText(policy), 'json')),
+    ...section('Approvals', policy === null ? ['No rules.'] : fenceText(jsonText(policy), 'json')),
     ...section('Limits', ['| limit | value |', '|---|--:|', ...limitRows(limits)]),
     ...section('Agents it may start', [list]),
-    ...section('Other settings', fenced(jsonText({ ...others, graph: undefined }), 'json')),
+    ...section('Other settings', fenceText(jsonText({ ...others, graph: undefined }), 'json')),
   ]
   return clean(lines.join('\n')).split('\n')
 }
@@ -90,7 +90,7 @@ function section(title: string, lines: readonly string[]): readonly string[] {
 }
 
 /** The fence is longer than any in the text, so the text cannot end it. */
-function fenced(text: string, language: string): readonly string[] {
+function fenceText(text: string, language: string): readonly string[] {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length))
   const fence = '`'.repeat(longest + 1)
   return [`${fence}${language}`, ...text.split('\n'), fence]
