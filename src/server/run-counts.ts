@@ -7,7 +7,6 @@ import {
   type CompleteStore,
   type EventOf,
   type OwnerEvent,
-  type Proposal,
 } from '../kernel/index.ts'
 import { harnessParts } from '../harness.ts'
 
@@ -103,7 +102,7 @@ export class RunCounts {
     if (event.type === 'run.settled') this.#add('runs_total', agent, `,end="${event.outcome.type}"`)
     else if (event.type === 'agent.message') {
       if (event.missed !== undefined) this.#add('cache_misses_total', agent, '')
-      for (const [i, call] of event.calls.entries()) this.#keepTool(`${session} ${event.seq}.${i}`, toolOf(call))
+      for (const index of event.calls.keys()) this.#keepTool(`${session} ${event.seq}.${index}`, toolOf(event, index))
     } else if (event.type === 'agent.tool_result') this.#countResult(session, agent, event)
     else if (event.type === 'model.failed' && event.unasked === undefined)
       this.#add('model_failures_total', agent, `,class="${event.class}"`)
@@ -140,8 +139,7 @@ export class RunCounts {
     const [seq = 0, index = 0] = call.split('.').map(Number)
     const page = await this.#store.read(session, seq - 1, 1).catch(() => null)
     const [reply] = page?.events ?? []
-    const proposal = reply?.type === 'agent.message' ? reply.calls[index] : undefined
-    return proposal === undefined ? OTHER : toolOf(proposal)
+    return reply?.type === 'agent.message' ? toolOf(reply, index) : OTHER
   }
 
   /** A series that is not there and has no place is counted in that of the rest. */
@@ -160,10 +158,14 @@ function compactionResult(event: EventOf<'context.compacted'>): 'ok' | 'failed' 
   return event.failed === undefined ? null : 'failed'
 }
 
-/** A tool that does not exist has a name that a model made up, which no label may hold. */
-function toolOf({ tool, gate, timeoutMs }: Proposal): string {
-  const isMadeUp = gate?.type === 'refuse' && gate.failure.kind === 'NotFound' && timeoutMs === 0
-  return isMadeUp ? NO_TOOL : tool
+/**
+ * A tool that does not exist has a name that a model made up, which no label may hold. In a reply that was cut off, what
+ * was refused may be such a call too: then the cut is all that is recorded of it.
+ */
+function toolOf({ calls, finish }: EventOf<'agent.message'>, index: number): string {
+  const { tool = OTHER, gate, timeoutMs } = calls[index] ?? {}
+  if (gate?.type !== 'refuse' || timeoutMs !== 0) return tool
+  return gate.failure.kind === 'NotFound' || finish === 'length' ? NO_TOOL : tool
 }
 
 /** As Prometheus reads it. A name that is long, or holds what no line shows, is one of the rest. */

@@ -185,6 +185,19 @@ const added = (one: Counted, other: Counted): Counted =>
     ]),
   )
 
+it('B-METRIC-4: a name that a model made up is in no label, also if its reply was cut off or it failed a check', async () => {
+  const script = [
+    { calls: [{ tool: 'sk-secret-1' }, { tool: 'look', args: { why: 1 } as never }] },
+    { calls: [{ tool: 'sk-secret-2', args: '{"a": "b' }], finish: 'length' as const },
+    'Done.',
+  ]
+  const { harness, metrics } = counted({ model: scripted(script), tools: [look] })
+  await harness.run('Go.')
+  const counts = await told(metrics)
+  expect(JSON.stringify(counts)).not.toContain('sk-secret')
+  expect(counts).toMatchObject({ 'tool_calls_total{agent="default",tool="(unknown)",status="error"}': 2 })
+})
+
 describe('what waits in the store', () => {
   it('B-METRIC-6: is the same from each process: calls that wait for a decision, by agent, and how long the first has waited', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'terret-metrics-'))
