@@ -1,0 +1,85 @@
+// One life of a run: a harness on the store, the same session and the same message in every life. The first life may end
+// at a point; the next one finds what it left and goes on.
+import { type Answer, type CompleteStore, Harness, type Pending, type Session } from '../../index.ts'
+import type { Event } from '../../kernel/event.ts'
+import type { Clock, Random } from '../../ports/system.ts'
+import { agentOfLife, type CrashLife } from './agent-of-life.ts'
+import { checkCrashAgent, type CrashTestOptions, type PersonAnswer } from './crash-options.ts'
+import { MESSAGE, SESSION } from './notes.ts'
+import { storeOfLife } from './points.ts'
+import type { Logs } from './same-world.ts'
+
+/** Both lives have one worker, so that the second need not wait for the lease of the first; and no heartbeat falls in between. */
+const WORKER = { id: SESSION, leaseMs: 7 * 24 * 60 * 60 * 1_000 }
+const ROUNDS_MAX = 1_000
+
+type LifeInput = { readonly test: CrashTestOptions; readonly store: CompleteStore; readonly life: CrashLife; readonly nth: 1 | 2 }
+
+/** Lives until the run has settled. Returns why it did not, or null. */
+export async function liveOnce({ test, store, life, nth }: LifeInput): Promise<string | null> {
+  const { points, clock, trial } = life
+  const agent = checkCrashAgent(await test.options(trial.world))
+  const system = { random: countedRandom(nth), ...(clock ? { clock: clockOfLife(clock, life) } : {}) }
+  const harness = new Harness({
+    ...agentOfLife(agent, life),
+    store: storeOfLife(store, points, () => clock?.stir()),
+    worker: WORKER,
+    system,
+  })
+  const session = await harness.open({ id: SESSION, reuse: true, ...(test.agent ? { agent: test.agent } : {}) })
+  const trouble = await runToEnd(session, test)
+  if (trouble === null && (await store.due(1)).sessions.length > 0) await harness.work({ idleMs: 0 })
+  await harness.close()
+  return trouble
+}
+
+async function runToEnd(session: Session, { run, people }: CrashTestOptions): Promise<string | null> {
+  let result = await session.run(run, { id: MESSAGE })
+  for (let round = 0; result.status === 'requires_action' && round < ROUNDS_MAX; round++) {
+    const answered = await Promise.all(result.pending.map(async (call) => answer(session, call, (await people?.(call)) ?? null)))
+    if (!answered.includes(true)) break
+    result = await session.run()
+  }
+  if (result.status === 'requires_action') {
+    const calls = result.pending.map(({ tool }) => tool).join(', ')
+    return `it waits for a person (${calls || result.stopReason}), and people of the test decides nothing`
+  }
+  return result.status === 'sleeping' ? `it waits for a provider: ${result.reason ?? 'no reason is known'}` : null
+}
+
+/** True if the person said something. */
+async function answer(session: Session, call: Pending, said: PersonAnswer | null): Promise<boolean> {
+  if (said === null) return false
+  const { callId, sessionId } = call
+  if ('content' in said) await session.answer({ ...said, callId, sessionId } satisfies Answer)
+  else {
+    const by = said.by ?? `person-${(call.votes?.length ?? 0) + 1}`
+    await session.decide({ ...said, by, callId, sessionId, ...(call.digest ? { digest: call.digest } : {}) })
+  }
+  return true
+}
+
+/** Ids that are the same in each run, and others in its second life. */
+function countedRandom(nth: 1 | 2): Random {
+  let n = 0
+  return { id: () => `id-${nth}-${++n}`, fraction: () => 0.5 }
+}
+
+/** No timer of a dead life fires. */
+function clockOfLife(clock: Clock, { points }: CrashLife): Clock {
+  const fireAlive = (fire: () => void) => (): void => {
+    if (!points.dead) fire()
+  }
+  return { now: () => clock.now(), timer: (ms, fire) => (points.dead ? () => {} : clock.timer(ms, fireAlive(fire))) }
+}
+
+const SESSIONS_MAX = 10_000
+
+/** The logs of the session and its children. */
+export async function readLogs(store: CompleteStore): Promise<Logs> {
+  const cards = await store.list({ root: SESSION, limit: SESSIONS_MAX })
+  const logs = cards.map(async ({ session }): Promise<[string, readonly Event[]]> => {
+    return [session, (await store.read(session, 0)).events]
+  })
+  return Object.fromEntries(await Promise.all(logs))
+}
