@@ -93,6 +93,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'cron',
     'consumers',
     'triggers',
+    'testing',
     'acp',
     'mcp',
     'version',

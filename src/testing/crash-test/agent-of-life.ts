@@ -22,6 +22,8 @@ export type CrashLife = {
   readonly points: LifePoints
   /** Null: time passes as it does. */
   readonly clock: JumpingClock | null
+  /** Sources of tools, which a crash ends too. */
+  readonly sources: Set<ToolSource>
   readonly trial: TrialRecord
 }
 export type TrialRecord = {
@@ -41,7 +43,9 @@ export function agentOfLife(agent: CrashAgent, life: CrashLife): CrashAgent {
   return {
     ...agent,
     ...partsOfLife(agent, life),
-    ...(models ? { models: { ...(named ? { named: table(named) } : {}), ...(routes ? { routes: table(routes) } : {}) } } : {}),
+    ...(models
+      ? { models: { ...(named ? { named: table(named) } : {}), ...(routes ? { routes: table(routes) } : {}) } }
+      : {}),
     ...(typeof subagents === 'object'
       ? { subagents: mapValues(subagents, (each: object) => ({ ...each, ...partsOfLife(each, life) })) }
       : {}),
@@ -92,6 +96,7 @@ function modelOfLife(given: Model | string, life: CrashLife): Model | string {
 
 function anyToolOfLife(tool: Tool | ToolSource, life: CrashLife): Tool | ToolSource {
   if (!('type' in tool)) return toolOfLife(tool, life)
+  life.sources.add(tool)
   const tools: ToolSource['tools'] = async (...args) => {
     const found = await runUserCode(life, () => tool.tools(...args))
     return found.map((each) => toolOfLife(each, life))
@@ -158,11 +163,7 @@ async function reconcileInLife(tool: Tool, args: unknown, { context, life }: Cal
 type UserCode<T> = (clock: Clock | null) => T | Promise<T>
 
 /** Runs code of the user's between two points. */
-async function passPoints<T>(
-  life: CrashLife,
-  [enter, leave]: readonly [string, string],
-  run: UserCode<T>,
-): Promise<T> {
+async function passPoints<T>(life: CrashLife, [enter, leave]: readonly [string, string], run: UserCode<T>): Promise<T> {
   const { points } = life
   if (!points.pass(enter)) return never()
   try {

@@ -13,7 +13,12 @@ import type { Logs } from './same-world.ts'
 const WORKER = { id: SESSION, leaseMs: 7 * 24 * 60 * 60 * 1_000 }
 const ROUNDS_MAX = 1_000
 
-type LifeInput = { readonly test: CrashTestOptions; readonly store: CompleteStore; readonly life: CrashLife; readonly nth: 1 | 2 }
+type LifeInput = {
+  readonly test: CrashTestOptions
+  readonly store: CompleteStore
+  readonly life: CrashLife
+  readonly nth: 1 | 2
+}
 
 /** Lives until the run has settled. Returns why it did not, or null. */
 export async function liveOnce({ test, store, life, nth }: LifeInput): Promise<string | null> {
@@ -36,7 +41,9 @@ export async function liveOnce({ test, store, life, nth }: LifeInput): Promise<s
 async function runToEnd(session: Session, { run, people }: CrashTestOptions): Promise<string | null> {
   let result = await session.run(run, { id: MESSAGE })
   for (let round = 0; result.status === 'requires_action' && round < ROUNDS_MAX; round++) {
-    const answered = await Promise.all(result.pending.map(async (call) => answer(session, call, (await people?.(call)) ?? null)))
+    const answered = await Promise.all(
+      result.pending.map(async (call) => answer(session, call, (await people?.(call)) ?? null)),
+    )
     if (!answered.includes(true)) break
     result = await session.run()
   }

@@ -34,7 +34,10 @@ export function comparedRun(trial: CrashTrial): ComparedRun {
   const { logs, notes } = trial
   const neutral = neutralNames(logs)
   const calls = Object.fromEntries(
-    Object.entries(logs).map(([session, events]) => [session, callsIn(events).map(({ tool, args }) => ({ tool, args }))]),
+    Object.entries(logs).map(([session, events]) => [
+      session,
+      callsIn(events).map(({ tool, args }) => ({ tool, args })),
+    ]),
   )
   const begins = new Map<string, Begun>()
   for (const { type, ...note } of notes) {
@@ -134,7 +137,9 @@ function repeatsSafely(run: ComparedRun, clean: ComparedRun): Checked {
 function onlyReads({ notes }: ComparedRun): Checked {
   const looked = notes.filter((note) => note.type === 'looked' && note.effect === 'read')
   const wrong = looked.flatMap((note) =>
-    note.type === 'looked' && note.changed !== null ? [`${note.tool} (${note.key}) changed the world: ${note.changed}`] : [],
+    note.type === 'looked' && note.changed !== null
+      ? [`${note.tool} (${note.key}) changed the world: ${note.changed}`]
+      : [],
   )
   return { cases: looked.length, wrong }
 }

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { memory } from '../../index.ts'
+import { Fault, memory } from '../../index.ts'
 import type { Json } from '../../kernel/content.ts'
 import type { CrashLife, TrialRecord } from './agent-of-life.ts'
 import { liveOnce, readLogs } from './crash-life.ts'
@@ -10,11 +10,11 @@ import { checkCrashWorld, type CrashTestOptions, type CrashWorld } from './crash
 import { JumpingClock } from './jumping-clock.ts'
 import type { CrashNote, CrashTrial } from './notes.ts'
 import { type CrashPoint, LifePoints, NO_CRASH } from './points.ts'
-import { lookAt } from './same-world.ts'
+import { findDifference, LASTING, lookAt } from './same-world.ts'
 
 /** How long handlers of a dead life may go on. A killed process would have no such time, but here they cannot be stopped. */
 const REST_MS = 100
-const TIMEOUT_MS = 30_000
+export const TIMEOUT_MS = 30_000
 
 /** `names`: the points that the first life passed, in order. */
 export type TrialReport = { readonly trial: CrashTrial; readonly names: readonly string[] }
@@ -51,8 +51,9 @@ async function runTrial(test: CrashTestOptions, world: CrashWorld, point: CrashP
       died = () => resolve(null)
     })
     const points = new LifePoints(at, died)
-    const life: CrashLife = { points, clock, trial }
+    const life: CrashLife = { points, clock, trial, sources: new Set() }
     const trouble = await withinTime(Promise.race([liveOnce({ test, store, life, nth }), death]), test, point)
+    if (points.dead) await Promise.allSettled([...life.sources].map((source) => source.close()))
     points.dead = true
     clock.clear()
     return { trouble, points }
@@ -62,7 +63,7 @@ async function runTrial(test: CrashTestOptions, world: CrashWorld, point: CrashP
   if (point !== null && reached) await awaitHandlers(trial)
   const { trouble } = point !== null && reached ? await live(2, null) : first
   const logs = await readLogs(store)
-  const held = await worldAtEnd(world, point)
+  const held = await worldAtEnd(world, point === null)
   return {
     trial: { point: point ?? NO_CRASH, reached, notes, trouble, logs, world: held },
     names: first.points.names,
@@ -87,7 +88,7 @@ async function withinTime(
     return await Promise.race([life, late])
   } catch (error) {
     if (point === null) throw error
-    return `it ended with an error: ${error instanceof Error ? error.message : String(error)}`
+    return `it ended with an error: ${describeError(error)}`
   } finally {
     clearTimeout(timer)
   }
@@ -98,12 +99,23 @@ async function awaitHandlers({ handlers }: TrialRecord): Promise<void> {
   while (handlers.running > 0 && performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 1))
 }
 
-/** After a crash a world that cannot be looked at is another world. */
-export async function worldAtEnd(world: CrashWorld, point: CrashPoint | null): Promise<Json> {
+/** What the world holds at the end. After a crash a world that cannot be looked at is another world. */
+export async function worldAtEnd(world: CrashWorld, isClean: boolean): Promise<Json> {
+  if (isClean) return lookTwice(world)
   try {
     return await lookAt(world)
   } catch (error) {
-    if (point === null) throw error
-    return { 'look() failed': error instanceof Error ? error.message : String(error) }
+    return { 'look() failed': describeError(error) }
   }
+}
+
+async function lookTwice(world: CrashWorld): Promise<Json> {
+  const held = await lookAt(world)
+  const difference = findDifference(held, await lookAt(world))
+  if (difference === null) return held
+  throw new Fault('invalid_config', `world.look() differs by itself: ${difference}. ${LASTING}`)
+}
+
+export function describeError(error: unknown): string {
+  return error instanceof Error ? error.message || error.name : String(error)
 }

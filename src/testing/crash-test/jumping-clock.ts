@@ -131,7 +131,10 @@ export class JumpingClock implements Clock {
   }
 
   #next(): Timer | undefined {
-    return this.#timers.reduce<Timer | undefined>((least, each) => (least && least.at <= each.at ? least : each), undefined)
+    return this.#timers.reduce<Timer | undefined>(
+      (least, each) => (least && least.at <= each.at ? least : each),
+      undefined,
+    )
   }
 }
 

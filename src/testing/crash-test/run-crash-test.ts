@@ -1,12 +1,14 @@
 // Runs an agent twice without a crash, then once for each point with a crash there, and applies the rules. The whole
 // report is made of these runs; nothing else is known about the agent.
+import { relative } from 'node:path'
 import { Fault } from '../../kernel/failure.ts'
+import { shellWord } from '../../view/shell-command.ts'
 import { checkCrashTest, type CrashTestOptions, type CrashWorld } from './crash-options.ts'
 import { CrashFindings, type CrashReport } from './crash-report.ts'
 import { comparedRun, type ComparedRun } from './crash-rules.ts'
 import { type RunTrial, trialsInMemory } from './crash-trial.ts'
 import type { CrashPoint } from './points.ts'
-import { findDifference } from './same-world.ts'
+import { findDifference, LASTING } from './same-world.ts'
 
 export async function runCrashTest<World extends CrashWorld>(options: CrashTestOptions<World>): Promise<CrashReport> {
   checkCrashTest(options)
@@ -34,7 +36,10 @@ function chosenPoints(points: readonly CrashPoint[], at: number | null): readonl
   if (at === null) return points
   const point = points.find(({ n }) => n === at)
   if (point === undefined && at !== 0)
-    throw new Fault('invalid_input', `There is no point ${at}: this run has the points 1 to ${points.length}, and 0 for none.`)
+    throw new Fault(
+      'invalid_input',
+      `There is no point ${at}: this run has the points 1 to ${points.length}, and 0 for none.`,
+    )
   return point ? [point] : []
 }
 
@@ -53,7 +58,7 @@ const BY_COUNT = 'A model of a test answers by what the transcript holds, and no
 function refuseDifferent(one: ComparedRun, other: ComparedRun): void {
   const world = findDifference(one.held, other.held)
   if (world !== null)
-    throw new Fault('invalid_config', `Two runs without a crash left different worlds: ${world}. Have look() leave out what differs by itself, such as times and random ids.`)
+    throw new Fault('invalid_config', `Two runs without a crash left different worlds: ${world}. ${LASTING}`)
   const way = findDifference(one.calls, other.calls) ?? findDifference(one.end, other.end)
   if (way !== null)
     throw new Fault('invalid_config', `Two runs without a crash went different ways: ${way}. ${BY_COUNT}`)
@@ -63,7 +68,7 @@ function refuseDifferent(one: ComparedRun, other: ComparedRun): void {
 const AT = 'TERRET_CRASH_AT'
 
 function replayOfScript(at: number): string {
-  return `${AT}=${at} node ${process.argv[1] ?? 'SCRIPT'}`
+  return `${AT}=${at} node ${shellWord(relative(process.cwd(), process.argv[1] ?? 'SCRIPT'))}`
 }
 
 function atOfEnvironment(): number | null {

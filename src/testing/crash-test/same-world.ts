@@ -11,13 +11,18 @@ export async function lookAt(world: CrashWorld): Promise<Json> {
   const held = await world.look()
   const text = JSON.stringify(held, (_name, value: unknown) => {
     if (value instanceof Map || value instanceof Set || value instanceof Promise || typeof value === 'bigint')
-      throw new Fault('invalid_config', `world.look() has a ${Object.prototype.toString.call(value).slice(8, -1)}: ${PLAIN}`)
+      throw new Fault(
+        'invalid_config',
+        `world.look() has a ${Object.prototype.toString.call(value).slice(8, -1)}: ${PLAIN}`,
+      )
     return value
   }) as string | undefined
   if (text === undefined) throw new Fault('invalid_config', `world.look() returns ${typeof held}: ${PLAIN}`)
   return JSON.parse(text) as Json
 }
 
+/** What look() may say, for people. */
+export const LASTING = 'Have look() leave out what differs by itself, such as times and random ids.'
 const PLAIN = 'return plain JSON, such as rows or sums.'
 const SHOWN_CHARS = 80
 
