@@ -1,11 +1,11 @@
 // What must hold after a crash: a table of pure functions over the run without a crash and the run with one. Each counts
 // the cases that it met; a rule that met none was not tested.
 import { isDeepStrictEqual } from 'node:util'
-import type { EffectClass, Json } from '../../kernel/content.ts'
+import type { CallStatus, EffectClass, Json } from '../../kernel/content.ts'
 import type { Event } from '../../kernel/event.ts'
 import { textOf } from '../../view/shown-text.ts'
-import { SESSION, type CrashNote, type CrashTrial } from './notes.ts'
-import { callsIn, findDifference, neutralNames } from './same-world.ts'
+import { SESSION, type CrashTrial } from './notes.ts'
+import { callsIn, findDifference, neutralNames, withoutKeyOrder } from './same-world.ts'
 
 export type CrashRuleName = 'T1' | 'T2' | 'T3' | 'T4' | 'T5' | 'T6' | 'T7' | 'T8' | 'T9'
 /** How many cases there were, and what was wrong with some of them. */
@@ -23,34 +23,42 @@ export type ComparedRun = CrashTrial & {
   readonly end: Json
   /** Which calls it made, by session, in the order of each. */
   readonly calls: Json
-  /** How often the handler of each call began. */
+  /** How often the handler of each call began, by its key. */
   readonly begins: ReadonlyMap<string, Begun>
+  /** How each call ended, by its neutral name. */
+  readonly statuses: ReadonlyMap<string, CallStatus>
   /** Some call of it has an unknown outcome. */
   readonly isUnknown: boolean
 }
-type Begun = { readonly tool: string; readonly effect: EffectClass; readonly times: number }
+/** `name` is its neutral name. */
+type Begun = { readonly name: string; readonly tool: string; readonly effect: EffectClass; readonly times: number }
 
 export function comparedRun(trial: CrashTrial): ComparedRun {
   const { logs, notes } = trial
   const neutral = neutralNames(logs)
-  const calls = Object.fromEntries(
-    Object.entries(logs).map(([session, events]) => [
-      session,
-      callsIn(events).map(({ tool, args }) => ({ tool, args })),
-    ]),
-  )
   const begins = new Map<string, Begun>()
-  for (const { type, ...note } of notes) {
-    if (type !== 'began') continue
-    const { key, tool, effect } = note as Extract<CrashNote, { type: 'began' }>
-    begins.set(key, { tool, effect, times: (begins.get(key)?.times ?? 0) + 1 })
+  for (const note of notes) {
+    if (note.type !== 'began') continue
+    const { key, tool, effect } = note
+    begins.set(key, { name: neutral(key) as string, tool, effect, times: (begins.get(key)?.times ?? 0) + 1 })
   }
-  const isUnknown = Object.values(logs).some((events) => events.some(isUnknownResult))
-  const held = neutral(trial.world)
-  return { ...trial, held, end: neutral(endOf(logs[SESSION] ?? [])), calls: neutral(calls), begins, isUnknown }
+  const all = Object.entries(logs)
+  const calls = all.map(([session, events]) => [session, callsIn(events).map(({ tool, args }) => ({ tool, args }))])
+  const statuses = all.flatMap(([session, events]) =>
+    events.flatMap((event): readonly (readonly [string, CallStatus])[] =>
+      event.type === 'agent.tool_result' ? [[neutral(`${session}:${event.call}`) as string, event.status]] : [],
+    ),
+  )
+  return {
+    ...trial,
+    begins,
+    held: withoutKeyOrder(neutral(trial.world)),
+    end: neutral(endOf(logs[SESSION] ?? [])),
+    calls: neutral(Object.fromEntries(calls) as Json),
+    statuses: new Map(statuses),
+    isUnknown: statuses.some(([, status]) => status === 'unknown'),
+  }
 }
-
-const isUnknownResult = (event: Event): boolean => event.type === 'agent.tool_result' && event.status === 'unknown'
 
 /** How the runs ended, and what was said last. */
 function endOf(events: readonly Event[]): Json {
@@ -62,7 +70,7 @@ function endOf(events: readonly Event[]): Json {
 
 export const CRASH_RULES: readonly CrashRule[] = [
   { rule: 'T1', says: 'the run settles', check: settles },
-  { rule: 'T2', says: 'every call has one result', check: hasOneResultEach },
+  { rule: 'T2', says: 'every call has one result, and every result its call', check: hasOneResultEach },
   { rule: 'T3', says: 'a `once` call begins at most once', check: beginsOnce },
   { rule: 'T4', says: 'the world is that of the run without a crash', check: leavesSameWorld },
   { rule: 'T5', says: 'an `idempotent` call that runs twice changes the world once', check: repeatsSafely },
@@ -81,19 +89,13 @@ function settles({ trouble, logs }: ComparedRun): Checked {
 }
 
 function hasOneResultEach({ logs }: ComparedRun): Checked {
-  const wrong: string[] = []
-  let cases = 0
-  for (const [session, events] of Object.entries(logs)) {
-    const results = new Map<string, number>()
+  const wrong = Object.entries(logs).flatMap(([session, events]) => {
+    const counts = new Map(callsIn(events).map(({ call }) => [call, 0]))
     for (const event of events)
-      if (event.type === 'agent.tool_result') results.set(event.call, (results.get(event.call) ?? 0) + 1)
-    for (const { call, tool } of callsIn(events)) {
-      cases += 1
-      const n = results.get(call) ?? 0
-      if (n !== 1) wrong.push(`call ${session}:${call} of ${tool} has ${n} results`)
-    }
-  }
-  return { cases, wrong }
+      if (event.type === 'agent.tool_result') counts.set(event.call, (counts.get(event.call) ?? Number.NaN) + 1)
+    return [...counts].flatMap(([call, n]) => (n === 1 ? [] : [`call ${session}:${call} has ${n} results`]))
+  })
+  return { cases: Object.keys(logs).length, wrong }
 }
 
 function beginsOnce({ begins }: ComparedRun): Checked {
@@ -102,11 +104,9 @@ function beginsOnce({ begins }: ComparedRun): Checked {
   return { cases: once.length, wrong: again.map(([key, { tool, times }]) => `${tool} (${key}) began ${times} times`) }
 }
 
-/** The `idempotent` calls that began more than once. */
+/** The keys of the `idempotent` calls that began more than once. */
 function repeatedCalls({ begins }: ComparedRun): readonly string[] {
-  return [...begins].flatMap(([key, { tool, effect, times }]) =>
-    effect === 'idempotent' && times > 1 ? [`${tool} (${key})`] : [],
-  )
+  return [...begins].flatMap(([key, { effect, times }]) => (effect === 'idempotent' && times > 1 ? [key] : []))
 }
 
 /** With a call whose outcome is unknown, the agent may rightly do something else. */
@@ -122,16 +122,21 @@ function leavesSameWorld(run: ComparedRun, clean: ComparedRun): Checked {
 
 function repeatsSafely(run: ComparedRun, clean: ComparedRun): Checked {
   const looked = run.notes.filter((note) => note.type === 'looked' && note.effect === 'idempotent')
-  const wrong = looked.flatMap((note) =>
+  const changed = looked.flatMap((note) =>
     note.type === 'looked' && note.changed !== null
       ? [`${note.tool} (${note.key}) ran again and changed the world again: ${note.changed}`]
       : [],
   )
   const repeated = repeatedCalls(run)
-  if (repeated.length === 0 || !isComparable(run)) return { cases: looked.length, wrong }
-  const difference = findDifference(clean.held, run.held)
-  const other = difference === null ? [] : [`${repeated.join(', ')} ran again, and the world differs: ${difference}`]
-  return { cases: looked.length + 1, wrong: [...wrong, ...other] }
+  const failed = repeated.flatMap((key) => {
+    const { tool = '', name = '' } = run.begins.get(key) ?? {}
+    const [status, before] = [run.statuses.get(name), clean.statuses.get(name)]
+    return status === before ? [] : [`${tool} (${key}) ran again, and its result is ${status} instead of ${before}`]
+  })
+  const isCompared = repeated.length > 0 && isComparable(run)
+  const difference = isCompared && changed.length === 0 ? findDifference(clean.held, run.held) : null
+  const other = difference === null ? [] : [`after ${repeated.join(', ')} ran again the world differs: ${difference}`]
+  return { cases: looked.length + repeated.length, wrong: [...changed, ...failed, ...other] }
 }
 
 function onlyReads({ notes }: ComparedRun): Checked {

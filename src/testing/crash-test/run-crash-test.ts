@@ -67,8 +67,14 @@ function refuseDifferent(one: ComparedRun, other: ComparedRun): void {
 /** A finding is tested again in the script that made it, with the number of its point in the environment. */
 const AT = 'TERRET_CRASH_AT'
 
+/** The workers of some runners are started with a script of their own. */
+const RUNNERS: Readonly<Record<string, string>> = { VITEST: 'npx vitest run', JEST_WORKER_ID: 'npx jest' }
+
 function replayOfScript(at: number): string {
-  return `${AT}=${at} node ${shellWord(relative(process.cwd(), process.argv[1] ?? 'SCRIPT'))}`
+  const runner = Object.keys(RUNNERS).find((name) => process.env[name] !== undefined)
+  const [, script = 'SCRIPT', ...args] = process.argv
+  const words = ['node', ...[relative(process.cwd(), script), ...args].map(shellWord)]
+  return `${AT}=${at} ${RUNNERS[runner ?? ''] ?? words.join(' ')}`
 }
 
 function atOfEnvironment(): number | null {
