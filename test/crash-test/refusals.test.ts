@@ -21,7 +21,11 @@ const WRONG: readonly (readonly [string, unknown, RegExp])[] = [
   ],
   ['a wrong option of the agent', { ...hello, options: () => ({ model: 7 }) }, /model/],
   ['a point that is not there', { ...hello, at: 99 }, /There is no point 99: this run has the points 1 to 10/],
-  ['a look that differs by itself', { ...hello, world: () => ({ look: () => ++ticks }) }, /look\(\) differs by itself: it was/],
+  [
+    'a look that differs by itself',
+    { ...hello, world: () => ({ look: () => ++ticks }) },
+    /look\(\) differs by itself: it was/,
+  ],
   [
     'a look with a table that JSON does not know',
     { ...hello, world: () => ({ look: () => ({ rows: new Map([[1, 2]]) }) }) },
@@ -58,7 +62,10 @@ const WRONG: readonly (readonly [string, unknown, RegExp])[] = [
   ],
   [
     'a run that waits for nobody',
-    { ...hello, options: () => ({ model: calling('ask'), tools: [tool('ask', 'once', () => 1, { approval: 'ask' })] }) },
+    {
+      ...hello,
+      options: () => ({ model: calling('ask'), tools: [tool('ask', 'once', () => 1, { approval: 'ask' })] }),
+    },
     /does not settle: it waits for a person \(ask\), and people of the test decides nothing/,
   ],
 ]

@@ -105,10 +105,14 @@ function anyToolOfLife(tool: Tool | ToolSource, life: CrashLife): Tool | ToolSou
 }
 
 function toolOfLife(tool: Tool, life: CrashLife): Tool {
-  const { rooted, filtered, reconcile } = tool
+  const { rooted, filtered, reconcile, approval, validate, checkOutput, filesChanged } = tool
   const made = (other: Tool | null): Tool | null => other && toolOfLife(other, life)
   return {
     ...tool,
+    approval: duringUserCode(life, approval),
+    validate: duringUserCode(life, validate),
+    checkOutput: checkOutput && duringUserCode(life, checkOutput),
+    ...(filesChanged ? { filesChanged: duringUserCode(life, filesChanged) } : {}),
     execute: (args, context) => executeInLife(tool, args, { context, life }),
     ...(reconcile ? { reconcile: (args, context) => reconcileInLife(tool, args, { context, life }) } : {}),
     ...(rooted ? { rooted: (root) => made(rooted(root)) } : {}),
@@ -187,6 +191,18 @@ async function runUserCode<T>({ points, clock }: CrashLife, run: UserCode<T>): P
     throw error
   } finally {
     occupied?.leave()
+  }
+}
+
+/** The same function, while whose promise time passes. A result that is no promise stays one. */
+function duringUserCode<Args extends readonly unknown[], T>(
+  { clock }: CrashLife,
+  run: (...args: Args) => T,
+): (...args: Args) => T {
+  return (...args) => {
+    const value = run(...args)
+    if (clock && value instanceof Promise) value.finally(clock.enter().leave).catch(() => {})
+    return value
   }
 }
 

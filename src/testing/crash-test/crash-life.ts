@@ -4,7 +4,7 @@ import { type Answer, type CompleteStore, Harness, type Pending, type Session } 
 import type { Event } from '../../kernel/event.ts'
 import type { Clock, Random } from '../../ports/system.ts'
 import { agentOfLife, type CrashLife } from './agent-of-life.ts'
-import { checkCrashAgent, type CrashTestOptions, type PersonAnswer } from './crash-options.ts'
+import { type CrashAgent, checkCrashAgent, type CrashTestOptions, type PersonAnswer } from './crash-options.ts'
 import { MESSAGE, SESSION } from './notes.ts'
 import { storeOfLife } from './points.ts'
 import type { Logs } from './same-world.ts'
@@ -12,6 +12,8 @@ import type { Logs } from './same-world.ts'
 /** Both lives have one worker, so that the second need not wait for the lease of the first; and no heartbeat falls in between. */
 const WORKER = { id: SESSION, leaseMs: 7 * 24 * 60 * 60 * 1_000 }
 const ROUNDS_MAX = 1_000
+/** As long as a run may wait for a provider. */
+const PATIENCE_MS = 365 * 24 * 60 * 60 * 1_000
 
 type LifeInput = {
   readonly test: CrashTestOptions
@@ -26,8 +28,8 @@ export async function liveOnce({ test, store, life, nth }: LifeInput): Promise<s
   const agent = checkCrashAgent(await test.options(trial.world))
   const system = { random: countedRandom(nth), ...(clock ? { clock: clockOfLife(clock, life) } : {}) }
   const harness = new Harness({
-    ...agentOfLife(agent, life),
-    store: storeOfLife(store, points, () => clock?.stir()),
+    ...checkedAgentOfLife(agent, life),
+    store: storeOfLife(store, points, clock),
     worker: WORKER,
     system,
   })
@@ -38,14 +40,24 @@ export async function liveOnce({ test, store, life, nth }: LifeInput): Promise<s
   return trouble
 }
 
+/** Options of wrong types are for the harness to refuse. */
+function checkedAgentOfLife(agent: CrashAgent, life: CrashLife): CrashAgent {
+  try {
+    return agentOfLife(agent, life)
+  } catch (error) {
+    if (error instanceof TypeError) new Harness(agent)
+    throw error
+  }
+}
+
 async function runToEnd(session: Session, { run, people }: CrashTestOptions): Promise<string | null> {
-  let result = await session.run(run, { id: MESSAGE })
+  let result = await session.run(run, { id: MESSAGE, patienceMs: PATIENCE_MS })
   for (let round = 0; result.status === 'requires_action' && round < ROUNDS_MAX; round++) {
     const answered = await Promise.all(
       result.pending.map(async (call) => answer(session, call, (await people?.(call)) ?? null)),
     )
     if (!answered.includes(true)) break
-    result = await session.run()
+    result = await session.run(undefined, { patienceMs: PATIENCE_MS })
   }
   if (result.status === 'requires_action') {
     const calls = result.pending.map(({ tool }) => tool).join(', ')

@@ -22,6 +22,7 @@ export type TrialReport = { readonly trial: CrashTrial; readonly names: readonly
 export type RunTrial = (point: CrashPoint | null) => Promise<TrialReport>
 
 export function trialsInMemory(test: CrashTestOptions): RunTrial {
+  let isFirst = true
   return async (point) => {
     let made: string | null = null
     const place = {
@@ -32,7 +33,9 @@ export function trialsInMemory(test: CrashTestOptions): RunTrial {
     }
     const world = checkCrashWorld(await test.world(place))
     try {
-      return await runTrial(test, world, point)
+      const clock = new JumpingClock({ jumps: test.time === 'jumps', isFirst })
+      isFirst = false
+      return await runTrial({ test, world, clock, point })
     } finally {
       await world.close?.()
       if (made !== null) rmSync(made, { recursive: true, force: true })
@@ -40,8 +43,14 @@ export function trialsInMemory(test: CrashTestOptions): RunTrial {
   }
 }
 
-async function runTrial(test: CrashTestOptions, world: CrashWorld, point: CrashPoint | null): Promise<TrialReport> {
-  const clock = new JumpingClock(test.time === 'jumps')
+type TrialInput = {
+  readonly test: CrashTestOptions
+  readonly world: CrashWorld
+  readonly clock: JumpingClock
+  readonly point: CrashPoint | null
+}
+
+async function runTrial({ test, world, clock, point }: TrialInput): Promise<TrialReport> {
   const store = memory({ clock })
   const notes: CrashNote[] = []
   const trial = trialRecord(world, (note) => notes.push(note))

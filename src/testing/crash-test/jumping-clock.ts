@@ -2,16 +2,17 @@
 // While code of the user's runs, time passes as it does: a jump would end it by its deadline. With `jumps` it passes
 // over a wait of such code too, if that waits by its own clock. This is not the simulator's clock, which decides what
 // happens when; here the user's code does real work.
+import type { Write } from '../../ports/store.ts'
 import type { Clock } from '../../ports/system.ts'
 import { uptimeMs } from '../../stores/plan/system-clock.ts'
 
-/**
- * Nothing may have happened for so long before time jumps, and for longer before it jumps far: what takes a moment, such
- * as a module that is loaded late, must not meet its deadline.
- */
+/** Nothing may have happened for so long before time jumps. */
 const STILL_MS = 5
-const STILL_MS_MAX = 250
-const STILL_SHARE = 1 / 200
+/**
+ * And for longer before it jumps far while a session has open work: what takes a moment must not meet its deadline. The
+ * first run loads modules late, which may take a while.
+ */
+const STILL = { usual: { share: 1 / 200, msMax: 250 }, first: { share: 1 / 20, msMax: 3_000 } } as const
 const START = Date.UTC(2030, 0, 1)
 const TIMER_MS_MAX = 2 ** 31 - 1
 
@@ -29,10 +30,15 @@ export class JumpingClock implements Clock {
   /** How many pieces of user code run and do not wait by their own clock, and how many do. */
   #busy = 0
   #waiting = 0
+  readonly #dues = new Map<string, number>()
   #handle: NodeJS.Timeout | null = null
 
-  constructor(jumps: boolean) {
+  readonly #still: (typeof STILL)[keyof typeof STILL]
+
+  /** `jumps`: also over the waits of user code. `isFirst`: nothing has run in this process yet. */
+  constructor({ jumps, isFirst }: { readonly jumps: boolean; readonly isFirst: boolean }) {
     this.#jumps = jumps
+    this.#still = isFirst ? STILL.first : STILL.usual
   }
 
   readonly now = (): number => Math.floor(this.#offset + uptimeMs())
@@ -49,6 +55,15 @@ export class JumpingClock implements Clock {
   /** Something happened, such as a read of the store. */
   stir(): void {
     this.#stirred = uptimeMs()
+  }
+
+  /** When each session is due, as these writes say: now while it has open work. */
+  noteWrites(writes: readonly Write[]): void {
+    for (const write of writes) {
+      const due = write.lane === 'owner' ? write.card.due : 0
+      this.#dues.set(write.session, due ?? Number.POSITIVE_INFINITY)
+      for (const { session } of (write.lane === 'owner' && write.sends) || []) this.#dues.set(session, 0)
+    }
   }
 
   enter(): RunningCode {
@@ -125,8 +140,11 @@ export class JumpingClock implements Clock {
 
   #isStill(ahead: number): boolean {
     if (this.#busy > 0) return false
-    if (this.#waiting === 0 && isReading()) this.stir()
-    const ms = this.#waiting > 0 ? STILL_MS : Math.min(Math.max(STILL_MS, ahead * STILL_SHARE), STILL_MS_MAX)
+    const { share, msMax } = this.#still
+    const now = this.now()
+    const isWaited = this.#waiting > 0 || [...this.#dues.values()].every((due) => due > now)
+    if (!isWaited && isReading()) this.stir()
+    const ms = isWaited ? STILL_MS : Math.min(Math.max(STILL_MS, ahead * share), msMax)
     return uptimeMs() - this.#stirred >= ms
   }
 

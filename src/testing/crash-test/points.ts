@@ -1,7 +1,7 @@
 // The points at which a life can end: before and after each commit, on entering and leaving each handler, when a model is
 // asked and when it has answered. A life that has ended waits for ever: no promise of its store, its models and its
 // handlers settles any more, because an error would be an outage and no crash.
-import type { CompleteStore } from '../../ports/store.ts'
+import type { CompleteStore, Write } from '../../ports/store.ts'
 
 /** `n` counts from 1 in the order of the run without a crash; 0 is that run. */
 export type CrashPoint = { readonly n: number; readonly name: string }
@@ -49,11 +49,11 @@ const AT_ONCE: ReadonlySet<string | symbol> = new Set(['now', 'watch', 'watchCar
 
 type Method = (...args: readonly unknown[]) => unknown
 
-/**
- * The store as one life sees it. Methods are bound to the store itself, which has private fields. `stir` is called
- * whenever something happens.
- */
-export function storeOfLife(store: CompleteStore, points: LifePoints, stir: () => void): CompleteStore {
+/** Hears of everything that the store does. */
+type StoreListener = { readonly stir: () => void; readonly noteWrites: (writes: readonly Write[]) => void }
+
+/** The store as one life sees it. Methods are bound to the store itself, which has private fields. */
+export function storeOfLife(store: CompleteStore, points: LifePoints, listener: StoreListener | null): CompleteStore {
   const methods = new Map<string | symbol, Method>()
   return new Proxy(store, {
     get(target, name, outer) {
@@ -64,22 +64,25 @@ export function storeOfLife(store: CompleteStore, points: LifePoints, stir: () =
       if (typeof member !== 'function') return member
       const bound = member.bind(target) as Method
       const isCommit = name === 'commit'
-      const method = AT_ONCE.has(name) ? deafWhenDead(bound, points) : silentWhenDead(bound, { points, stir, isCommit })
+      const method = AT_ONCE.has(name)
+        ? deafWhenDead(bound, points)
+        : silentWhenDead(bound, { points, listener, isCommit })
       methods.set(name, method)
       return method
     },
   })
 }
 
-type StoreWatch = { readonly points: LifePoints; readonly stir: () => void; readonly isCommit: boolean }
+type StoreWatch = { readonly points: LifePoints; readonly listener: StoreListener | null; readonly isCommit: boolean }
 
-function silentWhenDead(method: Method, { points, stir, isCommit }: StoreWatch): Method {
+function silentWhenDead(method: Method, { points, listener, isCommit }: StoreWatch): Method {
   return async (...args) => {
     const n = isCommit ? points.count('commit') : 0
     if (points.dead || (isCommit && !points.pass(`before commit ${n}`))) return never()
-    stir()
+    listener?.stir()
     const value = await method(...args)
-    stir()
+    listener?.stir()
+    if (isCommit) listener?.noteWrites(args[0] as readonly Write[])
     return points.dead || (isCommit && !points.pass(`after commit ${n}`)) ? never() : value
   }
 }
