@@ -62,7 +62,12 @@ it('B-CRASHTEST-9: with --process a real process is killed at the point, and ano
 })
 
 const HOSTILE: readonly (readonly [string, string, number, RegExp])[] = [
-  ['exports nothing', 'const a = 1', 7, /hostile\.mjs exports no crash test\. Write: export default \{ world, options, run \}/],
+  [
+    'exports nothing',
+    'const a = 1',
+    7,
+    /hostile\.mjs exports no crash test\. Write: export default \{ world, options, run \}/,
+  ],
   ['exports something else', 'export default 7', 7, /The options of crashTest must be an object, not a number/],
   ['throws', "throw new Error('no database')", 7, /hostile\.mjs could not be loaded: no database/],
   ['is no JavaScript', 'export default {', 7, /hostile\.mjs could not be loaded: /],

@@ -71,10 +71,11 @@ const AT = 'TERRET_CRASH_AT'
 const RUNNERS: Readonly<Record<string, string>> = { VITEST: 'npx vitest run', JEST_WORKER_ID: 'npx jest' }
 
 function replayOfScript(at: number): string {
-  const runner = Object.keys(RUNNERS).find((name) => process.env[name] !== undefined)
   const [, script = 'SCRIPT', ...args] = process.argv
-  const words = ['node', ...[relative(process.cwd(), script), ...args].map(shellWord)]
-  return `${AT}=${at} ${RUNNERS[runner ?? ''] ?? words.join(' ')}`
+  const isInstalled = /[\\/]node_modules[\\/]/.test(script)
+  const runner = isInstalled && Object.keys(RUNNERS).find((name) => process.env[name] !== undefined)
+  if (runner) return `${AT}=${at} ${RUNNERS[runner]}`
+  return `${AT}=${at} node ${[relative(process.cwd(), script), ...args].map(shellWord).join(' ')}`
 }
 
 function atOfEnvironment(): number | null {
