@@ -20,7 +20,7 @@ function honestTools({ byKey, happened }: Ledger): readonly Tool[] {
   ]
 }
 
-it('B-CRASHTEST-1, B-CRASHTEST-2, B-CRASHTEST-3: an honest agent has no finding, and each point has a name', async () => {
+it('B-CRASHTEST-1, B-CRASHTEST-2, B-CRASHTEST-3, B-CRASHTEST-6: an honest agent has no finding, and each point has a name', async () => {
   const report = await crashTest({
     world: ledger,
     options: (world) => ({ model: calling('find', 'put', 'pay', 'pay_again'), tools: honestTools(world) }),

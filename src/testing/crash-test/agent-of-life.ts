@@ -37,7 +37,7 @@ export type TrialRecord = {
 }
 
 export function agentOfLife(agent: CrashAgent, life: CrashLife): CrashAgent {
-  const { models, subagents, plugins, hooks, deps } = agent
+  const { models, subagents, graphs, plugins, hooks, deps } = agent
   const table = <T extends object>(given: T): T => mapValues(given, (value) => modelOfLife(value, life))
   const { named, routes } = models ?? {}
   return {
@@ -49,6 +49,7 @@ export function agentOfLife(agent: CrashAgent, life: CrashLife): CrashAgent {
     ...(typeof subagents === 'object'
       ? { subagents: mapValues(subagents, (each: object) => ({ ...each, ...partsOfLife(each, life) })) }
       : {}),
+    ...(graphs ? { graphs: graphs.map((graph) => graphOfLife(graph, life)) } : {}),
     ...(plugins ? { plugins: plugins.map((plugin) => pluginOfLife(plugin, life)) } : {}),
     ...(hooks ? { hooks: hooks.map((hook) => withRunOfLife(hook, life)) } : {}),
     ...(deps ? { deps: (of) => runUserCode(life, () => deps(of)) } : {}),
@@ -63,6 +64,15 @@ function partsOfLife({ model, tools }: AgentParts, life: CrashLife): AgentParts 
     ...(tools ? { tools: tools.map((tool) => anyToolOfLife(tool, life)) } : {}),
   }
 }
+
+/** What a node does is a handler too. Planning is pure, and no request. */
+function graphOfLife<Graph extends AnyGraph>(graph: Graph, life: CrashLife): Graph {
+  const nodes = [...graph.nodes].map(([name, node]) => {
+    return [name, { ...node, tool: (as: string) => toolOfLife(node.tool(as), life) }] as const
+  })
+  return { ...graph, nodes: new Map(nodes) }
+}
+type AnyGraph = NonNullable<CrashAgent['graphs']>[number]
 
 function pluginOfLife(plugin: Plugin, life: CrashLife): Plugin {
   const { tools, hooks, consumers, connect } = plugin
