@@ -101,3 +101,30 @@ it('B-CRASHTEST-7: time passes over a wait of code that runs only while all of i
   one.leave()
   clock.clear()
 })
+
+it('B-CRASHTEST-7: a handler that hangs in the first life does not hold back the time of the second', async () => {
+  const report = await crashTest({
+    world: ledger,
+    options: ({ byKey }) => {
+      let asked = 0
+      return {
+        model: scripted(({ messages }) => {
+          const results = messages.filter(({ role }) => role === 'tool').length
+          const calls = ['quick', 'slow'].map((name, i) => ({ tool: name, args: { n: i } }))
+          if (results === 0) return { calls }
+          return asked++ === 0 ? { error: 'rate_limit', retryAfterMs: 60_000 } : 'Done.'
+        }),
+        tools: [
+          tool('quick', 'idempotent', (_args, { key }) => void byKey.set(key, 'quick')),
+          tool('slow', 'idempotent', async (_args, { key, clock }) => {
+            await new Promise<void>((resolve) => void clock.timer(30, resolve))
+            byKey.set(key, 'slow')
+          }),
+        ],
+      }
+    },
+    run: 'Go.',
+    timeoutMs: 10_000,
+  })
+  expect(report.findings).toEqual([])
+})

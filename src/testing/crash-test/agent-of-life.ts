@@ -15,7 +15,7 @@ import type { CrashAgent, CrashWorld } from './crash-options.ts'
 import type { JumpingClock } from './jumping-clock.ts'
 import { type CrashNote, whyNotWhole } from './notes.ts'
 import { type LifePoints, never } from './points.ts'
-import { findDifference, lookAt } from './same-world.ts'
+import { findDifference, lookAtWorld } from './same-world.ts'
 
 /** One life of a run. What both lives share stands in `trial`. */
 export type CrashLife = {
@@ -147,9 +147,9 @@ function executeInLife(tool: Tool, args: unknown, { context, life }: CallInLife)
     trial.note({ type: 'began', ...of })
     trial.begun.add(of.key)
     try {
-      const before = isLooked ? await lookAt(trial.world) : null
+      const before = isLooked ? await lookAtWorld(trial.world) : null
       const value = await tool.execute(args, withClock(context, clock))
-      const changed = isLooked ? findDifference(before, await lookAt(trial.world)) : null
+      const changed = isLooked ? findDifference(before, await lookAtWorld(trial.world)) : null
       if (isLooked && isAlone && handlers.began === nth) trial.note({ type: 'looked', ...of, again, changed })
       trial.note({ type: 'ended', ...of })
       trial.ended.add(of.key)
@@ -182,7 +182,7 @@ async function passPoints<T>(life: CrashLife, [enter, leave]: readonly [string, 
   if (!points.pass(enter)) return never()
   try {
     const value = await runUserCode(life, run)
-    return points.pass(leave) ? value : never()
+    return points.pass(leave) ? value : await never()
   } catch (error) {
     if (!points.pass(leave)) return never()
     throw error
@@ -195,9 +195,9 @@ async function runUserCode<T>({ points, clock }: CrashLife, run: UserCode<T>): P
   const occupied = clock?.enter()
   try {
     const value = await run(occupied?.clock ?? null)
-    return points.dead ? never() : value
+    return points.dead ? await never() : value
   } catch (error) {
-    if (points.dead) return never()
+    if (points.dead) return await never()
     throw error
   } finally {
     occupied?.leave()

@@ -2,7 +2,6 @@
 import {
   functionCheck,
   anyCheck,
-  type Check,
   type Checks,
   countCheck,
   nonEmptyCheck,
@@ -101,6 +100,3 @@ export function checkCrashWorld<World extends CrashWorld>(world: World): World {
 
 const isWorld = (world: unknown): boolean =>
   typeof world === 'object' && world !== null && 'look' in world && typeof world.look === 'function'
-
-export const crashTestCheck: Check = (value) =>
-  typeof value === 'object' && value !== null && 'world' in value ? null : 'is no crash test: { world, options, run }'

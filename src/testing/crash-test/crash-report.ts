@@ -82,14 +82,14 @@ function reportLines({ findings, points, missed, rules, unknown }: Omit<CrashRep
     `   again: ${replay}`,
   ])
   const verdicts = rules.map(({ rule, says, state, cases }) => {
-    return `${rule} ${state === 'not tested' ? 'NOT TESTED' : state}: ${says}${cases > 0 ? ` (${counted(cases, 'case')})` : ''}`
+    return `${rule} ${state === 'not tested' ? 'NOT TESTED' : state}: ${says}${cases > 0 ? ` (${countText(cases, 'case')})` : ''}`
   })
   const away = missed.map(({ n, name }) => `Point ${n}, ${name}, was not reached again, so nothing is known about it.`)
-  const lost = unknown > 0 ? [`In ${counted(unknown, 'run')} the outcome of a call was unknown, as it must be.`] : []
-  const sum = `${counted(points.length, 'point')}, ${findings.length === 0 ? 'no finding' : counted(findings.length, 'finding')}`
+  const lost = unknown > 0 ? [`In ${countText(unknown, 'run')} the outcome of a call was unknown, as it must be.`] : []
+  const sum = `${countText(points.length, 'point')}, ${findings.length === 0 ? 'no finding' : countText(findings.length, 'finding')}`
   return [...found, ...(found.length > 0 ? [''] : []), ...verdicts, ...lost, ...away, '', sum]
 }
 
-function counted(n: number, what: string): string {
+function countText(n: number, what: string): string {
   return `${n} ${what}${n === 1 ? '' : 's'}`
 }

@@ -10,7 +10,7 @@ import { checkCrashWorld, type CrashTestOptions, type CrashWorld } from './crash
 import { JumpingClock } from './jumping-clock.ts'
 import type { CrashNote, CrashTrial } from './notes.ts'
 import { type CrashPoint, LifePoints, NO_CRASH } from './points.ts'
-import { findDifference, LASTING, lookAt } from './same-world.ts'
+import { findDifference, LASTING, lookAtWorld } from './same-world.ts'
 
 /** How long handlers of a dead life may go on. A killed process would have no such time, but here they cannot be stopped. */
 const REST_MS = 100
@@ -97,7 +97,7 @@ async function withinTime(
     return await Promise.race([life, late])
   } catch (error) {
     if (point === null) throw error
-    return `it ended with an error: ${describeError(error)}`
+    return `it ended with an error: ${thrownText(error)}`
   } finally {
     clearTimeout(timer)
   }
@@ -112,19 +112,19 @@ async function awaitHandlers({ handlers }: TrialRecord): Promise<void> {
 export async function worldAtEnd(world: CrashWorld, isClean: boolean): Promise<Json> {
   if (isClean) return lookTwice(world)
   try {
-    return await lookAt(world)
+    return await lookAtWorld(world)
   } catch (error) {
-    return { 'look() failed': describeError(error) }
+    return { 'look() failed': thrownText(error) }
   }
 }
 
 async function lookTwice(world: CrashWorld): Promise<Json> {
-  const held = await lookAt(world)
-  const difference = findDifference(held, await lookAt(world))
+  const held = await lookAtWorld(world)
+  const difference = findDifference(held, await lookAtWorld(world))
   if (difference === null) return held
   throw new Fault('invalid_config', `world.look() differs by itself: ${difference}. ${LASTING}`)
 }
 
-export function describeError(error: unknown): string {
+export function thrownText(error: unknown): string {
   return error instanceof Error ? error.message || error.name : String(error)
 }

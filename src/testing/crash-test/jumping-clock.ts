@@ -16,6 +16,7 @@ const STILL = { usual: { share: 1 / 200, msMax: 250 }, first: { share: 1 / 20, m
 const START = Date.UTC(2030, 0, 1)
 const TIMER_MS_MAX = 2 ** 31 - 1
 
+type Step = -1 | 0 | 1
 type Timer = { readonly at: number; readonly fire: () => void }
 
 /** Code of the user's that runs. Time jumps while it waits by this clock; null if time does not jump then. */
@@ -30,6 +31,7 @@ export class JumpingClock implements Clock {
   /** How many pieces of user code run and do not wait by their own clock, and how many do. */
   #busy = 0
   #waiting = 0
+  #life = 0
   readonly #dues = new Map<string, number>()
   #handle: NodeJS.Timeout | null = null
 
@@ -67,14 +69,18 @@ export class JumpingClock implements Clock {
   }
 
   enter(): RunningCode {
+    const life = this.#life
     let waits = 0
     let left = false
-    this.#shift(1, 0)
+    const shift = (busy: Step, waiting: Step): void => {
+      if (life === this.#life) this.#shift(busy, waiting)
+    }
+    shift(1, 0)
     const wait = (by: 1 | -1): void => {
       waits += by
       if (left) return
-      if (waits === 1 && by === 1) this.#shift(-1, 1)
-      else if (waits === 0) this.#shift(1, -1)
+      if (waits === 1 && by === 1) shift(-1, 1)
+      else if (waits === 0) shift(1, -1)
     }
     const timer: Clock['timer'] = (ms, fire) => {
       let open = true
@@ -93,21 +99,24 @@ export class JumpingClock implements Clock {
       }
     }
     const leave = (): void => {
-      if (waits > 0) this.#shift(0, -1)
-      else this.#shift(-1, 0)
+      if (waits > 0) shift(0, -1)
+      else shift(-1, 0)
       left = true
     }
     return { clock: this.#jumps ? { now: this.now, timer } : null, leave }
   }
 
-  /** Forgets all timers. */
+  /** Forgets all timers and all code that runs: a life has ended. */
   clear(): void {
+    this.#life += 1
+    this.#busy = 0
+    this.#waiting = 0
     this.#timers = []
     if (this.#handle) clearTimeout(this.#handle)
     this.#handle = null
   }
 
-  #shift(busy: -1 | 0 | 1, waiting: -1 | 0 | 1): void {
+  #shift(busy: Step, waiting: Step): void {
     this.#busy += busy
     this.#waiting += waiting
     this.stir()

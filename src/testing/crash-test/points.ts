@@ -56,7 +56,7 @@ type StoreListener = { readonly stir: () => void; readonly noteWrites: (writes: 
 export function storeOfLife(store: CompleteStore, points: LifePoints, listener: StoreListener | null): CompleteStore {
   const methods = new Map<string | symbol, Method>()
   return new Proxy(store, {
-    get(target, name, outer) {
+    get(target, name, outer: unknown) {
       const known = methods.get(name)
       if (known) return known
       const member: unknown = Reflect.get(target, name)

@@ -8,7 +8,7 @@ import { Fault, sqlite } from '../../index.ts'
 import type { FaultCode } from '../../kernel/failure.ts'
 import { liveOnce, readLogs } from './crash-life.ts'
 import { checkCrashWorld, type CrashTestOptions } from './crash-options.ts'
-import { describeError, type RunTrial, TIMEOUT_MS, trialRecord, worldAtEnd } from './crash-trial.ts'
+import { thrownText, type RunTrial, TIMEOUT_MS, trialRecord, worldAtEnd } from './crash-trial.ts'
 import type { CrashNote, CrashTrial } from './notes.ts'
 import { LifePoints, NO_CRASH } from './points.ts'
 
@@ -91,14 +91,14 @@ export function lifeOrder(): LifeOrder | null {
 export async function liveInProcess(loadTest: () => Promise<CrashTestOptions>, order: LifeOrder): Promise<void> {
   const write = (report: LifeReport): void => writeFileSync(fileIn.report(order.folder), JSON.stringify(report))
   try {
-    write(await lived(await loadTest(), order))
+    write(await liveInFolder(await loadTest(), order))
   } catch (error) {
-    const text = describeError(error)
+    const text = thrownText(error)
     write({ error: text, code: error instanceof Error && 'code' in error ? (error.code as FaultCode) : null })
   }
 }
 
-async function lived(test: CrashTestOptions, { folder, at, nth, isClean }: LifeOrder): Promise<LifeReport> {
+async function liveInFolder(test: CrashTestOptions, { folder, at, nth, isClean }: LifeOrder): Promise<LifeReport> {
   const place = { folder: join(folder, 'world') }
   mkdirSync(place.folder, { recursive: true })
   const store = sqlite(fileIn.store(folder))

@@ -7,7 +7,7 @@ import type { CrashWorld } from './crash-options.ts'
 import { SESSION } from './notes.ts'
 
 /** What the world holds now, as JSON. */
-export async function lookAt(world: CrashWorld): Promise<Json> {
+export async function lookAtWorld(world: CrashWorld): Promise<Json> {
   const held = await world.look()
   const text = JSON.stringify(held, (_name, value: unknown) => {
     if (value instanceof Map || value instanceof Set || value instanceof Promise || typeof value === 'bigint')
@@ -30,25 +30,26 @@ const SHOWN_CHARS = 80
 export function findDifference(a: Json, b: Json, path = ''): string | null {
   if (a === b) return null
   const isTable = typeof a === 'object' && a !== null && typeof b === 'object' && b !== null
-  if (!isTable || Array.isArray(a) !== Array.isArray(b)) return `${path || 'it'} was ${shown(a)} and is ${shown(b)}`
+  if (!isTable || Array.isArray(a) !== Array.isArray(b))
+    return `${path || 'it'} was ${showValue(a)} and is ${showValue(b)}`
   const [left, right] = [a, b] as readonly Readonly<Record<string, Json>>[]
   for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) {
     const at = Array.isArray(a) ? `${path}[${key}]` : path === '' ? key : `${path}.${key}`
     const [one, other] = [left?.[key], right?.[key]]
-    if (one === undefined) return `${at} is new: ${shown(other as Json)}`
-    if (other === undefined) return `${at} is gone: ${shown(one)}`
+    if (one === undefined) return `${at} is new: ${showValue(other as Json)}`
+    if (other === undefined) return `${at} is gone: ${showValue(one)}`
     const found = findDifference(one, other, at)
     if (found !== null) return found
   }
   return null
 }
 
-function shown(value: Json): string {
+function showValue(value: Json): string {
   const text = JSON.stringify(value)
   return text.length <= SHOWN_CHARS ? text : `${text.slice(0, SHOWN_CHARS)}…`
 }
 
-export type Logs = Readonly<Record<string, readonly Event[]>>
+export type TrialLogs = Readonly<Record<string, readonly Event[]>>
 
 /** The calls of a log in the order in which replies made them. */
 export function callsIn(events: readonly Event[]) {
@@ -60,7 +61,7 @@ export function callsIn(events: readonly Event[]) {
 }
 
 /** Gives calls and children the names by which two logs are compared. */
-export function neutralNames(logs: Logs): (value: Json) => Json {
+export function neutralNames(logs: TrialLogs): (value: Json) => Json {
   const names = new Map<string, string>()
   const sessions = Object.keys(logs).toSorted((a, b) => a.length - b.length)
   for (const session of sessions) {
