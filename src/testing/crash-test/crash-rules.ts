@@ -91,10 +91,14 @@ function settles({ trouble, logs }: ComparedRun): Checked {
 function hasOneResultEach({ logs, trouble }: ComparedRun): Checked {
   if (trouble !== null) return NONE
   const wrong = Object.entries(logs).flatMap(([session, events]) => {
-    const counts = new Map(callsIn(events).map(({ call }) => [call, 0]))
-    for (const event of events)
-      if (event.type === 'agent.tool_result') counts.set(event.call, (counts.get(event.call) ?? Number.NaN) + 1)
-    return [...counts].flatMap(([call, n]) => (n === 1 ? [] : [`call ${session}:${call} has ${n} results`]))
+    const made = new Map(callsIn(events).map(({ call }) => [call, 0]))
+    const results = events.flatMap((event) => (event.type === 'agent.tool_result' ? [event.call] : []))
+    for (const call of results) if (made.has(call)) made.set(call, (made.get(call) ?? 0) + 1)
+    const strange = results.find((call) => !made.has(call))
+    return [
+      ...[...made].flatMap(([call, n]) => (n === 1 ? [] : [`call ${session}:${call} has ${n} results`])),
+      ...(strange === undefined ? [] : [`call ${session}:${strange} has a result, and no reply made it`]),
+    ]
   })
   return { cases: Object.keys(logs).length, wrong }
 }
