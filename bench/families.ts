@@ -15,6 +15,7 @@ const FAMILIES: ReadonlyMap<string, () => Promise<Family>> = new Map([
   ['durable', async () => (await import('./durable.ts')).durable],
   ['durable.bytes', async () => (await import('./durable.ts')).bytes],
   ['durable.group', async () => (await import('./group.ts')).group],
+  ['crash.test', async () => (await import('./crash-test.ts')).crashTests],
   ['triggers', async () => (await import('./triggers.ts')).triggers],
   ['postgres', async () => (await import('./postgres/commits.ts')).commits],
   ['postgres.turn', async () => (await import('./postgres/turns.ts')).turns],

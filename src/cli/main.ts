@@ -57,6 +57,7 @@ const COMMANDS: Commands = {
   trust: async () => (await import('./configure/trust-command.ts')).trustCommand,
   models: async () => (await import('./configure/models-command.ts')).modelsCommand,
   store: async () => (await import('./commands/store-command.ts')).storeCommand,
+  'crash-test': async () => (await import('./commands/crash-test-command.ts')).crashTestCommand,
   doctor: async () => (await import('./configure/doctor-command.ts')).doctorCommand,
   completion: async () => (await import('./configure/completion-command.ts')).completionCommand,
   demo: async () => (await import('./demo/demo-command.ts')).demoCommand,

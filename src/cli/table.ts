@@ -345,6 +345,10 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
     list: flag('show the folders that are trusted'),
   }),
   models: entry('[HOST]', [0, 1], 'the hosts of models; or what a host offers, with context window and price'),
+  'crash-test': entry('FILE', [1, 1], 'crash the agent of a file at every point, and say which rules did not hold', {
+    process: flag('kill real processes with SIGKILL, on SQLite; slower'),
+    at: value('N', 'only the point with this number; 0 is the run without a crash'),
+  }),
   doctor: entry('', [0, 0], 'check the store, the sandbox, ripgrep and each model; or a session', {
     session: value('ID', 'look at the log of this session'),
     store: value('FILE', 'in this file instead of the data folder'),

@@ -37,8 +37,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   // What shortens a text reads it as tools do, and what gives it back is a tool.
   context: ['kernel', 'ports', 'options', 'view', 'tools'],
   tracing: ['kernel', 'ports', 'options', 'view'],
-  // The machine's clock, which only the stores and the runtime may touch.
-  testing: ['kernel', 'ports', 'options', 'view', 'stores'],
+  // The machine's clock, which only the stores and the runtime may touch. An agent under test is made by its public names.
+  testing: ['kernel', 'ports', 'options', 'view', 'stores', 'index'],
   // The verbs stand on it: it never asks them back.
   runtime: below,
   sessions: [...below, ...driving, 'archive'],
@@ -93,6 +93,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'cron',
     'consumers',
     'triggers',
+    'testing',
     'acp',
     'mcp',
     'version',
