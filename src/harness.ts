@@ -333,6 +333,8 @@ type HarnessParts = {
   readonly store: CompleteStore
   readonly program: ProgramNames
   readonly drives: boolean
+  /** The sources of its triggers. */
+  readonly sources: readonly string[]
   /** Has the redactor replace these too. */
   readonly learn: (secrets: Secrets) => void
 }
@@ -446,7 +448,8 @@ class LocalHarness implements Sessions {
   /** What servers, workers and triggers reach of this harness beside its verbs. */
   #register({ triggers }: HarnessOptions): void {
     const { store, redactor, program = readProgramNames(undefined) } = this.#services
-    harnessStores.set(this, { store, program, drives: this.#drives, learn: (secrets) => redactor.learn(secrets) })
+    const learn: HarnessParts['learn'] = (secrets) => redactor.learn(secrets)
+    harnessStores.set(this, { store, program, drives: this.#drives, sources: triggers?.sources ?? [], learn })
     if (triggers) registerTriggers(this, { services: this.#services, worker: this.#worker })
     drivers.set(this, {
       look: async (...look) => this.#driving().look(...look),

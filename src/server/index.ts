@@ -12,7 +12,13 @@ import type { ServerHost } from './server-host.ts'
 import { findInspectorFolder } from './inspector-files.ts'
 import { RequestHandler } from './http-server.ts'
 import { TokenRegistry } from './token-registry.ts'
-import { type Endpoints, endpointSecrets, readEndpoints, type WebhookDesk } from './webhook-endpoints.ts'
+import {
+  checkEndpointSources,
+  type Endpoints,
+  endpointSecrets,
+  readEndpoints,
+  type WebhookDesk,
+} from './webhook-endpoints.ts'
 
 export type { AccessEntry } from './access.ts'
 export type { EndpointOptions, Endpoints, WebhookScheme } from './webhook-endpoints.ts'
@@ -188,7 +194,9 @@ async function createServerHost(harness: Harness, opens: boolean): Promise<Serve
 /** The redactor learns the secrets, so that no log has one. */
 export function openWebhooks(given: Endpoints, harness: Harness): WebhookDesk {
   const endpoints = readEndpoints(given)
-  harnessParts(harness)?.learn(endpointSecrets(endpoints))
+  const { sources = [], learn } = harnessParts(harness) ?? {}
+  checkEndpointSources(endpoints, sources)
+  learn?.(endpointSecrets(endpoints))
   return {
     endpoints,
     trigger: (envelope) => harness.trigger(envelope),
