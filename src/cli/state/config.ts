@@ -105,8 +105,11 @@ export type CliSettings = ModelSettings & {
   readonly store?: string
 }
 
-/** `extract`: after some runs a model extracts facts for later runs. It costs money, so it is off unless it is set. */
-export type MemoryEntry = { readonly extract?: boolean | ExtractEntry }
+/**
+ * `extract`: after some runs a model extracts facts for later runs. It costs money, so it is off unless it is set.
+ * `episodes`: later runs are told what was asked in earlier ones. Off unless it is set, too.
+ */
+export type MemoryEntry = { readonly extract?: boolean | ExtractEntry; readonly episodes?: boolean }
 type ExtractEntry = {
   readonly model?: string
   readonly tokens?: number
@@ -472,6 +475,7 @@ const CHECKS: { readonly [K in keyof CliSettings]-?: Check<NonNullable<CliSettin
     flag,
     object<MemoryEntry>({
       extract: orObject(flag, object<ExtractEntry>({ model: text, tokens: count, calls: count, runs: count })),
+      episodes: flag,
     }),
   ),
   subagents: flag,
