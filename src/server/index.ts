@@ -5,6 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Harness, harnessParts } from '../harness.ts'
 import { Fault, type Store } from '../kernel/index.ts'
 import { driverText } from '../view/session-program.ts'
+import { thrownText } from '../view/shown-text.ts'
 import { VERSION } from '../version.ts'
 import type { AccessEntry } from './access.ts'
 import { answerWebRequest } from './web-request.ts'
@@ -216,6 +217,5 @@ async function readStoreId(
 }
 
 function warnProcess(where: string, error: unknown): void {
-  const text = error instanceof Error ? error.message || error.name : String(error)
-  process.emitWarning(`${where}: ${text}`, 'TerretWarning')
+  process.emitWarning(`${where}: ${thrownText(error)}`, 'TerretWarning')
 }
