@@ -109,6 +109,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'harness',
     'archive',
     'cron',
+    'queues',
     'triggers',
     'kernel',
     'ports',
