@@ -333,6 +333,8 @@ type HarnessParts = {
   readonly store: CompleteStore
   readonly program: ProgramNames
   readonly drives: boolean
+  /** The sources of its triggers. */
+  readonly sources: readonly string[]
   /** Has the redactor replace these too. */
   readonly learn: (secrets: Secrets) => void
   /** Calls back with the events of each commit as a session's owner. Returns a function that ends it. */
@@ -449,7 +451,8 @@ class LocalHarness implements Sessions {
   #register({ triggers }: HarnessOptions, listen: HarnessParts['listen']): void {
     const { store, redactor, program = readProgramNames(undefined) } = this.#services
     const learn = (secrets: Secrets): void => redactor.learn(secrets)
-    harnessStores.set(this, { store, program, drives: this.#drives, learn, listen })
+    const sources = triggers?.sources ?? []
+    harnessStores.set(this, { store, program, drives: this.#drives, sources, learn, listen })
     if (triggers) registerTriggers(this, { services: this.#services, worker: this.#worker })
     drivers.set(this, {
       look: async (...look) => this.#driving().look(...look),

@@ -5,6 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Harness, harnessParts } from '../harness.ts'
 import { Fault, type Store } from '../kernel/index.ts'
 import { driverText } from '../view/session-program.ts'
+import { thrownText } from '../view/shown-text.ts'
 import { VERSION } from '../version.ts'
 import type { AccessEntry } from './access.ts'
 import { answerWebRequest } from './web-request.ts'
@@ -13,7 +14,13 @@ import { findInspectorFolder } from './inspector-files.ts'
 import { RequestHandler } from './http-server.ts'
 import { RunMetrics } from './metrics.ts'
 import { TokenRegistry } from './token-registry.ts'
-import { type Endpoints, endpointSecrets, readEndpoints, type WebhookDesk } from './webhook-endpoints.ts'
+import {
+  checkEndpointSources,
+  type Endpoints,
+  endpointSecrets,
+  readEndpoints,
+  type WebhookDesk,
+} from './webhook-endpoints.ts'
 
 export type { AccessEntry } from './access.ts'
 export type { EndpointOptions, Endpoints, WebhookScheme } from './webhook-endpoints.ts'
@@ -194,7 +201,9 @@ async function createServerHost(harness: Harness, opens: boolean): Promise<Serve
 /** The redactor learns the secrets, so that no log has one. */
 export function openWebhooks(given: Endpoints, harness: Harness): WebhookDesk {
   const endpoints = readEndpoints(given)
-  harnessParts(harness)?.learn(endpointSecrets(endpoints))
+  const { sources = [], learn } = harnessParts(harness) ?? {}
+  checkEndpointSources(endpoints, sources)
+  learn?.(endpointSecrets(endpoints))
   return {
     endpoints,
     trigger: (envelope) => harness.trigger(envelope),
@@ -214,6 +223,5 @@ async function readStoreId(
 }
 
 function warnProcess(where: string, error: unknown): void {
-  const text = error instanceof Error ? error.message || error.name : String(error)
-  process.emitWarning(`${where}: ${text}`, 'TerretWarning')
+  process.emitWarning(`${where}: ${thrownText(error)}`, 'TerretWarning')
 }

@@ -17,6 +17,9 @@ import type {
   Message,
   MessagesAnswer,
   OpenedAnswer,
+  LetterDecidedAnswer,
+  LetterRow,
+  LettersAnswer,
   TriggeredAnswer,
   TriggerRow,
   TriggersAnswer,
@@ -431,6 +434,19 @@ const triggerSource = answerSchema<TriggerSourceRow>(
   {},
 )
 
+const letterRow = answerSchema<LetterRow>(
+  {
+    lane: textSchema,
+    key: textSchema,
+    consumer: textSchema,
+    session: textSchema,
+    tries: wholeSchema,
+    reason: textSchema,
+    at: number,
+  },
+  {},
+)
+
 export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
   Error: answerSchema<WireError>(
     { error: answerSchema<WireError['error']>({ code: textSchema, message: textSchema }, {}) },
@@ -479,6 +495,8 @@ export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
     { sources: listSchema(triggerSource), triggers: listSchema(triggerRow), now: number },
     {},
   ),
+  Letters: answerSchema<LettersAnswer>({ letters: listSchema(letterRow), count: wholeSchema, now: number }, {}),
+  LetterDecided: answerSchema<LetterDecidedAnswer>({ decision: oneOfWords('retry', 'drop'), by: textSchema }, {}),
   Undone: answerSchema<UndoneAnswer>(
     {
       undone: listSchema(

@@ -227,6 +227,18 @@ const routes = {
     BODIES.nothing,
     'close a dead trigger; its log stays',
   ),
+  letters: getRoute(
+    'letters',
+    'Letters',
+    'settled runs that a consumer could not be told of, the newest fifty; needs the reach `all`',
+  ),
+  decideLetter: postRoute(
+    'letters',
+    'operator',
+    [202, 'LetterDecided'],
+    BODIES.letter,
+    'tell a consumer of a dead letter again, or drop it; the first who decides wins, and the answer says who that was',
+  ),
   usage: getRoute('usage', 'Usage', 'what was spent, by day, agent and model', QUERIES.usage),
   cron: getRoute('cron', 'CronJobs', 'the cron jobs, with their next times and their last run', QUERIES.cron),
   changeCron: postRoute(

@@ -84,6 +84,11 @@ export const BODIES = {
     },
     ['action'],
   ),
+  letter: closedObject({ lane: filled, key: filled, decision: oneOfWords('retry', 'drop') }, [
+    'lane',
+    'key',
+    'decision',
+  ]),
   commands: closedObject({ commands: { type: 'array', items: command, minItems: 1, maxItems: 100 } }, ['commands']),
   answer: closedObject({ callId: filled, content: textSchema, ok: flagSchema, sessionId: filled }, [
     'callId',
@@ -200,6 +205,8 @@ export type AnswerName =
   | 'Opened'
   | 'Triggered'
   | 'Triggers'
+  | 'Letters'
+  | 'LetterDecided'
   | 'Undone'
   | 'Pins'
   | 'Pinned'

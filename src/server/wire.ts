@@ -384,6 +384,24 @@ export type TriggersAnswer = Frozen<{
   now: number
 }>
 
+/**
+ * A settled run that a consumer could not be told of. `lane` and `key` name it. `session`: whose run it is. `reason`: why
+ * the last try failed. `count`: how many there are.
+ */
+export type LetterRow = Frozen<{
+  lane: string
+  key: string
+  consumer: string
+  session: string
+  tries: number
+  reason: string
+  at: number
+}>
+export type LettersAnswer = Frozen<{ letters: readonly LetterRow[]; count: number; now: number }>
+export type LetterBody = Frozen<{ lane: string; key: string; decision: 'retry' | 'drop' }>
+/** The decision that counts, and who made it. */
+export type LetterDecidedAnswer = Frozen<{ decision: 'retry' | 'drop'; by: string }>
+
 /** The row of a token in lists. The token itself is shown once, when it is made. */
 export type TokenRow = Principal & Frozen<{ made: number; expires?: number }>
 export type TokensAnswer = Frozen<{ tokens: readonly TokenRow[] }>

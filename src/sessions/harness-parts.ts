@@ -8,6 +8,7 @@ import { type BreakerOptions, GuardFold } from '../runtime/guard/guard.ts'
 import { Hooks } from '../runtime/hooks/hooks.ts'
 import type { Hook } from '../runtime/state/hook-events.ts'
 import { isLaneAgent } from '../view/lanes.ts'
+import { thrownText } from '../view/shown-text.ts'
 
 /** Invalid thresholds are the caller's mistake, so they are checked here and not in a run. */
 export function checkBreaker(breaker: BreakerOptions | false): BreakerOptions | false {
@@ -39,8 +40,7 @@ export function buildReporter(tell: (where: string, error: unknown) => void): (w
 }
 
 export function emitTerretWarning(where: string, error: unknown): void {
-  const text = error instanceof Error ? error.message || error.name : String(error)
-  process.emitWarning(`${where}: ${text}`, 'TerretWarning')
+  process.emitWarning(`${where}: ${thrownText(error)}`, 'TerretWarning')
 }
 
 export function agentFinder(named: ReadonlyMap<string, Agent>): (name: string) => Agent {

@@ -23,6 +23,7 @@ import { askUserTool, fileTools } from '../../src/tools/index.ts'
 import type { Script } from '../../src/index.ts'
 import type { Json } from '../../src/kernel/index.ts'
 import {
+  type LettersAnswer,
   type OpenedAnswer,
   type RouteName,
   ROUTES,
@@ -159,6 +160,23 @@ async function checkDeadTriggers(one: Served, checked: Checked): Promise<void> {
   await checked.ask('triggers')
 }
 
+/** A consumer that is told nothing: each run is a dead letter. */
+const deafConsumer = {
+  name: 'watch',
+  consumers: [{ name: 'deaf', attempts: 1, run: () => Promise.reject(new Error('deaf')) }],
+}
+
+async function checkLetters(one: Served, checked: Checked): Promise<void> {
+  const { letters } = await until(async () => {
+    const found = await one.json<LettersAnswer>('GET', '/v1/letters')
+    expect(found.letters).not.toEqual([])
+    return found
+  })
+  const { lane, key } = letters[0] as LettersAnswer['letters'][number]
+  await checked.ask('letters')
+  await checked.ask('decideLetter', {}, { body: { lane, key, decision: 'drop' } })
+}
+
 describe('the OpenAPI document', () => {
   it('B-OPENAPI-1: names every field of cards, of what waits and of events, which are a union told apart by their type', async () => {
     const one = await served([])
@@ -214,6 +232,7 @@ describe('the OpenAPI document', () => {
     const one = await served(EVERY_ANSWER, {
       harness: {
         triggers: brokenTriggers(),
+        plugins: [deafConsumer],
         tools: [ask, fails, askUserTool(), ...fileTools({ root: folder })],
         graphs: [cronPlanner()],
       },
@@ -264,6 +283,7 @@ describe('the OpenAPI document', () => {
     await checked.ask('tokens')
     await checked.ask('dropToken', { name: 'ann' })
     await checkDeadTriggers(one, checked)
+    await checkLetters(one, checked)
     // Signed deliveries are asked for in webhooks.test.ts.
     const json = Object.entries(ROUTES).flatMap(([name, { answer, role }]) =>
       ['stream', 'text', 'bytes'].includes(answer) || role === 'signed' ? [] : [name],

@@ -110,6 +110,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'harness',
     'archive',
     'cron',
+    'queues',
     'triggers',
     'kernel',
     'ports',

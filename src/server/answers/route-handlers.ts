@@ -32,6 +32,7 @@ import { handleEvents, handleMessages, handlePins, handleResult, handleState } f
 import { handleFollow, handleStreams } from './event-streams.ts'
 import { handleDropToken, handleMakeToken, handleTokens } from './token-list.ts'
 import { handleChangeCron, handleCron } from './cron-jobs.ts'
+import { handleDecideLetter, handleLetters } from './letters.ts'
 import { handleDropTrigger, handleRetryTrigger, handleTrigger, handleTriggers } from './triggers.ts'
 import { handleUsage } from './usage-report.ts'
 
@@ -76,6 +77,8 @@ export const ROUTE_HANDLERS: RouteHandlers = {
   triggers: handleTriggers,
   retryTrigger: handleRetryTrigger,
   dropTrigger: handleDropTrigger,
+  letters: handleLetters,
+  decideLetter: handleDecideLetter,
   usage: handleUsage,
   cron: handleCron,
   changeCron: handleChangeCron,

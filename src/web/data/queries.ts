@@ -91,6 +91,11 @@ export function useTriggers(source: string, decision: string) {
   })
 }
 
+/** The logs of all lanes are read for it, so it is asked for seldom. */
+export function useLetters() {
+  return useQuery({ queryKey: ['letters'], queryFn: ({ signal }) => api.letters(signal), refetchInterval: USAGE_MS })
+}
+
 /** The list of sessions, page by page. */
 export function useSessions(query: SessionsQuery, isWanted = true) {
   return useInfiniteQuery({
