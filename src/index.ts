@@ -100,6 +100,15 @@ export type {
   Sessions,
 } from './sessions/verbs.ts'
 export type { TriggerEnvelope, TriggerReceipt } from './sessions/trigger-envelope.ts'
+export type {
+  PursueOptions,
+  PursuitEnd,
+  PursuitReceipt,
+  PursuitState,
+  PursuitStatus,
+  PursuitTrend,
+  RoundGrade,
+} from './sessions/pursuit.ts'
 export type { PinReceipt, ScheduledWake, ScheduleOptions, UnscheduleOptions } from './sessions/verb-options.ts'
 export type { PinnedMessage } from './sessions/verb-options.ts'
 export type { PinOptions, StatusOptions, StatusParts } from './sessions/verb-options.ts'
