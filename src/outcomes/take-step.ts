@@ -60,7 +60,8 @@ async function stepChanges(
   const settled = await readSettledRun(store, { session: task.session, run, seq, life: task.life })
   // Its session was removed.
   if (settled === null) return NOTHING
-  const answer = settled.output === null ? settled.text : JSON.stringify(settled.output, null, 2)
+  const { text, output } = settled
+  const answer = output === null || typeof output === 'string' ? text : JSON.stringify(output, null, 2)
   const grader = graderId(fingerprint, round)
   const question = roundMessage(fingerprint, round, gradingText(task, answer), `session:${task.session}`)
   const asked: Write = { session: grader, lane: 'inbox', events: [redactor.body(question)] }

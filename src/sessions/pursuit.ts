@@ -19,7 +19,7 @@ export type PursueOptions = {
 }
 
 export const ROUNDS = 3
-const ROUNDS_MAX = 20
+export const ROUNDS_MAX = 20
 const DESCRIPTION_CHARS_MAX = 8_000
 const RUBRIC_BYTES_MAX = 64 * 1024
 

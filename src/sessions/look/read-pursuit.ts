@@ -3,6 +3,7 @@
 import type { Labels, Outcome } from '../../kernel/content.ts'
 import type { Event, EventOf } from '../../kernel/event.ts'
 import type { Card, CompleteStore } from '../../ports/store.ts'
+import { readSettledRun } from '../../runtime/hooks/settled-run.ts'
 import { readSessionHead } from '../../runtime/state/session-tree.ts'
 import { lifeOf } from '../../stores/plan/plan-writes.ts'
 import { harnessId } from '../../stores/plan/store-ids.ts'
@@ -169,10 +170,11 @@ async function readGrading(store: CompleteStore, fingerprint: string, round: num
   const asked = await store.sent(session, roundMessageId(fingerprint, round))
   if (asked === null) return null
   const { seq: upTo } = await readSessionHead(store, session)
-  const { settled } = await readRoundRun(store, session, { asked, upTo })
+  const { settled, run } = await readRoundRun(store, session, { asked, upTo })
   if (settled === null) return { at: null, verdict: null, grade: null }
-  const { at, output } = settled
-  const verdict = readVerdict(output)
+  const { at, seq, epoch } = settled
+  const ended = await readSettledRun(store, { session, run, seq, life: lifeOf(epoch) })
+  const verdict = readVerdict(ended?.output)
   return { at, verdict, grade: verdict && { round, ...gradeOfVerdict(verdict), at, session } }
 }
 
