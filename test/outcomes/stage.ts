@@ -48,7 +48,8 @@ export function twoScripts({ work = () => 'A poem.', grade = () => verdict(2) }:
   const asked = { work: [] as Request[], grade: [] as Request[] }
   const model = scripted(async (request) => {
     const list = isGrading(request) ? asked.grade : asked.work
-    list.push(request)
+    // A session's list of messages grows in place.
+    list.push({ ...request, messages: [...request.messages] })
     return isGrading(request) ? grade(request, list.length) : work(request, list.length)
   })
   return { model, asked }
