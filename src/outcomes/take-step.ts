@@ -1,13 +1,15 @@
 // Continues a pursuit: asks the grader of a round, or begins the next round. A consumer of settled runs calls it, and it
 // does what the logs say is due, so it may be called at any time and again. Each step is one commit that holds only if
 // the session has not grown meanwhile: a stop is never overtaken.
-import { assert } from '../kernel/failure.ts'
+import { assert, Fault } from '../kernel/failure.ts'
 import type { InboxBody } from '../kernel/event.ts'
 import type { Session } from '../kernel/session.ts'
 import type { OwnerWrite, Write } from '../ports/store.ts'
+import type { Clock } from '../ports/system.ts'
 import { readSettledRun } from '../runtime/hooks/settled-run.ts'
 import { actAsOwner, newSessionWrite, type OwnerChanges } from '../runtime/loop/act-as-owner.ts'
 import type { Services } from '../runtime/state/runtime-ports.ts'
+import { sleep } from '../runtime/state/sleep.ts'
 import { pursuedLabel, type Pursuit, readPursuit, roundMessageId } from '../sessions/look/read-pursuit.ts'
 import { graderAgent, graderId, PURSUIT, readRoundName, roundName } from '../view/pursuits.ts'
 import { gradingText, nextRoundText } from './round-texts.ts'
@@ -27,12 +29,13 @@ export async function continuePursuit(host: PursuitHost, metadata: Readonly<Reco
     const { due = null } = (await store.card(id)) ?? {}
     if (due !== null) void wake(id).catch(() => {})
   }
+  const step = async (owned: Session): Promise<OwnerChanges<string | null>> => {
+    // What was read before may be over by now. What is read here is fenced by the commit.
+    const now = await readPursuit(store, found.status.fingerprint)
+    return now === null ? NOTHING : stepChanges(services, owned, now)
+  }
   try {
-    const { value } = await actAsOwner(services, session, async (owned) => {
-      // What was read before may be over by now. What is read here is fenced by the commit.
-      const now = await readPursuit(store, found.status.fingerprint)
-      return now === null ? NOTHING : stepChanges(services, owned, now)
-    })
+    const { value } = await whenFree(services.clock, () => actAsOwner(services, session, step))
     if (value !== null) await look(value)
   } finally {
     // Workers could not look at the session meanwhile.
@@ -41,6 +44,20 @@ export async function continuePursuit(host: PursuitHost, metadata: Readonly<Reco
 }
 
 const NOTHING: OwnerChanges<string | null> = { value: null, events: [] }
+const TRIES_MAX = 20
+const TRY_MS = 250
+
+/** A worker that only looks at the session gives it back within a moment. */
+async function whenFree<T>(clock: Clock, act: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await act()
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'session_busy' || tries === TRIES_MAX) throw error
+    }
+    await sleep(clock, TRY_MS)
+  }
+}
 
 /** The writes of the step that is due, and the session to look at then. */
 async function stepChanges(

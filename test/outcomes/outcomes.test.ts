@@ -1,10 +1,16 @@
 // Outcomes in one process: rounds, grades, and every end. Killed processes are in kill.long.test.ts.
-import { describe, expect, it } from 'vitest'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, memory, scripted } from '../../src/index.ts'
+import { END, last, START, withState } from '../../src/graphs/index.ts'
+import { directiveTool, openMemory } from '../../src/memory/index.ts'
 import { tool } from '../runtime/scene.ts'
+import { makeFolder } from '../stores/folder.ts'
 import { until } from '../until.ts'
-import { ended, eventsOf, lastText, look, roundsIn, stage, TASK, verdict } from './stage.ts'
+import { lastText, look, TASK, verdict } from './scripts.ts'
+import { ended, eventsOf, roundsIn, stage } from './stage.ts'
 
 describe('a pursuit', () => {
   it('B-OUTCOME-1: goes on until a grader finds every criterion met, and each round gets what was still open', async () => {
@@ -81,7 +87,8 @@ describe('a pursuit', () => {
     await session.pursue(TASK)
     expect((await ended(session)).end).toBe('satisfied')
     const [first] = asked.grade
-    expect(first?.tools.map(({ name }) => name)).toEqual(['look_at', 'final_result'])
+    expect(first?.tools.map(({ name }) => name)).toEqual(['look_at'])
+    expect(first?.output?.name).toBe('final_result')
     expect(first?.instructions).not.toContain('poet')
     expect(first?.messages.length).toBe(1)
     expect(first && lastText(first)).toBe(
@@ -161,10 +168,15 @@ describe('a pursuit', () => {
       state: 'fail',
       why: expect.stringMatching(/^Round 1 did not complete: .*no such model/) as string,
     })
-    const limited = await harness.open({ id: 'limited' })
+    const calls = { calls: [{ tool: 'send', args: { n: 1 } }] }
+    const short = stage({ work: () => calls }, { limits: { modelRequests: 1 }, tools: [tool('send')] })
+    const limited = await short.harness.open({ id: 'limited' })
     await limited.pursue(TASK)
-    expect((await ended(limited)).end).toBe('failed')
-    expect(asked.grade.length).toBe(0)
+    expect(await ended(limited)).toMatchObject({
+      end: 'failed',
+      why: 'Round 1 did not complete: the limit "model_requests" was reached.',
+    })
+    expect([asked.grade.length, short.asked.grade.length]).toEqual([0, 0])
   })
 
   it('B-OUTCOME-8: a grader without a verdict is asked once more, and then the round is ungraded', async () => {
@@ -311,7 +323,7 @@ describe('a pursuit', () => {
     )
     const [call] = (await session.status()).pending
     if (call === undefined) throw new Error('nothing waits')
-    await session.decide({ callId: call.callId, allow: true, digest: call.digest, by: 'ann' })
+    await session.decide({ ...call, allow: true, by: 'ann' })
     expect((await ended(session)).end).toBe('satisfied')
   })
 
@@ -351,6 +363,24 @@ describe('a pursuit', () => {
     await session.pursue(TASK)
     expect((await ended(session)).end).toBe('satisfied')
     expect(shaped.asked.grade.map(lastText)[0]).toContain('<answer>\n{\n  "lines": 4\n}\n</answer>')
+    const made = withState({ text: last('') })
+    const write = made.node({ run: () => ({ text: 'By a graph.' }) })
+    const poet = made.graph({
+      name: 'poet',
+      input: () => ({}),
+      nodes: { write },
+      edges: [
+        [START, 'write'],
+        ['write', END],
+      ],
+    })
+    const { harness, asked } = stage({}, { graphs: [poet] })
+    const worked = await harness.open({ id: 'w', agent: 'poet' })
+    const { fingerprint } = await worked.pursue(TASK)
+    expect((await ended(worked)).end).toBe('satisfied')
+    expect(asked.work.length).toBe(0)
+    expect(asked.grade.map(lastText)[0]).toContain('By a graph.')
+    expect((await harness.session(`outcome.${fingerprint}.1`).status()).agent).toBe('outcome:poet')
   })
 
   it('B-OUTCOME-17: a known secret in the rubric, the goal or the answer reaches no log and no grader', async () => {
@@ -405,6 +435,49 @@ describe('a pursuit', () => {
     await works.harness.work({ agents: ['default'], idleMs: 300 })
     expect(await look(session)).toMatchObject({ end: 'satisfied', round: 2 })
     expect([asks.asked.work.length, works.asked.work.length, works.asked.grade.length]).toEqual([0, 2, 2])
+  })
+
+  it('B-OUTCOME-24: what a round taught is promoted once a round has passed: before, a named learning is refused and others are left out', async () => {
+    let met = 1
+    const folder = makeFolder()
+    const store = memory()
+    const learning = { kind: 'lesson', title: 'Rhymes', detail: 'They sell.', promote: true }
+    const { harness } = stage(
+      {
+        work: (_request, n) =>
+          n % 2 === 0
+            ? 'A poem.'
+            : { calls: [{ tool: 'loop_directive', args: { outcome: 'sleep', summary: 'x', learnings: [learning] } }] },
+        grade: () => verdict(met),
+      },
+      { store, tools: [directiveTool({ store })] },
+    )
+    const learned = openMemory({ file: join(folder, 'learnings.db'), store })
+    onTestFinished(() => learned.close())
+    const [session, plain] = [await harness.open({ id: 's' }), await harness.open({ id: 'plain' })]
+    await session.pursue({ ...TASK, roundsMax: 1 })
+    expect((await ended(session)).end).toBe('max_rounds')
+    await learned.learn('s')
+    const file = join(folder, 'MEMORY.md')
+    const [one] = await learned.list('default')
+    const ids = [one?.id ?? '']
+    await expect(learned.promote('default', { file, ids })).rejects.toThrow(
+      `The learning ${ids[0]} is from round 1 of an outcome that has not passed. Promote it once a round has passed, or forget it.`,
+    )
+    expect(await learned.promote('default', { file })).toEqual([])
+    expect(existsSync(file)).toBe(false)
+    // Another learning, from a session that pursues nothing.
+    Object.assign(learning, { title: 'Lines', detail: 'Four.' })
+    await plain.run('Hello.')
+    await learned.learn('plain')
+    expect((await learned.promote('default', { file })).map(({ title }) => title)).toEqual(['Lines'])
+    met = 2
+    Object.assign(learning, { title: 'Metre', detail: 'Count it.' })
+    await session.pursue(TASK)
+    expect((await ended(session)).end).toBe('satisfied')
+    await learned.learn('s')
+    expect((await learned.promote('default', { file })).map(({ title }) => title)).toEqual(['Metre'])
+    await expect(learned.promote('default', { file, ids })).rejects.toThrow(/round 1 of an outcome that has not passed/)
   })
 
   it('B-OUTCOME-20: a session that pursues nothing has no lane, and its commits are as they were', async () => {

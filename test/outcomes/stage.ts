@@ -5,7 +5,6 @@ import {
   Harness,
   type HarnessOptions,
   memory,
-  type PursuitStatus,
   type Request,
   scripted,
   type Session,
@@ -13,30 +12,7 @@ import {
 } from '../../src/index.ts'
 import { graderId } from '../../src/view/pursuits.ts'
 import { until } from '../until.ts'
-
-export const TASK = { description: 'Write a poem.', rubric: '- It rhymes.\n- It has four lines.' } as const
-
-export type Pursued = Exclude<PursuitStatus, { state: 'missing_outcome' }>
-
-/** A verdict about the two criteria of `TASK`, by how many are met. */
-export function verdict(met: number, summary = `${met} of 2`): Step {
-  const criteria = ['It rhymes', 'Four lines'].map((criterion, i) => ({
-    criterion,
-    met: i < met ? 'yes' : 'no',
-    why: `because ${i}`,
-  }))
-  return { calls: [{ tool: 'final_result', args: { criteria, summary } }] }
-}
-
-export function isGrading(request: Request): boolean {
-  return request.instructions.startsWith('You grade a result')
-}
-
-/** The last text of a user in this request. */
-export function lastText(request: Request): string {
-  const said = request.messages.findLast(({ role }) => role === 'user')
-  return said?.role === 'user' ? said.parts.map((part) => (part.type === 'text' ? part.text : '')).join('') : ''
-}
+import { isGrading, look, type Pursued, verdict } from './scripts.ts'
 
 export type Scripts = {
   readonly work?: (request: Request, n: number) => Step | Promise<Step>
@@ -66,12 +42,6 @@ export function stage(scripts: Scripts = {}, options: Partial<HarnessOptions> = 
   })
   onTestFinished(() => harness.close())
   return { harness, asked, reports }
-}
-
-export async function look(session: Pick<Session, 'status'>): Promise<Pursued> {
-  const { pursuit } = await session.status({ include: ['pursuit'] })
-  if (pursuit.state === 'missing_outcome') throw new Error('nothing is pursued')
-  return pursuit
 }
 
 /** The state of the pursuit once it has ended. */
