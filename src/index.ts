@@ -100,6 +100,7 @@ export type {
   Sessions,
 } from './sessions/verbs.ts'
 export type { TriggerEnvelope, TriggerReceipt } from './sessions/trigger-envelope.ts'
+export { awaitPursuit, type AwaitPursuitOptions } from './sessions/await-pursuit.ts'
 export type {
   PursueOptions,
   PursuitEnd,

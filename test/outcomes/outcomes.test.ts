@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { defineTool, Harness, memory, scripted } from '../../src/index.ts'
+import { awaitPursuit, defineTool, Harness, memory, scripted } from '../../src/index.ts'
 import { END, last, START, withState } from '../../src/graphs/index.ts'
 import { directiveTool, openMemory } from '../../src/memory/index.ts'
 import { tool } from '../runtime/scene.ts'
@@ -478,6 +478,21 @@ describe('a pursuit', () => {
     await learned.learn('s')
     expect((await learned.promote('default', { file })).map(({ title }) => title)).toEqual(['Metre'])
     await expect(learned.promote('default', { file, ids })).rejects.toThrow(/round 1 of an outcome that has not passed/)
+  })
+
+  it('B-OUTCOME-27: awaitPursuit resolves at its end or when a person is waited for, and refuses a session that pursues nothing', async () => {
+    const { harness } = stage(
+      { work: (_request, n) => (n === 1 ? { calls: [{ tool: 'publish', args: { n: 1 } }] } : 'Published.') },
+      { tools: [tool('publish', { approval: 'ask', effect: 'once' })] },
+    )
+    const session = await harness.open({ id: 's' })
+    await expect(awaitPursuit(session)).rejects.toThrow('Session s pursues nothing. Begin with session.pursue(…).')
+    await session.pursue(TASK)
+    expect((await awaitPursuit(session)).state).toBe('blocked')
+    await expect(awaitPursuit(session, { signal: AbortSignal.abort(new Error('gone')) })).rejects.toThrow('gone')
+    const [call] = (await session.status()).pending
+    if (call) await session.decide({ ...call, allow: false, by: 'ann' })
+    await until(async () => expect((await awaitPursuit(session)).end).toBe('satisfied'))
   })
 
   it('B-OUTCOME-20: a session that pursues nothing has no lane, and its commits are as they were', async () => {
