@@ -107,7 +107,13 @@ export function roundMessage(
 /** The write that creates the session of a round's grader, for the session that is graded. That of the first has the task. */
 export function graderWrite(
   services: Services,
-  { fingerprint, round, session, owned, task }: {
+  {
+    fingerprint,
+    round,
+    session,
+    owned,
+    task,
+  }: {
     readonly fingerprint: string
     readonly round: number
     readonly session: string

@@ -50,7 +50,8 @@ export const checkPursue = optionsChecker<PursueOptions>('pursue', {
     'List the criteria that the result must meet.',
   ),
   roundsMax: countCheck(1, ROUNDS_MAX),
-  usd: (value) => (typeof value === 'number' && value > 0 && value < 1e9 ? null : 'must be a number of dollars above 0'),
+  usd: (value) =>
+    typeof value === 'number' && value > 0 && value < 1e9 ? null : 'must be a number of dollars above 0',
   id: textCheck,
   by: whyNameInvalid,
 })

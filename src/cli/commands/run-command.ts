@@ -16,7 +16,11 @@ export async function runCommand(call: CommandArgs): Promise<number> {
   const task = await readTask(call.words)
   return withStore(async (place) => {
     const client = remoteClient(place.store)
-    if (client) return (await import('../remote/remote-run.ts')).runRemotely(client, place, call, { task, outcome: await outcomeOf(call) })
+    if (client)
+      return (await import('../remote/remote-run.ts')).runRemotely(client, place, call, {
+        task,
+        outcome: await outcomeOf(call),
+      })
     return goesOn ? continueSession(place, call, task) : runInNewSession(place, call, task)
   })
 }

@@ -47,7 +47,8 @@ export async function loadParts(
   const requestHooks = asked && (await loadRequestHooks({ services, hooks: asked, performer, cache, worker }))
   const money = agent === null ? null : await loadMoney(services, agent, performer, cache)
   const family = agent !== null && hasRelatives(session, agent) ? await loadFamily(services, cache, worker) : null
-  const consumers = services.consumers && isTold(session) ? await loadConsumers(services, services.consumers, cache) : null
+  const consumers =
+    services.consumers && isTold(session) ? await loadConsumers(services, services.consumers, cache) : null
   const hasEndWork = (now: Session, outcome: Outcome): boolean =>
     (outcome.type === 'interrupted' && agent?.planner?.finalizer !== undefined) || mayHaveWorktrees(services, now)
   return { guard, requestHooks, redactor: redactor.idle ? null : redactor, money, family, consumers, hasEndWork }
