@@ -6,9 +6,7 @@ import { lastLine } from './stage.ts'
 const { provider, scriptedBy, stage } = stageOfEach()
 
 const graded = (met: 'yes' | 'no', summary: string) => ({
-  calls: [
-    { tool: 'final_result', args: { criteria: [{ criterion: 'It rhymes', met, why: 'read aloud' }], summary } },
-  ],
+  calls: [{ tool: 'final_result', args: { criteria: [{ criterion: 'It rhymes', met, why: 'read aloud' }], summary } }],
 })
 
 describe('terret run --outcome', () => {
@@ -33,14 +31,21 @@ describe('terret run --outcome', () => {
     expect(code).toBe(1)
     const [result, pursued] = out.trim().split('\n')
     expect(JSON.parse(result ?? '')).toMatchObject({ status: 'completed', text: 'A poem.' })
-    expect(JSON.parse(pursued ?? '')).toMatchObject({ pursuit: { end: 'max_rounds', state: 'fail', usd: 2, roundsMax: 1 } })
+    expect(JSON.parse(pursued ?? '')).toMatchObject({
+      pursuit: { end: 'max_rounds', state: 'fail', usd: 2, roundsMax: 1 },
+    })
   })
 
   it('B-OUTCOME-26: a rubric that is missing or empty, and flags without it, are refused in one sentence', async () => {
     stage.write('work/empty.md', ' \n')
     for (const [code, says, ...args] of [
       [6, 'There is no file none.md.', '--outcome', 'none.md'],
-      [7, 'The option "rubric" of pursue is empty: list the criteria that the result must meet.', '--outcome', 'empty.md'],
+      [
+        7,
+        'The option "rubric" of pursue is empty: list the criteria that the result must meet.',
+        '--outcome',
+        'empty.md',
+      ],
       [2, '--rounds and --usd go with --outcome', '--rounds', '2'],
     ] as const) {
       const ended = await stage.terret('run', '--model', 'offline:any', ...args, 'Say hello.')
