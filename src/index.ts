@@ -92,6 +92,7 @@ export type {
   BeginOptions,
   OpenOptions,
   Removed,
+  PursuitReceipt,
   RunStream,
   SentReceipt,
   Session,
@@ -104,7 +105,6 @@ export { awaitPursuit, type AwaitPursuitOptions } from './sessions/await-pursuit
 export type {
   PursueOptions,
   PursuitEnd,
-  PursuitReceipt,
   PursuitState,
   PursuitStatus,
   PursuitTrend,

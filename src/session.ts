@@ -32,7 +32,7 @@ import type { FoldedState } from './sessions/look/folded.ts'
 import type { SessionState } from './sessions/look/session-state.ts'
 import { keepStoreOpenFor, type SessionAccess } from './sessions/await-run.ts'
 import type { EventPage, EventsFilter } from './sessions/event-page.ts'
-import type { PursueOptions, PursuitReceipt } from './sessions/pursuit.ts'
+import type { PursueOptions } from './sessions/pursuit.ts'
 import type { Result } from './runtime/state/run-result.ts'
 import type { UndoneCall } from './sessions/undo.ts'
 import {
@@ -64,6 +64,7 @@ import {
 import type {
   CompactedTo,
   CompactOptions,
+  PursuitReceipt,
   RunStream,
   SentReceipt,
   Session as Verbs,

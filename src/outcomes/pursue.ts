@@ -10,7 +10,8 @@ import { readSessionHead } from '../runtime/state/session-tree.ts'
 import type { SessionAccess } from '../sessions/await-run.ts'
 import { checkHarnessOpen, runOwnerAction } from '../sessions/drive/place.ts'
 import { findPursuit, type PursuitTask, readPursuit, roundMessageId } from '../sessions/look/read-pursuit.ts'
-import { checkPursue, type PursueOptions, type PursuitReceipt, ROUNDS } from '../sessions/pursuit.ts'
+import { checkPursue, type PursueOptions, ROUNDS } from '../sessions/pursuit.ts'
+import type { PursuitReceipt } from '../sessions/verbs.ts'
 import { lifeOf, sessionMissingFault } from '../stores/plan/plan-writes.ts'
 import { checkCallersId } from '../stores/plan/store-ids.ts'
 import { withTreeCost } from '../stores/plan/tree-cost.ts'
@@ -36,7 +37,10 @@ export async function pursueOutcome(place: SessionAccess, options: PursueOptions
     beginChanges(place, owned, { options, fingerprint: fingerprintOf(session, now, id), epoch: now }),
   )
   if (sent === null) return (await findSent(place, options, fingerprint)) as PursuitReceipt
-  const { seqs: [seq = 0] = [], duplicate } = sent
+  const {
+    seqs: [seq = 0],
+    duplicate,
+  } = sent
   return { eventId: eventId(session, seq), seq, duplicate, queued: false, fingerprint }
 }
 

@@ -1,7 +1,6 @@
 // A pursuit as hosts ask for it and read it: its options, its states and ends. outcomes/ begins and continues it.
 import type { Frozen } from '../kernel/content.ts'
 import { type Check, countCheck, optionsChecker, requiredCheck, textCheck, whyNameInvalid } from '../options.ts'
-import type { SentReceipt } from './verbs.ts'
 
 export type PursueOptions = {
   /** What must be reached. The agent reads it, and the grader. */
@@ -55,12 +54,6 @@ export const checkPursue = optionsChecker<PursueOptions>('pursue', {
   id: textCheck,
   by: whyNameInvalid,
 })
-
-/** The message of the first round, which is on disk. */
-export type PursuitReceipt = SentReceipt & {
-  /** Names the pursuit. Round 2 of it is graded in the session `outcome.FINGERPRINT.2`. */
-  readonly fingerprint: string
-}
 
 /**
  * What is known of the outcome. `missing_outcome`: nothing is pursued. `blocked`: a round or its grader waits for a

@@ -23,7 +23,7 @@ import type { ListedPage, ListOptions } from './list-page.ts'
 import type { Completed, Result } from '../runtime/state/run-result.ts'
 import type { Strictness } from './run-failed.ts'
 import type { SpawnResult, SpawnOptions } from './children.ts'
-import type { PursueOptions, PursuitReceipt } from './pursuit.ts'
+import type { PursueOptions } from './pursuit.ts'
 import type { StreamEvent } from './follow/stream.ts'
 import type { UndoneCall } from './undo.ts'
 import type { TriggerEnvelope, TriggerReceipt } from './trigger-envelope.ts'
@@ -246,6 +246,12 @@ export type SentReceipt = {
   readonly duplicate: boolean
   /** The session waits for a person: the message is kept and read after the decision. */
   readonly queued: boolean
+}
+
+/** The message of the first round, which is on disk. */
+export type PursuitReceipt = SentReceipt & {
+  /** Names the pursuit. Round 2 of it is graded in the session `outcome.FINGERPRINT.2`. */
+  readonly fingerprint: string
 }
 
 export type RunStream<Output = Json, Tools extends ToolList[number] = ToolList[number]> = AsyncIterable<

@@ -294,7 +294,7 @@ describe('a pursuit', () => {
       [`outcome.${fingerprint}.1`, 'invalid_input', /grades rounds/],
     ] as const) {
       const refused = harness.session(id, { stored: true }).pursue(TASK)
-      await expect(refused, id).rejects.toMatchObject({ code, message: expect.stringMatching(says) as string })
+      await expect(refused).rejects.toMatchObject({ code, message: expect.stringMatching(says) as string })
     }
     await expect(harness.open({ id: `outcome.${fingerprint}.9` })).rejects.toThrow(
       /the graders of outcomes are named like that/,
