@@ -1,6 +1,7 @@
 // The harness: wires agents, tools, models and a store into sessions. sessions/verbs.ts declares its verbs; the kernel
 // alone decides what happens to a session.
 import { laneAgents } from './consumers/lane-agents.ts'
+import { type OutcomeAgents, outcomeAgents } from './outcomes/outcome-agents.ts'
 import { type Graph, graphAgents, graphCheck } from './graphs/graph-definition.ts'
 import { Fault } from './kernel/failure.ts'
 import { registerTriggers, triggersCheck, type Triggers } from './triggers/trigger-definition.ts'
@@ -378,6 +379,7 @@ class LocalHarness implements Sessions {
   readonly #ownsStore: boolean
   readonly #drives: boolean
   readonly #agents: ReadonlyMap<string, Agent>
+  readonly #outcomes: OutcomeAgents
   readonly #plugins: BoundPlugins | null
   readonly #table: RouteTable | null
   readonly #triggers: Triggers | null
@@ -396,12 +398,15 @@ class LocalHarness implements Sessions {
     const warn = (text: string): void => onError('tools', new Error(text))
     const shared = { ...options, clock, store, table, sessions: this, warn }
     const consumers = plugins?.consumers ?? []
-    const lanes = laneAgents(consumers, { harness: () => this.#consumerHost(), store, clock, report: onError })
+    const host = { harness: () => this.#consumerHost(), store, clock, report: onError }
+    const lanes = laneAgents(consumers, host)
     const graphs = [...(options.graphs ?? []), ...(options.triggers?.graphs ?? [])]
     const agents = graphAgents(graphs, shared, new Map([...buildAgents(options, shared), ...lanes]))
+    const outcomes = outcomeAgents(agents, host)
     this.#ownsStore = options.store === undefined
     this.#drives = drives
     this.#agents = agents
+    this.#outcomes = outcomes
     agentsOfHarness.set(this, agents)
     this.#plugins = plugins
     this.#table = table
@@ -421,7 +426,7 @@ class LocalHarness implements Sessions {
       processes: systemProcesses,
       code: `terret@${VERSION}`,
       program: readProgramNames(options.program),
-      agent: agentFinder(agents),
+      agent: agentFinder(agents, outcomes.find),
       redactor: new Redactor(Object.assign({}, options.secrets ?? environmentSecrets(), ...keys) as Secrets),
       hooks,
       breaker: checkBreaker(options.breaker ?? {}),
@@ -429,7 +434,7 @@ class LocalHarness implements Sessions {
       report: onError,
       ...(tracer ? { traces: { propagate: tracer.propagate ?? false } } : {}),
       observer: hooks || tracer ? observe() : null,
-      ...(lanes.size > 0 ? { consumers: { names: consumers.map(({ name }) => name), existing: new Set() } } : {}),
+      consumers: { names: consumers.map(({ name }) => name), existing: new Set() },
       ...models,
       ...(options.triggers ? { dayBudgets: dayBudgetsOf(agents) } : {}),
       schemas: new Map(),
@@ -568,7 +573,7 @@ class LocalHarness implements Sessions {
   async work(options: WorkOptions | { readonly session: string } = {}): Promise<WorkResult | RestReport> {
     if (typeof options === 'object' && options !== null && 'session' in options) return this.#workOn(options.session)
     const worker = this.#driving()
-    const wanted = completeWorkOptions(this.#agents, options)
+    const wanted = completeWorkOptions(this.#agents, options, this.#outcomes.withGraders)
     const release = keepProcessAlive()
     try {
       return await worker.work(wanted)
@@ -590,7 +595,7 @@ class LocalHarness implements Sessions {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    if (this.#services.consumers) await this.#worker.awaitRest(mayBeLane, CLOSE_MS)
+    await this.#worker.awaitRest(mayBeLane, CLOSE_MS)
     await this.#worker.close()
     const sources = new Set([...this.#agents.values()].flatMap(({ tools }) => tools.sources))
     await Promise.allSettled([...sources].map((source) => source.close()))

@@ -88,6 +88,9 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
     trust: flag('trust this folder from now on: read its .terret, AGENTS.md and .env'),
     continue: flag('go on with the last session of this folder, or with --session', 'c'),
     session: value('ID', 'with --continue: which session'),
+    outcome: value('FILE', 'work in rounds until a grader finds everything in this rubric met'),
+    rounds: value('N', 'with --outcome: at most so many rounds (default 3)'),
+    usd: value('USD', 'with --outcome: for all rounds and graders'),
   }),
   start: entry('TOPIC…', [1, MANY], 'make a report on a topic from a folder of documents', {
     ...drivingFlags,

@@ -27,6 +27,7 @@ import type {
   PendingAnswer,
   PinnedAnswer,
   PinsAnswer,
+  PursuedAnswer,
   RemovedAnswer,
   ResultAnswer,
   ScheduledAnswer,
@@ -46,7 +47,9 @@ import type {
   WireCall,
   WireCard,
   WireError,
+  WireGrade,
   WirePending,
+  WirePursuit,
   WireReceipt,
   WireResult,
   WireTool,
@@ -328,6 +331,56 @@ const account = answerSchema<WireAccount>(
   },
   {},
 )
+const grade = answerSchema<WireGrade>(
+  {
+    round: wholeSchema,
+    state: wordsSchema<WireGrade['state']>({ uncertain: true, fail: true, pass: true }),
+    met: wholeSchema,
+    of: wholeSchema,
+    summary: textSchema,
+    at: number,
+    session: textSchema,
+  },
+  {},
+)
+const pursuit = answerSchema<WirePursuit>(
+  {
+    state: wordsSchema<WirePursuit['state']>({
+      missing_outcome: true,
+      blocked: true,
+      not_ready: true,
+      uncertain: true,
+      fail: true,
+      pass: true,
+    }),
+  },
+  {
+    end: nullOr(
+      wordsSchema<NonNullable<WirePursuit['end']>>({
+        satisfied: true,
+        max_rounds: true,
+        failed: true,
+        interrupted: true,
+        ungraded: true,
+      }),
+    ),
+    why: nullOr(textSchema),
+    fingerprint: textSchema,
+    description: textSchema,
+    rubric: textSchema,
+    round: wholeSchema,
+    roundsMax: wholeSchema,
+    usd: nullOr(number),
+    spentUsd: number,
+    trend: wordsSchema<NonNullable<WirePursuit['trend']>>({
+      first_iteration: true,
+      improving: true,
+      stable: true,
+      regressing: true,
+    }),
+    history: listSchema(grade),
+  },
+)
 const tool = answerSchema<WireTool>(
   {
     name: textSchema,
@@ -468,7 +521,7 @@ export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
       head: wholeSchema,
       ...clock,
     },
-    { damaged },
+    { damaged, pursuit },
   ),
   Event: { ...event, required: ['seq', 'at', 'epoch', 'type'] },
   Events: answerSchema<EventsAnswer>(
@@ -534,6 +587,10 @@ export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
     { elsewhere: textSchema },
   ),
   Unscheduled: answerSchema<UnscheduledAnswer>({ dropped: flagSchema }, {}),
+  Pursued: answerSchema<PursuedAnswer>(
+    { eventId: textSchema, seq: wholeSchema, duplicate: flagSchema, queued: flagSchema, fingerprint: textSchema },
+    {},
+  ),
   Done: answerSchema<DoneAnswer>({ ok: yes }, {}),
   Removed: answerSchema<RemovedAnswer>(
     {

@@ -61,7 +61,12 @@ const routes = {
       'a new session, with its first message if one is given',
     ),
   ),
-  session: getRoute('sessions/:id', 'Session', 'the card of a session, what it waits for, and what it spent'),
+  session: getRoute(
+    'sessions/:id',
+    'Session',
+    'the card of a session, what it waits for, and what it spent; with `include`, also the outcome that it pursues',
+    QUERIES.session,
+  ),
   result: getRoute(
     'sessions/:id/result',
     'Result',
@@ -131,6 +136,15 @@ const routes = {
     [202, 'Unscheduled'],
     BODIES.unschedule,
     'drop the wake that waits under this key',
+  ),
+  pursue: withIdempotencyKey(
+    postRoute(
+      'sessions/:id/pursue',
+      'operator',
+      [202, 'Pursued'],
+      BODIES.pursue,
+      'work towards an outcome in rounds, each graded by a rubric; the session must rest',
+    ),
   ),
   wake: postRoute('sessions/:id/wake', 'operator', [202, 'Done'], BODIES.nothing, 'look at the session now'),
   fork: withIdempotencyKey(

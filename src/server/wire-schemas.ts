@@ -113,6 +113,15 @@ export const BODIES = {
   ),
   schedule: closedObject({ at: wholeSchema, inMs: wholeSchema, reason: textSchema, key: textSchema }),
   unschedule: closedObject({ key: textSchema }, ['key']),
+  pursue: closedObject(
+    {
+      description: { ...filled, description: 'What must be reached.' },
+      rubric: { ...filled, description: 'The criteria that the result must meet: at most 64 KB.' },
+      roundsMax: { ...wholeSchema, minimum: 1, maximum: 20 },
+      usd: { type: 'number', exclusiveMinimum: 0, description: 'For all rounds and graders.' },
+    },
+    ['description', 'rubric'],
+  ),
   interrupt: closedObject({ mode: oneOfWords('stop', 'pause') }),
   fork: closedObject({
     at: { ...wholeSchema, minimum: 1 },
@@ -172,6 +181,7 @@ export const QUERIES = {
     types: textSchema,
     q: { ...textSchema, maxLength: 200 },
   }),
+  session: closedObject({ include: oneOfWords('pursuit') }),
   state: closedObject({ at: wholeSchema }),
   wait: closedObject({ wait: { type: 'integer', minimum: 0, maximum: 30 } }),
   stream: closedObject({ after: wholeSchema, deltas: oneOfWords('0', '1'), store: textSchema }),
@@ -212,6 +222,7 @@ export type AnswerName =
   | 'Pinned'
   | 'Scheduled'
   | 'Unscheduled'
+  | 'Pursued'
   | 'Done'
   | 'Removed'
   | 'PendingList'

@@ -122,6 +122,32 @@ export type SessionAnswer = Frozen<{
   store: string
   /** The first event that cannot be read. All events before it can be. */
   damaged?: Damaged
+  /** With `include=pursuit`. */
+  pursuit?: WirePursuit
+}>
+/** The outcome that the session pursues, or pursued last. `missing_outcome` comes alone. */
+export type WirePursuit = Frozen<{
+  state: 'missing_outcome' | 'blocked' | 'not_ready' | 'uncertain' | 'fail' | 'pass'
+  end?: 'satisfied' | 'max_rounds' | 'failed' | 'interrupted' | 'ungraded' | null
+  why?: string | null
+  fingerprint?: string
+  description?: string
+  rubric?: string
+  round?: number
+  roundsMax?: number
+  usd?: number | null
+  spentUsd?: number
+  trend?: 'first_iteration' | 'improving' | 'stable' | 'regressing'
+  history?: readonly WireGrade[]
+}>
+export type WireGrade = Frozen<{
+  round: number
+  state: 'uncertain' | 'fail' | 'pass'
+  met: number
+  of: number
+  summary: string
+  at: number
+  session: string
 }>
 export type Damaged = Frozen<{ seq: number; reason: string }>
 
@@ -241,6 +267,13 @@ export type ScheduledAnswer = Frozen<{
   elsewhere?: string
 }>
 export type UnscheduledAnswer = Frozen<{ dropped: boolean }>
+export type PursuedAnswer = Frozen<{
+  eventId: string
+  seq: number
+  duplicate: boolean
+  queued: boolean
+  fingerprint: string
+}>
 export type DoneAnswer = Frozen<{ ok: true }>
 export type RemovedAnswer = Frozen<{
   removed: readonly Frozen<{
@@ -487,6 +520,7 @@ export type BudgetBody = Frozen<{ callId: 'budget'; allow: boolean; usd?: number
 /** Either a time in ms since 1970, or how many ms from now. */
 export type ScheduleBody = Frozen<{ at?: number; inMs?: number; reason?: string; key?: string }>
 export type UnscheduleBody = Frozen<{ key: string }>
+export type PursueBody = Frozen<{ description: string; rubric: string; roundsMax?: number; usd?: number }>
 export type InterruptBody = Frozen<{ mode?: 'stop' | 'pause' }>
 export type ForkBody = Frozen<{
   at?: number

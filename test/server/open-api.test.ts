@@ -17,6 +17,8 @@ import {
   type PendingCall,
   type Result,
   scripted,
+  type PursuitStatus,
+  type RoundGrade,
   type TreeCard,
 } from '../../src/index.ts'
 import { askUserTool, fileTools } from '../../src/tools/index.ts'
@@ -35,6 +37,8 @@ import {
   type WireError,
   type WirePending,
   type WireResult,
+  type WireGrade,
+  type WirePursuit,
   type WireTool,
 } from '../../src/server/wire.ts'
 import { tool } from '../runtime/scene.ts'
@@ -222,6 +226,8 @@ describe('the OpenAPI document', () => {
     expectTypeOf<Exclude<KeyOf<AgentRow>, KeyOf<WireAgent> | 'models' | 'setup'>>().toBeNever()
     expectTypeOf<Exclude<KeyOf<AgentRow['tools'][number]>, KeyOf<WireTool>>>().toBeNever()
     expectTypeOf<Exclude<KeyOf<MoneyAccount>, KeyOf<WireAccount>>>().toBeNever()
+    expectTypeOf<Exclude<KeyOf<PursuitStatus>, KeyOf<WirePursuit>>>().toBeNever()
+    expectTypeOf<Exclude<KeyOf<RoundGrade>, KeyOf<WireGrade>>>().toBeNever()
     expectTypeOf<Exclude<KeyOf<TreeCard>, KeyOf<WireCard>>>().toBeNever()
   })
 
@@ -271,6 +277,10 @@ describe('the OpenAPI document', () => {
     await checked.ask('schedule', { id }, { body: { inMs: 9e6, reason: 'Look.', key: 'a' } })
     await checked.ask('due')
     await checked.ask('unschedule', { id }, { body: { key: 'a' } })
+    const { session: other } = await checked.ask<OpenedAnswer>('open', {}, { body: {} })
+    await checked.ask('session', { id: other }, { query: '?include=pursuit' })
+    await checked.ask('pursue', { id: other }, { body: { description: 'Tea.', rubric: '- It is hot.', usd: 1 } })
+    await checked.ask('session', { id: other }, { query: '?include=pursuit' })
     const file = await one.ask('GET', `/v1/sessions/${fork}/export?format=json`)
     await checked.ask('remove', { id: fork })
     await checked.ask('import', {}, { raw: file.text })

@@ -19,6 +19,7 @@ const underHarness = [
   'boards',
   'queues',
   'consumers',
+  'outcomes',
   'triggers',
 ] as const
 const allowed: Readonly<Record<string, readonly string[]>> = {
@@ -57,6 +58,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   // Sessions that work through their messages, and what is done with settled runs.
   queues: ['kernel', 'ports', 'options', 'view', 'tools', ...driving],
   consumers: ['kernel', 'ports', 'options', 'view', 'tools', ...driving, 'queues'],
+  // A consumer that continues what a session pursues, and the graders' agents. Prompts escape texts as those of workflows.
+  outcomes: ['kernel', 'ports', 'options', 'view', 'tools', 'models', 'stores', ...driving, 'consumers', 'workflows'],
   // Pages of a session, from its stream: the verbs as types, and never a store or a driver.
   ui: ['kernel', 'ports', 'options', 'view', 'models', 'sessions'],
   // Editors, from the same telling of a session, and the boards that they show as plans.
@@ -144,6 +147,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'workflows',
     'queues',
     'consumers',
+    'outcomes',
   ],
 }
 

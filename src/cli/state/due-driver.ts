@@ -6,6 +6,7 @@ import type { CommandArgs } from '../args.ts'
 import { exitForError } from '../exit.ts'
 import { decideCovered } from '../present/ask-approval.ts'
 import { clean } from '../../view/clean.ts'
+import { gradedAgent } from '../../view/pursuits.ts'
 import { lookText, attemptsText } from '../present/look-text.ts'
 import { outageLine } from '../present/outage.ts'
 import { printJson, shortId, warn } from '../present/print.ts'
@@ -158,7 +159,7 @@ export class DueDriver {
       findFolderHere(this.#place, session),
     ])
     const elsewhere = drivenElsewhere(this.#place, card)
-    if (isHere && elsewhere === null) return this.#harnesses.of({ folder, agent: card?.agent ?? '' })
+    if (isHere && elsewhere === null) return this.#harnesses.of({ folder, agent: gradedAgent(card?.agent ?? '') })
     this.#leave(session, folder, elsewhere)
     return null
   }
@@ -201,7 +202,7 @@ export class DueDriver {
 
   /** The same for a new session in this folder. */
   async harnessIn(folder: string, agent: string): Promise<Harness> {
-    return (await this.#harnesses.of({ folder, agent })).harness
+    return (await this.#harnesses.of({ folder, agent: gradedAgent(agent) })).harness
   }
 }
 

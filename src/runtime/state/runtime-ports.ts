@@ -72,8 +72,8 @@ export type Services = {
   /** Null: no observer of runs. It is made when a server begins to count. */
   observer: CommitListener | null
   /**
-   * The consumers that are told about settled runs, and the lanes that this process has seen in the store. Absent: there
-   * are none.
+   * The consumers that are told about all settled runs, and the lanes that this process has seen in the store. The
+   * consumer that continues pursuits is not among them. Absent: there are none, and nothing is pursued.
    */
   readonly consumers?: { readonly names: readonly string[]; readonly existing: Set<string> } | undefined
   /** The worktrees of sessions. Absent: those that git keeps in their folders. */

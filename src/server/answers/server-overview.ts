@@ -127,9 +127,10 @@ export async function handleSession(asked: ApiRequest): Promise<ApiAnswer> {
   const card = await addTreeCost(asked, found)
   try {
     const { pending: waiting, accounts } = await handle.status({ include: ['accounts'] })
-    return {
-      json: { card, pending: await addPendingContext(host.store, waiting), accounts, ...about } satisfies SessionAnswer,
-    }
+    const pending = await addPendingContext(host.store, waiting)
+    const { include } = asked.query as { readonly include?: 'pursuit' }
+    const pursued = include === undefined ? {} : { pursuit: (await handle.status({ include: [include] })).pursuit }
+    return { json: { card, pending, accounts, ...about, ...pursued } satisfies SessionAnswer }
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'session_damaged') throw error
     // A damaged session takes no decisions, but its intact events can be read.
