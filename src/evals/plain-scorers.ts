@@ -71,7 +71,8 @@ export function json(schema: JsonSchema): Scorer {
   return {
     name: 'json',
     score: async (trial) => {
-      const value = trial.output ?? parseJson(trial.text)
+      const { output, text } = trial
+      const value = typeof output === 'string' ? parseJson(text) : (output ?? parseJson(text))
       if (value === undefined) return unlike(trial, 'is no JSON')
       const checked = await validate(value)
       return checked.issues ? unlike(trial, `does not fit:\n${problemOf(checked.issues)}`) : true

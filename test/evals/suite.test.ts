@@ -50,7 +50,9 @@ describe('the trials of a suite', () => {
     const scorers: SuiteOptions['scorers'] = [({ text, case: { expected } }) => text === expected]
     const rescored = await runSuite(suiteOf(model, { ...options, cases: expecting, scorers }), { store })
     expect([model.asked(), rescored.counts.failed]).toEqual([63, 60])
-    await runSuite(suiteOf(model, { ...options, cases: changed, agent: { model, instructions: 'Be kind.' } }), { store })
+    await runSuite(suiteOf(model, { ...options, cases: changed, agent: { model, instructions: 'Be kind.' } }), {
+      store,
+    })
     expect(model.asked()).toBe(123)
   })
 
@@ -66,7 +68,10 @@ describe('the trials of a suite', () => {
       status: 'inconclusive',
       reasons: ['4 of 60 trials have no verdict (4 errored, 0 ungraded), so the rest is no answer.'],
     })
-    expect(report.cases[0]?.trials[0]).toMatchObject({ verdict: 'errored', why: expect.stringContaining('provider_error') })
+    expect(report.cases[0]?.trials[0]).toMatchObject({
+      verdict: 'errored',
+      why: expect.stringContaining('provider_error'),
+    })
     up = true
     const before = model.asked()
     const again = await runSuite(suite, { store })
@@ -76,7 +81,11 @@ describe('the trials of a suite', () => {
 
   it('B-EVAL-4: that were all filtered out are a failure', async () => {
     const report = await runSuite(suiteOf(answering(() => 'right')), { only: ['nothing-like-this'] })
-    expect(report).toMatchObject({ status: 'failed', rate: null, reasons: [expect.stringContaining('No trial was run')] })
+    expect(report).toMatchObject({
+      status: 'failed',
+      rate: null,
+      reasons: [expect.stringContaining('No trial was run')],
+    })
     expect((await runSuite(suiteOf(answering(() => 'right')), { only: ['case-1*'] })).counts.passed).toBe(1)
   })
 
@@ -113,9 +122,12 @@ describe('the trials of a suite', () => {
         suiteOf(model(), {
           agent: { model: model(), tools: [refund] },
           cases: numbered(1),
-          scorers: [settled('completed'), function status({ status, calls }) {
-            return { score: 0, why: `${status} ${calls[0]?.status} ${calls[0]?.allowedBy}` }
-          }],
+          scorers: [
+            settled('completed'),
+            function status({ status, calls }) {
+              return { score: 0, why: `${status} ${calls[0]?.status} ${calls[0]?.allowedBy}` }
+            },
+          ],
           ...(people === undefined ? {} : { people }),
         }),
       )
