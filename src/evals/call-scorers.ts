@@ -184,8 +184,20 @@ function checkNames(of: string, tools: readonly string[]): void {
     throw new Fault('invalid_config', `${of} takes the names of tools, such as ${of}("refund").`)
 }
 
+const statusCheck = oneOf<Trial['status']>({
+  completed: true,
+  requires_action: true,
+  sleeping: true,
+  interrupted: true,
+  limit: true,
+  halted: true,
+  failed: true,
+})
+
 /** How the last run ended: `completed` unless another end is wanted. `requires_action`: it waits for people. */
 export function settled(wanted: Trial['status'] = 'completed'): Scorer {
+  const wrong = statusCheck(wanted, 'status', 'settled')
+  if (wrong !== null) throw new Fault('invalid_config', `The end that settled wants ${wrong}.`)
   return {
     name: 'settled',
     score: ({ status, text }) =>

@@ -9,7 +9,10 @@ const opinion = (criterion: string, met = true): Json => ({ criterion, reason: `
 const reply = (...criteria: readonly Json[]): string => JSON.stringify({ criteria })
 const GOOD = reply(opinion('amount'), opinion('polite'))
 
-const judging = (judge: Partial<JudgeOptions> & { readonly model: Model }, options: Partial<SuiteOptions> = {}) =>
+const judging = (
+  judge: Omit<Partial<JudgeOptions>, 'model'> & { readonly model: Model },
+  options: Partial<SuiteOptions> = {},
+) =>
   suiteOf(
     answering(() => 'You get $5 back.'),
     {
@@ -19,7 +22,7 @@ const judging = (judge: Partial<JudgeOptions> & { readonly model: Model }, optio
     },
   )
 
-async function judged(steps: readonly Step[], judge: Partial<JudgeOptions> = {}) {
+async function judged(steps: readonly Step[], judge: Omit<Partial<JudgeOptions>, 'model'> = {}) {
   const report = await runSuite(judging({ model: scripted(steps, 'judge'), ...judge }))
   return report.cases[0]?.trials[0]?.scores[0]
 }
@@ -49,7 +52,7 @@ describe('a judge', () => {
     const given = await judged([reply(opinion('amount', false), opinion('polite'))])
     expect(given).toMatchObject({
       why: 'names the amount: because of amount',
-      session: expect.stringMatching(/^judge\.[0-9a-f]{24}\.1$/),
+      session: expect.stringMatching(/^judge\.[0-9a-f]{24}\.1$/) as string,
     })
   })
 

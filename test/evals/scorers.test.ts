@@ -85,7 +85,7 @@ describe('B-EVAL-16: scorers of the answer', () => {
     const trial = await play({ script: says('x') }, evals.equals())
     expect(trial).toMatchObject({
       verdict: 'ungraded',
-      scores: [{ score: null, why: expect.stringContaining('expects nothing') }],
+      scores: [{ score: null, why: expect.stringContaining('expects nothing') as string }],
     })
   })
 })
@@ -115,7 +115,7 @@ describe('B-EVAL-13: calls', () => {
     [
       'includes',
       [{ tool: 'read', args: 'x' }],
-      (found, wanted) => JSON.stringify(found).includes(String(wanted)),
+      (found, wanted) => JSON.stringify(found).includes(JSON.stringify(wanted)),
       null,
     ],
     ['only', ['search', 'read', 'refund'], 'includes', null],
@@ -161,12 +161,12 @@ describe('what ran and who allowed it', () => {
     const open = { script, agent: { tools: [tool('refund')] } }
     expect(await one(open, evals.asked('refund'))).toMatchObject({
       score: 0,
-      why: expect.stringMatching(/^refund\(\{"usd":5\}\) ran, and nobody was asked \(\d+\.0\)\.$/),
+      why: expect.stringMatching(/^refund\(\{"usd":5\}\) ran, and nobody was asked \(\d+\.0\)\.$/) as string,
     })
     expect((await one({ script: says('no') }, evals.asked('refund')))?.score).toBe(1)
     expect(await one({ script }, evals.never('refund'))).toMatchObject({
       score: 0,
-      why: expect.stringContaining('was called'),
+      why: expect.stringContaining('was called') as string,
     })
     expect((await one({ script }, evals.never('search', 'read')))?.score).toBe(1)
   })

@@ -70,7 +70,7 @@ describe('the trials of a suite', () => {
     })
     expect(report.cases[0]?.trials[0]).toMatchObject({
       verdict: 'errored',
-      why: expect.stringContaining('provider_error'),
+      why: expect.stringContaining('provider_error') as string,
     })
     up = true
     const before = model.asked()
@@ -84,7 +84,7 @@ describe('the trials of a suite', () => {
     expect(report).toMatchObject({
       status: 'failed',
       rate: null,
-      reasons: [expect.stringContaining('No trial was run')],
+      reasons: [expect.stringContaining('No trial was run') as string],
     })
     expect((await runSuite(suiteOf(answering(() => 'right')), { only: ['case-1*'] })).counts.passed).toBe(1)
   })
