@@ -195,17 +195,23 @@ const statusCheck = oneOf<Trial['status']>({
 })
 
 /** How the last run ended: `completed` unless another end is wanted. `requires_action`: it waits for people. */
-export function settled(wanted: Trial['status'] = 'completed'): Scorer {
-  const wrong = statusCheck(wanted, 'status', 'settled')
-  if (wrong !== null) throw new Fault('invalid_config', `The end that settled wants ${wrong}.`)
+export function settled(wanted: Wanted<Trial['status']> = 'completed'): Scorer {
+  if (typeof wanted === 'string') checkStatus(wanted)
   return {
     name: 'settled',
-    score: ({ status, text }) =>
-      status === wanted || {
-        score: 0,
-        why: `It ended as ${status}, not ${wanted}${text === '' ? '' : `: ${shown(text)}`}.`,
-      },
+    score: (trial) => {
+      const { status, text } = trial
+      const end = wantedOf(wanted, trial)
+      checkStatus(end)
+      const said = text === '' ? '' : `: ${shown(text)}`
+      return status === end || { score: 0, why: `It ended as ${status}, not ${end}${said}.` }
+    },
   }
+}
+
+function checkStatus(status: Trial['status']): void {
+  const wrong = statusCheck(status, 'status', 'settled')
+  if (wrong !== null) throw new Fault('invalid_config', `The end that settled wants ${wrong}.`)
 }
 
 /** The most that a trial may take, children included. */

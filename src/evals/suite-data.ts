@@ -102,7 +102,7 @@ const SCORERS: Readonly<Record<string, (value: Json) => Scorer>> = {
   },
   never: (value) => way.never(...textsOf(value)),
   asked: (value) => way.asked(...textsOf(value)),
-  settled: (value) => way.settled((value ?? 'completed') as Parameters<typeof way.settled>[0]),
+  settled: (value) => way.settled(wantedIn(value ?? 'completed')),
   events: (value) => way.events(objectOf('events', value)),
   bounds: (value) => way.bounds(objectOf('bounds', value)),
 }

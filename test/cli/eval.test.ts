@@ -103,7 +103,7 @@ export const suite = { name: 'own', agent: { model }, cases, trials: 2, parallel
 })
 
 it('B-EVAL-3: a provider that is down makes the command end with 11', async () => {
-  await scriptedBy(() => ({ error: 401 }) as never)
+  await scriptedBy(() => ({ status: 'unauthorized' }))
   stage.write('work/down.yaml', 'name: down\nscorers: [settled]\ncases: [{ id: a, input: Hello }]\n')
   const ran = await stage.terret('eval', 'run', 'down.yaml')
   expect(ran).toMatchObject({ code: 11, out: expect.stringContaining('down: inconclusive') as string })

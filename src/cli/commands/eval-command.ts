@@ -7,9 +7,10 @@ import type { CommandArgs } from '../args.ts'
 import { clean, oneLine } from '../../view/clean.ts'
 import { describeError, EXIT, CliError } from '../exit.ts'
 import { print, printJson, terretCommand, useDataFolder, warn } from '../present/print.ts'
-import { findHome } from '../state/cli-home.ts'
-import { findSession, withStore, withStoreToRead } from '../state/command-context.ts'
+import { findHome, type Home, makeHome, realFolder } from '../state/cli-home.ts'
+import { type CommandContext, findSession, withStoreToRead } from '../state/command-context.ts'
 import { readCommandSetup } from '../state/drive-session.ts'
+import { openStoreFile } from '../state/store-location.ts'
 import { addCaseToFile, openSuiteFile, writeRecording } from '../state/suite-files.ts'
 import { withoutDriving } from '../state/without-driving.ts'
 
@@ -34,8 +35,7 @@ async function runFile(call: CommandArgs, file: string): Promise<number> {
   const { runSuite } = await import('../../evals/index.ts')
   const baseline = call.text('baseline')
   const options = { ...runOptions(call), ...(baseline === undefined ? {} : { baseline: readJsonFile(baseline) }) }
-  useDataFolder(join(findHome().folder, 'evals'))
-  const report = await withStore(async (place) => {
+  const report = await withTrials(async (place) => {
     const setup = await readCommandSetup(place, place.folder, call)
     const opened = await openSuiteFile(file, { setup, store: place.store, models: call.texts('model') })
     try {
@@ -45,9 +45,31 @@ async function runFile(call: CommandArgs, file: string): Promise<number> {
     }
   })
   await writeReports(call, report)
+  // The commands that are printed look where the trials are.
+  useDataFolder(trialsFolder(findHome()))
   if (call.is('json')) printJson(report)
   else await printReport(report)
   return EXITS[report.status]
+}
+
+function trialsFolder({ folder }: Home): string {
+  return join(folder, 'evals')
+}
+
+/** The setup is that of the command line, and the store one of its own. */
+async function withTrials<T>(act: (place: CommandContext) => Promise<T>): Promise<T> {
+  const home = findHome()
+  makeHome(home)
+  const folder = trialsFolder(home)
+  makeHome({ ...home, folder })
+  const file = join(folder, 'terret.db')
+  const at = { type: 'file', shown: file, file, seen: join(folder, 'store.json') } as const
+  const store = await openStoreFile(at)
+  try {
+    return await act({ home, folder: realFolder(process.cwd()), store, at })
+  } finally {
+    await store.close()
+  }
 }
 
 function runOptions(call: CommandArgs): RunSuiteOptions {
