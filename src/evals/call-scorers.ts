@@ -6,7 +6,7 @@ import { Fault } from '../kernel/failure.ts'
 import { type Check, oneOf, optionsChecker, orFunction } from '../options.ts'
 import { canonicalJson } from '../tools/core/canonical-json.ts'
 import { asList, isObject } from '../view/untrusted-json.ts'
-import { shown, type Wanted, wantedOf } from './plain-scorers.ts'
+import { quoteValue, type Wanted, wantedOf } from './plain-scorers.ts'
 import type { ScoreResult, Scorer } from './score.ts'
 import type { Trial, TrialCall } from './trial.ts'
 
@@ -53,7 +53,7 @@ function readWanted(list: Json): readonly FullCall[] {
   const isCall = (call: Json): boolean =>
     typeof call === 'string' || (isObject(call) && typeof call['tool'] === 'string')
   if (!Array.isArray(list) || !calls.every(isCall))
-    throw new Fault('invalid_config', `calls takes a list of tools or of { tool, args }, not ${shown(list)}.`)
+    throw new Fault('invalid_config', `calls takes a list of tools or of { tool, args }, not ${quoteValue(list)}.`)
   return calls.map((call) => (typeof call === 'string' ? { tool: call } : (call as unknown as FullCall)))
 }
 
@@ -134,11 +134,11 @@ function hasAll(found: Json | undefined, wanted: Json): boolean {
 
 function callName(call: TrialCall | undefined): string {
   if (call === undefined) return 'nothing'
-  return `${[...call.path, call.tool].join('/')}(${shown(call.args)})`
+  return `${[...call.path, call.tool].join('/')}(${quoteValue(call.args)})`
 }
 
 function wantedName({ tool, args }: FullCall): string {
-  return args === undefined ? tool : `${tool}(${shown(args)})`
+  return args === undefined ? tool : `${tool}(${quoteValue(args)})`
 }
 
 const NAMED_MAX = 20
@@ -203,7 +203,7 @@ export function settled(wanted: Wanted<Trial['status']> = 'completed'): Scorer {
       const { status, text } = trial
       const end = wantedOf(wanted, trial)
       checkStatus(end)
-      const said = text === '' ? '' : `: ${shown(text)}`
+      const said = text === '' ? '' : `: ${quoteValue(text)}`
       return status === end || { score: 0, why: `It ended as ${status}, not ${end}${said}.` }
     },
   }

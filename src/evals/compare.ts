@@ -40,8 +40,8 @@ export function compare(before: Compared, after: Compared): ReportComparison {
   const sure =
     interval === null
       ? `(fewer than ${CASES_MIN} cases in both)`
-      : `(${signed(interval.low)} … ${signed(interval.high)})`
-  const text = `${signed(difference)} ${sure}, ${word}`
+      : `(${signedText(interval.low)} … ${signedText(interval.high)})`
+  const text = `${signedText(difference)} ${sure}, ${word}`
   return { word, difference, interval, text, shared: differences.length, cases, cost }
 }
 
@@ -61,7 +61,7 @@ function wordOf(interval: Interval | null): DifferenceWord {
 }
 
 /** With a minus that is as wide as a plus. */
-function signed(value: number): string {
+function signedText(value: number): string {
   const text = Math.abs(value).toFixed(2)
   return value < 0 && Number(text) > 0 ? `−${text}` : text
 }

@@ -27,7 +27,7 @@ export function wantedOf<T extends Json>(wanted: Wanted<T> | undefined, { case: 
 }
 
 /** The answer as JSON where the agent has a form for it or the text is JSON, and otherwise the text. */
-export function answerOf({ output, text }: Trial): Json {
+function answerOf({ output, text }: Trial): Json {
   return output !== null && typeof output !== 'string' ? output : (parseJson(text) ?? text)
 }
 
@@ -39,7 +39,7 @@ export function equals(wanted?: Wanted<Json>): Scorer {
       const value = wantedOf(wanted, trial)
       const isText = typeof value === 'string'
       const same = isText ? trial.text.trim() === value.trim() : canonicalJson(answerOf(trial)) === canonicalJson(value)
-      return same || unlike(trial, `is not ${shown(value)}`)
+      return same || unlike(trial, `is not ${quoteValue(value)}`)
     },
   }
 }
@@ -52,7 +52,7 @@ export function contains(wanted?: Wanted<string | readonly string[]>): Scorer {
       const value = wantedOf(wanted, trial)
       const text = trial.text.toLowerCase()
       const missing = (typeof value === 'string' ? [value] : value).find((each) => !text.includes(each.toLowerCase()))
-      return missing === undefined || unlike(trial, `does not contain ${shown(missing)}`)
+      return missing === undefined || unlike(trial, `does not contain ${quoteValue(missing)}`)
     },
   }
 }
@@ -98,9 +98,9 @@ export function closeTo(wanted?: Wanted<number>, { within = 1e-9 }: { readonly w
 }
 
 function unlike({ text }: Trial, why: string): ScoreResult {
-  return { score: 0, why: `The answer ${shown(text)} ${why}.` }
+  return { score: 0, why: `The answer ${quoteValue(text)} ${why}.` }
 }
 
-export function shown(value: Json): string {
+export function quoteValue(value: Json): string {
   return shortenText(JSON.stringify(value) ?? 'nothing', SHOWN_CHARS)
 }

@@ -8,7 +8,7 @@ import { asList, asString, isObject, type JsonObject, ownOf } from '../view/untr
 import * as way from './call-scorers.ts'
 import type { EvalCase } from './eval-case.ts'
 import { judgedBy, type JudgeOptions } from './judge.ts'
-import { closeTo, contains, equals, json, matches, shown, type Wanted } from './plain-scorers.ts'
+import { closeTo, contains, equals, json, matches, quoteValue, type Wanted } from './plain-scorers.ts'
 import type { Scorer } from './score.ts'
 import type { SuiteOptions } from './suite.ts'
 
@@ -69,7 +69,7 @@ async function scorerOf(given: Json, modelOf: ModelMaker): Promise<Scorer> {
   const { name = null, ...said } = isObject(given) ? given : { [asString(given)]: null }
   const [[kind, value] = ['', null], ...more] = Object.entries(said)
   if (more.length > 0 || (name !== null && typeof name !== 'string'))
-    throw new Fault('invalid_config', `A scorer is one name with its value, not ${shown(given)}.`)
+    throw new Fault('invalid_config', `A scorer is one name with its value, not ${quoteValue(given)}.`)
   const scorer = kind === 'judgedBy' ? await judgeOf(value, modelOf) : ownOf(SCORERS, kind)?.(value)
   if (scorer === undefined)
     throw new Fault(
@@ -132,12 +132,12 @@ function patternOf(value: Json): RegExp {
   try {
     if (source) return new RegExp(source, flags)
   } catch {}
-  throw new Fault('invalid_config', `matches takes a pattern, such as "/refunded/i", not ${shown(value)}.`)
+  throw new Fault('invalid_config', `matches takes a pattern, such as "/refunded/i", not ${quoteValue(value)}.`)
 }
 
 function objectOf(kind: string, value: Json): JsonObject {
   if (isObject(value)) return value
-  throw new Fault('invalid_config', `${kind} takes an object, not ${shown(value)}.`)
+  throw new Fault('invalid_config', `${kind} takes an object, not ${quoteValue(value)}.`)
 }
 
 function textsOf(value: Json): readonly string[] {

@@ -112,7 +112,7 @@ const checkAgent = optionsChecker<Partial<Record<'store' | 'program' | 'plugins'
   { store: () => OWN_STORE, program: () => OWN_STORE, plugins: () => NO_PLUGINS, triggers: () => NO_PLUGINS },
 )
 
-export const GATE_CHECK = optionsCheck<SuiteGate>({
+const GATE_CHECK = optionsCheck<SuiteGate>({
   rate: shareCheck,
   must: listCheck(nonEmptyCheck),
   worseBy: shareCheck,
@@ -151,7 +151,7 @@ export function defineSuite(options: SuiteOptions): Suite {
   return { ...defaults, ...withoutUndefined(options), mode }
 }
 
-export function checkCases(cases: unknown, mode: EvalMode): void {
+function checkCases(cases: unknown, mode: EvalMode): void {
   if (!Array.isArray(cases)) throw new Fault('invalid_config', 'The cases of a suite must be a list.')
   if (cases.length > CASES_MAX)
     throw new Fault('invalid_config', `A suite may have ${CASES_MAX} cases, not ${cases.length}. Split it.`)
