@@ -178,6 +178,8 @@ export const QUERIES = {
     source: filled,
     decision: oneOfWords('drop', 'notify', 'react', 'escalate', 'waiting', 'deferred', 'dead'),
   }),
+  evals: closedObject({ suite: filled }),
+  evalRun: closedObject({ before: filled }),
 } as const satisfies Readonly<Record<string, WireSchema>>
 
 /** The schema names of answers in the OpenAPI document. */
@@ -200,6 +202,9 @@ export type AnswerName =
   | 'Opened'
   | 'Triggered'
   | 'Triggers'
+  | 'Evals'
+  | 'EvalRun'
+  | 'Case'
   | 'Undone'
   | 'Pins'
   | 'Pinned'

@@ -113,6 +113,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'archive',
     'cron',
     'triggers',
+    'evals',
     'kernel',
     'ports',
     'options',

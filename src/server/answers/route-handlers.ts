@@ -33,6 +33,7 @@ import { handleFollow, handleStreams } from './event-streams.ts'
 import { handleDropToken, handleMakeToken, handleTokens } from './token-list.ts'
 import { handleChangeCron, handleCron } from './cron-jobs.ts'
 import { handleDropTrigger, handleRetryTrigger, handleTrigger, handleTriggers } from './triggers.ts'
+import { handleCase, handleEvalRun, handleEvals } from './evals.ts'
 import { handleUsage } from './usage-report.ts'
 
 export const ROUTE_HANDLERS: RouteHandlers = {
@@ -76,6 +77,9 @@ export const ROUTE_HANDLERS: RouteHandlers = {
   triggers: handleTriggers,
   retryTrigger: handleRetryTrigger,
   dropTrigger: handleDropTrigger,
+  evals: handleEvals,
+  evalRun: handleEvalRun,
+  case: handleCase,
   usage: handleUsage,
   cron: handleCron,
   changeCron: handleChangeCron,

@@ -42,6 +42,7 @@ import type {
   WireCode,
   WireReceipt,
 } from '../../server/wire.ts'
+import type { CaseAnswer, EvalRunAnswer, EvalsAnswer } from '../../server/wire-evals.ts'
 import { isObject, parseJson, asString } from '../../view/untrusted-json.ts'
 import { setServerNow } from './server-clock.ts'
 import { currentToken, setToken } from './tab-token.ts'
@@ -184,6 +185,10 @@ export const api = {
   usage: (query: Query, signal?: AbortSignal) => requestJson<UsageAnswer>('GET', 'usage', { query, signal }),
   cron: (signal?: AbortSignal) => requestJson<CronJobsAnswer>('GET', 'cron', { signal }),
   triggers: (query: Query, signal?: AbortSignal) => requestJson<TriggersAnswer>('GET', 'triggers', { query, signal }),
+  evals: (signal?: AbortSignal) => requestJson<EvalsAnswer>('GET', 'evals', { signal }),
+  evalRun: (id: string, before: string | undefined, signal?: AbortSignal) =>
+    requestJson<EvalRunAnswer>('GET', `evals/${encodeURIComponent(id)}`, { query: { before }, signal }),
+  caseOf: (id: string, signal?: AbortSignal) => requestJson<CaseAnswer>('GET', `${sessionPath(id)}/case`, { signal }),
   due: (signal?: AbortSignal) => requestJson<DueAnswer>('GET', 'due', { signal }),
   tokens: (signal?: AbortSignal) => requestJson<TokensAnswer>('GET', 'tokens', { signal }),
   /** The bytes of a file or an export, for saving. They are never displayed as a page. */
