@@ -93,7 +93,9 @@ type Stage = {
 async function openStage(suite: Suite, store: Store): Promise<Stage> {
   const { usd, trialUsd, parallel, mode, recordings = store } = suite
   const money = new SuiteMoney(usd, trialUsd, parallel)
-  const open = (options: Omit<HarnessOptions, 'store'>): Harness => new Harness({ ...withShare(options, money), store })
+  const own = { store, program: PROGRAM }
+  const open = (options: Omit<HarnessOptions, 'store'>): Harness =>
+    new Harness({ ...withShare(options, money), ...own })
   const harness = mode === 'recorded' || suite.agent === undefined ? readerOf(recordings) : open(suite.agent)
   const keeper = readerOf(store)
   const others = new Map<object, Harness>()
@@ -123,6 +125,9 @@ async function openStage(suite: Suite, store: Store): Promise<Stage> {
     },
   }
 }
+
+/** Workers of other programs on the store leave trials alone: their agents may have the same names. */
+const PROGRAM = 'terret-eval'
 
 /** A harness that only reads. */
 function readerOf(store: Store): Harness {
@@ -247,7 +252,8 @@ async function replayHarness({ suite, logs, money }: Stage, { of, n }: PlannedTr
     const recorded = await readTrial({ harness: reader, store: storeOf(reader) }, { of, n, session })
     if (recorded === null)
       throw new Fault('session_missing', `The recording ${session} of case "${of.id}" is not there, or has no run.`)
-    return new Harness({ ...withShare(withRecordedTools(agent, recorded.calls), money), store: logs.store })
+    const options = withShare(withRecordedTools(agent, recorded.calls), money)
+    return new Harness({ ...options, store: logs.store, program: PROGRAM })
   } finally {
     await reader.close()
   }

@@ -1,6 +1,6 @@
 // Running suites: what is tried, what is not tried again, what is counted, and what is refused.
 import { describe, expect, it } from 'vitest'
-import { defineTool, memory, type Model, scripted } from '../../src/index.ts'
+import { defineTool, Harness, memory, type Model, scripted } from '../../src/index.ts'
 import { defineSuite, runSuite, settled, type SuiteOptions } from '../../src/evals/index.ts'
 import { answering, numbered, ownStore, suiteOf } from './stage.ts'
 
@@ -87,6 +87,19 @@ describe('the trials of a suite', () => {
       reasons: [expect.stringContaining('No trial was run') as string],
     })
     expect((await runSuite(suiteOf(answering(() => 'right')), { only: ['case-1*'] })).counts.passed).toBe(1)
+  })
+
+  it('B-EVAL-33: are left alone by workers on the store that have an agent of the same name', async () => {
+    const store = ownStore()
+    const other = new Harness({ model: scripted(() => 'wrong'), store })
+    const over = new AbortController()
+    const working = other.work({ signal: over.signal })
+    const slow = scripted(() => ({ text: 'right', delayMs: 20 }))
+    const report = await runSuite(suiteOf(slow, { cases: numbered(10) }), { store })
+    over.abort()
+    await working
+    await other.close()
+    expect(report.counts.passed).toBe(10)
   })
 
   it('B-EVAL-20: are not begun where they could exceed the money, whatever runs at the same time', async () => {

@@ -5,6 +5,7 @@ import { Link, useSearchParams } from 'wouter'
 import type { EvalComparison, EvalRow, EvalScore, EvalTrial, WireReport } from '../../server/wire-evals.ts'
 import { countNoun } from '../../view/shown-text.ts'
 import { useEvalRun, useEvals } from '../data/queries.ts'
+import { Button } from '../parts/button.tsx'
 import { Text } from '../parts/exact-text.tsx'
 import { Ago, moneyText, momentText, timeTakenText } from '../parts/figures.tsx'
 import { Empty, ErrorPanel, Loading } from '../parts/page-states.tsx'
@@ -19,8 +20,8 @@ export function EvalsPage() {
   const { data, isPending, isError, error, refetch } = useEvals()
   const runs = data?.runs ?? []
   const [chosen, before] = [params.get('run') ?? runs[0]?.session ?? '', params.get('before') ?? '']
-  const choose = (run: string, with_ = ''): void =>
-    setParams(with_ === '' ? { run } : { run, before: with_ }, { replace: true })
+  const compareWith = (other: string): void =>
+    setParams(other === '' ? { run: chosen } : { run: chosen, before: other }, { replace: true })
   return (
     <div className="page">
       <PageHead title="Evals" about={data ? countNoun(runs.length, 'run') : undefined} />
@@ -36,19 +37,14 @@ export function EvalsPage() {
         <div className="evals">
           <ul className="dues eval-runs" aria-label="Runs">
             {runs.map((row) => (
-              <RunLine
-                key={row.session}
-                row={row}
-                isChosen={row.session === chosen}
-                onChoose={() => choose(row.session)}
-              />
+              <RunLine key={row.session} row={row} isChosen={row.session === chosen} />
             ))}
           </ul>
           <OneRun
             session={chosen}
             before={before}
             others={runs.filter(({ session, suite }) => session !== chosen && suite === suiteOf(runs, chosen))}
-            onBefore={(other) => choose(chosen, other)}
+            onBefore={compareWith}
           />
         </div>
       )}
@@ -69,20 +65,23 @@ const LOOKS: Readonly<Record<EvalRow['status'] | EvalTrial['verdict'], string>> 
   ungraded: 'unknown',
 }
 
-type RunLineProps = { readonly row: EvalRow; readonly isChosen: boolean; readonly onChoose: () => void }
-
-function RunLine({ row, isChosen, onChoose }: RunLineProps) {
-  const { suite, at, status, rate, counts } = row
+function RunLine({ row, isChosen }: { readonly row: EvalRow; readonly isChosen: boolean }) {
+  const { session, suite, at, status, rate, counts } = row
   const all = counts.passed + counts.failed + counts.errored + counts.ungraded
   return (
     <li className={isChosen ? 'due eval-run here' : 'due eval-run'}>
       <Ago at={at} />
-      <button type="button" className="due-title" aria-pressed={isChosen} onClick={onChoose}>
-        <Text text={suite} />
+      <span className="due-title">
+        <Link
+          href={`/evals?${new URLSearchParams({ run: session }).toString()}`}
+          aria-current={isChosen ? 'true' : undefined}
+        >
+          <Text text={suite} />
+        </Link>
         <span className="dim">
           {counts.passed} of {countNoun(all, 'trial')} passed
         </span>
-      </button>
+      </span>
       <StatusLabel of={LOOKS[status]} words={status} />
       <span className="dim">{shareText(rate)}</span>
     </li>
@@ -207,9 +206,9 @@ function TrialLine({ trial }: { readonly trial: EvalTrial }) {
           {countNoun(calls, 'call')} · {timeTakenText(ms)} · {moneyText(usd)}
         </span>
         {scores.length === 0 ? null : (
-          <button type="button" className="link" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          <Button kind="quiet" size="small" onPress={() => setOpen(!isOpen)}>
             {isOpen ? 'Fewer scores' : countNoun(scores.length, 'score')}
-          </button>
+          </Button>
         )}
       </span>
       {why === undefined ? null : (
