@@ -66,7 +66,7 @@ const LOOKS: Readonly<Record<EvalRow['status'] | EvalTrial['verdict'], string>> 
 }
 
 function RunLine({ row, isChosen }: { readonly row: EvalRow; readonly isChosen: boolean }) {
-  const { session, suite, at, status, rate, counts } = row
+  const { session, suite, at, status, counts } = row
   const all = counts.passed + counts.failed + counts.errored + counts.ungraded
   return (
     <li className={isChosen ? 'due eval-run here' : 'due eval-run'}>
@@ -83,7 +83,6 @@ function RunLine({ row, isChosen }: { readonly row: EvalRow; readonly isChosen: 
         </span>
       </span>
       <StatusLabel of={LOOKS[status]} words={status} />
-      <span className="dim">{shareText(rate)}</span>
     </li>
   )
 }
