@@ -8,7 +8,8 @@ import type { CaseAnswer, EvalRow, EvalRunAnswer, EvalsAnswer } from '../wire-ev
 const ROWS_MAX = 100
 
 export async function handleEvals({ host, principal, query }: ApiRequest): Promise<ApiAnswer> {
-  requireReach(principal.reach)
+  if (principal.reach === 'own')
+    throw new HttpRefusal(403, 'forbidden', 'Runs of suites belong to nobody. They need a token with the reach `all`.')
   const { keptReports } = await import('../../evals/index.ts')
   const { suite = null } = query as { readonly suite?: string }
   const kept = await keptReports(host.store, suite, ROWS_MAX)
@@ -26,20 +27,23 @@ async function readRow(store: ApiRequest['host']['store'], session: string): Pro
 }
 
 export async function handleEvalRun(asked: ApiRequest): Promise<ApiAnswer> {
-  const { host, principal, query, params } = asked
-  requireReach(principal.reach)
-  const { compare, readKeptReport } = await import('../../evals/index.ts')
-  const { before } = query as { readonly before?: string }
-  const read = async (id: string) => {
-    try {
-      return await readKeptReport(host.store, id)
-    } catch (error) {
-      throw error instanceof Fault && error.code === 'session_missing' ? missingSessionRefusal(id) : error
-    }
-  }
-  const report = await read(params['id'] ?? '')
-  const comparison = before === undefined ? null : compare(await read(before), report)
+  const { compare } = await import('../../evals/index.ts')
+  const { before } = asked.query as { readonly before?: string }
+  const report = await readRun(asked)
+  if (before === undefined) return { json: { report, comparison: null } satisfies EvalRunAnswer }
+  const comparison = compare(await readRun({ ...asked, params: { id: before } }), report)
   return { json: { report, comparison } satisfies EvalRunAnswer }
+}
+
+/** A session that keeps no report is no run. */
+async function readRun(asked: ApiRequest) {
+  const { session } = await requireCard(asked)
+  const { readKeptReport } = await import('../../evals/index.ts')
+  try {
+    return await readKeptReport(asked.host.store, session)
+  } catch (error) {
+    throw error instanceof Fault && error.code === 'session_missing' ? missingSessionRefusal(session) : error
+  }
 }
 
 export async function handleCase(asked: ApiRequest): Promise<ApiAnswer> {
@@ -47,10 +51,4 @@ export async function handleCase(asked: ApiRequest): Promise<ApiAnswer> {
   const { caseOf } = await import('../../evals/index.ts')
   const found = await caseOf(asked.host.harness.session(session, { stored: true }))
   return { json: found satisfies CaseAnswer }
-}
-
-/** A run of a suite belongs to nobody. */
-function requireReach(reach: 'own' | 'all'): void {
-  if (reach === 'own')
-    throw new HttpRefusal(403, 'forbidden', 'Runs of suites belong to nobody. They need a token with the reach `all`.')
 }
