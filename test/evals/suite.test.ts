@@ -1,7 +1,8 @@
 // Running suites: what is tried, what is not tried again, what is counted, and what is refused.
 import { describe, expect, it } from 'vitest'
 import { defineTool, Harness, memory, type Model, scripted } from '../../src/index.ts'
-import { defineSuite, runSuite, settled, type SuiteOptions } from '../../src/evals/index.ts'
+import { defineSuite, equals, judgedBy, runSuite, settled, type SuiteOptions } from '../../src/evals/index.ts'
+import { askUserTool } from '../../src/tools/index.ts'
 import { answering, numbered, ownStore, suiteOf } from './stage.ts'
 
 describe('the trials of a suite', () => {
@@ -149,6 +150,66 @@ describe('the trials of a suite', () => {
     expect(await why('deny')).toBe('completed denied null')
     expect(await why()).toBe('requires_action null null')
     expect(await why(({ tool }, { id }) => ({ allow: tool === 'refund' && id === 'case-1' }))).toBe('completed ok eval')
+  })
+
+  it('B-EVAL-21: have people who decide about calls of children, and answer questions', async () => {
+    const refund = defineTool({
+      name: 'refund',
+      description: 'pays back',
+      input: { type: 'object', properties: {} },
+      effect: 'once',
+      approval: 'always',
+      execute: () => 'paid',
+    })
+    const model = scripted((request) => {
+      const [last, isChild] = [request.messages.at(-1), request.session.includes('~')]
+      if (last?.role === 'tool') return 'right'
+      const task = { agent: 'clerk', task: 'Refund it.' }
+      return {
+        calls: [
+          isChild ? { tool: 'refund' } : { tool: 'subagent', args: task },
+          ...(isChild ? [] : [{ tool: 'ask_user', args: { question: 'Which one?' } }]),
+        ],
+      }
+    })
+    const clerk = { description: 'refunds', tools: [refund] }
+    const asked: string[] = []
+    const report = await runSuite(
+      suiteOf(model, {
+        agent: { model, tools: [askUserTool()], subagents: { clerk } },
+        cases: numbered(1),
+        people: (pending) => {
+          asked.push(pending.tool)
+          return pending.needs === 'approval' ? { allow: true } : { content: 'The lamp.' }
+        },
+        scorers: [
+          function calls({ calls: made }) {
+            const told = made.map(({ path, tool: name, status }) => [...path, name, status].join(' '))
+            return {
+              score: told.includes('clerk refund ok') && told.includes('ask_user ok') ? 1 : 0,
+              why: told.join(', '),
+            }
+          },
+        ],
+      }),
+    )
+    expect(asked.toSorted((a, b) => (a < b ? -1 : 1))).toEqual(['ask_user', 'refund'])
+    expect(report.cases[0]?.trials[0]).toMatchObject({ verdict: 'passed' })
+  })
+
+  it('B-EVAL-24: never say a secret, neither in a report nor to a judge', async () => {
+    const store = ownStore()
+    const secrets = { TOKEN: 'sk-0123456789abcdef' }
+    const model = scripted(() => `It is ${secrets.TOKEN}.`)
+    let question = ''
+    const judge = answering((text) => {
+      question = text
+      return JSON.stringify({ criteria: [{ criterion: 'C1', reason: 'So.', met: true }] })
+    })
+    const scorers = [equals('else'), judgedBy({ rubric: ['is kind'], model: judge })]
+    const report = await runSuite(suiteOf(model, { agent: { model, secrets }, scorers }), { store })
+    expect(question).toContain('secret:TOKEN')
+    expect(question + JSON.stringify(report)).not.toContain(secrets.TOKEN)
   })
 
   it('B-EVAL-1: send the texts of a case one after another, each when the run before it has ended', async () => {
