@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { defineTool, Harness, memory, type Model, scripted } from '../../src/index.ts'
 import { defineSuite, equals, judgedBy, runSuite, settled, type SuiteOptions } from '../../src/evals/index.ts'
 import { askUserTool } from '../../src/tools/index.ts'
+import { completeStore } from '../../src/stores/plan/complete-store.ts'
+import { until } from '../until.ts'
 import { answering, numbered, ownStore, suiteOf } from './stage.ts'
 
 describe('the trials of a suite', () => {
@@ -78,6 +80,20 @@ describe('the trials of a suite', () => {
     const again = await runSuite(suite, { store })
     expect([again.status, model.asked() - before]).toEqual(['passed', 4])
     expect(again.cases[0]?.trials[0]?.session).toMatch(/\.1\.r1$/)
+  })
+
+  it('B-EVAL-3: that wait for a provider longer than the patience of their agent are errored, and the next run goes on with the same sessions', async () => {
+    const store = ownStore()
+    let up = false
+    const model = answering(() => (up ? 'right' : { error: 'server', retryAfterMs: 500 }))
+    const suite = suiteOf(model, { agent: { model, limits: { patienceMs: 100 } } })
+    const report = await runSuite(suite, { store })
+    expect(report.counts.errored).toBe(2)
+    expect(report.cases[0]?.trials[0]?.why).toContain('did not answer in time')
+    up = true
+    await until(async () => expect((await runSuite(suite, { store })).counts.passed).toBe(2))
+    const sessions = await completeStore(store).list({ where: { 'eval-kind': 'trial' }, limit: 10 })
+    expect(sessions).toHaveLength(2)
   })
 
   it('B-EVAL-4: that were all filtered out are a failure', async () => {
