@@ -14,6 +14,7 @@ export const EXIT = {
   store: 8,
   conflict: 9,
   later: 10,
+  inconclusive: 11,
 } as const
 
 /** Shown by `terret help` and in docs/guide/cli.md. */
@@ -29,6 +30,7 @@ export const EXIT_TEXT: Readonly<Record<number, string>> = {
   8: 'the store, the data folder or standard output cannot be used',
   9: 'too late or not now: already decided, busy, closed, or the session of another program',
   10: 'it goes on later by itself, when a worker looks',
+  11: 'too many trials of a suite have no verdict, so it says nothing',
 }
 
 /** An error with one line that says what to do, and the exit code. */

@@ -316,6 +316,22 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
       quiet: driving.quiet,
     },
   ),
+  eval: entry(
+    'run FILE | add FILE ID | compare BEFORE AFTER',
+    [2, 3],
+    'suites of cases for an agent: try them, grade them, compare two runs',
+    {
+      only: { ...value('CASE', 'run: only this case; a * at the end stands for the rest of its name'), multiple: true },
+      trials: value('N', 'run: try each case so often'),
+      how: value('MODE', 'run: live (default), replayed: tools answer from recordings, recorded: nothing runs'),
+      baseline: value('FILE', 'run: a report of this suite, which the gate compares with'),
+      report: { ...value('FILE', 'run: write the report as .json, .md or .xml (JUnit)'), multiple: true },
+      id: value('CASE', 'add: the name of the case (default: the id of the session)'),
+      model: drivingFlags.model,
+      mode: driving.mode,
+      quiet: driving.quiet,
+    },
+  ),
   worktree: entry(
     '[list | merge ID | discard ID]',
     [0, 2],

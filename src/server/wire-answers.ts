@@ -54,6 +54,23 @@ import type {
   WireResult,
   WireTool,
 } from './wire.ts'
+import type {
+  CaseAnswer,
+  EvalCaseRow,
+  EvalComparedCase,
+  EvalComparison,
+  EvalCounts,
+  EvalInterval,
+  EvalRow,
+  EvalRunAnswer,
+  EvalsAnswer,
+  EvalScore,
+  EvalScorePart,
+  EvalStatus,
+  EvalTrial,
+  EvalVerdict,
+  WireReport,
+} from './wire-evals.ts'
 import {
   type AnswerName,
   flagSchema,
@@ -499,6 +516,80 @@ const letterRow = answerSchema<LetterRow>(
   },
   {},
 )
+const VERDICTS = wordsSchema<EvalVerdict>({ passed: true, failed: true, errored: true, ungraded: true })
+const EVAL_STATUSES = wordsSchema<EvalStatus>({ passed: true, failed: true, inconclusive: true })
+const evalCounts = answerSchema<EvalCounts>(
+  { passed: wholeSchema, failed: wholeSchema, errored: wholeSchema, ungraded: wholeSchema },
+  {},
+)
+const evalInterval = answerSchema<EvalInterval>({ low: number, high: number }, {})
+const evalRow = answerSchema<EvalRow>(
+  {
+    session: textSchema,
+    suite: textSchema,
+    at: number,
+    blueprint: textSchema,
+    status: EVAL_STATUSES,
+    rate: nullOr(number),
+    counts: evalCounts,
+  },
+  {},
+)
+const evalScore = answerSchema<EvalScore>(
+  { name: textSchema, score: nullOr(number) },
+  {
+    why: textSchema,
+    session: textSchema,
+    usd: number,
+    parts: listSchema(answerSchema<EvalScorePart>({ name: textSchema, score: nullOr(number) }, { why: textSchema })),
+  },
+)
+const evalTrial = answerSchema<EvalTrial>(
+  {
+    n: wholeSchema,
+    session: textSchema,
+    verdict: VERDICTS,
+    scores: listSchema(evalScore),
+    usd: number,
+    ms: number,
+    turns: wholeSchema,
+    calls: wholeSchema,
+  },
+  { why: textSchema },
+)
+const evalReport = answerSchema<WireReport>(
+  {
+    version: wholeSchema,
+    suite: textSchema,
+    at: number,
+    mode: oneOfWords('live', 'replayed', 'recorded'),
+    blueprint: textSchema,
+    status: EVAL_STATUSES,
+    reasons: texts,
+    counts: evalCounts,
+    rate: nullOr(number),
+    interval: nullOr(evalInterval),
+    passAt: anyObject,
+    passAll: anyObject,
+    cost: answerSchema<WireReport['cost']>({ usd: number, judgeUsd: number }, {}),
+    cases: listSchema(answerSchema<EvalCaseRow>({ id: textSchema, trials: listSchema(evalTrial) }, {})),
+  },
+  {},
+)
+const evalComparison = answerSchema<EvalComparison>(
+  {
+    word: oneOfWords('better', 'worse', 'no difference seen'),
+    difference: number,
+    interval: nullOr(evalInterval),
+    text: textSchema,
+    shared: wholeSchema,
+    cases: listSchema(
+      answerSchema<EvalComparedCase>({ id: textSchema, before: nullOr(number), after: nullOr(number) }, {}),
+    ),
+    cost: answerSchema<EvalComparison['cost']>({ before: number, after: number }, {}),
+  },
+  {},
+)
 
 export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
   Error: answerSchema<WireError>(
@@ -550,6 +641,12 @@ export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
   ),
   Letters: answerSchema<LettersAnswer>({ letters: listSchema(letterRow), count: wholeSchema, now: number }, {}),
   LetterDecided: answerSchema<LetterDecidedAnswer>({ decision: oneOfWords('retry', 'drop'), by: textSchema }, {}),
+  Evals: answerSchema<EvalsAnswer>({ runs: listSchema(evalRow), now: number }, {}),
+  EvalRun: answerSchema<EvalRunAnswer>({ report: evalReport, comparison: nullOr(evalComparison) }, {}),
+  Case: answerSchema<CaseAnswer>(
+    { id: textSchema, input: { anyOf: [textSchema, texts] } },
+    { expected: anything, recording: textSchema },
+  ),
   Undone: answerSchema<UndoneAnswer>(
     {
       undone: listSchema(

@@ -253,6 +253,19 @@ const routes = {
     BODIES.letter,
     'tell a consumer of a dead letter again, or drop it; the first who decides wins, and the answer says who that was',
   ),
+  evals: getRoute(
+    'evals',
+    'Evals',
+    'the last hundred runs of suites whose reports are kept here; needs the reach `all`',
+    QUERIES.evals,
+  ),
+  evalRun: getRoute(
+    'evals/:id',
+    'EvalRun',
+    'the report of a run of a suite; with `before`, compared with an earlier one',
+    QUERIES.evalRun,
+  ),
+  case: getRoute('sessions/:id/case', 'Case', 'the session as a case of a suite'),
   usage: getRoute('usage', 'Usage', 'what was spent, by day, agent and model', QUERIES.usage),
   cron: getRoute('cron', 'CronJobs', 'the cron jobs, with their next times and their last run', QUERIES.cron),
   changeCron: postRoute(

@@ -193,6 +193,8 @@ export const QUERIES = {
     source: filled,
     decision: oneOfWords('drop', 'notify', 'react', 'escalate', 'waiting', 'deferred', 'dead'),
   }),
+  evals: closedObject({ suite: filled }),
+  evalRun: closedObject({ before: filled }),
 } as const satisfies Readonly<Record<string, WireSchema>>
 
 /** The schema names of answers in the OpenAPI document. */
@@ -217,6 +219,9 @@ export type AnswerName =
   | 'Triggers'
   | 'Letters'
   | 'LetterDecided'
+  | 'Evals'
+  | 'EvalRun'
+  | 'Case'
   | 'Undone'
   | 'Pins'
   | 'Pinned'

@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, expectTypeOf, it, onTestFinished } from 'vitest'
 import { cronPlanner } from '../../src/cron/index.ts'
+import { defineSuite, runSuite, settled } from '../../src/evals/index.ts'
+import type { EvalsAnswer } from '../../src/server/wire-evals.ts'
 import { createTriggers } from '../../src/triggers/index.ts'
 import { serve } from '../../src/server/index.ts'
 import {
@@ -134,6 +136,23 @@ async function checkSeesMore(one: Served, checked: Checked, id: string): Promise
   expect(() => checked.check('sessions', { ...page, sessions: [{ ...page.sessions[0], extra: 1 }] })).toThrow()
   const log = await one.json<{ events: object[] }>('GET', `/v1/sessions/${id}/events`)
   expect(() => checked.check('events', { ...log, events: [{ ...log.events[0], extra: 1 }] })).toThrow()
+}
+
+async function checkEvals(one: Served, checked: Checked, id: string): Promise<void> {
+  const suite = defineSuite({
+    name: 'checked',
+    mode: 'recorded',
+    cases: [{ id: 'one', input: 'x', recording: id }],
+    scorers: [settled()],
+  })
+  const { store } = one.host
+  for (const _ of [1, 2]) await runSuite(suite, { store })
+  const { runs } = await one.json<EvalsAnswer>('GET', '/v1/evals')
+  expect(runs).toHaveLength(2)
+  const [after, before] = runs.map((run) => run.session)
+  await checked.ask('evals')
+  await checked.ask('evalRun', { id: after ?? '' }, { query: `?before=${before}` })
+  await checked.ask('case', { id })
 }
 
 const WRITE = { tool: 'write', args: { path: 'a.txt', content: 'new\n' } }
@@ -294,6 +313,7 @@ describe('the OpenAPI document', () => {
     await checked.ask('dropToken', { name: 'ann' })
     await checkDeadTriggers(one, checked)
     await checkLetters(one, checked)
+    await checkEvals(one, checked, id)
     // Signed deliveries are asked for in webhooks.test.ts.
     const json = Object.entries(ROUTES).flatMap(([name, { answer, role }]) =>
       ['stream', 'text', 'bytes'].includes(answer) || role === 'signed' ? [] : [name],

@@ -72,6 +72,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   harness: [...underHarness, 'session', 'version'],
   // Recorded sessions, an entry of its own: public names only.
   replay: underHarness,
+  // Suites over sessions: a host of harnesses, which reads their logs again.
+  evals: [...underHarness, 'harness'],
   // Public names only: it re-exports, so it may see everything that has a public name.
   index: [...underHarness, 'harness', 'session', 'version', 'server', 'server/wire'],
   // It uses what the package's entries offer, each when a command needs it.
@@ -97,6 +99,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'consumers',
     'triggers',
     'testing',
+    'evals',
     'acp',
     'mcp',
     'version',
@@ -115,6 +118,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'cron',
     'queues',
     'triggers',
+    'evals',
     'kernel',
     'ports',
     'options',

@@ -174,6 +174,7 @@ describe.skipIf(noChromium)('text of others', () => {
       '/agents',
       '/schedules',
       '/triggers',
+      '/evals',
       '/health',
       '/settings',
       `/s/${session}`,

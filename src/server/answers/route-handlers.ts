@@ -35,6 +35,7 @@ import { handleDropToken, handleMakeToken, handleTokens } from './token-list.ts'
 import { handleChangeCron, handleCron } from './cron-jobs.ts'
 import { handleDecideLetter, handleLetters } from './letters.ts'
 import { handleDropTrigger, handleRetryTrigger, handleTrigger, handleTriggers } from './triggers.ts'
+import { handleCase, handleEvalRun, handleEvals } from './evals.ts'
 import { handleUsage } from './usage-report.ts'
 
 export const ROUTE_HANDLERS: RouteHandlers = {
@@ -81,6 +82,9 @@ export const ROUTE_HANDLERS: RouteHandlers = {
   dropTrigger: handleDropTrigger,
   letters: handleLetters,
   decideLetter: handleDecideLetter,
+  evals: handleEvals,
+  evalRun: handleEvalRun,
+  case: handleCase,
   usage: handleUsage,
   cron: handleCron,
   changeCron: handleChangeCron,

@@ -45,6 +45,7 @@ import type {
   WireCode,
   WireReceipt,
 } from '../../server/wire.ts'
+import type { CaseAnswer, EvalRunAnswer, EvalsAnswer } from '../../server/wire-evals.ts'
 import { isObject, parseJson, asString } from '../../view/untrusted-json.ts'
 import { setServerNow } from './server-clock.ts'
 import { currentToken, setToken } from './tab-token.ts'
@@ -188,6 +189,10 @@ export const api = {
   cron: (signal?: AbortSignal) => requestJson<CronJobsAnswer>('GET', 'cron', { signal }),
   triggers: (query: Query, signal?: AbortSignal) => requestJson<TriggersAnswer>('GET', 'triggers', { query, signal }),
   letters: (signal?: AbortSignal) => requestJson<LettersAnswer>('GET', 'letters', { signal }),
+  evals: (signal?: AbortSignal) => requestJson<EvalsAnswer>('GET', 'evals', { signal }),
+  evalRun: (id: string, before: string | undefined, signal?: AbortSignal) =>
+    requestJson<EvalRunAnswer>('GET', `evals/${encodeURIComponent(id)}`, { query: { before }, signal }),
+  caseOf: (id: string, signal?: AbortSignal) => requestJson<CaseAnswer>('GET', `${sessionPath(id)}/case`, { signal }),
   due: (signal?: AbortSignal) => requestJson<DueAnswer>('GET', 'due', { signal }),
   tokens: (signal?: AbortSignal) => requestJson<TokensAnswer>('GET', 'tokens', { signal }),
   /** The bytes of a file or an export, for saving. They are never displayed as a page. */
