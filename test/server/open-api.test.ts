@@ -174,6 +174,13 @@ const EVERY_ANSWER: Script = [
 
 const brokenTriggers = () => createTriggers({ models: [scripted(() => ({ error: 'auth' }))], sources: { mail: {} } })
 
+async function checkPursuit(checked: Checked): Promise<void> {
+  const { session: id } = await checked.ask<OpenedAnswer>('open', {}, { body: {} })
+  await checked.ask('session', { id }, { query: '?include=pursuit' })
+  await checked.ask('pursue', { id }, { body: { description: 'Tea.', rubric: '- It is hot.', usd: 1 } })
+  await checked.ask('session', { id }, { query: '?include=pursuit' })
+}
+
 async function checkDeadTriggers(one: Served, checked: Checked): Promise<void> {
   for (const name of ['retryTrigger', 'dropTrigger'] as const) {
     const { sessionId: id } = await one.host.harness.trigger({ source: 'mail', label: name, payload: name })
@@ -296,10 +303,7 @@ describe('the OpenAPI document', () => {
     await checked.ask('schedule', { id }, { body: { inMs: 9e6, reason: 'Look.', key: 'a' } })
     await checked.ask('due')
     await checked.ask('unschedule', { id }, { body: { key: 'a' } })
-    const { session: other } = await checked.ask<OpenedAnswer>('open', {}, { body: {} })
-    await checked.ask('session', { id: other }, { query: '?include=pursuit' })
-    await checked.ask('pursue', { id: other }, { body: { description: 'Tea.', rubric: '- It is hot.', usd: 1 } })
-    await checked.ask('session', { id: other }, { query: '?include=pursuit' })
+    await checkPursuit(checked)
     const file = await one.ask('GET', `/v1/sessions/${fork}/export?format=json`)
     await checked.ask('remove', { id: fork })
     await checked.ask('import', {}, { raw: file.text })
