@@ -4,15 +4,7 @@ import { hash } from 'node:crypto'
 import type { Json } from '../kernel/content.ts'
 import { assert, Fault } from '../kernel/failure.ts'
 import type { Charge, InboxWrite, OwnerWrite } from '../ports/store.ts'
-import {
-  anyCheck,
-  countCheck,
-  inputChecker,
-  nonEmptyCheck,
-  requiredCheck,
-  textCheck,
-  type Check,
-} from '../options.ts'
+import { anyCheck, countCheck, inputChecker, nonEmptyCheck, requiredCheck, textCheck, type Check } from '../options.ts'
 import { newSessionWrite } from '../runtime/loop/act-as-owner.ts'
 import type { Services } from '../runtime/state/runtime-ports.ts'
 import { commitWithRetry } from '../runtime/state/store-retry.ts'
