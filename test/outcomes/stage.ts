@@ -20,7 +20,7 @@ export type Scripts = {
 }
 
 /** `asked` has every request, in order. */
-export function twoScripts({ work = () => 'A poem.', grade = () => verdict(2) }: Scripts = {}) {
+function twoScripts({ work = () => 'A poem.', grade = () => verdict(2) }: Scripts = {}) {
   const asked = { work: [] as Request[], grade: [] as Request[] }
   const model = scripted(async (request) => {
     const list = isGrading(request) ? asked.grade : asked.work
