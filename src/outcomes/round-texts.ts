@@ -1,6 +1,6 @@
 // What the agent of a pursued session and its graders are told. What another wrote stands in blocks that it can neither
 // close nor open. Pure.
-import type { Criterion, Verdict } from '../sessions/round-verdict.ts'
+import type { Criterion, RoundVerdict } from '../sessions/round-verdict.ts'
 import type { PursuitTask } from '../sessions/look/read-pursuit.ts'
 import { promptBlock } from '../workflows/prompt-block.ts'
 import { shortenText } from '../view/shown-text.ts'
@@ -25,7 +25,7 @@ export function firstRoundText({ description, rubric, roundsMax }: TaskText): st
 }
 
 /** The message of a later round. It repeats the task, since a compaction may have cut the first message. */
-export function nextRoundText(task: TaskText, round: number, { criteria, summary }: Verdict): string {
+export function nextRoundText(task: TaskText, round: number, { criteria, summary }: RoundVerdict): string {
   const open = criteria.filter(({ met }) => met !== 'yes').slice(0, OPEN_MAX)
   const grade = [...open.map(openCriterion), summary.trim() === '' ? '' : `\n${shortenText(summary, WHY_CHARS_MAX)}`]
   return [

@@ -7,7 +7,7 @@ import type { RoundGrade } from './pursuit.ts'
 
 const MET = ['yes', 'no', 'unclear'] as const
 export type Criterion = { readonly criterion: string; readonly met: (typeof MET)[number]; readonly why: string }
-export type Verdict = { readonly criteria: readonly Criterion[]; readonly summary: string }
+export type RoundVerdict = { readonly criteria: readonly Criterion[]; readonly summary: string }
 
 export const VERDICT_SCHEMA: Json = {
   type: 'object',
@@ -34,7 +34,7 @@ export const VERDICT_SCHEMA: Json = {
 }
 
 /** Null if the output of a run is no verdict. */
-export function readVerdict(output: unknown): Verdict | null {
+export function readVerdict(output: unknown): RoundVerdict | null {
   if (!isObject(output)) return null
   const { criteria, summary } = output
   if (!Array.isArray(criteria) || criteria.length === 0 || typeof summary !== 'string') return null
@@ -53,7 +53,10 @@ function readCriterion(value: unknown): Criterion | null {
 const SUMMARY_CHARS = 500
 
 /** One criterion that is not met fails the round. Without such a one, an unclear one leaves it uncertain. */
-export function gradeOfVerdict({ criteria, summary }: Verdict): Pick<RoundGrade, 'state' | 'met' | 'of' | 'summary'> {
+export function gradeOfVerdict({
+  criteria,
+  summary,
+}: RoundVerdict): Pick<RoundGrade, 'state' | 'met' | 'of' | 'summary'> {
   const met = criteria.filter((each) => each.met === 'yes').length
   const fails = criteria.some((each) => each.met === 'no')
   const state = fails ? 'fail' : met === criteria.length ? 'pass' : 'uncertain'

@@ -12,7 +12,7 @@ import { graderId, PURSUED, PURSUIT, readGraderId, roundName } from '../../view/
 import { isObject } from '../../view/untrusted-json.ts'
 import { usdOf } from '../../view/usd.ts'
 import type { PursuitEnd, PursuitState, PursuitStatus, PursuitTrend, RoundGrade } from '../pursuit.ts'
-import { gradeOfVerdict, readVerdict, type Verdict } from '../round-verdict.ts'
+import { gradeOfVerdict, readVerdict, type RoundVerdict } from '../round-verdict.ts'
 
 /** What was asked for, as the first grader's session has it. Money is in millionths of a dollar. */
 export type PursuitTask = {
@@ -30,7 +30,7 @@ export type PursuitTask = {
 /** What must follow now: the round that settled is graded, or the next one begins. Null: nothing. */
 export type PursuitStep =
   | { readonly type: 'grade'; readonly round: number; readonly run: number; readonly seq: number }
-  | { readonly type: 'begin'; readonly round: number; readonly verdict: Verdict }
+  | { readonly type: 'begin'; readonly round: number; readonly verdict: RoundVerdict }
 
 export type Pursuit = {
   readonly task: PursuitTask
@@ -162,7 +162,7 @@ function roundRunAfter(found: RoundRun, event: Event, asked: number): RoundRun {
 }
 
 /** The grading of a round, which ended at `at`; null while it works. `grade` is null if it ended without a verdict. */
-type Grading = { readonly at: number | null; readonly grade: RoundGrade | null; readonly verdict: Verdict | null }
+type Grading = { readonly at: number | null; readonly grade: RoundGrade | null; readonly verdict: RoundVerdict | null }
 
 /** Null while no grader was asked. Of several runs in the grader's session the first that was asked to grade counts. */
 async function readGrading(store: CompleteStore, fingerprint: string, round: number): Promise<Grading | null> {

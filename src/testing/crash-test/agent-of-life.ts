@@ -14,7 +14,7 @@ import {
 import type { CrashAgent, CrashWorld } from './crash-options.ts'
 import type { JumpingClock } from './jumping-clock.ts'
 import { type CrashNote, whyNotWhole } from './notes.ts'
-import { type LifePoints, never } from './points.ts'
+import { type LifePoints, waitForever } from './points.ts'
 import { findDifference, lookAtWorld } from './same-world.ts'
 
 /** One life of a run. What both lives share stands in `trial`. */
@@ -179,25 +179,25 @@ type UserCode<T> = (clock: Clock | null) => T | Promise<T>
 /** Runs code of the user's between two points. */
 async function passPoints<T>(life: CrashLife, [enter, leave]: readonly [string, string], run: UserCode<T>): Promise<T> {
   const { points } = life
-  if (!points.pass(enter)) return never()
+  if (!points.pass(enter)) return waitForever()
   try {
     const value = await runUserCode(life, run)
-    return points.pass(leave) ? value : await never()
+    return points.pass(leave) ? value : await waitForever()
   } catch (error) {
-    if (!points.pass(leave)) return never()
+    if (!points.pass(leave)) return waitForever()
     throw error
   }
 }
 
 /** Runs code of the user's, for which time passes. In a dead life it neither begins nor ends. */
 async function runUserCode<T>({ points, clock }: CrashLife, run: UserCode<T>): Promise<T> {
-  if (points.dead) return never()
+  if (points.dead) return waitForever()
   const occupied = clock?.enter()
   try {
     const value = await run(occupied?.clock ?? null)
-    return points.dead ? await never() : value
+    return points.dead ? await waitForever() : value
   } catch (error) {
-    if (points.dead) return await never()
+    if (points.dead) return await waitForever()
     throw error
   } finally {
     occupied?.leave()

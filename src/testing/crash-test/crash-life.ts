@@ -7,7 +7,7 @@ import { agentOfLife, type CrashLife } from './agent-of-life.ts'
 import { type CrashAgent, checkCrashAgent, type CrashTestOptions, type PersonAnswer } from './crash-options.ts'
 import { MESSAGE, SESSION } from './notes.ts'
 import { storeOfLife } from './points.ts'
-import type { TrialLogs } from './same-world.ts'
+import type { CrashTrialLogs } from './same-world.ts'
 
 /** Both lives have one worker, so that the second need not wait for the lease of the first; and no heartbeat falls in between. */
 const WORKER = { id: SESSION, leaseMs: 7 * 24 * 60 * 60 * 1_000 }
@@ -115,7 +115,7 @@ function clockOfLife(clock: Clock, { points }: CrashLife): Clock {
 }
 
 /** The logs of the session and its children. */
-export async function readLogs(store: CompleteStore): Promise<TrialLogs> {
+export async function readLogs(store: CompleteStore): Promise<CrashTrialLogs> {
   const cards = await store.list({ root: SESSION, limit: SESSIONS_MAX })
   const logs = cards.map(async ({ session }): Promise<[string, readonly Event[]]> => {
     return [session, (await store.read(session, 0)).events]

@@ -11,15 +11,16 @@ import { JumpingClock } from './jumping-clock.ts'
 import type { CrashNote, CrashTrial } from './notes.ts'
 import { type CrashPoint, LifePoints, NO_CRASH } from './points.ts'
 import { findDifference, LASTING, lookAtWorld } from './same-world.ts'
+import { thrownText } from '../../view/shown-text.ts'
 
 /** How long handlers of a dead life may go on. A killed process would have no such time, but here they cannot be stopped. */
 const REST_MS = 100
 export const TIMEOUT_MS = 30_000
 
 /** `names`: the points that the first life passed, in order. */
-export type TrialReport = { readonly trial: CrashTrial; readonly names: readonly string[] }
+export type CrashTrialReport = { readonly trial: CrashTrial; readonly names: readonly string[] }
 /** Runs the agent, with a crash at the point if one is given. */
-export type RunTrial = (point: CrashPoint | null) => Promise<TrialReport>
+export type RunTrial = (point: CrashPoint | null) => Promise<CrashTrialReport>
 
 export function trialsInMemory(test: CrashTestOptions): RunTrial {
   let isFirst = true
@@ -50,7 +51,7 @@ type TrialInput = {
   readonly point: CrashPoint | null
 }
 
-async function runTrial({ test, world, clock, point }: TrialInput): Promise<TrialReport> {
+async function runTrial({ test, world, clock, point }: TrialInput): Promise<CrashTrialReport> {
   const store = memory({ clock })
   const notes: CrashNote[] = []
   const trial = trialRecord(world, (note) => notes.push(note))
@@ -123,8 +124,4 @@ async function lookTwice(world: CrashWorld): Promise<Json> {
   const difference = findDifference(held, await lookAtWorld(world))
   if (difference === null) return held
   throw new Fault('invalid_config', `world.look() differs by itself: ${difference}. ${LASTING}`)
-}
-
-export function thrownText(error: unknown): string {
-  return error instanceof Error ? error.message || error.name : String(error)
 }

@@ -40,7 +40,7 @@ export class LifePoints {
 }
 
 /** A promise that never settles. Each caller gets its own, so that nothing of a dead life is kept. */
-export function never(): Promise<never> {
+export function waitForever(): Promise<never> {
   return new Promise(() => {})
 }
 
@@ -78,12 +78,12 @@ type StoreWatch = { readonly points: LifePoints; readonly listener: StoreListene
 function silentWhenDead(method: Method, { points, listener, isCommit }: StoreWatch): Method {
   return async (...args) => {
     const n = isCommit ? points.count('commit') : 0
-    if (points.dead || (isCommit && !points.pass(`before commit ${n}`))) return never()
+    if (points.dead || (isCommit && !points.pass(`before commit ${n}`))) return waitForever()
     listener?.stir()
     const value = await method(...args)
     listener?.stir()
     if (isCommit) listener?.noteWrites(args[0] as readonly Write[])
-    return points.dead || (isCommit && !points.pass(`after commit ${n}`)) ? never() : value
+    return points.dead || (isCommit && !points.pass(`after commit ${n}`)) ? waitForever() : value
   }
 }
 

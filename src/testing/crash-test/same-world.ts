@@ -49,7 +49,7 @@ function showValue(value: Json): string {
   return text.length <= SHOWN_CHARS ? text : `${text.slice(0, SHOWN_CHARS)}…`
 }
 
-export type TrialLogs = Readonly<Record<string, readonly Event[]>>
+export type CrashTrialLogs = Readonly<Record<string, readonly Event[]>>
 
 /** The calls of a log in the order in which replies made them. */
 export function callsIn(events: readonly Event[]) {
@@ -61,7 +61,7 @@ export function callsIn(events: readonly Event[]) {
 }
 
 /** Gives calls and children the names by which two logs are compared. */
-export function neutralNames(logs: TrialLogs): (value: Json) => Json {
+export function neutralNames(logs: CrashTrialLogs): (value: Json) => Json {
   const names = new Map<string, string>()
   const sessions = Object.keys(logs).toSorted((a, b) => a.length - b.length)
   for (const session of sessions) {
