@@ -24,6 +24,7 @@ import { hasBoard, Members } from './members.ts'
 import { hasHost, Schedules } from './schedules.ts'
 import { hasJobs, Jobs } from './jobs.ts'
 import { Deliveries, hasDeliveries } from './deliveries.ts'
+import { hasPursuits, Pursuits } from './pursuits.ts'
 import { Oracle } from './oracle.ts'
 import { hasListeners, Listeners } from './listeners.ts'
 import { People } from './people.ts'
@@ -47,6 +48,7 @@ import '../src/runtime/turn/end-run.ts'
 import '../src/runtime/money/allowance.ts'
 import '../src/runtime/turn/budgeted-model.ts'
 import '../src/runtime/commit/charges.ts'
+import '../src/outcomes/take-step.ts'
 import '../src/runtime/commit/tell-consumers.ts'
 import '../src/runtime/hooks/settled-run.ts'
 import '../src/queues/queue-planner.ts'
@@ -100,6 +102,8 @@ export type Report = {
   readonly jobs: Jobs['tally'] | null
   /** Of the events from outside; null where there are none. */
   readonly deliveries: Deliveries['tally'] | null
+  /** Of what sessions pursue in rounds; null where nothing is pursued. */
+  readonly pursuits: Pursuits['tally'] | null
   /** Of the graphs that drive a session. */
   readonly flows: Flows['tally']
   /** Of the worktrees that are swept when a run ends. */
@@ -169,6 +173,7 @@ class Simulation {
   readonly #listeners: Listeners | null
   readonly #jobs: Jobs | null
   readonly #deliveries: Deliveries | null
+  readonly #pursuits: Pursuits | null
   readonly #errors: string[] = []
   readonly #workers: number
   readonly #sessions: readonly string[]
@@ -208,6 +213,7 @@ class Simulation {
     const say: People['say'] = (session, event) => this.#people.say(session, event)
     this.#jobs = hasJobs(seed, this.#cast) ? new Jobs(around, { seed, walls: this.#walls, say }) : null
     this.#deliveries = hasDeliveries(seed, this.#cast) ? new Deliveries(around, seed) : null
+    this.#pursuits = hasPursuits(seed, this.#cast) ? new Pursuits(around, seed) : null
     this.#workers = chance.between(2, 3)
     const { outage } = this.#cast
     const from = this.#scheduler.now() + (outage?.fromMs ?? 0)
@@ -229,6 +235,7 @@ class Simulation {
     if (this.#schedules) this.#live(this.#schedules.play())
     if (this.#jobs) this.#live(this.#jobs.play())
     if (this.#deliveries) this.#live(this.#deliveries.play())
+    if (this.#pursuits) this.#live(this.#pursuits.play())
     while (await this.#scheduler.step()) {
       if (this.#broken() || this.#rested()) break
       if (this.#scheduler.elapsed() < PATIENCE_MS + outageMs(this.#cast)) continue
@@ -259,6 +266,7 @@ class Simulation {
         ...(this.#listeners?.violations ?? []),
         ...(this.#jobs?.violations ?? []),
         ...(this.#deliveries?.violations ?? []),
+        ...(this.#pursuits?.violations ?? []),
         ...this.#errors,
       ],
       hash: this.#invariants.close(),
@@ -277,6 +285,7 @@ class Simulation {
       listeners: this.#listeners?.tally ?? null,
       jobs: this.#jobs?.tally ?? null,
       deliveries: this.#deliveries?.tally ?? null,
+      pursuits: this.#pursuits?.tally ?? null,
       flows: this.#invariants.flows.tally,
       trees: this.#invariants.trees.seen,
       tally: this.#tally,
@@ -286,7 +295,7 @@ class Simulation {
 
   #broken(): boolean {
     const { violations = [] } = this.#members ?? {}
-    const others = [this.#listeners, this.#jobs, this.#deliveries]
+    const others = [this.#listeners, this.#jobs, this.#deliveries, this.#pursuits]
     const heard = others.reduce((sum, actor) => sum + (actor?.violations.length ?? 0), 0)
     const { length } = this.#oracle.violations
     return length + this.#invariants.violations.length + violations.length + heard + this.#errors.length > 0
@@ -301,7 +310,8 @@ class Simulation {
         (this.#director?.busy ?? 0) +
         (this.#schedules?.busy ?? 0) +
         (this.#jobs?.busy ?? 0) +
-        (this.#deliveries?.busy ?? 0) ===
+        (this.#deliveries?.busy ?? 0) +
+        (this.#pursuits?.busy ?? 0) ===
         0
     return quiet && this.#invariants.settled(this.#scheduler.now()).length === 0
   }
@@ -391,7 +401,10 @@ class Simulation {
     const agents = simAgents(this.#cast, process, this.#oracle)
     const jobs = this.#jobs?.agentIn(process)
     const triggers = this.#deliveries?.agentIn(process)
-    const agent: typeof agents = (name) => lanes?.get(name) ?? jobs?.(name) ?? triggers?.(name) ?? agents(name)
+    const host = { services: null as unknown, wake: (id: string): Promise<unknown> => worker.wake(id) }
+    const poets = this.#pursuits?.agentIn(process, () => host)
+    const agent: typeof agents = (name) =>
+      lanes?.get(name) ?? jobs?.(name) ?? triggers?.(name) ?? poets?.(name) ?? agents(name)
     const { store, clock } = process
     const hooks = this.#cast.hooks ? simHooks(this.#cast.hooks, process, this.#invariants.verdicts) : null
     const report = (error: unknown): void => this.#errored(process.name, 'observer', error)
@@ -416,8 +429,9 @@ class Simulation {
       breaker: this.#cast.breaker ? {} : (false as const),
       compaction: this.#cast.window === null ? {} : { windowTokens: this.#cast.window },
       observer: hooks && new Observer({ store, clock, hooks, tracer: null, report }),
-      ...(this.#listeners ? { consumers: { names: this.#listeners.names, existing: new Set<string>() } } : {}),
+      consumers: { names: this.#listeners?.names ?? [], existing: new Set<string>() },
     }
+    host.services = services
     const options = { leaseMs: 120, graceMs: GRACE_MS, lingerMs: 2_000, patienceMs: 2_000, width: 8 }
     const onError = (session: string, error: unknown): void => this.#errored(process.name, session, error)
     const worker = new Worker(services, { id: process.name, ...options, onError })
@@ -506,7 +520,7 @@ class Simulation {
           this.#errors.push(`A3 ${session}: the snapshot and its tail give another session`)
       }
     }
-    for (const actor of [this.#listeners, this.#jobs, this.#deliveries])
+    for (const actor of [this.#listeners, this.#jobs, this.#deliveries, this.#pursuits])
       this.#errors.push(...((await actor?.audit(this.#store)) ?? []))
     const beside = Math.max(this.#oracle.summaries, this.#tally.heldBeside)
     this.#errors.push(...(await this.#invariants.money.audit(this.#store, beside)))

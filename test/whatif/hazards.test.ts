@@ -74,7 +74,10 @@ describe('a what-if', () => {
     const talk = DIGS(8)
     const make = (requests: Request[]): HarnessOptions => ({
       model: talking(
-        (request) => (request.instructions.includes('summar') || request.tools.length === 0 ? '<summary>Dug.</summary>' : talk(request)),
+        (request) =>
+          request.instructions.includes('summar') || request.tools.length === 0
+            ? '<summary>Dug.</summary>'
+            : talk(request),
         requests,
       ),
       tools: [dig((n) => `${n} ${'earth '.repeat(700)}`)],
@@ -117,7 +120,9 @@ describe('a what-if', () => {
     const first = new Harness({ ...make([]), store, worker: { graceMs: 0, leaseMs: 100 } })
     const session = await first.open()
     session.run('Dig.').catch(() => {})
-    await until(async () => expect((await readLog(store, session.id)).filter(({ type }) => type === 'agent.tool_use')).toHaveLength(2))
+    await until(async () =>
+      expect((await readLog(store, session.id)).filter(({ type }) => type === 'agent.tool_use')).toHaveLength(2),
+    )
     await first.close()
     hang = false
     const second = new Harness({ ...make([]), store })
@@ -171,7 +176,10 @@ describe('a what-if', () => {
     git('commit', '-qm', 'first')
     const talk: Talk = (request) => {
       const said = saidIn(request).at(-1) ?? ''
-      if (said === 'write') return turnOf(request) === 0 ? { calls: [{ tool: 'write', args: { path: 'b.txt', content: 'b\n' } }] } : 'Wrote.'
+      if (said === 'write')
+        return turnOf(request) === 0
+          ? { calls: [{ tool: 'write', args: { path: 'b.txt', content: 'b\n' } }] }
+          : 'Wrote.'
       if (turnOf(request) > 0) return 'Done.'
       return { calls: [{ tool: 'spawn_subagent', args: { prompt: 'write', blocking: true, isolation: 'worktree' } }] }
     }
@@ -187,7 +195,11 @@ describe('a what-if', () => {
     const session = await harness.open({ folder })
     await session.run('Go.')
     await harness.close()
-    const look = () => [git('worktree', 'list'), git('status', '--porcelain'), readdirSync(folder, { recursive: true }).sort()]
+    const look = () => [
+      git('worktree', 'list'),
+      git('status', '--porcelain'),
+      readdirSync(folder, { recursive: true }).sort(),
+    ]
     const before = look()
     expect(before[0]).toContain('worktrees')
     const log = await readLog(store, session.id)
@@ -209,7 +221,9 @@ describe('a what-if', () => {
     const then: Request[] = []
     const { store, session } = await recorded(make(then), 'Dig.')
     await sweep({ store, session }, make, then)
-    const held = (await readLog(store, session)).flatMap((event) => (event.type === 'model.started' ? [event.held ?? 0] : []))
+    const held = (await readLog(store, session)).flatMap((event) =>
+      event.type === 'model.started' ? [event.held ?? 0] : [],
+    )
     const usd = Math.max(...held) / 1e6 + 0.015
     const tried = await whatIf({ store, session }, { at: 2, agent: make([]), usd })
     expect(tried.settled).toMatchObject({ type: 'limit', limit: 'usd' })
@@ -238,9 +252,14 @@ describe('a what-if', () => {
       },
       close: async () => void seen.push('closed'),
     }
-    const talk: Talk = (request) => (turnOf(request) === 0 ? { calls: [{ tool: 'far__look', args: { n: 1 } }] } : 'Done.')
+    const talk: Talk = (request) =>
+      turnOf(request) === 0 ? { calls: [{ tool: 'far__look', args: { n: 1 } }] } : 'Done.'
     const then: Request[] = []
-    const make = (requests: Request[]): HarnessOptions => ({ model: talking(talk, requests), tools: [source], secrets: {} })
+    const make = (requests: Request[]): HarnessOptions => ({
+      model: talking(talk, requests),
+      tools: [source],
+      secrets: {},
+    })
     const { store, session } = await recorded(make(then), 'Look.')
     seen.length = 0
     await sweep({ store, session }, make, then)
