@@ -303,9 +303,7 @@ async function parkedCalls({ store, tree, people }: Play): Promise<readonly Park
   return (await pendingInTree(store, tree.root)).map(({ sessionId, callId, tool, args, needs }) => {
     const other = people.hasDecisionAbout(tool, tree)
     const none = needs === 'answer' ? 'Only people answer it.' : 'The recording has no decision about it.'
-    const why = other
-      ? `The recording has a decision about "${tool}" with other arguments, which does not count.`
-      : none
+    const why = other ? otherCallText(tool) : none
     return { session: sessionId, call: callId, tool, args, why }
   })
 }

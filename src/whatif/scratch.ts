@@ -82,7 +82,7 @@ export function scratchStore(clock: Clock): CompleteStore {
   return memory({ clock, sessionsMax: Number.MAX_SAFE_INTEGER })
 }
 
-/** `plays` is asked once, with the store of the harness. */
+/** An ordinary harness on this store, whose tools and models are stand-ins. It is made and drives nothing by itself. */
 export function openScratch(parts: ScratchParts, store: CompleteStore, playback: Playback): Scratch {
   const { options, clock } = parts
   const { program: _program, triggers: _triggers, tracing: _tracing, worker: _worker, plugins, ...rest } = options
