@@ -28,6 +28,12 @@ const WITHOUT_SESSION = {
   interactive: 2,
 }
 
+const SUITE = 'name: tea\nmodel: offline:any\nscorers: [settled]\ncases: [{ id: green, input: Tea. }]\n'
+const CRASH_TEST = `
+import { scripted } from '${new URL('../../dist/index.js', import.meta.url).href}'
+export default { world: () => ({ look: () => [] }), options: () => ({ model: scripted(() => 'Tea.') }), run: 'Tea.' }
+`
+
 it('B-CLI-197: every command ends by itself, with its exit code', async () => {
   const named = new Set<string>()
   const each = async (lines: Readonly<Record<string, number>>): Promise<void> => {
@@ -65,6 +71,8 @@ it('B-CLI-197: every command ends by itself, with its exit code', async () => {
     'wake latest': 0,
     'pin latest': 0,
     'replay latest': 0,
+    'what-if latest --at 3': 0,
+    'blueprint latest': 0,
     'doctor --session latest': 0,
   })
   await each({ 'export latest --format json --out x': 0, 'delete latest --yes': 0, 'import x --id copy': 0 })
@@ -80,9 +88,12 @@ it('B-CLI-197: every command ends by itself, with its exit code', async () => {
   stage.write('work/docs/tea.txt', 'Tea\n\nTea is craved by the sick.\n')
   await each({ 'start Tea --documents docs --model offline:any': 0, 'approve latest --resume': 0 })
   await each({ 'token list': 0 })
+  stage.write('work/tea.yaml', SUITE)
+  stage.write('work/crash.mjs', CRASH_TEST)
+  await each({ 'eval run tea.yaml': 0, 'crash-test crash.mjs': 0 })
   named.add('serve')
   expect(Object.keys(TABLE).filter((name) => !named.has(name))).toEqual([])
-  // Nearly forty processes, one after another.
+  // More than sixty processes, one after another.
 }, 120_000)
 
 it('B-CLI-197: serve ends when it is told to, with its exit code', async () => {

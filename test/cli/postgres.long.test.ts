@@ -82,6 +82,8 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
         await server.query("select 1 from pg_stat_activity where application_name = 'terret lane'", name),
       ).not.toEqual([]),
     )
+    // By then it has nothing to do, and waits for news.
+    await new Promise((done) => setTimeout(done, 3_000))
     await server.query('drop schema terret cascade', name)
     const ended = await worker.ended
     expect([ended.code, ended.err]).toEqual([8, expect.stringContaining('The tables of the store are gone from')])

@@ -463,6 +463,21 @@ export class PostgresStore implements CompleteStore {
    */
   async heard(sessions: ReadonlyMap<string, number> | null, due: boolean): Promise<void> {
     if (this.#closing !== null) return
+    try {
+      await this.#compare(sessions, due)
+    } catch (error) {
+      if (error instanceof Fault && error.code === 'store_replaced') this.#tellAll()
+      throw error
+    }
+  }
+
+  /** Everybody who waits for news asks the store, and so learns that it is gone. */
+  #tellAll(): void {
+    for (const session of [...this.#listeners.sessions]) this.#listeners.tell(session, null)
+    this.#listeners.tellDue()
+  }
+
+  async #compare(sessions: ReadonlyMap<string, number> | null, due: boolean): Promise<void> {
     const ends = sessions === null ? await this.#compared() : null
     const seqs = sessions ?? new Map([...(ends ?? [])].map(([session, { seq }]) => [session, seq]))
     for (const [session, seq] of seqs) {
