@@ -160,7 +160,7 @@ const PASTES: Readonly<Record<string, Paste>> = {
     naive: (id) => `terret resume ${id}`,
   },
   'an error of a held session': {
-    real: (id) => between(importHeldText(id), 'let it go on: `', '`, or steer('),
+    real: (id) => between(importHeldText(id), 'let it go on: `', '`, or send('),
     naive: (id) => `terret resume ${id}`,
   },
   'a button of the page': {
