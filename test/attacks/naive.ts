@@ -131,7 +131,10 @@ function output(world: World, file: string, args: readonly string[], place: Plac
   child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk))
   return new Promise((done, fail) => {
     child.once('error', fail)
-    child.once('exit', () => setTimeout(() => done(Buffer.concat(chunks).toString()), 50))
+    const end = (): void => done(Buffer.concat(chunks).toString())
+    child.once('close', end)
+    // What a command leaves behind may keep the output open.
+    child.once('exit', () => setTimeout(end, 1_000))
   })
 }
 
