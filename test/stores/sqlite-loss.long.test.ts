@@ -1,6 +1,6 @@
 // Loss and damage that SQLite itself does not report: rows beside the logs, the write-ahead log, and files that go away.
 import { copyFileSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { SCHEMA_VERSION } from '../../src/stores/sqlite/sqlite-schema.ts'
 import type { Card } from '../../src/ports/store.ts'
 import { admit, begin, card, claim, create, message, note, outcome, seqs, write } from '../contract/fixture.ts'
@@ -194,4 +194,21 @@ describe('what was acknowledged', () => {
       expect(await outcome(claim(store, 's', 'w2'))).toBe('store_replaced')
     },
   )
+
+  it('B-STORE-177: whoever only waits for news is told when the files are deleted, and then learns it', async () => {
+    const file = makeFile()
+    const store = open(file)
+    const owner = await begin(store, 's')
+    await write(store, owner, [note('x')])
+    const dues: unknown[] = []
+    const news: unknown[] = []
+    store.watchDue(() => dues.push('due'))
+    store.watch('s', (told) => news.push(told))
+    // Until the watcher rests, and the file was not looked at for a second.
+    await new Promise((done) => setTimeout(done, 1_500))
+    const [before, told] = [dues.length, news.length]
+    for (const end of ['', '-wal', '-shm']) rmSync(`${file}${end}`)
+    await vi.waitFor(() => expect([dues.length > before, news.length > told]).toEqual([true, true]), 10_000)
+    expect(await outcome(store.due(0))).toBe('store_replaced')
+  })
 })

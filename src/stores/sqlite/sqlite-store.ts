@@ -479,6 +479,7 @@ export class SqliteStore implements CompleteStore {
     const open = this.#open
     if (!open) return
     try {
+      open.writer.checkFile()
       const version = dataVersionOf(open)
       if (version === this.#dataVersion) return
       this.#dataVersion = version
@@ -490,10 +491,17 @@ export class SqliteStore implements CompleteStore {
       }
       for (const session of this.#cards?.look() ?? []) this.#listeners.tellCard(session)
       this.#listeners.tellDue()
-    } catch {
+    } catch (error) {
       // Busy or damaged: the next read reports it, and the next write triggers another look.
       this.#dataVersion = -1
+      if (error instanceof Fault && error.code === 'store_replaced') this.#tellAll()
     }
+  }
+
+  /** Everybody who waits for news asks the store, and so learns that its file is gone. */
+  #tellAll(): void {
+    for (const session of [...this.#listeners.sessions]) this.#listeners.tell(session, null)
+    this.#listeners.tellDue()
   }
 }
 
