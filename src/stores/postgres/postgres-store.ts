@@ -473,7 +473,7 @@ export class PostgresStore implements CompleteStore {
 
   /** Everybody who waits for news asks the store, and so learns that it is gone. */
   #tellAll(): void {
-    for (const session of [...this.#listeners.sessions]) this.#listeners.tell(session, null)
+    for (const session of this.#listeners.sessions) this.#listeners.tell(session, null)
     this.#listeners.tellDue()
   }
 

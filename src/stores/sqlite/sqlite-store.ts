@@ -500,7 +500,7 @@ export class SqliteStore implements CompleteStore {
 
   /** Everybody who waits for news asks the store, and so learns that its file is gone. */
   #tellAll(): void {
-    for (const session of [...this.#listeners.sessions]) this.#listeners.tell(session, null)
+    for (const session of this.#listeners.sessions) this.#listeners.tell(session, null)
     this.#listeners.tellDue()
   }
 }
