@@ -5,6 +5,7 @@ import type { Json } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import type { Session } from '../sessions/verbs.ts'
 import { CallLog } from '../view/call-log.ts'
+import { isChildId } from '../view/ids.ts'
 import { textOf } from '../view/shown-text.ts'
 import type { EvalCase } from './eval-case.ts'
 
@@ -26,10 +27,14 @@ export async function caseOf(session: Session, id?: string): Promise<EvalCase> {
   return caseOfLog(session.id, events, id)
 }
 
-/** The same from the events of a session. Pure, so a page can do it too. */
+/**
+ * The same from the events of a session. Pure, so a page can do it too. Reports of children and grades of an outcome are
+ * messages that nobody wrote. The task of a child is what it was asked.
+ */
 export function caseOfLog(session: string, events: readonly Event[], id?: string): EvalCase {
-  const said = events.flatMap((event) => (event.type === 'user.message' ? [textOf(event.parts)] : []))
-  const input = said.filter((text) => text.trim() !== '')
+  const messages = events.filter((event) => event.type === 'user.message')
+  const said = messages.filter(({ by }, i) => i === 0 || isChildId(session) || !by?.startsWith('session:'))
+  const input = said.map(({ parts }) => textOf(parts)).filter((text) => text.trim() !== '')
   if (input.length === 0)
     throw new Fault('invalid_input', `Session ${session} has no message with a text, so it cannot be a case.`)
   const [only] = input

@@ -25,9 +25,10 @@ export function trialSession({ suite, id, hash: of, n }: TrialName, again = 0): 
   return `eval.${suite}.${id}.${of}.${n}${again === 0 ? '' : `.r${again}`}`
 }
 
-/** The session of one question to a judge. The same question is asked once. */
-export function judgeSession(question: unknown, vote: number): string {
-  return `judge.${hash('sha256', canonicalJson(question)).slice(0, 2 * HASH_CHARS)}.${vote}`
+/** The session of one question to a judge. The same question is asked once. `again`: as for a trial. */
+export function judgeSession(question: unknown, vote: number, again = 0): string {
+  const of = hash('sha256', canonicalJson(question)).slice(0, 2 * HASH_CHARS)
+  return `judge.${of}.${vote}${again === 0 ? '' : `.r${again}`}`
 }
 
 /** The session that keeps a report. */

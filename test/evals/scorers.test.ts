@@ -82,6 +82,10 @@ describe('B-EVAL-16: scorers of the answer', () => {
   })
 
   it('that find nothing to compare with leave the trial ungraded, with the reason', async () => {
+    for (const scorer of [evals.contains(), evals.closeTo()]) {
+      const odd = await one({ script: says('x'), expected: { answer: 'x' } }, scorer)
+      expect(odd?.why).toMatch(/(contains|closeTo) takes a (text|number).*, not \{"answer":"x"\}\.$/)
+    }
     const trial = await play({ script: says('x') }, evals.equals())
     expect(trial).toMatchObject({
       verdict: 'ungraded',
@@ -120,6 +124,7 @@ describe('B-EVAL-13: calls', () => {
     ],
     ['only', ['search', 'read', 'refund'], 'includes', null],
     ['only', ['search'], 'includes', 'read({"path":"x"}) was not wanted.'],
+    ['includes', [{ tool: 'read', args: JSON.parse('{"__proto__":{}}') as Json }], 'includes', 'is missing.'],
   ])('%s %j with arguments %s', async (mode, wanted, args, why) => {
     const score = await one({ script }, evals.calls(wanted, { mode, args }))
     expect(score?.score).toBe(why === null ? 1 : 0)
@@ -247,6 +252,29 @@ describe('a scorer', () => {
     ['gives 1.2', () => 1.2, 'It gave 1.2.'],
     ['gives nothing', () => undefined as unknown as number, 'It gave undefined.'],
     ['gives null', () => null, 'It gave no score.'],
+    ['gives an object in place of a number', () => ({ score: Object.create(null) as number }), 'It gave a object.'],
+    [
+      'says why with what no JSON holds',
+      () => ({ score: 0.5, why: 10n as unknown as string }),
+      'It gave a score with a bigint. All of it must be plain JSON.',
+    ],
+    [
+      'has parts that hold themselves',
+      () => {
+        const parts: unknown[] = []
+        parts.push({ name: 'a', score: 1, parts })
+        return { score: 1, parts: parts as never }
+      },
+      'It gave a score with too many levels.',
+    ],
+    ['says why with an object', () => ({ score: 0, why: {} as string }), 'whose `why` is no text'],
+    [
+      'throws what is no error',
+      () => {
+        throw Object.create(null) as Error
+      },
+      'It failed: ',
+    ],
   ])('B-EVAL-17: that %s leaves the trial ungraded, with the reason', async (_what, scorer, why) => {
     const trial = await play({ script: says('x'), scoreMs: 200 }, scorer)
     expect(trial.verdict).toBe('ungraded')
@@ -257,6 +285,8 @@ describe('a scorer', () => {
     const half = { name: 'half', passes: 0.5, score: () => 0.5 }
     expect((await play({ script: says('x') }, half)).verdict).toBe('passed')
     expect((await play({ script: says('x') }, { ...half, passes: 0.6 }, () => null)).verdict).toBe('failed')
+    const named = await play({ script: says('x') }, { name: 'mine', score: () => ({ score: 1, name: 'other' }) })
+    expect(named.scores[0]?.name).toBe('mine')
   })
 })
 
@@ -304,6 +334,9 @@ describe('a recorded session', () => {
     })
     await session.run('And again?')
     expect(await evals.caseOf(session, 'named')).toMatchObject({ id: 'named', input: ['What is it?', 'And again?'] })
+    const grade = { type: 'user.message', id: 'grade', parts: [{ type: 'text', text: 'Round 2.' }] } as const
+    await store.commit([{ session: session.id, lane: 'inbox', events: [{ ...grade, by: 'session:outcome.f.1' }] }])
+    expect((await evals.caseOf(session, 'graded')).input).toEqual(['What is it?', 'And again?'])
     const empty = await harness.open({ id: 'a.b' })
     await expect(evals.caseOf(empty)).rejects.toThrow('has no message with a text')
     await harness.close()
