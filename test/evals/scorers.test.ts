@@ -5,12 +5,15 @@ import {
   Harness,
   type HarnessOptions,
   type Json,
+  memory,
+  type Request,
   type Result,
   scripted,
   type Script,
 } from '../../src/index.ts'
 import * as evals from '../../src/evals/index.ts'
 import type { Scorer, ScoreFunction, SuiteAgent, TrialReport } from '../../src/evals/index.ts'
+import { LifePoints, storeOfLife } from '../../src/testing/crash-test/points.ts'
 import { ownStore } from './stage.ts'
 
 const tool = (name: string, approval: 'auto' | 'always' = 'auto') =>
@@ -334,7 +337,8 @@ describe('a recorded session', () => {
     })
     await session.run('And again?')
     expect(await evals.caseOf(session, 'named')).toMatchObject({ id: 'named', input: ['What is it?', 'And again?'] })
-    const grade = { type: 'user.message', id: 'grade', parts: [{ type: 'text', text: 'Round 2.' }] } as const
+    const parts = [{ type: 'text' as const, text: 'Round 2.' }]
+    const grade = { type: 'user.message', id: 'grade', when: 'after', parts } as const
     await store.commit([{ session: session.id, lane: 'inbox', events: [{ ...grade, by: 'session:outcome.f.1' }] }])
     expect((await evals.caseOf(session, 'graded')).input).toEqual(['What is it?', 'And again?'])
     const empty = await harness.open({ id: 'a.b' })
@@ -379,5 +383,48 @@ describe('a recorded session', () => {
     expect(results[1]).toContain('The recording has no result for this call.')
     expect(results[2]).toBe('ok: found 1')
     expect(ran()).toBe(1)
+  })
+
+  it('B-EVAL-19: gives a trial whose process was lost the results that are left, wherever that was, and no call is unknown', async () => {
+    let made = 0
+    const draw = { ...tool('draw'), effect: 'once' as const, execute: () => `card ${(made += 1)}` }
+    const drawn = ({ messages }: Request) => messages.filter(({ role }) => role === 'tool').length
+    const model = scripted((request) => (drawn(request) < 3 ? { calls: [{ tool: 'draw', args: {} }] } : 'Done.'))
+    const recordings = memory()
+    const harness = new Harness({ model, tools: [draw], store: recordings })
+    await (await harness.open({ id: 'cards' })).run('Draw three.')
+    await harness.close()
+    const suite = evals.defineSuite({
+      name: 'cards',
+      mode: 'replayed',
+      recordings,
+      agent: { model, tools: [draw], worker: { id: 'one' } },
+      cases: [{ id: 'three', input: 'Draw three.', recording: 'cards' }],
+      scorers: [
+        function cards({ calls }) {
+          const got = calls.map(({ status, content }) => `${status}: ${content}`).join()
+          return { score: got === 'ok: card 1,ok: card 2,ok: card 3' ? 1 : 0, why: got }
+        },
+      ],
+    })
+    const clean = new LifePoints(null, () => {})
+    await evals.runSuite(suite, { store: storeOfLife(memory(), clean, null) })
+    const points = clean.names.slice(0, clean.names.indexOf('after commit 12'))
+    expect(points.length).toBeGreaterThan(18)
+    for (const point of points) {
+      const store = memory()
+      await new Promise<void>((lost) => {
+        void evals.runSuite(suite, { store: storeOfLife(store, new LifePoints(point, lost), null) })
+      })
+      const { status, cases } = await evals.runSuite(suite, { store })
+      expect([point, status, cases[0]?.trials[0]?.scores[0]?.why]).toEqual([
+        point,
+        'passed',
+        'ok: card 1,ok: card 2,ok: card 3',
+      ])
+      await store.close()
+    }
+    expect(made).toBe(3)
+    await recordings.close()
   })
 })

@@ -228,6 +228,29 @@ describe('decisions of a what-if', () => {
   })
 })
 
+describe('a what-if that is aborted', () => {
+  it('B-WHATIF-23: asks no model if it was before it began, and begins no other run if it was in one', async () => {
+    const then: Request[] = []
+    const { look, pay } = world()
+    const agent = { model: talking(TALK, then), tools: [look, pay], instructions: 'Pay what is due.', secrets: {} }
+    const { store, session } = await recorded(agent, ['Pay the invoice.', 'And the next one.'])
+    const asked = then.length
+    const early = await whatIf({ store, session }, { at: 2, agent, runs: 'all', signal: AbortSignal.abort() })
+    expect([early.settled, early.text, then.length - asked]).toEqual([null, '', 0])
+    const stop = new AbortController()
+    const model = talking((request) => {
+      if (turnOf(request) === 2) stop.abort()
+      return TALK(request)
+    })
+    const tried = await whatIf(
+      { store, session },
+      { at: 2, agent: { ...agent, model }, runs: 'all', signal: stop.signal },
+    )
+    const runs = (await readLog(tried.store, session)).filter(({ type }) => type === 'run.started')
+    expect(runs).toHaveLength(1)
+  })
+})
+
 describe('bad input of a what-if', () => {
   async function two() {
     const { look } = world()
