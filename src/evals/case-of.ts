@@ -7,7 +7,7 @@ import type { Session } from '../sessions/verbs.ts'
 import { CallLog } from '../view/call-log.ts'
 import { isChildId } from '../view/ids.ts'
 import { textOf } from '../view/shown-text.ts'
-import type { EvalCase } from './eval-case.ts'
+import { type EvalCase, whyNotCaseId } from './eval-case.ts'
 
 /** What `caseOf` finds in a session. A scorer takes of it what it needs: `calls(({ expected }) => expected.calls)`. */
 export type CaseExpectation = {
@@ -38,7 +38,9 @@ export function caseOfLog(session: string, events: readonly Event[], id?: string
   if (input.length === 0)
     throw new Fault('invalid_input', `Session ${session} has no message with a text, so it cannot be a case.`)
   const [only] = input
-  const name = (id ?? session.replace(/[^A-Za-z0-9_-]+/g, '-')).slice(0, 60)
+  const name = id ?? session.replace(/[^A-Za-z0-9_-]+/g, '-').slice(0, 60)
+  const wrong = whyNotCaseId(name, 'id', 'a case')
+  if (wrong !== null) throw new Fault('invalid_input', `The id of a case ${wrong}.`)
   const expected = expectationIn(events) as unknown as Json
   return { id: name, input: input.length === 1 && only !== undefined ? only : input, expected, recording: session }
 }

@@ -5,13 +5,10 @@ import type { Check } from '../options.ts'
 import { canonicalJson } from '../tools/core/canonical-json.ts'
 
 const SUITE = /^[A-Za-z0-9_-]{1,40}$/
-const CASE = /^[A-Za-z0-9_-]{1,60}$/
 const HASH_CHARS = 12
 
 export const whyNotSuiteName: Check = (value) =>
   typeof value === 'string' && SUITE.test(value) ? null : 'must be 1 to 40 letters, digits, "_" or "-"'
-export const whyNotCaseId: Check = (value) =>
-  typeof value === 'string' && CASE.test(value) ? null : 'must be 1 to 60 letters, digits, "_" or "-"'
 
 /** Equal for equal values, whatever the order of their keys. */
 export function shortHash(value: unknown): string {
